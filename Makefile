@@ -1,0 +1,78 @@
+# strait: build/strait and everything that proves it. `make help` lists the targets.
+MODE   ?= release
+# The release binary is build/strait; other modes have a folder of their own.
+BUILD  ?= $(if $(filter release,$(MODE)),build,build/$(MODE))
+CC     ?= gcc
+PARTS  ?= $(foreach p,core codecs traces workloads sim emu analysis,$(if $(wildcard $(p)/*.c),$(p)))
+
+VERSION := $(shell cat VERSION)
+WARN   := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
+          -Wvla -Wwrite-strings -Wformat=2 -Wundef
+CFLAGS_release := -O3
+CFLAGS_asan    := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+CFLAGS_tsan    := -O1 -fsanitize=thread -fno-omit-frame-pointer
+PKGS   := jansson libzstd libxxhash simgrid
+# libzfp ships no pkg-config file in Debian 12.
+LDLIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lzfp -lpthread -lm
+ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -g -ffp-contract=off -fexceptions $(WARN) $(WERROR) \
+             $(CFLAGS_$(MODE)) -DSTRAIT_VERSION='"$(VERSION)"' -DSTRAIT_SHARE='"$(CURDIR)"' $(CFLAGS)
+ALL_LDFLAGS = $(filter -fsanitize%,$(CFLAGS_$(MODE))) $(LDFLAGS)
+
+LIBS      = $(foreach p,$(PARTS),$(BUILD)/libstrait-$(p).a)
+objects   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c $(1)/*/*.c))
+TEST_SRC  = $(wildcard tests/test_*.c)
+HARNESS   = $(filter-out $(TEST_SRC) tests/bench_%.c,$(wildcard tests/*.c))
+TESTS     = $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
+
+.PHONY: all setup test demo bench clean help
+all: $(BUILD)/strait
+
+help:
+	@echo "make          build/strait (MODE=asan or tsan: build/asan/strait, build/tsan/strait)"
+	@echo "make demo     install what is missing, build, run the main job: under two minutes"
+	@echo "make test     the same set-up, then the whole suite (MODE=asan: under sanitizers)"
+	@echo "make bench    measure the codecs on this machine and print what a profile would hold"
+	@echo "make clean    remove build/"
+
+# Sub-makes: what a fresh machine lacks is there before anything asks for it.
+setup:
+	@./setup.sh
+test: setup
+	@$(MAKE) --no-print-directory tests-only
+demo: setup
+	@$(MAKE) --no-print-directory all
+	@sh experiments/demo.sh $(BUILD)/strait
+
+.PHONY: tests-only
+tests-only: $(TESTS) $(BUILD)/strait
+	@STRAIT_BIN=$(BUILD)/strait sh tests/run.sh $(BUILD) $(notdir $(TESTS))
+
+bench: $(BUILD)/tests/bench_codecs
+	$<
+
+clean:
+	rm -rf build
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+define part_rule
+$$(BUILD)/libstrait-$(1).a: $$(call objects,$(1))
+	@rm -f $$@
+	ar crs $$@ $$^
+endef
+$(foreach p,$(PARTS),$(eval $(call part_rule,$(p))))
+
+$(BUILD)/strait: $(call objects,cli) $(LIBS)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(call objects,cli) -Wl,--start-group $(LIBS) -Wl,--end-group $(LDLIBS)
+
+# One program a test file: tests/main.c runs the suite that the file declares.
+$(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(HARNESS:%.c=$(BUILD)/%.o) $(LIBS)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(LIBS) -Wl,--end-group -lcunit $(LDLIBS)
+
+$(BUILD)/tests/bench_%: $(BUILD)/tests/bench_%.o $(LIBS)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< -Wl,--start-group $(LIBS) -Wl,--end-group $(LDLIBS)
+
+.PRECIOUS: $(BUILD)/%.o
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

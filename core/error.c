@@ -1,0 +1,101 @@
+/* Errors: the first failure wins, and whatever it quotes, it stays one line. */
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "error.h"
+
+/* Inputs are quoted in errors, so control characters may be in them: an error is one line. */
+static void make_one_line(char *text)
+{
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+}
+
+/* A text that was cut to fit must not end within a UTF-8 sequence. */
+static void drop_partial_character(char *text, size_t cap)
+{
+    size_t end = strlen(text), start = end;
+    if (end + 1 < cap)
+        return; /* nothing was cut */
+    while (start > 0 && ((unsigned char)text[start - 1] & 0xc0) == 0x80)
+        start--;
+    if (start == 0)
+        return;
+    const unsigned char lead = (unsigned char)text[start - 1];
+    const size_t n_bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+    if (end - (start - 1) < n_bytes)
+        text[start - 1] = '\0';
+}
+
+static void tidy(char *text, size_t cap)
+{
+    drop_partial_character(text, cap);
+    make_one_line(text);
+}
+
+static void record(struct strait_error *err, enum strait_error_code code, const char *where,
+                   const char *format, va_list args) __attribute__((format(printf, 4, 0)));
+
+static void record(struct strait_error *err, enum strait_error_code code, const char *where,
+                   const char *format, va_list args)
+{
+    err->code = code;
+    err->saved_errno = 0;
+    snprintf(err->where, sizeof(err->where), "%s", where ? where : "");
+    vsnprintf(err->text, sizeof(err->text), format, args);
+    tidy(err->where, sizeof(err->where));
+    tidy(err->text, sizeof(err->text));
+}
+
+int strait_error_set(struct strait_error *err, enum strait_error_code code, const char *where,
+                     const char *format, ...)
+{
+    assert(code != STRAIT_OK);
+    if (!err || err->code != STRAIT_OK)
+        return -1;
+    va_list args;
+    va_start(args, format);
+    record(err, code, where, format, args);
+    va_end(args);
+    return -1;
+}
+
+int strait_error_system(struct strait_error *err, const char *where, const char *format, ...)
+{
+    const int saved_errno = errno;
+    if (!err || err->code != STRAIT_OK)
+        return -1;
+    va_list args;
+    va_start(args, format);
+    record(err, saved_errno == ENOMEM ? STRAIT_ERR_NOMEM : STRAIT_ERR_SYSTEM, where, format, args);
+    va_end(args);
+    err->saved_errno = saved_errno;
+    if (saved_errno != 0) {
+        char buf[128];
+        const size_t used = strlen(err->text);
+        snprintf(err->text + used, sizeof(err->text) - used, ": %s",
+                 strerror_r(saved_errno, buf, sizeof(buf)));
+    }
+    return -1;
+}
+
+int strait_error_exit_status(const struct strait_error *err)
+{
+    switch (err->code) {
+    case STRAIT_OK:
+        return 0;
+    case STRAIT_ERR_USAGE:
+    case STRAIT_ERR_INPUT:
+        return 2;
+    case STRAIT_ERR_HOST:
+        return 3;
+    case STRAIT_ERR_SYSTEM:
+    case STRAIT_ERR_BACKEND:
+    case STRAIT_ERR_NOMEM:
+        return 1;
+    }
+    return 1;
+}

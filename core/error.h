@@ -1,0 +1,35 @@
+/* One error on the caller's stack: the first failure wins, libraries never print and never exit. */
+#pragma once
+#include <stdbool.h>
+
+enum strait_error_code {
+    STRAIT_OK = 0,
+    STRAIT_ERR_USAGE,   /* the command line is wrong: exit 2 */
+    STRAIT_ERR_INPUT,   /* a file or a stream of bytes is wrong: exit 2 */
+    STRAIT_ERR_SYSTEM,  /* a system call failed: exit 1 */
+    STRAIT_ERR_BACKEND, /* a run failed, stalled or is invalid: exit 1 */
+    STRAIT_ERR_HOST,    /* this machine cannot do it: exit 3 */
+    STRAIT_ERR_NOMEM    /* memory ran out: exit 1 */
+};
+
+struct strait_error {
+    enum strait_error_code code;
+    int saved_errno; /* 0 where no system call was involved */
+    char where[256]; /* "wan.json#/network/server/rate", "a.csv:12", or the command that ran */
+    char text[512];  /* lower case, no full stop: expected X, found Y */
+};
+
+/** Record a failure, unless one is recorded already.
+ *  Out:     err    may be NULL
+ *  In:      where  file and JSON Pointer or line, or what was running; NULL for none
+ *  Returns: -1, so that callers write `return strait_error_set(...)`
+ */
+int strait_error_set(struct strait_error *err, enum strait_error_code code, const char *where,
+                     const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/** The same with STRAIT_ERR_SYSTEM (NOMEM for ENOMEM), errno saved and its meaning appended. */
+int strait_error_system(struct strait_error *err, const char *where, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/** Exit status of the program for this error: 0, 1, 2 or 3. */
+int strait_error_exit_status(const struct strait_error *err);

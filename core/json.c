@@ -1,0 +1,381 @@
+/* The strict JSON reader. */
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <float.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "json.h"
+
+enum { FOUND_CHARS = 448, NAME_CHARS = 64 };
+
+/* A file that cannot be read is wrong input, not a failed run. */
+static json_t *unreadable(const char *path, int saved_errno, struct strait_error *err)
+{
+    const bool first = err && err->code == STRAIT_OK;
+    char buf[128];
+    strait_error_set(err, STRAIT_ERR_INPUT, path, "expected a JSON file: %s",
+                     strerror_r(saved_errno, buf, sizeof(buf)));
+    if (first)
+        err->saved_errno = saved_errno;
+    return NULL;
+}
+
+json_t *strait_json_load(const char *path, struct strait_error *err)
+{
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return unreadable(path, errno, err);
+    struct stat info;
+    json_error_t found;
+    json_t *json = NULL;
+    if (fstat(fileno(file), &info) == 0 && S_ISDIR(info.st_mode)) {
+        unreadable(path, EISDIR, err);
+        goto out;
+    }
+    json = json_loadf(file, JSON_REJECT_DUPLICATES, &found);
+    if (!json && json_error_code(&found) == json_error_out_of_memory) {
+        strait_error_set(err, STRAIT_ERR_NOMEM, path, "out of memory");
+    } else if (!json) {
+        char where[sizeof(err->where)];
+        snprintf(where, sizeof(where), "%s:%d:%d", path, found.line, found.column);
+        strait_error_set(err, STRAIT_ERR_INPUT, where, "%s", found.text);
+    }
+out:
+    fclose(file);
+    return json;
+}
+
+/* Append a slash and the key with ~ and / escaped (RFC 6901), as far as there is room. */
+static void append_key(char *buf, size_t cap, const char *key)
+{
+    size_t used = strlen(buf);
+    if (used + 1 < cap)
+        buf[used++] = '/';
+    for (; *key && used + 2 < cap; key++) { /* room for an escape and the end */
+        if (*key == '~' || *key == '/') {
+            buf[used++] = '~';
+            buf[used++] = *key == '~' ? '0' : '1';
+        } else {
+            buf[used++] = *key;
+        }
+    }
+    buf[used] = '\0';
+}
+
+const char *strait_object_where(const struct strait_object *o, const char *key, char *buf,
+                                size_t cap)
+{
+    assert(cap > 0);
+    const bool is_root = !key && !*o->pointer;
+    if (snprintf(buf, cap, "%s%s%s", o->file ? o->file : "", is_root ? "" : "#", o->pointer) < 0)
+        *buf = '\0';
+    if (key)
+        append_key(buf, cap, key);
+    return buf;
+}
+
+/* How a number is printed: the fewest of 15 to 17 digits that give it back. */
+static void print_real(char *buf, size_t cap, double value)
+{
+    json_t *json = json_real(value);
+    for (size_t digits = 15; json && digits <= 17; digits++) {
+        const size_t len =
+            json_dumpb(json, buf, cap - 1, JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits));
+        buf[len < cap ? len : 0] = '\0';
+        json_t *again = json_loadb(buf, strlen(buf), JSON_DECODE_ANY, NULL);
+        const bool same = again && json_equal(again, json);
+        json_decref(again);
+        if (same)
+            break;
+    }
+    if (!json)
+        snprintf(buf, cap, "%g", value);
+    json_decref(json);
+    const size_t len = strlen(buf);
+    if (len > 2 && strcmp(buf + len - 2, ".0") == 0)
+        buf[len - 2] = '\0';
+}
+
+/* What stands there, for "found ...". */
+static const char *describe(char buf[FOUND_CHARS], const json_t *value)
+{
+    if (!value)
+        return "nothing";
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return "an object";
+    case JSON_ARRAY:
+        return "a list";
+    case JSON_STRING:
+        snprintf(buf, FOUND_CHARS, "\"%s\"", json_string_value(value));
+        return buf;
+    case JSON_INTEGER:
+        snprintf(buf, FOUND_CHARS, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        return buf;
+    case JSON_REAL:
+        print_real(buf, FOUND_CHARS, json_real_value(value));
+        return buf;
+    case JSON_TRUE:
+        return "true";
+    case JSON_FALSE:
+        return "false";
+    case JSON_NULL:
+        return "null";
+    }
+    return "nothing";
+}
+
+static int refuse(const struct strait_object *o, const char *key, const char *expected,
+                  const json_t *value, struct strait_error *err)
+{
+    char where[sizeof(err->where)], found[FOUND_CHARS];
+    return strait_error_set(err, STRAIT_ERR_INPUT,
+                            strait_object_where(o, key, where, sizeof(where)),
+                            "expected %s, found %s", expected, describe(found, value));
+}
+
+int strait_object_open(struct strait_object *o, const char *file, const char *pointer,
+                       const json_t *value, struct strait_error *err)
+{
+    o->file = file;
+    o->n_known = 0;
+    o->json = NULL;
+    const int len = snprintf(o->pointer, sizeof(o->pointer), "%s", pointer);
+    if (len < 0 || (size_t)len >= sizeof(o->pointer))
+        return refuse(o, NULL, "names of fewer than 256 letters in all", value, err);
+    if (value && !json_is_object(value))
+        return refuse(o, NULL, "an object", value, err);
+    o->json = value;
+    return 0;
+}
+
+int strait_object_enter(struct strait_object *child, struct strait_object *o, const char *key,
+                        bool optional, struct strait_error *err)
+{
+    const json_t *value = strait_object_value(o, key);
+    char pointer[2 * STRAIT_JSON_POINTER_MAX];
+    snprintf(pointer, sizeof(pointer), "%s", o->pointer);
+    append_key(pointer, sizeof(pointer), key);
+    const int status = strait_object_open(child, o->file, pointer, value, err);
+    if (status == 0 && !value && !optional)
+        return refuse(o, key, "an object", NULL, err);
+    return status;
+}
+
+const json_t *strait_object_value(struct strait_object *o, const char *key)
+{
+    bool known = false;
+    for (unsigned i = 0; i < o->n_known && !known; i++)
+        known = strcmp(o->known[i], key) == 0;
+    if (!known) {
+        assert(o->n_known < STRAIT_JSON_MAX_KEYS);
+        o->known[o->n_known++] = key;
+    }
+    return o->json ? json_object_get(o->json, key) : NULL;
+}
+
+bool strait_object_has(struct strait_object *o, const char *key)
+{
+    return strait_object_value(o, key) != NULL;
+}
+
+static int refuse_key(const struct strait_object *o, const char *key, struct strait_error *err)
+{
+    const char *names[STRAIT_JSON_MAX_KEYS + 1] = {NULL};
+    memcpy(names, o->known, o->n_known * sizeof(*names));
+    char where[sizeof(err->where)], list[FOUND_CHARS] = "";
+    strait_object_where(o, NULL, where, sizeof(where));
+    const char *nearest = strait_nearest(key, names);
+    if (nearest)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "unknown key \"%s\", did you mean \"%s\"?", key, nearest);
+    for (unsigned i = 0; i < o->n_known; i++) {
+        const size_t used = strlen(list);
+        snprintf(list + used, sizeof(list) - used, "%s%s", i > 0 ? ", " : "; known: ", names[i]);
+    }
+    return strait_error_set(err, STRAIT_ERR_INPUT, where, "unknown key \"%s\"%s", key, list);
+}
+
+int strait_object_close(const struct strait_object *o, struct strait_error *err)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)o->json, key, value)
+    {
+        bool known = false;
+        for (unsigned i = 0; i < o->n_known && !known; i++)
+            known = strcmp(o->known[i], key) == 0;
+        if (!known)
+            return refuse_key(o, key, err);
+    }
+    return 0;
+}
+
+/* The value lies below or above the end of its range; a least value of DBL_MIN means above 0. */
+static int refuse_range(const struct strait_object *o, const char *key, const char *noun,
+                        bool below, double min, const char *end, const json_t *value,
+                        struct strait_error *err)
+{
+    char expected[160];
+    if (below && min == DBL_MIN)
+        snprintf(expected, sizeof(expected), "%s above 0", noun);
+    else
+        snprintf(expected, sizeof(expected), "%s of at %s %s", noun, below ? "least" : "most", end);
+    return refuse(o, key, expected, value, err);
+}
+
+int strait_object_string(struct strait_object *o, const char **out, const char *key,
+                         struct strait_error *err)
+{
+    const json_t *value = strait_object_value(o, key);
+    if (!json_is_string(value))
+        return refuse(o, key, "a string", value, err);
+    *out = json_string_value(value);
+    return 0;
+}
+
+int strait_object_string_or(struct strait_object *o, const char **out, const char *key,
+                            const char *fallback, struct strait_error *err)
+{
+    if (strait_object_has(o, key))
+        return strait_object_string(o, out, key, err);
+    *out = fallback;
+    return 0;
+}
+
+int strait_object_number(struct strait_object *o, double *out, const char *key, double min,
+                         double max, struct strait_error *err)
+{
+    const json_t *value = strait_object_value(o, key);
+    if (!json_is_number(value))
+        return refuse(o, key, "a number", value, err);
+    const double number = json_number_value(value);
+    if (number < min || number > max) {
+        char end[64];
+        print_real(end, sizeof(end), number < min ? min : max);
+        return refuse_range(o, key, "a number", number < min, min, end, value, err);
+    }
+    *out = number;
+    return 0;
+}
+
+int strait_object_number_or(struct strait_object *o, double *out, const char *key, double min,
+                            double max, double fallback, struct strait_error *err)
+{
+    if (strait_object_has(o, key))
+        return strait_object_number(o, out, key, min, max, err);
+    *out = fallback;
+    return 0;
+}
+
+int strait_object_integer(struct strait_object *o, long *out, const char *key, long min, long max,
+                          struct strait_error *err)
+{
+    const json_t *value = strait_object_value(o, key);
+    if (!json_is_integer(value))
+        return refuse(o, key, "an integer", value, err);
+    const json_int_t number = json_integer_value(value);
+    if (number < min || number > max) {
+        char end[32];
+        snprintf(end, sizeof(end), "%ld", number < min ? min : max);
+        return refuse_range(o, key, "an integer", number < min, 0, end, value, err);
+    }
+    *out = (long)number;
+    return 0;
+}
+
+int strait_object_integer_or(struct strait_object *o, long *out, const char *key, long min,
+                             long max, long fallback, struct strait_error *err)
+{
+    if (strait_object_has(o, key))
+        return strait_object_integer(o, out, key, min, max, err);
+    *out = fallback;
+    return 0;
+}
+
+int strait_object_bool_or(struct strait_object *o, bool *out, const char *key, bool fallback,
+                          struct strait_error *err)
+{
+    const json_t *value = strait_object_value(o, key);
+    if (value && !json_is_boolean(value))
+        return refuse(o, key, "true or false", value, err);
+    *out = value ? json_is_true(value) : fallback;
+    return 0;
+}
+
+int strait_object_quantity(struct strait_object *o, double *out, const char *key,
+                           enum strait_unit unit, double min, double max, struct strait_error *err)
+{
+    const json_t *value = strait_object_value(o, key);
+    if (!json_is_string(value)) {
+        char expected[96];
+        snprintf(expected, sizeof(expected), "%s such as \"%s\"", strait_unit_noun(unit),
+                 strait_unit_example(unit));
+        return refuse(o, key, expected, value, err);
+    }
+    char where[sizeof(err->where)], end[64];
+    double quantity;
+    strait_object_where(o, key, where, sizeof(where));
+    if (strait_quantity_parse(&quantity, unit, json_string_value(value), where, err) != 0)
+        return -1;
+    if (quantity < min || quantity > max) {
+        strait_quantity_format(end, sizeof(end), unit, quantity < min ? min : max);
+        return refuse_range(o, key, strait_unit_noun(unit), quantity < min, min, end, value, err);
+    }
+    *out = quantity;
+    return 0;
+}
+
+int strait_object_quantity_or(struct strait_object *o, double *out, const char *key,
+                              enum strait_unit unit, double min, double max, double fallback,
+                              struct strait_error *err)
+{
+    if (strait_object_has(o, key))
+        return strait_object_quantity(o, out, key, unit, min, max, err);
+    *out = fallback;
+    return 0;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Insertions, deletions, replacements and swaps of neighbours; letters without their case. */
+static size_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b)
+{
+    size_t d[NAME_CHARS + 1][NAME_CHARS + 1];
+    for (size_t i = 0; i <= n_a; i++)
+        for (size_t j = 0; j <= n_b; j++) {
+            if (i == 0 || j == 0) {
+                d[i][j] = i + j;
+                continue;
+            }
+            const int x = tolower((unsigned char)a[i - 1]), y = tolower((unsigned char)b[j - 1]);
+            d[i][j] = least(least(d[i - 1][j], d[i][j - 1]) + 1, d[i - 1][j - 1] + (x != y));
+            if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) &&
+                y == tolower((unsigned char)a[i - 2]))
+                d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1);
+        }
+    return d[n_a][n_b];
+}
+
+const char *strait_nearest(const char *name, const char *const *names)
+{
+    const char *nearest = NULL;
+    size_t best = NAME_CHARS + 1;
+    const size_t n_a = strlen(name);
+    for (; *names && n_a <= NAME_CHARS; names++) {
+        const size_t n_b = strlen(*names);
+        if (n_b > NAME_CHARS)
+            continue;
+        const size_t distance = edit_distance(name, n_a, *names, n_b);
+        if (2 * distance <= (n_a > n_b ? n_a : n_b) && distance < best) {
+            nearest = *names;
+            best = distance;
+        }
+    }
+    return nearest;
+}
