@@ -2,8 +2,13 @@
 MODE   ?= release
 # The release binary is build/strait; other modes have a folder of their own.
 BUILD  ?= $(if $(filter release,$(MODE)),build,build/$(MODE))
-CC     ?= gcc
+ifeq ($(origin CC),default)
+CC     := gcc
+endif
 PARTS  ?= $(foreach p,core codecs traces workloads sim emu analysis,$(if $(wildcard $(p)/*.c),$(p)))
+
+# V=1 shows the commands.
+Q := $(if $(V),,@)
 
 VERSION := $(shell cat VERSION)
 WARN   := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
@@ -21,7 +26,7 @@ ALL_LDFLAGS = $(filter -fsanitize%,$(CFLAGS_$(MODE))) $(LDFLAGS)
 LIBS      = $(foreach p,$(PARTS),$(BUILD)/libstrait-$(p).a)
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c $(1)/*/*.c))
 TEST_SRC  = $(wildcard tests/test_*.c)
-HARNESS   = $(filter-out $(TEST_SRC) tests/bench_%.c,$(wildcard tests/*.c))
+HARNESS   = $(filter-out $(TEST_SRC) tests/main.c tests/bench_%.c,$(wildcard tests/*.c))
 TESTS     = $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
 
 .PHONY: all setup test demo bench clean help
@@ -55,24 +60,32 @@ clean:
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	@echo "  compile $<"
+	$(Q)$(CC) $(ALL_CFLAGS) -MD -MP -c -o $@ $<
 
 define part_rule
 $$(BUILD)/libstrait-$(1).a: $$(call objects,$(1))
 	@rm -f $$@
-	ar crs $$@ $$^
+	$(Q)ar crs $$@ $$^
 endef
 $(foreach p,$(PARTS),$(eval $(call part_rule,$(p))))
 
 $(BUILD)/strait: $(call objects,cli) $(LIBS)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(call objects,cli) -Wl,--start-group $(LIBS) -Wl,--end-group $(LDLIBS)
+	@echo "  link $@"
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(call objects,cli) -Wl,--start-group $(LIBS) -Wl,--end-group $(LDLIBS)
+
+$(BUILD)/tests/libharness.a: $(HARNESS:%.c=$(BUILD)/%.o)
+	@rm -f $@
+	$(Q)ar crs $@ $^
 
 # One program a test file: tests/main.c runs the suite that the file declares.
-$(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(HARNESS:%.c=$(BUILD)/%.o) $(LIBS)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(LIBS) -Wl,--end-group -lcunit $(LDLIBS)
+$(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(BUILD)/tests/main.o $(BUILD)/tests/libharness.a $(LIBS)
+	@echo "  link $@"
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(BUILD)/tests/libharness.a $(LIBS) -Wl,--end-group -lcunit $(LDLIBS)
 
 $(BUILD)/tests/bench_%: $(BUILD)/tests/bench_%.o $(LIBS)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< -Wl,--start-group $(LIBS) -Wl,--end-group $(LDLIBS)
+	@echo "  link $@"
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< -Wl,--start-group $(LIBS) -Wl,--end-group $(LDLIBS)
 
 .PRECIOUS: $(BUILD)/%.o
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
