@@ -88,4 +88,4 @@ $(BUILD)/tests/bench_%: $(BUILD)/tests/bench_%.o $(LIBS)
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< -Wl,--start-group $(LIBS) -Wl,--end-group $(LDLIBS)
 
 .PRECIOUS: $(BUILD)/%.o
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(foreach p,core codecs traces workloads sim emu analysis cli tests,$(shell find $(BUILD)/$(p) -name '*.d' 2>/dev/null))

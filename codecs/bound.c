@@ -1,0 +1,129 @@
+/* What a bound means for one tensor: its finite range and rms, in double. */
+#include "bound.h"
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+/* Bits of a float as an integer that orders as the floats do, NaN beyond the infinities. */
+static inline int32_t order_of(const float *x)
+{
+    int32_t bits;
+    memcpy(&bits, x, sizeof(bits));
+    return bits ^ (int32_t)((uint32_t)(bits >> 31) >> 1);
+}
+
+static inline float float_of(int32_t order)
+{
+    const int32_t bits = order ^ (int32_t)((uint32_t)(order >> 31) >> 1);
+    float x;
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
+struct strait_extent strait_extent_of(const float *x, size_t n_elems)
+{
+    struct strait_extent extent = {.n_finite = n_elems, .all_finite = true};
+    int32_t low = INT32_MAX, high = INT32_MIN;
+    for (size_t i = 0; i < n_elems; i++) {
+        const int32_t order = order_of(&x[i]);
+        low = order < low ? order : low;
+        high = order > high ? order : high;
+    }
+    if (n_elems == 0)
+        return extent;
+    if (isfinite(float_of(low)) && isfinite(float_of(high))) {
+        extent.min = (double)float_of(low);
+        extent.max = (double)float_of(high);
+        return extent;
+    }
+    extent.all_finite = false;
+    extent.n_finite = 0;
+    for (size_t i = 0; i < n_elems; i++) {
+        if (!isfinite(x[i]))
+            continue;
+        const double v = (double)x[i];
+        extent.min = extent.n_finite == 0 || v < extent.min ? v : extent.min;
+        extent.max = extent.n_finite == 0 || v > extent.max ? v : extent.max;
+        extent.n_finite++;
+    }
+    return extent;
+}
+
+enum { N_LANES = 8 };
+
+double strait_rms_of(const float *x, size_t n_elems)
+{
+    double lane[N_LANES] = {0};
+    size_t n_finite = n_elems, i = 0;
+    for (; i + N_LANES <= n_elems; i += N_LANES)
+        for (size_t k = 0; k < N_LANES; k++)
+            lane[k] += (double)x[i + k] * (double)x[i + k];
+    for (; i < n_elems; i++)
+        lane[i % N_LANES] += (double)x[i] * (double)x[i];
+    double sum = 0;
+    for (size_t k = 0; k < N_LANES; k++)
+        sum += lane[k];
+    if (!isfinite(sum)) { /* 2^64 squares of floats fit a double: something was not finite */
+        sum = 0;
+        n_finite = 0;
+        for (i = 0; i < n_elems; i++)
+            if (isfinite(x[i])) {
+                sum += (double)x[i] * (double)x[i];
+                n_finite++;
+            }
+    }
+    return n_finite > 0 ? sqrt(sum / (double)n_finite) : 0;
+}
+
+double strait_bound_within(struct strait_bound bound, const struct strait_extent *extent,
+                           const float *x, size_t n_elems)
+{
+    assert(bound.kind != STRAIT_BOUND_POINTWISE);
+    if (extent->n_finite == 0 || bound.kind == STRAIT_BOUND_NONE)
+        return 0;
+    if (bound.kind == STRAIT_BOUND_ABS)
+        return bound.value;
+    if (bound.kind == STRAIT_BOUND_RANGE)
+        return bound.value * (extent->max - extent->min);
+    return bound.value * strait_rms_of(x, n_elems);
+}
+
+double strait_bound_absolute(struct strait_bound bound, const float *x, size_t n_elems)
+{
+    const struct strait_extent extent = strait_extent_of(x, n_elems);
+    return strait_bound_within(bound, &extent, x, n_elems);
+}
+
+static const char *const kind_names[] = {"none", "abs", "range", "rms", "pointwise"};
+
+const char *strait_bound_kind_name(enum strait_bound_kind kind)
+{
+    assert((size_t)kind < sizeof(kind_names) / sizeof(kind_names[0]));
+    return kind_names[kind];
+}
+
+bool strait_bound_kind_parse(enum strait_bound_kind *kind, const char *name)
+{
+    for (unsigned k = 0; k < sizeof(kind_names) / sizeof(kind_names[0]); k++)
+        if (strcmp(name, kind_names[k]) == 0) {
+            *kind = (enum strait_bound_kind)k;
+            return true;
+        }
+    return false;
+}
+
+int strait_bound_check(struct strait_bound bound, const struct strait_codec_ops *ops,
+                       struct strait_error *err)
+{
+    if ((unsigned)bound.kind >= sizeof(kind_names) / sizeof(kind_names[0]) ||
+        !(ops->bounds & 1u << bound.kind))
+        return strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
+                                "expected a bound that this codec keeps, found \"%s\"",
+                                (unsigned)bound.kind < sizeof(kind_names) / sizeof(kind_names[0])
+                                    ? kind_names[bound.kind]
+                                    : "?");
+    if (bound.kind != STRAIT_BOUND_NONE && (!isfinite(bound.value) || bound.value < 0))
+        return strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
+                                "expected a finite bound of at least 0, found %g", bound.value);
+    return 0;
+}

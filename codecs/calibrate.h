@@ -1,0 +1,40 @@
+/* Measure on this machine what codecs cost and save: the maker of profiles. No files, no clock of
+ * the wall: tensors and texts come from the caller. */
+#pragma once
+#include <stddef.h>
+#include "profile.h"
+
+struct strait_calibration_tensor {
+    const float *x; /* borrowed; pages that were never touched are touched first */
+    size_t n_elems;
+    unsigned n_dims;
+    const char *kind; /* "param", "update", "grad" */
+};
+
+struct strait_calibration_case {
+    const struct strait_codec_ops *ops;
+    struct strait_bound bound; /* {NONE, 0} for lossless codecs */
+};
+
+struct strait_calibration {
+    const char *title, *machine, *date, *version, *source;
+    const struct strait_calibration_tensor *tensors;
+    size_t n_tensors;
+    const struct strait_calibration_case *cases;
+    size_t n_cases;
+    unsigned n_repeats; /* the median of so many is taken, each tensor on its own; at most 15 */
+};
+
+/** Measure every case: an entry for each kind of tensor that occurs, and one of kind "any" over
+ * all. A bounded codec is measured on the tensors that strait_slice_lossy picks, a lossless one on
+ * all. Time is the thread's CPU time. Every repeat goes through all tensors before any comes again,
+ * each with buffers of its own: what a tensor finds in the caches is what it finds in a training
+ * run. The fixed cost is the median over long tensors of what the line through the times of the
+ * first 2048 values and of the whole leaves at no bytes; the speed then makes the sum of times come
+ * out.
+ *
+ *  Returns: 0 with a profile to free with strait_profile_free, or -1 with *err
+ *
+ *  Cost:    n_repeats times all cases; memory of three times the tensors */
+int strait_calibrate(struct strait_profile **out, const struct strait_calibration *c,
+                     struct strait_error *err);

@@ -1,0 +1,367 @@
+#include "profile.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../core/json.h"
+
+enum { MAX_ENTRIES = 100000 };
+
+/* --- reading ------------------------------------------------------------------------------ */
+
+static int read_name(char *out, size_t cap, struct strait_object *o, const char *key,
+                     const char *fallback, struct strait_error *err)
+{
+    const char *text;
+    char where[2 * STRAIT_JSON_POINTER_MAX];
+    if ((fallback ? strait_object_string_or(o, &text, key, fallback, err)
+                  : strait_object_string(o, &text, key, err)) != 0)
+        return -1;
+    if (strlen(text) >= cap)
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(o, key, where, sizeof(where)),
+                                "expected a name of fewer than %zu letters", cap);
+    strcpy(out, text);
+    return 0;
+}
+
+static int read_text(char **out, struct strait_object *o, const char *key, struct strait_error *err)
+{
+    const char *text;
+    if (strait_object_string(o, &text, key, err) != 0)
+        return -1;
+    *out = strdup(text);
+    return *out ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+}
+
+static int read_speed(double *bytes_per_s, double *fixed_s, struct strait_quantiles *q,
+                      struct strait_object *entry, const char *key, struct strait_error *err)
+{
+    struct strait_object o;
+    if (strait_object_enter(&o, entry, key, false, err) != 0 ||
+        strait_object_quantity(&o, bytes_per_s, "speed", STRAIT_UNIT_SPEED, DBL_MIN, DBL_MAX,
+                               err) != 0 ||
+        strait_object_quantity_or(&o, fixed_s, "fixed", STRAIT_UNIT_TIME, 0, 1, 0, err) != 0 ||
+        strait_object_quantity_or(&o, &q->p10, "p10", STRAIT_UNIT_SPEED, DBL_MIN, DBL_MAX,
+                                  *bytes_per_s, err) != 0 ||
+        strait_object_quantity_or(&o, &q->p50, "p50", STRAIT_UNIT_SPEED, DBL_MIN, DBL_MAX,
+                                  *bytes_per_s, err) != 0 ||
+        strait_object_quantity_or(&o, &q->p90, "p90", STRAIT_UNIT_SPEED, DBL_MIN, DBL_MAX,
+                                  *bytes_per_s, err) != 0)
+        return -1;
+    return strait_object_close(&o, err);
+}
+
+static int read_bound(struct strait_bound *bound, struct strait_object *entry,
+                      struct strait_error *err)
+{
+    struct strait_object o;
+    char where[2 * STRAIT_JSON_POINTER_MAX];
+    unsigned n = 0;
+    if (!strait_object_has(entry, "bound"))
+        return 0;
+    if (strait_object_enter(&o, entry, "bound", false, err) != 0)
+        return -1;
+    for (unsigned k = STRAIT_BOUND_ABS; k <= STRAIT_BOUND_POINTWISE; k++) {
+        const char *name = strait_bound_kind_name((enum strait_bound_kind)k);
+        if (!strait_object_has(&o, name))
+            continue;
+        bound->kind = (enum strait_bound_kind)k;
+        n++;
+        if (strait_object_number(&o, &bound->value, name, DBL_MIN, DBL_MAX, err) != 0)
+            return -1;
+    }
+    if (n != 1)
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(entry, "bound", where, sizeof(where)),
+                                "expected one bound such as {\"range\": 1e-3}, found %u", n);
+    return strait_object_close(&o, err);
+}
+
+static int read_entry(struct strait_profile_entry *e, struct strait_object *o,
+                      struct strait_error *err)
+{
+    struct strait_object r;
+    char where[2 * STRAIT_JSON_POINTER_MAX];
+    if (read_name(e->codec, sizeof(e->codec), o, "codec", NULL, err) != 0 ||
+        read_name(e->kind, sizeof(e->kind), o, "kind", NULL, err) != 0 ||
+        read_name(e->model, sizeof(e->model), o, "model", "", err) != 0 ||
+        read_bound(&e->bound, o, err) != 0)
+        return -1;
+    const struct strait_codec_ops *ops = strait_codec_find(e->codec);
+    if (!ops)
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(o, "codec", where, sizeof(where)),
+                                "expected a codec (strait list codecs), found \"%s\"", e->codec);
+    if (strcmp(e->kind, "param") != 0 && strcmp(e->kind, "update") != 0 &&
+        strcmp(e->kind, "grad") != 0 && strcmp(e->kind, "any") != 0)
+        return strait_error_set(
+            err, STRAIT_ERR_INPUT, strait_object_where(o, "kind", where, sizeof(where)),
+            "expected \"param\", \"update\", \"grad\" or \"any\", found \"%s\"", e->kind);
+    if (strait_object_enter(&r, o, "ratio", false, err) != 0 ||
+        strait_object_number(&r, &e->ratio, "aggregate", 1e-3, 1e9, err) != 0 ||
+        strait_object_number_or(&r, &e->ratios.p10, "p10", 1e-3, 1e9, e->ratio, err) != 0 ||
+        strait_object_number_or(&r, &e->ratios.p50, "p50", 1e-3, 1e9, e->ratio, err) != 0 ||
+        strait_object_number_or(&r, &e->ratios.p90, "p90", 1e-3, 1e9, e->ratio, err) != 0 ||
+        strait_object_close(&r, err) != 0 ||
+        read_speed(&e->encode_bytes_per_s, &e->encode_fixed_s, &e->encode, o, "encode", err) != 0 ||
+        read_speed(&e->decode_bytes_per_s, &e->decode_fixed_s, &e->decode, o, "decode", err) != 0)
+        return -1;
+    return strait_object_close(o, err);
+}
+
+static int read_all(struct strait_profile *p, struct strait_object *o, const char *file,
+                    struct strait_error *err)
+{
+    const char *schema;
+    char pointer[STRAIT_JSON_POINTER_MAX], where[2 * STRAIT_JSON_POINTER_MAX];
+    if (strait_object_string(o, &schema, "schema", err) != 0)
+        return -1;
+    if (strcmp(schema, "strait-profile/1") != 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(o, "schema", where, sizeof(where)),
+                                "expected \"strait-profile/1\", found \"%s\"", schema);
+    if (read_text(&p->title, o, "title", err) != 0 ||
+        read_text(&p->machine, o, "machine", err) != 0 ||
+        read_text(&p->date, o, "date", err) != 0 ||
+        read_text(&p->version, o, "version", err) != 0 ||
+        read_text(&p->source, o, "source", err) != 0 ||
+        strait_object_bool_or(o, &p->stated, "stated", false, err) != 0 ||
+        strait_object_quantity(o, &p->add_bytes_per_s, "add", STRAIT_UNIT_SPEED, DBL_MIN, DBL_MAX,
+                               err) != 0 ||
+        strait_object_quantity(o, &p->copy_bytes_per_s, "copy", STRAIT_UNIT_SPEED, DBL_MIN, DBL_MAX,
+                               err) != 0)
+        return -1;
+    const json_t *entries = strait_object_value(o, "entries");
+    if (!json_is_array(entries) || json_array_size(entries) > MAX_ENTRIES)
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(o, "entries", where, sizeof(where)),
+                                "expected an array of at most %d entries", MAX_ENTRIES);
+    p->entries = calloc(json_array_size(entries) + 1, sizeof(*p->entries));
+    if (!p->entries)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, file, "memory ran out");
+    for (size_t i = 0; i < json_array_size(entries); i++) {
+        struct strait_object entry;
+        snprintf(pointer, sizeof(pointer), "/entries/%zu", i);
+        if (strait_object_open(&entry, file, pointer, json_array_get(entries, i), err) != 0 ||
+            read_entry(&p->entries[i], &entry, err) != 0)
+            return -1;
+        p->n_entries++;
+    }
+    return strait_object_close(o, err);
+}
+
+int strait_profile_load(struct strait_profile **out, const char *name_or_path,
+                        struct strait_error *err)
+{
+    char shipped[4096];
+    const char *path = name_or_path;
+    struct strait_object o;
+    *out = NULL;
+    if (!strchr(path, '/') && !strchr(path, '.')) {
+        snprintf(shipped, sizeof(shipped), "%s/codecs/profiles/%s.json", STRAIT_SHARE, path);
+        path = shipped;
+    }
+    json_t *json = strait_json_load(path, err);
+    if (!json)
+        return -1;
+    struct strait_profile *p = calloc(1, sizeof(*p));
+    if (!p || strait_object_open(&o, name_or_path, "", json, err) != 0 ||
+        read_all(p, &o, name_or_path, err) != 0) {
+        strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out"); /* if nothing else was */
+        strait_profile_free(p);
+        json_decref(json);
+        return -1;
+    }
+    json_decref(json);
+    *out = p;
+    return 0;
+}
+
+void strait_profile_free(struct strait_profile *p)
+{
+    if (!p)
+        return;
+    free(p->title);
+    free(p->machine);
+    free(p->date);
+    free(p->version);
+    free(p->source);
+    free(p->entries);
+    free(p);
+}
+
+/* --- writing ------------------------------------------------------------------------------ */
+
+static json_t *quantity(double value, double unit, const char *name)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "%.6g %s", value / unit, name);
+    return json_string(text);
+}
+
+static json_t *speed_json(double bytes_per_s, double fixed_s, const struct strait_quantiles *q)
+{
+    json_t *o = json_object();
+    json_object_set_new(o, "speed", quantity(bytes_per_s, 1e6, "MB/s"));
+    json_object_set_new(o, "fixed", quantity(fixed_s, 1e-6, "us"));
+    json_object_set_new(o, "p10", quantity(q->p10, 1e6, "MB/s"));
+    json_object_set_new(o, "p50", quantity(q->p50, 1e6, "MB/s"));
+    json_object_set_new(o, "p90", quantity(q->p90, 1e6, "MB/s"));
+    return o;
+}
+
+json_t *strait_profile_json(const struct strait_profile *p)
+{
+    json_t *entries = json_array();
+    for (size_t i = 0; i < p->n_entries; i++) {
+        const struct strait_profile_entry *e = &p->entries[i];
+        json_t *o = json_object();
+        json_object_set_new(o, "codec", json_string(e->codec));
+        if (e->bound.kind != STRAIT_BOUND_NONE)
+            json_object_set_new(
+                o, "bound",
+                json_pack("{s:f}", strait_bound_kind_name(e->bound.kind), e->bound.value));
+        json_object_set_new(o, "kind", json_string(e->kind));
+        if (e->model[0])
+            json_object_set_new(o, "model", json_string(e->model));
+        json_object_set_new(o, "ratio",
+                            json_pack("{s:f, s:f, s:f, s:f}", "aggregate", e->ratio, "p10",
+                                      e->ratios.p10, "p50", e->ratios.p50, "p90", e->ratios.p90));
+        json_object_set_new(o, "encode",
+                            speed_json(e->encode_bytes_per_s, e->encode_fixed_s, &e->encode));
+        json_object_set_new(o, "decode",
+                            speed_json(e->decode_bytes_per_s, e->decode_fixed_s, &e->decode));
+        json_array_append_new(entries, o);
+    }
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:o, s:o, s:o}", "schema",
+                     "strait-profile/1", "title", p->title, "machine", p->machine, "date", p->date,
+                     "version", p->version, "source", p->source, "stated", p->stated, "add",
+                     quantity(p->add_bytes_per_s, 1e6, "MB/s"), "copy",
+                     quantity(p->copy_bytes_per_s, 1e6, "MB/s"), "entries", entries);
+}
+
+int strait_profile_save(const struct strait_profile *p, const char *path, struct strait_error *err)
+{
+    char temporary[4096];
+    json_t *json = strait_profile_json(p);
+    if (!json)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, path, "memory ran out");
+    const int n = snprintf(temporary, sizeof(temporary), "%s.part", path);
+    int failed = n < 0 || (size_t)n >= sizeof(temporary) ||
+                 json_dump_file(json, temporary, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0 ||
+                 rename(temporary, path) != 0;
+    json_decref(json);
+    if (failed) {
+        strait_error_system(err, path, "cannot write the profile");
+        remove(temporary);
+    }
+    return failed ? -1 : 0;
+}
+
+const char *strait_profile_hash(char key[STRAIT_KEY_CHARS], const struct strait_profile *p)
+{
+    json_t *json = strait_profile_json(p);
+    strait_hash_json(key, json);
+    json_decref(json);
+    return key;
+}
+
+/* --- looking up --------------------------------------------------------------------------- */
+
+bool strait_profile_has(const struct strait_profile *p, const char *codec)
+{
+    for (size_t i = 0; i < p->n_entries; i++)
+        if (strcmp(p->entries[i].codec, codec) == 0)
+            return true;
+    return false;
+}
+
+/* Bits a value and seconds a byte are nearly linear in the logarithm of the bound, so what is
+ * interpolated is the reciprocal of ratios and speeds. */
+static double between(double a, double b, double t)
+{
+    return 1 / (1 / a + (1 / b - 1 / a) * t);
+}
+
+static struct strait_quantiles between_quantiles(struct strait_quantiles a,
+                                                 struct strait_quantiles b, double t)
+{
+    return (struct strait_quantiles){between(a.p10, b.p10, t), between(a.p50, b.p50, t),
+                                     between(a.p90, b.p90, t)};
+}
+
+static struct strait_profile_cost interpolate(const struct strait_profile_entry *a,
+                                              const struct strait_profile_entry *b, double t)
+{
+    return (struct strait_profile_cost){
+        .ratio = between(a->ratio, b->ratio, t),
+        .encode_bytes_per_s = between(a->encode_bytes_per_s, b->encode_bytes_per_s, t),
+        .decode_bytes_per_s = between(a->decode_bytes_per_s, b->decode_bytes_per_s, t),
+        .encode_fixed_s = a->encode_fixed_s + (b->encode_fixed_s - a->encode_fixed_s) * t,
+        .decode_fixed_s = a->decode_fixed_s + (b->decode_fixed_s - a->decode_fixed_s) * t,
+        .ratios = between_quantiles(a->ratios, b->ratios, t),
+        .encode = between_quantiles(a->encode, b->encode, t),
+        .decode = between_quantiles(a->decode, b->decode, t),
+    };
+}
+
+/* The nearest entries at and below, at and above the bound, of one (kind, model). */
+static bool bracket(const struct strait_profile_entry **below,
+                    const struct strait_profile_entry **above, bool *any,
+                    const struct strait_profile *p, const char *codec, struct strait_bound bound,
+                    const char *kind, const char *model)
+{
+    *below = *above = NULL;
+    *any = false;
+    for (size_t i = 0; i < p->n_entries; i++) {
+        const struct strait_profile_entry *e = &p->entries[i];
+        if (strcmp(e->codec, codec) != 0 || e->bound.kind != bound.kind ||
+            strcmp(e->kind, kind) != 0 || strcmp(e->model, model) != 0)
+            continue;
+        *any = true;
+        /* a grid point written in decimal is that point: compare with some slack */
+        if (e->bound.value <= bound.value * (1 + 1e-9) &&
+            (!*below || e->bound.value > (*below)->bound.value))
+            *below = e;
+        if (e->bound.value >= bound.value * (1 - 1e-9) &&
+            (!*above || e->bound.value < (*above)->bound.value))
+            *above = e;
+    }
+    return *below && *above;
+}
+
+int strait_profile_find(struct strait_profile_cost *out, const struct strait_profile *p,
+                        const char *codec, struct strait_bound bound, const char *kind,
+                        const char *model, struct strait_error *err)
+{
+    const char *tries[][2] = {{kind, model}, {kind, ""}, {"any", model}, {"any", ""}};
+    double least = INFINITY, most = 0;
+    for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+        const struct strait_profile_entry *a, *b;
+        bool any;
+        if (!bracket(&a, &b, &any, p, codec, bound, tries[i][0], tries[i][1]))
+            continue;
+        const double la = log10(a->bound.value), lb = log10(b->bound.value);
+        *out = interpolate(a, b, a == b || lb <= la ? 0 : (log10(bound.value) - la) / (lb - la));
+        return 0;
+    }
+    for (size_t i = 0; i < p->n_entries; i++)
+        if (strcmp(p->entries[i].codec, codec) == 0 && p->entries[i].bound.kind == bound.kind) {
+            least = fmin(least, p->entries[i].bound.value);
+            most = fmax(most, p->entries[i].bound.value);
+        }
+    if (most > 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT, p->title,
+                                "expected a %s bound of codec \"%s\" for kind \"%s\" between the "
+                                "profile's %g and %g, found %g; measure it with --on both",
+                                strait_bound_kind_name(bound.kind), codec, kind, least, most,
+                                bound.value);
+    return strait_error_set(err, STRAIT_ERR_INPUT, p->title,
+                            "expected an entry for codec \"%s\" with a %s bound and kind \"%s\", "
+                            "found none; measure it with --on both",
+                            codec, strait_bound_kind_name(bound.kind), kind);
+}

@@ -1,0 +1,204 @@
+/* Inside the sz codec: the parts that its files share. The stream is described in sz.c. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "bytes.h"
+#include "pool.h"
+
+enum {
+    SZ_BLOCK = 256,           /* values that share a shift and a table */
+    SZ_CHUNK = 128 * 1024,    /* values that share 32 coder lanes; decodable alone */
+    SZ_SEGMENT = 1024 * 1024, /* values that share tables; bounds the memory of a state */
+    SZ_BLOCKS = SZ_SEGMENT / SZ_BLOCK,
+    SZ_MAX_SHIFT = 20,
+    SZ_TABLES = 8,
+    SZ_SLOTS = 128,  /* histograms while counting */
+    SZ_KINDS = 64,   /* (shift, table) pairs of a segment, the all-zero kind included */
+    SZ_ESCAPE = 0,   /* symbol: the value follows as a float */
+    SZ_ZERO = 1,     /* symbol: the integer 0, without low bits */
+    SZ_CENTRE = 128, /* symbol of the integers whose upper part is 0 */
+    SZ_PROB_BITS = 12,
+    SZ_PROB = 1 << SZ_PROB_BITS,
+    SZ_STATE_LOW = 1 << 15,
+    SZ_LANES = 32, /* of a chunk with at least SZ_MANY coded values */
+    SZ_FEW_LANES = 4,
+    SZ_MANY = 8192
+};
+
+/* How values become integers: x is about integer * step + centre. */
+struct sz_grid {
+    float centre, step, inverse;
+    float threshold; /* |x - y| computed in float <= threshold implies |x - y| <= bound */
+};
+
+/* ---- rANS (sz_rans.c): 32-bit states in [2^15, 2^31), 16-bit words, 12-bit frequencies */
+
+struct sz_put_symbol {
+    uint64_t reciprocal; /* of the frequency, 64 fraction bits, rounded up */
+    uint32_t limit;
+    uint16_t bias, complement;
+};
+
+__extension__ typedef unsigned __int128 sz_uint128; /* for one instruction: the upper product */
+
+/* Frequencies 1..4095 of what occurs; they add up to SZ_PROB. */
+struct sz_freqs {
+    uint16_t f[256];
+};
+
+void sz_put_symbols(struct sz_put_symbol e[256], const struct sz_freqs *freqs);
+/** Slot to symbol (8 bits), frequency (12) and offset within the symbol (12). */
+void sz_get_slots(uint32_t slot[SZ_PROB], const struct sz_freqs *freqs);
+
+/** Push one symbol; the word below p may be overwritten in any case. */
+static inline uint16_t *sz_rans_put(uint32_t *state, uint16_t *p, const struct sz_put_symbol *e)
+{
+    uint32_t x = *state;
+    const uint32_t over = x >= e->limit;
+    p[-1] = (uint16_t)x;
+    p -= over;
+    x >>= over * 16;
+    const uint32_t quotient = (uint32_t)(((sz_uint128)x * e->reciprocal) >> 64);
+    *state = x + e->bias + quotient * e->complement;
+    return p;
+}
+
+/** Pop one symbol; two bytes at p are read in any case. */
+static inline const unsigned char *sz_rans_get(uint8_t *sym, uint32_t *state,
+                                               const unsigned char *p, const uint32_t *slots)
+{
+    const uint32_t slot = slots[*state & (SZ_PROB - 1)];
+    uint32_t x = (slot >> 8 & (SZ_PROB - 1)) * (*state >> SZ_PROB_BITS) + (slot >> 20);
+    const uint32_t under = x < SZ_STATE_LOW;
+    *sym = (uint8_t)slot;
+    x = x << under * 16 | (strait_get16(p) & -under);
+    *state = x;
+    return p + 2 * under;
+}
+
+/** Code the symbols of one chunk, last to first, downwards from `end`.
+ *  In:      sym     n_elems symbols
+ *           kind    one a block; tables[table_of[kind]] codes it, table_of < 0: nothing to code
+ *  Out:     states  n_lanes of them
+ *  Returns: the first word; at most n_elems words and one more are written below end
+ */
+uint16_t *sz_rans_encode(uint32_t *states, unsigned n_lanes, uint16_t *end, const uint8_t *sym,
+                         size_t n_elems, const uint8_t *kind, const int8_t *table_of,
+                         struct sz_put_symbol (*tables)[256]);
+/** Decode the next n (1..256) symbols of a block; reads at most n words and moves *words. */
+void sz_rans_decode(uint8_t *sym, unsigned n, uint32_t *states, unsigned n_lanes,
+                    const unsigned char **words, const uint32_t *slots);
+
+/* ---- model (sz_model.c): which blocks share a table, and tables as bytes */
+
+/* Logarithms in 1/65536 bit, the same integers on every machine. */
+struct sz_logs {
+    uint32_t mantissa[1025]; /* log2(1 + i/1024) */
+    uint32_t small[SZ_PROB]; /* n log2 n */
+};
+void sz_log_init(struct sz_logs *logs);
+
+struct sz_slot { /* a histogram while counting: blocks alike in magnitude, with one shift */
+    uint8_t shift, bin, sparse;
+    int8_t table;
+    uint32_t n_blocks;
+};
+
+struct sz_model {
+    unsigned n_tables, n_kinds;
+    struct sz_freqs freqs[SZ_TABLES];
+    uint8_t shift_of[SZ_KINDS];
+    int8_t table_of[SZ_KINDS]; /* -1: all integers of the block are 0 */
+};
+
+struct sz_count { /* a histogram with what the model asks of it */
+    uint32_t n[256];
+    uint32_t total;
+    unsigned low, high; /* of the symbols that occur */
+    uint64_t cost;      /* of data and table, in 1/65536 bit */
+    uint8_t slots[SZ_SLOTS];
+    unsigned n_slots;
+};
+
+/** Frequencies that add up to SZ_PROB, at least 1 and below SZ_PROB for what occurs. */
+void sz_normalise(struct sz_freqs *freqs, const uint32_t *n, unsigned n_symbols);
+void sz_write_freqs(struct strait_writer *w, const struct sz_freqs *freqs);
+/** False when these bytes are no table. */
+bool sz_read_freqs(struct strait_reader *r, struct sz_freqs *freqs);
+/** The kind of every block: kinds of n_kinds, in bits or coded, whichever is shorter. */
+void sz_write_kinds(struct strait_writer *w, const uint8_t *kind, size_t n_blocks,
+                    unsigned n_kinds);
+bool sz_read_kinds(struct strait_reader *r, uint8_t *kind, size_t n_blocks, unsigned n_kinds);
+
+/* ---- scratch memory: all that a call ever uses */
+
+struct sz_split { /* integers of a segment, taken apart */
+    uint8_t sym[SZ_SEGMENT];
+    uint8_t kind[SZ_BLOCKS]; /* a slot first, then the kind */
+    unsigned char low[SZ_SEGMENT / 8 * SZ_MAX_SHIFT + 16];
+    float escape[SZ_SEGMENT / 2 + SZ_BLOCK];
+    size_t low_end[SZ_SEGMENT / SZ_CHUNK], escape_end[SZ_SEGMENT / SZ_CHUNK];
+    size_t n_low_bytes, n_escapes;
+    uint32_t histogram[SZ_SLOTS][4][256];
+    struct sz_slot slots[SZ_SLOTS];
+    unsigned n_slots;
+    uint8_t slot_of[32][SZ_MAX_SHIFT + 1][2], slot_of_shift[SZ_MAX_SHIFT + 1][2];
+};
+
+struct sz_encoder {
+    struct strait_pooled pooled;
+    struct sz_split split;
+    struct sz_count counts[SZ_SLOTS];
+    struct sz_model model;
+    struct sz_put_symbol tables[SZ_TABLES][256];
+    uint16_t words[SZ_CHUNK + SZ_BLOCK];
+    struct sz_logs logs;
+};
+
+struct sz_decoder {
+    struct strait_pooled pooled;
+    struct sz_model model;
+    uint8_t kind[SZ_BLOCKS];
+    uint32_t slots[SZ_TABLES][SZ_PROB];
+};
+
+/** Merge the slots' histograms into at most SZ_TABLES tables, name the kinds and rewrite
+ *  split->kind from slots to kinds. */
+void sz_model_build(struct sz_encoder *e, size_t n_blocks);
+
+/* ---- quantising (sz_quantise.c) and segments (sz_segment.c) */
+
+/** The integer next to x, where there is one that a float holds exactly, else `otherwise`. Both
+ * sides take it as the value of an escape when they go on from there with differences. */
+int32_t sz_nearest(float x, const struct sz_grid *grid, int32_t otherwise);
+/** Integers of n <= SZ_BLOCK values; where the bound fails the integer is 0.
+ *  Returns: true when that happened */
+bool sz_quantise(int32_t *q, const float *x, unsigned n, const struct sz_grid *grid);
+/** After sz_quantise returned true: mark what fails, after a try of the neighbouring integers. */
+void sz_repair(int32_t *q, uint8_t *mark, const float *x, unsigned n, const struct sz_grid *grid);
+/** Quantise a segment and take its integers apart. False: too many escapes, store it raw. */
+bool sz_split(struct sz_split *s, const float *x, size_t n, const struct sz_grid *grid, bool delta);
+
+/** Encode up to SZ_SEGMENT values; raw where that is shorter. */
+void sz_segment_encode(struct sz_encoder *e, struct strait_writer *w, const float *x, size_t n,
+                       const struct sz_grid *grid, bool delta);
+/** False when these bytes are no segment of n values. */
+bool sz_segment_decode(struct sz_decoder *d, float *y, size_t n, struct strait_reader *r,
+                       const struct sz_grid *grid);
+
+/** Bits of these counts under their own frequencies, in 1/65536 bit. */
+uint64_t sz_entropy(const struct sz_logs *logs, const uint32_t *n, unsigned n_symbols);
+
+/** A grid for this bound and values of this typical magnitude. False: nothing below float32 itself
+ * would do. */
+bool sz_grid_for(struct sz_grid *grid, double bound, double typical, float centre);
+/* What a few sampled blocks say about a tensor (sz_sample.c). */
+struct sz_sample {
+    float centre;   /* 0 unless the values lie far from it, so that zeros stay zeros */
+    double typical; /* root mean square of a middling block: outliers have no say */
+};
+struct sz_sample sz_sample_values(const float *x, size_t n);
+/** True when differences of neighbouring integers cost less than the integers. */
+bool sz_sample_delta(const struct sz_logs *logs, const float *x, size_t n,
+                     const struct sz_grid *grid);

@@ -1,0 +1,286 @@
+/* sz: frequency tables and the kinds of blocks as bytes. */
+#include "sz_parts.h"
+#include <assert.h>
+
+/* n scaled so that they add up to about `target`, at least 1 each. Returns their sum. */
+static int32_t scale(struct sz_freqs *freqs, const uint32_t *n, unsigned n_symbols, uint64_t total,
+                     uint64_t target)
+{
+    const uint64_t factor = (target << 32) / total;
+    int32_t sum = 0;
+    for (unsigned i = 0; i < n_symbols; i++) {
+        const uint64_t f = (n[i] * factor + (UINT64_C(1) << 31)) >> 32;
+        freqs->f[i] = (uint16_t)(n[i] == 0 ? 0 : f < 1 ? 1 : f);
+        sum += freqs->f[i];
+    }
+    return sum;
+}
+
+void sz_normalise(struct sz_freqs *freqs, const uint32_t *n, unsigned n_symbols)
+{
+    uint64_t total = 0;
+    for (unsigned i = 0; i < n_symbols; i++)
+        total += n[i];
+    assert(total > 0);
+    memset(freqs, 0, sizeof(*freqs));
+    /* Rare symbols round up to 1: what they take too much, all others leave. */
+    int32_t target = SZ_PROB, sum = 0;
+    for (unsigned tries = 0; tries < 3 && sum != SZ_PROB; tries++) {
+        sum = scale(freqs, n, n_symbols, total, (uint64_t)target);
+        target -= sum - SZ_PROB;
+    }
+    /* Rounding left a few too many or too few: take or give where a step of one costs least,
+     * n * log2(f / (f - 1)), about n / f. */
+    while (sum != SZ_PROB) {
+        unsigned best = n_symbols;
+        const bool take = sum > SZ_PROB;
+        for (unsigned i = 0; i < n_symbols; i++) {
+            if (freqs->f[i] < (take ? 2 : 1))
+                continue;
+            if (best == n_symbols) {
+                best = i;
+                continue;
+            }
+            const uint32_t half = take ? UINT32_MAX : 1; /* at f -+ 1/2 */
+            const uint64_t here = (uint64_t)n[i] * (2u * freqs->f[best] + half);
+            const uint64_t there = (uint64_t)n[best] * (2u * freqs->f[i] + half);
+            if (take ? here < there : here > there)
+                best = i;
+        }
+        freqs->f[best] = (uint16_t)(freqs->f[best] + (take ? -1 : 1));
+        sum += take ? -1 : 1;
+    }
+    /* A frequency of SZ_PROB does not fit its 12 bits: give one to a neighbour. */
+    for (unsigned i = 0; i < n_symbols; i++)
+        if (freqs->f[i] == SZ_PROB) {
+            freqs->f[i]--;
+            freqs->f[i > 0 ? i - 1 : 1]++;
+            break;
+        }
+}
+
+/* Bits, lowest first, into bytes. */
+struct bit_writer {
+    struct strait_writer *w;
+    uint64_t held;
+    unsigned n_held;
+};
+
+static void put_bits(struct bit_writer *b, uint32_t v, unsigned n)
+{
+    b->held |= (uint64_t)v << b->n_held;
+    for (b->n_held += n; b->n_held >= 8; b->n_held -= 8) {
+        strait_write_u8(b->w, (unsigned)(b->held & 255));
+        b->held >>= 8;
+    }
+}
+
+static void put_last_bits(struct bit_writer *b)
+{
+    if (b->n_held > 0)
+        put_bits(b, 0, 8 - b->n_held);
+}
+
+struct bit_reader {
+    struct strait_reader *r;
+    uint64_t held;
+    unsigned n_held;
+};
+
+static uint32_t get_bits(struct bit_reader *b, unsigned n)
+{
+    for (; b->n_held < n; b->n_held += 8)
+        b->held |= (uint64_t)strait_read_u8(b->r) << b->n_held;
+    const uint32_t v = (uint32_t)(b->held & ((UINT64_C(1) << n) - 1));
+    b->held >>= n;
+    b->n_held -= n;
+    return v;
+}
+
+enum { LONGEST_UNARY = 20 }; /* then 13 plain bits */
+
+static unsigned rice_bits(uint32_t v, unsigned k)
+{
+    return v >> k < LONGEST_UNARY ? (v >> k) + 1 + k : LONGEST_UNARY + 13;
+}
+
+static void put_rice(struct bit_writer *b, uint32_t v, unsigned k)
+{
+    if (v >> k < LONGEST_UNARY) {
+        put_bits(b, (1u << (v >> k)) - 1, (v >> k) + 1);
+        put_bits(b, v & ((1u << k) - 1), k);
+    } else {
+        put_bits(b, (1u << LONGEST_UNARY) - 1, LONGEST_UNARY);
+        put_bits(b, v, 13);
+    }
+}
+
+static uint32_t get_rice(struct bit_reader *b, unsigned k)
+{
+    unsigned high = 0;
+    while (high < LONGEST_UNARY && get_bits(b, 1))
+        high++;
+    if (high == LONGEST_UNARY)
+        return get_bits(b, 13);
+    return high << k | get_bits(b, k);
+}
+
+static uint32_t zigzag(int32_t v)
+{
+    return (uint32_t)v << 1 ^ (uint32_t)(v >> 31);
+}
+
+/* The frequencies of escapes and zeros, then of one run of symbols; the last of the run follows
+ * from the sum. */
+void sz_write_freqs(struct strait_writer *w, const struct sz_freqs *freqs)
+{
+    struct bit_writer b = {.w = w};
+    unsigned low = 2, high = 255, best = 0, best_bits = UINT32_MAX;
+    while (low < 255 && freqs->f[low] == 0)
+        low++;
+    while (high > low && freqs->f[high] == 0)
+        high--;
+    for (unsigned k = 0; k < 12; k++) {
+        unsigned bits = 0;
+        for (unsigned i = low; i < high; i++)
+            bits += rice_bits(zigzag(freqs->f[i] - (i > low ? freqs->f[i - 1] : 0)), k);
+        if (bits < best_bits) {
+            best_bits = bits;
+            best = k;
+        }
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        put_bits(&b, freqs->f[i] > 0, 1);
+        if (freqs->f[i] > 0)
+            put_bits(&b, freqs->f[i], 12);
+    }
+    put_bits(&b, low, 8);
+    put_bits(&b, high, 8);
+    put_bits(&b, best, 4);
+    for (unsigned i = low; i < high; i++)
+        put_rice(&b, zigzag(freqs->f[i] - (i > low ? freqs->f[i - 1] : 0)), best);
+    put_last_bits(&b);
+}
+
+bool sz_read_freqs(struct strait_reader *r, struct sz_freqs *freqs)
+{
+    struct bit_reader b = {.r = r};
+    int32_t sum = 0;
+    memset(freqs, 0, sizeof(*freqs));
+    for (unsigned i = 0; i < 2; i++)
+        if (get_bits(&b, 1)) {
+            freqs->f[i] = (uint16_t)get_bits(&b, 12);
+            sum += freqs->f[i];
+        }
+    const unsigned low = get_bits(&b, 8), high = get_bits(&b, 8), k = get_bits(&b, 4);
+    if (low < 2 || high < low || k >= 12)
+        return false;
+    int32_t before = 0;
+    for (unsigned i = low; i < high; i++) {
+        const uint32_t v = get_rice(&b, k);
+        before += (int32_t)(v >> 1) ^ -(int32_t)(v & 1);
+        if (before < 0 || before >= SZ_PROB)
+            return false;
+        freqs->f[i] = (uint16_t)before;
+        sum += before;
+    }
+    /* A run may be empty of symbols: low == high with what is left, perhaps nothing. */
+    if (r->bad || sum > SZ_PROB || SZ_PROB - sum >= SZ_PROB)
+        return false;
+    freqs->f[high] = (uint16_t)(SZ_PROB - sum);
+    return true;
+}
+
+static unsigned bits_for(unsigned n)
+{
+    return n < 2 ? 0 : 32 - (unsigned)__builtin_clz(n - 1);
+}
+
+enum { KINDS_PLAIN, KINDS_CODED };
+
+void sz_write_kinds(struct strait_writer *w, const uint8_t *kind, size_t n_blocks, unsigned n_kinds)
+{
+    if (n_kinds < 2)
+        return;
+    uint32_t n[256] = {0};
+    for (size_t i = 0; i < n_blocks; i++)
+        n[kind[i]]++;
+    struct sz_freqs freqs;
+    struct sz_put_symbol e[256];
+    uint16_t words[SZ_BLOCKS + 1];
+    uint32_t state = SZ_STATE_LOW;
+    uint16_t *p = words + SZ_BLOCKS + 1;
+    sz_normalise(&freqs, n, n_kinds);
+    sz_put_symbols(e, &freqs);
+    for (size_t i = n_blocks; i-- > 0;)
+        p = sz_rans_put(&state, p, &e[kind[i]]);
+    const size_t n_words = (size_t)(words + SZ_BLOCKS + 1 - p);
+    const size_t plain_bits = n_blocks * bits_for(n_kinds);
+    unsigned char bytes[2 * SZ_BLOCKS + 4 * SZ_KINDS];
+    struct strait_writer coded = {.p = bytes, .end = bytes + sizeof(bytes)};
+    for (unsigned i = 0; i < n_kinds; i++)
+        strait_write_varint(&coded, freqs.f[i]);
+    strait_write_varint(&coded, n_words);
+    strait_write_u32(&coded, state);
+    for (size_t i = 0; i < n_words; i++) {
+        strait_write_u8(&coded, p[i] & 255);
+        strait_write_u8(&coded, p[i] >> 8);
+    }
+    const size_t n_coded = (size_t)(coded.p - bytes);
+    if (!coded.full && 8 * n_coded < plain_bits) {
+        strait_write_u8(w, KINDS_CODED);
+        strait_write_bytes(w, bytes, n_coded);
+        return;
+    }
+    strait_write_u8(w, KINDS_PLAIN);
+    struct bit_writer b = {.w = w};
+    for (size_t i = 0; i < n_blocks; i++)
+        put_bits(&b, kind[i], bits_for(n_kinds));
+    put_last_bits(&b);
+}
+
+static bool read_coded_kinds(struct strait_reader *r, uint8_t *kind, size_t n_blocks,
+                             unsigned n_kinds)
+{
+    struct sz_freqs freqs = {0};
+    uint32_t slots[SZ_PROB];
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < n_kinds; i++) {
+        const uint64_t f = strait_read_varint(r);
+        if (f >= SZ_PROB)
+            return false;
+        freqs.f[i] = (uint16_t)f;
+        sum += f;
+    }
+    const uint64_t n_words = strait_read_varint(r);
+    uint32_t state = strait_read_u32(r);
+    if (r->bad || sum != SZ_PROB || n_words > n_blocks)
+        return false;
+    const unsigned char *bytes = strait_read_bytes(r, 2 * (size_t)n_words);
+    if (!bytes)
+        return false;
+    unsigned char padded[2 * SZ_BLOCKS + 2] = {0};
+    const unsigned char *p = padded;
+    memcpy(padded, bytes, 2 * (size_t)n_words);
+    sz_get_slots(slots, &freqs);
+    for (size_t i = 0; i < n_blocks; i++)
+        p = sz_rans_get(&kind[i], &state, p, slots);
+    return (size_t)(p - padded) == 2 * n_words && state == SZ_STATE_LOW;
+}
+
+bool sz_read_kinds(struct strait_reader *r, uint8_t *kind, size_t n_blocks, unsigned n_kinds)
+{
+    memset(kind, 0, n_blocks);
+    if (n_kinds < 2)
+        return true;
+    const unsigned how = strait_read_u8(r);
+    if (how == KINDS_CODED)
+        return read_coded_kinds(r, kind, n_blocks, n_kinds);
+    struct bit_reader b = {.r = r};
+    for (size_t i = 0; i < n_blocks; i++) {
+        kind[i] = (uint8_t)get_bits(&b, bits_for(n_kinds));
+        if (kind[i] >= n_kinds)
+            return false;
+    }
+    return how == KINDS_PLAIN && !r->bad;
+}

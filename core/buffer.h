@@ -1,0 +1,8 @@
+/* Memory for tensors and payloads: zeroed, touched, and in huge pages where the kernel has them, so
+ * that no page fault is charged to whoever writes it first. */
+#pragma once
+#include <stddef.h>
+
+/** At least len_bytes of zeros, 64-byte aligned. NULL when memory ran out. */
+void *strait_buffer_new(size_t len_bytes);
+void strait_buffer_free(void *buffer); /* NULL is fine */
