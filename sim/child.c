@@ -1,0 +1,210 @@
+#include "child.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Wall-clock limit of a simulation where the run sets none: a program that polls without letting
+ * time pass would never end. */
+#define OWN_DEADLINE_S 3600.0
+
+struct header {   /* of the anonymous file; logs and the report follow */
+    int complete; /* 0: the child died first */
+    struct strait_error err;
+};
+
+static void leave(struct strait_child *child, const struct header *header)
+    __attribute__((noreturn));
+static void leave(struct strait_child *child, const struct header *header)
+{
+    const ssize_t n = pwrite(child->fd, header, sizeof(*header), 0);
+    _exit(n == (ssize_t)sizeof(*header) ? 0 : 1);
+}
+
+void strait_child_fail(struct strait_child *child, const struct strait_error *err)
+{
+    leave(child, &(struct header){.complete = 1, .err = *err});
+}
+
+void strait_child_no_memory(struct strait_child *child)
+{
+    struct strait_error err = {0};
+    strait_error_set(&err, STRAIT_ERR_NOMEM, "simulation", "memory ran out");
+    strait_child_fail(child, &err);
+}
+
+void *strait_child_alloc(struct strait_child *child, size_t n, size_t size)
+{
+    void *p = calloc(n, size);
+    if (!p && n > 0 && size > 0)
+        strait_child_no_memory(child);
+    return p;
+}
+
+static int write_text(const char *text, size_t len_bytes, void *fd)
+{
+    while (len_bytes > 0) {
+        const ssize_t n = write(*(int *)fd, text, len_bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return -1;
+        text += n;
+        len_bytes -= (size_t)n;
+    }
+    return 0;
+}
+
+void strait_child_finish(struct strait_child *child, const json_t *report)
+{
+    struct header header = {.complete = 1};
+    lseek(child->fd, sizeof(header), SEEK_SET);
+    for (int i = 0; i < child->run->n_ranks && header.err.code == STRAIT_OK; i++)
+        strait_log_write(child->fd, &child->run->logs[i], &header.err);
+    if (header.err.code == STRAIT_OK &&
+        json_dump_callback(report, write_text, &child->fd, JSON_COMPACT) != 0)
+        strait_error_system(&header.err, "simulation", "cannot write the report");
+    leave(child, &header);
+}
+
+static double wall_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Reap the child; kill it first when its time is over. -1: the latter, with *err. */
+static int await(int *status, pid_t pid, double limit_s, struct strait_error *err)
+{
+    const double end_s = wall_s() + limit_s;
+    const int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    bool late = false;
+    while (pidfd >= 0) {
+        const double left_s = end_s - wall_s();
+        struct pollfd p = {.fd = pidfd, .events = POLLIN};
+        const int n = left_s > 0 ? poll(&p, 1, left_s < 1e6 ? (int)(1e3 * left_s) + 1 : -1) : 0;
+        if (n > 0)
+            break;
+        if (n < 0 && errno == EINTR)
+            continue;
+        late = left_s <= 0;
+        if (late || n < 0)
+            break;
+    }
+    if (pidfd >= 0)
+        close(pidfd);
+    if (late)
+        kill(pid, SIGKILL);
+    while (waitpid(pid, status, 0) < 0 && errno == EINTR)
+        ;
+    return late ? strait_error_set(err, STRAIT_ERR_BACKEND, "simulation",
+                                   "expected an end within %g s, found none", limit_s)
+                : 0;
+}
+
+static int read_report(int fd, struct strait_facts *facts, struct strait_error *err)
+{
+    json_t *report = json_loadfd(fd, 0, NULL);
+    if (!report || (facts && json_object_update(facts->report, report) != 0)) {
+        json_decref(report);
+        return strait_error_set(err, STRAIT_ERR_BACKEND, "simulation", "its report is no JSON");
+    }
+    json_decref(report);
+    return 0;
+}
+
+/* First line of what the child wrote to stderr: an assertion, or SimGrid's last words. */
+static const char *first_line(char *line, size_t cap, int fd)
+{
+    const ssize_t n = pread(fd, line, cap - 1, 0);
+    line[n > 0 ? n : 0] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    return line;
+}
+
+static int collect(struct strait_run *run, int fd, int stderr_fd, int status,
+                   struct strait_error *err)
+{
+    struct header header = {0};
+    char line[256];
+    const ssize_t n = pread(fd, &header, sizeof(header), 0);
+    if (n != (ssize_t)sizeof(header) || !header.complete) {
+        first_line(line, sizeof(line), stderr_fd);
+        if (WIFSIGNALED(status))
+            return strait_error_set(err, STRAIT_ERR_BACKEND, "simulation",
+                                    "ended by signal %d (%s)%s%s", WTERMSIG(status),
+                                    strsignal(WTERMSIG(status)), *line ? ": " : "", line);
+        return strait_error_set(err, STRAIT_ERR_BACKEND, "simulation",
+                                "ended with status %d and no result%s%s", WEXITSTATUS(status),
+                                *line ? ": " : "", line);
+    }
+    if (header.err.code != STRAIT_OK) {
+        if (err && err->code == STRAIT_OK)
+            *err = header.err;
+        return -1;
+    }
+    lseek(fd, sizeof(header), SEEK_SET);
+    for (int i = 0; i < run->n_ranks; i++)
+        if (strait_log_read(fd, &run->logs[i], err) != 0)
+            return -1;
+    return read_report(fd, run->facts, err);
+}
+
+static void be_child(struct strait_child *child, int stderr_fd, pid_t parent,
+                     void (*simulate)(struct strait_child *)) __attribute__((noreturn));
+static void be_child(struct strait_child *child, int stderr_fd, pid_t parent,
+                     void (*simulate)(struct strait_child *))
+{
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+        _exit(1);
+#ifdef __SANITIZE_ADDRESS__
+    (void)stderr_fd; /* a sanitizer's report is for the reader of the test */
+#else
+    dup2(stderr_fd, STDERR_FILENO);
+#endif
+    simulate(child);
+    struct strait_error err = {0};
+    strait_error_set(&err, STRAIT_ERR_BACKEND, "simulation", "it stopped before its end");
+    strait_child_fail(child, &err);
+}
+
+int strait_child_run(struct strait_run *run, void (*simulate)(struct strait_child *),
+                     struct strait_error *err)
+{
+    int rc = -1, status = 0;
+    struct strait_child child = {.fd = memfd_create("strait-simulation", MFD_CLOEXEC), .run = run};
+    const int stderr_fd = memfd_create("strait-stderr", MFD_CLOEXEC);
+    if (child.fd < 0 || stderr_fd < 0) {
+        strait_error_system(err, "simulation", "cannot make an anonymous file");
+        goto out;
+    }
+    const pid_t parent = getpid();
+    const pid_t pid = fork();
+    if (pid < 0) {
+        strait_error_system(err, "simulation", "cannot start a process");
+        goto out;
+    }
+    if (pid == 0)
+        be_child(&child, stderr_fd, parent, simulate);
+    rc = await(&status, pid, run->deadline_s > 0 ? run->deadline_s : OWN_DEADLINE_S, err);
+    if (rc == 0)
+        rc = collect(run, child.fd, stderr_fd, status, err);
+out:
+    if (child.fd >= 0)
+        close(child.fd);
+    if (stderr_fd >= 0)
+        close(stderr_fd);
+    return rc;
+}

@@ -1,0 +1,160 @@
+#include "facts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../codecs/frame.h"
+
+/* Memory that programs may still take, or INFINITY where the kernel does not say. */
+static double free_memory_bytes(void)
+{
+    double kib = INFINITY;
+    char line[128];
+    FILE *f = fopen("/proc/meminfo", "r");
+    if (!f)
+        return INFINITY;
+    while (fgets(line, sizeof(line), f))
+        if (sscanf(line, "MemAvailable: %lf kB", &kib) == 1)
+            break;
+    fclose(f);
+    return kib * 1024;
+}
+
+static int check_link(const struct strait_link *l, const char *way, int rank,
+                      struct strait_error *err)
+{
+    if (!(l->rate_bits_per_s > 0) || isinf(l->rate_bits_per_s))
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "expected a finite rate above 0 %s rank %d, found %g bits/s", way,
+                                rank, l->rate_bits_per_s);
+    if (!(l->delay_s >= 0) || isinf(l->delay_s))
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "expected a delay of at least 0 %s rank %d, found %g s", way, rank,
+                                l->delay_s);
+    return 0;
+}
+
+static int check_network(const struct strait_run *run, struct strait_error *err)
+{
+    const struct strait_network *n = run->network;
+    if (!n || n->n_ranks != run->n_ranks)
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "expected a network of %d ranks, found one of %d", run->n_ranks,
+                                n ? n->n_ranks : 0);
+    for (int i = 0; i < n->n_ranks; i++)
+        if (check_link(&n->out[i], "from", i, err) != 0 || check_link(&n->in[i], "to", i, err) != 0)
+            return -1;
+    if (!(n->tcp.initial_window_bytes >= 1) || !(n->tcp.window_bytes >= 1) ||
+        !(n->tcp.segment_bytes >= 1))
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "expected TCP windows and segments of at least 1 B, found %g, %g "
+                                "and %g",
+                                n->tcp.initial_window_bytes, n->tcp.window_bytes,
+                                n->tcp.segment_bytes);
+    return 0;
+}
+
+int strait_sim_check(const struct strait_run *run, const char *backend, int most_ranks,
+                     struct strait_error *err)
+{
+    if (run->n_ranks < 1 || run->n_ranks > most_ranks)
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL, "%s: expected 1 to %d ranks, found %d",
+                                backend, most_ranks, run->n_ranks);
+    if (run->measured_cost)
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "%s cannot measure what a job costs: expected costs from a "
+                                "profile or a trace",
+                                backend);
+    if (run->control && strcmp(run->control, "no-ramp") != 0 &&
+        strcmp(run->control, "no-codec-cost") != 0) /* the latter is in the jobs' costs */
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "%s: expected the control \"no-ramp\" or \"no-codec-cost\", "
+                                "found \"%s\"",
+                                backend, run->control);
+    if (check_network(run, err) != 0)
+        return -1;
+    const double free_bytes = free_memory_bytes();
+    if (run->real_payload && run->memory_bytes > free_bytes)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                                "%s: the ranks would hold %.3g GB, this machine has %.3g GB free",
+                                backend, run->memory_bytes / 1e9, free_bytes / 1e9);
+    return 0;
+}
+
+int strait_sim_constant(struct strait_run *run, const char *name, json_t *value, const char *source,
+                        struct strait_error *err)
+{
+    json_t *entry = json_pack("{s:o, s:s}", "value", value, "source", source);
+    if (!entry || json_object_set_new(run->facts->constants, name, entry) != 0)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    return 0;
+}
+
+static json_t *number(double value) /* JSON has no infinity */
+{
+    return isinf(value) ? json_string("unlimited") : json_real(value);
+}
+
+/* What the fluid model does not know of this network, by name. */
+static json_t *not_modelled(const struct strait_network *n)
+{
+    bool loss = false, jitter = false, queue = false;
+    for (int i = 0; i < 2 * n->n_ranks; i++) {
+        const struct strait_link *l = i < n->n_ranks ? &n->out[i] : &n->in[i - n->n_ranks];
+        loss |= l->loss_ratio > 0;
+        jitter |= l->jitter_s > 0;
+        queue |= l->queue_bytes > 0 && !isinf(l->queue_bytes);
+    }
+    json_t *names = json_array();
+    if (loss)
+        json_array_append_new(names, json_string("loss"));
+    if (jitter)
+        json_array_append_new(names, json_string("jitter"));
+    if (queue)
+        json_array_append_new(names, json_string("queue"));
+    return names;
+}
+
+int strait_sim_facts(struct strait_run *run, struct strait_error *err)
+{
+    if (!run->facts)
+        return 0;
+    const struct strait_network *n = run->network;
+    const bool ramp = !run->control || strcmp(run->control, "no-ramp") != 0;
+    const struct {
+        const char *name;
+        json_t *value;
+        const char *source;
+    } all[] = {
+        {"segment_bytes", number(n->tcp.segment_bytes),
+         "1500 B MTU - 20 B IP - 20 B TCP - 12 B time stamps (RFC 7323)"},
+        {"header_bytes", number(14 + 20 + 32), "Ethernet 14, IP 20, TCP 20 with time stamps 12"},
+        {"overhead_bytes", number(n->overhead_bytes),
+         "the experiment; 24 on a wire: IEEE 802.3 preamble 8, check sum 4, gap 12"},
+        {"frame_bytes", number(STRAIT_FRAME_BYTES), "own: codecs/frame.h"},
+        {"goodput_ratio",
+         number(8 * strait_goodput_bytes_per_s(n, &n->out[0]) / n->out[0].rate_bits_per_s),
+         "segment_bytes / (segment_bytes + header_bytes + overhead_bytes)"},
+        {"initial_window_bytes", number(ramp ? n->tcp.initial_window_bytes : INFINITY),
+         ramp ? "RFC 6928: 10 segments" : "negative control: no ramp"},
+        {"window_bytes", number(n->tcp.window_bytes), "the experiment: largest receive window"},
+        {"rto_min_s", number(n->tcp.rto_min_s), "Linux include/net/tcp.h TCP_RTO_MIN"},
+        {"slow_start_after_idle",
+         json_boolean(n->tcp.slow_start_after_idle && n->tcp.congestion != STRAIT_BBR),
+         "RFC 5681 section 4.1, Linux tcp_cwnd_restart; BBR keeps its window"},
+        {"congestion", json_string(strait_congestion_name(n->tcp.congestion)), "the experiment"},
+        {"sharing", json_string("max-min"),
+         "links are shared equally by the flows that want more: long TCP flows of equal RTT"},
+        {"message_latency", json_string("one path delay after the last byte has left"),
+         "own: a stream pays the delay once, its messages follow each other without a gap"},
+    };
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (strait_sim_constant(run, all[i].name, all[i].value, all[i].source, err) != 0)
+            return -1;
+    json_t *names = not_modelled(n);
+    if (json_array_size(names) > 0)
+        json_object_set(run->facts->report, "not_modelled", names);
+    json_decref(names);
+    return 0;
+}

@@ -1,0 +1,336 @@
+#include "fairshare.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fairshare_parts.h"
+
+double strait_fairshare_slack_s(double now_s)
+{
+    const double least_s = 1e-12;
+    return fmax(least_s, 4 * (nextafter(now_s, INFINITY) - now_s));
+}
+
+struct strait_fairshare *strait_fairshare_new(int n_links, const double *bytes_per_s)
+{
+    struct strait_fairshare *fs = calloc(1, sizeof(*fs));
+    if (!fs)
+        return NULL;
+    fs->n_links = n_links;
+    fs->links = calloc((size_t)n_links, sizeof(*fs->links));
+    fs->touched = calloc((size_t)n_links, sizeof(*fs->touched));
+    if (!fs->links || !fs->touched || strait_heap_reserve(&fs->filling, (size_t)n_links) != 0) {
+        strait_fairshare_free(fs);
+        return NULL;
+    }
+    for (int i = 0; i < n_links; i++)
+        fs->links[i].bytes_per_s = bytes_per_s[i];
+    return fs;
+}
+
+void strait_fairshare_free(struct strait_fairshare *fs)
+{
+    if (!fs)
+        return;
+    for (size_t i = 0; i < fs->n_all; i++) {
+        struct strait_component *c = fs->all[i];
+        strait_heap_release(&c->fair_finish);
+        strait_heap_release(&c->capped_finish);
+        strait_heap_release(&c->fair_by_cap);
+        strait_heap_release(&c->capped_by_cap);
+        free(c->flows);
+        free(c);
+    }
+    strait_heap_release(&fs->by_next);
+    strait_heap_release(&fs->filling);
+    free(fs->all);
+    free(fs->of_link);
+    free(fs->order);
+    free(fs->touched);
+    free(fs->links);
+    free(fs);
+}
+
+static struct strait_component *make(struct strait_fairshare *fs)
+{
+    if (fs->n_all == fs->cap_all) {
+        const size_t cap = fs->cap_all > 0 ? 2 * fs->cap_all : 16;
+        struct strait_component **all = realloc(fs->all, cap * sizeof(*all));
+        if (!all)
+            return NULL;
+        fs->all = all;
+        fs->cap_all = cap;
+    }
+    struct strait_component *c = calloc(1, sizeof(*c));
+    if (c)
+        fs->all[fs->n_all++] = c;
+    return c;
+}
+
+struct strait_component *strait_component_new(struct strait_fairshare *fs, double last_s)
+{
+    struct strait_component *c = fs->spare;
+    if (c)
+        fs->spare = c->next;
+    else if (!(c = make(fs)))
+        return NULL;
+    assert(c->n == 0 && !strait_heap_holds(&c->node));
+    c->hub = -1;
+    c->last_s = last_s;
+    c->dirty = false;
+    return c;
+}
+
+int strait_component_reserve(struct strait_component *c, size_t n)
+{
+    if (n <= c->cap_flows)
+        return 0;
+    const size_t cap = n > 2 * c->cap_flows ? n : 2 * c->cap_flows;
+    struct strait_flow **flows = realloc(c->flows, cap * sizeof(*flows));
+    if (!flows)
+        return -1;
+    c->flows = flows;
+    if (strait_heap_reserve(&c->fair_finish, cap) != 0 ||
+        strait_heap_reserve(&c->capped_finish, cap) != 0 ||
+        strait_heap_reserve(&c->fair_by_cap, cap) != 0 ||
+        strait_heap_reserve(&c->capped_by_cap, cap) != 0)
+        return -1;
+    c->cap_flows = cap;
+    return 0;
+}
+
+void strait_component_append(struct strait_component *c, struct strait_flow *flow)
+{
+    flow->component = c;
+    flow->place = c->n;
+    c->flows[c->n++] = flow;
+}
+
+int strait_component_schedule(struct strait_fairshare *fs, struct strait_component *c)
+{
+    const double next_s = c->hub >= 0 ? strait_hub_next_s(c) : strait_filling_next_s(c);
+    if (strait_heap_holds(&c->node)) {
+        strait_heap_rekey(&fs->by_next, &c->node, next_s);
+        return 0;
+    }
+    c->node.key = next_s;
+    c->node.tie = c->flows[0]->finish.tie;
+    return strait_heap_push(&fs->by_next, &c->node);
+}
+
+static void advance(struct strait_component *c, double now_s)
+{
+    if (now_s <= c->last_s)
+        return;
+    assert(!c->dirty); /* its rates are those of this stretch of time */
+    if (c->hub >= 0)
+        strait_hub_advance(c, now_s);
+    else
+        strait_filling_advance(c, now_s);
+}
+
+static void make_dirty(struct strait_fairshare *fs, struct strait_component *c)
+{
+    if (c->dirty)
+        return;
+    c->dirty = true;
+    c->next = fs->dirty;
+    fs->dirty = c;
+}
+
+/* The flows have more in common than the hub: from now on their bytes are kept one by one. */
+static void leave_hub(struct strait_component *c)
+{
+    for (size_t i = 0; i < c->n && c->hub >= 0; i++)
+        c->flows[i]->left_bytes = strait_hub_remove(c, c->flows[i]);
+    c->hub = -1;
+}
+
+static void move_hub(struct strait_fairshare *fs, struct strait_component *c, int link)
+{
+    struct strait_flow *f = c->flows[0];
+    const double left_bytes = strait_hub_remove(c, f);
+    strait_hub_begin(c, link);
+    strait_hub_add(c, f, left_bytes, fs->links[f->link[f->link[0] == link]].bytes_per_s);
+}
+
+/* Both links are busy in different components: all flows move to the larger one. */
+static struct strait_component *merge(struct strait_fairshare *fs, struct strait_component *a,
+                                      struct strait_component *b)
+{
+    struct strait_component *to = a->n >= b->n ? a : b, *from = to == a ? b : a;
+    if (strait_component_reserve(to, a->n + b->n + 1) != 0)
+        return NULL;
+    leave_hub(to);
+    leave_hub(from);
+    for (size_t i = 0; i < from->n; i++) {
+        struct strait_flow *f = from->flows[i];
+        fs->links[f->link[0]].component = fs->links[f->link[1]].component = to;
+        strait_component_append(to, f);
+    }
+    from->n = 0;
+    make_dirty(fs, from);
+    return to;
+}
+
+/* The component that a flow over these links belongs to, ready to take it. */
+static struct strait_component *component_for(struct strait_fairshare *fs, int a, int b,
+                                              double now_s)
+{
+    struct strait_component *ca = fs->links[a].component, *cb = fs->links[b].component;
+    struct strait_component *c = ca ? ca : cb;
+    if (!c) {
+        c = strait_component_new(fs, now_s);
+        if (c)
+            strait_hub_begin(c, a);
+        return c;
+    }
+    advance(c, now_s);
+    if (ca && cb && ca != cb) {
+        advance(cb, now_s);
+        return merge(fs, ca, cb);
+    }
+    const int busy = ca ? a : b;
+    if (ca && cb)
+        leave_hub(c);
+    else if (c->hub >= 0 && c->hub != busy && c->n == 1)
+        move_hub(fs, c, busy);
+    else if (c->hub != busy)
+        leave_hub(c);
+    return c;
+}
+
+static int reserve_scratch(struct strait_fairshare *fs)
+{
+    if (fs->n_flows < fs->cap_scratch)
+        return 0;
+    const size_t cap = fs->cap_scratch > 0 ? 2 * fs->cap_scratch : 64;
+    struct strait_flow **of_link = realloc(fs->of_link, 2 * cap * sizeof(*of_link));
+    if (of_link)
+        fs->of_link = of_link;
+    struct strait_flow **order = realloc(fs->order, cap * sizeof(*order));
+    if (order)
+        fs->order = order;
+    if (!of_link || !order)
+        return -1;
+    fs->cap_scratch = cap;
+    return 0;
+}
+
+int strait_fairshare_start(struct strait_fairshare *fs, struct strait_flow *flow, int link_a,
+                           int link_b, double bytes, double now_s)
+{
+    assert(link_a != link_b && bytes > 0 && now_s >= fs->now_s);
+    fs->now_s = now_s;
+    struct strait_component *c = component_for(fs, link_a, link_b, now_s);
+    if (!c || strait_component_reserve(c, c->n + 1) != 0 || reserve_scratch(fs) != 0)
+        return -1;
+    flow->link[0] = link_a;
+    flow->link[1] = link_b;
+    flow->left_bytes = bytes;
+    flow->rate = 0;
+    flow->finish.tie = flow->by_cap.tie = fs->n_started++;
+    strait_component_append(c, flow);
+    for (int side = 0; side < 2; side++) {
+        fs->links[flow->link[side]].component = c;
+        fs->links[flow->link[side]].n_flows++;
+    }
+    fs->n_flows++;
+    if (c->hub >= 0)
+        strait_hub_add(c, flow, bytes, fs->links[c->hub == link_a ? link_b : link_a].bytes_per_s);
+    make_dirty(fs, c);
+    return 0;
+}
+
+static int settle(struct strait_fairshare *fs, struct strait_component *c)
+{
+    c->dirty = false;
+    if (c->n > 0 && c->hub >= 0) {
+        strait_hub_settle(c, fs->links[c->hub].bytes_per_s);
+        return strait_component_schedule(fs, c);
+    }
+    if (c->n > 0 && strait_filling_settle(fs, c) != 0)
+        return -1;
+    if (c->n == 0) {
+        if (strait_heap_holds(&c->node))
+            strait_heap_remove(&fs->by_next, &c->node);
+        c->next = fs->spare;
+        fs->spare = c;
+    }
+    return 0;
+}
+
+double strait_fairshare_next_s(struct strait_fairshare *fs)
+{
+    while (fs->dirty) {
+        struct strait_component *c = fs->dirty;
+        fs->dirty = c->next;
+        if (settle(fs, c) != 0)
+            return NAN;
+    }
+    const struct strait_heap_node *node = strait_heap_first(&fs->by_next);
+    return node ? node->key : INFINITY;
+}
+
+static void remove_flow(struct strait_fairshare *fs, struct strait_flow *flow)
+{
+    struct strait_component *c = flow->component;
+    if (c->hub >= 0)
+        strait_hub_remove(c, flow);
+    c->flows[flow->place] = c->flows[--c->n];
+    c->flows[flow->place]->place = flow->place;
+    for (int side = 0; side < 2; side++)
+        if (--fs->links[flow->link[side]].n_flows == 0)
+            fs->links[flow->link[side]].component = NULL;
+    flow->component = NULL;
+    fs->n_flows--;
+}
+
+static struct strait_flow *first_ended(const struct strait_component *c, double slack_s)
+{
+    if (c->n == 0)
+        return NULL;
+    return c->hub >= 0 ? strait_hub_first_ended(c, slack_s)
+                       : strait_filling_first_ended(c, slack_s);
+}
+
+/* Move the flows of one component that end now to the list of those to hand out. One does, since
+ * the component was due: where rounding says otherwise, the first to end. */
+static void collect(struct strait_fairshare *fs, struct strait_component *c, double now_s)
+{
+    advance(c, now_s);
+    bool any = false;
+    for (double slack_s = strait_fairshare_slack_s(now_s); c->n > 0 && !any; slack_s *= 2)
+        for (struct strait_flow *f; (f = first_ended(c, slack_s)); any = true) {
+            remove_flow(fs, f);
+            f->next_done = NULL;
+            if (fs->done_first)
+                fs->done_last->next_done = f;
+            else
+                fs->done_first = f;
+            fs->done_last = f;
+        }
+    make_dirty(fs, c);
+}
+
+struct strait_flow *strait_fairshare_ended(struct strait_fairshare *fs, double now_s)
+{
+    assert(now_s >= fs->now_s);
+    fs->now_s = now_s;
+    if (!fs->done_first) {
+        const double until_s = now_s + strait_fairshare_slack_s(now_s);
+        for (struct strait_heap_node *node;
+             (node = strait_heap_first(&fs->by_next)) && node->key <= until_s;) {
+            struct strait_component *c =
+                (struct strait_component *)((char *)node - offsetof(struct strait_component, node));
+            strait_heap_remove(&fs->by_next, node);
+            collect(fs, c, now_s);
+        }
+    }
+    struct strait_flow *f = fs->done_first;
+    if (f)
+        fs->done_first = f->next_done;
+    return f;
+}

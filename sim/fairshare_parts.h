@@ -1,0 +1,80 @@
+/* Inside the fair-share solver: components, and the two ways to share one. */
+#pragma once
+#include "fairshare.h"
+
+/* Flows that share links, directly or through others. */
+struct strait_component {
+    int hub; /* the link that all flows share, their other link to themselves; -1: no such link */
+    double last_s; /* what is written here and in the flows holds at this time */
+    struct strait_flow **flows;
+    size_t n, cap_flows;
+    bool dirty;                    /* something came or went since the rates were worked out */
+    struct strait_component *next; /* of the dirty or of the spare ones */
+    struct strait_heap_node node;  /* in by_next while it has flows and is clean */
+
+    /* Hub: a flow at the fair level ends when served_bytes, what the level has given to each since
+     * the beginning, reaches its key; a capped flow ends when the time reaches its key. */
+    double level, served_bytes;
+    long double capped_sum; /* of their rates */
+    struct strait_heap fair_finish, capped_finish;
+    struct strait_heap fair_by_cap;   /* least cap first */
+    struct strait_heap capped_by_cap; /* greatest cap first: keys are negative */
+};
+
+struct strait_fair_link {
+    double bytes_per_s;
+    struct strait_component *component; /* NULL: idle */
+    size_t n_flows;
+    /* Scratch of filling.c. */
+    double free; /* capacity not given away yet */
+    size_t n_open, first, end;
+    bool reached;
+    struct strait_heap_node node;
+};
+
+struct strait_fairshare {
+    struct strait_fair_link *links;
+    int n_links;
+    double now_s;
+    int64_t n_started;
+    struct strait_heap by_next; /* components */
+    struct strait_component *dirty, *spare;
+    struct strait_component **all; /* ever made, to free them */
+    size_t n_all, cap_all, n_flows;
+    struct strait_flow *done_first, *done_last;
+    /* Scratch of filling.c, with room for every flow and every link. */
+    struct strait_flow **of_link, **order; /* 2 n_flows and n_flows */
+    size_t cap_scratch;
+    int *touched;
+    struct strait_heap filling;
+};
+
+/* Flows whose ends differ by less than this end together: rounding is no event of its own. */
+double strait_fairshare_slack_s(double now_s);
+
+/* fairshare.c, for filling.c. */
+/** An empty one without a hub; NULL when memory runs out. */
+struct strait_component *strait_component_new(struct strait_fairshare *fs, double last_s);
+/** Room for n flows, so that what moves flows about cannot fail. 0, or -1. */
+int strait_component_reserve(struct strait_component *c, size_t n);
+void strait_component_append(struct strait_component *c, struct strait_flow *flow);
+/** Put it into by_next with the next end of its flows. 0, or -1. */
+int strait_component_schedule(struct strait_fairshare *fs, struct strait_component *c);
+
+/* hub.c: room for its flows is reserved by strait_component_reserve, so nothing here can fail. */
+void strait_hub_begin(struct strait_component *c, int link);
+void strait_hub_add(struct strait_component *c, struct strait_flow *flow, double left_bytes,
+                    double cap);
+double strait_hub_remove(struct strait_component *c, struct strait_flow *flow); /* bytes left */
+void strait_hub_advance(struct strait_component *c, double now_s);
+void strait_hub_settle(struct strait_component *c, double bytes_per_s);
+double strait_hub_next_s(const struct strait_component *c);
+struct strait_flow *strait_hub_first_ended(const struct strait_component *c, double slack_s);
+
+/* filling.c */
+void strait_filling_advance(struct strait_component *c, double now_s);
+/** Work out the rates. A component that has fallen apart becomes several, and one that has got a
+ *  hub is served as such. 0, or -1 when memory runs out. */
+int strait_filling_settle(struct strait_fairshare *fs, struct strait_component *c);
+double strait_filling_next_s(const struct strait_component *c);
+struct strait_flow *strait_filling_first_ended(const struct strait_component *c, double slack_s);

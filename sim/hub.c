@@ -1,0 +1,130 @@
+/* Processor sharing of one link by flows with private caps. */
+#include <assert.h>
+#include <math.h>
+
+#include "fairshare_parts.h"
+
+static struct strait_flow *of_finish(struct strait_heap_node *node)
+{
+    return node ? (struct strait_flow *)((char *)node - offsetof(struct strait_flow, finish))
+                : NULL;
+}
+
+static struct strait_flow *of_by_cap(struct strait_heap_node *node)
+{
+    return node ? (struct strait_flow *)((char *)node - offsetof(struct strait_flow, by_cap))
+                : NULL;
+}
+
+static void must_push(struct strait_heap *h, struct strait_heap_node *node)
+{
+    const int rc = strait_heap_push(h, node);
+    assert(rc == 0); /* reserved */
+    (void)rc;
+}
+
+void strait_hub_begin(struct strait_component *c, int link)
+{
+    c->hub = link;
+    c->level = INFINITY;
+    c->served_bytes = 0;
+    c->capped_sum = 0;
+}
+
+static void put_fair(struct strait_component *c, struct strait_flow *f, double left_bytes)
+{
+    f->capped = false;
+    f->finish.key = c->served_bytes + left_bytes;
+    f->by_cap.key = f->cap;
+    must_push(&c->fair_finish, &f->finish);
+    must_push(&c->fair_by_cap, &f->by_cap);
+}
+
+static void put_capped(struct strait_component *c, struct strait_flow *f, double left_bytes)
+{
+    f->capped = true;
+    f->finish.key = c->last_s + left_bytes / f->cap;
+    f->by_cap.key = -f->cap;
+    c->capped_sum += f->cap;
+    must_push(&c->capped_finish, &f->finish);
+    must_push(&c->capped_by_cap, &f->by_cap);
+}
+
+/* Every cap among the capped stays at or below every cap among the others. */
+void strait_hub_add(struct strait_component *c, struct strait_flow *flow, double left_bytes,
+                    double cap)
+{
+    const struct strait_heap_node *greatest = strait_heap_first(&c->capped_by_cap);
+    flow->cap = cap;
+    if (greatest && cap <= -greatest->key)
+        put_capped(c, flow, left_bytes);
+    else
+        put_fair(c, flow, left_bytes);
+}
+
+double strait_hub_remove(struct strait_component *c, struct strait_flow *flow)
+{
+    double left_bytes;
+    if (flow->capped) {
+        left_bytes = (flow->finish.key - c->last_s) * flow->cap;
+        strait_heap_remove(&c->capped_finish, &flow->finish);
+        strait_heap_remove(&c->capped_by_cap, &flow->by_cap);
+        c->capped_sum = c->capped_by_cap.n > 0 ? c->capped_sum - flow->cap : 0;
+    } else {
+        left_bytes = flow->finish.key - c->served_bytes;
+        strait_heap_remove(&c->fair_finish, &flow->finish);
+        strait_heap_remove(&c->fair_by_cap, &flow->by_cap);
+    }
+    return fmax(left_bytes, 0);
+}
+
+void strait_hub_advance(struct strait_component *c, double now_s)
+{
+    if (c->fair_finish.n > 0)
+        c->served_bytes += c->level * (now_s - c->last_s);
+    c->last_s = now_s;
+}
+
+static double level_of(const struct strait_component *c, double bytes_per_s)
+{
+    const double free = (double)(bytes_per_s - c->capped_sum);
+    if (c->fair_finish.n > 0)
+        return free / (double)c->fair_finish.n;
+    return free >= 0 ? INFINITY : 0;
+}
+
+/* The level at which the link is full, with everybody whose cap is below it at the cap. */
+void strait_hub_settle(struct strait_component *c, double bytes_per_s)
+{
+    struct strait_flow *f;
+    bool lowered = false;
+    while ((f = of_by_cap(strait_heap_first(&c->capped_by_cap))) &&
+           f->cap > level_of(c, bytes_per_s)) {
+        put_fair(c, f, strait_hub_remove(c, f));
+        lowered = true;
+    }
+    while (!lowered && (f = of_by_cap(strait_heap_first(&c->fair_by_cap))) &&
+           f->cap <= level_of(c, bytes_per_s))
+        put_capped(c, f, strait_hub_remove(c, f));
+    c->level = level_of(c, bytes_per_s);
+}
+
+double strait_hub_next_s(const struct strait_component *c)
+{
+    const struct strait_heap_node *fair = strait_heap_first(&c->fair_finish);
+    const struct strait_heap_node *capped = strait_heap_first(&c->capped_finish);
+    const double fair_s =
+        fair ? c->last_s + fmax(fair->key - c->served_bytes, 0) / c->level : INFINITY;
+    return fmin(fair_s, capped ? capped->key : INFINITY);
+}
+
+struct strait_flow *strait_hub_first_ended(const struct strait_component *c, double slack_s)
+{
+    struct strait_flow *fair = of_finish(strait_heap_first(&c->fair_finish));
+    struct strait_flow *capped = of_finish(strait_heap_first(&c->capped_finish));
+    if (fair && fair->finish.key - c->served_bytes <= c->level * slack_s)
+        return fair;
+    if (capped && capped->finish.key <= c->last_s + slack_s)
+        return capped;
+    return NULL;
+}

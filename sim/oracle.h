@@ -1,0 +1,29 @@
+/* Closed forms of what the simulators compute event by event: their tests, and a reader's check.
+ * Sizes are bytes on a stream (payload and frame), rates its payload bytes a second. All streams
+ * start at 0 unless said otherwise, and times are those of the last byte's arrival. */
+#pragma once
+#include <stddef.h>
+
+/** n equal messages at once through one link: delay + n bytes / rate. */
+double strait_oracle_equal_s(size_t n, double bytes, double bytes_per_s, double delay_s);
+
+/** Processor sharing: n equal messages through one link, message i posted at begin_s[i], which
+ *  ascend. Out: end_s[n]. Without ramp. Returns 0, or -1 when memory runs out. O(n).
+ *  Source: virtual time of Parekh and Gallager (IEEE/ACM ToN 1993), all weights equal */
+int strait_oracle_shared(double *end_s, const double *begin_s, size_t n, double bytes,
+                         double bytes_per_s, double delay_s);
+
+/** One warm stream with a window that never grows and is smaller than what the path holds: full
+ *  windows, one a round trip, and the rest. */
+double strait_oracle_capped_s(double bytes, double window_bytes, double bytes_per_s, double rtt_s);
+
+/** Ring all-reduce of `bytes` over n ranks on a star of equal ports without ramp:
+ *  2 (n - 1) steps of delay + (bytes / n + frame) / rate. */
+double strait_oracle_ring_s(size_t n, double bytes, double frame_bytes, double bytes_per_s,
+                            double delay_s);
+
+/** n equal messages at once over cold streams through one link that they share: windows of
+ *  initial, 2 initial, 4 initial ... bytes, one a round trip, until the link is full.
+ *  Source: RFC 5681 section 3.1 without delayed acknowledgements, infinite queue */
+double strait_oracle_ramp_s(size_t n, double bytes, double initial_window_bytes, double bytes_per_s,
+                            double rtt_s);

@@ -1,0 +1,8 @@
+/* The star as a SimGrid platform: one host a rank, one link each way, no latency in it. */
+#pragma once
+#include "../workloads/network.h"
+#include "../core/error.h"
+
+/** Write the platform file for a network.
+ *  Returns: a file descriptor of an anonymous file, or -1 with *err */
+int strait_platform_write(const struct strait_network *n, struct strait_error *err);

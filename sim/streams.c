@@ -1,0 +1,222 @@
+/* Streams and inboxes: what is posted, what goes next, and what has arrived where. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "../codecs/frame.h"
+#include "machine.h"
+
+static void push(struct strait_queue *q, struct strait_parcel *parcel)
+{
+    parcel->next = NULL;
+    if (q->first)
+        q->last->next = parcel;
+    else
+        q->first = parcel;
+    q->last = parcel;
+}
+
+static struct strait_parcel *pop(struct strait_queue *q)
+{
+    struct strait_parcel *parcel = q->first;
+    q->first = parcel->next;
+    return parcel;
+}
+
+struct strait_parcel *strait_parcel_new(struct strait_machine *m)
+{
+    struct strait_parcel *parcel = m->spare_parcels;
+    if (!parcel)
+        return strait_child_alloc(m->child, 1, sizeof(*parcel));
+    m->spare_parcels = parcel->next;
+    *parcel = (struct strait_parcel){0};
+    return parcel;
+}
+
+void strait_parcel_free(struct strait_machine *m, struct strait_parcel *parcel)
+{
+    parcel->next = m->spare_parcels;
+    m->spare_parcels = parcel;
+}
+
+static size_t place_of(const struct strait_machine *m, int src, int dst, int channel)
+{
+    uint64_t key = ((uint64_t)(uint32_t)src << 32) ^ ((uint64_t)(uint32_t)dst << 8) ^
+                   (uint64_t)(uint32_t)channel;
+    key = (key ^ (key >> 31)) * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio spreads the ranks */
+    return (size_t)(key ^ (key >> 29)) & (m->cap_streams - 1);
+}
+
+/* The slot of the stream, or the free one where it belongs. */
+static struct strait_stream **slot_of(const struct strait_machine *m, int src, int dst, int channel)
+{
+    for (size_t i = place_of(m, src, dst, channel);; i = (i + 1) & (m->cap_streams - 1)) {
+        struct strait_stream *s = m->streams[i];
+        if (!s || (s->src == src && s->dst == dst && s->channel == channel))
+            return &m->streams[i];
+    }
+}
+
+static void grow(struct strait_machine *m)
+{
+    struct strait_stream **old = m->streams;
+    const size_t n_old = m->cap_streams;
+    m->cap_streams = n_old > 0 ? 2 * n_old : 64;
+    m->streams = strait_child_alloc(m->child, m->cap_streams, sizeof(*m->streams));
+    for (size_t i = 0; i < n_old; i++)
+        if (old[i])
+            *slot_of(m, old[i]->src, old[i]->dst, old[i]->channel) = old[i];
+    free(old);
+}
+
+static void init_stream(struct strait_stream *s, struct strait_machine *m, int src, int dst,
+                        int channel)
+{
+    const struct strait_network *net = m->run->network;
+    s->machine = m;
+    s->src = src;
+    s->dst = dst;
+    s->channel = channel;
+    s->delay_s = strait_path_delay_s(net, src, dst);
+    s->back_s = strait_path_delay_s(net, dst, src);
+    const double out = strait_goodput_bytes_per_s(net, &net->out[src]);
+    const double in = strait_goodput_bytes_per_s(net, &net->in[dst]);
+    strait_window_init(&s->window, strait_path_rtt_s(net, src, dst), fmin(out, in), &net->tcp,
+                       m->ramp);
+}
+
+struct strait_stream *strait_stream_find(struct strait_machine *m, int src, int dst, int channel)
+{
+    if (2 * m->n_streams >= m->cap_streams)
+        grow(m);
+    struct strait_stream **slot = slot_of(m, src, dst, channel);
+    if (!*slot) {
+        *slot = strait_child_alloc(m->child, 1, sizeof(**slot));
+        init_stream(*slot, m, src, dst, channel);
+        m->n_streams++;
+    }
+    return *slot;
+}
+
+struct strait_inbox *strait_inbox_of(struct strait_machine *m, int dst, int channel)
+{
+    struct strait_inbox **inbox = &m->nodes[dst].inboxes[channel];
+    if (!*inbox)
+        *inbox = strait_child_alloc(m->child, 1, sizeof(**inbox));
+    return *inbox;
+}
+
+static struct strait_stream *of_node(struct strait_heap_node *node)
+{
+    return node ? (struct strait_stream *)((char *)node - offsetof(struct strait_stream, node))
+                : NULL;
+}
+
+struct strait_stream *strait_inbox_first(struct strait_machine *m, int dst, int src, int channel)
+{
+    if (src == STRAIT_ANY)
+        return of_node(strait_heap_first(&strait_inbox_of(m, dst, channel)->streams));
+    struct strait_stream *s = strait_stream_find(m, src, dst, channel);
+    return s->there.first ? s : NULL;
+}
+
+/* The packet of the message is the receiver's from here on, unless nobody receives any more. */
+static void deliver(struct strait_stream *s, struct strait_parcel *parcel, double arrived_s,
+                    double now_s)
+{
+    struct strait_machine *m = s->machine;
+    parcel->arrived_s = arrived_s;
+    if (parcel->ack)
+        strait_op_acked(parcel->ack, arrived_s + s->back_s, now_s);
+    if (m->nodes[s->dst].n_running == 0) {
+        strait_packet_drop(parcel->packet);
+        strait_parcel_free(m, parcel);
+        return;
+    }
+    struct strait_inbox *inbox = strait_inbox_of(m, s->dst, s->channel);
+    const bool was_empty = !s->there.first;
+    push(&s->there, parcel);
+    if (!was_empty)
+        return;
+    s->node.key = arrived_s;
+    s->node.tie = s->src;
+    if (strait_heap_push(&inbox->streams, &s->node) != 0)
+        strait_child_no_memory(m->child);
+    /* A reader sleeps for the first message there: wake it only if this one comes before. */
+    if (inbox->reader &&
+        (inbox->wanted == s->src ||
+         (inbox->wanted == STRAIT_ANY && strait_heap_first(&inbox->streams) == &s->node)))
+        strait_lane_wake(inbox->reader, now_s);
+}
+
+struct strait_parcel *strait_stream_take(struct strait_stream *s)
+{
+    struct strait_inbox *inbox = strait_inbox_of(s->machine, s->dst, s->channel);
+    struct strait_parcel *parcel = pop(&s->there);
+    if (s->there.first)
+        strait_heap_rekey(&inbox->streams, &s->node, s->there.first->arrived_s);
+    else
+        strait_heap_remove(&inbox->streams, &s->node);
+    return parcel;
+}
+
+static double size_of(const struct strait_parcel *parcel)
+{
+    return (double)parcel->packet->payload_bytes + STRAIT_FRAME_BYTES;
+}
+
+void strait_stream_post(struct strait_stream *s, struct strait_parcel *parcel, double now_s)
+{
+    struct strait_machine *m = s->machine;
+    parcel->seq = s->n_sent++;
+    parcel->posted_s = now_s;
+    m->n_messages++;
+    if (s->src == s->dst) {
+        deliver(s, parcel, now_s, now_s);
+        return;
+    }
+    m->nodes[s->src].n_under_way++;
+    if (!s->posted.first)
+        s->left_bytes = size_of(parcel);
+    push(&s->posted, parcel);
+    if (!s->busy) {
+        s->busy = true;
+        m->n_active++;
+        m->kernel->kick(m->world, s);
+    }
+}
+
+struct strait_action strait_stream_next(struct strait_stream *s, double now_s)
+{
+    struct strait_machine *m = s->machine;
+    assert(s->busy);
+    if (!s->posted.first) {
+        s->busy = false;
+        strait_machine_rest(m);
+        return (struct strait_action){.kind = STRAIT_IDLE};
+    }
+    const double next_s = strait_window_next(&s->window, now_s, s->left_bytes, &s->flow_bytes);
+    if (s->flow_bytes <= 0)
+        return (struct strait_action){.kind = STRAIT_SLEEP, .until_s = next_s};
+    s->flow_start_s = now_s;
+    m->n_flows++;
+    return (struct strait_action){.kind = STRAIT_FLOW, .bytes = s->flow_bytes};
+}
+
+void strait_stream_flow_ended(struct strait_stream *s, double now_s)
+{
+    struct strait_machine *m = s->machine;
+    strait_window_sent(&s->window, s->flow_start_s, now_s, s->flow_bytes);
+    s->left_bytes -= s->flow_bytes;
+    if (s->left_bytes > 0)
+        return;
+    struct strait_parcel *parcel = pop(&s->posted);
+    if (s->posted.first)
+        s->left_bytes = size_of(s->posted.first);
+    struct strait_node *sender = &m->nodes[s->src];
+    sender->drained_s = fmax(sender->drained_s, now_s + s->delay_s);
+    sender->n_under_way--;
+    deliver(s, parcel, now_s + s->delay_s, now_s);
+    if (sender->n_under_way == 0 && sender->drainer)
+        strait_lane_wake(sender->drainer, now_s);
+}

@@ -1,0 +1,128 @@
+#include "window.h"
+
+#include <math.h>
+
+/* Times are sums of RTTs and flow times: equal ones may differ in their last digits. */
+static bool reached(double now_s, double start_s, double rtt_s)
+{
+    return now_s - start_s >= rtt_s * (1 - 1e-9);
+}
+
+void strait_window_init(struct strait_window *w, double rtt_s, double path_bytes_per_s,
+                        const struct strait_tcp *tcp, bool ramp)
+{
+    *w = (struct strait_window){
+        .rtt_s = rtt_s,
+        .pipe_bytes = rtt_s * path_bytes_per_s,
+        .initial_bytes = ramp ? floor(tcp->initial_window_bytes) : INFINITY,
+        .cap_bytes = fmax(1, floor(tcp->window_bytes)),
+        .rto_min_s = tcp->rto_min_s,
+        .decays = tcp->slow_start_after_idle && tcp->congestion != STRAIT_BBR,
+        .last_s = -INFINITY,
+    };
+    w->cwnd_bytes = w->initial_bytes;
+}
+
+/* Saturated: acknowledgements come as fast as the network carries, only the receiver's cap holds.
+ */
+static double limit(const struct strait_window *w)
+{
+    return w->saturated ? w->cap_bytes : fmin(w->cwnd_bytes, w->cap_bytes);
+}
+
+/* Slow start: the window grows by what was acknowledged, while at least half of it was used. */
+static void grow(struct strait_window *w, double acked_bytes)
+{
+    if (w->cwnd_bytes < 2 * acked_bytes || w->saturated)
+        w->cwnd_bytes = fmin(w->cwnd_bytes + acked_bytes, fmax(w->cwnd_bytes, 2 * w->cap_bytes));
+}
+
+static void close_window(struct strait_window *w)
+{
+    if (w->open)
+        grow(w, w->sent_bytes);
+    w->open = false;
+}
+
+/* One halving for each full RTO of silence, down to the initial window. Silence is counted from the
+ * last send, which was before the last byte left the queue. */
+static void decay(struct strait_window *w, double idle_s)
+{
+    if (!w->decays || !(idle_s > w->rto_s) || isinf(idle_s))
+        return;
+    close_window(w);
+    w->cwnd_bytes =
+        fmax(w->initial_bytes, w->cwnd_bytes * pow(0.5, fmin(floor(idle_s / w->rto_s), 1000)));
+}
+
+static void begin_episode(struct strait_window *w, double now_s, double window_bytes)
+{
+    w->full = true;
+    w->full_s = now_s;
+    w->full_window_bytes = window_bytes;
+    w->full_bytes = 0;
+}
+
+/* How long the last byte of an episode waited. A window in hand goes at once and then waits for all
+ * before it; beyond it each acknowledgement releases two segments (slow start), so that the rest is
+ * sent twice as fast as it leaves, one RTT after the beginning. The receiver's cap bounds it all.
+ */
+static double queueing_s(const struct strait_window *w, double end_s)
+{
+    const double took_s = end_s - w->full_s, bytes_per_s = w->full_bytes / took_s;
+    if (!w->full || !(took_s > 0))
+        return 0;
+    if (w->full_bytes <= w->full_window_bytes)
+        return took_s;
+    const double rest_s = (w->full_bytes - w->full_window_bytes) / (2 * bytes_per_s);
+    return fmin(fmax(0, took_s - w->rtt_s - rest_s),
+                fmax(0, w->cap_bytes / bytes_per_s - w->rtt_s));
+}
+
+double strait_window_next(struct strait_window *w, double now_s, double wanted_bytes, double *bytes)
+{
+    if (w->open && reached(now_s, w->start_s, w->rtt_s))
+        close_window(w);
+    if (now_s > w->last_s) {
+        if (!w->open)
+            w->saturated = false;
+        w->full = false;
+        decay(w, now_s - (w->last_s - w->queue_s));
+    }
+    if (!w->open && limit(w) >= w->pipe_bytes) { /* full windows never wait for an RTT */
+        if (!w->full)
+            begin_episode(w, now_s, limit(w));
+        *bytes = wanted_bytes;
+        return now_s;
+    }
+    if (!w->open) {
+        w->open = true;
+        w->start_s = now_s;
+        w->left_bytes = floor(limit(w));
+        w->sent_bytes = w->busy_s = 0;
+    }
+    *bytes = fmin(wanted_bytes, w->left_bytes);
+    return *bytes > 0 ? now_s : w->start_s + w->rtt_s;
+}
+
+void strait_window_sent(struct strait_window *w, double start_s, double end_s, double bytes)
+{
+    w->last_s = end_s;
+    if (w->open) {
+        w->left_bytes -= bytes;
+        w->sent_bytes += bytes;
+        w->busy_s += end_s - start_s;
+        if (w->left_bytes <= 0 && reached(w->busy_s, 0, w->rtt_s))
+            w->saturated = true;
+        if (w->saturated && !w->full) {
+            begin_episode(w, w->start_s, w->sent_bytes);
+            w->full_bytes = w->sent_bytes - bytes;
+        }
+    } else {
+        grow(w, bytes);
+    }
+    if (w->full)
+        w->full_bytes += bytes;
+    w->queue_s = queueing_s(w, end_s);
+    w->rto_s = w->rtt_s + w->queue_s + w->rto_min_s;
+}

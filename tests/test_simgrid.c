@@ -1,0 +1,297 @@
+/* SimGrid under this backend against the closed forms: every completion time, not the last only. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../core/random.h"
+#include "../sim/oracle.h"
+#include "rig.h"
+#include "suite.h"
+
+#define DELAY_S 0.025                   /* one way; RTT 50 ms */
+#define C       (1e9 / 8 * 1448 / 1514) /* payload bytes/s of 1 Gbps */
+#define FRAME   96
+enum { ARRIVED, NOW };
+
+static void begin(struct strait_rig *rig, int n_ranks, void (*rank_main)(struct strait_rank *),
+                  bool ramp)
+{
+    strait_rig_init(rig, n_ranks, strait_rig_link(1e9, DELAY_S / 2), rank_main);
+    rig->run.control = ramp ? NULL : "no-ramp";
+}
+
+static void run(struct strait_rig *rig)
+{
+    strait_rig_run(rig, &strait_sim);
+    CU_ASSERT_EQUAL_FATAL(rig->rc, 0);
+}
+
+/* The precision asked for: 1e-9, relative. */
+static void near(double found_s, double expected_s)
+{
+    const bool ok = fabs(found_s - expected_s) <= 1e-9 * expected_s;
+    CU_ASSERT(ok);
+    if (!ok)
+        printf("    expected %.15g s, found %.15g s\n", expected_s, found_s);
+}
+
+static const double sizes[] = {0, 1000, 1e6, 1e8};
+enum { N_SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+
+static void one_by_one(struct strait_rank *r)
+{
+    for (int i = 0; i < N_SIZES; i++) {
+        strait_rig_sleep_until(r, 10 * i);
+        if (r->me == 1)
+            strait_rig_send(r, 0, 0, 0, (size_t)sizes[i]);
+        else
+            strait_note(r, ARRIVED, strait_rig_recv(r, 1, 0).arrived_s);
+    }
+}
+
+static void single_flow(void)
+{
+    struct strait_rig rig;
+    begin(&rig, 2, one_by_one, false);
+    run(&rig);
+    for (int i = 0; i < N_SIZES; i++)
+        near(strait_noted(&rig, 0, ARRIVED, i),
+             10 * i + strait_oracle_equal_s(1, sizes[i] + FRAME, C, DELAY_S));
+    strait_rig_release(&rig);
+}
+
+static void upload(struct strait_rank *r)
+{
+    for (int i = 1; i < r->run->n_ranks; i++) {
+        if (r->me == i)
+            strait_rig_send(r, 0, 0, 0, 4000000);
+        if (r->me == 0)
+            strait_note(r, ARRIVED, strait_rig_recv(r, i, 0).arrived_s);
+    }
+}
+
+static void equal_flows(void)
+{
+    for (int n = 2; n <= 128; n *= 8) {
+        struct strait_rig rig;
+        begin(&rig, n + 1, upload, false);
+        run(&rig);
+        for (int i = 0; i < n; i++)
+            near(strait_noted(&rig, 0, ARRIVED, i),
+                 strait_oracle_equal_s((size_t)n, 4e6 + FRAME, C, DELAY_S));
+        strait_rig_release(&rig);
+    }
+}
+
+static void cold_star(void)
+{
+    for (int n = 1; n <= 64; n *= 4) {
+        struct strait_rig rig;
+        begin(&rig, n + 1, upload, true);
+        run(&rig);
+        for (int i = 0; i < n; i++)
+            near(strait_noted(&rig, 0, ARRIVED, i),
+                 strait_oracle_ramp_s((size_t)n, 4e6 + FRAME, 14480, C, 2 * DELAY_S));
+        strait_rig_release(&rig);
+    }
+}
+
+static double jitter_s(int rank)
+{
+    return 1 + strait_random_unit(7, "jitter", (uint64_t)rank, 0);
+}
+
+static void jittered_upload(struct strait_rank *r)
+{
+    if (r->me > 0) {
+        strait_rig_work(r, STRAIT_ACCEL, jitter_s(r->me));
+        strait_rig_send(r, 0, 0, 0, 1000000);
+        return;
+    }
+    for (int i = 1; i < r->run->n_ranks; i++)
+        strait_note(r, ARRIVED, strait_rig_recv(r, STRAIT_ANY, 0).arrived_s);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void shared_with_arrivals(void)
+{
+    enum { N = 256 }; /* 2.2 s of bytes within 1 s: the port is always shared */
+    struct strait_rig rig;
+    double begin_s[N], end_s[N];
+    begin(&rig, N + 1, jittered_upload, false);
+    run(&rig);
+    for (int i = 0; i < N; i++)
+        begin_s[i] = jitter_s(i + 1);
+    qsort(begin_s, N, sizeof(begin_s[0]), ascending);
+    CU_ASSERT_EQUAL(strait_oracle_shared(end_s, begin_s, N, 1e6 + FRAME, C, DELAY_S), 0);
+    for (int i = 0; i < N; i++)
+        near(strait_noted(&rig, 0, ARRIVED, i), end_s[i]);
+    strait_rig_release(&rig);
+}
+
+static void capped_window(void)
+{
+    struct strait_rig rig;
+    begin(&rig, 2, upload, true);
+    rig.network->tcp.window_bytes = rig.network->tcp.initial_window_bytes = 524288;
+    run(&rig); /* 7 full windows of 512 KiB, one in 50 ms, and 329,984 + 96 bytes */
+    near(strait_noted(&rig, 0, ARRIVED, 0),
+         strait_oracle_capped_s(4e6 + FRAME, 524288, C, 2 * DELAY_S));
+    near(strait_noted(&rig, 0, ARRIVED, 0), 7 * 0.05 + (4e6 + 96 - 7 * 524288) / C + 0.025);
+    strait_rig_release(&rig);
+}
+
+enum { RING_BYTES = 6400000 };
+
+static void ring(struct strait_rank *r)
+{
+    const int n = r->run->n_ranks;
+    for (int step = 0; step < 2 * (n - 1); step++) {
+        strait_rig_send(r, (r->me + 1) % n, 0, step, (size_t)(RING_BYTES / n));
+        strait_note(r, ARRIVED, strait_rig_recv(r, (r->me + n - 1) % n, 0).arrived_s);
+    }
+    strait_note(r, NOW, r->backend->now_s(r));
+}
+
+static void ring_all_reduce(void)
+{
+    for (int n = 2; n <= 32; n *= 4) {
+        struct strait_rig rig;
+        begin(&rig, n, ring, false);
+        run(&rig);
+        const double all_s = strait_oracle_ring_s((size_t)n, RING_BYTES, FRAME, C, DELAY_S);
+        for (int rank = 0; rank < n; rank++) {
+            for (int step = 0; step < 2 * (n - 1); step++)
+                near(strait_noted(&rig, rank, ARRIVED, step), all_s * (step + 1) / (2 * (n - 1)));
+            near(strait_noted(&rig, rank, NOW, 0), all_s);
+        }
+        strait_rig_release(&rig);
+    }
+}
+
+static void ten_posted(struct strait_rank *r)
+{
+    for (int i = 0; i < 10; i++) {
+        if (r->me == 0)
+            strait_rig_send(r, 1, 0, i, 1250000);
+        else
+            strait_note(r, ARRIVED, strait_rig_recv(r, 0, 0).arrived_s);
+    }
+}
+
+static void back_to_back(void)
+{
+    struct strait_rig rig;
+    begin(&rig, 2, ten_posted, false);
+    run(&rig); /* the delay once, not ten times */
+    for (int i = 0; i < 10; i++)
+        near(strait_noted(&rig, 1, ARRIVED, i), (i + 1) * (1250000 + FRAME) / C + DELAY_S);
+    strait_rig_release(&rig);
+}
+
+static void narrow_ports(struct strait_rank *r)
+{
+    if (r->me > 0)
+        strait_rig_send(r, 0, 0, 0, 1000000);
+    else
+        for (int i = 1; i < r->run->n_ranks; i++)
+            strait_note(r, ARRIVED, strait_rig_recv(r, i, 0).arrived_s);
+}
+
+static void unequal_ports(void)
+{
+    /* Ports of 100, 200 and 1000 Mbps into one of 1000: 0.1 C and 0.2 C for the narrow ones to the
+     * end; the wide one gets 0.7 C until it has ended, before both. */
+    static const double share[] = {0.1, 0.2, 0.7};
+    struct strait_rig rig;
+    begin(&rig, 4, narrow_ports, false);
+    rig.network->out[1].rate_bits_per_s = 100e6;
+    rig.network->out[2].rate_bits_per_s = 200e6;
+    run(&rig);
+    for (int i = 0; i < 3; i++)
+        near(strait_noted(&rig, 0, ARRIVED, i), (1e6 + FRAME) / (share[i] * C) + DELAY_S);
+    strait_rig_release(&rig);
+}
+
+static void constants(void)
+{
+    struct strait_rig rig;
+    const char *name;
+    json_t *entry;
+    begin(&rig, 2, upload, true);
+    rig.network->in[1].loss_ratio = 0.01;
+    rig.network->out[0].queue_bytes = 1e6;
+    run(&rig);
+    CU_ASSERT(json_object_size(rig.facts.constants) >= 15);
+    json_object_foreach(rig.facts.constants, name, entry)
+    {
+        CU_ASSERT_PTR_NOT_NULL(json_object_get(entry, "value"));
+        CU_ASSERT(json_string_length(json_object_get(entry, "source")) > 0);
+    }
+    const json_t *model = json_object_get(rig.facts.constants, "simgrid/network/model");
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(model, "value")), "CM02");
+    const json_t *unknown = json_object_get(rig.facts.report, "not_modelled");
+    CU_ASSERT_EQUAL_FATAL(json_array_size(unknown), 2);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_array_get(unknown, 0)), "loss");
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_array_get(unknown, 1)), "queue");
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(rig.facts.report, "messages")), 1);
+    strait_rig_release(&rig);
+}
+
+static void refused(struct strait_rig *rig, const char *part)
+{
+    struct strait_error err = {0};
+    CU_ASSERT_EQUAL(strait_sim.check(&rig->run, &err), -1);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, part));
+    strait_rig_run(rig, &strait_sim); /* run refuses too */
+    CU_ASSERT_EQUAL(rig->rc, -1);
+}
+
+static void refusals(void)
+{
+    struct strait_rig rig;
+    struct strait_error err = {0};
+    begin(&rig, 2, upload, true);
+    rig.run.measured_cost = true;
+    refused(&rig, "cannot measure");
+    rig.run.measured_cost = false;
+    rig.run.control = "unshaped";
+    refused(&rig, "\"unshaped\"");
+    rig.run.control = "no-codec-cost";
+    CU_ASSERT_EQUAL(strait_sim.check(&rig.run, &err), 0);
+    rig.network->in[1].rate_bits_per_s = 0;
+    refused(&rig, "rate above 0 to rank 1, found 0");
+    rig.network->in[1].rate_bits_per_s = INFINITY;
+    refused(&rig, "finite rate");
+    rig.network->in[1].rate_bits_per_s = 1e9;
+    rig.run.real_payload = true;
+    rig.run.memory_bytes = 1e18;
+    CU_ASSERT_EQUAL(strait_sim.check(&rig.run, &err), -1);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_HOST);
+    rig.run.n_ranks = 3; /* as rig.network is not */
+    rig.run.real_payload = false;
+    memset(&err, 0, sizeof(err));
+    CU_ASSERT_EQUAL(strait_sim.check(&rig.run, &err), -1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "network of 3 ranks, found one of 2"));
+    rig.run.n_ranks = 2;
+    strait_rig_release(&rig);
+}
+
+static const struct strait_test tests[] = {
+    {"a single flow takes its bytes over the rate and the delay", single_flow},
+    {"equal flows share a port and end together", equal_flows},
+    {"flows that come one after another share as processor sharing says", shared_with_arrivals},
+    {"a window cap lets one window go a round trip", capped_window},
+    {"every step of a ring all-reduce takes its delay and its bytes", ring_all_reduce},
+    {"cold streams of a star ramp up as the closed form says", cold_star},
+    {"messages posted together follow each other without a gap", back_to_back},
+    {"narrow ports leave the rest of the server's to the others", unequal_ports},
+    {"every constant of a run names its source", constants},
+    {"what a simulation cannot do is refused by name", refusals},
+};
+STRAIT_SUITE("sim/simgrid", tests);

@@ -1,0 +1,67 @@
+/* The two halves of a ring all-reduce. Parts of three ranks after each step (capitals are sums):
+ *
+ *             rank 0        rank 1        rank 2
+ *   start     a0 a1 a2      b0 b1 b2      c0 c1 c2
+ *   step 0    .  .  a2+c2   a0+b0 .  .    .  b1+c1 .      rank i sends part i, adds part i-1
+ *   step 1    .  S1 .       .  .  S2      S0 .  .         rank i sends what it just added
+ *             each rank now owns part (i+1) mod 3; the gather passes these on twice:
+ *   step 0    S0 S1 .       .  S1 S2      S0 .  S2
+ *   step 1    S0 S1 S2      S0 S1 S2      S0 S1 S2
+ *
+ * Sum order of part p: rank p first, then p+1, ... (float, in ring order). With a codec every hop
+ * of the reduction decodes, adds and encodes again (n - 1 errors); the gather encodes once at the
+ * source and passes the bytes on (one error). */
+#include <assert.h>
+#include <math.h>
+
+#include "../rank.h"
+
+struct strait_group strait_world(struct strait_rank *r, int channel)
+{
+    struct strait_group g = {.n = strait_n_ranks(r), .me = strait_me(r), .channel = channel};
+    g.ranks = strait_alloc(r, (size_t)g.n, sizeof(*g.ranks));
+    for (int i = 0; i < g.n; i++)
+        g.ranks[i] = i;
+    return g;
+}
+
+static int wrap(int i, int n)
+{
+    return (i % n + n) % n;
+}
+
+void strait_reduce_scatter(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
+                           struct strait_tensor *x)
+{
+    const int next = g.ranks[wrap(g.me + 1, g.n)], previous = g.ranks[wrap(g.me - 1, g.n)];
+    for (int step = 0; step < g.n - 1; step++) {
+        struct strait_tensor *mine = strait_slice(r, x, wrap(g.me - step, g.n), g.n);
+        struct strait_tensor *sum = strait_slice(r, x, wrap(g.me - step - 1, g.n), g.n);
+        struct strait_tensor *theirs = strait_spare(r, sum);
+        strait_send(r, next, g.channel, step, strait_encode(r, c, NAN, mine));
+        struct strait_message m = strait_recv(r, previous, g.channel);
+        assert(m.tag == step);
+        strait_decode(r, theirs, m.packet);
+        strait_add(r, sum, theirs, 1);
+    }
+}
+
+void strait_all_gather(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
+                       struct strait_tensor *x)
+{
+    const int next = g.ranks[wrap(g.me + 1, g.n)], previous = g.ranks[wrap(g.me - 1, g.n)];
+    struct strait_packet *passing = NULL;
+    for (int step = 0; step < g.n - 1; step++) {
+        if (step == 0) {
+            passing = strait_encode(r, c, NAN, strait_slice(r, x, wrap(g.me + 1, g.n), g.n));
+            strait_decode(r, strait_slice(r, x, wrap(g.me + 1, g.n), g.n), strait_keep(passing));
+        }
+        strait_send(r, next, g.channel, g.n + step, passing);
+        struct strait_message m = strait_recv(r, previous, g.channel);
+        assert(m.tag == g.n + step);
+        passing = strait_keep(m.packet);
+        strait_decode(r, strait_slice(r, x, wrap(g.me - step, g.n), g.n), m.packet);
+    }
+    if (passing)
+        strait_drop(r, passing);
+}

@@ -1,0 +1,414 @@
+#include "experiment.h"
+
+#include "../core/json.h"
+
+#include <assert.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CLIENTS = 1000000, MAX_NAMES = 64 };
+
+/* --- codecs ------------------------------------------------------------------------------- */
+
+static int unknown_codec(const char *where, const char *name, struct strait_error *err)
+{
+    size_t n;
+    const struct strait_codec_ops *const *codecs = strait_codecs(&n);
+    const char *names[MAX_NAMES] = {0};
+    for (size_t i = 0; i < n && i + 1 < MAX_NAMES; i++)
+        names[i] = codecs[i]->name;
+    const char *near = strait_nearest(name, names);
+    return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                            "expected a codec (strait list codecs), found \"%s\"%s%s%s", name,
+                            near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+}
+
+static int read_bound(struct strait_codec_choice *c, struct strait_object *o,
+                      struct strait_error *err)
+{
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    const bool wanted = (c->ops->flags & STRAIT_CODEC_BOUNDED) != 0;
+    if (!wanted && !strait_object_has(o, "bound"))
+        return 0;
+    strait_object_where(o, "bound", where, sizeof(where));
+    if (!wanted)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected no bound, since \"%s\" keeps none", c->ops->name);
+    struct strait_object b;
+    if (strait_object_enter(&b, o, "bound", false, err) != 0)
+        return -1;
+    static const enum strait_bound_kind kinds[] = {STRAIT_BOUND_ABS, STRAIT_BOUND_RANGE,
+                                                   STRAIT_BOUND_RMS, STRAIT_BOUND_POINTWISE};
+    unsigned n_found = 0;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        const char *name = strait_bound_kind_name(kinds[i]);
+        if (!(c->ops->bounds & 1u << kinds[i]) || !strait_object_has(&b, name))
+            continue;
+        n_found++;
+        c->bound.kind = kinds[i];
+        if (strait_object_number(&b, &c->bound.value, name, 0, DBL_MAX, err) != 0)
+            return -1;
+    }
+    if (strait_object_close(&b, err) != 0)
+        return -1;
+    if (n_found != 1)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected one bound such as {\"range\": 1e-3}, found %u", n_found);
+    return 0;
+}
+
+/* "codec" is a name, or an object with a name, a bound and the codec's own parameters. */
+static int read_codec(struct strait_codec_choice *c, struct strait_object *o, const char *key,
+                      struct strait_error *err)
+{
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    const json_t *value = strait_object_value(o, key);
+    *c = (struct strait_codec_choice){.ops = strait_codec_find("none"),
+                                      .lossless = strait_codec_find("zstd"),
+                                      .cutoff_elems = STRAIT_LOSSY_CUTOFF_ELEMS};
+    assert(c->ops && c->lossless);
+    if (!value)
+        return 0;
+    struct strait_object codec = {0};
+    const char *name = json_string_value(value);
+    const char *lossless = c->lossless->name;
+    if (!name && (strait_object_enter(&codec, o, key, false, err) != 0 ||
+                  strait_object_string(&codec, &name, "name", err) != 0))
+        return -1;
+    strait_object_where(o, key, where, sizeof(where));
+    c->ops = strait_codec_find(name);
+    if (!c->ops)
+        return unknown_codec(where, name, err);
+    if (!codec.json) {
+        if (c->ops->flags & STRAIT_CODEC_BOUNDED)
+            return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                    "expected {\"name\": \"%s\", \"bound\": ...}, found the name "
+                                    "alone",
+                                    name);
+        for (unsigned i = 0; i < c->ops->n_params; i++)
+            c->params[i] = c->ops->params[i].fallback;
+        return 0;
+    }
+    assert(c->ops->n_params <= STRAIT_MAX_CODEC_PARAMS);
+    for (unsigned i = 0; i < c->ops->n_params; i++) {
+        const struct strait_codec_param *p = &c->ops->params[i];
+        if (strait_object_number_or(&codec, &c->params[i], p->name, p->min, p->max, p->fallback,
+                                    err) != 0)
+            return -1;
+    }
+    if (read_bound(c, &codec, err) != 0 ||
+        strait_object_string_or(&codec, &c->profile, "profile", NULL, err) != 0 ||
+        strait_object_string_or(&codec, &lossless, "lossless", lossless, err) != 0 ||
+        strait_object_integer_or(&codec, &c->cutoff_elems, "cutoff", 0, INT32_MAX, c->cutoff_elems,
+                                 err) != 0 ||
+        strait_object_close(&codec, err) != 0)
+        return -1;
+    c->lossless = strait_codec_find(lossless);
+    if (!c->lossless || !(c->lossless->flags & STRAIT_CODEC_LOSSLESS)) {
+        strait_object_where(&codec, "lossless", where, sizeof(where));
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected a lossless codec, found \"%s\"", lossless);
+    }
+    return 0;
+}
+
+/* --- network ------------------------------------------------------------------------------ */
+
+static int read_direction(struct strait_link *l, struct strait_object *o, struct strait_error *err)
+{
+    return strait_object_quantity_or(o, &l->rate_bits_per_s, "rate", STRAIT_UNIT_LINK_RATE, DBL_MIN,
+                                     1e13, l->rate_bits_per_s, err) ||
+                   strait_object_quantity_or(o, &l->delay_s, "delay", STRAIT_UNIT_TIME, 0, 10,
+                                             l->delay_s, err) ||
+                   strait_object_quantity_or(o, &l->loss_ratio, "loss", STRAIT_UNIT_PERCENT, 0, 0.5,
+                                             l->loss_ratio, err) ||
+                   strait_object_quantity_or(o, &l->jitter_s, "jitter", STRAIT_UNIT_TIME, 0, 10,
+                                             l->jitter_s, err) ||
+                   strait_object_quantity_or(o, &l->queue_bytes, "queue", STRAIT_UNIT_BYTES, 1514,
+                                             DBL_MAX, l->queue_bytes, err)
+               ? -1
+               : 0;
+}
+
+/* A port: {rate, rtt, loss, jitter, queue} for both directions; "out" and "in" override one. */
+static int read_port(struct strait_link *out, struct strait_link *in, struct strait_object *network,
+                     const char *key, struct strait_error *err)
+{
+    struct strait_object o, d;
+    double rtt_s;
+    struct strait_link both = {.queue_bytes = INFINITY};
+    if (strait_object_enter(&o, network, key, false, err) != 0 ||
+        strait_object_quantity(&o, &both.rate_bits_per_s, "rate", STRAIT_UNIT_LINK_RATE, DBL_MIN,
+                               1e13, err) != 0 ||
+        strait_object_quantity_or(&o, &rtt_s, "rtt", STRAIT_UNIT_TIME, 0, 20, 0, err) != 0)
+        return -1;
+    both.delay_s = rtt_s / 2;
+    if (strait_object_quantity_or(&o, &both.loss_ratio, "loss", STRAIT_UNIT_PERCENT, 0, 0.5, 0,
+                                  err) != 0 ||
+        strait_object_quantity_or(&o, &both.jitter_s, "jitter", STRAIT_UNIT_TIME, 0, 10, 0, err) !=
+            0 ||
+        strait_object_quantity_or(&o, &both.queue_bytes, "queue", STRAIT_UNIT_BYTES, 1514, DBL_MAX,
+                                  INFINITY, err) != 0)
+        return -1;
+    *out = *in = both;
+    if (strait_object_enter(&d, &o, "out", true, err) != 0 || read_direction(out, &d, err) != 0 ||
+        strait_object_close(&d, err) != 0 || strait_object_enter(&d, &o, "in", true, err) != 0 ||
+        read_direction(in, &d, err) != 0 || strait_object_close(&d, err) != 0)
+        return -1;
+    return strait_object_close(&o, err);
+}
+
+/* Twice what the longest path holds, as a well-tuned host has it, and at least 1 MB. */
+static double default_window_bytes(const struct strait_network *n)
+{
+    double window_bytes = 1e6;
+    for (int src = 0; src < n->n_ranks && src < 2; src++)
+        for (int dst = 0; dst < n->n_ranks && dst < 3; dst++) {
+            if (src == dst)
+                continue;
+            const double bits_per_s = fmin(n->out[src].rate_bits_per_s, n->in[dst].rate_bits_per_s);
+            window_bytes = fmax(window_bytes, 2 * bits_per_s / 8 * strait_path_rtt_s(n, src, dst));
+        }
+    return window_bytes;
+}
+
+static int read_tcp(struct strait_tcp *tcp, struct strait_object *network, struct strait_error *err)
+{
+    struct strait_object o;
+    const char *congestion;
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    *tcp = (struct strait_tcp){.segment_bytes = 1448};
+    if (strait_object_enter(&o, network, "tcp", true, err) != 0 ||
+        strait_object_string_or(&o, &congestion, "congestion", "reno", err) != 0 ||
+        strait_object_quantity_or(&o, &tcp->initial_window_bytes, "initial_window",
+                                  STRAIT_UNIT_BYTES, 1448, 1e9, 10 * tcp->segment_bytes,
+                                  err) != 0 ||
+        strait_object_quantity_or(&o, &tcp->window_bytes, "window", STRAIT_UNIT_BYTES, 14480, 1e10,
+                                  NAN, err) != 0 ||
+        strait_object_quantity_or(&o, &tcp->rto_min_s, "rto_min", STRAIT_UNIT_TIME, 0.001, 60, 0.2,
+                                  err) != 0 ||
+        strait_object_bool_or(&o, &tcp->slow_start_after_idle, "slow_start_after_idle", true,
+                              err) != 0 ||
+        strait_object_close(&o, err) != 0)
+        return -1;
+    for (tcp->congestion = STRAIT_RENO; tcp->congestion <= STRAIT_CUBIC; tcp->congestion++)
+        if (strcmp(congestion, strait_congestion_name(tcp->congestion)) == 0)
+            return 0;
+    strait_object_where(&o, "congestion", where, sizeof(where));
+    return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                            "expected \"reno\", \"bbr\" or \"cubic\", found \"%s\"", congestion);
+}
+
+static int read_network(struct strait_experiment *e, struct strait_object *o,
+                        struct strait_error *err)
+{
+    struct strait_object n;
+    struct strait_link server_out = {0}, server_in = {0}, client_out, client_in;
+    struct strait_tcp tcp;
+    const char *topology;
+    double overhead_bytes;
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    if (strait_object_enter(&n, o, "network", false, err) != 0 ||
+        strait_object_string_or(&n, &topology, "topology", "star", err) != 0)
+        return -1;
+    if (strcmp(topology, "star") != 0) {
+        strait_object_where(&n, "topology", where, sizeof(where));
+        return strait_error_set(err, STRAIT_ERR_INPUT, where, "expected \"star\", found \"%s\"",
+                                topology);
+    }
+    if (strait_object_quantity_or(&n, &overhead_bytes, "overhead", STRAIT_UNIT_BYTES, 0, 1000, 24,
+                                  err) != 0 ||
+        read_port(&client_out, &client_in, &n, "client", err) != 0 || read_tcp(&tcp, &n, err) != 0)
+        return -1;
+    if (e->strategy->has_server) {
+        if (read_port(&server_out, &server_in, &n, "server", err) != 0)
+            return -1;
+    } else { /* every rank is a client; a server's port may stand there and is not used */
+        server_out = client_out;
+        server_in = client_in;
+        strait_object_value(&n, "server");
+    }
+    if (strait_object_close(&n, err) != 0)
+        return -1;
+    e->network = strait_network_star(e->n_ranks, server_out, server_in, client_out, client_in,
+                                     overhead_bytes, tcp);
+    if (!e->network)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "%d ports do not fit in memory",
+                                e->n_ranks);
+    if (isnan(tcp.window_bytes))
+        e->network->tcp.window_bytes = default_window_bytes(e->network);
+    return 0;
+}
+
+/* --- strategy ----------------------------------------------------------------------------- */
+
+static int read_param(double *out, struct strait_object *o, const struct strait_strategy_param *p,
+                      const struct strait_experiment *e, struct strait_error *err)
+{
+    long whole;
+    const bool required = isnan(p->fallback);
+    switch (p->kind) {
+    case STRAIT_PARAM_NUMBER:
+        return required
+                   ? strait_object_number(o, out, p->name, p->min, p->max, err)
+                   : strait_object_number_or(o, out, p->name, p->min, p->max, p->fallback, err);
+    case STRAIT_PARAM_CORES: {
+        const json_t *value = strait_object_value(o, p->name);
+        if (json_is_string(value) && strcmp(json_string_value(value), "clients") == 0) {
+            *out = e->n_clients;
+            return 0;
+        }
+    } /* fall through */
+    case STRAIT_PARAM_INTEGER:
+        if ((required ? strait_object_integer(o, &whole, p->name, (long)p->min, (long)p->max, err)
+                      : strait_object_integer_or(o, &whole, p->name, (long)p->min, (long)p->max,
+                                                 (long)p->fallback, err)) != 0)
+            return -1;
+        *out = (double)whole;
+        return 0;
+    case STRAIT_PARAM_TIME:
+        return strait_object_quantity_or(o, out, p->name, STRAIT_UNIT_TIME, p->min, p->max,
+                                         p->fallback, err);
+    case STRAIT_PARAM_BYTES:
+        return strait_object_quantity_or(o, out, p->name, STRAIT_UNIT_BYTES, p->min, p->max,
+                                         p->fallback, err);
+    case STRAIT_PARAM_PERCENT:
+        return strait_object_quantity_or(o, out, p->name, STRAIT_UNIT_PERCENT, p->min, p->max,
+                                         p->fallback, err);
+    }
+    assert(false);
+    return -1;
+}
+
+static int read_strategy(struct strait_experiment *e, struct strait_object *o,
+                         struct strait_error *err)
+{
+    struct strait_object s;
+    const char *name;
+    if (strait_object_enter(&s, o, "strategy", false, err) != 0 ||
+        strait_object_string(&s, &name, "name", err) != 0)
+        return -1;
+    e->strategy = strait_strategy_find(name);
+    if (!e->strategy) {
+        size_t n;
+        const struct strait_strategy *const *all = strait_strategies(&n);
+        const char *names[MAX_NAMES] = {0};
+        char where[STRAIT_JSON_POINTER_MAX * 2];
+        for (size_t i = 0; i < n && i + 1 < MAX_NAMES; i++)
+            names[i] = all[i]->name;
+        const char *near = strait_nearest(name, names);
+        return strait_error_set(
+            err, STRAIT_ERR_INPUT, strait_object_where(&s, "name", where, sizeof(where)),
+            "expected a strategy (strait list strategies), found \"%s\"%s%s%s", name,
+            near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    }
+    e->n_ranks = e->n_clients + (e->strategy->has_server ? 1 : 0);
+    for (unsigned i = 0; i < e->strategy->n_params; i++)
+        if (read_param(&e->params[i], &s, &e->strategy->params[i], e, err) != 0)
+            return -1;
+    return strait_object_close(&s, err);
+}
+
+/* "device": {"speed": 2} is twice as fast as the model's table; {"compute": "30 TFLOP/s"} is a
+ * rate of the device, for models whose table follows from FLOPs. */
+static int read_device(struct strait_experiment *e, struct strait_object *o,
+                       struct strait_error *err)
+{
+    struct strait_object d;
+    double flop_per_s;
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    if (strait_object_enter(&d, o, "device", true, err) != 0 ||
+        strait_object_number_or(&d, &e->compute_speed, "speed", 1e-6, 1e6, 1, err) != 0 ||
+        strait_object_quantity_or(&d, &flop_per_s, "compute", STRAIT_UNIT_COMPUTE, 1, 1e20, 0,
+                                  err) != 0 ||
+        strait_object_close(&d, err) != 0)
+        return -1;
+    if (flop_per_s > 0) {
+        struct strait_error why = {0};
+        if (strait_model_set_device_rate(e->model, flop_per_s, &why) != 0)
+            return strait_error_set(err, why.code,
+                                    strait_object_where(&d, "compute", where, sizeof(where)), "%s",
+                                    why.text);
+    }
+    return 0;
+}
+
+static int read_all(struct strait_experiment *e, struct strait_object *o, struct strait_error *err)
+{
+    const char *schema, *model;
+    long n_clients, seed;
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    if (strait_object_string(o, &schema, "schema", err) != 0)
+        return -1;
+    if (strcmp(schema, "strait-experiment/1") != 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(o, "schema", where, sizeof(where)),
+                                "expected \"strait-experiment/1\", found \"%s\"", schema);
+    if (strait_object_string_or(o, &e->title, "title", "", err) != 0 ||
+        strait_object_string(o, &model, "model", err) != 0 ||
+        strait_object_string_or(o, &e->tensors, "tensors", NULL, err) != 0 ||
+        strait_object_integer(o, &n_clients, "clients", 1, MAX_CLIENTS, err) != 0 ||
+        strait_object_integer_or(o, &seed, "seed", 0, INT64_MAX, 1, err) != 0)
+        return -1;
+    e->n_clients = (int)n_clients;
+    e->seed = (uint64_t)seed;
+    struct strait_error why = {0};
+    if (strait_model_load(&e->model, model, &why) != 0)
+        /* a table of the user's own names its line; an unknown name is the experiment's mistake */
+        return strait_error_set(err, why.code,
+                                why.where[0] && strcmp(why.where, model) != 0
+                                    ? why.where
+                                    : strait_object_where(o, "model", where, sizeof(where)),
+                                "%s", why.text);
+    if (read_device(e, o, err) != 0 || read_strategy(e, o, err) != 0 ||
+        read_codec(&e->up, o, "codec", err) != 0 ||
+        read_codec(&e->down, o, "download_codec", err) != 0 || read_network(e, o, err) != 0)
+        return -1;
+    return strait_object_close(o, err);
+}
+
+int strait_experiment_read(struct strait_experiment **out, const char *file, const json_t *resolved,
+                           struct strait_error *err)
+{
+    struct strait_object o;
+    struct strait_experiment *e = calloc(1, sizeof(*e));
+    *out = NULL;
+    if (!e)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    e->json = json_deep_copy(resolved); /* the strings below are borrowed from it */
+    e->file = strdup(file);
+    if (!e->json || !e->file) {
+        strait_experiment_free(e);
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    }
+    if (strait_object_open(&o, e->file, "", e->json, err) != 0 || read_all(e, &o, err) != 0 ||
+        (e->strategy->check && e->strategy->check(e, err) != 0)) {
+        strait_experiment_free(e);
+        return -1;
+    }
+    *out = e;
+    return 0;
+}
+
+void strait_experiment_free(struct strait_experiment *e)
+{
+    if (!e)
+        return;
+    strait_network_free(e->network);
+    strait_model_free(e->model);
+    json_decref(e->json);
+    free((char *)e->file);
+    free(e);
+}
+
+double strait_experiment_param(const struct strait_experiment *e, const char *name)
+{
+    for (unsigned i = 0; i < e->strategy->n_params; i++)
+        if (strcmp(e->strategy->params[i].name, name) == 0)
+            return e->params[i];
+    assert(!"a parameter that the strategy does not declare");
+    return NAN;
+}

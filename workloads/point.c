@@ -1,0 +1,209 @@
+#include "point.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rank.h"
+
+/* Kinds of recordings, in the order of enum strait_tensor_kind. */
+static const char *const kinds[] = {"param", "update", "grad"};
+
+static unsigned n_slots(const struct strait_run *run, int rank, enum strait_resource resource)
+{
+    const struct strait_point *p = run->context;
+    const struct strait_experiment *e = p->experiment;
+    if (resource != STRAIT_CPU || rank != 0 || !e->strategy->has_server)
+        return 1;
+    return (unsigned)strait_experiment_param(e, "decode_cores");
+}
+
+static bool uses_stream(const struct strait_run *run, int src, int dst, int channel)
+{
+    const struct strait_point *p = run->context;
+    const struct strait_strategy *s = p->experiment->strategy;
+    return src != dst && (!s->uses_stream || s->uses_stream(run->n_ranks, src, dst, channel));
+}
+
+/* What one codec costs on one kind: from the profile that the codec names, else from the run's. */
+static int find_cost(struct strait_codec_cost *out, const struct strait_point *p,
+                     const struct strait_profile *own, const struct strait_codec_ops *ops,
+                     struct strait_bound bound, const char *kind, struct strait_error *err)
+{
+    struct strait_profile_cost cost;
+    *out = (struct strait_codec_cost){
+        .ratio = 1, .encode_bytes_per_s = INFINITY, .decode_bytes_per_s = INFINITY};
+    if (strcmp(ops->name, "none") == 0)
+        return 0;
+    const struct strait_profile *from =
+        own && strait_profile_has(own, ops->name) ? own : p->profile;
+    if (strait_profile_find(&cost, from, ops->name, bound, kind, p->experiment->model->name, err))
+        return -1;
+    *out = (struct strait_codec_cost){.ratio = cost.ratio,
+                                      .encode_bytes_per_s = cost.encode_bytes_per_s,
+                                      .decode_bytes_per_s = cost.decode_bytes_per_s,
+                                      .encode_fixed_s = cost.encode_fixed_s,
+                                      .decode_fixed_s = cost.decode_fixed_s};
+    return 0;
+}
+
+static int find_costs(struct strait_point *p, struct strait_error *err)
+{
+    const struct strait_experiment *e = p->experiment;
+    const struct strait_codec_choice *choices[2] = {&e->up, &e->down};
+    struct strait_codec_cost *costs[2] = {&p->up, &p->down};
+    struct strait_codec_cost *lossless[2] = {&p->lossless_up, &p->lossless_down};
+    const char *of[2] = {e->strategy->uplink_kind,
+                         e->strategy->downlink_kind ? e->strategy->downlink_kind : "param"};
+    const struct strait_bound none = {.kind = STRAIT_BOUND_NONE};
+    for (int i = 0; i < 2; i++) {
+        if (choices[i]->profile &&
+            strait_profile_load(&p->own_profiles[i], choices[i]->profile, err) != 0)
+            return -1;
+        const bool unused = strcmp(choices[i]->ops->name, "none") == 0;
+        if (find_cost(costs[i], p, p->own_profiles[i], choices[i]->ops, choices[i]->bound, of[i],
+                      err) != 0 ||
+            (!unused && find_cost(lossless[i], p, p->own_profiles[i], choices[i]->lossless, none,
+                                  "any", err) != 0))
+            return -1;
+    }
+    p->add_bytes_per_s = p->profile->add_bytes_per_s;
+    p->copy_bytes_per_s = p->profile->copy_bytes_per_s;
+    return 0;
+}
+
+/* Negative control: the codec still shrinks the data but takes no time. */
+static void forget_codec_cost(struct strait_point *p)
+{
+    struct strait_codec_cost *costs[] = {&p->up, &p->down, &p->lossless_up, &p->lossless_down};
+    for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++) {
+        costs[i]->encode_bytes_per_s = costs[i]->decode_bytes_per_s = INFINITY;
+        costs[i]->encode_fixed_s = costs[i]->decode_fixed_s = 0;
+    }
+}
+
+/* The recordings that stand for the model's tensors, of the kinds that the strategy sends. */
+static int fill(struct strait_point *p, struct strait_error *err)
+{
+    const struct strait_experiment *e = p->experiment;
+    double recorded_bytes = 0, bytes = 0;
+    if (strait_tensors_load(&p->tensors, e->tensors, err) != 0)
+        return -1;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        const bool up = strcmp(e->strategy->uplink_kind, kinds[i]) == 0;
+        const bool down =
+            e->strategy->downlink_kind && strcmp(e->strategy->downlink_kind, kinds[i]) == 0;
+        if (!up && !down)
+            continue;
+        if (strait_fill_plan_new(&p->fills[i], e->model, p->tensors, kinds[i], STRAIT_FILL_SENT,
+                                 err) != 0)
+            return -1;
+        recorded_bytes += (double)p->fills[i]->recorded_bytes;
+        bytes += (double)(p->fills[i]->recorded_bytes + p->fills[i]->tiled_bytes);
+    }
+    p->recorded_ratio = bytes > 0 ? recorded_bytes / bytes : NAN;
+    return 0;
+}
+
+/* Ranks that have measured work at the same time: without a codec clients have none. */
+static int n_measuring(const struct strait_experiment *e)
+{
+    if (!e->strategy->has_server)
+        return e->n_ranks;
+    return strcmp(e->up.ops->name, "none") == 0 && strcmp(e->down.ops->name, "none") == 0
+               ? 1
+               : e->n_clients;
+}
+
+int strait_point_new(struct strait_point **out, const struct strait_experiment *experiment,
+                     const struct strait_profile *profile,
+                     const struct strait_point_options *options, struct strait_error *err)
+{
+    struct strait_point *p = calloc(1, sizeof(*p));
+    *out = NULL;
+    if (!p)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    p->experiment = experiment;
+    p->profile = profile;
+    p->recorded_ratio = NAN;
+    p->logs = calloc((size_t)experiment->n_ranks, sizeof(*p->logs));
+    p->run = (struct strait_run){.n_ranks = experiment->n_ranks,
+                                 .network = experiment->network,
+                                 .n_slots = n_slots,
+                                 .rank_begin = strait_rank_begin,
+                                 .rank_main = strait_rank_main,
+                                 .rank_end = strait_rank_end,
+                                 .ends_with_rank_0 = experiment->strategy->ends_with_rank_0,
+                                 .real_payload = options->real_payload,
+                                 .measured_cost = options->measured_cost,
+                                 .n_measuring = n_measuring(experiment),
+                                 .seed = experiment->seed,
+                                 .context = p,
+                                 .logs = p->logs,
+                                 .facts = &p->facts,
+                                 .control = options->control,
+                                 .dilation = options->dilation,
+                                 .uses_stream = uses_stream};
+    if (!p->logs) {
+        strait_point_free(p);
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "%d logs do not fit in memory",
+                                experiment->n_ranks);
+    }
+    if (strait_facts_init(&p->facts, err) != 0 || find_costs(p, err) != 0 ||
+        (options->real_payload && fill(p, err) != 0)) {
+        strait_point_free(p);
+        return -1;
+    }
+    if (options->control && strcmp(options->control, "no-codec-cost") == 0)
+        forget_codec_cost(p);
+    *out = p;
+    return 0;
+}
+
+void strait_point_free(struct strait_point *p)
+{
+    if (!p)
+        return;
+    for (int i = 0; p->logs && i < p->experiment->n_ranks; i++)
+        strait_log_release(&p->logs[i]);
+    free(p->logs);
+    for (size_t i = 0; i < 3; i++)
+        strait_fill_plan_free(p->fills[i]);
+    strait_tensors_free(p->tensors);
+    strait_facts_release(&p->facts);
+    for (int i = 0; i < 2; i++)
+        strait_profile_free(p->own_profiles[i]);
+    free(p);
+}
+
+/* What all ranks hold at their peaks, as a run with sized payload counts it. */
+static int need_memory(double *bytes, const struct strait_point *p, struct strait_error *err)
+{
+    const struct strait_point_options sized = {0};
+    struct strait_point *probe;
+    *bytes = 0;
+    if (strait_point_new(&probe, p->experiment, p->profile, &sized, err) != 0)
+        return -1;
+    const int failed = strait_fluid.run(&probe->run, err);
+    for (int i = 0; i < probe->run.n_ranks && !failed; i++)
+        *bytes += (double)probe->logs[i].peak_bytes;
+    strait_point_free(probe);
+    return failed;
+}
+
+int strait_point_check(struct strait_point *p, const struct strait_backend *backend,
+                       struct strait_error *err)
+{
+    if (p->run.real_payload && p->run.memory_bytes == 0 &&
+        need_memory(&p->run.memory_bytes, p, err) != 0)
+        return -1;
+    return backend->check(&p->run, err);
+}
+
+int strait_point_run(struct strait_point *p, const struct strait_backend *backend,
+                     struct strait_error *err)
+{
+    if (strait_point_check(p, backend, err) != 0)
+        return -1;
+    return backend->run(&p->run, err);
+}

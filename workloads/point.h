@@ -1,0 +1,47 @@
+/* One point made ready and run: experiment, profile and backend come together here. */
+#pragma once
+#include <stdbool.h>
+#include "backend.h"
+#include "experiment.h"
+#include "../traces/fill.h"
+#include "../traces/tensors.h"
+
+/* What a codec costs and saves on one direction's tensors, looked up once. */
+struct strait_codec_cost {
+    double ratio; /* raw / encoded */
+    double encode_bytes_per_s, decode_bytes_per_s, encode_fixed_s, decode_fixed_s;
+};
+
+struct strait_point {
+    const struct strait_experiment *experiment;
+    const struct strait_profile *profile; /* the run's; a codec choice may name its own */
+    struct strait_profile *own_profiles[2];
+    struct strait_codec_cost up, down, lossless_up, lossless_down;
+    double add_bytes_per_s, copy_bytes_per_s;
+    struct strait_tensors *tensors;    /* real payload only */
+    struct strait_fill_plan *fills[3]; /* by kind: weights, update, gradients; real payload only */
+    double recorded_ratio;             /* share of the model's bytes that is recorded exactly;
+                                          NAN in a sized run */
+    struct strait_run run;
+    struct strait_facts facts;
+    struct strait_log *logs; /* run.n_ranks, filled by strait_point_run */
+};
+
+struct strait_point_options {
+    bool real_payload, measured_cost; /* emu: true, true */
+    const char *control;              /* "no-ramp", "no-codec-cost", "unshaped"; NULL: none */
+    double dilation;                  /* emu: 0 chooses */
+};
+
+/** Borrow experiment and profile until the free; open what the run needs. Errors: INPUT where the
+ *  profile has no entry for a codec at this bound. */
+int strait_point_new(struct strait_point **out, const struct strait_experiment *experiment,
+                     const struct strait_profile *profile,
+                     const struct strait_point_options *options, struct strait_error *err);
+/** check and run on this backend; afterwards logs and facts are there. */
+int strait_point_run(struct strait_point *p, const struct strait_backend *backend,
+                     struct strait_error *err);
+/** backend->check alone, with the memory need that a fluid run of the same point shows. */
+int strait_point_check(struct strait_point *p, const struct strait_backend *backend,
+                       struct strait_error *err);
+void strait_point_free(struct strait_point *p);

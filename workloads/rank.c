@@ -1,0 +1,317 @@
+#include "rank.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../core/random.h"
+#include "wrap.h"
+
+/* --- inside ------------------------------------------------------------------------------- */
+
+struct strait_wrap *strait_wrap_of(const struct strait_rank *r)
+{
+    return r->wrap;
+}
+
+void strait_wrap_fail(struct strait_rank *r, enum strait_error_code code, const char *text)
+{
+    struct strait_error err = {0};
+    char where[32];
+    snprintf(where, sizeof(where), "rank %d", r->me);
+    strait_error_set(&err, code, where, "%s", text);
+    r->backend->fail(r, &err);
+}
+
+void strait_wrap_hold(struct strait_wrap *w, double bytes)
+{
+    const long long now = atomic_fetch_add(&w->held_bytes, (long long)bytes) + (long long)bytes;
+    for (long long peak = atomic_load(&w->peak_bytes);
+         now > peak && !atomic_compare_exchange_weak(&w->peak_bytes, &peak, now);)
+        ;
+}
+
+void strait_wrap_span(struct strait_rank *r, enum strait_span_kind kind,
+                      const struct strait_times *t, const struct strait_packet *packet, int peer,
+                      int channel, int tag)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    const struct strait_span span = {.queued_s = t->queued_s,
+                                     .start_s = t->started_s,
+                                     .end_s = t->ended_s,
+                                     .bytes = packet ? packet->payload_bytes : 0,
+                                     .raw_bytes = packet ? packet->raw_bytes : 0,
+                                     .rank = r->me,
+                                     .round = atomic_load(&w->round),
+                                     .peer = peer,
+                                     .tag = tag,
+                                     .lane = (int16_t)r->lane,
+                                     .channel = (int16_t)channel,
+                                     .kind = (int32_t)kind};
+    pthread_mutex_lock(&w->mutex);
+    strait_log_add(w->log, &span);
+    pthread_mutex_unlock(&w->mutex);
+}
+
+void strait_wrap_work(struct strait_rank *r, enum strait_span_kind kind,
+                      const struct strait_job *job)
+{
+    struct strait_times times;
+    r->backend->wait(r, r->backend->start(r, job), &times);
+    strait_wrap_span(r, kind, &times, NULL, -1, -1, -1);
+}
+
+/* --- the rank ----------------------------------------------------------------------------- */
+
+int strait_me(const struct strait_rank *r)
+{
+    return r->me;
+}
+
+int strait_n_ranks(const struct strait_rank *r)
+{
+    return r->run->n_ranks;
+}
+
+double strait_now_s(const struct strait_rank *r)
+{
+    return r->backend->now_s(r);
+}
+
+double strait_param(const struct strait_rank *r, const char *name)
+{
+    return strait_experiment_param(strait_wrap_of(r)->point->experiment, name);
+}
+
+double strait_draw(const struct strait_rank *r, const char *purpose)
+{
+    return strait_random_unit(r->run->seed, purpose, (uint64_t)r->me,
+                              (uint64_t)atomic_load(&strait_wrap_of(r)->round));
+}
+
+bool strait_round(struct strait_rank *r)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    const double now_s = strait_now_s(r);
+    if (atomic_load(&w->round) >= 0) {
+        const struct strait_times t = {w->round_start_s, w->round_start_s, now_s};
+        strait_wrap_span(r, STRAIT_SPAN_ROUND, &t, NULL, -1, -1, -1);
+    }
+    w->round_start_s = now_s;
+    return atomic_fetch_add(&w->round, 1) + 1 < (int)strait_param(r, "rounds");
+}
+
+void strait_enter_round(struct strait_rank *r, int round)
+{
+    atomic_store(&strait_wrap_of(r)->round, round);
+}
+
+void *strait_alloc(struct strait_rank *r, size_t n, size_t size)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    void *p = calloc(n ? n : 1, size);
+    pthread_mutex_lock(&w->mutex);
+    if (w->n_allocs == w->cap_allocs) {
+        const size_t cap = w->cap_allocs ? 2 * w->cap_allocs : 16;
+        void **more = realloc(w->allocs, cap * sizeof(*more));
+        if (more) {
+            w->allocs = more;
+            w->cap_allocs = cap;
+        }
+    }
+    const bool kept = p && w->n_allocs < w->cap_allocs;
+    if (kept)
+        w->allocs[w->n_allocs++] = p;
+    pthread_mutex_unlock(&w->mutex);
+    if (!kept) {
+        free(p);
+        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    }
+    return p;
+}
+
+/* --- compute ------------------------------------------------------------------------------ */
+
+static void compute(struct strait_rank *r, double model_s)
+{
+    const struct strait_experiment *e = strait_wrap_of(r)->point->experiment;
+    const struct strait_job job = {.resource = e->model->on_cpu ? STRAIT_CPU : STRAIT_ACCEL,
+                                   .cost_s = model_s / e->compute_speed};
+    if (model_s > 0)
+        strait_wrap_work(r, STRAIT_SPAN_COMPUTE, &job);
+}
+
+void strait_forward(struct strait_rank *r, int layer)
+{
+    const struct strait_model *m = strait_wrap_of(r)->point->experiment->model;
+    compute(r, layer == STRAIT_ALL_LAYERS ? m->fwd_s : m->layers[layer].fwd_s_p50);
+}
+
+void strait_backward(struct strait_rank *r, int layer)
+{
+    const struct strait_model *m = strait_wrap_of(r)->point->experiment->model;
+    compute(r, layer == STRAIT_ALL_LAYERS ? m->bwd_s : m->layers[layer].bwd_s_p50);
+}
+
+void strait_step(struct strait_rank *r)
+{
+    compute(r, strait_wrap_of(r)->point->experiment->model->opt_s);
+}
+
+void strait_train(struct strait_rank *r, struct strait_tensor *update, int n_steps)
+{
+    strait_tensor_touch(r, update);
+    compute(r, n_steps * strait_model_step_s(strait_wrap_of(r)->point->experiment->model));
+}
+
+/* --- messages ----------------------------------------------------------------------------- */
+
+struct strait_packet *strait_control(struct strait_rank *r, double word)
+{
+    struct strait_packet *p = strait_packet_new(0);
+    if (!p)
+        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    p->words[0] = word;
+    return p;
+}
+
+struct strait_packet *strait_keep(struct strait_packet *p)
+{
+    return strait_packet_keep(p);
+}
+
+/* What was received is counted until it is decoded or dropped; what was encoded here counts itself
+ * until its last reference is gone. */
+static bool is_counted_here(const struct strait_wrap *w, const struct strait_packet *p)
+{
+    const bool own = p->owner == &w->codecs[0] || p->owner == &w->codecs[1];
+    return !own && p->payload_bytes > 0;
+}
+
+void strait_drop(struct strait_rank *r, struct strait_packet *p)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    if (p && is_counted_here(w, p))
+        strait_wrap_hold(w, -(double)p->payload_bytes);
+    strait_packet_drop(p);
+}
+
+void strait_send(struct strait_rank *r, int dst, int channel, int tag, struct strait_packet *taken)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    if (dst != r->me) {
+        pthread_mutex_lock(&w->mutex);
+        w->log->n_messages++;
+        w->log->payload_bytes += taken->payload_bytes;
+        w->log->raw_bytes += taken->raw_bytes;
+        pthread_mutex_unlock(&w->mutex);
+    }
+    r->backend->send(r, dst, channel, tag, taken, false);
+}
+
+bool strait_recv_by(struct strait_rank *r, struct strait_message *m, int src, int channel,
+                    double deadline_s)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    const double start_s = strait_now_s(r);
+    const bool came = r->backend->recv(r, m, src, channel, deadline_s);
+    const double end_s = strait_now_s(r);
+    if (end_s > start_s) {
+        const struct strait_times blocked = {start_s, start_s, end_s};
+        strait_wrap_span(r, STRAIT_SPAN_WAIT, &blocked, NULL, came ? m->src : -1, channel,
+                         came ? m->tag : -1);
+    }
+    if (came && m->src != r->me) {
+        const struct strait_times carried = {m->posted_s, m->posted_s, m->arrived_s};
+        strait_wrap_span(r, STRAIT_SPAN_TRANSFER, &carried, m->packet, m->src, channel, m->tag);
+        if (is_counted_here(w, m->packet))
+            strait_wrap_hold(w, (double)m->packet->payload_bytes);
+    }
+    return came;
+}
+
+struct strait_message strait_recv(struct strait_rank *r, int src, int channel)
+{
+    struct strait_message m;
+    const bool came = strait_recv_by(r, &m, src, channel, INFINITY);
+    assert(came);
+    return m;
+}
+
+struct strait_message strait_recv_newest(struct strait_rank *r, int src, int channel)
+{
+    struct strait_message m = strait_recv(r, src, channel), next;
+    while (strait_recv_by(r, &next, src, channel, -INFINITY)) {
+        strait_drop(r, m.packet);
+        m = next;
+    }
+    return m;
+}
+
+void strait_post(struct strait_rank *r, int channel, int word)
+{
+    r->backend->send(r, r->me, channel, word, strait_control(r, word), false);
+}
+
+int strait_pend(struct strait_rank *r, int channel)
+{
+    struct strait_message m;
+    const bool came = r->backend->recv(r, &m, r->me, channel, INFINITY);
+    assert(came);
+    strait_packet_drop(m.packet);
+    return m.tag;
+}
+
+struct strait_rank *strait_spawn(struct strait_rank *r, void (*fn)(struct strait_rank *, void *),
+                                 void *arg)
+{
+    return r->backend->spawn(r, fn, arg);
+}
+
+void strait_join(struct strait_rank *r, struct strait_rank *lane)
+{
+    r->backend->join(r, lane);
+}
+
+/* --- begin and end ------------------------------------------------------------------------ */
+
+void strait_rank_begin(struct strait_rank *r)
+{
+    struct strait_wrap *w = calloc(1, sizeof(*w));
+    struct strait_error err = {0};
+    if (!w) {
+        strait_error_set(&err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        r->backend->fail(r, &err);
+    }
+    w->point = r->run->context;
+    w->me = r->me;
+    w->log = &r->run->logs[r->me];
+    w->log->error_over_bound = -1;
+    atomic_init(&w->round, -1);
+    pthread_mutex_init(&w->mutex, NULL);
+    r->wrap = w;
+    strait_coding_begin(r);
+    strait_tensor_prepare(r);
+}
+
+void strait_rank_main(struct strait_rank *r)
+{
+    strait_wrap_of(r)->point->experiment->strategy->rank_main(r);
+}
+
+void strait_rank_end(struct strait_rank *r)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    if (!w)
+        return;
+    w->log->peak_bytes = (uint64_t)atomic_load(&w->peak_bytes);
+    strait_coding_end(r);
+    strait_tensor_free_all(w);
+    for (size_t i = 0; i < w->n_allocs; i++)
+        free(w->allocs[i]);
+    free(w->allocs);
+    pthread_mutex_destroy(&w->mutex);
+    free(w);
+    r->wrap = NULL;
+}

@@ -1,0 +1,95 @@
+/* What strategies call: the ten operations wrapped, so that every codec call is charged, every
+ * operation leaves a span, and payload and cost (real or sized, measured or from a profile) are
+ * decided in one place. No call returns an error: the first failure ends the run. */
+#pragma once
+#include "backend.h"
+
+enum { STRAIT_ALL_LAYERS = -1 };
+
+struct strait_tensor; /* elements of the flattened model, of one kind; private to a rank */
+struct strait_codec;  /* one per rank and direction */
+struct strait_task;   /* a started encode, decode or compute; strait_wait ends it */
+struct strait_group { /* who takes part in a collective, and on which channel */
+    int *ranks;
+    int n, me, channel;
+};
+
+int strait_me(const struct strait_rank *r);
+int strait_n_ranks(const struct strait_rank *r);
+double strait_now_s(const struct strait_rank *r);
+/** As the strategy declared it, units taken off. */
+double strait_param(const struct strait_rank *r, const char *name);
+/** [0, 1) by seed, purpose, rank and round. */
+double strait_draw(const struct strait_rank *r, const char *purpose);
+/** The next round, while there is any: the only round loop. Rank 0's marks are the run's times. */
+bool strait_round(struct strait_rank *r);
+/** For ranks that follow another's rounds: label spans and draws with this one. */
+void strait_enter_round(struct strait_rank *r, int round);
+/** Zeroed; freed with the rank. */
+void *strait_alloc(struct strait_rank *r, size_t n, size_t size);
+
+/* Compute: the times of the model's table on the device that it was timed on. */
+void strait_forward(struct strait_rank *r, int layer);
+void strait_backward(struct strait_rank *r, int layer);
+/** One optimiser step. */
+void strait_step(struct strait_rank *r);
+/** n_steps of forward, backward and optimiser. The update's values are the recorded ones. */
+void strait_train(struct strait_rank *r, struct strait_tensor *update, int n_steps);
+
+/* Tensors. */
+enum strait_tensor_kind { STRAIT_WEIGHTS, STRAIT_UPDATE, STRAIT_GRADIENTS, STRAIT_SCRATCH };
+/** Elements of the layers [first, end) of the model (0, STRAIT_ALL_LAYERS: all). With real payload
+ *  they hold recorded values of that kind (SCRATCH: zeros), made when first touched. */
+struct strait_tensor *strait_tensor(struct strait_rank *r, enum strait_tensor_kind kind, int first,
+                                    int end);
+/** Part i of n of x, in memory that it shares with x: elements [i size / n, (i + 1) size / n). */
+struct strait_tensor *strait_slice(struct strait_rank *r, struct strait_tensor *x, int i, int n);
+size_t strait_n_elems(const struct strait_tensor *x);
+/** The values with real payload, else NULL. For tests and for wrappers; no strategy looks. */
+float *strait_values(struct strait_rank *r, struct strait_tensor *x);
+
+/* Codec work; always charged. bound NAN: the experiment's. */
+struct strait_codec *strait_codec(struct strait_rank *r, const char *which); /* "up" or "down" */
+/** `none` is a view of x, which stays as it is until the packet is dropped. */
+struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *c, double bound,
+                                    struct strait_tensor *x);
+void strait_decode(struct strait_rank *r, struct strait_tensor *y, struct strait_packet *taken);
+struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_tensor *y,
+                                        struct strait_packet *taken);
+void strait_wait(struct strait_rank *r, struct strait_task *task);
+/** sum += weight * x */
+void strait_add(struct strait_rank *r, struct strait_tensor *sum, struct strait_tensor *x,
+                double weight);
+
+/* Messages. */
+struct strait_packet *strait_control(struct strait_rank *r, double word); /* no payload */
+struct strait_packet *strait_keep(struct strait_packet *p);
+void strait_drop(struct strait_rank *r, struct strait_packet *p);
+void strait_send(struct strait_rank *r, int dst, int channel, int tag, struct strait_packet *taken);
+struct strait_message strait_recv(struct strait_rank *r, int src, int channel);
+/** The last of those that are there already, the others dropped; waits for one if there is none. */
+struct strait_message strait_recv_newest(struct strait_rank *r, int src, int channel);
+bool strait_recv_by(struct strait_rank *r, struct strait_message *m, int src, int channel,
+                    double deadline_s);
+void strait_post(struct strait_rank *r, int channel, int word); /* to oneself: lane to lane, free */
+int strait_pend(struct strait_rank *r, int channel);            /* and instant */
+struct strait_rank *strait_spawn(struct strait_rank *r, void (*fn)(struct strait_rank *, void *),
+                                 void *arg);
+void strait_join(struct strait_rank *r, struct strait_rank *lane);
+
+/* Collectives, one file each in collectives/. */
+struct strait_group strait_world(struct strait_rank *r, int channel);
+/** Ring: afterwards part (me + 1) mod n of x is the sum, in ring order, of everybody's part. */
+void strait_reduce_scatter(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
+                           struct strait_tensor *x);
+/** Ring: part (me + 1) mod n of x goes to everybody, encoded once at its source. */
+void strait_all_gather(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
+                       struct strait_tensor *x);
+
+/** A tensor like the part x, in spare memory of its whole that the next call uses again. */
+struct strait_tensor *strait_spare(struct strait_rank *r, struct strait_tensor *x);
+
+/* What every backend is given: set-up, the strategy, tear-down. */
+void strait_rank_begin(struct strait_rank *r);
+void strait_rank_main(struct strait_rank *r);
+void strait_rank_end(struct strait_rank *r);

@@ -1,0 +1,24 @@
+#include "strategy.h"
+
+#include <string.h>
+
+/* A new strategy is one file in strategies/ and one line here. */
+extern const struct strait_strategy strait_strategy_fedavg, strait_strategy_ring;
+static const struct strait_strategy *const strategies[] = {
+    &strait_strategy_fedavg,
+    &strait_strategy_ring,
+};
+
+const struct strait_strategy *const *strait_strategies(size_t *n)
+{
+    *n = sizeof(strategies) / sizeof(strategies[0]);
+    return strategies;
+}
+
+const struct strait_strategy *strait_strategy_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(strategies) / sizeof(strategies[0]); i++)
+        if (strcmp(strategies[i]->name, name) == 0)
+            return strategies[i];
+    return NULL;
+}

@@ -1,0 +1,45 @@
+/* What a strategy declares, and the one table of all strategies. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include "../core/error.h"
+#include "../core/units.h"
+
+struct strait_rank;
+struct strait_experiment;
+
+enum { STRAIT_MAX_PARAMS = 16 };
+
+enum strait_param_kind {
+    STRAIT_PARAM_NUMBER,
+    STRAIT_PARAM_INTEGER,
+    STRAIT_PARAM_CORES, /* an integer, or "clients": as many as there are clients */
+    STRAIT_PARAM_TIME,  /* "2 s" */
+    STRAIT_PARAM_BYTES, /* "25 MB" */
+    STRAIT_PARAM_PERCENT
+};
+
+struct strait_strategy_param {
+    const char *name, *doc;
+    enum strait_param_kind kind;
+    double min, max, fallback; /* fallback NAN: required */
+};
+
+struct strait_strategy {
+    const char *name, *summary;
+    const char *source; /* the paper that it follows */
+    bool has_server;    /* rank 0 is a server beside the clients */
+    bool ends_with_rank_0;
+    const char *uplink_kind;   /* recorded kind of what clients send: "update", "gradients" */
+    const char *downlink_kind; /* of what the server sends, or NULL */
+    const struct strait_strategy_param *params;
+    unsigned n_params;
+    /** May this experiment run so? 0, or -1 with *err naming what is legal. NULL: always. */
+    int (*check)(const struct strait_experiment *e, struct strait_error *err);
+    /** Can rank src ever send to dst on this channel? NULL: everybody on every channel. */
+    bool (*uses_stream)(int n_ranks, int src, int dst, int channel);
+    void (*rank_main)(struct strait_rank *r);
+};
+
+const struct strait_strategy *const *strait_strategies(size_t *n);
+const struct strait_strategy *strait_strategy_find(const char *name); /* NULL: none */

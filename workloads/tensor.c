@@ -1,0 +1,198 @@
+/* Tensors of a rank: made when first touched, filled with recordings, counted as memory. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../core/buffer.h"
+#include "wrap.h"
+
+static struct strait_tensor *owner(struct strait_tensor *t)
+{
+    return t->parent ? t->parent : t;
+}
+
+struct strait_tensor *strait_tensor(struct strait_rank *r, enum strait_tensor_kind kind, int first,
+                                    int end)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    const struct strait_model *m = w->point->experiment->model;
+    struct strait_tensor *t = calloc(1, sizeof(*t));
+    if (!t)
+        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    t->kind = kind;
+    const size_t last = end == STRAIT_ALL_LAYERS ? m->n_layers : (size_t)end;
+    for (size_t l = 0; l < last; l++) {
+        t->lo += l < (size_t)first ? m->layers[l].n_elems : 0;
+        t->hi += m->layers[l].n_elems;
+    }
+    pthread_mutex_lock(&w->mutex);
+    t->next = w->tensors;
+    w->tensors = t;
+    pthread_mutex_unlock(&w->mutex);
+    return t;
+}
+
+struct strait_tensor *strait_slice(struct strait_rank *r, struct strait_tensor *x, int i, int n)
+{
+    assert(!x->parent && i >= 0 && i < n);
+    if (x->n_parts != n) {
+        assert(!x->parts); /* one way of slicing a tensor: handles stay valid */
+        x->parts = calloc((size_t)n, sizeof(*x->parts));
+        if (!x->parts)
+            strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+        x->n_parts = n;
+        const size_t size = x->hi - x->lo, parts = (size_t)n;
+        for (size_t p = 0; p < parts; p++)
+            x->parts[p] = (struct strait_tensor){
+                .parent = x,
+                .kind = x->kind,
+                .lo = x->lo + size / parts * p + size % parts * p / parts,
+                .hi = x->lo + size / parts * (p + 1) + size % parts * (p + 1) / parts};
+    }
+    return &x->parts[i];
+}
+
+struct strait_tensor *strait_spare(struct strait_rank *r, struct strait_tensor *x)
+{
+    struct strait_tensor *parent = owner(x);
+    if (!parent->spare) {
+        parent->spare = calloc(1, sizeof(*parent->spare));
+        if (!parent->spare)
+            strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+        parent->spare->kind = STRAIT_SCRATCH;
+    }
+    struct strait_tensor *s = parent->spare;
+    if (s->hi - s->lo != x->hi - x->lo && s->held) { /* parts differ by one element at most */
+        strait_wrap_hold(strait_wrap_of(r), -4.0 * (double)(s->hi - s->lo));
+        if (s->adopted)
+            strait_packet_drop(s->adopted);
+        else
+            strait_buffer_free(s->values);
+        s->adopted = NULL;
+        s->values = NULL;
+        s->held = false;
+    }
+    s->lo = x->lo;
+    s->hi = x->hi;
+    return s;
+}
+
+size_t strait_n_elems(const struct strait_tensor *x)
+{
+    return x->hi - x->lo;
+}
+
+/* Recorded values of [first, end), row by row; SCRATCH has none. */
+static void fill_values(const struct strait_wrap *w, enum strait_tensor_kind kind, float *values,
+                        size_t first, size_t end)
+{
+    if (kind == STRAIT_SCRATCH || !w->point->fills[kind])
+        return;
+    const struct strait_model *m = w->point->experiment->model;
+    size_t row_lo = 0;
+    for (size_t i = 0; i < m->n_rows; i++) {
+        const size_t row_hi = row_lo + m->rows[i].n_elems;
+        const size_t lo = row_lo > first ? row_lo : first, hi = row_hi < end ? row_hi : end;
+        if (lo < hi)
+            strait_fill_row(values + (lo - first), hi - lo, w->point->fills[kind], i, lo - row_lo,
+                            (unsigned)w->me);
+        row_lo = row_hi;
+    }
+}
+
+void strait_tensor_prepare(struct strait_rank *r)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    const struct strait_strategy *s = w->point->experiment->strategy;
+    const size_t n_elems = w->point->experiment->model->n_elems;
+    static const char *const names[] = {"param", "update", "grad"};
+    const char *sends = s->has_server && w->me == 0 ? s->downlink_kind : s->uplink_kind;
+    for (int kind = 0; kind < 3 && r->run->real_payload && sends; kind++) {
+        if (strcmp(names[kind], sends) != 0)
+            continue;
+        w->prepared[kind] = strait_buffer_new(n_elems * sizeof(float));
+        if (!w->prepared[kind])
+            strait_wrap_fail(r, STRAIT_ERR_NOMEM, "a tensor does not fit in memory");
+        fill_values(w, (enum strait_tensor_kind)kind, w->prepared[kind], 0, n_elems);
+    }
+}
+
+/* The prepared values of its kind, if it is the first whole tensor that asks; else new ones. */
+static float *take_values(struct strait_wrap *w, const struct strait_tensor *t)
+{
+    float *values = NULL;
+    const bool whole = strait_n_elems(t) == w->point->experiment->model->n_elems;
+    if (whole && t->kind != STRAIT_SCRATCH) {
+        values = w->prepared[t->kind];
+        w->prepared[t->kind] = NULL;
+    }
+    if (!values && (values = strait_buffer_new(strait_n_elems(t) * sizeof(float))))
+        fill_values(w, t->kind, values, t->lo, t->hi);
+    return values;
+}
+
+void strait_tensor_touch(struct strait_rank *r, struct strait_tensor *x)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_tensor *t = owner(x);
+    if (!t->held) {
+        t->held = true;
+        strait_wrap_hold(w, 4.0 * (double)strait_n_elems(t));
+        if (r->run->real_payload) {
+            t->values = take_values(w, t);
+            if (!t->values)
+                strait_wrap_fail(r, STRAIT_ERR_NOMEM, "a tensor does not fit in memory");
+        }
+    }
+    if (t != x && t->values)
+        x->values = t->values + (x->lo - t->lo);
+}
+
+float *strait_values(struct strait_rank *r, struct strait_tensor *x)
+{
+    strait_tensor_touch(r, x);
+    return x->values;
+}
+
+bool strait_tensor_adopt(struct strait_rank *r, struct strait_tensor *t, struct strait_packet *p)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    if (t->parent || (r->run->real_payload && atomic_load(&p->n_refs) != 1))
+        return false; /* a slice shares its memory; a packet that others hold stays as it is */
+    if (t->adopted)
+        strait_packet_drop(t->adopted);
+    else
+        strait_buffer_free(t->values);
+    if (t->held) /* the packet was counted when it came: its bytes change hands */
+        strait_wrap_hold(w, -4.0 * (double)strait_n_elems(t));
+    t->held = true;
+    t->adopted = p;
+    t->values = r->run->real_payload ? (float *)(void *)p->data : NULL;
+    t->version++;
+    return true;
+}
+
+static void free_values(struct strait_tensor *t)
+{
+    if (t->adopted)
+        strait_packet_drop(t->adopted);
+    else
+        strait_buffer_free(t->values);
+}
+
+void strait_tensor_free_all(struct strait_wrap *w)
+{
+    for (struct strait_tensor *t = w->tensors, *next; t; t = next) {
+        next = t->next;
+        if (t->spare) {
+            free_values(t->spare);
+            free(t->spare);
+        }
+        free_values(t);
+        free(t->parts);
+        free(t);
+    }
+    w->tensors = NULL;
+    for (int kind = 0; kind < 3; kind++)
+        strait_buffer_free(w->prepared[kind]);
+}
