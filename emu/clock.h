@@ -1,0 +1,29 @@
+/* Dilated time: one virtual second lasts k real ones, since a start that all ranks share. */
+#pragma once
+#include <stdint.h>
+#include <time.h>
+
+/** CLOCK_MONOTONIC in nanoseconds: common to all processes and namespaces of the machine. */
+int64_t strait_emu_mono_ns(void);
+/** CPU time of the calling thread in nanoseconds. */
+int64_t strait_emu_thread_cpu_ns(void);
+/** Sleep until that moment of CLOCK_MONOTONIC; signals do not shorten it. */
+void strait_emu_sleep_until_ns(int64_t mono_ns);
+/** Let the calling thread run before ordinary ones as soon as it wakes up, where this user may:
+ * what waits for a moment or a message should not wait for other programs. */
+void strait_emu_be_prompt(void);
+/** The opposite, for threads that such a thread starts. */
+void strait_emu_be_ordinary(void);
+struct timespec strait_emu_timespec(int64_t mono_ns);
+
+struct strait_emu_clock {
+    int64_t start_ns; /* CLOCK_MONOTONIC at virtual 0 */
+    double dilation;  /* k, at least 1 */
+};
+
+/** Virtual seconds of a moment of CLOCK_MONOTONIC. */
+double strait_emu_clock_virtual_s(const struct strait_emu_clock *c, int64_t mono_ns);
+/** The moment of CLOCK_MONOTONIC of virtual seconds; far ones are cut to about 30 years. */
+int64_t strait_emu_clock_mono_ns(const struct strait_emu_clock *c, double virtual_s);
+/** Real nanoseconds that a virtual duration lasts. */
+int64_t strait_emu_clock_real_ns(const struct strait_emu_clock *c, double duration_s);

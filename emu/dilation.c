@@ -1,0 +1,71 @@
+#include "dilation.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdlib.h>
+
+/* CPU-seconds for one gigabit through relay and two TCP stacks, fitted to runs of 1 to 64 flows:
+ * with more flows the super-packets are shorter. */
+static const double KAPPA_ONE_S = 0.10, KAPPA_EACH_S = 0.015, KAPPA_MOST_S = 1.05;
+/* An unlimited link still has an end. */
+static const double MOST_BITS_PER_S = 40e9;
+/* Share of the processors that the network, and of the spare ones that the jobs may fill. */
+static const double NET_SHARE = 0.5, COMPUTE_SHARE = 0.9;
+static const double MOST_K = 64;
+
+unsigned strait_emu_processors(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof(set), &set) != 0)
+        return 1;
+    const int n = CPU_COUNT(&set);
+    return n > 0 ? (unsigned)n : 1;
+}
+
+static bool talks(const struct strait_run *run, int src, int dst)
+{
+    if (src == dst)
+        return false;
+    if (!run->uses_stream)
+        return true;
+    for (int c = 0; c < STRAIT_MAX_CHANNELS; c++)
+        if (run->uses_stream(run, src, dst, c))
+            return true;
+    return false;
+}
+
+double strait_emu_active_bits_per_s(const struct strait_run *run)
+{
+    double *left = calloc((size_t)run->n_ranks, sizeof(*left)), sum = 0;
+    if (!left)
+        return MOST_BITS_PER_S;
+    for (int i = 0; i < run->n_ranks; i++)
+        left[i] = fmin(run->network->in[i].rate_bits_per_s, MOST_BITS_PER_S);
+    for (int src = 0; src < run->n_ranks; src++) {
+        double out = fmin(run->network->out[src].rate_bits_per_s, MOST_BITS_PER_S);
+        for (int dst = 0; dst < run->n_ranks && out > 0; dst++) {
+            const double flow = talks(run, src, dst) ? fmin(out, left[dst]) : 0;
+            out -= flow;
+            left[dst] -= flow;
+            sum += flow;
+        }
+    }
+    free(left);
+    return sum;
+}
+
+struct strait_emu_dilation strait_emu_dilation_choose(const struct strait_run *run,
+                                                      unsigned n_processors)
+{
+    struct strait_emu_dilation d = {.k = 1, .k_cpu = 1};
+    d.n_compute = n_processors > 2 ? n_processors - 1 : 1;
+    const int n_measuring = run->n_measuring > 0 ? run->n_measuring : run->n_ranks;
+    if (run->measured_cost)
+        d.k_cpu = fmax(1, n_measuring / (COMPUTE_SHARE * d.n_compute));
+    const double kappa = fmin(KAPPA_ONE_S + KAPPA_EACH_S * (run->n_ranks - 1), KAPPA_MOST_S);
+    d.k_net = kappa * strait_emu_active_bits_per_s(run) / 1e9 / (NET_SHARE * n_processors);
+    d.k = fmin(ceil(fmax(d.k_cpu, d.k_net)), MOST_K); /* every second of it is waited for */
+    if (run->dilation > 0)
+        d.k = run->dilation;
+    return d;
+}

@@ -1,0 +1,20 @@
+/* How much slower than the modelled world this machine must run it, so that it can keep up. */
+#pragma once
+#include "../workloads/backend.h"
+
+struct strait_emu_dilation {
+    double k;           /* real seconds for one virtual one: 1, 2, 3 ... 64, or as asked */
+    double k_cpu;       /* least that the measured jobs need */
+    double k_net;       /* least that the links need */
+    unsigned n_compute; /* measured jobs that run at once */
+};
+
+/** Source: k is the least whole number that processors and links need; a measured job must
+ *  find a processor within k times its own time, and the relay must move all segments. */
+struct strait_emu_dilation strait_emu_dilation_choose(const struct strait_run *run,
+                                                      unsigned n_processors);
+/** Processors that this process may use. */
+unsigned strait_emu_processors(void);
+/** The sum of the link rates that can be busy at once, bits per second: a flow from the senders'
+ *  ports to the receivers' over the streams of the run. */
+double strait_emu_active_bits_per_s(const struct strait_run *run);

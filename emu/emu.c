@@ -1,0 +1,418 @@
+/* The emulation as the caller sees it: what it can do, and a run in processes of its own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "keeper.h"
+#include "rank.h"
+#include "userns.h"
+
+enum { SEGMENT_BYTES = 1448, WINDOW_SEGMENTS = 10 }; /* of this kernel: MTU 1500, RFC 6928 */
+static const double MEMORY_SHARE = 0.8;
+/* A second SYN that is sent again makes the kernel begin with a window of one segment. */
+static const double MOST_REAL_RTT_S = 2.5;
+
+/* Another tun node than /dev/net/tun, for users that may not open that one. */
+static const char *tun_path(void)
+{
+    return getenv("STRAIT_TUN");
+}
+
+static bool is_loopback(const struct strait_run *run)
+{
+    return run->control && strcmp(run->control, "loopback") == 0;
+}
+
+static double free_memory_bytes(void)
+{
+    double kib = INFINITY;
+    char line[128];
+    FILE *f = fopen("/proc/meminfo", "r");
+    if (!f)
+        return INFINITY;
+    while (fgets(line, sizeof(line), f))
+        if (sscanf(line, "MemAvailable: %lf kB", &kib) == 1)
+            break;
+    fclose(f);
+    return kib * 1024;
+}
+
+static bool hystart_is_on(void)
+{
+    int on = 1;
+    FILE *f = fopen("/sys/module/tcp_cubic/parameters/hystart", "r");
+    if (!f)
+        return true; /* the kernel's default */
+    if (fscanf(f, "%d", &on) != 1)
+        on = 1;
+    fclose(f);
+    return on != 0;
+}
+
+static int check_tcp(const struct strait_run *run, double k, struct strait_error *err)
+{
+    const struct strait_tcp *tcp = &run->network->tcp;
+    if (tcp->congestion == STRAIT_CUBIC && k > 1 && hystart_is_on())
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "emu: expected congestion control reno or bbr at dilation %g, "
+                                "found cubic, whose HyStart is on and not dilated",
+                                k);
+    if (tcp->segment_bytes != SEGMENT_BYTES)
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "emu: expected TCP segments of %d bytes, this kernel's, found %g",
+                                SEGMENT_BYTES, tcp->segment_bytes);
+    if (tcp->initial_window_bytes != SEGMENT_BYTES * WINDOW_SEGMENTS)
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "emu: expected an initial window of %d bytes, this kernel's, found "
+                                "%g",
+                                SEGMENT_BYTES * WINDOW_SEGMENTS, tcp->initial_window_bytes);
+    double rtt_s = 0;
+    for (int i = 0; i < run->n_ranks; i++)
+        for (int j = 0; j < i; j++)
+            rtt_s = fmax(rtt_s, strait_path_rtt_s(run->network, i, j));
+    if (k * rtt_s > MOST_REAL_RTT_S)
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "emu: expected a round trip of at most %g s at dilation %g, found "
+                                "%g s",
+                                MOST_REAL_RTT_S / k, k, rtt_s);
+    return 0;
+}
+
+static int check_host(const struct strait_run *run, struct strait_error *err)
+{
+    const double free_bytes = free_memory_bytes();
+    if (run->real_payload && run->memory_bytes > MEMORY_SHARE * free_bytes)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                                "emu: the ranks would hold %.3g GB, this machine has %.3g GB free "
+                                "and may give %.0f %% of it",
+                                run->memory_bytes / 1e9, free_bytes / 1e9, 100 * MEMORY_SHARE);
+    if (is_loopback(run))
+        return 0;
+    struct strait_emu_ability can;
+    if (strait_emu_net_probe(&can, tun_path(), err) != 0)
+        return -1;
+    if (!can.in_place.yes && !can.userns.yes)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL, "emu: no namespaces: %s; %s",
+                                can.in_place.reason, can.userns.reason);
+    if (!can.tun.yes)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL, "emu: no tun device: %s",
+                                can.tun.reason);
+    if (!can.ping.yes)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL, "emu: no probe of the delay: %s",
+                                can.ping.reason);
+    const char *name = strait_congestion_name(run->network->tcp.congestion);
+    if (!strstr(can.congestion, name))
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                                "emu: this kernel lets no socket use %s, only %s", name,
+                                can.congestion);
+    return 0;
+}
+
+static int check(const struct strait_run *run, struct strait_error *err)
+{
+    const struct strait_network *n = run->network;
+    if (run->n_ranks < 1 || !n || n->n_ranks != run->n_ranks)
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "emu: expected a network of %d ranks, found one of %d",
+                                run->n_ranks, n ? n->n_ranks : 0);
+    if (run->control && strcmp(run->control, "unshaped") != 0 && !is_loopback(run))
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "emu: expected the control \"unshaped\" or \"loopback\", found "
+                                "\"%s\"",
+                                run->control);
+    if (run->dilation != 0 && !(run->dilation >= 1 && run->dilation <= 1000))
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "emu: expected a dilation of 1 to 1000, found %g", run->dilation);
+    for (int i = 0; i < run->n_ranks; i++)
+        if (!(n->out[i].rate_bits_per_s > 0 && n->in[i].rate_bits_per_s > 0 &&
+              n->out[i].delay_s >= 0 && n->in[i].delay_s >= 0))
+            return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                    "emu: expected rates above 0 and delays of at least 0 at the "
+                                    "port of rank %d",
+                                    i);
+    const double k = strait_emu_dilation_choose(run, strait_emu_processors()).k;
+    return check_tcp(run, k, err) != 0 ? -1 : check_host(run, err);
+}
+
+/* What a run holds in the process that called it. */
+struct session {
+    struct strait_run *run;
+    struct strait_emu_shared *shared;
+    struct strait_emu_dilation dilation;
+    int *logs; /* a file for each rank's log */
+    int facts;
+    int caller[2]; /* sockets: ours, the keeper's */
+    int alive[2];  /* pipe whose other end all processes of the run hold */
+    int signals;
+    sigset_t old_mask;
+    pid_t launcher; /* the child that starts the keeper; 0: none */
+};
+
+static int open_files(struct session *s, struct strait_error *err)
+{
+    const int n = s->run->n_ranks;
+    s->logs = calloc((size_t)n, sizeof(*s->logs));
+    if (!s->logs)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    memset(s->logs, -1, (size_t)n * sizeof(*s->logs));
+    for (int i = 0; i < n; i++)
+        if ((s->logs[i] = memfd_create("strait-log", MFD_CLOEXEC)) < 0)
+            return strait_error_system(err, "memfd_create", "cannot make the log of rank %d", i);
+    if ((s->facts = memfd_create("strait-facts", MFD_CLOEXEC)) < 0)
+        return strait_error_system(err, "memfd_create", "cannot make a file");
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->caller) != 0)
+        return strait_error_system(err, "socketpair", "cannot be made");
+    if (pipe2(s->alive, O_CLOEXEC) != 0)
+        return strait_error_system(err, "pipe", "cannot be made");
+    return 0;
+}
+
+/* Signals that would end this process wait until the run is cleaned up. */
+static int hold_signals(struct session *s, struct strait_error *err)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    sigset_t mask;
+    sigemptyset(&mask);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        struct sigaction action;
+        if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(&mask, numbers[i]);
+    }
+    pthread_sigmask(SIG_BLOCK, &mask, &s->old_mask);
+    s->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+    return s->signals < 0 ? strait_error_system(err, "signalfd", "cannot be made") : 0;
+}
+
+static void report_and_exit(struct session *s, const struct strait_error *err)
+    __attribute__((noreturn));
+static void report_and_exit(struct session *s, const struct strait_error *err)
+{
+    s->shared->error = *err;
+    atomic_store(&s->shared->outcome, 2);
+    _exit(EXIT_FAILURE);
+}
+
+static void close_callers_ends(struct session *s)
+{
+    close(s->caller[0]);
+    close(s->alive[0]);
+    close(s->signals);
+}
+
+/* Ranks have two sockets for each peer and channel. */
+static void allow_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit); /* where it is refused, a socket will say so */
+}
+
+/* The scheduler shares the machine between sessions first (CONFIG_SCHED_AUTOGROUP): without more
+ * weight for this one, a single busy program of another session delays all ranks. Refused without
+ * rights, and absent on many machines. */
+static void be_prompt_as_session(void)
+{
+    const int fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (write(fd, "-15", 3) != 3)
+        errno = 0;
+    close(fd);
+}
+
+/* The child of the caller: gets the rights, makes the PID namespace, starts its first process. */
+static void launch(struct session *s) __attribute__((noreturn));
+static void launch(struct session *s)
+{
+    struct strait_error err = {.code = STRAIT_OK};
+    const char *launcher = "root";
+    prctl(PR_SET_NAME, "strait-launch");
+    pthread_sigmask(SIG_SETMASK, &s->old_mask, NULL);
+    setsid(); /* the terminal's signals are the caller's */
+    be_prompt_as_session();
+    close_callers_ends(s);
+    allow_descriptors();
+    if (!is_loopback(s->run) && unshare(CLONE_NEWPID) != 0) {
+        launcher = "userns";
+        if (strait_emu_launch_userns(&err) != 0)
+            report_and_exit(s, &err);
+        if (unshare(CLONE_NEWPID) != 0) {
+            strait_error_set(&err, STRAIT_ERR_HOST, NULL, "cannot make a PID namespace: %s",
+                             strerror(errno));
+            report_and_exit(s, &err);
+        }
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user before would have cleared it */
+    const pid_t keeper = fork();
+    if (keeper == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        strait_emu_keeper_main(&(struct strait_emu_keeper_plan){.run = s->run,
+                                                                .shared = s->shared,
+                                                                .dilation = s->dilation,
+                                                                .launcher = launcher,
+                                                                .tun_path = tun_path(),
+                                                                .caller = s->caller[1],
+                                                                .facts = s->facts,
+                                                                .logs = s->logs});
+    }
+    int status = 0;
+    if (keeper < 0)
+        strait_error_system(&err, "fork", "cannot start the keeper");
+    else if (waitpid(keeper, &status, 0) == keeper && WIFSIGNALED(status))
+        strait_error_set(&err, STRAIT_ERR_BACKEND, NULL,
+                         "the keeper of the ranks was ended by signal %d (%s)", WTERMSIG(status),
+                         strsignal(WTERMSIG(status)));
+    if (err.code != STRAIT_OK && atomic_load(&s->shared->outcome) == 0)
+        report_and_exit(s, &err);
+    _exit(EXIT_SUCCESS);
+}
+
+/* Until all processes of the run are gone. Returns the signal that ended it early, or 0. */
+static int wait_for_end(struct session *s, struct strait_error *err)
+{
+    int caught = 0;
+    for (;;) {
+        struct pollfd p[2] = {{.fd = s->alive[0], .events = POLLIN},
+                              {.fd = s->signals, .events = POLLIN}};
+        if (poll(p, 2, -1) < 0 && errno != EINTR) {
+            strait_error_system(err, "poll", "failed");
+            kill(s->launcher, SIGKILL);
+            return caught;
+        }
+        if (p[0].revents) /* nobody holds the other end any more */
+            return caught;
+        struct signalfd_siginfo info;
+        if (p[1].revents && read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+            caught = (int)info.ssi_signo;
+            kill(s->launcher, SIGKILL); /* the keeper and the rest go with it */
+        }
+    }
+}
+
+static int read_facts(struct session *s, struct strait_error *err)
+{
+    if (!s->run->facts)
+        return 0;
+    lseek(s->facts, 0, SEEK_SET);
+    json_t *all = json_loadfd(s->facts, 0, NULL);
+    struct strait_facts *f = s->run->facts;
+    const int failed = !all || json_object_update(f->report, json_object_get(all, "report")) != 0 ||
+                       json_object_update(f->constants, json_object_get(all, "constants")) != 0 ||
+                       json_array_extend(f->invalid, json_object_get(all, "invalid")) != 0;
+    json_decref(all);
+    return failed ? strait_error_set(err, STRAIT_ERR_BACKEND, NULL, "the facts are not readable")
+                  : 0;
+}
+
+static int take_results(struct session *s, struct strait_error *err)
+{
+    struct strait_emu_shared *shared = s->shared;
+    const int outcome = atomic_load(&shared->outcome);
+    if (outcome == 2) {
+        if (err && err->code == STRAIT_OK)
+            *err = shared->error;
+        return -1;
+    }
+    if (outcome != 1)
+        return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
+                                "the processes of the run were ended from outside");
+    for (int i = 0; i < s->run->n_ranks; i++) {
+        lseek(s->logs[i], 0, SEEK_SET);
+        if (strait_log_read(s->logs[i], &s->run->logs[i], err) != 0)
+            return -1;
+    }
+    return read_facts(s, err);
+}
+
+static void close_if_open(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+static void end_session(struct session *s)
+{
+    for (int i = 0; s->logs && i < s->run->n_ranks; i++)
+        close_if_open(s->logs[i]);
+    free(s->logs);
+    close_if_open(s->facts);
+    close_if_open(s->signals);
+    for (int i = 0; i < 2; i++) {
+        close_if_open(s->caller[i]);
+        close_if_open(s->alive[i]);
+    }
+    strait_emu_shared_free(s->shared);
+}
+
+/* From the fork to the end of the last process. */
+static int live(struct session *s, struct strait_error *err)
+{
+    s->launcher = fork();
+    if (s->launcher < 0)
+        return strait_error_system(err, "fork", "cannot start the emulation");
+    if (s->launcher == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        launch(s);
+    }
+    close(s->caller[1]);
+    close(s->alive[1]);
+    s->caller[1] = s->alive[1] = -1;
+    const int caught = wait_for_end(s, err);
+    while (waitpid(s->launcher, NULL, 0) < 0 && errno == EINTR)
+        ;
+    if (caught) {
+        pthread_sigmask(SIG_SETMASK, &s->old_mask, NULL);
+        raise(caught); /* the caller's own handling; by default it ends here */
+        return strait_error_set(err, STRAIT_ERR_BACKEND, NULL, "interrupted by %s",
+                                strsignal(caught));
+    }
+    return take_results(s, err);
+}
+
+static int run_emu(struct strait_run *run, struct strait_error *err)
+{
+    if (check(run, err) != 0)
+        return -1;
+    struct session s = {.run = run,
+                        .facts = -1,
+                        .caller = {-1, -1},
+                        .alive = {-1, -1},
+                        .signals = -1,
+                        .dilation = strait_emu_dilation_choose(run, strait_emu_processors())};
+    if (hold_signals(&s, err) != 0)
+        return -1;
+    s.shared = strait_emu_shared_new(run, s.dilation.k, s.dilation.n_compute, err);
+    int failed = s.shared && open_files(&s, err) == 0 ? live(&s, err) : -1;
+    pthread_sigmask(SIG_SETMASK, &s.old_mask, NULL);
+    end_session(&s);
+    return failed;
+}
+
+const struct strait_backend strait_emu = {
+    .name = "emu",
+    .summary = "one process a rank in its own network namespace, real TCP over shaped links",
+    .check = check,
+    .run = run_emu,
+    .fail = strait_emu_rank_fail,
+    .now_s = strait_emu_rank_now_s,
+    .start = strait_emu_rank_start,
+    .send = strait_emu_rank_send,
+    .wait = strait_emu_rank_wait,
+    .recv = strait_emu_rank_recv,
+    .spawn = strait_emu_rank_spawn,
+    .join = strait_emu_rank_join,
+};

@@ -1,0 +1,387 @@
+/* The operations. A lane has a time of its own: when what it last waited for happened, by the ideal
+ * timeline. What its thread wakes up later by, and the small change between two operations, is made
+ * up for by the padding of the next job, as long as it stays within most_lag_ns; simulated lanes
+ * pay nothing for that either. */
+#include "lane.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct strait_emu_lane *lane_of(const struct strait_rank *r)
+{
+    return (struct strait_emu_lane *)(uintptr_t)r;
+}
+
+void strait_emu_lane_fail(struct strait_emu_rank *rank, const struct strait_error *err)
+{
+    struct strait_emu_rank_shared *mine = rank->mine;
+    int none = 0;
+    if (atomic_compare_exchange_strong(&mine->has_error, &none, 1)) {
+        mine->error = *err;
+        atomic_store(&mine->has_error, 2);
+    } else {
+        for (int i = 0; i < 1000 && atomic_load(&mine->has_error) < 2; i++)
+            usleep(1000); /* another thread of this rank is writing its own */
+    }
+    _exit(EXIT_FAILURE);
+}
+
+static void fail(struct strait_emu_lane *lane, const struct strait_error *err)
+    __attribute__((noreturn));
+static void fail(struct strait_emu_lane *lane, const struct strait_error *err)
+{
+    strait_emu_lane_fail(lane->rank, err);
+}
+
+/* The run has ended around this lane: its log must not change any more. Under the lock. */
+static void park_if_stopping(struct strait_emu_lane *lane)
+{
+    struct strait_emu_rank *rank = lane->rank;
+    if (!rank->stopping)
+        return;
+    const uint64_t one = 1;
+    rank->n_parked++;
+    pthread_mutex_unlock(&rank->lock);
+    while (write(rank->news, &one, sizeof(one)) < 0 && errno == EINTR)
+        ;
+    for (;;)
+        pause();
+}
+
+static void enter(struct strait_emu_lane *lane)
+{
+    pthread_mutex_lock(&lane->rank->lock);
+    park_if_stopping(lane);
+}
+
+static void leave(struct strait_emu_lane *lane)
+{
+    atomic_fetch_add(&lane->rank->mine->progress, 1);
+    pthread_mutex_unlock(&lane->rank->lock);
+}
+
+/* Sleep until something moved. Under the lock. False: until_ns passed. */
+static bool sleep_lane(struct strait_emu_lane *lane, bool forever, int64_t until_ns)
+{
+    struct strait_emu_rank *rank = lane->rank;
+    const struct timespec until = strait_emu_timespec(until_ns);
+    const int result = forever ? pthread_cond_wait(&lane->moved, &rank->lock)
+                               : pthread_cond_timedwait(&lane->moved, &rank->lock, &until);
+    park_if_stopping(lane);
+    return result != ETIMEDOUT;
+}
+
+/* For the stall watch: this lane moves only when another one does. Under the lock. */
+static void set_stuck(struct strait_emu_lane *lane, bool stuck)
+{
+    if (lane->stuck == stuck)
+        return;
+    lane->stuck = stuck;
+    atomic_fetch_add(&lane->rank->mine->n_stuck, stuck ? 1 : -1);
+}
+
+static void advance(struct strait_emu_lane *lane, int64_t to_ns)
+{
+    if (to_ns > lane->now_ns)
+        lane->now_ns = to_ns;
+}
+
+/* The lane's time at an operation. Under the lock. */
+static int64_t sync_lane(struct strait_emu_lane *lane)
+{
+    struct strait_emu_rank *rank = lane->rank;
+    const int64_t now = strait_emu_mono_ns(), lag = now - lane->now_ns;
+    if (lag > rank->most_lag_ns) { /* too much to make up for: the lane's time moves on */
+        const double lag_s = (double)lag / 1e9;
+        rank->mine->lag_sum_s += lag_s;
+        if (lag_s > rank->mine->lag_max_s)
+            rank->mine->lag_max_s = lag_s;
+        lane->now_ns = now;
+    }
+    return lane->now_ns;
+}
+
+double strait_emu_rank_now_s(const struct strait_rank *r)
+{
+    struct strait_emu_lane *lane = lane_of(r);
+    enter(lane);
+    const int64_t now = sync_lane(lane);
+    leave(lane);
+    return strait_emu_clock_virtual_s(&lane->rank->clock, now);
+}
+
+void strait_emu_rank_fail(struct strait_rank *r, const struct strait_error *err)
+{
+    fail(lane_of(r), err);
+}
+
+struct strait_op *strait_emu_rank_start(struct strait_rank *r, const struct strait_job *job)
+{
+    struct strait_emu_lane *lane = lane_of(r);
+    struct strait_error err = {.code = STRAIT_OK};
+    struct strait_op *op = calloc(1, sizeof(*op));
+    if (!op)
+        strait_error_set(&err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a job");
+    else if (isnan(job->cost_s) && !r->run->measured_cost)
+        strait_error_set(&err, STRAIT_ERR_BACKEND, NULL,
+                         "rank %d starts a job without a cost in a run that measures none", r->me);
+    if (err.code != STRAIT_OK)
+        fail(lane, &err);
+    op->job = *job;
+    enter(lane);
+    op->queued_ns = sync_lane(lane);
+    if (strait_emu_slots_start(&lane->rank->slots, op, &err) != 0)
+        fail(lane, &err);
+    leave(lane);
+    return op;
+}
+
+void strait_emu_rank_wait(struct strait_rank *r, struct strait_op *op, struct strait_times *times)
+{
+    struct strait_emu_lane *lane = lane_of(r);
+    enter(lane);
+    op->waiter = &lane->moved;
+    while (!op->done)
+        sleep_lane(lane, true, 0);
+    advance(lane, op->ended_ns);
+    leave(lane);
+    const struct strait_emu_clock *c = &lane->rank->clock;
+    if (times)
+        *times = (struct strait_times){strait_emu_clock_virtual_s(c, op->queued_ns),
+                                       strait_emu_clock_virtual_s(c, op->started_ns),
+                                       strait_emu_clock_virtual_s(c, op->ended_ns)};
+    free(op);
+}
+
+/* Put a message into the inbox and wake the lane that waits for it. Under the lock. */
+static void put(struct strait_emu_rank *rank, const struct strait_message *m, int channel)
+{
+    if (!strait_emu_inbox_put(&rank->inbox, m, channel)) {
+        struct strait_error err = {.code = STRAIT_OK};
+        strait_error_set(&err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a message");
+        strait_emu_lane_fail(rank, &err);
+    }
+    for (struct strait_emu_lane *l = rank->lanes; l; l = l->next)
+        if (l->receiving && l->want_channel == channel &&
+            (l->want_src == STRAIT_ANY || l->want_src == m->src)) {
+            set_stuck(l, false);
+            pthread_cond_signal(&l->moved);
+        }
+}
+
+void strait_emu_lane_arrived(void *of, struct strait_message *message, int channel, int64_t mono_ns)
+{
+    struct strait_emu_rank *rank = of;
+    struct strait_emu_rank_shared *mine = rank->mine;
+    const struct strait_network *net = rank->plan.run->network;
+    message->arrived_s = strait_emu_clock_virtual_s(&rank->clock, mono_ns);
+    const struct strait_link *out = &net->out[message->src], *in = &net->in[rank->plan.me];
+    const double goodput =
+        fmin(strait_goodput_bytes_per_s(net, out), strait_goodput_bytes_per_s(net, in));
+    const double took_s = message->arrived_s - message->posted_s;
+    const double least_s = (double)message->packet->payload_bytes / goodput + out->delay_s +
+                           in->delay_s - out->jitter_s - in->jitter_s;
+    pthread_mutex_lock(&rank->lock);
+    /* 2 % and half a real millisecond: the clock, and headers that a super-packet saves */
+    if (took_s < 0.98 * least_s - 0.0005 / rank->clock.dilation) {
+        mine->n_too_fast++;
+        mine->too_fast_took_s = took_s;
+        mine->too_fast_least_s = least_s;
+        mine->too_fast_bytes = message->packet->payload_bytes;
+    }
+    put(rank, message, channel);
+    atomic_fetch_add(&mine->n_landed, 1);
+    pthread_mutex_unlock(&rank->lock);
+}
+
+void strait_emu_lane_acknowledged(void *of, void *ticket, int64_t mono_ns)
+{
+    struct strait_emu_rank *rank = of;
+    struct strait_op *op = ticket;
+    pthread_mutex_lock(&rank->lock);
+    op->ended_ns = mono_ns;
+    op->done = true;
+    if (op->waiter)
+        pthread_cond_signal(op->waiter);
+    atomic_fetch_add(&rank->mine->n_landed, 1);
+    pthread_mutex_unlock(&rank->lock);
+}
+
+static struct strait_op *new_ack(struct strait_emu_lane *lane, int64_t now)
+{
+    struct strait_op *op = calloc(1, sizeof(*op));
+    if (!op) {
+        struct strait_error err = {.code = STRAIT_OK};
+        strait_error_set(&err, STRAIT_ERR_NOMEM, NULL, "memory ran out for an acknowledgement");
+        fail(lane, &err);
+    }
+    op->queued_ns = op->started_ns = op->ended_ns = now;
+    return op;
+}
+
+struct strait_op *strait_emu_rank_send(struct strait_rank *r, int dst, int channel, int tag,
+                                       struct strait_packet *packet, bool acked)
+{
+    struct strait_emu_lane *lane = lane_of(r);
+    struct strait_emu_rank *rank = lane->rank;
+    assert(channel >= 0 && channel < STRAIT_MAX_CHANNELS && dst >= 0 && dst < r->run->n_ranks);
+    enter(lane);
+    const int64_t now = sync_lane(lane);
+    const double posted_s = strait_emu_clock_virtual_s(&rank->clock, now);
+    struct strait_op *op = acked ? new_ack(lane, now) : NULL;
+    if (dst == r->me) {
+        const struct strait_message m = {.packet = packet,
+                                         .src = dst,
+                                         .tag = tag,
+                                         .posted_s = posted_s,
+                                         .arrived_s = posted_s,
+                                         .seq = rank->seq_to_self[channel]++};
+        if (op)
+            op->done = true;
+        put(rank, &m, channel);
+        leave(lane);
+        return op;
+    }
+    atomic_fetch_add(&rank->mine->n_sent, acked ? 2 : 1);
+    leave(lane);
+    struct strait_error err = {.code = STRAIT_OK};
+    if (strait_emu_transport_post(rank->transport, dst, channel, tag, packet, posted_s, now, op,
+                                  &err) != 0)
+        fail(lane, &err);
+    return op;
+}
+
+bool strait_emu_rank_recv(struct strait_rank *r, struct strait_message *out, int src, int channel,
+                          double deadline_s)
+{
+    struct strait_emu_lane *lane = lane_of(r);
+    struct strait_emu_rank *rank = lane->rank;
+    const struct strait_emu_clock *clock = &rank->clock;
+    assert(channel >= 0 && channel < STRAIT_MAX_CHANNELS);
+    const bool forever = deadline_s == INFINITY;
+    const int64_t deadline_ns = strait_emu_clock_mono_ns(clock, deadline_s);
+    enter(lane);
+    sync_lane(lane);
+    /* What lies there now may be taken whatever the deadline: a poll. */
+    const double now_s = strait_emu_clock_virtual_s(clock, strait_emu_mono_ns());
+    bool found = strait_emu_inbox_take(&rank->inbox, out, src, channel, fmax(deadline_s, now_s));
+    if (!found && deadline_s > now_s) {
+        lane->receiving = true;
+        lane->want_src = src;
+        lane->want_channel = channel;
+        atomic_store(&rank->mine->stuck_src, src);
+        atomic_store(&rank->mine->stuck_channel, channel);
+        for (bool in_time = true; !found && in_time;) {
+            set_stuck(lane, forever);
+            in_time = sleep_lane(lane, forever, deadline_ns);
+            found = strait_emu_inbox_take(&rank->inbox, out, src, channel, deadline_s);
+        }
+        lane->receiving = false;
+        set_stuck(lane, false);
+    }
+    if (found)
+        advance(lane, strait_emu_clock_mono_ns(clock, out->arrived_s));
+    else
+        advance(lane, deadline_ns);
+    leave(lane);
+    return found;
+}
+
+struct strait_emu_lane *strait_emu_lane_new(struct strait_emu_rank *rank)
+{
+    struct strait_emu_lane *lane = calloc(1, sizeof(*lane));
+    if (!lane)
+        return NULL;
+    lane->base =
+        (struct strait_rank){.backend = &strait_emu, .run = rank->plan.run, .me = rank->plan.me};
+    lane->rank = rank;
+    lane->now_ns = rank->clock.start_ns;
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&lane->moved, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    return lane;
+}
+
+static void *live(void *of)
+{
+    struct strait_emu_lane *lane = of;
+    struct strait_emu_rank *rank = lane->rank;
+    const uint64_t one = 1;
+    strait_emu_be_prompt();
+    lane->fn(&lane->base, lane->arg);
+    pthread_mutex_lock(&rank->lock);
+    lane->ended = true;
+    atomic_fetch_sub(&rank->mine->n_lanes, 1);
+    if (lane->joiner) {
+        set_stuck(lane->joiner, false);
+        pthread_cond_signal(&lane->joiner->moved);
+    }
+    leave(lane);
+    while (write(rank->news, &one, sizeof(one)) < 0 && errno == EINTR)
+        ;
+    return NULL;
+}
+
+/* The lane joins those of the rank and runs. Under the lock. */
+int strait_emu_lane_begin(struct strait_emu_lane *lane, struct strait_error *err)
+{
+    struct strait_emu_rank *rank = lane->rank;
+    lane->base.lane = rank->n_spawned++;
+    lane->next = rank->lanes;
+    rank->lanes = lane;
+    atomic_fetch_add(&rank->mine->n_lanes, 1);
+    errno = pthread_create(&lane->thread, NULL, live, lane);
+    if (errno != 0)
+        return strait_error_system(err, "pthread_create", "cannot start a lane of rank %d",
+                                   rank->plan.me);
+    return 0;
+}
+
+struct strait_rank *strait_emu_rank_spawn(struct strait_rank *r,
+                                          void (*fn)(struct strait_rank *, void *), void *arg)
+{
+    struct strait_emu_lane *lane = lane_of(r);
+    struct strait_error err = {.code = STRAIT_OK};
+    struct strait_emu_lane *child = strait_emu_lane_new(lane->rank);
+    if (!child) {
+        strait_error_set(&err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a lane");
+        fail(lane, &err);
+    }
+    child->base.wrap = r->wrap;
+    child->fn = fn;
+    child->arg = arg;
+    enter(lane);
+    child->now_ns = sync_lane(lane);
+    if (strait_emu_lane_begin(child, &err) != 0)
+        fail(lane, &err);
+    leave(lane);
+    return &child->base;
+}
+
+void strait_emu_rank_join(struct strait_rank *r, struct strait_rank *other)
+{
+    struct strait_emu_lane *lane = lane_of(r), *child = lane_of(other);
+    struct strait_emu_rank *rank = lane->rank;
+    enter(lane);
+    child->joiner = lane;
+    while (!child->ended) {
+        set_stuck(lane, true);
+        sleep_lane(lane, true, 0);
+    }
+    set_stuck(lane, false);
+    advance(lane, child->now_ns);
+    struct strait_emu_lane **at = &rank->lanes;
+    while (*at != child)
+        at = &(*at)->next;
+    *at = child->next;
+    leave(lane);
+    pthread_join(child->thread, NULL);
+    pthread_cond_destroy(&child->moved);
+    free(child);
+}

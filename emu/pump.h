@@ -1,0 +1,85 @@
+/* Inside of the transport: its streams and the thread that moves their bytes. */
+#pragma once
+#include <pthread.h>
+#include "transport.h"
+
+struct strait_emu_posted { /* a message that waits to be sent, or for its acknowledgement */
+    struct strait_emu_posted *next;
+    struct strait_packet *packet;
+    double posted_s;
+    int64_t posted_ns;
+    void *ticket;
+    int tag;
+    bool prompt; /* nothing was before it: to be written at once */
+};
+
+struct strait_emu_out { /* a stream that leaves this rank */
+    int fd;
+    struct strait_emu_stream *shared;
+    struct strait_emu_posted *first, **end;     /* to be sent; under the lock */
+    struct strait_emu_posted *acks, **acks_end; /* sent, acknowledgement to come; pump only */
+    bool ready;                                 /* on the list of those that wait for a turn */
+    struct strait_emu_out *next_ready;
+    bool connected, blocked, begun;
+    bool held;        /* the ring of envelopes is full: try again soon */
+    size_t n_written; /* of the first message, frame included */
+    unsigned char frame[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
+    unsigned char ack[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
+    size_t ack_got;
+};
+
+struct strait_emu_in { /* a stream that ends at this rank */
+    int fd;
+    struct strait_emu_stream *shared;
+    unsigned char frame[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
+    size_t n_read; /* of the message under way, frame included */
+    struct strait_packet *packet;
+    struct strait_emu_envelope envelope; /* its own, once the frame is read */
+    int tag;
+    uint64_t seq;
+    unsigned n_acks; /* to be sent back */
+    size_t ack_written;
+    bool blocked;
+};
+
+struct strait_emu_transport {
+    struct strait_emu_transport_plan plan;
+    int listener, epoll, wake;
+    struct strait_emu_out *outs;
+    struct strait_emu_in *ins;
+    int n_outs, n_ins;
+    unsigned char *noise; /* what a sized payload consists of */
+
+    pthread_mutex_t lock;
+    pthread_cond_t drained;
+    struct strait_emu_posted *spare;           /* under the lock, as all up to stopping */
+    struct strait_emu_out *ready, **ready_end; /* streams that wait for their turn to write */
+    unsigned n_ready;
+    uint64_t n_queued;
+    bool stopping;
+
+    pthread_t thread;
+    bool running;
+    bool any_held;
+    int64_t write_late_ns, read_late_ns;
+    uint64_t bytes_sent, bytes_received; /* these four are the pump's, read when it is gone */
+};
+
+enum { STRAIT_EMU_NOISE_BYTES = 1 << 18 };
+
+/* What an epoll event is about. */
+enum strait_emu_source {
+    STRAIT_EMU_WAKE,
+    STRAIT_EMU_LISTENER,
+    STRAIT_EMU_OUT,
+    STRAIT_EMU_IN,
+    STRAIT_EMU_GREETING
+};
+int strait_emu_pump_watch(struct strait_emu_transport *t, int operation, int fd, uint32_t events,
+                          enum strait_emu_source source, int index, struct strait_error *err);
+/** A TCP socket as the plan says; -1 with *err. */
+int strait_emu_open_socket(const struct strait_emu_transport_plan *plan, struct strait_error *err);
+/** The stream has something to write. Under the lock. */
+void strait_emu_pump_ready(struct strait_emu_transport *t, struct strait_emu_out *out);
+/** The thread. */
+void *strait_emu_pump(void *transport);

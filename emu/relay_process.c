@@ -1,0 +1,170 @@
+#include "relay_process.h"
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "relay_loop.h"
+
+enum { ANSWER_DEADLINE_MS = 5000 };
+
+static int by_value(const void *a, const void *b)
+{
+    const int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+/* Close every descriptor but these: an inherited pipe would hide its end from others. */
+static void close_others(int *keep, size_t n)
+{
+    qsort(keep, n, sizeof(*keep), by_value);
+    unsigned from = 0;
+    for (size_t i = 0; i < n; i++) {
+        if ((unsigned)keep[i] > from)
+            close_range(from, (unsigned)keep[i] - 1, 0);
+        from = (unsigned)keep[i] + 1;
+    }
+    close_range(from, ~0U, 0);
+}
+
+static void signals_as_new(void)
+{
+    for (int s = 1; s < NSIG; s++)
+        signal(s, SIG_DFL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGINT, SIG_IGN); /* a terminal's Ctrl-C is for the parent: the relay ends with it */
+    signal(SIGQUIT, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* In the child. */
+static void run(const struct strait_emu_net_plan *plan, const int *tun_fds, int control_fd,
+                pid_t parent)
+{
+    signals_as_new();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        return;
+    prctl(PR_SET_NAME, "strait-relay");
+    prctl(PR_SET_TIMERSLACK, 1UL);
+    const struct sched_param lowest = {.sched_priority = 1};
+    const bool realtime =
+        plan->realtime && sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0;
+    const size_t n = (size_t)plan->n_nodes;
+    int *keep = calloc(n + 2, sizeof(*keep));
+    if (!keep)
+        return;
+    memcpy(keep, tun_fds, n * sizeof(*keep));
+    keep[n] = control_fd;
+    keep[n + 1] = STDERR_FILENO;
+    close_others(keep, n + 2);
+    free(keep);
+    strait_emu_relay_loop(plan, tun_fds, control_fd, realtime);
+}
+
+/* Receive all of it before the deadline. */
+static bool receive_all(int fd, void *bytes, size_t n_bytes)
+{
+    for (size_t done = 0; done < n_bytes;) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        const int ready = poll(&p, 1, ANSWER_DEADLINE_MS);
+        if (ready == 0 || (ready < 0 && errno != EINTR))
+            return false;
+        const ssize_t n = ready < 0 ? 0 : recv(fd, (char *)bytes + done, n_bytes - done, 0);
+        if ((n == 0 && ready > 0) || (n < 0 && errno != EINTR))
+            return false;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+int strait_emu_relay_start(struct strait_emu_relay_process *out,
+                           const struct strait_emu_net_plan *plan, const int *tun_fds,
+                           struct strait_error *err)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        return strait_error_system(err, NULL, "cannot make the relay's control socket");
+    const pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        run(plan, tun_fds, pair[1], parent);
+        _exit(EXIT_SUCCESS);
+    }
+    const int saved = errno;
+    close(pair[1]);
+    if (pid < 0) {
+        close(pair[0]);
+        errno = saved;
+        return strait_error_system(err, NULL, "cannot start the relay");
+    }
+    *out = (struct strait_emu_relay_process){pid, pidfd_open(pid, 0), pair[0]};
+    char ready;
+    if (out->pidfd < 0 || !receive_all(pair[0], &ready, 1)) {
+        strait_emu_relay_stop(out);
+        return strait_error_set(err, STRAIT_ERR_BACKEND, NULL, "the relay did not start");
+    }
+    return 0;
+}
+
+int strait_emu_relay_ask(struct strait_emu_relay_report *out,
+                         const struct strait_emu_relay_process *process, bool restart,
+                         struct strait_error *err)
+{
+    struct strait_emu_relay_report totals;
+    const char command = restart ? STRAIT_EMU_RELAY_RESTART : STRAIT_EMU_RELAY_REPORT;
+    *out = (struct strait_emu_relay_report){0};
+    if (send(process->control_fd, &command, 1, MSG_NOSIGNAL) != 1 ||
+        !receive_all(process->control_fd, &totals, sizeof(totals)))
+        return strait_error_set(err, STRAIT_ERR_BACKEND, NULL, "the relay does not answer");
+    *out = totals;
+    const size_t n = (size_t)totals.n_nodes, link_bytes = sizeof(struct strait_emu_link_report);
+    out->out = calloc(2 * n, link_bytes);
+    out->in = out->out ? out->out + n : NULL;
+    if (!out->out)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "no memory for the relay's report");
+    if (!receive_all(process->control_fd, out->out, 2 * n * link_bytes)) {
+        strait_emu_relay_report_release(out);
+        return strait_error_set(err, STRAIT_ERR_BACKEND, NULL, "the relay does not answer");
+    }
+    return 0;
+}
+
+void strait_emu_relay_report_release(struct strait_emu_relay_report *r)
+{
+    free(r->out);
+    *r = (struct strait_emu_relay_report){0};
+}
+
+void strait_emu_relay_forget(struct strait_emu_relay_process *process)
+{
+    if (process->control_fd >= 0)
+        close(process->control_fd);
+    if (process->pidfd >= 0)
+        close(process->pidfd);
+    process->control_fd = process->pidfd = -1;
+}
+
+void strait_emu_relay_stop(struct strait_emu_relay_process *process)
+{
+    if (process->pidfd >= 0) {
+        pidfd_send_signal(process->pidfd, SIGKILL, NULL, 0);
+        siginfo_t info;
+        while (waitid(P_PIDFD, (id_t)process->pidfd, &info, WEXITED) != 0 && errno == EINTR)
+            continue;
+    } else if (process->control_fd >= 0) { /* no pidfd on this kernel: it ends by itself */
+        close(process->control_fd);
+        process->control_fd = -1;
+        while (waitpid(process->pid, NULL, 0) < 0 && errno == EINTR)
+            continue;
+    }
+    strait_emu_relay_forget(process);
+}

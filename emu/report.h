@@ -1,0 +1,13 @@
+/* What an emulated run says of itself: figures, constants with their sources, signs of invalidity.
+ */
+#pragma once
+#include "dilation.h"
+#include "validity.h"
+
+/** Fill facts from the evidence.
+ *  In:      launcher  "root" or "userns"
+ *  Returns: 0, or -1 with *err NOMEM
+ */
+int strait_emu_report(struct strait_facts *facts, const struct strait_emu_evidence *e,
+                      const struct strait_emu_dilation *dilation, const char *launcher,
+                      struct strait_error *err);

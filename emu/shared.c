@@ -1,0 +1,102 @@
+#include "shared.h"
+
+#include <sys/mman.h>
+
+/* Sockets, ports and rings for more than this are beyond one machine. */
+enum { MAX_STREAMS = 20000 };
+
+static bool uses_stream(const struct strait_run *run, int src, int dst, int channel)
+{
+    if (src == dst)
+        return false;
+    return !run->uses_stream || run->uses_stream(run, src, dst, channel);
+}
+
+static size_t index_of(const struct strait_emu_shared *s, int src, int dst, int channel)
+{
+    return ((size_t)src * (size_t)s->n_ranks + (size_t)dst) * STRAIT_MAX_CHANNELS + (size_t)channel;
+}
+
+static int count_streams(const struct strait_run *run)
+{
+    int n = 0;
+    for (int src = 0; src < run->n_ranks; src++)
+        for (int dst = 0; dst < run->n_ranks; dst++)
+            for (int c = 0; c < STRAIT_MAX_CHANNELS; c++)
+                n += uses_stream(run, src, dst, c);
+    return n;
+}
+
+static size_t aligned(size_t n_bytes)
+{
+    return (n_bytes + 63) / 64 * 64;
+}
+
+static void fill(struct strait_emu_shared *s, const struct strait_run *run)
+{
+    int n = 0;
+    for (int src = 0; src < run->n_ranks; src++)
+        for (int dst = 0; dst < run->n_ranks; dst++)
+            for (int c = 0; c < STRAIT_MAX_CHANNELS; c++) {
+                const bool used = uses_stream(run, src, dst, c);
+                s->index[index_of(s, src, dst, c)] = used ? n : -1;
+                if (!used)
+                    continue;
+                s->streams[n].src = src;
+                s->streams[n].dst = dst;
+                s->streams[n++].channel = c;
+            }
+}
+
+struct strait_emu_shared *strait_emu_shared_new(const struct strait_run *run, double dilation,
+                                                unsigned n_compute, struct strait_error *err)
+{
+    const int n_streams = count_streams(run);
+    if (n_streams > MAX_STREAMS) {
+        strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                         "emu: the run has %d streams, expected at most %d", n_streams,
+                         MAX_STREAMS);
+        return NULL;
+    }
+    const size_t n = (size_t)run->n_ranks;
+    const size_t head = aligned(sizeof(struct strait_emu_shared));
+    const size_t ranks = aligned(n * sizeof(struct strait_emu_rank_shared));
+    const size_t index = aligned(n * n * STRAIT_MAX_CHANNELS * sizeof(int32_t));
+    const size_t size = head + ranks + index + (size_t)n_streams * sizeof(struct strait_emu_stream);
+    char *at =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) {
+        strait_error_system(err, "mmap", "cannot share %zu bytes between the ranks", size);
+        return NULL;
+    }
+    struct strait_emu_shared *s = (void *)at; /* zeroed by the kernel, as atomics may begin */
+    s->size_bytes = size;
+    s->n_ranks = run->n_ranks;
+    s->n_streams = n_streams;
+    s->dilation = dilation;
+    s->ranks = (void *)(at + head);
+    s->index = (void *)(at + head + ranks);
+    s->streams = (void *)(at + head + ranks + index);
+    fill(s, run);
+    if (sem_init(&s->compute, 1, n_compute) != 0) {
+        strait_error_system(err, "sem_init", "cannot make a semaphore");
+        munmap(at, size);
+        return NULL;
+    }
+    return s;
+}
+
+void strait_emu_shared_free(struct strait_emu_shared *s)
+{
+    if (!s)
+        return;
+    sem_destroy(&s->compute);
+    munmap(s, s->size_bytes);
+}
+
+struct strait_emu_stream *strait_emu_shared_stream(struct strait_emu_shared *s, int src, int dst,
+                                                   int channel)
+{
+    const int32_t i = s->index[index_of(s, src, dst, channel)];
+    return i < 0 ? NULL : &s->streams[i];
+}

@@ -1,0 +1,19 @@
+/* The shaped network of a run, and the first look at whether it is as ordered. */
+#pragma once
+#include "net.h"
+#include "shared.h"
+#include "validity.h"
+
+/** Build namespaces, links and relay for the network of a run.
+ *  Out:     out  free with strait_emu_net_free
+ *  Returns: 0, or -1 with *err as strait_emu_net_up
+ */
+int strait_emu_stage_build(struct strait_emu_net **out, const struct strait_run *run,
+                           const struct strait_emu_shared *shared, double dilation,
+                           const char *tun_path, struct strait_error *err);
+/** Ping from rank 0 to one rank of each kind of port. Paths that lose packets are left out.
+ *  Out:     probes  STRAIT_EMU_MAX_PROBES, n of them filled
+ *  Returns: 0, or -1 with *err as strait_emu_net_ping
+ */
+int strait_emu_stage_probe(struct strait_emu_probe *probes, int *n, struct strait_emu_net *net,
+                           const struct strait_run *run, double dilation, struct strait_error *err);

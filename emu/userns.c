@@ -1,0 +1,192 @@
+#include "userns.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "../core/process.h"
+#include "netlink.h"
+#include "tun.h"
+
+static int write_file(const char *path, const char *text)
+{
+    const int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    const ssize_t n = write(fd, text, strlen(text));
+    const int saved = errno;
+    close(fd);
+    errno = saved;
+    return n == (ssize_t)strlen(text) ? 0 : -1;
+}
+
+static int not_allowed(const char *what, struct strait_error *err)
+{
+    const int saved = errno;
+    strait_error_set(err, STRAIT_ERR_HOST, NULL, "cannot %s: %s", what, strerror(saved));
+    if (err && err->saved_errno == 0)
+        err->saved_errno = saved;
+    return -1;
+}
+
+int strait_emu_launch_userns(struct strait_error *err)
+{
+    char uid_map[64], gid_map[64];
+    snprintf(uid_map, sizeof(uid_map), "0 %u 1", (unsigned)geteuid());
+    snprintf(gid_map, sizeof(gid_map), "0 %u 1", (unsigned)getegid());
+    /* After a change of user the files below belong to root unless the process is dumpable. */
+    prctl(PR_SET_DUMPABLE, 1UL);
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+        return not_allowed("make a user namespace", err);
+    if (write_file("/proc/self/setgroups", "deny") != 0 && errno != ENOENT)
+        return not_allowed("give up group changes in the user namespace", err);
+    if (write_file("/proc/self/uid_map", uid_map) != 0)
+        return not_allowed("map the user into the user namespace", err);
+    if (write_file("/proc/self/gid_map", gid_map) != 0)
+        return not_allowed("map the group into the user namespace", err);
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        return not_allowed("make the mounts private", err);
+    return 0;
+}
+
+static void say(struct strait_emu_answer *a, bool yes, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void say(struct strait_emu_answer *a, bool yes, const char *format, ...)
+{
+    va_list args;
+    a->yes = yes;
+    va_start(args, format);
+    vsnprintf(a->reason, sizeof(a->reason), format, args);
+    va_end(args);
+}
+
+/* Runs in a child that may do to itself what it likes. */
+typedef void (*trial)(struct strait_emu_ability *a, const char *tun_path);
+
+static void try_in_place(struct strait_emu_ability *a, const char *tun_path)
+{
+    (void)tun_path;
+    if (unshare(CLONE_NEWNET) == 0)
+        say(&a->in_place, true, "made a network namespace as user %u", (unsigned)geteuid());
+    else
+        say(&a->in_place, false, "cannot make a network namespace: %s", strerror(errno));
+}
+
+static void try_userns(struct strait_emu_ability *a, const char *tun_path)
+{
+    (void)tun_path;
+    struct strait_error err = {0};
+    if (strait_emu_launch_userns(&err) != 0)
+        say(&a->userns, false, "%.250s", err.text);
+    else if (unshare(CLONE_NEWNET) != 0)
+        say(&a->userns, false, "made a user namespace, but no network namespace in it: %s",
+            strerror(errno));
+    else
+        say(&a->userns, true, "made a user namespace and a network namespace in it");
+}
+
+static void try_congestion(struct strait_emu_ability *a)
+{
+    static const char *const names[] = {"reno", "bbr", "cubic", "dctcp", "vegas"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd >= 0 && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, names[i],
+                                  (socklen_t)strlen(names[i])) == 0) {
+            const size_t used = strlen(a->congestion);
+            snprintf(a->congestion + used, sizeof(a->congestion) - used, "%s%s", used ? " " : "",
+                     names[i]);
+        }
+        if (fd >= 0)
+            close(fd);
+    }
+}
+
+static void try_ping(struct strait_emu_ability *a)
+{
+    struct strait_error err = {0};
+    const struct strait_emu_device lo = {0};
+    const int netlink_fd = strait_emu_netlink_open(&err);
+    if (netlink_fd < 0 || strait_emu_netlink_device_up(netlink_fd, 1, &lo, &err) != 0) {
+        say(&a->ping, false, "%.250s", err.text);
+        return;
+    }
+    static const char *const argv[] = {"ping", "-n", "-q", "-c", "1", "-W", "1", "127.0.0.1", NULL};
+    const int status = strait_process_run(NULL, 0, argv, NULL, 5, &err);
+    if (status == 0)
+        say(&a->ping, true, "ping answered on the loopback device of a namespace");
+    else
+        say(&a->ping, false, "%.120s: %.120s", err.where[0] ? err.where : "ping",
+            err.text[0] ? err.text : "no answer on the loopback device of a namespace");
+}
+
+static void try_inside(struct strait_emu_ability *a, const char *tun_path)
+{
+    struct strait_error err = {0};
+    if (!a->in_place.yes && strait_emu_launch_userns(&err) != 0)
+        return;
+    if (unshare(CLONE_NEWNET) != 0)
+        return;
+    int index;
+    const int fd = strait_emu_tun_open(&index, tun_path, STRAIT_EMU_DEVICE, &err);
+    if (fd < 0)
+        say(&a->tun, false, "%.120s: %.120s", err.where, err.text);
+    else
+        say(&a->tun, true, "made a TUN device with segmentation offload from %.120s", tun_path);
+    try_congestion(a);
+    try_ping(a);
+}
+
+/* Try in a child, which sends back what it found. */
+static int in_child(struct strait_emu_ability *a, trial fn, const char *tun_path,
+                    struct strait_error *err)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return strait_error_system(err, NULL, "cannot make a pipe");
+    const pid_t pid = fork();
+    if (pid == 0) {
+        fn(a, tun_path);
+        const bool sent = write(ends[1], a, sizeof(*a)) == (ssize_t)sizeof(*a);
+        _exit(sent ? EXIT_SUCCESS : EXIT_FAILURE);
+    }
+    const int saved = errno;
+    close(ends[1]);
+    struct strait_emu_ability found;
+    ssize_t n = 0;
+    while (pid > 0 && (n = read(ends[0], &found, sizeof(found))) < 0 && errno == EINTR)
+        continue;
+    close(ends[0]);
+    if (pid < 0) {
+        errno = saved;
+        return strait_error_system(err, NULL, "cannot start a child to try what is possible");
+    }
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    if (n == (ssize_t)sizeof(found)) /* below the size that pipes write at once */
+        *a = found;
+    return 0;
+}
+
+int strait_emu_net_probe(struct strait_emu_ability *out, const char *tun_path,
+                         struct strait_error *err)
+{
+    static const char *const untried = "not tried: no network namespace to try it in";
+    const char *const path = tun_path ? tun_path : "/dev/net/tun";
+    *out = (struct strait_emu_ability){0};
+    say(&out->in_place, false, "the trial ended early");
+    say(&out->userns, false, "the trial ended early");
+    say(&out->tun, false, "%s", untried);
+    say(&out->ping, false, "%s", untried);
+    if (in_child(out, try_in_place, path, err) != 0 || in_child(out, try_userns, path, err) != 0)
+        return -1;
+    return out->in_place.yes || out->userns.yes ? in_child(out, try_inside, path, err) : 0;
+}
