@@ -1,0 +1,262 @@
+/* The critical path: each rank on it is sorted once, then every step is one binary search. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "breakdown.h"
+
+/* Times that meet are equal up to the rounding of a few additions of seconds. */
+static const double TOLERANCE_S = 1e-9;
+/* Transfers that take no time may follow each other; a circle of them must not hang us. */
+enum { MAX_HOPS_WITHOUT_TIME = 64 };
+
+/* One rank's spans that can be on the path, by their end. */
+struct track {
+    const struct strait_span **spans;
+    size_t n_spans;
+    bool sorted;
+};
+
+struct walk {
+    const struct strait_log *logs;
+    struct track *tracks; /* n_ranks */
+    int n_ranks;
+    double *phase_s;
+};
+
+const char *strait_phase_name(enum strait_phase phase)
+{
+    static const char *const names[STRAIT_N_PHASES] = {"compute", "encode",    "transfer",
+                                                       "decode",  "aggregate", "other"};
+    return names[phase];
+}
+
+const char *strait_span_kind_name(enum strait_span_kind kind)
+{
+    static const char *const names[STRAIT_N_SPAN_KINDS] = {
+        "compute", "encode", "decode", "aggregate", "transfer", "wait", "round"};
+    return names[kind];
+}
+
+static enum strait_phase phase_of(int32_t kind)
+{
+    switch (kind) {
+    case STRAIT_SPAN_COMPUTE:
+        return STRAIT_PHASE_COMPUTE;
+    case STRAIT_SPAN_ENCODE:
+        return STRAIT_PHASE_ENCODE;
+    case STRAIT_SPAN_DECODE:
+        return STRAIT_PHASE_DECODE;
+    case STRAIT_SPAN_AGGREGATE:
+        return STRAIT_PHASE_AGGREGATE;
+    case STRAIT_SPAN_TRANSFER:
+        return STRAIT_PHASE_TRANSFER;
+    default:
+        return STRAIT_PHASE_OTHER;
+    }
+}
+
+/* A busy span without length explains nothing; a transfer without length still names its sender. */
+static bool can_be_on_path(const struct strait_span *s, int n_ranks)
+{
+    if (phase_of(s->kind) == STRAIT_PHASE_OTHER)
+        return false;
+    if (s->kind == STRAIT_SPAN_TRANSFER)
+        return s->peer >= 0 && s->peer < n_ranks && s->peer != s->rank;
+    return s->end_s > s->start_s;
+}
+
+/* By end; of those that end together a transfer comes first, so that work is found before it. */
+static int by_end(const void *a, const void *b)
+{
+    const struct strait_span *x = *(const struct strait_span *const *)a,
+                             *y = *(const struct strait_span *const *)b;
+    if (x->end_s != y->end_s)
+        return x->end_s < y->end_s ? -1 : 1;
+    const int busy_x = x->kind != STRAIT_SPAN_TRANSFER, busy_y = y->kind != STRAIT_SPAN_TRANSFER;
+    if (busy_x != busy_y)
+        return busy_x - busy_y;
+    if (x->start_s != y->start_s)
+        return x->start_s < y->start_s ? -1 : 1;
+    return x->peer != y->peer ? (x->peer < y->peer ? -1 : 1) : (x > y) - (x < y);
+}
+
+static int sort_track(struct walk *w, int rank, struct strait_error *err)
+{
+    struct track *t = &w->tracks[rank];
+    const struct strait_log *log = &w->logs[rank];
+    t->sorted = true;
+    if (log->n_spans == 0)
+        return 0;
+    t->spans = malloc(log->n_spans * sizeof(*t->spans));
+    if (!t->spans)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, "breakdown", "memory ran out");
+    for (size_t i = 0; i < log->n_spans; i++)
+        if (can_be_on_path(&log->spans[i], w->n_ranks))
+            t->spans[t->n_spans++] = &log->spans[i];
+    qsort(t->spans, t->n_spans, sizeof(*t->spans), by_end);
+    return 0;
+}
+
+/* The span that ended last at or before t_s; n_hops counts those before it that took no time. */
+static const struct strait_span *last_before(const struct track *t, double t_s, int n_hops)
+{
+    size_t lo = 0, hi = t->n_spans; /* the first that ends after t_s */
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (t->spans[mid]->end_s <= t_s + TOLERANCE_S)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    while (lo > 0) {
+        const struct strait_span *s = t->spans[--lo];
+        if (s->start_s < t_s)
+            return s;
+        if (s->kind == STRAIT_SPAN_TRANSFER && n_hops < MAX_HOPS_WITHOUT_TIME)
+            return s;
+    }
+    return NULL;
+}
+
+/* From rank 0 at end_s back to start_s. */
+static int walk_round(struct walk *w, double start_s, double end_s, struct strait_error *err)
+{
+    int rank = 0, n_hops = 0;
+    double t_s = end_s;
+    while (t_s > start_s) {
+        if (!w->tracks[rank].sorted && sort_track(w, rank, err) != 0)
+            return -1;
+        const struct strait_span *s = last_before(&w->tracks[rank], t_s, n_hops);
+        if (!s || s->end_s <= start_s) {
+            w->phase_s[STRAIT_PHASE_OTHER] += t_s - start_s;
+            return 0;
+        }
+        const double to_s = fmin(s->end_s, t_s), from_s = fmax(fmin(s->start_s, to_s), start_s);
+        w->phase_s[STRAIT_PHASE_OTHER] += t_s - to_s;
+        w->phase_s[phase_of(s->kind)] += to_s - from_s;
+        n_hops = from_s < t_s ? 0 : n_hops + 1;
+        t_s = from_s;
+        if (s->kind == STRAIT_SPAN_TRANSFER)
+            rank = s->peer;
+    }
+    return 0;
+}
+
+static double overlap_s(const struct strait_span *s, double from_s, double to_s)
+{
+    const double lo = fmax(s->start_s, from_s), hi = fmin(s->end_s, to_s);
+    return hi > lo ? hi - lo : 0;
+}
+
+/* Waiting before the first round or after the last one (for the word to stop) is not counted. */
+static double mean_wait_s(const struct strait_log *logs, int first, int n_ranks, double from_s,
+                          double to_s)
+{
+    double sum_s = 0;
+    for (int r = first; r < n_ranks; r++)
+        for (size_t i = 0; i < logs[r].n_spans; i++)
+            if (logs[r].spans[i].kind == STRAIT_SPAN_WAIT)
+                sum_s += overlap_s(&logs[r].spans[i], from_s, to_s);
+    return n_ranks > first ? sum_s / (n_ranks - first) : NAN;
+}
+
+static void fill_busy(struct strait_breakdown *out, const struct strait_log *logs, int n_ranks,
+                      bool has_server)
+{
+    const int first = has_server ? 1 : 0;
+    for (int kind = 0; kind < STRAIT_N_SPAN_KINDS; kind++) {
+        double sum_s = 0;
+        for (int r = first; r < n_ranks; r++)
+            sum_s += logs[r].total_s[kind];
+        const double n_rounds = (double)out->n_rounds;
+        out->client_busy_s[kind] = n_ranks > first ? sum_s / (n_ranks - first) / n_rounds : NAN;
+        out->server_busy_s[kind] = has_server ? logs[0].total_s[kind] / n_rounds : NAN;
+    }
+}
+
+static bool is_full(const struct strait_log *log)
+{
+    uint64_t n = 0;
+    for (int kind = 0; kind < STRAIT_N_SPAN_KINDS; kind++)
+        n += log->n_of_kind[kind];
+    return n > log->n_spans;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct strait_span *x = *(const struct strait_span *const *)a,
+                             *y = *(const struct strait_span *const *)b;
+    return x->start_s < y->start_s ? -1 : x->start_s > y->start_s;
+}
+
+/* Rank 0's rounds in their order. */
+static const struct strait_span **rounds_of(const struct strait_log *log, size_t *n)
+{
+    const struct strait_span **rounds = calloc(log->n_spans + 1, sizeof(*rounds));
+    *n = 0;
+    for (size_t i = 0; rounds && i < log->n_spans; i++)
+        if (log->spans[i].kind == STRAIT_SPAN_ROUND && log->spans[i].end_s >= log->spans[i].start_s)
+            rounds[(*n)++] = &log->spans[i];
+    if (rounds)
+        qsort(rounds, *n, sizeof(*rounds), by_start);
+    return rounds;
+}
+
+int strait_breakdown_of(struct strait_breakdown *out, const struct strait_log *logs, int n_ranks,
+                        bool has_server, struct strait_error *err)
+{
+    assert(n_ranks > 0);
+    memset(out, 0, sizeof(*out));
+    int status = -1;
+    struct walk w = {.logs = logs, .n_ranks = n_ranks, .phase_s = out->phase_s};
+    size_t n = 0;
+    const struct strait_span **rounds = rounds_of(&logs[0], &n);
+    w.tracks = calloc((size_t)n_ranks, sizeof(*w.tracks));
+    out->rounds_s = calloc(n + 1, sizeof(*out->rounds_s));
+    if (!rounds || !w.tracks || !out->rounds_s) {
+        strait_error_set(err, STRAIT_ERR_NOMEM, "breakdown", "memory ran out");
+        goto out;
+    }
+    if (n == 0) {
+        strait_error_set(err, STRAIT_ERR_BACKEND, "breakdown",
+                         "expected a round mark of rank 0, found none");
+        goto out;
+    }
+    out->n_rounds = n;
+    double sum_s = 0;
+    for (size_t i = 0; i < n; i++) {
+        out->rounds_s[i] = rounds[i]->end_s - rounds[i]->start_s;
+        sum_s += out->rounds_s[i];
+        if (walk_round(&w, rounds[i]->start_s, rounds[i]->end_s, err) != 0)
+            goto out;
+    }
+    out->round_s = sum_s / (double)n;
+    out->total_s = rounds[n - 1]->end_s - rounds[0]->start_s;
+    double known_s = 0;
+    for (int phase = 0; phase < STRAIT_PHASE_OTHER; phase++)
+        known_s += out->phase_s[phase] /= (double)n;
+    /* the remainder, so that the phases sum to the round; rounding alone can make it negative */
+    out->phase_s[STRAIT_PHASE_OTHER] = fmax(0, out->round_s - known_s);
+    out->wait_s =
+        mean_wait_s(logs, has_server ? 1 : 0, n_ranks, rounds[0]->start_s, rounds[n - 1]->end_s) /
+        (double)n;
+    fill_busy(out, logs, n_ranks, has_server);
+    for (int r = 0; r < n_ranks && !out->spans_missing; r++)
+        out->spans_missing = is_full(&logs[r]);
+    status = 0;
+out:
+    for (int r = 0; w.tracks && r < n_ranks; r++)
+        free(w.tracks[r].spans);
+    free(w.tracks);
+    free(rounds);
+    if (status != 0)
+        strait_breakdown_release(out);
+    return status;
+}
+
+void strait_breakdown_release(struct strait_breakdown *b)
+{
+    free(b->rounds_s);
+    memset(b, 0, sizeof(*b));
+}

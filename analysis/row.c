@@ -1,0 +1,298 @@
+/* Rows. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../codecs/frame.h"
+#include "row.h"
+
+json_t *strait_json_number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return text ? json_string(text) : json_null();
+}
+
+/* --- keys --------------------------------------------------------------------------------- */
+
+const char *strait_row_model_hash(char key[STRAIT_KEY_CHARS], const struct strait_model *m)
+{
+    enum { PER_ROW = 9 };
+    const size_t n = m->n_rows * PER_ROW + 6;
+    double *numbers = calloc(n, sizeof(*numbers));
+    if (!numbers)
+        return NULL;
+    size_t at = 0;
+    for (size_t i = 0; i < m->n_rows; i++) {
+        const struct strait_param_row *r = &m->rows[i];
+        const double row[PER_ROW] = {
+            (double)r->layer_index, (double)r->n_dims, (double)r->n_elems,
+            r->fwd_s_p50,           r->fwd_s_p90,      r->bwd_s_p50,
+            r->bwd_s_p90,           r->ready_s_p50,    (double)r->ready_order};
+        memcpy(numbers + at, row, sizeof(row));
+        at += PER_ROW;
+    }
+    const double whole[6] = {m->fwd_s,           m->bwd_s,         m->opt_s,
+                             (double)m->n_elems, (double)m->batch, m->on_cpu};
+    memcpy(numbers + at, whole, sizeof(whole));
+    strait_hash_bytes(key, numbers, n * sizeof(*numbers));
+    free(numbers);
+    return key;
+}
+
+int strait_row_tensors_hash(char key[STRAIT_KEY_CHARS], const char *folder,
+                            struct strait_error *err)
+{
+    struct strait_tensors *tensors;
+    if (strait_tensors_load(&tensors, folder, err) != 0)
+        return -1;
+    json_t *all = json_array();
+    for (size_t i = 0; i < tensors->n_recordings; i++) {
+        const struct strait_recording *r = &tensors->recordings[i];
+        strait_hash_bytes(key, r->values, r->n_elems * sizeof(*r->values));
+        json_array_append_new(all, json_pack("[s, s, s, I, s]", r->model, r->layer, r->kind,
+                                             (json_int_t)r->step, key));
+    }
+    strait_tensors_free(tensors);
+    const bool hashed = strait_hash_json(key, all) != NULL;
+    json_decref(all);
+    return hashed ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "row", "memory ran out");
+}
+
+int strait_row_key(char key[STRAIT_KEY_CHARS], const struct strait_row_inputs *in,
+                   struct strait_error *err)
+{
+    char model[STRAIT_KEY_CHARS], own[2][STRAIT_KEY_CHARS] = {"", ""};
+    bool hashed = strait_row_model_hash(model, in->point->experiment->model) != NULL;
+    for (int i = 0; i < 2; i++) /* a file that a codec names may change under its name */
+        if (in->point->own_profiles[i])
+            hashed = hashed && strait_profile_hash(own[i], in->point->own_profiles[i]);
+    json_t *all =
+        json_pack("{s:O, s:s, s:s?, s:s?, s:s?, s:s?, s:s?, s:s, s:s, s:s, s:i}", "point",
+                  in->resolved, "backend", in->backend, "control", in->control, "profile",
+                  in->profile, "program", in->program, "machine", in->machine, "tensors",
+                  in->tensors, "model", model, "up", own[0], "down", own[1], "repeat", in->repeat);
+    if (all)
+        json_object_set_new(all, "dilation", strait_json_number(in->dilation));
+    hashed = hashed && all && strait_hash_json(key, all);
+    json_decref(all);
+    return hashed ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "row", "memory ran out");
+}
+
+/* --- parts of a row ----------------------------------------------------------------------- */
+
+json_t *strait_row_codec(const struct strait_codec_choice *choice)
+{
+    json_t *out = json_object(), *bound = json_null();
+    if (choice->bound.kind != STRAIT_BOUND_NONE) {
+        bound = json_object();
+        json_object_set_new(bound, strait_bound_kind_name(choice->bound.kind),
+                            strait_json_number(choice->bound.value));
+    }
+    json_object_set_new(out, "name", json_string(choice->ops->name));
+    json_object_set_new(out, "bound", bound);
+    json_object_set_new(out, "profile", text_or_null(choice->profile));
+    return out;
+}
+
+static bool is_plain(const struct strait_codec_choice *choice)
+{
+    return strcmp(choice->ops->name, "none") == 0;
+}
+
+static json_t *spans_object(const double *seconds)
+{
+    json_t *out = json_object();
+    for (int kind = 0; kind < STRAIT_SPAN_ROUND; kind++)
+        json_object_set_new(out, strait_span_kind_name((enum strait_span_kind)kind),
+                            strait_json_number(seconds[kind]));
+    return out;
+}
+
+static void put_times(json_t *row, const struct strait_breakdown *b,
+                      const struct strait_row_context *c, bool has_server)
+{
+    json_t *rounds = json_array(), *path = json_object(), *busy = json_object();
+    for (size_t i = 0; i < b->n_rounds; i++)
+        json_array_append_new(rounds, strait_json_number(b->rounds_s[i]));
+    for (int phase = 0; phase < STRAIT_N_PHASES; phase++)
+        json_object_set_new(path, strait_phase_name((enum strait_phase)phase),
+                            strait_json_number(b->phase_s[phase]));
+    json_object_set_new(busy, "client", spans_object(b->client_busy_s));
+    json_object_set_new(busy, "server", has_server ? spans_object(b->server_busy_s) : json_null());
+    json_object_set_new(row, "round_s", strait_json_number(b->round_s));
+    json_object_set_new(row, "total_s", strait_json_number(b->total_s));
+    json_object_set_new(row, "rounds_s", rounds);
+    json_object_set_new(row, "interval_s",
+                        isfinite(c->interval_s[0])
+                            ? json_pack("[f, f]", c->interval_s[0], c->interval_s[1])
+                            : json_null());
+    json_object_set_new(row, "path_s", path);
+    json_object_set_new(row, "wait_s", strait_json_number(b->wait_s));
+    json_object_set_new(row, "busy_s", busy);
+}
+
+struct sums {
+    uint64_t raw_bytes, payload_bytes, n_messages;
+};
+
+static struct sums sum_logs(const struct strait_log *logs, int first, int end)
+{
+    struct sums s = {0};
+    for (int r = first; r < end; r++) {
+        s.raw_bytes += logs[r].raw_bytes;
+        s.payload_bytes += logs[r].payload_bytes;
+        s.n_messages += logs[r].n_messages;
+    }
+    return s;
+}
+
+static double ratio(uint64_t raw_bytes, uint64_t payload_bytes)
+{
+    return payload_bytes > 0 ? (double)raw_bytes / (double)payload_bytes : NAN;
+}
+
+/* Bytes of all ranks and rounds; what the server sends goes down, everything else up. */
+static void put_bytes(json_t *row, const struct strait_point *p)
+{
+    const struct strait_experiment *e = p->experiment;
+    const int n = p->run.n_ranks, first = e->strategy->has_server ? 1 : 0;
+    const struct sums all = sum_logs(p->logs, 0, n), down = sum_logs(p->logs, 0, first),
+                      up = sum_logs(p->logs, first, n);
+    struct sums compressed = {0};
+    if (!is_plain(&e->up) || is_plain(&e->down))
+        compressed = up;
+    if (!is_plain(&e->down)) {
+        compressed.raw_bytes += down.raw_bytes;
+        compressed.payload_bytes += down.payload_bytes;
+    }
+    const bool predicted = !p->run.real_payload && !(is_plain(&e->up) && is_plain(&e->down));
+    json_object_set_new(
+        row, "bytes",
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "raw", (json_int_t)all.raw_bytes,
+                  "payload", (json_int_t)all.payload_bytes, "frame",
+                  (json_int_t)all.n_messages * STRAIT_FRAME_BYTES, "messages",
+                  (json_int_t)all.n_messages, "up", (json_int_t)up.payload_bytes, "down",
+                  (json_int_t)down.payload_bytes, "sizes", predicted ? "predicted" : "exact"));
+    json_object_set_new(row, "ratio",
+                        strait_json_number(ratio(compressed.raw_bytes, compressed.payload_bytes)));
+    json_object_set_new(row, "ratio_overall",
+                        strait_json_number(ratio(all.raw_bytes, all.payload_bytes)));
+}
+
+static void put_checks(json_t *row, const struct strait_point *p)
+{
+    uint64_t peak_bytes = 0;
+    double error = -1;
+    for (int r = 0; r < p->run.n_ranks; r++) {
+        peak_bytes = p->logs[r].peak_bytes > peak_bytes ? p->logs[r].peak_bytes : peak_bytes;
+        error = fmax(error, p->logs[r].error_over_bound);
+    }
+    json_object_set_new(row, "peak_bytes", json_integer((json_int_t)peak_bytes));
+    json_object_set_new(row, "error_over_bound", strait_json_number(error < 0 ? NAN : error));
+    json_object_set_new(row, "recorded_ratio", strait_json_number(p->recorded_ratio));
+}
+
+static void note(json_t *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void note(json_t *list, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    json_array_append_new(list, json_string(text));
+}
+
+/* What is faked, scaled, tiled, aggregated or not modelled. */
+static json_t *approximations(const struct strait_point *p, const struct strait_breakdown *b,
+                              const struct strait_row_context *c)
+{
+    const struct strait_experiment *e = p->experiment;
+    json_t *list = json_array();
+    note(list, "compute time is not computed but taken from the model's table (%s: %s)",
+         strait_timing_name(e->model->timing), e->model->timing_source);
+    if (e->compute_speed != 1)
+        note(list, "compute time is scaled to a device %g times as fast", e->compute_speed);
+    if (!p->run.real_payload && !(is_plain(&e->up) && is_plain(&e->down)))
+        note(list, "encoded sizes are the profile's ratios, no tensor is encoded");
+    if (!p->run.measured_cost && !(is_plain(&e->up) && is_plain(&e->down)))
+        note(list, "codec times are the profile's, no codec runs");
+    if (!p->run.real_payload)
+        note(list, "no packet is sent: flows share links ideally, so that equal ones end together");
+    if (p->run.real_payload && p->recorded_ratio < 1)
+        note(list,
+             "%.3g %% of the model's bytes are recorded as they are, the rest is tiled from "
+             "recordings",
+             100 * p->recorded_ratio);
+    if (p->run.real_payload)
+        note(list, "every round sends the tensors of the same recorded step");
+    if (c->control)
+        note(list, "negative control \"%s\": wrong on purpose", c->control);
+    if (b->spans_missing)
+        note(list, "a log was full: where the time goes is known for its beginning only");
+    return list;
+}
+
+/* "stated" where the figures of the upload's codec were never measured. */
+static const char *cost_of(const struct strait_point *p)
+{
+    const struct strait_profile *own = p->own_profiles[0];
+    const struct strait_profile *from =
+        own && strait_profile_has(own, p->experiment->up.ops->name) ? own : p->profile;
+    if (p->run.measured_cost)
+        return "measured";
+    return from && from->stated && !is_plain(&p->experiment->up) ? "stated" : "profile";
+}
+
+json_t *strait_row_new(const struct strait_point *p, const struct strait_row_context *c,
+                       struct strait_error *err)
+{
+    const struct strait_experiment *e = p->experiment;
+    const bool has_server = e->strategy->has_server;
+    struct strait_breakdown b;
+    char point[STRAIT_KEY_CHARS], constants[STRAIT_KEY_CHARS];
+    if (strait_breakdown_of(&b, p->logs, p->run.n_ranks, has_server, err) != 0)
+        return NULL;
+    json_t *row = json_object();
+    if (!row || !strait_hash_json(point, e->json) ||
+        !strait_hash_json(constants, p->facts.constants)) {
+        strait_error_set(err, STRAIT_ERR_NOMEM, "row", "memory ran out");
+        json_decref(row);
+        strait_breakdown_release(&b);
+        return NULL;
+    }
+    json_object_set_new(row, "record", json_string("row"));
+    json_object_set_new(row, "key", json_string(c->key));
+    json_object_set_new(row, "point", json_string(point));
+    json_object_set_new(row, "valid", json_boolean(json_array_size(p->facts.invalid) == 0));
+    json_object_set_new(row, "invalid", json_deep_copy(p->facts.invalid));
+    json_object_set_new(row, "title", json_string(e->title));
+    json_object_set_new(row, "labels", c->labels ? json_deep_copy(c->labels) : json_object());
+    json_object_set_new(row, "backend", json_string(c->backend));
+    json_object_set_new(row, "control", text_or_null(c->control));
+    json_object_set_new(row, "repeat", json_integer(c->repeat));
+    json_object_set_new(row, "model", json_string(e->model->name));
+    json_object_set_new(row, "strategy", json_string(e->strategy->name));
+    json_object_set_new(row, "clients", json_integer(e->n_clients));
+    json_object_set_new(row, "ranks", json_integer(e->n_ranks));
+    json_object_set_new(row, "codec", strait_row_codec(&e->up));
+    json_object_set_new(row, "download_codec", strait_row_codec(&e->down));
+    put_times(row, &b, c, has_server);
+    put_bytes(row, p);
+    put_checks(row, p);
+    json_object_set_new(row, "payload", json_string(p->run.real_payload ? "real" : "sized"));
+    json_object_set_new(row, "cost", json_string(cost_of(p)));
+    json_object_set_new(row, "dilation", strait_json_number(p->run.dilation));
+    json_object_set_new(row, "profile", text_or_null(c->profile));
+    json_object_set_new(row, "constants", json_string(constants));
+    json_object_set_new(row, "report", json_deep_copy(p->facts.report));
+    json_object_set_new(row, "approximations", approximations(p, &b, c));
+    json_object_set_new(row, "wall_s", strait_json_number(c->wall_s));
+    strait_breakdown_release(&b);
+    return row;
+}

@@ -1,0 +1,53 @@
+/* One row of results: everything that a point's run said, as one JSON object. */
+#pragma once
+#include <jansson.h>
+#include "../core/error.h"
+#include "../core/hash.h"
+#include "../workloads/point.h"
+#include "breakdown.h"
+
+/* What a row says beside the run itself. Strings and JSON are borrowed. */
+struct strait_row_context {
+    const char *backend;
+    const char *key;      /* of strait_row_key */
+    const char *profile;  /* hash of the run's profile */
+    const json_t *labels; /* the varied values, {pointer: value}; NULL: none */
+    const char *control;  /* NULL: none */
+    int repeat;           /* from 0 */
+    double wall_s;        /* what the run took here */
+    double interval_s[2]; /* of a round, from the profile's quantiles; NAN: not known */
+};
+
+/* All that determines a row. */
+struct strait_row_inputs {
+    const json_t *resolved; /* the point */
+    const char *backend, *control;
+    const char *profile;              /* hash */
+    const char *program;              /* hash of the program that ran it */
+    const char *machine;              /* where the answer depends on it (emu), else NULL */
+    const char *tensors;              /* of strait_row_tensors_hash with real payload, else NULL */
+    const struct strait_point *point; /* for the model's table and the codecs' own profiles */
+    double dilation;
+    int repeat;
+};
+
+/** The key of a row: equal for equal inputs. Returns: 0, or -1 with *err NOMEM */
+int strait_row_key(char key[STRAIT_KEY_CHARS], const struct strait_row_inputs *inputs,
+                   struct strait_error *err);
+/** Hash of the numbers in a model's table. Returns key. */
+const char *strait_row_model_hash(char key[STRAIT_KEY_CHARS], const struct strait_model *m);
+
+/** Hash of every recorded value in a folder (NULL: the shipped one). 0, or -1 with *err. */
+int strait_row_tensors_hash(char key[STRAIT_KEY_CHARS], const char *folder,
+                            struct strait_error *err);
+
+/** The row of a point that has run.
+ *  Returns: new object, or NULL with *err: BACKEND when the logs hold no round */
+json_t *strait_row_new(const struct strait_point *p, const struct strait_row_context *context,
+                       struct strait_error *err);
+
+/** A codec choice as rows show it: {"name": "sz", "bound": {"range": 1e-3}, "profile": null}. */
+json_t *strait_row_codec(const struct strait_codec_choice *choice);
+
+/** A number, or null on purpose where it is not finite. */
+json_t *strait_json_number(double value);

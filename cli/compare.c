@@ -1,0 +1,91 @@
+/* strait compare: predicted against measured. */
+#include <stdio.h>
+#include <string.h>
+#include "../analysis/compare.h"
+#include "../analysis/store.h"
+#include "../core/units.h"
+#include "command.h"
+#include "options.h"
+#include "show.h"
+
+/* The rows of the latest runs in a folder; a new reference, or NULL with *err. */
+static json_t *load_rows(const char *folder, struct strait_error *err)
+{
+    struct strait_store *store;
+    if (strait_store_open(&store, folder, false, err) != 0)
+        return NULL;
+    json_t *rows = strait_store_rows(store);
+    if (strait_store_n_refused(store) > 0)
+        fprintf(stderr, "strait: %s: %zu damaged line%s not believed\n", strait_store_path(store),
+                strait_store_n_refused(store), strait_store_n_refused(store) == 1 ? "" : "s");
+    strait_store_free(store);
+    return rows;
+}
+
+static int compare(const char *const folders[2], const struct strait_compare_options *o, bool json,
+                   bool *within, struct strait_error *err)
+{
+    json_t *a = load_rows(folders[0], err);
+    json_t *b = a && folders[1] ? load_rows(folders[1], err) : NULL;
+    json_t *comparison = a && (b || !folders[1]) ? strait_compare(a, b, o, err) : NULL;
+    int status = comparison ? 0 : -1;
+    if (comparison && json)
+        strait_command_print_json(comparison);
+    else if (comparison)
+        status = strait_show_comparison(stdout, comparison, o->tolerance_ratio, o->floor_s, err);
+    *within = json_is_true(json_object_get(comparison, "within"));
+    json_decref(a);
+    json_decref(b);
+    json_decref(comparison);
+    return status;
+}
+
+static const char notes[] =
+    "With one folder, its simulated rows are held against its emulated ones; with two, the first\n"
+    "folder's rows are the prediction. Points are paired when they are equal in everything. Of\n"
+    "repeated measurements the median counts. INVALID rows are never used.\n"
+    "Judged are encode, transfer, decode (on the critical path), wait (of a client), and the "
+    "round\n"
+    "without its compute. Exit status 1 when one of them lies outside the tolerance.\n\n"
+    "  strait compare results/wan-check\n"
+    "  strait compare predicted measured --tolerance '5 %' --floor '2 ms'\n";
+
+int strait_command_compare(int argc, char **argv)
+{
+    const char *tolerance = "10 %", *floor = "5 ms", *folders[2] = {NULL, NULL};
+    bool json = false, help = false, within = false;
+    const struct strait_option options[] = {
+        {"tolerance", 0, STRAIT_OPTION_TEXT, &tolerance, "PERCENT",
+         "of the measured value (default 10 %)"},
+        {"floor", 0, STRAIT_OPTION_TEXT, &floor, "TIME",
+         "a difference that never matters (default 5 ms)"},
+        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "one JSON object on standard output"}};
+    const struct strait_usage usage = {
+        "compare",
+        "DIR [DIR]",
+        "Compare predicted with measured times, point by point and phase "
+        "by phase.",
+        options,
+        sizeof(options) / sizeof(*options),
+        notes};
+    struct strait_error err = {0};
+    struct strait_compare_options o;
+    size_t n_positional;
+    if (strait_options_parse(&usage, argc, argv, folders, 2, &n_positional, &help, &err) != 0)
+        return strait_command_fail(&err);
+    if (help) {
+        strait_options_print(&usage, stdout);
+        return 0;
+    }
+    if (n_positional == 0) {
+        strait_error_set(&err, STRAIT_ERR_USAGE, "compare",
+                         "expected a results folder, found none");
+        return strait_command_fail(&err);
+    }
+    if (strait_quantity_parse(&o.tolerance_ratio, STRAIT_UNIT_PERCENT, tolerance, "--tolerance",
+                              &err) != 0 ||
+        strait_quantity_parse(&o.floor_s, STRAIT_UNIT_TIME, floor, "--floor", &err) != 0 ||
+        compare(folders, &o, json, &within, &err) != 0)
+        return strait_command_fail(&err);
+    return within ? 0 : 1;
+}

@@ -1,0 +1,256 @@
+/* strait list: what ships, as tables or as JSON Lines. */
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../analysis/label.h"
+#include "../analysis/row.h"
+#include "../analysis/table.h"
+#include "../core/json.h"
+#include "command.h"
+#include "options.h"
+
+enum { TEXT_CHARS = 512 };
+
+/* Every list is an array of flat objects; keys are columns. */
+static int list_codecs(json_t *out, struct strait_error *err)
+{
+    static const struct {
+        unsigned flag;
+        const char *name;
+    } flags[] = {{STRAIT_CODEC_LOSSLESS, "lossless"},
+                 {STRAIT_CODEC_BOUNDED, "bounded"},
+                 {STRAIT_CODEC_STATEFUL, "stateful"},
+                 {STRAIT_CODEC_SPARSE, "sparse"}};
+    size_t n;
+    const struct strait_codec_ops *const *codecs = strait_codecs(&n);
+    (void)err;
+    for (size_t i = 0; i < n; i++) {
+        char bounds[TEXT_CHARS] = "", kinds[TEXT_CHARS] = "", params[TEXT_CHARS] = "";
+        for (unsigned k = STRAIT_BOUND_ABS; k <= STRAIT_BOUND_POINTWISE; k++)
+            if (codecs[i]->bounds & 1u << k)
+                snprintf(bounds + strlen(bounds), sizeof(bounds) - strlen(bounds), "%s%s",
+                         *bounds ? ", " : "", strait_bound_kind_name((enum strait_bound_kind)k));
+        for (size_t f = 0; f < sizeof(flags) / sizeof(*flags); f++)
+            if (codecs[i]->flags & flags[f].flag)
+                snprintf(kinds + strlen(kinds), sizeof(kinds) - strlen(kinds), "%s%s",
+                         *kinds ? ", " : "", flags[f].name);
+        for (unsigned p = 0; p < codecs[i]->n_params; p++)
+            snprintf(params + strlen(params), sizeof(params) - strlen(params), "%s%s = %g",
+                     *params ? ", " : "", codecs[i]->params[p].name, codecs[i]->params[p].fallback);
+        json_array_append_new(out,
+                              json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "name", codecs[i]->name,
+                                        "family", codecs[i]->family, "flags", kinds, "bounds",
+                                        bounds, "parameters", params, "source", codecs[i]->source));
+    }
+    return 0;
+}
+
+/* "rounds = 5", "deadline (required)" */
+static void put_param(char *buf, size_t cap, const struct strait_strategy_param *p)
+{
+    char value[64];
+    static const enum strait_unit units[] = {[STRAIT_PARAM_TIME] = STRAIT_UNIT_TIME,
+                                             [STRAIT_PARAM_BYTES] = STRAIT_UNIT_BYTES,
+                                             [STRAIT_PARAM_PERCENT] = STRAIT_UNIT_PERCENT};
+    if (isnan(p->fallback))
+        snprintf(buf, cap, "%s (required)", p->name);
+    else if (p->kind >= STRAIT_PARAM_TIME)
+        snprintf(buf, cap, "%s = %s", p->name,
+                 strait_quantity_format(value, sizeof(value), units[p->kind], p->fallback));
+    else
+        snprintf(buf, cap, "%s = %g", p->name, p->fallback);
+}
+
+static int list_strategies(json_t *out, struct strait_error *err)
+{
+    size_t n;
+    const struct strait_strategy *const *all = strait_strategies(&n);
+    (void)err;
+    for (size_t i = 0; i < n; i++) {
+        char params[TEXT_CHARS] = "", param[128];
+        for (unsigned p = 0; p < all[i]->n_params; p++) {
+            put_param(param, sizeof(param), &all[i]->params[p]);
+            snprintf(params + strlen(params), sizeof(params) - strlen(params), "%s%s",
+                     *params ? ", " : "", param);
+        }
+        json_array_append_new(out, json_pack("{s:s, s:s, s:s, s:s}", "name", all[i]->name,
+                                             "summary", all[i]->summary, "parameters", params,
+                                             "source", all[i]->source));
+    }
+    return 0;
+}
+
+static int list_models(json_t *out, struct strait_error *err)
+{
+    size_t n;
+    const char *const *names = strait_model_names(&n);
+    for (size_t i = 0; i < n; i++) {
+        struct strait_model *m;
+        if (strait_model_load(&m, names[i], err) != 0)
+            return -1;
+        json_array_append_new(
+            out, json_pack("{s:s, s:I, s:f, s:f, s:s, s:s, s:s}", "name", names[i], "parameters",
+                           (json_int_t)m->n_elems, "MB", 4e-6 * (double)m->n_elems, "step_s",
+                           strait_model_step_s(m), "device", m->device, "time",
+                           strait_timing_name(m->timing), "source", m->timing_source));
+        strait_model_free(m);
+    }
+    return 0;
+}
+
+/* What an experiment's "network" may say; the reader of experiments is the judge. */
+static int list_networks(json_t *out, struct strait_error *err)
+{
+    static const char *const rows[][3] = {
+        {"topology", "\"star\"", "every rank has one port, in and out; paths add two ports"},
+        {"client, server", "{...}", "a port; without a server in the strategy, its port is unused"},
+        {".../rate", "\"1 Gbps\"", "of the port, headers included"},
+        {".../rtt", "\"50 ms\"", "there and back over this port; a path adds those of its ends"},
+        {".../loss", "\"0.1 %\"", "of segments"},
+        {"overhead", "\"24 B\"", "of a frame beyond its 1514 bytes: 24 on a wire, 0 as tc counts"},
+        {"tcp/congestion", "\"reno\", \"bbr\", \"cubic\"", "as Linux has them"},
+    };
+    (void)err;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        json_array_append_new(out, json_pack("{s:s, s:s, s:s}", "key", rows[i][0], "example",
+                                             rows[i][1], "meaning", rows[i][2]));
+    return 0;
+}
+
+static int is_json(const struct dirent *entry)
+{
+    const size_t n = strlen(entry->d_name);
+    return n > 5 && strcmp(entry->d_name + n - 5, ".json") == 0;
+}
+
+static int list_experiments(json_t *out, struct strait_error *err)
+{
+    static const char folder[] = STRAIT_SHARE "/experiments";
+    struct dirent **entries;
+    const int n = scandir(folder, &entries, is_json, alphasort);
+    if (n < 0)
+        return strait_error_system(err, folder, "cannot read the folder");
+    int status = 0;
+    for (int i = 0; i < n; i++) {
+        char path[sizeof(folder) + 1 + sizeof(entries[i]->d_name)];
+        snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+        json_t *json = status == 0 ? strait_json_load(path, err) : NULL;
+        if (status == 0 && !json)
+            status = -1;
+        size_t n_points = 1;
+        const char *pointer;
+        json_t *values;
+        json_object_foreach(json_object_get(json, "vary"), pointer, values) n_points *=
+            json_array_size(values);
+        entries[i]->d_name[strlen(entries[i]->d_name) - 5] = '\0';
+        const char *title = json_string_value(json_object_get(json, "title"));
+        if (json)
+            json_array_append_new(out,
+                                  json_pack("{s:s, s:I, s:s}", "name", entries[i]->d_name, "points",
+                                            (json_int_t)n_points, "title", title ? title : ""));
+        json_decref(json);
+        free(entries[i]);
+    }
+    free(entries);
+    return status;
+}
+
+static const struct {
+    const char *name, *summary;
+    int (*list)(json_t *out, struct strait_error *err);
+} lists[] = {{"codecs", "how tensors are encoded", list_codecs},
+             {"strategies", "who sends what when", list_strategies},
+             {"models", "what is trained; or a layer table of your own", list_models},
+             {"networks", "what an experiment may say of its network", list_networks},
+             {"experiments", "what `strait run NAME` knows", list_experiments}};
+enum { N_LISTS = sizeof(lists) / sizeof(*lists) };
+
+static void value_cell(struct strait_table *t, const char *key, const json_t *value)
+{
+    char buf[STRAIT_NUMBER_CHARS];
+    if (json_is_string(value))
+        strait_table_cell(t, json_string_value(value));
+    else if (json_is_integer(value))
+        strait_table_cellf(t, "%lld", (long long)json_integer_value(value));
+    else if (strcmp(key, "step_s") == 0)
+        strait_table_cell(t, strait_seconds_text(buf, json_number_value(value)));
+    else
+        strait_table_cell(t, strait_number_text(buf, json_number_value(value), 4));
+}
+
+static void print_table(const json_t *rows)
+{
+    struct strait_table *t = strait_table_new();
+    const char *key;
+    json_t *row, *value;
+    size_t i;
+    json_object_foreach(json_array_get(rows, 0), key, value)
+        strait_table_column(t, strcmp(key, "step_s") == 0 ? "step" : key, !json_is_string(value));
+    json_array_foreach(rows, i, row) json_object_foreach(row, key, value) value_cell(t, key, value);
+    strait_table_print(t, stdout);
+    strait_table_free(t);
+}
+
+static int show_list(size_t i, bool json, struct strait_error *err)
+{
+    json_t *rows = json_array(), *row;
+    size_t k;
+    const int status = lists[i].list(rows, err);
+    if (status == 0 && !json)
+        print_table(rows);
+    if (status == 0 && json)
+        json_array_foreach(rows, k, row) strait_command_print_json(row);
+    json_decref(rows);
+    return status;
+}
+
+static int show(const char *what, bool json, struct strait_error *err)
+{
+    const char *names[N_LISTS + 1] = {NULL};
+    for (size_t i = 0; i < N_LISTS; i++) {
+        names[i] = lists[i].name;
+        if (what && strcmp(what, lists[i].name) == 0)
+            return show_list(i, json, err);
+    }
+    if (what) {
+        const char *nearest = strait_nearest(what, names);
+        return strait_error_set(err, STRAIT_ERR_USAGE, "list",
+                                "expected codecs, strategies, models, networks or experiments, "
+                                "found \"%s\"%s%s%s",
+                                what, nearest ? ", did you mean \"" : "", nearest ? nearest : "",
+                                nearest ? "\"?" : "");
+    }
+    for (size_t i = 0; i < N_LISTS; i++) {
+        if (!json)
+            printf("%s%s: %s\n\n", i > 0 ? "\n" : "", lists[i].name, lists[i].summary);
+        if (show_list(i, json, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+int strait_command_list(int argc, char **argv)
+{
+    bool json = false, help = false;
+    const struct strait_option options[] = {
+        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"}};
+    const struct strait_usage usage = {
+        "list",
+        "[codecs|strategies|models|networks|experiments]",
+        "List what ships; models with the source of their compute time.",
+        options,
+        1,
+        "  strait list models\n  strait list --json codecs\n"};
+    struct strait_error err = {0};
+    const char *what = NULL;
+    size_t n_positional;
+    if (strait_options_parse(&usage, argc, argv, &what, 1, &n_positional, &help, &err) != 0)
+        return strait_command_fail(&err);
+    if (help) {
+        strait_options_print(&usage, stdout);
+        return 0;
+    }
+    return show(what, json, &err) != 0 ? strait_command_fail(&err) : 0;
+}

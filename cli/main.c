@@ -1,0 +1,118 @@
+/* strait: one table of subcommands. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../core/json.h"
+#include "command.h"
+
+static const struct {
+    const char *name, *arguments, *summary;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    {"run", "EXPERIMENT", "run an experiment: simulated, emulated, or both and compared",
+     strait_command_run},
+    {"check", "EXPERIMENT", "say what an experiment asks for and what can run it here",
+     strait_command_check},
+    {"list", "[WHAT]", "list codecs, strategies, models, networks or experiments",
+     strait_command_list},
+    {"compare", "DIR [DIR]", "compare predicted with measured times, point by point",
+     strait_command_compare},
+    {"plot", "DIR", "draw the curves of a results folder as PNG and SVG", strait_command_plot},
+    {"doctor", "", "say what this machine can do, and what to install", strait_command_doctor},
+};
+enum { N_COMMANDS = sizeof(commands) / sizeof(*commands) };
+
+static const struct strait_backend *const backends[] = {&strait_sim, &strait_fluid, &strait_emu};
+
+const struct strait_backend *const *strait_backends(size_t *n)
+{
+    *n = sizeof(backends) / sizeof(*backends);
+    return backends;
+}
+
+const struct strait_backend *strait_backend_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(backends) / sizeof(*backends); i++)
+        if (strcmp(backends[i]->name, name) == 0)
+            return backends[i];
+    return NULL;
+}
+
+int strait_command_fail(const struct strait_error *err)
+{
+    fflush(stdout);
+    fprintf(stderr, "strait: %s%s%s\n", err->where, *err->where ? ": " : "", err->text);
+    return strait_error_exit_status(err);
+}
+
+int strait_command_end(int status)
+{
+    const bool failed = ferror(stdout) != 0;
+    if (fflush(stdout) == 0 && !failed)
+        return status;
+    if (errno != EPIPE) /* whoever closed the pipe has seen enough and wants no complaint */
+        fprintf(stderr, "strait: standard output: cannot write: %s\n", strerror(errno));
+    return status != 0 ? status : 1;
+}
+
+void strait_command_print_json(const json_t *value)
+{
+    json_dumpf(value, stdout, JSON_COMPACT | JSON_ENCODE_ANY);
+    fputs("\n", stdout);
+}
+
+static void print_help(FILE *out)
+{
+    fputs("usage: strait COMMAND [ARGUMENTS]\n\n"
+          "How long compressed training takes over a narrow network: predicted, and shown.\n\n",
+          out);
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        char left[64];
+        snprintf(left, sizeof(left), "%s %s", commands[i].name, commands[i].arguments);
+        fprintf(out, "  %-20s %s\n", left, commands[i].summary);
+    }
+    fputs("\n"
+          "  strait run wan-scaling                    the curve of the main experiment\n"
+          "  strait run wan-scaling --set /clients=8   one count of clients\n"
+          "  strait COMMAND --help                     options, units and examples\n\n"
+          "Exit status: 0 good; 1 failed, INVALID or outside tolerance; 2 usage or bad input;\n"
+          "3 this machine cannot.\n",
+          out);
+}
+
+static int unknown_command(const char *name)
+{
+    const char *names[N_COMMANDS + 1] = {NULL};
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        names[i] = commands[i].name;
+    const char *nearest = strait_nearest(name, names);
+    struct strait_error err = {0};
+    strait_error_set(
+        &err, STRAIT_ERR_USAGE, NULL, "expected a command (strait --help), found \"%s\"%s%s%s",
+        name, nearest ? ", did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+    return strait_command_fail(&err);
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write, not our death */
+    if (argc < 2) {
+        print_help(stderr);
+        return 2;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        print_help(stdout);
+        return strait_command_end(0);
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("strait " STRAIT_VERSION);
+        return strait_command_end(0);
+    }
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strcmp(commands[i].name, argv[1]) == 0)
+            return strait_command_end(commands[i].run(argc - 1, argv + 1));
+    return unknown_command(argv[1]);
+}

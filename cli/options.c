@@ -1,0 +1,148 @@
+/* Options: strict, with the nearest known name in every complaint. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../core/json.h"
+#include "options.h"
+
+enum { MAX_OPTIONS = 32 };
+
+static int unknown(const struct strait_usage *u, const char *given, struct strait_error *err)
+{
+    const char *names[MAX_OPTIONS + 2] = {"help"};
+    for (size_t i = 0; i < u->n_options && i < MAX_OPTIONS; i++)
+        names[i + 1] = u->options[i].name;
+    const char *nearest = strncmp(given, "--", 2) == 0 ? strait_nearest(given + 2, names) : NULL;
+    return strait_error_set(err, STRAIT_ERR_USAGE, u->command,
+                            "expected an option (strait %s --help), found \"%s\"%s%s%s", u->command,
+                            given, nearest ? ", did you mean \"--" : "", nearest ? nearest : "",
+                            nearest ? "\"?" : "");
+}
+
+static int refuse(const struct strait_usage *u, const struct strait_option *o, const char *expected,
+                  const char *found, struct strait_error *err)
+{
+    return strait_error_set(err, STRAIT_ERR_USAGE, u->command, "expected %s after --%s%s%s%s",
+                            expected, o->name, found ? ", found \"" : ", found nothing",
+                            found ? found : "", found ? "\"" : "");
+}
+
+static int append(struct strait_texts *list, const char *value, const struct strait_usage *u,
+                  struct strait_error *err)
+{
+    const char **more = realloc(list->items, (list->n + 1) * sizeof(*more));
+    if (!more)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, u->command, "memory ran out");
+    list->items = more;
+    list->items[list->n++] = value;
+    return 0;
+}
+
+static int take(const struct strait_usage *u, const struct strait_option *o, const char *value,
+                struct strait_error *err)
+{
+    char *end = NULL;
+    errno = 0;
+    switch (o->kind) {
+    case STRAIT_OPTION_FLAG:
+        *(bool *)o->target = true;
+        return 0;
+    case STRAIT_OPTION_TEXT:
+        *(const char **)o->target = value;
+        return 0;
+    case STRAIT_OPTION_TEXTS:
+        return append(o->target, value, u, err);
+    case STRAIT_OPTION_COUNT:
+        *(long *)o->target = strtol(value, &end, 10);
+        if (!*value || *end || errno != 0 || *(long *)o->target < 1)
+            return refuse(u, o, "a whole number of at least 1", value, err);
+        return 0;
+    case STRAIT_OPTION_NUMBER:
+        *(double *)o->target = strtod(value, &end);
+        if (!*value || *end || errno != 0 ||
+            !(*(double *)o->target >= 1 && *(double *)o->target <= 1e6))
+            return refuse(u, o, "a number of at least 1", value, err);
+        return 0;
+    }
+    return -1;
+}
+
+/* The option that argv[i] names; *value gets what follows "=" or the letter, if anything does. */
+static const struct strait_option *find(const struct strait_usage *u, const char *given,
+                                        const char **value)
+{
+    *value = NULL;
+    for (size_t i = 0; i < u->n_options; i++) {
+        const struct strait_option *o = &u->options[i];
+        const size_t n = strlen(o->name);
+        if (strncmp(given, "--", 2) == 0 && strncmp(given + 2, o->name, n) == 0 &&
+            (given[2 + n] == '\0' || given[2 + n] == '=')) {
+            *value = given[2 + n] == '=' ? given + 2 + n + 1 : NULL;
+            return o;
+        }
+        if (o->letter && given[1] == o->letter) {
+            *value = given[2] ? given + 2 : NULL;
+            return o;
+        }
+    }
+    return NULL;
+}
+
+int strait_options_parse(const struct strait_usage *u, int argc, char **argv,
+                         const char **positional, size_t max_positional, size_t *n_positional,
+                         bool *help, struct strait_error *err)
+{
+    bool only_positional = false;
+    *n_positional = 0;
+    *help = false;
+    for (int i = 1; i < argc; i++) {
+        const char *given = argv[i], *value;
+        if (only_positional || given[0] != '-' || given[1] == '\0') {
+            if (*n_positional == max_positional)
+                return strait_error_set(err, STRAIT_ERR_USAGE, u->command,
+                                        "expected no further argument, found \"%s\"", given);
+            positional[(*n_positional)++] = given;
+            continue;
+        }
+        if (strcmp(given, "--") == 0) {
+            only_positional = true;
+            continue;
+        }
+        if (strcmp(given, "--help") == 0 || strcmp(given, "-h") == 0) {
+            *help = true;
+            return 0;
+        }
+        const struct strait_option *o = find(u, given, &value);
+        if (!o)
+            return unknown(u, given, err);
+        if (o->kind == STRAIT_OPTION_FLAG && value)
+            return refuse(u, o, "nothing", value, err);
+        if (o->kind != STRAIT_OPTION_FLAG && !value) {
+            if (i + 1 == argc)
+                return refuse(u, o, o->argument, NULL, err);
+            value = argv[++i];
+        }
+        if (take(u, o, value, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+void strait_options_print(const struct strait_usage *u, FILE *out)
+{
+    fprintf(out, "usage: strait %s%s%s%s\n\n%s\n", u->command, *u->arguments ? " " : "",
+            u->arguments, u->n_options > 0 ? " [options]" : "", u->summary);
+    if (u->n_options > 0)
+        fputs("\n", out);
+    for (size_t i = 0; i < u->n_options; i++) {
+        const struct strait_option *o = &u->options[i];
+        char left[64], letter[8] = "    ";
+        if (o->letter)
+            snprintf(letter, sizeof(letter), "-%c, ", o->letter);
+        snprintf(left, sizeof(left), "%s--%s%s%s", letter, o->name, o->argument ? " " : "",
+                 o->argument ? o->argument : "");
+        fprintf(out, "  %-30s %s\n", left, o->doc);
+    }
+    if (u->notes)
+        fprintf(out, "\n%s", u->notes);
+}

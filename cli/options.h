@@ -1,0 +1,43 @@
+/* The command line of one subcommand: a table that is parsed by and printed as help. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include "../core/error.h"
+
+enum strait_option_kind {
+    STRAIT_OPTION_FLAG,  /* bool */
+    STRAIT_OPTION_TEXT,  /* const char * */
+    STRAIT_OPTION_TEXTS, /* struct strait_texts: may be given again and again */
+    STRAIT_OPTION_COUNT, /* long, at least 1 */
+    STRAIT_OPTION_NUMBER /* double, at least 1 */
+};
+
+struct strait_texts {
+    const char **items; /* owned by whoever declared it: free(items) */
+    size_t n;
+};
+
+struct strait_option {
+    const char *name; /* without its dashes */
+    char letter;      /* short form, or 0 */
+    enum strait_option_kind kind;
+    void *target;
+    const char *argument; /* "FILE" for help; NULL for flags */
+    const char *doc;
+};
+
+struct strait_usage {
+    const char *command, *arguments, *summary; /* "run", "EXPERIMENT", one sentence */
+    const struct strait_option *options;
+    size_t n_options;
+    const char *notes; /* examples and units; printed as they are */
+};
+
+/** Parse argv[1..argc). `positional` gets up to max_positional pointers into argv, *n_positional
+ *  says how many. --help sets *help and stops.
+ *  Returns: 0, or -1 with *err USAGE */
+int strait_options_parse(const struct strait_usage *usage, int argc, char **argv,
+                         const char **positional, size_t max_positional, size_t *n_positional,
+                         bool *help, struct strait_error *err);
+void strait_options_print(const struct strait_usage *usage, FILE *out);

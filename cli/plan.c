@@ -1,0 +1,324 @@
+/* Tasks and their running. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "../analysis/label.h"
+#include "../analysis/row.h"
+#include "machine.h"
+#include "plan.h"
+
+void strait_plan_setup_hashes(struct strait_plan_setup *s)
+{
+    if (s->profile)
+        strait_profile_hash(s->profile_hash, s->profile);
+    strait_program_hash(s->program);
+    strait_machine_hash(s->machine);
+}
+
+struct strait_point_options strait_plan_point_options(const struct strait_plan_setup *setup,
+                                                      const struct strait_backend *backend)
+{
+    const bool real = backend == &strait_emu;
+    return (struct strait_point_options){.real_payload = real,
+                                         .measured_cost = real,
+                                         .control = setup->control,
+                                         .dilation = setup->dilation};
+}
+
+json_t *strait_plan_without_codec(const json_t *resolved)
+{
+    json_t *plain = json_deep_copy(resolved);
+    json_object_set_new(plain, "codec", json_pack("{s:s}", "name", "none"));
+    json_object_del(plain, "download_codec");
+    return plain;
+}
+
+static json_t *labels_without_codec(const json_t *labels)
+{
+    json_t *plain = json_object();
+    const char *pointer;
+    json_t *value;
+    json_object_foreach((json_t *)labels, pointer, value) if (!strait_label_is_codec(pointer))
+        json_object_set(plain, pointer, value);
+    return plain;
+}
+
+/* "setting / clients" of a point. */
+static void place_of(char *buf, size_t cap, const json_t *labels, int n_clients)
+{
+    json_t *plain = labels_without_codec(labels);
+    char *text = json_dumps(plain, JSON_COMPACT | JSON_SORT_KEYS);
+    snprintf(buf, cap, "%s %d", text ? text : "", n_clients);
+    free(text);
+    json_decref(plain);
+}
+
+static bool is_plain(const struct strait_experiment *e)
+{
+    return strcmp(e->up.ops->name, "none") == 0 && strcmp(e->down.ops->name, "none") == 0;
+}
+
+static struct strait_task_plan *grow(struct strait_plan *plan, struct strait_error *err)
+{
+    if (plan->n_tasks == plan->cap_tasks) {
+        const size_t cap = plan->cap_tasks ? 2 * plan->cap_tasks : 64;
+        struct strait_task_plan *more = realloc(plan->tasks, cap * sizeof(*more));
+        if (!more) {
+            strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
+            return NULL;
+        }
+        plan->tasks = more;
+        plan->cap_tasks = cap;
+    }
+    struct strait_task_plan *task = &plan->tasks[plan->n_tasks++];
+    *task = (struct strait_task_plan){0};
+    return task;
+}
+
+/* What a profile does not know is the experiment's mistake, unless the file itself is wrong. */
+static void blame_codec(struct strait_error *err, const char *file, const struct strait_error *why)
+{
+    char where[sizeof(why->where)];
+    if (why->code != STRAIT_ERR_INPUT || strstr(why->where, ".json")) {
+        strait_error_set(err, why->code, why->where, "%s", why->text);
+        return;
+    }
+    snprintf(where, sizeof(where), "%.200s#/codec", file);
+    strait_error_set(err, why->code, where, "%s", why->text);
+}
+
+/* One point with all its repeats. */
+static int add_point(struct strait_plan *plan, const json_t *resolved, const json_t *labels,
+                     const struct strait_backend *backend, int n_repeats, bool reference,
+                     const char *tensors, struct strait_error *err)
+{
+    struct strait_experiment *e = NULL;
+    struct strait_point *p = NULL;
+    const struct strait_point_options sized = {.control = plan->setup.control};
+    int status = -1;
+    struct strait_error why = {0};
+    if (strait_experiment_read(&e, plan->setup.file, resolved, err) != 0)
+        goto out;
+    if (strait_point_new(&p, e, plan->setup.profile, &sized, &why) != 0) {
+        blame_codec(err, plan->setup.file, &why);
+        goto out;
+    }
+    for (int repeat = 0; repeat < n_repeats; repeat++) {
+        struct strait_task_plan *task = grow(plan, err);
+        if (!task)
+            goto out;
+        task->resolved = json_deep_copy(resolved);
+        task->labels = json_deep_copy(labels);
+        task->backend = backend;
+        task->repeat = repeat;
+        task->reference = reference;
+        const bool emu = backend == &strait_emu;
+        const struct strait_row_inputs inputs = {.resolved = resolved,
+                                                 .backend = backend->name,
+                                                 .control = plan->setup.control,
+                                                 .profile = plan->setup.profile_hash,
+                                                 .program = plan->setup.program,
+                                                 .machine = emu ? plan->setup.machine : NULL,
+                                                 .tensors = emu ? tensors : NULL,
+                                                 .point = p,
+                                                 .dilation = plan->setup.dilation,
+                                                 .repeat = repeat};
+        if (strait_row_key(task->key, &inputs, err) != 0)
+            goto out;
+    }
+    status = 0;
+out:
+    strait_point_free(p);
+    strait_experiment_free(e);
+    return status;
+}
+
+int strait_plan_add(struct strait_plan *plan, const struct strait_sweep *sweep,
+                    const struct strait_backend *backend, int n_repeats, bool with_references,
+                    struct strait_error *err)
+{
+    json_t *plain_places = json_object(), *wanted = json_array();
+    char place[1024], tensors[STRAIT_KEY_CHARS] = "", folder[4096] = "";
+    int status = -1;
+    size_t w;
+    json_t *reference;
+    for (size_t i = 0; i < sweep->n_points; i++) {
+        json_t *labels = NULL, *resolved = strait_sweep_point(sweep, i, &labels, err);
+        struct strait_experiment *e = NULL;
+        int failed = !resolved || strait_experiment_read(&e, sweep->file, resolved, err) != 0;
+        const char *here = json_string_value(json_object_get(resolved, "tensors"));
+        if (!failed && backend == &strait_emu && (!*tensors || strcmp(folder, here ? here : ""))) {
+            failed = strait_row_tensors_hash(tensors, here, err);
+            snprintf(folder, sizeof(folder), "%s", here ? here : "");
+        }
+        if (!failed)
+            failed = add_point(plan, resolved, labels, backend, n_repeats, false, tensors, err);
+        if (!failed) {
+            place_of(place, sizeof(place), labels, e->n_clients);
+            if (is_plain(e))
+                json_object_set_new(plain_places, place, json_true());
+            else if (with_references)
+                json_array_append_new(wanted,
+                                      json_pack("{s:s, s:O, s:o}", "place", place, "point",
+                                                resolved, "labels", labels_without_codec(labels)));
+        }
+        json_decref(labels);
+        json_decref(resolved);
+        strait_experiment_free(e);
+        if (failed)
+            goto out;
+    }
+    json_array_foreach(wanted, w, reference)
+    {
+        const char *at = json_string_value(json_object_get(reference, "place"));
+        if (json_object_get(plain_places, at))
+            continue;
+        json_object_set_new(plain_places, at, json_true());
+        json_t *plain = strait_plan_without_codec(json_object_get(reference, "point"));
+        const int failed = add_point(plan, plain, json_object_get(reference, "labels"), backend, 1,
+                                     true, tensors, err);
+        json_decref(plain);
+        if (failed)
+            goto out;
+    }
+    status = 0;
+out:
+    json_decref(plain_places);
+    json_decref(wanted);
+    return status;
+}
+
+void strait_plan_release(struct strait_plan *plan)
+{
+    for (size_t i = 0; i < plan->n_tasks; i++) {
+        json_decref(plan->tasks[i].resolved);
+        json_decref(plan->tasks[i].labels);
+    }
+    free(plan->tasks);
+    plan->tasks = NULL;
+    plan->n_tasks = plan->cap_tasks = 0;
+}
+
+static double mean_round_s(const struct strait_point *p)
+{
+    double sum_s = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < p->logs[0].n_spans; i++)
+        if (p->logs[0].spans[i].kind == STRAIT_SPAN_ROUND) {
+            sum_s += p->logs[0].spans[i].end_s - p->logs[0].spans[i].start_s;
+            n++;
+        }
+    return n > 0 ? sum_s / (double)n : NAN;
+}
+
+/* --- the interval of a prediction --------------------------------------------------------- */
+
+/* A codec's cost with every tensor at this end of the profile's quantiles. */
+static void move_cost(struct strait_codec_cost *cost, const struct strait_point *p, int way,
+                      bool slow)
+{
+    const struct strait_experiment *e = p->experiment;
+    const struct strait_codec_choice *choice = way == 0 ? &e->up : &e->down;
+    const struct strait_profile *own = p->own_profiles[way];
+    const char *kind = way == 0                             ? e->strategy->uplink_kind
+                       : e->strategy->downlink_kind != NULL ? e->strategy->downlink_kind
+                                                            : "param";
+    struct strait_profile_cost found;
+    struct strait_error ignored = {0};
+    const struct strait_profile *from =
+        own && strait_profile_has(own, choice->ops->name) ? own : p->profile;
+    if (strcmp(choice->ops->name, "none") == 0 ||
+        strait_profile_find(&found, from, choice->ops->name, choice->bound, kind, e->model->name,
+                            &ignored) != 0)
+        return;
+    const struct strait_quantiles *q[3] = {&found.ratios, &found.encode, &found.decode};
+    double *moved[3] = {&cost->ratio, &cost->encode_bytes_per_s, &cost->decode_bytes_per_s};
+    for (int i = 0; i < 3; i++)
+        if (q[i]->p50 > 0)
+            *moved[i] *= (slow ? q[i]->p10 : q[i]->p90) / q[i]->p50;
+}
+
+/* Mean round with every tensor's ratio and speeds at the profile's p90, then at its p10, by the
+ * fluid backend; NAN where it cannot. A stated profile has no spread, and so no interval. */
+static void find_interval(double interval_s[2], const struct strait_plan_setup *setup,
+                          const struct strait_experiment *e)
+{
+    const struct strait_point_options sized = {.control = setup->control};
+    struct strait_error ignored = {0};
+    for (int slow = 0; slow < 2; slow++) {
+        struct strait_point *p;
+        interval_s[slow] = NAN;
+        if (strait_point_new(&p, e, setup->profile, &sized, &ignored) != 0)
+            return;
+        move_cost(&p->up, p, 0, slow);
+        move_cost(&p->down, p, 1, slow);
+        if (strait_point_run(p, &strait_fluid, &ignored) == 0)
+            interval_s[slow] = mean_round_s(p);
+        strait_point_free(p);
+    }
+    if (!(interval_s[1] > interval_s[0] * (1 + 1e-9)))
+        interval_s[0] = interval_s[1] = NAN;
+}
+
+/* --- running ------------------------------------------------------------------------------ */
+
+static double clock_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct strait_error *err)
+{
+    const struct strait_task_plan *task = &plan->tasks[i];
+    const struct strait_point_options options =
+        strait_plan_point_options(&plan->setup, task->backend);
+    struct strait_experiment *e = NULL;
+    struct strait_point *p = NULL;
+    json_t *row = NULL;
+    const double start_s = clock_s();
+    if (strait_experiment_read(&e, plan->setup.file, task->resolved, err) == 0 &&
+        strait_point_new(&p, e, plan->setup.profile, &options, err) == 0 &&
+        strait_point_run(p, task->backend, err) == 0) {
+        struct strait_row_context context = {.backend = task->backend->name,
+                                             .key = task->key,
+                                             .profile = plan->setup.profile_hash,
+                                             .labels = task->labels,
+                                             .control = plan->setup.control,
+                                             .repeat = task->repeat,
+                                             .wall_s = clock_s() - start_s,
+                                             .interval_s = {NAN, NAN}};
+        if (!options.measured_cost && !is_plain(e))
+            find_interval(context.interval_s, &plan->setup, e);
+        row = strait_row_new(p, &context, err);
+        if (row && task->reference)
+            json_object_set_new(row, "reference", json_true());
+        if (row) /* for the store, which keeps constants once: the parent takes them out */
+            json_object_set_new(row, "facts_constants", json_deep_copy(p->facts.constants));
+    }
+    strait_point_free(p);
+    strait_experiment_free(e);
+    return row;
+}
+
+int strait_plan_round_s(double *round_s, const struct strait_plan_setup *setup,
+                        const json_t *resolved, const struct strait_backend *backend,
+                        struct strait_error *err)
+{
+    const struct strait_point_options sized = {.control = setup->control};
+    struct strait_experiment *e = NULL;
+    struct strait_point *p = NULL;
+    int status = -1;
+    if (strait_experiment_read(&e, setup->file, resolved, err) == 0 &&
+        strait_point_new(&p, e, setup->profile, &sized, err) == 0 &&
+        strait_point_run(p, backend, err) == 0) {
+        *round_s = mean_round_s(p);
+        status = 0;
+    }
+    strait_point_free(p);
+    strait_experiment_free(e);
+    return status;
+}

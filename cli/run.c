@@ -1,0 +1,215 @@
+/* strait run: plan, compute what is missing, show. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../analysis/compare.h"
+#include "command.h"
+#include "machine.h"
+#include "options.h"
+#include "payoff.h"
+#include "session.h"
+#include "show.h"
+
+static const double TOLERANCE_RATIO = 0.1, FLOOR_S = 0.005;
+
+/* --- showing ------------------------------------------------------------------------------ */
+
+/* The break-even of every curve: NULL where it was not asked for, or cannot be found and stderr
+ * says why. */
+static int find_breakevens(json_t **records, struct strait_session *r, struct strait_error *err)
+{
+    struct strait_error why = {0};
+    *records = NULL;
+    if (r->no_breakeven || strcmp(r->on, "emu") == 0 ||
+        strait_payoff_find(records, r->sweep, &r->plan.setup, r->store, (int)r->n_jobs, r->fresh,
+                           &why) == 0)
+        return 0;
+    if (why.code != STRAIT_ERR_INPUT && why.code != STRAIT_ERR_HOST) {
+        *err = why;
+        return -1;
+    }
+    fprintf(stderr, "strait: no break-even: %s%s%s\n", why.where, *why.where ? ": " : "", why.text);
+    return 0;
+}
+
+static int show_tables(struct strait_session *r, const json_t *breakevens, struct strait_error *err)
+{
+    size_t n;
+    const struct strait_backend *const *backends = strait_backends(&n);
+    int status = 0, n_shown = 0;
+    for (size_t i = 0; i < n && status == 0; i++) {
+        json_t *rows = strait_session_rows(r, backends[i]);
+        size_t k, n_valid = 0;
+        json_t *row;
+        json_array_foreach(rows, k, row) n_valid += json_is_true(json_object_get(row, "valid"));
+        if (n_valid > 0) {
+            if (n_shown > 0)
+                fputs("\n", stdout);
+            status = strait_show_rows(stdout, rows, n_shown++ == 0 ? breakevens : NULL, err);
+        }
+        json_decref(rows);
+    }
+    return status;
+}
+
+static int show_comparison(struct strait_session *r, struct strait_error *err)
+{
+    const struct strait_compare_options options = {TOLERANCE_RATIO, FLOOR_S};
+    if (!strait_session_is_both(r))
+        return 0;
+    json_t *predicted = strait_session_rows(r, &strait_sim),
+           *measured = strait_session_rows(r, &strait_emu);
+    json_t *comparison = strait_compare(predicted, measured, &options, err);
+    int status = comparison ? 0 : -1;
+    if (!comparison && err->code == STRAIT_ERR_BACKEND) { /* all rows INVALID: the run is over */
+        strait_command_fail(err);
+        *err = (struct strait_error){0};
+        r->failed = true;
+        status = 0;
+    }
+    if (comparison && r->json) {
+        json_object_set_new(comparison, "record", json_string("comparison"));
+        strait_command_print_json(comparison);
+    } else if (comparison) {
+        fputs("\n", stdout);
+        status = strait_show_comparison(stdout, comparison, TOLERANCE_RATIO, FLOOR_S, err);
+    }
+    if (comparison && !json_is_true(json_object_get(comparison, "within")))
+        r->failed = true;
+    json_decref(comparison);
+    json_decref(predicted);
+    json_decref(measured);
+    return status;
+}
+
+static void show_invalid(struct strait_session *r)
+{
+    json_t *rows = strait_session_rows(r, NULL), *row, *why;
+    size_t i, k;
+    json_array_foreach(rows, i, row)
+    {
+        json_array_foreach(json_object_get(row, "invalid"), k, why) fprintf(
+            stderr, "strait: %s, %lld clients: INVALID: %s\n",
+            json_string_value(json_object_get(row, "backend")),
+            (long long)json_integer_value(json_object_get(row, "clients")), json_string_value(why));
+        if (!json_is_true(json_object_get(row, "valid")))
+            r->failed = true;
+    }
+    json_decref(rows);
+}
+
+static void print_json_lines(const json_t *array)
+{
+    size_t i;
+    json_t *value;
+    json_array_foreach(array, i, value) strait_command_print_json(value);
+}
+
+static int show(struct strait_session *r, struct strait_error *err)
+{
+    json_t *breakevens;
+    int status = find_breakevens(&breakevens, r, err);
+    if (status == 0 && r->json) {
+        json_t *rows = strait_session_rows(r, NULL);
+        print_json_lines(rows);
+        print_json_lines(breakevens);
+        json_decref(rows);
+    } else if (status == 0) {
+        status = show_tables(r, breakevens, err);
+    }
+    json_decref(breakevens);
+    if (status != 0)
+        return -1;
+    show_invalid(r);
+    return show_comparison(r, err);
+}
+
+/* --- the command -------------------------------------------------------------------------- */
+
+static int run_all(struct strait_session *r, const char *experiment, struct strait_error *err)
+{
+    return strait_session_prepare(r, experiment, err) != 0 || strait_session_compute(r, err) != 0 ||
+                   show(r, err) != 0 || strait_session_finish(r, err) != 0
+               ? -1
+               : 0;
+}
+
+static int check_options(const struct strait_session *r, struct strait_error *err)
+{
+    if (!strait_session_is_both(r) && !strait_backend_find(r->on))
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected sim, fluid, emu or both after --on, found \"%s\"", r->on);
+    if (r->n_repeats > 1 && !strait_session_is_both(r) && strcmp(r->on, "emu") != 0)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected --on emu or both with --repeats, since %s gives the same "
+                                "answer every time",
+                                r->on);
+    return 0;
+}
+
+static const char notes[] =
+    "EXPERIMENT is a path, or the bare name of a shipped one (strait list experiments).\n"
+    "A rerun computes only the points that its results folder lacks.\n\n"
+    "  strait run wan-scaling\n"
+    "  strait run wan-scaling --set /clients=8 --set '/network/client/rate=100 Mbps'\n"
+    "  strait run wan-check --on both --repeats 3\n\n"
+    "Units: 1 Gbps, 100 Mbps, 56 kbps (powers of ten, bits); 25 MB, 64 KiB; 50 ms; 0.1 %.\n"
+    "Negative controls: no-ramp (no TCP slow start), no-codec-cost, unshaped (emu).\n";
+
+int strait_command_run(int argc, char **argv)
+{
+    struct strait_session r = {.on = "sim",
+                               .n_jobs = strait_machine_n_cores(),
+                               .n_repeats = 1,
+                               .start_s = strait_session_clock_s()};
+    const struct strait_option options[] = {
+        {"on", 0, STRAIT_OPTION_TEXT, &r.on, "BACKEND",
+         "sim (default), fluid, emu, or both: calibrate, sim, emu, compare"},
+        {"jobs", 'j', STRAIT_OPTION_COUNT, &r.n_jobs, "N",
+         "points at a time (default: processors; emu: always 1)"},
+        {"set", 0, STRAIT_OPTION_TEXTS, &r.settings, "/POINTER=VALUE",
+         "set a value of the experiment, before anything runs"},
+        {"out", 'o', STRAIT_OPTION_TEXT, &r.out, "DIR",
+         "results folder (default results/<experiment>)"},
+        {"profile", 0, STRAIT_OPTION_TEXT, &r.profile_name, "FILE",
+         "what codecs cost: a name or a file (default: the shipped one)"},
+        {"repeats", 0, STRAIT_OPTION_COUNT, &r.n_repeats, "N", "emu: measure each point N times"},
+        {"dilation", 0, STRAIT_OPTION_NUMBER, &r.dilation, "K",
+         "emu: K real seconds for a virtual one (default: chosen)"},
+        {"control", 0, STRAIT_OPTION_TEXT, &r.control, "NAME", "a negative control, see below"},
+        {"json", 0, STRAIT_OPTION_FLAG, &r.json, NULL, "rows as JSON Lines on standard output"},
+        {"fresh", 0, STRAIT_OPTION_FLAG, &r.fresh, NULL, "compute every point again"},
+        {"no-break-even", 0, STRAIT_OPTION_FLAG, &r.no_breakeven, NULL,
+         "do not look for the counts at which compression pays"}};
+    const struct strait_usage usage = {"run",
+                                       "EXPERIMENT",
+                                       "Run every point of an experiment and show what it takes.",
+                                       options,
+                                       sizeof(options) / sizeof(*options),
+                                       notes};
+    struct strait_error err = {0};
+    const char *experiment = NULL;
+    size_t n_positional;
+    bool help;
+    int status = 0;
+    if (strait_options_parse(&usage, argc, argv, &experiment, 1, &n_positional, &help, &err) != 0)
+        goto failed;
+    if (help) {
+        strait_options_print(&usage, stdout);
+        goto out;
+    }
+    if (n_positional == 0) {
+        strait_error_set(&err, STRAIT_ERR_USAGE, "run",
+                         "expected an experiment (strait list experiments), found none");
+        goto failed;
+    }
+    if (check_options(&r, &err) == 0 && run_all(&r, experiment, &err) == 0) {
+        status = r.failed ? 1 : 0;
+        goto out;
+    }
+failed:
+    status = strait_command_fail(&err);
+out:
+    strait_session_release(&r);
+    return status;
+}

@@ -1,0 +1,422 @@
+/* Tables of results. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../analysis/breakdown.h"
+#include "../analysis/compare.h"
+#include "../analysis/grid.h"
+#include "../analysis/label.h"
+#include "../analysis/table.h"
+#include "show.h"
+
+enum { MAX_AXES = 32, MAX_FULL_PAIRS = 8 };
+
+static double number_of(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static void number_cell(struct strait_table *t, double value, int digits)
+{
+    char buf[STRAIT_NUMBER_CHARS];
+    strait_table_cell(t, strait_number_text(buf, value, digits));
+}
+
+static int print_and_free(FILE *out, struct strait_table *t, struct strait_error *err)
+{
+    const bool ok = strait_table_ok(t);
+    strait_table_print(t, out);
+    strait_table_free(t);
+    return ok ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "table", "memory ran out");
+}
+
+/* --- a line a point ----------------------------------------------------------------------- */
+
+/* Axes beside clients and codec that any row is labelled with. */
+static size_t find_axes(const char *axes[MAX_AXES], const json_t *rows)
+{
+    size_t n = 0, i;
+    json_t *row, *value;
+    const char *pointer;
+    json_array_foreach(rows, i, row)
+        json_object_foreach(json_object_get(row, "labels"), pointer, value)
+    {
+        bool known = strait_label_is_codec(pointer) || strait_label_is_clients(pointer);
+        for (size_t k = 0; k < n && !known; k++)
+            known = strcmp(axes[k], pointer) == 0;
+        if (!known && n < MAX_AXES)
+            axes[n++] = pointer;
+    }
+    return n;
+}
+
+/* Of repeats the range; of a prediction what the quantiles of its profile make of it. */
+static void put_range(struct strait_table *t, const struct strait_cell *cell)
+{
+    char lo[STRAIT_NUMBER_CHARS], hi[STRAIT_NUMBER_CHARS];
+    const json_t *interval = json_object_get(cell->row, "interval_s");
+    double lo_s = cell->round_min_s, hi_s = cell->round_max_s;
+    if (json_array_size(interval) == 2) {
+        lo_s = json_number_value(json_array_get(interval, 0));
+        hi_s = json_number_value(json_array_get(interval, 1));
+    }
+    if (hi_s > lo_s)
+        strait_table_cellf(t, "%s..%s", strait_number_text(lo, lo_s, 4),
+                           strait_number_text(hi, hi_s, 4));
+    else
+        strait_table_cell(t, "");
+}
+
+static void put_line(struct strait_table *t, const struct strait_cell *cell, const char *codec,
+                     const char *const *axes, size_t n_axes, bool range)
+{
+    char buf[STRAIT_LABEL_CHARS];
+    const json_t *row = cell->row, *path = json_object_get(row, "path_s");
+    for (size_t i = 0; i < n_axes; i++)
+        strait_table_cell(
+            t, strait_label_value(buf, json_object_get(json_object_get(row, "labels"), axes[i])));
+    strait_table_cellf(t, "%lld", (long long)json_integer_value(json_object_get(row, "clients")));
+    strait_table_cell(t, codec);
+    number_cell(t, cell->round_s, 4);
+    if (range)
+        put_range(t, cell);
+    number_cell(t, cell->total_s, 4);
+    for (int phase = 0; phase < STRAIT_N_PHASES; phase++) {
+        const double share =
+            number_of(path, strait_phase_name((enum strait_phase)phase)) / cell->round_s;
+        if (share > 1e-6 && share < 0.005)
+            strait_table_cell(t, "<1");
+        else
+            strait_table_cellf(t, "%.0f", isfinite(share) ? 100 * share : 0);
+    }
+    number_cell(t, number_of(row, "wait_s"), 3);
+    number_cell(t, strait_label_row_is_plain(row) ? 1 : number_of(row, "ratio"), 3);
+    if (strait_label_row_is_plain(row))
+        strait_table_cell(t, "1");
+    else
+        number_cell(t, cell->speedup, 3);
+}
+
+static bool any_range(const struct strait_grid *g)
+{
+    for (size_t i = 0; i < g->n_settings * g->n_codecs * g->n_counts; i++)
+        if (g->cells[i].row && (g->cells[i].n_repeats > 1 ||
+                                json_is_array(json_object_get(g->cells[i].row, "interval_s"))))
+            return true;
+    return false;
+}
+
+static int show_lines(FILE *out, const struct strait_grid *g, const json_t *rows,
+                      struct strait_error *err)
+{
+    const char *axes[MAX_AXES];
+    char title[STRAIT_LABEL_CHARS];
+    const size_t n_axes = find_axes(axes, rows);
+    struct strait_table *t = strait_table_new();
+    for (size_t i = 0; i < n_axes; i++)
+        strait_table_column(t, strait_label_axis(title, axes[i]), false);
+    strait_table_column(t, "clients", true);
+    strait_table_column(t, "codec", false);
+    strait_table_column(t, "round s", true);
+    const bool range = any_range(g);
+    if (range)
+        strait_table_column(t, "range s", true);
+    const size_t n_rounds = json_array_size(json_object_get(json_array_get(rows, 0), "rounds_s"));
+    snprintf(title, sizeof(title), "%zu round%s s", n_rounds, n_rounds == 1 ? "" : "s");
+    strait_table_column(t, title, true);
+    for (int phase = 0; phase < STRAIT_N_PHASES; phase++) {
+        snprintf(title, sizeof(title), "%s %%", strait_phase_name((enum strait_phase)phase));
+        strait_table_column(t, title, true);
+    }
+    strait_table_column(t, "wait s", true);
+    strait_table_column(t, "ratio", true);
+    strait_table_column(t, "speed-up", true);
+    for (size_t s = 0; s < g->n_settings; s++) {
+        strait_table_rule(t);
+        for (size_t n = 0; n < g->n_counts; n++)
+            for (size_t c = 0; c < g->n_codecs; c++)
+                if (strait_grid_cell(g, s, c, n)->row)
+                    put_line(t, strait_grid_cell(g, s, c, n), g->codecs[c].label, axes, n_axes,
+                             range);
+    }
+    return print_and_free(out, t, err);
+}
+
+/* --- a grid of speed-ups ------------------------------------------------------------------ */
+
+static const json_t *breakeven_of(const json_t *records, const char *setting, const char *codec)
+{
+    size_t i;
+    json_t *record;
+    json_array_foreach(records, i,
+                       record) if (strcmp(text_of(record, "setting"), setting) == 0 &&
+                                   strcmp(text_of(record, "codec"), codec) == 0) return record;
+    return NULL;
+}
+
+/* "always", "never", "1-8, 38-64" */
+static void pays_cell(struct strait_table *t, const json_t *record)
+{
+    char text[256] = "never";
+    const json_int_t first = json_integer_value(json_object_get(record, "first")),
+                     last = json_integer_value(json_object_get(record, "last"));
+    size_t i, used = 0;
+    json_t *interval;
+    json_array_foreach(json_object_get(record, "pays"), i, interval)
+    {
+        const json_int_t from = json_integer_value(json_array_get(interval, 0)),
+                         to = json_integer_value(json_array_get(interval, 1));
+        int n;
+        if (from == first && to == last)
+            n = snprintf(text, sizeof(text), "always");
+        else
+            n = snprintf(text + used, sizeof(text) - used, from == to ? "%s%lld" : "%s%lld-%lld",
+                         used > 0 ? ", " : "", (long long)from, (long long)to);
+        used = n > 0 && used + (size_t)n < sizeof(text) ? used + (size_t)n : sizeof(text) - 1;
+    }
+    strait_table_cell(t, record ? text : "");
+}
+
+static void put_grid_line(struct strait_table *t, const struct strait_grid *g, size_t s, size_t c)
+{
+    char number[STRAIT_NUMBER_CHARS];
+    for (size_t n = 0; n < g->n_counts; n++) {
+        const struct strait_cell *cell = strait_grid_cell(g, s, c, n);
+        if (!cell->row)
+            strait_table_cell(t, "");
+        else if (g->codecs[c].is_plain || !isfinite(cell->speedup))
+            strait_table_cellf(t, "%s s", strait_number_text(number, cell->round_s, 3));
+        else
+            strait_table_cellf(t, "%sx", strait_number_text(number, cell->speedup, 3));
+    }
+}
+
+static bool has_line(const struct strait_grid *g, size_t s, size_t c)
+{
+    for (size_t n = 0; n < g->n_counts; n++)
+        if (strait_grid_cell(g, s, c, n)->row)
+            return true;
+    return false;
+}
+
+static int show_grid(FILE *out, const struct strait_grid *g, const json_t *breakevens,
+                     struct strait_error *err)
+{
+    char number[STRAIT_NUMBER_CHARS];
+    struct strait_table *t = strait_table_new();
+    if (g->n_settings > 1)
+        strait_table_column(t, "setting", false);
+    strait_table_column(t, "clients", false);
+    for (size_t n = 0; n < g->n_counts; n++) {
+        snprintf(number, sizeof(number), "%ld", g->counts[n]);
+        strait_table_column(t, number, true);
+    }
+    if (json_array_size(breakevens) > 0)
+        strait_table_column(t, "pays", false);
+    for (size_t s = 0; s < g->n_settings; s++) {
+        strait_table_rule(t);
+        bool named = false;
+        for (size_t c = 0; c < g->n_codecs; c++) {
+            if (!has_line(g, s, c))
+                continue;
+            if (g->n_settings > 1)
+                strait_table_cell(t, named ? "" : g->settings[s]);
+            named = true;
+            strait_table_cell(t, g->codecs[c].label);
+            put_grid_line(t, g, s, c);
+            if (json_array_size(breakevens) > 0)
+                pays_cell(t, breakeven_of(breakevens, g->settings[s], g->codecs[c].label));
+        }
+    }
+    return print_and_free(out, t, err);
+}
+
+/* What the grid's cells mean. */
+static void put_legend(FILE *out, const json_t *breakevens)
+{
+    const json_t *first = json_array_get(breakevens, 0);
+    fputs("Without compression: time of a round. Codecs: speed-up over it.", out);
+    if (first)
+        fprintf(out,
+                " Pays: clients for which a round is\nshorter than without, of %s %lld to %lld.",
+                json_is_true(json_object_get(first, "every_count")) ? "every count from"
+                                                                    : "counts by bisection from",
+                (long long)json_integer_value(json_object_get(first, "first")),
+                (long long)json_integer_value(json_object_get(first, "last")));
+    fputs("\n\n", out);
+}
+
+/* --- break-even --------------------------------------------------------------------------- */
+
+static int show_breakevens(FILE *out, const json_t *records, struct strait_error *err)
+{
+    struct strait_table *t = strait_table_new();
+    const char *before = NULL;
+    bool settings = false;
+    size_t i;
+    json_t *record;
+    json_array_foreach(records, i, record) settings = settings || *text_of(record, "setting");
+    if (settings)
+        strait_table_column(t, "setting", false);
+    strait_table_column(t, "codec", false);
+    strait_table_column(t, "compression pays", false);
+    json_array_foreach(records, i, record)
+    {
+        const char *setting = text_of(record, "setting");
+        const bool same = before && strcmp(before, setting) == 0;
+        if (settings && before && !same)
+            strait_table_rule(t);
+        if (settings)
+            strait_table_cell(t, same ? "" : setting);
+        strait_table_cell(t, text_of(record, "codec"));
+        strait_table_cell(t, text_of(record, "text"));
+        before = setting;
+    }
+    return print_and_free(out, t, err);
+}
+
+int strait_show_rows(FILE *out, const json_t *rows, const json_t *breakevens,
+                     struct strait_error *err)
+{
+    struct strait_grid *g;
+    if (strait_grid_new(&g, rows, err) != 0)
+        return -1;
+    const json_t *row = json_array_get(rows, 0);
+    const bool grid = json_array_size(rows) > STRAIT_SHOW_MAX_LINES;
+    fprintf(out, "%s\n", text_of(row, "title"));
+    fprintf(out, "%s, %s; %s payload, %s cost; backend %s%s%s\n", text_of(row, "model"),
+            text_of(row, "strategy"), text_of(row, "payload"), text_of(row, "cost"),
+            text_of(row, "backend"), *text_of(row, "control") ? ", negative control " : "",
+            text_of(row, "control"));
+    if (grid)
+        put_legend(out, breakevens);
+    else
+        fputs("Mean time of a round and its shares on the critical path; wait: a client blocked in "
+              "a receive.\n\n",
+              out);
+    int status = grid ? show_grid(out, g, breakevens, err) : show_lines(out, g, rows, err);
+    if (status == 0 && !grid && json_array_size(breakevens) > 0) {
+        fputs("\n", out);
+        status = show_breakevens(out, breakevens, err);
+    }
+    strait_grid_free(g);
+    return status;
+}
+
+/* --- comparison --------------------------------------------------------------------------- */
+
+static void put_pair_cells(struct strait_table *t, const json_t *pair, bool repeated)
+{
+    char codec[STRAIT_LABEL_CHARS], setting[STRAIT_LABEL_CHARS];
+    if (repeated) {
+        for (int i = 0; i < 3; i++)
+            strait_table_cell(t, "");
+        return;
+    }
+    strait_table_cellf(t, "%lld", (long long)json_integer_value(json_object_get(pair, "clients")));
+    strait_table_cell(t, strait_label_row_codec(codec, pair));
+    strait_label_setting(setting, pair);
+    const char *control = text_of(pair, "control");
+    strait_table_cellf(t, "%s%s%s", setting, *control ? " control " : "", control);
+}
+
+static void put_relative(struct strait_table *t, double relative)
+{
+    if (isfinite(relative))
+        strait_table_cellf(t, "%+.1f %%", 100 * relative);
+    else
+        strait_table_cell(t, "-");
+}
+
+static void put_phases(struct strait_table *t, const json_t *pair)
+{
+    char number[STRAIT_NUMBER_CHARS];
+    const char *name;
+    json_t *phase;
+    bool repeated = false;
+    json_object_foreach(json_object_get(pair, "phases"), name, phase)
+    {
+        put_pair_cells(t, pair, repeated);
+        repeated = true;
+        strait_table_cell(t, name);
+        strait_table_cell(t, strait_seconds_text(number, number_of(phase, "predicted_s")));
+        strait_table_cell(t, strait_seconds_text(number, number_of(phase, "measured_s")));
+        strait_table_cell(t, strait_seconds_text(number, number_of(phase, "difference_s")));
+        put_relative(t, number_of(phase, "relative"));
+        strait_table_cell(t, !json_is_true(json_object_get(phase, "judged"))  ? "not judged"
+                             : json_is_true(json_object_get(phase, "within")) ? "within"
+                                                                              : "OUTSIDE");
+    }
+}
+
+/* The judged phase that lies furthest outside, or else has the largest difference. */
+static void put_worst(struct strait_table *t, const json_t *pair)
+{
+    char number[STRAIT_NUMBER_CHARS];
+    const char *name, *worst_name = "";
+    json_t *phase;
+    const json_t *worst = NULL;
+    json_object_foreach(json_object_get(pair, "phases"), name, phase)
+    {
+        if (!json_is_true(json_object_get(phase, "judged")))
+            continue;
+        const bool outside = !json_is_true(json_object_get(phase, "within")),
+                   worst_outside = worst && !json_is_true(json_object_get(worst, "within"));
+        if (!worst || outside > worst_outside ||
+            (outside == worst_outside &&
+             fabs(number_of(phase, "difference_s")) > fabs(number_of(worst, "difference_s")))) {
+            worst = phase;
+            worst_name = name;
+        }
+    }
+    put_pair_cells(t, pair, false);
+    strait_table_cell(t, worst_name);
+    strait_table_cell(t, strait_seconds_text(number, number_of(worst, "predicted_s")));
+    strait_table_cell(t, strait_seconds_text(number, number_of(worst, "measured_s")));
+    strait_table_cell(t, strait_seconds_text(number, number_of(worst, "difference_s")));
+    put_relative(t, number_of(worst, "relative"));
+    strait_table_cell(t, json_is_true(json_object_get(pair, "within")) ? "within" : "OUTSIDE");
+}
+
+int strait_show_comparison(FILE *out, const json_t *comparison, double tolerance_ratio,
+                           double floor_s, struct strait_error *err)
+{
+    const json_t *pairs = json_object_get(comparison, "pairs");
+    const bool full = json_array_size(pairs) <= MAX_FULL_PAIRS;
+    static const char *const titles[] = {"clients",    "codec",     "setting",
+                                         "phase",      "predicted", "measured",
+                                         "difference", "relative",  "verdict"};
+    char floor[STRAIT_NUMBER_CHARS];
+    struct strait_table *t = strait_table_new();
+    size_t i, n_within = 0;
+    json_t *pair, *text;
+    const json_t *first = json_array_get(pairs, 0);
+    fprintf(out, "Predicted (%s) against measured (%s), seconds a round; within %g %% or %s%s\n\n",
+            text_of(first, "predicted"), text_of(first, "measured"), 100 * tolerance_ratio,
+            strait_seconds_text(floor, floor_s),
+            full ? "" : "; the worst judged phase of each pair");
+    for (size_t c = 0; c < sizeof(titles) / sizeof(*titles); c++)
+        strait_table_column(t, titles[c], c == 0 || (c >= 4 && c <= 7));
+    json_array_foreach(pairs, i, pair)
+    {
+        n_within += json_is_true(json_object_get(pair, "within"));
+        if (full) {
+            strait_table_rule(t);
+            put_phases(t, pair);
+        } else {
+            put_worst(t, pair);
+        }
+    }
+    const int status = print_and_free(out, t, err);
+    fprintf(out, "\n%zu of %zu pairs within tolerance\n", n_within, json_array_size(pairs));
+    json_array_foreach(json_object_get(comparison, "refused"), i, text)
+        fprintf(out, "not used: %s\n", json_string_value(text));
+    return status;
+}

@@ -1,0 +1,17 @@
+/* Results as people read them. */
+#pragma once
+#include <jansson.h>
+#include <stdio.h>
+#include "../core/error.h"
+
+/** Rows of one backend: a line a point and each curve's break-even, or above
+ *  STRAIT_SHOW_MAX_LINES points a grid of speed-ups, settings and codecs down, counts of clients
+ *  across, break-even last.
+ *  In:      breakevens  array of records; NULL: none
+ *  Returns: 0, or -1 with *err */
+enum { STRAIT_SHOW_MAX_LINES = 60 };
+int strait_show_rows(FILE *out, const json_t *rows, const json_t *breakevens,
+                     struct strait_error *err);
+/** A comparison: phases of each pair, or above a few pairs a line a pair. 0, or -1 with *err. */
+int strait_show_comparison(FILE *out, const json_t *comparison, double tolerance_ratio,
+                           double floor_s, struct strait_error *err);

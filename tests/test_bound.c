@@ -1,0 +1,76 @@
+#include <math.h>
+#include <string.h>
+#include "../codecs/bound.h"
+#include "suite.h"
+
+static double absolute(enum strait_bound_kind kind, double value, const float *x, size_t n)
+{
+    return strait_bound_absolute((struct strait_bound){kind, value}, x, n);
+}
+
+static void definitions(void)
+{
+    static const float x[] = {-3, 1, 5, 1};
+    CU_ASSERT_EQUAL(absolute(STRAIT_BOUND_ABS, 0.5, x, 4), 0.5);
+    CU_ASSERT_EQUAL(absolute(STRAIT_BOUND_RANGE, 0.5, x, 4), 4); /* (5 + 3) / 2 */
+    CU_ASSERT_DOUBLE_EQUAL(absolute(STRAIT_BOUND_RMS, 0.5, x, 4), 1.5,
+                           1e-15); /* sqrt(36 / 4) / 2 */
+}
+
+static void finite_only(void)
+{
+    static const float x[] = {NAN, 3, INFINITY, 4, -INFINITY, -NAN};
+    static const float broken[] = {NAN, INFINITY};
+    CU_ASSERT_EQUAL(absolute(STRAIT_BOUND_RANGE, 1, x, 6), 1);
+    CU_ASSERT_DOUBLE_EQUAL(absolute(STRAIT_BOUND_RMS, 1, x, 6), sqrt(12.5), 1e-15);
+    CU_ASSERT_EQUAL(absolute(STRAIT_BOUND_ABS, 1, broken, 2), 0);
+    CU_ASSERT_EQUAL(absolute(STRAIT_BOUND_RANGE, 1, broken, 2), 0);
+    CU_ASSERT_EQUAL(absolute(STRAIT_BOUND_RMS, 1, broken, 2), 0);
+    CU_ASSERT_EQUAL(absolute(STRAIT_BOUND_RMS, 1, x, 0), 0);
+}
+
+/* In float, 3e38 - -3e38 would be infinite and (3e38)^2 too. */
+static void in_double(void)
+{
+    static const float x[] = {3e38f, -3e38f};
+    CU_ASSERT_EQUAL(absolute(STRAIT_BOUND_RANGE, 1, x, 2), 2 * (double)3e38f);
+    CU_ASSERT_DOUBLE_EQUAL(absolute(STRAIT_BOUND_RMS, 1, x, 2), (double)3e38f, 1e24);
+}
+
+static void every_length(void)
+{
+    float x[40];
+    for (size_t n = 1; n <= 40; n++) {
+        double squares = 0;
+        for (size_t i = 0; i < n; i++) {
+            x[i] = (float)(i * i) - 100;
+            squares += (double)x[i] * (double)x[i];
+        }
+        const struct strait_extent e = strait_extent_of(x, n);
+        CU_ASSERT(e.min == -100 && e.max == (double)((n - 1) * (n - 1)) - 100);
+        CU_ASSERT(e.all_finite && e.n_finite == n);
+        CU_ASSERT_DOUBLE_EQUAL(strait_rms_of(x, n), sqrt(squares / (double)n), 1e-9);
+    }
+}
+
+static void names(void)
+{
+    for (unsigned k = STRAIT_BOUND_NONE; k <= STRAIT_BOUND_POINTWISE; k++) {
+        enum strait_bound_kind kind = STRAIT_BOUND_NONE;
+        CU_ASSERT(
+            strait_bound_kind_parse(&kind, strait_bound_kind_name((enum strait_bound_kind)k)));
+        CU_ASSERT_EQUAL((unsigned)kind, k);
+    }
+    enum strait_bound_kind kind;
+    CU_ASSERT_FALSE(strait_bound_kind_parse(&kind, "rel"));
+    CU_ASSERT_STRING_EQUAL(strait_bound_kind_name(STRAIT_BOUND_RANGE), "range");
+}
+
+static const struct strait_test tests[] = {
+    {"abs, range and rms are what their definitions say", definitions},
+    {"values that are not finite do not count", finite_only},
+    {"range and rms are taken in double", in_double},
+    {"extent and rms are right for every length", every_length},
+    {"kinds have names and names have kinds", names},
+};
+STRAIT_SUITE("codecs/bound", tests);
