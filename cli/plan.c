@@ -17,13 +17,23 @@ void strait_plan_setup_hashes(struct strait_plan_setup *s)
     strait_machine_hash(s->machine);
 }
 
+const char *strait_plan_control(const struct strait_plan_setup *setup,
+                                const struct strait_backend *backend)
+{
+    if (!setup->control)
+        return NULL;
+    const bool breaks_sim =
+        strcmp(setup->control, "no-ramp") == 0 || strcmp(setup->control, "no-codec-cost") == 0;
+    return breaks_sim == (backend != &strait_emu) ? setup->control : NULL;
+}
+
 struct strait_point_options strait_plan_point_options(const struct strait_plan_setup *setup,
                                                       const struct strait_backend *backend)
 {
     const bool real = backend == &strait_emu;
     return (struct strait_point_options){.real_payload = real,
                                          .measured_cost = real,
-                                         .control = setup->control,
+                                         .control = strait_plan_control(setup, backend),
                                          .dilation = setup->dilation};
 }
 
@@ -96,7 +106,8 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
 {
     struct strait_experiment *e = NULL;
     struct strait_point *p = NULL;
-    const struct strait_point_options sized = {.control = plan->setup.control};
+    const struct strait_point_options sized = {.control =
+                                                   strait_plan_control(&plan->setup, backend)};
     int status = -1;
     struct strait_error why = {0};
     if (strait_experiment_read(&e, plan->setup.file, resolved, err) != 0)
@@ -117,7 +128,8 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
         const bool emu = backend == &strait_emu;
         const struct strait_row_inputs inputs = {.resolved = resolved,
                                                  .backend = backend->name,
-                                                 .control = plan->setup.control,
+                                                 .control =
+                                                     strait_plan_control(&plan->setup, backend),
                                                  .profile = plan->setup.profile_hash,
                                                  .program = plan->setup.program,
                                                  .machine = emu ? plan->setup.machine : NULL,
@@ -245,7 +257,8 @@ static void move_cost(struct strait_codec_cost *cost, const struct strait_point 
 static void find_interval(double interval_s[2], const struct strait_plan_setup *setup,
                           const struct strait_experiment *e)
 {
-    const struct strait_point_options sized = {.control = setup->control};
+    const struct strait_point_options sized = {.control =
+                                                   strait_plan_control(setup, &strait_fluid)};
     struct strait_error ignored = {0};
     for (int slow = 0; slow < 2; slow++) {
         struct strait_point *p;
@@ -271,15 +284,16 @@ static double clock_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct strait_error *err)
+/* One attempt at a task. */
+static json_t *attempt(const struct strait_plan *plan, const struct strait_task_plan *task,
+                       double dilation, struct strait_error *err)
 {
-    const struct strait_task_plan *task = &plan->tasks[i];
-    const struct strait_point_options options =
-        strait_plan_point_options(&plan->setup, task->backend);
+    struct strait_point_options options = strait_plan_point_options(&plan->setup, task->backend);
     struct strait_experiment *e = NULL;
     struct strait_point *p = NULL;
     json_t *row = NULL;
     const double start_s = clock_s();
+    options.dilation = dilation;
     if (strait_experiment_read(&e, plan->setup.file, task->resolved, err) == 0 &&
         strait_point_new(&p, e, plan->setup.profile, &options, err) == 0 &&
         strait_point_run(p, task->backend, err) == 0) {
@@ -287,7 +301,7 @@ json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct st
                                              .key = task->key,
                                              .profile = plan->setup.profile_hash,
                                              .labels = task->labels,
-                                             .control = plan->setup.control,
+                                             .control = options.control,
                                              .repeat = task->repeat,
                                              .wall_s = clock_s() - start_s,
                                              .interval_s = {NAN, NAN}};
@@ -304,11 +318,35 @@ json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct st
     return row;
 }
 
+/* A busy host spoils an emulation now and then: what came back INVALID is tried again, the last
+ * time with twice the dilation, and the row keeps what was wrong before. */
+json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct strait_error *err)
+{
+    const struct strait_task_plan *task = &plan->tasks[i];
+    double dilation = plan->setup.dilation;
+    json_t *row = attempt(plan, task, dilation, err), *before = json_array();
+    const bool again = task->backend == &strait_emu && !plan->setup.control;
+    for (int n = 0;
+         again && n < plan->setup.n_retries && row && !json_is_true(json_object_get(row, "valid"));
+         n++) {
+        json_array_extend(before, json_object_get(row, "invalid"));
+        const json_t *used = json_object_get(json_object_get(row, "report"), "dilation");
+        if (n + 1 == plan->setup.n_retries && !(dilation > 0))
+            dilation = 2 * json_number_value(used);
+        json_decref(row);
+        row = attempt(plan, task, dilation, err);
+    }
+    if (row && json_array_size(before) > 0)
+        json_object_set(row, "invalid_before", before);
+    json_decref(before);
+    return row;
+}
+
 int strait_plan_round_s(double *round_s, const struct strait_plan_setup *setup,
                         const json_t *resolved, const struct strait_backend *backend,
                         struct strait_error *err)
 {
-    const struct strait_point_options sized = {.control = setup->control};
+    const struct strait_point_options sized = {.control = strait_plan_control(setup, backend)};
     struct strait_experiment *e = NULL;
     struct strait_point *p = NULL;
     int status = -1;

@@ -23,6 +23,7 @@ struct strait_plan_setup {
     const struct strait_profile *profile;
     const char *control;
     double dilation;
+    int n_retries; /* of an emulated point that came back INVALID */
     char profile_hash[STRAIT_KEY_CHARS], program[STRAIT_KEY_CHARS], machine[STRAIT_KEY_CHARS];
 };
 
@@ -50,6 +51,10 @@ json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct st
 int strait_plan_round_s(double *round_s, const struct strait_plan_setup *setup,
                         const json_t *resolved, const struct strait_backend *backend,
                         struct strait_error *err);
+/** The control as it concerns this backend: with --on both each control breaks one side only, and
+ * the other runs as it is. NULL: none. */
+const char *strait_plan_control(const struct strait_plan_setup *setup,
+                                const struct strait_backend *backend);
 /** How a backend runs its points. */
 struct strait_point_options strait_plan_point_options(const struct strait_plan_setup *setup,
                                                       const struct strait_backend *backend);

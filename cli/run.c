@@ -144,6 +144,15 @@ static int check_options(const struct strait_session *r, struct strait_error *er
                                 "expected --on emu or both with --repeats, since %s gives the same "
                                 "answer every time",
                                 r->on);
+    if (r->control && !strait_session_is_both(r)) {
+        const struct strait_plan_setup setup = {.control = r->control};
+        if (!strait_plan_control(&setup, strait_backend_find(r->on)))
+            return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                    "expected a control of %s after --control (no-ramp and "
+                                    "no-codec-cost are sim's and fluid's, unshaped is emu's), "
+                                    "found \"%s\"",
+                                    r->on, r->control);
+    }
     return 0;
 }
 
@@ -161,6 +170,7 @@ int strait_command_run(int argc, char **argv)
     struct strait_session r = {.on = "sim",
                                .n_jobs = strait_machine_n_cores(),
                                .n_repeats = 1,
+                               .n_tries = 3,
                                .start_s = strait_session_clock_s()};
     const struct strait_option options[] = {
         {"on", 0, STRAIT_OPTION_TEXT, &r.on, "BACKEND",
@@ -174,6 +184,8 @@ int strait_command_run(int argc, char **argv)
         {"profile", 0, STRAIT_OPTION_TEXT, &r.profile_name, "FILE",
          "what codecs cost: a name or a file (default: the shipped one)"},
         {"repeats", 0, STRAIT_OPTION_COUNT, &r.n_repeats, "N", "emu: measure each point N times"},
+        {"tries", 0, STRAIT_OPTION_COUNT, &r.n_tries, "N",
+         "emu: tries of a point that comes back INVALID (3), the last at twice the dilation"},
         {"dilation", 0, STRAIT_OPTION_NUMBER, &r.dilation, "K",
          "emu: K real seconds for a virtual one (default: chosen)"},
         {"control", 0, STRAIT_OPTION_TEXT, &r.control, "NAME", "a negative control, see below"},

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "../workloads/calibration.h"
+#include "../analysis/calibration.h"
 #include "command.h"
 #include "machine.h"
 #include "payoff.h"
@@ -78,6 +78,7 @@ static int make_plan(struct strait_session *r, struct strait_error *err)
     plan->setup.file = r->sweep->file;
     plan->setup.control = r->control;
     plan->setup.dilation = r->dilation;
+    plan->setup.n_retries = (int)r->n_tries - 1;
     strait_plan_setup_hashes(&plan->setup);
     if (choose_profile(r, err) != 0)
         return -1;
@@ -141,8 +142,9 @@ static json_t *runs_of(const struct strait_plan *plan)
         if (plan->tasks[i].backend != before) {
             before = plan->tasks[i].backend;
             keys = json_array();
-            json_array_append_new(runs, json_pack("{s:s, s:s?, s:o}", "backend", before->name,
-                                                  "control", plan->setup.control, "keys", keys));
+            json_array_append_new(
+                runs, json_pack("{s:s, s:s?, s:o}", "backend", before->name, "control",
+                                strait_plan_control(&plan->setup, before), "keys", keys));
         }
         json_array_append_new(keys, json_string(plan->tasks[i].key));
     }

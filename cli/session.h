@@ -8,7 +8,7 @@ struct strait_session {
     /* as asked for */
     const char *on, *out, *profile_name, *control;
     struct strait_texts settings;
-    long n_jobs, n_repeats;
+    long n_jobs, n_repeats, n_tries;
     double dilation;
     bool json, fresh, no_breakeven;
     /* as it goes */

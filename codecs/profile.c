@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../core/json.h"
 
@@ -165,6 +166,11 @@ int strait_profile_load(struct strait_profile **out, const char *name_or_path,
         snprintf(shipped, sizeof(shipped), "%s/codecs/profiles/%s.json", STRAIT_SHARE, path);
         path = shipped;
     }
+    if (path == shipped && access(path, R_OK) != 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT, name_or_path,
+                                "expected a shipped profile (default, sz3-class, fl-runner-class) "
+                                "or a path, found \"%s\"",
+                                name_or_path);
     json_t *json = strait_json_load(path, err);
     if (!json)
         return -1;

@@ -71,6 +71,7 @@ static int open_transport(struct strait_emu_rank *rank, struct strait_error *err
         .address = plan->net ? strait_emu_net_address : loopback_address,
         .congestion = plan->run->network->tcp.congestion,
         .window_bytes = plan->run->network->tcp.window_bytes,
+        .network = plan->run->network,
         .real_payload = plan->run->real_payload,
         .events = {rank, strait_emu_lane_arrived, strait_emu_lane_acknowledged, transport_failed}};
     if (plan->net && strait_emu_net_enter(plan->net, plan->me, err) != 0)

@@ -356,13 +356,16 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
     e->n_clients = (int)n_clients;
     e->seed = (uint64_t)seed;
     struct strait_error why = {0};
-    if (strait_model_load(&e->model, model, &why) != 0)
-        /* a table of the user's own names its line; an unknown name is the experiment's mistake */
+    if (strait_model_load(&e->model, model, &why) != 0) {
+        /* a line of the user's table names itself; a name or a file that is not there is the
+         * experiment's mistake */
+        const bool in_file = why.where[0] && strcmp(why.where, model) != 0;
+        const bool is_path = !in_file && why.where[0] && !strstr(why.text, model);
         return strait_error_set(err, why.code,
-                                why.where[0] && strcmp(why.where, model) != 0
-                                    ? why.where
-                                    : strait_object_where(o, "model", where, sizeof(where)),
-                                "%s", why.text);
+                                in_file ? why.where
+                                        : strait_object_where(o, "model", where, sizeof(where)),
+                                "%s%s%s", is_path ? model : "", is_path ? ": " : "", why.text);
+    }
     if (read_device(e, o, err) != 0 || read_strategy(e, o, err) != 0 ||
         read_codec(&e->up, o, "codec", err) != 0 ||
         read_codec(&e->down, o, "download_codec", err) != 0 || read_network(e, o, err) != 0)

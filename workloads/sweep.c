@@ -63,9 +63,21 @@ static int set_pointer(const char *file, json_t *root, const char *pointer, cons
     return 0;
 }
 
+/* A key as a reference token: a JSON Pointer inside a JSON Pointer. */
+static void escape(char *token, size_t cap, const char *key)
+{
+    size_t n = 0;
+    for (; *key && n + 2 < cap; key++) {
+        if (*key == '~' || *key == '/')
+            token[n++] = '~';
+        token[n++] = *key == '~' ? '0' : *key == '/' ? '1' : *key;
+    }
+    token[n] = '\0';
+}
+
 static int read_axes(struct strait_sweep *s, struct strait_error *err)
 {
-    char where[2 * STRAIT_JSON_POINTER_MAX];
+    char where[2 * STRAIT_JSON_POINTER_MAX], token[STRAIT_JSON_POINTER_MAX];
     const char *pointer;
     json_t *values;
     snprintf(where, sizeof(where), "%s#/vary", s->file);
@@ -80,7 +92,8 @@ static int read_axes(struct strait_sweep *s, struct strait_error *err)
     s->n_points = 1;
     json_object_foreach(s->vary, pointer, values)
     {
-        snprintf(where, sizeof(where), "%s#/vary/%s", s->file, pointer);
+        escape(token, sizeof(token), pointer);
+        snprintf(where, sizeof(where), "%s#/vary/%s", s->file, token);
         if (!json_is_array(values) || json_array_size(values) == 0)
             return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                     "expected an array of at least one value");

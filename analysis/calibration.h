@@ -1,7 +1,7 @@
 /* A profile for one experiment, measured on this machine. */
 #pragma once
 #include "../codecs/profile.h"
-#include "experiment.h"
+#include "../workloads/experiment.h"
 
 /** Measure every codec and bound that the points of a sweep use, on this machine, for the kinds of
  *  tensors that are sent, on other recordings than those that are sent (the held-out set of
