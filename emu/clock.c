@@ -1,6 +1,7 @@
 #include "clock.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
@@ -27,8 +28,10 @@ int64_t strait_emu_thread_cpu_ns(void)
 void strait_emu_be_prompt(void)
 {
     prctl(PR_SET_TIMERSLACK, 1UL);
-    setpriority(PRIO_PROCESS, 0,
-                PROMPT_NICE); /* of this thread, on Linux; refused without rights */
+    const struct sched_param lowest = {.sched_priority = 1};
+    if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0)
+        return;
+    setpriority(PRIO_PROCESS, 0, PROMPT_NICE);
 }
 
 void strait_emu_be_ordinary(void)

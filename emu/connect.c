@@ -11,8 +11,6 @@
 #include "pump.h"
 
 enum { GREETING_BYTES = 8, N_EVENTS = 64 };
-/* Real time for which a stream has bytes in the kernel beyond its window. */
-static const double AHEAD_S = 0.01, LEAST_AHEAD_BYTES = 131072;
 
 /* The first bytes of a connection, before time 0: which stream it is. */
 struct greeting {
@@ -51,30 +49,6 @@ int strait_emu_open_socket(const struct strait_emu_transport_plan *plan, struct 
     return -1;
 }
 
-/* Without a device that pushes back, a warm window of many megabytes leaves its sender in one
- * burst, and moving the bursts of all ranks takes this machine longer than the links would notice.
- * At twice the rate of its narrowest link a stream still keeps that link's queue filled, so nothing
- * arrives later. Not for CUBIC, whose HyStart reads the spacing of acknowledgements. */
-static int pace(int fd, const struct strait_emu_transport_plan *plan, int dst,
-                struct strait_error *err)
-{
-    const struct strait_network *n = plan->network;
-    if (!n || plan->congestion == STRAIT_CUBIC)
-        return 0;
-    const double bits_per_s = fmin(n->out[plan->me].rate_bits_per_s, n->in[dst].rate_bits_per_s);
-    const double bytes_per_s = STRAIT_EMU_PACING_RATIO * bits_per_s / 8 / plan->shared->dilation;
-    if (!(bytes_per_s < 1e12))
-        return 0;
-    const uint64_t most = (uint64_t)fmax(bytes_per_s, 1000);
-    if (setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &most, sizeof(most)) != 0)
-        return strait_error_system(err, "SO_MAX_PACING_RATE", "cannot be set");
-    /* And not more than a moment's bytes are copied ahead of that, for the same reason. */
-    const int ahead = (int)fmin(fmax(AHEAD_S * (double)most, LEAST_AHEAD_BYTES), 1 << 30);
-    if (setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &ahead, sizeof(ahead)) != 0)
-        return strait_error_system(err, "TCP_NOTSENT_LOWAT", "cannot be set");
-    return 0;
-}
-
 static int begin_connections(struct strait_emu_transport *t, struct strait_error *err)
 {
     for (int i = 0; i < t->n_outs; i++) {
@@ -84,7 +58,7 @@ static int begin_connections(struct strait_emu_transport *t, struct strait_error
                                        .sin_addr.s_addr = t->plan.address(dst),
                                        .sin_port = t->plan.shared->ranks[dst].port};
         out->fd = strait_emu_open_socket(&t->plan, err);
-        if (out->fd < 0 || pace(out->fd, &t->plan, dst, err) != 0)
+        if (out->fd < 0)
             return -1;
         if (connect(out->fd, (const struct sockaddr *)&to, sizeof(to)) != 0 && errno != EINPROGRESS)
             return strait_error_system(err, "connect", "rank %d cannot reach rank %d", t->plan.me,

@@ -1,6 +1,7 @@
 #include "pump.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,7 +18,11 @@ enum { TURN_BYTES = 1 << 20, WRITE_TURN_BYTES = 1 << 17 };
 /* From this size on a checksum is worth looking for. */
 enum { LARGE_BYTES = 1 << 16 };
 /* How long a sender that found its ring of envelopes full waits before it looks again. */
-enum { HELD_MS = 1 };
+static const int64_t HELD_NS = 1000000;
+/* What a stream may hand over at once, as the time that it takes at its pace. */
+static const int64_t BURST_NS = 2000000;
+/* But never less than this in one write, or the calls cost more than the bytes. */
+enum { LEAST_WRITE_BYTES = 1 << 14 };
 /* A stamp that is older than this comes from another clock. */
 static const int64_t MOST_LATE_NS = 10000000000;
 
@@ -54,9 +59,20 @@ static int set_blocked(struct strait_emu_transport *t, bool *blocked, bool now, 
                                  index, err);
 }
 
-/* The rest of the first message as vectors. */
+/* Bytes that the stream may hand over now. */
+static size_t allowance(const struct strait_emu_out *out)
+{
+    const int64_t now = strait_emu_mono_ns();
+    const int64_t ahead_ns = out->paid_ns > now ? out->paid_ns - now : 0;
+    if (out->ns_per_byte <= 0)
+        return WRITE_TURN_BYTES;
+    const double n = (double)(BURST_NS - ahead_ns) / out->ns_per_byte;
+    return (size_t)fmin(fmax(n, LEAST_WRITE_BYTES), WRITE_TURN_BYTES);
+}
+
+/* The rest of the first message as vectors, up to about most bytes of it. */
 static int vectors_of(const struct strait_emu_transport *t, const struct strait_emu_out *out,
-                      const struct strait_packet *p, struct iovec *v)
+                      const struct strait_packet *p, size_t most, struct iovec *v)
 {
     int n = 0;
     size_t at = out->n_written;
@@ -67,13 +83,16 @@ static int vectors_of(const struct strait_emu_transport *t, const struct strait_
     at -= FRAME;
     if (p->data && at < p->payload_bytes) {
         const size_t left = p->payload_bytes - at;
-        v[n++] = (struct iovec){p->data + at, left < WRITE_TURN_BYTES ? left : WRITE_TURN_BYTES};
+        v[n++] = (struct iovec){p->data + at, left < most ? left : most};
     }
-    while (!p->data && at < p->payload_bytes && n < N_NOISE_VECTORS) {
+    while (!p->data && at < p->payload_bytes && n < N_NOISE_VECTORS && most > 0) {
         const size_t offset = at % STRAIT_EMU_NOISE_BYTES;
         size_t len = STRAIT_EMU_NOISE_BYTES - offset;
         if (len > p->payload_bytes - at)
             len = p->payload_bytes - at;
+        if (len > most)
+            len = most;
+        most -= len;
         v[n++] = (struct iovec){t->noise + offset, len};
         at += len;
     }
@@ -149,11 +168,33 @@ static void take_turn_again(struct strait_emu_transport *t, struct strait_emu_ou
     pthread_mutex_unlock(&t->lock);
 }
 
-/* Write as much as the kernel takes, but not more than a turn. */
+/* Not before that moment again. */
+static void rest(struct strait_emu_transport *t, struct strait_emu_out *out, int64_t until_ns)
+{
+    out->resume_ns = until_ns;
+    if (t->resume_ns == 0 || until_ns < t->resume_ns)
+        t->resume_ns = until_ns;
+}
+
+/* Has the stream used up its burst? */
+static bool is_too_fast(const struct strait_emu_out *out)
+{
+    return out->ns_per_byte > 0 && out->paid_ns - BURST_NS > strait_emu_mono_ns();
+}
+
+static void pay(struct strait_emu_out *out, size_t n_bytes)
+{
+    const int64_t now = strait_emu_mono_ns();
+    if (out->paid_ns < now)
+        out->paid_ns = now;
+    out->paid_ns += (int64_t)(out->ns_per_byte * (double)n_bytes);
+}
+
+/* Write as much as the kernel takes, but not more than a turn, nor faster than the pace. */
 static int flush_out(struct strait_emu_transport *t, int index, struct strait_error *err)
 {
     struct strait_emu_out *out = &t->outs[index];
-    out->held = false;
+    out->resume_ns = 0;
     for (size_t turn = 0;;) {
         if (turn >= WRITE_TURN_BYTES) {
             take_turn_again(t, out);
@@ -164,13 +205,17 @@ static int flush_out(struct strait_emu_transport *t, int index, struct strait_er
         pthread_mutex_unlock(&t->lock);
         if (!m)
             return set_blocked(t, &out->blocked, false, out->fd, STRAIT_EMU_OUT, index, err);
+        if (is_too_fast(out)) {
+            rest(t, out, out->paid_ns - BURST_NS / 2);
+            return set_blocked(t, &out->blocked, false, out->fd, STRAIT_EMU_OUT, index, err);
+        }
         if (!out->begun && !begin_message(t, out, m)) {
-            out->held = t->any_held = true;
-            return 0;
+            rest(t, out, strait_emu_mono_ns() + HELD_NS);
+            return set_blocked(t, &out->blocked, false, out->fd, STRAIT_EMU_OUT, index, err);
         }
         struct iovec v[N_NOISE_VECTORS + 1];
         struct msghdr h = {.msg_iov = v};
-        h.msg_iovlen = (size_t)vectors_of(t, out, m->packet, v);
+        h.msg_iovlen = (size_t)vectors_of(t, out, m->packet, allowance(out), v);
         const ssize_t n = sendmsg(out->fd, &h, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (would_block(n))
             return set_blocked(t, &out->blocked, true, out->fd, STRAIT_EMU_OUT, index, err);
@@ -180,6 +225,7 @@ static int flush_out(struct strait_emu_transport *t, int index, struct strait_er
             return broken(out->shared->dst, "to", n, err);
         out->n_written += (size_t)n;
         turn += (size_t)n;
+        pay(out, (size_t)n);
         t->bytes_sent += (uint64_t)n;
         if (out->n_written == FRAME + m->packet->payload_bytes)
             end_message(t, out);
@@ -375,7 +421,7 @@ void strait_emu_pump_ready(struct strait_emu_transport *t, struct strait_emu_out
     t->n_ready++;
 }
 
-/* One turn for each stream that was posted to or could go on, and for those that were held back. */
+/* One turn for each stream that was posted to or could go on. */
 static int flush_ready(struct strait_emu_transport *t, struct strait_error *err)
 {
     pthread_mutex_lock(&t->lock);
@@ -387,17 +433,28 @@ static int flush_ready(struct strait_emu_transport *t, struct strait_error *err)
         t->n_ready--;
         out->ready = false;
         pthread_mutex_unlock(&t->lock);
-        if (!out->blocked && flush_out(t, (int)(out - t->outs), err) != 0)
+        if (!out->blocked && !out->resume_ns && flush_out(t, (int)(out - t->outs), err) != 0)
             return -1;
         pthread_mutex_lock(&t->lock);
     }
     pthread_mutex_unlock(&t->lock);
-    if (!t->any_held)
+    return 0;
+}
+
+/* Those whose rest is over. */
+static int flush_rested(struct strait_emu_transport *t, struct strait_error *err)
+{
+    const int64_t now = strait_emu_mono_ns();
+    if (t->resume_ns == 0 || now < t->resume_ns)
         return 0;
-    t->any_held = false;
-    for (int i = 0; i < t->n_outs; i++)
-        if (t->outs[i].held && flush_out(t, i, err) != 0)
+    t->resume_ns = 0;
+    for (int i = 0; i < t->n_outs; i++) {
+        struct strait_emu_out *out = &t->outs[i];
+        if (out->resume_ns > now)
+            rest(t, out, out->resume_ns);
+        else if (out->resume_ns && flush_out(t, i, err) != 0)
             return -1;
+    }
     return 0;
 }
 
@@ -430,18 +487,22 @@ void *strait_emu_pump(void *transport)
     struct strait_emu_transport *t = transport;
     struct strait_error err = {.code = STRAIT_OK};
     struct epoll_event events[N_EVENTS];
-    int failed = 0, timeout_ms = -1;
+    int failed = 0;
+    bool more = false;
     strait_emu_be_prompt();
     while (!failed) {
-        const int n = epoll_wait(t->epoll, events, N_EVENTS, timeout_ms);
+        const int64_t left_ns = more ? 0 : t->resume_ns - strait_emu_mono_ns();
+        const struct timespec timeout = strait_emu_timespec(left_ns);
+        const int n =
+            epoll_pwait2(t->epoll, events, N_EVENTS, more || t->resume_ns ? &timeout : NULL, NULL);
         if (n < 0 && errno != EINTR)
-            failed = strait_error_system(&err, "epoll_wait", "failed");
+            failed = strait_error_system(&err, "epoll_pwait2", "failed");
         for (int i = 0; i < n && !failed; i++)
             failed = handle(t, &events[i], &err);
         if (!failed)
-            failed = flush_ready(t, &err);
+            failed = flush_ready(t, &err) != 0 || flush_rested(t, &err) != 0;
         pthread_mutex_lock(&t->lock);
-        timeout_ms = t->n_ready > 0 ? 0 : t->any_held ? HELD_MS : -1;
+        more = t->n_ready > 0;
         const bool stopping = t->stopping;
         pthread_mutex_unlock(&t->lock);
         if (stopping)

@@ -21,8 +21,10 @@ struct strait_emu_out { /* a stream that leaves this rank */
     bool ready;                                 /* on the list of those that wait for a turn */
     struct strait_emu_out *next_ready;
     bool connected, blocked, begun;
-    bool held;        /* the ring of envelopes is full: try again soon */
-    size_t n_written; /* of the first message, frame included */
+    int64_t resume_ns;  /* not before this moment again; 0: at any time */
+    int64_t paid_ns;    /* until then the bytes that were written take their time */
+    double ns_per_byte; /* see strait_emu_pump */
+    size_t n_written;   /* of the first message, frame included */
     unsigned char frame[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
     unsigned char ack[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
     size_t ack_got;
@@ -60,7 +62,7 @@ struct strait_emu_transport {
 
     pthread_t thread;
     bool running;
-    bool any_held;
+    int64_t resume_ns; /* the first of the streams'; 0: none waits */
     int64_t write_late_ns, read_late_ns;
     uint64_t bytes_sent, bytes_received; /* these four are the pump's, read when it is gone */
 };
@@ -81,5 +83,11 @@ int strait_emu_pump_watch(struct strait_emu_transport *t, int operation, int fd,
 int strait_emu_open_socket(const struct strait_emu_transport_plan *plan, struct strait_error *err);
 /** The stream has something to write. Under the lock. */
 void strait_emu_pump_ready(struct strait_emu_transport *t, struct strait_emu_out *out);
-/** The thread. */
+/** The thread.
+ *
+ *  It hands messages to TCP at twice the rate of the stream's narrowest link, after a first burst.
+ *  Without a device that pushes back a warm window of many megabytes would leave its sender at
+ *  once, and moving the bursts of all ranks takes a small machine longer than is right; at twice
+ *  its rate the link's queue is filled as well, so nothing arrives later, and TCP's own start is
+ *  left alone: its windows double no faster than that. */
 void *strait_emu_pump(void *transport);

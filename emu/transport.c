@@ -34,6 +34,16 @@ static int listen_here(struct strait_emu_transport *t, struct strait_error *err)
                                  err);
 }
 
+/* Real time that a byte of the stream takes when it is handed to TCP. 0: none. */
+static double pace_ns_per_byte(const struct strait_emu_transport_plan *plan, int dst)
+{
+    const struct strait_network *n = plan->network;
+    if (!n)
+        return 0;
+    const double bits_per_s = fmin(n->out[plan->me].rate_bits_per_s, n->in[dst].rate_bits_per_s);
+    return 8e9 * plan->shared->dilation / bits_per_s / STRAIT_EMU_PACING_RATIO;
+}
+
 static int list_streams(struct strait_emu_transport *t, struct strait_error *err)
 {
     struct strait_emu_shared *s = t->plan.shared;
@@ -51,6 +61,7 @@ static int list_streams(struct strait_emu_transport *t, struct strait_error *err
     for (int i = 0; i < s->n_streams; i++) {
         if (s->streams[i].src == t->plan.me) {
             out->shared = &s->streams[i];
+            out->ns_per_byte = pace_ns_per_byte(&t->plan, s->streams[i].dst);
             out->fd = -1;
             out->end = &out->first;
             out->acks_end = &out->acks;

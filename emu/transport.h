@@ -9,7 +9,7 @@
 
 /* What a message costs on the wire beside its payload: its frame and nothing else. */
 #define STRAIT_EMU_MESSAGE_OVERHEAD_BYTES 96
-/* A sender hands its window to the link at this many times the link's rate and not at once. */
+/* Messages are handed to TCP at this many times the rate of the stream's narrowest link. */
 #define STRAIT_EMU_PACING_RATIO 2.0
 /* Larger payloads are refused before memory is taken for them. */
 #define STRAIT_EMU_MAX_PAYLOAD_BYTES ((uint64_t)1 << 32)
@@ -32,7 +32,7 @@ struct strait_emu_transport_plan {
     uint32_t (*address)(int rank); /* IPv4, network byte order */
     enum strait_congestion congestion;
     double window_bytes; /* most unacknowledged bytes of a stream; INFINITY: no cap */
-    const struct strait_network *network; /* for pacing, see connect.c; NULL: none */
+    const struct strait_network *network; /* for pacing; NULL: none */
     bool real_payload;                    /* false: noise is sent and thrown away on arrival */
     struct strait_emu_events events;
 };

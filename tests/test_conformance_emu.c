@@ -15,6 +15,8 @@ static int run_until_valid(struct strait_run *run, struct strait_error *err)
     int rc = -1;
     for (int i = 0; i < N_TRIES; i++) {
         json_array_clear(run->facts->invalid);
+        for (int r = 0; r < run->n_ranks; r++)
+            strait_log_release(&run->logs[r]);
         rc = strait_emu.run(run, err);
         if (rc != 0 || json_array_size(run->facts->invalid) == 0)
             break;
