@@ -13,8 +13,8 @@
 #include "../core/buffer.h"
 #include "../traces/fill.h"
 
-enum { MAX_BYTES = 128 << 20, MIN_REPEATS = 5, MAX_REPEATS = 25 };
-static const double least_s = 0.25; /* repeat until this much was timed */
+enum { MAX_BYTES = 128 << 20, MIN_REPEATS = 8, MAX_REPEATS = 40 };
+static const double least_s = 0.4; /* repeat until this much was timed */
 
 /* A model's tensors of one kind: the held-out recordings, larger models cut down evenly. */
 struct sample {
@@ -90,8 +90,13 @@ static struct strait_quantiles quantiles(double *x, size_t n)
     return (struct strait_quantiles){x[n / 10], x[n / 2], x[n - 1 - n / 10]};
 }
 
-/* One codec at one bound on the slices of one class (lossy or not). The speed is the median of
- * the repeats: what a rank pays on an ordinary day, not on its best one. */
+static double upper_quartile(const double *sorted, size_t n)
+{
+    return sorted[n - 1 - n / 4];
+}
+
+/* One codec at one bound on the slices of one class (lossy or not). The speed is the upper quartile
+ * of the repeats: one that something else on the machine disturbed does not count. */
 static int measure(struct strait_profile_entry *entry, struct sample *s, bool lossy,
                    const struct strait_codec_ops *ops, const double *params,
                    struct strait_bound bound, struct strait_error *err)
@@ -141,15 +146,16 @@ static int measure(struct strait_profile_entry *entry, struct sample *s, bool lo
         const size_t first = isnan(encode[0]) ? 1u : 0u;
         entry->encode = quantiles(encode + first, n_repeats - first);
         entry->decode = quantiles(decode + first, n_repeats - first);
+        entry->encode_bytes_per_s = upper_quartile(encode + first, n_repeats - first);
+        entry->decode_bytes_per_s = upper_quartile(decode + first, n_repeats - first);
         entry->ratio =
             (double)raw_bytes /
             (double)(len > n * STRAIT_BUNDLE_SLICE_BYTES ? len - n * STRAIT_BUNDLE_SLICE_BYTES : 1);
     } else { /* no such tensor in this model: nothing is ever charged at this speed */
         entry->encode = entry->decode = (struct strait_quantiles){1e9, 1e9, 1e9};
+        entry->encode_bytes_per_s = entry->decode_bytes_per_s = 1e9;
         entry->ratio = 1;
     }
-    entry->encode_bytes_per_s = entry->encode.p50;
-    entry->decode_bytes_per_s = entry->decode.p50;
     entry->ratios = (struct strait_quantiles){entry->ratio, entry->ratio, entry->ratio};
     entry->bound = bound;
     snprintf(entry->codec, sizeof(entry->codec), "%s", ops->name);
@@ -180,8 +186,10 @@ static void measure_memory(struct strait_profile *p, struct sample *s)
         copy[k] = bytes / fmax(t1 - t0, 1e-9);
         add[k] = bytes / fmax(t2 - t1, 1e-9);
     }
-    p->copy_bytes_per_s = quantiles(copy, MIN_REPEATS).p50;
-    p->add_bytes_per_s = quantiles(add, MIN_REPEATS).p50;
+    quantiles(copy, MIN_REPEATS);
+    quantiles(add, MIN_REPEATS);
+    p->copy_bytes_per_s = upper_quartile(copy, MIN_REPEATS);
+    p->add_bytes_per_s = upper_quartile(add, MIN_REPEATS);
 }
 
 static struct strait_profile_entry *find_entry(struct strait_profile *p, const char *codec,

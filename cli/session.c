@@ -304,6 +304,7 @@ int strait_session_finish(struct strait_session *r, struct strait_error *err)
         status = strait_store_add(r->store, end, err);
         json_decref(end);
     }
+    fflush(stdout);
     fprintf(stderr, "%s: %zu rows, %zu computed now, %.1f s\n", strait_store_path(r->store),
             json_object_size(r->rows_by_key), r->n_missing, strait_session_clock_s() - r->start_s);
     return status;

@@ -12,17 +12,9 @@
 #include "wire.h"
 
 enum { FRAME = STRAIT_EMU_MESSAGE_OVERHEAD_BYTES };
-enum { N_EVENTS = 64, N_NOISE_VECTORS = 16 };
-/* Bytes that one stream may read, and write, before the others have their turn. */
-enum { TURN_BYTES = 1 << 20, WRITE_TURN_BYTES = 1 << 17 };
-/* From this size on a checksum is worth looking for. */
-enum { LARGE_BYTES = 1 << 16 };
-/* How long a sender that found its ring of envelopes full waits before it looks again. */
-static const int64_t HELD_NS = 1000000;
-/* What a stream may hand over at once, as the time that it takes at its pace. */
-static const int64_t BURST_NS = 2000000;
-/* But never less than this in one write, or the calls cost more than the bytes. */
-enum { LEAST_WRITE_BYTES = 1 << 14 };
+enum { N_EVENTS = 64 };
+/* Bytes that one stream may read before the others have their turn. */
+enum { TURN_BYTES = 1 << 20 };
 /* A stamp that is older than this comes from another clock. */
 static const int64_t MOST_LATE_NS = 10000000000;
 
@@ -35,7 +27,7 @@ int strait_emu_pump_watch(struct strait_emu_transport *t, int operation, int fd,
     return 0;
 }
 
-static int broken(int other, const char *direction, ssize_t n, struct strait_error *err)
+int strait_emu_pump_broken(int other, const char *direction, ssize_t n, struct strait_error *err)
 {
     if (n == 0)
         return strait_error_set(err, STRAIT_ERR_BACKEND, NULL, "the connection %s rank %d ended",
@@ -43,193 +35,19 @@ static int broken(int other, const char *direction, ssize_t n, struct strait_err
     return strait_error_system(err, NULL, "the connection %s rank %d broke", direction, other);
 }
 
-static bool would_block(ssize_t n)
+bool strait_emu_pump_would_block(ssize_t n)
 {
     return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
-/* Want to be told when there is room again. */
-static int set_blocked(struct strait_emu_transport *t, bool *blocked, bool now, int fd,
-                       enum strait_emu_source source, int index, struct strait_error *err)
+int strait_emu_pump_set_blocked(struct strait_emu_transport *t, bool *blocked, bool now, int fd,
+                                enum strait_emu_source source, int index, struct strait_error *err)
 {
     if (*blocked == now)
         return 0;
     *blocked = now;
     return strait_emu_pump_watch(t, EPOLL_CTL_MOD, fd, EPOLLIN | (now ? EPOLLOUT : 0u), source,
                                  index, err);
-}
-
-/* Bytes that the stream may hand over now. */
-static size_t allowance(const struct strait_emu_out *out)
-{
-    const int64_t now = strait_emu_mono_ns();
-    const int64_t ahead_ns = out->paid_ns > now ? out->paid_ns - now : 0;
-    if (out->ns_per_byte <= 0)
-        return WRITE_TURN_BYTES;
-    const double n = (double)(BURST_NS - ahead_ns) / out->ns_per_byte;
-    return (size_t)fmin(fmax(n, LEAST_WRITE_BYTES), WRITE_TURN_BYTES);
-}
-
-/* The rest of the first message as vectors, up to about most bytes of it. */
-static int vectors_of(const struct strait_emu_transport *t, const struct strait_emu_out *out,
-                      const struct strait_packet *p, size_t most, struct iovec *v)
-{
-    int n = 0;
-    size_t at = out->n_written;
-    if (at < FRAME) {
-        v[n++] = (struct iovec){(void *)(out->frame + at), FRAME - at};
-        at = FRAME;
-    }
-    at -= FRAME;
-    if (p->data && at < p->payload_bytes) {
-        const size_t left = p->payload_bytes - at;
-        v[n++] = (struct iovec){p->data + at, left < most ? left : most};
-    }
-    while (!p->data && at < p->payload_bytes && n < N_NOISE_VECTORS && most > 0) {
-        const size_t offset = at % STRAIT_EMU_NOISE_BYTES;
-        size_t len = STRAIT_EMU_NOISE_BYTES - offset;
-        if (len > p->payload_bytes - at)
-            len = p->payload_bytes - at;
-        if (len > most)
-            len = most;
-        most -= len;
-        v[n++] = (struct iovec){t->noise + offset, len};
-        at += len;
-    }
-    return n;
-}
-
-/* A large packet on its way to many has the same frame everywhere: do not sum it up again. */
-static void pack(struct strait_emu_transport *t, struct strait_emu_out *out,
-                 const struct strait_emu_posted *m)
-{
-    if (m->packet->data && m->packet->payload_bytes >= LARGE_BYTES)
-        for (const struct strait_emu_out *o = t->outs; o < t->outs + t->n_outs; o++)
-            if (o->begun && o->first->packet == m->packet && o->first->tag == m->tag) {
-                memcpy(out->frame, o->frame, FRAME);
-                return;
-            }
-    strait_emu_wire_pack(out->frame, m->packet, m->tag);
-}
-
-/* Put the message's envelope where the receiver will look. False: the ring is full. */
-static bool begin_message(struct strait_emu_transport *t, struct strait_emu_out *out,
-                          const struct strait_emu_posted *m)
-{
-    struct strait_emu_stream *s = out->shared;
-    const uint64_t put = atomic_load_explicit(&s->n_put, memory_order_relaxed);
-    if (put - atomic_load_explicit(&s->n_taken, memory_order_acquire) >= STRAIT_EMU_RING)
-        return false;
-    s->ring[put % STRAIT_EMU_RING] =
-        (struct strait_emu_envelope){.posted_s = m->posted_s,
-                                     .noise_bytes = m->packet->data ? 0 : m->packet->payload_bytes,
-                                     .acked = m->ticket != NULL};
-    atomic_store_explicit(&s->n_put, put + 1, memory_order_release);
-    const int64_t late_ns = strait_emu_mono_ns() - m->posted_ns;
-    if (m->prompt && late_ns > t->write_late_ns)
-        t->write_late_ns = late_ns;
-    pack(t, out, m);
-    out->begun = true;
-    out->n_written = 0;
-    return true;
-}
-
-static void end_message(struct strait_emu_transport *t, struct strait_emu_out *out)
-{
-    pthread_mutex_lock(&t->lock);
-    struct strait_emu_posted *m = out->first;
-    struct strait_packet *p = m->packet;
-    const bool acked = m->ticket != NULL;
-    out->first = m->next;
-    if (!out->first)
-        out->end = &out->first;
-    if (!acked) { /* from the unlock on somebody else's */
-        m->next = t->spare;
-        t->spare = m;
-    }
-    if (--t->n_queued == 0)
-        pthread_cond_broadcast(&t->drained);
-    pthread_mutex_unlock(&t->lock);
-    if (acked) {
-        m->packet = NULL;
-        m->next = NULL;
-        *out->acks_end = m;
-        out->acks_end = &m->next;
-    }
-    strait_packet_drop(p);
-    out->begun = false;
-}
-
-/* Its turn is over although the kernel would take more: to the end of the list. */
-static void take_turn_again(struct strait_emu_transport *t, struct strait_emu_out *out)
-{
-    pthread_mutex_lock(&t->lock);
-    strait_emu_pump_ready(t, out);
-    pthread_mutex_unlock(&t->lock);
-}
-
-/* Not before that moment again. */
-static void rest(struct strait_emu_transport *t, struct strait_emu_out *out, int64_t until_ns)
-{
-    out->resume_ns = until_ns;
-    if (t->resume_ns == 0 || until_ns < t->resume_ns)
-        t->resume_ns = until_ns;
-}
-
-/* Has the stream used up its burst? */
-static bool is_too_fast(const struct strait_emu_out *out)
-{
-    return out->ns_per_byte > 0 && out->paid_ns - BURST_NS > strait_emu_mono_ns();
-}
-
-static void pay(struct strait_emu_out *out, size_t n_bytes)
-{
-    const int64_t now = strait_emu_mono_ns();
-    if (out->paid_ns < now)
-        out->paid_ns = now;
-    out->paid_ns += (int64_t)(out->ns_per_byte * (double)n_bytes);
-}
-
-/* Write as much as the kernel takes, but not more than a turn, nor faster than the pace. */
-static int flush_out(struct strait_emu_transport *t, int index, struct strait_error *err)
-{
-    struct strait_emu_out *out = &t->outs[index];
-    out->resume_ns = 0;
-    for (size_t turn = 0;;) {
-        if (turn >= WRITE_TURN_BYTES) {
-            take_turn_again(t, out);
-            return set_blocked(t, &out->blocked, false, out->fd, STRAIT_EMU_OUT, index, err);
-        }
-        pthread_mutex_lock(&t->lock);
-        const struct strait_emu_posted *m = out->first;
-        pthread_mutex_unlock(&t->lock);
-        if (!m)
-            return set_blocked(t, &out->blocked, false, out->fd, STRAIT_EMU_OUT, index, err);
-        if (is_too_fast(out)) {
-            rest(t, out, out->paid_ns - BURST_NS / 2);
-            return set_blocked(t, &out->blocked, false, out->fd, STRAIT_EMU_OUT, index, err);
-        }
-        if (!out->begun && !begin_message(t, out, m)) {
-            rest(t, out, strait_emu_mono_ns() + HELD_NS);
-            return set_blocked(t, &out->blocked, false, out->fd, STRAIT_EMU_OUT, index, err);
-        }
-        struct iovec v[N_NOISE_VECTORS + 1];
-        struct msghdr h = {.msg_iov = v};
-        h.msg_iovlen = (size_t)vectors_of(t, out, m->packet, allowance(out), v);
-        const ssize_t n = sendmsg(out->fd, &h, MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (would_block(n))
-            return set_blocked(t, &out->blocked, true, out->fd, STRAIT_EMU_OUT, index, err);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return broken(out->shared->dst, "to", n, err);
-        out->n_written += (size_t)n;
-        turn += (size_t)n;
-        pay(out, (size_t)n);
-        t->bytes_sent += (uint64_t)n;
-        if (out->n_written == FRAME + m->packet->payload_bytes)
-            end_message(t, out);
-    }
 }
 
 /* The moment of CLOCK_MONOTONIC at which the kernel received the last bytes of a read: however late
@@ -281,12 +99,12 @@ static int read_acks(struct strait_emu_transport *t, struct strait_emu_out *out,
         int64_t now;
         const ssize_t n =
             read_bytes(t, out->fd, out->ack + out->ack_got, FRAME - out->ack_got, &now);
-        if (would_block(n))
+        if (strait_emu_pump_would_block(n))
             return 0;
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return broken(out->shared->dst, "to", n, err);
+            return strait_emu_pump_broken(out->shared->dst, "to", n, err);
         t->bytes_received += (uint64_t)n;
         out->ack_got += (size_t)n;
         if (out->ack_got < FRAME)
@@ -322,12 +140,13 @@ static int write_acks(struct strait_emu_transport *t, int index, struct strait_e
     while (in->n_acks > 0) {
         const ssize_t n = send(in->fd, frame + in->ack_written, FRAME - in->ack_written,
                                MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (would_block(n))
-            return set_blocked(t, &in->blocked, true, in->fd, STRAIT_EMU_IN, index, err);
+        if (strait_emu_pump_would_block(n))
+            return strait_emu_pump_set_blocked(t, &in->blocked, true, in->fd, STRAIT_EMU_IN, index,
+                                               err);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return broken(in->shared->src, "from", n, err);
+            return strait_emu_pump_broken(in->shared->src, "from", n, err);
         t->bytes_sent += (uint64_t)n;
         in->ack_written += (size_t)n;
         if (in->ack_written == FRAME) {
@@ -335,7 +154,7 @@ static int write_acks(struct strait_emu_transport *t, int index, struct strait_e
             in->n_acks--;
         }
     }
-    return set_blocked(t, &in->blocked, false, in->fd, STRAIT_EMU_IN, index, err);
+    return strait_emu_pump_set_blocked(t, &in->blocked, false, in->fd, STRAIT_EMU_IN, index, err);
 }
 
 /* The frame is complete: what does it announce? */
@@ -392,12 +211,12 @@ static int read_in(struct strait_emu_transport *t, int index, struct strait_erro
     for (size_t turn = 0; turn < TURN_BYTES;) {
         int64_t at_ns;
         const ssize_t n = read_some(t, in, &at_ns);
-        if (would_block(n))
+        if (strait_emu_pump_would_block(n))
             return 0;
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return broken(in->shared->src, "from", n, err);
+            return strait_emu_pump_broken(in->shared->src, "from", n, err);
         t->bytes_received += (uint64_t)n;
         turn += (size_t)n;
         in->n_read += (size_t)n;
@@ -405,54 +224,6 @@ static int read_in(struct strait_emu_transport *t, int index, struct strait_erro
             return -1;
         if (in->packet && in->n_read == FRAME + in->packet->payload_bytes &&
             deliver(t, index, at_ns, err) != 0)
-            return -1;
-    }
-    return 0;
-}
-
-void strait_emu_pump_ready(struct strait_emu_transport *t, struct strait_emu_out *out)
-{
-    if (out->ready)
-        return;
-    out->ready = true;
-    out->next_ready = NULL;
-    *t->ready_end = out;
-    t->ready_end = &out->next_ready;
-    t->n_ready++;
-}
-
-/* One turn for each stream that was posted to or could go on. */
-static int flush_ready(struct strait_emu_transport *t, struct strait_error *err)
-{
-    pthread_mutex_lock(&t->lock);
-    for (unsigned n = t->n_ready; n > 0; n--) {
-        struct strait_emu_out *out = t->ready;
-        t->ready = out->next_ready;
-        if (!t->ready)
-            t->ready_end = &t->ready;
-        t->n_ready--;
-        out->ready = false;
-        pthread_mutex_unlock(&t->lock);
-        if (!out->blocked && !out->resume_ns && flush_out(t, (int)(out - t->outs), err) != 0)
-            return -1;
-        pthread_mutex_lock(&t->lock);
-    }
-    pthread_mutex_unlock(&t->lock);
-    return 0;
-}
-
-/* Those whose rest is over. */
-static int flush_rested(struct strait_emu_transport *t, struct strait_error *err)
-{
-    const int64_t now = strait_emu_mono_ns();
-    if (t->resume_ns == 0 || now < t->resume_ns)
-        return 0;
-    t->resume_ns = 0;
-    for (int i = 0; i < t->n_outs; i++) {
-        struct strait_emu_out *out = &t->outs[i];
-        if (out->resume_ns > now)
-            rest(t, out, out->resume_ns);
-        else if (out->resume_ns && flush_out(t, i, err) != 0)
             return -1;
     }
     return 0;
@@ -468,7 +239,7 @@ static int handle(struct strait_emu_transport *t, const struct epoll_event *e,
     uint64_t count;
     switch (source) {
     case STRAIT_EMU_OUT:
-        if (writable && flush_out(t, index, err) != 0)
+        if (writable && strait_emu_outgoing_flush(t, index, err) != 0)
             return -1;
         return readable ? read_acks(t, &t->outs[index], err) : 0;
     case STRAIT_EMU_IN:
@@ -500,7 +271,8 @@ void *strait_emu_pump(void *transport)
         for (int i = 0; i < n && !failed; i++)
             failed = handle(t, &events[i], &err);
         if (!failed)
-            failed = flush_ready(t, &err) != 0 || flush_rested(t, &err) != 0;
+            failed = strait_emu_outgoing_flush_ready(t, &err) != 0 ||
+                     strait_emu_outgoing_flush_rested(t, &err) != 0;
         pthread_mutex_lock(&t->lock);
         more = t->n_ready > 0;
         const bool stopping = t->stopping;

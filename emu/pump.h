@@ -1,6 +1,7 @@
 /* Inside of the transport: its streams and the thread that moves their bytes. */
 #pragma once
 #include <pthread.h>
+#include <sys/types.h>
 #include "transport.h"
 
 struct strait_emu_posted { /* a message that waits to be sent, or for its acknowledgement */
@@ -81,6 +82,18 @@ int strait_emu_pump_watch(struct strait_emu_transport *t, int operation, int fd,
                           enum strait_emu_source source, int index, struct strait_error *err);
 /** A TCP socket as the plan says; -1 with *err. */
 int strait_emu_open_socket(const struct strait_emu_transport_plan *plan, struct strait_error *err);
+/* For both halves of the thread. */
+int strait_emu_pump_broken(int other, const char *direction, ssize_t n, struct strait_error *err);
+bool strait_emu_pump_would_block(ssize_t n);
+/** Be told, or no longer, when there is room to write. */
+int strait_emu_pump_set_blocked(struct strait_emu_transport *t, bool *blocked, bool now, int fd,
+                                enum strait_emu_source source, int index, struct strait_error *err);
+/** Write as much as the kernel takes, but not more than a turn, nor faster than the pace. */
+int strait_emu_outgoing_flush(struct strait_emu_transport *t, int index, struct strait_error *err);
+/** One turn for each stream that was posted to or could go on. */
+int strait_emu_outgoing_flush_ready(struct strait_emu_transport *t, struct strait_error *err);
+/** Those whose rest is over. */
+int strait_emu_outgoing_flush_rested(struct strait_emu_transport *t, struct strait_error *err);
 /** The stream has something to write. Under the lock. */
 void strait_emu_pump_ready(struct strait_emu_transport *t, struct strait_emu_out *out);
 /** The thread.

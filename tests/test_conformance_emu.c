@@ -30,6 +30,6 @@ static const struct strait_backend patient_emu = {
     .name = "emu", .check = check, .run = run_until_valid};
 
 const struct strait_conformance strait_conformance = {
-    .backend = &patient_emu, .tolerance_ratio = 0.02, .tolerance_s = 5e-3, .dilation = 2};
+    .backend = &patient_emu, .tolerance_ratio = 0.02, .tolerance_s = 5e-3, .dilation = 4};
 
 STRAIT_SUITE("emu/emu: conformance", strait_conformance_tests);
