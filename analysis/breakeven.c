@@ -42,7 +42,7 @@ static int last_like_lo(long *last, const struct search *s, long lo, long hi, bo
 {
     while (hi - lo > 1) {
         const long mid = lo + (hi - lo) / 2;
-        bool pays;
+        bool pays = false;
         if (looks_good(&pays, s, mid, err) != 0)
             return -1;
         if (pays == lo_pays)
@@ -67,7 +67,7 @@ static int scan(struct strait_breakeven *out, const long *sorted, size_t n, cons
     bool before = false;
     long since = 0;
     for (size_t i = 0; i < n; i++) {
-        bool pays;
+        bool pays = false;
         long edge = sorted[i] - 1;
         if (looks_good(&pays, s, sorted[i], err) != 0)
             return -1;
