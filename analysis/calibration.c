@@ -8,18 +8,20 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../codecs/bundle.h"
 #include "../core/buffer.h"
 #include "../traces/fill.h"
 
-enum { MAX_BYTES = 128 << 20, MIN_REPEATS = 8, MAX_REPEATS = 40 };
+enum { MAX_BYTES = 128 << 20, MIN_REPEATS = 8, MAX_REPEATS = 16, LEAST_SWEEP_BYTES = 128 << 20 };
 static const double least_s = 0.4; /* repeat until this much was timed */
 
 /* A model's tensors of one kind: the held-out recordings, larger models cut down evenly. */
 struct sample {
     float *values, *decoded;
-    unsigned char *encoded;
+    unsigned char *encoded, *sweeper; /* as large as two last-level caches */
+    size_t sweeper_bytes;
     struct strait_slice *slices, *back;
     size_t n_slices, n_elems;
 };
@@ -36,8 +38,15 @@ static void sample_release(struct sample *s)
     strait_buffer_free(s->values);
     strait_buffer_free(s->decoded);
     strait_buffer_free(s->encoded);
+    strait_buffer_free(s->sweeper);
     free(s->slices);
     free(s->back);
+}
+
+/* What a rank encodes or decodes was last touched before others used the caches. */
+static void empty_caches(struct sample *s)
+{
+    memset(s->sweeper, s->sweeper[0] + 1, s->sweeper_bytes);
 }
 
 static int sample_init(struct sample *s, const struct strait_experiment *e, const char *kind,
@@ -56,7 +65,12 @@ static int sample_init(struct sample *s, const struct strait_experiment *e, cons
     s->back = calloc(m->n_rows, sizeof(*s->back));
     s->values = strait_buffer_new(m->n_elems * sizeof(float));
     s->decoded = strait_buffer_new(m->n_elems * sizeof(float));
-    if (!s->slices || !s->back || !s->values || !s->decoded) {
+    const long cache_bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    s->sweeper_bytes = cache_bytes > LEAST_SWEEP_BYTES / 2 && cache_bytes < MAX_BYTES
+                           ? 2 * (size_t)cache_bytes
+                           : LEAST_SWEEP_BYTES;
+    s->sweeper = strait_buffer_new(s->sweeper_bytes);
+    if (!s->slices || !s->back || !s->values || !s->decoded || !s->sweeper) {
         strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
         goto out;
     }
@@ -126,17 +140,20 @@ static int measure(struct strait_profile_entry *entry, struct sample *s, bool lo
         goto out;
     }
     while (n > 0 && n_repeats < MAX_REPEATS && (n_repeats < MIN_REPEATS || timed_s < least_s)) {
+        empty_caches(s);
         const double t0 = cpu_s();
         if (strait_bundle_encode(&bundle, s->encoded, room, &len, NULL, of, n, err) != 0)
             goto out;
         const double t1 = cpu_s();
+        empty_caches(s);
+        const double t2 = cpu_s();
         if (strait_bundle_decode(&bundle, to, n, s->encoded, len, err) != 0)
             goto out;
-        const double t2 = cpu_s();
-        timed_s += t2 - t0;
+        const double t3 = cpu_s();
+        timed_s += t1 - t0 + t3 - t2;
         if (n_repeats > 0 || timed_s > least_s) { /* the first run warms up */
             encode[n_repeats] = (double)raw_bytes / fmax(t1 - t0, 1e-9);
-            decode[n_repeats] = (double)raw_bytes / fmax(t2 - t1, 1e-9);
+            decode[n_repeats] = (double)raw_bytes / fmax(t3 - t2, 1e-9);
         } else {
             encode[0] = decode[0] = NAN;
         }
@@ -175,16 +192,19 @@ static void measure_memory(struct strait_profile *p, struct sample *s)
     double add[MIN_REPEATS], copy[MIN_REPEATS];
     const double bytes = 4.0 * (double)s->n_elems;
     for (int k = 0; k < MIN_REPEATS; k++) {
+        empty_caches(s);
         const double t0 = cpu_s();
         memcpy(s->decoded, s->values, s->n_elems * sizeof(float));
         const double t1 = cpu_s();
         float *restrict y = s->decoded;
         const float *restrict x = s->values;
+        empty_caches(s);
+        const double t2 = cpu_s();
         for (size_t i = 0; i < s->n_elems; i++)
             y[i] += 0.125f * x[i];
-        const double t2 = cpu_s();
+        const double t3 = cpu_s();
         copy[k] = bytes / fmax(t1 - t0, 1e-9);
-        add[k] = bytes / fmax(t2 - t1, 1e-9);
+        add[k] = bytes / fmax(t3 - t2, 1e-9);
     }
     quantiles(copy, MIN_REPEATS);
     quantiles(add, MIN_REPEATS);

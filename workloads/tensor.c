@@ -100,6 +100,22 @@ static void fill_values(const struct strait_wrap *w, enum strait_tensor_kind kin
     }
 }
 
+/* A whole model for every sender whose packets have to be decoded; `none` is taken as it comes. */
+static void prepare_scratch(struct strait_rank *r)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    const struct strait_experiment *e = w->point->experiment;
+    const bool server = e->strategy->has_server && w->me == 0;
+    const struct strait_codec_choice *from = server ? &e->up : &e->down;
+    const int n = server ? e->n_clients : 1;
+    if (!e->strategy->has_server || strcmp(from->ops->name, "none") == 0)
+        return;
+    w->scratch = calloc((size_t)n, sizeof(*w->scratch));
+    for (; w->scratch && w->n_scratch < n; w->n_scratch++)
+        if (!(w->scratch[w->n_scratch] = strait_buffer_new(e->model->n_elems * sizeof(float))))
+            strait_wrap_fail(r, STRAIT_ERR_NOMEM, "a tensor does not fit in memory");
+}
+
 void strait_tensor_prepare(struct strait_rank *r)
 {
     struct strait_wrap *w = strait_wrap_of(r);
@@ -115,6 +131,8 @@ void strait_tensor_prepare(struct strait_rank *r)
             strait_wrap_fail(r, STRAIT_ERR_NOMEM, "a tensor does not fit in memory");
         fill_values(w, (enum strait_tensor_kind)kind, w->prepared[kind], 0, n_elems);
     }
+    if (r->run->real_payload)
+        prepare_scratch(r);
 }
 
 /* The prepared values of its kind, if it is the first whole tensor that asks; else new ones. */
@@ -122,10 +140,14 @@ static float *take_values(struct strait_wrap *w, const struct strait_tensor *t)
 {
     float *values = NULL;
     const bool whole = strait_n_elems(t) == w->point->experiment->model->n_elems;
+    pthread_mutex_lock(&w->mutex);
     if (whole && t->kind != STRAIT_SCRATCH) {
         values = w->prepared[t->kind];
         w->prepared[t->kind] = NULL;
+    } else if (whole && w->n_scratch > 0) {
+        values = w->scratch[--w->n_scratch];
     }
+    pthread_mutex_unlock(&w->mutex);
     if (!values && (values = strait_buffer_new(strait_n_elems(t) * sizeof(float))))
         fill_values(w, t->kind, values, t->lo, t->hi);
     return values;
@@ -195,4 +217,7 @@ void strait_tensor_free_all(struct strait_wrap *w)
     w->tensors = NULL;
     for (int kind = 0; kind < 3; kind++)
         strait_buffer_free(w->prepared[kind]);
+    while (w->n_scratch > 0)
+        strait_buffer_free(w->scratch[--w->n_scratch]);
+    free(w->scratch);
 }

@@ -42,6 +42,8 @@ struct strait_wrap {
     atomic_llong held_bytes, peak_bytes;
     struct strait_tensor *tensors;
     float *prepared[3]; /* whole models by kind, not taken over yet */
+    float **scratch;    /* and n_scratch to decode into */
+    int n_scratch;
     struct strait_codec codecs[2];
     void **allocs;
     size_t n_allocs, cap_allocs;
@@ -65,7 +67,8 @@ void strait_wrap_fail(struct strait_rank *r, enum strait_error_code code, const 
 
 /* Tensors (tensor.c). */
 /** Fill what the strategy will send, before time 0: recordings of the uplink's kind on clients, of
- *  the downlink's on a server. strait_tensor then takes these values over. */
+ *  the downlink's on a server; and make room for what each sender's codec will be decoded into.
+ *  strait_tensor then takes these values over: fresh memory can take longer than the work on it. */
 void strait_tensor_prepare(struct strait_rank *r);
 /** Make the values exist where payload is real, and count the memory either way. */
 void strait_tensor_touch(struct strait_rank *r, struct strait_tensor *t);
