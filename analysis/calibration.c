@@ -8,45 +8,28 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "../codecs/bundle.h"
 #include "../core/buffer.h"
 #include "../traces/fill.h"
+#include "../workloads/timing.h"
 
-enum { MAX_BYTES = 128 << 20, MIN_REPEATS = 8, MAX_REPEATS = 16, LEAST_SWEEP_BYTES = 128 << 20 };
-static const double least_s = 0.4; /* repeat until this much was timed */
+enum { MAX_BYTES = 128 << 20, N_REPEATS = 10 };
 
 /* A model's tensors of one kind: the held-out recordings, larger models cut down evenly. */
 struct sample {
     float *values, *decoded;
-    unsigned char *encoded, *sweeper; /* as large as two last-level caches */
-    size_t sweeper_bytes;
+    struct strait_sweeper sweeper;
     struct strait_slice *slices, *back;
     size_t n_slices, n_elems;
 };
-
-static double cpu_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void sample_release(struct sample *s)
 {
     strait_buffer_free(s->values);
     strait_buffer_free(s->decoded);
-    strait_buffer_free(s->encoded);
-    strait_buffer_free(s->sweeper);
+    strait_sweeper_release(&s->sweeper);
     free(s->slices);
     free(s->back);
-}
-
-/* What a rank encodes or decodes was last touched before others used the caches. */
-static void empty_caches(struct sample *s)
-{
-    memset(s->sweeper, s->sweeper[0] + 1, s->sweeper_bytes);
 }
 
 static int sample_init(struct sample *s, const struct strait_experiment *e, const char *kind,
@@ -65,15 +48,12 @@ static int sample_init(struct sample *s, const struct strait_experiment *e, cons
     s->back = calloc(m->n_rows, sizeof(*s->back));
     s->values = strait_buffer_new(m->n_elems * sizeof(float));
     s->decoded = strait_buffer_new(m->n_elems * sizeof(float));
-    const long cache_bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    s->sweeper_bytes = cache_bytes > LEAST_SWEEP_BYTES / 2 && cache_bytes < MAX_BYTES
-                           ? 2 * (size_t)cache_bytes
-                           : LEAST_SWEEP_BYTES;
-    s->sweeper = strait_buffer_new(s->sweeper_bytes);
-    if (!s->slices || !s->back || !s->values || !s->decoded || !s->sweeper) {
+    if (!s->slices || !s->back || !s->values || !s->decoded) {
         strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
         goto out;
     }
+    if (strait_sweeper_init(&s->sweeper, err) != 0)
+        goto out;
     for (size_t i = 0; i < m->n_rows; i++) {
         const struct strait_param_row *row = &m->rows[i];
         const bool lossy =
@@ -92,34 +72,25 @@ out:
     return failed;
 }
 
-static int by_value(const void *a, const void *b)
+/* Speeds over the repeats, whose times are ascending. */
+static struct strait_quantiles speeds(const double *times_s, size_t n, double bytes)
 {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    return (struct strait_quantiles){bytes / times_s[n - 1 - n / 10], bytes / times_s[n / 2],
+                                     bytes / times_s[n / 10]};
 }
 
-static struct strait_quantiles quantiles(double *x, size_t n)
-{
-    qsort(x, n, sizeof(*x), by_value);
-    return (struct strait_quantiles){x[n / 10], x[n / 2], x[n - 1 - n / 10]};
-}
-
-static double upper_quartile(const double *sorted, size_t n)
-{
-    return sorted[n - 1 - n / 4];
-}
-
-/* One codec at one bound on the slices of one class (lossy or not). The speed is the upper quartile
- * of the repeats: one that something else on the machine disturbed does not count. */
+/* One codec at one bound on the slices of one class (lossy or not). The speed is that of the
+ * quickest repeat, as the emulation charges the quickest reading: a host that is busy with
+ * something else lengthens some, and none is too short. The quantiles say how far they lie apart.
+ */
 static int measure(struct strait_profile_entry *entry, struct sample *s, bool lossy,
                    const struct strait_codec_ops *ops, const double *params,
                    struct strait_bound bound, struct strait_error *err)
 {
     struct strait_bundle bundle = {.lossy.ops = ops, .lossless.ops = ops, .bound = bound};
     struct strait_slice *of = calloc(2 * s->n_slices + 1, sizeof(*of)), *to = of + s->n_slices;
-    double encode[MAX_REPEATS], decode[MAX_REPEATS], timed_s = 0;
-    size_t n = 0, n_repeats = 0, raw_bytes = 0, len = 0;
-    int failed = -1;
+    struct strait_codec_times t;
+    size_t n = 0, raw_bytes = 0;
     if (!of || ops->open(&bundle.lossy.state, params, err) != 0) {
         free(of);
         return strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
@@ -133,41 +104,17 @@ static int measure(struct strait_profile_entry *entry, struct sample *s, bool lo
         of[n].lossy = to[n].lossy = true; /* one codec, one bound here */
         raw_bytes += 4 * of[n++].n_elems;
     }
-    const size_t room = strait_bundle_max_bytes(&bundle, of, n);
-    s->encoded = strait_buffer_new(room);
-    if (!s->encoded) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
-        goto out;
-    }
-    while (n > 0 && n_repeats < MAX_REPEATS && (n_repeats < MIN_REPEATS || timed_s < least_s)) {
-        empty_caches(s);
-        const double t0 = cpu_s();
-        if (strait_bundle_encode(&bundle, s->encoded, room, &len, NULL, of, n, err) != 0)
-            goto out;
-        const double t1 = cpu_s();
-        empty_caches(s);
-        const double t2 = cpu_s();
-        if (strait_bundle_decode(&bundle, to, n, s->encoded, len, err) != 0)
-            goto out;
-        const double t3 = cpu_s();
-        timed_s += t1 - t0 + t3 - t2;
-        if (n_repeats > 0 || timed_s > least_s) { /* the first run warms up */
-            encode[n_repeats] = (double)raw_bytes / fmax(t1 - t0, 1e-9);
-            decode[n_repeats] = (double)raw_bytes / fmax(t3 - t2, 1e-9);
-        } else {
-            encode[0] = decode[0] = NAN;
-        }
-        n_repeats++;
-    }
+    int failed = 0;
     if (n > 0) {
-        const size_t first = isnan(encode[0]) ? 1u : 0u;
-        entry->encode = quantiles(encode + first, n_repeats - first);
-        entry->decode = quantiles(decode + first, n_repeats - first);
-        entry->encode_bytes_per_s = upper_quartile(encode + first, n_repeats - first);
-        entry->decode_bytes_per_s = upper_quartile(decode + first, n_repeats - first);
-        entry->ratio =
-            (double)raw_bytes /
-            (double)(len > n * STRAIT_BUNDLE_SLICE_BYTES ? len - n * STRAIT_BUNDLE_SLICE_BYTES : 1);
+        failed = strait_time_bundle(&t, &bundle, of, to, n, N_REPEATS, &s->sweeper, err);
+        const double bytes = (double)raw_bytes;
+        if (!failed) {
+            entry->encode = speeds(t.encode_s, t.n_repeats, bytes);
+            entry->decode = speeds(t.decode_s, t.n_repeats, bytes);
+            entry->encode_bytes_per_s = bytes / t.encode_s[0];
+            entry->decode_bytes_per_s = bytes / t.decode_s[0];
+            entry->ratio = bytes / (double)(t.len_bytes - n * STRAIT_BUNDLE_SLICE_BYTES);
+        }
     } else { /* no such tensor in this model: nothing is ever charged at this speed */
         entry->encode = entry->decode = (struct strait_quantiles){1e9, 1e9, 1e9};
         entry->encode_bytes_per_s = entry->decode_bytes_per_s = 1e9;
@@ -176,40 +123,34 @@ static int measure(struct strait_profile_entry *entry, struct sample *s, bool lo
     entry->ratios = (struct strait_quantiles){entry->ratio, entry->ratio, entry->ratio};
     entry->bound = bound;
     snprintf(entry->codec, sizeof(entry->codec), "%s", ops->name);
-    failed = 0;
-out:
-    strait_buffer_free(s->encoded);
-    s->encoded = NULL;
     if (ops->close)
         ops->close(bundle.lossy.state);
     free(of);
     return failed;
 }
 
-/* y += w x and memcpy over the whole sample, bytes of one operand a second. */
+/* y += w x and memcpy over the whole sample, bytes of one operand a second, the quickest of some.
+ */
 static void measure_memory(struct strait_profile *p, struct sample *s)
 {
-    double add[MIN_REPEATS], copy[MIN_REPEATS];
     const double bytes = 4.0 * (double)s->n_elems;
-    for (int k = 0; k < MIN_REPEATS; k++) {
-        empty_caches(s);
-        const double t0 = cpu_s();
-        memcpy(s->decoded, s->values, s->n_elems * sizeof(float));
-        const double t1 = cpu_s();
+    double copy_s = INFINITY, add_s = INFINITY;
+    for (int k = 0; k < N_REPEATS; k++) {
         float *restrict y = s->decoded;
         const float *restrict x = s->values;
-        empty_caches(s);
-        const double t2 = cpu_s();
+        strait_sweep(&s->sweeper);
+        const double t0 = strait_cpu_s();
+        memcpy(y, x, s->n_elems * sizeof(float));
+        const double t1 = strait_cpu_s();
+        strait_sweep(&s->sweeper);
+        const double t2 = strait_cpu_s();
         for (size_t i = 0; i < s->n_elems; i++)
             y[i] += 0.125f * x[i];
-        const double t3 = cpu_s();
-        copy[k] = bytes / fmax(t1 - t0, 1e-9);
-        add[k] = bytes / fmax(t3 - t2, 1e-9);
+        add_s = fmin(add_s, strait_cpu_s() - t2);
+        copy_s = fmin(copy_s, t1 - t0);
     }
-    quantiles(copy, MIN_REPEATS);
-    quantiles(add, MIN_REPEATS);
-    p->copy_bytes_per_s = upper_quartile(copy, MIN_REPEATS);
-    p->add_bytes_per_s = upper_quartile(add, MIN_REPEATS);
+    p->copy_bytes_per_s = bytes / fmax(copy_s, 1e-9);
+    p->add_bytes_per_s = bytes / fmax(add_s, 1e-9);
 }
 
 static struct strait_profile_entry *find_entry(struct strait_profile *p, const char *codec,

@@ -10,7 +10,7 @@ static const double KAPPA_ONE_S = 0.10, KAPPA_EACH_S = 0.015, KAPPA_MOST_S = 1.0
 /* An unlimited link still has an end. */
 static const double MOST_BITS_PER_S = 40e9;
 /* Share of the processors that the network, and of the spare ones that the jobs may fill. */
-static const double NET_SHARE = 0.5, COMPUTE_SHARE = 0.9;
+static const double NET_SHARE = 0.5, COMPUTE_SHARE = 0.75;
 static const double MOST_K = 64;
 
 unsigned strait_emu_processors(void)

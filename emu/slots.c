@@ -90,6 +90,17 @@ static int64_t measure(struct strait_emu_slots *s, const struct strait_job *job)
     return used;
 }
 
+/* The smaller of this reading and the quickest so far, which it may become. */
+static double least(_Atomic(double) *so_far, double reading_s)
+{
+    if (!so_far)
+        return reading_s;
+    double before_s = atomic_load(so_far);
+    while (reading_s < before_s && !atomic_compare_exchange_weak(so_far, &before_s, reading_s))
+        ;
+    return fmin(reading_s, before_s);
+}
+
 /* Do the job and hold its slots as long as it takes. Not under the lock. */
 static void perform(struct strait_emu_slots *s, struct strait_op *op, int64_t *used_ns,
                     int64_t *slip_ns)
@@ -100,7 +111,8 @@ static void perform(struct strait_emu_slots *s, struct strait_op *op, int64_t *u
         *used_ns = op->job.fn ? measure(s, &op->job) : 0;
     else if (op->job.fn)
         call(s, &op->job);
-    const double cost_s = measured ? (double)*used_ns / 1e9 : op->job.cost_s;
+    const double cost_s =
+        measured ? least(op->job.least_s, (double)*used_ns / 1e9) : op->job.cost_s;
     op->ended_ns = op->started_ns + strait_emu_clock_real_ns(&s->clock, cost_s);
     const int64_t now = strait_emu_mono_ns();
     if (now < op->ended_ns) {

@@ -29,6 +29,10 @@ struct strait_job {
     double cost_s;         /* what it takes; NAN: what fn is measured to take, which only emu can */
     void (*fn)(void *arg); /* the real work; NULL where nothing real exists */
     void *arg;
+    /* Measured: what the same work took at its quickest so far, in memory that all ranks share. The
+     * smaller of it and this reading is charged and kept: a host that is busy with something else
+     * lengthens some readings, and none is too short. NULL: what fn takes. */
+    _Atomic(double) *least_s;
 };
 
 /* When a job was queued, got its slots and ended; for an acknowledged send: posted, posted, back.

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "rank.h"
 
@@ -144,7 +145,12 @@ int strait_point_new(struct strait_point **out, const struct strait_experiment *
                                  .control = options->control,
                                  .dilation = options->dilation,
                                  .uses_stream = uses_stream};
-    if (!p->logs) {
+    if (options->measured_cost) {
+        void *shared = mmap(NULL, STRAIT_MAX_READINGS * sizeof(*p->readings),
+                            PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        p->readings = shared == MAP_FAILED ? NULL : shared;
+    }
+    if (!p->logs || (options->measured_cost && !p->readings)) {
         strait_point_free(p);
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "%d logs do not fit in memory",
                                 experiment->n_ranks);
@@ -170,6 +176,8 @@ void strait_point_free(struct strait_point *p)
     for (size_t i = 0; i < 3; i++)
         strait_fill_plan_free(p->fills[i]);
     strait_tensors_free(p->tensors);
+    if (p->readings)
+        munmap(p->readings, STRAIT_MAX_READINGS * sizeof(*p->readings));
     strait_facts_release(&p->facts);
     for (int i = 0; i < 2; i++)
         strait_profile_free(p->own_profiles[i]);

@@ -1,5 +1,6 @@
 /* One point made ready and run: experiment, profile and backend come together here. */
 #pragma once
+#include <stdatomic.h>
 #include <stdbool.h>
 #include "backend.h"
 #include "experiment.h"
@@ -12,6 +13,13 @@ struct strait_codec_cost {
     double encode_bytes_per_s, decode_bytes_per_s, encode_fixed_s, decode_fixed_s;
 };
 
+/* The quickest reading of one piece of measured work, shared by all ranks of a run. */
+enum { STRAIT_MAX_READINGS = 512 };
+struct strait_reading {
+    _Atomic(uint64_t) key; /* of operation, codec and elements; 0: free */
+    _Atomic(double) least_s;
+};
+
 struct strait_point {
     const struct strait_experiment *experiment;
     const struct strait_profile *profile; /* the run's; a codec choice may name its own */
@@ -22,6 +30,7 @@ struct strait_point {
     struct strait_fill_plan *fills[3]; /* by kind: weights, update, gradients; real payload only */
     double recorded_ratio;             /* share of the model's bytes that is recorded exactly;
                                           NAN in a sized run */
+    struct strait_reading *readings;   /* STRAIT_MAX_READINGS, shared across fork; measured only */
     struct strait_run run;
     struct strait_facts facts;
     struct strait_log *logs; /* run.n_ranks, filled by strait_point_run */

@@ -293,6 +293,7 @@ void strait_rank_begin(struct strait_rank *r)
     r->wrap = w;
     strait_coding_begin(r);
     strait_tensor_prepare(r);
+    strait_coding_rehearse(r);
 }
 
 void strait_rank_main(struct strait_rank *r)

@@ -77,4 +77,6 @@ bool strait_tensor_adopt(struct strait_rank *r, struct strait_tensor *t, struct 
 void strait_tensor_free_all(struct strait_wrap *w);
 /* Coding (coding.c). */
 void strait_coding_begin(struct strait_rank *r);
+/** Readings of what this rank will send, after its tensors were prepared. */
+void strait_coding_rehearse(struct strait_rank *r);
 void strait_coding_end(struct strait_rank *r);
