@@ -72,6 +72,10 @@ static int agreement(const char *model, const char *rate, const char *rtt, int n
 
 static bool skipped(void)
 {
+#ifdef __SANITIZE_ADDRESS__
+    strait_test_skip("codecs under a sanitizer take their own time");
+    return true;
+#endif
     if (can_emulate())
         return false;
     strait_test_skip("this machine cannot emulate");

@@ -183,8 +183,8 @@ static void dilation_follows_jobs_and_links(void)
     /* kappa = 0.1 + 8 x 0.015 = 0.22; 0.22 x 2 Gbps / (0.5 x 2) = 0.44 */
     struct strait_emu_dilation d = strait_emu_dilation_choose(&w.run, 2);
     CU_ASSERT(d.k == 1 && fabs(d.k_net - 0.44) < 1e-12 && d.n_compute == 1);
-    w.run.measured_cost = true; /* 9 ranks on 0.9 x 1 processors; on 0.9 x 3 */
-    CU_ASSERT(strait_emu_dilation_choose(&w.run, 2).k == 10);
+    w.run.measured_cost = true; /* 9 ranks on 0.75 x 1 processors; on 0.75 x 3 */
+    CU_ASSERT(strait_emu_dilation_choose(&w.run, 2).k == 12);
     d = strait_emu_dilation_choose(&w.run, 4);
     CU_ASSERT(d.n_compute == 3 && d.k == 4);
     w.run.dilation = 2.5;
