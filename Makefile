@@ -29,13 +29,14 @@ TEST_SRC  = $(wildcard tests/test_*.c)
 HARNESS   = $(filter-out $(TEST_SRC) tests/main.c tests/bench_%.c,$(wildcard tests/*.c))
 TESTS     = $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
 
-.PHONY: all setup test demo bench clean help
+.PHONY: all setup test demo agreement bench clean help
 all: $(BUILD)/strait
 
 help:
 	@echo "make          build/strait (MODE=asan or tsan: build/asan/strait, build/tsan/strait)"
 	@echo "make demo     install what is missing, build, run the main job: under two minutes"
 	@echo "make test     the same set-up, then the whole suite (MODE=asan: under sanitizers)"
+	@echo "make agreement  prediction against emulation in every judged setting: hours"
 	@echo "make bench    measure the codecs on this machine and print what a profile would hold"
 	@echo "make clean    remove build/"
 
@@ -51,6 +52,11 @@ demo: setup
 .PHONY: tests-only
 tests-only: $(TESTS) $(BUILD)/strait
 	@STRAIT_BIN=$(BUILD)/strait sh tests/run.sh $(BUILD) $(notdir $(TESTS))
+
+# Every setting that the prediction is judged on, emulated: hours. Resumes where it was stopped.
+agreement: all
+	$(BUILD)/strait run experiments/agreement.json --on both --out results/agreement
+	$(BUILD)/strait plot results/agreement --out results/agreement.png
 
 bench: $(BUILD)/tests/bench_codecs
 	$<

@@ -14,6 +14,7 @@
 #include "../workloads/timing.h"
 
 enum { MAX_BYTES = 128 << 20, N_REPEATS = 10 };
+static const double LEAST_S = 1.5;
 
 /* A model's tensors of one kind: the held-out recordings, larger models cut down evenly. */
 struct sample {
@@ -106,7 +107,7 @@ static int measure(struct strait_profile_entry *entry, struct sample *s, bool lo
     }
     int failed = 0;
     if (n > 0) {
-        failed = strait_time_bundle(&t, &bundle, of, to, n, N_REPEATS, &s->sweeper, err);
+        failed = strait_time_bundle(&t, &bundle, of, to, n, N_REPEATS, LEAST_S, &s->sweeper, err);
         const double bytes = (double)raw_bytes;
         if (!failed) {
             entry->encode = speeds(t.encode_s, t.n_repeats, bytes);

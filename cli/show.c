@@ -282,6 +282,29 @@ static int show_breakevens(FILE *out, const json_t *records, struct strait_error
     return print_and_free(out, t, err);
 }
 
+/* How it was emulated: congestion control, dilation, realisation and launcher. */
+static void show_emulation(FILE *out, const json_t *rows)
+{
+    double least = INFINITY, most = 0, wall_s = 0;
+    const json_t *report = json_object_get(json_array_get(rows, 0), "report"), *row;
+    size_t i;
+    if (!json_is_string(json_object_get(report, "congestion")))
+        return;
+    json_array_foreach(rows, i, row)
+    {
+        const double k =
+            json_number_value(json_object_get(json_object_get(row, "report"), "dilation"));
+        least = fmin(least, k);
+        most = fmax(most, k);
+        wall_s += json_number_value(json_object_get(row, "wall_s"));
+    }
+    fprintf(out, "TCP %s; %s, launched as %s; dilation %g", text_of(report, "congestion"),
+            text_of(report, "realisation"), text_of(report, "launcher"), least);
+    if (most > least)
+        fprintf(out, " to %g", most);
+    fprintf(out, "; took %.0f s\n", wall_s);
+}
+
 int strait_show_rows(FILE *out, const json_t *rows, const json_t *breakevens,
                      struct strait_error *err)
 {
@@ -295,6 +318,7 @@ int strait_show_rows(FILE *out, const json_t *rows, const json_t *breakevens,
             text_of(row, "strategy"), text_of(row, "payload"), text_of(row, "cost"),
             text_of(row, "backend"), *text_of(row, "control") ? ", negative control " : "",
             text_of(row, "control"));
+    show_emulation(out, rows);
     if (grid)
         put_legend(out, breakevens);
     else

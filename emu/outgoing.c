@@ -69,9 +69,11 @@ static void pack(struct strait_emu_transport *t, struct strait_emu_out *out,
         for (const struct strait_emu_out *o = t->outs; o < t->outs + t->n_outs; o++)
             if (o->begun && o->first->packet == m->packet && o->first->tag == m->tag) {
                 memcpy(out->frame, o->frame, FRAME);
+                t->sent_checksum += strait_emu_wire_checksum(out->frame);
                 return;
             }
     strait_emu_wire_pack(out->frame, m->packet, m->tag);
+    t->sent_checksum += strait_emu_wire_checksum(out->frame);
 }
 
 /* Put the message's envelope where the receiver will look. False: the ring is full. */

@@ -65,7 +65,8 @@ struct strait_emu_transport {
     bool running;
     int64_t resume_ns; /* the first of the streams'; 0: none waits */
     int64_t write_late_ns, read_late_ns;
-    uint64_t bytes_sent, bytes_received; /* these four are the pump's, read when it is gone */
+    uint64_t bytes_sent, bytes_received,
+        sent_checksum; /* these five are the pump's, read when it is gone */
 };
 
 enum { STRAIT_EMU_NOISE_BYTES = 1 << 18 };

@@ -182,6 +182,7 @@ static void write_figures(struct strait_emu_rank *rank)
     const struct strait_emu_transport_figures f = strait_emu_transport_figures(rank->transport);
     pthread_mutex_lock(&rank->lock);
     mine->bytes_sent = f.bytes_sent;
+    mine->sent_checksum = f.sent_checksum;
     mine->bytes_received = f.bytes_received;
     mine->n_retransmits = f.n_retransmits;
     mine->write_late_max_s = f.write_late_max_s;

@@ -39,6 +39,7 @@ struct strait_emu_rank_shared {
     /* figures, complete when the rank has ended */
     double returned_s;                        /* virtual, when its program ended */
     uint64_t bytes_sent, bytes_received;      /* frames and payload */
+    uint64_t sent_checksum;                   /* of all messages, in any order */
     uint64_t n_retransmits;                   /* TCP_INFO, all streams */
     double slip_sum_s, slip_max_s;            /* real: padded jobs that ended late */
     double lag_sum_s, lag_max_s;              /* real: work of lanes outside of jobs, see lane.c */

@@ -192,6 +192,7 @@ struct strait_emu_transport_figures
 strait_emu_transport_figures(const struct strait_emu_transport *t)
 {
     struct strait_emu_transport_figures f = {.bytes_sent = t->bytes_sent,
+                                             .sent_checksum = t->sent_checksum,
                                              .bytes_received = t->bytes_received,
                                              .write_late_max_s = (double)t->write_late_ns / 1e9,
                                              .read_late_max_s = (double)t->read_late_ns / 1e9};

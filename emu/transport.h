@@ -67,7 +67,8 @@ void strait_emu_transport_drain(struct strait_emu_transport *t);
 
 struct strait_emu_transport_figures {
     uint64_t bytes_sent, bytes_received; /* frames, payload and acknowledgements */
-    uint64_t n_retransmits;              /* segments, from TCP_INFO of all streams of this rank */
+    uint64_t sent_checksum;  /* sum of the checksums of all messages: what was sent, in any order */
+    uint64_t n_retransmits;  /* segments, from TCP_INFO of all streams of this rank */
     double write_late_max_s; /* real: from the post of a message that had nothing before it */
     double read_late_max_s;  /* real: from the arrival of bytes in the kernel to their reading */
 };

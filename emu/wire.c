@@ -2,6 +2,7 @@
 
 #include <string.h>
 #include "../codecs/frame.h"
+#include "../core/hash.h"
 
 _Static_assert((int)STRAIT_FRAME_BYTES == STRAIT_EMU_MESSAGE_OVERHEAD_BYTES,
                "a message costs its frame");
@@ -18,6 +19,11 @@ void strait_emu_wire_pack(unsigned char out[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES],
                              .raw_bytes = packet->raw_bytes};
     memcpy(f.words, packet->words, sizeof(f.words));
     strait_frame_pack(out, &f, f.payload_bytes > 0 ? packet->data : NULL);
+}
+
+uint64_t strait_emu_wire_checksum(const unsigned char in[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES])
+{
+    return strait_checksum(in, STRAIT_EMU_MESSAGE_OVERHEAD_BYTES); /* the payload's is among them */
 }
 
 static int unpack(struct strait_frame *f, const unsigned char *in, struct strait_error *err)

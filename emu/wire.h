@@ -9,6 +9,8 @@
  *  noise that follows it is announced by the envelope. */
 void strait_emu_wire_pack(unsigned char out[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES],
                           const struct strait_packet *packet, int tag);
+/** A checksum of frame and payload: of a packed frame, which carries the payload's. */
+uint64_t strait_emu_wire_checksum(const unsigned char in[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES]);
 /** Make the packet that a frame announces.
  *  Out:     packet     new; with room for its payload if the run has real payload
  *           tag        of the message

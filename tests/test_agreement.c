@@ -1,6 +1,7 @@
 /* The point of strait: what is predicted is what the emulation measures, phase by phase, and a
  * prediction that leaves something out is caught. Runs the program as a user does. The whole matrix
  * is `make agreement`; here stand its corners. */
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +106,85 @@ static void tiled(void)
                     0);
 }
 
+/* The checksum of everything that an emulated run with tensors from this folder sent. */
+static void sent(char *out, size_t cap, const char *tensors, const char *codec)
+{
+    char folder[] = "/tmp/strait-agreement-XXXXXX", set[2][256];
+    static char row[1 << 20];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    snprintf(set[0], sizeof(set[0]), "/tensors=%s", tensors);
+    snprintf(set[1], sizeof(set[1]), "/codec=%s", codec);
+    const char *const run[] = {program(),
+                               "run",
+                               "experiments/agreement.json",
+                               "--on",
+                               "emu",
+                               "--set",
+                               set[0],
+                               "--set",
+                               set[1],
+                               "--set",
+                               "/clients=1",
+                               "--set",
+                               "/strategy/local_steps=0",
+                               "--set",
+                               "/strategy/rounds=1",
+                               "--set",
+                               "/model=cnn",
+                               "--set",
+                               "/network/client={\"rate\":\"1 Gbps\"}",
+                               "--out",
+                               folder,
+                               "--json",
+                               NULL};
+    strait_process_run(row, sizeof(row), run, NULL, 100, NULL);
+    json_t *json = json_loads(row, JSON_DISABLE_EOF_CHECK, NULL);
+    const char *found =
+        json_string_value(json_object_get(json_object_get(json, "report"), "sent_checksum"));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(found);
+    snprintf(out, cap, "%s", found);
+    json_decref(json);
+    const char *const rm[] = {"rm", "-rf", folder, NULL};
+    strait_process_run(NULL, 0, rm, NULL, 10, NULL);
+}
+
+static void flip(const char *folder, const char *file, long offset)
+{
+    char path[300];
+    snprintf(path, sizeof(path), "%s/%s", folder, file);
+    FILE *f = fopen(path, "r+b");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    fseek(f, offset, SEEK_SET);
+    const int byte = fgetc(f);
+    fseek(f, offset, SEEK_SET);
+    fputc(byte ^ 1, f);
+    fclose(f);
+}
+
+/* The last recorded update of cnn.fc1.weight is what clients send. Its lowest bit is sent as it is
+ * without a codec; through sz a sign or an exponent has to change to be seen. */
+static void changed_byte(void)
+{
+    static const char *const codecs[] = {"none", "{\"name\":\"sz\",\"bound\":{\"range\":1e-3}}"};
+    static const long offsets[] = {4000, 4003};
+    if (skipped())
+        return;
+    for (int i = 0; i < 2; i++) {
+        char folder[] = "/tmp/strait-tensors-XXXXXX", once[32], again[32], changed[32];
+        CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+        const char *const cp[] = {"cp", "-r", "traces/tensors/.", folder, NULL};
+        CU_ASSERT_EQUAL_FATAL(strait_process_run(NULL, 0, cp, NULL, 30, NULL), 0);
+        sent(once, sizeof(once), folder, codecs[i]);
+        sent(again, sizeof(again), folder, codecs[i]);
+        flip(folder, "cnn.fc1.weight.update.s390.f32", offsets[i]);
+        sent(changed, sizeof(changed), folder, codecs[i]);
+        CU_ASSERT_STRING_EQUAL(once, again);
+        CU_ASSERT_STRING_NOT_EQUAL(once, changed);
+        const char *const rm[] = {"rm", "-rf", folder, NULL};
+        strait_process_run(NULL, 0, rm, NULL, 10, NULL);
+    }
+}
+
 static void controls(void)
 {
     if (skipped())
@@ -120,6 +200,7 @@ static const struct strait_test tests[] = {
     {"a small model is predicted per phase", small_model},
     {"eight clients of a recorded model are predicted per phase", eight_clients},
     {"a tiled model of 50 MB is predicted per phase", tiled},
+    {"a changed byte in a tensor changes what is sent", changed_byte},
     {"a prediction without ramp or without codec cost is caught", controls},
 };
 STRAIT_SUITE("agreement", tests);

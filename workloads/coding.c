@@ -457,8 +457,8 @@ void strait_coding_rehearse(struct strait_rank *r)
     for (size_t i = 0; i < to.n_slices; i++)
         to.slices[i].x = decoded + (to.slices[i].x - whole.values);
     const struct strait_bundle bundle = bundle_of(c, NAN);
-    if (strait_time_bundle(&t, &bundle, from.slices, to.slices, to.n_slices, N_REHEARSALS, &sweeper,
-                           &err) != 0)
+    if (strait_time_bundle(&t, &bundle, from.slices, to.slices, to.n_slices, N_REHEARSALS, 0,
+                           &sweeper, &err) != 0)
         r->backend->fail(r, &err);
     keep_least(reading_of(w, ENCODE, c, &whole), t.encode_s[0]);
     keep_least(reading_of(w, DECODE, c, &whole), t.decode_s[0]);

@@ -9,11 +9,16 @@
 
 enum { LEAST_SWEEP_BYTES = 128 << 20 };
 
-double strait_cpu_s(void)
+static double read_clock_s(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double strait_cpu_s(void)
+{
+    return read_clock_s(CLOCK_THREAD_CPUTIME_ID);
 }
 
 int strait_sweeper_init(struct strait_sweeper *s, struct strait_error *err)
@@ -45,7 +50,7 @@ static int by_value(const void *a, const void *b)
 
 int strait_time_bundle(struct strait_codec_times *out, const struct strait_bundle *bundle,
                        const struct strait_slice *from, struct strait_slice *to, size_t n_slices,
-                       size_t n_repeats, const struct strait_sweeper *sweeper,
+                       size_t n_repeats, double least_s, const struct strait_sweeper *sweeper,
                        struct strait_error *err)
 {
     const size_t room_bytes = strait_bundle_max_bytes(bundle, from, n_slices);
@@ -54,7 +59,10 @@ int strait_time_bundle(struct strait_codec_times *out, const struct strait_bundl
     out->n_repeats = 0;
     if (!encoded)
         return strait_error_set(err, STRAIT_ERR_NOMEM, "timing", "memory ran out");
-    for (size_t i = 0; i <= n_repeats && i <= STRAIT_TIMING_MAX_REPEATS; i++) {
+    const double start_s = read_clock_s(CLOCK_MONOTONIC);
+    for (size_t i = 0; i <= STRAIT_TIMING_MAX_REPEATS; i++) {
+        if (i > n_repeats && read_clock_s(CLOCK_MONOTONIC) - start_s >= least_s)
+            break;
         strait_sweep(sweeper);
         const double t0 = strait_cpu_s();
         if (strait_bundle_encode(bundle, encoded, room_bytes, &out->len_bytes, NULL, from, n_slices,

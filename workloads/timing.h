@@ -2,7 +2,7 @@
 #pragma once
 #include "../codecs/bundle.h"
 
-enum { STRAIT_TIMING_MAX_REPEATS = 16 };
+enum { STRAIT_TIMING_MAX_REPEATS = 64 };
 
 struct strait_codec_times {
     double encode_s[STRAIT_TIMING_MAX_REPEATS], decode_s[STRAIT_TIMING_MAX_REPEATS]; /* ascending */
@@ -23,13 +23,14 @@ void strait_sweeper_release(struct strait_sweeper *s);
 /** Empty the caches: what a rank works on was last touched before others used them. */
 void strait_sweep(const struct strait_sweeper *s);
 
-/** Encode and decode, one run to warm up and n_repeats that count (at most MAX_REPEATS).
+/** Encode and decode, one run to warm up, then at least n_repeats that count, and more until they
+ *  span least_s seconds (at most MAX_REPEATS): a host is busy with something else for that long.
  *  Out:     out
  *  In:      bundle  open
  *           from    n_slices slices with the values; to: the same with room for what is decoded
  *  Returns: 0, or -1 with *err
- *  Cost:    (n_repeats + 1) x (encode + decode + two sweeps) */
+ *  Cost:    (n_repeats + 1) x (encode + decode + two sweeps), or least_s */
 int strait_time_bundle(struct strait_codec_times *out, const struct strait_bundle *bundle,
                        const struct strait_slice *from, struct strait_slice *to, size_t n_slices,
-                       size_t n_repeats, const struct strait_sweeper *sweeper,
+                       size_t n_repeats, double least_s, const struct strait_sweeper *sweeper,
                        struct strait_error *err);
