@@ -71,6 +71,16 @@ static int agreement(const char *model, const char *rate, const char *rtt, int n
     return status;
 }
 
+/* A host that is busy with something else spoils a measurement, not the prediction: three tries. */
+static bool agrees(const char *model, const char *rate, const char *rtt, int n_clients,
+                   int local_steps)
+{
+    for (int i = 0; i < 3; i++)
+        if (agreement(model, rate, rtt, n_clients, local_steps, NULL) == 0)
+            return true;
+    return false;
+}
+
 static bool skipped(void)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -87,23 +97,22 @@ static void small_model(void)
 {
     if (skipped())
         return;
-    CU_ASSERT_EQUAL(agreement("cnn", "1 Gbps", "50 ms", 1, 0, NULL), 0);
-    CU_ASSERT_EQUAL(agreement("cnn", "100 Mbps", "10 ms", 4, 2, NULL), 0);
+    CU_ASSERT_TRUE(agrees("cnn", "1 Gbps", "50 ms", 1, 0));
+    CU_ASSERT_TRUE(agrees("cnn", "100 Mbps", "10 ms", 4, 2));
 }
 
 static void eight_clients(void)
 {
     if (skipped())
         return;
-    CU_ASSERT_EQUAL(agreement("gpt", "1 Gbps", "50 ms", 8, 2, NULL), 0);
+    CU_ASSERT_TRUE(agrees("gpt", "1 Gbps", "50 ms", 8, 2));
 }
 
 static void tiled(void)
 {
     if (skipped())
         return;
-    CU_ASSERT_EQUAL(agreement("experiments/models/blocks-50mb.csv", "1 Gbps", "10 ms", 2, 0, NULL),
-                    0);
+    CU_ASSERT_TRUE(agrees("experiments/models/blocks-50mb.csv", "1 Gbps", "10 ms", 2, 0));
 }
 
 /* The checksum of everything that an emulated run with tensors from this folder sent. */
