@@ -318,8 +318,8 @@ static json_t *attempt(const struct strait_plan *plan, const struct strait_task_
     return row;
 }
 
-/* A busy host spoils an emulation now and then: what came back INVALID is tried again, the last
- * time with twice the dilation, and the row keeps what was wrong before. */
+/* A busy host spoils an emulation now and then: what came back INVALID is tried again, each time
+ * with twice the dilation, and the row keeps what was wrong before. */
 json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct strait_error *err)
 {
     const struct strait_task_plan *task = &plan->tasks[i];
@@ -331,7 +331,7 @@ json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct st
          n++) {
         json_array_extend(before, json_object_get(row, "invalid"));
         const json_t *used = json_object_get(json_object_get(row, "report"), "dilation");
-        if (n + 1 == plan->setup.n_retries && !(dilation > 0))
+        if (!(plan->setup.dilation > 0))
             dilation = 2 * json_number_value(used);
         json_decref(row);
         row = attempt(plan, task, dilation, err);

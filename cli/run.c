@@ -185,7 +185,7 @@ int strait_command_run(int argc, char **argv)
          "what codecs cost: a name or a file (default: the shipped one)"},
         {"repeats", 0, STRAIT_OPTION_COUNT, &r.n_repeats, "N", "emu: measure each point N times"},
         {"tries", 0, STRAIT_OPTION_COUNT, &r.n_tries, "N",
-         "emu: tries of a point that comes back INVALID (3), the last at twice the dilation"},
+         "emu: tries of a point that comes back INVALID (3), each at twice the last's dilation"},
         {"dilation", 0, STRAIT_OPTION_NUMBER, &r.dilation, "K",
          "emu: K real seconds for a virtual one (default: chosen)"},
         {"control", 0, STRAIT_OPTION_TEXT, &r.control, "NAME", "a negative control, see below"},
