@@ -16,9 +16,9 @@ WARN   := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wm
 CFLAGS_release := -O3
 CFLAGS_asan    := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS_tsan    := -O1 -fsanitize=thread -fno-omit-frame-pointer
-PKGS   := jansson libzstd libxxhash simgrid
-# libzfp ships no pkg-config file in Debian 12.
-LDLIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lzfp -lpthread -lm
+PKGS   := jansson libzstd liblz4 zlib libxxhash lapacke openblas simgrid
+# libzfp, fpzip and blosc ship no pkg-config file in Debian 12.
+LDLIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lzfp -lfpzip -lblosc -lpthread -lm
 ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -g -ffp-contract=off -fexceptions $(WARN) $(WERROR) \
              $(CFLAGS_$(MODE)) -DSTRAIT_VERSION='"$(VERSION)"' -DSTRAIT_SHARE='"$(CURDIR)"' $(CFLAGS)
 ALL_LDFLAGS = $(filter -fsanitize%,$(CFLAGS_$(MODE))) $(LDFLAGS)
@@ -37,7 +37,8 @@ help:
 	@echo "make demo     install what is missing, build, run the main job: under two minutes"
 	@echo "make test     the same set-up, then the whole suite (MODE=asan: under sanitizers)"
 	@echo "make agreement  prediction against emulation in every judged setting: hours"
-	@echo "make bench    measure the codecs on this machine and print what a profile would hold"
+	@echo "make bench    measure ratio, speed and error of every codec on this machine"
+	@echo "make fuzz     every decoder under libFuzzer, FUZZ_S=2 seconds each"
 	@echo "make clean    remove build/"
 
 # Sub-makes: what a fresh machine lacks is there before anything asks for it.
@@ -58,8 +59,31 @@ agreement: all
 	$(BUILD)/strait run experiments/agreement.json --on both --out results/agreement
 	$(BUILD)/strait plot results/agreement --out results/agreement.png
 
-bench: $(BUILD)/tests/bench_codecs
-	$<
+# Ratios of one run: codecs side by side, against SZ3 where it is installed.
+bench: all $(BUILD)/tests/bench_deepreduce
+	@$(BUILD)/strait codec bench $$($(BUILD)/strait codec list sz3 >/dev/null 2>&1 && echo --against sz3:verify=no,isolate=no)
+	@$(BUILD)/tests/bench_deepreduce
+
+# The bytes of every codec, of whatever compiler CC is.
+.PHONY: golden
+golden: $(BUILD)/tests/test_codec_promises
+	@$<
+
+# Every decoder under libFuzzer, FUZZ_S seconds each, with clang and the sanitizers.
+FUZZ_S ?= 2
+FUZZ   := build/fuzz
+FUZZ_C  = $(wildcard core/*.c codecs/*.c) tests/fuzz/fuzz_decode.c
+.PHONY: fuzz
+fuzz: setup
+	@$(MAKE) --no-print-directory all $(FUZZ)/fuzz_decode CC=$(CC)
+	@sh tests/fuzz/run.sh $(CURDIR)/$(FUZZ)/fuzz_decode $(BUILD)/strait $(FUZZ_S)
+$(FUZZ)/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  compile $< for fuzzing"
+	$(Q)clang $(filter-out -O3,$(ALL_CFLAGS)) -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -MD -MP -c -o $@ $<
+$(FUZZ)/fuzz_decode: $(FUZZ_C:%.c=$(FUZZ)/%.o)
+	@echo "  link $@"
+	$(Q)clang -fsanitize=fuzzer,address,undefined -o $@ $^ $(LDLIBS)
 
 clean:
 	rm -rf build

@@ -60,8 +60,13 @@ static int sample_init(struct sample *s, const struct strait_experiment *e, cons
         const bool lossy =
             strait_slice_lossy(row->n_dims, row->n_elems, (size_t)e->up.cutoff_elems);
         const size_t n = lossy ? (size_t)ceil(share * (double)row->n_elems) : row->n_elems;
-        s->slices[i] = (struct strait_slice){s->values + s->n_elems, n, lossy};
-        s->back[i] = (struct strait_slice){s->decoded + s->n_elems, n, lossy};
+        s->slices[i] =
+            (struct strait_slice){.x = s->values + s->n_elems,
+                                  .n_elems = n,
+                                  .lossy = lossy,
+                                  .n_rows = lossy && n == row->n_elems ? row->shape[0] : 0};
+        s->back[i] =
+            (struct strait_slice){.x = s->decoded + s->n_elems, .n_elems = n, .lossy = lossy};
         strait_fill_row(s->slices[i].x, n, plan, i, 0, 1);
         s->n_elems += n;
     }
@@ -85,14 +90,15 @@ static struct strait_quantiles speeds(const double *times_s, size_t n, double by
  * something else lengthens some, and none is too short. The quantiles say how far they lie apart.
  */
 static int measure(struct strait_profile_entry *entry, struct sample *s, bool lossy,
-                   const struct strait_codec_ops *ops, const double *params,
-                   struct strait_bound bound, struct strait_error *err)
+                   const struct strait_codec_spec *spec, struct strait_error *err)
 {
-    struct strait_bundle bundle = {.lossy.ops = ops, .lossless.ops = ops, .bound = bound};
+    const struct strait_codec_ops *ops = spec->ops;
+    struct strait_bundle bundle = {.lossy.ops = ops, .lossless.ops = ops, .bound = spec->bound};
     struct strait_slice *of = calloc(2 * s->n_slices + 1, sizeof(*of)), *to = of + s->n_slices;
     struct strait_codec_times t;
     size_t n = 0, raw_bytes = 0;
-    if (!of || ops->open(&bundle.lossy.state, params, err) != 0) {
+    int failed = 0;
+    if (!of || ops->open(&bundle.lossy.state, spec->params, err) != 0) {
         free(of);
         return strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
     }
@@ -103,10 +109,12 @@ static int measure(struct strait_profile_entry *entry, struct sample *s, bool lo
         of[n] = s->slices[i];
         to[n] = s->back[i];
         of[n].lossy = to[n].lossy = true; /* one codec, one bound here */
+        if (strait_memory_needed(spec) && !failed)
+            failed = !(of[n].memory =
+                           strait_memory_new(ops, spec->params, of[n].n_elems, spec->memory, err));
         raw_bytes += 4 * of[n++].n_elems;
     }
-    int failed = 0;
-    if (n > 0) {
+    if (n > 0 && !failed) {
         failed = strait_time_bundle(&t, &bundle, of, to, n, N_REPEATS, LEAST_S, &s->sweeper, err);
         const double bytes = (double)raw_bytes;
         if (!failed) {
@@ -116,14 +124,17 @@ static int measure(struct strait_profile_entry *entry, struct sample *s, bool lo
             entry->decode_bytes_per_s = bytes / t.decode_s[0];
             entry->ratio = bytes / (double)(t.len_bytes - n * STRAIT_BUNDLE_SLICE_BYTES);
         }
-    } else { /* no such tensor in this model: nothing is ever charged at this speed */
+    } else if (n == 0) { /* no such tensor in this model: nothing is ever charged at this speed */
         entry->encode = entry->decode = (struct strait_quantiles){1e9, 1e9, 1e9};
         entry->encode_bytes_per_s = entry->decode_bytes_per_s = 1e9;
         entry->ratio = 1;
     }
     entry->ratios = (struct strait_quantiles){entry->ratio, entry->ratio, entry->ratio};
-    entry->bound = bound;
+    entry->bound = spec->bound;
     snprintf(entry->codec, sizeof(entry->codec), "%s", ops->name);
+    strait_codec_settings_text(entry->settings, spec);
+    for (size_t i = 0; i < n; i++)
+        strait_memory_free(of[i].memory);
     if (ops->close)
         ops->close(bundle.lossy.state);
     free(of);
@@ -154,15 +165,17 @@ static void measure_memory(struct strait_profile *p, struct sample *s)
     p->add_bytes_per_s = bytes / fmax(add_s, 1e-9);
 }
 
-static struct strait_profile_entry *find_entry(struct strait_profile *p, const char *codec,
-                                               struct strait_bound bound, const char *kind,
-                                               const char *model)
+static struct strait_profile_entry *find_entry(struct strait_profile *p,
+                                               const struct strait_codec_spec *spec,
+                                               const char *kind, const char *model)
 {
+    char settings[STRAIT_SPEC_CHARS];
+    strait_codec_settings_text(settings, spec);
     for (size_t i = 0; i < p->n_entries; i++) {
         struct strait_profile_entry *e = &p->entries[i];
-        if (strcmp(e->codec, codec) == 0 && e->bound.kind == bound.kind &&
-            e->bound.value == bound.value && strcmp(e->kind, kind) == 0 &&
-            strcmp(e->model, model) == 0)
+        if (strcmp(e->codec, spec->ops->name) == 0 && strcmp(e->settings, settings) == 0 &&
+            e->bound.kind == spec->bound.kind && e->bound.value == spec->bound.value &&
+            strcmp(e->kind, kind) == 0 && strcmp(e->model, model) == 0)
             return e;
     }
     return NULL;
@@ -188,14 +201,11 @@ static int calibrate_choice(struct strait_profile *p, const struct strait_experi
                             const struct strait_codec_choice *c, const char *kind,
                             struct strait_error *err)
 {
-    const struct strait_bound none = {.kind = STRAIT_BOUND_NONE};
-    const bool is_none = strcmp(c->ops->name, "none") == 0;
-    const bool all = (c->ops->flags & STRAIT_CODEC_LOSSLESS) != 0;
-    double fallbacks[STRAIT_MAX_CODEC_PARAMS] = {0};
+    const bool is_none = strcmp(c->spec.ops->name, "none") == 0;
+    const bool all = (c->spec.ops->flags & STRAIT_CODEC_LOSSLESS) != 0;
     struct sample s;
-    const bool have = is_none || find_entry(p, c->ops->name, c->bound, kind, e->model->name);
-    const bool have_lossless =
-        is_none || find_entry(p, c->lossless->name, none, "any", e->model->name);
+    const bool have = is_none || find_entry(p, &c->spec, kind, e->model->name);
+    const bool have_lossless = is_none || find_entry(p, &c->lossless, "any", e->model->name);
     int failed = 0;
     if (have && have_lossless && p->add_bytes_per_s > 0)
         return 0;
@@ -205,19 +215,17 @@ static int calibrate_choice(struct strait_profile *p, const struct strait_experi
     }
     if (!(p->add_bytes_per_s > 0))
         measure_memory(p, &s);
-    for (unsigned i = 0; i < c->lossless->n_params; i++)
-        fallbacks[i] = c->lossless->params[i].fallback;
     if (!have) {
         struct strait_profile_entry *entry = new_entry(p, kind, e->model->name);
         if (all) /* a lossless codec takes every tensor */
             for (size_t i = 0; i < s.n_slices; i++)
                 s.slices[i].lossy = true;
-        failed = !entry || measure(entry, &s, true, c->ops, c->params, c->bound, err) != 0;
+        failed = !entry || measure(entry, &s, true, &c->spec, err) != 0;
         p->n_entries += !failed;
     }
     if (!failed && !have_lossless && !all) {
         struct strait_profile_entry *entry = new_entry(p, "any", e->model->name);
-        failed = !entry || measure(entry, &s, false, c->lossless, fallbacks, none, err) != 0;
+        failed = !entry || measure(entry, &s, false, &c->lossless, err) != 0;
         p->n_entries += !failed;
     }
     sample_release(&s);

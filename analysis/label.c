@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "label.h"
+#include <stdint.h>
 
 static bool is_or_under(const char *pointer, const char *root)
 {
@@ -82,12 +83,42 @@ static const char *base_name(char *buf, size_t cap, const char *path)
     return buf;
 }
 
+/* Settings of a codec, of a row ("settings") or as an experiment writes them (further keys). */
+static const char *put_settings(char *buf, size_t cap, const json_t *codec)
+{
+    static const char *const others[] = {"name", "bound", "profile", "lossless", "cutoff"};
+    const char *of_row = json_string_value(json_object_get(codec, "settings")), *key;
+    char digits[40];
+    size_t used = 0;
+    json_t *value;
+    buf[0] = '\0';
+    if (of_row) {
+        snprintf(buf, cap, " %s", of_row);
+        return buf;
+    }
+    json_object_foreach((json_t *)(uintptr_t)codec, key, value)
+    {
+        bool other = false;
+        for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+            other = other || strcmp(key, others[i]) == 0;
+        if (other || used >= cap)
+            continue;
+        const int n = snprintf(buf + used, cap - used, "%c%s=%s", used > 0 ? ',' : ' ', key,
+                               json_is_boolean(value) ? (json_is_true(value) ? "yes" : "no")
+                               : json_is_string(value)
+                                   ? json_string_value(value)
+                                   : number(digits, sizeof(digits), json_number_value(value)));
+        used += n > 0 ? (size_t)n : 0;
+    }
+    return buf;
+}
+
 const char *strait_label_codec(char buf[STRAIT_LABEL_CHARS], const json_t *codec)
 {
     const char *name = json_is_string(codec) ? json_string_value(codec)
                                              : json_string_value(json_object_get(codec, "name"));
     const char *profile = json_string_value(json_object_get(codec, "profile"));
-    char bound[64] = "", shown_profile[80] = "", base[64], digits[40];
+    char settings[96] = "", bound[64] = "", shown_profile[80] = "", base[64], digits[40];
     const char *kind;
     json_t *value;
     json_object_foreach(json_object_get(codec, "bound"), kind, value)
@@ -97,7 +128,8 @@ const char *strait_label_codec(char buf[STRAIT_LABEL_CHARS], const json_t *codec
     if (profile)
         snprintf(shown_profile, sizeof(shown_profile), " [%s]",
                  base_name(base, sizeof(base), profile));
-    snprintf(buf, STRAIT_LABEL_CHARS, "%s%s%s", name ? name : "none", bound, shown_profile);
+    snprintf(buf, STRAIT_LABEL_CHARS, "%.24s%.72s%.32s%.60s", name ? name : "none",
+             put_settings(settings, sizeof(settings), codec), bound, shown_profile);
     return buf;
 }
 

@@ -88,12 +88,15 @@ int strait_row_key(char key[STRAIT_KEY_CHARS], const struct strait_row_inputs *i
 json_t *strait_row_codec(const struct strait_codec_choice *choice)
 {
     json_t *out = json_object(), *bound = json_null();
-    if (choice->bound.kind != STRAIT_BOUND_NONE) {
+    if (choice->spec.bound.kind != STRAIT_BOUND_NONE) {
         bound = json_object();
-        json_object_set_new(bound, strait_bound_kind_name(choice->bound.kind),
-                            strait_json_number(choice->bound.value));
+        json_object_set_new(bound, strait_bound_kind_name(choice->spec.bound.kind),
+                            strait_json_number(choice->spec.bound.value));
     }
-    json_object_set_new(out, "name", json_string(choice->ops->name));
+    char settings[STRAIT_SPEC_CHARS];
+    json_object_set_new(out, "name", json_string(choice->spec.ops->name));
+    if (*strait_codec_settings_text(settings, &choice->spec))
+        json_object_set_new(out, "settings", json_string(settings));
     json_object_set_new(out, "bound", bound);
     json_object_set_new(out, "profile", text_or_null(choice->profile));
     return out;
@@ -101,7 +104,7 @@ json_t *strait_row_codec(const struct strait_codec_choice *choice)
 
 static bool is_plain(const struct strait_codec_choice *choice)
 {
-    return strcmp(choice->ops->name, "none") == 0;
+    return strcmp(choice->spec.ops->name, "none") == 0;
 }
 
 static json_t *spans_object(const double *seconds)
@@ -243,7 +246,7 @@ static const char *cost_of(const struct strait_point *p)
 {
     const struct strait_profile *own = p->own_profiles[0];
     const struct strait_profile *from =
-        own && strait_profile_has(own, p->experiment->up.ops->name) ? own : p->profile;
+        own && strait_profile_has(own, p->experiment->up.spec.ops->name) ? own : p->profile;
     if (p->run.measured_cost)
         return "measured";
     return from && from->stated && !is_plain(&p->experiment->up) ? "stated" : "profile";

@@ -67,7 +67,7 @@ static void place_of(char *buf, size_t cap, const json_t *labels, int n_clients)
 
 static bool is_plain(const struct strait_experiment *e)
 {
-    return strcmp(e->up.ops->name, "none") == 0 && strcmp(e->down.ops->name, "none") == 0;
+    return strcmp(e->up.spec.ops->name, "none") == 0 && strcmp(e->down.spec.ops->name, "none") == 0;
 }
 
 static struct strait_task_plan *grow(struct strait_plan *plan, struct strait_error *err)
@@ -240,10 +240,9 @@ static void move_cost(struct strait_codec_cost *cost, const struct strait_point 
     struct strait_profile_cost found;
     struct strait_error ignored = {0};
     const struct strait_profile *from =
-        own && strait_profile_has(own, choice->ops->name) ? own : p->profile;
-    if (strcmp(choice->ops->name, "none") == 0 ||
-        strait_profile_find(&found, from, choice->ops->name, choice->bound, kind, e->model->name,
-                            &ignored) != 0)
+        own && strait_profile_has(own, choice->spec.ops->name) ? own : p->profile;
+    if (strcmp(choice->spec.ops->name, "none") == 0 ||
+        strait_profile_find(&found, from, &choice->spec, kind, e->model->name, &ignored) != 0)
         return;
     const struct strait_quantiles *q[3] = {&found.ratios, &found.encode, &found.decode};
     double *moved[3] = {&cost->ratio, &cost->encode_bytes_per_s, &cost->decode_bytes_per_s};

@@ -78,7 +78,7 @@ double strait_rms_of(const float *x, size_t n_elems)
 double strait_bound_within(struct strait_bound bound, const struct strait_extent *extent,
                            const float *x, size_t n_elems)
 {
-    assert(bound.kind != STRAIT_BOUND_POINTWISE);
+    assert(bound.kind != STRAIT_BOUND_POINTWISE && bound.kind != STRAIT_BOUND_RATIO);
     if (extent->n_finite == 0 || bound.kind == STRAIT_BOUND_NONE)
         return 0;
     if (bound.kind == STRAIT_BOUND_ABS)
@@ -94,7 +94,7 @@ double strait_bound_absolute(struct strait_bound bound, const float *x, size_t n
     return strait_bound_within(bound, &extent, x, n_elems);
 }
 
-static const char *const kind_names[] = {"none", "abs", "range", "rms", "pointwise"};
+static const char *const kind_names[] = {"none", "abs", "range", "rms", "pointwise", "ratio"};
 
 const char *strait_bound_kind_name(enum strait_bound_kind kind)
 {

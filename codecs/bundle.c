@@ -2,6 +2,7 @@
 #include "bundle.h"
 #include <assert.h>
 #include <stdio.h>
+#include "../core/random.h"
 #include "bytes.h"
 
 bool strait_slice_lossy(unsigned n_dims, size_t n_elems, size_t cutoff_elems)
@@ -30,7 +31,6 @@ int strait_bundle_encode(const struct strait_bundle *bundle, unsigned char *out,
                          size_t *len_bytes, size_t *raw_bytes, const struct strait_slice *s,
                          size_t n_slices, struct strait_error *err)
 {
-    const struct strait_bound exact = {.kind = STRAIT_BOUND_NONE};
     const size_t max_bytes = strait_bundle_max_bytes(bundle, s, n_slices);
     size_t used = 0, raw = 0;
     if (cap_bytes < max_bytes)
@@ -42,8 +42,15 @@ int strait_bundle_encode(const struct strait_bundle *bundle, unsigned char *out,
         unsigned char *head = out + used;
         size_t len = 0;
         used += STRAIT_BUNDLE_SLICE_BYTES;
-        if (c->ops->encode(c->state, out + used, cap_bytes - used, &len, s[i].x, s[i].n_elems,
-                           bounded ? bundle->bound : exact, err) != 0)
+        const struct strait_request request = {
+            .bound = bounded ? bundle->bound : (struct strait_bound){.kind = STRAIT_BOUND_NONE},
+            .key = strait_sequence_at(bundle->key + i).state,
+            .n_rows = s[i].n_rows};
+        if ((s[i].memory && s[i].lossy
+                 ? strait_memory_encode(s[i].memory, c, out + used, cap_bytes - used, &len, s[i].x,
+                                        s[i].n_elems, request, err)
+                 : c->ops->encode(c->state, out + used, cap_bytes - used, &len, s[i].x,
+                                  s[i].n_elems, request, err)) != 0)
             return -1;
         used += len;
         raw += 4 * s[i].n_elems;

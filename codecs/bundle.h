@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "codec.h"
+#include "feedback.h"
 
 enum {
     STRAIT_BUNDLE_SLICE_BYTES = 8, /* before the bytes of each tensor */
@@ -17,18 +18,15 @@ struct strait_slice {
     float *x; /* read by encode, written by decode */
     size_t n_elems;
     bool lossy;
-};
-
-/* An open codec; borrowed. */
-struct strait_coder {
-    const struct strait_codec_ops *ops;
-    void *state;
+    size_t n_rows;                /* rows of the tensor as a matrix; 0: a vector */
+    struct strait_memory *memory; /* what its sender remembers of it; NULL: nothing. Lossy only */
 };
 
 /* What one bundle codes with. `lossy` may itself be lossless: it then gets a bound of kind NONE. */
 struct strait_bundle {
     struct strait_coder lossy, lossless;
     struct strait_bound bound; /* relative kinds are relative to each tensor of its own */
+    uint64_t key;              /* of chance; each slice draws from one of its own */
 };
 
 /** The rule: matrices and larger of more than cutoff_elems values are worth a lossy codec; small

@@ -17,10 +17,15 @@ static inline void strait_put32(unsigned char *p, uint32_t v)
         p[i] = (unsigned char)(v >> (8 * i));
 }
 
+/* As one store where the machine's order is the stream's: gcc 12 does not merge the loop. */
 static inline void strait_put64(unsigned char *p, uint64_t v)
 {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy(p, &v, sizeof(v));
+#else
     for (int i = 0; i < 8; i++)
         p[i] = (unsigned char)(v >> (8 * i));
+#endif
 }
 
 static inline uint32_t strait_get16(const unsigned char *p)

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "../core/buffer.h"
+#include "../core/instant.h"
 #include "bundle.h"
 
 enum { MAX_REPEATS = 15, MEMORY_BYTES = 64 << 20, HEAD_ELEMS = 2048, LONG_ELEMS = 8 * HEAD_ELEMS };
@@ -21,14 +21,8 @@ struct measured { /* one tensor, or the head of a long one, under one case */
     size_t len_bytes;
     unsigned char *encoded;
     float *decoded;
+    struct strait_memory *memory;
 };
-
-static double cpu_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int by_value(const void *a, const void *b)
 {
@@ -54,16 +48,25 @@ static int measure_once(struct measured *m, const struct strait_calibration_case
                         unsigned repeat, struct strait_error *err)
 {
     const float *x = m->tensor->x;
-    const size_t cap = c->ops->max_bytes(state, m->n_elems);
-    const double begin_s = cpu_s();
-    if (c->ops->encode(state, m->encoded, cap, &m->len_bytes, x, m->n_elems, c->bound, err) != 0)
+    const struct strait_coder coder = {c->spec.ops, state};
+    const size_t cap = coder.ops->max_bytes(state, m->n_elems);
+    const struct strait_request request = {
+        .bound = c->spec.bound,
+        .key = repeat,
+        .n_rows = m->tensor->n_rows > 0 /* of a head so many as it has */
+                      ? m->n_elems / (m->tensor->n_elems / m->tensor->n_rows)
+                      : 0};
+    const struct strait_instant begin = strait_instant_now();
+    if ((m->memory ? strait_memory_encode(m->memory, &coder, m->encoded, cap, &m->len_bytes, x,
+                                          m->n_elems, request, err)
+                   : coder.ops->encode(state, m->encoded, cap, &m->len_bytes, x, m->n_elems,
+                                       request, err)) != 0)
         return -1;
-    const double encoded_s = cpu_s();
-    if (c->ops->decode(state, m->decoded, m->n_elems, m->encoded, m->len_bytes, err) != 0)
+    m->encode_s[repeat] = strait_instant_cost_s(&begin);
+    const struct strait_instant encoded = strait_instant_now();
+    if (coder.ops->decode(state, m->decoded, m->n_elems, m->encoded, m->len_bytes, err) != 0)
         return -1;
-    const double decoded_s = cpu_s();
-    m->encode_s[repeat] = fmax(encoded_s - begin_s, finest_s);
-    m->decode_s[repeat] = fmax(decoded_s - encoded_s, finest_s);
+    m->decode_s[repeat] = strait_instant_cost_s(&encoded);
     return 0;
 }
 
@@ -71,12 +74,18 @@ static int measure_case(struct measured *m, size_t n, const struct strait_calibr
                         unsigned n_repeats, struct strait_error *err)
 {
     void *state;
-    int failed = strait_codec_open_default(c->ops, &state, err);
+    const struct strait_codec_ops *ops = c->spec.ops;
+    int failed = ops->open(&state, c->spec.params, err);
     if (failed)
         return -1;
     for (size_t i = 0; i < n && !failed; i++) {
-        m[i].encoded = strait_buffer_new(c->ops->max_bytes(state, m[i].n_elems) + 1);
+        m[i].encoded = strait_buffer_new(ops->max_bytes(state, m[i].n_elems) + 1);
         m[i].decoded = strait_buffer_new(4 * m[i].n_elems + 1);
+        if (strait_memory_needed(&c->spec))
+            failed = !(m[i].memory = strait_memory_new(ops, c->spec.params, m[i].n_elems,
+                                                       c->spec.memory, err));
+        if (failed)
+            break;
         if (!m[i].encoded || !m[i].decoded)
             failed = strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
         else
@@ -88,6 +97,7 @@ static int measure_case(struct measured *m, size_t n, const struct strait_calibr
     for (size_t i = 0; i < n; i++) {
         strait_buffer_free(m[i].encoded);
         strait_buffer_free(m[i].decoded);
+        strait_memory_free(m[i].memory);
         if (failed)
             continue;
         qsort(m[i].encode_s, n_repeats, sizeof(double), by_value);
@@ -95,7 +105,7 @@ static int measure_case(struct measured *m, size_t n, const struct strait_calibr
         m[i].encode_median_s = m[i].encode_s[n_repeats / 2];
         m[i].decode_median_s = m[i].decode_s[n_repeats / 2];
     }
-    c->ops->close(state);
+    ops->close(state);
     return failed;
 }
 
@@ -151,15 +161,15 @@ static void summarise(struct strait_profile_entry *e, const struct measured *m, 
         decode_s += m[i].decode_median_s;
         if (!head)
             continue;
-        encode_fixed[n_fixed] =
-            left_at_none(m[i].encode_median_s, bytes, head->encode_median_s, 4 * HEAD_ELEMS);
-        decode_fixed[n_fixed++] =
-            left_at_none(m[i].decode_median_s, bytes, head->decode_median_s, 4 * HEAD_ELEMS);
+        encode_fixed[n_fixed] = left_at_none(m[i].encode_median_s, bytes, head->encode_median_s,
+                                             4 * (double)head->n_elems);
+        decode_fixed[n_fixed++] = left_at_none(m[i].decode_median_s, bytes, head->decode_median_s,
+                                               4 * (double)head->n_elems);
     }
     const struct fit in = fit_cost(encode_fixed, n_fixed, raw, encode_s, k);
     const struct fit out = fit_cost(decode_fixed, n_fixed, raw, decode_s, k);
     *e = (struct strait_profile_entry){
-        .bound = c->bound,
+        .bound = c->spec.bound,
         .ratio = raw / encoded,
         .encode_bytes_per_s = in.bytes_per_s,
         .encode_fixed_s = in.fixed_s,
@@ -169,8 +179,17 @@ static void summarise(struct strait_profile_entry *e, const struct measured *m, 
         .encode = quantiles_of(encode, k),
         .decode = quantiles_of(decode, k),
     };
-    snprintf(e->codec, sizeof(e->codec), "%s", c->ops->name);
+    snprintf(e->codec, sizeof(e->codec), "%s", c->spec.ops->name);
+    strait_codec_settings_text(e->settings, &c->spec);
     snprintf(e->kind, sizeof(e->kind), "%s", kind);
+}
+
+/* Whole rows of about HEAD_ELEMS values; 0: the tensor is too short to tell. */
+static size_t head_elems(const struct strait_calibration_tensor *t)
+{
+    const size_t columns = t->n_rows > 0 ? t->n_elems / t->n_rows : 1;
+    const size_t n = columns * ((HEAD_ELEMS + columns - 1) / columns);
+    return n <= t->n_elems / (LONG_ELEMS / HEAD_ELEMS) ? n : 0;
 }
 
 static int calibrate_case(struct strait_profile *p, const struct strait_calibration *c,
@@ -182,14 +201,14 @@ static int calibrate_case(struct strait_profile *p, const struct strait_calibrat
     for (size_t i = 0; i < c->n_tensors; i++) {
         const struct strait_calibration_tensor *t = &c->tensors[i];
         const bool lossy = strait_slice_lossy(t->n_dims, t->n_elems, STRAIT_BUNDLE_CUTOFF_ELEMS);
-        if (t->n_elems > 0 && (lossy || which->ops->flags & STRAIT_CODEC_LOSSLESS))
+        if (t->n_elems > 0 && (lossy || which->spec.ops->flags & STRAIT_CODEC_LOSSLESS))
             m[n++] = (struct measured){.tensor = t, .n_elems = t->n_elems};
     }
     size_t n_heads = 0;
     for (size_t i = 0; i < n; i++)
-        if (m[i].n_elems >= LONG_ELEMS) {
+        if (head_elems(m[i].tensor) > 0) {
             struct measured *head = &m[n + n_heads++];
-            *head = (struct measured){.tensor = m[i].tensor, .n_elems = HEAD_ELEMS};
+            *head = (struct measured){.tensor = m[i].tensor, .n_elems = head_elems(m[i].tensor)};
             m[i].head = head;
         }
     if (measure_case(m, n + n_heads, which, c->n_repeats, err) != 0)
@@ -214,13 +233,13 @@ static int measure_memory(struct strait_profile *p, unsigned n_repeats, struct s
     float *restrict y = strait_buffer_new(MEMORY_BYTES);
     if (x && y)
         for (unsigned k = 0; k < n_repeats; k++) {
-            const double begin_s = cpu_s();
+            const struct strait_instant begin = strait_instant_now();
             for (size_t i = 0; i < n; i++)
                 y[i] += 0.25f * x[i];
-            const double added_s = cpu_s();
+            add_s[k] = strait_instant_cost_s(&begin);
+            const struct strait_instant added = strait_instant_now();
             memcpy(x, y, MEMORY_BYTES);
-            copy_s[k] = fmax(cpu_s() - added_s, finest_s);
-            add_s[k] = fmax(added_s - begin_s, finest_s);
+            copy_s[k] = strait_instant_cost_s(&added);
         }
     const bool good = x && y;
     strait_buffer_free(x);

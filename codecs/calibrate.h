@@ -8,12 +8,12 @@ struct strait_calibration_tensor {
     const float *x; /* borrowed; pages that were never touched are touched first */
     size_t n_elems;
     unsigned n_dims;
+    size_t n_rows;    /* as a matrix; 0: a vector */
     const char *kind; /* "param", "update", "grad" */
 };
 
 struct strait_calibration_case {
-    const struct strait_codec_ops *ops;
-    struct strait_bound bound; /* {NONE, 0} for lossless codecs */
+    struct strait_codec_spec spec; /* bounded codecs: with a bound */
 };
 
 struct strait_calibration {
@@ -26,8 +26,10 @@ struct strait_calibration {
 };
 
 /** Measure every case: an entry for each kind of tensor that occurs, and one of kind "any" over
- * all. A bounded codec is measured on the tensors that strait_slice_lossy picks, a lossless one on
- * all. Time is the thread's CPU time. Every repeat goes through all tensors before any comes again,
+ * all. A lossy codec is measured on the tensors that strait_slice_lossy picks, a lossless one on
+ * all. Error feedback, momentum and the state of a STATEFUL codec are each tensor's own, and their
+ * cost is part of encode. Time is as core/instant.h
+ * has it. Every repeat goes through all tensors before any comes again,
  * each with buffers of its own: what a tensor finds in the caches is what it finds in a training
  * run. The fixed cost is the median over long tensors of what the line through the times of the
  * first 2048 values and of the whole leaves at no bytes; the speed then makes the sum of times come

@@ -22,12 +22,18 @@ static size_t none_bytes(const void *state, size_t n_elems)
     return 4 * n_elems;
 }
 
+static size_t none_predict(const void *state, size_t n_elems, size_t n_rows)
+{
+    (void)n_rows;
+    return none_bytes(state, n_elems);
+}
+
 static int none_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                       const float *x, size_t n_elems, struct strait_bound bound,
+                       const float *x, size_t n_elems, struct strait_request request,
                        struct strait_error *err)
 {
     (void)state;
-    if (strait_bound_check(bound, &strait_codec_none, err) != 0)
+    if (strait_bound_check(request.bound, &strait_codec_none, err) != 0)
         return -1;
     if (cap_bytes < 4 * n_elems)
         return strait_error_set(err, STRAIT_ERR_INPUT, "none",
@@ -58,7 +64,7 @@ const struct strait_codec_ops strait_codec_none = {
     .open = none_open,
     .close = none_close,
     .max_bytes = none_bytes,
-    .predict = none_bytes,
+    .predict = none_predict,
     .encode = none_encode,
     .decode = none_decode,
 };

@@ -66,7 +66,7 @@ static int read_bound(struct strait_bound *bound, struct strait_object *entry,
         return 0;
     if (strait_object_enter(&o, entry, "bound", false, err) != 0)
         return -1;
-    for (unsigned k = STRAIT_BOUND_ABS; k <= STRAIT_BOUND_POINTWISE; k++) {
+    for (unsigned k = STRAIT_BOUND_ABS; k < N_STRAIT_BOUNDS; k++) {
         const char *name = strait_bound_kind_name((enum strait_bound_kind)k);
         if (!strait_object_has(&o, name))
             continue;
@@ -82,6 +82,30 @@ static int read_bound(struct strait_bound *bound, struct strait_object *entry,
     return strait_object_close(&o, err);
 }
 
+/* Settings are kept as the text that strait_codec_settings_text makes, whatever their order was. */
+static int read_settings(struct strait_profile_entry *e, struct strait_object *o,
+                         struct strait_error *err)
+{
+    struct strait_codec_spec spec;
+    struct strait_error why = {0};
+    const char *settings;
+    char text[sizeof(e->codec) + STRAIT_SPEC_CHARS], where[2 * STRAIT_JSON_POINTER_MAX];
+    if (!strait_codec_find(e->codec))
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(o, "codec", where, sizeof(where)),
+                                "expected a codec (strait codec list), found \"%s\"", e->codec);
+    if (strait_object_string_or(o, &settings, "settings", "", err) != 0)
+        return -1;
+    if ((size_t)snprintf(text, sizeof(text), "%s%s%s", e->codec, *settings ? ":" : "", settings) >=
+            sizeof(text) ||
+        strait_codec_spec_parse(&spec, text, &why) != 0 || spec.bound.kind != STRAIT_BOUND_NONE)
+        return strait_error_set(
+            err, STRAIT_ERR_INPUT, strait_object_where(o, "settings", where, sizeof(where)),
+            "expected settings of codec \"%s\" without a bound, found \"%s\"", e->codec, settings);
+    strait_codec_settings_text(e->settings, &spec);
+    return 0;
+}
+
 static int read_entry(struct strait_profile_entry *e, struct strait_object *o,
                       struct strait_error *err)
 {
@@ -90,13 +114,8 @@ static int read_entry(struct strait_profile_entry *e, struct strait_object *o,
     if (read_name(e->codec, sizeof(e->codec), o, "codec", NULL, err) != 0 ||
         read_name(e->kind, sizeof(e->kind), o, "kind", NULL, err) != 0 ||
         read_name(e->model, sizeof(e->model), o, "model", "", err) != 0 ||
-        read_bound(&e->bound, o, err) != 0)
+        read_settings(e, o, err) != 0 || read_bound(&e->bound, o, err) != 0)
         return -1;
-    const struct strait_codec_ops *ops = strait_codec_find(e->codec);
-    if (!ops)
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(o, "codec", where, sizeof(where)),
-                                "expected a codec (strait list codecs), found \"%s\"", e->codec);
     if (strcmp(e->kind, "param") != 0 && strcmp(e->kind, "update") != 0 &&
         strcmp(e->kind, "grad") != 0 && strcmp(e->kind, "any") != 0)
         return strait_error_set(
@@ -231,6 +250,8 @@ json_t *strait_profile_json(const struct strait_profile *p)
             json_object_set_new(
                 o, "bound",
                 json_pack("{s:f}", strait_bound_kind_name(e->bound.kind), e->bound.value));
+        if (e->settings[0])
+            json_object_set_new(o, "settings", json_string(e->settings));
         json_object_set_new(o, "kind", json_string(e->kind));
         if (e->model[0])
             json_object_set_new(o, "model", json_string(e->model));
@@ -318,15 +339,17 @@ static struct strait_profile_cost interpolate(const struct strait_profile_entry 
 /* The nearest entries at and below, at and above the bound, of one (kind, model). */
 static bool bracket(const struct strait_profile_entry **below,
                     const struct strait_profile_entry **above, bool *any,
-                    const struct strait_profile *p, const char *codec, struct strait_bound bound,
-                    const char *kind, const char *model)
+                    const struct strait_profile *p, const struct strait_codec_spec *spec,
+                    const char *settings, const char *kind, const char *model)
 {
+    const struct strait_bound bound = spec->bound;
     *below = *above = NULL;
     *any = false;
     for (size_t i = 0; i < p->n_entries; i++) {
         const struct strait_profile_entry *e = &p->entries[i];
-        if (strcmp(e->codec, codec) != 0 || e->bound.kind != bound.kind ||
-            strcmp(e->kind, kind) != 0 || strcmp(e->model, model) != 0)
+        if (strcmp(e->codec, spec->ops->name) != 0 || strcmp(e->settings, settings) != 0 ||
+            e->bound.kind != bound.kind || strcmp(e->kind, kind) != 0 ||
+            strcmp(e->model, model) != 0)
             continue;
         *any = true;
         /* a grid point written in decimal is that point: compare with some slack */
@@ -341,33 +364,41 @@ static bool bracket(const struct strait_profile_entry **below,
 }
 
 int strait_profile_find(struct strait_profile_cost *out, const struct strait_profile *p,
-                        const char *codec, struct strait_bound bound, const char *kind,
-                        const char *model, struct strait_error *err)
+                        const struct strait_codec_spec *spec, const char *kind, const char *model,
+                        struct strait_error *err)
 {
+    const struct strait_bound bound = spec->bound;
+    struct strait_codec_spec plain = *spec;
+    char settings[STRAIT_SPEC_CHARS], text[STRAIT_SPEC_CHARS];
+    plain.bound = (struct strait_bound){.kind = STRAIT_BOUND_NONE};
+    strait_codec_settings_text(settings, spec);
+    const char *codec = strait_codec_spec_text(text, &plain);
     const char *tries[][2] = {{kind, model}, {kind, ""}, {"any", model}, {"any", ""}};
     double least = INFINITY, most = 0;
     for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
         const struct strait_profile_entry *a, *b;
         bool any;
-        if (!bracket(&a, &b, &any, p, codec, bound, tries[i][0], tries[i][1]))
+        if (!bracket(&a, &b, &any, p, spec, settings, tries[i][0], tries[i][1]))
             continue;
         const double la = log10(a->bound.value), lb = log10(b->bound.value);
         *out = interpolate(a, b, a == b || lb <= la ? 0 : (log10(bound.value) - la) / (lb - la));
         return 0;
     }
     for (size_t i = 0; i < p->n_entries; i++)
-        if (strcmp(p->entries[i].codec, codec) == 0 && p->entries[i].bound.kind == bound.kind) {
+        if (strcmp(p->entries[i].codec, spec->ops->name) == 0 &&
+            strcmp(p->entries[i].settings, settings) == 0 &&
+            p->entries[i].bound.kind == bound.kind) {
             least = fmin(least, p->entries[i].bound.value);
             most = fmax(most, p->entries[i].bound.value);
         }
     if (most > 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, p->title,
-                                "expected a %s bound of codec \"%s\" for kind \"%s\" between the "
-                                "profile's %g and %g, found %g; measure it with --on both",
-                                strait_bound_kind_name(bound.kind), codec, kind, least, most,
-                                bound.value);
+        return strait_error_set(
+            err, STRAIT_ERR_INPUT, p->title,
+            "expected a %s bound of codec \"%s\" for kind \"%s\" between the "
+            "profile's %g and %g, found %g; measure it (strait calibrate codecs)",
+            strait_bound_kind_name(bound.kind), codec, kind, least, most, bound.value);
     return strait_error_set(err, STRAIT_ERR_INPUT, p->title,
                             "expected an entry for codec \"%s\" with a %s bound and kind \"%s\", "
-                            "found none; measure it with --on both",
+                            "found none; measure it (strait calibrate codecs)",
                             codec, strait_bound_kind_name(bound.kind), kind);
 }

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <jansson.h>
-#include "codec.h"
+#include "spec.h"
 #include "../core/hash.h"
 
 struct strait_quantiles {
@@ -13,6 +13,7 @@ struct strait_quantiles {
 /* One codec at one bound on one kind of tensors. t = fixed + raw_bytes / speed, per tensor. */
 struct strait_profile_entry {
     char codec[32], kind[16], model[64]; /* kind "param", "update", "grad", "any"; model "" any */
+    char settings[STRAIT_SPEC_CHARS];    /* strait_codec_settings_text; "" all as published */
     struct strait_bound bound;           /* kind NONE for lossless codecs */
     double ratio;                        /* sum of raw over sum of encoded bytes */
     double encode_bytes_per_s, decode_bytes_per_s; /* of raw bytes, aggregate */
@@ -46,10 +47,10 @@ void strait_profile_free(struct strait_profile *p);
 json_t *strait_profile_json(const struct strait_profile *p);
 const char *strait_profile_hash(char key[STRAIT_KEY_CHARS], const struct strait_profile *p);
 bool strait_profile_has(const struct strait_profile *p, const char *codec);
-/** Cost at this bound: linear in log10(bound) between the two nearest entries of the same codec,
- *  bound kind, tensor kind and model. Entries of this model come first, then of no model, then of
+/** Cost of a codec as set: linear in log10(bound) between the two nearest entries of the same codec,
+ *  settings, bound kind, tensor kind and model. Entries of this model come first, then of no model, then of
  *  kind "any". Errors: INPUT naming the measured range when the bound lies outside it, or what is
  *  missing. */
 int strait_profile_find(struct strait_profile_cost *out, const struct strait_profile *p,
-                        const char *codec, struct strait_bound bound, const char *kind,
-                        const char *model, struct strait_error *err);
+                        const struct strait_codec_spec *spec, const char *kind, const char *model,
+                        struct strait_error *err);

@@ -5,7 +5,7 @@
 
 static const struct strait_codec_ops *const codecs[] = {
     &strait_codec_none, /* raw float32 */
-    &strait_codec_zstd, /* shuffled bytes, lossless */
+    &strait_codec_zstd, /* shuffled bytes, libzstd */
     &strait_codec_sz,   /* error-bounded, own */
     &strait_codec_zfp,  /* error-bounded, libzfp */
 };
@@ -33,10 +33,15 @@ const struct strait_codec_ops *strait_codec_by_id(unsigned id)
     return NULL;
 }
 
+const char *strait_codec_unavailable(const struct strait_codec_ops *ops)
+{
+    return ops->unavailable ? ops->unavailable() : NULL;
+}
+
 int strait_codec_open_default(const struct strait_codec_ops *ops, void **state,
                               struct strait_error *err)
 {
-    enum { MAX_PARAMS = 8 };
+    enum { MAX_PARAMS = 16 };
     double values[MAX_PARAMS] = {0};
     assert(ops->n_params <= MAX_PARAMS);
     for (unsigned i = 0; i < ops->n_params; i++)

@@ -199,17 +199,17 @@ static struct sz_sample sample_of(const float *x, size_t n, const struct strait_
 }
 
 static int sz_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                     const float *x, size_t n_elems, struct strait_bound bound,
+                     const float *x, size_t n_elems, struct strait_request request,
                      struct strait_error *err)
 {
-    if (strait_bound_check(bound, &strait_codec_sz, err) != 0)
+    if (strait_bound_check(request.bound, &strait_codec_sz, err) != 0)
         return -1;
     if (cap_bytes < sz_max_bytes(state, n_elems))
         return strait_error_set(err, STRAIT_ERR_INPUT, "sz",
                                 "expected room for %zu bytes, found %zu",
                                 sz_max_bytes(state, n_elems), cap_bytes);
     const struct strait_extent extent = strait_extent_of(x, n_elems);
-    const double limit = strait_bound_within(bound, &extent, x, n_elems);
+    const double limit = strait_bound_within(request.bound, &extent, x, n_elems);
     const double middle = (double)(float)(extent.min / 2 + extent.max / 2);
     struct strait_writer w = {.p = out, .end = out + cap_bytes};
     struct sz_grid grid;

@@ -167,7 +167,7 @@ struct sz_decoder {
  *  split->kind from slots to kinds. */
 void sz_model_build(struct sz_encoder *e, size_t n_blocks);
 
-/* ---- quantising (sz_quantise.c) and segments (sz_segment.c) */
+/* ---- quantising (sz_quantise.c) */
 
 /** The integer next to x, where there is one that a float holds exactly, else `otherwise`. Both
  * sides take it as the value of an escape when they go on from there with differences. */
@@ -179,6 +179,29 @@ bool sz_quantise(int32_t *q, const float *x, unsigned n, const struct sz_grid *g
 void sz_repair(int32_t *q, uint8_t *mark, const float *x, unsigned n, const struct sz_grid *grid);
 /** Quantise a segment and take its integers apart. False: too many escapes, store it raw. */
 bool sz_split(struct sz_split *s, const float *x, size_t n, const struct sz_grid *grid, bool delta);
+
+/* ---- blocks decoded (sz_block.c) */
+
+struct sz_source { /* what is left of one chunk */
+    const unsigned char *words, *words_end, *low, *low_end, *escape, *escape_end;
+    unsigned n_lanes;
+    uint32_t states[SZ_LANES];
+    unsigned char tail[4 * SZ_BLOCK + 8]; /* the last words, so that none is read beyond the end */
+    bool in_tail;
+};
+
+/** Begin on a chunk of which the coder sees n_coded values. False: these bytes are no chunk. */
+bool sz_source_open(struct sz_source *s, struct strait_reader *r, size_t n_coded);
+/** True when all is used up and every lane is where its encoder began. */
+bool sz_source_close(const struct sz_source *s);
+/** Decode one block of n <= SZ_BLOCK values.
+ *  In/out:  before  with delta the integer before the block, then its last
+ *  Returns: false when the chunk has too little left for it */
+bool sz_block_decode(float *y, unsigned n, struct sz_source *s, unsigned shift,
+                     const uint32_t *slots, const struct sz_grid *grid, bool delta,
+                     int32_t *before);
+
+/* ---- segments (sz_segment.c) */
 
 /** Encode up to SZ_SEGMENT values; raw where that is shorter. */
 void sz_segment_encode(struct sz_encoder *e, struct strait_writer *w, const float *x, size_t n,

@@ -148,11 +148,11 @@ static size_t compress_piece(struct scratch *s, const float *x, size_t n, double
 }
 
 static int zfp_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                      const float *x, size_t n_elems, struct strait_bound bound,
+                      const float *x, size_t n_elems, struct strait_request request,
                       struct strait_error *err)
 {
     struct state *shared = state;
-    if (strait_bound_check(bound, &strait_codec_zfp, err) != 0)
+    if (strait_bound_check(request.bound, &strait_codec_zfp, err) != 0)
         return -1;
     if (cap_bytes < zfp_max_bytes(state, n_elems))
         return strait_error_set(err, STRAIT_ERR_INPUT, "zfp",
@@ -161,7 +161,7 @@ static int zfp_encode(void *state, unsigned char *out, size_t cap_bytes, size_t 
     struct scratch *s = take(shared);
     if (!s)
         return strait_error_set(err, STRAIT_ERR_NOMEM, "zfp", "memory ran out");
-    const double tolerance = strait_bound_absolute(bound, x, n_elems);
+    const double tolerance = strait_bound_absolute(request.bound, x, n_elems);
     struct strait_writer w = {.p = out, .end = out + cap_bytes};
     strait_write_varint(&w, n_elems);
     strait_put_double(w.p, tolerance);
@@ -227,7 +227,7 @@ const struct strait_codec_ops strait_codec_zfp = {
     .family = "error-bounded",
     .source = "libzfp, fixed accuracy, one dimension",
     .id = 4,
-    .flags = STRAIT_CODEC_BOUNDED,
+    .flags = STRAIT_CODEC_BOUNDED | STRAIT_CODEC_MACHINE,
     .bounds = 1u << STRAIT_BOUND_ABS | 1u << STRAIT_BOUND_RANGE | 1u << STRAIT_BOUND_RMS,
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

@@ -133,10 +133,10 @@ static void encode_piece(struct scratch *s, struct strait_writer *w, const float
 }
 
 static int zstd_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                       const float *x, size_t n_elems, struct strait_bound bound,
+                       const float *x, size_t n_elems, struct strait_request request,
                        struct strait_error *err)
 {
-    if (strait_bound_check(bound, &strait_codec_zstd, err) != 0)
+    if (strait_bound_check(request.bound, &strait_codec_zstd, err) != 0)
         return -1;
     if (cap_bytes < zstd_max_bytes(state, n_elems))
         return strait_error_set(err, STRAIT_ERR_INPUT, "zstd",
@@ -193,7 +193,7 @@ const struct strait_codec_ops strait_codec_zstd = {
     .family = "lossless",
     .source = "libzstd behind a byte shuffle",
     .id = 2,
-    .flags = STRAIT_CODEC_LOSSLESS,
+    .flags = STRAIT_CODEC_LOSSLESS | STRAIT_CODEC_MACHINE,
     .bounds = 1u << STRAIT_BOUND_NONE,
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

@@ -40,8 +40,8 @@ static void model_init(struct model *m, const char *lossy, struct strait_bound b
         const size_t n = layers[i].n_elems;
         const bool is_lossy = strait_slice_lossy(layers[i].n_dims, n, STRAIT_BUNDLE_CUTOFF_ELEMS);
         make_tensor(m->x + at, n, layers[i].kind, i);
-        m->from[i] = (struct strait_slice){m->x + at, n, is_lossy};
-        m->to[i] = (struct strait_slice){m->y + at, n, is_lossy};
+        m->from[i] = (struct strait_slice){.x = m->x + at, .n_elems = n, .lossy = is_lossy};
+        m->to[i] = (struct strait_slice){.x = m->y + at, .n_elems = n, .lossy = is_lossy};
         at += n;
     }
     CU_ASSERT_EQUAL_FATAL(at, N_VALUES);

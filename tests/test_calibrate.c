@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../codecs/calibrate.h"
+#include "profile_find.h"
 #include "suite.h"
 #include "tensor_kinds.h"
 
@@ -13,10 +14,12 @@ static void entries(void)
     make_tensor(small, SMALL, TENSOR_WEIGHTS, 2);
     make_tensor(tiny, TINY, TENSOR_ONES, 3);
     const struct strait_calibration_tensor tensors[] = {
-        {large, LARGE, 2, "param"}, {small, SMALL, 2, "grad"}, {tiny, TINY, 1, "param"}};
+        {large, LARGE, 2, 100, "param"}, {small, SMALL, 2, 0, "grad"}, {tiny, TINY, 1, 0, "param"}};
     const struct strait_calibration_case cases[] = {
-        {strait_codec_find("none"), {STRAIT_BOUND_NONE, 0}},
-        {strait_codec_find("sz"), {STRAIT_BOUND_RANGE, 1e-3}}};
+        {.spec = strait_codec_spec_default(strait_codec_find("none"))},
+        {.spec = {.ops = strait_codec_find("sz"), .bound = {STRAIT_BOUND_RANGE, 1e-3}}}};
+    const struct strait_bound bound = cases[1].spec.bound;
+    const struct strait_codec_ops *sz = cases[1].spec.ops;
     const struct strait_calibration c = {.title = "t",
                                          .machine = "m",
                                          .date = "d",
@@ -45,18 +48,17 @@ static void entries(void)
     void *state;
     unsigned char *bytes = malloc(8 * LARGE);
     size_t len[2];
-    CU_ASSERT_FATAL(bytes && strait_codec_open_default(cases[1].ops, &state, &err) == 0);
+    CU_ASSERT_FATAL(bytes && strait_codec_open_default(sz, &state, &err) == 0);
     for (size_t i = 0; i < 2; i++)
-        CU_ASSERT_EQUAL_FATAL(cases[1].ops->encode(state, bytes, 8 * LARGE, &len[i], tensors[i].x,
-                                                   tensors[i].n_elems, cases[1].bound, &err),
+        CU_ASSERT_EQUAL_FATAL(sz->encode(state, bytes, 8 * LARGE, &len[i], tensors[i].x,
+                                         tensors[i].n_elems,
+                                         (struct strait_request){.bound = bound}, &err),
                               0);
-    CU_ASSERT_EQUAL_FATAL(strait_profile_find(&cost, p, "sz", cases[1].bound, "update", "", &err),
-                          0); /* any */
+    CU_ASSERT_EQUAL_FATAL(find_published(&cost, p, "sz", bound, "update", "", &err), 0); /* any */
     CU_ASSERT_DOUBLE_EQUAL(cost.ratio, 4.0 * (LARGE + SMALL) / (double)(len[0] + len[1]), 1e-9);
-    CU_ASSERT_EQUAL_FATAL(strait_profile_find(&cost, p, "sz", cases[1].bound, "param", "", &err),
-                          0);
+    CU_ASSERT_EQUAL_FATAL(find_published(&cost, p, "sz", bound, "param", "", &err), 0);
     CU_ASSERT_DOUBLE_EQUAL(cost.ratio, 4.0 * LARGE / (double)len[0], 1e-9);
-    cases[1].ops->close(state);
+    sz->close(state);
     free(bytes);
     strait_profile_free(p);
 }
@@ -64,9 +66,10 @@ static void entries(void)
 static void bad_case(void)
 {
     float x[2000] = {1};
-    const struct strait_calibration_tensor tensor = {x, 2000, 2, "param"};
-    const struct strait_calibration_case bad = {strait_codec_find("sz"),
-                                                {STRAIT_BOUND_POINTWISE, 1e-3}};
+    const struct strait_calibration_tensor tensor = {x, 2000, 2, 0, "param"};
+    const struct strait_calibration_case bad = {
+        /* without a bound */
+        .spec = strait_codec_spec_default(strait_codec_find("sz"))};
     const struct strait_calibration c = {.title = "",
                                          .machine = "",
                                          .date = "",

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 #include "../analysis/calibration.h"
+#include "profile_find.h"
 #include "suite.h"
 
 static struct strait_profile *calibrate(const char *const *settings, size_t n)
@@ -29,13 +30,13 @@ static void covers(void)
     const struct strait_bound bound = {STRAIT_BOUND_RANGE, 1e-3}, none = {STRAIT_BOUND_NONE, 0};
     CU_ASSERT_EQUAL(p->n_entries, 2);
     CU_ASSERT_FALSE(p->stated);
-    CU_ASSERT_EQUAL(strait_profile_find(&cost, p, "sz", bound, "update", "cnn", &err), 0);
+    CU_ASSERT_EQUAL(find_published(&cost, p, "sz", bound, "update", "cnn", &err), 0);
     /* the held-out updates of cnn hold 4.45 bits a value at 1e-3, order-0 entropy with escapes;
      * a quarter either way leaves room for another step of training, not for another codec */
     CU_ASSERT(cost.ratio > 32 / (4.45 * 1.25) && cost.ratio < 32 / (4.45 * 0.75));
     CU_ASSERT(cost.encode_bytes_per_s > 1e6 && isfinite(cost.encode_bytes_per_s));
     CU_ASSERT(cost.encode.p10 <= cost.encode.p50 && cost.encode.p50 <= cost.encode.p90);
-    CU_ASSERT_EQUAL(strait_profile_find(&cost, p, "zstd", none, "any", "cnn", &err), 0);
+    CU_ASSERT_EQUAL(find_published(&cost, p, "zstd", none, "any", "cnn", &err), 0);
     CU_ASSERT(cost.ratio > 1 && cost.ratio < 2); /* floats, losslessly */
     CU_ASSERT(p->add_bytes_per_s > 0 && p->copy_bytes_per_s > 0);
     strait_profile_free(p);
@@ -59,7 +60,7 @@ static void large(void)
     struct strait_profile_cost cost;
     struct strait_profile *p = calibrate(settings, 3);
     const struct strait_bound bound = {STRAIT_BOUND_RANGE, 1e-2};
-    CU_ASSERT_EQUAL(strait_profile_find(&cost, p, "sz", bound, "update", "resnet50", &err), 0);
+    CU_ASSERT_EQUAL(find_published(&cost, p, "sz", bound, "update", "resnet50", &err), 0);
     CU_ASSERT(cost.ratio > 4 && cost.ratio < 30);
     strait_profile_free(p);
 }

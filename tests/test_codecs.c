@@ -1,5 +1,6 @@
 /* One conformance suite for every codec of the table. */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include "../codecs/codec.h"
 #include "suite.h"
@@ -14,7 +15,7 @@ struct bench {
     void *state;
     float *x, *y;
     unsigned char *bytes, *again;
-    size_t n_elems, cap_bytes, len_bytes;
+    size_t n_elems, n_rows, cap_bytes, len_bytes;
 };
 
 static void bench_init(struct bench *b, const struct strait_codec_ops *ops, size_t n_elems)
@@ -39,10 +40,16 @@ static void bench_release(struct bench *b)
     free(b->again);
 }
 
+/* Every encode is the first one: what a STATEFUL codec remembers is left to its own tests. */
 static bool encode(struct bench *b, struct strait_bound bound)
 {
     struct strait_error err = {0};
-    return b->ops->encode(b->state, b->bytes, b->cap_bytes, &b->len_bytes, b->x, b->n_elems, bound,
+    if (b->ops->flags & STRAIT_CODEC_STATEFUL) {
+        b->ops->close(b->state);
+        CU_ASSERT_EQUAL_FATAL(strait_codec_open_default(b->ops, &b->state, &err), 0);
+    }
+    return b->ops->encode(b->state, b->bytes, b->cap_bytes, &b->len_bytes, b->x, b->n_elems,
+                          (struct strait_request){.bound = bound, .key = 1, .n_rows = b->n_rows},
                           &err) == 0;
 }
 
@@ -93,13 +100,15 @@ static struct strait_bound bound_for(const struct strait_codec_ops *ops,
 /* NaN payloads and infinities bit by bit, everything else within the bound. */
 static bool within(const struct bench *b, struct strait_bound bound)
 {
-    const double most = allowed(bound, b->x, b->n_elems);
+    double most = allowed(bound, b->x, b->n_elems);
     if (b->ops->flags & STRAIT_CODEC_LOSSLESS)
         return same_bits(b->x, b->y, b->n_elems);
     if (!(b->ops->flags & STRAIT_CODEC_BOUNDED))
         return true; /* it promises nothing about values */
     for (size_t i = 0; i < b->n_elems; i++) {
         const double e = fabs((double)b->x[i] - (double)b->y[i]);
+        if (bound.kind == STRAIT_BOUND_POINTWISE)
+            most = bound.value * fabs((double)b->x[i]);
         if (isfinite(b->x[i]) ? !(e <= most) : !same_bits(&b->x[i], &b->y[i], 1))
             return false;
     }
@@ -113,7 +122,7 @@ static void check_tensor(struct bench *b, struct strait_bound bound)
     memset(b->y, 0xa5, 4 * b->n_elems);
     CU_ASSERT_FATAL(decode(b, b->bytes, b->len_bytes));
     CU_ASSERT_FATAL(within(b, bound));
-    const size_t predicted = b->ops->predict ? b->ops->predict(b->state, b->n_elems) : 0;
+    const size_t predicted = b->ops->predict ? b->ops->predict(b->state, b->n_elems, b->n_rows) : 0;
     CU_ASSERT(predicted == 0 || predicted == b->len_bytes);
 }
 
@@ -132,7 +141,11 @@ static void for_each_codec(void (*check)(const struct strait_codec_ops *ops))
     size_t n;
     const struct strait_codec_ops *const *codecs = strait_codecs(&n);
     for (size_t i = 0; i < n; i++)
-        check(codecs[i]);
+        if (strait_codec_unavailable(codecs[i]))
+            fprintf(stderr, "without %s: %s\n", codecs[i]->name,
+                    strait_codec_unavailable(codecs[i]));
+        else
+            check(codecs[i]);
 }
 
 static void check_lengths(const struct strait_codec_ops *ops, const size_t *lengths, size_t n)
@@ -159,6 +172,27 @@ static void check_edges(const struct strait_codec_ops *ops)
 {
     static const size_t lengths[] = {255, 256, 257, 511, 512, 513, 1000, 8191, 8192, 16385, 70001};
     check_lengths(ops, lengths, sizeof(lengths) / sizeof(lengths[0]));
+}
+
+/* As matrices of every number of rows that divides, and as one of too many rows. */
+static void check_matrices(const struct strait_codec_ops *ops)
+{
+    static const size_t lengths[] = {12, 60, 1024, 6000};
+    for (size_t l = 0; l < sizeof(lengths) / sizeof(lengths[0]); l++) {
+        struct bench b;
+        bench_init(&b, ops, lengths[l]);
+        make_tensor(b.x, b.n_elems, TENSOR_WEIGHTS, l);
+        for (b.n_rows = 1; b.n_rows <= b.n_elems; b.n_rows += b.n_rows < 20 ? 1 : b.n_rows / 3)
+            check_tensor(&b, bound_for(ops, STRAIT_BOUND_RANGE, 1e-3));
+        b.n_rows = b.n_elems + 1;
+        check_tensor(&b, bound_for(ops, STRAIT_BOUND_RANGE, 1e-3));
+        bench_release(&b);
+    }
+}
+
+static void matrices(void)
+{
+    for_each_codec(check_matrices);
 }
 
 static void short_tensors(void)
@@ -344,6 +378,8 @@ static void no_two_alike(void)
     struct bench a, b;
     for (size_t i = 0; i < n; i++)
         for (size_t k = i + 1; k < n; k++) {
+            if (strait_codec_unavailable(codecs[i]) || strait_codec_unavailable(codecs[k]))
+                continue;
             bench_init(&a, codecs[i], 4000);
             bench_init(&b, codecs[k], 4000);
             make_tensor(a.x, a.n_elems, TENSOR_WEIGHTS, 2);
@@ -373,8 +409,8 @@ static void *share(void *arg)
     size_t len;
     s->good = true;
     for (int i = 0; i < N_ROUNDS && s->good; i++)
-        s->good = b->ops->encode(b->state, s->bytes, b->cap_bytes, &len, b->x, b->n_elems, s->bound,
-                                 NULL) == 0 &&
+        s->good = b->ops->encode(b->state, s->bytes, b->cap_bytes, &len, b->x, b->n_elems,
+                                 (struct strait_request){.bound = s->bound, .key = 1}, NULL) == 0 &&
                   len == b->len_bytes && memcmp(s->bytes, b->bytes, len) == 0 &&
                   b->ops->decode(b->state, s->y, b->n_elems, s->bytes, len, NULL) == 0 &&
                   same_bits(s->y, b->y, b->n_elems);
@@ -416,6 +452,7 @@ static const struct strait_test tests[] = {
     {"every codec has its own name, id and kind of guarantee", table_is_sound},
     {"tensors of 0 to 33 values come back within every bound", short_tensors},
     {"tensors around the block sizes come back within every bound", edges_of_blocks},
+    {"matrices of any number of rows come back within the bound", matrices},
     {"tensors beyond one segment come back within the bound", beyond_a_segment},
     {"the same values give the same bytes", same_bytes_twice},
     {"truncated, flipped and random streams do no harm", damaged_streams},

@@ -32,9 +32,9 @@ static void reads(void)
     CU_ASSERT_EQUAL(e->n_ranks, 4); /* three clients and the server */
     CU_ASSERT_EQUAL(strait_experiment_param(e, "decode_cores"), 3);
     CU_ASSERT_EQUAL(strait_experiment_param(e, "local_steps"), 20);
-    CU_ASSERT_STRING_EQUAL(e->up.ops->name, "sz");
-    CU_ASSERT_EQUAL(e->up.bound.kind, STRAIT_BOUND_RANGE);
-    CU_ASSERT_STRING_EQUAL(e->down.ops->name, "none");
+    CU_ASSERT_STRING_EQUAL(e->up.spec.ops->name, "sz");
+    CU_ASSERT_EQUAL(e->up.spec.bound.kind, STRAIT_BOUND_RANGE);
+    CU_ASSERT_STRING_EQUAL(e->down.spec.ops->name, "none");
     CU_ASSERT_DOUBLE_EQUAL(strait_path_rtt_s(e->network, 0, 2), 0.05, 1e-15);
     CU_ASSERT_DOUBLE_EQUAL(strait_path_rtt_s(e->network, 1, 2), 0.1, 1e-15);
     /* 1e9 / 8 x 1448 / 1538 */

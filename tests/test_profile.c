@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "../codecs/profile.h"
+#include "profile_find.h"
 #include "suite.h"
 
 static const char *const head =
@@ -45,18 +46,18 @@ static void interpolation(void)
     CU_ASSERT_EQUAL(p->copy_bytes_per_s, 3e9);
     /* 1e-3 is half way in log10(bound): 4 bits and 8 bits a value give 6, a ratio of 32/6; 10 and
      * 20 ns a byte give 15; 2.5 and 10 give 6.25; 4 and 8 us give 6. */
-    CU_ASSERT_EQUAL_FATAL(strait_profile_find(&c, p, "sz",
-                                              (struct strait_bound){STRAIT_BOUND_RANGE, 1e-3},
-                                              "param", "cnn", &err),
+    CU_ASSERT_EQUAL_FATAL(find_published(&c, p, "sz",
+                                         (struct strait_bound){STRAIT_BOUND_RANGE, 1e-3}, "param",
+                                         "cnn", &err),
                           0);
     CU_ASSERT_DOUBLE_EQUAL(c.ratio, 32 / 6.0, 1e-9);
     CU_ASSERT_DOUBLE_EQUAL(c.encode_bytes_per_s, 1e9 / 15, 1);
     CU_ASSERT_DOUBLE_EQUAL(c.decode_bytes_per_s, 1e9 / 6.25, 1);
     CU_ASSERT_DOUBLE_EQUAL(c.encode_fixed_s, 6e-6, 1e-12);
     CU_ASSERT_EQUAL(c.decode_fixed_s, 0);
-    CU_ASSERT_EQUAL_FATAL(strait_profile_find(&c, p, "sz",
-                                              (struct strait_bound){STRAIT_BOUND_RANGE, 1e-2},
-                                              "param", "cnn", &err),
+    CU_ASSERT_EQUAL_FATAL(find_published(&c, p, "sz",
+                                         (struct strait_bound){STRAIT_BOUND_RANGE, 1e-2}, "param",
+                                         "cnn", &err),
                           0);
     CU_ASSERT_EQUAL(c.ratio, 8);          /* a grid point is itself */
     CU_ASSERT_EQUAL(c.encode.p50, 100e6); /* quantiles that are not given are the aggregate */
@@ -80,8 +81,8 @@ static void no_extrapolation(void)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct strait_profile_cost c;
         err = (struct strait_error){0};
-        CU_ASSERT_EQUAL(
-            strait_profile_find(&c, p, cases[i].codec, cases[i].bound, "grad", "", &err), -1);
+        CU_ASSERT_EQUAL(find_published(&c, p, cases[i].codec, cases[i].bound, "grad", "", &err),
+                        -1);
         CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
         CU_ASSERT_PTR_NOT_NULL(strstr(err.text, cases[i].part));
     }
@@ -111,7 +112,7 @@ static void preference(void)
         {"grad", "cnn", 1.4}, {"grad", "gpt", 1.3}, {"param", "cnn", 1.2}, {"param", "gpt", 1.1}};
     for (size_t i = 0; i < 4; i++) {
         CU_ASSERT_EQUAL_FATAL(
-            strait_profile_find(&c, p, "zstd", none, cases[i].kind, cases[i].model, &err), 0);
+            find_published(&c, p, "zstd", none, cases[i].kind, cases[i].model, &err), 0);
         CU_ASSERT_EQUAL(c.ratio, cases[i].ratio);
     }
     strait_profile_free(p);
@@ -180,24 +181,22 @@ static void shipped(void)
     for (size_t k = 0; k < 4; k++) {
         for (size_t l = 0; l < 2; l++)
             for (double e = 1e-6; e < 0.2; e *= 10)
-                CU_ASSERT_EQUAL(strait_profile_find(&c, p, lossy[l],
-                                                    (struct strait_bound){STRAIT_BOUND_RANGE, e},
-                                                    kinds[k], "gpt2-small", &err),
+                CU_ASSERT_EQUAL(find_published(&c, p, lossy[l],
+                                               (struct strait_bound){STRAIT_BOUND_RANGE, e},
+                                               kinds[k], "gpt2-small", &err),
                                 0);
         for (double e = 1e-3; e < 0.2; e *= 10)
-            CU_ASSERT_EQUAL(strait_profile_find(&c, p, "sz",
-                                                (struct strait_bound){STRAIT_BOUND_RMS, e},
-                                                kinds[k], "", &err),
+            CU_ASSERT_EQUAL(find_published(&c, p, "sz", (struct strait_bound){STRAIT_BOUND_RMS, e},
+                                           kinds[k], "", &err),
                             0);
         const struct strait_bound none = {STRAIT_BOUND_NONE, 0};
-        CU_ASSERT_EQUAL(strait_profile_find(&c, p, "none", none, kinds[k], "", &err), 0);
+        CU_ASSERT_EQUAL(find_published(&c, p, "none", none, kinds[k], "", &err), 0);
         CU_ASSERT_EQUAL(c.ratio, 1);
-        CU_ASSERT_EQUAL(strait_profile_find(&c, p, "zstd", none, kinds[k], "", &err), 0);
+        CU_ASSERT_EQUAL(find_published(&c, p, "zstd", none, kinds[k], "", &err), 0);
         CU_ASSERT(c.ratio > 1.05 && c.ratio < 1.6);
     }
     /* Parameters at 1e-3: 4.15 over the large tensors; the small ones hardly move it. */
-    strait_profile_find(&c, p, "sz", (struct strait_bound){STRAIT_BOUND_RANGE, 1e-3}, "param", "",
-                        &err);
+    find_published(&c, p, "sz", (struct strait_bound){STRAIT_BOUND_RANGE, 1e-3}, "param", "", &err);
     CU_ASSERT_DOUBLE_EQUAL(c.ratio, 4.15, 0.05);
     strait_profile_free(p);
 }
@@ -210,18 +209,17 @@ static void stated(void)
     const struct strait_bound bound = {STRAIT_BOUND_RANGE, 1e-2};
     CU_ASSERT_EQUAL_FATAL(strait_profile_load(&p, "sz3-class", &err), 0);
     CU_ASSERT(p->stated);
-    CU_ASSERT_EQUAL(strait_profile_find(&c, p, "sz", bound, "update", "", &err), 0);
+    CU_ASSERT_EQUAL(find_published(&c, p, "sz", bound, "update", "", &err), 0);
     CU_ASSERT(c.ratio == 11.2 && c.encode_bytes_per_s == 180e6 && c.decode_bytes_per_s == 380e6);
     /* Where only the figure over all kinds is known, that one. */
-    CU_ASSERT_EQUAL(strait_profile_find(&c, p, "sz",
-                                        (struct strait_bound){STRAIT_BOUND_RANGE, 1e-6}, "update",
-                                        "", &err),
+    CU_ASSERT_EQUAL(find_published(&c, p, "sz", (struct strait_bound){STRAIT_BOUND_RANGE, 1e-6},
+                                   "update", "", &err),
                     0);
     CU_ASSERT_EQUAL(c.ratio, 1.30);
     strait_profile_free(p);
     CU_ASSERT_EQUAL_FATAL(strait_profile_load(&p, "fl-runner-class", &err), 0);
     CU_ASSERT(p->stated);
-    CU_ASSERT_EQUAL(strait_profile_find(&c, p, "sz", bound, "update", "", &err), 0);
+    CU_ASSERT_EQUAL(find_published(&c, p, "sz", bound, "update", "", &err), 0);
     CU_ASSERT(c.ratio == 7.39 && c.encode_bytes_per_s == 50e6 && c.decode_bytes_per_s == 100e6);
     strait_profile_free(p);
 }

@@ -36,10 +36,10 @@ static void set_up(struct fixture *f, const char *codec)
     f->experiment.n_clients = 2;
     f->experiment.n_ranks = 3;
     f->experiment.compute_speed = 1;
-    f->experiment.up.ops = strait_codec_find(codec);
-    f->experiment.down.ops = strait_codec_find("none");
+    f->experiment.up.spec.ops = strait_codec_find(codec);
+    f->experiment.down.spec.ops = strait_codec_find("none");
     if (strcmp(codec, "none") != 0)
-        f->experiment.up.bound = (struct strait_bound){STRAIT_BOUND_RANGE, 1e-3};
+        f->experiment.up.spec.bound = (struct strait_bound){STRAIT_BOUND_RANGE, 1e-3};
     f->point.experiment = &f->experiment;
     f->point.recorded_ratio = NAN;
     f->point.logs = f->logs;
@@ -95,7 +95,7 @@ static void test_bytes(void)
     CU_ASSERT_STRING_EQUAL(
         json_string_value(json_object_get(json_object_get(row, "bytes"), "sizes")), "predicted");
     json_decref(row);
-    f.experiment.down.ops = strait_codec_find("zstd"); /* now both are: 4000 / 2500 */
+    f.experiment.down.spec.ops = strait_codec_find("zstd"); /* now both are: 4000 / 2500 */
     row = row_of(&f);
     CU_ASSERT_EQUAL(number(row, NULL, "ratio"), 1.6);
     json_decref(row);

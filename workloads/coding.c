@@ -7,22 +7,8 @@
 
 #include "../core/buffer.h"
 #include "../core/hash.h"
-#include "timing.h"
-#include "wrap.h"
-
-struct strait_task {
-    struct strait_op *op;
-    enum strait_span_kind kind;
-    struct strait_codec *codec;
-    struct strait_tensor *tensor;
-    struct strait_packet *packet;
-    struct strait_slice *slices; /* the tensor cut at the model's parameters; real payload only */
-    size_t n_slices;
-    double bound;
-    unsigned char *out; /* of encode: room_bytes of the codec's */
-    size_t len_bytes;
-    struct strait_error err; /* of the worker that ran it */
-};
+#include "../core/random.h"
+#include "coding.h"
 
 /* --- what a call costs and gives ---------------------------------------------------------- */
 
@@ -30,9 +16,9 @@ struct estimate {
     double cost_s, bytes;
 };
 
-static bool is_lossy_row(const struct strait_codec *c, const struct strait_param_row *row)
+bool strait_codec_is_lossy(const struct strait_codec *c, const struct strait_param_row *row)
 {
-    return (c->choice->ops->flags & STRAIT_CODEC_LOSSLESS) == 0 &&
+    return (c->choice->spec.ops->flags & STRAIT_CODEC_LOSSLESS) == 0 &&
            strait_slice_lossy(row->n_dims, row->n_elems, (size_t)c->choice->cutoff_elems);
 }
 
@@ -58,26 +44,35 @@ each_row(const struct strait_wrap *w, const struct strait_tensor *t,
 
 struct estimating {
     const struct strait_codec *codec;
+    const void *sized_state; /* to ask predict of; NULL: only the profile knows sizes */
     struct estimate encode, decode;
 };
+
+/* Rows of a piece of a parameter as a matrix: only the whole has them. */
+static size_t n_rows_of(const struct strait_param_row *row, size_t n_elems)
+{
+    return n_elems == row->n_elems && row->n_dims >= 2 ? row->shape[0] : 0;
+}
 
 static void estimate_row(void *arg, const struct strait_param_row *row, size_t lo, size_t hi)
 {
     struct estimating *e = arg;
-    const bool lossy = is_lossy_row(e->codec, row);
-    const struct strait_codec_cost *cost =
-        lossy || (e->codec->choice->ops->flags & STRAIT_CODEC_LOSSLESS) ? e->codec->lossy
-                                                                        : e->codec->lossless;
+    const struct strait_codec_ops *ops = e->codec->choice->spec.ops;
+    const bool lossy = strait_codec_is_lossy(e->codec, row) || ops->flags & STRAIT_CODEC_LOSSLESS;
+    const struct strait_codec_cost *cost = lossy ? e->codec->lossy : e->codec->lossless;
     const double raw_bytes = 4.0 * (double)(hi - lo);
+    const size_t exact_bytes = lossy && e->sized_state
+                                   ? ops->predict(e->sized_state, hi - lo, n_rows_of(row, hi - lo))
+                                   : 0;
     e->encode.cost_s += cost->encode_fixed_s + raw_bytes / cost->encode_bytes_per_s;
     e->decode.cost_s += cost->decode_fixed_s + raw_bytes / cost->decode_bytes_per_s;
-    e->encode.bytes += raw_bytes / cost->ratio;
+    e->encode.bytes += exact_bytes > 0 ? (double)exact_bytes : raw_bytes / cost->ratio;
 }
 
 static struct estimating estimate(const struct strait_wrap *w, const struct strait_codec *c,
                                   const struct strait_tensor *t)
 {
-    struct estimating e = {.codec = c};
+    struct estimating e = {.codec = c, .sized_state = w->point->sized_states[c - w->codecs]};
     const size_t n = each_row(w, t, estimate_row, &e);
     e.encode.bytes = ceil(e.encode.bytes + (double)n * STRAIT_BUNDLE_SLICE_BYTES);
     return e;
@@ -85,11 +80,7 @@ static struct estimating estimate(const struct strait_wrap *w, const struct stra
 
 /* --- readings that ranks share ------------------------------------------------------------ */
 
-enum { N_REHEARSALS = 5 };
-enum operation { ENCODE = 1, DECODE, ADD, COPY };
-
-/* Where the quickest reading of this work stands; NULL in a run that measures nothing. */
-static _Atomic(double) *reading_of(const struct strait_wrap *w, enum operation operation,
+_Atomic(double) *strait_reading_of(const struct strait_wrap *w, enum strait_reading_of operation,
                                    const struct strait_codec *c, const struct strait_tensor *t)
 {
     const uint64_t parts[4] = {operation, c ? 1 + (uint64_t)(c - w->codecs) : 0, t->lo, t->hi};
@@ -109,25 +100,61 @@ static _Atomic(double) *reading_of(const struct strait_wrap *w, enum operation o
 /* --- real work ---------------------------------------------------------------------------- */
 
 struct slicing {
-    const struct strait_codec *codec;
+    struct strait_rank *rank;
+    struct strait_codec *codec;
     struct strait_slice *slices;
     size_t n;
     float *values;
     size_t lo;
+    bool with_memory;
 };
+
+/* What the sender remembers of elements [lo, hi), which are one parameter or a piece of one. */
+static struct strait_memory *memory_of(struct strait_rank *r, struct strait_codec *c, size_t lo,
+                                       size_t hi)
+{
+    const struct strait_codec_spec *spec = &c->choice->spec;
+    struct strait_error err = {0};
+    struct strait_remembered *m = c->remembered;
+    if (!strait_memory_needed(spec))
+        return NULL;
+    while (m && (m->lo != lo || m->hi != hi))
+        m = m->next;
+    if (m)
+        return m->memory;
+    m = calloc(1, sizeof(*m));
+    if (!m)
+        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    *m = (struct strait_remembered){.lo = lo, .hi = hi, .next = c->remembered};
+    m->memory = strait_memory_new(spec->ops, spec->params, hi - lo, spec->memory, &err);
+    if (!m->memory) {
+        free(m);
+        r->backend->fail(r, &err);
+    }
+    c->remembered = m;
+    return m->memory;
+}
 
 static void slice_row(void *arg, const struct strait_param_row *row, size_t lo, size_t hi)
 {
     struct slicing *s = arg;
-    s->slices[s->n++] = (struct strait_slice){
-        .x = s->values + (lo - s->lo), .n_elems = hi - lo, .lossy = is_lossy_row(s->codec, row)};
+    struct strait_slice *slice = &s->slices[s->n++];
+    *slice = (struct strait_slice){.x = s->values + (lo - s->lo),
+                                   .n_elems = hi - lo,
+                                   .lossy = strait_codec_is_lossy(s->codec, row),
+                                   .n_rows = n_rows_of(row, hi - lo)};
+    if (slice->lossy && s->with_memory)
+        slice->memory = memory_of(s->rank, s->codec, lo, hi);
 }
 
-static void cut(struct strait_rank *r, struct strait_task *task)
+void strait_task_cut(struct strait_rank *r, struct strait_task *task, bool with_memory)
 {
     struct strait_wrap *w = strait_wrap_of(r);
-    struct slicing s = {
-        .codec = task->codec, .values = strait_values(r, task->tensor), .lo = task->tensor->lo};
+    struct slicing s = {.rank = r,
+                        .codec = task->codec,
+                        .values = strait_values(r, task->tensor),
+                        .lo = task->tensor->lo,
+                        .with_memory = with_memory};
     task->n_slices = each_row(w, task->tensor, NULL, NULL);
     s.slices = task->slices = calloc(task->n_slices + 1, sizeof(*s.slices));
     if (!s.slices)
@@ -135,32 +162,33 @@ static void cut(struct strait_rank *r, struct strait_task *task)
     each_row(w, task->tensor, slice_row, &s);
 }
 
-static struct strait_bundle bundle_of(const struct strait_codec *c, double bound)
+struct strait_bundle strait_codec_bundle(const struct strait_codec *c, double bound)
 {
-    const struct strait_coder coder = {c->choice->ops, c->lossy_state};
+    const struct strait_coder coder = {c->choice->spec.ops, c->lossy_state};
     const bool lossless = (coder.ops->flags & STRAIT_CODEC_LOSSLESS) != 0;
     struct strait_bundle bundle = {
         .lossy = coder,
         .lossless =
-            lossless ? coder : (struct strait_coder){c->choice->lossless, c->lossless_state},
-        .bound = c->choice->bound};
+            lossless ? coder : (struct strait_coder){c->choice->lossless.ops, c->lossless_state},
+        .bound = c->choice->spec.bound};
     if (!isnan(bound))
         bundle.bound.value = bound;
     return bundle;
 }
 
-static void encode_now(void *arg)
+void strait_task_encode(void *arg)
 {
     struct strait_task *t = arg;
-    const struct strait_bundle bundle = bundle_of(t->codec, t->bound);
+    struct strait_bundle bundle = strait_codec_bundle(t->codec, t->bound);
+    bundle.key = t->key;
     strait_bundle_encode(&bundle, t->out, t->codec->room_bytes, &t->len_bytes, NULL, t->slices,
                          t->n_slices, &t->err);
 }
 
-static void decode_now(void *arg)
+void strait_task_decode(void *arg)
 {
     struct strait_task *t = arg;
-    const struct strait_bundle bundle = bundle_of(t->codec, NAN);
+    const struct strait_bundle bundle = strait_codec_bundle(t->codec, NAN);
     strait_bundle_decode(&bundle, t->slices, t->n_slices, t->packet->data, t->packet->payload_bytes,
                          &t->err);
 }
@@ -181,9 +209,9 @@ struct strait_codec *strait_codec(struct strait_rank *r, const char *which)
     return c;
 }
 
-static bool is_none(const struct strait_codec *c)
+bool strait_codec_is_none(const struct strait_codec *c)
 {
-    return strcmp(c->choice->ops->name, "none") == 0;
+    return strcmp(c->choice->spec.ops->name, "none") == 0;
 }
 
 static void release_view(struct strait_packet *p)
@@ -221,6 +249,9 @@ static void note_sample(struct strait_rank *r, struct strait_codec *c, double bo
 {
     struct strait_wrap *w = strait_wrap_of(r);
     const int first = w->point->experiment->strategy->has_server ? 1 : 0;
+    if (!(c->choice->spec.ops->flags & (STRAIT_CODEC_BOUNDED | STRAIT_CODEC_LOSSLESS)) ||
+        strait_memory_needed(&c->choice->spec))
+        return;
     if (w->sample_of || !r->run->real_payload || w->me != first || x->parent)
         return;
     w->sample_of = x;
@@ -229,25 +260,36 @@ static void note_sample(struct strait_rank *r, struct strait_codec *c, double bo
     w->sample_version = x->version;
 }
 
+/* Of this rank, round and place in the model; of round and place alone where streams are to be
+ * summable. */
+static uint64_t key_of(struct strait_wrap *w, const struct strait_codec *c, size_t lo)
+{
+    const bool shared = c->choice->spec.ops->flags & STRAIT_CODEC_SHARED_KEY;
+    const uint64_t round = (uint64_t)atomic_load(&w->round);
+    return strait_random_bits(w->point->experiment->seed, shared ? "codec" : "codec of a rank",
+                              shared ? lo : (uint64_t)w->me << 40 ^ lo, round);
+}
+
 struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *c, double bound,
                                     struct strait_tensor *x)
 {
     struct strait_wrap *w = strait_wrap_of(r);
     struct strait_packet *p;
-    if (is_none(c)) {
+    if (strait_codec_is_none(c)) {
         p = view(r, c, x);
     } else {
-        struct strait_task task = {.codec = c, .tensor = x, .bound = bound};
+        struct strait_task task = {
+            .codec = c, .tensor = x, .bound = bound, .key = key_of(w, c, x->lo)};
         struct strait_job job = {.resource = STRAIT_CPU};
         struct strait_times times;
         const struct estimating e = estimate(w, c, x);
         strait_tensor_touch(r, x);
         job.cost_s = r->run->measured_cost ? NAN : e.encode.cost_s;
-        job.least_s = reading_of(w, ENCODE, c, x);
+        job.least_s = strait_reading_of(w, STRAIT_READING_ENCODE, c, x);
         p = strait_packet_new(0);
         if (r->run->real_payload) {
-            cut(r, &task);
-            job.fn = encode_now;
+            strait_task_cut(r, &task, true);
+            job.fn = strait_task_encode;
             job.arg = &task;
             task.out = atomic_exchange(&c->spare, NULL);
             if (!task.out)
@@ -271,8 +313,8 @@ struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *
     }
     p->raw_bytes = 4 * strait_n_elems(x);
     p->n_elems = strait_n_elems(x);
-    p->codec_id = c->choice->ops->id;
-    p->bound = c->choice->bound;
+    p->codec_id = c->choice->spec.ops->id;
+    p->bound = c->choice->spec.bound;
     if (!isnan(bound))
         p->bound.value = bound;
     return p;
@@ -288,11 +330,11 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
         strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
     *task = (struct strait_task){.kind = STRAIT_SPAN_DECODE, .tensor = y, .packet = taken};
     for (int i = 0; i < 2 && !task->codec; i++)
-        if (w->codecs[i].choice->ops->id == taken->codec_id)
+        if (w->codecs[i].choice->spec.ops->id == taken->codec_id)
             task->codec = &w->codecs[i];
     if (!task->codec || taken->n_elems != strait_n_elems(y))
         strait_wrap_fail(r, STRAIT_ERR_BACKEND, "a packet came that this rank did not expect");
-    if (is_none(task->codec)) {
+    if (strait_codec_is_none(task->codec)) {
         const bool real = r->run->real_payload;
         if (real && taken->payload_bytes != 4 * strait_n_elems(y))
             strait_wrap_fail(r, STRAIT_ERR_BACKEND, "a tensor came that is not of its own length");
@@ -309,14 +351,14 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
                          ? NAN
                          : 4.0 * (double)strait_n_elems(y) / w->point->copy_bytes_per_s;
         job.fn = real ? copy_now : NULL;
-        job.least_s = reading_of(w, COPY, NULL, y);
+        job.least_s = strait_reading_of(w, STRAIT_READING_COPY, NULL, y);
     } else {
         strait_tensor_touch(r, y);
         job.cost_s = r->run->measured_cost ? NAN : estimate(w, task->codec, y).decode.cost_s;
-        job.least_s = reading_of(w, DECODE, task->codec, y);
+        job.least_s = strait_reading_of(w, STRAIT_READING_DECODE, task->codec, y);
         if (r->run->real_payload) {
-            cut(r, task);
-            job.fn = decode_now;
+            strait_task_cut(r, task, false);
+            job.fn = strait_task_decode;
         }
     }
     job.arg = task;
@@ -374,163 +416,9 @@ void strait_add(struct strait_rank *r, struct strait_tensor *sum, struct strait_
         .cost_s = r->run->measured_cost ? NAN : 4.0 * (double)a.n / w->point->add_bytes_per_s,
         .fn = r->run->real_payload ? add_now : NULL,
         .arg = &a,
-        .least_s = reading_of(w, ADD, NULL, sum)};
+        .least_s = strait_reading_of(w, STRAIT_READING_ADD, NULL, sum)};
     strait_wrap_work(r, STRAIT_SPAN_AGGREGATE, &job);
     sum->version++;
     if (sum->parent)
         sum->parent->version++;
-}
-
-/* --- set up and tear down ----------------------------------------------------------------- */
-
-/* Room for the whole model, whatever its values. */
-static void prepare_room(const struct strait_wrap *w, struct strait_codec *c)
-{
-    const struct strait_model *m = w->point->experiment->model;
-    const struct strait_bundle bundle = bundle_of(c, NAN);
-    for (size_t i = 0; i < m->n_rows; i++) {
-        const struct strait_slice row = {.n_elems = m->rows[i].n_elems,
-                                         .lossy = is_lossy_row(c, &m->rows[i])};
-        c->room_bytes += strait_bundle_max_bytes(&bundle, &row, 1);
-    }
-}
-
-void strait_coding_begin(struct strait_rank *r)
-{
-    struct strait_wrap *w = strait_wrap_of(r);
-    const struct strait_point *p = w->point;
-    struct strait_error err = {0};
-    w->codecs[0] = (struct strait_codec){.which = "up",
-                                         .wrap = w,
-                                         .choice = &p->experiment->up,
-                                         .lossy = &p->up,
-                                         .lossless = &p->lossless_up};
-    w->codecs[1] = (struct strait_codec){.which = "down",
-                                         .wrap = w,
-                                         .choice = &p->experiment->down,
-                                         .lossy = &p->down,
-                                         .lossless = &p->lossless_down};
-    for (int i = 0; i < 2 && r->run->real_payload; i++) {
-        struct strait_codec *c = &w->codecs[i];
-        double fallbacks[STRAIT_MAX_CODEC_PARAMS] = {0};
-        for (unsigned k = 0; k < c->choice->lossless->n_params; k++)
-            fallbacks[k] = c->choice->lossless->params[k].fallback;
-        if (c->choice->ops->open(&c->lossy_state, c->choice->params, &err) != 0 ||
-            c->choice->lossless->open(&c->lossless_state, fallbacks, &err) != 0)
-            r->backend->fail(r, &err);
-        if (is_none(c))
-            continue;
-        prepare_room(w, c);
-        atomic_init(&c->spare, strait_buffer_new(c->room_bytes));
-    }
-}
-
-static void keep_least(_Atomic(double) *reading, double s)
-{
-    if (reading)
-        atomic_store(reading, fmin(atomic_load(reading), s));
-}
-
-/* Before time 0 the first sender takes readings of what it will send, so that the first round does
- * not hang on a single one. */
-void strait_coding_rehearse(struct strait_rank *r)
-{
-    struct strait_wrap *w = strait_wrap_of(r);
-    const struct strait_strategy *s = w->point->experiment->strategy;
-    struct strait_codec *c = &w->codecs[w->me == 0 ? 1 : 0];
-    struct strait_error err = {0};
-    struct strait_sweeper sweeper = {0};
-    struct strait_codec_times t;
-    if (!r->run->measured_cost || !s->has_server || w->me > 1 || is_none(c))
-        return;
-    const enum strait_tensor_kind kind = w->me == 0 ? STRAIT_WEIGHTS : STRAIT_UPDATE;
-    struct strait_tensor whole = {.kind = kind,
-                                  .hi = w->point->experiment->model->n_elems,
-                                  .values = w->prepared[kind],
-                                  .held = true};
-    float *decoded = strait_buffer_new(whole.hi * sizeof(*decoded));
-    struct strait_task from = {.codec = c, .tensor = &whole}, to = from;
-    if (!whole.values || !decoded || strait_sweeper_init(&sweeper, &err) != 0)
-        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
-    cut(r, &from);
-    cut(r, &to);
-    for (size_t i = 0; i < to.n_slices; i++)
-        to.slices[i].x = decoded + (to.slices[i].x - whole.values);
-    const struct strait_bundle bundle = bundle_of(c, NAN);
-    if (strait_time_bundle(&t, &bundle, from.slices, to.slices, to.n_slices, N_REHEARSALS, 0,
-                           &sweeper, &err) != 0)
-        r->backend->fail(r, &err);
-    keep_least(reading_of(w, ENCODE, c, &whole), t.encode_s[0]);
-    keep_least(reading_of(w, DECODE, c, &whole), t.decode_s[0]);
-    free(from.slices);
-    free(to.slices);
-    strait_buffer_free(decoded);
-    strait_sweeper_release(&sweeper);
-}
-
-/* Largest |x - y| / bound over one tensor. */
-static double slice_error(const float *x, const float *y, size_t n, struct strait_bound bound)
-{
-    const bool pointwise = bound.kind == STRAIT_BOUND_POINTWISE;
-    const double absolute = pointwise ? 0 : strait_bound_absolute(bound, x, n);
-    double worst = 0;
-    for (size_t k = 0; k < n; k++) {
-        const double at_most = pointwise ? bound.value * fabs((double)x[k]) : absolute;
-        const double error = fabs((double)x[k] - (double)y[k]);
-        if (isfinite(x[k]) && error > 0)
-            worst = fmax(worst, at_most > 0 ? error / at_most : INFINITY);
-    }
-    return worst;
-}
-
-/* The sample encoded again, decoded, and held against its bound tensor by tensor, since relative
- * bounds are per tensor. A lossless tensor must come back as it was. */
-static double sample_error(struct strait_rank *r)
-{
-    struct strait_wrap *w = strait_wrap_of(r);
-    struct strait_codec *c = w->sample_codec;
-    struct strait_bound bound = c->choice->bound;
-    struct strait_task task = {.codec = c, .tensor = w->sample_of, .bound = w->sample_bound};
-    const size_t n = strait_n_elems(w->sample_of);
-    double worst = 0;
-    float *decoded = strait_buffer_new(n * sizeof(*decoded));
-    task.out = strait_buffer_new(c->room_bytes);
-    if (!isnan(w->sample_bound))
-        bound.value = w->sample_bound;
-    if (decoded && task.out) {
-        cut(r, &task);
-        encode_now(&task);
-        for (size_t i = 0; i < task.n_slices; i++)
-            task.slices[i].x = decoded + (task.slices[i].x - w->sample_of->values);
-        struct strait_packet encoded = {.data = task.out, .payload_bytes = task.len_bytes};
-        task.packet = &encoded;
-        if (task.err.code == STRAIT_OK)
-            decode_now(&task);
-        for (size_t i = 0; i < task.n_slices; i++) {
-            const struct strait_bound exact = {.kind = STRAIT_BOUND_ABS, .value = 0};
-            const float *y = task.slices[i].x, *x = w->sample_of->values + (y - decoded);
-            worst = fmax(worst, slice_error(x, y, task.slices[i].n_elems,
-                                            task.slices[i].lossy ? bound : exact));
-        }
-    }
-    const bool checked = decoded && task.out && task.err.code == STRAIT_OK;
-    free(task.slices);
-    strait_buffer_free(task.out);
-    strait_buffer_free(decoded);
-    return checked ? worst : -1;
-}
-
-void strait_coding_end(struct strait_rank *r)
-{
-    struct strait_wrap *w = strait_wrap_of(r);
-    if (w->sample_of && w->sample_of->version == w->sample_version)
-        w->log->error_over_bound = sample_error(r);
-    for (int i = 0; i < 2 && r->run->real_payload; i++) {
-        struct strait_codec *c = &w->codecs[i];
-        if (c->choice->ops->close)
-            c->choice->ops->close(c->lossy_state);
-        if (c->choice->lossless->close)
-            c->choice->lossless->close(c->lossless_state);
-        strait_buffer_free(atomic_load(&c->spare));
-    }
 }

@@ -26,7 +26,7 @@ static int unknown_codec(const char *where, const char *name, struct strait_erro
                             near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
-static int read_bound(struct strait_codec_choice *c, struct strait_object *o,
+static int read_bound(struct strait_codec_spec *c, struct strait_object *o,
                       struct strait_error *err)
 {
     char where[STRAIT_JSON_POINTER_MAX * 2];
@@ -41,7 +41,8 @@ static int read_bound(struct strait_codec_choice *c, struct strait_object *o,
     if (strait_object_enter(&b, o, "bound", false, err) != 0)
         return -1;
     static const enum strait_bound_kind kinds[] = {STRAIT_BOUND_ABS, STRAIT_BOUND_RANGE,
-                                                   STRAIT_BOUND_RMS, STRAIT_BOUND_POINTWISE};
+                                                   STRAIT_BOUND_RMS, STRAIT_BOUND_POINTWISE,
+                                                   STRAIT_BOUND_RATIO};
     unsigned n_found = 0;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         const char *name = strait_bound_kind_name(kinds[i]);
@@ -60,58 +61,81 @@ static int read_bound(struct strait_codec_choice *c, struct strait_object *o,
     return 0;
 }
 
+/* The codec's own parameters, numbers or names, and what its sender remembers. */
+static int read_settings(struct strait_codec_spec *spec, struct strait_object *codec,
+                         struct strait_error *err)
+{
+    for (unsigned i = 0; i < spec->ops->n_params; i++) {
+        const struct strait_codec_param *p = &spec->ops->params[i];
+        char where[STRAIT_JSON_POINTER_MAX * 2];
+        const char *choice;
+        if (!p->choices) {
+            if (strait_object_number_or(codec, &spec->params[i], p->name, p->min, p->max,
+                                        p->fallback, err) != 0)
+                return -1;
+            continue;
+        }
+        strait_object_where(codec, p->name, where, sizeof(where));
+        if (strait_object_string_or(codec, &choice, p->name, p->choices[(int)p->fallback], err) !=
+                0 ||
+            strait_codec_param_parse(&spec->params[i], p, choice, where, err) != 0)
+            return -1;
+    }
+    return strait_object_bool_or(codec, &spec->memory.residual, "error_feedback",
+                                 spec->memory.residual, err) != 0 ||
+                   strait_object_number_or(codec, &spec->memory.momentum, "momentum", 0, 0.9999,
+                                           spec->memory.momentum, err) != 0
+               ? -1
+               : 0;
+}
+
 /* "codec" is a name, or an object with a name, a bound and the codec's own parameters. */
 static int read_codec(struct strait_codec_choice *c, struct strait_object *o, const char *key,
                       struct strait_error *err)
 {
     char where[STRAIT_JSON_POINTER_MAX * 2];
     const json_t *value = strait_object_value(o, key);
-    *c = (struct strait_codec_choice){.ops = strait_codec_find("none"),
-                                      .lossless = strait_codec_find("zstd"),
+    *c = (struct strait_codec_choice){.spec = strait_codec_spec_default(strait_codec_find("none")),
+                                      .lossless =
+                                          strait_codec_spec_default(strait_codec_find("zstd")),
                                       .cutoff_elems = STRAIT_LOSSY_CUTOFF_ELEMS};
-    assert(c->ops && c->lossless);
     if (!value)
         return 0;
     struct strait_object codec = {0};
     const char *name = json_string_value(value);
-    const char *lossless = c->lossless->name;
+    const char *lossless = c->lossless.ops->name;
     if (!name && (strait_object_enter(&codec, o, key, false, err) != 0 ||
                   strait_object_string(&codec, &name, "name", err) != 0))
         return -1;
     strait_object_where(o, key, where, sizeof(where));
-    c->ops = strait_codec_find(name);
-    if (!c->ops)
+    const struct strait_codec_ops *ops = strait_codec_find(name);
+    if (!ops)
         return unknown_codec(where, name, err);
-    if (!codec.json) {
-        if (c->ops->flags & STRAIT_CODEC_BOUNDED)
-            return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                    "expected {\"name\": \"%s\", \"bound\": ...}, found the name "
-                                    "alone",
-                                    name);
-        for (unsigned i = 0; i < c->ops->n_params; i++)
-            c->params[i] = c->ops->params[i].fallback;
-        return 0;
-    }
-    assert(c->ops->n_params <= STRAIT_MAX_CODEC_PARAMS);
-    for (unsigned i = 0; i < c->ops->n_params; i++) {
-        const struct strait_codec_param *p = &c->ops->params[i];
-        if (strait_object_number_or(&codec, &c->params[i], p->name, p->min, p->max, p->fallback,
-                                    err) != 0)
-            return -1;
-    }
-    if (read_bound(c, &codec, err) != 0 ||
+    if (strait_codec_unavailable(ops))
+        return strait_error_set(err, STRAIT_ERR_INPUT, where, "codec \"%s\" cannot be used: %s",
+                                name, strait_codec_unavailable(ops));
+    c->spec = strait_codec_spec_default(ops);
+    if (!codec.json)
+        return ops->flags & STRAIT_CODEC_BOUNDED
+                   ? strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                      "expected {\"name\": \"%s\", \"bound\": ...}, found the "
+                                      "name alone",
+                                      name)
+                   : 0;
+    if (read_settings(&c->spec, &codec, err) != 0 || read_bound(&c->spec, &codec, err) != 0 ||
         strait_object_string_or(&codec, &c->profile, "profile", NULL, err) != 0 ||
         strait_object_string_or(&codec, &lossless, "lossless", lossless, err) != 0 ||
         strait_object_integer_or(&codec, &c->cutoff_elems, "cutoff", 0, INT32_MAX, c->cutoff_elems,
                                  err) != 0 ||
         strait_object_close(&codec, err) != 0)
         return -1;
-    c->lossless = strait_codec_find(lossless);
-    if (!c->lossless || !(c->lossless->flags & STRAIT_CODEC_LOSSLESS)) {
+    ops = strait_codec_find(lossless);
+    if (!ops || !(ops->flags & STRAIT_CODEC_LOSSLESS)) {
         strait_object_where(&codec, "lossless", where, sizeof(where));
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                 "expected a lossless codec, found \"%s\"", lossless);
     }
+    c->lossless = strait_codec_spec_default(ops);
     return 0;
 }
 
@@ -338,7 +362,7 @@ static int read_device(struct strait_experiment *e, struct strait_object *o,
 
 static int read_all(struct strait_experiment *e, struct strait_object *o, struct strait_error *err)
 {
-    const char *schema, *model;
+    const char *schema, *model, *table;
     long n_clients, seed;
     char where[STRAIT_JSON_POINTER_MAX * 2];
     if (strait_object_string(o, &schema, "schema", err) != 0)
@@ -348,11 +372,17 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
                                 strait_object_where(o, "schema", where, sizeof(where)),
                                 "expected \"strait-experiment/1\", found \"%s\"", schema);
     if (strait_object_string_or(o, &e->title, "title", "", err) != 0 ||
+        strait_object_string_or(o, &table, "table", "scaling", err) != 0 ||
         strait_object_string(o, &model, "model", err) != 0 ||
         strait_object_string_or(o, &e->tensors, "tensors", NULL, err) != 0 ||
         strait_object_integer(o, &n_clients, "clients", 1, MAX_CLIENTS, err) != 0 ||
         strait_object_integer_or(o, &seed, "seed", 0, INT64_MAX, 1, err) != 0)
         return -1;
+    e->is_tradeoff = strcmp(table, "tradeoff") == 0;
+    if (!e->is_tradeoff && strcmp(table, "scaling") != 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(o, "table", where, sizeof(where)),
+                                "expected \"scaling\" or \"tradeoff\", found \"%s\"", table);
     e->n_clients = (int)n_clients;
     e->seed = (uint64_t)seed;
     struct strait_error why = {0};

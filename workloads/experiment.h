@@ -5,26 +5,26 @@
 #include <stdint.h>
 #include "../codecs/codec.h"
 #include "../codecs/profile.h"
+#include "../codecs/spec.h"
 #include "../traces/model.h"
 #include "network.h"
 #include "strategy.h"
 
-enum { STRAIT_MAX_CODEC_PARAMS = 8, STRAIT_LOSSY_CUTOFF_ELEMS = 1024 };
+enum { STRAIT_LOSSY_CUTOFF_ELEMS = 1024 };
 
 /* A codec as an experiment asks for it, in one direction. */
 struct strait_codec_choice {
-    const struct strait_codec_ops *ops; /* `none` where the file says nothing */
-    double params[STRAIT_MAX_CODEC_PARAMS];
-    struct strait_bound bound; /* kind NONE where the codec has none */
-    const char *profile;       /* what the file names: shipped name or path; NULL: the run's */
-    const struct strait_codec_ops *lossless; /* for small and one-dimensional tensors */
-    long cutoff_elems;                       /* lossy only above this many elements */
+    struct strait_codec_spec spec;     /* `none` where the file says nothing */
+    struct strait_codec_spec lossless; /* for small and one-dimensional tensors */
+    const char *profile; /* what the file names: shipped name or path; NULL: the run's */
+    long cutoff_elems;   /* lossy only above this many elements */
 };
 
 struct strait_experiment {
     json_t *json;     /* resolved, without "vary"; owns every string below */
     const char *file; /* for errors; owned */
     const char *title;
+    bool is_tradeoff; /* results are shown as a trade-off of codecs, not by clients */
     struct strait_model *model;
     const char *tensors; /* folder of recorded tensors: NULL is the shipped one */
     const struct strait_strategy *strategy;

@@ -28,17 +28,17 @@ static bool uses_stream(const struct strait_run *run, int src, int dst, int chan
 
 /* What one codec costs on one kind: from the profile that the codec names, else from the run's. */
 static int find_cost(struct strait_codec_cost *out, const struct strait_point *p,
-                     const struct strait_profile *own, const struct strait_codec_ops *ops,
-                     struct strait_bound bound, const char *kind, struct strait_error *err)
+                     const struct strait_profile *own, const struct strait_codec_spec *spec,
+                     const char *kind, struct strait_error *err)
 {
     struct strait_profile_cost cost;
     *out = (struct strait_codec_cost){
         .ratio = 1, .encode_bytes_per_s = INFINITY, .decode_bytes_per_s = INFINITY};
-    if (strcmp(ops->name, "none") == 0)
+    if (strcmp(spec->ops->name, "none") == 0)
         return 0;
     const struct strait_profile *from =
-        own && strait_profile_has(own, ops->name) ? own : p->profile;
-    if (strait_profile_find(&cost, from, ops->name, bound, kind, p->experiment->model->name, err))
+        own && strait_profile_has(own, spec->ops->name) ? own : p->profile;
+    if (strait_profile_find(&cost, from, spec, kind, p->experiment->model->name, err))
         return -1;
     *out = (struct strait_codec_cost){.ratio = cost.ratio,
                                       .encode_bytes_per_s = cost.encode_bytes_per_s,
@@ -56,21 +56,39 @@ static int find_costs(struct strait_point *p, struct strait_error *err)
     struct strait_codec_cost *lossless[2] = {&p->lossless_up, &p->lossless_down};
     const char *of[2] = {e->strategy->uplink_kind,
                          e->strategy->downlink_kind ? e->strategy->downlink_kind : "param"};
-    const struct strait_bound none = {.kind = STRAIT_BOUND_NONE};
     for (int i = 0; i < 2; i++) {
         if (choices[i]->profile &&
             strait_profile_load(&p->own_profiles[i], choices[i]->profile, err) != 0)
             return -1;
-        const bool unused = strcmp(choices[i]->ops->name, "none") == 0;
-        if (find_cost(costs[i], p, p->own_profiles[i], choices[i]->ops, choices[i]->bound, of[i],
-                      err) != 0 ||
-            (!unused && find_cost(lossless[i], p, p->own_profiles[i], choices[i]->lossless, none,
-                                  "any", err) != 0))
+        const bool unused = strcmp(choices[i]->spec.ops->name, "none") == 0;
+        if (find_cost(costs[i], p, p->own_profiles[i], &choices[i]->spec, of[i], err) != 0 ||
+            (!unused &&
+             find_cost(lossless[i], p, p->own_profiles[i], &choices[i]->lossless, "any", err) != 0))
             return -1;
     }
     p->add_bytes_per_s = p->profile->add_bytes_per_s;
     p->copy_bytes_per_s = p->profile->copy_bytes_per_s;
     return 0;
+}
+
+/* Sizes that follow from the shape alone need no profile: an open codec tells them. */
+static int open_sized(struct strait_point *p, struct strait_error *err)
+{
+    const struct strait_codec_choice *choices[2] = {&p->experiment->up, &p->experiment->down};
+    for (int i = 0; i < 2 && !p->run.real_payload; i++) {
+        const struct strait_codec_spec *spec = &choices[i]->spec;
+        if (spec->ops->predict && spec->ops->open(&p->sized_states[i], spec->params, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void close_sized(struct strait_point *p)
+{
+    const struct strait_codec_choice *choices[2] = {&p->experiment->up, &p->experiment->down};
+    for (int i = 0; i < 2; i++)
+        if (p->sized_states[i])
+            choices[i]->spec.ops->close(p->sized_states[i]);
 }
 
 /* Negative control: the codec still shrinks the data but takes no time. */
@@ -111,7 +129,7 @@ static int n_measuring(const struct strait_experiment *e)
 {
     if (!e->strategy->has_server)
         return e->n_ranks;
-    return strcmp(e->up.ops->name, "none") == 0 && strcmp(e->down.ops->name, "none") == 0
+    return strcmp(e->up.spec.ops->name, "none") == 0 && strcmp(e->down.spec.ops->name, "none") == 0
                ? 1
                : e->n_clients;
 }
@@ -156,7 +174,7 @@ int strait_point_new(struct strait_point **out, const struct strait_experiment *
                                 experiment->n_ranks);
     }
     if (strait_facts_init(&p->facts, err) != 0 || find_costs(p, err) != 0 ||
-        (options->real_payload && fill(p, err) != 0)) {
+        open_sized(p, err) != 0 || (options->real_payload && fill(p, err) != 0)) {
         strait_point_free(p);
         return -1;
     }
@@ -179,6 +197,7 @@ void strait_point_free(struct strait_point *p)
     if (p->readings)
         munmap(p->readings, STRAIT_MAX_READINGS * sizeof(*p->readings));
     strait_facts_release(&p->facts);
+    close_sized(p);
     for (int i = 0; i < 2; i++)
         strait_profile_free(p->own_profiles[i]);
     free(p);

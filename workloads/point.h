@@ -26,6 +26,7 @@ struct strait_point {
     struct strait_profile *own_profiles[2];
     struct strait_codec_cost up, down, lossless_up, lossless_down;
     double add_bytes_per_s, copy_bytes_per_s;
+    void *sized_states[2]; /* up, down: to ask predict of; NULL where sizes are the profile's */
     struct strait_tensors *tensors;    /* real payload only */
     struct strait_fill_plan *fills[3]; /* by kind: weights, update, gradients; real payload only */
     double recorded_ratio;             /* share of the model's bytes that is recorded exactly;

@@ -108,7 +108,7 @@ static void prepare_scratch(struct strait_rank *r)
     const bool server = e->strategy->has_server && w->me == 0;
     const struct strait_codec_choice *from = server ? &e->up : &e->down;
     const int n = server ? e->n_clients : 1;
-    if (!e->strategy->has_server || strcmp(from->ops->name, "none") == 0)
+    if (!e->strategy->has_server || strcmp(from->spec.ops->name, "none") == 0)
         return;
     w->scratch = calloc((size_t)n, sizeof(*w->scratch));
     for (; w->scratch && w->n_scratch < n; w->n_scratch++)
