@@ -12,6 +12,8 @@ int strait_command_check(int argc, char **argv);
 int strait_command_list(int argc, char **argv);
 int strait_command_compare(int argc, char **argv);
 int strait_command_plot(int argc, char **argv);
+int strait_command_codec(int argc, char **argv);
+int strait_command_calibrate(int argc, char **argv);
 int strait_command_doctor(int argc, char **argv);
 
 /** Print the one line of an error, "strait: <where>: <text>", on stderr.

@@ -8,44 +8,11 @@
 #include "../analysis/row.h"
 #include "../analysis/table.h"
 #include "../core/json.h"
+#include "codec.h"
 #include "command.h"
 #include "options.h"
 
 enum { TEXT_CHARS = 512 };
-
-/* Every list is an array of flat objects; keys are columns. */
-static int list_codecs(json_t *out, struct strait_error *err)
-{
-    static const struct {
-        unsigned flag;
-        const char *name;
-    } flags[] = {{STRAIT_CODEC_LOSSLESS, "lossless"},
-                 {STRAIT_CODEC_BOUNDED, "bounded"},
-                 {STRAIT_CODEC_STATEFUL, "stateful"},
-                 {STRAIT_CODEC_SPARSE, "sparse"}};
-    size_t n;
-    const struct strait_codec_ops *const *codecs = strait_codecs(&n);
-    (void)err;
-    for (size_t i = 0; i < n; i++) {
-        char bounds[TEXT_CHARS] = "", kinds[TEXT_CHARS] = "", params[TEXT_CHARS] = "";
-        for (unsigned k = STRAIT_BOUND_ABS; k <= STRAIT_BOUND_POINTWISE; k++)
-            if (codecs[i]->bounds & 1u << k)
-                snprintf(bounds + strlen(bounds), sizeof(bounds) - strlen(bounds), "%s%s",
-                         *bounds ? ", " : "", strait_bound_kind_name((enum strait_bound_kind)k));
-        for (size_t f = 0; f < sizeof(flags) / sizeof(*flags); f++)
-            if (codecs[i]->flags & flags[f].flag)
-                snprintf(kinds + strlen(kinds), sizeof(kinds) - strlen(kinds), "%s%s",
-                         *kinds ? ", " : "", flags[f].name);
-        for (unsigned p = 0; p < codecs[i]->n_params; p++)
-            snprintf(params + strlen(params), sizeof(params) - strlen(params), "%s%s = %g",
-                     *params ? ", " : "", codecs[i]->params[p].name, codecs[i]->params[p].fallback);
-        json_array_append_new(out,
-                              json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "name", codecs[i]->name,
-                                        "family", codecs[i]->family, "flags", kinds, "bounds",
-                                        bounds, "parameters", params, "source", codecs[i]->source));
-    }
-    return 0;
-}
 
 /* "rounds = 5", "deadline (required)" */
 static void put_param(char *buf, size_t cap, const struct strait_strategy_param *p)
@@ -160,11 +127,12 @@ static int list_experiments(json_t *out, struct strait_error *err)
 static const struct {
     const char *name, *summary;
     int (*list)(json_t *out, struct strait_error *err);
-} lists[] = {{"codecs", "how tensors are encoded", list_codecs},
-             {"strategies", "who sends what when", list_strategies},
-             {"models", "what is trained; or a layer table of your own", list_models},
-             {"networks", "what an experiment may say of its network", list_networks},
-             {"experiments", "what `strait run NAME` knows", list_experiments}};
+    void (*print)(const json_t *rows); /* NULL: flat objects, whose keys are columns */
+} lists[] = {{"codecs", "how tensors are encoded", strait_codec_rows, strait_codec_rows_print},
+             {"strategies", "who sends what when", list_strategies, NULL},
+             {"models", "what is trained; or a layer table of your own", list_models, NULL},
+             {"networks", "what an experiment may say of its network", list_networks, NULL},
+             {"experiments", "what `strait run NAME` knows", list_experiments, NULL}};
 enum { N_LISTS = sizeof(lists) / sizeof(*lists) };
 
 static void value_cell(struct strait_table *t, const char *key, const json_t *value)
@@ -199,7 +167,7 @@ static int show_list(size_t i, bool json, struct strait_error *err)
     size_t k;
     const int status = lists[i].list(rows, err);
     if (status == 0 && !json)
-        print_table(rows);
+        (lists[i].print ? lists[i].print : print_table)(rows);
     if (status == 0 && json)
         json_array_foreach(rows, k, row) strait_command_print_json(row);
     json_decref(rows);

@@ -20,6 +20,10 @@ static const struct {
     {"compare", "DIR [DIR]", "compare predicted with measured times, point by point",
      strait_command_compare},
     {"plot", "DIR", "draw the curves of a results folder as PNG and SVG", strait_command_plot},
+    {"codec", "COMMAND", "the codecs by themselves: list, bench, encode, decode",
+     strait_command_codec},
+    {"calibrate", "codecs", "measure the codecs on this machine: a profile for experiments",
+     strait_command_calibrate},
     {"doctor", "", "say what this machine can do, and what to install", strait_command_doctor},
 };
 enum { N_COMMANDS = sizeof(commands) / sizeof(*commands) };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../analysis/compare.h"
+#include "../analysis/tradeoff.h"
 #include "command.h"
 #include "machine.h"
 #include "options.h"
@@ -14,13 +15,19 @@ static const double TOLERANCE_RATIO = 0.1, FLOOR_S = 0.005;
 
 /* --- showing ------------------------------------------------------------------------------ */
 
+static bool is_tradeoff(const struct strait_session *r)
+{
+    const char *table = json_string_value(json_object_get(r->sweep->base, "table"));
+    return table && strcmp(table, "tradeoff") == 0;
+}
+
 /* The break-even of every curve: NULL where it was not asked for, or cannot be found and stderr
  * says why. */
 static int find_breakevens(json_t **records, struct strait_session *r, struct strait_error *err)
 {
     struct strait_error why = {0};
     *records = NULL;
-    if (r->no_breakeven || strcmp(r->on, "emu") == 0 ||
+    if (r->no_breakeven || is_tradeoff(r) || strcmp(r->on, "emu") == 0 ||
         strait_payoff_find(records, r->sweep, &r->plan.setup, r->store, (int)r->n_jobs, r->fresh,
                            &why) == 0)
         return 0;
@@ -30,6 +37,22 @@ static int find_breakevens(json_t **records, struct strait_session *r, struct st
     }
     fprintf(stderr, "strait: no break-even: %s%s%s\n", why.where, *why.where ? ": " : "", why.text);
     return 0;
+}
+
+static int show_tradeoff(struct strait_session *r, const json_t *rows, struct strait_error *err)
+{
+    struct strait_curves *curves;
+    if (strait_curves_load(&curves, NULL, err) != 0)
+        return -1;
+    json_t *tradeoff = strait_tradeoff(rows, curves, err);
+    int status = tradeoff ? 0 : -1;
+    if (tradeoff && r->json)
+        strait_command_print_json(tradeoff);
+    else if (tradeoff)
+        status = strait_show_tradeoff(stdout, tradeoff, err);
+    json_decref(tradeoff);
+    strait_curves_free(curves);
+    return status;
 }
 
 static int show_tables(struct strait_session *r, const json_t *breakevens, struct strait_error *err)
@@ -45,7 +68,10 @@ static int show_tables(struct strait_session *r, const json_t *breakevens, struc
         if (n_valid > 0) {
             if (n_shown > 0)
                 fputs("\n", stdout);
-            status = strait_show_rows(stdout, rows, n_shown++ == 0 ? breakevens : NULL, err);
+            status = is_tradeoff(r)
+                         ? show_tradeoff(r, rows, err)
+                         : strait_show_rows(stdout, rows, n_shown == 0 ? breakevens : NULL, err);
+            n_shown++;
         }
         json_decref(rows);
     }
@@ -114,6 +140,8 @@ static int show(struct strait_session *r, struct strait_error *err)
         print_json_lines(rows);
         print_json_lines(breakevens);
         json_decref(rows);
+        if (is_tradeoff(r))
+            status = show_tables(r, breakevens, err);
     } else if (status == 0) {
         status = show_tables(r, breakevens, err);
     }

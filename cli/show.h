@@ -12,6 +12,8 @@
 enum { STRAIT_SHOW_MAX_LINES = 60 };
 int strait_show_rows(FILE *out, const json_t *rows, const json_t *breakevens,
                      struct strait_error *err);
+/** What strait_tradeoff found, as a table. 0, or -1 with *err. */
+int strait_show_tradeoff(FILE *out, const json_t *tradeoff, struct strait_error *err);
 /** A comparison: phases of each pair, or above a few pairs a line a pair. 0, or -1 with *err. */
 int strait_show_comparison(FILE *out, const json_t *comparison, double tolerance_ratio,
                            double floor_s, struct strait_error *err);
