@@ -6,8 +6,13 @@
 static const struct strait_codec_ops *const codecs[] = {
     &strait_codec_none,       /* raw float32 */
     &strait_codec_zstd,       /* shuffled bytes, libzstd */
+    &strait_codec_lz4,        /* shuffled bytes, liblz4 */
+    &strait_codec_blosc,      /* shuffled bits or bytes, c-blosc */
+    &strait_codec_fpzip,      /* predicted floats, fpzip */
     &strait_codec_sz,         /* error-bounded, own */
     &strait_codec_zfp,        /* error-bounded, libzfp */
+    &strait_codec_sz3,        /* error-bounded, libSZ3c where it is installed */
+    &strait_codec_libpressio, /* error-bounded, LibPressio where it is installed */
     &strait_codec_fp16,       /* 16 bits a value */
     &strait_codec_bf16,       /* the upper 16 bits of a float32 */
     &strait_codec_qsgd,       /* levels of each bucket's norm, drawn */

@@ -1,4 +1,5 @@
 #include "clock.h"
+#include "../codecs/isolate.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -22,7 +23,7 @@ int64_t strait_emu_mono_ns(void)
 
 int64_t strait_emu_thread_cpu_ns(void)
 {
-    return read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    return read_clock_ns(CLOCK_THREAD_CPUTIME_ID) + (int64_t)(1e9 * strait_isolated_cpu_s());
 }
 
 void strait_emu_be_prompt(void)

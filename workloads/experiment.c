@@ -73,6 +73,11 @@ static int read_settings(struct strait_codec_spec *spec, struct strait_object *c
             if (strait_object_number_or(codec, &spec->params[i], p->name, p->min, p->max,
                                         p->fallback, err) != 0)
                 return -1;
+            if (strcmp(p->name, "threads") == 0 && spec->params[i] > 1)
+                return strait_error_set(err, STRAIT_ERR_INPUT,
+                                        strait_object_where(codec, p->name, where, sizeof(where)),
+                                        "expected 1, since a rank encodes on one core, found %g",
+                                        spec->params[i]);
             continue;
         }
         strait_object_where(codec, p->name, where, sizeof(where));

@@ -1,4 +1,5 @@
 #include "timing.h"
+#include "../codecs/isolate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static double read_clock_s(clockid_t clock)
 
 double strait_cpu_s(void)
 {
-    return read_clock_s(CLOCK_THREAD_CPUTIME_ID);
+    return read_clock_s(CLOCK_THREAD_CPUTIME_ID) + strait_isolated_cpu_s();
 }
 
 int strait_sweeper_init(struct strait_sweeper *s, struct strait_error *err)

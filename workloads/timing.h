@@ -10,7 +10,8 @@ struct strait_codec_times {
     size_t len_bytes; /* encoded, heads of the slices included */
 };
 
-/** CPU time of this thread.  Source: CLOCK_THREAD_CPUTIME_ID */
+/** CPU time of this thread, and of foreign codecs that work for it in a process of their own.
+ *  Source: CLOCK_THREAD_CPUTIME_ID */
 double strait_cpu_s(void);
 
 /* As large as two last-level caches. */
