@@ -29,7 +29,7 @@ TEST_SRC  = $(wildcard tests/test_*.c)
 HARNESS   = $(filter-out $(TEST_SRC) tests/main.c tests/bench_%.c,$(wildcard tests/*.c))
 TESTS     = $(TEST_SRC:tests/%.c=$(BUILD)/tests/%)
 
-.PHONY: all setup test demo agreement bench clean help
+.PHONY: all setup test demo agreement bench profile clean help
 all: $(BUILD)/strait
 
 help:
@@ -39,6 +39,7 @@ help:
 	@echo "make agreement  prediction against emulation in every judged setting: hours"
 	@echo "make bench    measure ratio, speed and error of every codec on this machine"
 	@echo "make fuzz     every decoder under libFuzzer, FUZZ_S=2 seconds each"
+	@echo "make profile  measure the profile that ships, codecs/profiles/default.json"
 	@echo "make clean    remove build/"
 
 # Sub-makes: what a fresh machine lacks is there before anything asks for it.
@@ -84,6 +85,13 @@ $(FUZZ)/%.o: %.c
 $(FUZZ)/fuzz_decode: $(FUZZ_C:%.c=$(FUZZ)/%.o)
 	@echo "  link $@"
 	$(Q)clang -fsanitize=fuzzer,address,undefined -o $@ $^ $(LDLIBS)
+
+# The profile that ships: every codec as published, and what experiments/tradeoff.json asks beside.
+SETTINGS = $(shell $(BUILD)/strait codec list --json | sed -n 's/^{"name":"\([a-z0-9]*\)".*"available":true.*/\1/p') \
+    topk:ratio=0.1 topk:error_feedback=no qsgd:levels=7 powersgd:rank=2 sz:error_feedback=yes sz:error_feedback=yes,range=0.3
+profile: all
+	$(BUILD)/strait calibrate codecs --title "codecs on the recorded tensors" --out codecs/profiles/default.json --force \
+	    $(SETTINGS:%=--codec %)
 
 clean:
 	rm -rf build
