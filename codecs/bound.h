@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "codec.h"
+#include "simd.h"
 
 struct strait_extent {
     double min, max; /* over the finite values; 0, 0 where there are none */
@@ -12,6 +13,8 @@ struct strait_extent {
 
 /** Cost: one vectorised pass; a second one only where values are not finite. */
 struct strait_extent strait_extent_of(const float *x, size_t n_elems);
+/** The same with the vector instructions of this level, which the machine must have. */
+struct strait_extent strait_extent_at(enum strait_simd level, const float *x, size_t n_elems);
 /** Root of the mean square over the finite values, summed in eight interleaved lanes. */
 double strait_rms_of(const float *x, size_t n_elems);
 /** The absolute bound, given what strait_extent_of found. */

@@ -1,27 +1,6 @@
 /* Blocks of the sz codec decoded: symbols, low bits and escapes back to values. Nothing that the
  * bytes say is believed before it is checked. */
-#include "sz_parts.h"
-
-bool sz_source_open(struct sz_source *s, struct strait_reader *r, size_t n_coded)
-{
-    const uint64_t n_words = strait_read_varint(r), n_low = strait_read_varint(r);
-    const uint64_t n_escapes = strait_read_varint(r);
-    s->n_lanes = n_coded >= SZ_MANY ? SZ_LANES : SZ_FEW_LANES;
-    for (unsigned lane = 0; lane < s->n_lanes; lane++)
-        s->states[lane] = strait_read_u32(r);
-    if (r->bad || n_words > n_coded || n_low > n_coded * 3 || n_escapes > n_coded)
-        return false;
-    s->words = strait_read_bytes(r, 2 * (size_t)n_words);
-    s->low = strait_read_bytes(r, (size_t)n_low);
-    s->escape = strait_read_bytes(r, 4 * (size_t)n_escapes);
-    if (r->bad)
-        return false;
-    s->words_end = s->words + 2 * n_words;
-    s->low_end = s->low + n_low;
-    s->escape_end = s->escape + 4 * n_escapes;
-    s->in_tail = false;
-    return true;
-}
+#include "sz_kernels.h"
 
 /* All is used up and every lane is where its encoder began. */
 bool sz_source_close(const struct sz_source *s)
@@ -32,125 +11,62 @@ bool sz_source_close(const struct sz_source *s)
     return s->words == s->words_end && s->low == s->low_end && s->escape == s->escape_end;
 }
 
-static bool get_symbols(uint8_t *sym, unsigned n, struct sz_source *s, const uint32_t *slots)
+/* At least 2 * SZ_BLOCK readable bytes at s->words, the zeros behind the last words included. */
+static void have_words(struct sz_source *s)
 {
     const size_t left = (size_t)(s->words_end - s->words);
-    if (!s->in_tail && left < 2 * SZ_BLOCK + 2) {
-        memset(s->tail, 0, sizeof(s->tail));
-        memcpy(s->tail, s->words, left);
-        s->words = s->tail;
-        s->words_end = s->tail + left;
-        s->in_tail = true;
-    }
-    sz_rans_decode(sym, n, s->states, s->n_lanes, &s->words, slots);
-    return s->words <= s->words_end;
+    if (s->in_tail || left >= 2 * SZ_BLOCK + 2)
+        return;
+    memset(s->tail, 0, sizeof(s->tail));
+    memcpy(s->tail, s->words, left);
+    s->words = s->tail;
+    s->words_end = s->tail + left;
+    s->in_tail = true;
 }
 
-static inline void unpack(uint32_t *v, unsigned n, const unsigned char *p, unsigned width)
-{
-    const uint32_t mask = (1u << width) - 1;
-    unsigned i = 0;
-    size_t bit = 0;
-    if (width <= 14)
-        for (; i + 4 <= n; i += 4, bit += 4 * width) {
-            const uint64_t four = strait_get64(p + (bit >> 3)) >> (bit & 7);
-            v[i] = (uint32_t)four & mask;
-            v[i + 1] = (uint32_t)(four >> width) & mask;
-            v[i + 2] = (uint32_t)(four >> 2 * width) & mask;
-            v[i + 3] = (uint32_t)(four >> 3 * width) & mask;
-        }
-    for (; i < n; i++, bit += width)
-        v[i] = (uint32_t)(strait_get64(p + (bit >> 3)) >> (bit & 7)) & mask;
-}
+enum { PADDING = 24 }; /* bytes that are read behind low bits */
 
-/* The low bits of n values; zeros where the stream has too few. */
-static bool get_low(uint32_t *v, unsigned n, struct sz_source *s, unsigned width)
+/* Symbols and low bits to integers; escapes give 0. */
+static bool get_integers(int32_t *q, const uint8_t *sym, unsigned n, unsigned n_special,
+                         struct sz_source *s, unsigned shift)
 {
-    unsigned char padded[SZ_BLOCK * SZ_MAX_SHIFT / 8 + 16];
-    const size_t need = ((size_t)n * width + 7) / 8, left = (size_t)(s->low_end - s->low);
+    unsigned char padded[SZ_BLOCK * SZ_MAX_SHIFT / 8 + PADDING];
+    const unsigned char *low = s->low;
+    const size_t need = ((size_t)(n - n_special) * shift + 7) / 8;
+    const size_t left = (size_t)(s->low_end - s->low);
     if (need > left)
         return false;
-    if (left < need + 8) {
+    if (left < need + PADDING) {
         memset(padded, 0, sizeof(padded));
         memcpy(padded, s->low, need);
-        unpack(v, n, padded, width);
-    } else {
-        unpack(v, n, s->low, width);
+        low = padded;
     }
+    if (n == SZ_BLOCK)
+        s->kernels->join(q, sym, n_special, low, shift);
+    else
+        sz_join_some(q, sym, n, n_special, low, shift);
     s->low += need;
     return true;
 }
 
-static inline unsigned count_special(const uint8_t *sym, unsigned n)
-{
-    unsigned special = 0;
-    for (unsigned i = 0; i < n; i++)
-        special += sym[i] <= SZ_ZERO;
-    return special;
-}
-
-static inline void join(int32_t *q, const uint8_t *sym, const uint32_t *low, unsigned n,
-                        unsigned shift)
-{
-    for (unsigned i = 0; i < n; i++)
-        q[i] = (int32_t)((((uint32_t)sym[i] - SZ_CENTRE) << shift) + low[i]);
-}
-
-/* Symbols and low bits to integers; escapes give 0. */
-static bool get_integers(int32_t *q, uint8_t *sym, unsigned n, unsigned n_special,
-                         struct sz_source *s, unsigned shift)
-{
-    uint32_t low[SZ_BLOCK + 1], spread[SZ_BLOCK];
-    if (shift == 0)
-        memset(low, 0, sizeof(low));
-    else if (!get_low(low, n - n_special, s, shift))
-        return false;
-    if (n_special == 0) {
-        join(q, sym, low, n, shift);
-        return true;
-    }
-    low[n - n_special] = 0; /* looked at, not used */
-    for (unsigned i = 0, k = 0; i < n; i++) {
-        const uint32_t plain = sym[i] > SZ_ZERO;
-        spread[i] = low[k] & -plain;
-        k += plain;
-    }
-    for (unsigned i = 0; i < n; i++) {
-        const uint32_t upper = sym[i] > SZ_ZERO ? (uint32_t)sym[i] - SZ_CENTRE : 0;
-        q[i] = (int32_t)((upper << shift) + spread[i]);
-    }
-    return true;
-}
-
-static inline void values_of(float *restrict y, const int32_t *restrict q, unsigned n,
-                             const struct sz_grid *grid)
-{
-    const float step = grid->step, centre = grid->centre;
-    for (unsigned i = 0; i < n; i++)
-        y[i] = (float)q[i] * step + centre;
-}
-
-static bool has_escapes(const uint8_t *sym, unsigned n, const struct sz_source *s)
-{
-    size_t escapes = 0;
-    for (unsigned i = 0; i < n; i++)
-        escapes += sym[i] == SZ_ESCAPE;
-    return 4 * escapes <= (size_t)(s->escape_end - s->escape);
-}
-
 static void get_escapes(float *y, const uint8_t *sym, unsigned n, struct sz_source *s)
 {
-    for (unsigned i = 0; i < n; i++)
-        if (sym[i] == SZ_ESCAPE) {
-            y[i] = strait_get_float(s->escape);
-            s->escape += 4;
-        }
+    const uint8_t *at = sym, *end = sym + n;
+    for (; (at = memchr(at, SZ_ESCAPE, (size_t)(end - at))) != NULL; at++) {
+        y[at - sym] = strait_get_float(s->escape);
+        s->escape += 4;
+    }
 }
 
 /* Differences to integers, in place. Returns the last integer. */
-static int32_t sum_up(int32_t *q, const uint8_t *sym, unsigned n, const unsigned char *escape,
-                      const struct sz_grid *grid, int32_t before)
+static int32_t sum_up(int32_t *q, const uint8_t *sym, unsigned n, bool escapes,
+                      const unsigned char *escape, const struct sz_grid *grid, int32_t before)
 {
+    if (!escapes) {
+        for (unsigned i = 0; i < n; i++)
+            q[i] = before = (int32_t)((uint32_t)before + (uint32_t)q[i]);
+        return before;
+    }
     for (unsigned i = 0; i < n; i++) {
         if (sym[i] == SZ_ESCAPE) {
             before = sz_nearest(strait_get_float(escape), grid, before);
@@ -163,25 +79,49 @@ static int32_t sum_up(int32_t *q, const uint8_t *sym, unsigned n, const unsigned
     return before;
 }
 
+/* A whole block without escapes and exact zeros, all in one go. */
+static bool decode_straight(float *y, struct sz_source *s, unsigned shift, const uint32_t *slots,
+                            const struct sz_grid *grid)
+{
+    enum { RARE = 4 }; /* of SZ_PROB: otherwise most blocks would be begun twice */
+    const size_t need = SZ_BLOCK / 8 * shift;
+    if ((slots[RARE] & 255) <= SZ_ZERO || s->n_lanes != SZ_LANES ||
+        (shift > 0 && (size_t)(s->low_end - s->low) < need + PADDING) ||
+        !s->kernels->get_values(y, s->states, &s->words, slots, s->low, shift, grid))
+        return false;
+    s->low += need;
+    return true;
+}
+
 bool sz_block_decode(float *y, unsigned n, struct sz_source *s, unsigned shift,
                      const uint32_t *slots, const struct sz_grid *grid, bool delta, int32_t *before)
 {
     uint8_t sym[SZ_BLOCK];
     int32_t q[SZ_BLOCK];
-    if (!get_symbols(sym, n, s, slots))
+    have_words(s);
+    if (n == SZ_BLOCK && !delta && decode_straight(y, s, shift, slots, grid))
+        return s->words <= s->words_end;
+    unsigned n_special;
+    if (n == SZ_BLOCK && s->n_lanes == SZ_LANES) {
+        n_special = s->kernels->get_symbols(sym, s->states, &s->words, slots);
+    } else {
+        sz_rans_decode(sym, n, s->states, s->n_lanes, &s->words, slots);
+        n_special = sz_count_upto(SZ_ZERO, sym, n);
+    }
+    if (s->words > s->words_end)
         return false;
-    const unsigned n_special = n == SZ_BLOCK ? count_special(sym, SZ_BLOCK) : count_special(sym, n);
+    const unsigned n_escapes = n_special > 0 ? sz_count_upto(SZ_ESCAPE, sym, n) : 0;
     if (!get_integers(q, sym, n, n_special, s, shift))
         return false;
-    if (n_special > 0 && !has_escapes(sym, n, s))
+    if (4 * (size_t)n_escapes > (size_t)(s->escape_end - s->escape))
         return false;
     if (delta)
-        *before = sum_up(q, sym, n, s->escape, grid, *before);
+        *before = sum_up(q, sym, n, n_escapes > 0, s->escape, grid, *before);
     if (n == SZ_BLOCK)
-        values_of(y, q, SZ_BLOCK, grid);
+        s->kernels->values(y, q, grid);
     else
-        values_of(y, q, n, grid);
-    if (n_special > 0)
+        sz_values_some(y, q, n, grid);
+    if (n_escapes > 0)
         get_escapes(y, sym, n, s);
     return true;
 }

@@ -1,38 +1,47 @@
 /* sz: interleaved range asymmetric numeral systems (Duda 2013), as in Giesen's "Interleaved
  * entropy coders" (arXiv:1402.3392), branch-free: on such data the renormalisation is a coin flip.
  */
-#include "sz_parts.h"
+#include "sz_kernels.h"
 
 void sz_put_symbols(struct sz_put_symbol e[256], const struct sz_freqs *freqs)
 {
     uint32_t start = 0;
     for (unsigned i = 0; i < 256; i++) {
         const uint32_t f = freqs->f[i];
-        /* x / f is the upper product with the reciprocal for every x below 2^31; for f = 1 that
-         * gives x - 1, which the bias makes good. */
+        if (f == 0)
+            continue; /* what does not occur is not looked up */
+        /* A reciprocal that is at most 1 too large gives x / f for x below f << 19: x times the
+         * excess is below f * 2^-24 of a unit, and so below the 1 / f that a unit is away. */
         e[i] = (struct sz_put_symbol){
-            .reciprocal = f > 1 ? UINT64_MAX / f + 1 : UINT64_MAX,
+            .reciprocal = (uint64_t)(0x1p43 / f) + 1,
             .limit = f << 19,
-            .bias = (uint16_t)(f > 1 ? start : start + SZ_PROB - 1),
+            .start = (uint16_t)start,
             .complement = (uint16_t)(SZ_PROB - f),
         };
         start += f;
     }
 }
 
+/* Four entries at a time: what is too many the next symbol writes over. */
 void sz_get_slots(uint32_t slot[SZ_PROB], const struct sz_freqs *freqs)
 {
     uint32_t start = 0;
     for (uint32_t i = 0; i < 256; i++) {
-        const uint32_t f = freqs->f[i];
-        for (uint32_t k = 0; k < f; k++)
-            slot[start + k] = i | f << 8 | k << 20;
+        const uint32_t f = freqs->f[i], first = i | f << 8;
+        uint32_t *at = slot + start;
         start += f;
+        if (start + 3 <= SZ_PROB)
+            for (uint32_t k = 0; k < f; k += 4)
+                for (uint32_t j = 0; j < 4; j++)
+                    at[k + j] = first + ((k + j) << 20);
+        else
+            for (uint32_t k = 0; k < f; k++)
+                at[k] = first + (k << 20);
     }
 }
 
-static inline uint16_t *put_block(uint32_t *states, const unsigned n_lanes, uint16_t *p,
-                                  const uint8_t *sym, unsigned n, const struct sz_put_symbol *e)
+static inline uint16_t *put_some(uint32_t *states, const unsigned n_lanes, uint16_t *p,
+                                 const uint8_t *sym, unsigned n, const struct sz_put_symbol *e)
 {
     for (; n % n_lanes != 0; n--)
         p = sz_rans_put(&states[(n - 1) % n_lanes], p, &e[sym[n - 1]]);
@@ -42,30 +51,36 @@ static inline uint16_t *put_block(uint32_t *states, const unsigned n_lanes, uint
     return p;
 }
 
-uint16_t *sz_rans_encode(uint32_t *states, unsigned n_lanes, uint16_t *end, const uint8_t *sym,
-                         size_t n_elems, const uint8_t *kind, const int8_t *table_of,
-                         struct sz_put_symbol (*tables)[256])
+uint16_t *sz_rans_put_some(uint32_t *states, unsigned n_lanes, uint16_t *p, const uint8_t *sym,
+                           unsigned n, const struct sz_put_symbol *e)
+{
+    return n_lanes == SZ_LANES ? put_some(states, SZ_LANES, p, sym, n, e)
+                               : put_some(states, SZ_FEW_LANES, p, sym, n, e);
+}
+
+uint16_t *sz_rans_encode(const struct sz_encoder *e, uint32_t *states, unsigned n_lanes,
+                         uint16_t *end, const uint8_t *sym, size_t n_elems, const uint8_t *kind)
 {
     uint16_t *p = end;
     for (unsigned lane = 0; lane < n_lanes; lane++)
         states[lane] = SZ_STATE_LOW;
     for (size_t block = (n_elems + SZ_BLOCK - 1) / SZ_BLOCK; block-- > 0;) {
-        const int table = table_of[kind[block]];
+        const int table = e->model.table_of[kind[block]];
         if (table < 0)
             continue;
         const size_t first = block * SZ_BLOCK, left = n_elems - first;
-        const unsigned n = left < SZ_BLOCK ? (unsigned)left : SZ_BLOCK;
-        if (n_lanes == SZ_LANES)
-            p = put_block(states, SZ_LANES, p, sym + first, n, tables[table]);
+        if (left >= SZ_BLOCK && n_lanes == SZ_LANES)
+            p = e->kernels->put_block(e, (unsigned)table, states, p, sym + first);
         else
-            p = put_block(states, SZ_FEW_LANES, p, sym + first, n, tables[table]);
+            p = sz_rans_put_some(states, n_lanes, p, sym + first,
+                                 left < SZ_BLOCK ? (unsigned)left : SZ_BLOCK, e->tables[table]);
     }
     return p;
 }
 
-static inline const unsigned char *get_block(uint8_t *sym, unsigned n, uint32_t *states,
-                                             const unsigned n_lanes, const unsigned char *p,
-                                             const uint32_t *slots)
+static inline const unsigned char *get_some(uint8_t *sym, unsigned n, uint32_t *states,
+                                            const unsigned n_lanes, const unsigned char *p,
+                                            const uint32_t *slots)
 {
     for (; n >= n_lanes; n -= n_lanes, sym += n_lanes)
         for (unsigned lane = 0; lane < n_lanes; lane += 4)
@@ -80,7 +95,7 @@ void sz_rans_decode(uint8_t *sym, unsigned n, uint32_t *states, unsigned n_lanes
                     const unsigned char **words, const uint32_t *slots)
 {
     if (n_lanes == SZ_LANES)
-        *words = get_block(sym, n, states, SZ_LANES, *words, slots);
+        *words = get_some(sym, n, states, SZ_LANES, *words, slots);
     else
-        *words = get_block(sym, n, states, SZ_FEW_LANES, *words, slots);
+        *words = get_some(sym, n, states, SZ_FEW_LANES, *words, slots);
 }

@@ -1,5 +1,5 @@
 /* sz: what a few blocks say: where the values are centred, and whether differences are shorter. */
-#include "sz_parts.h"
+#include "sz_kernels.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -22,34 +22,84 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static inline double finite_or_0(float x)
+{
+    return isfinite(x) ? (double)x : 0;
+}
+
+/* Sums of a few blocks side by side, each in the order of its values. */
+enum { SIDE_BY_SIDE = 4 };
+
+static void add_up(double *sums, double *squares, const float *const *x)
+{
+    double sum[SIDE_BY_SIDE] = {0}, square[SIDE_BY_SIDE] = {0};
+    for (size_t i = 0; i < SZ_BLOCK; i++)
+        for (size_t k = 0; k < SIDE_BY_SIDE; k++) {
+            const double v = finite_or_0(x[k][i]);
+            sum[k] += v;
+            square[k] += v * v;
+        }
+    memcpy(sums, sum, sizeof(sum));
+    memcpy(squares, square, sizeof(square));
+}
+
+/* One after the other: what the centre is made of. */
+static double sum_in_order(const float *x, size_t n)
+{
+    double sum = 0;
+    for (size_t k = 0; k < samples_in(n); k++)
+        for (size_t i = 0; i < SZ_BLOCK; i++)
+            sum += finite_or_0(x[sample_at(k, n) + i]);
+    return sum;
+}
+
+static size_t finite_in(const float *x)
+{
+    size_t n_finite = 0;
+    for (size_t i = 0; i < SZ_BLOCK; i++)
+        n_finite += isfinite(x[i]) != 0;
+    return n_finite;
+}
+
 struct sz_sample sz_sample_values(const float *x, size_t n)
 {
-    double sum = 0, squares = 0, count = 0, of_block[SAMPLES];
+    double rough = 0, squares = 0, of_block[SAMPLES], sum_of_block[SAMPLES];
+    const float *block[SAMPLES];
     const size_t n_samples = samples_in(n);
+    size_t n_finite = 0;
+    for (size_t k = 0; k < SAMPLES; k++) /* where there are fewer: the first once more */
+        block[k] = x + sample_at(k < n_samples ? k : 0, n);
+    for (size_t k = 0; k < n_samples; k += SIDE_BY_SIDE)
+        add_up(sum_of_block + k, of_block + k, block + k);
     for (size_t k = 0; k < n_samples; k++) {
-        of_block[k] = 0;
-        for (size_t i = 0; i < SZ_BLOCK; i++) {
-            const double v = (double)x[sample_at(k, n) + i];
-            if (!isfinite(v))
-                continue;
-            sum += v;
-            of_block[k] += v * v;
-            count++;
-        }
+        rough += sum_of_block[k];
         squares += of_block[k];
+        n_finite += finite_in(block[k]);
     }
-    if (count < 1)
+    if (n_finite == 0)
         return (struct sz_sample){0};
+    const double count = (double)n_finite, mean_square = squares / count;
+    struct sz_sample sample = {0};
+    /* mean^2 > 4 (mean_square - mean^2) is out of reach for half of mean_square, however rounded */
+    if (rough / count * (rough / count) >= 0.5 * mean_square) {
+        const double mean = sum_in_order(x, n) / count;
+        const double variance = mean_square - mean * mean;
+        sample.centre = mean * mean > 4 * variance ? (float)mean : 0.0f;
+    }
     qsort(of_block, n_samples, sizeof(of_block[0]), by_value);
-    const double mean = sum / count, variance = squares / count - mean * mean;
-    return (struct sz_sample){.centre = mean * mean > 4 * variance ? (float)mean : 0.0f,
-                              .typical = sqrt(of_block[n_samples / 2] / SZ_BLOCK)};
+    sample.typical = sqrt(of_block[n_samples / 2] / SZ_BLOCK);
+    return sample;
+}
+
+static uint32_t magnitude_of(int32_t v)
+{
+    return v < 0 ? -(uint32_t)v : (uint32_t)v;
 }
 
 /* Sign, octave and two more bits; what is below them is random and counted apart. */
 static unsigned bucket_of(int32_t v, uint64_t *plain_bits)
 {
-    const uint32_t magnitude = v < 0 ? -(uint32_t)v : (uint32_t)v;
+    const uint32_t magnitude = magnitude_of(v);
     if (magnitude < 4)
         return magnitude + (v < 0 ? 4 : 0);
     const unsigned octave = 31 - (unsigned)__builtin_clz(magnitude);
@@ -57,7 +107,7 @@ static unsigned bucket_of(int32_t v, uint64_t *plain_bits)
     return 8 * (octave - 1) + (magnitude >> (octave - 2) & 3) + (v < 0 ? 4 : 0);
 }
 
-bool sz_sample_delta(const struct sz_logs *logs, const float *x, size_t n,
+bool sz_sample_delta(const struct sz_encoder *e, const float *x, size_t n,
                      const struct sz_grid *grid)
 {
     uint32_t level[BUCKETS] = {0}, step[BUCKETS] = {0};
@@ -65,12 +115,13 @@ bool sz_sample_delta(const struct sz_logs *logs, const float *x, size_t n,
     int32_t q[SAMPLES][SZ_BLOCK];
     const size_t n_samples = samples_in(n);
     for (size_t k = 0; k < n_samples; k++) {
-        sz_quantise(q[k], x + sample_at(k, n), SZ_BLOCK, grid);
-        for (size_t i = 1; i < SZ_BLOCK; i++) {
-            const int32_t d = q[k][i] - q[k][i - 1];
-            level_sum += (uint32_t)(q[k][i] < 0 ? -q[k][i] : q[k][i]);
-            step_sum += (uint32_t)(d < 0 ? -d : d);
-        }
+        struct sz_stats stats;
+        uint32_t steps = 0; /* below 256 * 2^23 */
+        e->kernels->quantise(q[k], &stats, x + sample_at(k, n), grid);
+        for (size_t i = 1; i < SZ_BLOCK; i++)
+            steps += magnitude_of(q[k][i] - q[k][i - 1]);
+        level_sum += stats.sum - magnitude_of(q[k][0]);
+        step_sum += steps;
     }
     if (step_sum >= level_sum)
         return false;
@@ -79,8 +130,8 @@ bool sz_sample_delta(const struct sz_logs *logs, const float *x, size_t n,
             level[bucket_of(q[k][i], &level_bits)]++;
             step[bucket_of(q[k][i] - q[k][i - 1], &step_bits)]++;
         }
-    level_bits = (level_bits << 16) + sz_entropy(logs, level, BUCKETS);
-    step_bits = (step_bits << 16) + sz_entropy(logs, step, BUCKETS);
+    level_bits = (level_bits << 16) + sz_entropy(&e->logs, level, BUCKETS);
+    step_bits = (step_bits << 16) + sz_entropy(&e->logs, step, BUCKETS);
     const uint64_t margin = (n_samples * (SZ_BLOCK - 1) << 16) / 20; /* 0.05 bit a value */
     return step_bits + margin < level_bits;
 }

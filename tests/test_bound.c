@@ -2,6 +2,7 @@
 #include <string.h>
 #include "../codecs/bound.h"
 #include "suite.h"
+#include "tensor_kinds.h"
 
 static double absolute(enum strait_bound_kind kind, double value, const float *x, size_t n)
 {
@@ -53,6 +54,50 @@ static void every_length(void)
     }
 }
 
+/* Every level finds what a plain loop over the definition finds. */
+static void every_level(void)
+{
+    enum { N = 700 };
+    float x[N];
+    struct strait_sequence s = strait_sequence_at(3);
+    for (unsigned kind = 0; kind < N_TENSOR_KINDS; kind++)
+        for (size_t n = 0; n <= N; n += n < 70 ? 1 : 90) {
+            make_tensor(x, N, (enum tensor_kind)kind, strait_sequence_next(&s));
+            double min = INFINITY, max = -INFINITY;
+            size_t n_finite = 0;
+            for (size_t i = 0; i < n; i++)
+                if (isfinite(x[i])) {
+                    min = fmin(min, (double)x[i]);
+                    max = fmax(max, (double)x[i]);
+                    n_finite++;
+                }
+            for (unsigned level = 0; level <= (unsigned)strait_simd_best(); level++) {
+                const struct strait_extent e = strait_extent_at((enum strait_simd)level, x, n);
+                CU_ASSERT_EQUAL(e.n_finite, n_finite);
+                CU_ASSERT_EQUAL(e.all_finite, n_finite == n);
+                CU_ASSERT(n_finite > 0 ? e.min == min && e.max == max : e.min == 0 && e.max == 0);
+            }
+        }
+}
+
+/* Doubles of which the order of addition shows: the sum is over eight lanes, value i in lane i % 8,
+ * and the lanes in their order at last. */
+static void lanes(void)
+{
+    enum { N = 1003 };
+    float x[N];
+    make_tensor(x, N, TENSOR_ROWS, 9);
+    double lane[8] = {0}, sum = 0, straight = 0;
+    for (size_t i = 0; i < N; i++) {
+        lane[i % 8] += (double)x[i] * (double)x[i];
+        straight += (double)x[i] * (double)x[i];
+    }
+    for (size_t k = 0; k < 8; k++)
+        sum += lane[k];
+    CU_ASSERT(sum < straight || sum > straight); /* else this tensor would show nothing */
+    CU_ASSERT_EQUAL(strait_rms_of(x, N), sqrt(sum / N));
+}
+
 static void names(void)
 {
     for (unsigned k = STRAIT_BOUND_NONE; k <= STRAIT_BOUND_POINTWISE; k++) {
@@ -71,6 +116,8 @@ static const struct strait_test tests[] = {
     {"values that are not finite do not count", finite_only},
     {"range and rms are taken in double", in_double},
     {"extent and rms are right for every length", every_length},
+    {"every level of vector instructions finds the same extent", every_level},
+    {"rms is summed in eight interleaved lanes", lanes},
     {"kinds have names and names have kinds", names},
 };
 STRAIT_SUITE("codecs/bound", tests);

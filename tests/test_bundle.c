@@ -154,7 +154,7 @@ static void refusals(void)
     CU_ASSERT_EQUAL(encode(&m, &err), -1);
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
     m.cap_bytes++;
-    m.bundle.bound.kind = STRAIT_BOUND_POINTWISE;
+    m.bundle.bound.kind = STRAIT_BOUND_NONE;
     err = (struct strait_error){0};
     CU_ASSERT_EQUAL(encode(&m, &err), -1);
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);

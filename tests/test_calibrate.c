@@ -15,9 +15,10 @@ static void entries(void)
     make_tensor(tiny, TINY, TENSOR_ONES, 3);
     const struct strait_calibration_tensor tensors[] = {
         {large, LARGE, 2, 100, "param"}, {small, SMALL, 2, 0, "grad"}, {tiny, TINY, 1, 0, "param"}};
+    struct strait_codec_spec sz_spec = strait_codec_spec_default(strait_codec_find("sz"));
+    sz_spec.bound = (struct strait_bound){STRAIT_BOUND_RANGE, 1e-3};
     const struct strait_calibration_case cases[] = {
-        {.spec = strait_codec_spec_default(strait_codec_find("none"))},
-        {.spec = {.ops = strait_codec_find("sz"), .bound = {STRAIT_BOUND_RANGE, 1e-3}}}};
+        {.spec = strait_codec_spec_default(strait_codec_find("none"))}, {.spec = sz_spec}};
     const struct strait_bound bound = cases[1].spec.bound;
     const struct strait_codec_ops *sz = cases[1].spec.ops;
     const struct strait_calibration c = {.title = "t",

@@ -250,7 +250,7 @@ static void note_sample(struct strait_rank *r, struct strait_codec *c, double bo
     struct strait_wrap *w = strait_wrap_of(r);
     const int first = w->point->experiment->strategy->has_server ? 1 : 0;
     if (!(c->choice->spec.ops->flags & (STRAIT_CODEC_BOUNDED | STRAIT_CODEC_LOSSLESS)) ||
-        strait_memory_needed(&c->choice->spec))
+        c->choice->spec.bound.kind == STRAIT_BOUND_RATIO || strait_memory_needed(&c->choice->spec))
         return;
     if (w->sample_of || !r->run->real_payload || w->me != first || x->parent)
         return;

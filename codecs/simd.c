@@ -1,0 +1,40 @@
+/* Which vector instructions the codecs use. */
+#include "simd.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[N_STRAIT_SIMD] = {"portable", "avx2", "avx512"};
+
+enum strait_simd strait_simd_best(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    /* The compiler's library asks the operating system too: it has to save the registers. */
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") ||
+        !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("popcnt"))
+        return STRAIT_SIMD_PORTABLE;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return STRAIT_SIMD_AVX512;
+    return STRAIT_SIMD_AVX2;
+#else
+    return STRAIT_SIMD_PORTABLE;
+#endif
+}
+
+enum strait_simd strait_simd_level(void)
+{
+    const enum strait_simd best = strait_simd_best();
+    const char *asked = getenv("STRAIT_SIMD");
+    for (unsigned level = 0; asked && level < (unsigned)best; level++)
+        if (strcmp(asked, names[level]) == 0)
+            return (enum strait_simd)level;
+    return best;
+}
+
+const char *strait_simd_name(enum strait_simd level)
+{
+    assert((unsigned)level < N_STRAIT_SIMD);
+    return names[level];
+}

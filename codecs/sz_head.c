@@ -1,0 +1,137 @@
+/* sz: the head of a stream, described in sz.c, and the grid of a bound. */
+#include <math.h>
+#include "sz.h"
+#include "sz_whole.h"
+
+enum { MODES = 7, HAS_CENTRE = 8, POINTWISE = 16 };
+
+const struct sz_grid sz_integers = {.step = 1, .inverse = 1};
+
+/* What of the bound is left for the rounding of y to float, half a unit in its last place, so that
+ * hardly any value needs an escape: 2^-12 is enough for values below 2^12 steps. Where values lie
+ * far from 0 their centre says how much it takes, to a power of two: so equal bounds give equal
+ * steps unless the centres are of other magnitudes. */
+static double rounding_share(double centre, double bound)
+{
+    const double rounding = fabs(centre) * 0x1p-24 / bound;
+    double share = 0x1p-12;
+    while (share < rounding && share < 0x1p-3)
+        share *= 2;
+    return share;
+}
+
+bool sz_grid_for(struct sz_grid *grid, double bound, float centre)
+{
+    if (bound > 0x1p120)
+        bound = 0x1p120;
+    if (!(bound >= 0x1p-110))
+        return false;
+    grid->centre = centre;
+    grid->step = (float)(2 * bound * (1 - rounding_share((double)centre, bound)));
+    grid->inverse = 1.0f / grid->step;
+    /* A float difference <= threshold was at most half a unit larger before it was rounded: one
+     * unit below the bound is enough. */
+    grid->threshold = (float)bound;
+    if ((double)grid->threshold > bound)
+        grid->threshold = nextafterf(grid->threshold, 0);
+    grid->threshold = nextafterf(grid->threshold, 0);
+    return true;
+}
+
+static uint64_t zigzag(int32_t v)
+{
+    return (uint32_t)v << 1 ^ (uint32_t)(v >> 31);
+}
+
+static void write_float(struct strait_writer *w, float x)
+{
+    if (!strait_write_room(w, 4))
+        return;
+    strait_put_float(w->p, x);
+    w->p += 4;
+}
+
+static float read_float(struct strait_reader *r)
+{
+    const unsigned char *p = strait_read_bytes(r, 4);
+    return p ? strait_get_float(p) : 0;
+}
+
+void sz_write_head(struct strait_writer *w, const struct sz_head *head)
+{
+    const bool on_grid = head->mode == SZ_FIXED || head->mode == SZ_SEGMENTS;
+    const bool powers = on_grid && head->pointwise;
+    const bool centred = on_grid && !powers && (head->grid.centre < 0 || head->grid.centre > 0);
+    strait_write_u8(w, (unsigned)head->mode | (centred ? (unsigned)HAS_CENTRE : 0u) |
+                           (powers ? (unsigned)POINTWISE : 0u));
+    strait_write_varint(w, head->n_elems);
+    if (head->mode == SZ_CONST)
+        write_float(w, head->constant);
+    if (powers) {
+        write_float(w, head->powers.within);
+        strait_write_u8(w, head->powers.signs);
+        strait_write_varint(w, zigzag(head->powers.middle));
+    } else if (on_grid) {
+        write_float(w, head->grid.step);
+        if (centred)
+            write_float(w, head->grid.centre);
+    }
+}
+
+static bool read_powers(struct strait_reader *r, struct sz_head *head)
+{
+    head->powers.within = read_float(r);
+    head->powers.signs = strait_read_u8(r);
+    const uint64_t middle = strait_read_varint(r);
+    head->powers.middle = (int32_t)((uint32_t)(middle >> 1) ^ -(uint32_t)(middle & 1));
+    head->grid = sz_integers;
+    return !r->bad && middle <= UINT32_MAX && head->powers.signs <= 2 &&
+           sz_powers_complete(&head->powers);
+}
+
+bool sz_read_head(struct strait_reader *r, struct sz_head *head, size_t n_elems)
+{
+    const unsigned byte = strait_read_u8(r), mode = byte & MODES;
+    *head = (struct sz_head){
+        .mode = (enum sz_mode)mode, .pointwise = (byte & POINTWISE) != 0, .n_elems = n_elems};
+    if (strait_read_varint(r) != n_elems || r->bad || byte > (MODES | HAS_CENTRE | POINTWISE))
+        return false;
+    if (mode == SZ_RAW || mode == SZ_RAW_SEGMENTS)
+        return byte == mode;
+    if (mode == SZ_CONST) {
+        head->constant = read_float(r);
+        return !r->bad && byte == mode;
+    }
+    if ((mode != SZ_FIXED && mode != SZ_SEGMENTS) || (mode == SZ_FIXED && n_elems > SZ_FIXED_ELEMS))
+        return false;
+    if (head->pointwise)
+        return !(byte & HAS_CENTRE) && read_powers(r, head);
+    head->grid.step = read_float(r);
+    head->grid.centre = byte & HAS_CENTRE ? read_float(r) : 0;
+    if (r->bad || !isfinite(head->grid.step) || !(head->grid.step > 0) ||
+        !isfinite(head->grid.centre))
+        return false;
+    head->grid.inverse = 1.0f / head->grid.step;
+    return true;
+}
+
+double strait_sz_delivered_bound(const unsigned char *in, size_t len_bytes)
+{
+    struct strait_reader r = {.p = in, .end = in + len_bytes};
+    struct sz_head head;
+    strait_read_u8(&r);
+    const uint64_t n = strait_read_varint(&r);
+    r = (struct strait_reader){.p = in, .end = in + len_bytes};
+    if (n > SIZE_MAX || !sz_read_head(&r, &head, (size_t)n) || head.pointwise ||
+        head.mode == SZ_CONST)
+        return (double)NAN;
+    if (head.mode == SZ_RAW || head.mode == SZ_RAW_SEGMENTS)
+        return 0;
+    /* The widest share that this step and centre can have come from. The step was rounded to
+     * float: up to half a unit in its last place. */
+    const double half = (double)head.grid.step / 2, centre = (double)head.grid.centre;
+    double share = 0x1p-3;
+    while (share > 0x1p-12 && rounding_share(centre, half / (1 - share)) < share)
+        share /= 2;
+    return half / (1 - share) * (1 + 0x1p-23);
+}
