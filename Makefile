@@ -39,6 +39,7 @@ help:
 	@echo "make agreement  prediction against emulation in every judged setting: hours"
 	@echo "make bench    measure ratio, speed and error of every codec on this machine"
 	@echo "make fuzz     every decoder under libFuzzer, FUZZ_S=2 seconds each"
+	@echo "make foreign  PyTorch's all-reduce and DDP over an emulated network (package python3-torch)"
 	@echo "make profile  measure the profile that ships, codecs/profiles/default.json"
 	@echo "make clean    remove build/"
 
@@ -64,6 +65,12 @@ agreement: all
 bench: all $(BUILD)/tests/bench_deepreduce
 	@$(BUILD)/strait codec bench $$($(BUILD)/strait codec list sz3 >/dev/null 2>&1 && echo --against sz3:verify=no,isolate=no)
 	@$(BUILD)/tests/bench_deepreduce
+
+# Programs that are too large to install for a test. FOREIGN_PYTHON has torch.
+FOREIGN_PYTHON ?= /usr/bin/python3
+.PHONY: foreign
+foreign: all
+	@sh tests/foreign/run.sh $(BUILD)/strait $(FOREIGN_PYTHON)
 
 # The bytes of every codec, of whatever compiler CC is.
 .PHONY: golden

@@ -14,6 +14,7 @@ int strait_command_compare(int argc, char **argv);
 int strait_command_plot(int argc, char **argv);
 int strait_command_codec(int argc, char **argv);
 int strait_command_calibrate(int argc, char **argv);
+int strait_command_net(int argc, char **argv);
 int strait_command_doctor(int argc, char **argv);
 
 /** Print the one line of an error, "strait: <where>: <text>", on stderr.

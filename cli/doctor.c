@@ -2,22 +2,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 #include "../analysis/row.h"
 #include "../analysis/table.h"
 #include "../core/process.h"
-#include "../emu/userns.h"
 #include "command.h"
 #include "machine.h"
 #include "options.h"
+#include "probe.h"
 
 enum { TEXT_CHARS = 512 };
-
-static void put(json_t *out, const char *what, bool good, const char *text, const char *hint)
-{
-    json_array_append_new(out, json_pack("{s:s, s:b, s:s, s:s}", "what", what, "good", good,
-                                         "found", text, "hint", good ? "" : hint));
-}
 
 /* The first line that a program says of its version. */
 static bool ask_version(char *buf, size_t cap, const char *const argv[])
@@ -36,7 +29,7 @@ static void check_programs(json_t *out)
     static const char *const gnuplot[] = {"gnuplot", "--version", NULL};
     char text[TEXT_CHARS];
     const bool plots = ask_version(text, sizeof(text), gnuplot);
-    put(out, "gnuplot", plots, text, "apt install gnuplot-nox (for strait plot)");
+    strait_probe_put(out, "gnuplot", plots, text, "apt install gnuplot-nox (for strait plot)");
 }
 
 static const char small_experiment[] =
@@ -69,7 +62,8 @@ static bool check_backend(json_t *out, const struct strait_backend *backend)
     } else {
         snprintf(text, sizeof(text), "a round simulated");
     }
-    put(out, backend->name, works, text, "apt install libsimgrid-dev, then build again");
+    strait_probe_put(out, backend->name, works, text,
+                     "apt install libsimgrid-dev, then build again");
     strait_point_free(p);
     strait_profile_free(profile);
     strait_experiment_free(e);
@@ -79,22 +73,11 @@ static bool check_backend(json_t *out, const struct strait_backend *backend)
 
 static bool check_emulation(json_t *out)
 {
-    struct strait_emu_ability can;
+    struct strait_probe found = {.launcher = NULL};
     struct strait_error why = {0};
-    if (strait_emu_net_probe(&can, NULL, &why) != 0) {
-        put(out, "emulation", false, why.text, "");
-        return false;
-    }
-    put(out, "root", geteuid() == 0, geteuid() == 0 ? "yes" : "no",
-        "not needed where user namespaces work");
-    put(out, "namespaces", can.in_place.yes, can.in_place.reason,
-        "run as root, or let users make namespaces");
-    put(out, "user namespaces", can.userns.yes, can.userns.reason,
-        "sysctl kernel.unprivileged_userns_clone=1, by the machine's owner");
-    put(out, "TUN device", can.tun.yes, can.tun.reason, "modprobe tun, by the machine's owner");
-    put(out, "ping", can.ping.yes, can.ping.reason, "apt install iputils-ping");
-    put(out, "congestion controls", *can.congestion != '\0', can.congestion, "reno at least");
-    return (can.in_place.yes || can.userns.yes) && can.tun.yes;
+    if (strait_probe_emulation(&found, out, &why) != 0)
+        strait_probe_put(out, "emulation", false, why.text, "");
+    return found.launcher && found.realisation;
 }
 
 static void check_machine(json_t *out)
@@ -103,16 +86,16 @@ static void check_machine(json_t *out)
     double total_bytes, available_bytes;
     struct timespec resolution;
     snprintf(text, sizeof(text), "%d", strait_machine_n_cores());
-    put(out, "processors", strait_machine_n_cores() >= 2, text,
-        "with one processor emulation needs more dilation");
+    strait_probe_put(out, "processors", strait_machine_n_cores() >= 2, text,
+                     "with one processor emulation needs more dilation");
     strait_machine_memory(&total_bytes, &available_bytes);
     snprintf(text, sizeof(text), "%s, %s available", strait_bytes_text(total, total_bytes),
              strait_bytes_text(available, available_bytes));
-    put(out, "memory", available_bytes > 1e9, text, "some experiments need more");
+    strait_probe_put(out, "memory", available_bytes > 1e9, text, "some experiments need more");
     clock_getres(CLOCK_MONOTONIC, &resolution);
     snprintf(text, sizeof(text), "monotonic, steps of %ld ns", resolution.tv_nsec);
-    put(out, "clock", resolution.tv_sec == 0 && resolution.tv_nsec <= 1000, text,
-        "a kernel with high-resolution timers");
+    strait_probe_put(out, "clock", resolution.tv_sec == 0 && resolution.tv_nsec <= 1000, text,
+                     "a kernel with high-resolution timers");
 }
 
 int strait_command_doctor(int argc, char **argv)
@@ -125,38 +108,23 @@ int strait_command_doctor(int argc, char **argv)
         options,  1,  "Exit status 0 when sim and one way of emulating work, else 3.\n"};
     struct strait_error err = {0};
     const char *none[1];
-    size_t n_positional, i;
+    size_t n_positional;
     if (strait_options_parse(&usage, argc, argv, none, 0, &n_positional, &help, &err) != 0)
         return strait_command_fail(&err);
     if (help) {
         strait_options_print(&usage, stdout);
         return 0;
     }
-    json_t *out = json_array(), *row;
+    json_t *out = json_array();
     const bool sim = check_backend(out, &strait_sim);
     check_backend(out, &strait_fluid);
     const bool emu = check_emulation(out);
     check_programs(out);
     check_machine(out);
-    struct strait_table *t = strait_table_new();
-    static const char *const titles[] = {"", "", "found", "to do"};
-    for (i = 0; i < 4; i++)
-        strait_table_column(t, titles[i], false);
-    json_array_foreach(out, i, row)
-    {
-        strait_table_cell(t, json_is_true(json_object_get(row, "good")) ? "ok" : "--");
-        strait_table_cell(t, json_string_value(json_object_get(row, "what")));
-        strait_table_cell(t, json_string_value(json_object_get(row, "found")));
-        strait_table_cell(t, json_string_value(json_object_get(row, "hint")));
-        if (json)
-            strait_command_print_json(row);
-    }
-    if (!json) {
-        strait_table_print(t, stdout);
+    strait_probe_print(out, json);
+    if (!json)
         printf("\nsimulation %s, emulation %s\n", sim ? "works" : "does not work",
                emu ? "works" : "does not work");
-    }
-    strait_table_free(t);
     json_decref(out);
     return sim && emu ? 0 : 3;
 }

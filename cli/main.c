@@ -24,6 +24,7 @@ static const struct {
      strait_command_codec},
     {"calibrate", "codecs", "measure the codecs on this machine: a profile for experiments",
      strait_command_calibrate},
+    {"net", "COMMAND", "shaped networks for programs that are not ours", strait_command_net},
     {"doctor", "", "say what this machine can do, and what to install", strait_command_doctor},
 };
 enum { N_COMMANDS = sizeof(commands) / sizeof(*commands) };

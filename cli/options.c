@@ -130,8 +130,14 @@ int strait_options_parse(const struct strait_usage *u, int argc, char **argv,
 
 void strait_options_print(const struct strait_usage *u, FILE *out)
 {
-    fprintf(out, "usage: strait %s%s%s%s\n\n%s\n", u->command, *u->arguments ? " " : "",
-            u->arguments, u->n_options > 0 ? " [options]" : "", u->summary);
+    /* Options end where a foreign command line begins: "FILE -- COMMAND". */
+    const char *const foreign = strstr(u->arguments, "-- ");
+    const size_t n_own = foreign ? (size_t)(foreign - u->arguments) : strlen(u->arguments);
+    fprintf(out, "usage: strait %s%s%.*s", u->command, n_own > 0 ? " " : "", (int)n_own,
+            u->arguments);
+    fprintf(out, "%s%s%s%s\n\n%s\n", u->n_options > 0 && (!foreign || n_own == 0) ? " " : "",
+            u->n_options > 0 ? "[options]" : "", foreign ? " " : "", foreign ? foreign : "",
+            u->summary);
     if (u->n_options > 0)
         fputs("\n", out);
     for (size_t i = 0; i < u->n_options; i++) {

@@ -395,10 +395,13 @@ int strait_profile_find(struct strait_profile_cost *out, const struct strait_pro
         return strait_error_set(
             err, STRAIT_ERR_INPUT, p->title,
             "expected a %s bound of codec \"%s\" for kind \"%s\" between the "
-            "profile's %g and %g, found %g; measure it (strait calibrate codecs)",
+            "profile's %g and %g, found %g; measure it with --on both, or strait calibrate codecs",
             strait_bound_kind_name(bound.kind), codec, kind, least, most, bound.value);
+    const bool bounded = bound.kind != STRAIT_BOUND_NONE;
     return strait_error_set(err, STRAIT_ERR_INPUT, p->title,
-                            "expected an entry for codec \"%s\" with a %s bound and kind \"%s\", "
-                            "found none; measure it (strait calibrate codecs)",
-                            codec, strait_bound_kind_name(bound.kind), kind);
+                            "expected an entry for codec \"%s\"%s%s%s and kind \"%s\", found none; "
+                            "measure it with --on both, or strait calibrate codecs",
+                            codec, bounded ? " with a " : "",
+                            bounded ? strait_bound_kind_name(bound.kind) : "",
+                            bounded ? " bound" : "", kind);
 }

@@ -161,7 +161,8 @@ static void write_small(void)
 
 static void test_help(void)
 {
-    static const char *const commands[] = {"run", "check", "list", "compare", "plot", "doctor"};
+    static const char *const commands[] = {"run",  "check", "list",  "compare",
+                                           "plot", "net",   "doctor"};
     set_up();
     struct said s = CALL("--help");
     CU_ASSERT_EQUAL(s.status, 0);

@@ -1,0 +1,77 @@
+/* What this machine can emulate, found by trying. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "../analysis/table.h"
+#include "../emu/shapers.h"
+#include "../emu/userns.h"
+#include "command.h"
+#include "probe.h"
+
+void strait_probe_put(json_t *lines, const char *what, bool good, const char *found,
+                      const char *hint)
+{
+    json_array_append_new(lines, json_pack("{s:s, s:b, s:s, s:s}", "what", what, "good", good,
+                                           "found", found, "hint", good ? "" : hint));
+}
+
+static void put_answer(json_t *lines, const char *what, const struct strait_emu_answer *a,
+                       const char *hint)
+{
+    strait_probe_put(lines, what, a->yes, a->reason, hint);
+}
+
+int strait_probe_emulation(struct strait_probe *out, json_t *lines, struct strait_error *err)
+{
+    struct strait_emu_ability can;
+    struct strait_emu_shapers shapers;
+    if (strait_emu_net_probe(&can, getenv("STRAIT_TUN"), err) != 0 ||
+        strait_emu_shapers_probe(&shapers, err) != 0)
+        return -1;
+    strait_probe_put(lines, "root", geteuid() == 0, geteuid() == 0 ? "yes" : "no",
+                     "not needed where user namespaces work");
+    put_answer(lines, "namespaces", &can.in_place, "run as root, or let users make namespaces");
+    put_answer(lines, "user namespaces", &can.userns,
+               "sysctl kernel.unprivileged_userns_clone=1, by the machine's owner");
+    put_answer(lines, "TUN device", &can.tun,
+               "modprobe tun; chmod 666 /dev/net/tun, by the machine's owner");
+    put_answer(lines, "ping", &can.ping, "apt install iputils-ping");
+    strait_probe_put(lines, "congestion controls", *can.congestion != '\0', can.congestion,
+                     "reno at least");
+    put_answer(lines, "veth", &shapers.veth, "not needed by relay links");
+    put_answer(lines, "bridge", &shapers.bridge, "not needed by relay links");
+    put_answer(lines, "netem", &shapers.netem, "not needed by relay links");
+    put_answer(lines, "tbf", &shapers.tbf, "not needed by relay links");
+    put_answer(lines, "htb", &shapers.htb, "not needed by relay links");
+    put_answer(lines, "User-Mode Linux", &shapers.uml, "apt install user-mode-linux");
+    *out = (struct strait_probe){.launcher = can.in_place.yes ? "root"
+                                             : can.userns.yes ? "userns"
+                                                              : NULL,
+                                 .missing = !can.ping.yes      ? "iputils-ping"
+                                            : !shapers.uml.yes ? "user-mode-linux"
+                                                               : NULL};
+    out->realisation = out->launcher && can.tun.yes ? "relay" : NULL;
+    return 0;
+}
+
+void strait_probe_print(const json_t *lines, bool json)
+{
+    static const char *const titles[] = {"", "", "found", "to do"};
+    struct strait_table *t = strait_table_new();
+    const json_t *line;
+    size_t i;
+    for (i = 0; i < sizeof(titles) / sizeof(*titles); i++)
+        strait_table_column(t, titles[i], false);
+    json_array_foreach(lines, i, line)
+    {
+        strait_table_cell(t, json_is_true(json_object_get(line, "good")) ? "ok" : "--");
+        strait_table_cell(t, json_string_value(json_object_get(line, "what")));
+        strait_table_cell(t, json_string_value(json_object_get(line, "found")));
+        strait_table_cell(t, json_string_value(json_object_get(line, "hint")));
+        if (json)
+            strait_command_print_json(line);
+    }
+    if (!json)
+        strait_table_print(t, stdout);
+    strait_table_free(t);
+}

@@ -1,0 +1,20 @@
+/* What this machine can emulate, found by trying; for strait doctor and strait net probe. */
+#pragma once
+#include <jansson.h>
+#include <stdbool.h>
+#include "../core/error.h"
+
+struct strait_probe {
+    const char *launcher;    /* "root", "userns"; NULL: none works */
+    const char *realisation; /* "relay"; NULL: none works */
+    const char *missing;     /* a package that would help, NULL: none */
+};
+
+/** Append a line {"what", "good", "found", "hint"}; the hint is dropped where it is good. */
+void strait_probe_put(json_t *lines, const char *what, bool good, const char *found,
+                      const char *hint);
+/** Try everything that the emulation can use, a line each.
+ *  Returns: 0, or -1 with *err SYSTEM */
+int strait_probe_emulation(struct strait_probe *out, json_t *lines, struct strait_error *err);
+/** Lines as a table, or as JSON Lines. */
+void strait_probe_print(const json_t *lines, bool json);

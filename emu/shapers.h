@@ -1,0 +1,14 @@
+/* Which devices and queueing disciplines this kernel has, found by making each of them once. */
+#pragma once
+#include "userns.h"
+
+struct strait_emu_shapers {
+    struct strait_emu_answer veth, bridge, netem, tbf, htb;
+    struct strait_emu_answer uml; /* run User-Mode Linux, for a kernel that has them all */
+};
+
+/** Try each in a network namespace of a child process, with the rights that one has or with a user
+ *  namespace's.
+ *  Returns: 0 with every answer filled, or -1 with *err SYSTEM when no child could be started
+ */
+int strait_emu_shapers_probe(struct strait_emu_shapers *out, struct strait_error *err);
