@@ -440,7 +440,7 @@ static void interrupt(int signal_number, int expected_status)
     const char *const args[] = {"run", big, "--on", "sim", "--out", out, "--no-break-even", NULL};
     const pid_t pid = start(folder, args);
     struct stat info;
-    for (int i = 0; i < 1000 && (stat(path, &info) != 0 || info.st_size < 230000); i++)
+    for (int i = 0; i < 1000 && (stat(path, &info) != 0 || info.st_size < 330000); i++)
         nanosleep(&moment, NULL);
     kill(pid, signal_number);
     CU_ASSERT_EQUAL(wait_for(pid), expected_status);
