@@ -89,7 +89,7 @@ static double goodput_mbit_per_s(const struct net_program *p, const char *more)
     for (int i = 0; i < 40 && mbit_per_s == 0; i++) { /* until the server listens */
         nanosleep(&moment, NULL);
         struct said s = NET_PROGRAM_CALL(p, "net", "exec", "--rank", "client1", "--", "iperf3",
-                                         "-J", "-c", "server", "-t", "3", "-O", "1", more);
+                                         "-J", "-c", "server", "-t", "2", "-O", "1", more);
         json_t *all = json_loads(s.out, 0, NULL);
         json_t *end = json_object_get(json_object_get(all, "end"), "sum_received");
         mbit_per_s = json_number_value(json_object_get(end, "bits_per_second")) / 1e6;
@@ -146,7 +146,7 @@ static void top(void)
     static const char *const server[] = {"net",    "exec", "--rank", "server", "--",
                                          "iperf3", "-s",   "-1",     NULL};
     static const char *const client[] = {"net", "exec",   "--rank", "client1", "--", "iperf3",
-                                         "-c",  "server", "-t",     "5",       NULL};
+                                         "-c",  "server", "-t",     "4",       NULL};
     const struct timespec moment = {.tv_sec = 1};
     struct net_program p;
     bool is_there = up(&p,
