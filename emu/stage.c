@@ -80,8 +80,13 @@ static int probe(struct strait_emu_probe *p, struct strait_emu_net *net, int to,
     p->to = to;
     p->expected_s = strait_emu_expected_ping_s(n, 0, to);
     for (int i = 0; i < PING_TRIES; i++) { /* a probe that is off may have met a busy machine */
-        if (strait_emu_net_ping(&p->rtt_s, NULL, net, 0, to, N_PINGS, err) != 0)
+        struct strait_error why = {0};     /* such a machine may also lose an answer for once */
+        if (strait_emu_net_ping(&p->rtt_s, NULL, net, 0, to, N_PINGS, &why) != 0) {
+            if (why.code == STRAIT_ERR_BACKEND && i + 1 < PING_TRIES)
+                continue;
+            *err = why;
             return -1;
+        }
         if (!strait_emu_probe_is_off(n, p, dilation))
             break;
     }

@@ -12,21 +12,20 @@
 struct found {
     struct strait_emu_ability ability;
     struct strait_error err;
-    double rtt_s;
+    double rtt_s; /* the shortest: other work on the machine only lengthens some */
     uint64_t tx_bytes;
     bool launched, up;
 };
 
 static void as_ordinary_user(struct found *f, struct world *w)
 {
-    double min_s;
     struct strait_emu_counters c = {0};
     if (setgroups(0, NULL) != 0 || setgid(65534) != 0 || setuid(65534) != 0 ||
         strait_emu_net_probe(&f->ability, w->plan.tun_path, &f->err) != 0)
         return;
     f->launched = strait_emu_launch_userns(&f->err) == 0;
     f->up = f->launched && strait_emu_net_up(&w->net, &w->plan, &f->err) == 0;
-    if (f->up && strait_emu_net_ping(&min_s, &f->rtt_s, w->net, 1, 0, 11, &f->err) == 0 &&
+    if (f->up && strait_emu_net_ping(&f->rtt_s, NULL, w->net, 1, 0, 11, &f->err) == 0 &&
         strait_emu_net_counters(&c, w->net, 1, &f->err) == 0)
         f->tx_bytes = c.tx_bytes;
     strait_emu_net_free(w->net);
@@ -71,7 +70,10 @@ static void ordinary_user(void)
             CU_ASSERT(f.launched && f.up);
             CU_ASSERT(strstr(f.ability.congestion, "reno") != NULL);
             if (f.ability.ping.yes) {
-                CU_ASSERT(f.rtt_s > 0.010 && f.rtt_s < 0.011);
+                /* ping prints tenths of a millisecond: what it calls 10.0 may be 10.04 */
+                CU_ASSERT(f.rtt_s > 0.0099 && f.rtt_s < 0.011);
+                if (!(f.rtt_s > 0.0099 && f.rtt_s < 0.011))
+                    fprintf(stderr, "round trip %.6f s\n", f.rtt_s);
                 CU_ASSERT_EQUAL(f.tx_bytes, 11 * 84);
             }
             if (!f.up)
