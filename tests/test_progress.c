@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <poll.h>
 #include <pty.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -30,8 +31,15 @@ static bool open_terminal(struct terminal *t, unsigned short columns)
 /* What was shown; ends the terminal. */
 static void close_terminal(struct terminal *t, char *shown, size_t cap)
 {
-    const ssize_t n = read(t->fd, shown, cap - 1);
-    shown[n > 0 ? n : 0] = '\0';
+    struct pollfd ready = {.fd = t->fd, .events = POLLIN};
+    size_t n = 0;
+    while (poll(&ready, 1, 200) > 0) { /* the kernel may hand it over in parts, a moment later */
+        const ssize_t more = read(t->fd, shown + n, cap - 1 - n);
+        if (more <= 0)
+            break;
+        n += (size_t)more;
+    }
+    shown[n] = '\0';
     dup2(t->saved, STDERR_FILENO);
     close(t->saved);
     close(t->fd);
