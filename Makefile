@@ -97,7 +97,7 @@ $(FUZZ)/fuzz_decode: $(FUZZ_C:%.c=$(FUZZ)/%.o)
 
 # The profile that ships: every codec as published, and what experiments/tradeoff.json asks beside.
 SETTINGS = $(shell $(BUILD)/strait codec list --json | sed -n 's/^{"name":"\([a-z0-9]*\)".*"available":true.*/\1/p') \
-    topk:ratio=0.1 topk:error_feedback=no qsgd:levels=7 powersgd:rank=2 sz:error_feedback=yes sz:error_feedback=yes,range=0.3
+    topk:ratio=0.1 qsgd:bucket=0 topk:error_feedback=no qsgd:levels=7 powersgd:rank=2 sz:error_feedback=yes sz:error_feedback=yes,range=0.3
 profile: all
 	$(BUILD)/strait calibrate codecs --title "codecs on the recorded tensors" --out codecs/profiles/default.json --force \
 	    $(SETTINGS:%=--codec %)

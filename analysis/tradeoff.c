@@ -67,9 +67,11 @@ static struct asked recorded_as(const struct strait_codec_spec *spec)
         return (struct asked){"topk", param_of(spec, "ratio")};
     if (strcmp(name, "efsignsgd") == 0)
         return (struct asked){"sign", 0};
-    if (strcmp(name, "terngrad") == 0)
+    /* clipped at 2.5 sigma, and one norm for a whole tensor: the errors that were recorded say so
+     */
+    if (strcmp(name, "terngrad") == 0 && fabs(param_of(spec, "clip") - 2.5) < 1e-9)
         return (struct asked){"tern", 0};
-    if (strcmp(name, "qsgd") == 0)
+    if (strcmp(name, "qsgd") == 0 && param_of(spec, "bucket") < 1)
         return (struct asked){"qsgd", param_of(spec, "levels")};
     if (strcmp(name, "powersgd") == 0)
         return (struct asked){"powersgd", param_of(spec, "rank")};
@@ -115,6 +117,7 @@ static json_t *line_of(const struct strait_grid *g, size_t codec, size_t count,
     const double n_rounds = (double)json_array_size(json_object_get(row, "rounds_s"));
     const double n_clients = number_of(row, "clients");
     json_t *line = json_object();
+    json_object_set_new(line, "clients", json_integer(g->counts[count]));
     json_object_set_new(line, "codec", json_string(g->codecs[codec].label));
     json_object_set_new(
         line, "accuracy",
@@ -151,7 +154,7 @@ static double round_of(const json_t *line, size_t s)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* Whether any line is at least as good in both and better in one. */
+/* Whether any line of as many clients is at least as good in both and better in one. */
 static bool is_beaten(const json_t *lines, const json_t *line, size_t s)
 {
     size_t i;
@@ -160,6 +163,9 @@ static bool is_beaten(const json_t *lines, const json_t *line, size_t s)
     json_array_foreach(lines, i, other)
     {
         const double a = number_of(other, "accuracy"), t = round_of(other, s);
+        if (number_of(other, "clients") < number_of(line, "clients") ||
+            number_of(other, "clients") > number_of(line, "clients"))
+            continue;
         if (a >= accuracy && t <= time_s && (a > accuracy || t < time_s))
             return true;
     }

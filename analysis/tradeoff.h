@@ -4,12 +4,12 @@
 #include "../core/error.h"
 #include "../traces/curves.h"
 
-/** One line a codec of the rows' sweep.
+/** One line a codec, and a count of clients, of the rows' sweep.
  *  In:      rows    of one backend, one model and strategy; INVALID ones are left out
  *           curves  recorded accuracy
- *  Returns: {record: "tradeoff", settings: [text], lines: [{codec, accuracy, accuracy_from,
- *           bytes_up, ratio, encode_s, decode_s, round_s: [a number a setting], front: [a truth a
- *           setting]}]}, best accuracy first, or NULL with *err. accuracy: of the recorded run with
+ *  Returns: {record: "tradeoff", settings: [text], lines: [{clients, codec, accuracy,
+ * accuracy_from, bytes_up, ratio, encode_s, decode_s, round_s: [a number a setting], front: [a
+ * truth a setting]}]}, best accuracy first, or NULL with *err. accuracy: of the recorded run with
  *           this codec, model, number of clients and target, mean of the last three rounds; null
  *           where no such run was recorded. bytes_up: of one client and round, payload. encode_s:
  *           busy time of a mean client in a round; decode_s: of the server. front: no other line of

@@ -46,10 +46,13 @@ static int show_tradeoff(struct strait_session *r, const json_t *rows, struct st
         return -1;
     json_t *tradeoff = strait_tradeoff(rows, curves, err);
     int status = tradeoff ? 0 : -1;
-    if (tradeoff && r->json)
+    if (tradeoff && r->json) {
         strait_command_print_json(tradeoff);
-    else if (tradeoff)
+    } else if (tradeoff) {
+        strait_show_head(stdout, rows);
+        fputs("\n", stdout);
         status = strait_show_tradeoff(stdout, tradeoff, err);
+    }
     json_decref(tradeoff);
     strait_curves_free(curves);
     return status;

@@ -305,20 +305,25 @@ static void show_emulation(FILE *out, const json_t *rows)
     fprintf(out, "; took %.0f s\n", wall_s);
 }
 
-int strait_show_rows(FILE *out, const json_t *rows, const json_t *breakevens,
-                     struct strait_error *err)
+void strait_show_head(FILE *out, const json_t *rows)
 {
-    struct strait_grid *g;
-    if (strait_grid_new(&g, rows, err) != 0)
-        return -1;
     const json_t *row = json_array_get(rows, 0);
-    const bool grid = json_array_size(rows) > STRAIT_SHOW_MAX_LINES;
     fprintf(out, "%s\n", text_of(row, "title"));
     fprintf(out, "%s, %s; %s payload, %s cost; backend %s%s%s\n", text_of(row, "model"),
             text_of(row, "strategy"), text_of(row, "payload"), text_of(row, "cost"),
             text_of(row, "backend"), *text_of(row, "control") ? ", negative control " : "",
             text_of(row, "control"));
     show_emulation(out, rows);
+}
+
+int strait_show_rows(FILE *out, const json_t *rows, const json_t *breakevens,
+                     struct strait_error *err)
+{
+    struct strait_grid *g;
+    if (strait_grid_new(&g, rows, err) != 0)
+        return -1;
+    const bool grid = json_array_size(rows) > STRAIT_SHOW_MAX_LINES;
+    strait_show_head(out, rows);
     if (grid)
         put_legend(out, breakevens);
     else

@@ -12,6 +12,8 @@
 enum { STRAIT_SHOW_MAX_LINES = 60 };
 int strait_show_rows(FILE *out, const json_t *rows, const json_t *breakevens,
                      struct strait_error *err);
+/** What the rows are of: title, model, strategy, backend, and how it was emulated. */
+void strait_show_head(FILE *out, const json_t *rows);
 /** What strait_tradeoff found, as a table. 0, or -1 with *err. */
 int strait_show_tradeoff(FILE *out, const json_t *tradeoff, struct strait_error *err);
 /** A comparison: phases of each pair, or above a few pairs a line a pair. 0, or -1 with *err. */

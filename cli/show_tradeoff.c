@@ -16,6 +16,7 @@ static void put_line(struct strait_table *t, const json_t *line)
     size_t s;
     json_t *round_s;
     strait_table_cell(t, json_string_value(json_object_get(line, "codec")));
+    strait_table_cellf(t, "%lld", (long long)json_integer_value(json_object_get(line, "clients")));
     if (isnan(accuracy))
         strait_table_cell(t, "-");
     else
@@ -38,6 +39,7 @@ int strait_show_tradeoff(FILE *out, const json_t *tradeoff, struct strait_error 
     size_t i;
     json_t *value;
     strait_table_column(t, "codec", false);
+    strait_table_column(t, "clients", true);
     strait_table_column(t, "accuracy %", true);
     strait_table_column(t, "upload", true);
     strait_table_column(t, "ratio", true);

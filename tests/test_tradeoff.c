@@ -100,12 +100,17 @@ static void not_recorded(void)
     json_object_set_new(row, "model", json_string("resnet"));
     CU_ASSERT_PTR_NULL(strait_tradeoff_curve(curves, row));
     json_decref(row);
-    static const char *const others[][2] = {{"sz", "momentum=0.5"}, {"zfp", NULL}};
-    for (size_t i = 0; i < 2; i++) {
-        row = row_of(others[i][0], others[i][1], 1e-3, 1, 1);
+    static const char *const others[][2] = {
+        {"sz", "momentum=0.5"}, {"zfp", NULL}, {"qsgd", NULL}, {"terngrad", "clip=0"}};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        row = row_of(others[i][0], others[i][1], i < 2 ? 1e-3 : 0, 1, 1);
         CU_ASSERT_PTR_NULL(strait_tradeoff_curve(curves, row));
         json_decref(row);
     }
+    row = row_of("qsgd", "bucket=0", 0, 1, 1); /* 8.0024 bits a value: one norm a tensor */
+    found = strait_tradeoff_curve(curves, row);
+    CU_ASSERT(found && strcmp(found->codec, "qsgd") == 0);
+    json_decref(row);
     strait_curves_free(curves);
 }
 
