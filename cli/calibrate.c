@@ -223,7 +223,7 @@ static const char notes[] =
     "codecs are measured over a grid of bounds, between which experiments interpolate. Times are\n"
     "CPU times of one thread, t = fixed + bytes / speed, and p10 to p90 are over the tensors. "
     "What\n"
-    "error feedback and momentum cost is part of encode. All codecs take some minutes; a quiet\n"
+    "error feedback and momentum cost is part of encode. All codecs take about a minute; a quiet\n"
     "machine gives better figures.\n\n"
     "  strait calibrate codecs --out here.json        then \"profile\": \"here.json\" of a codec "
     "in an\n"
