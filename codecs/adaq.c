@@ -76,13 +76,11 @@ static int adaq_encode(void *state, unsigned char *out, size_t cap_bytes, size_t
 {
     struct strait_sparse_state *s = state;
     struct strait_writer w = {.p = out, .end = out + cap_bytes};
-    if (strait_sparse_check(s, request.bound, cap_bytes, n_elems, err) != 0)
-        return -1;
-    struct strait_sparse_piece *piece = strait_sparse_take(s, n_elems, err);
+    size_t n;
+    struct strait_sparse_piece *piece =
+        strait_sparse_choose(&n, s, x, n_elems, request, cap_bytes, err);
     if (!piece)
         return -1;
-    const size_t n =
-        s->rule->choose(piece->index, x, n_elems, &s->params, request.key, piece->scratch);
     const size_t n_plus = part(piece->index, n, x, piece->scratch);
     uint32_t *minus = piece->index + n_plus;
     strait_sparse_write_head(&w, s, n_elems, n);

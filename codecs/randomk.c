@@ -49,13 +49,11 @@ static int randomk_encode(void *state, unsigned char *out, size_t cap_bytes, siz
 {
     struct strait_sparse_state *s = state;
     struct strait_writer w = {.p = out, .end = out + cap_bytes};
-    if (strait_sparse_check(s, request.bound, cap_bytes, n_elems, err) != 0)
-        return -1;
-    struct strait_sparse_piece *piece = strait_sparse_take(s, n_elems, err);
+    size_t k;
+    struct strait_sparse_piece *piece =
+        strait_sparse_choose(&k, s, x, n_elems, request, cap_bytes, err);
     if (!piece)
         return -1;
-    const size_t k =
-        s->rule->choose(piece->index, x, n_elems, &s->params, request.key, piece->scratch);
     strait_sparse_write_head(&w, s, n_elems, k);
     strait_put64(w.p, request.key);
     w.p += 8;

@@ -85,8 +85,8 @@ void strait_sparse_give(struct strait_sparse_state *s, struct strait_sparse_piec
         strait_pool_give(&s->pool, piece);
 }
 
-int strait_sparse_check(const struct strait_sparse_state *s, struct strait_bound bound,
-                        size_t cap_bytes, size_t n_elems, struct strait_error *err)
+static int check(const struct strait_sparse_state *s, struct strait_bound bound, size_t cap_bytes,
+                 size_t n_elems, struct strait_error *err)
 {
     if (strait_bound_check(bound, s->ops, err) != 0)
         return -1;
@@ -182,19 +182,31 @@ size_t strait_sparse_predict_fixed(const void *state, size_t n_elems, size_t n_r
     return s->payload == STRAIT_SPARSE_PACKED ? 0 : strait_sparse_max_bytes(state, n_elems);
 }
 
+struct strait_sparse_piece *strait_sparse_choose(size_t *n_chosen, struct strait_sparse_state *s,
+                                                 const float *x, size_t n_elems,
+                                                 struct strait_request request, size_t cap_bytes,
+                                                 struct strait_error *err)
+{
+    if (check(s, request.bound, cap_bytes, n_elems, err) != 0)
+        return NULL;
+    struct strait_sparse_piece *piece = strait_sparse_take(s, n_elems, err);
+    if (piece)
+        *n_chosen =
+            s->rule->choose(piece->index, x, n_elems, &s->params, request.key, piece->scratch);
+    return piece;
+}
+
 int strait_sparse_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
                          const float *x, size_t n_elems, struct strait_request request,
                          struct strait_error *err)
 {
     struct strait_sparse_state *s = state;
     struct strait_writer w = {.p = out, .end = out + cap_bytes};
-    if (strait_sparse_check(s, request.bound, cap_bytes, n_elems, err) != 0)
-        return -1;
-    struct strait_sparse_piece *piece = strait_sparse_take(s, n_elems, err);
+    size_t n;
+    struct strait_sparse_piece *piece =
+        strait_sparse_choose(&n, s, x, n_elems, request, cap_bytes, err);
     if (!piece)
         return -1;
-    const size_t n =
-        s->rule->choose(piece->index, x, n_elems, &s->params, request.key, piece->scratch);
     strait_sparse_write_head(&w, s, n_elems, n);
     strait_sparse_write_index(&w, s->payload, piece->index, n, n_elems, piece->scratch);
     if (strait_write_room(&w, 4 * n)) {

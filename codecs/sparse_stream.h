@@ -48,9 +48,6 @@ struct strait_sparse_piece *strait_sparse_take(struct strait_sparse_state *s, si
                                                struct strait_error *err);
 void strait_sparse_give(struct strait_sparse_state *s, struct strait_sparse_piece *piece);
 
-/** The checks that every encode begins with. */
-int strait_sparse_check(const struct strait_sparse_state *s, struct strait_bound bound,
-                        size_t cap_bytes, size_t n_elems, struct strait_error *err);
 void strait_sparse_write_head(struct strait_writer *w, const struct strait_sparse_state *s,
                               size_t n_elems, size_t n_chosen);
 /** False when this is no head of this codec for n_elems values. Out: payload, n_chosen. */
@@ -69,6 +66,12 @@ bool strait_sparse_read(const struct strait_sparse_state *s, struct strait_spars
                         size_t len_bytes, size_t n_elems);
 int strait_sparse_refused(const struct strait_codec_ops *ops, size_t n_elems,
                           struct strait_error *err);
+/** What each of these codecs' encode begins with: check, take a piece, choose.
+ *  Out: n_chosen of piece->index. Returns: NULL with *err where encode has to refuse */
+struct strait_sparse_piece *strait_sparse_choose(size_t *n_chosen, struct strait_sparse_state *s,
+                                                 const float *x, size_t n_elems,
+                                                 struct strait_request request, size_t cap_bytes,
+                                                 struct strait_error *err);
 
 /* The members of codec.h for a codec that sends chosen positions with their values. */
 size_t strait_sparse_max_bytes(const void *state, size_t n_elems);
