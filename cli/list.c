@@ -12,7 +12,21 @@
 #include "command.h"
 #include "options.h"
 
-enum { TEXT_CHARS = 512 };
+enum { TEXT_CHARS = 2048, PARAM_CHARS = 256 };
+
+/* "collective = ring (halving, tree)" */
+static void put_choices(char *buf, size_t cap, const struct strait_strategy_param *p)
+{
+    size_t n = (size_t)snprintf(buf, cap, "%s = %s (", p->name, p->choices[(int)p->fallback]);
+    const char *comma = "";
+    for (int i = 0; p->choices[i] && n < cap; i++)
+        if (i != (int)p->fallback) {
+            n += (size_t)snprintf(buf + n, cap - n, "%s%s", comma, p->choices[i]);
+            comma = ", ";
+        }
+    if (n < cap)
+        snprintf(buf + n, cap - n, ")");
+}
 
 /* "rounds = 5", "deadline (required)" */
 static void put_param(char *buf, size_t cap, const struct strait_strategy_param *p)
@@ -23,6 +37,8 @@ static void put_param(char *buf, size_t cap, const struct strait_strategy_param 
                                              [STRAIT_PARAM_PERCENT] = STRAIT_UNIT_PERCENT};
     if (isnan(p->fallback))
         snprintf(buf, cap, "%s (required)", p->name);
+    else if (p->kind == STRAIT_PARAM_CHOICE)
+        put_choices(buf, cap, p);
     else if (p->kind >= STRAIT_PARAM_TIME)
         snprintf(buf, cap, "%s = %s", p->name,
                  strait_quantity_format(value, sizeof(value), units[p->kind], p->fallback));
@@ -36,7 +52,7 @@ static int list_strategies(json_t *out, struct strait_error *err)
     const struct strait_strategy *const *all = strait_strategies(&n);
     (void)err;
     for (size_t i = 0; i < n; i++) {
-        char params[TEXT_CHARS] = "", param[128];
+        char params[TEXT_CHARS] = "", param[PARAM_CHARS];
         for (unsigned p = 0; p < all[i]->n_params; p++) {
             put_param(param, sizeof(param), &all[i]->params[p]);
             snprintf(params + strlen(params), sizeof(params) - strlen(params), "%s%s",

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../workloads/rank.h"
+#include "../workloads/collectives.h"
 #include "../workloads/strategy.h"
 #include "harness.h"
 #include "suite.h"

@@ -22,14 +22,14 @@ bool strait_codec_is_lossy(const struct strait_codec *c, const struct strait_par
            strait_slice_lossy(row->n_dims, row->n_elems, (size_t)c->choice->cutoff_elems);
 }
 
-/* Call fn for every parameter that [lo, hi) meets. */
+/* Call fn for every parameter that [lo, hi) meets; what lies outside the model is one matrix. */
 static size_t
 each_row(const struct strait_wrap *w, const struct strait_tensor *t,
          void (*fn)(void *arg, const struct strait_param_row *row, size_t lo, size_t hi), void *arg)
 {
     const struct strait_model *m = w->point->experiment->model;
     size_t row_lo = 0, n = 0;
-    for (size_t i = 0; i < m->n_rows && row_lo < t->hi; i++) {
+    for (size_t i = 0; i < m->n_rows && row_lo < t->hi && t->lo < m->n_elems; i++) {
         const size_t row_hi = row_lo + m->rows[i].n_elems;
         const size_t lo = row_lo > t->lo ? row_lo : t->lo, hi = row_hi < t->hi ? row_hi : t->hi;
         if (lo < hi) {
@@ -38,6 +38,12 @@ each_row(const struct strait_wrap *w, const struct strait_tensor *t,
                 fn(arg, &m->rows[i], lo, hi);
         }
         row_lo = row_hi;
+    }
+    if (t->lo >= m->n_elems && t->lo < t->hi) {
+        const struct strait_param_row outside = {.n_dims = 2, .n_elems = t->hi - t->lo};
+        n++;
+        if (fn)
+            fn(arg, &outside, t->lo, t->hi);
     }
     return n;
 }
@@ -51,7 +57,7 @@ struct estimating {
 /* Rows of a piece of a parameter as a matrix: only the whole has them. */
 static size_t n_rows_of(const struct strait_param_row *row, size_t n_elems)
 {
-    return n_elems == row->n_elems && row->n_dims >= 2 ? row->shape[0] : 0;
+    return n_elems == row->n_elems && row->n_dims >= 2 ? row->shape[0] : 0; /* 0 outside */
 }
 
 static void estimate_row(void *arg, const struct strait_param_row *row, size_t lo, size_t hi)
@@ -181,7 +187,7 @@ void strait_task_encode(void *arg)
     struct strait_task *t = arg;
     struct strait_bundle bundle = strait_codec_bundle(t->codec, t->bound);
     bundle.key = t->key;
-    strait_bundle_encode(&bundle, t->out, t->codec->room_bytes, &t->len_bytes, NULL, t->slices,
+    strait_bundle_encode(&bundle, t->out, t->room_bytes, &t->len_bytes, NULL, t->slices,
                          t->n_slices, &t->err);
 }
 
@@ -204,14 +210,22 @@ static void copy_now(void *arg)
 struct strait_codec *strait_codec(struct strait_rank *r, const char *which)
 {
     struct strait_wrap *w = strait_wrap_of(r);
-    struct strait_codec *c = &w->codecs[strcmp(which, "up") == 0 ? 0 : 1];
-    assert(strcmp(c->which, which) == 0);
-    return c;
+    int i = 0;
+    while (i < STRAIT_N_CODECS && strcmp(w->codecs[i].which, which) != 0)
+        i++;
+    assert(i < STRAIT_N_CODECS);
+    return &w->codecs[i];
 }
 
 bool strait_codec_is_none(const struct strait_codec *c)
 {
     return strcmp(c->choice->spec.ops->name, "none") == 0;
+}
+
+bool strait_codec_made(const struct strait_wrap *w, const struct strait_packet *p)
+{
+    const struct strait_codec *c = p->owner;
+    return c >= w->codecs && c < w->codecs + STRAIT_N_CODECS;
 }
 
 static void release_view(struct strait_packet *p)
@@ -227,6 +241,11 @@ static void release_encoded(struct strait_packet *p)
     if (!atomic_compare_exchange_strong(&c->spare, &none, p->data))
         strait_buffer_free(p->data);
     free(p);
+}
+
+bool strait_packet_is_view(const struct strait_packet *p)
+{
+    return p->release == release_view;
 }
 
 /* The values themselves are what travels: nothing is copied, nothing is charged. */
@@ -270,6 +289,15 @@ static uint64_t key_of(struct strait_wrap *w, const struct strait_codec *c, size
                               shared ? lo : (uint64_t)w->me << 40 ^ lo, round);
 }
 
+/* Larger than the room that waits: memory of its own, which nobody uses again. */
+static void release_larger(struct strait_packet *p)
+{
+    struct strait_codec *c = p->owner;
+    strait_wrap_hold(c->wrap, -(double)p->payload_bytes);
+    strait_buffer_free(p->data);
+    free(p);
+}
+
 struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *c, double bound,
                                     struct strait_tensor *x)
 {
@@ -291,9 +319,13 @@ struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *
             strait_task_cut(r, &task, true);
             job.fn = strait_task_encode;
             job.arg = &task;
-            task.out = atomic_exchange(&c->spare, NULL);
+            const struct strait_bundle bundle = strait_codec_bundle(c, bound);
+            const size_t most = strait_bundle_max_bytes(&bundle, task.slices, task.n_slices);
+            task.room_bytes = most > c->room_bytes ? most : c->room_bytes;
+            if (task.room_bytes == c->room_bytes)
+                task.out = atomic_exchange(&c->spare, NULL);
             if (!task.out)
-                task.out = strait_buffer_new(c->room_bytes);
+                task.out = strait_buffer_new(task.room_bytes);
         }
         if (!p || (r->run->real_payload && !task.out))
             strait_wrap_fail(r, STRAIT_ERR_NOMEM, "an encoded tensor does not fit in memory");
@@ -304,7 +336,7 @@ struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *
             r->backend->fail(r, &task.err);
         p->payload_bytes = r->run->real_payload ? task.len_bytes : (size_t)e.encode.bytes;
         p->data = task.out;
-        p->release = release_encoded;
+        p->release = task.room_bytes > c->room_bytes ? release_larger : release_encoded;
         p->owner = c;
         strait_wrap_hold(w, (double)p->payload_bytes);
         p->raw_bytes = 4 * strait_n_elems(x);
@@ -329,7 +361,7 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
     if (!task)
         strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
     *task = (struct strait_task){.kind = STRAIT_SPAN_DECODE, .tensor = y, .packet = taken};
-    for (int i = 0; i < 2 && !task->codec; i++)
+    for (int i = 0; i < STRAIT_N_CODECS && !task->codec; i++)
         if (w->codecs[i].choice->spec.ops->id == taken->codec_id)
             task->codec = &w->codecs[i];
     if (!task->codec || taken->n_elems != strait_n_elems(y))
@@ -338,7 +370,7 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
         const bool real = r->run->real_payload;
         if (real && taken->payload_bytes != 4 * strait_n_elems(y))
             strait_wrap_fail(r, STRAIT_ERR_BACKEND, "a tensor came that is not of its own length");
-        if (taken->owner == task->codec) {
+        if (strait_codec_made(w, taken)) {
             assert(!real || strait_values(r, y) == (float *)(void *)taken->data);
             return task; /* a view of its own values: nothing to do */
         }
@@ -366,6 +398,16 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
     return task;
 }
 
+struct strait_task *strait_task_of(struct strait_rank *r, enum strait_span_kind kind,
+                                   struct strait_op *op)
+{
+    struct strait_task *task = calloc(1, sizeof(*task));
+    if (!task)
+        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    *task = (struct strait_task){.kind = kind, .op = op};
+    return task;
+}
+
 void strait_wait(struct strait_rank *r, struct strait_task *task)
 {
     struct strait_times times;
@@ -373,7 +415,8 @@ void strait_wait(struct strait_rank *r, struct strait_task *task)
         r->backend->wait(r, task->op, &times);
         if (task->err.code != STRAIT_OK)
             r->backend->fail(r, &task->err);
-        task->tensor->version++;
+        if (task->tensor)
+            task->tensor->version++;
         strait_wrap_span(r, task->kind, &times, task->packet, -1, -1, -1);
     }
     strait_drop(r, task->packet);

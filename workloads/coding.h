@@ -12,8 +12,9 @@ struct strait_task {
     struct strait_slice *slices; /* the tensor cut at the model's parameters; real payload only */
     size_t n_slices;
     double bound;
-    unsigned char *out; /* of encode: room_bytes of the codec's */
-    uint64_t key;       /* of encode's chance */
+    unsigned char *out; /* of encode: room_bytes, the codec's or more */
+    size_t room_bytes;
+    uint64_t key; /* of encode's chance */
     size_t len_bytes;
     struct strait_error err; /* of the worker that ran it */
 };

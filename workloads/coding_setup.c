@@ -38,11 +38,12 @@ void strait_coding_begin(struct strait_rank *r)
                                          .choice = &p->experiment->down,
                                          .lossy = &p->down,
                                          .lossless = &p->lossless_down};
+    w->codecs[2] = (struct strait_codec){.which = "none", .wrap = w, .choice = &p->plain};
     const struct strait_codec *mine =
         &w->codecs[w->me == 0 && p->experiment->strategy->has_server ? 1 : 0];
     if (strait_memory_needed(&mine->choice->spec)) /* residual, and momentum or state */
         strait_wrap_hold(w, 2 * 4.0 * (double)p->experiment->model->n_elems);
-    for (int i = 0; i < 2 && r->run->real_payload; i++) {
+    for (int i = 0; i < STRAIT_N_CODECS && r->run->real_payload; i++) {
         struct strait_codec *c = &w->codecs[i];
         if (c->choice->spec.ops->open(&c->lossy_state, c->choice->spec.params, &err) != 0 ||
             c->choice->lossless.ops->open(&c->lossless_state, c->choice->lossless.params, &err) !=
@@ -127,7 +128,7 @@ static double sample_error(struct strait_rank *r)
     const size_t n = strait_n_elems(w->sample_of);
     double worst = 0;
     float *decoded = strait_buffer_new(n * sizeof(*decoded));
-    task.out = strait_buffer_new(c->room_bytes);
+    task.out = strait_buffer_new(task.room_bytes = c->room_bytes);
     if (!isnan(w->sample_bound))
         bound.value = w->sample_bound;
     if (decoded && task.out) {
@@ -158,7 +159,7 @@ void strait_coding_end(struct strait_rank *r)
     struct strait_wrap *w = strait_wrap_of(r);
     if (w->sample_of && w->sample_of->version == w->sample_version)
         w->log->error_over_bound = sample_error(r);
-    for (int i = 0; i < 2 && r->run->real_payload; i++) {
+    for (int i = 0; i < STRAIT_N_CODECS && r->run->real_payload; i++) {
         struct strait_codec *c = &w->codecs[i];
         if (c->choice->spec.ops->close)
             c->choice->spec.ops->close(c->lossy_state);

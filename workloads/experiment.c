@@ -274,6 +274,27 @@ static int read_network(struct strait_experiment *e, struct strait_object *o,
 
 /* --- strategy ----------------------------------------------------------------------------- */
 
+static int read_choice(double *out, struct strait_object *o, const struct strait_strategy_param *p,
+                       struct strait_error *err)
+{
+    const char *name;
+    if (strait_object_string_or(o, &name, p->name, p->choices[(int)p->fallback], err) != 0)
+        return -1;
+    for (int i = 0; p->choices[i]; i++)
+        if (strcmp(p->choices[i], name) == 0) {
+            *out = i;
+            return 0;
+        }
+    char where[STRAIT_JSON_POINTER_MAX * 2], all[256] = "";
+    for (int i = 0, n = 0; p->choices[i] && n < (int)sizeof(all); i++)
+        n += snprintf(all + n, sizeof(all) - (size_t)n, "%s%s", i > 0 ? ", " : "", p->choices[i]);
+    const char *near = strait_nearest(name, p->choices);
+    return strait_error_set(err, STRAIT_ERR_INPUT,
+                            strait_object_where(o, p->name, where, sizeof(where)),
+                            "expected one of %s, found \"%s\"%s%s%s", all, name,
+                            near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+}
+
 static int read_param(double *out, struct strait_object *o, const struct strait_strategy_param *p,
                       const struct strait_experiment *e, struct strait_error *err)
 {
@@ -307,6 +328,8 @@ static int read_param(double *out, struct strait_object *o, const struct strait_
     case STRAIT_PARAM_PERCENT:
         return strait_object_quantity_or(o, out, p->name, STRAIT_UNIT_PERCENT, p->min, p->max,
                                          p->fallback, err);
+    case STRAIT_PARAM_CHOICE:
+        return read_choice(out, o, p, err);
     }
     assert(false);
     return -1;
@@ -442,11 +465,22 @@ void strait_experiment_free(struct strait_experiment *e)
     free(e);
 }
 
-double strait_experiment_param(const struct strait_experiment *e, const char *name)
+static const double *find_param(const struct strait_experiment *e, const char *name)
 {
     for (unsigned i = 0; i < e->strategy->n_params; i++)
         if (strcmp(e->strategy->params[i].name, name) == 0)
-            return e->params[i];
-    assert(!"a parameter that the strategy does not declare");
-    return NAN;
+            return &e->params[i];
+    return NULL;
+}
+
+bool strait_experiment_has_param(const struct strait_experiment *e, const char *name)
+{
+    return find_param(e, name) != NULL;
+}
+
+double strait_experiment_param(const struct strait_experiment *e, const char *name)
+{
+    const double *value = find_param(e, name);
+    assert(value); /* the strategy declares it */
+    return *value;
 }

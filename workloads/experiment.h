@@ -41,7 +41,8 @@ struct strait_experiment {
 int strait_experiment_read(struct strait_experiment **out, const char *file, const json_t *resolved,
                            struct strait_error *err);
 void strait_experiment_free(struct strait_experiment *e);
-/** Value of a strategy parameter by name; it must be declared. */
+bool strait_experiment_has_param(const struct strait_experiment *e, const char *name);
+/** Value of a strategy parameter by name; it must be declared. Of a choice: its index. */
 double strait_experiment_param(const struct strait_experiment *e, const char *name);
 
 /* The file as it is written: a base and the axes of "vary". */

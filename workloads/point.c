@@ -14,7 +14,8 @@ static unsigned n_slots(const struct strait_run *run, int rank, enum strait_reso
 {
     const struct strait_point *p = run->context;
     const struct strait_experiment *e = p->experiment;
-    if (resource != STRAIT_CPU || rank != 0 || !e->strategy->has_server)
+    if (resource != STRAIT_CPU || rank != 0 || !e->strategy->has_server ||
+        !strait_experiment_has_param(e, "decode_cores"))
         return 1;
     return (unsigned)strait_experiment_param(e, "decode_cores");
 }
@@ -23,7 +24,7 @@ static bool uses_stream(const struct strait_run *run, int src, int dst, int chan
 {
     const struct strait_point *p = run->context;
     const struct strait_strategy *s = p->experiment->strategy;
-    return src != dst && (!s->uses_stream || s->uses_stream(run->n_ranks, src, dst, channel));
+    return src != dst && (!s->uses_stream || s->uses_stream(p->experiment, src, dst, channel));
 }
 
 /* What one codec costs on one kind: from the profile that the codec names, else from the run's. */
@@ -144,6 +145,9 @@ int strait_point_new(struct strait_point **out, const struct strait_experiment *
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     p->experiment = experiment;
     p->profile = profile;
+    p->plain = (struct strait_codec_choice){
+        .spec = strait_codec_spec_default(strait_codec_find("none")),
+        .lossless = strait_codec_spec_default(strait_codec_find("none"))};
     p->recorded_ratio = NAN;
     p->logs = calloc((size_t)experiment->n_ranks, sizeof(*p->logs));
     p->run = (struct strait_run){.n_ranks = experiment->n_ranks,

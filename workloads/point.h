@@ -25,6 +25,7 @@ struct strait_point {
     const struct strait_profile *profile; /* the run's; a codec choice may name its own */
     struct strait_profile *own_profiles[2];
     struct strait_codec_cost up, down, lossless_up, lossless_down;
+    struct strait_codec_choice plain; /* `none`, whatever the experiment says */
     double add_bytes_per_s, copy_bytes_per_s;
     void *sized_states[2]; /* up, down: to ask predict of; NULL where sizes are the profile's */
     struct strait_tensors *tensors;    /* real payload only */

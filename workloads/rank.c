@@ -133,36 +133,77 @@ void *strait_alloc(struct strait_rank *r, size_t n, size_t size)
 
 /* --- compute ------------------------------------------------------------------------------ */
 
+const struct strait_model *strait_model(const struct strait_rank *r)
+{
+    return strait_wrap_of(r)->point->experiment->model;
+}
+
+enum strait_resource strait_device(const struct strait_rank *r)
+{
+    return strait_model(r)->on_cpu ? STRAIT_CPU : STRAIT_ACCEL;
+}
+
+double strait_device_speed(const struct strait_rank *r)
+{
+    return strait_wrap_of(r)->point->experiment->compute_speed;
+}
+
+void strait_work(struct strait_rank *r, enum strait_span_kind kind, enum strait_resource resource,
+                 double cost_s, void (*fn)(void *), void *arg)
+{
+    const struct strait_job job = {.resource = resource, .cost_s = cost_s, .fn = fn, .arg = arg};
+    strait_wrap_work(r, kind, &job);
+}
+
+struct strait_task *strait_work_start(struct strait_rank *r, enum strait_span_kind kind,
+                                      enum strait_resource resource, double cost_s,
+                                      void (*fn)(void *), void *arg)
+{
+    const struct strait_job job = {.resource = resource, .cost_s = cost_s, .fn = fn, .arg = arg};
+    return strait_task_of(r, kind, r->backend->start(r, &job));
+}
+
 static void compute(struct strait_rank *r, double model_s)
 {
-    const struct strait_experiment *e = strait_wrap_of(r)->point->experiment;
-    const struct strait_job job = {.resource = e->model->on_cpu ? STRAIT_CPU : STRAIT_ACCEL,
-                                   .cost_s = model_s / e->compute_speed};
     if (model_s > 0)
-        strait_wrap_work(r, STRAIT_SPAN_COMPUTE, &job);
+        strait_work(r, STRAIT_SPAN_COMPUTE, strait_device(r), model_s / strait_device_speed(r),
+                    NULL, NULL);
 }
 
 void strait_forward(struct strait_rank *r, int layer)
 {
-    const struct strait_model *m = strait_wrap_of(r)->point->experiment->model;
-    compute(r, layer == STRAIT_ALL_LAYERS ? m->fwd_s : m->layers[layer].fwd_s_p50);
+    const struct strait_model *m = strait_model(r);
+    compute(r, layer == STRAIT_ALL_LAYERS
+                   ? m->fwd_s
+                   : m->layers[layer].fwd_s_p50 * strait_wrap_of(r)->layer_fwd_scale);
 }
 
 void strait_backward(struct strait_rank *r, int layer)
 {
-    const struct strait_model *m = strait_wrap_of(r)->point->experiment->model;
-    compute(r, layer == STRAIT_ALL_LAYERS ? m->bwd_s : m->layers[layer].bwd_s_p50);
+    const struct strait_model *m = strait_model(r);
+    compute(r, layer == STRAIT_ALL_LAYERS
+                   ? m->bwd_s
+                   : m->layers[layer].bwd_s_p50 * strait_wrap_of(r)->layer_bwd_scale);
 }
 
 void strait_step(struct strait_rank *r)
 {
-    compute(r, strait_wrap_of(r)->point->experiment->model->opt_s);
+    compute(r, strait_model(r)->opt_s);
+}
+
+void strait_step_layers(struct strait_rank *r, int first, int end)
+{
+    const struct strait_model *m = strait_model(r);
+    double n_elems = 0;
+    for (int l = first; l < end; l++)
+        n_elems += (double)m->layers[l].n_elems;
+    compute(r, m->opt_s * n_elems / (double)m->n_elems);
 }
 
 void strait_train(struct strait_rank *r, struct strait_tensor *update, int n_steps)
 {
     strait_tensor_touch(r, update);
-    compute(r, n_steps * strait_model_step_s(strait_wrap_of(r)->point->experiment->model));
+    compute(r, n_steps * strait_model_step_s(strait_model(r)));
 }
 
 /* --- messages ----------------------------------------------------------------------------- */
@@ -185,8 +226,7 @@ struct strait_packet *strait_keep(struct strait_packet *p)
  * until its last reference is gone. */
 static bool is_counted_here(const struct strait_wrap *w, const struct strait_packet *p)
 {
-    const bool own = p->owner == &w->codecs[0] || p->owner == &w->codecs[1];
-    return !own && p->payload_bytes > 0;
+    return !strait_codec_made(w, p) && p->payload_bytes > 0;
 }
 
 void strait_drop(struct strait_rank *r, struct strait_packet *p)
@@ -197,7 +237,7 @@ void strait_drop(struct strait_rank *r, struct strait_packet *p)
     strait_packet_drop(p);
 }
 
-void strait_send(struct strait_rank *r, int dst, int channel, int tag, struct strait_packet *taken)
+static void count_sent(struct strait_rank *r, int dst, const struct strait_packet *taken)
 {
     struct strait_wrap *w = strait_wrap_of(r);
     if (dst != r->me) {
@@ -207,7 +247,19 @@ void strait_send(struct strait_rank *r, int dst, int channel, int tag, struct st
         w->log->raw_bytes += taken->raw_bytes;
         pthread_mutex_unlock(&w->mutex);
     }
+}
+
+void strait_send(struct strait_rank *r, int dst, int channel, int tag, struct strait_packet *taken)
+{
+    count_sent(r, dst, taken);
     r->backend->send(r, dst, channel, tag, taken, false);
+}
+
+struct strait_task *strait_send_acked(struct strait_rank *r, int dst, int channel, int tag,
+                                      struct strait_packet *taken)
+{
+    count_sent(r, dst, taken);
+    return strait_task_of(r, STRAIT_SPAN_WAIT, r->backend->send(r, dst, channel, tag, taken, true));
 }
 
 bool strait_recv_by(struct strait_rank *r, struct strait_message *m, int src, int channel,
@@ -276,6 +328,18 @@ void strait_join(struct strait_rank *r, struct strait_rank *lane)
 
 /* --- begin and end ------------------------------------------------------------------------ */
 
+/* What belongs to no layer is shared out among them. */
+static void scale_layers(struct strait_wrap *w, const struct strait_model *m)
+{
+    double fwd_s = 0, bwd_s = 0;
+    for (size_t l = 0; l < m->n_layers; l++) {
+        fwd_s += m->layers[l].fwd_s_p50;
+        bwd_s += m->layers[l].bwd_s_p50;
+    }
+    w->layer_fwd_scale = fwd_s > 0 ? m->fwd_s / fwd_s : 1;
+    w->layer_bwd_scale = bwd_s > 0 ? m->bwd_s / bwd_s : 1;
+}
+
 void strait_rank_begin(struct strait_rank *r)
 {
     struct strait_wrap *w = calloc(1, sizeof(*w));
@@ -291,6 +355,7 @@ void strait_rank_begin(struct strait_rank *r)
     atomic_init(&w->round, -1);
     pthread_mutex_init(&w->mutex, NULL);
     r->wrap = w;
+    scale_layers(w, w->point->experiment->model);
     strait_coding_begin(r);
     strait_tensor_prepare(r);
     strait_coding_rehearse(r);

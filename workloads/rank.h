@@ -9,10 +9,6 @@ enum { STRAIT_ALL_LAYERS = -1 };
 struct strait_tensor; /* elements of the flattened model, of one kind; private to a rank */
 struct strait_codec;  /* one per rank and direction */
 struct strait_task;   /* a started encode, decode or compute; strait_wait ends it */
-struct strait_group { /* who takes part in a collective, and on which channel */
-    int *ranks;
-    int n, me, channel;
-};
 
 int strait_me(const struct strait_rank *r);
 int strait_n_ranks(const struct strait_rank *r);
@@ -28,13 +24,30 @@ void strait_enter_round(struct strait_rank *r, int round);
 /** Zeroed; freed with the rank. */
 void *strait_alloc(struct strait_rank *r, size_t n, size_t size);
 
-/* Compute: the times of the model's table on the device that it was timed on. */
+/* Compute: the times of the model's table on the device that it was timed on. A layer's time is its
+ * share of the recorded total, so that all layers together take what the whole does. */
 void strait_forward(struct strait_rank *r, int layer);
 void strait_backward(struct strait_rank *r, int layer);
 /** One optimiser step. */
 void strait_step(struct strait_rank *r);
+/** The optimiser's share of the layers [first, end), by elements. */
+void strait_step_layers(struct strait_rank *r, int first, int end);
 /** n_steps of forward, backward and optimiser. The update's values are the recorded ones. */
 void strait_train(struct strait_rank *r, struct strait_tensor *update, int n_steps);
+
+/** The model, for plans: shapes, layers, times. */
+const struct strait_model *strait_model(const struct strait_rank *r);
+/** Any other work on a resource of this rank, done when it returns. cost_s as in struct strait_job;
+ *  fn may be NULL. kind says what its span counts as. */
+void strait_work(struct strait_rank *r, enum strait_span_kind kind, enum strait_resource resource,
+                 double cost_s, void (*fn)(void *), void *arg);
+struct strait_task *strait_work_start(struct strait_rank *r, enum strait_span_kind kind,
+                                      enum strait_resource resource, double cost_s,
+                                      void (*fn)(void *), void *arg);
+/** Where the model computes: STRAIT_ACCEL, or STRAIT_CPU where its table was timed on one. */
+enum strait_resource strait_device(const struct strait_rank *r);
+/** How much faster than the model's table that device is: divide costs that come from elsewhere. */
+double strait_device_speed(const struct strait_rank *r);
 
 /* Tensors. */
 enum strait_tensor_kind { STRAIT_WEIGHTS, STRAIT_UPDATE, STRAIT_GRADIENTS, STRAIT_SCRATCH };
@@ -42,14 +55,22 @@ enum strait_tensor_kind { STRAIT_WEIGHTS, STRAIT_UPDATE, STRAIT_GRADIENTS, STRAI
  *  they hold recorded values of that kind (SCRATCH: zeros), made when first touched. */
 struct strait_tensor *strait_tensor(struct strait_rank *r, enum strait_tensor_kind kind, int first,
                                     int end);
-/** Part i of n of x, in memory that it shares with x: elements [i size / n, (i + 1) size / n). */
+/** n_elems of memory that is no part of the model (factors, sketches): zeros, coded as one matrix.
+ *  All ranks must make theirs in the same order, since their place decides draws and memories. */
+struct strait_tensor *strait_scratch(struct strait_rank *r, size_t n_elems);
+/** Elements [lo, hi) of x, counted from its start, in memory that it shares with x. The same range
+ *  gives the same handle; it lives as long as x. */
+struct strait_tensor *strait_range(struct strait_rank *r, struct strait_tensor *x, size_t lo,
+                                   size_t hi);
+/** Part i of n of x: the range [i size / n, (i + 1) size / n). */
 struct strait_tensor *strait_slice(struct strait_rank *r, struct strait_tensor *x, int i, int n);
 size_t strait_n_elems(const struct strait_tensor *x);
 /** The values with real payload, else NULL. For tests and for wrappers; no strategy looks. */
 float *strait_values(struct strait_rank *r, struct strait_tensor *x);
 
 /* Codec work; always charged. bound NAN: the experiment's. */
-struct strait_codec *strait_codec(struct strait_rank *r, const char *which); /* "up" or "down" */
+/** "up", "down", or "none": plain values whatever the experiment says. */
+struct strait_codec *strait_codec(struct strait_rank *r, const char *which);
 /** `none` is a view of x, which stays as it is until the packet is dropped. */
 struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *c, double bound,
                                     struct strait_tensor *x);
@@ -66,6 +87,9 @@ struct strait_packet *strait_control(struct strait_rank *r, double word); /* no 
 struct strait_packet *strait_keep(struct strait_packet *p);
 void strait_drop(struct strait_rank *r, struct strait_packet *p);
 void strait_send(struct strait_rank *r, int dst, int channel, int tag, struct strait_packet *taken);
+/** The same; the task ends when the acknowledgement is back. */
+struct strait_task *strait_send_acked(struct strait_rank *r, int dst, int channel, int tag,
+                                      struct strait_packet *taken);
 struct strait_message strait_recv(struct strait_rank *r, int src, int channel);
 /** The last of those that are there already, the others dropped; waits for one if there is none. */
 struct strait_message strait_recv_newest(struct strait_rank *r, int src, int channel);
@@ -77,16 +101,7 @@ struct strait_rank *strait_spawn(struct strait_rank *r, void (*fn)(struct strait
                                  void *arg);
 void strait_join(struct strait_rank *r, struct strait_rank *lane);
 
-/* Collectives, one file each in collectives/. */
-struct strait_group strait_world(struct strait_rank *r, int channel);
-/** Ring: afterwards part (me + 1) mod n of x is the sum, in ring order, of everybody's part. */
-void strait_reduce_scatter(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
-                           struct strait_tensor *x);
-/** Ring: part (me + 1) mod n of x goes to everybody, encoded once at its source. */
-void strait_all_gather(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
-                       struct strait_tensor *x);
-
-/** A tensor like the part x, in spare memory of its whole that the next call uses again. */
+/** A tensor like x, in spare memory of x's whole that the next call uses again. */
 struct strait_tensor *strait_spare(struct strait_rank *r, struct strait_tensor *x);
 
 /* What every backend is given: set-up, the strategy, tear-down. */

@@ -8,7 +8,7 @@
 struct strait_rank;
 struct strait_experiment;
 
-enum { STRAIT_MAX_PARAMS = 16 };
+enum { STRAIT_MAX_PARAMS = 24 };
 
 enum strait_param_kind {
     STRAIT_PARAM_NUMBER,
@@ -16,13 +16,15 @@ enum strait_param_kind {
     STRAIT_PARAM_CORES, /* an integer, or "clients": as many as there are clients */
     STRAIT_PARAM_TIME,  /* "2 s" */
     STRAIT_PARAM_BYTES, /* "25 MB" */
-    STRAIT_PARAM_PERCENT
+    STRAIT_PARAM_PERCENT,
+    STRAIT_PARAM_CHOICE /* one of `choices`; its value is the index */
 };
 
 struct strait_strategy_param {
     const char *name, *doc;
     enum strait_param_kind kind;
-    double min, max, fallback; /* fallback NAN: required */
+    double min, max, fallback;  /* fallback NAN: required */
+    const char *const *choices; /* of PARAM_CHOICE: names, NULL-terminated */
 };
 
 struct strait_strategy {
@@ -36,8 +38,9 @@ struct strait_strategy {
     unsigned n_params;
     /** May this experiment run so? 0, or -1 with *err naming what is legal. NULL: always. */
     int (*check)(const struct strait_experiment *e, struct strait_error *err);
-    /** Can rank src ever send to dst on this channel? NULL: everybody on every channel. */
-    bool (*uses_stream)(int n_ranks, int src, int dst, int channel);
+    /** Can rank src ever send to dst, another rank, on this channel? NULL: everybody on every
+     *  channel. */
+    bool (*uses_stream)(const struct strait_experiment *e, int src, int dst, int channel);
     void (*rank_main)(struct strait_rank *r);
 };
 

@@ -11,20 +11,15 @@ static struct strait_tensor *owner(struct strait_tensor *t)
     return t->parent ? t->parent : t;
 }
 
-struct strait_tensor *strait_tensor(struct strait_rank *r, enum strait_tensor_kind kind, int first,
-                                    int end)
+/* A tensor that owns its memory, in the rank's list. */
+static struct strait_tensor *new_owner(struct strait_rank *r, enum strait_tensor_kind kind,
+                                       size_t lo, size_t hi)
 {
     struct strait_wrap *w = strait_wrap_of(r);
-    const struct strait_model *m = w->point->experiment->model;
     struct strait_tensor *t = calloc(1, sizeof(*t));
     if (!t)
         strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
-    t->kind = kind;
-    const size_t last = end == STRAIT_ALL_LAYERS ? m->n_layers : (size_t)end;
-    for (size_t l = 0; l < last; l++) {
-        t->lo += l < (size_t)first ? m->layers[l].n_elems : 0;
-        t->hi += m->layers[l].n_elems;
-    }
+    *t = (struct strait_tensor){.kind = kind, .lo = lo, .hi = hi};
     pthread_mutex_lock(&w->mutex);
     t->next = w->tensors;
     w->tensors = t;
@@ -32,29 +27,71 @@ struct strait_tensor *strait_tensor(struct strait_rank *r, enum strait_tensor_ki
     return t;
 }
 
+struct strait_tensor *strait_tensor(struct strait_rank *r, enum strait_tensor_kind kind, int first,
+                                    int end)
+{
+    const struct strait_model *m = strait_model(r);
+    const size_t last = end == STRAIT_ALL_LAYERS ? m->n_layers : (size_t)end;
+    size_t lo = 0, hi = 0;
+    for (size_t l = 0; l < last; l++) {
+        lo += l < (size_t)first ? m->layers[l].n_elems : 0;
+        hi += m->layers[l].n_elems;
+    }
+    return new_owner(r, kind, lo, hi);
+}
+
+struct strait_tensor *strait_scratch(struct strait_rank *r, size_t n_elems)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    const size_t lo = strait_model(r)->n_elems + w->n_outside;
+    w->n_outside += n_elems;
+    return new_owner(r, STRAIT_SCRATCH, lo, lo + n_elems);
+}
+
+struct strait_tensor *strait_range(struct strait_rank *r, struct strait_tensor *x, size_t lo,
+                                   size_t hi)
+{
+    struct strait_tensor *of = owner(x), **found = &of->ranges;
+    lo += x->lo;
+    hi += x->lo;
+    assert(lo <= hi && hi <= x->hi);
+    while (*found && ((*found)->lo != lo || (*found)->hi != hi))
+        found = &(*found)->next;
+    if (!*found) {
+        struct strait_tensor *range = calloc(1, sizeof(*range));
+        if (!range)
+            strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+        *range = (struct strait_tensor){.parent = of, .kind = of->kind, .lo = lo, .hi = hi};
+        *found = range;
+    }
+    return *found;
+}
+
 struct strait_tensor *strait_slice(struct strait_rank *r, struct strait_tensor *x, int i, int n)
 {
-    assert(!x->parent && i >= 0 && i < n);
-    if (x->n_parts != n) {
-        assert(!x->parts); /* one way of slicing a tensor: handles stay valid */
-        x->parts = calloc((size_t)n, sizeof(*x->parts));
-        if (!x->parts)
-            strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
-        x->n_parts = n;
-        const size_t size = x->hi - x->lo, parts = (size_t)n;
-        for (size_t p = 0; p < parts; p++)
-            x->parts[p] = (struct strait_tensor){
-                .parent = x,
-                .kind = x->kind,
-                .lo = x->lo + size / parts * p + size % parts * p / parts,
-                .hi = x->lo + size / parts * (p + 1) + size % parts * (p + 1) / parts};
-    }
-    return &x->parts[i];
+    const size_t size = x->hi - x->lo, part = (size_t)i, parts = (size_t)n;
+    assert(i >= 0 && i < n);
+    return strait_range(r, x, size / parts * part + size % parts * part / parts,
+                        size / parts * (part + 1) + size % parts * (part + 1) / parts);
+}
+
+static void let_go(struct strait_wrap *w, struct strait_tensor *t)
+{
+    if (t->adopted)
+        strait_packet_drop(t->adopted);
+    else
+        strait_buffer_free(t->values);
+    if (t->held)
+        strait_wrap_hold(w, -4.0 * (double)(t->cap > 0 ? t->cap : t->hi - t->lo));
+    t->adopted = NULL;
+    t->values = NULL;
+    t->held = false;
 }
 
 struct strait_tensor *strait_spare(struct strait_rank *r, struct strait_tensor *x)
 {
     struct strait_tensor *parent = owner(x);
+    const size_t n = x->hi - x->lo;
     if (!parent->spare) {
         parent->spare = calloc(1, sizeof(*parent->spare));
         if (!parent->spare)
@@ -62,15 +99,9 @@ struct strait_tensor *strait_spare(struct strait_rank *r, struct strait_tensor *
         parent->spare->kind = STRAIT_SCRATCH;
     }
     struct strait_tensor *s = parent->spare;
-    if (s->hi - s->lo != x->hi - x->lo && s->held) { /* parts differ by one element at most */
-        strait_wrap_hold(strait_wrap_of(r), -4.0 * (double)(s->hi - s->lo));
-        if (s->adopted)
-            strait_packet_drop(s->adopted);
-        else
-            strait_buffer_free(s->values);
-        s->adopted = NULL;
-        s->values = NULL;
-        s->held = false;
+    if (s->adopted || s->cap < n) {
+        let_go(strait_wrap_of(r), s);
+        s->cap = n;
     }
     s->lo = x->lo;
     s->hi = x->hi;
@@ -139,7 +170,7 @@ void strait_tensor_prepare(struct strait_rank *r)
 static float *take_values(struct strait_wrap *w, const struct strait_tensor *t)
 {
     float *values = NULL;
-    const bool whole = strait_n_elems(t) == w->point->experiment->model->n_elems;
+    const bool whole = t->lo == 0 && t->hi == w->point->experiment->model->n_elems;
     pthread_mutex_lock(&w->mutex);
     if (whole && t->kind != STRAIT_SCRATCH) {
         values = w->prepared[t->kind];
@@ -148,7 +179,8 @@ static float *take_values(struct strait_wrap *w, const struct strait_tensor *t)
         values = w->scratch[--w->n_scratch];
     }
     pthread_mutex_unlock(&w->mutex);
-    if (!values && (values = strait_buffer_new(strait_n_elems(t) * sizeof(float))))
+    const size_t n_elems = t->cap > 0 ? t->cap : strait_n_elems(t);
+    if (!values && (values = strait_buffer_new(n_elems * sizeof(float))))
         fill_values(w, t->kind, values, t->lo, t->hi);
     return values;
 }
@@ -159,7 +191,7 @@ void strait_tensor_touch(struct strait_rank *r, struct strait_tensor *x)
     struct strait_tensor *t = owner(x);
     if (!t->held) {
         t->held = true;
-        strait_wrap_hold(w, 4.0 * (double)strait_n_elems(t));
+        strait_wrap_hold(w, 4.0 * (double)(t->cap > 0 ? t->cap : strait_n_elems(t)));
         if (r->run->real_payload) {
             t->values = take_values(w, t);
             if (!t->values)
@@ -181,12 +213,14 @@ bool strait_tensor_adopt(struct strait_rank *r, struct strait_tensor *t, struct 
     struct strait_wrap *w = strait_wrap_of(r);
     if (t->parent || (r->run->real_payload && atomic_load(&p->n_refs) != 1))
         return false; /* a slice shares its memory; a packet that others hold stays as it is */
-    if (t->adopted)
-        strait_packet_drop(t->adopted);
-    else
-        strait_buffer_free(t->values);
-    if (t->held) /* the packet was counted when it came: its bytes change hands */
-        strait_wrap_hold(w, -4.0 * (double)strait_n_elems(t));
+    if (r->run->real_payload && strait_packet_is_view(p)) { /* of a rank in this address space */
+        memcpy(strait_values(r, t), p->data, p->payload_bytes);
+        strait_drop(r, p);
+        t->version++;
+        return true;
+    }
+    let_go(w, t); /* the packet was counted when it came: its bytes change hands */
+    t->cap = 0;
     t->held = true;
     t->adopted = p;
     t->values = r->run->real_payload ? (float *)(void *)p->data : NULL;
@@ -211,7 +245,10 @@ void strait_tensor_free_all(struct strait_wrap *w)
             free(t->spare);
         }
         free_values(t);
-        free(t->parts);
+        for (struct strait_tensor *range = t->ranges, *more; range; range = more) {
+            more = range->next;
+            free(range);
+        }
         free(t);
     }
     w->tensors = NULL;

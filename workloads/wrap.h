@@ -14,10 +14,10 @@ struct strait_tensor {
     struct strait_packet *adopted; /* the packet whose bytes the values are */
     bool held;                     /* counted as memory of the rank */
     unsigned version;              /* changes with every write */
-    struct strait_tensor *parts;   /* slices of one n, made once */
-    int n_parts;
-    struct strait_tensor *spare; /* as long as the largest part, for a part on its way */
-    struct strait_tensor *next;  /* all tensors of the rank that own their memory */
+    struct strait_tensor *ranges;  /* of this tensor, made once each */
+    struct strait_tensor *spare;   /* for a range on its way */
+    size_t cap;                    /* of a spare: elements that its memory has room for */
+    struct strait_tensor *next;    /* the owner's next range; all tensors that own their memory */
 };
 
 struct strait_codec {
@@ -33,6 +33,8 @@ struct strait_codec {
     size_t room_bytes;
 };
 
+enum { STRAIT_N_CODECS = 3 };
+
 struct strait_wrap {
     const struct strait_point *point;
     int me;
@@ -42,10 +44,12 @@ struct strait_wrap {
     double round_start_s;
     atomic_llong held_bytes, peak_bytes;
     struct strait_tensor *tensors;
-    float *prepared[3]; /* whole models by kind, not taken over yet */
-    float **scratch;    /* and n_scratch to decode into */
+    float *prepared[3];                      /* whole models by kind, not taken over yet */
+    size_t n_outside;                        /* elements of tensors that are no part of the model */
+    double layer_fwd_scale, layer_bwd_scale; /* from the layers' times to the whole's */
+    float **scratch;                         /* and n_scratch to decode into */
     int n_scratch;
-    struct strait_codec codecs[2];
+    struct strait_codec codecs[STRAIT_N_CODECS]; /* up, down, none */
     void **allocs;
     size_t n_allocs, cap_allocs;
     /* What the first encode of a client sent, to measure the error that it delivers afterwards. */
@@ -65,6 +69,14 @@ void strait_wrap_work(struct strait_rank *r, enum strait_span_kind kind,
                       const struct strait_job *job);
 void strait_wrap_fail(struct strait_rank *r, enum strait_error_code code, const char *text)
     __attribute__((noreturn));
+
+/** Did this rank encode it? Then it counts itself until its last reference is gone. */
+bool strait_codec_made(const struct strait_wrap *w, const struct strait_packet *p);
+/** Are its bytes a sender's tensor itself? Only where ranks share an address space. */
+bool strait_packet_is_view(const struct strait_packet *p);
+/** A task that strait_wait ends. */
+struct strait_task *strait_task_of(struct strait_rank *r, enum strait_span_kind kind,
+                                   struct strait_op *op);
 
 /* Tensors (tensor.c). */
 /** Fill what the strategy will send, before time 0: recordings of the uplink's kind on clients, of

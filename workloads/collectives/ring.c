@@ -14,7 +14,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "../rank.h"
+#include "../collectives.h"
 
 struct strait_group strait_world(struct strait_rank *r, int channel)
 {

@@ -71,19 +71,20 @@ static void fedavg(struct strait_rank *r)
     (strait_me(r) == SERVER ? server : client)(r);
 }
 
-static bool uses_stream(int n_ranks, int src, int dst, int channel)
+static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
-    (void)n_ranks;
+    (void)e;
     return channel == MODEL ? src == SERVER && dst != SERVER
                             : channel == UPDATE && src != SERVER && dst == SERVER;
 }
 
 static const struct strait_strategy_param params[] = {
-    {"rounds", "rounds of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5},
-    {"local_steps", "training steps of a client in a round", STRAIT_PARAM_INTEGER, 0, 1e9, 20},
-    {"pieces", "parts that a client encodes and sends one by one", STRAIT_PARAM_INTEGER, 1, 4096,
-     1},
-    {"decode_cores", "cores on which the server decodes", STRAIT_PARAM_CORES, 1, 1e6, 1},
+    {"rounds", "rounds of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+    {"local_steps", "training steps of a client in a round", STRAIT_PARAM_INTEGER, 0, 1e9, 20,
+     NULL},
+    {"pieces", "parts that a client encodes and sends one by one", STRAIT_PARAM_INTEGER, 1, 4096, 1,
+     NULL},
+    {"decode_cores", "cores on which the server decodes", STRAIT_PARAM_CORES, 1, 1e6, 1, NULL},
 };
 const struct strait_strategy strait_strategy_fedavg = {
     .name = "fedavg",

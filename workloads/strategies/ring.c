@@ -1,6 +1,7 @@
 /* Synchronous data parallelism with a ring all-reduce (Patarasuk and Yuan, JPDC 2009): forward,
  * backward, reduce-scatter, all-gather, step. */
-#include "../rank.h"
+#include "../collectives.h"
+#include "../experiment.h"
 #include "../strategy.h"
 
 enum { GRADIENT = 0 };
@@ -19,13 +20,13 @@ static void ring(struct strait_rank *r)
     }
 }
 
-static bool uses_stream(int n_ranks, int src, int dst, int channel)
+static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
-    return channel == GRADIENT && dst == (src + 1) % n_ranks;
+    return channel == GRADIENT && dst == (src + 1) % e->n_ranks;
 }
 
 static const struct strait_strategy_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5},
+    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
 };
 const struct strait_strategy strait_strategy_ring = {
     .name = "ring",
