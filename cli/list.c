@@ -88,6 +88,11 @@ static int list_networks(json_t *out, struct strait_error *err)
 {
     static const char *const rows[][3] = {
         {"topology", "\"star\"", "every rank has one port, in and out; paths add two ports"},
+        {"topology", "\"sites\"",
+         "ranks of a site share a port to the core: \"site\", \"between\""},
+        {"topology", "\"nodes\"", "accelerators of a node share a network card: \"node\""},
+        {"site, node", "{...}",
+         "a port and its number of \"ranks\" or \"accelerators\"; or an array"},
         {"client, server", "{...}", "a port; without a server in the strategy, its port is unused"},
         {".../rate", "\"1 Gbps\"", "of the port, headers included"},
         {".../rtt", "\"50 ms\"", "there and back over this port; a path adds those of its ends"},

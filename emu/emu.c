@@ -142,6 +142,10 @@ static int check(const struct strait_run *run, struct strait_error *err)
                                     "emu: expected rates above 0 and delays of at least 0 at the "
                                     "port of rank %d",
                                     i);
+    if (n->n_sites > 0)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                                "emu realises stars: expected a network without sites, found %d",
+                                n->n_sites);
     const double k = strait_emu_dilation_choose(run, strait_emu_processors()).k;
     return check_tcp(run, k, err) != 0 ? -1 : check_host(run, err);
 }

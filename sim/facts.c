@@ -21,17 +21,17 @@ static double free_memory_bytes(void)
     return kib * 1024;
 }
 
-static int check_link(const struct strait_link *l, const char *way, int rank,
+static int check_link(const struct strait_link *l, const char *way, const char *what, int index,
                       struct strait_error *err)
 {
     if (!(l->rate_bits_per_s > 0) || isinf(l->rate_bits_per_s))
         return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "expected a finite rate above 0 %s rank %d, found %g bits/s", way,
-                                rank, l->rate_bits_per_s);
+                                "expected a finite rate above 0 %s %s %d, found %g bits/s", way,
+                                what, index, l->rate_bits_per_s);
     if (!(l->delay_s >= 0) || isinf(l->delay_s))
         return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "expected a delay of at least 0 %s rank %d, found %g s", way, rank,
-                                l->delay_s);
+                                "expected a delay of at least 0 %s %s %d, found %g s", way, what,
+                                index, l->delay_s);
     return 0;
 }
 
@@ -42,8 +42,11 @@ static int check_network(const struct strait_run *run, struct strait_error *err)
         return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
                                 "expected a network of %d ranks, found one of %d", run->n_ranks,
                                 n ? n->n_ranks : 0);
-    for (int i = 0; i < n->n_ranks; i++)
-        if (check_link(&n->out[i], "from", i, err) != 0 || check_link(&n->in[i], "to", i, err) != 0)
+    const int n_ports = 2 * (n->n_ranks + n->n_sites);
+    for (int i = 0; i < n_ports; i++)
+        if (check_link(strait_network_link(n, i), i % 2 == 0 ? "from" : "to",
+                       i / 2 < n->n_ranks ? "rank" : "site",
+                       i / 2 < n->n_ranks ? i / 2 : i / 2 - n->n_ranks, err) != 0)
             return -1;
     if (!(n->tcp.initial_window_bytes >= 1) || !(n->tcp.window_bytes >= 1) ||
         !(n->tcp.segment_bytes >= 1))
@@ -100,8 +103,8 @@ static json_t *number(double value) /* JSON has no infinity */
 static json_t *not_modelled(const struct strait_network *n)
 {
     bool loss = false, jitter = false, queue = false;
-    for (int i = 0; i < 2 * n->n_ranks; i++) {
-        const struct strait_link *l = i < n->n_ranks ? &n->out[i] : &n->in[i - n->n_ranks];
+    for (int i = 0; i < strait_network_n_links(n); i++) {
+        const struct strait_link *l = strait_network_link(n, i);
         loss |= l->loss_ratio > 0;
         jitter |= l->jitter_s > 0;
         queue |= l->queue_bytes > 0 && !isinf(l->queue_bytes);

@@ -148,15 +148,24 @@ static void leave_hub(struct strait_component *c)
     c->hub = -1;
 }
 
+double strait_flow_cap(const struct strait_fairshare *fs, const struct strait_flow *flow, int hub)
+{
+    double cap = INFINITY;
+    for (int i = 0; i < flow->n_links; i++)
+        if (flow->link[i] != hub)
+            cap = fmin(cap, fs->links[flow->link[i]].bytes_per_s);
+    return cap;
+}
+
 static void move_hub(struct strait_fairshare *fs, struct strait_component *c, int link)
 {
     struct strait_flow *f = c->flows[0];
     const double left_bytes = strait_hub_remove(c, f);
     strait_hub_begin(c, link);
-    strait_hub_add(c, f, left_bytes, fs->links[f->link[f->link[0] == link]].bytes_per_s);
+    strait_hub_add(c, f, left_bytes, strait_flow_cap(fs, f, link));
 }
 
-/* Both links are busy in different components: all flows move to the larger one. */
+/* Links are busy in different components: all flows move to the larger one. */
 static struct strait_component *merge(struct strait_fairshare *fs, struct strait_component *a,
                                       struct strait_component *b)
 {
@@ -167,7 +176,8 @@ static struct strait_component *merge(struct strait_fairshare *fs, struct strait
     leave_hub(from);
     for (size_t i = 0; i < from->n; i++) {
         struct strait_flow *f = from->flows[i];
-        fs->links[f->link[0]].component = fs->links[f->link[1]].component = to;
+        for (int hop = 0; hop < f->n_links; hop++)
+            fs->links[f->link[hop]].component = to;
         strait_component_append(to, f);
     }
     from->n = 0;
@@ -176,24 +186,35 @@ static struct strait_component *merge(struct strait_fairshare *fs, struct strait
 }
 
 /* The component that a flow over these links belongs to, ready to take it. */
-static struct strait_component *component_for(struct strait_fairshare *fs, int a, int b,
-                                              double now_s)
+static struct strait_component *component_for(struct strait_fairshare *fs, const int *links,
+                                              int n_links, double now_s)
 {
-    struct strait_component *ca = fs->links[a].component, *cb = fs->links[b].component;
-    struct strait_component *c = ca ? ca : cb;
+    struct strait_component *c = NULL;
+    int n_busy = 0, busy = -1;
+    bool merged = false;
+    for (int i = 0; i < n_links; i++) {
+        struct strait_component *of = fs->links[links[i]].component;
+        if (!of)
+            continue;
+        n_busy++;
+        busy = links[i];
+        if (of == c)
+            continue;
+        advance(of, now_s);
+        merged = c != NULL;
+        c = c ? merge(fs, c, of) : of;
+        if (!c)
+            return NULL;
+    }
     if (!c) {
         c = strait_component_new(fs, now_s);
         if (c)
-            strait_hub_begin(c, a);
+            strait_hub_begin(c, links[0]);
         return c;
     }
-    advance(c, now_s);
-    if (ca && cb && ca != cb) {
-        advance(cb, now_s);
-        return merge(fs, ca, cb);
-    }
-    const int busy = ca ? a : b;
-    if (ca && cb)
+    if (merged)
+        return c;
+    if (n_busy > 1)
         leave_hub(c);
     else if (c->hub >= 0 && c->hub != busy && c->n == 1)
         move_hub(fs, c, busy);
@@ -207,7 +228,8 @@ static int reserve_scratch(struct strait_fairshare *fs)
     if (fs->n_flows < fs->cap_scratch)
         return 0;
     const size_t cap = fs->cap_scratch > 0 ? 2 * fs->cap_scratch : 64;
-    struct strait_flow **of_link = realloc(fs->of_link, 2 * cap * sizeof(*of_link));
+    struct strait_flow **of_link =
+        realloc(fs->of_link, STRAIT_FLOW_MAX_LINKS * cap * sizeof(*of_link));
     if (of_link)
         fs->of_link = of_link;
     struct strait_flow **order = realloc(fs->order, cap * sizeof(*order));
@@ -219,27 +241,27 @@ static int reserve_scratch(struct strait_fairshare *fs)
     return 0;
 }
 
-int strait_fairshare_start(struct strait_fairshare *fs, struct strait_flow *flow, int link_a,
-                           int link_b, double bytes, double now_s)
+int strait_fairshare_start(struct strait_fairshare *fs, struct strait_flow *flow, const int *links,
+                           int n_links, double bytes, double now_s)
 {
-    assert(link_a != link_b && bytes > 0 && now_s >= fs->now_s);
+    assert(n_links >= 2 && n_links <= STRAIT_FLOW_MAX_LINKS && bytes > 0 && now_s >= fs->now_s);
     fs->now_s = now_s;
-    struct strait_component *c = component_for(fs, link_a, link_b, now_s);
+    struct strait_component *c = component_for(fs, links, n_links, now_s);
     if (!c || strait_component_reserve(c, c->n + 1) != 0 || reserve_scratch(fs) != 0)
         return -1;
-    flow->link[0] = link_a;
-    flow->link[1] = link_b;
+    memcpy(flow->link, links, (size_t)n_links * sizeof(*links));
+    flow->n_links = n_links;
     flow->left_bytes = bytes;
     flow->rate = 0;
     flow->finish.tie = flow->by_cap.tie = fs->n_started++;
     strait_component_append(c, flow);
-    for (int side = 0; side < 2; side++) {
-        fs->links[flow->link[side]].component = c;
-        fs->links[flow->link[side]].n_flows++;
+    for (int i = 0; i < n_links; i++) {
+        fs->links[links[i]].component = c;
+        fs->links[links[i]].n_flows++;
     }
     fs->n_flows++;
     if (c->hub >= 0)
-        strait_hub_add(c, flow, bytes, fs->links[c->hub == link_a ? link_b : link_a].bytes_per_s);
+        strait_hub_add(c, flow, bytes, strait_flow_cap(fs, flow, c->hub));
     make_dirty(fs, c);
     return 0;
 }
@@ -281,9 +303,9 @@ static void remove_flow(struct strait_fairshare *fs, struct strait_flow *flow)
         strait_hub_remove(c, flow);
     c->flows[flow->place] = c->flows[--c->n];
     c->flows[flow->place]->place = flow->place;
-    for (int side = 0; side < 2; side++)
-        if (--fs->links[flow->link[side]].n_flows == 0)
-            fs->links[flow->link[side]].component = NULL;
+    for (int i = 0; i < flow->n_links; i++)
+        if (--fs->links[flow->link[i]].n_flows == 0)
+            fs->links[flow->link[i]].component = NULL;
     flow->component = NULL;
     fs->n_flows--;
 }

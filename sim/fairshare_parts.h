@@ -4,7 +4,7 @@
 
 /* Flows that share links, directly or through others. */
 struct strait_component {
-    int hub; /* the link that all flows share, their other link to themselves; -1: no such link */
+    int hub;       /* the link that all flows share, their others to themselves; -1: no such link */
     double last_s; /* what is written here and in the flows holds at this time */
     struct strait_flow **flows;
     size_t n, cap_flows;
@@ -43,7 +43,7 @@ struct strait_fairshare {
     size_t n_all, cap_all, n_flows;
     struct strait_flow *done_first, *done_last;
     /* Scratch of filling.c, with room for every flow and every link. */
-    struct strait_flow **of_link, **order; /* 2 n_flows and n_flows */
+    struct strait_flow **of_link, **order; /* STRAIT_FLOW_MAX_LINKS x n_flows, and n_flows */
     size_t cap_scratch;
     int *touched;
     struct strait_heap filling;
@@ -53,6 +53,8 @@ struct strait_fairshare {
 double strait_fairshare_slack_s(double now_s);
 
 /* fairshare.c, for filling.c. */
+/** Bytes/s of the narrowest link of a flow beside the hub. */
+double strait_flow_cap(const struct strait_fairshare *fs, const struct strait_flow *flow, int hub);
 /** An empty one without a hub; NULL when memory runs out. */
 struct strait_component *strait_component_new(struct strait_fairshare *fs, double last_s);
 /** Room for n flows, so that what moves flows about cannot fail. 0, or -1. */

@@ -33,10 +33,10 @@ static size_t list_flows(struct strait_fairshare *fs, const struct strait_compon
 {
     size_t n_touched = 0, place = 0;
     for (size_t i = 0; i < c->n; i++)
-        for (int side = 0; side < 2; side++) {
-            struct strait_fair_link *l = &fs->links[c->flows[i]->link[side]];
+        for (int hop = 0; hop < c->flows[i]->n_links; hop++) {
+            struct strait_fair_link *l = &fs->links[c->flows[i]->link[hop]];
             if (l->n_open++ == 0)
-                fs->touched[n_touched++] = c->flows[i]->link[side];
+                fs->touched[n_touched++] = c->flows[i]->link[hop];
         }
     for (size_t i = 0; i < n_touched; i++) {
         struct strait_fair_link *l = &fs->links[fs->touched[i]];
@@ -46,8 +46,8 @@ static size_t list_flows(struct strait_fairshare *fs, const struct strait_compon
         l->reached = false;
     }
     for (size_t i = 0; i < c->n; i++)
-        for (int side = 0; side < 2; side++)
-            fs->of_link[fs->links[c->flows[i]->link[side]].end++] = c->flows[i];
+        for (int hop = 0; hop < c->flows[i]->n_links; hop++)
+            fs->of_link[fs->links[c->flows[i]->link[hop]].end++] = c->flows[i];
     return n_touched;
 }
 
@@ -59,8 +59,8 @@ static struct strait_fair_link *of_node(struct strait_heap_node *node)
 static void fix(struct strait_fairshare *fs, struct strait_flow *flow, double rate)
 {
     flow->rate = rate;
-    for (int side = 0; side < 2; side++) {
-        struct strait_fair_link *l = &fs->links[flow->link[side]];
+    for (int hop = 0; hop < flow->n_links; hop++) {
+        struct strait_fair_link *l = &fs->links[flow->link[hop]];
         l->free -= rate;
         l->n_open--;
         if (!strait_heap_holds(&l->node))
@@ -99,8 +99,8 @@ static size_t spread(struct strait_fairshare *fs, const struct strait_component 
     fs->order[end++] = seed;
     seed->component = NULL; /* seen */
     for (size_t i = first; i < end; i++)
-        for (int side = 0; side < 2; side++) {
-            struct strait_fair_link *l = &fs->links[fs->order[i]->link[side]];
+        for (int hop = 0; hop < fs->order[i]->n_links; hop++) {
+            struct strait_fair_link *l = &fs->links[fs->order[i]->link[hop]];
             for (size_t j = l->first; j < l->end && !l->reached; j++)
                 if (fs->of_link[j]->component == c) {
                     fs->of_link[j]->component = NULL;
@@ -114,13 +114,13 @@ static size_t spread(struct strait_fairshare *fs, const struct strait_component 
 /* The link that all n flows share, if they have nothing else in common; -1: there is none. */
 static int hub_of(const struct strait_fairshare *fs, struct strait_flow *const *flows, size_t n)
 {
-    for (int side = 0; side < 2; side++) {
-        const int link = flows[0]->link[side];
+    for (int hop = 0; hop < flows[0]->n_links; hop++) {
+        const int link = flows[0]->link[hop];
         bool all = fs->links[link].n_flows == n;
-        for (size_t i = 0; i < n && all; i++) {
-            const int other = flows[i]->link[0] == link ? flows[i]->link[1] : flows[i]->link[0];
-            all = fs->links[other].n_flows == 1;
-        }
+        for (size_t i = 0; i < n && all; i++)
+            for (int other = 0; other < flows[i]->n_links && all; other++)
+                all =
+                    flows[i]->link[other] == link || fs->links[flows[i]->link[other]].n_flows == 1;
         if (all)
             return link;
     }
@@ -136,15 +136,14 @@ static int found(struct strait_fairshare *fs, struct strait_flow *const *flows, 
         return -1;
     for (size_t i = 0; i < n; i++) {
         strait_component_append(c, flows[i]);
-        fs->links[flows[i]->link[0]].component = c;
-        fs->links[flows[i]->link[1]].component = c;
+        for (int hop = 0; hop < flows[i]->n_links; hop++)
+            fs->links[flows[i]->link[hop]].component = c;
     }
     const int hub = hub_of(fs, flows, n);
     if (hub >= 0) {
         strait_hub_begin(c, hub);
         for (size_t i = 0; i < n; i++)
-            strait_hub_add(c, flows[i], flows[i]->left_bytes,
-                           fs->links[flows[i]->link[flows[i]->link[0] == hub]].bytes_per_s);
+            strait_hub_add(c, flows[i], flows[i]->left_bytes, strait_flow_cap(fs, flows[i], hub));
         strait_hub_settle(c, fs->links[hub].bytes_per_s);
     }
     return strait_component_schedule(fs, c);

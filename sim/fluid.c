@@ -23,6 +23,7 @@ struct task { /* of a lane */
 struct pump { /* of a stream */
     struct strait_flow flow;
     struct strait_heap_node timer;
+    int links[STRAIT_MAX_HOPS], n_links;
 };
 
 struct world {
@@ -108,8 +109,8 @@ static void act(struct world *w, struct strait_stream *s)
             set_timer(w, &w->stream_timers, &p->timer, action.until_s);
             return;
         case STRAIT_FLOW:
-            if (strait_fairshare_start(w->fairshare, &p->flow, 2 * s->src, 2 * s->dst + 1,
-                                       action.bytes, w->now_s) != 0)
+            if (strait_fairshare_start(w->fairshare, &p->flow, p->links, p->n_links, action.bytes,
+                                       w->now_s) != 0)
                 strait_child_no_memory(w->machine->child);
             return;
         }
@@ -122,6 +123,7 @@ static void kick(void *world, struct strait_stream *s)
     if (!s->kernel) {
         struct pump *p = strait_child_alloc(w->machine->child, 1, sizeof(*p));
         p->flow.owner = s;
+        p->n_links = strait_network_path(w->machine->run->network, s->src, s->dst, p->links);
         s->kernel = p;
     }
     act(w, s);
@@ -165,12 +167,11 @@ static double first_key(const struct strait_heap *h)
 
 static struct strait_fairshare *links_of(const struct strait_network *n, struct strait_child *child)
 {
-    double *bytes_per_s = strait_child_alloc(child, 2 * (size_t)n->n_ranks, sizeof(*bytes_per_s));
-    for (int i = 0; i < n->n_ranks; i++) {
-        bytes_per_s[2 * i] = strait_goodput_bytes_per_s(n, &n->out[i]);
-        bytes_per_s[2 * i + 1] = strait_goodput_bytes_per_s(n, &n->in[i]);
-    }
-    struct strait_fairshare *fs = strait_fairshare_new(2 * n->n_ranks, bytes_per_s);
+    const int n_links = strait_network_n_links(n);
+    double *bytes_per_s = strait_child_alloc(child, (size_t)n_links, sizeof(*bytes_per_s));
+    for (int i = 0; i < n_links; i++)
+        bytes_per_s[i] = strait_goodput_bytes_per_s(n, strait_network_link(n, i));
+    struct strait_fairshare *fs = strait_fairshare_new(n_links, bytes_per_s);
     if (!fs)
         strait_child_no_memory(child);
     free(bytes_per_s);

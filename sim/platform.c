@@ -1,46 +1,123 @@
 #include "platform.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 /* Path delay and ramp are the machine's: with latency in the links SimGrid would charge it for
  * every message instead of once a stream, and would make shares depend on it. */
-static void write_star(FILE *f, const struct strait_network *n)
+static void put_link(FILE *f, const struct strait_network *n, const char *name, int index,
+                     const struct strait_link *l)
+{
+    fprintf(f, "<link id=\"%s%d\" bandwidth=\"%.17gBps\" latency=\"0s\"/>\n", name, index,
+            strait_goodput_bytes_per_s(n, l));
+}
+
+/* The ranks of one site and the switch that their ports meet at; hosts and links come before the
+ * pairs. */
+static void put_switch(FILE *f, const struct strait_network *n, int site, const int *ranks,
+                       int n_ranks)
+{
+    fprintf(f, "<zone id=\"z%d\" routing=\"Cluster\">\n", site);
+    for (int i = 0; i < n_ranks; i++)
+        fprintf(f, "<host id=\"h%d\" speed=\"1Gf\"/>\n", ranks[i]);
+    if (n->n_sites > 0)
+        fprintf(f, "<router id=\"r%d\"/>\n", site);
+    for (int i = 0; i < n_ranks; i++) {
+        put_link(f, n, "u", ranks[i], &n->out[ranks[i]]);
+        put_link(f, n, "d", ranks[i], &n->in[ranks[i]]);
+    }
+    for (int i = 0; i < n_ranks; i++)
+        fprintf(f, "<host_link id=\"h%d\" up=\"u%d\" down=\"d%d\"/>\n", ranks[i], ranks[i],
+                ranks[i]);
+    fputs("</zone>\n", f);
+}
+
+/* What lies between the switches of two sites; site n_sites is the core's own ranks. */
+static void put_route(FILE *f, const struct strait_network *n, int from, int to)
+{
+    fprintf(f,
+            "<zoneRoute src=\"z%d\" dst=\"z%d\" gw_src=\"r%d\" gw_dst=\"r%d\" "
+            "symmetrical=\"NO\">",
+            from, to, from, to);
+    if (from < n->n_sites)
+        fprintf(f, "<link_ctn id=\"su%d\"/>", from);
+    if (from < n->n_sites && to < n->n_sites && n->between &&
+        n->between[from * n->n_sites + to].rate_bits_per_s > 0)
+        fprintf(f, "<link_ctn id=\"p%d\"/>", from * n->n_sites + to);
+    if (to < n->n_sites)
+        fprintf(f, "<link_ctn id=\"sd%d\"/>", to);
+    fputs("</zoneRoute>\n", f);
+}
+
+static void write_sites(FILE *f, const struct strait_network *n, int *ranks)
+{
+    bool core = false;
+    fputs("<zone id=\"world\" routing=\"Full\">\n", f);
+    for (int site = 0; site <= n->n_sites; site++) {
+        int n_here = 0;
+        for (int i = 0; i < n->n_ranks; i++)
+            if (n->site[i] == (site < n->n_sites ? site : -1))
+                ranks[n_here++] = i;
+        core |= site == n->n_sites && n_here > 0;
+        if (site < n->n_sites || core)
+            put_switch(f, n, site, ranks, n_here);
+    }
+    for (int site = 0; site < n->n_sites; site++) {
+        put_link(f, n, "su", site, &n->site_out[site]);
+        put_link(f, n, "sd", site, &n->site_in[site]);
+    }
+    for (int pair = 0; n->between && pair < n->n_sites * n->n_sites; pair++)
+        if (n->between[pair].rate_bits_per_s > 0)
+            put_link(f, n, "p", pair, &n->between[pair]);
+    const int n_zones = n->n_sites + (core ? 1 : 0);
+    for (int from = 0; from < n_zones; from++)
+        for (int to = 0; to < n_zones; to++)
+            if (from != to)
+                put_route(f, n, from, to);
+    fputs("</zone>\n", f);
+}
+
+static void write_network(FILE *f, const struct strait_network *n, int *ranks)
 {
     fputs("<?xml version=\"1.0\"?>\n"
           "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
-          "<platform version=\"4.1\">\n<zone id=\"star\" routing=\"Cluster\">\n",
+          "<platform version=\"4.1\">\n",
           f);
-    for (int i = 0; i < n->n_ranks; i++) /* hosts and links come before the pairs */
-        fprintf(f, "<host id=\"h%d\" speed=\"1Gf\"/>\n", i);
-    for (int i = 0; i < n->n_ranks; i++)
-        fprintf(f,
-                "<link id=\"u%d\" bandwidth=\"%.17gBps\" latency=\"0s\"/>"
-                "<link id=\"d%d\" bandwidth=\"%.17gBps\" latency=\"0s\"/>\n",
-                i, strait_goodput_bytes_per_s(n, &n->out[i]), i,
-                strait_goodput_bytes_per_s(n, &n->in[i]));
-    for (int i = 0; i < n->n_ranks; i++)
-        fprintf(f, "<host_link id=\"h%d\" up=\"u%d\" down=\"d%d\"/>\n", i, i, i);
-    fputs("</zone>\n</platform>\n", f);
+    if (n->n_sites > 0) {
+        write_sites(f, n, ranks);
+    } else {
+        for (int i = 0; i < n->n_ranks; i++)
+            ranks[i] = i;
+        put_switch(f, n, 0, ranks, n->n_ranks);
+    }
+    fputs("</platform>\n", f);
 }
 
 int strait_platform_write(const struct strait_network *n, struct strait_error *err)
 {
     const int fd = memfd_create("platform.xml", 0);
+    int *ranks = calloc((size_t)n->n_ranks, sizeof(*ranks));
     const int copy = fd >= 0 ? dup(fd) : -1;
     FILE *f = copy >= 0 ? fdopen(copy, "w") : NULL;
-    if (!f) {
+    if (!f || !ranks) {
         strait_error_system(err, "platform", "cannot make an anonymous file");
-        if (copy >= 0)
+        if (f)
+            fclose(f);
+        else if (copy >= 0)
             close(copy);
         goto fail;
     }
-    write_star(f, n);
+    write_network(f, n, ranks);
+    free(ranks);
+    ranks = NULL;
     if (fclose(f) == 0)
         return fd;
     strait_error_system(err, "platform", "cannot write it");
 fail:
+    free(ranks);
     if (fd >= 0)
         close(fd);
     return -1;

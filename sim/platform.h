@@ -1,4 +1,5 @@
-/* The star as a SimGrid platform: one host a rank, one link each way, no latency in it. */
+/* The network as a SimGrid platform: one host a rank, one link each way, no latency in it; sites as
+ * zones. */
 #pragma once
 #include "../workloads/network.h"
 #include "../core/error.h"

@@ -9,7 +9,7 @@
 enum { MAX_LINKS = 32 };
 
 struct planned {
-    int link[2];
+    int link[5], n_links;
     double begin_s, bytes;
     double left_bytes, rate, end_s; /* of the reference */
 };
@@ -24,7 +24,7 @@ static void fill(struct planned *p, int n, const double *bytes_per_s, int n_link
     for (int i = 0; i < n; i++) {
         const bool on = p[i].begin_s <= now_s && isnan(p[i].end_s);
         p[i].rate = on ? -1 : 0;
-        for (int s = 0; s < 2 && on; s++)
+        for (int s = 0; s < p[i].n_links && on; s++)
             n_open[p[i].link[s]]++;
         n_left += on;
     }
@@ -35,11 +35,14 @@ static void fill(struct planned *p, int n, const double *bytes_per_s, int n_link
                 least = l;
         const double rate = free[least] / n_open[least];
         for (int i = 0; i < n; i++) {
-            if (p[i].rate >= 0 || (p[i].link[0] != least && p[i].link[1] != least))
+            bool uses = false;
+            for (int s = 0; s < p[i].n_links; s++)
+                uses |= p[i].link[s] == least;
+            if (p[i].rate >= 0 || !uses)
                 continue;
             p[i].rate = rate;
             n_left--;
-            for (int s = 0; s < 2; s++) {
+            for (int s = 0; s < p[i].n_links; s++) {
                 free[p[i].link[s]] -= rate;
                 n_open[p[i].link[s]]--;
             }
@@ -97,13 +100,18 @@ static double worst_difference(struct planned *p, int n, const double *bytes_per
         }
         for (; begun < n && p[begun].begin_s <= now_s; begun++) {
             flows[begun].owner = &p[begun];
-            strait_fairshare_start(fs, &flows[begun], p[begun].link[0], p[begun].link[1],
+            strait_fairshare_start(fs, &flows[begun], p[begun].link, p[begun].n_links,
                                    p[begun].bytes, now_s);
         }
     }
     strait_fairshare_free(fs);
     free(flows);
     return worst;
+}
+
+static int start(struct strait_fairshare *fs, struct strait_flow *flow, int a, int b, double bytes)
+{
+    return strait_fairshare_start(fs, flow, (const int[]){a, b}, 2, bytes, 0);
 }
 
 static void caps(void)
@@ -115,7 +123,7 @@ static void caps(void)
     struct strait_fairshare *fs = strait_fairshare_new(4, bytes_per_s);
     const double ends_s[] = {2, 7, 14};
     for (int i = 0; i < 3; i++)
-        CU_ASSERT_EQUAL(strait_fairshare_start(fs, &flows[i], 0, 1 + i, 14, 0), 0);
+        CU_ASSERT_EQUAL(start(fs, &flows[i], 0, 1 + i, 14), 0);
     for (int i = 0; i < 3; i++) {
         CU_ASSERT_DOUBLE_EQUAL(strait_fairshare_next_s(fs), ends_s[i], 1e-12);
         CU_ASSERT_PTR_EQUAL(strait_fairshare_ended(fs, ends_s[i]), &flows[2 - i]);
@@ -132,10 +140,10 @@ static void two_hops(void)
     const double bytes_per_s[] = {6, 4, 10, 10};
     struct strait_flow flows[4] = {0};
     struct strait_fairshare *fs = strait_fairshare_new(4, bytes_per_s);
-    strait_fairshare_start(fs, &flows[0], 0, 2, 3, 0);
-    strait_fairshare_start(fs, &flows[1], 0, 3, 27, 0);
-    strait_fairshare_start(fs, &flows[2], 1, 2, 100, 0);
-    strait_fairshare_start(fs, &flows[3], 1, 3, 100, 0);
+    start(fs, &flows[0], 0, 2, 3);
+    start(fs, &flows[1], 0, 3, 27);
+    start(fs, &flows[2], 1, 2, 100);
+    start(fs, &flows[3], 1, 3, 100);
     CU_ASSERT_DOUBLE_EQUAL(strait_fairshare_next_s(fs), 1, 1e-12);
     CU_ASSERT_PTR_EQUAL(strait_fairshare_ended(fs, 1), &flows[0]);
     CU_ASSERT_DOUBLE_EQUAL(strait_fairshare_next_s(fs), 5, 1e-12);
@@ -144,7 +152,7 @@ static void two_hops(void)
     strait_fairshare_free(fs);
 }
 
-enum shape { STAR, RING, ANY_PAIR, SHAPES };
+enum shape { STAR, RING, ANY_PAIR, SITES, SHAPES }; /* SITES: three of three, pairs 0 - 1 linked */
 
 static void plan(struct planned *p, int n, int n_ranks, enum shape shape, uint64_t seed)
 {
@@ -159,8 +167,15 @@ static void plan(struct planned *p, int n, int n_ranks, enum shape shape, uint64
         const int dst = shape == STAR   ? (up ? 0 : client)
                         : shape == RING ? (a + 1) % n_ranks
                                         : (a + step) % n_ranks;
-        p[i].link[0] = 2 * src;
-        p[i].link[1] = 2 * dst + 1;
+        const int from = src % 3, to = dst % 3;
+        p[i].link[p[i].n_links++] = 2 * src;
+        if (shape == SITES && from != to) {
+            p[i].link[p[i].n_links++] = 2 * n_ranks + 2 * from;
+            if (from + to == 1)
+                p[i].link[p[i].n_links++] = 2 * n_ranks + 6 + from;
+            p[i].link[p[i].n_links++] = 2 * n_ranks + 2 * to + 1;
+        }
+        p[i].link[p[i].n_links++] = 2 * dst + 1;
         if (strait_random_unit(seed, "together", i, 0) < 0.7) /* the others start with the last */
             now_s += 0.3 * strait_random_unit(seed, "gap", i, 0);
         p[i].begin_s = 0.01 + now_s;
@@ -171,13 +186,14 @@ static void random_traffic(void)
 {
     enum { N = 150, N_RANKS = 9 };
     struct planned p[N];
-    double bytes_per_s[2 * N_RANKS], worst = 0;
-    for (uint64_t seed = 0; seed < 60; seed++) {
-        for (uint64_t l = 0; l < 2 * N_RANKS; l++) /* every second time equal links, with ties */
+    enum { N_LINKS = 2 * N_RANKS + 8 };
+    double bytes_per_s[N_LINKS], worst = 0;
+    for (uint64_t seed = 0; seed < 80; seed++) {
+        for (uint64_t l = 0; l < N_LINKS; l++) /* every second time equal links, with ties */
             bytes_per_s[l] =
                 seed % 2 ? 1e6 : 1e6 * (0.2 + 3 * strait_random_unit(seed, "link", l, 0));
         plan(p, N, N_RANKS, (enum shape)(seed % SHAPES), seed);
-        worst = fmax(worst, worst_difference(p, N, bytes_per_s, 2 * N_RANKS));
+        worst = fmax(worst, worst_difference(p, N, bytes_per_s, N_LINKS));
     }
     CU_ASSERT(worst < 1e-10);
     if (!(worst < 1e-10))

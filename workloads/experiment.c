@@ -144,134 +144,6 @@ static int read_codec(struct strait_codec_choice *c, struct strait_object *o, co
     return 0;
 }
 
-/* --- network ------------------------------------------------------------------------------ */
-
-static int read_direction(struct strait_link *l, struct strait_object *o, struct strait_error *err)
-{
-    return strait_object_quantity_or(o, &l->rate_bits_per_s, "rate", STRAIT_UNIT_LINK_RATE, DBL_MIN,
-                                     1e13, l->rate_bits_per_s, err) ||
-                   strait_object_quantity_or(o, &l->delay_s, "delay", STRAIT_UNIT_TIME, 0, 10,
-                                             l->delay_s, err) ||
-                   strait_object_quantity_or(o, &l->loss_ratio, "loss", STRAIT_UNIT_PERCENT, 0, 0.5,
-                                             l->loss_ratio, err) ||
-                   strait_object_quantity_or(o, &l->jitter_s, "jitter", STRAIT_UNIT_TIME, 0, 10,
-                                             l->jitter_s, err) ||
-                   strait_object_quantity_or(o, &l->queue_bytes, "queue", STRAIT_UNIT_BYTES, 1514,
-                                             DBL_MAX, l->queue_bytes, err)
-               ? -1
-               : 0;
-}
-
-/* A port: {rate, rtt, loss, jitter, queue} for both directions; "out" and "in" override one. */
-static int read_port(struct strait_link *out, struct strait_link *in, struct strait_object *network,
-                     const char *key, struct strait_error *err)
-{
-    struct strait_object o, d;
-    double rtt_s;
-    struct strait_link both = {.queue_bytes = INFINITY};
-    if (strait_object_enter(&o, network, key, false, err) != 0 ||
-        strait_object_quantity(&o, &both.rate_bits_per_s, "rate", STRAIT_UNIT_LINK_RATE, DBL_MIN,
-                               1e13, err) != 0 ||
-        strait_object_quantity_or(&o, &rtt_s, "rtt", STRAIT_UNIT_TIME, 0, 20, 0, err) != 0)
-        return -1;
-    both.delay_s = rtt_s / 2;
-    if (strait_object_quantity_or(&o, &both.loss_ratio, "loss", STRAIT_UNIT_PERCENT, 0, 0.5, 0,
-                                  err) != 0 ||
-        strait_object_quantity_or(&o, &both.jitter_s, "jitter", STRAIT_UNIT_TIME, 0, 10, 0, err) !=
-            0 ||
-        strait_object_quantity_or(&o, &both.queue_bytes, "queue", STRAIT_UNIT_BYTES, 1514, DBL_MAX,
-                                  INFINITY, err) != 0)
-        return -1;
-    *out = *in = both;
-    if (strait_object_enter(&d, &o, "out", true, err) != 0 || read_direction(out, &d, err) != 0 ||
-        strait_object_close(&d, err) != 0 || strait_object_enter(&d, &o, "in", true, err) != 0 ||
-        read_direction(in, &d, err) != 0 || strait_object_close(&d, err) != 0)
-        return -1;
-    return strait_object_close(&o, err);
-}
-
-/* Twice what the longest path holds, as a well-tuned host has it, and at least 1 MB. */
-static double default_window_bytes(const struct strait_network *n)
-{
-    double window_bytes = 1e6;
-    for (int src = 0; src < n->n_ranks && src < 2; src++)
-        for (int dst = 0; dst < n->n_ranks && dst < 3; dst++) {
-            if (src == dst)
-                continue;
-            const double bits_per_s = fmin(n->out[src].rate_bits_per_s, n->in[dst].rate_bits_per_s);
-            window_bytes = fmax(window_bytes, 2 * bits_per_s / 8 * strait_path_rtt_s(n, src, dst));
-        }
-    return window_bytes;
-}
-
-static int read_tcp(struct strait_tcp *tcp, struct strait_object *network, struct strait_error *err)
-{
-    struct strait_object o;
-    const char *congestion;
-    char where[STRAIT_JSON_POINTER_MAX * 2];
-    *tcp = (struct strait_tcp){.segment_bytes = 1448};
-    if (strait_object_enter(&o, network, "tcp", true, err) != 0 ||
-        strait_object_string_or(&o, &congestion, "congestion", "reno", err) != 0 ||
-        strait_object_quantity_or(&o, &tcp->initial_window_bytes, "initial_window",
-                                  STRAIT_UNIT_BYTES, 1448, 1e9, 10 * tcp->segment_bytes,
-                                  err) != 0 ||
-        strait_object_quantity_or(&o, &tcp->window_bytes, "window", STRAIT_UNIT_BYTES, 14480, 1e10,
-                                  NAN, err) != 0 ||
-        strait_object_quantity_or(&o, &tcp->rto_min_s, "rto_min", STRAIT_UNIT_TIME, 0.001, 60, 0.2,
-                                  err) != 0 ||
-        strait_object_bool_or(&o, &tcp->slow_start_after_idle, "slow_start_after_idle", true,
-                              err) != 0 ||
-        strait_object_close(&o, err) != 0)
-        return -1;
-    for (tcp->congestion = STRAIT_RENO; tcp->congestion <= STRAIT_CUBIC; tcp->congestion++)
-        if (strcmp(congestion, strait_congestion_name(tcp->congestion)) == 0)
-            return 0;
-    strait_object_where(&o, "congestion", where, sizeof(where));
-    return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                            "expected \"reno\", \"bbr\" or \"cubic\", found \"%s\"", congestion);
-}
-
-static int read_network(struct strait_experiment *e, struct strait_object *o,
-                        struct strait_error *err)
-{
-    struct strait_object n;
-    struct strait_link server_out = {0}, server_in = {0}, client_out, client_in;
-    struct strait_tcp tcp;
-    const char *topology;
-    double overhead_bytes;
-    char where[STRAIT_JSON_POINTER_MAX * 2];
-    if (strait_object_enter(&n, o, "network", false, err) != 0 ||
-        strait_object_string_or(&n, &topology, "topology", "star", err) != 0)
-        return -1;
-    if (strcmp(topology, "star") != 0) {
-        strait_object_where(&n, "topology", where, sizeof(where));
-        return strait_error_set(err, STRAIT_ERR_INPUT, where, "expected \"star\", found \"%s\"",
-                                topology);
-    }
-    if (strait_object_quantity_or(&n, &overhead_bytes, "overhead", STRAIT_UNIT_BYTES, 0, 1000, 24,
-                                  err) != 0 ||
-        read_port(&client_out, &client_in, &n, "client", err) != 0 || read_tcp(&tcp, &n, err) != 0)
-        return -1;
-    if (e->strategy->has_server) {
-        if (read_port(&server_out, &server_in, &n, "server", err) != 0)
-            return -1;
-    } else { /* every rank is a client; a server's port may stand there and is not used */
-        server_out = client_out;
-        server_in = client_in;
-        strait_object_value(&n, "server");
-    }
-    if (strait_object_close(&n, err) != 0)
-        return -1;
-    e->network = strait_network_star(e->n_ranks, server_out, server_in, client_out, client_in,
-                                     overhead_bytes, tcp);
-    if (!e->network)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "%d ports do not fit in memory",
-                                e->n_ranks);
-    if (isnan(tcp.window_bytes))
-        e->network->tcp.window_bytes = default_window_bytes(e->network);
-    return 0;
-}
-
 /* --- strategy ----------------------------------------------------------------------------- */
 
 static int read_choice(double *out, struct strait_object *o, const struct strait_strategy_param *p,
@@ -426,7 +298,8 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
     }
     if (read_device(e, o, err) != 0 || read_strategy(e, o, err) != 0 ||
         read_codec(&e->up, o, "codec", err) != 0 ||
-        read_codec(&e->down, o, "download_codec", err) != 0 || read_network(e, o, err) != 0)
+        read_codec(&e->down, o, "download_codec", err) != 0 ||
+        strait_network_read(&e->network, o, e->n_ranks, e->strategy->has_server, err) != 0)
         return -1;
     return strait_object_close(o, err);
 }

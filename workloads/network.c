@@ -12,9 +12,61 @@ double strait_goodput_bytes_per_s(const struct strait_network *n, const struct s
     return l->rate_bits_per_s / 8 * segment / (frame + n->overhead_bytes);
 }
 
+int strait_network_site(const struct strait_network *n, int rank)
+{
+    return n->site ? n->site[rank] : 0;
+}
+
+int strait_network_n_links(const struct strait_network *n)
+{
+    return 2 * n->n_ranks + 2 * n->n_sites + (n->between ? n->n_sites * n->n_sites : 0);
+}
+
+const struct strait_link *strait_network_link(const struct strait_network *n, int link)
+{
+    if (link < 2 * n->n_ranks)
+        return link % 2 == 0 ? &n->out[link / 2] : &n->in[link / 2];
+    link -= 2 * n->n_ranks;
+    if (link < 2 * n->n_sites)
+        return link % 2 == 0 ? &n->site_out[link / 2] : &n->site_in[link / 2];
+    return &n->between[link - 2 * n->n_sites];
+}
+
+int strait_network_path(const struct strait_network *n, int src, int dst,
+                        int links[STRAIT_MAX_HOPS])
+{
+    const int from = strait_network_site(n, src), to = strait_network_site(n, dst);
+    const int sites = 2 * n->n_ranks, pairs = sites + 2 * n->n_sites;
+    int n_hops = 0;
+    links[n_hops++] = 2 * src;
+    if (from != to && from >= 0)
+        links[n_hops++] = sites + 2 * from;
+    if (from != to && from >= 0 && to >= 0 && n->between &&
+        n->between[from * n->n_sites + to].rate_bits_per_s > 0)
+        links[n_hops++] = pairs + from * n->n_sites + to;
+    if (from != to && to >= 0)
+        links[n_hops++] = sites + 2 * to + 1;
+    links[n_hops++] = 2 * dst + 1;
+    return n_hops;
+}
+
+double strait_path_bits_per_s(const struct strait_network *n, int src, int dst)
+{
+    int links[STRAIT_MAX_HOPS];
+    double least = INFINITY;
+    for (int i = 0, n_hops = strait_network_path(n, src, dst, links); i < n_hops; i++)
+        least = fmin(least, strait_network_link(n, links[i])->rate_bits_per_s);
+    return least;
+}
+
 double strait_path_delay_s(const struct strait_network *n, int src, int dst)
 {
-    return src == dst ? 0 : n->out[src].delay_s + n->in[dst].delay_s;
+    int links[STRAIT_MAX_HOPS];
+    double delay_s = 0;
+    for (int i = 0, n_hops = src == dst ? 0 : strait_network_path(n, src, dst, links); i < n_hops;
+         i++)
+        delay_s += strait_network_link(n, links[i])->delay_s;
+    return delay_s;
 }
 
 double strait_path_rtt_s(const struct strait_network *n, int src, int dst)
@@ -66,5 +118,9 @@ void strait_network_free(struct strait_network *n)
         return;
     free(n->out);
     free(n->in);
+    free(n->site);
+    free(n->site_out);
+    free(n->site_in);
+    free(n->between);
     free(n);
 }

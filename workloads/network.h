@@ -1,8 +1,10 @@
 /* One link model for every backend: what the wire and TCP are, in units of the base kind. */
 #pragma once
 #include <stdbool.h>
+#include "../core/error.h"
+#include "../core/json.h"
 
-/* One direction of one port of the star. */
+/* One direction of one port, or of a link between two sites. */
 struct strait_link {
     double rate_bits_per_s; /* on the wire, headers included */
     double delay_s;         /* one way; a path adds the delays of its two ports */
@@ -24,10 +26,18 @@ struct strait_tcp {
     bool slow_start_after_idle;  /* the window decays while idle (not under BBR) */
 };
 
-/* A star: every rank has one port, out (towards the star) and in (from it). */
+/* Every rank has one port, out (towards its switch) and in (from it). In a star all ports meet at
+ * one switch, the core. Else ranks stand at sites: the ports of a site meet at its switch, and the
+ * site has one port of its own to the core, which its ranks share. A site is a cluster on a wide
+ * area network, or a node of several accelerators: only the figures differ. Between two sites there
+ * may be a link of that pair alone. */
 struct strait_network {
     int n_ranks;
-    struct strait_link *out, *in; /* n_ranks each */
+    struct strait_link *out, *in;           /* n_ranks each */
+    int n_sites;                            /* 0: a star */
+    int *site;                              /* of each rank, -1: at the core; NULL in a star */
+    struct strait_link *site_out, *site_in; /* n_sites each */
+    struct strait_link *between; /* [from * n_sites + to], rate 0: none; NULL: no pair has one */
     double overhead_bytes; /* beyond the 1514 bytes of a full Ethernet frame: 24 on a real wire
                               (check sum 4, preamble 8, gap 12), 0 as tc counts */
     struct strait_tcp tcp;
@@ -36,7 +46,22 @@ struct strait_network {
 /** Payload bytes a second of a long TCP stream that has the link alone:
  *  rate / 8 * 1448 / (1514 + overhead). Source: header sizes (IP 20, TCP 32, Ethernet 14). */
 double strait_goodput_bytes_per_s(const struct strait_network *n, const struct strait_link *l);
-/** One way from src to dst: out[src].delay_s + in[dst].delay_s. */
+/** The site of a rank: 0 in a star, -1 at the core. */
+int strait_network_site(const struct strait_network *n, int rank);
+
+/* Links by number: 2 r and 2 r + 1 are out and in of rank r, then those of the sites alike, then
+ * the pairs'. */
+enum { STRAIT_MAX_HOPS = 5 };
+int strait_network_n_links(const struct strait_network *n);
+const struct strait_link *strait_network_link(const struct strait_network *n, int link);
+/** The links from src to dst in order; at least 2, since a rank does not send to itself.
+ *  Returns: how many */
+int strait_network_path(const struct strait_network *n, int src, int dst,
+                        int links[STRAIT_MAX_HOPS]);
+
+/** Rate of the narrowest link from src to dst. */
+double strait_path_bits_per_s(const struct strait_network *n, int src, int dst);
+/** One way from src to dst: the sum over its links; 0 to oneself. */
 double strait_path_delay_s(const struct strait_network *n, int src, int dst);
 /** There and back again. */
 double strait_path_rtt_s(const struct strait_network *n, int src, int dst);
@@ -48,4 +73,10 @@ struct strait_network *strait_network_star(int n_ranks, struct strait_link serve
                                            struct strait_link client_out,
                                            struct strait_link client_in, double overhead_bytes,
                                            struct strait_tcp tcp);
+/** Read "network" of an experiment (docs/experiment.md).
+ *  In:      experiment   the object that holds the key
+ *           has_server   rank 0 has the server's port
+ *  Returns: 0, or -1 with *err INPUT: "wan.json#/network/client/rate: expected ..." */
+int strait_network_read(struct strait_network **out, struct strait_object *experiment, int n_ranks,
+                        bool has_server, struct strait_error *err);
 void strait_network_free(struct strait_network *n);

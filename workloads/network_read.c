@@ -1,0 +1,322 @@
+/* "network" of an experiment file: ports, sites, TCP. */
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "network.h"
+
+/* What "client" or "site" says: one port for all, or several that are taken in turn. */
+struct ports {
+    struct strait_link *out, *in;
+    int *n_ranks; /* of a site; 0 for clients */
+    int n;
+};
+
+/* --- ports -------------------------------------------------------------------------------- */
+
+static int read_direction(struct strait_link *l, struct strait_object *o, struct strait_error *err)
+{
+    return strait_object_quantity_or(o, &l->rate_bits_per_s, "rate", STRAIT_UNIT_LINK_RATE, DBL_MIN,
+                                     1e13, l->rate_bits_per_s, err) ||
+                   strait_object_quantity_or(o, &l->delay_s, "delay", STRAIT_UNIT_TIME, 0, 10,
+                                             l->delay_s, err) ||
+                   strait_object_quantity_or(o, &l->loss_ratio, "loss", STRAIT_UNIT_PERCENT, 0, 0.5,
+                                             l->loss_ratio, err) ||
+                   strait_object_quantity_or(o, &l->jitter_s, "jitter", STRAIT_UNIT_TIME, 0, 10,
+                                             l->jitter_s, err) ||
+                   strait_object_quantity_or(o, &l->queue_bytes, "queue", STRAIT_UNIT_BYTES, 1514,
+                                             DBL_MAX, l->queue_bytes, err)
+               ? -1
+               : 0;
+}
+
+/* A port: {rate, rtt, loss, jitter, queue} for both directions; "out" and "in" override one. */
+static int read_port(struct strait_link *out, struct strait_link *in, struct strait_object *o,
+                     struct strait_error *err)
+{
+    struct strait_object d;
+    double rtt_s;
+    struct strait_link both = {.queue_bytes = INFINITY};
+    if (strait_object_quantity(o, &both.rate_bits_per_s, "rate", STRAIT_UNIT_LINK_RATE, DBL_MIN,
+                               1e13, err) != 0 ||
+        strait_object_quantity_or(o, &rtt_s, "rtt", STRAIT_UNIT_TIME, 0, 20, 0, err) != 0)
+        return -1;
+    both.delay_s = rtt_s / 2;
+    if (strait_object_quantity_or(o, &both.loss_ratio, "loss", STRAIT_UNIT_PERCENT, 0, 0.5, 0,
+                                  err) != 0 ||
+        strait_object_quantity_or(o, &both.jitter_s, "jitter", STRAIT_UNIT_TIME, 0, 10, 0, err) !=
+            0 ||
+        strait_object_quantity_or(o, &both.queue_bytes, "queue", STRAIT_UNIT_BYTES, 1514, DBL_MAX,
+                                  INFINITY, err) != 0)
+        return -1;
+    *out = *in = both;
+    if (strait_object_enter(&d, o, "out", true, err) != 0 || read_direction(out, &d, err) != 0 ||
+        strait_object_close(&d, err) != 0 || strait_object_enter(&d, o, "in", true, err) != 0 ||
+        read_direction(in, &d, err) != 0 || strait_object_close(&d, err) != 0)
+        return -1;
+    return strait_object_close(o, err);
+}
+
+static void release_ports(struct ports *p)
+{
+    free(p->out);
+    free(p->in);
+    free(p->n_ranks);
+}
+
+/* Element i of an array, or its only value. */
+static int open_element(struct strait_object *element, struct strait_object *parent,
+                        const char *key, int i, struct strait_error *err)
+{
+    const json_t *value = strait_object_value(parent, key);
+    char pointer[STRAIT_JSON_POINTER_MAX];
+    if (!json_is_array(value))
+        return strait_object_enter(element, parent, key, false, err);
+    const int length = snprintf(pointer, sizeof(pointer), "%s/%s/%d", parent->pointer, key, i);
+    if (length >= (int)sizeof(pointer))
+        pointer[sizeof(pointer) - 1] = '\0';
+    return strait_object_open(element, parent->file, pointer, json_array_get(value, (size_t)i),
+                              err);
+}
+
+/* n_ranks_key: what a site calls the number of its ranks; NULL for the ports of ranks. */
+static int read_ports(struct ports *p, struct strait_object *network, const char *key,
+                      const char *n_ranks_key, struct strait_error *err)
+{
+    const json_t *value = strait_object_value(network, key);
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    const size_t n = json_is_array(value) ? json_array_size(value) : 1;
+    if (n == 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(network, key, where, sizeof(where)),
+                                "expected a port, or an array of ports, found an empty array");
+    p->out = calloc(n, sizeof(*p->out));
+    p->in = calloc(n, sizeof(*p->in));
+    p->n_ranks = calloc(n, sizeof(*p->n_ranks));
+    if (!p->out || !p->in || !p->n_ranks)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "%zu ports do not fit in memory", n);
+    for (; p->n < (int)n; p->n++) {
+        struct strait_object o;
+        long ranks = 0;
+        if (open_element(&o, network, key, p->n, err) != 0 ||
+            (n_ranks_key &&
+             strait_object_integer(&o, &ranks, n_ranks_key, 1, INT32_MAX, err) != 0) ||
+            read_port(&p->out[p->n], &p->in[p->n], &o, err) != 0)
+            return -1;
+        p->n_ranks[p->n] = (int)ranks;
+    }
+    return 0;
+}
+
+/* --- sites -------------------------------------------------------------------------------- */
+
+/* Ranks fill the sites in order; a server stands at the core. One port repeats as often as needed.
+ */
+static int place_ranks(struct strait_network *n, const struct ports *sites, bool has_server,
+                       const char *where, struct strait_error *err)
+{
+    const int first = has_server ? 1 : 0;
+    int placed = first;
+    for (n->n_sites = 0; placed < n->n_ranks; n->n_sites++) {
+        if (n->n_sites == sites->n && sites->n > 1)
+            return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                    "expected room for %d ranks, found %d places",
+                                    n->n_ranks - first, placed - first);
+        placed += sites->n_ranks[n->n_sites % sites->n];
+    }
+    n->site = calloc((size_t)n->n_ranks, sizeof(*n->site));
+    n->site_out = calloc((size_t)n->n_sites + 1, sizeof(*n->site_out));
+    n->site_in = calloc((size_t)n->n_sites + 1, sizeof(*n->site_in));
+    if (!n->site || !n->site_out || !n->site_in)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "%d sites do not fit in memory",
+                                n->n_sites);
+    if (has_server)
+        n->site[0] = -1;
+    for (int s = 0, rank = first; s < n->n_sites; s++) {
+        n->site_out[s] = sites->out[s % sites->n];
+        n->site_in[s] = sites->in[s % sites->n];
+        for (int k = 0; k < sites->n_ranks[s % sites->n] && rank < n->n_ranks; k++)
+            n->site[rank++] = s;
+    }
+    return 0;
+}
+
+/* "between": [{"from": 0, "to": 1, "rate": ...}]; "out" is the way from `from`. */
+static int read_between(struct strait_network *n, struct strait_object *network,
+                        struct strait_error *err)
+{
+    const json_t *value = strait_object_value(network, "between");
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    if (!value)
+        return 0;
+    if (!json_is_array(value))
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(network, "between", where, sizeof(where)),
+                                "expected an array of links between two sites");
+    n->between = calloc((size_t)n->n_sites * (size_t)n->n_sites + 1, sizeof(*n->between));
+    if (!n->between)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "links between %d sites do not fit",
+                                n->n_sites);
+    for (int i = 0; i < (int)json_array_size(value); i++) {
+        struct strait_object o;
+        struct strait_link out, in;
+        long from, to;
+        if (open_element(&o, network, "between", i, err) != 0 ||
+            strait_object_integer(&o, &from, "from", 0, n->n_sites - 1, err) != 0 ||
+            strait_object_integer(&o, &to, "to", 0, n->n_sites - 1, err) != 0 ||
+            read_port(&out, &in, &o, err) != 0)
+            return -1;
+        if (from == to)
+            return strait_error_set(err, STRAIT_ERR_INPUT,
+                                    strait_object_where(&o, "to", where, sizeof(where)),
+                                    "expected another site than %ld", from);
+        n->between[from * n->n_sites + to] = out;
+        n->between[to * n->n_sites + from] = in;
+    }
+    return 0;
+}
+
+/* --- the whole ---------------------------------------------------------------------------- */
+
+enum { MANY_RANKS = 256 };
+
+static void widen(double *window_bytes, const struct strait_network *n, int src, int dst)
+{
+    if (src != dst && src < n->n_ranks && dst < n->n_ranks)
+        *window_bytes = fmax(*window_bytes, 2 * strait_path_bits_per_s(n, src, dst) / 8 *
+                                                strait_path_rtt_s(n, src, dst));
+}
+
+/* Twice what the longest path holds, as a well-tuned host has it, and at least 1 MB. Of many ranks
+ * only paths from and to rank 0 and between neighbours are looked at. */
+static double default_window_bytes(const struct strait_network *n)
+{
+    double window_bytes = 1e6;
+    for (int i = 0; i < n->n_ranks; i++) {
+        for (int j = 0; j < n->n_ranks && n->n_ranks <= MANY_RANKS; j++)
+            widen(&window_bytes, n, i, j);
+        widen(&window_bytes, n, 0, i);
+        widen(&window_bytes, n, i, 0);
+        widen(&window_bytes, n, i, i + 1);
+    }
+    return window_bytes;
+}
+
+/* Name of the ports between switches, and of their ranks, by topology. */
+struct topology {
+    const char *name, *site, *n_ranks;
+};
+static const struct topology topologies[] = {
+    {"star", NULL, NULL}, {"sites", "site", "ranks"}, {"nodes", "node", "accelerators"}};
+
+static const struct topology *find_topology(struct strait_object *network, struct strait_error *err)
+{
+    const char *name;
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    if (strait_object_string_or(network, &name, "topology", "star", err) != 0)
+        return NULL;
+    for (size_t i = 0; i < sizeof(topologies) / sizeof(topologies[0]); i++)
+        if (strcmp(topologies[i].name, name) == 0)
+            return &topologies[i];
+    strait_error_set(err, STRAIT_ERR_INPUT,
+                     strait_object_where(network, "topology", where, sizeof(where)),
+                     "expected \"star\", \"sites\" or \"nodes\", found \"%s\"", name);
+    return NULL;
+}
+
+static int read_tcp(struct strait_tcp *tcp, struct strait_object *network, struct strait_error *err)
+{
+    struct strait_object o;
+    const char *congestion;
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    *tcp = (struct strait_tcp){.segment_bytes = 1448};
+    if (strait_object_enter(&o, network, "tcp", true, err) != 0 ||
+        strait_object_string_or(&o, &congestion, "congestion", "reno", err) != 0 ||
+        strait_object_quantity_or(&o, &tcp->initial_window_bytes, "initial_window",
+                                  STRAIT_UNIT_BYTES, 1448, 1e9, 10 * tcp->segment_bytes,
+                                  err) != 0 ||
+        strait_object_quantity_or(&o, &tcp->window_bytes, "window", STRAIT_UNIT_BYTES, 14480, 1e10,
+                                  NAN, err) != 0 ||
+        strait_object_quantity_or(&o, &tcp->rto_min_s, "rto_min", STRAIT_UNIT_TIME, 0.001, 60, 0.2,
+                                  err) != 0 ||
+        strait_object_bool_or(&o, &tcp->slow_start_after_idle, "slow_start_after_idle", true,
+                              err) != 0 ||
+        strait_object_close(&o, err) != 0)
+        return -1;
+    for (tcp->congestion = STRAIT_RENO; tcp->congestion <= STRAIT_CUBIC; tcp->congestion++)
+        if (strcmp(congestion, strait_congestion_name(tcp->congestion)) == 0)
+            return 0;
+    strait_object_where(&o, "congestion", where, sizeof(where));
+    return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                            "expected \"reno\", \"bbr\" or \"cubic\", found \"%s\"", congestion);
+}
+
+static int make_links(struct strait_network *n, struct strait_object *o, bool has_server,
+                      struct strait_error *err)
+{
+    struct ports clients = {0}, server = {0};
+    const int first = has_server ? 1 : 0;
+    int failed = read_ports(&clients, o, "client", NULL, err) != 0 ||
+                 (has_server && read_ports(&server, o, "server", NULL, err) != 0);
+    n->out = calloc((size_t)n->n_ranks, sizeof(*n->out));
+    n->in = calloc((size_t)n->n_ranks, sizeof(*n->in));
+    if (!failed && (!n->out || !n->in))
+        failed = strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "%d ports do not fit in memory",
+                                  n->n_ranks);
+    for (int i = 0; i < n->n_ranks && !failed; i++) {
+        const struct ports *from = i < first ? &server : &clients;
+        n->out[i] = from->out[i < first ? 0 : (i - first) % clients.n];
+        n->in[i] = from->in[i < first ? 0 : (i - first) % clients.n];
+    }
+    release_ports(&clients);
+    release_ports(&server);
+    return failed ? -1 : 0;
+}
+
+static int make_sites(struct strait_network *n, struct strait_object *o, const struct topology *t,
+                      bool has_server, struct strait_error *err)
+{
+    struct ports sites = {0};
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    if (!t->site)
+        return 0;
+    strait_object_where(o, t->site, where, sizeof(where));
+    const int failed = read_ports(&sites, o, t->site, t->n_ranks, err) != 0 ||
+                       place_ranks(n, &sites, has_server, where, err) != 0 ||
+                       read_between(n, o, err) != 0;
+    release_ports(&sites);
+    return failed ? -1 : 0;
+}
+
+int strait_network_read(struct strait_network **out, struct strait_object *experiment, int n_ranks,
+                        bool has_server, struct strait_error *err)
+{
+    struct strait_object o;
+    struct strait_network *n = calloc(1, sizeof(*n));
+    *out = NULL;
+    if (!n)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    n->n_ranks = n_ranks;
+    const struct topology *topology;
+    if (strait_object_enter(&o, experiment, "network", false, err) != 0 ||
+        !(topology = find_topology(&o, err)) ||
+        strait_object_quantity_or(&o, &n->overhead_bytes, "overhead", STRAIT_UNIT_BYTES, 0, 1000,
+                                  24, err) != 0 ||
+        make_links(n, &o, has_server, err) != 0 ||
+        make_sites(n, &o, topology, has_server, err) != 0 || read_tcp(&n->tcp, &o, err) != 0)
+        goto fail;
+    if (!has_server) /* a server's port may stand there and is not used */
+        strait_object_value(&o, "server");
+    if (strait_object_close(&o, err) != 0)
+        goto fail;
+    if (isnan(n->tcp.window_bytes))
+        n->tcp.window_bytes = default_window_bytes(n);
+    *out = n;
+    return 0;
+fail:
+    strait_network_free(n);
+    return -1;
+}
