@@ -232,6 +232,14 @@ static json_t *approximations(const struct strait_point *p, const struct strait_
              "%.3g %% of the model's bytes are recorded as they are, the rest is tiled from "
              "recordings",
              100 * p->recorded_ratio);
+    const json_t *steady = json_object_get(p->facts.report, "steady");
+    if (steady)
+        note(list,
+             "rounds repeat: %d were simulated, the rest follows from the last %d of them, "
+             "%.6g s, exactly",
+             (int)json_integer_value(json_object_get(steady, "simulated_rounds")),
+             (int)json_integer_value(json_object_get(steady, "period_rounds")),
+             json_real_value(json_object_get(steady, "period_s")));
     if (p->run.real_payload)
         note(list, "every round sends the tensors of the same recorded step");
     if (c->control)

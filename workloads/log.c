@@ -9,10 +9,12 @@ void strait_log_add(struct strait_log *log, const struct strait_span *span)
 {
     log->total_s[span->kind] += span->end_s - span->start_s;
     log->n_of_kind[span->kind]++;
+    const size_t most = log->max_spans > 0 ? log->max_spans : STRAIT_LOG_MAX_SPANS;
+    if (log->n_spans >= most && span->kind != STRAIT_SPAN_ROUND)
+        return;
     if (log->n_spans == log->cap_spans) {
         const size_t cap = log->cap_spans ? 2 * log->cap_spans : 64;
-        struct strait_span *more =
-            cap <= STRAIT_LOG_MAX_SPANS ? realloc(log->spans, cap * sizeof(*more)) : NULL;
+        struct strait_span *more = realloc(log->spans, cap * sizeof(*more));
         if (!more)
             return; /* the totals above go on; n_of_kind tells that spans are missing */
         log->spans = more;
@@ -70,9 +72,9 @@ int strait_log_read(int fd, struct strait_log *log, struct strait_error *err)
         return -1;
     in.spans = NULL;
     in.cap_spans = in.n_spans;
-    if (in.n_spans > STRAIT_LOG_MAX_SPANS)
+    if (in.n_spans > 2 * STRAIT_LOG_MAX_SPANS) /* rounds are kept beyond */
         return strait_error_set(err, STRAIT_ERR_BACKEND, "log",
-                                "expected at most %d spans, found %zu", STRAIT_LOG_MAX_SPANS,
+                                "expected at most %d spans, found %zu", 2 * STRAIT_LOG_MAX_SPANS,
                                 in.n_spans);
     if (in.n_spans > 0) {
         in.spans = malloc(in.n_spans * sizeof(*in.spans));

@@ -1,6 +1,7 @@
 /* Who did what when: spans of one rank, and how a rank's log crosses a process boundary. */
 #pragma once
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "../core/error.h"
@@ -29,15 +30,18 @@ struct strait_span {
 struct strait_log {
     struct strait_span *spans;
     size_t n_spans, cap_spans;
+    size_t max_spans; /* keep no more than these, but for rounds; 0: STRAIT_LOG_MAX_SPANS */
     uint64_t n_messages, payload_bytes, raw_bytes; /* sent to other ranks */
     uint64_t peak_bytes;                           /* most that the rank held at once */
     double total_s[STRAIT_N_SPAN_KINDS];           /* sums over all spans of the kind */
     uint64_t n_of_kind[STRAIT_N_SPAN_KINDS];
+    bool drew;               /* chance was asked for: rounds need not be alike */
     double error_over_bound; /* largest |x - y| / bound seen on real data; -1: not checked */
 };
 
-/* Above this many spans in one rank's log no more are kept; totals go on, and the row says so. */
-enum { STRAIT_LOG_MAX_SPANS = 1 << 20 };
+/* Above this many spans in one rank's log, or in all ranks' logs together, no more are kept; totals
+ * and rounds go on, and the row says so. */
+enum { STRAIT_LOG_MAX_SPANS = 1 << 20, STRAIT_LOGS_MAX_SPANS = 1 << 24 };
 
 void strait_log_add(struct strait_log *log, const struct strait_span *span);
 void strait_log_release(struct strait_log *log);

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "rank.h"
+#include "steady.h"
 
 /* Kinds of recordings, in the order of enum strait_tensor_kind. */
 static const char *const kinds[] = {"param", "update", "grad"};
@@ -148,6 +149,8 @@ int strait_point_new(struct strait_point **out, const struct strait_experiment *
     p->plain = (struct strait_codec_choice){
         .spec = strait_codec_spec_default(strait_codec_find("none")),
         .lossless = strait_codec_spec_default(strait_codec_find("none"))};
+    p->n_rounds = (int)strait_experiment_param(experiment, "rounds");
+    p->every_round = options->every_round;
     p->recorded_ratio = NAN;
     p->logs = calloc((size_t)experiment->n_ranks, sizeof(*p->logs));
     p->run = (struct strait_run){.n_ranks = experiment->n_ranks,
@@ -236,5 +239,5 @@ int strait_point_run(struct strait_point *p, const struct strait_backend *backen
 {
     if (strait_point_check(p, backend, err) != 0)
         return -1;
-    return backend->run(&p->run, err);
+    return strait_steady_run(p, backend, err);
 }

@@ -30,9 +30,11 @@ struct strait_point {
     void *sized_states[2]; /* up, down: to ask predict of; NULL where sizes are the profile's */
     struct strait_tensors *tensors;    /* real payload only */
     struct strait_fill_plan *fills[3]; /* by kind: weights, update, gradients; real payload only */
+    int n_rounds;                      /* that ranks run; fewer where the rest repeats them */
     double recorded_ratio;             /* share of the model's bytes that is recorded exactly;
                                           NAN in a sized run */
     struct strait_reading *readings;   /* STRAIT_MAX_READINGS, shared across fork; measured only */
+    bool every_round;
     struct strait_run run;
     struct strait_facts facts;
     struct strait_log *logs; /* run.n_ranks, filled by strait_point_run */
@@ -42,6 +44,7 @@ struct strait_point_options {
     bool real_payload, measured_cost; /* emu: true, true */
     const char *control;              /* "no-ramp", "no-codec-cost", "unshaped"; NULL: none */
     double dilation;                  /* emu: 0 chooses */
+    bool every_round;                 /* simulate all, even where they repeat */
 };
 
 /** Borrow experiment and profile until the free; open what the run needs. Errors: INPUT where the
@@ -49,7 +52,8 @@ struct strait_point_options {
 int strait_point_new(struct strait_point **out, const struct strait_experiment *experiment,
                      const struct strait_profile *profile,
                      const struct strait_point_options *options, struct strait_error *err);
-/** check and run on this backend; afterwards logs and facts are there. */
+/** check and run on this backend; afterwards logs and facts are there. Rounds that repeat may be
+ *  extrapolated (steady.h). */
 int strait_point_run(struct strait_point *p, const struct strait_backend *backend,
                      struct strait_error *err);
 /** backend->check alone, with the memory need that a fluid run of the same point shows. */

@@ -86,6 +86,7 @@ double strait_param(const struct strait_rank *r, const char *name)
 
 double strait_draw(const struct strait_rank *r, const char *purpose)
 {
+    strait_wrap_of(r)->log->drew = true;
     return strait_random_unit(r->run->seed, purpose, (uint64_t)r->me,
                               (uint64_t)atomic_load(&strait_wrap_of(r)->round));
 }
@@ -99,7 +100,7 @@ bool strait_round(struct strait_rank *r)
         strait_wrap_span(r, STRAIT_SPAN_ROUND, &t, NULL, -1, -1, -1);
     }
     w->round_start_s = now_s;
-    return atomic_fetch_add(&w->round, 1) + 1 < (int)strait_param(r, "rounds");
+    return atomic_fetch_add(&w->round, 1) + 1 < w->point->n_rounds;
 }
 
 void strait_enter_round(struct strait_rank *r, int round)
@@ -352,6 +353,9 @@ void strait_rank_begin(struct strait_rank *r)
     w->me = r->me;
     w->log = &r->run->logs[r->me];
     w->log->error_over_bound = -1;
+    w->log->max_spans = STRAIT_LOGS_MAX_SPANS / (size_t)r->run->n_ranks;
+    if (w->log->max_spans > STRAIT_LOG_MAX_SPANS)
+        w->log->max_spans = STRAIT_LOG_MAX_SPANS;
     atomic_init(&w->round, -1);
     pthread_mutex_init(&w->mutex, NULL);
     r->wrap = w;

@@ -9,6 +9,12 @@ static const struct strait_strategy *const strategies[] = {
     &strait_strategy_ring,
 };
 
+int strait_strategy_repeats(const struct strait_experiment *e)
+{
+    (void)e;
+    return 1;
+}
+
 const struct strait_strategy *const *strait_strategies(size_t *n)
 {
     *n = sizeof(strategies) / sizeof(strategies[0]);

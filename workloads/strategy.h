@@ -41,8 +41,15 @@ struct strait_strategy {
     /** Can rank src ever send to dst, another rank, on this channel? NULL: everybody on every
      *  channel. */
     bool (*uses_stream)(const struct strait_experiment *e, int src, int dst, int channel);
+    /** Rounds after which its schedule begins again, so that a steady state may be extrapolated
+     *  (steady.h): 1 where all rounds are alike but for warming up, 0 where anything is drawn,
+     *  tuned or scheduled without end. NULL: 0. */
+    int (*period)(const struct strait_experiment *e);
     void (*rank_main)(struct strait_rank *r);
 };
+
+/** For `period` of strategies whose rounds are all alike: 1. */
+int strait_strategy_repeats(const struct strait_experiment *e);
 
 const struct strait_strategy *const *strait_strategies(size_t *n);
 const struct strait_strategy *strait_strategy_find(const char *name); /* NULL: none */

@@ -48,23 +48,50 @@ struct strait_tensor *strait_scratch(struct strait_rank *r, size_t n_elems)
     return new_owner(r, STRAIT_SCRATCH, lo, lo + n_elems);
 }
 
+/* The place of a range in the owner's table: where it is, or the free one where it belongs. */
+static struct strait_tensor **range_slot(const struct strait_tensor *of, size_t lo, size_t hi)
+{
+    const size_t mask = of->cap_ranges - 1;
+    uint64_t key = ((uint64_t)lo ^ (uint64_t)hi << 32) * 0x9e3779b97f4a7c15u;
+    for (size_t i = (size_t)(key >> 32) & mask;; i = (i + 1) & mask)
+        if (!of->ranges[i] || (of->ranges[i]->lo == lo && of->ranges[i]->hi == hi))
+            return &of->ranges[i];
+}
+
+static bool grow_ranges(struct strait_tensor *of)
+{
+    struct strait_tensor **old = of->ranges;
+    const size_t n_old = of->cap_ranges, cap = n_old > 0 ? 2 * n_old : 8;
+    struct strait_tensor **ranges = calloc(cap, sizeof(struct strait_tensor *));
+    if (!ranges)
+        return false;
+    of->ranges = ranges;
+    of->cap_ranges = cap;
+    for (size_t i = 0; i < n_old; i++)
+        if (old[i])
+            *range_slot(of, old[i]->lo, old[i]->hi) = old[i];
+    free(old);
+    return true;
+}
+
 struct strait_tensor *strait_range(struct strait_rank *r, struct strait_tensor *x, size_t lo,
                                    size_t hi)
 {
-    struct strait_tensor *of = owner(x), **found = &of->ranges;
+    struct strait_tensor *of = owner(x);
     lo += x->lo;
     hi += x->lo;
     assert(lo <= hi && hi <= x->hi);
-    while (*found && ((*found)->lo != lo || (*found)->hi != hi))
-        found = &(*found)->next;
-    if (!*found) {
-        struct strait_tensor *range = calloc(1, sizeof(*range));
-        if (!range)
+    if (2 * of->n_ranges >= of->cap_ranges && !grow_ranges(of))
+        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    struct strait_tensor **slot = range_slot(of, lo, hi);
+    if (!*slot) {
+        *slot = calloc(1, sizeof(**slot));
+        if (!*slot)
             strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
-        *range = (struct strait_tensor){.parent = of, .kind = of->kind, .lo = lo, .hi = hi};
-        *found = range;
+        **slot = (struct strait_tensor){.parent = of, .kind = of->kind, .lo = lo, .hi = hi};
+        of->n_ranges++;
     }
-    return *found;
+    return *slot;
 }
 
 struct strait_tensor *strait_slice(struct strait_rank *r, struct strait_tensor *x, int i, int n)
@@ -245,10 +272,9 @@ void strait_tensor_free_all(struct strait_wrap *w)
             free(t->spare);
         }
         free_values(t);
-        for (struct strait_tensor *range = t->ranges, *more; range; range = more) {
-            more = range->next;
-            free(range);
-        }
+        for (size_t i = 0; i < t->cap_ranges; i++)
+            free(t->ranges[i]);
+        free(t->ranges);
         free(t);
     }
     w->tensors = NULL;

@@ -14,10 +14,11 @@ struct strait_tensor {
     struct strait_packet *adopted; /* the packet whose bytes the values are */
     bool held;                     /* counted as memory of the rank */
     unsigned version;              /* changes with every write */
-    struct strait_tensor *ranges;  /* of this tensor, made once each */
-    struct strait_tensor *spare;   /* for a range on its way */
-    size_t cap;                    /* of a spare: elements that its memory has room for */
-    struct strait_tensor *next;    /* the owner's next range; all tensors that own their memory */
+    struct strait_tensor **ranges; /* hash table of its ranges, made once each */
+    size_t n_ranges, cap_ranges;
+    struct strait_tensor *spare; /* for a range on its way */
+    size_t cap;                  /* of a spare: elements that its memory has room for */
+    struct strait_tensor *next;  /* the owner's next range; all tensors that own their memory */
 };
 
 struct strait_codec {

@@ -96,5 +96,6 @@ const struct strait_strategy strait_strategy_fedavg = {
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
     .uses_stream = uses_stream,
+    .period = strait_strategy_repeats,
     .rank_main = fedavg,
 };
