@@ -28,7 +28,7 @@ objects   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c $(1)/*/*.c))
 TEST_SRC  = $(wildcard tests/test_*.c)
 HARNESS   = $(filter-out $(TEST_SRC) tests/main.c tests/bench_%.c,$(wildcard tests/*.c))
 # Sanitizers slow down what keeps real time: measured figures and foreign programs are for release.
-TIMED     = test_net test_net_foreign test_agreement
+TIMED     = test_net test_net_foreign test_agreement test_kernel_net test_uml test_conformance_emu
 TESTS     = $(filter-out $(if $(filter release,$(MODE)),,$(TIMED:%=$(BUILD)/tests/%)),$(TEST_SRC:tests/%.c=$(BUILD)/tests/%))
 
 .PHONY: all setup test demo agreement bench profile clean help
@@ -41,6 +41,7 @@ help:
 	@echo "make agreement  prediction against emulation in every judged setting: hours"
 	@echo "make bench    measure ratio, speed and error of every codec on this machine"
 	@echo "make fuzz     every decoder under libFuzzer, FUZZ_S=2 seconds each"
+	@echo "make uml      all checks of netem and tbf in stock User-Mode Linux: a minute"
 	@echo "make foreign  PyTorch's all-reduce and DDP over an emulated network (package python3-torch)"
 	@echo "make profile  measure the profile that ships, codecs/profiles/default.json"
 	@echo "make clean    remove build/"
@@ -67,6 +68,11 @@ agreement: all
 bench: all $(BUILD)/tests/bench_deepreduce
 	@$(BUILD)/strait codec bench $$($(BUILD)/strait codec list sz3 >/dev/null 2>&1 && echo --against sz3:verify=no,isolate=no)
 	@$(BUILD)/tests/bench_deepreduce
+
+# Every check of the kernel's links, with real netem, in stock User-Mode Linux: a minute.
+.PHONY: uml
+uml: $(BUILD)/strait $(BUILD)/tests/test_uml $(BUILD)/tests/test_kernel_net
+	@STRAIT_LONG=1 STRAIT_BIN=$(BUILD)/strait $(BUILD)/tests/test_uml
 
 # Programs that are too large to install for a test. FOREIGN_PYTHON has torch.
 FOREIGN_PYTHON ?= /usr/bin/python3

@@ -2,7 +2,8 @@
 # Installs the Debian packages that strait needs, those that are missing only. The one list:
 packages="gcc make pkg-config libsimgrid-dev libjansson-dev libcunit1-dev libzstd-dev libzfp-dev
     libfpzip-dev liblz4-dev libblosc-dev zlib1g-dev libopenblas-serial-dev liblapacke-dev
-    libxxhash-dev clang libclang-rt-dev gnuplot-nox fonts-dejavu-core iproute2 iputils-ping iperf3"
+    libxxhash-dev clang libclang-rt-dev gnuplot-nox fonts-dejavu-core iproute2 iputils-ping iperf3
+    kmod user-mode-linux"
 set -eu
 
 command -v dpkg-query >/dev/null || {

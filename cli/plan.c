@@ -34,7 +34,9 @@ struct strait_point_options strait_plan_point_options(const struct strait_plan_s
     return (struct strait_point_options){.real_payload = real,
                                          .measured_cost = real,
                                          .control = strait_plan_control(setup, backend),
-                                         .dilation = setup->dilation};
+                                         .dilation = setup->dilation,
+                                         .realisation = setup->realisation,
+                                         .launcher = setup->launcher};
 }
 
 json_t *strait_plan_without_codec(const json_t *resolved)
@@ -126,17 +128,19 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
         task->repeat = repeat;
         task->reference = reference;
         const bool emu = backend == &strait_emu;
-        const struct strait_row_inputs inputs = {.resolved = resolved,
-                                                 .backend = backend->name,
-                                                 .control =
-                                                     strait_plan_control(&plan->setup, backend),
-                                                 .profile = plan->setup.profile_hash,
-                                                 .program = plan->setup.program,
-                                                 .machine = emu ? plan->setup.machine : NULL,
-                                                 .tensors = emu ? tensors : NULL,
-                                                 .point = p,
-                                                 .dilation = plan->setup.dilation,
-                                                 .repeat = repeat};
+        const struct strait_row_inputs inputs = {
+            .resolved = resolved,
+            .backend = backend->name,
+            .control = strait_plan_control(&plan->setup, backend),
+            .profile = plan->setup.profile_hash,
+            .program = plan->setup.program,
+            .machine = emu ? plan->setup.machine : NULL,
+            .tensors = emu ? tensors : NULL,
+            .point = p,
+            .dilation = plan->setup.dilation,
+            .realisation = emu ? plan->setup.realisation : NULL,
+            .launcher = emu ? plan->setup.launcher : NULL,
+            .repeat = repeat};
         if (strait_row_key(task->key, &inputs, err) != 0)
             goto out;
     }
@@ -332,8 +336,14 @@ json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct st
         const json_t *used = json_object_get(json_object_get(row, "report"), "dilation");
         if (!(plan->setup.dilation > 0))
             dilation = 2 * json_number_value(used);
+        struct strait_error why = {0};
+        json_t *next = attempt(plan, task, dilation, &why);
+        if (!next && why.code == STRAIT_ERR_INPUT)
+            break; /* not possible at that dilation: the row stays INVALID */
+        if (!next)
+            *err = why;
         json_decref(row);
-        row = attempt(plan, task, dilation, err);
+        row = next;
     }
     if (row && json_array_size(before) > 0)
         json_object_set(row, "invalid_before", before);

@@ -23,7 +23,8 @@ struct strait_plan_setup {
     const struct strait_profile *profile;
     const char *control;
     double dilation;
-    int n_retries; /* of an emulated point that came back INVALID */
+    const char *realisation, *launcher; /* NULL: chosen */
+    int n_retries;                      /* of an emulated point that came back INVALID */
     char profile_hash[STRAIT_KEY_CHARS], program[STRAIT_KEY_CHARS], machine[STRAIT_KEY_CHARS];
 };
 

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "../analysis/table.h"
+#include "../emu/net.h"
 #include "../emu/shapers.h"
+#include "../emu/uml.h"
 #include "../emu/userns.h"
 #include "command.h"
 #include "probe.h"
@@ -40,17 +42,24 @@ int strait_probe_emulation(struct strait_probe *out, json_t *lines, struct strai
                      "reno at least");
     put_answer(lines, "veth", &shapers.veth, "not needed by relay links");
     put_answer(lines, "bridge", &shapers.bridge, "not needed by relay links");
-    put_answer(lines, "netem", &shapers.netem, "not needed by relay links");
-    put_answer(lines, "tbf", &shapers.tbf, "not needed by relay links");
+    put_answer(lines, "tbf", &can.tbf, "a kernel with sch_tbf, or --launcher uml");
+    put_answer(lines, "netem", &can.netem,
+               "not needed: the relay does the same; or --launcher uml");
     put_answer(lines, "htb", &shapers.htb, "not needed by relay links");
-    put_answer(lines, "User-Mode Linux", &shapers.uml, "apt install user-mode-linux");
+    struct strait_error no_uml = {0};
+    const bool uml = strait_emu_uml_check(&no_uml) == 0;
+    strait_probe_put(lines, "User-Mode Linux", uml,
+                     uml ? "installed, with modprobe and a process namespace" : no_uml.text,
+                     "apt install user-mode-linux kmod (for --launcher uml)");
     *out = (struct strait_probe){.launcher = can.in_place.yes ? "root"
                                              : can.userns.yes ? "userns"
                                                               : NULL,
-                                 .missing = !can.ping.yes      ? "iputils-ping"
-                                            : !shapers.uml.yes ? "user-mode-linux"
-                                                               : NULL};
-    out->realisation = out->launcher && can.tun.yes ? "relay" : NULL;
+                                 .missing = !can.ping.yes ? "iputils-ping"
+                                            : !uml        ? "user-mode-linux kmod"
+                                                          : NULL};
+    if (out->launcher && (can.netem.yes || can.tun.yes))
+        out->realisation =
+            strait_emu_realisation_name(can.netem.yes ? STRAIT_EMU_KERNEL : STRAIT_EMU_RELAY);
     return 0;
 }
 

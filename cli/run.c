@@ -5,6 +5,7 @@
 #include "../analysis/compare.h"
 #include "../analysis/tradeoff.h"
 #include "command.h"
+#include "guest.h"
 #include "machine.h"
 #include "options.h"
 #include "payoff.h"
@@ -165,8 +166,42 @@ static int run_all(struct strait_session *r, const char *experiment, struct stra
                : 0;
 }
 
-static int check_options(const struct strait_session *r, struct strait_error *err)
+static bool is_one_of(const char *name, const char *const *names)
 {
+    for (; *names; names++)
+        if (strcmp(name, *names) == 0)
+            return true;
+    return false;
+}
+
+/* Who shapes the links, and where: "auto" is the same as nothing said. */
+static int check_emulation(struct strait_session *r, struct strait_error *err)
+{
+    static const char *const realisations[] = {"relay", "kernel", "auto", NULL};
+    static const char *const launchers[] = {"root", "userns", "uml", "auto", NULL};
+    if ((r->realisation || r->launcher) && !strait_session_is_both(r) && strcmp(r->on, "emu") != 0)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected --on emu or both with --%s, found --on %s",
+                                r->realisation ? "realisation" : "launcher", r->on);
+    if (r->realisation && !is_one_of(r->realisation, realisations))
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected relay, kernel or auto after --realisation, found \"%s\"",
+                                r->realisation);
+    if (r->launcher && !is_one_of(r->launcher, launchers))
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected root, userns, uml or auto after --launcher, found \"%s\"",
+                                r->launcher);
+    if (r->launcher && strcmp(r->launcher, "auto") == 0)
+        r->launcher = NULL;
+    if (r->realisation && strcmp(r->realisation, "auto") == 0)
+        r->realisation = NULL;
+    return 0;
+}
+
+static int check_options(struct strait_session *r, struct strait_error *err)
+{
+    if (check_emulation(r, err) != 0)
+        return -1;
     if (!strait_session_is_both(r) && !strait_backend_find(r->on))
         return strait_error_set(err, STRAIT_ERR_USAGE, "run",
                                 "expected sim, fluid, emu or both after --on, found \"%s\"", r->on);
@@ -194,6 +229,9 @@ static const char notes[] =
     "  strait run wan-scaling --set /clients=8 --set '/network/client/rate=100 Mbps'\n"
     "  strait run wan-check --on both --repeats 3\n\n"
     "Units: 1 Gbps, 100 Mbps, 56 kbps (powers of ten, bits); 25 MB, 64 KiB; 50 ms; 0.1 %.\n"
+    "Emulation: who shapes the links (--realisation) and where it runs (--launcher) are "
+    "independent.\n"
+    "  strait run wan-check --on emu --launcher uml    netem on a machine without it\n\n"
     "Negative controls: no-ramp (no TCP slow start), no-codec-cost, unshaped (emu).\n";
 
 int strait_command_run(int argc, char **argv)
@@ -219,6 +257,10 @@ int strait_command_run(int argc, char **argv)
          "emu: tries of a point that comes back INVALID (3), each at twice the last's dilation"},
         {"dilation", 0, STRAIT_OPTION_NUMBER, &r.dilation, "K",
          "emu: K real seconds for a virtual one (default: chosen)"},
+        {"realisation", 0, STRAIT_OPTION_TEXT, &r.realisation, "NAME",
+         "emu: who shapes the links: relay, kernel or auto (kernel where netem works)"},
+        {"launcher", 0, STRAIT_OPTION_TEXT, &r.launcher, "NAME",
+         "emu: where it runs: root, userns, uml (User-Mode Linux, which has netem) or auto"},
         {"control", 0, STRAIT_OPTION_TEXT, &r.control, "NAME", "a negative control, see below"},
         {"json", 0, STRAIT_OPTION_FLAG, &r.json, NULL, "rows as JSON Lines on standard output"},
         {"fresh", 0, STRAIT_OPTION_FLAG, &r.fresh, NULL, "compute every point again"},
@@ -246,7 +288,15 @@ int strait_command_run(int argc, char **argv)
                          "expected an experiment (strait list experiments), found none");
         goto failed;
     }
-    if (check_options(&r, &err) == 0 && run_all(&r, experiment, &err) == 0) {
+    if (check_options(&r, &err) != 0)
+        goto failed;
+    if (r.launcher && strcmp(r.launcher, "uml") == 0) {
+        status = strait_guest_run(&r, experiment, argc, argv, &err);
+        if (status < 0)
+            goto failed;
+        goto out;
+    }
+    if (run_all(&r, experiment, &err) == 0) {
         status = r.failed ? 1 : 0;
         goto out;
     }

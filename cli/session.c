@@ -78,6 +78,8 @@ static int make_plan(struct strait_session *r, struct strait_error *err)
     plan->setup.file = r->sweep->file;
     plan->setup.control = r->control;
     plan->setup.dilation = r->dilation;
+    plan->setup.realisation = r->realisation;
+    plan->setup.launcher = r->launcher;
     plan->setup.n_retries = (int)r->n_tries - 1;
     strait_plan_setup_hashes(&plan->setup);
     if (choose_profile(r, err) != 0)
@@ -116,8 +118,7 @@ static int check_host(const struct strait_session *r, struct strait_error *err)
     return failed ? -1 : 0;
 }
 
-int strait_session_prepare(struct strait_session *r, const char *experiment,
-                           struct strait_error *err)
+int strait_session_load(struct strait_session *r, const char *experiment, struct strait_error *err)
 {
     char folder[PATH_CHARS];
     if (strait_sweep_load(&r->sweep, experiment, r->settings.items, r->settings.n, err) != 0)
@@ -128,7 +129,16 @@ int strait_session_prepare(struct strait_session *r, const char *experiment,
     if (!r->folder)
         return strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
     r->out = r->folder;
-    return make_plan(r, err) != 0 || check_host(r, err) != 0 ? -1 : 0;
+    return 0;
+}
+
+int strait_session_prepare(struct strait_session *r, const char *experiment,
+                           struct strait_error *err)
+{
+    return strait_session_load(r, experiment, err) != 0 || make_plan(r, err) != 0 ||
+                   check_host(r, err) != 0
+               ? -1
+               : 0;
 }
 
 /* --- the header --------------------------------------------------------------------------- */

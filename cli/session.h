@@ -7,6 +7,7 @@
 struct strait_session {
     /* as asked for */
     const char *on, *out, *profile_name, *control;
+    const char *realisation, *launcher; /* NULL: chosen */
     struct strait_texts settings;
     long n_jobs, n_repeats, n_tries;
     double dilation;
@@ -24,6 +25,10 @@ struct strait_session {
     bool failed; /* INVALID or outside tolerance */
 };
 
+/** Load the experiment and choose the results folder; the first part of prepare. 0, or -1 with
+ * *err.
+ */
+int strait_session_load(struct strait_session *r, const char *experiment, struct strait_error *err);
 /** Load the experiment, choose or measure the profile, plan every task and ask the host; nothing is
  *  written. 0, or -1 with *err. */
 int strait_session_prepare(struct strait_session *r, const char *experiment,

@@ -1,5 +1,6 @@
 /* How much slower than the modelled world this machine must run it, so that it can keep up. */
 #pragma once
+#include <stdbool.h>
 #include "../workloads/backend.h"
 
 struct strait_emu_dilation {
@@ -15,6 +16,8 @@ struct strait_emu_dilation strait_emu_dilation_choose(const struct strait_run *r
                                                       unsigned n_processors);
 /** Processors that this process may use. */
 unsigned strait_emu_processors(void);
+/** Is this User-Mode Linux? By what the kernel calls its processor. */
+bool strait_emu_in_uml(void);
 /** The sum of the link rates that can be busy at once, bits per second: a flow from the senders'
  *  ports to the receivers' over the streams of the run. */
 double strait_emu_active_bits_per_s(const struct strait_run *run);

@@ -16,13 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "keeper.h"
+#include "prepare.h"
 #include "rank.h"
 #include "userns.h"
-
-enum { SEGMENT_BYTES = 1448, WINDOW_SEGMENTS = 10 }; /* of this kernel: MTU 1500, RFC 6928 */
-static const double MEMORY_SHARE = 0.8;
-/* A second SYN that is sent again makes the kernel begin with a window of one segment. */
-static const double MOST_REAL_RTT_S = 2.5;
 
 /* Another tun node than /dev/net/tun, for users that may not open that one. */
 static const char *tun_path(void)
@@ -30,124 +26,10 @@ static const char *tun_path(void)
     return getenv("STRAIT_TUN");
 }
 
-static bool is_loopback(const struct strait_run *run)
-{
-    return run->control && strcmp(run->control, "loopback") == 0;
-}
-
-static double free_memory_bytes(void)
-{
-    double kib = INFINITY;
-    char line[128];
-    FILE *f = fopen("/proc/meminfo", "r");
-    if (!f)
-        return INFINITY;
-    while (fgets(line, sizeof(line), f))
-        if (sscanf(line, "MemAvailable: %lf kB", &kib) == 1)
-            break;
-    fclose(f);
-    return kib * 1024;
-}
-
-static bool hystart_is_on(void)
-{
-    int on = 1;
-    FILE *f = fopen("/sys/module/tcp_cubic/parameters/hystart", "r");
-    if (!f)
-        return true; /* the kernel's default */
-    if (fscanf(f, "%d", &on) != 1)
-        on = 1;
-    fclose(f);
-    return on != 0;
-}
-
-static int check_tcp(const struct strait_run *run, double k, struct strait_error *err)
-{
-    const struct strait_tcp *tcp = &run->network->tcp;
-    if (tcp->congestion == STRAIT_CUBIC && k > 1 && hystart_is_on())
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "emu: expected congestion control reno or bbr at dilation %g, "
-                                "found cubic, whose HyStart is on and not dilated",
-                                k);
-    if (tcp->segment_bytes != SEGMENT_BYTES)
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "emu: expected TCP segments of %d bytes, this kernel's, found %g",
-                                SEGMENT_BYTES, tcp->segment_bytes);
-    if (tcp->initial_window_bytes != SEGMENT_BYTES * WINDOW_SEGMENTS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "emu: expected an initial window of %d bytes, this kernel's, found "
-                                "%g",
-                                SEGMENT_BYTES * WINDOW_SEGMENTS, tcp->initial_window_bytes);
-    double rtt_s = 0;
-    for (int i = 0; i < run->n_ranks; i++)
-        for (int j = 0; j < i; j++)
-            rtt_s = fmax(rtt_s, strait_path_rtt_s(run->network, i, j));
-    if (k * rtt_s > MOST_REAL_RTT_S)
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "emu: expected a round trip of at most %g s at dilation %g, found "
-                                "%g s",
-                                MOST_REAL_RTT_S / k, k, rtt_s);
-    return 0;
-}
-
-static int check_host(const struct strait_run *run, struct strait_error *err)
-{
-    const double free_bytes = free_memory_bytes();
-    if (run->real_payload && run->memory_bytes > MEMORY_SHARE * free_bytes)
-        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
-                                "emu: the ranks would hold %.3g GB, this machine has %.3g GB free "
-                                "and may give %.0f %% of it",
-                                run->memory_bytes / 1e9, free_bytes / 1e9, 100 * MEMORY_SHARE);
-    if (is_loopback(run))
-        return 0;
-    struct strait_emu_ability can;
-    if (strait_emu_net_probe(&can, tun_path(), err) != 0)
-        return -1;
-    if (!can.in_place.yes && !can.userns.yes)
-        return strait_error_set(err, STRAIT_ERR_HOST, NULL, "emu: no namespaces: %s; %s",
-                                can.in_place.reason, can.userns.reason);
-    if (!can.tun.yes)
-        return strait_error_set(err, STRAIT_ERR_HOST, NULL, "emu: no tun device: %s",
-                                can.tun.reason);
-    if (!can.ping.yes)
-        return strait_error_set(err, STRAIT_ERR_HOST, NULL, "emu: no probe of the delay: %s",
-                                can.ping.reason);
-    const char *name = strait_congestion_name(run->network->tcp.congestion);
-    if (!strstr(can.congestion, name))
-        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
-                                "emu: this kernel lets no socket use %s, only %s", name,
-                                can.congestion);
-    return 0;
-}
-
 static int check(const struct strait_run *run, struct strait_error *err)
 {
-    const struct strait_network *n = run->network;
-    if (run->n_ranks < 1 || !n || n->n_ranks != run->n_ranks)
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "emu: expected a network of %d ranks, found one of %d",
-                                run->n_ranks, n ? n->n_ranks : 0);
-    if (run->control && strcmp(run->control, "unshaped") != 0 && !is_loopback(run))
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "emu: expected the control \"unshaped\" or \"loopback\", found "
-                                "\"%s\"",
-                                run->control);
-    if (run->dilation != 0 && !(run->dilation >= 1 && run->dilation <= 1000))
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "emu: expected a dilation of 1 to 1000, found %g", run->dilation);
-    for (int i = 0; i < run->n_ranks; i++)
-        if (!(n->out[i].rate_bits_per_s > 0 && n->in[i].rate_bits_per_s > 0 &&
-              n->out[i].delay_s >= 0 && n->in[i].delay_s >= 0))
-            return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                    "emu: expected rates above 0 and delays of at least 0 at the "
-                                    "port of rank %d",
-                                    i);
-    if (n->n_sites > 0)
-        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
-                                "emu realises stars: expected a network without sites, found %d",
-                                n->n_sites);
-    const double k = strait_emu_dilation_choose(run, strait_emu_processors()).k;
-    return check_tcp(run, k, err) != 0 ? -1 : check_host(run, err);
+    enum strait_emu_realisation realisation;
+    return strait_emu_prepare(&realisation, run, tun_path(), err);
 }
 
 /* What a run holds in the process that called it. */
@@ -155,6 +37,7 @@ struct session {
     struct strait_run *run;
     struct strait_emu_shared *shared;
     struct strait_emu_dilation dilation;
+    enum strait_emu_realisation realisation;
     int *logs; /* a file for each rank's log */
     int facts;
     int caller[2]; /* sockets: ours, the keeper's */
@@ -243,14 +126,21 @@ static void launch(struct session *s) __attribute__((noreturn));
 static void launch(struct session *s)
 {
     struct strait_error err = {.code = STRAIT_OK};
-    const char *launcher = "root";
+    const char *launcher = strait_emu_in_uml() ? "uml" : "root";
+    const bool userns = s->run->launcher && strcmp(s->run->launcher, "userns") == 0;
+    const bool root = s->run->launcher && strcmp(s->run->launcher, "root") == 0;
     prctl(PR_SET_NAME, "strait-launch");
     pthread_sigmask(SIG_SETMASK, &s->old_mask, NULL);
     setsid(); /* the terminal's signals are the caller's */
     be_prompt_as_session();
     close_callers_ends(s);
     allow_descriptors();
-    if (!is_loopback(s->run) && unshare(CLONE_NEWPID) != 0) {
+    if (!strait_emu_is_loopback(s->run) && (userns || unshare(CLONE_NEWPID) != 0)) {
+        if (root) {
+            strait_error_set(&err, STRAIT_ERR_HOST, NULL, "cannot make a PID namespace as root: %s",
+                             strerror(errno));
+            report_and_exit(s, &err);
+        }
         launcher = "userns";
         if (strait_emu_launch_userns(&err) != 0)
             report_and_exit(s, &err);
@@ -267,6 +157,7 @@ static void launch(struct session *s)
         strait_emu_keeper_main(&(struct strait_emu_keeper_plan){.run = s->run,
                                                                 .shared = s->shared,
                                                                 .dilation = s->dilation,
+                                                                .realisation = s->realisation,
                                                                 .launcher = launcher,
                                                                 .tun_path = tun_path(),
                                                                 .caller = s->caller[1],
@@ -389,9 +280,13 @@ static int live(struct session *s, struct strait_error *err)
 
 static int run_emu(struct strait_run *run, struct strait_error *err)
 {
-    if (check(run, err) != 0)
+    enum strait_emu_realisation realisation;
+    if (strait_emu_prepare(&realisation, run, tun_path(), err) != 0)
         return -1;
+    if (realisation == STRAIT_EMU_KERNEL) /* its links cost otherwise, which the dilation heeds */
+        run->realisation = strait_emu_realisation_name(realisation);
     struct session s = {.run = run,
+                        .realisation = realisation,
                         .facts = -1,
                         .caller = {-1, -1},
                         .alive = {-1, -1},

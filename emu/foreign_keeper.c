@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "foreign.h"
+#include "prepare.h"
 #include "room.h"
 #include "stage.h"
 
@@ -80,13 +81,17 @@ static int build(struct keeper *k, bool *congestion_set, struct strait_error *er
     const struct strait_emu_shared no_streams = {.n_streams = 0};
     const double k_real_time = 1;
     char *hosts = strait_emu_foreign_hosts(e), host[32];
+    enum strait_emu_realisation realisation = STRAIT_EMU_RELAY;
+    struct strait_emu_ability can;
     k->rooms = calloc((size_t)e->n_ranks, sizeof(*k->rooms));
     int failed = 0;
     if (!hosts || !k->rooms)
         failed = strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     if (!failed)
-        failed =
-            strait_emu_stage_build(&k->net, &run, &no_streams, k_real_time, k->plan->tun_path, err);
+        failed = strait_emu_net_probe(&can, k->plan->tun_path, err) != 0 ||
+                 strait_emu_choose_realisation(&realisation, &run, &can, err) != 0 ||
+                 strait_emu_stage_build(&k->net, &run, &no_streams, k_real_time, k->plan->tun_path,
+                                        realisation, err) != 0;
     *congestion_set = true;
     for (int i = 0; i < e->n_ranks && !failed; i++) {
         bool set;
@@ -96,7 +101,7 @@ static int build(struct keeper *k, bool *congestion_set, struct strait_error *er
         *congestion_set = *congestion_set && set;
     }
     free(hosts);
-    return failed;
+    return failed ? -1 : 0;
 }
 
 static int be_found(struct keeper *k, struct strait_error *err)
@@ -126,6 +131,9 @@ static int set_up(struct keeper *k, struct strait_error *err)
         build(k, &congestion_set, err) != 0)
         return -1;
     k->state = strait_emu_foreign_state(k->plan, pid, congestion_set);
+    json_object_set_new(
+        k->state, "realisation",
+        json_string(strait_emu_realisation_name(strait_emu_net_realisation(k->net))));
     if (!k->state)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     return be_found(k, err);

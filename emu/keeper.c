@@ -25,6 +25,8 @@ enum { PHASE_S = 150, DEFAULT_DEADLINE_S = 3600 };
 static const double SETTLE_RTTS = 2, SETTLE_S = 0.06;
 /* Before time 0 all ranks have heard the start time and have their threads. */
 static const double WAKE_S = 0.03, WAKE_RANK_S = 0.001;
+/* ... and that takes longer there: with 17 ranks rank 0 was 100 ms late without it. */
+static const double WAKE_IN_UML = 15;
 
 struct child {
     pid_t pid;
@@ -67,8 +69,11 @@ static int build_net(struct keeper *k, struct strait_error *err)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     e->after = e->before + run->n_ranks;
     if (strait_emu_stage_build(&k->net, run, k->plan.shared, k->plan.dilation.k, k->plan.tun_path,
-                               err) != 0)
+                               k->plan.realisation, err) != 0)
         return -1;
+    e->realisation = k->plan.realisation;
+    k->plan.shared->credit_s =
+        strait_emu_stage_credit_s(run, k->plan.dilation.k, k->plan.realisation);
     for (int i = 0; i < run->n_ranks; i++)
         if (strait_emu_net_counters(&e->before[i], k->net, i, err) != 0)
             return -1;
@@ -244,7 +249,8 @@ static int start(struct keeper *k, struct strait_error *err)
         strait_emu_relay_report_release(&r);
     }
     k->evidence.softnet_drops = strait_emu_softnet_drops();
-    const double wake_s = WAKE_S + WAKE_RANK_S * s->n_ranks;
+    const double wake_s =
+        (WAKE_S + WAKE_RANK_S * s->n_ranks) * (strait_emu_in_uml() ? WAKE_IN_UML : 1);
     s->start_ns = strait_emu_mono_ns() + (int64_t)(wake_s * 1e9);
     const double deadline_s =
         k->plan.run->deadline_s > 0 ? k->plan.run->deadline_s : DEFAULT_DEADLINE_S;

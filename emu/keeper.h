@@ -3,13 +3,15 @@
 #pragma once
 #include "../workloads/backend.h"
 #include "dilation.h"
+#include "net.h"
 #include "shared.h"
 
 struct strait_emu_keeper_plan {
     struct strait_run *run;
     struct strait_emu_shared *shared;
     struct strait_emu_dilation dilation;
-    const char *launcher; /* "root" or "userns" */
+    enum strait_emu_realisation realisation;
+    const char *launcher; /* "root", "userns" or "uml" */
     const char *tun_path; /* NULL: the usual one */
     int caller;           /* socket that ends when the caller does */
     int facts;            /* file that takes the facts as JSON */

@@ -187,7 +187,7 @@ void strait_emu_lane_arrived(void *of, struct strait_message *message, int chann
                            in->delay_s - out->jitter_s - in->jitter_s;
     pthread_mutex_lock(&rank->lock);
     /* 2 % and half a real millisecond: the clock, and headers that a super-packet saves */
-    if (took_s < 0.98 * least_s - 0.0005 / rank->clock.dilation) {
+    if (took_s < 0.98 * least_s - 0.0005 / rank->clock.dilation - rank->plan.shared->credit_s) {
         mine->n_too_fast++;
         mine->too_fast_took_s = took_s;
         mine->too_fast_least_s = least_s;

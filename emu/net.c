@@ -13,9 +13,8 @@
 #include <unistd.h>
 #include "net_plan.h"
 #include "netlink.h"
-#include "relay_process.h"
+#include "realisation.h"
 #include "segment.h"
-#include "tun.h"
 
 enum {
     LO_INDEX = 1,
@@ -25,42 +24,45 @@ enum {
     READ_BUFFER_BYTES = 6291456,
     WRITE_BUFFER_BYTES = 4194304
 };
-static const uint32_t NETWORK = 0x0a000000U; /* 10.0.0.0/8, host byte order */
 
-struct node {
-    int namespace_fd, netlink_fd, device_index;
-};
+static const struct strait_emu_realisation_ops *const realisations[] = {
+    [STRAIT_EMU_RELAY] = &strait_emu_relay_ops, [STRAIT_EMU_KERNEL] = &strait_emu_kernel_ops};
 
 struct strait_emu_net {
     pid_t owner;
     int n_nodes;
     double dilation;
-    struct node *nodes;
-    struct strait_emu_relay_process relay;
+    struct strait_emu_node *nodes;
+    enum strait_emu_realisation realisation;
+    const struct strait_emu_realisation_ops *ops;
+    void *state; /* of the realisation; NULL: it has not begun */
 };
 
 struct build {
     struct strait_emu_net *net;
     const struct strait_emu_net_plan *plan;
-    int *tun_fds;
     struct strait_error err;
     int status;
 };
 
-uint32_t strait_emu_net_address(int node)
+const char *strait_emu_realisation_name(enum strait_emu_realisation realisation)
 {
-    return htonl(NETWORK + (uint32_t)node + 1);
+    return realisations[realisation]->name;
 }
 
-static void close_fd(int *fd)
+uint32_t strait_emu_net_address(int node)
+{
+    return htonl(STRAIT_EMU_NETWORK + (uint32_t)node + 1);
+}
+
+void strait_emu_close_fd(int *fd)
 {
     if (*fd >= 0)
         close(*fd);
     *fd = -1;
 }
 
-/* Write a sysctl of the calling thread's namespace. */
-static int set_sysctl(const char *name, const char *value, struct strait_error *err)
+int strait_emu_sysctl(const char *name, const char *value, struct strait_error *err)
 {
     char path[128];
     snprintf(path, sizeof(path), "/proc/sys/net/%s", name);
@@ -81,15 +83,28 @@ static int set_buffer(const char *name, double largest_bytes, struct strait_erro
     const double bytes = fmin(largest_bytes, 2147483647.0);
     char text[64];
     snprintf(text, sizeof(text), "4096 %.0f %.0f", bytes, bytes);
-    return set_sysctl(name, text, err);
+    return strait_emu_sysctl(name, text, err);
+}
+
+int strait_emu_no_ipv6(struct strait_error *err)
+{
+    if (access("/proc/sys/net/ipv6", F_OK) != 0) /* a kernel without it */
+        return 0;
+    return strait_emu_sysctl("ipv6/conf/all/disable_ipv6", "1", err) != 0 ||
+                   strait_emu_sysctl("ipv6/conf/default/disable_ipv6", "1", err) != 0
+               ? -1
+               : 0;
+}
+
+uint32_t strait_emu_net_plan_rto_min_ms(const struct strait_emu_net_plan *plan)
+{
+    const double rto_min_s = plan->rto_min_s > 0 ? plan->rto_min_s : 0.2;
+    return (uint32_t)fmax(1, round(1000 * strait_emu_net_plan_dilation(plan) * rto_min_s));
 }
 
 static int set_sysctls(const struct strait_emu_net_plan *plan, struct strait_error *err)
 {
-    /* A kernel without IPv6 has nothing to switch off. */
-    if (access("/proc/sys/net/ipv6", F_OK) == 0 &&
-        (set_sysctl("ipv6/conf/all/disable_ipv6", "1", err) != 0 ||
-         set_sysctl("ipv6/conf/default/disable_ipv6", "1", err) != 0))
+    if (strait_emu_no_ipv6(err) != 0)
         return -1;
     /* The buffer counts what memory a packet takes, not its payload: down to a half or a third of
      * it is window (tcp_adv_win_scale, since Linux 6.6 a measured ratio). */
@@ -97,17 +112,16 @@ static int set_sysctls(const struct strait_emu_net_plan *plan, struct strait_err
     if (set_buffer("ipv4/tcp_rmem", fmax(buffer_bytes, READ_BUFFER_BYTES), err) != 0 ||
         set_buffer("ipv4/tcp_wmem", fmax(buffer_bytes, WRITE_BUFFER_BYTES), err) != 0)
         return -1;
-    if (set_sysctl("ipv4/tcp_no_metrics_save", "1", err) != 0)
+    if (strait_emu_sysctl("ipv4/tcp_no_metrics_save", "1", err) != 0)
         return -1;
-    return set_sysctl("ipv4/tcp_slow_start_after_idle", plan->slow_start_after_idle ? "1" : "0",
-                      err);
+    return strait_emu_sysctl("ipv4/tcp_slow_start_after_idle",
+                             plan->slow_start_after_idle ? "1" : "0", err);
 }
 
-static int configure(struct node *node, int index, const struct strait_emu_net_plan *plan,
-                     struct strait_error *err)
+/* Addresses, sizes, and the devices on. */
+static int configure(const struct strait_emu_node *node, int index,
+                     const struct strait_emu_net_plan *plan, struct strait_error *err)
 {
-    const double rto_min_s = plan->rto_min_s > 0 ? plan->rto_min_s : 0.2;
-    const double k = strait_emu_net_plan_dilation(plan);
     const double rate_bits_per_s = plan->out[index].rate_bits_per_s;
     const unsigned train =
         plan->unshaped ? 0 : strait_emu_net_train_segments(rate_bits_per_s, plan->overhead_bytes);
@@ -119,40 +133,50 @@ static int configure(struct node *node, int index, const struct strait_emu_net_p
         /* The limit in segments is the one meant; this one leaves room for headers. */
         .gso_max_bytes = train ? (uint32_t)fmin(65536, (train + 1.0) * STRAIT_EMU_MTU_BYTES) : 0,
     };
-    const uint32_t address = strait_emu_net_address(index);
-    if (strait_emu_netlink_device_up(node->netlink_fd, LO_INDEX, &loopback, err) != 0 ||
-        strait_emu_netlink_device_up(node->netlink_fd, node->device_index, &device, err) != 0 ||
-        strait_emu_netlink_address(node->netlink_fd, node->device_index, address, err) != 0)
+    return strait_emu_netlink_device_up(node->netlink_fd, LO_INDEX, &loopback, err) != 0 ||
+                   strait_emu_netlink_device_up(node->netlink_fd, node->device_index, &device,
+                                                err) != 0 ||
+                   strait_emu_netlink_address(node->netlink_fd, node->device_index,
+                                              strait_emu_net_address(index), err) != 0
+               ? -1
+               : 0;
+}
+
+int strait_emu_namespace_new(struct strait_error *err)
+{
+    if (unshare(CLONE_NEWNET) != 0) {
+        const int saved = errno;
+        strait_error_set(err, STRAIT_ERR_HOST, NULL, "cannot make a network namespace: %s",
+                         strerror(saved));
+        if (err && err->saved_errno == 0)
+            err->saved_errno = saved;
         return -1;
-    return strait_emu_netlink_route(node->netlink_fd, node->device_index, htonl(NETWORK), 8,
-                                    address, (uint32_t)fmax(1, round(1000 * k * rto_min_s)), err);
+    }
+    const int fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? strait_error_system(err, "/proc/thread-self/ns/net", "cannot open it") : fd;
 }
 
 static int build_node(struct build *b, int index)
 {
-    struct node *node = &b->net->nodes[index];
-    const char *tun_path = b->plan->tun_path ? b->plan->tun_path : "/dev/net/tun";
-    if (unshare(CLONE_NEWNET) != 0) {
-        const int saved = errno;
-        b->err.saved_errno = saved;
-        return strait_error_set(&b->err, STRAIT_ERR_HOST, NULL,
-                                "cannot make a network namespace: %s", strerror(saved));
-    }
-    node->namespace_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    struct strait_emu_net *net = b->net;
+    struct strait_emu_node *node = &net->nodes[index];
+    node->namespace_fd = strait_emu_namespace_new(&b->err);
     if (node->namespace_fd < 0)
-        return strait_error_system(&b->err, "/proc/thread-self/ns/net", "cannot open it");
-    node->netlink_fd = strait_emu_netlink_open(&b->err);
-    if (node->netlink_fd < 0 || set_sysctls(b->plan, &b->err) != 0)
         return -1;
-    b->tun_fds[index] =
-        strait_emu_tun_open(&node->device_index, tun_path, STRAIT_EMU_DEVICE, &b->err);
-    return b->tun_fds[index] < 0 ? -1 : configure(node, index, b->plan, &b->err);
+    node->netlink_fd = strait_emu_netlink_open(&b->err);
+    return node->netlink_fd < 0 || set_sysctls(b->plan, &b->err) != 0 ||
+                   net->ops->add_node(net->state, node, index, &b->err) != 0 ||
+                   configure(node, index, b->plan, &b->err) != 0 ||
+                   net->ops->connect_node(net->state, node, index, &b->err) != 0
+               ? -1
+               : 0;
 }
 
 /* In a thread of its own, because each new namespace replaces the thread's. */
 static void *build_all(void *arg)
 {
     struct build *b = arg;
+    b->status = b->net->ops->begin(&b->net->state, b->plan, &b->err);
     for (int i = 0; i < b->plan->n_nodes && b->status == 0; i++)
         b->status = build_node(b, i);
     return NULL;
@@ -178,7 +202,7 @@ static int allow_descriptors(int n_nodes, struct strait_error *err)
 static struct strait_emu_net *net_new(const struct strait_emu_net_plan *plan)
 {
     struct strait_emu_net *net = calloc(1, sizeof(*net));
-    struct node *nodes = calloc((size_t)plan->n_nodes, sizeof(*nodes));
+    struct strait_emu_node *nodes = calloc((size_t)plan->n_nodes, sizeof(*nodes));
     if (!net || !nodes) {
         free(net);
         free(nodes);
@@ -188,7 +212,8 @@ static struct strait_emu_net *net_new(const struct strait_emu_net_plan *plan)
                                    .n_nodes = plan->n_nodes,
                                    .dilation = strait_emu_net_plan_dilation(plan),
                                    .nodes = nodes,
-                                   .relay = {.pidfd = -1, .control_fd = -1}};
+                                   .realisation = plan->realisation,
+                                   .ops = realisations[plan->realisation]};
     for (int i = 0; i < plan->n_nodes; i++)
         nodes[i].namespace_fd = nodes[i].netlink_fd = -1;
     return net;
@@ -200,17 +225,10 @@ int strait_emu_net_up(struct strait_emu_net **out, const struct strait_emu_net_p
     *out = NULL;
     if (strait_emu_net_plan_check(plan, err) != 0 || allow_descriptors(plan->n_nodes, err) != 0)
         return -1;
-    struct build b = {.net = net_new(plan),
-                      .plan = plan,
-                      .tun_fds = calloc((unsigned)plan->n_nodes, sizeof(int))};
-    if (!b.net || !b.tun_fds) {
-        strait_emu_net_free(b.net);
-        free(b.tun_fds);
+    struct build b = {.net = net_new(plan), .plan = plan};
+    if (!b.net)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "no memory for %d nodes",
                                 plan->n_nodes);
-    }
-    for (int i = 0; i < plan->n_nodes; i++)
-        b.tun_fds[i] = -1;
     pthread_t builder;
     const int refused = pthread_create(&builder, NULL, build_all, &b);
     if (refused) {
@@ -220,10 +238,7 @@ int strait_emu_net_up(struct strait_emu_net **out, const struct strait_emu_net_p
         pthread_join(builder, NULL);
     }
     if (b.status == 0)
-        b.status = strait_emu_relay_start(&b.net->relay, plan, b.tun_fds, &b.err);
-    for (int i = 0; i < plan->n_nodes; i++)
-        close_fd(&b.tun_fds[i]);
-    free(b.tun_fds);
+        b.status = b.net->ops->start(b.net->state, b.net->nodes, &b.err);
     if (b.status != 0) {
         strait_emu_net_free(b.net);
         if (err && err->code == STRAIT_OK)
@@ -238,13 +253,13 @@ void strait_emu_net_free(struct strait_emu_net *net)
 {
     if (!net)
         return;
-    if (net->owner == getpid())
-        strait_emu_relay_stop(&net->relay);
-    else
-        strait_emu_relay_forget(&net->relay);
+    if (net->state && net->owner != getpid())
+        net->ops->forget(net->state);
+    if (net->state)
+        net->ops->close(net->state);
     for (int i = 0; i < net->n_nodes; i++) {
-        close_fd(&net->nodes[i].namespace_fd);
-        close_fd(&net->nodes[i].netlink_fd);
+        strait_emu_close_fd(&net->nodes[i].namespace_fd);
+        strait_emu_close_fd(&net->nodes[i].netlink_fd);
     }
     free(net->nodes);
     free(net);
@@ -253,6 +268,11 @@ void strait_emu_net_free(struct strait_emu_net *net)
 int strait_emu_net_n_nodes(const struct strait_emu_net *net)
 {
     return net->n_nodes;
+}
+
+enum strait_emu_realisation strait_emu_net_realisation(const struct strait_emu_net *net)
+{
+    return net->realisation;
 }
 
 double strait_emu_net_dilation(const struct strait_emu_net *net)
@@ -272,11 +292,11 @@ int strait_emu_net_enter(struct strait_emu_net *net, int node, struct strait_err
         return strait_error_system(err, NULL, "cannot enter the namespace of node %d", node);
     if (net->owner == getpid())
         return 0;
-    strait_emu_relay_forget(&net->relay);
+    net->ops->forget(net->state);
     for (int i = 0; i < net->n_nodes; i++)
         if (i != node) {
-            close_fd(&net->nodes[i].namespace_fd);
-            close_fd(&net->nodes[i].netlink_fd);
+            strait_emu_close_fd(&net->nodes[i].namespace_fd);
+            strait_emu_close_fd(&net->nodes[i].netlink_fd);
         }
     return 0;
 }
@@ -292,5 +312,5 @@ int strait_emu_net_counters(struct strait_emu_counters *out, struct strait_emu_n
 int strait_emu_net_report(struct strait_emu_relay_report *out, struct strait_emu_net *net,
                           bool restart, struct strait_error *err)
 {
-    return strait_emu_relay_ask(out, &net->relay, restart, err);
+    return net->ops->report(out, net->state, net->nodes, restart, err);
 }

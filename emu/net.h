@@ -1,5 +1,6 @@
-/* A star of network namespaces whose links are shaped by a relay process in user space: one TUN
- * device a node, one number a link (the time at which it is free), no kernel shaper needed. */
+/* A star of network namespaces with shaped links. Who shapes them is the realisation: a relay
+ * process in user space (one TUN device a node, one number a link: the time at which it is free),
+ * or the kernel (a veth pair a node, netem and tbf at its two ends). */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,8 +9,18 @@
 
 #define STRAIT_EMU_DEVICE "eth0" /* the interface of every node, MTU 1500 */
 
-/* One direction of one node's port. What a plan says is virtual: the relay divides rates by the
- * dilation and multiplies delays by it. */
+enum strait_emu_realisation {
+    STRAIT_EMU_RELAY, /* wherever there is /dev/net/tun */
+    STRAIT_EMU_KERNEL /* netem where there is delay, jitter or loss; tbf where there is a rate */
+};
+/** "relay" or "kernel". */
+const char *strait_emu_realisation_name(enum strait_emu_realisation realisation);
+
+/* What a realisation cannot know. */
+#define STRAIT_EMU_UNKNOWN UINT64_MAX
+
+/* One direction of one node's port. What a plan says is virtual: rates are divided by the dilation
+ * and delays multiplied by it. */
 struct strait_emu_link {
     double rate_bits_per_s; /* above 0; INFINITY: takes no time */
     double delay_s;         /* added after the last bit has left */
@@ -29,10 +40,11 @@ struct strait_emu_net_plan {
     double rto_min_s;            /* virtual, smallest retransmission time-out; 0: 0.2 */
     double window_bytes;         /* largest TCP window that must fit; 0: the kernel's maxima */
     bool slow_start_after_idle;  /* false: the congestion window survives idleness */
-    bool realtime;               /* ask for SCHED_FIFO; the report says whether it was granted */
-    bool unshaped;               /* negative control: the relay forwards at once */
-    uint64_t seed;               /* of loss and jitter */
-    const char *tun_path;        /* NULL: /dev/net/tun */
+    bool realtime;        /* relay: ask for SCHED_FIFO; the report says whether it was granted */
+    bool unshaped;        /* negative control: everything is forwarded at once */
+    uint64_t seed;        /* relay: of loss and jitter; the kernel draws its own numbers */
+    const char *tun_path; /* NULL: /dev/net/tun */
+    enum strait_emu_realisation realisation;
 };
 
 /* The interface's own counters, from the kernel. Bytes of IP packets; a super-packet of many TCP
@@ -44,16 +56,21 @@ struct strait_emu_counters {
     uint64_t tx_errors, rx_errors;
 };
 
-/* Counted when a link accepts a packet, which may then wait in its queue. */
+/* Relay: counted when a link accepts a packet, which may then wait in its queue. Kernel: when it
+ * has left the queue; a link without rate, delay and loss counts nothing. */
 struct strait_emu_link_report {
-    uint64_t n_packets, n_segments; /* that took the link's time */
+    uint64_t n_packets, n_segments; /* that took the link's time; kernel: both are segments */
     uint64_t wire_bytes;            /* of these, with Ethernet headers and overhead */
-    uint64_t n_queue_drops;         /* segments that found the queue full */
+    uint64_t n_queue_drops;         /* segments (kernel: super-packets) that found the queue full */
     uint64_t n_loss_drops;          /* segments lost by loss_ratio */
-    uint64_t queue_peak_bytes;
+    uint64_t queue_peak_bytes;      /* kernel: STRAIT_EMU_UNKNOWN */
+    uint64_t backlog_bytes;         /* kernel: queued or delayed at the moment; relay: 0 */
 };
 
+/* Of the kernel realisation, which does not know: times are NAN, and what only a relay can lose is
+ * 0. */
 struct strait_emu_relay_report {
+    enum strait_emu_realisation realisation;
     int n_nodes;
     struct strait_emu_link_report *out, *in; /* n_nodes each */
     uint64_t n_delivered;                    /* packets written to their destination */
@@ -68,12 +85,14 @@ struct strait_emu_relay_report {
 
 struct strait_emu_net;
 
-/** Build namespaces, devices, routes and the relay. The relay dies with the thread that calls this.
+/** Build namespaces, devices, routes and links. A relay dies with the thread that calls this; the
+ *  kernel's shapers are read back and compared with the plan.
  *  Nothing has a name outside the processes: when they end, by any signal, all of it is gone.
  *  Out:     out   free with strait_emu_net_free
  *  In:      plan  copied
  *  Returns: 0, or -1 with *err: INPUT for an impossible plan, HOST where this machine or user
- *           cannot (no TUN, no right to make namespaces)
+ *           cannot (no TUN, no netem, no right to make namespaces), BACKEND where the kernel shapes
+ *           otherwise than it was told
  *  Cost:    about 1 ms a node
  */
 int strait_emu_net_up(struct strait_emu_net **out, const struct strait_emu_net_plan *plan,
@@ -85,6 +104,7 @@ int strait_emu_net_up(struct strait_emu_net **out, const struct strait_emu_net_p
 void strait_emu_net_free(struct strait_emu_net *net);
 
 int strait_emu_net_n_nodes(const struct strait_emu_net *net);
+enum strait_emu_realisation strait_emu_net_realisation(const struct strait_emu_net *net);
 double strait_emu_net_dilation(const struct strait_emu_net *net);
 
 /** The namespace of a node as a file descriptor that net keeps. */
@@ -103,7 +123,7 @@ uint32_t strait_emu_net_address(int node);
 int strait_emu_net_counters(struct strait_emu_counters *out, struct strait_emu_net *net, int node,
                             struct strait_error *err);
 
-/** What the relay did so far.
+/** What became of the packets so far.
  *  Out:     out      release with strait_emu_relay_report_release
  *  In:      restart  begin again with empty counters and lateness afterwards
  *  Returns: 0, or -1 with *err BACKEND when the relay is gone

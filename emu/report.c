@@ -50,18 +50,26 @@ static json_t *probes_of(const struct strait_emu_evidence *e)
     return list;
 }
 
-static json_t *relay_of(const struct strait_emu_relay_report *r)
+/* null: what the kernel does not tell. */
+static json_t *known(double value)
 {
-    uint64_t queue_drops = 0, loss_drops = 0;
+    return isnan(value) ? json_null() : json_real(value);
+}
+
+static json_t *links_of(const struct strait_emu_relay_report *r)
+{
+    uint64_t queue_drops = 0, loss_drops = 0, backlog_bytes = 0;
     for (int i = 0; i < r->n_nodes; i++) {
         queue_drops += r->out[i].n_queue_drops + r->in[i].n_queue_drops;
         loss_drops += r->out[i].n_loss_drops + r->in[i].n_loss_drops;
+        backlog_bytes += r->out[i].backlog_bytes + r->in[i].backlog_bytes;
     }
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:b, s:I, s:I, s:I}", "late_p50_s", r->late_p50_s,
-                     "late_p99_s", r->late_p99_s, "late_p999_s", r->late_p999_s, "late_max_s",
-                     r->late_max_s, "cpu_s", r->cpu_s, "realtime", r->realtime, "n_delivered",
-                     (json_int_t)r->n_delivered, "n_queue_drops", (json_int_t)queue_drops,
-                     "n_loss_drops", (json_int_t)loss_drops);
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:b, s:I, s:I, s:I, s:I}", "late_p50_s", known(r->late_p50_s),
+        "late_p99_s", known(r->late_p99_s), "late_p999_s", known(r->late_p999_s), "late_max_s",
+        known(r->late_max_s), "cpu_s", known(r->cpu_s), "realtime", r->realtime, "n_delivered",
+        (json_int_t)r->n_delivered, "n_queue_drops", (json_int_t)queue_drops, "n_loss_drops",
+        (json_int_t)loss_drops, "backlog_bytes", (json_int_t)backlog_bytes);
 }
 
 /* Sums over the ranks, and each rank's own interface counters. */
@@ -110,9 +118,10 @@ int strait_emu_report(struct strait_facts *facts, const struct strait_emu_eviden
                       const struct strait_emu_dilation *dilation, const char *launcher,
                       struct strait_error *err)
 {
+    const char *realisation = strait_emu_realisation_name(e->realisation);
     json_t *head =
         json_pack("{s:s, s:s, s:f, s:f, s:f, s:i, s:f, s:f, s:s, s:o}", "realisation",
-                  e->shaped ? "relay" : "none", "launcher", launcher, "dilation", dilation->k,
+                  e->shaped ? realisation : "none", "launcher", launcher, "dilation", dilation->k,
                   "dilation_cpu", dilation->k_cpu, "dilation_net", dilation->k_net, "n_compute",
                   (int)dilation->n_compute, "wall_s", e->wall_s, "run_s", e->run_s, "congestion",
                   strait_congestion_name(e->run->network->tcp.congestion), "probes", probes_of(e));
@@ -121,7 +130,9 @@ int strait_emu_report(struct strait_facts *facts, const struct strait_emu_eviden
     failed = failed || ranks_of(facts->report, e) != 0 ||
              constants_of(facts->constants, e->run->network) != 0;
     if (e->before)
-        failed = failed || json_object_set_new(facts->report, "relay", relay_of(&e->relay)) != 0;
+        failed =
+            failed || json_object_set_new(facts->report, realisation, links_of(&e->relay)) != 0 ||
+            json_object_set_new(facts->report, "credit_s", json_real(e->shared->credit_s)) != 0;
     if (failed)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     return strait_emu_validity(facts->invalid, e, err);

@@ -11,12 +11,9 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "../core/process.h"
 #include "netlink.h"
 
-enum { LO_INDEX = 1, RATE_BYTES_PER_S = 1250000, UML_DEADLINE_S = 10 };
-/* The kernel's scheduling clock, in which delays and bursts are told: steps of 64 ns. */
-enum { TICKS_PER_MS = 15625 };
+enum { LO_INDEX = 1 };
 
 struct request {
     struct nlmsghdr head;
@@ -98,13 +95,9 @@ static int make_discipline(int fd, const char *kind, unsigned short type, const 
                       .tcm_parent = TC_H_ROOT};
     struct request r = request_of(RTM_NEWQDISC, &m, sizeof(m));
     add(&r, TCA_KIND, kind, strlen(kind) + 1);
-    if (type == 0) { /* netem: its struct is not nested */
-        add(&r, TCA_OPTIONS, options, n_bytes);
-    } else {
-        const uint32_t at = add(&r, TCA_OPTIONS, NULL, 0);
-        add(&r, type, options, n_bytes);
-        nest_end(&r, at);
-    }
+    const uint32_t at = add(&r, TCA_OPTIONS, NULL, 0);
+    add(&r, type, options, n_bytes);
+    nest_end(&r, at);
     const int failure = ask(fd, &r);
     struct request undo = request_of(RTM_DELQDISC, &m, sizeof(m));
     undo.head.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
@@ -122,41 +115,18 @@ static void try_all(struct strait_emu_shapers *s)
     const int fd = strait_emu_netlink_open(&err);
     if (fd < 0)
         return;
-    const struct tc_netem_qopt netem = {.latency = TICKS_PER_MS, .limit = 1000};
-    const struct tc_tbf_qopt tbf = {
-        .rate = {.rate = RATE_BYTES_PER_S, .linklayer = TC_LINKLAYER_ETHERNET},
-        .limit = 100000,
-        .buffer = 100 * TICKS_PER_MS};
     const struct tc_htb_glob htb = {.version = TC_HTB_PROTOVER, .rate2quantum = 10};
     say(&s->veth, make_device(fd, "veth", "strait0"), "made a veth pair", "a veth pair");
     say(&s->bridge, make_device(fd, "bridge", "strait1"), "made a bridge", "a bridge");
-    say(&s->netem, make_discipline(fd, "netem", 0, &netem, sizeof(netem)),
-        "put netem on a device: delay, jitter and loss", "netem");
-    say(&s->tbf, make_discipline(fd, "tbf", TCA_TBF_PARMS, &tbf, sizeof(tbf)),
-        "put tbf on a device: rate and queue", "tbf");
     say(&s->htb, make_discipline(fd, "htb", TCA_HTB_INIT, &htb, sizeof(htb)),
         "put htb on a device: rate", "htb");
     close(fd);
 }
 
-static void try_uml(struct strait_emu_answer *a)
-{
-    static const char *const argv[] = {"linux.uml", "--version", NULL};
-    struct strait_error err = {0};
-    char version[64];
-    if (strait_process_run(version, sizeof(version), argv, NULL, UML_DEADLINE_S, &err) == 0) {
-        version[strcspn(version, "\n")] = '\0';
-        a->yes = true;
-        snprintf(a->reason, sizeof(a->reason), "User-Mode Linux %s", version);
-    } else {
-        snprintf(a->reason, sizeof(a->reason), "%.240s", err.text);
-    }
-}
-
 int strait_emu_shapers_probe(struct strait_emu_shapers *out, struct strait_error *err)
 {
-    struct strait_emu_shapers s = {.uml = {.yes = false}};
-    struct strait_emu_answer *const answers[] = {&s.veth, &s.bridge, &s.netem, &s.tbf, &s.htb};
+    struct strait_emu_shapers s = {.veth = {.yes = false}};
+    struct strait_emu_answer *const answers[] = {&s.veth, &s.bridge, &s.htb};
     int ends[2];
     for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++)
         snprintf(answers[i]->reason, sizeof(answers[i]->reason),
@@ -182,7 +152,6 @@ int strait_emu_shapers_probe(struct strait_emu_shapers *out, struct strait_error
         continue;
     if (n == (ssize_t)sizeof(found)) /* below the size that pipes write at once */
         s = found;
-    try_uml(&s.uml);
     *out = s;
     return 0;
 }

@@ -1,10 +1,10 @@
-/* Which devices and queueing disciplines this kernel has, found by making each of them once. */
+/* Which further devices and queueing disciplines this kernel has, found by making each of them
+ * once; netem, tbf and TUN, which strait itself needs, are strait_emu_net_probe's. */
 #pragma once
 #include "userns.h"
 
 struct strait_emu_shapers {
-    struct strait_emu_answer veth, bridge, netem, tbf, htb;
-    struct strait_emu_answer uml; /* run User-Mode Linux, for a kernel that has them all */
+    struct strait_emu_answer veth, bridge, htb;
 };
 
 /** Try each in a network namespace of a child process, with the rights that one has or with a user

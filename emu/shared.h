@@ -55,6 +55,7 @@ struct strait_emu_shared {
     size_t size_bytes;
     int n_ranks, n_streams;
     double dilation;
+    double credit_s;  /* virtual: how much earlier than by its rate a message may pass idle links */
     int64_t start_ns; /* written by the keeper before it says go */
     sem_t compute;    /* measured jobs that may run at once */
     /* The keeper's last words: 0 until there are any, 1 the run is over, 2 error tells why not. */

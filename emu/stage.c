@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "shaper.h"
 
 enum { N_PINGS = 4, PING_TRIES = 3 };
 /* A path has room for more than twice its bytes under way, and never for less than this. */
@@ -34,7 +35,8 @@ static struct strait_emu_link link_of(const struct strait_link *l)
 
 int strait_emu_stage_build(struct strait_emu_net **out, const struct strait_run *run,
                            const struct strait_emu_shared *shared, double dilation,
-                           const char *tun_path, struct strait_error *err)
+                           const char *tun_path, enum strait_emu_realisation realisation,
+                           struct strait_error *err)
 {
     const struct strait_network *n = run->network;
     const size_t n_nodes = (size_t)run->n_ranks;
@@ -56,10 +58,27 @@ int strait_emu_stage_build(struct strait_emu_net **out, const struct strait_run 
                                              .realtime = true,
                                              .unshaped = run->control != NULL,
                                              .seed = run->seed,
-                                             .tun_path = tun_path};
+                                             .tun_path = tun_path,
+                                             .realisation = realisation};
     const int failed = strait_emu_net_up(out, &plan, err);
     free(links);
     return failed;
+}
+
+double strait_emu_stage_credit_s(const struct strait_run *run, double dilation,
+                                 enum strait_emu_realisation realisation)
+{
+    const struct strait_network *n = run->network;
+    const double late_s = strait_emu_shaper_late_s();
+    double most_s = 0;
+    for (int i = 0; i < 2 * run->n_ranks && realisation == STRAIT_EMU_KERNEL; i++) {
+        const struct strait_link *of = i < run->n_ranks ? &n->out[i] : &n->in[i - run->n_ranks];
+        const struct strait_emu_link link = link_of(of);
+        struct strait_emu_shaper s;
+        strait_emu_shaper_of(&s, &link, n->overhead_bytes, dilation, late_s);
+        most_s = fmax(most_s, strait_emu_shaper_credit_s(&s) / dilation);
+    }
+    return most_s;
 }
 
 static bool same_class(const struct strait_network *n, int a, int b)
@@ -78,7 +97,9 @@ static int probe(struct strait_emu_probe *p, struct strait_emu_net *net, int to,
 {
     p->from = 0;
     p->to = to;
-    p->expected_s = strait_emu_expected_ping_s(n, 0, to);
+    p->expected_s = strait_emu_net_realisation(net) == STRAIT_EMU_KERNEL
+                        ? strait_path_rtt_s(n, 0, to) /* an idle tbf takes no time */
+                        : strait_emu_expected_ping_s(n, 0, to);
     for (int i = 0; i < PING_TRIES; i++) { /* a probe that is off may have met a busy machine */
         struct strait_error why = {0};     /* such a machine may also lose an answer for once */
         if (strait_emu_net_ping(&p->rtt_s, NULL, net, 0, to, N_PINGS, &why) != 0) {

@@ -10,7 +10,12 @@
  */
 int strait_emu_stage_build(struct strait_emu_net **out, const struct strait_run *run,
                            const struct strait_emu_shared *shared, double dilation,
-                           const char *tun_path, struct strait_error *err);
+                           const char *tun_path, enum strait_emu_realisation realisation,
+                           struct strait_error *err);
+/** How much earlier than by its rate a message may pass, virtual: 0 for the relay, for the kernel
+ *  the largest burst of an idle tbf. */
+double strait_emu_stage_credit_s(const struct strait_run *run, double dilation,
+                                 enum strait_emu_realisation realisation);
 /** Ping from rank 0 to one rank of each kind of port. Paths that lose packets are left out.
  *  Out:     probes  STRAIT_EMU_MAX_PROBES, n of them filled
  *  Returns: 0, or -1 with *err as strait_emu_net_ping

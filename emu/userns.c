@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "../core/process.h"
 #include "netlink.h"
+#include "shaper.h"
 #include "tun.h"
 
 static int write_file(const char *path, const char *text)
@@ -128,6 +129,35 @@ static void try_ping(struct strait_emu_ability *a)
             err.text[0] ? err.text : "no answer on the loopback device of a namespace");
 }
 
+/* A pair of devices in the present namespace, with one of the kernel's shapers on either. */
+static void try_kernel(struct strait_emu_ability *a)
+{
+    struct strait_error err = {0}, why = {0};
+    const struct strait_emu_veth_end here = {1001, "here", {2, 0, 0, 0, 0, 1}},
+                                     there = {1002, "there", {2, 0, 0, 0, 0, 2}};
+    const struct strait_emu_shaper tbf = {.has_tbf = true,
+                                          .rate_bytes_per_s = 1000000,
+                                          .burst_bytes = 16384,
+                                          .limit_bytes = 1000000},
+                                   netem = {.has_netem = true, .delay_ns = 1000000};
+    const int namespace_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    const int netlink_fd = strait_emu_netlink_open(&err);
+    if (netlink_fd < 0 ||
+        strait_emu_netlink_veth(netlink_fd, &here, &there, namespace_fd, &err) != 0 ||
+        strait_emu_shaper_add(netlink_fd, here.index, &tbf, &err) != 0)
+        say(&a->tbf, false, "%.250s", err.text);
+    else
+        say(&a->tbf, true, "made a veth pair and shaped its rate");
+    if (!a->tbf.yes)
+        say(&a->netem, false, "not tried: no device to try it on");
+    else if (strait_emu_shaper_add(netlink_fd, there.index, &netem, &why) != 0)
+        say(&a->netem, false, "%.250s", why.text);
+    else
+        say(&a->netem, true, "shaped the delay of a veth device");
+    close(netlink_fd);
+    close(namespace_fd);
+}
+
 static void try_inside(struct strait_emu_ability *a, const char *tun_path)
 {
     struct strait_error err = {0};
@@ -141,6 +171,7 @@ static void try_inside(struct strait_emu_ability *a, const char *tun_path)
         say(&a->tun, false, "%.120s: %.120s", err.where, err.text);
     else
         say(&a->tun, true, "made a TUN device with segmentation offload from %.120s", tun_path);
+    try_kernel(a);
     try_congestion(a);
     try_ping(a);
 }
@@ -185,6 +216,8 @@ int strait_emu_net_probe(struct strait_emu_ability *out, const char *tun_path,
     say(&out->in_place, false, "the trial ended early");
     say(&out->userns, false, "the trial ended early");
     say(&out->tun, false, "%s", untried);
+    say(&out->tbf, false, "%s", untried);
+    say(&out->netem, false, "%s", untried);
     say(&out->ping, false, "%s", untried);
     if (in_child(out, try_in_place, path, err) != 0 || in_child(out, try_userns, path, err) != 0)
         return -1;

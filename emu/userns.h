@@ -19,6 +19,8 @@ struct strait_emu_ability {
     struct strait_emu_answer in_place; /* make a network namespace with the rights one has */
     struct strait_emu_answer userns;   /* make a user namespace and a network namespace in it */
     struct strait_emu_answer tun;      /* make a TUN device in the first of these that works */
+    struct strait_emu_answer tbf;      /* shape a veth device's rate there */
+    struct strait_emu_answer netem;    /* ... and its delay */
     struct strait_emu_answer ping;     /* run the stock ping program there */
     char congestion[256]; /* controls that a socket there may take, from reno bbr cubic dctcp vegas;
                              blanks between */

@@ -139,10 +139,13 @@ static void check_slip(struct verdict *v)
     }
 }
 
+/* What only a relay knows of itself. */
 static void check_relay(struct verdict *v)
 {
     const struct strait_emu_evidence *e = v->e;
     const struct strait_emu_relay_report *r = &e->relay;
+    if (e->realisation != STRAIT_EMU_RELAY)
+        return;
     const double limit_s =
         fmax(LATE_S, LATE_RATIO * e->dilation * strait_emu_largest_rtt_s(e->run, e->shared));
     if (r->late_p99_s > limit_s)
@@ -153,6 +156,12 @@ static void check_relay(struct verdict *v)
             "the relay lost packets on its own: %" PRIu64 " refused by devices, %" PRIu64
             " for lack of memory",
             r->n_write_failures, r->n_memory_drops);
+}
+
+static void check_queues(struct verdict *v)
+{
+    const struct strait_emu_evidence *e = v->e;
+    const struct strait_emu_relay_report *r = &e->relay;
     for (int i = 0; i < r->n_nodes; i++) {
         const struct strait_network *n = e->run->network;
         const bool out = r->out[i].n_queue_drops > 0 && isinf(n->out[i].queue_bytes);
@@ -192,6 +201,7 @@ int strait_emu_validity(json_t *invalid, const struct strait_emu_evidence *e,
     check_slip(&v);
     if (e->before) {
         check_relay(&v);
+        check_queues(&v);
         check_counters(&v);
     }
     return v.failed ? strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out") : 0;

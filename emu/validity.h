@@ -17,7 +17,8 @@ struct strait_emu_probe { /* a stock ping between two nodes before the start, vi
 struct strait_emu_evidence {
     const struct strait_run *run;
     const struct strait_emu_shared *shared;
-    bool shaped;  /* a relay was there */
+    bool shaped; /* by this realisation */
+    enum strait_emu_realisation realisation;
     double run_s; /* virtual: until the last rank returned */
     double wall_s, dilation;
     struct strait_emu_probe probes[STRAIT_EMU_MAX_PROBES];

@@ -1,4 +1,5 @@
 /* Runs the suite of one test file and ends with one plain line: N passed, N failed, N skipped. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,13 +32,22 @@ static void ended(const CU_pTest test, const CU_pSuite suite, const CU_pFailureR
     fflush(stdout);
 }
 
+/* Arguments pick tests by parts of their sentences. */
+static bool is_picked(const char *sentence, int argc, char **argv)
+{
+    bool picked = argc < 2;
+    for (int i = 1; i < argc; i++)
+        picked |= strstr(sentence, argv[i]) != NULL;
+    return picked;
+}
+
 int main(int argc, char **argv)
 {
     if (CU_initialize_registry() != CUE_SUCCESS)
         return EXIT_FAILURE;
     CU_pSuite suite = CU_add_suite(strait_suite.name, NULL, NULL);
-    for (unsigned i = 0; i < strait_suite.n_tests; i++) /* an argument picks tests by a part */
-        if (argc < 2 || strstr(strait_suite.tests[i].sentence, argv[1]))
+    for (unsigned i = 0; i < strait_suite.n_tests; i++)
+        if (is_picked(strait_suite.tests[i].sentence, argc, argv))
             CU_add_test(suite, strait_suite.tests[i].sentence, strait_suite.tests[i].run);
     CU_set_test_start_handler(started);
     CU_set_test_complete_handler(ended);

@@ -109,7 +109,9 @@ struct strait_run {
     struct strait_facts *facts; /* what the backend found out about itself; see log.h */
     const char *control; /* negative control by name, NULL for none; each backend knows its own */
     double dilation;     /* emu: 0 chooses */
-    double deadline_s;   /* wall-clock limit of the run, 0 for the backend's own */
+    const char *realisation; /* emu: "relay" or "kernel"; NULL or "auto" chooses */
+    const char *launcher;    /* emu: "root" or "userns"; NULL or "auto" chooses */
+    double deadline_s;       /* wall-clock limit of the run, 0 for the backend's own */
     /** May src send to dst on this channel? A backend with real connections sets up these before
      *  time 0, and a send on another one fails. NULL: all pairs on all channels. */
     bool (*uses_stream)(const struct strait_run *run, int src, int dst, int channel);

@@ -169,6 +169,8 @@ int strait_point_new(struct strait_point **out, const struct strait_experiment *
                                  .facts = &p->facts,
                                  .control = options->control,
                                  .dilation = options->dilation,
+                                 .realisation = options->realisation,
+                                 .launcher = options->launcher,
                                  .uses_stream = uses_stream};
     if (options->measured_cost) {
         void *shared = mmap(NULL, STRAIT_MAX_READINGS * sizeof(*p->readings),

@@ -41,10 +41,11 @@ struct strait_point {
 };
 
 struct strait_point_options {
-    bool real_payload, measured_cost; /* emu: true, true */
-    const char *control;              /* "no-ramp", "no-codec-cost", "unshaped"; NULL: none */
-    double dilation;                  /* emu: 0 chooses */
-    bool every_round;                 /* simulate all, even where they repeat */
+    bool real_payload, measured_cost;   /* emu: true, true */
+    const char *control;                /* "no-ramp", "no-codec-cost", "unshaped"; NULL: none */
+    double dilation;                    /* emu: 0 chooses */
+    const char *realisation, *launcher; /* emu: as in struct strait_run */
+    bool every_round;                   /* simulate all, even where they repeat */
 };
 
 /** Borrow experiment and profile until the free; open what the run needs. Errors: INPUT where the

@@ -1,0 +1,183 @@
+/* The same command in a guest: same folders, same arguments, its rows in the same results folder.
+ */
+#include "guest.h"
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "../emu/uml.h"
+
+enum { PATH_CHARS = 4096, MAX_ARGS = 256, MAX_FOLDERS = MAX_ARGS + 8 };
+/* For a point, beside what the emulation itself allows it. */
+static const double POINT_LIMIT_S = 3700, BOOT_LIMIT_S = 120;
+
+/* Texts that live as long as the call. */
+struct texts {
+    const char *items[MAX_FOLDERS];
+    char *owned[MAX_FOLDERS];
+    size_t n, n_owned;
+};
+
+static void add_text(struct texts *t, const char *text)
+{
+    if (t->n < MAX_FOLDERS - 1)
+        t->items[t->n++] = text;
+}
+
+static void add_copy(struct texts *t, const char *text)
+{
+    char *copy = strdup(text);
+    if (copy && t->n_owned < MAX_FOLDERS)
+        add_text(t, t->owned[t->n_owned++] = copy);
+    else
+        free(copy);
+}
+
+static void release_texts(struct texts *t)
+{
+    for (size_t i = 0; i < t->n_owned; i++)
+        free(t->owned[i]);
+}
+
+/* A folder, or the folder of a file, where the guest has an empty folder of its own. */
+static void add_folder(struct texts *t, const char *path)
+{
+    static const char *const covered[] = {"/tmp/", "/var/tmp/", "/run/", "/dev/shm/"};
+    char real[PATH_CHARS];
+    struct stat st;
+    if (!realpath(path, real) || stat(real, &st) != 0)
+        return;
+    char *slash = strrchr(real, '/');
+    if (!S_ISDIR(st.st_mode))
+        *slash = '\0';
+    for (size_t i = 0; i < sizeof(covered) / sizeof(covered[0]); i++)
+        if (strncmp(real, covered[i], strlen(covered[i])) == 0)
+            add_copy(t, real);
+}
+
+/* The arguments for the guest: as they are, but launched in place there, on the kernel's links. */
+static void make_arguments(struct texts *t, const char *self, int argc, char **argv,
+                           const char *realisation)
+{
+    static const char option[] = "--launcher";
+    add_text(t, self);
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], option) == 0)
+            i++; /* and its value */
+        else if (strncmp(argv[i], "--launcher=", sizeof(option)) != 0)
+            add_text(t, argv[i]);
+    }
+    if (!realisation) {
+        add_text(t, "--realisation");
+        add_text(t, "kernel");
+    }
+}
+
+/* The largest point's need. What the host could not do itself is the guest's to say. */
+static int need_of(double *memory_bytes, const struct strait_session *r, struct strait_error *err)
+{
+    struct strait_profile *profile = NULL;
+    const struct strait_point_options options = {.real_payload = true, .measured_cost = true};
+    int failed = strait_profile_load(&profile, r->profile_name ? r->profile_name : "default", err);
+    *memory_bytes = strait_emu_uml_memory_bytes(0, 0);
+    for (size_t i = 0; i < r->sweep->n_points && !failed; i++) {
+        struct strait_error ignored = {0};
+        struct strait_experiment *e = NULL;
+        struct strait_point *p = NULL;
+        json_t *labels = NULL, *resolved = strait_sweep_point(r->sweep, i, &labels, err);
+        failed = !resolved || strait_experiment_read(&e, r->sweep->file, resolved, err) != 0 ||
+                 strait_point_new(&p, e, profile, &options, err) != 0;
+        if (!failed) {
+            strait_point_check(p, &strait_emu, &ignored);
+            *memory_bytes = fmax(*memory_bytes,
+                                 strait_emu_uml_memory_bytes(p->run.n_ranks, p->run.memory_bytes));
+        }
+        strait_point_free(p);
+        strait_experiment_free(e);
+        json_decref(labels);
+        json_decref(resolved);
+    }
+    strait_profile_free(profile);
+    return failed ? -1 : 0;
+}
+
+/* results/x and results/x/uml, with the second's absolute path in job. */
+static int make_folders(char job[PATH_CHARS], const char *out, struct strait_error *err)
+{
+    char path[PATH_CHARS];
+    snprintf(path, sizeof(path), "%s/uml", out);
+    for (char *at = path + 1; *at; at++)
+        if (*at == '/') {
+            *at = '\0';
+            mkdir(path, 0777);
+            *at = '/';
+        }
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        return strait_error_system(err, path, "cannot be made");
+    return realpath(path, job) ? 0 : strait_error_system(err, path, "cannot be found");
+}
+
+static void copy_out(const char *job, const char *name, FILE *to)
+{
+    char path[PATH_CHARS + 16], bytes[65536];
+    size_t n;
+    snprintf(path, sizeof(path), "%s/%s", job, name);
+    FILE *from = fopen(path, "re");
+    while (from && (n = fread(bytes, 1, sizeof(bytes), from)) > 0)
+        fwrite(bytes, 1, n, to);
+    if (from)
+        fclose(from);
+    fflush(to);
+}
+
+int strait_guest_run(struct strait_session *r, const char *experiment, int argc, char **argv,
+                     struct strait_error *err)
+{
+    static const char *const env[] = {"STRAIT_GUEST=uml", NULL};
+    char self[PATH_CHARS] = "", here[PATH_CHARS], job[PATH_CHARS], out[PATH_CHARS];
+    struct texts arguments = {0}, read = {0};
+    double memory_bytes;
+    if (argc > MAX_ARGS - 8)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run", "expected at most %d arguments",
+                                MAX_ARGS - 8);
+    if (strait_emu_uml_check(err) != 0 || strait_session_load(r, experiment, err) != 0 ||
+        need_of(&memory_bytes, r, err) != 0 || make_folders(job, r->out, err) != 0)
+        return -1;
+    if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0 || !getcwd(here, sizeof(here)))
+        return strait_error_system(err, NULL, "cannot find out where this program is");
+    snprintf(out, sizeof(out), "%s", job);
+    *strrchr(out, '/') = '\0';
+    make_arguments(&arguments, self, argc, argv, r->realisation);
+    add_folder(&read, STRAIT_SHARE);
+    add_folder(&read, self);
+    add_folder(&read, here);
+    for (int i = 0; i < argc; i++)
+        add_folder(&read, argv[i]);
+    const char *const write[] = {out, NULL};
+    const struct strait_emu_uml_plan plan = {
+        .argv = arguments.items,
+        .folder = here,
+        .job = job,
+        .read = read.items,
+        .write = write,
+        .setenv = env,
+        .memory_bytes = memory_bytes,
+        .limit_s = BOOT_LIMIT_S + POINT_LIMIT_S * (double)(r->sweep->n_points *
+                                                           (size_t)(r->n_repeats * r->n_tries)),
+    };
+    fprintf(stderr,
+            "User-Mode Linux with %.0f MB of memory; what it says comes at its end, until then it "
+            "is in %s\n",
+            memory_bytes / 1e6, job);
+    const int status = strait_emu_uml_run(&plan, err);
+    release_texts(&arguments);
+    release_texts(&read);
+    if (status >= 0) {
+        copy_out(job, STRAIT_EMU_UML_ERR, stderr);
+        copy_out(job, STRAIT_EMU_UML_OUT, stdout);
+    }
+    return status;
+}

@@ -1,0 +1,194 @@
+/* What is asked for against what there is. */
+#include "prepare.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "dilation.h"
+#include "userns.h"
+
+enum { SEGMENT_BYTES = 1448, WINDOW_SEGMENTS = 10 }; /* of this kernel: MTU 1500, RFC 6928 */
+static const double MEMORY_SHARE = 0.8;
+/* A second SYN that is sent again makes the kernel begin with a window of one segment. */
+static const double MOST_REAL_RTT_S = 2.5;
+
+bool strait_emu_is_loopback(const struct strait_run *run)
+{
+    return run->control && strcmp(run->control, "loopback") == 0;
+}
+
+static double free_memory_bytes(void)
+{
+    double kib = INFINITY;
+    char line[128];
+    FILE *f = fopen("/proc/meminfo", "r");
+    if (!f)
+        return INFINITY;
+    while (fgets(line, sizeof(line), f))
+        if (sscanf(line, "MemAvailable: %lf kB", &kib) == 1)
+            break;
+    fclose(f);
+    return kib * 1024;
+}
+
+static bool hystart_is_on(void)
+{
+    int on = 1;
+    FILE *f = fopen("/sys/module/tcp_cubic/parameters/hystart", "r");
+    if (!f)
+        return true; /* the kernel's default */
+    if (fscanf(f, "%d", &on) != 1)
+        on = 1;
+    fclose(f);
+    return on != 0;
+}
+
+static int check_tcp(const struct strait_run *run, double k, struct strait_error *err)
+{
+    const struct strait_tcp *tcp = &run->network->tcp;
+    if (tcp->congestion == STRAIT_CUBIC && k > 1 && hystart_is_on())
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "emu: expected congestion control reno or bbr at dilation %g, "
+                                "found cubic, whose HyStart is on and not dilated",
+                                k);
+    if (tcp->segment_bytes != SEGMENT_BYTES)
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "emu: expected TCP segments of %d bytes, this kernel's, found %g",
+                                SEGMENT_BYTES, tcp->segment_bytes);
+    if (tcp->initial_window_bytes != SEGMENT_BYTES * WINDOW_SEGMENTS)
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "emu: expected an initial window of %d bytes, this kernel's, found "
+                                "%g",
+                                SEGMENT_BYTES * WINDOW_SEGMENTS, tcp->initial_window_bytes);
+    double rtt_s = 0;
+    for (int i = 0; i < run->n_ranks; i++)
+        for (int j = 0; j < i; j++)
+            rtt_s = fmax(rtt_s, strait_path_rtt_s(run->network, i, j));
+    if (k * rtt_s > MOST_REAL_RTT_S)
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "emu: expected a round trip of at most %g s at dilation %g, found "
+                                "%g s",
+                                MOST_REAL_RTT_S / k, k, rtt_s);
+    return 0;
+}
+
+static bool is_auto(const char *name)
+{
+    return !name || strcmp(name, "auto") == 0;
+}
+
+/* Does the network ask for what only netem gives? */
+static bool needs_netem(const struct strait_network *n)
+{
+    for (int i = 0; i < n->n_ranks; i++)
+        if (n->out[i].delay_s + n->in[i].delay_s + n->out[i].loss_ratio + n->in[i].loss_ratio > 0)
+            return true;
+    return false;
+}
+
+int strait_emu_choose_realisation(enum strait_emu_realisation *out, const struct strait_run *run,
+                                  const struct strait_emu_ability *can, struct strait_error *err)
+{
+    const struct strait_emu_answer *kernel =
+        can->tbf.yes && needs_netem(run->network) ? &can->netem : &can->tbf;
+    if (is_auto(run->realisation)) {
+        if (can->netem.yes)
+            *out = STRAIT_EMU_KERNEL;
+        else if (can->tun.yes)
+            *out = STRAIT_EMU_RELAY;
+        else if (kernel->yes)
+            *out = STRAIT_EMU_KERNEL;
+        else
+            return strait_error_set(err, STRAIT_ERR_HOST, NULL, "emu: no tun device: %s; %s",
+                                    can->tun.reason, kernel->reason);
+        return 0;
+    }
+    *out = strcmp(run->realisation, "kernel") == 0 ? STRAIT_EMU_KERNEL : STRAIT_EMU_RELAY;
+    if (*out == STRAIT_EMU_KERNEL && !kernel->yes)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                                "emu: %s (strait run --launcher uml "
+                                "brings a kernel that has it)",
+                                kernel->reason);
+    if (*out == STRAIT_EMU_RELAY && !can->tun.yes)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL, "emu: no tun device: %s",
+                                can->tun.reason);
+    return 0;
+}
+
+static int check_host(enum strait_emu_realisation *realisation, const struct strait_run *run,
+                      const char *tun_path, struct strait_error *err)
+{
+    *realisation = STRAIT_EMU_RELAY;
+    const double free_bytes = free_memory_bytes();
+    if (run->real_payload && run->memory_bytes > MEMORY_SHARE * free_bytes)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                                "emu: the ranks would hold %.3g GB, this machine has %.3g GB free "
+                                "and may give %.0f %% of it",
+                                run->memory_bytes / 1e9, free_bytes / 1e9, 100 * MEMORY_SHARE);
+    if (strait_emu_is_loopback(run))
+        return 0;
+    struct strait_emu_ability can;
+    if (strait_emu_net_probe(&can, tun_path, err) != 0)
+        return -1;
+    if (!can.in_place.yes && !can.userns.yes)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL, "emu: no namespaces: %s; %s",
+                                can.in_place.reason, can.userns.reason);
+    if (strait_emu_choose_realisation(realisation, run, &can, err) != 0)
+        return -1;
+    if (!can.ping.yes)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL, "emu: no probe of the delay: %s",
+                                can.ping.reason);
+    const char *name = strait_congestion_name(run->network->tcp.congestion);
+    if (!strstr(can.congestion, name))
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                                "emu: this kernel lets no socket use %s, only %s", name,
+                                can.congestion);
+    return 0;
+}
+
+static int check_names(const struct strait_run *run, struct strait_error *err)
+{
+    if (!is_auto(run->realisation) && strcmp(run->realisation, "relay") != 0 &&
+        strcmp(run->realisation, "kernel") != 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "emu: expected the realisation relay, kernel or auto, found \"%s\"",
+                                run->realisation);
+    if (!is_auto(run->launcher) && strcmp(run->launcher, "root") != 0 &&
+        strcmp(run->launcher, "userns") != 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "emu: expected the launcher root, userns or auto, found \"%s\"",
+                                run->launcher);
+    return 0;
+}
+
+int strait_emu_prepare(enum strait_emu_realisation *realisation, const struct strait_run *run,
+                       const char *tun_path, struct strait_error *err)
+{
+    const struct strait_network *n = run->network;
+    if (check_names(run, err) != 0)
+        return -1;
+    if (run->n_ranks < 1 || !n || n->n_ranks != run->n_ranks)
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "emu: expected a network of %d ranks, found one of %d",
+                                run->n_ranks, n ? n->n_ranks : 0);
+    if (run->control && strcmp(run->control, "unshaped") != 0 && !strait_emu_is_loopback(run))
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "emu: expected the control \"unshaped\" or \"loopback\", found "
+                                "\"%s\"",
+                                run->control);
+    if (run->dilation != 0 && !(run->dilation >= 1 && run->dilation <= 1000))
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "emu: expected a dilation of 1 to 1000, found %g", run->dilation);
+    for (int i = 0; i < run->n_ranks; i++)
+        if (!(n->out[i].rate_bits_per_s > 0 && n->in[i].rate_bits_per_s > 0 &&
+              n->out[i].delay_s >= 0 && n->in[i].delay_s >= 0))
+            return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                    "emu: expected rates above 0 and delays of at least 0 at the "
+                                    "port of rank %d",
+                                    i);
+    if (n->n_sites > 0)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                                "emu realises stars: expected a network without sites, found %d",
+                                n->n_sites);
+    const double k = strait_emu_dilation_choose(run, strait_emu_processors()).k;
+    return check_tcp(run, k, err) != 0 ? -1 : check_host(realisation, run, tun_path, err);
+}

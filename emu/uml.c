@@ -1,0 +1,281 @@
+#include "uml.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include "../core/process.h"
+
+enum { PATH_CHARS = 4096, CONSOLE_BYTES = 65536 };
+static const char program[] = "linux.uml", init[] = STRAIT_SHARE "/emu/uml/init.sh";
+/* Kernel and its tables, user land; what a rank's process, namespace and sockets take beside its
+ * tensors. */
+static const double GUEST_BYTES = 256e6, RANK_BYTES = 12e6;
+/* Ranks may take four fifths of what is free in the guest; the guest as much of the host's. */
+static const double SHARE = 0.8, STEP_BYTES = 512.0 * 1048576;
+
+double strait_emu_uml_memory_bytes(int n_ranks, double ranks_bytes)
+{
+    const double least_bytes = GUEST_BYTES + RANK_BYTES * n_ranks + ranks_bytes / SHARE;
+    double bytes = STEP_BYTES;
+    while (bytes < least_bytes)
+        bytes *= 2;
+    return bytes;
+}
+
+static bool is_installed(const char *name)
+{
+    char path[PATH_CHARS];
+    const char *at = getenv("PATH");
+    while (at && *at) {
+        const int n = (int)strcspn(at, ":");
+        snprintf(path, sizeof(path), "%.*s/%s", n, at, name);
+        if (access(path, X_OK) == 0)
+            return true;
+        at += n + (at[n] == ':');
+    }
+    return false;
+}
+
+/* Programs of system folders, which an ordinary user's PATH may lack. */
+static bool is_in_system(const char *name)
+{
+    char path[PATH_CHARS];
+    snprintf(path, sizeof(path), "/usr/sbin/%s", name);
+    return is_installed(name) || access(path, X_OK) == 0;
+}
+
+/* The arguments that begin a PID namespace: everything in it ends with its first process. That is
+ * not the kernel, whose way to end a panic is a signal that a first process does not get, but
+ * timeout, without a time of its own. An ordinary user makes it in a user namespace. */
+static size_t wrap(const char **argv, bool as_root)
+{
+    size_t n = 0;
+    argv[n++] = "unshare";
+    if (!as_root) {
+        argv[n++] = "--user";
+        argv[n++] = "--map-root-user";
+    }
+    argv[n++] = "--pid";
+    argv[n++] = "--fork";
+    argv[n++] = "--kill-child";
+    argv[n++] = "timeout";
+    argv[n++] = "0";
+    return n;
+}
+
+int strait_emu_uml_check(struct strait_error *err)
+{
+    const char *argv[16];
+    struct strait_error why = {0};
+    if (!is_installed(program))
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                                "User-Mode Linux is not installed: apt install user-mode-linux");
+    if (!is_in_system("modprobe"))
+        return strait_error_set(
+            err, STRAIT_ERR_HOST, NULL,
+            "modprobe, for User-Mode Linux, is not installed: apt install kmod");
+    const size_t n = wrap(argv, geteuid() == 0);
+    argv[n] = "true";
+    argv[n + 1] = NULL;
+    if (strait_process_run(NULL, 0, argv, NULL, 10, &why) != 0)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                                "no process namespace for User-Mode Linux: %.300s", why.text);
+    return 0;
+}
+
+/* --- memory ------------------------------------------------------------------------------- */
+
+static double available_bytes(void)
+{
+    double kib = INFINITY;
+    char line[128];
+    FILE *f = fopen("/proc/meminfo", "re");
+    while (f && fgets(line, sizeof(line), f))
+        if (sscanf(line, "MemAvailable: %lf kB", &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return kib * 1024;
+}
+
+/* The guest's memory is a file without a name: in memory where that has room, else beside the work
+ * files. Too little room there would kill the guest in the middle. */
+static const char *backing_folder(const char *job, double bytes)
+{
+    const char *const folders[] = {"/dev/shm", job};
+    for (size_t i = 0; i < 2; i++) {
+        struct statvfs fs;
+        if (statvfs(folders[i], &fs) == 0 && access(folders[i], W_OK) == 0 &&
+            (double)fs.f_bavail * (double)fs.f_frsize >= bytes)
+            return folders[i];
+    }
+    return NULL;
+}
+
+/* --- work files --------------------------------------------------------------------------- */
+
+static int write_file(const char *job, const char *name, const char *bytes, size_t n_bytes,
+                      struct strait_error *err)
+{
+    char path[PATH_CHARS];
+    snprintf(path, sizeof(path), "%s/%s", job, name);
+    FILE *f = fopen(path, "we");
+    const bool written = f && fwrite(bytes, 1, n_bytes, f) == n_bytes;
+    if (!f || fclose(f) != 0 || !written)
+        return strait_error_system(err, path, "cannot be written");
+    return 0;
+}
+
+/* Texts one after another, each with its end. */
+struct list {
+    char *bytes;
+    size_t n_bytes;
+    FILE *file;
+};
+
+static int begin_list(struct list *l, struct strait_error *err)
+{
+    *l = (struct list){0};
+    l->file = open_memstream(&l->bytes, &l->n_bytes);
+    return l->file ? 0 : strait_error_system(err, NULL, "no memory for a list");
+}
+
+static int end_list(struct list *l, const char *job, const char *name, struct strait_error *err)
+{
+    const int failed = fclose(l->file) != 0 ? strait_error_system(err, NULL, "no memory for a list")
+                                            : write_file(job, name, l->bytes, l->n_bytes, err);
+    free(l->bytes);
+    return failed;
+}
+
+static int check_folder(const char *folder, struct strait_error *err)
+{
+    return folder[0] == '/' && strpbrk(folder, " \t\n\",'\\") == NULL
+               ? 0
+               : strait_error_set(err, STRAIT_ERR_INPUT, folder,
+                                  "expected the absolute path of a folder without blanks, quotes "
+                                  "and commas for User-Mode Linux");
+}
+
+static int write_folders(const struct strait_emu_uml_plan *plan, const char *name,
+                         const char *const *folders, struct strait_error *err)
+{
+    struct list l;
+    if (begin_list(&l, err) != 0)
+        return -1;
+    int failed = 0;
+    for (size_t i = 0; folders && folders[i] && !failed; i++) {
+        failed = check_folder(folders[i], err);
+        fprintf(l.file, "%s\n", folders[i]);
+    }
+    return end_list(&l, plan->job, name, err) != 0 ? -1 : failed;
+}
+
+static int write_command(const struct strait_emu_uml_plan *plan, struct strait_error *err)
+{
+    struct list l;
+    if (begin_list(&l, err) != 0)
+        return -1;
+    fprintf(l.file, "%s%c", plan->folder, 0);
+    if (plan->setenv)
+        fprintf(l.file, "env%c", 0);
+    for (size_t i = 0; plan->setenv && plan->setenv[i]; i++)
+        fprintf(l.file, "%s%c", plan->setenv[i], 0);
+    for (size_t i = 0; plan->argv[i]; i++)
+        fprintf(l.file, "%s%c", plan->argv[i], 0);
+    return end_list(&l, plan->job, "argv", err);
+}
+
+static int prepare(const struct strait_emu_uml_plan *plan, struct strait_error *err)
+{
+    /* The last two are the kernel's own, left there if it was killed. */
+    static const char *const old[] = {"status",           STRAIT_EMU_UML_OUT,
+                                      STRAIT_EMU_UML_ERR, STRAIT_EMU_UML_CONSOLE,
+                                      "guest/pid",        "guest/mconsole"};
+    if (check_folder(plan->job, err) != 0 || check_folder(init, err) != 0)
+        return -1;
+    for (size_t i = 0; i < sizeof(old) / sizeof(old[0]); i++) {
+        char path[PATH_CHARS];
+        snprintf(path, sizeof(path), "%s/%s", plan->job, old[i]);
+        unlink(path);
+    }
+    return write_command(plan, err) != 0 || write_folders(plan, "read", plan->read, err) != 0 ||
+                   write_folders(plan, "write", plan->write, err) != 0
+               ? -1
+               : 0;
+}
+
+/* --- running ------------------------------------------------------------------------------ */
+
+static int read_status(const char *job, struct strait_error *err)
+{
+    char path[PATH_CHARS];
+    int status = -1;
+    snprintf(path, sizeof(path), "%s/status", job);
+    FILE *f = fopen(path, "re");
+    const bool there = f && fscanf(f, "%d", &status) == 1;
+    if (f)
+        fclose(f);
+    return there ? status
+                 : strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
+                                    "User-Mode Linux ended before the program in it did; see "
+                                    "%s/" STRAIT_EMU_UML_CONSOLE,
+                                    job);
+}
+
+static int boot(const struct strait_emu_uml_plan *plan, const char *backing,
+                struct strait_error *err)
+{
+    char *console = malloc(CONSOLE_BYTES);
+    char memory[64], files[PATH_CHARS], where[PATH_CHARS], job[PATH_CHARS], start[PATH_CHARS];
+    const char *argv[32];
+    if (!console)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    snprintf(memory, sizeof(memory), "mem=%.0fM", ceil(plan->memory_bytes / 1048576));
+    snprintf(files, sizeof(files), "TMPDIR=%s", backing);
+    snprintf(where, sizeof(where), "uml_dir=%s", plan->job);
+    snprintf(job, sizeof(job), "JOB=%s", plan->job);
+    snprintf(start, sizeof(start), "init=%s", init);
+    size_t n = wrap(argv, geteuid() == 0);
+    const char *const rest[] = {
+        "env",   files, program, memory, "root=/dev/root", "rootfstype=hostfs", "rootflags=/",
+        "ro",    start, job,     where,  "umid=guest",     "con=null",          "con0=null,fd:1",
+        "quiet", NULL};
+    memcpy(argv + n, rest, sizeof(rest));
+    struct strait_error why = {0};
+    const int status = strait_process_run(console, CONSOLE_BYTES, argv, NULL, plan->limit_s, &why);
+    write_file(plan->job, STRAIT_EMU_UML_CONSOLE, console, strlen(console), NULL);
+    free(console);
+    if (status >= 0 || why.code == STRAIT_ERR_BACKEND) /* its status says nothing, the file does */
+        return 0;
+    if (why.code == STRAIT_ERR_SYSTEM)
+        return strait_error_set(err, STRAIT_ERR_SYSTEM, "User-Mode Linux", "%.400s", why.text);
+    if (err && err->code == STRAIT_OK)
+        *err = why;
+    return -1;
+}
+
+int strait_emu_uml_run(const struct strait_emu_uml_plan *plan, struct strait_error *err)
+{
+    if (strait_emu_uml_check(err) != 0 || prepare(plan, err) != 0)
+        return -1;
+    const double host_bytes = available_bytes();
+    if (plan->memory_bytes > SHARE * host_bytes)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                                "User-Mode Linux would need %.3g GB of memory, this machine has "
+                                "%.3g GB free and may give %.0f %% of it",
+                                plan->memory_bytes / 1e9, host_bytes / 1e9, 100 * SHARE);
+    const char *backing = backing_folder(plan->job, plan->memory_bytes);
+    if (!backing)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                                "User-Mode Linux needs %.3g GB for its memory's file, neither "
+                                "/dev/shm nor %s has that",
+                                plan->memory_bytes / 1e9, plan->job);
+    return boot(plan, backing, err) != 0 ? -1 : read_status(plan->job, err);
+}

@@ -1,0 +1,44 @@
+#!/bin/sh
+# The first process in User-Mode Linux, see emu/uml.c. The host's tree is the root, read-only; the
+# kernel's command line gives JOB, a folder of the host that may be written:
+#   JOB/argv    the folder to run it in, then what to run: each ended by a NUL
+#   JOB/read    folders that must be seen although they lie below one that is covered, one a line
+#   JOB/write   folders that may be written beside JOB, one a line
+#   JOB/stdout, JOB/stderr, JOB/status   what came of it; no status: it did not get that far
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
+read_only=$(cat "$JOB/read")
+writable=$(cat "$JOB/write")
+# Where an ordinary user began this, the host's root is nobody here, and so would be a program that
+# bears its rights: a copy does not.
+mount=/dev/strait-mount
+cp /bin/mount "$mount" || mount=/bin/mount
+"$mount" -t proc proc /proc
+"$mount" -t sysfs sysfs /sys
+for covered in /run /tmp /var/tmp /dev/shm; do
+    mkdir -p "$covered" && "$mount" -t tmpfs tmpfs "$covered"
+done
+share() { # ro or rw, a folder of the host
+    mkdir -p "$2" && "$mount" -t hostfs -o "$1,$2" none "$2" || echo "cannot share $2"
+}
+# No name has a blank: emu/uml.c sees to that.
+for folder in $read_only; do share ro "$folder"; done
+for folder in $writable "$JOB"; do share rw "$folder"; done
+
+modules=/run/strait/lib/modules
+mkdir -p "$modules" && ln -s "/usr/lib/uml/modules/$(uname -r)" "$modules/$(uname -r)"
+for module in sch_netem sch_tbf veth tun tcp_bbr; do
+    modprobe -d /run/strait "$module" || echo "no module $module"
+done
+# HyStart has thresholds in real time, which dilation would break.
+echo 0 >/sys/module/tcp_cubic/parameters/hystart
+# Packets between a veth's two ends: the default of 1000 overflows after every pause of the host's.
+echo 100000 >/proc/sys/net/core/netdev_max_backlog
+
+ulimit -n 65536
+# shellcheck disable=SC2016
+xargs -0 -a "$JOB/argv" sh -c 'job=$1; cd "$2" && shift 2 &&
+    "$@" </dev/null >"$job/stdout" 2>"$job/stderr"; echo $? >"$job/status"' sh "$JOB"
+sync
+# No other way out is on every machine; without it the kernel panics, and ends all the same.
+echo o >/proc/sysrq-trigger
+sleep 5

@@ -1,0 +1,279 @@
+/* Stock User-Mode Linux: the kernel's links with real netem, and a run of strait, in one machine
+ * that this test boots twice. */
+#include <dirent.h>
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "../core/process.h"
+#include "../emu/uml.h"
+#include "suite.h"
+
+enum { TEXT_BYTES = 4 << 20 };
+
+static bool is_there(void)
+{
+    struct strait_error err = {0};
+    if (strait_emu_uml_check(&err) == 0)
+        return true;
+    strait_test_skip(err.text);
+    return false;
+}
+
+/* Programs of this build in the guest. */
+static bool runs_ours(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    strait_test_skip("a sanitizer's memory does not fit into User-Mode Linux");
+    return false;
+#else
+    return is_there();
+#endif
+}
+
+/* Work files, and where this test's program is: both may lie below what the guest covers. */
+struct place {
+    char job[64], bin[PATH_MAX];
+    const char *read[3];
+};
+
+static void place_init(struct place *p)
+{
+    strcpy(p->job, "/tmp/strait-test-XXXXXX");
+    CU_ASSERT_FATAL(mkdtemp(p->job) != NULL);
+    const ssize_t n = readlink("/proc/self/exe", p->bin, sizeof(p->bin) - 1);
+    CU_ASSERT_FATAL(n > 0);
+    p->bin[n] = '\0';
+    *strrchr(p->bin, '/') = '\0';
+    p->read[0] = STRAIT_SHARE;
+    p->read[1] = p->bin;
+    p->read[2] = NULL;
+}
+
+static void place_release(struct place *p)
+{
+    const char *const argv[] = {"rm", "-rf", p->job, NULL};
+    CU_ASSERT_EQUAL(strait_process_run(NULL, 0, argv, NULL, 10, NULL), 0);
+}
+
+static char *text_of(const struct place *p, const char *name)
+{
+    char path[128], *text = calloc(1, TEXT_BYTES);
+    snprintf(path, sizeof(path), "%s/%s", p->job, name);
+    FILE *f = fopen(path, "r");
+    if (f && fread(text, 1, TEXT_BYTES - 1, f) == 0)
+        text[0] = '\0';
+    if (f)
+        fclose(f);
+    return text;
+}
+
+static int run_inside(const struct place *p, const char *const *argv, double limit_s,
+                      struct strait_error *err)
+{
+    static const char *const none[] = {NULL};
+    const struct strait_emu_uml_plan plan = {.argv = argv,
+                                             .folder = "/",
+                                             .job = p->job,
+                                             .read = p->read,
+                                             .write = none,
+                                             .memory_bytes = strait_emu_uml_memory_bytes(9, 1e8),
+                                             .limit_s = limit_s};
+    return strait_emu_uml_run(&plan, err);
+}
+
+/* What of test_kernel_net needs netem: round trips, loss, order under jitter. With STRAIT_LONG (make
+ * uml) all of it, cold messages of 1 and 4 clients and the rates too. */
+static void netem(void)
+{
+    struct place p;
+    struct strait_error err = {0};
+    char program[PATH_MAX + 32];
+    if (!runs_ours())
+        return;
+    place_init(&p);
+    snprintf(program, sizeof(program), "%s/test_kernel_net", p.bin);
+    const bool all = getenv("STRAIT_LONG") != NULL;
+    const char *const argv[] = {program,
+                                all ? NULL : "stock ping",
+                                "loss is counted",
+                                "keeps the order",
+                                "without netem",
+                                NULL};
+    if (access(program, X_OK) != 0) {
+        strait_test_skip("test_kernel_net is not built");
+        place_release(&p);
+        return;
+    }
+    const int status = run_inside(&p, argv, 240, &err);
+    char *out = text_of(&p, STRAIT_EMU_UML_OUT), *said = text_of(&p, STRAIT_EMU_UML_ERR);
+    fprintf(stderr, "%s%s", said, status < 0 ? err.text : "");
+    CU_ASSERT_EQUAL(status, 0);
+    if (status != 0) {
+        char *console = text_of(&p, STRAIT_EMU_UML_CONSOLE);
+        fprintf(stderr, "%s%s", out, console);
+        free(console);
+    }
+    /* only the test of a kernel without netem has nothing to do there */
+    CU_ASSERT(strstr(out, " 0 failed, 1 skipped") != NULL);
+    CU_ASSERT(strstr(said, "skipped: emu/realise_kernel: a kernel without netem") != NULL);
+    free(out);
+    free(said);
+    place_release(&p);
+}
+
+static void a_run(void)
+{
+    struct place p;
+    struct strait_error err = {0};
+    const char *strait = getenv("STRAIT_BIN");
+    char real[PATH_MAX], results[128];
+    if (!runs_ours())
+        return;
+    if (!strait || !realpath(strait, real)) {
+        strait_test_skip("STRAIT_BIN is not set");
+        return;
+    }
+    place_init(&p);
+    snprintf(results, sizeof(results), "%s/r", p.job);
+    const char *const argv[] = {real,        "run",
+                                "wan-check", "--on",
+                                "emu",       "--launcher",
+                                "uml",       "--no-break-even",
+                                "--set",     "/clients=2",
+                                "--set",     "/codec=none",
+                                "--set",     "/strategy/rounds=1",
+                                "--out",     results,
+                                NULL};
+    CU_ASSERT_EQUAL(strait_process_run(NULL, 0, argv, NULL, 120, &err), 0);
+    fprintf(stderr, "%s\n", err.text);
+    char *rows = text_of(&p, "r/results.jsonl");
+    int n_rows = 0;
+    for (char *line = strtok(rows, "\n"); line; line = strtok(NULL, "\n")) {
+        json_t *row = json_loads(line, 0, NULL), *report = json_object_get(row, "report"), *probe;
+        const char *record = json_string_value(json_object_get(row, "record"));
+        if (record && strcmp(record, "row") == 0) {
+            n_rows++;
+            CU_ASSERT(json_is_true(json_object_get(row, "valid")));
+            CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(report, "realisation")),
+                                   "kernel");
+            CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(report, "launcher")), "uml");
+            probe = json_array_get(json_object_get(report, "probes"), 0);
+            const double rtt_s = json_number_value(json_object_get(probe, "rtt_s"));
+            CU_ASSERT_DOUBLE_EQUAL(rtt_s, 0.050, 0.0003);
+            CU_ASSERT(
+                json_is_null(json_object_get(json_object_get(report, "kernel"), "late_p99_s")));
+        }
+        json_decref(row);
+    }
+    CU_ASSERT_EQUAL(n_rows, 1);
+    free(rows);
+    place_release(&p);
+}
+
+static void limits(void)
+{
+    struct place p;
+    struct strait_error err = {0};
+    const char *const argv[] = {"sleep", "60", NULL};
+    if (!is_there())
+        return;
+    place_init(&p);
+    CU_ASSERT_EQUAL(run_inside(&p, argv, 4, &err), -1);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_SYSTEM);
+    CU_ASSERT(strstr(err.text, "expected an end within 4 s, killed it") != NULL);
+    /* 512 MiB until 256 MB + 12 MB a rank + 5/4 of the ranks' need are more */
+    CU_ASSERT_EQUAL(strait_emu_uml_memory_bytes(9, 0), 512 * 1048576.0);
+    CU_ASSERT_EQUAL(strait_emu_uml_memory_bytes(65, 0), 1024 * 1048576.0);   /* 1036 MB */
+    CU_ASSERT_EQUAL(strait_emu_uml_memory_bytes(65, 1e9), 4096 * 1048576.0); /* 2286 MB */
+    const struct strait_emu_uml_plan huge = {
+        .argv = argv, .folder = "/", .job = p.job, .memory_bytes = 1e15, .limit_s = 4};
+    err = (struct strait_error){0};
+    CU_ASSERT_EQUAL(strait_emu_uml_run(&huge, &err), -1);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_HOST);
+    CU_ASSERT(strstr(err.text, "of memory") != NULL);
+    const struct strait_emu_uml_plan blank = {
+        .argv = argv, .folder = "/", .job = "/tmp/a b", .memory_bytes = 5e8, .limit_s = 4};
+    err = (struct strait_error){0};
+    CU_ASSERT_EQUAL(strait_emu_uml_run(&blank, &err), -1);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+    place_release(&p);
+}
+
+/* Processes that have the folder's name among their arguments. */
+static int n_processes(const char *folder)
+{
+    int n = 0;
+    DIR *proc = opendir("/proc");
+    for (struct dirent *e; proc && (e = readdir(proc)) != NULL;) {
+        char path[300], arguments[4096];
+        snprintf(path, sizeof(path), "/proc/%.200s/cmdline", e->d_name);
+        FILE *f = e->d_name[0] >= '0' && e->d_name[0] <= '9' ? fopen(path, "r") : NULL;
+        const size_t len = f ? fread(arguments, 1, sizeof(arguments), f) : 0;
+        if (f)
+            fclose(f);
+        n += memmem(arguments, len, folder, strlen(folder)) != NULL;
+    }
+    if (proc)
+        closedir(proc);
+    return n;
+}
+
+static void killed_parent(void)
+{
+    struct place p;
+    const char *const argv[] = {"sleep", "60", NULL};
+    if (!is_there())
+        return;
+    place_init(&p);
+    const pid_t parent = fork();
+    if (parent == 0) {
+        run_inside(&p, argv, 60, NULL);
+        _exit(0);
+    }
+    int n = 0;
+    for (int i = 0; i < 100 && n < 3; i++) { /* the kernel and its first processes */
+        const struct timespec t = {.tv_nsec = 100000000};
+        nanosleep(&t, NULL);
+        n = n_processes(p.job);
+    }
+    CU_ASSERT(n >= 3);
+    kill(parent, SIGKILL);
+    waitpid(parent, NULL, 0);
+    for (int i = 0; i < 50 && n > 0; i++) {
+        const struct timespec t = {.tv_nsec = 100000000};
+        nanosleep(&t, NULL);
+        n = n_processes(p.job);
+    }
+    CU_ASSERT_EQUAL(n, 0);
+    place_release(&p);
+}
+
+static void missing_package(void)
+{
+    struct strait_error err = {0};
+    char before[PATH_MAX];
+    snprintf(before, sizeof(before), "%s", getenv("PATH"));
+    setenv("PATH", "/nonexistent", 1);
+    CU_ASSERT_EQUAL(strait_emu_uml_check(&err), -1);
+    setenv("PATH", before, 1);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_HOST); /* exit status 3 */
+    CU_ASSERT_STRING_EQUAL(err.text,
+                           "User-Mode Linux is not installed: apt install user-mode-linux");
+}
+
+static const struct strait_test tests[] = {
+    {"a missing package is named", missing_package},
+    {"what needs netem holds in the guest", netem},
+    {"strait run --launcher uml leaves a valid row of the kernel's links", a_run},
+    {"time, memory and names have limits", limits},
+    {"nothing is left when the parent is killed", killed_parent},
+};
+STRAIT_SUITE("emu/uml", tests);
