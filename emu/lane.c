@@ -179,12 +179,11 @@ void strait_emu_lane_arrived(void *of, struct strait_message *message, int chann
     struct strait_emu_rank_shared *mine = rank->mine;
     const struct strait_network *net = rank->plan.run->network;
     message->arrived_s = strait_emu_clock_virtual_s(&rank->clock, mono_ns);
-    const struct strait_link *out = &net->out[message->src], *in = &net->in[rank->plan.me];
-    const double goodput =
-        fmin(strait_goodput_bytes_per_s(net, out), strait_goodput_bytes_per_s(net, in));
+    const int src = message->src, me = rank->plan.me;
     const double took_s = message->arrived_s - message->posted_s;
-    const double least_s = (double)message->packet->payload_bytes / goodput + out->delay_s +
-                           in->delay_s - out->jitter_s - in->jitter_s;
+    const double least_s =
+        (double)message->packet->payload_bytes / strait_path_goodput_bytes_per_s(net, src, me) +
+        strait_path_delay_s(net, src, me) - strait_path_jitter_s(net, src, me);
     pthread_mutex_lock(&rank->lock);
     /* 2 % and half a real millisecond: the clock, and headers that a super-packet saves */
     if (took_s < 0.98 * least_s - 0.0005 / rank->clock.dilation - rank->plan.shared->credit_s) {

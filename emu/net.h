@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "../core/error.h"
+#include "../workloads/network.h"
 
 #define STRAIT_EMU_DEVICE "eth0" /* the interface of every node, MTU 1500 */
 
@@ -29,17 +30,21 @@ struct strait_emu_link {
     double queue_bytes;     /* drop-tail, the frame under way included; 0 or INFINITY: no drops */
 };
 
-/* A frame from s to d crosses out[s], then in[d]: its delay is the sum of the two delays. */
+/* A frame from s to d crosses out[s], then in[d], with sites those links between them that the
+ * network's path names; its delay is the sum of their delays. */
 struct strait_emu_net_plan {
     int n_nodes;                 /* 1 and more */
     struct strait_emu_link *out; /* n_nodes: from the node to the star */
     struct strait_emu_link *in;  /* n_nodes: from the star to the node */
-    double overhead_bytes;       /* for each segment beside its 14 byte Ethernet header: 0 as tc tbf
-                                    counts, 24 on a real wire (preamble, checksum, gap) */
-    double dilation;             /* real seconds for one virtual second, 1 and more; 0 is 1 */
-    double rto_min_s;            /* virtual, smallest retransmission time-out; 0: 0.2 */
-    double window_bytes;         /* largest TCP window that must fit; 0: the kernel's maxima */
-    bool slow_start_after_idle;  /* false: the congestion window survives idleness */
+    const struct strait_network
+        *sites;                      /* borrowed while the net is there; NULL: a star. Its paths */
+    struct strait_emu_link *between; /* relay: what its links from 2 n_nodes on are */
+    double overhead_bytes;      /* for each segment beside its 14 byte Ethernet header: 0 as tc tbf
+                                   counts, 24 on a real wire (preamble, checksum, gap) */
+    double dilation;            /* real seconds for one virtual second, 1 and more; 0 is 1 */
+    double rto_min_s;           /* virtual, smallest retransmission time-out; 0: 0.2 */
+    double window_bytes;        /* largest TCP window that must fit; 0: the kernel's maxima */
+    bool slow_start_after_idle; /* false: the congestion window survives idleness */
     bool realtime;        /* relay: ask for SCHED_FIFO; the report says whether it was granted */
     bool unshaped;        /* negative control: everything is forwarded at once */
     uint64_t seed;        /* relay: of loss and jitter; the kernel draws its own numbers */

@@ -90,12 +90,13 @@ int strait_emu_choose_realisation(enum strait_emu_realisation *out, const struct
 {
     const struct strait_emu_answer *kernel =
         can->tbf.yes && needs_netem(run->network) ? &can->netem : &can->tbf;
+    const bool sites = run->network->n_sites > 0; /* their links are the relay's alone */
     if (is_auto(run->realisation)) {
-        if (can->netem.yes)
+        if (can->netem.yes && !sites)
             *out = STRAIT_EMU_KERNEL;
         else if (can->tun.yes)
             *out = STRAIT_EMU_RELAY;
-        else if (kernel->yes)
+        else if (kernel->yes && !sites)
             *out = STRAIT_EMU_KERNEL;
         else
             return strait_error_set(err, STRAIT_ERR_HOST, NULL, "emu: no tun device: %s; %s",
@@ -103,6 +104,11 @@ int strait_emu_choose_realisation(enum strait_emu_realisation *out, const struct
         return 0;
     }
     *out = strcmp(run->realisation, "kernel") == 0 ? STRAIT_EMU_KERNEL : STRAIT_EMU_RELAY;
+    if (*out == STRAIT_EMU_KERNEL && sites)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                                "emu: the kernel realisation makes stars only: expected the relay "
+                                "for a network with %d sites",
+                                run->network->n_sites);
     if (*out == STRAIT_EMU_KERNEL && !kernel->yes)
         return strait_error_set(err, STRAIT_ERR_HOST, NULL,
                                 "emu: %s (strait run --launcher uml "
@@ -178,17 +184,15 @@ int strait_emu_prepare(enum strait_emu_realisation *realisation, const struct st
     if (run->dilation != 0 && !(run->dilation >= 1 && run->dilation <= 1000))
         return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
                                 "emu: expected a dilation of 1 to 1000, found %g", run->dilation);
-    for (int i = 0; i < run->n_ranks; i++)
-        if (!(n->out[i].rate_bits_per_s > 0 && n->in[i].rate_bits_per_s > 0 &&
-              n->out[i].delay_s >= 0 && n->in[i].delay_s >= 0))
+    for (int i = 0; i < 2 * (run->n_ranks + n->n_sites); i++) {
+        const struct strait_link *l = strait_network_link(n, i);
+        if (!(l->rate_bits_per_s > 0 && l->delay_s >= 0))
             return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
                                     "emu: expected rates above 0 and delays of at least 0 at the "
-                                    "port of rank %d",
-                                    i);
-    if (n->n_sites > 0)
-        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
-                                "emu realises stars: expected a network without sites, found %d",
-                                n->n_sites);
+                                    "port of %s %d",
+                                    i / 2 < run->n_ranks ? "rank" : "site",
+                                    i / 2 < run->n_ranks ? i / 2 : i / 2 - run->n_ranks);
+    }
     const double k = strait_emu_dilation_choose(run, strait_emu_processors()).k;
     return check_tcp(run, k, err) != 0 ? -1 : check_host(realisation, run, tun_path, err);
 }

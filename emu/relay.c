@@ -20,6 +20,9 @@
  * is exact, a segment is late by at most one train of each source (0.25 ms of virtual time on its
  * own link, strait_emu_net_train_segments).
  *
+ * Between sites a train crosses up to five links, each as link 2 above; what it is on the next one
+ * is its first segment's arrival and an even spacing up to its last one's.
+ *
  * Drop-tail. Segment j finds max(0, F - A_j) / c bytes, F having advanced by the accepted ones of
  * its own train, and is dropped when there are some and w_j more would exceed the queue. Lost and
  * dropped segments are cut out, and each run of survivors goes on as a train of its own. */
@@ -50,7 +53,7 @@ struct packet {
     struct packet *next; /* in the pool */
     unsigned pool_class;
     int dst;
-    bool due; /* else it waits for its destination's link */
+    int links[STRAIT_MAX_HOPS], n_hops, hop; /* its path, and the link that it waits for */
     struct strait_emu_shape shape;
     double first_s;    /* when its first segment is complete at the link that it waits for */
     double s_per_byte; /* spacing of the segments after it */
@@ -63,7 +66,9 @@ struct strait_emu_relay {
     bool unshaped;
     double frame_bytes; /* added to each segment */
     uint64_t seed;
-    struct link *out, *in;
+    struct link *links; /* by number as a network has them; out and in of node i: 2 i, 2 i + 1 */
+    int n_links;
+    const struct strait_network *sites; /* NULL: a star */
     struct strait_emu_heap heap;
     struct packet *pool[POOL_CLASSES];
     size_t pool_bytes;
@@ -93,7 +98,8 @@ struct strait_emu_relay *strait_emu_relay_new(const struct strait_emu_net_plan *
 {
     const size_t n = (size_t)plan->n_nodes;
     struct strait_emu_relay *relay = calloc(1, sizeof(*relay));
-    struct link *links = calloc(2 * n, sizeof(*links));
+    const size_t n_links = plan->sites ? (size_t)strait_network_n_links(plan->sites) : 2 * n;
+    struct link *links = calloc(n_links, sizeof(*links));
     if (!relay || !links) {
         free(relay);
         free(links);
@@ -105,13 +111,17 @@ struct strait_emu_relay *strait_emu_relay_new(const struct strait_emu_net_plan *
         .unshaped = plan->unshaped,
         .frame_bytes = STRAIT_EMU_ETHERNET_BYTES + plan->overhead_bytes,
         .seed = plan->seed,
-        .out = links,
-        .in = links + n,
+        .links = links,
+        .n_links = (int)n_links,
+        .sites = plan->sites,
     };
     for (size_t i = 0; i < n; i++) {
-        relay->out[i] = link_of(&plan->out[i], 2 * i, plan);
-        relay->in[i] = link_of(&plan->in[i], 2 * i + 1, plan);
+        links[2 * i] = link_of(&plan->out[i], 2 * i, plan);
+        links[2 * i + 1] = link_of(&plan->in[i], 2 * i + 1, plan);
     }
+    for (size_t i = 2 * n; i < n_links; i++) /* a pair without a link has none on its path */
+        if (plan->between[i - 2 * n].rate_bits_per_s > 0)
+            links[i] = link_of(&plan->between[i - 2 * n], i, plan);
     return relay;
 }
 
@@ -127,7 +137,7 @@ void strait_emu_relay_free(struct strait_emu_relay *relay)
             free(p);
         }
     strait_emu_heap_release(&relay->heap);
-    free(relay->out);
+    free(relay->links);
     free(relay);
 }
 
@@ -187,7 +197,9 @@ static struct packet *cut(struct strait_emu_relay *relay, const struct packet *p
         return NULL;
     q->len_bytes = strait_emu_shape_cut(q->bytes, &p->shape, p->bytes, first, n);
     q->dst = p->dst;
-    q->due = p->due;
+    memcpy(q->links, p->links, sizeof(q->links));
+    q->n_hops = p->n_hops;
+    q->hop = p->hop;
     q->shape = p->shape;
     q->shape.n_segments = n;
     if (first + n != p->shape.n_segments)
@@ -241,13 +253,15 @@ static void carry(struct strait_emu_relay *relay, struct link *link, struct pack
     link->count.n_packets++;
     link->count.n_segments += n;
     link->count.wire_bytes += (uint64_t)llround(all_bytes);
-    if (p->due) {
+    if (p->hop + 1 == p->n_hops) {
         link->newest_s = arrival_s(relay, link, left_s);
-    } else { /* link 1: all segments came at once, so they leave back to back */
+    } else { /* on link 1 all segments came at once and leave back to back: the spacing is c */
+        p->s_per_byte =
+            n > 1 && p->hop > 0 ? (left_s - first_left_s) / wire_bytes(relay, p, 1, n - 1) : c;
         p->first_s = arrival_s(relay, link, first_left_s);
-        p->s_per_byte = c;
         link->newest_s = there_s(relay, p, n - 1);
     }
+    p->hop++;
     schedule(relay, p, link->newest_s);
 }
 
@@ -303,6 +317,18 @@ static void cross(struct strait_emu_relay *relay, struct link *link, struct pack
         cross_by_segment(relay, link, p);
 }
 
+/* A node may write to itself through its port, as any other. */
+static void path_of(struct packet *p, const struct strait_emu_relay *relay, int src)
+{
+    if (relay->sites) {
+        p->n_hops = strait_network_path(relay->sites, src, p->dst, p->links);
+        return;
+    }
+    p->links[0] = 2 * src;
+    p->links[1] = 2 * p->dst + 1;
+    p->n_hops = 2;
+}
+
 void strait_emu_relay_offer(struct strait_emu_relay *relay, double now_s, int src,
                             const unsigned char *bytes, size_t len_bytes)
 {
@@ -324,16 +350,20 @@ void strait_emu_relay_offer(struct strait_emu_relay *relay, double now_s, int sr
     p->shape = shape;
     p->first_s = now_s;
     p->s_per_byte = 0;
-    p->due = false;
+    p->hop = 0;
+    path_of(p, relay, src);
     if (relay->unshaped) {
-        p->due = true;
+        p->hop = p->n_hops;
         schedule(relay, p, now_s);
         return;
     }
     /* The sender's device already limits trains to its own link; a slower one may follow. */
-    struct link *out = &relay->out[src];
-    const unsigned a = out->train_segments, b = relay->in[dst].train_segments;
-    const unsigned max = a < b ? a : b, n = shape.n_segments;
+    struct link *out = &relay->links[p->links[0]];
+    const unsigned n = shape.n_segments;
+    unsigned max = out->train_segments;
+    for (int i = 1; i < p->n_hops; i++)
+        if (relay->links[p->links[i]].train_segments < max)
+            max = relay->links[p->links[i]].train_segments;
     if (n <= max) {
         cross(relay, out, p);
         return;
@@ -357,12 +387,11 @@ bool strait_emu_relay_take(struct strait_emu_relay *relay, double now_s,
     while (relay->heap.n && relay->heap.events[0].at_s <= now_s) {
         const struct strait_emu_event event = strait_emu_heap_pop(&relay->heap);
         struct packet *p = event.what;
-        if (p->due) {
+        if (p->hop == p->n_hops) {
             *out = (struct strait_emu_delivery){p->dst, event.at_s, p->bytes, p->len_bytes, p};
             return true;
         }
-        p->due = true;
-        cross(relay, &relay->in[p->dst], p);
+        cross(relay, &relay->links[p->links[p->hop]], p);
     }
     return false;
 }
@@ -375,13 +404,13 @@ void strait_emu_relay_done(struct strait_emu_relay *relay, const struct strait_e
 const struct strait_emu_link_report *strait_emu_relay_out(const struct strait_emu_relay *relay,
                                                           int node)
 {
-    return &relay->out[node].count;
+    return &relay->links[2 * node].count;
 }
 
 const struct strait_emu_link_report *strait_emu_relay_in(const struct strait_emu_relay *relay,
                                                          int node)
 {
-    return &relay->in[node].count;
+    return &relay->links[2 * node + 1].count;
 }
 
 void strait_emu_relay_totals(struct strait_emu_relay_report *out,
@@ -393,7 +422,7 @@ void strait_emu_relay_totals(struct strait_emu_relay_report *out,
 
 void strait_emu_relay_restart_counters(struct strait_emu_relay *relay)
 {
-    for (int i = 0; i < 2 * relay->n_nodes; i++)
-        relay->out[i].count = (struct strait_emu_link_report){0};
+    for (int i = 0; i < relay->n_links; i++)
+        relay->links[i].count = (struct strait_emu_link_report){0};
     relay->n_unroutable = relay->n_memory_drops = 0;
 }

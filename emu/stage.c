@@ -17,7 +17,7 @@ static double window_bytes(const struct strait_network *n, const struct strait_e
         return n->tcp.window_bytes;
     for (int i = 0; i < s->n_streams; i++) {
         const int src = s->streams[i].src, dst = s->streams[i].dst;
-        const double bits_per_s = fmin(n->out[src].rate_bits_per_s, n->in[dst].rate_bits_per_s);
+        const double bits_per_s = strait_path_bits_per_s(n, src, dst);
         if (isfinite(bits_per_s))
             most = fmax(most, WINDOW_BDPS * bits_per_s / 8 * strait_path_rtt_s(n, src, dst));
     }
@@ -40,16 +40,21 @@ int strait_emu_stage_build(struct strait_emu_net **out, const struct strait_run 
 {
     const struct strait_network *n = run->network;
     const size_t n_nodes = (size_t)run->n_ranks;
-    struct strait_emu_link *links = calloc(2 * n_nodes, sizeof(*links));
+    const size_t n_more = (size_t)strait_network_n_links(n) - 2 * n_nodes;
+    struct strait_emu_link *links = calloc(2 * n_nodes + n_more, sizeof(*links));
     if (!links)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     for (size_t i = 0; i < n_nodes; i++) {
         links[i] = link_of(&n->out[i]);
         links[n_nodes + i] = link_of(&n->in[i]);
     }
+    for (size_t i = 2 * n_nodes; i < 2 * n_nodes + n_more; i++)
+        links[i] = link_of(strait_network_link(n, (int)i));
     const struct strait_emu_net_plan plan = {.n_nodes = run->n_ranks,
                                              .out = links,
                                              .in = links + n_nodes,
+                                             .sites = n->n_sites > 0 ? n : NULL,
+                                             .between = links + 2 * n_nodes,
                                              .overhead_bytes = n->overhead_bytes,
                                              .dilation = dilation,
                                              .rto_min_s = n->tcp.rto_min_s,
@@ -83,13 +88,9 @@ double strait_emu_stage_credit_s(const struct strait_run *run, double dilation,
 
 static bool same_class(const struct strait_network *n, int a, int b)
 {
-    return memcmp(&n->out[a], &n->out[b], sizeof(n->out[a])) == 0 &&
+    return strait_network_site(n, a) == strait_network_site(n, b) &&
+           memcmp(&n->out[a], &n->out[b], sizeof(n->out[a])) == 0 &&
            memcmp(&n->in[a], &n->in[b], sizeof(n->in[a])) == 0;
-}
-
-static bool is_lossy(const struct strait_network *n, int rank)
-{
-    return n->out[rank].loss_ratio > 0 || n->in[rank].loss_ratio > 0;
 }
 
 static int probe(struct strait_emu_probe *p, struct strait_emu_net *net, int to,
@@ -120,7 +121,7 @@ int strait_emu_stage_probe(struct strait_emu_probe *probes, int *n, struct strai
     const struct strait_network *network = run->network;
     *n = 0;
     for (int i = 1; i < run->n_ranks && *n < STRAIT_EMU_MAX_PROBES; i++) {
-        bool skip = is_lossy(network, 0) || is_lossy(network, i);
+        bool skip = strait_path_is_lossy(network, 0, i) || strait_path_is_lossy(network, i, 0);
         for (int j = 1; j < i && !skip; j++)
             skip = same_class(network, i, j);
         if (!skip && probe(&probes[(*n)++], net, i, network, dilation, err) != 0)

@@ -40,7 +40,7 @@ static double pace_ns_per_byte(const struct strait_emu_transport_plan *plan, int
     const struct strait_network *n = plan->network;
     if (!n)
         return 0;
-    const double bits_per_s = fmin(n->out[plan->me].rate_bits_per_s, n->in[dst].rate_bits_per_s);
+    const double bits_per_s = strait_path_bits_per_s(n, plan->me, dst);
     return 8e9 * plan->shared->dilation / bits_per_s / STRAIT_EMU_PACING_RATIO;
 }
 

@@ -44,16 +44,22 @@ double strait_emu_largest_rtt_s(const struct strait_run *run,
 double strait_emu_expected_ping_s(const struct strait_network *n, int from, int to)
 {
     const double bits = 8 * (PING_FRAME_BYTES + n->overhead_bytes);
-    return strait_path_rtt_s(n, from, to) + bits / n->out[from].rate_bits_per_s +
-           bits / n->in[from].rate_bits_per_s + bits / n->out[to].rate_bits_per_s +
-           bits / n->in[to].rate_bits_per_s;
+    double expected_s = strait_path_rtt_s(n, from, to);
+    for (int way = 0; way < 2; way++) {
+        int links[STRAIT_MAX_HOPS];
+        const int n_hops = way == 0 ? strait_network_path(n, from, to, links)
+                                    : strait_network_path(n, to, from, links);
+        for (int i = 0; i < n_hops; i++)
+            expected_s += bits / strait_network_link(n, links[i])->rate_bits_per_s;
+    }
+    return expected_s;
 }
 
 bool strait_emu_probe_is_off(const struct strait_network *n, const struct strait_emu_probe *p,
                              double dilation)
 {
-    const double jitter_s = n->out[p->from].jitter_s + n->in[p->from].jitter_s +
-                            n->out[p->to].jitter_s + n->in[p->to].jitter_s;
+    const double jitter_s =
+        strait_path_jitter_s(n, p->from, p->to) + strait_path_jitter_s(n, p->to, p->from);
     return !(fabs(p->rtt_s - p->expected_s) <=
              RTT_RATIO * p->expected_s + RTT_REAL_S / dilation + jitter_s);
 }

@@ -79,9 +79,8 @@ static void init_stream(struct strait_stream *s, struct strait_machine *m, int s
     s->channel = channel;
     s->delay_s = strait_path_delay_s(net, src, dst);
     s->back_s = strait_path_delay_s(net, dst, src);
-    const struct strait_link narrowest = {.rate_bits_per_s = strait_path_bits_per_s(net, src, dst)};
     strait_window_init(&s->window, strait_path_rtt_s(net, src, dst),
-                       strait_goodput_bytes_per_s(net, &narrowest), &net->tcp, m->ramp);
+                       strait_path_goodput_bytes_per_s(net, src, dst), &net->tcp, m->ramp);
 }
 
 struct strait_stream *strait_stream_find(struct strait_machine *m, int src, int dst, int channel)

@@ -69,6 +69,30 @@ double strait_path_delay_s(const struct strait_network *n, int src, int dst)
     return delay_s;
 }
 
+double strait_path_goodput_bytes_per_s(const struct strait_network *n, int src, int dst)
+{
+    const struct strait_link narrowest = {.rate_bits_per_s = strait_path_bits_per_s(n, src, dst)};
+    return strait_goodput_bytes_per_s(n, &narrowest);
+}
+
+double strait_path_jitter_s(const struct strait_network *n, int src, int dst)
+{
+    int links[STRAIT_MAX_HOPS];
+    double jitter_s = 0;
+    for (int i = 0, n_hops = strait_network_path(n, src, dst, links); i < n_hops; i++)
+        jitter_s += strait_network_link(n, links[i])->jitter_s;
+    return jitter_s;
+}
+
+bool strait_path_is_lossy(const struct strait_network *n, int src, int dst)
+{
+    int links[STRAIT_MAX_HOPS];
+    bool lossy = false;
+    for (int i = 0, n_hops = strait_network_path(n, src, dst, links); i < n_hops; i++)
+        lossy |= strait_network_link(n, links[i])->loss_ratio > 0;
+    return lossy;
+}
+
 double strait_path_rtt_s(const struct strait_network *n, int src, int dst)
 {
     return strait_path_delay_s(n, src, dst) + strait_path_delay_s(n, dst, src);

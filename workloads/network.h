@@ -61,6 +61,12 @@ int strait_network_path(const struct strait_network *n, int src, int dst,
 
 /** Rate of the narrowest link from src to dst. */
 double strait_path_bits_per_s(const struct strait_network *n, int src, int dst);
+/** Payload bytes a second of a long TCP stream that has the path alone. */
+double strait_path_goodput_bytes_per_s(const struct strait_network *n, int src, int dst);
+/** The most by which the jitter of its links moves a packet from src to dst. */
+double strait_path_jitter_s(const struct strait_network *n, int src, int dst);
+/** Does a link from src to dst lose packets? */
+bool strait_path_is_lossy(const struct strait_network *n, int src, int dst);
 /** One way from src to dst: the sum over its links; 0 to oneself. */
 double strait_path_delay_s(const struct strait_network *n, int src, int dst);
 /** There and back again. */
