@@ -8,6 +8,8 @@
 
 enum { SEGMENT_BYTES = 1448, WINDOW_SEGMENTS = 10 }; /* of this kernel: MTU 1500, RFC 6928 */
 static const double MEMORY_SHARE = 0.8;
+/* Dilation makes any rate slow enough, but a path's delay must stay above what a relay is late. */
+static const double MOST_LINK_BITS_PER_S = 40e9;
 /* A second SYN that is sent again makes the kernel begin with a window of one segment. */
 static const double MOST_REAL_RTT_S = 2.5;
 
@@ -192,6 +194,14 @@ int strait_emu_prepare(enum strait_emu_realisation *realisation, const struct st
                                     "port of %s %d",
                                     i / 2 < run->n_ranks ? "rank" : "site",
                                     i / 2 < run->n_ranks ? i / 2 : i / 2 - run->n_ranks);
+    }
+    for (int i = 0; i < strait_network_n_links(n) && !strait_emu_is_loopback(run); i++) {
+        const double rate = strait_network_link(n, i)->rate_bits_per_s;
+        if (rate > MOST_LINK_BITS_PER_S)
+            return strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                                    "emu: expected links of at most %g Gbps, found %g Gbps: beyond "
+                                    "what it was measured to carry, use sim",
+                                    MOST_LINK_BITS_PER_S / 1e9, rate / 1e9);
     }
     const double k = strait_emu_dilation_choose(run, strait_emu_processors()).k;
     return check_tcp(run, k, err) != 0 ? -1 : check_host(realisation, run, tun_path, err);
