@@ -78,6 +78,10 @@ int strait_row_key(char key[STRAIT_KEY_CHARS], const struct strait_row_inputs *i
                   in->tensors, "model", model, "up", own[0], "down", own[1], "repeat", in->repeat);
     if (all)
         json_object_set_new(all, "dilation", strait_json_number(in->dilation));
+    if (all && in->check)
+        json_object_set_new(all, "check", json_true());
+    if (all && in->every_round)
+        json_object_set_new(all, "every_round", json_true());
     if (all && in->realisation)
         json_object_set_new(all, "realisation", json_string(in->realisation));
     if (all && in->launcher)

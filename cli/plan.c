@@ -36,7 +36,8 @@ struct strait_point_options strait_plan_point_options(const struct strait_plan_s
                                          .control = strait_plan_control(setup, backend),
                                          .dilation = setup->dilation,
                                          .realisation = setup->realisation,
-                                         .launcher = setup->launcher};
+                                         .launcher = setup->launcher,
+                                         .every_round = setup->every_round};
 }
 
 json_t *strait_plan_without_codec(const json_t *resolved)
@@ -140,6 +141,8 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
             .dilation = plan->setup.dilation,
             .realisation = emu ? plan->setup.realisation : NULL,
             .launcher = emu ? plan->setup.launcher : NULL,
+            .check = emu && plan->setup.check,
+            .every_round = !emu && plan->setup.every_round,
             .repeat = repeat};
         if (strait_row_key(task->key, &inputs, err) != 0)
             goto out;
@@ -321,6 +324,60 @@ static json_t *attempt(const struct strait_plan *plan, const struct strait_task_
     return row;
 }
 
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_round_s(const json_t *row)
+{
+    const json_t *rounds = json_object_get(row, "rounds_s");
+    const size_t n = json_array_size(rounds);
+    double *all = calloc(n + 1, sizeof(*all)), median_s = NAN;
+    for (size_t i = 0; all && i < n; i++)
+        all[i] = json_number_value(json_array_get(rounds, i));
+    if (all && n > 0) {
+        qsort(all, n, sizeof(*all), by_value);
+        median_s = (all[(n - 1) / 2] + all[n / 2]) / 2;
+    }
+    free(all);
+    return median_s;
+}
+
+/* More than this between a run and one at twice its dilation: the host bent one of them. */
+static const double INVARIANCE_RATIO = 0.02;
+
+/* The same point again at twice the dilation: where its time differs, the row is INVALID. */
+static int check_invariance(json_t *row, const struct strait_plan *plan,
+                            const struct strait_task_plan *task, struct strait_error *err)
+{
+    const double k = json_number_value(json_object_get(json_object_get(row, "report"), "dilation"));
+    json_t *again = attempt(plan, task, 2 * k, err);
+    if (!again)
+        return -1;
+    const double s = median_round_s(row), again_s = median_round_s(again);
+    const bool valid = json_is_true(json_object_get(again, "valid"));
+    json_object_set_new(row, "invariance",
+                        json_pack("{s:f, s:o, s:b, s:o}", "dilation", 2 * k, "round_s",
+                                  strait_json_number(again_s), "valid", valid, "relative",
+                                  strait_json_number(again_s / s - 1)));
+    if (!valid || !(fabs(again_s / s - 1) <= INVARIANCE_RATIO)) {
+        json_t *invalid = json_object_get(row, "invalid");
+        json_array_append_new(
+            invalid,
+            valid ? json_sprintf("a median round took %.4g s at dilation %g and %.4g s at %g, "
+                                 "expected at most %.0f %% between them",
+                                 s, k, again_s, 2 * k, 100 * INVARIANCE_RATIO)
+                  : json_sprintf(
+                        "the check at dilation %g was invalid itself: %s", 2 * k,
+                        json_string_value(json_array_get(json_object_get(again, "invalid"), 0))));
+        json_object_set_new(row, "valid", json_false());
+    }
+    json_decref(again);
+    return 0;
+}
+
 /* A busy host spoils an emulation now and then: what came back INVALID is tried again, each time
  * with twice the dilation, and the row keeps what was wrong before. */
 json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct strait_error *err)
@@ -344,6 +401,12 @@ json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct st
             *err = why;
         json_decref(row);
         row = next;
+    }
+    if (row && plan->setup.check && task->backend == &strait_emu &&
+        json_is_true(json_object_get(row, "valid")) &&
+        check_invariance(row, plan, task, err) != 0) {
+        json_decref(row);
+        row = NULL;
     }
     if (row && json_array_size(before) > 0)
         json_object_set(row, "invalid_before", before);

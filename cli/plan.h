@@ -24,6 +24,8 @@ struct strait_plan_setup {
     const char *control;
     double dilation;
     const char *realisation, *launcher; /* NULL: chosen */
+    bool check;                         /* emulated points are run again at twice the dilation */
+    bool every_round;                   /* none is extrapolated */
     int n_retries;                      /* of an emulated point that came back INVALID */
     char profile_hash[STRAIT_KEY_CHARS], program[STRAIT_KEY_CHARS], machine[STRAIT_KEY_CHARS];
 };

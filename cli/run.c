@@ -205,6 +205,9 @@ static int check_options(struct strait_session *r, struct strait_error *err)
     if (!strait_session_is_both(r) && !strait_backend_find(r->on))
         return strait_error_set(err, STRAIT_ERR_USAGE, "run",
                                 "expected sim, fluid, emu or both after --on, found \"%s\"", r->on);
+    if (r->check && !strait_session_is_both(r) && strcmp(r->on, "emu") != 0)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected --on emu or both with --check, found --on %s", r->on);
     if (r->n_repeats > 1 && !strait_session_is_both(r) && strcmp(r->on, "emu") != 0)
         return strait_error_set(err, STRAIT_ERR_USAGE, "run",
                                 "expected --on emu or both with --repeats, since %s gives the same "
@@ -257,6 +260,10 @@ int strait_command_run(int argc, char **argv)
          "emu: tries of a point that comes back INVALID (3), each at twice the last's dilation"},
         {"dilation", 0, STRAIT_OPTION_NUMBER, &r.dilation, "K",
          "emu: K real seconds for a virtual one (default: chosen)"},
+        {"check", 0, STRAIT_OPTION_FLAG, &r.check, NULL,
+         "emu: run each point again at twice the dilation; INVALID where that differs by over 2 %"},
+        {"every-round", 0, STRAIT_OPTION_FLAG, &r.every_round, NULL,
+         "sim, fluid: simulate all rounds, even where they repeat"},
         {"realisation", 0, STRAIT_OPTION_TEXT, &r.realisation, "NAME",
          "emu: who shapes the links: relay, kernel or auto (kernel where netem works)"},
         {"launcher", 0, STRAIT_OPTION_TEXT, &r.launcher, "NAME",

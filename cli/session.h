@@ -11,7 +11,7 @@ struct strait_session {
     struct strait_texts settings;
     long n_jobs, n_repeats, n_tries;
     double dilation;
-    bool json, fresh, no_breakeven;
+    bool json, fresh, no_breakeven, check, every_round;
     /* as it goes */
     struct strait_sweep *sweep;
     struct strait_profile *profile;
