@@ -78,6 +78,8 @@ int strait_row_key(char key[STRAIT_KEY_CHARS], const struct strait_row_inputs *i
                   in->tensors, "model", model, "up", own[0], "down", own[1], "repeat", in->repeat);
     if (all)
         json_object_set_new(all, "dilation", strait_json_number(in->dilation));
+    if (all && in->timing)
+        json_object_set_new(all, "timing", json_string(in->timing));
     if (all && in->check)
         json_object_set_new(all, "check", json_true());
     if (all && in->every_round)
@@ -233,7 +235,9 @@ static json_t *approximations(const struct strait_point *p, const struct strait_
         note(list, "encoded sizes are the profile's ratios, no tensor is encoded");
     if (!p->run.measured_cost && !(is_plain(&e->up) && is_plain(&e->down)))
         note(list, "codec times are the profile's, no codec runs");
-    if (!p->run.real_payload)
+    if (!p->run.real_payload && strcmp(c->backend, "emu") == 0)
+        note(list, "replayed: what is sent are so many bytes of noise");
+    else if (!p->run.real_payload)
         note(list, "no packet is sent: flows share links ideally, so that equal ones end together");
     if (p->run.real_payload && p->recorded_ratio < 1)
         note(list,

@@ -28,6 +28,7 @@ struct strait_row_inputs {
     const char *tensors;              /* of strait_row_tensors_hash with real payload, else NULL */
     const struct strait_point *point; /* for the model's table and the codecs' own profiles */
     double dilation;
+    const char *timing;      /* NULL: live */
     bool check, every_round; /* held against a run at twice the dilation; nothing extrapolated */
     const char *realisation, *launcher; /* as asked for; NULL: chosen */
     int repeat;

@@ -30,14 +30,17 @@ const char *strait_plan_control(const struct strait_plan_setup *setup,
 struct strait_point_options strait_plan_point_options(const struct strait_plan_setup *setup,
                                                       const struct strait_backend *backend)
 {
-    const bool real = backend == &strait_emu;
+    const bool is_emu = backend == &strait_emu;
+    const bool real = is_emu && !(setup->timing && strcmp(setup->timing, "replay") == 0);
     return (struct strait_point_options){.real_payload = real,
                                          .measured_cost = real,
                                          .control = strait_plan_control(setup, backend),
                                          .dilation = setup->dilation,
                                          .realisation = setup->realisation,
                                          .launcher = setup->launcher,
-                                         .every_round = setup->every_round};
+                                         .every_round = setup->every_round,
+                                         .one_at_a_time = is_emu && setup->timing &&
+                                                          strcmp(setup->timing, "serial") == 0};
 }
 
 json_t *strait_plan_without_codec(const json_t *resolved)
@@ -141,6 +144,7 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
             .dilation = plan->setup.dilation,
             .realisation = emu ? plan->setup.realisation : NULL,
             .launcher = emu ? plan->setup.launcher : NULL,
+            .timing = emu ? plan->setup.timing : NULL,
             .check = emu && plan->setup.check,
             .every_round = !emu && plan->setup.every_round,
             .repeat = repeat};

@@ -24,6 +24,7 @@ struct strait_plan_setup {
     const char *control;
     double dilation;
     const char *realisation, *launcher; /* NULL: chosen */
+    const char *timing;                 /* emu: "live", "serial" or "replay"; NULL: live */
     bool check;                         /* emulated points are run again at twice the dilation */
     bool every_round;                   /* none is extrapolated */
     int n_retries;                      /* of an emulated point that came back INVALID */

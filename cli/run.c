@@ -178,6 +178,7 @@ static bool is_one_of(const char *name, const char *const *names)
 static int check_emulation(struct strait_session *r, struct strait_error *err)
 {
     static const char *const realisations[] = {"relay", "kernel", "auto", NULL};
+    static const char *const timings[] = {"live", "serial", "replay", NULL};
     static const char *const launchers[] = {"root", "userns", "uml", "auto", NULL};
     if ((r->realisation || r->launcher) && !strait_session_is_both(r) && strcmp(r->on, "emu") != 0)
         return strait_error_set(err, STRAIT_ERR_USAGE, "run",
@@ -191,6 +192,15 @@ static int check_emulation(struct strait_session *r, struct strait_error *err)
         return strait_error_set(err, STRAIT_ERR_USAGE, "run",
                                 "expected root, userns, uml or auto after --launcher, found \"%s\"",
                                 r->launcher);
+    if (r->timing && !strait_session_is_both(r) && strcmp(r->on, "emu") != 0)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected --on emu or both with --timing, found --on %s", r->on);
+    if (r->timing && !is_one_of(r->timing, timings))
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected live, serial or replay after --timing, found \"%s\"",
+                                r->timing);
+    if (r->timing && strcmp(r->timing, "live") == 0)
+        r->timing = NULL;
     if (r->launcher && strcmp(r->launcher, "auto") == 0)
         r->launcher = NULL;
     if (r->realisation && strcmp(r->realisation, "auto") == 0)
@@ -260,6 +270,10 @@ int strait_command_run(int argc, char **argv)
          "emu: tries of a point that comes back INVALID (3), each at twice the last's dilation"},
         {"dilation", 0, STRAIT_OPTION_NUMBER, &r.dilation, "K",
          "emu: K real seconds for a virtual one (default: chosen)"},
+        {"timing", 0, STRAIT_OPTION_TEXT, &r.timing, "MODE",
+         "emu: live (default); serial: one measured job at a time, at more dilation; replay: "
+         "recorded "
+         "times and sizes, nothing is encoded"},
         {"check", 0, STRAIT_OPTION_FLAG, &r.check, NULL,
          "emu: run each point again at twice the dilation; INVALID where that differs by over 2 %"},
         {"every-round", 0, STRAIT_OPTION_FLAG, &r.every_round, NULL,

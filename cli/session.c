@@ -78,6 +78,7 @@ static int make_plan(struct strait_session *r, struct strait_error *err)
     plan->setup.file = r->sweep->file;
     plan->setup.control = r->control;
     plan->setup.dilation = r->dilation;
+    plan->setup.timing = r->timing;
     plan->setup.check = r->check;
     plan->setup.every_round = r->every_round;
     plan->setup.realisation = r->realisation;

@@ -6,6 +6,7 @@
 
 struct strait_session {
     /* as asked for */
+    const char *timing; /* NULL: live */
     const char *on, *out, *profile_name, *control;
     const char *realisation, *launcher; /* NULL: chosen */
     struct strait_texts settings;

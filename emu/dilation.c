@@ -88,7 +88,7 @@ struct strait_emu_dilation strait_emu_dilation_choose(const struct strait_run *r
                                                       unsigned n_processors)
 {
     struct strait_emu_dilation d = {.k = 1, .k_cpu = 1};
-    d.n_compute = n_processors > 2 ? n_processors - 1 : 1;
+    d.n_compute = n_processors > 2 && !run->one_at_a_time ? n_processors - 1 : 1;
     const int n_measuring = run->n_measuring > 0 ? run->n_measuring : run->n_ranks;
     if (run->measured_cost)
         d.k_cpu = fmax(1, n_measuring / (COMPUTE_SHARE * d.n_compute));

@@ -45,7 +45,8 @@ static int agreement(const char *model, const char *rate, const char *rtt, int n
     snprintf(set[0], sizeof(set[0]), "/model=%s", model);
     snprintf(set[1], sizeof(set[1]), "/network/client={\"rate\":\"%s\",\"rtt\":\"%s\"}", rate, rtt);
     snprintf(set[2], sizeof(set[2]), "/clients=%d", n_clients);
-    snprintf(set[3], sizeof(set[3]), "/strategy/local_steps=%d", local_steps);
+    snprintf(set[3], sizeof(set[3]),
+             "/strategy={\"name\":\"fedavg\",\"rounds\":2,\"local_steps\":%d}", local_steps);
     const char *run[] = {"run",
                          "experiments/agreement.json",
                          "--on",

@@ -101,6 +101,7 @@ struct strait_run {
     bool ends_with_rank_0;
     bool real_payload;  /* packets carry data */
     bool measured_cost; /* jobs may have cost_s NAN */
+    bool one_at_a_time; /* emu: no two measured jobs share the machine */
     int n_measuring;    /* ranks whose measured jobs may fall together; 0: all of them */
     uint64_t seed;
     double memory_bytes;     /* what all ranks together will hold with real payload; for check */

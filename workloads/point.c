@@ -162,6 +162,7 @@ int strait_point_new(struct strait_point **out, const struct strait_experiment *
                                  .ends_with_rank_0 = experiment->strategy->ends_with_rank_0,
                                  .real_payload = options->real_payload,
                                  .measured_cost = options->measured_cost,
+                                 .one_at_a_time = options->one_at_a_time,
                                  .n_measuring = n_measuring(experiment),
                                  .seed = experiment->seed,
                                  .context = p,

@@ -46,6 +46,7 @@ struct strait_point_options {
     double dilation;                    /* emu: 0 chooses */
     const char *realisation, *launcher; /* emu: as in struct strait_run */
     bool every_round;                   /* simulate all, even where they repeat */
+    bool one_at_a_time;                 /* emu: as in struct strait_run */
 };
 
 /** Borrow experiment and profile until the free; open what the run needs. Errors: INPUT where the

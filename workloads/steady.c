@@ -271,7 +271,8 @@ int strait_steady_run(struct strait_point *p, const struct strait_backend *backe
 {
     const struct strait_experiment *e = p->experiment;
     const int n_rounds = p->n_rounds;
-    const bool may = !p->every_round && !p->run.real_payload && !p->run.measured_cost;
+    const bool may =
+        !p->every_round && !p->run.real_payload && !p->run.measured_cost && backend != &strait_emu;
     const int base = may && e->strategy->period ? e->strategy->period(e) : 0;
     for (int n = base * ALIKE + 1 > FIRST_TRY ? base * ALIKE + 1 : FIRST_TRY;
          base > 0 && 2 * n < n_rounds; n *= 2) {
