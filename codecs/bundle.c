@@ -27,6 +27,23 @@ size_t strait_bundle_max_bytes(const struct strait_bundle *bundle, const struct 
     return sum;
 }
 
+static struct strait_request request_of(const struct strait_bundle *bundle,
+                                        const struct strait_coder *c, const struct strait_slice *s,
+                                        size_t index)
+{
+    const bool bounded = c->ops->flags & STRAIT_CODEC_BOUNDED;
+    return (struct strait_request){
+        .bound = bounded ? bundle->bound : (struct strait_bound){.kind = STRAIT_BOUND_NONE},
+        .key = strait_sequence_at(bundle->key + index).state,
+        .n_rows = s->n_rows};
+}
+
+static int room_error(size_t max_bytes, size_t cap_bytes, struct strait_error *err)
+{
+    return strait_error_set(err, STRAIT_ERR_INPUT, "bundle",
+                            "expected room for %zu bytes, found %zu", max_bytes, cap_bytes);
+}
+
 int strait_bundle_encode(const struct strait_bundle *bundle, unsigned char *out, size_t cap_bytes,
                          size_t *len_bytes, size_t *raw_bytes, const struct strait_slice *s,
                          size_t n_slices, struct strait_error *err)
@@ -34,18 +51,13 @@ int strait_bundle_encode(const struct strait_bundle *bundle, unsigned char *out,
     const size_t max_bytes = strait_bundle_max_bytes(bundle, s, n_slices);
     size_t used = 0, raw = 0;
     if (cap_bytes < max_bytes)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "bundle",
-                                "expected room for %zu bytes, found %zu", max_bytes, cap_bytes);
+        return room_error(max_bytes, cap_bytes, err);
     for (size_t i = 0; i < n_slices; i++) {
         const struct strait_coder *c = coder_of(bundle, &s[i]);
-        const bool bounded = c->ops->flags & STRAIT_CODEC_BOUNDED;
         unsigned char *head = out + used;
         size_t len = 0;
         used += STRAIT_BUNDLE_SLICE_BYTES;
-        const struct strait_request request = {
-            .bound = bounded ? bundle->bound : (struct strait_bound){.kind = STRAIT_BOUND_NONE},
-            .key = strait_sequence_at(bundle->key + i).state,
-            .n_rows = s[i].n_rows};
+        const struct strait_request request = request_of(bundle, c, &s[i], i);
         if ((s[i].memory && s[i].lossy
                  ? strait_memory_encode(s[i].memory, c, out + used, cap_bytes - used, &len, s[i].x,
                                         s[i].n_elems, request, err)
@@ -63,6 +75,24 @@ int strait_bundle_encode(const struct strait_bundle *bundle, unsigned char *out,
     return 0;
 }
 
+/* The next tensor's bytes, of the codec that it has to have. */
+static const unsigned char *next_body(struct strait_reader *r, size_t *len_bytes, size_t index,
+                                      const struct strait_coder *c, struct strait_error *err)
+{
+    const unsigned char *head = strait_read_bytes(r, STRAIT_BUNDLE_SLICE_BYTES);
+    const uint64_t word = head ? strait_get64(head) : 0;
+    const unsigned char *body = strait_read_bytes(r, (size_t)(word >> 8));
+    char where[32];
+    snprintf(where, sizeof(where), "bundle#/%zu", index);
+    *len_bytes = (size_t)(word >> 8);
+    if (!body)
+        strait_error_set(err, STRAIT_ERR_INPUT, where, "payload ends too early");
+    else if ((word & 255) != c->ops->id)
+        strait_error_set(err, STRAIT_ERR_INPUT, where, "expected codec %u (%s), found %u",
+                         c->ops->id, c->ops->name, (unsigned)(word & 255));
+    return body && (word & 255) == c->ops->id ? body : NULL;
+}
+
 int strait_bundle_decode(const struct strait_bundle *bundle, struct strait_slice *s,
                          size_t n_slices, const unsigned char *in, size_t len_bytes,
                          struct strait_error *err)
@@ -70,21 +100,71 @@ int strait_bundle_decode(const struct strait_bundle *bundle, struct strait_slice
     struct strait_reader r = {.p = in, .end = in + len_bytes};
     for (size_t i = 0; i < n_slices; i++) {
         const struct strait_coder *c = coder_of(bundle, &s[i]);
-        const unsigned char *head = strait_read_bytes(&r, STRAIT_BUNDLE_SLICE_BYTES);
-        const uint64_t word = head ? strait_get64(head) : 0;
-        const unsigned char *body = strait_read_bytes(&r, (size_t)(word >> 8));
-        char where[32];
-        snprintf(where, sizeof(where), "bundle#/%zu", i);
+        size_t body_bytes;
+        const unsigned char *body = next_body(&r, &body_bytes, i, c, err);
         if (!body)
-            return strait_error_set(err, STRAIT_ERR_INPUT, where, "payload ends too early");
-        if ((word & 255) != c->ops->id)
-            return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                    "expected codec %u (%s), found %u", c->ops->id, c->ops->name,
-                                    (unsigned)(word & 255));
-        if (c->ops->decode(c->state, s[i].x, s[i].n_elems, body, (size_t)(word >> 8), err) != 0)
+            return -1;
+        if (c->ops->decode(c->state, s[i].x, s[i].n_elems, body, body_bytes, err) != 0)
             return -1;
     }
     if (r.p != r.end)
         return strait_error_set(err, STRAIT_ERR_INPUT, "bundle", "payload goes on after its end");
+    return 0;
+}
+
+struct body {
+    const unsigned char *p;
+    size_t len_bytes;
+};
+
+/* Two streams that cannot be added as they are: decoded, added and encoded. */
+static int add_decoded(const struct strait_coder *c, unsigned char *out, size_t cap_bytes,
+                       size_t *len_bytes, struct body a, struct body b,
+                       const struct strait_slice *s, struct strait_request request, float *scratch,
+                       struct strait_error *err)
+{
+    const size_t n = s->n_elems;
+    if (c->ops->decode(c->state, scratch, n, a.p, a.len_bytes, err) != 0 ||
+        c->ops->decode(c->state, scratch + n, n, b.p, b.len_bytes, err) != 0)
+        return -1;
+    for (size_t k = 0; k < n; k++)
+        scratch[k] += scratch[n + k];
+    return c->ops->encode(c->state, out, cap_bytes, len_bytes, scratch, n, request, err);
+}
+
+int strait_bundle_add(const struct strait_bundle *bundle, unsigned char *out, size_t cap_bytes,
+                      size_t *len_bytes, const struct strait_slice *s, size_t n_slices,
+                      const unsigned char *a, size_t a_bytes, const unsigned char *b,
+                      size_t b_bytes, float *scratch, struct strait_error *err)
+{
+    struct strait_reader ra = {.p = a, .end = a + a_bytes}, rb = {.p = b, .end = b + b_bytes};
+    const size_t max_bytes = strait_bundle_max_bytes(bundle, s, n_slices);
+    size_t used = 0;
+    if (cap_bytes < max_bytes)
+        return room_error(max_bytes, cap_bytes, err);
+    for (size_t i = 0; i < n_slices; i++) {
+        const struct strait_coder *c = coder_of(bundle, &s[i]);
+        struct body in_a, in_b;
+        size_t len;
+        in_a.p = next_body(&ra, &in_a.len_bytes, i, c, err);
+        in_b.p = next_body(&rb, &in_b.len_bytes, i, c, err);
+        if (!in_a.p || !in_b.p)
+            return -1;
+        unsigned char *head = out + used;
+        used += STRAIT_BUNDLE_SLICE_BYTES;
+        const bool adds = c->ops->add && c->ops->summable(c->state, in_a.p, in_a.len_bytes, in_b.p,
+                                                          in_b.len_bytes);
+        if ((adds ? c->ops->add(c->state, out + used, cap_bytes - used, &len, in_a.p,
+                                in_a.len_bytes, in_b.p, in_b.len_bytes, s[i].n_elems, err)
+                  : add_decoded(c, out + used, cap_bytes - used, &len, in_a, in_b, &s[i],
+                                request_of(bundle, c, &s[i], i), scratch, err)) != 0)
+            return -1;
+        used += len;
+        assert(len >> 56 == 0 && used <= cap_bytes);
+        strait_put64(head, (uint64_t)len << 8 | c->ops->id);
+    }
+    if (ra.p != ra.end || rb.p != rb.end)
+        return strait_error_set(err, STRAIT_ERR_INPUT, "bundle", "payload goes on after its end");
+    *len_bytes = used;
     return 0;
 }

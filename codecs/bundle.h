@@ -50,3 +50,13 @@ int strait_bundle_encode(const struct strait_bundle *bundle, unsigned char *out,
 int strait_bundle_decode(const struct strait_bundle *bundle, struct strait_slice *s,
                          size_t n_slices, const unsigned char *in, size_t len_bytes,
                          struct strait_error *err);
+/** Payload of the sum of two payloads of the same slices (x is not looked at): a tensor whose codec
+ *  adds and whose two streams are summable is added encoded, every other one is decoded, added in
+ *  float32 and encoded within the bound.
+ *  In:      scratch  float32[2 n_elems of the largest slice]
+ *  Returns: 0, or -1 with *err INPUT when cap_bytes < strait_bundle_max_bytes or a payload is none
+ */
+int strait_bundle_add(const struct strait_bundle *bundle, unsigned char *out, size_t cap_bytes,
+                      size_t *len_bytes, const struct strait_slice *s, size_t n_slices,
+                      const unsigned char *a, size_t a_bytes, const unsigned char *b,
+                      size_t b_bytes, float *scratch, struct strait_error *err);

@@ -63,8 +63,8 @@ static void refuses(void)
          "did you mean \"local_steps\""},
         {HEAD "\"strategy\":{\"name\":\"fedavg\",\"rounds\":0}," NET "}",
          "wan.json#/strategy/rounds", "0"},
-        {HEAD "\"strategy\":{\"name\":\"rng\"}," NET "}", "wan.json#/strategy/name",
-         "did you mean \"ring\""},
+        {HEAD "\"strategy\":{\"name\":\"fedvg\"}," NET "}", "wan.json#/strategy/name",
+         "did you mean \"fedavg\""},
         {HEAD FEDAVG "\"network\":{\"client\":{\"rate\":\"-1 Gbps\"},"
                      "\"server\":{\"rate\":\"1 Gbps\"}}}",
          "wan.json#/network/client/rate", "expected a rate above 0, found \"-1 Gbps\""},

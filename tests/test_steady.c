@@ -15,7 +15,7 @@
 static const char *const experiments[] = {
     EXPERIMENT("{\"name\":\"fedavg\",\"rounds\":101,\"local_steps\":3}"),
     EXPERIMENT("{\"name\":\"fedavg\",\"rounds\":60,\"local_steps\":0,\"pieces\":3}"),
-    EXPERIMENT("{\"name\":\"ring\",\"rounds\":80}"),
+    EXPERIMENT("{\"name\":\"bsp\",\"rounds\":80}"),
 };
 
 static struct strait_outcome run(const char *experiment, const struct strait_backend *backend,

@@ -17,7 +17,7 @@ static const char *const fedavg =
     "\"clients\":4,\"strategy\":{\"name\":\"fedavg\",\"rounds\":2,\"local_steps\":3}," NETWORK "}";
 static const char *const ring =
     "{\"schema\":\"strait-experiment/1\"," MODEL_CNN
-    "\"clients\":3,\"strategy\":{\"name\":\"ring\",\"rounds\":1}," NETWORK "}";
+    "\"clients\":3,\"strategy\":{\"name\":\"bsp\",\"rounds\":1}," NETWORK "}";
 
 enum { CNN_ELEMS = 105866 };
 

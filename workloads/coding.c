@@ -12,10 +12,6 @@
 
 /* --- what a call costs and gives ---------------------------------------------------------- */
 
-struct estimate {
-    double cost_s, bytes;
-};
-
 bool strait_codec_is_lossy(const struct strait_codec *c, const struct strait_param_row *row)
 {
     return (c->choice->spec.ops->flags & STRAIT_CODEC_LOSSLESS) == 0 &&
@@ -51,7 +47,7 @@ each_row(const struct strait_wrap *w, const struct strait_tensor *t,
 struct estimating {
     const struct strait_codec *codec;
     const void *sized_state; /* to ask predict of; NULL: only the profile knows sizes */
-    struct estimate encode, decode;
+    struct strait_estimate of;
 };
 
 /* Rows of a piece of a parameter as a matrix: only the whole has them. */
@@ -70,18 +66,19 @@ static void estimate_row(void *arg, const struct strait_param_row *row, size_t l
     const size_t exact_bytes = lossy && e->sized_state
                                    ? ops->predict(e->sized_state, hi - lo, n_rows_of(row, hi - lo))
                                    : 0;
-    e->encode.cost_s += cost->encode_fixed_s + raw_bytes / cost->encode_bytes_per_s;
-    e->decode.cost_s += cost->decode_fixed_s + raw_bytes / cost->decode_bytes_per_s;
-    e->encode.bytes += exact_bytes > 0 ? (double)exact_bytes : raw_bytes / cost->ratio;
+    e->of.encode_s += cost->encode_fixed_s + raw_bytes / cost->encode_bytes_per_s;
+    e->of.decode_s += cost->decode_fixed_s + raw_bytes / cost->decode_bytes_per_s;
+    e->of.bytes += exact_bytes > 0 ? (double)exact_bytes : raw_bytes / cost->ratio;
 }
 
-static struct estimating estimate(const struct strait_wrap *w, const struct strait_codec *c,
-                                  const struct strait_tensor *t)
+struct strait_estimate strait_codec_estimate(const struct strait_wrap *w,
+                                             const struct strait_codec *c,
+                                             const struct strait_tensor *t)
 {
     struct estimating e = {.codec = c, .sized_state = w->point->sized_states[c - w->codecs]};
     const size_t n = each_row(w, t, estimate_row, &e);
-    e.encode.bytes = ceil(e.encode.bytes + (double)n * STRAIT_BUNDLE_SLICE_BYTES);
-    return e;
+    e.of.bytes = ceil(e.of.bytes + (double)n * STRAIT_BUNDLE_SLICE_BYTES);
+    return e.of;
 }
 
 /* --- readings that ranks share ------------------------------------------------------------ */
@@ -222,6 +219,11 @@ bool strait_codec_is_none(const struct strait_codec *c)
     return strcmp(c->choice->spec.ops->name, "none") == 0;
 }
 
+bool strait_sends_views(const struct strait_codec *c)
+{
+    return strait_codec_is_none(c);
+}
+
 bool strait_codec_made(const struct strait_wrap *w, const struct strait_packet *p)
 {
     const struct strait_codec *c = p->owner;
@@ -298,6 +300,36 @@ static void release_larger(struct strait_packet *p)
     free(p);
 }
 
+struct strait_packet *strait_codec_packet(struct strait_rank *r, struct strait_codec *c,
+                                          size_t *room_bytes)
+{
+    struct strait_packet *p = strait_packet_new(0);
+    if (*room_bytes < c->room_bytes)
+        *room_bytes = c->room_bytes;
+    if (p && r->run->real_payload) {
+        if (*room_bytes == c->room_bytes)
+            p->data = atomic_exchange(&c->spare, NULL);
+        if (!p->data)
+            p->data = strait_buffer_new(*room_bytes);
+    }
+    if (!p || (r->run->real_payload && !p->data))
+        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "an encoded tensor does not fit in memory");
+    p->release = *room_bytes > c->room_bytes ? release_larger : release_encoded;
+    p->owner = c;
+    return p;
+}
+
+void strait_codec_label(struct strait_packet *p, const struct strait_codec *c, double bound,
+                        const struct strait_tensor *x)
+{
+    p->raw_bytes = 4 * strait_n_elems(x);
+    p->n_elems = strait_n_elems(x);
+    p->codec_id = c->choice->spec.ops->id;
+    p->bound = c->choice->spec.bound;
+    if (!isnan(bound))
+        p->bound.value = bound;
+}
+
 struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *c, double bound,
                                     struct strait_tensor *x)
 {
@@ -310,45 +342,31 @@ struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *
             .codec = c, .tensor = x, .bound = bound, .key = key_of(w, c, x->lo)};
         struct strait_job job = {.resource = STRAIT_CPU};
         struct strait_times times;
-        const struct estimating e = estimate(w, c, x);
+        const struct strait_estimate e = strait_codec_estimate(w, c, x);
         strait_tensor_touch(r, x);
-        job.cost_s = r->run->measured_cost ? NAN : e.encode.cost_s;
+        job.cost_s = r->run->measured_cost ? NAN : e.encode_s;
         job.least_s = strait_reading_of(w, STRAIT_READING_ENCODE, c, x);
-        p = strait_packet_new(0);
         if (r->run->real_payload) {
             strait_task_cut(r, &task, true);
             job.fn = strait_task_encode;
             job.arg = &task;
             const struct strait_bundle bundle = strait_codec_bundle(c, bound);
-            const size_t most = strait_bundle_max_bytes(&bundle, task.slices, task.n_slices);
-            task.room_bytes = most > c->room_bytes ? most : c->room_bytes;
-            if (task.room_bytes == c->room_bytes)
-                task.out = atomic_exchange(&c->spare, NULL);
-            if (!task.out)
-                task.out = strait_buffer_new(task.room_bytes);
+            task.room_bytes = strait_bundle_max_bytes(&bundle, task.slices, task.n_slices);
         }
-        if (!p || (r->run->real_payload && !task.out))
-            strait_wrap_fail(r, STRAIT_ERR_NOMEM, "an encoded tensor does not fit in memory");
+        p = strait_codec_packet(r, c, &task.room_bytes);
+        task.out = p->data;
         struct strait_op *op = r->backend->start(r, &job);
         r->backend->wait(r, op, &times);
         free(task.slices);
         if (task.err.code != STRAIT_OK)
             r->backend->fail(r, &task.err);
-        p->payload_bytes = r->run->real_payload ? task.len_bytes : (size_t)e.encode.bytes;
-        p->data = task.out;
-        p->release = task.room_bytes > c->room_bytes ? release_larger : release_encoded;
-        p->owner = c;
+        p->payload_bytes = r->run->real_payload ? task.len_bytes : (size_t)e.bytes;
         strait_wrap_hold(w, (double)p->payload_bytes);
-        p->raw_bytes = 4 * strait_n_elems(x);
+        strait_codec_label(p, c, bound, x);
         strait_wrap_span(r, STRAIT_SPAN_ENCODE, &times, p, -1, -1, -1);
         note_sample(r, c, bound, x);
     }
-    p->raw_bytes = 4 * strait_n_elems(x);
-    p->n_elems = strait_n_elems(x);
-    p->codec_id = c->choice->spec.ops->id;
-    p->bound = c->choice->spec.bound;
-    if (!isnan(bound))
-        p->bound.value = bound;
+    strait_codec_label(p, c, bound, x);
     return p;
 }
 
@@ -386,7 +404,8 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
         job.least_s = strait_reading_of(w, STRAIT_READING_COPY, NULL, y);
     } else {
         strait_tensor_touch(r, y);
-        job.cost_s = r->run->measured_cost ? NAN : estimate(w, task->codec, y).decode.cost_s;
+        job.cost_s =
+            r->run->measured_cost ? NAN : strait_codec_estimate(w, task->codec, y).decode_s;
         job.least_s = strait_reading_of(w, STRAIT_READING_DECODE, task->codec, y);
         if (r->run->real_payload) {
             strait_task_cut(r, task, false);

@@ -35,11 +35,27 @@ void strait_task_cut(struct strait_rank *r, struct strait_task *task, bool with_
 void strait_task_encode(void *task); /* jobs */
 void strait_task_decode(void *task);
 
+/* What a profile, or the codec itself, says of a tensor. */
+struct strait_estimate {
+    double encode_s, decode_s, bytes;
+};
+struct strait_estimate strait_codec_estimate(const struct strait_wrap *w,
+                                             const struct strait_codec *c,
+                                             const struct strait_tensor *t);
+/** A packet of this codec with room for *room_bytes or more (out); data NULL in a sized run. It
+ *  takes payload_bytes off the rank's memory when it goes: count them there when they are known. */
+struct strait_packet *strait_codec_packet(struct strait_rank *r, struct strait_codec *c,
+                                          size_t *room_bytes);
+/** What its frame says. */
+void strait_codec_label(struct strait_packet *p, const struct strait_codec *c, double bound,
+                        const struct strait_tensor *x);
+
 enum strait_reading_of {
     STRAIT_READING_ENCODE = 1,
     STRAIT_READING_DECODE,
     STRAIT_READING_ADD,
-    STRAIT_READING_COPY
+    STRAIT_READING_COPY,
+    STRAIT_READING_ADD_ENCODED
 };
 /** Where the quickest reading of this work stands; NULL in a run that measures nothing. */
 _Atomic(double) *strait_reading_of(const struct strait_wrap *w, enum strait_reading_of operation,

@@ -179,12 +179,26 @@ void strait_forward(struct strait_rank *r, int layer)
                    : m->layers[layer].fwd_s_p50 * strait_wrap_of(r)->layer_fwd_scale);
 }
 
-void strait_backward(struct strait_rank *r, int layer)
+static double backward_s(const struct strait_rank *r, int layer)
 {
     const struct strait_model *m = strait_model(r);
-    compute(r, layer == STRAIT_ALL_LAYERS
-                   ? m->bwd_s
-                   : m->layers[layer].bwd_s_p50 * strait_wrap_of(r)->layer_bwd_scale);
+    return layer == STRAIT_ALL_LAYERS
+               ? m->bwd_s
+               : m->layers[layer].bwd_s_p50 * strait_wrap_of(r)->layer_bwd_scale;
+}
+
+void strait_backward(struct strait_rank *r, int layer)
+{
+    compute(r, backward_s(r, layer));
+}
+
+void strait_backward_into(struct strait_rank *r, int layer, struct strait_tensor *x)
+{
+    struct strait_tensor_refill refill = {strait_wrap_of(r), x};
+    strait_tensor_touch(r, x);
+    strait_work(r, STRAIT_SPAN_COMPUTE, strait_device(r),
+                backward_s(r, layer) / strait_device_speed(r),
+                r->run->real_payload ? strait_tensor_refill : NULL, &refill);
 }
 
 void strait_step(struct strait_rank *r)

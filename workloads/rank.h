@@ -28,6 +28,9 @@ void *strait_alloc(struct strait_rank *r, size_t n, size_t size);
  * share of the recorded total, so that all layers together take what the whole does. */
 void strait_forward(struct strait_rank *r, int layer);
 void strait_backward(struct strait_rank *r, int layer);
+/** The same, and with real payload x, of kind GRADIENTS, holds what was recorded again: a round's
+ *  sum is not the next one's gradient. Views of x must have been read. */
+void strait_backward_into(struct strait_rank *r, int layer, struct strait_tensor *x);
 /** One optimiser step. */
 void strait_step(struct strait_rank *r);
 /** The optimiser's share of the layers [first, end), by elements. */
@@ -58,6 +61,8 @@ struct strait_tensor *strait_tensor(struct strait_rank *r, enum strait_tensor_ki
 /** n_elems of memory that is no part of the model (factors, sketches): zeros, coded as one matrix.
  *  All ranks must make theirs in the same order, since their place decides draws and memories. */
 struct strait_tensor *strait_scratch(struct strait_rank *r, size_t n_elems);
+/** Memory of its own for what x is: zeros. */
+struct strait_tensor *strait_like(struct strait_rank *r, const struct strait_tensor *x);
 /** Elements [lo, hi) of x, counted from its start, in memory that it shares with x. The same range
  *  gives the same handle; it lives as long as x. */
 struct strait_tensor *strait_range(struct strait_rank *r, struct strait_tensor *x, size_t lo,
@@ -71,6 +76,8 @@ float *strait_values(struct strait_rank *r, struct strait_tensor *x);
 /* Codec work; always charged. bound NAN: the experiment's. */
 /** "up", "down", or "none": plain values whatever the experiment says. */
 struct strait_codec *strait_codec(struct strait_rank *r, const char *which);
+/** Are its packets views of tensors, which have to stay as they are until all have read them? */
+bool strait_sends_views(const struct strait_codec *c);
 /** `none` is a view of x, which stays as it is until the packet is dropped. */
 struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *c, double bound,
                                     struct strait_tensor *x);
@@ -78,6 +85,12 @@ void strait_decode(struct strait_rank *r, struct strait_tensor *y, struct strait
 struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_tensor *y,
                                         struct strait_packet *taken);
 void strait_wait(struct strait_rank *r, struct strait_task *task);
+/** A packet that decodes to the sum of two, both taken, that encode tensors of x's place. Tensors
+ *  that its codec does not add (small lossless ones; streams without a common step) are decoded,
+ *  added and encoded. Charged as one encode and two decodes, or as measured. */
+struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_codec *c,
+                                         struct strait_tensor *x, struct strait_packet *a_taken,
+                                         struct strait_packet *b_taken);
 /** sum += weight * x */
 void strait_add(struct strait_rank *r, struct strait_tensor *sum, struct strait_tensor *x,
                 double weight);

@@ -3,10 +3,11 @@
 #include <string.h>
 
 /* A new strategy is one file in strategies/ and one line here. */
-extern const struct strait_strategy strait_strategy_fedavg, strait_strategy_ring;
+extern const struct strait_strategy strait_strategy_fedavg, strait_strategy_bsp, strait_strategy_ps;
 static const struct strait_strategy *const strategies[] = {
     &strait_strategy_fedavg,
-    &strait_strategy_ring,
+    &strait_strategy_bsp,
+    &strait_strategy_ps,
 };
 
 int strait_strategy_repeats(const struct strait_experiment *e)

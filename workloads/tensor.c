@@ -74,6 +74,11 @@ static bool grow_ranges(struct strait_tensor *of)
     return true;
 }
 
+struct strait_tensor *strait_like(struct strait_rank *r, const struct strait_tensor *x)
+{
+    return new_owner(r, STRAIT_SCRATCH, x->lo, x->hi);
+}
+
 struct strait_tensor *strait_range(struct strait_rank *r, struct strait_tensor *x, size_t lo,
                                    size_t hi)
 {
@@ -227,6 +232,13 @@ void strait_tensor_touch(struct strait_rank *r, struct strait_tensor *x)
     }
     if (t != x && t->values)
         x->values = t->values + (x->lo - t->lo);
+}
+
+void strait_tensor_refill(void *refill)
+{
+    const struct strait_tensor_refill *f = refill;
+    fill_values(f->wrap, f->tensor->kind, f->tensor->values, f->tensor->lo, f->tensor->hi);
+    f->tensor->version++;
 }
 
 float *strait_values(struct strait_rank *r, struct strait_tensor *x)

@@ -86,6 +86,12 @@ struct strait_task *strait_task_of(struct strait_rank *r, enum strait_span_kind 
 void strait_tensor_prepare(struct strait_rank *r);
 /** Make the values exist where payload is real, and count the memory either way. */
 void strait_tensor_touch(struct strait_rank *r, struct strait_tensor *t);
+/** A job that gives a touched tensor its recorded values again. */
+struct strait_tensor_refill {
+    const struct strait_wrap *wrap;
+    struct strait_tensor *tensor;
+};
+void strait_tensor_refill(void *refill);
 /** Take the packet's bytes as the values, without a copy; false where that cannot be. */
 bool strait_tensor_adopt(struct strait_rank *r, struct strait_tensor *t, struct strait_packet *p);
 void strait_tensor_free_all(struct strait_wrap *w);

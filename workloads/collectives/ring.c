@@ -10,33 +10,22 @@
  *
  * Sum order of part p: rank p first, then p+1, ... (float, in ring order). With a codec every hop
  * of the reduction decodes, adds and encodes again (n - 1 errors); the gather encodes once at the
- * source and passes the bytes on (one error). */
+ * source and passes the bytes on (one error). Encoded, every rank's part is encoded once, packets
+ * are added as they are, and the sum's packet goes round: n errors as well, but on one grid of
+ * integers, where no order matters; streams without a common step cost one error more each. */
 #include <assert.h>
 #include <math.h>
 
-#include "../collectives.h"
-
-struct strait_group strait_world(struct strait_rank *r, int channel)
-{
-    struct strait_group g = {.n = strait_n_ranks(r), .me = strait_me(r), .channel = channel};
-    g.ranks = strait_alloc(r, (size_t)g.n, sizeof(*g.ranks));
-    for (int i = 0; i < g.n; i++)
-        g.ranks[i] = i;
-    return g;
-}
-
-static int wrap(int i, int n)
-{
-    return (i % n + n) % n;
-}
+#include "parts.h"
 
 void strait_reduce_scatter(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                            struct strait_tensor *x)
 {
-    const int next = g.ranks[wrap(g.me + 1, g.n)], previous = g.ranks[wrap(g.me - 1, g.n)];
+    const int next = g.ranks[strait_around(g.me + 1, g.n)],
+              previous = g.ranks[strait_around(g.me - 1, g.n)];
     for (int step = 0; step < g.n - 1; step++) {
-        struct strait_tensor *mine = strait_slice(r, x, wrap(g.me - step, g.n), g.n);
-        struct strait_tensor *sum = strait_slice(r, x, wrap(g.me - step - 1, g.n), g.n);
+        struct strait_tensor *mine = strait_slice(r, x, strait_around(g.me - step, g.n), g.n);
+        struct strait_tensor *sum = strait_slice(r, x, strait_around(g.me - step - 1, g.n), g.n);
         struct strait_tensor *theirs = strait_spare(r, sum);
         strait_send(r, next, g.channel, step, strait_encode(r, c, NAN, mine));
         struct strait_message m = strait_recv(r, previous, g.channel);
@@ -46,22 +35,49 @@ void strait_reduce_scatter(struct strait_rank *r, struct strait_group g, struct 
     }
 }
 
-void strait_all_gather(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
+/* The packet of part me + 1 to everybody, from everybody the others'. */
+static void pass_round(struct strait_rank *r, struct strait_group g, struct strait_packet *taken,
                        struct strait_tensor *x)
 {
-    const int next = g.ranks[wrap(g.me + 1, g.n)], previous = g.ranks[wrap(g.me - 1, g.n)];
-    struct strait_packet *passing = NULL;
+    const int next = g.ranks[strait_around(g.me + 1, g.n)],
+              previous = g.ranks[strait_around(g.me - 1, g.n)];
+    struct strait_packet *passing = taken;
+    strait_decode(r, strait_slice(r, x, strait_around(g.me + 1, g.n), g.n), strait_keep(passing));
     for (int step = 0; step < g.n - 1; step++) {
-        if (step == 0) {
-            passing = strait_encode(r, c, NAN, strait_slice(r, x, wrap(g.me + 1, g.n), g.n));
-            strait_decode(r, strait_slice(r, x, wrap(g.me + 1, g.n), g.n), strait_keep(passing));
-        }
         strait_send(r, next, g.channel, g.n + step, passing);
         struct strait_message m = strait_recv(r, previous, g.channel);
         assert(m.tag == g.n + step);
         passing = strait_keep(m.packet);
-        strait_decode(r, strait_slice(r, x, wrap(g.me - step, g.n), g.n), m.packet);
+        strait_decode(r, strait_slice(r, x, strait_around(g.me - step, g.n), g.n), m.packet);
     }
-    if (passing)
-        strait_drop(r, passing);
+    strait_drop(r, passing);
+}
+
+void strait_all_gather(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
+                       struct strait_tensor *x)
+{
+    if (g.n > 1)
+        pass_round(r, g,
+                   strait_encode(r, c, NAN, strait_slice(r, x, strait_around(g.me + 1, g.n), g.n)),
+                   x);
+}
+
+/* Its own part is encoded while the sum so far is on its way. */
+void strait_all_reduce_encoded(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
+                               struct strait_tensor *x)
+{
+    const int next = g.ranks[strait_around(g.me + 1, g.n)],
+              previous = g.ranks[strait_around(g.me - 1, g.n)];
+    if (g.n == 1)
+        return;
+    struct strait_packet *sum = strait_encode(r, c, NAN, strait_slice(r, x, g.me, g.n));
+    for (int step = 0; step < g.n - 1; step++) {
+        struct strait_tensor *part = strait_slice(r, x, strait_around(g.me - step - 1, g.n), g.n);
+        strait_send(r, next, g.channel, step, sum);
+        struct strait_packet *mine = strait_encode(r, c, NAN, part);
+        struct strait_message m = strait_recv(r, previous, g.channel);
+        assert(m.tag == step);
+        sum = strait_add_encoded(r, c, part, m.packet, mine);
+    }
+    pass_round(r, g, sum, x);
 }

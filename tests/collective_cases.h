@@ -1,0 +1,154 @@
+/* Every collective by its kind, called alike: what the tests of collectives share. */
+#pragma once
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../workloads/collectives.h"
+#include "harness.h"
+#include "suite.h"
+
+enum {
+    CNN_ELEMS = 105866,
+    MOST_RANKS = 9,
+    N_PIECES = 3,
+    RANKS_A_SITE = 3,
+    N_SERVERS = 2, /* behind the workers */
+    LAP = 9        /* channel between collectives */
+};
+
+enum collective {
+    RING,
+    HALVING,
+    TREE,
+    ALL_TO_ALL,
+    RING_ENCODED, /* as in enum strait_all_reduce up to here */
+    SITES,
+    SHARDS_1,        /* co-located, one server */
+    SHARDS_ALL,      /* co-located, as many as workers */
+    SHARDS_SEPARATE, /* two servers behind the workers */
+    REDUCE,          /* to the last rank */
+    BROADCAST,       /* from the last rank */
+    PIPELINED,
+    N_COLLECTIVES
+};
+
+static inline int site_of(const void *arg, int rank)
+{
+    (void)arg;
+    return rank / RANKS_A_SITE;
+}
+
+static inline void call_parameter_server(struct strait_rank *r, struct strait_codec *c,
+                                         struct strait_tensor *x, int n_servers, bool colocated)
+{
+    struct strait_shards s = strait_shards_of(r, n_servers, colocated, 0, 1, x);
+    if (strait_me(r) < s.n_workers)
+        strait_push(r, &s, c, x);
+    strait_serve(r, &s, c, x);
+    if (strait_me(r) < s.n_workers)
+        strait_pull(r, &s, x);
+}
+
+static inline void call_collective(struct strait_rank *r, enum collective kind,
+                                   struct strait_tensor *x)
+{
+    struct strait_group world = strait_world(r, 0);
+    struct strait_codec *c = strait_codec(r, "up");
+    const struct strait_sites sites = {.n_ranks = world.n, .of = site_of};
+    const struct strait_hierarchy h = strait_hierarchy_of(r, sites, 0, 1);
+    switch (kind) {
+    case RING:
+    case HALVING:
+    case TREE:
+    case ALL_TO_ALL:
+    case RING_ENCODED:
+        strait_all_reduce(r, world, c, x, (enum strait_all_reduce)kind);
+        return;
+    case SITES:
+        strait_all_reduce_by_sites(r, &h, c, x);
+        return;
+    case SHARDS_1:
+    case SHARDS_ALL:
+    case SHARDS_SEPARATE:
+        call_parameter_server(r, c, x,
+                              kind == SHARDS_1     ? 1
+                              : kind == SHARDS_ALL ? world.n
+                                                   : N_SERVERS,
+                              kind != SHARDS_SEPARATE);
+        return;
+    case REDUCE:
+        strait_reduce(r, world, world.n - 1, c, x);
+        return;
+    case BROADCAST:
+        strait_broadcast(r, world, world.n - 1, c, x);
+        return;
+    case PIPELINED:
+        strait_broadcast_pipelined(r, world, world.n - 1, c, x, N_PIECES);
+        return;
+    case N_COLLECTIVES:
+        return;
+    }
+}
+
+/* Separate servers need somebody to serve. */
+static inline bool can_call(enum collective kind, int n)
+{
+    return kind != SHARDS_SEPARATE || n > N_SERVERS;
+}
+
+/* Does this rank end with the result? */
+static inline bool has_result(enum collective kind, int me, int n)
+{
+    return kind == REDUCE ? me == n - 1 : kind != SHARDS_SEPARATE || me < n - N_SERVERS;
+}
+
+/* Twice around with an empty message: then all have left what was before. */
+static inline void barrier(struct strait_rank *r)
+{
+    const int n = strait_n_ranks(r);
+    for (int step = 0; step < 2 * n && n > 1; step++) {
+        if (strait_me(r) == step % n)
+            strait_send(r, (step + 1) % n, LAP, step, strait_control(r, 0));
+        if (strait_me(r) == (step + 1) % n)
+            strait_drop(r, strait_recv(r, step % n, LAP).packet);
+    }
+}
+
+static inline void complain(struct strait_rank *r, enum collective kind, const char *what,
+                            double found, double wanted)
+{
+    struct strait_error err = {0};
+    strait_error_set(&err, STRAIT_ERR_BACKEND, "collective",
+                     "kind %d, rank %d: %s: expected %.9g, found %.9g", (int)kind, strait_me(r),
+                     what, wanted, found);
+    r->backend->fail(r, &err);
+}
+
+/* A program of the test's on n ranks of a 100 Mbps star, 20 ms one way, without ramp. codec: JSON,
+ * NULL: none. */
+static inline struct strait_outcome
+run_ranks(int n, bool real_payload, void (*rank_main)(struct strait_rank *), const char *codec)
+{
+    static const char *const text =
+        "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"seed\":3,\"clients\":3,"
+        "\"strategy\":{\"name\":\"bsp\",\"rounds\":1},"
+        "\"network\":{\"overhead\":\"24 B\",\"client\":{\"rate\":\"100 Mbps\",\"rtt\":\"20 ms\"},"
+        "\"tcp\":{\"initial_window\":\"1 GB\"}}}";
+    struct strait_error err = {0};
+    json_t *settings = json_pack("{s:i}", "/clients", n);
+    if (codec)
+        json_object_set_new(settings, "/codec", json_loads(codec, 0, NULL));
+    struct strait_outcome o = strait_outcome_of(text, settings, "default", &strait_fluid,
+                                                (struct strait_point_options){0});
+    strait_point_free(o.point);
+    CU_ASSERT_EQUAL_FATAL(
+        strait_point_new(&o.point, o.experiment, o.profile,
+                         &(struct strait_point_options){.real_payload = real_payload}, &err),
+        0);
+    o.point->run.rank_main = rank_main;
+    o.point->run.memory_bytes = 1; /* asked for: no need to find out */
+    CU_ASSERT_EQUAL(strait_point_run(o.point, &strait_fluid, &err), 0);
+    if (err.code)
+        fprintf(stderr, "%d ranks: %s: %s\n", n, err.where, err.text);
+    return o;
+}

@@ -1,0 +1,247 @@
+/* Collectives: times against closed forms, and errors against the stated composition of bounds.
+ *
+ * Times: a is the delay of a path, L(e) the wire time of e elements and a frame, A(e) of adding and
+ * C(e) of copying e elements. All ports are alike, nothing ramps up, and N can be divided by all
+ * numbers of ranks, so that each form is exact. */
+#include "../core/hash.h"
+#include "../workloads/wrap.h"
+#include "collective_cases.h"
+
+enum { N = 40 * 2520, FRAME_BYTES = 96 };
+static const double PATH_S = 0.02, RATE_BYTES_PER_S = 100e6 / 8 * 1448 / 1538;
+
+/* What the ranks call: set before a run. */
+static enum collective kind;
+
+static void note_end(struct strait_rank *r)
+{
+    const struct strait_span end = {
+        .end_s = strait_now_s(r), .rank = strait_me(r), .kind = STRAIT_SPAN_ROUND};
+    strait_log_add(&r->run->logs[strait_me(r)], &end);
+}
+
+static void timed_main(struct strait_rank *r)
+{
+    struct strait_tensor *x = strait_tensor(r, STRAIT_GRADIENTS, 0, STRAIT_ALL_LAYERS);
+    call_collective(r, kind, strait_range(r, x, 0, N));
+    note_end(r);
+}
+
+/* When the last rank is done. */
+static double ended_s(const struct strait_outcome *o)
+{
+    double end_s = 0;
+    for (int i = 0; i < o->experiment->n_ranks; i++)
+        end_s = fmax(end_s, o->point->logs[i].total_s[STRAIT_SPAN_ROUND]);
+    return end_s;
+}
+
+static double wire_s(double n_elems)
+{
+    return (4 * n_elems + FRAME_BYTES) / RATE_BYTES_PER_S;
+}
+
+static double log2_of(int n)
+{
+    return round(log2(n));
+}
+
+/* Closed form; NAN where there is none for this n. */
+static double form_s(int n, double add_bytes_per_s, double copy_bytes_per_s)
+{
+    const double a = PATH_S, k = log2_of(n), e = (double)N / n, L = wire_s(N), Le = wire_s(e),
+                 A = 4 * N / add_bytes_per_s, Ae = 4 * e / add_bytes_per_s,
+                 C = 4 * N / copy_bytes_per_s, Ce = 4 * e / copy_bytes_per_s, m = n - 1;
+    const bool is_power = exp2(k) == n;
+    double s = 0;
+    switch (kind) {
+    case RING: /* both halves: n - 1 steps of a part */
+        return m * (a + Le + Ae) + m * (a + Le + Ce);
+    case HALVING: /* a half, a quarter ...; back n / 2^k parts a step, the last one copied behind */
+        for (int j = 1; j <= k; j++)
+            s += a + wire_s(N / exp2(j)) + 4 * N / exp2(j) / add_bytes_per_s + a + exp2(j - 1) * Le;
+        return is_power && n > 1 ? s + Ce : NAN;
+    case TREE: /* the root adds its k children when the last is here; then it feeds j at once */
+        for (int j = 1; j <= k; j++)
+            s += a + L + (j < k ? A : k * A) + a + j * L;
+        return is_power && n > 1 ? s + C : NAN;
+    case ALL_TO_ALL: /* n - 1 parts share the ports both times */
+    case SHARDS_ALL:
+        return n > 1 ? 2 * (a + m * Le) + m * (Ae + Ce) : 0;
+    case SITES: /* two of three: two messages into a leader, a ring of two, two out */
+        return n == 6 ? a + 2 * L + 2 * A + 2 * (a + wire_s(N / 2.0)) +
+                            4 * (N / 2.0) / add_bytes_per_s + 4 * (N / 2.0) / copy_bytes_per_s + a +
+                            2 * L + C
+                      : NAN;
+    case SHARDS_1:
+        return n > 1 ? 2 * (a + m * L) + m * A + C : 0;
+    case SHARDS_SEPARATE: { /* w workers: the server's port takes w halves, the worker's two */
+        const double w = n - N_SERVERS, half = N / (double)N_SERVERS;
+        return 2 * (a + fmax(w, N_SERVERS) * wire_s(half)) + (w - 1) * 4 * half / add_bytes_per_s +
+               N_SERVERS * 4 * half / copy_bytes_per_s;
+    }
+    case REDUCE: /* every level but the root's adds as it goes */
+        for (int j = 1; j <= k; j++)
+            s += a + L + (j < k ? A : k * A);
+        return is_power && n > 1 ? s : NAN;
+    case BROADCAST:
+        for (int j = 1; j <= k; j++)
+            s += a + j * L;
+        return is_power && n > 1 ? s + C : NAN;
+    case PIPELINED: /* a piece through the chain, the others behind it */
+        return n > 1 ? m * (a + wire_s((double)N / N_PIECES)) +
+                           (N_PIECES - 1) * wire_s((double)N / N_PIECES) + C / N_PIECES
+                     : 0;
+    default:
+        return NAN;
+    }
+}
+
+static void times(void)
+{
+    int n_forms = 0;
+    for (kind = 0; kind < N_COLLECTIVES; kind++)
+        for (int n = 1; n <= MOST_RANKS; n++) {
+            if (!can_call(kind, n) || kind == RING_ENCODED)
+                continue;
+            struct strait_outcome o = run_ranks(n, false, timed_main, NULL);
+            const double wanted_s = form_s(n, o.point->add_bytes_per_s, o.point->copy_bytes_per_s);
+            n_forms += !isnan(wanted_s);
+            if (fabs(ended_s(&o) - wanted_s) > 1e-9)
+                fprintf(stderr, "kind %d, %d ranks: expected %.12g s, found %.12g s\n", (int)kind,
+                        n, wanted_s, ended_s(&o));
+            if (!isnan(wanted_s))
+                CU_ASSERT_DOUBLE_EQUAL(ended_s(&o), wanted_s, 1e-9);
+            strait_outcome_free(&o);
+        }
+    CU_ASSERT(n_forms > 50);
+}
+
+/* Packets of N / n elements a step, and before them n - 1 steps of a frame. */
+static void gather_main(struct strait_rank *r)
+{
+    struct strait_group world = strait_world(r, 0);
+    struct strait_tensor *x = strait_tensor(r, STRAIT_GRADIENTS, 0, STRAIT_ALL_LAYERS);
+    struct strait_packet **all = strait_alloc(r, (size_t)world.n, sizeof(struct strait_packet *));
+    all[world.me] =
+        strait_encode(r, strait_codec(r, "none"), NAN, strait_range(r, x, 0, N / (size_t)world.n));
+    strait_gather_packets(r, world, all, true);
+    for (int i = 0; i < world.n; i++)
+        strait_drop(r, all[i]);
+    note_end(r);
+}
+
+static void gather_time(void)
+{
+    for (int n = 1; n <= MOST_RANKS; n++) {
+        struct strait_outcome o = run_ranks(n, false, gather_main, NULL);
+        CU_ASSERT_DOUBLE_EQUAL(ended_s(&o), (n - 1) * (2 * PATH_S + wire_s(0) + wire_s(N / n)),
+                               1e-9);
+        strait_outcome_free(&o);
+    }
+}
+
+/* --- errors --------------------------------------------------------------------------------- */
+
+static const double BOUND = 1e-4;
+
+/* Encodings whose errors are in a result. Reductions: each of the n - 1 messages that an element's
+ * sum is made of, and the sum on its way back; encoded, each rank's part. Sites: as the ring of
+ * their leaders. Separate servers: each worker's push, and the pull. Movement: one. */
+static int n_encodings(int n)
+{
+    switch (kind) {
+    case SITES:
+        return (n + RANKS_A_SITE - 1) / RANKS_A_SITE;
+    case SHARDS_SEPARATE:
+        return n - N_SERVERS + 1;
+    case REDUCE:
+        return n - 1;
+    case BROADCAST:
+    case PIPELINED:
+        return 1;
+    default:
+        return n;
+    }
+}
+
+/* What rank k brings; a bound that is added up is tested best where all errors can be as large. */
+static double share_of(int rank, double recorded)
+{
+    return recorded * (rank + 1);
+}
+
+static bool brings(int rank, int n)
+{
+    return kind == BROADCAST || kind == PIPELINED ? rank == n - 1
+           : kind == SHARDS_SEPARATE              ? rank < n - N_SERVERS
+                                                  : true;
+}
+
+/* Everybody's bits are alike: rank 0 holds the others' check sums against its own. */
+static void compare_ranks(struct strait_rank *r, const float *values)
+{
+    const int n = strait_n_ranks(r), me = strait_me(r);
+    const double sum = (double)(strait_checksum(values, N * sizeof(float)) >> 12);
+    if (me > 0 && has_result(kind, me, n))
+        strait_send(r, 0, LAP, 0, strait_control(r, sum));
+    for (int i = 1; i < n && me == 0 && kind != REDUCE; i++) {
+        if (!has_result(kind, i, n))
+            continue;
+        struct strait_message m = strait_recv(r, i, LAP);
+        if (fabs(m.packet->words[0] - sum) > 0)
+            complain(r, kind, "check sum of another rank", m.packet->words[0], sum);
+        strait_drop(r, m.packet);
+    }
+    if (kind == REDUCE && me == 0)
+        strait_drop(r, strait_recv(r, n - 1, LAP).packet);
+}
+
+static void bounded_main(struct strait_rank *r)
+{
+    const int n = strait_n_ranks(r), me = strait_me(r);
+    struct strait_tensor *whole = strait_tensor(r, STRAIT_GRADIENTS, 0, STRAIT_ALL_LAYERS);
+    struct strait_tensor *x = strait_range(r, whole, 0, N);
+    float *values = strait_values(r, x), *recorded = strait_alloc(r, N, sizeof(float));
+    double worst = 0;
+    memcpy(recorded, values, N * sizeof(float));
+    for (size_t i = 0; i < N; i++)
+        values[i] = (float)share_of(me, (double)recorded[i]);
+    call_collective(r, kind, x);
+    values = strait_values(r, x);
+    for (size_t i = 0; i < N && has_result(kind, me, n); i++) {
+        double exact = 0, largest = 0;
+        for (int k = 0; k < n; k++)
+            exact += brings(k, n) ? (double)(float)share_of(k, (double)recorded[i]) : 0;
+        for (int k = 0; k < n; k++)
+            largest += brings(k, n) ? fabs(share_of(k, (double)recorded[i])) : 0;
+        /* every addition and every decoded value rounds to float once */
+        const double most = n_encodings(n) * BOUND + 2 * n * ldexp(largest, -24),
+                     error = fabs((double)values[i] - exact);
+        worst = fmax(worst, error);
+        if (error > most)
+            complain(r, kind, "error", error, most);
+    }
+    if (n > 1 && has_result(kind, me, n) && !(worst > BOUND / 4)) /* or nothing was encoded */
+        complain(r, kind, "largest error", worst, BOUND / 4);
+    compare_ranks(r, values);
+}
+
+static void bounds_add_up(void)
+{
+    static const int counts[] = {3, 8};
+    for (kind = 0; kind < N_COLLECTIVES; kind++)
+        for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++)
+            if (can_call(kind, counts[k]) && n_encodings(counts[k]) > (kind == SITES)) {
+                struct strait_outcome o = run_ranks(counts[k], true, bounded_main,
+                                                    "{\"name\":\"sz\",\"bound\":{\"abs\":1e-4}}");
+                strait_outcome_free(&o);
+            }
+}
+
+static const struct strait_test tests[] = {
+    {"every collective takes the time of its closed form", times},
+    {"gathered packets take a step each, their sizes one more", gather_time},
+    {"errors of bounded codecs add up to the stated number of bounds at most", bounds_add_up},
+};
+STRAIT_SUITE("workloads/collectives (times and bounds)", tests);

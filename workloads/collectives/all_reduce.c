@@ -1,0 +1,55 @@
+/* All-reduces by name. The tree's is a reduction to place 0 and a broadcast from there; of three
+ * ranks:
+ *
+ *             rank 0      rank 1      rank 2
+ *   start     a           b           c
+ *   reduce    (a+b)+c     .           .           1 > 0, then 2 > 0
+ *   broadcast (a+b)+c     (a+b)+c     (a+b)+c     0 > 2, 0 > 1
+ *
+ * Sum order: that of the reduction. With a codec: n - 1 errors in the sum, one in its copies. */
+#include "parts.h"
+
+void strait_all_reduce(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
+                       struct strait_tensor *x, enum strait_all_reduce how)
+{
+    switch (how) {
+    case STRAIT_AR_RING:
+        strait_reduce_scatter(r, g, c, x);
+        strait_all_gather(r, g, c, x);
+        return;
+    case STRAIT_AR_HALVING:
+        strait_all_reduce_by_halving(r, g, c, x);
+        return;
+    case STRAIT_AR_TREE:
+        strait_reduce(r, g, 0, c, x);
+        strait_broadcast(r, g, 0, c, x);
+        return;
+    case STRAIT_AR_ALL_TO_ALL:
+        strait_all_reduce_to_owners(r, g, c, x);
+        return;
+    case STRAIT_AR_RING_ENCODED:
+        strait_all_reduce_encoded(r, g, c, x);
+        return;
+    }
+}
+
+bool strait_all_reduce_uses(enum strait_all_reduce how, int n, int src, int dst)
+{
+    switch (how) {
+    case STRAIT_AR_RING:
+    case STRAIT_AR_RING_ENCODED:
+        return src != dst && dst == (src + 1) % n;
+    case STRAIT_AR_HALVING:
+        return strait_halving_uses(n, src, dst);
+    case STRAIT_AR_TREE: /* up and down between the same pairs */
+        for (int mask = 1; mask < n; mask *= 2) {
+            const int low = src < dst ? src : dst, high = src < dst ? dst : src;
+            if (high == low + mask && low % (2 * mask) == 0)
+                return true;
+        }
+        return false;
+    case STRAIT_AR_ALL_TO_ALL:
+        return src != dst;
+    }
+    return false;
+}

@@ -1,0 +1,60 @@
+/* All-reduce through the owners of parts, the compressed reduce-scatter and all-gather of GRACE's
+ * distributed back end (Xu et al., ICDCS 2021). Parts of three ranks (capitals are sums):
+ *
+ *             rank 0              rank 1              rank 2
+ *   start     a0 a1 a2            b0 b1 b2            c0 c1 c2
+ *   step 0    a0 b0 c0 > S0       a1 b1 c1 > S1       a2 b2 c2 > S2     rank i owns part i
+ *   step 1    S0 S1 S2            S0 S1 S2            S0 S1 S2
+ *
+ * Sum order of part p: rank p first, then p+1, ... (as in the ring). With a codec every part is
+ * encoded twice whatever the number of ranks: at its source for its owner, and the sum for all: the
+ * sum has n - 1 errors, its copies one more. */
+#include <assert.h>
+#include <math.h>
+
+#include "parts.h"
+
+enum { PART, SUM }; /* tags */
+
+/* Every part to its owner, the neighbour's first: no port is everybody's first. */
+static void scatter(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
+                    struct strait_tensor *x)
+{
+    for (int k = 1; k < g.n; k++) {
+        const int owner = strait_around(g.me + k, g.n);
+        strait_send(r, g.ranks[owner], g.channel, PART,
+                    strait_encode(r, c, NAN, strait_slice(r, x, owner, g.n)));
+    }
+}
+
+static struct strait_packet *receive_from(struct strait_rank *r, struct strait_group g, int place,
+                                          int tag)
+{
+    struct strait_message m = strait_recv(r, g.ranks[place], g.channel);
+    assert(m.tag == tag);
+    return m.packet;
+}
+
+void strait_all_reduce_to_owners(struct strait_rank *r, struct strait_group g,
+                                 struct strait_codec *c, struct strait_tensor *x)
+{
+    struct strait_tensor *mine = strait_slice(r, x, g.me, g.n);
+    scatter(r, g, c, x);
+    for (int k = 1; k < g.n; k++) /* all are here before the sum changes what others still read */
+        g.packets[k] = receive_from(r, g, strait_around(g.me + k, g.n), PART);
+    for (int k = 1; k < g.n; k++) {
+        struct strait_tensor *theirs = strait_spare(r, mine);
+        strait_decode(r, theirs, g.packets[k]);
+        strait_add(r, mine, theirs, 1);
+    }
+    if (g.n == 1)
+        return;
+    struct strait_packet *sum = strait_encode(r, c, NAN, mine);
+    for (int k = 1; k < g.n; k++)
+        strait_send(r, g.ranks[strait_around(g.me + k, g.n)], g.channel, SUM, strait_keep(sum));
+    strait_decode(r, mine, sum); /* everybody has the same bits */
+    for (int k = 1; k < g.n; k++) {
+        const int owner = strait_around(g.me + k, g.n);
+        strait_decode(r, strait_slice(r, x, owner, g.n), receive_from(r, g, owner, SUM));
+    }
+}

@@ -1,0 +1,62 @@
+/* One rank's tensor for everybody, encoded once at the root and passed on as it came (one error).
+ *
+ * Binomial tree, eight ranks: the far half first, so that it can go on while the root does.
+ *
+ *             rank 0   1    2    3    4    5    6    7
+ *   step 0    A        .    .    .    A    .    .    .      0 > 4
+ *   step 1    A        .    A    .    A    .    A    .      0 > 2, 4 > 6
+ *   step 2    A        A    A    A    A    A    A    A      0 > 1, 2 > 3, 4 > 5, 6 > 7
+ *   of three  A . .  >  A . A  >  A A A                     0 > 2, then 0 > 1
+ *
+ * Chain of three ranks, two pieces: what has come goes on while the next piece comes.
+ *
+ *             rank 0   1     2
+ *   step 0    A B      A .   . .
+ *   step 1    A B      A B   A .
+ *   step 2    A B      A B   A B
+ */
+#include <assert.h>
+#include <math.h>
+
+#include "parts.h"
+
+void strait_broadcast(struct strait_rank *r, struct strait_group g, int root,
+                      struct strait_codec *c, struct strait_tensor *x)
+{
+    const int place = strait_around(g.me - root, g.n); /* the root's is 0 */
+    int mask = 1;
+    if (g.n == 1)
+        return;
+    while (mask < g.n && !(place & mask))
+        mask <<= 1;
+    struct strait_packet *packet =
+        place == 0 ? strait_encode(r, c, NAN, x)
+                   : strait_recv(r, g.ranks[strait_around(g.me - mask, g.n)], g.channel).packet;
+    for (mask >>= 1; mask > 0; mask >>= 1)
+        if (place + mask < g.n)
+            strait_send(r, g.ranks[strait_around(g.me + mask, g.n)], g.channel, root,
+                        strait_keep(packet));
+    strait_decode(r, x, packet); /* the root too: everybody has the same bits */
+}
+
+/* Decodes one piece while the next one comes. */
+void strait_broadcast_pipelined(struct strait_rank *r, struct strait_group g, int root,
+                                struct strait_codec *c, struct strait_tensor *x, int n_pieces)
+{
+    const int place = strait_around(g.me - root, g.n);
+    struct strait_task *decoding = NULL;
+    for (int i = 0; i < n_pieces && g.n > 1; i++) {
+        struct strait_tensor *piece = strait_slice(r, x, i, n_pieces);
+        struct strait_packet *packet =
+            place == 0 ? strait_encode(r, c, NAN, piece)
+                       : strait_recv(r, g.ranks[strait_around(g.me - 1, g.n)], g.channel).packet;
+        if (place < g.n - 1)
+            strait_send(r, g.ranks[strait_around(g.me + 1, g.n)], g.channel, i,
+                        strait_keep(packet));
+        if (decoding)
+            strait_wait(r, decoding);
+        decoding = strait_decode_start(r, piece, packet);
+    }
+    if (decoding)
+        strait_wait(r, decoding);
+}

@@ -1,0 +1,40 @@
+/* All-gather of packets of any sizes, by a ring. Packets of three ranks after each step:
+ *
+ *             rank 0     rank 1     rank 2
+ *   start     A          B          C
+ *   step 0    A     C    A B          B C        rank i sends its own
+ *   step 1    A B C      A B C      A B C        and passes on what came
+ *
+ * Nothing is decoded on the way, so the one error is that of the source. */
+#include <assert.h>
+
+#include "parts.h"
+
+/* Everybody's size, in the word of an empty message. */
+static void exchange_sizes(struct strait_rank *r, struct strait_group g,
+                           const struct strait_packet *mine)
+{
+    double word = (double)mine->payload_bytes;
+    for (int step = 0; step < g.n - 1; step++) {
+        strait_send(r, g.ranks[strait_around(g.me + 1, g.n)], g.channel, step,
+                    strait_control(r, word));
+        struct strait_message m = strait_recv(r, g.ranks[strait_around(g.me - 1, g.n)], g.channel);
+        assert(m.tag == step);
+        word = m.packet->words[0];
+        strait_drop(r, m.packet);
+    }
+}
+
+void strait_gather_packets(struct strait_rank *r, struct strait_group g, struct strait_packet **all,
+                           bool sizes_first)
+{
+    if (sizes_first)
+        exchange_sizes(r, g, all[g.me]);
+    for (int step = 0; step < g.n - 1; step++) {
+        strait_send(r, g.ranks[strait_around(g.me + 1, g.n)], g.channel, g.n + step,
+                    strait_keep(all[strait_around(g.me - step, g.n)]));
+        struct strait_message m = strait_recv(r, g.ranks[strait_around(g.me - 1, g.n)], g.channel);
+        assert(m.tag == g.n + step);
+        all[strait_around(g.me - step - 1, g.n)] = m.packet;
+    }
+}

@@ -1,0 +1,56 @@
+/* Reduction to a root by a binomial tree. Sums of three ranks, root 0, after each step:
+ *
+ *             rank 0      rank 1   rank 2
+ *   start     a           b        c
+ *   step 0    a+b         .        c          1 > 0
+ *   step 1    (a+b)+c     .        .          2 > 0
+ *
+ * Sum order, places counted from the root: pairs, pairs of pairs, ...: ((0+1)+(2+3))+((4+5)+..).
+ * With a codec each of the n - 1 messages is encoded, and each of their errors is in the sum. */
+#include <assert.h>
+#include <math.h>
+
+#include "parts.h"
+
+bool strait_tree_uses(int n, int src, int dst)
+{
+    for (int mask = 1; mask < n; mask <<= 1)
+        if (dst == strait_around(src + mask, n) || dst == strait_around(src - mask, n))
+            return src != dst;
+    return false;
+}
+
+static void add_sum(struct strait_rank *r, struct strait_tensor *x, struct strait_packet *taken)
+{
+    struct strait_tensor *theirs = strait_spare(r, x);
+    strait_decode(r, theirs, taken);
+    strait_add(r, x, theirs, 1);
+}
+
+/* Where packets are views the root adds when all subtrees are here: until then some of them may
+ * still be reading what it broadcast before. */
+void strait_reduce(struct strait_rank *r, struct strait_group g, int root, struct strait_codec *c,
+                   struct strait_tensor *x)
+{
+    const int place = strait_around(g.me - root, g.n); /* the root's is 0 */
+    const bool later = place == 0 && strait_sends_views(c);
+    int n_here = 0;
+    for (int mask = 1; mask < g.n; mask <<= 1) {
+        if (place & mask) {
+            strait_send(r, g.ranks[strait_around(g.me - mask, g.n)], g.channel, root,
+                        strait_encode(r, c, NAN, x));
+            return;
+        }
+        if (place + mask >= g.n)
+            continue;
+        struct strait_message m =
+            strait_recv(r, g.ranks[strait_around(g.me + mask, g.n)], g.channel);
+        assert(m.tag == root);
+        if (later)
+            g.packets[n_here++] = m.packet;
+        else
+            add_sum(r, x, m.packet);
+    }
+    for (int i = 0; i < n_here; i++)
+        add_sum(r, x, g.packets[i]);
+}

@@ -1,0 +1,56 @@
+#include "legal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool strait_codec_adds(const struct strait_codec_spec *spec)
+{
+    const unsigned flags = spec->ops->flags;
+    return spec->ops->add && !(flags & STRAIT_CODEC_STATEFUL) && spec->memory.momentum <= 0 &&
+           (!(flags & STRAIT_CODEC_SPARSE) || flags & STRAIT_CODEC_SHARED_KEY) &&
+           (!(flags & STRAIT_CODEC_BOUNDED) || spec->bound.kind == STRAIT_BOUND_ABS);
+}
+
+bool strait_codec_legal(const struct strait_codec_spec *spec, enum strait_all_reduce how)
+{
+    const unsigned flags = spec->ops->flags;
+    const bool is_cut = flags & STRAIT_CODEC_SPARSE || strcmp(spec->ops->family, "sign") == 0;
+    if (how == STRAIT_AR_RING_ENCODED)
+        return strait_codec_adds(spec);
+    if (flags & STRAIT_CODEC_STATEFUL || spec->memory.momentum > 0)
+        return false;
+    if (flags & STRAIT_CODEC_SHARED_KEY) /* the same elements at every hop */
+        return how != STRAIT_AR_HALVING;
+    return !is_cut || how == STRAIT_AR_ALL_TO_ALL;
+}
+
+/* "none, zstd, sz with an abs bound" */
+static void put_legal(char *buf, size_t cap, enum strait_all_reduce how)
+{
+    size_t n, used = 0;
+    const struct strait_codec_ops *const *all = strait_codecs(&n);
+    for (size_t i = 0; i < n && used < cap; i++) {
+        struct strait_codec_spec spec = strait_codec_spec_default(all[i]);
+        const bool bounded = all[i]->flags & STRAIT_CODEC_BOUNDED;
+        if (bounded)
+            spec.bound.kind = STRAIT_BOUND_ABS;
+        if (strait_codec_legal(&spec, how) && !strait_codec_unavailable(all[i]))
+            used += (size_t)snprintf(
+                buf + used, cap - used, "%s%s%s", used > 0 ? ", " : "", all[i]->name,
+                bounded && how == STRAIT_AR_RING_ENCODED ? " with an abs bound" : "");
+    }
+}
+
+int strait_all_reduce_check(const struct strait_experiment *e, enum strait_all_reduce how,
+                            const char *name, struct strait_error *err)
+{
+    char where[256], legal[384] = "", found[STRAIT_SPEC_CHARS];
+    if (strait_codec_legal(&e->up.spec, how))
+        return 0;
+    put_legal(legal, sizeof(legal), how);
+    snprintf(where, sizeof(where), "%s#/codec", e->file);
+    return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                            "expected a codec for \"%s\" (%s)%s, found \"%s\"", name, legal,
+                            e->up.spec.memory.momentum > 0 ? " without momentum" : "",
+                            strait_codec_spec_text(found, &e->up.spec));
+}
