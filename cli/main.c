@@ -17,6 +17,8 @@ static const struct {
      strait_command_check},
     {"list", "[WHAT]", "list codecs, strategies, models, networks or experiments",
      strait_command_list},
+    {"tune", "EXPERIMENT", "find the best value of one parameter of a strategy",
+     strait_command_tune},
     {"compare", "DIR [DIR]", "compare predicted with measured times, point by point",
      strait_command_compare},
     {"plot", "DIR", "draw the curves of a results folder as PNG and SVG", strait_command_plot},

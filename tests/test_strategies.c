@@ -144,7 +144,7 @@ static void all_run(void)
 {
     size_t n;
     const struct strait_strategy *const *all = strait_strategies(&n);
-    double total_s[32];
+    double total_s[64];
     for (size_t i = 0; i < n; i++) {
         char text[1024];
         snprintf(text, sizeof(text),
@@ -156,8 +156,11 @@ static void all_run(void)
         CU_ASSERT(o.total_s > 0);
         CU_ASSERT(o.payload_bytes > 0);
         total_s[i] = o.total_s;
-        for (size_t k = 0; k < i; k++)
+        for (size_t k = 0; k < i; k++) {
             CU_ASSERT_NOT_EQUAL(total_s[i], total_s[k]);
+            if (!(total_s[i] < total_s[k] || total_s[i] > total_s[k]))
+                fprintf(stderr, "%s is like %s\n", all[i]->name, all[k]->name);
+        }
         strait_outcome_free(&o);
     }
 }

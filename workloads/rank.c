@@ -103,9 +103,20 @@ bool strait_round(struct strait_rank *r)
     return atomic_fetch_add(&w->round, 1) + 1 < w->point->n_rounds;
 }
 
+bool strait_is_last_round(const struct strait_rank *r)
+{
+    const struct strait_wrap *w = strait_wrap_of(r);
+    return atomic_load(&w->round) + 1 >= w->point->n_rounds;
+}
+
 void strait_enter_round(struct strait_rank *r, int round)
 {
     atomic_store(&strait_wrap_of(r)->round, round);
+}
+
+void strait_fail(struct strait_rank *r, const struct strait_error *err)
+{
+    r->backend->fail(r, err);
 }
 
 void *strait_alloc(struct strait_rank *r, size_t n, size_t size)
@@ -147,6 +158,21 @@ enum strait_resource strait_device(const struct strait_rank *r)
 double strait_device_speed(const struct strait_rank *r)
 {
     return strait_wrap_of(r)->point->experiment->compute_speed;
+}
+
+const struct strait_network *strait_network(const struct strait_rank *r)
+{
+    return r->run->network;
+}
+
+double strait_add_s_per_byte(const struct strait_rank *r)
+{
+    return 1 / strait_wrap_of(r)->point->add_bytes_per_s;
+}
+
+double strait_copy_s_per_byte(const struct strait_rank *r)
+{
+    return 1 / strait_wrap_of(r)->point->copy_bytes_per_s;
 }
 
 void strait_work(struct strait_rank *r, enum strait_span_kind kind, enum strait_resource resource,

@@ -19,8 +19,12 @@ double strait_param(const struct strait_rank *r, const char *name);
 double strait_draw(const struct strait_rank *r, const char *purpose);
 /** The next round, while there is any: the only round loop. Rank 0's marks are the run's times. */
 bool strait_round(struct strait_rank *r);
+/** For what has no next round to hide behind. */
+bool strait_is_last_round(const struct strait_rank *r);
 /** For ranks that follow another's rounds: label spans and draws with this one. */
 void strait_enter_round(struct strait_rank *r, int round);
+/** End the run: for what a strategy calls that can fail. */
+void strait_fail(struct strait_rank *r, const struct strait_error *err) __attribute__((noreturn));
 /** Zeroed; freed with the rank. */
 void *strait_alloc(struct strait_rank *r, size_t n, size_t size);
 
@@ -40,6 +44,10 @@ void strait_train(struct strait_rank *r, struct strait_tensor *update, int n_ste
 
 /** The model, for plans: shapes, layers, times. */
 const struct strait_model *strait_model(const struct strait_rank *r);
+/** The network and the time to add to or copy a byte, for plans. */
+const struct strait_network *strait_network(const struct strait_rank *r);
+double strait_add_s_per_byte(const struct strait_rank *r);
+double strait_copy_s_per_byte(const struct strait_rank *r);
 /** Any other work on a resource of this rank, done when it returns. cost_s as in struct strait_job;
  *  fn may be NULL. kind says what its span counts as. */
 void strait_work(struct strait_rank *r, enum strait_span_kind kind, enum strait_resource resource,

@@ -3,11 +3,13 @@
 #include <string.h>
 
 /* A new strategy is one file in strategies/ and one line here. */
-extern const struct strait_strategy strait_strategy_fedavg, strait_strategy_bsp, strait_strategy_ps;
+extern const struct strait_strategy strait_strategy_fedavg, strait_strategy_bsp, strait_strategy_ps,
+    strait_strategy_wfbp, strait_strategy_fusion, strait_strategy_mgwfbp,
+    strait_strategy_bytescheduler, strait_strategy_dear;
 static const struct strait_strategy *const strategies[] = {
-    &strait_strategy_fedavg,
-    &strait_strategy_bsp,
-    &strait_strategy_ps,
+    &strait_strategy_fedavg,        &strait_strategy_bsp,    &strait_strategy_ps,
+    &strait_strategy_wfbp,          &strait_strategy_fusion, &strait_strategy_mgwfbp,
+    &strait_strategy_bytescheduler, &strait_strategy_dear,
 };
 
 int strait_strategy_repeats(const struct strait_experiment *e)

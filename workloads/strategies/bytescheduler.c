@@ -1,0 +1,170 @@
+/* ByteScheduler (Peng et al., SOSP 2019) on all-reduce: gradients are cut into partitions, and what
+ * the next forward pass needs first goes first. Layer l of the next step waits for its own
+ * partitions only, not for all. An all-reduce needs one order everywhere, so rank 0 announces it,
+ * partition by partition, by control words; it keeps at most `credit` of them announced and not yet
+ * summed. More credit hides the announcements, less lets an urgent partition in sooner. */
+#include <math.h>
+
+#include "../collectives.h"
+#include "../overlap.h"
+
+enum { GRADIENT = 0, READY = 1, SUMMED = 2, EVENT = 3, ORDER = 4, SCHEDULER = 0 };
+enum { END = -1, CREDIT_BACK = -2 }; /* other words are layers */
+
+struct bytescheduler {
+    struct strait_gradients gradients;
+    int n_layers, *n_parts; /* of each layer */
+    int *unsummed;          /* of each layer, as the training lane knows */
+    int *unstarted;         /* of those that are here, as the communicating lane knows */
+    int *unannounced;       /* as the scheduler knows */
+    int *n_rounds;          /* in which it was here, as the communicating lane knows */
+};
+
+/* Rank 0: the most urgent partition next, while there is credit. */
+static void schedule(struct strait_rank *lane, void *arg)
+{
+    struct bytescheduler *b = arg;
+    int credit = (int)strait_param(lane, "credit");
+    for (int event; (event = strait_pend(lane, EVENT)) != END;) {
+        if (event == CREDIT_BACK)
+            credit++;
+        else
+            b->unannounced[event] = b->n_parts[event];
+        for (int l = 0; l < b->n_layers; l++)
+            for (; credit > 0 && b->unannounced[l] > 0; credit--, b->unannounced[l]--)
+                for (int i = 0; i < strait_n_ranks(lane); i++)
+                    strait_send(lane, i, ORDER, 0, strait_control(lane, l));
+    }
+    for (int i = 0; i < strait_n_ranks(lane); i++)
+        strait_send(lane, i, ORDER, 0, strait_control(lane, END));
+}
+
+static int next_layer(struct strait_rank *lane)
+{
+    struct strait_message m = strait_recv(lane, SCHEDULER, ORDER);
+    const int layer = (int)m.packet->words[0];
+    strait_drop(lane, m.packet);
+    return layer;
+}
+
+/* Everybody: the next partition of each layer that is announced, as soon as it is here too. */
+static void communicate(struct strait_rank *lane, void *arg)
+{
+    struct bytescheduler *b = arg;
+    struct strait_group world = strait_world(lane, GRADIENT);
+    struct strait_codec *codec = strait_codec(lane, "up");
+    for (int l; (l = next_layer(lane)) != END;) {
+        while (b->unstarted[l] == 0) {
+            const int here = strait_pend(lane, READY);
+            b->unstarted[here] = b->n_parts[here];
+            b->n_rounds[here]++;
+        }
+        struct strait_tensor *part =
+            strait_slice(lane, strait_layers_of(lane, &b->gradients, b->n_rounds[l] - 1, l, l + 1),
+                         b->n_parts[l] - b->unstarted[l]--, b->n_parts[l]);
+        strait_reduce_scatter(lane, world, codec, part);
+        strait_all_gather(lane, world, codec, part);
+        strait_post(lane, SUMMED, l);
+        if (strait_me(lane) == SCHEDULER)
+            strait_post(lane, EVENT, CREDIT_BACK);
+    }
+}
+
+/* Wait until this layer is summed, then make its step. */
+static void finish_layer(struct strait_rank *r, struct bytescheduler *b, int layer)
+{
+    while (b->unsummed[layer] > 0)
+        b->unsummed[strait_pend(r, SUMMED)]--;
+    strait_step_layers(r, layer, layer + 1);
+}
+
+static struct bytescheduler partitioned(struct strait_rank *r)
+{
+    const struct strait_model *m = strait_model(r);
+    const size_t n = m->n_layers;
+    const double bytes = strait_param(r, "partition");
+    struct bytescheduler b = {.gradients = strait_rank_gradients(r),
+                              .n_layers = (int)n,
+                              .n_parts = strait_alloc(r, n, sizeof(int)),
+                              .unsummed = strait_alloc(r, n, sizeof(int)),
+                              .unstarted = strait_alloc(r, n, sizeof(int)),
+                              .unannounced = strait_alloc(r, n, sizeof(int)),
+                              .n_rounds = strait_alloc(r, n, sizeof(int))};
+    for (size_t l = 0; l < n; l++)
+        b.n_parts[l] = (int)fmax(1, ceil(4.0 * (double)m->layers[l].n_elems / bytes));
+    return b;
+}
+
+static void bytescheduler(struct strait_rank *r)
+{
+    const bool announces = strait_me(r) == SCHEDULER;
+    struct bytescheduler b = partitioned(r);
+    struct strait_rank *lane = strait_spawn(r, communicate, &b);
+    struct strait_rank *scheduler = announces ? strait_spawn(r, schedule, &b) : NULL;
+    for (int round = 0; strait_round(r); round++) {
+        for (int l = 0; l < b.n_layers; l++) {
+            if (round > 0)
+                finish_layer(r, &b, l);
+            strait_forward(r, l);
+        }
+        for (int l = b.n_layers - 1; l >= 0; l--) {
+            strait_backward_of(r, &b.gradients, round, l);
+            b.unsummed[l] = b.n_parts[l];
+            strait_post(r, READY, l);
+            if (announces)
+                strait_post(r, EVENT, l);
+        }
+        for (int l = 0; strait_is_last_round(r) && l < b.n_layers; l++)
+            finish_layer(r, &b, l);
+    }
+    if (announces) {
+        strait_post(r, EVENT, END);
+        strait_join(r, scheduler);
+    }
+    strait_join(r, lane);
+}
+
+static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
+{
+    if (channel == ORDER)
+        return src == SCHEDULER && dst != SCHEDULER;
+    return strait_overlap_uses_stream(e, src, dst, channel);
+}
+
+/* A partition's name in messages is its layer; their number is bounded by what a tag's int holds.
+ */
+static int check(const struct strait_experiment *e, struct strait_error *err)
+{
+    const double bytes = strait_experiment_param(e, "partition");
+    double n_parts = 0;
+    for (size_t l = 0; l < e->model->n_layers; l++)
+        n_parts += ceil(4.0 * (double)e->model->layers[l].n_elems / bytes);
+    enum { MOST_PARTS = 1000000 };
+    if (n_parts <= MOST_PARTS)
+        return strait_overlap_check(e, err);
+    char where[512];
+    snprintf(where, sizeof(where), "%s#/strategy/partition", e->file);
+    return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                            "expected a size that cuts the model into at most %d partitions, "
+                            "found one that makes %.0f",
+                            MOST_PARTS, n_parts);
+}
+
+static const struct strait_strategy_param params[] = {
+    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+    {"partition", "largest bytes of a partition; a layer is cut into equal ones",
+     STRAIT_PARAM_BYTES, 4, 1e12, 4e6, NULL},
+    {"credit", "partitions announced and not yet summed", STRAIT_PARAM_INTEGER, 1, 1e6, 2, NULL},
+};
+const struct strait_strategy strait_strategy_bytescheduler = {
+    .name = "bytescheduler",
+    .summary = "gradients in partitions, those that the next forward pass needs first go first",
+    .source = "Peng et al., ByteScheduler, SOSP 2019",
+    .uplink_kind = "grad",
+    .params = params,
+    .n_params = sizeof(params) / sizeof(params[0]),
+    .check = check,
+    .uses_stream = uses_stream,
+    .period = strait_strategy_repeats,
+    .rank_main = bytescheduler,
+};
