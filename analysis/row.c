@@ -76,6 +76,12 @@ int strait_row_key(char key[STRAIT_KEY_CHARS], const struct strait_row_inputs *i
                   in->resolved, "backend", in->backend, "control", in->control, "profile",
                   in->profile, "program", in->program, "machine", in->machine, "tensors",
                   in->tensors, "model", model, "up", own[0], "down", own[1], "repeat", in->repeat);
+    const struct strait_experiment *e = in->point->experiment;
+    if (all && e->n_slowness > 0) { /* of a file, like the above */
+        char slowness[STRAIT_KEY_CHARS];
+        strait_hash_bytes(slowness, e->slowness, e->n_slowness * sizeof(*e->slowness));
+        json_object_set_new(all, "slowness", json_string(slowness));
+    }
     if (all)
         json_object_set_new(all, "dilation", strait_json_number(in->dilation));
     if (all && in->timing)
@@ -235,10 +241,19 @@ static json_t *approximations(const struct strait_point *p, const struct strait_
         note(list, "encoded sizes are the profile's ratios, no tensor is encoded");
     if (!p->run.measured_cost && !(is_plain(&e->up) && is_plain(&e->down)))
         note(list, "codec times are the profile's, no codec runs");
+    const bool spread = e->network && e->network->share_spread > 0;
     if (!p->run.real_payload && strcmp(c->backend, "emu") == 0)
         note(list, "replayed: what is sent are so many bytes of noise");
+    else if (!p->run.real_payload && spread)
+        note(list, "no packet is sent: flows share links by keyed weights of 1 +- %.3g %%",
+             100 * e->network->share_spread);
     else if (!p->run.real_payload)
         note(list, "no packet is sent: flows share links ideally, so that equal ones end together");
+    if (p->run.measured_cost && spread)
+        note(list, "the spread of flow shares is TCP's own, not the keyed one of simulations");
+    if (e->n_slowness > 0)
+        note(list, "compute time is stretched by a table of %zu factors, one a client in turn",
+             e->n_slowness);
     if (p->run.real_payload && p->recorded_ratio < 1)
         note(list,
              "%.3g %% of the model's bytes are recorded as they are, the rest is tiled from "

@@ -191,7 +191,10 @@ static void check_counters(struct verdict *v)
         if (dropped > 0)
             say(v, "the interface of rank %d dropped %" PRIu64 " packets, expected none", i,
                 dropped);
-        if (sent < r->bytes_sent || received < r->bytes_received)
+        /* a run that ends with rank 0 leaves bytes behind that kernels had taken and not sent yet;
+         * what was received is proof enough */
+        const bool cut_off = e->run->ends_with_rank_0;
+        if ((sent < r->bytes_sent && !cut_off) || received < r->bytes_received)
             say(v,
                 "the interface of rank %d carried %" PRIu64 " and %" PRIu64
                 " bytes, expected at least %" PRIu64 " out and %" PRIu64 " in",

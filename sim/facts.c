@@ -147,8 +147,12 @@ int strait_sim_facts(struct strait_run *run, struct strait_error *err)
          json_boolean(n->tcp.slow_start_after_idle && n->tcp.congestion != STRAIT_BBR),
          "RFC 5681 section 4.1, Linux tcp_cwnd_restart; BBR keeps its window"},
         {"congestion", json_string(strait_congestion_name(n->tcp.congestion)), "the experiment"},
-        {"sharing", json_string("max-min"),
-         "links are shared equally by the flows that want more: long TCP flows of equal RTT"},
+        {"sharing", json_string(n->drag ? "weighted max-min" : "max-min"),
+         n->drag ? "links are shared by keyed weights of the ranks: long TCP flows of unequal luck"
+                 : "links are shared equally by the flows that want more: long TCP flows of equal "
+                   "RTT"},
+        {"share_spread_ratio", number(n->share_spread),
+         "the experiment: weights are uniform in 1 +- this, keyed by rank and seed"},
         {"message_latency", json_string("one path delay after the last byte has left"),
          "own: a stream pays the delay once, its messages follow each other without a gap"},
     };

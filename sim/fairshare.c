@@ -251,6 +251,8 @@ int strait_fairshare_start(struct strait_fairshare *fs, struct strait_flow *flow
         return -1;
     memcpy(flow->link, links, (size_t)n_links * sizeof(*links));
     flow->n_links = n_links;
+    if (!(flow->weight > 0))
+        flow->weight = 1;
     flow->left_bytes = bytes;
     flow->rate = 0;
     flow->finish.tie = flow->by_cap.tie = fs->n_started++;

@@ -16,7 +16,8 @@ enum { STRAIT_FLOW_MAX_LINKS = 5 };
 struct strait_component;
 
 struct strait_flow { /* the caller's storage; zero it once */
-    void *owner;     /* the caller's */
+    void *owner;     /* the caller's, like weight */
+    double weight;   /* what it gets of a link, beside the others' weights; 0 counts as 1 */
     /* The solver's own. */
     struct strait_component *component;
     int link[STRAIT_FLOW_MAX_LINKS]; /* n_links different ones */

@@ -12,10 +12,11 @@ struct strait_component {
     struct strait_component *next; /* of the dirty or of the spare ones */
     struct strait_heap_node node;  /* in by_next while it has flows and is clean */
 
-    /* Hub: a flow at the fair level ends when served_bytes, what the level has given to each since
-     * the beginning, reaches its key; a capped flow ends when the time reaches its key. */
+    /* Hub: a flow at the fair level ends when served_bytes, what the level has given to each unit
+     * of weight since the beginning, reaches its key; a capped flow ends when the time reaches its
+     * key. Caps are compared per unit of weight. */
     double level, served_bytes;
-    long double capped_sum; /* of their rates */
+    long double capped_sum, fair_weight; /* of their rates; of the others' weights */
     struct strait_heap fair_finish, capped_finish;
     struct strait_heap fair_by_cap;   /* least cap first */
     struct strait_heap capped_by_cap; /* greatest cap first: keys are negative */
@@ -28,6 +29,7 @@ struct strait_fair_link {
     /* Scratch of filling.c. */
     double free; /* capacity not given away yet */
     size_t n_open, first, end;
+    double open_weight; /* of the open flows */
     bool reached;
     struct strait_heap_node node;
 };

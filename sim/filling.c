@@ -1,5 +1,5 @@
 /* Progressive filling (Bertsekas and Gallager, Data Networks, section 6.5.2): the link with the
- * least left for each of its open flows fixes these flows; repeat without them. */
+ * least left for each unit of weight of its open flows fixes these flows; repeat without them. */
 #include <math.h>
 
 #include "fairshare_parts.h"
@@ -35,8 +35,11 @@ static size_t list_flows(struct strait_fairshare *fs, const struct strait_compon
     for (size_t i = 0; i < c->n; i++)
         for (int hop = 0; hop < c->flows[i]->n_links; hop++) {
             struct strait_fair_link *l = &fs->links[c->flows[i]->link[hop]];
-            if (l->n_open++ == 0)
+            if (l->n_open++ == 0) {
                 fs->touched[n_touched++] = c->flows[i]->link[hop];
+                l->open_weight = 0;
+            }
+            l->open_weight += c->flows[i]->weight;
         }
     for (size_t i = 0; i < n_touched; i++) {
         struct strait_fair_link *l = &fs->links[fs->touched[i]];
@@ -63,12 +66,13 @@ static void fix(struct strait_fairshare *fs, struct strait_flow *flow, double ra
         struct strait_fair_link *l = &fs->links[flow->link[hop]];
         l->free -= rate;
         l->n_open--;
+        l->open_weight -= flow->weight;
         if (!strait_heap_holds(&l->node))
             continue;
         if (l->n_open == 0)
             strait_heap_remove(&fs->filling, &l->node);
         else
-            strait_heap_rekey(&fs->filling, &l->node, l->free / (double)l->n_open);
+            strait_heap_rekey(&fs->filling, &l->node, l->free / l->open_weight);
     }
 }
 
@@ -78,16 +82,16 @@ static void fill(struct strait_fairshare *fs, const struct strait_component *c, 
         c->flows[i]->rate = 0;
     for (size_t i = 0; i < n_touched; i++) {
         struct strait_fair_link *l = &fs->links[fs->touched[i]];
-        l->node.key = l->free / (double)l->n_open;
+        l->node.key = l->free / l->open_weight;
         l->node.tie = fs->touched[i];
         strait_heap_push(&fs->filling, &l->node); /* room for every link was made at the start */
     }
     for (struct strait_heap_node *node; (node = strait_heap_first(&fs->filling));) {
         const struct strait_fair_link *l = of_node(node);
-        const double rate = node->key;
+        const double level = node->key;
         for (size_t i = l->first; i < l->end; i++)
             if (fs->of_link[i]->rate <= 0)
-                fix(fs, fs->of_link[i], rate);
+                fix(fs, fs->of_link[i], level * fs->of_link[i]->weight);
     }
 }
 

@@ -123,6 +123,7 @@ static void kick(void *world, struct strait_stream *s)
     if (!s->kernel) {
         struct pump *p = strait_child_alloc(w->machine->child, 1, sizeof(*p));
         p->flow.owner = s;
+        p->flow.weight = strait_path_share(w->machine->run->network, s->src, s->dst);
         p->n_links = strait_network_path(w->machine->run->network, s->src, s->dst, p->links);
         s->kernel = p;
     }

@@ -28,14 +28,15 @@ void strait_hub_begin(struct strait_component *c, int link)
     c->hub = link;
     c->level = INFINITY;
     c->served_bytes = 0;
-    c->capped_sum = 0;
+    c->capped_sum = c->fair_weight = 0;
 }
 
 static void put_fair(struct strait_component *c, struct strait_flow *f, double left_bytes)
 {
     f->capped = false;
-    f->finish.key = c->served_bytes + left_bytes;
-    f->by_cap.key = f->cap;
+    f->finish.key = c->served_bytes + left_bytes / f->weight;
+    f->by_cap.key = f->cap / f->weight;
+    c->fair_weight += f->weight;
     must_push(&c->fair_finish, &f->finish);
     must_push(&c->fair_by_cap, &f->by_cap);
 }
@@ -44,7 +45,7 @@ static void put_capped(struct strait_component *c, struct strait_flow *f, double
 {
     f->capped = true;
     f->finish.key = c->last_s + left_bytes / f->cap;
-    f->by_cap.key = -f->cap;
+    f->by_cap.key = -f->cap / f->weight;
     c->capped_sum += f->cap;
     must_push(&c->capped_finish, &f->finish);
     must_push(&c->capped_by_cap, &f->by_cap);
@@ -56,7 +57,7 @@ void strait_hub_add(struct strait_component *c, struct strait_flow *flow, double
 {
     const struct strait_heap_node *greatest = strait_heap_first(&c->capped_by_cap);
     flow->cap = cap;
-    if (greatest && cap <= -greatest->key)
+    if (greatest && cap / flow->weight <= -greatest->key)
         put_capped(c, flow, left_bytes);
     else
         put_fair(c, flow, left_bytes);
@@ -71,9 +72,10 @@ double strait_hub_remove(struct strait_component *c, struct strait_flow *flow)
         strait_heap_remove(&c->capped_by_cap, &flow->by_cap);
         c->capped_sum = c->capped_by_cap.n > 0 ? c->capped_sum - flow->cap : 0;
     } else {
-        left_bytes = flow->finish.key - c->served_bytes;
+        left_bytes = (flow->finish.key - c->served_bytes) * flow->weight;
         strait_heap_remove(&c->fair_finish, &flow->finish);
         strait_heap_remove(&c->fair_by_cap, &flow->by_cap);
+        c->fair_weight = c->fair_by_cap.n > 0 ? c->fair_weight - flow->weight : 0;
     }
     return fmax(left_bytes, 0);
 }
@@ -89,7 +91,7 @@ static double level_of(const struct strait_component *c, double bytes_per_s)
 {
     const double free = (double)(bytes_per_s - c->capped_sum);
     if (c->fair_finish.n > 0)
-        return free / (double)c->fair_finish.n;
+        return free / (double)c->fair_weight;
     return free >= 0 ? INFINITY : 0;
 }
 
@@ -99,12 +101,12 @@ void strait_hub_settle(struct strait_component *c, double bytes_per_s)
     struct strait_flow *f;
     bool lowered = false;
     while ((f = of_by_cap(strait_heap_first(&c->capped_by_cap))) &&
-           f->cap > level_of(c, bytes_per_s)) {
+           f->cap / f->weight > level_of(c, bytes_per_s)) {
         put_fair(c, f, strait_hub_remove(c, f));
         lowered = true;
     }
     while (!lowered && (f = of_by_cap(strait_heap_first(&c->fair_by_cap))) &&
-           f->cap <= level_of(c, bytes_per_s))
+           f->cap / f->weight <= level_of(c, bytes_per_s))
         put_capped(c, f, strait_hub_remove(c, f));
     c->level = level_of(c, bytes_per_s);
 }

@@ -6,13 +6,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* SimGrid shares a link in inverse proportion to the latencies of the routes over it: the latency
+ * of a rank's port is its drag, so small that it takes no time (1 ns a flow). */
+#define DRAG_S 1e-9
+
 /* Path delay and ramp are the machine's: with latency in the links SimGrid would charge it for
  * every message instead of once a stream, and would make shares depend on it. */
 static void put_link(FILE *f, const struct strait_network *n, const char *name, int index,
-                     const struct strait_link *l)
+                     const struct strait_link *l, double drag)
 {
-    fprintf(f, "<link id=\"%s%d\" bandwidth=\"%.17gBps\" latency=\"0s\"/>\n", name, index,
-            strait_goodput_bytes_per_s(n, l));
+    fprintf(f, "<link id=\"%s%d\" bandwidth=\"%.17gBps\" latency=\"%.17gs\"/>\n", name, index,
+            strait_goodput_bytes_per_s(n, l), DRAG_S * drag);
 }
 
 /* The ranks of one site and the switch that their ports meet at; hosts and links come before the
@@ -26,8 +30,9 @@ static void put_switch(FILE *f, const struct strait_network *n, int site, const 
     if (n->n_sites > 0)
         fprintf(f, "<router id=\"r%d\"/>\n", site);
     for (int i = 0; i < n_ranks; i++) {
-        put_link(f, n, "u", ranks[i], &n->out[ranks[i]]);
-        put_link(f, n, "d", ranks[i], &n->in[ranks[i]]);
+        const double drag = n->drag ? n->drag[ranks[i]] : 0;
+        put_link(f, n, "u", ranks[i], &n->out[ranks[i]], drag);
+        put_link(f, n, "d", ranks[i], &n->in[ranks[i]], drag);
     }
     for (int i = 0; i < n_ranks; i++)
         fprintf(f, "<host_link id=\"h%d\" up=\"u%d\" down=\"d%d\"/>\n", ranks[i], ranks[i],
@@ -66,12 +71,12 @@ static void write_sites(FILE *f, const struct strait_network *n, int *ranks)
             put_switch(f, n, site, ranks, n_here);
     }
     for (int site = 0; site < n->n_sites; site++) {
-        put_link(f, n, "su", site, &n->site_out[site]);
-        put_link(f, n, "sd", site, &n->site_in[site]);
+        put_link(f, n, "su", site, &n->site_out[site], 0);
+        put_link(f, n, "sd", site, &n->site_in[site], 0);
     }
     for (int pair = 0; n->between && pair < n->n_sites * n->n_sites; pair++)
         if (n->between[pair].rate_bits_per_s > 0)
-            put_link(f, n, "p", pair, &n->between[pair]);
+            put_link(f, n, "p", pair, &n->between[pair], 0);
     const int n_zones = n->n_sites + (core ? 1 : 0);
     for (int from = 0; from < n_zones; from++)
         for (int to = 0; to < n_zones; to++)

@@ -2,6 +2,8 @@
  * out the actions of one stream. The C API of 3.32, without what later releases removed. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <simgrid/actor.h>
@@ -22,6 +24,8 @@ enum { MOST_RANKS = 10001 };
 struct world {
     struct strait_machine *machine;
     sg_host_t *hosts;
+    sg_sem_t *woken; /* bells of lanes that run when the one that woke them blocks */
+    size_t n_woken, cap_woken;
 };
 
 #if SIMGRID_VERSION >= 33400
@@ -44,10 +48,24 @@ static double now_s(void *world)
     return simgrid_get_clock();
 }
 
+/* Ringing a bell is a call of the simulator, after which the woken lane would run before its waker
+ * goes on. Where both then queue for one core, the order would not be that of `fluid`: there, as
+ * here, a lane runs until it blocks. */
+static void ring(struct world *w)
+{
+    while (w->n_woken > 0) { /* in the order of waking; a call may let others wake more */
+        sg_sem_t first = w->woken[0];
+        memmove(w->woken, w->woken + 1, --w->n_woken * sizeof(*w->woken));
+        sg_sem_release(first);
+    }
+}
+
 static void lane_actor(int argc, char **argv)
 {
     (void)argc, (void)argv;
-    strait_lane_main(sg_actor_self_get_data());
+    struct strait_lane *lane = sg_actor_self_get_data();
+    strait_lane_main(lane);
+    ring(lane->machine->world);
 }
 
 static void start_actor(sg_host_t host, xbt_main_func_t code, void *data)
@@ -68,8 +86,8 @@ static void begin(void *world, struct strait_lane *lane)
  * acquire return early, so the flag decides. */
 static void block(void *world, struct strait_lane *lane, double until_s)
 {
-    (void)world;
     sg_sem_t bell = lane->kernel;
+    ring(world);
     while (!lane->woken) {
         if (isinf(until_s)) {
             sg_sem_acquire(bell);
@@ -83,8 +101,14 @@ static void block(void *world, struct strait_lane *lane, double until_s)
 
 static void wake(void *world, struct strait_lane *lane)
 {
-    (void)world;
-    sg_sem_release(lane->kernel);
+    struct world *w = world;
+    if (w->n_woken == w->cap_woken) {
+        w->cap_woken = w->cap_woken > 0 ? 2 * w->cap_woken : 64;
+        w->woken = realloc(w->woken, w->cap_woken * sizeof(*w->woken));
+        if (!w->woken)
+            strait_child_no_memory(w->machine->child);
+    }
+    w->woken[w->n_woken++] = lane->kernel;
 }
 
 /* The life of a stream. sg_host_sendto charges the links for these bytes and for nothing else. */
@@ -92,7 +116,7 @@ static void stream_actor(int argc, char **argv)
 {
     (void)argc, (void)argv;
     struct strait_stream *s = sg_actor_self_get_data();
-    const struct world *w = s->machine->world;
+    struct world *w = s->machine->world;
     sg_actor_daemonize(sg_actor_self());
     for (double t_s = simgrid_get_clock();;) {
         const struct strait_action action = strait_stream_next(s, t_s);
@@ -109,6 +133,7 @@ static void stream_actor(int argc, char **argv)
             sg_host_sendto(w->hosts[s->src], w->hosts[s->dst], action.bytes);
             t_s = simgrid_get_clock();
             strait_stream_flow_ended(s, t_s);
+            ring(w);
             break;
         }
     }

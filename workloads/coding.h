@@ -55,7 +55,8 @@ enum strait_reading_of {
     STRAIT_READING_DECODE,
     STRAIT_READING_ADD,
     STRAIT_READING_COPY,
-    STRAIT_READING_ADD_ENCODED
+    STRAIT_READING_ADD_ENCODED,
+    STRAIT_READING_SET
 };
 /** Where the quickest reading of this work stands; NULL in a run that measures nothing. */
 _Atomic(double) *strait_reading_of(const struct strait_wrap *w, enum strait_reading_of operation,

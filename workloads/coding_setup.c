@@ -74,7 +74,10 @@ void strait_coding_rehearse(struct strait_rank *r)
     struct strait_codec_times t;
     if (!r->run->measured_cost || !s->has_server || w->me > 1 || strait_codec_is_none(c))
         return;
-    const enum strait_tensor_kind kind = w->me == 0 ? STRAIT_WEIGHTS : STRAIT_UPDATE;
+    const char *sends = w->me == 0 ? s->downlink_kind : s->uplink_kind;
+    const enum strait_tensor_kind kind = strcmp(sends, "param") == 0    ? STRAIT_WEIGHTS
+                                         : strcmp(sends, "update") == 0 ? STRAIT_UPDATE
+                                                                        : STRAIT_GRADIENTS;
     struct strait_tensor whole = {.kind = kind,
                                   .hi = w->point->experiment->model->n_elems,
                                   .values = w->prepared[kind],

@@ -1,6 +1,7 @@
 #include "experiment.h"
 
 #include "../core/json.h"
+#include "../traces/csv.h"
 
 #include <assert.h>
 #include <float.h>
@@ -236,19 +237,53 @@ static int read_strategy(struct strait_experiment *e, struct strait_object *o,
     return strait_object_close(&s, err);
 }
 
+/* A table of factors, one a client, taken in turn when there are more clients. */
+static int read_slowness(struct strait_experiment *e, const char *path, const char *where,
+                         struct strait_error *err)
+{
+    struct strait_csv csv = {0};
+    struct strait_error why = {0};
+    bool more;
+    if (strait_csv_open(&csv, path, &why) != 0) {
+        strait_csv_release(&csv);
+        return strait_error_set(err, why.code, where, "%s: %s", path, why.text);
+    }
+    int failed = strait_csv_header(&csv, "slowness", err);
+    while (!failed && !(failed = strait_csv_next(&csv, &more, err)) && more) {
+        double *all = realloc(e->slowness, (e->n_slowness + 1) * sizeof(*all));
+        if (!all) {
+            failed = strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+            break;
+        }
+        e->slowness = all;
+        failed = strait_csv_number(&csv, &all[e->n_slowness++], 0, 1e-6, 1e6, err);
+    }
+    if (!failed && e->n_slowness == 0)
+        failed = strait_csv_fail(&csv, err, "expected a factor a client, found none");
+    strait_csv_release(&csv);
+    return failed;
+}
+
 /* "device": {"speed": 2} is twice as fast as the model's table; {"compute": "30 TFLOP/s"} is a
- * rate of the device, for models whose table follows from FLOPs. */
+ * rate of the device, for models whose table follows from FLOPs; {"slowness": "file.csv"} makes
+ * stragglers. */
 static int read_device(struct strait_experiment *e, struct strait_object *o,
                        struct strait_error *err)
 {
     struct strait_object d;
     double flop_per_s;
+    const char *slowness;
     char where[STRAIT_JSON_POINTER_MAX * 2];
     if (strait_object_enter(&d, o, "device", true, err) != 0 ||
+        strait_object_string_or(&d, &slowness, "slowness", NULL, err) != 0 ||
         strait_object_number_or(&d, &e->compute_speed, "speed", 1e-6, 1e6, 1, err) != 0 ||
         strait_object_quantity_or(&d, &flop_per_s, "compute", STRAIT_UNIT_COMPUTE, 1, 1e20, 0,
                                   err) != 0 ||
         strait_object_close(&d, err) != 0)
+        return -1;
+    if (slowness &&
+        read_slowness(e, slowness, strait_object_where(&d, "slowness", where, sizeof(where)),
+                      err) != 0)
         return -1;
     if (flop_per_s > 0) {
         struct strait_error why = {0};
@@ -301,6 +336,11 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
         read_codec(&e->down, o, "download_codec", err) != 0 ||
         strait_network_read(&e->network, o, e->n_ranks, e->strategy->has_server, err) != 0)
         return -1;
+    if (strait_experiment_has_param(e, "share_spread") &&
+        strait_experiment_param(e, "share_spread") > 0 &&
+        strait_network_spread_shares(e->network, strait_experiment_param(e, "share_spread"),
+                                     e->seed, e->strategy->has_server) != 0)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     return strait_object_close(o, err);
 }
 
@@ -333,6 +373,7 @@ void strait_experiment_free(struct strait_experiment *e)
         return;
     strait_network_free(e->network);
     strait_model_free(e->model);
+    free(e->slowness);
     json_decref(e->json);
     free((char *)e->file);
     free(e);
@@ -344,6 +385,12 @@ static const double *find_param(const struct strait_experiment *e, const char *n
         if (strcmp(e->strategy->params[i].name, name) == 0)
             return &e->params[i];
     return NULL;
+}
+
+double strait_experiment_slowness(const struct strait_experiment *e, int rank)
+{
+    const int client = rank - (e->strategy->has_server ? 1 : 0);
+    return e->n_slowness > 0 && client >= 0 ? e->slowness[(size_t)client % e->n_slowness] : 1;
 }
 
 bool strait_experiment_has_param(const struct strait_experiment *e, const char *name)

@@ -34,6 +34,8 @@ struct strait_experiment {
     uint64_t seed;
     struct strait_network *network; /* of n_ranks */
     double compute_speed;           /* of the clients' device; 1: as the model's table says */
+    double *slowness;               /* of client i: [i % n_slowness]; n_slowness 0: all 1 */
+    size_t n_slowness;
 };
 
 /** Read one resolved point. file names it in errors.
@@ -44,6 +46,9 @@ void strait_experiment_free(struct strait_experiment *e);
 bool strait_experiment_has_param(const struct strait_experiment *e, const char *name);
 /** Value of a strategy parameter by name; it must be declared. Of a choice: its index. */
 double strait_experiment_param(const struct strait_experiment *e, const char *name);
+
+/** How many times as long as on the others' device this rank's compute takes; a server's: 1. */
+double strait_experiment_slowness(const struct strait_experiment *e, int rank);
 
 /* The file as it is written: a base and the axes of "vary". */
 struct strait_axis {

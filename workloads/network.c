@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../core/random.h"
+
 enum { ETHERNET_HEADER_BYTES = 14, IP_HEADER_BYTES = 20, TCP_HEADER_BYTES = 32 };
 
 double strait_goodput_bytes_per_s(const struct strait_network *n, const struct strait_link *l)
@@ -136,6 +138,23 @@ struct strait_network *strait_network_star(int n_ranks, struct strait_link serve
     return n;
 }
 
+double strait_path_share(const struct strait_network *n, int src, int dst)
+{
+    return n->drag ? 1 / (n->drag[src] + n->drag[dst]) : 1;
+}
+
+int strait_network_spread_shares(struct strait_network *n, double spread, uint64_t seed,
+                                 bool has_server)
+{
+    n->drag = calloc((size_t)n->n_ranks, sizeof(*n->drag));
+    n->share_spread = spread;
+    for (int i = has_server ? 1 : 0; i < n->n_ranks && n->drag; i++) {
+        const double u = strait_random_unit(seed, "share", (uint64_t)i, 0);
+        n->drag[i] = 1 / (1 + spread * (2 * u - 1));
+    }
+    return n->drag ? 0 : -1;
+}
+
 void strait_network_free(struct strait_network *n)
 {
     if (!n)
@@ -146,5 +165,6 @@ void strait_network_free(struct strait_network *n)
     free(n->site_out);
     free(n->site_in);
     free(n->between);
+    free(n->drag);
     free(n);
 }

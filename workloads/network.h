@@ -1,6 +1,7 @@
 /* One link model for every backend: what the wire and TCP are, in units of the base kind. */
 #pragma once
 #include <stdbool.h>
+#include <stdint.h>
 #include "../core/error.h"
 #include "../core/json.h"
 
@@ -41,6 +42,10 @@ struct strait_network {
     double overhead_bytes; /* beyond the 1514 bytes of a full Ethernet frame: 24 on a real wire
                               (check sum 4, preamble 8, gap 12), 0 as tc counts */
     struct strait_tcp tcp;
+    /* A stream's share of a link beside the others' is inverse to the sum of its two ranks' drags,
+     * as TCP's is to its round trip. Simulators only; NULL: all shares are equal. */
+    double *drag;
+    double share_spread; /* shares are keyed draws of 1 +- this */
 };
 
 /** Payload bytes a second of a long TCP stream that has the link alone:
@@ -67,6 +72,13 @@ double strait_path_goodput_bytes_per_s(const struct strait_network *n, int src, 
 double strait_path_jitter_s(const struct strait_network *n, int src, int dst);
 /** Does a link from src to dst lose packets? */
 bool strait_path_is_lossy(const struct strait_network *n, int src, int dst);
+/** What a stream from src to dst gets of a link beside what others get; 1 where all are equal. */
+double strait_path_share(const struct strait_network *n, int src, int dst);
+/** Give every rank a keyed share, uniform in 1 +- spread (below 1), the same in both directions and
+ *  in every round. A server has none of its own: its streams take that of the other end.
+ *  Returns: 0, or -1 when memory runs out */
+int strait_network_spread_shares(struct strait_network *n, double spread, uint64_t seed,
+                                 bool has_server);
 /** One way from src to dst: the sum over its links; 0 to oneself. */
 double strait_path_delay_s(const struct strait_network *n, int src, int dst);
 /** There and back again. */

@@ -190,11 +190,22 @@ struct strait_task *strait_work_start(struct strait_rank *r, enum strait_span_ki
     return strait_task_of(r, kind, r->backend->start(r, &job));
 }
 
+static double cost_s(const struct strait_rank *r, double model_s)
+{
+    const struct strait_wrap *w = strait_wrap_of(r);
+    const double slowness = w->slowness * strait_experiment_slowness(w->point->experiment, w->me);
+    return model_s / strait_device_speed(r) * slowness;
+}
+
 static void compute(struct strait_rank *r, double model_s)
 {
     if (model_s > 0)
-        strait_work(r, STRAIT_SPAN_COMPUTE, strait_device(r), model_s / strait_device_speed(r),
-                    NULL, NULL);
+        strait_work(r, STRAIT_SPAN_COMPUTE, strait_device(r), cost_s(r, model_s), NULL, NULL);
+}
+
+void strait_set_slowness(struct strait_rank *r, double factor)
+{
+    strait_wrap_of(r)->slowness = factor;
 }
 
 void strait_forward(struct strait_rank *r, int layer)
@@ -222,8 +233,7 @@ void strait_backward_into(struct strait_rank *r, int layer, struct strait_tensor
 {
     struct strait_tensor_refill refill = {strait_wrap_of(r), x};
     strait_tensor_touch(r, x);
-    strait_work(r, STRAIT_SPAN_COMPUTE, strait_device(r),
-                backward_s(r, layer) / strait_device_speed(r),
+    strait_work(r, STRAIT_SPAN_COMPUTE, strait_device(r), cost_s(r, backward_s(r, layer)),
                 r->run->real_payload ? strait_tensor_refill : NULL, &refill);
 }
 
@@ -396,6 +406,7 @@ void strait_rank_begin(struct strait_rank *r)
     w->log->max_spans = STRAIT_LOGS_MAX_SPANS / (size_t)r->run->n_ranks;
     if (w->log->max_spans > STRAIT_LOG_MAX_SPANS)
         w->log->max_spans = STRAIT_LOG_MAX_SPANS;
+    w->slowness = 1;
     atomic_init(&w->round, -1);
     pthread_mutex_init(&w->mutex, NULL);
     r->wrap = w;

@@ -39,6 +39,8 @@ void strait_backward_into(struct strait_rank *r, int layer, struct strait_tensor
 void strait_step(struct strait_rank *r);
 /** The optimiser's share of the layers [first, end), by elements. */
 void strait_step_layers(struct strait_rank *r, int first, int end);
+/** From now on this rank computes in factor times the time: a straggler. Its codecs do not. */
+void strait_set_slowness(struct strait_rank *r, double factor);
 /** n_steps of forward, backward and optimiser. The update's values are the recorded ones. */
 void strait_train(struct strait_rank *r, struct strait_tensor *update, int n_steps);
 
@@ -102,6 +104,13 @@ struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_co
 /** sum += weight * x */
 void strait_add(struct strait_rank *r, struct strait_tensor *sum, struct strait_tensor *x,
                 double weight);
+/** y = weight * x, where x may be y: charged as a copy. */
+void strait_set(struct strait_rank *r, struct strait_tensor *y, struct strait_tensor *x,
+                double weight);
+/** strait_encode for a tensor that changes while the packet is still on its way: `none` is copied
+ *  too, and charged as a copy. */
+struct strait_packet *strait_snapshot(struct strait_rank *r, struct strait_codec *c, double bound,
+                                      struct strait_tensor *x);
 
 /* Messages. */
 struct strait_packet *strait_control(struct strait_rank *r, double word); /* no payload */

@@ -3,13 +3,26 @@
 #include <string.h>
 
 /* A new strategy is one file in strategies/ and one line here. */
-extern const struct strait_strategy strait_strategy_fedavg, strait_strategy_bsp, strait_strategy_ps,
-    strait_strategy_wfbp, strait_strategy_fusion, strait_strategy_mgwfbp,
+extern const struct strait_strategy strait_strategy_fedavg, strait_strategy_fedasync,
+    strait_strategy_fedbuff, strait_strategy_hierfl, strait_strategy_localsgd,
+    strait_strategy_diloco, strait_strategy_streaming_diloco, strait_strategy_bsp,
+    strait_strategy_ps, strait_strategy_wfbp, strait_strategy_fusion, strait_strategy_mgwfbp,
     strait_strategy_bytescheduler, strait_strategy_dear;
 static const struct strait_strategy *const strategies[] = {
-    &strait_strategy_fedavg,        &strait_strategy_bsp,    &strait_strategy_ps,
-    &strait_strategy_wfbp,          &strait_strategy_fusion, &strait_strategy_mgwfbp,
-    &strait_strategy_bytescheduler, &strait_strategy_dear,
+    &strait_strategy_fedavg,
+    &strait_strategy_fedasync,
+    &strait_strategy_fedbuff,
+    &strait_strategy_hierfl,
+    &strait_strategy_localsgd,
+    &strait_strategy_diloco,
+    &strait_strategy_streaming_diloco,
+    &strait_strategy_bsp,
+    &strait_strategy_ps,
+    &strait_strategy_wfbp,
+    &strait_strategy_fusion,
+    &strait_strategy_mgwfbp,
+    &strait_strategy_bytescheduler,
+    &strait_strategy_dear,
 };
 
 int strait_strategy_repeats(const struct strait_experiment *e)

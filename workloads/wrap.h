@@ -45,8 +45,9 @@ struct strait_wrap {
     double round_start_s;
     atomic_llong held_bytes, peak_bytes;
     struct strait_tensor *tensors;
-    float *prepared[3];                      /* whole models by kind, not taken over yet */
-    size_t n_outside;                        /* elements of tensors that are no part of the model */
+    float *prepared[3]; /* whole models by kind, not taken over yet */
+    size_t n_outside;   /* elements of tensors that are no part of the model */
+    double slowness; /* of compute: as drawn for this rank; the experiment's factor comes on top */
     double layer_fwd_scale, layer_bwd_scale; /* from the layers' times to the whole's */
     float **scratch;                         /* and n_scratch to decode into */
     int n_scratch;

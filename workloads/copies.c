@@ -1,0 +1,80 @@
+/* Values written anew: a scaled copy of a tensor, and a packet whose bytes are its own. */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "coding.h"
+
+struct setting {
+    float *y;
+    const float *x;
+    size_t n;
+    float weight;
+};
+
+static void set_now(void *arg)
+{
+    const struct setting *s = arg;
+    for (size_t i = 0; i < s->n; i++)
+        s->y[i] = s->weight * s->x[i];
+}
+
+void strait_set(struct strait_rank *r, struct strait_tensor *y, struct strait_tensor *x,
+                double weight)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    assert(strait_n_elems(y) == strait_n_elems(x));
+    strait_tensor_touch(r, y);
+    strait_tensor_touch(r, x);
+    struct setting s = {y->values, x->values, strait_n_elems(y), (float)weight};
+    const struct strait_job job = {
+        .resource = STRAIT_CPU,
+        .cost_s = r->run->measured_cost ? NAN : 4.0 * (double)s.n / w->point->copy_bytes_per_s,
+        .fn = r->run->real_payload ? set_now : NULL,
+        .arg = &s,
+        .least_s = strait_reading_of(w, STRAIT_READING_SET, NULL, y)};
+    strait_wrap_work(r, STRAIT_SPAN_AGGREGATE, &job);
+    y->version++;
+    if (y->parent)
+        y->parent->version++;
+}
+
+struct copying {
+    unsigned char *to;
+    const float *from;
+    size_t n_bytes;
+};
+
+static void copy_now(void *arg)
+{
+    const struct copying *c = arg;
+    memcpy(c->to, c->from, c->n_bytes);
+}
+
+struct strait_packet *strait_snapshot(struct strait_rank *r, struct strait_codec *c, double bound,
+                                      struct strait_tensor *x)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    if (!strait_codec_is_none(c))
+        return strait_encode(r, c, bound, x);
+    const size_t n_bytes = 4 * strait_n_elems(x);
+    const bool real = r->run->real_payload;
+    strait_tensor_touch(r, x);
+    struct strait_packet *p = strait_packet_new(real ? n_bytes : 0);
+    if (!p)
+        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "a copy of a tensor does not fit in memory");
+    struct copying copy = {p->data, x->values, n_bytes};
+    const struct strait_job job = {
+        .resource = STRAIT_CPU,
+        .cost_s = r->run->measured_cost ? NAN : (double)n_bytes / w->point->copy_bytes_per_s,
+        .fn = real ? copy_now : NULL,
+        .arg = &copy,
+        .least_s = strait_reading_of(w, STRAIT_READING_COPY, NULL, x)};
+    strait_wrap_work(r, STRAIT_SPAN_ENCODE, &job);
+    p->payload_bytes = p->raw_bytes = n_bytes;
+    p->n_elems = strait_n_elems(x);
+    p->codec_id = c->choice->spec.ops->id;
+    p->bound = c->choice->spec.bound;
+    strait_wrap_hold(w, (double)n_bytes); /* until this rank drops it, like one that came */
+    return p;
+}
