@@ -47,6 +47,8 @@ static const char *number(char *buf, size_t cap, double value)
     do
         snprintf(buf, cap, "%.*g", digits, value);
     while (strtod(buf, NULL) != value && digits++ < 17);
+    if (value >= 1 && value < 1e6 && value == floor(value)) /* 20 and not 2e+01 */
+        snprintf(buf, cap, "%.0f", value);
     const double exponent = value > 0 ? log10(value) : 0;
     if (value > 0 && value < 0.1 && exponent == round(exponent))
         snprintf(buf, cap, "1e%d", (int)exponent);

@@ -6,11 +6,14 @@
 #include "harness.h"
 #include "suite.h"
 
-#define TRIES 3
-
 static json_t *setting(const struct strait_strategy *s)
 {
-    return json_pack("{s:s, s:i}", "/strategy/name", s->name, "/clients", s->has_server ? 2 : 3);
+    json_t *set =
+        json_pack("{s:s, s:i}", "/strategy/name", s->name, "/clients", s->has_server ? 2 : 3);
+    for (unsigned i = 0; i < s->n_params; i++) /* emulation lives through every one of them */
+        if (strcmp(s->params[i].name, "local_steps") == 0)
+            json_object_set_new(set, "/strategy/local_steps", json_integer(6));
+    return set;
 }
 
 static const char *const experiment =
@@ -36,31 +39,17 @@ static void check(const struct strait_strategy *s)
 {
     struct strait_outcome sim = strait_outcome_of(experiment, setting(s), "default", &strait_fluid,
                                                   (struct strait_point_options){0});
-    bool valid = false;
-    for (int i = 0; i < TRIES && !valid; i++) { /* a busy host spoils a measurement now and then */
-        struct strait_outcome emu = strait_outcome_of(
-            experiment, setting(s), "default", &strait_emu,
-            (struct strait_point_options){
-                .real_payload = true, .measured_cost = true, .dilation = i > 0 ? 8 << i : 0});
-        valid = json_array_size(emu.point->facts.invalid) == 0;
-        if (!valid)
-            fprintf(stderr, "%s: %s\n", s->name,
-                    json_string_value(json_array_get(emu.point->facts.invalid, 0)));
-        CU_ASSERT(emu.total_s > 0);
-        if (!s->ends_with_rank_0) {
-            const bool same =
-                emu.payload_bytes == sim.payload_bytes && emu.n_messages == sim.n_messages;
-            CU_ASSERT(same);
-            if (!same)
-                fprintf(stderr, "%s: sim %llu bytes in %llu messages, emu %llu in %llu\n", s->name,
-                        (unsigned long long)sim.payload_bytes, (unsigned long long)sim.n_messages,
-                        (unsigned long long)emu.payload_bytes, (unsigned long long)emu.n_messages);
-        }
-        strait_outcome_free(&emu);
-    }
-    CU_ASSERT(valid);
-    if (!valid)
-        fprintf(stderr, "%s: INVALID\n", s->name);
+    struct strait_outcome emu = strait_outcome_of(
+        experiment, setting(s), "default", &strait_emu,
+        (struct strait_point_options){.real_payload = true, .measured_cost = true});
+    CU_ASSERT(emu.total_s > 0);
+    const bool same = emu.payload_bytes == sim.payload_bytes && emu.n_messages == sim.n_messages;
+    CU_ASSERT(same || s->ends_with_rank_0);
+    if (!same && !s->ends_with_rank_0)
+        fprintf(stderr, "%s: sim %llu bytes in %llu messages, emu %llu in %llu\n", s->name,
+                (unsigned long long)sim.payload_bytes, (unsigned long long)sim.n_messages,
+                (unsigned long long)emu.payload_bytes, (unsigned long long)emu.n_messages);
+    strait_outcome_free(&emu);
     strait_outcome_free(&sim);
 }
 
