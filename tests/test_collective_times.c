@@ -55,7 +55,8 @@ static double form_s(int n, double add_bytes_per_s, double copy_bytes_per_s)
     const bool is_power = exp2(k) == n;
     double s = 0;
     switch (kind) {
-    case RING: /* both halves: n - 1 steps of a part */
+    case RING_ENCODED: /* without a codec the same */
+    case RING:         /* both halves: n - 1 steps of a part */
         return m * (a + Le + Ae) + m * (a + Le + Ce);
     case HALVING: /* a half, a quarter ...; back n / 2^k parts a step, the last one copied behind */
         for (int j = 1; j <= k; j++)
@@ -102,7 +103,7 @@ static void times(void)
     int n_forms = 0;
     for (kind = 0; kind < N_COLLECTIVES; kind++)
         for (int n = 1; n <= MOST_RANKS; n++) {
-            if (!can_call(kind, n) || kind == RING_ENCODED)
+            if (!can_call(kind, n))
                 continue;
             struct strait_outcome o = run_ranks(n, false, timed_main, NULL);
             const double wanted_s = form_s(n, o.point->add_bytes_per_s, o.point->copy_bytes_per_s);

@@ -9,6 +9,7 @@
 #include "../core/hash.h"
 #include "../core/random.h"
 #include "coding.h"
+#include "legal.h"
 
 /* --- what a call costs and gives ---------------------------------------------------------- */
 
@@ -79,6 +80,38 @@ struct strait_estimate strait_codec_estimate(const struct strait_wrap *w,
     const size_t n = each_row(w, t, estimate_row, &e);
     e.of.bytes = ceil(e.of.bytes + (double)n * STRAIT_BUNDLE_SLICE_BYTES);
     return e.of;
+}
+
+bool strait_adds_encoded(const struct strait_codec *c)
+{
+    return strait_codec_adds(&c->choice->spec);
+}
+
+struct sizing {
+    const struct strait_codec *codec;
+    const void *state; /* of its lossy codec */
+    bool fixed;
+};
+
+static void size_row(void *arg, const struct strait_param_row *row, size_t lo, size_t hi)
+{
+    struct sizing *s = arg;
+    const bool lossy = strait_codec_is_lossy(s->codec, row);
+    const struct strait_codec_ops *ops =
+        lossy ? s->codec->choice->spec.ops : s->codec->choice->lossless.ops;
+    s->fixed &= ops->predict && ops->predict(lossy ? s->state : s->codec->lossless_state, hi - lo,
+                                             n_rows_of(row, hi - lo)) > 0;
+}
+
+bool strait_size_is_fixed(struct strait_rank *r, const struct strait_codec *c,
+                          const struct strait_tensor *x)
+{
+    const struct strait_wrap *w = strait_wrap_of(r);
+    const void *sized = c - w->codecs < 2 ? w->point->sized_states[c - w->codecs] : NULL;
+    struct sizing s = {c, r->run->real_payload ? c->lossy_state : sized, true};
+    if (!strait_codec_is_none(c))
+        each_row(w, x, size_row, &s);
+    return s.fixed;
 }
 
 /* --- readings that ranks share ------------------------------------------------------------ */
@@ -250,13 +283,27 @@ bool strait_packet_is_view(const struct strait_packet *p)
     return p->release == release_view;
 }
 
+struct view {
+    struct strait_packet packet;
+    const struct strait_tensor *of; /* alive for as long as the rank that made it */
+};
+
+static bool is_same_place(const struct strait_tensor *a, const struct strait_tensor *b)
+{
+    return (a->parent ? a->parent : a) == (b->parent ? b->parent : b) && a->lo == b->lo &&
+           a->hi == b->hi;
+}
+
 /* The values themselves are what travels: nothing is copied, nothing is charged. */
 static struct strait_packet *view(struct strait_rank *r, struct strait_codec *c,
                                   struct strait_tensor *x)
 {
-    struct strait_packet *p = strait_packet_new(0);
-    if (!p)
+    struct view *v = calloc(1, sizeof(*v));
+    if (!v)
         strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    struct strait_packet *p = &v->packet;
+    atomic_init(&p->n_refs, 1);
+    v->of = x;
     p->data = (unsigned char *)strait_values(r, x);
     p->payload_bytes = 4 * strait_n_elems(x);
     p->release = release_view;
@@ -388,11 +435,10 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
         const bool real = r->run->real_payload;
         if (real && taken->payload_bytes != 4 * strait_n_elems(y))
             strait_wrap_fail(r, STRAIT_ERR_BACKEND, "a tensor came that is not of its own length");
-        if (strait_codec_made(w, taken)) {
-            assert(!real || strait_values(r, y) == (float *)(void *)taken->data);
+        const bool mine = strait_codec_made(w, taken);
+        if (mine && is_same_place(((const struct view *)taken)->of, y))
             return task; /* a view of its own values: nothing to do */
-        }
-        if (strait_tensor_adopt(r, y, taken)) {
+        if (!mine && strait_tensor_adopt(r, y, taken)) {
             task->packet = NULL;
             return task;
         }

@@ -4,13 +4,13 @@
 #include "experiment.h"
 
 /** Does it add while encoded, with one step, seed or the like for all ranks? Then its streams are
- *  summable: of the bounded ones those with an absolute bound, of the others those that drop none
- * of the summands. */
+ *  summable: the bounded ones with an absolute bound, and others that drop no summand. `none` does:
+ *  its values are added. */
 bool strait_codec_adds(const struct strait_codec_spec *spec);
 /** May sums on their way through this all-reduce be encoded with the codec? Refused are
  *  - codecs with a state, or momentum: they belong to one rank's gradient, not to partial sums;
- *  - signs and chosen elements where every hop encodes: what the last one cuts off is lost;
- * straight to the owner they are encoded at the source alone, and once more as a sum;
+ *  - signs and chosen elements where every hop encodes, since the last one's cut is no sum's;
+ *    straight to the owner they are encoded at the source alone, and once more as a sum;
  *  - a shared key in halving, where ranks draw for different ranges and add other elements;
  *  - in the encoded ring all that do not add. */
 bool strait_codec_legal(const struct strait_codec_spec *spec, enum strait_all_reduce how);

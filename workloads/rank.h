@@ -88,6 +88,11 @@ float *strait_values(struct strait_rank *r, struct strait_tensor *x);
 struct strait_codec *strait_codec(struct strait_rank *r, const char *which);
 /** Are its packets views of tensors, which have to stay as they are until all have read them? */
 bool strait_sends_views(const struct strait_codec *c);
+/** Can its packets be summed without decoding them (strait_add_encoded)? */
+bool strait_adds_encoded(const struct strait_codec *c);
+/** Does the size of x encoded follow from its shape alone? Else receivers have to be told. */
+bool strait_size_is_fixed(struct strait_rank *r, const struct strait_codec *c,
+                          const struct strait_tensor *x);
 /** `none` is a view of x, which stays as it is until the packet is dropped. */
 struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *c, double bound,
                                     struct strait_tensor *x);

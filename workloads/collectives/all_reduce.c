@@ -28,7 +28,10 @@ void strait_all_reduce(struct strait_rank *r, struct strait_group g, struct stra
         strait_all_reduce_to_owners(r, g, c, x);
         return;
     case STRAIT_AR_RING_ENCODED:
-        strait_all_reduce_encoded(r, g, c, x);
+        if (strait_sends_views(c)) /* plain values are added as they are in any ring */
+            strait_all_reduce(r, g, c, x, STRAIT_AR_RING);
+        else
+            strait_all_reduce_encoded(r, g, c, x);
         return;
     }
 }

@@ -8,6 +8,9 @@
  *   step 2    A        A    A    A    A    A    A    A      0 > 1, 2 > 3, 4 > 5, 6 > 7
  *   of three  A . .  >  A . A  >  A A A                     0 > 2, then 0 > 1
  *
+ * The steps are an order of posting: sends of one rank share its port, as those of Open MPI's tree
+ * do, so that k = log2 n levels of m bytes take the sum over j = 1 .. k of delay + j m / rate.
+ *
  * Chain of three ranks, two pieces: what has come goes on while the next piece comes.
  *
  *             rank 0   1     2
@@ -15,7 +18,6 @@
  *   step 1    A B      A B   A .
  *   step 2    A B      A B   A B
  */
-#include <assert.h>
 #include <math.h>
 
 #include "parts.h"

@@ -125,6 +125,8 @@ void strait_all_reduce_by_halving(struct strait_rank *r, struct strait_group g,
                                   struct strait_codec *c, struct strait_tensor *x)
 {
     const struct folded f = fold(g.n, g.me);
+    if (g.n == 1)
+        return;
     if (f.place < 0) {
         strait_send(r, g.ranks[g.me + 1], g.channel, 0, strait_encode(r, c, NAN, x));
         for (int i = 0; i < f.n; i++)

@@ -73,8 +73,8 @@ static const struct strait_strategy_param params[] = {
     {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
     {"collective", "how the gradient is summed", STRAIT_PARAM_CHOICE, 0, BY_SITES, STRAIT_AR_RING,
      collectives},
-    {"site_size", "ranks a site of hierarchical; 0: as the network has them", STRAIT_PARAM_INTEGER,
-     0, 1e6, 0, NULL},
+    {"site_size", "ranks a site of hierarchical; 0: as the network says, a star is one",
+     STRAIT_PARAM_INTEGER, 0, 1e6, 0, NULL},
 };
 const struct strait_strategy strait_strategy_bsp = {
     .name = "bsp",
