@@ -160,7 +160,8 @@ static void release_settings(struct settings *s)
 static int add_setting(struct settings *s, const char *pointer, const json_t *value,
                        struct strait_error *err)
 {
-    char *json = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT), *text = NULL;
+    char *json = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15)),
+         *text = NULL;
     if (s->n == MAX_SETTINGS || !json || asprintf(&text, "%s=%s", pointer, json) < 0) {
         free(json);
         return strait_error_set(err, STRAIT_ERR_INPUT, pointer, "expected at most %d settings",
@@ -309,14 +310,14 @@ static json_t *setting_text(const struct measure *m, const json_t *at)
     size_t n = (size_t)snprintf(text, sizeof(text), "%s", m->experiment);
     json_object_foreach((json_t *)m->set, pointer, value)
     {
-        char *json = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        char *json = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
         if (n < sizeof(text))
             n += (size_t)snprintf(text + n, sizeof(text) - n, " --set '%s=%s'", pointer,
                                   json ? json : "?");
         free(json);
     }
     if (at && n < sizeof(text)) {
-        char *json = json_dumps(at, JSON_ENCODE_ANY | JSON_COMPACT);
+        char *json = json_dumps(at, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
         snprintf(text + n, sizeof(text) - n, " --set '%s=%s'",
                  json_object_iter_key(json_object_iter((json_t *)m->over)), json ? json : "?");
         free(json);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../core/json.h"
+#include "../core/shipped.h"
 
 enum { MAX_ENTRIES = 100000 };
 
@@ -184,8 +185,10 @@ int strait_profile_load(struct strait_profile **out, const char *name_or_path,
     if (!strchr(path, '/') && !strchr(path, '.')) {
         snprintf(shipped, sizeof(shipped), "%s/codecs/profiles/%s.json", STRAIT_SHARE, path);
         path = shipped;
+    } else {
+        path = strait_shipped_path(shipped, sizeof(shipped), name_or_path);
     }
-    if (path == shipped && access(path, R_OK) != 0)
+    if (access(path, R_OK) != 0 && path == shipped)
         return strait_error_set(err, STRAIT_ERR_INPUT, name_or_path,
                                 "expected a shipped profile (default, sz3-class, fl-runner-class) "
                                 "or a path, found \"%s\"",

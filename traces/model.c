@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../core/json.h"
+#include "../core/shipped.h"
 #include "architectures.h"
 #include "layer_csv.h"
 
@@ -69,8 +70,10 @@ static int load_recorded(struct strait_model **out, const struct recorded *r,
 int strait_model_load(struct strait_model **out, const char *name_or_path, struct strait_error *err)
 {
     const size_t len = strlen(name_or_path);
+    char shipped[4096];
     if (strchr(name_or_path, '/') || (len > 4 && strcmp(name_or_path + len - 4, ".csv") == 0))
-        return strait_layer_csv_load(out, name_or_path, err);
+        return strait_layer_csv_load(
+            out, strait_shipped_path(shipped, sizeof(shipped), name_or_path), err);
     for (size_t i = 0; i < sizeof recordings / sizeof recordings[0]; i++)
         if (strcmp(recordings[i].name, name_or_path) == 0)
             return load_recorded(out, &recordings[i], err);
