@@ -61,8 +61,8 @@ static bool can_be_on_path(const struct strait_span *s, int n_ranks)
 {
     if (phase_of(s->kind) == STRAIT_PHASE_OTHER)
         return false;
-    if (s->kind == STRAIT_SPAN_TRANSFER)
-        return s->peer >= 0 && s->peer < n_ranks && s->peer != s->rank;
+    if (s->kind == STRAIT_SPAN_TRANSFER && s->peer >= 0) /* else the host-accelerator link */
+        return s->peer < n_ranks && s->peer != s->rank;
     return s->end_s > s->start_s;
 }
 
@@ -137,7 +137,7 @@ static int walk_round(struct walk *w, double start_s, double end_s, struct strai
         w->phase_s[phase_of(s->kind)] += to_s - from_s;
         n_hops = from_s < t_s ? 0 : n_hops + 1;
         t_s = from_s;
-        if (s->kind == STRAIT_SPAN_TRANSFER)
+        if (s->kind == STRAIT_SPAN_TRANSFER && s->peer >= 0)
             rank = s->peer;
     }
     return 0;

@@ -159,7 +159,7 @@ static void all_run(void)
         struct strait_outcome o = strait_outcome_of(text, json_object(), "default", &strait_sim,
                                                     (struct strait_point_options){0});
         CU_ASSERT(o.total_s > 0);
-        CU_ASSERT(o.payload_bytes > 0);
+        CU_ASSERT(o.payload_bytes > 0 || o.n_messages == 0); /* a cache crosses no network */
         total_s[i] = o.total_s;
         for (size_t k = 0; k < i; k++) {
             CU_ASSERT_NOT_EQUAL(total_s[i], total_s[k]);

@@ -1,0 +1,144 @@
+#include "attention.h"
+
+#include <lapacke.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void strait_attention_scores(float *scores, const float *keys, const float *q, size_t n, size_t d)
+{
+    const float scale = 1 / sqrtf((float)d);
+    for (size_t i = 0; i < n; i++) {
+        float sum = 0;
+        for (size_t j = 0; j < d; j++)
+            sum += keys[i * d + j] * q[j];
+        scores[i] = sum * scale;
+    }
+}
+
+void strait_attention_output(float *out, const float *scores, const float *values,
+                             const size_t *chosen, size_t n_chosen, size_t n, size_t d)
+{
+    const size_t count = chosen ? n_chosen : n;
+    float most = -INFINITY;
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        most = fmaxf(most, scores[chosen ? chosen[i] : i]);
+    memset(out, 0, d * sizeof(*out));
+    for (size_t i = 0; i < count; i++) {
+        const size_t token = chosen ? chosen[i] : i;
+        const float weight = expf(scores[token] - most);
+        sum += (double)weight;
+        for (size_t j = 0; j < d; j++)
+            out[j] += weight * values[token * d + j];
+    }
+    for (size_t j = 0; j < d && sum > 0; j++)
+        out[j] = (float)((double)out[j] / sum);
+}
+
+struct scored {
+    float score;
+    size_t token;
+};
+
+static int by_score(const void *a, const void *b)
+{
+    const struct scored *x = a, *y = b;
+    if (x->score > y->score || x->score < y->score)
+        return x->score > y->score ? -1 : 1;
+    return (x->token > y->token) - (x->token < y->token);
+}
+
+static int by_token(const void *a, const void *b)
+{
+    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    return (x > y) - (x < y);
+}
+
+int strait_attention_top(size_t *chosen, size_t k, const float *scores, size_t n,
+                         struct strait_error *err)
+{
+    struct scored *all = malloc((n + 1) * sizeof(*all));
+    if (!all)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, "attention", "memory ran out");
+    for (size_t i = 0; i < n; i++)
+        all[i] = (struct scored){scores[i], i};
+    qsort(all, n, sizeof(*all), by_score);
+    for (size_t i = 0; i < k && i < n; i++)
+        chosen[i] = all[i].token;
+    qsort(chosen, k < n ? k : n, sizeof(*chosen), by_token);
+    free(all);
+    return 0;
+}
+
+double strait_attention_recall(const size_t *truth, const size_t *found, size_t k)
+{
+    size_t n_both = 0;
+    for (size_t i = 0, j = 0; i < k && j < k;) {
+        n_both += truth[i] == found[j];
+        if (truth[i] <= found[j])
+            i++;
+        else
+            j++;
+    }
+    return k > 0 ? (double)n_both / (double)k : 1;
+}
+
+double strait_attention_error(const float *a, const float *b, size_t n)
+{
+    double difference = 0, norm = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double off = (double)a[i] - (double)b[i];
+        difference += off * off;
+        norm += (double)b[i] * (double)b[i];
+    }
+    return difference > 0 ? sqrt(difference / norm) : 0;
+}
+
+int strait_keys_low_rank(float *basis, float *small, const float *keys, size_t n, size_t d,
+                         size_t rank, struct strait_error *err)
+{
+    double *energy = calloc(d * d + 1, sizeof(*energy)), *weight = calloc(d + 1, sizeof(*weight));
+    int failed = 0;
+    if (!energy || !weight)
+        failed = strait_error_set(err, STRAIT_ERR_NOMEM, "attention", "memory ran out");
+    for (size_t i = 0; i < n && !failed; i++)
+        for (size_t a = 0; a < d; a++)
+            for (size_t b = 0; b < d; b++)
+                energy[a * d + b] += (double)keys[i * d + a] * (double)keys[i * d + b];
+    if (!failed && LAPACKE_dsyev(LAPACK_ROW_MAJOR, 'V', 'U', (int)d, energy, (int)d, weight) != 0)
+        failed = strait_error_set(err, STRAIT_ERR_BACKEND, "attention",
+                                  "the eigenvectors of %zu keys were not found", n);
+    for (size_t r = 0; r < rank && !failed; r++) /* ascending: the last ones hold most */
+        for (size_t a = 0; a < d; a++)
+            basis[a * rank + r] = (float)energy[a * d + (d - 1 - r)];
+    for (size_t i = 0; i < n && !failed; i++)
+        strait_query_project(small + i * rank, basis, keys + i * d, d, rank);
+    free(energy);
+    free(weight);
+    return failed ? -1 : 0;
+}
+
+void strait_query_project(float *y, const float *basis, const float *q, size_t d, size_t rank)
+{
+    memset(y, 0, rank * sizeof(*y));
+    for (size_t a = 0; a < d; a++)
+        for (size_t r = 0; r < rank; r++)
+            y[r] += basis[a * rank + r] * q[a];
+}
+
+void strait_keys_quantise(float *rounded, const float *keys, size_t n, size_t d, unsigned bits)
+{
+    const float n_steps = (float)((1u << bits) - 1);
+    for (size_t j = 0; j < d; j++) {
+        float least = INFINITY, most = -INFINITY;
+        for (size_t i = 0; i < n; i++) {
+            least = fminf(least, keys[i * d + j]);
+            most = fmaxf(most, keys[i * d + j]);
+        }
+        const float step = (most - least) / n_steps;
+        for (size_t i = 0; i < n; i++)
+            rounded[i * d + j] =
+                step > 0 ? least + step * rintf((keys[i * d + j] - least) / step) : least;
+    }
+}
