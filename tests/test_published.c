@@ -134,7 +134,8 @@ static void refused(void)
 static void shipped(void)
 {
     program_set_up(&program);
-    struct said s = CALL("compare", "--published", "ddl-benchmarks", "deepreduce-ncf", "--json");
+    struct said s =
+        CALL("compare", "--published", "ddl-benchmarks", "deepreduce-ncf", "spd-kfac", "--json");
     CU_ASSERT_EQUAL(s.status, 0); /* the orders are those of the papers */
     json_t *json = json_loads(s.out, 0, NULL), *of;
     size_t i;
@@ -142,7 +143,7 @@ static void shipped(void)
         CU_ASSERT(json_is_number(json_object_get(of, "ours")) ||
                   json_is_string(json_object_get(of, "reason")));
     CU_ASSERT(i > 20);
-    CU_ASSERT_EQUAL(json_array_size(json_object_get(json, "orders")), 3);
+    CU_ASSERT_EQUAL(json_array_size(json_object_get(json, "orders")), 4);
     json_decref(json);
     said_release(&s);
     program_tear_down(&program);

@@ -40,6 +40,10 @@ void strait_broadcast_pipelined(struct strait_rank *r, struct strait_group g, in
 /** Binomial tree: root's x becomes the sum; the others' x holds the sums of their subtrees. */
 void strait_reduce(struct strait_rank *r, struct strait_group g, int root, struct strait_codec *c,
                    struct strait_tensor *x);
+/** The same sum by a chain that ends at the root, in n_pieces that follow one another; the others'
+ *  x holds the sums so far. Only to the next place around. */
+void strait_reduce_pipelined(struct strait_rank *r, struct strait_group g, int root,
+                             struct strait_codec *c, struct strait_tensor *x, int n_pieces);
 /** May place src send to place dst in a tree of either direction, whatever its root? */
 bool strait_tree_uses(int n, int src, int dst);
 

@@ -1,0 +1,180 @@
+/* K-FAC's factors against published sizes, placements and fusion against exhaustive search, and the
+ * bytes of each strategy against its closed form. */
+#include <math.h>
+#include <string.h>
+#include "../core/random.h"
+#include "../workloads/factors.h"
+#include "../workloads/placement.h"
+#include "harness.h"
+#include "suite.h"
+
+enum { MOST = 9 };
+
+/* --- sizes --------------------------------------------------------------------------------- */
+
+/* Published for 54 layers: 62.35 million elements of A and 14.62 million of G, as triangles. */
+static void sizes(void)
+{
+    struct strait_error err = {0};
+    struct strait_model *m;
+    CU_ASSERT_EQUAL_FATAL(strait_model_load(&m, "resnet50", &err), 0);
+    const struct strait_factor_costs costs = {.factor_speed = 1, .largest_dim = 8192};
+    static struct strait_factor all[256];
+    const int n = strait_n_factor_layers(m, 8192);
+    double a = 0, g = 0;
+    CU_ASSERT_EQUAL(n, 54);
+    strait_factors_of(all, m, &costs);
+    for (int i = 0; i < 2 * n; i++)
+        *(all[i].of_input ? &a : &g) += (double)all[i].n_elems;
+    CU_ASSERT_DOUBLE_EQUAL(a / 1e6, 62.35, 0.005);
+    CU_ASSERT_DOUBLE_EQUAL(g / 1e6, 14.62, 0.005);
+    CU_ASSERT_EQUAL(strait_triangle(64), 2080);
+    /* 3.64 ms e^(4.77e-4 x 1024), as published for an RTX 2080 Ti */
+    const struct strait_factor_costs ti = {.inverse_base_s = 3.64e-3, .inverse_growth = 4.77e-4};
+    CU_ASSERT_DOUBLE_EQUAL(strait_inverse_s(&ti, 1024), 3.64e-3 * exp(4.77e-4 * 1024), 1e-12);
+    strait_model_free(m);
+}
+
+/* --- placements ---------------------------------------------------------------------------- */
+
+static double draw(uint64_t seed, uint64_t i)
+{
+    return 0.05 + strait_random_unit(seed, "cost", i, 0);
+}
+
+/* The least largest load of any assignment; contiguous: of those in blocks. */
+static double best_load(const double *cost, int n, int n_workers, bool contiguous)
+{
+    double best = INFINITY;
+    long n_all = 1;
+    for (int i = 0; i < n; i++)
+        n_all *= n_workers;
+    for (long code = 0; code < n_all; code++) {
+        int owner[MOST];
+        bool blocks = true;
+        long rest = code;
+        for (int i = 0; i < n; i++, rest /= n_workers) {
+            owner[i] = (int)(rest % n_workers);
+            blocks &= i == 0 || owner[i] == owner[i - 1] || owner[i] == owner[i - 1] + 1;
+        }
+        if (!contiguous || blocks)
+            best = fmin(best, strait_largest_load(owner, n, cost, n_workers));
+    }
+    return best;
+}
+
+static void placed(void)
+{
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        const int n = 3 + (int)(seed % 5), n_workers = 2 + (int)(seed % 2);
+        double cost[MOST], none[MOST] = {0};
+        int owner[MOST];
+        for (int i = 0; i < n; i++)
+            cost[i] = draw(seed, (uint64_t)i);
+        CU_ASSERT_EQUAL(strait_place_contiguous(owner, n, cost, n_workers), 0);
+        CU_ASSERT_DOUBLE_EQUAL(strait_largest_load(owner, n, cost, n_workers),
+                               best_load(cost, n, n_workers, true), 1e-12);
+        for (int i = 1; i < n; i++)
+            CU_ASSERT(owner[i] == owner[i - 1] || owner[i] == owner[i - 1] + 1);
+        CU_ASSERT_EQUAL(strait_place_balanced(owner, n, cost, none, n_workers), 0);
+        const double bound = 4.0 / 3 - 1 / (3.0 * n_workers); /* Graham */
+        CU_ASSERT(strait_largest_load(owner, n, cost, n_workers) <=
+                  bound * best_load(cost, n, n_workers, false) + 1e-12);
+    }
+    /* cheaper than its broadcast: everybody's */
+    const double cost[] = {3, 1, 2}, send[] = {2, 2, 2};
+    int owner[3];
+    strait_place_balanced(owner, 3, cost, send, 2);
+    CU_ASSERT(owner[0] == 0 && owner[1] == STRAIT_EVERYWHERE && owner[2] == 1);
+    strait_place_round_robin(owner, 3, 1, 2);
+    CU_ASSERT(owner[0] == 0 && owner[1] == 1 && owner[2] == 0);
+}
+
+/* End of the last group when the bits of `cuts` start new ones. */
+static double end_of(const double *ready, const double *bytes, int n, unsigned cuts, double alpha,
+                     double beta, double free_s)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        sum += bytes[i];
+        if (i + 1 == n || cuts & 1u << i) {
+            free_s = fmax(free_s, ready[i]) + alpha + beta * sum;
+            sum = 0;
+        }
+    }
+    return free_s;
+}
+
+static void fused(void)
+{
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        const int n = 1 + (int)(seed % MOST);
+        double ready[MOST], bytes[MOST], end_s, best_s = INFINITY;
+        int first[MOST + 1];
+        for (int i = 0; i < n; i++) {
+            ready[i] = (i > 0 ? ready[i - 1] : 0) + draw(seed, (uint64_t)i);
+            bytes[i] = 1e6 * draw(seed, 100 + (uint64_t)i);
+        }
+        const double alpha = draw(seed, 300), beta = 1e-6 * draw(seed, 301);
+        const int n_groups = strait_fuse_ready(first, &end_s, n, ready, bytes, alpha, beta, 0.3);
+        for (unsigned cuts = 0; cuts < 1u << (n - 1); cuts++)
+            best_s = fmin(best_s, end_of(ready, bytes, n, cuts, alpha, beta, 0.3));
+        unsigned mine = 0;
+        for (int g = 1; g < n_groups; g++)
+            mine |= 1u << (first[g] - 1);
+        CU_ASSERT_DOUBLE_EQUAL(end_s, best_s, 1e-12);
+        CU_ASSERT_DOUBLE_EQUAL(end_of(ready, bytes, n, mine, alpha, beta, 0.3), best_s, 1e-12);
+    }
+}
+
+/* --- bytes --------------------------------------------------------------------------------- */
+
+static uint64_t payload_of(const char *strategy, int n, const char *key, const char *value)
+{
+    static const char *const experiment =
+        "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"seed\":3,\"clients\":3,"
+        "\"strategy\":{\"name\":\"dkfac\",\"rounds\":2},"
+        "\"network\":{\"client\":{\"rate\":\"1 Gbps\",\"rtt\":\"1 ms\"}}}";
+    json_t *set = json_pack("{s:s, s:i}", "/strategy/name", strategy, "/clients", n);
+    if (key)
+        json_object_set_new(set, key, json_string(value));
+    struct strait_outcome o = strait_outcome_of(experiment, set, "default", &strait_fluid,
+                                                (struct strait_point_options){0});
+    const uint64_t bytes = o.payload_bytes;
+    strait_outcome_free(&o);
+    return bytes;
+}
+
+/* conv1 1 x 3 x 3 to 16, conv2 16 x 3 x 3 to 32, fc1 1568 to 64, fc2 64 to 10, all with biases. */
+static uint64_t triangle(uint64_t d)
+{
+    return d * (d + 1) / 2;
+}
+
+static void bytes(void)
+{
+    const uint64_t all = 105866;
+    const uint64_t a = triangle(10) + triangle(145) + triangle(1569) + triangle(65);
+    const uint64_t g = triangle(16) + triangle(32) + triangle(64) + triangle(10);
+    for (int n = 1; n <= 5; n++) {
+        const uint64_t ring = 2 * (uint64_t)(n - 1), tree = (uint64_t)(n - 1);
+        const uint64_t dense = 4 * ring * (all + a + g); /* all-reduces of gradients and factors */
+        CU_ASSERT_EQUAL(payload_of("dkfac", n, NULL, NULL), 2 * dense);
+        /* every inverse is broadcast from its owner */
+        CU_ASSERT_EQUAL(payload_of("mpdkfac", n, NULL, NULL), 2 * (dense + 4 * tree * (a + g)));
+        CU_ASSERT_EQUAL(payload_of("spdkfac", n, "/strategy/placement", "everywhere"), 2 * dense);
+        CU_ASSERT_EQUAL(payload_of("spdkfac", n, "/strategy/placement", "round_robin"),
+                        2 * (dense + 4 * tree * (a + g)));
+        /* no factors; the owners' gradients instead, all layers here having factors */
+        CU_ASSERT_EQUAL(payload_of("dpkfac", n, NULL, NULL), 2 * 4 * (ring + tree) * all);
+        CU_ASSERT(payload_of("padkfac", n, NULL, NULL) <= 2 * (dense + 4 * tree * (a + g)));
+    }
+}
+
+static const struct strait_test tests[] = {
+    {"ResNet-50's factors have their published sizes", sizes},
+    {"contiguous placement is the best in blocks, balanced placement keeps Graham's bound", placed},
+    {"fusion ends as early as the best of all groupings", fused},
+    {"bytes are those of all-reduces, broadcasts and preconditioned gradients", bytes},
+};
+STRAIT_SUITE("workloads/kfac", tests);

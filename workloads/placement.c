@@ -1,0 +1,137 @@
+#include "placement.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void strait_place_round_robin(int *owner, int n, int run, int n_workers)
+{
+    for (int i = 0; i < n; i++)
+        owner[i] = i / run % n_workers;
+}
+
+double strait_largest_load(const int *owner, int n, const double *cost_s, int n_workers)
+{
+    double largest_s = 0;
+    for (int w = 0; w < n_workers; w++) {
+        double load_s = 0;
+        for (int i = 0; i < n; i++)
+            load_s += owner[i] == w ? cost_s[i] : 0;
+        largest_s = fmax(largest_s, load_s);
+    }
+    return largest_s;
+}
+
+enum { WAITING = -2 };
+
+int strait_place_balanced(int *owner, int n, const double *cost_s, const double *send_s,
+                          int n_workers)
+{
+    double *load_s = calloc((size_t)n_workers, sizeof(*load_s));
+    if (!load_s)
+        return -1;
+    for (int i = 0; i < n; i++)
+        owner[i] = cost_s[i] < send_s[i] ? STRAIT_EVERYWHERE : WAITING;
+    for (;;) {
+        int next = -1, least = 0;
+        for (int i = 0; i < n; i++)
+            if (owner[i] == WAITING && (next < 0 || cost_s[i] > cost_s[next]))
+                next = i;
+        if (next < 0)
+            break;
+        for (int w = 1; w < n_workers; w++)
+            if (load_s[w] < load_s[least])
+                least = w;
+        owner[next] = least;
+        load_s[least] += cost_s[next];
+    }
+    free(load_s);
+    return 0;
+}
+
+/* best[b] of the first j tasks in b + 1 blocks; row by row, since a row needs only the one before.
+ */
+int strait_place_contiguous(int *owner, int n, const double *cost_s, int n_workers)
+{
+    double *sum = malloc(3 * (size_t)(n + 1) * sizeof(*sum));
+    if (!sum)
+        return -1;
+    double *best = sum + n + 1, *next = best + n + 1;
+    sum[0] = 0;
+    for (int j = 0; j < n; j++)
+        sum[j + 1] = sum[j] + cost_s[j];
+    for (int j = 0; j <= n; j++)
+        best[j] = sum[j];
+    for (int b = 1; b < n_workers && b < n; b++) {
+        for (int j = 0; j <= n; j++) {
+            next[j] = best[j];
+            for (int i = 0; i < j; i++)
+                next[j] = fmin(next[j], fmax(best[i], sum[j] - sum[i]));
+        }
+        double *last = best;
+        best = next;
+        next = last;
+    }
+    const double least_s = n > 0 ? best[n] : 0;
+    for (int i = 0, start = 0, worker = 0; i < n; i++) {
+        if (i > start && sum[i + 1] - sum[start] > least_s) {
+            worker++;
+            start = i;
+        }
+        owner[i] = worker;
+    }
+    free(sum);
+    return 0;
+}
+
+/* end[j]: when the first j members have been sent at the earliest. A later start never ends
+ * earlier, so the best of the first i is all that the rest has to know. */
+int strait_fuse_ready(int *first, double *end_s, int n, const double *ready_s, const double *bytes,
+                      double alpha_s, double beta_s_per_byte, double free_s)
+{
+    double *end = malloc((size_t)(n + 1) * sizeof(*end));
+    int *from = malloc((size_t)(n + 1) * sizeof(*from)), n_groups = 0;
+    if (!end || !from) {
+        free(end);
+        free(from);
+        return -1;
+    }
+    end[0] = free_s;
+    for (int j = 1; j <= n; j++) {
+        double group_bytes = 0;
+        end[j] = INFINITY;
+        for (int i = j - 1; i >= 0; i--) { /* members i .. j - 1 together */
+            group_bytes += bytes[i];
+            const double at_s =
+                fmax(end[i], ready_s[j - 1]) + alpha_s + beta_s_per_byte * group_bytes;
+            if (at_s <= end[j]) {
+                end[j] = at_s;
+                from[j] = i;
+            }
+        }
+    }
+    for (int j = n; j > 0; j = from[j])
+        n_groups++;
+    first[n_groups] = n;
+    for (int j = n, g = n_groups; j > 0; j = from[j])
+        first[--g] = from[j];
+    if (end_s)
+        *end_s = end[n];
+    free(end);
+    free(from);
+    return n_groups;
+}
+
+int strait_fuse_full(int *first, int n, const double *bytes, double most_bytes)
+{
+    double group_bytes = 0;
+    int n_groups = 0;
+    for (int i = 0; i < n; i++) {
+        if (i == 0 || group_bytes + bytes[i] > most_bytes) {
+            first[n_groups++] = i;
+            group_bytes = 0;
+        }
+        group_bytes += bytes[i];
+    }
+    first[n_groups] = n;
+    return n_groups;
+}

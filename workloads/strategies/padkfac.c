@@ -1,0 +1,77 @@
+/* PAD-KFAC (after its public code; no paper was found): behind both passes a factor is reduced to
+ * the one worker that inverts it instead of being all-reduced. Owners are contiguous blocks of
+ * factors, A in the order of the forward pass and then G in that of the backward pass, with the
+ * least possible largest load; neighbours with one owner make one reduction and one broadcast.
+ * Factors up to `reduce_above` are all-reduced, those of a pass together, and everybody inverts
+ * them. */
+#include "kfac_parts.h"
+
+static void plan(struct kfac *k)
+{
+    const double small = strait_param(k->r, "reduce_above");
+    double *cost_s = strait_alloc(k->r, (size_t)k->n, sizeof(*cost_s));
+    int *owner = strait_alloc(k->r, (size_t)k->n, sizeof(*owner)), n = 0;
+    int block = -1,
+        together[2] = {-1, -1}; /* groups: of this owner; of the small G, of the small A */
+    for (int i = 0; i < k->n; i++)
+        if ((double)k->factors[i].dim > small)
+            cost_s[n++] = kfac_inverse_s(k, i);
+    if (strait_place_contiguous(owner, n, cost_s, strait_n_ranks(k->r)) != 0)
+        kfac_no_memory(k);
+    n = 0;
+    for (int i = 0; i < k->n; i++) {
+        int *group = &together[k->factors[i].of_input];
+        k->plan.owner[i] = STRAIT_EVERYWHERE;
+        if ((double)k->factors[i].dim > small) {
+            k->plan.owner[i] = owner[n];
+            if (n > 0 && owner[n] != owner[n - 1])
+                block = -1;
+            group = &block;
+            n++;
+        }
+        if (*group < 0)
+            *group = k->plan.n_groups++;
+        k->plan.group_of[i] = *group;
+    }
+    k->plan.to_owner = true;
+    k->plan.pipelined = true;
+    k->plan.broadcasts = KFAC_GROUPS_OF_INVERSES;
+}
+
+static void padkfac(struct strait_rank *r)
+{
+    struct kfac *k = kfac_begin(r);
+    plan(k);
+    kfac_start(k);
+    while (strait_round(r)) {
+        const bool update = kfac_updates(k);
+        kfac_forward(k, update);
+        kfac_backward(k, update);
+        kfac_wait(k, KFAC_GRADIENTS);
+        if (update) {
+            kfac_wait(k, KFAC_FACTORS);
+            kfac_invert_and_broadcast(k);
+            kfac_wait(k, KFAC_INVERSES);
+        }
+        kfac_finish(k);
+    }
+    kfac_end(k);
+}
+
+static const struct strait_strategy_param params[] = {
+    KFAC_PARAMS,
+    KFAC_PIECE_PARAM,
+    {"reduce_above", "smaller factors, and those of this dimension, are all-reduced",
+     STRAIT_PARAM_INTEGER, 0, 1e6, 0, NULL},
+};
+const struct strait_strategy strait_strategy_padkfac = {
+    .name = "padkfac",
+    .summary = "K-FAC: factors reduced to their owners behind both passes, in contiguous blocks",
+    .source = "the public code of PAD-KFAC (shyhuai/kfac_pytorch, 2021); no paper was found",
+    .uplink_kind = "grad",
+    .params = params,
+    .n_params = sizeof(params) / sizeof(params[0]),
+    .check = kfac_check,
+    .uses_stream = kfac_uses_stream,
+    .rank_main = padkfac,
+};

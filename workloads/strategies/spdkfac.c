@@ -1,0 +1,106 @@
+/* SPD-KFAC (Shi, Zhang and Li, ICDCS 2021): every A is computed before its layer's forward and all-
+ * reduced behind the forward pass, every G behind the backward pass, merged so that the last sum
+ * ends earliest; inverses go to the least loaded worker (LBP), except those that cost less than
+ * their broadcast. */
+#include <math.h>
+
+#include "kfac_parts.h"
+
+enum fusion { OPTIMAL, FULL_BUFFERS, LAYER_WISE };
+enum placement { BALANCED, ROUND_ROBIN, EVERYWHERE };
+
+/* Groups of one side's factors, n of them from lo on; free_s: when the channel is through with the
+ * groups before. Returns when it is through with these. */
+static double fuse(struct kfac *k, int lo, int n, double free_s)
+{
+    struct strait_rank *r = k->r;
+    const enum fusion how = (enum fusion)(int)strait_param(r, "fusion");
+    double *ready_s = strait_alloc(r, (size_t)n, sizeof(*ready_s));
+    double *bytes = strait_alloc(r, (size_t)n, sizeof(*bytes)), alpha_s, beta_s_per_byte;
+    int *first = strait_alloc(r, (size_t)n + 1, sizeof(*first)), n_groups;
+    for (int i = 0; i < n; i++) {
+        ready_s[i] = k->factors[lo + i].ready_s / strait_device_speed(r);
+        bytes[i] = 4.0 * (double)k->factors[lo + i].n_elems;
+    }
+    kfac_ring_cost(k, &alpha_s, &beta_s_per_byte);
+    if (how == OPTIMAL)
+        n_groups =
+            strait_fuse_ready(first, &free_s, n, ready_s, bytes, alpha_s, beta_s_per_byte, free_s);
+    else
+        n_groups = strait_fuse_full(first, n, bytes,
+                                    how == LAYER_WISE ? 0 : strait_param(r, "factor_fusion"));
+    if (n_groups < 0)
+        kfac_no_memory(k);
+    kfac_plan_groups(k, first, n_groups, lo);
+    return free_s;
+}
+
+static void place(struct kfac *k)
+{
+    struct strait_rank *r = k->r;
+    const enum placement how = (enum placement)(int)strait_param(r, "placement");
+    const double local_dims = strait_param(r, "local_dims");
+    double *cost_s = strait_alloc(r, (size_t)k->n, sizeof(*cost_s));
+    double *send_s = strait_alloc(r, (size_t)k->n, sizeof(*send_s));
+    for (int i = 0; i < k->n; i++) {
+        const struct strait_factor *f = &k->factors[i];
+        cost_s[i] = kfac_inverse_s(k, i);
+        send_s[i] = kfac_broadcast_s(k, 4.0 * (double)f->n_elems);
+        if (local_dims > 0)
+            send_s[i] = (double)f->dim < local_dims ? INFINITY : 0;
+        k->plan.owner[i] = STRAIT_EVERYWHERE;
+    }
+    if (how == BALANCED &&
+        strait_place_balanced(k->plan.owner, k->n, cost_s, send_s, strait_n_ranks(r)) != 0)
+        kfac_no_memory(k);
+    if (how == ROUND_ROBIN)
+        strait_place_round_robin(k->plan.owner, k->n, 1, strait_n_ranks(r));
+}
+
+static void spdkfac(struct strait_rank *r)
+{
+    struct kfac *k = kfac_begin(r);
+    fuse(k, k->n / 2, k->n / 2, fuse(k, 0, k->n / 2, 0));
+    place(k);
+    k->plan.pipelined = true;
+    k->plan.broadcasts = KFAC_EACH_INVERSE;
+    kfac_start(k);
+    while (strait_round(r)) {
+        const bool update = kfac_updates(k);
+        kfac_forward(k, update);
+        kfac_backward(k, update);
+        kfac_wait(k, KFAC_GRADIENTS);
+        if (update) {
+            kfac_wait(k, KFAC_FACTORS);
+            kfac_invert_and_broadcast(k);
+            kfac_wait(k, KFAC_INVERSES);
+        }
+        kfac_finish(k);
+    }
+    kfac_end(k);
+}
+
+static const char *const fusions[] = {"optimal", "full_buffers", "layer_wise", NULL};
+static const char *const placements[] = {"balanced", "round_robin", "everywhere", NULL};
+static const struct strait_strategy_param params[] = {
+    KFAC_PARAMS,
+    KFAC_FUSION_PARAM,
+    KFAC_PIECE_PARAM,
+    {"fusion", "of factors: so that the last sum ends earliest, or by factor_fusion, or none",
+     STRAIT_PARAM_CHOICE, 0, LAYER_WISE, OPTIMAL, fusions},
+    {"placement", "of inverses: by LBP, each factor in turn, or all by everybody",
+     STRAIT_PARAM_CHOICE, 0, EVERYWHERE, BALANCED, placements},
+    {"local_dims", "LBP leaves smaller factors to everybody; 0: those cheaper than a broadcast",
+     STRAIT_PARAM_INTEGER, 0, 1e6, 0, NULL},
+};
+const struct strait_strategy strait_strategy_spdkfac = {
+    .name = "spdkfac",
+    .summary = "K-FAC: factors all-reduced behind both passes, balanced inverses broadcast",
+    .source = "SPD-KFAC: Shi, Zhang and Li, ICDCS 2021",
+    .uplink_kind = "grad",
+    .params = params,
+    .n_params = sizeof(params) / sizeof(params[0]),
+    .check = kfac_check,
+    .uses_stream = kfac_uses_stream,
+    .rank_main = spdkfac,
+};
