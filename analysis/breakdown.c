@@ -113,7 +113,7 @@ static const struct strait_span *last_before(const struct track *t, double t_s, 
         const struct strait_span *s = t->spans[--lo];
         if (s->start_s < t_s)
             return s;
-        if (s->kind == STRAIT_SPAN_TRANSFER && n_hops < MAX_HOPS_WITHOUT_TIME)
+        if (s->kind == STRAIT_SPAN_TRANSFER && s->peer >= 0 && n_hops < MAX_HOPS_WITHOUT_TIME)
             return s;
     }
     return NULL;

@@ -252,6 +252,24 @@ static int describe(struct strait_profile *p, struct strait_error *err)
                : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
 }
 
+/* Bounds that the strategy may ask for beside the experiment's: both ends, and between them so many
+ * that neighbours are at most half a decade apart. */
+static int calibrate_bounds(struct strait_profile *p, const struct strait_experiment *e,
+                            struct strait_error *err)
+{
+    struct strait_codec_choice choice = e->up;
+    double least, most;
+    int failed = 0;
+    if (!e->strategy->bounds_of || !e->strategy->bounds_of(&least, &most, e))
+        return 0;
+    const int n = (int)ceil(2 * log10(most / least) - 1e-9);
+    for (int i = 0; i <= n && !failed; i++) {
+        choice.spec.bound.value = i == n ? most : least * pow(most / least, (double)i / n);
+        failed = calibrate_choice(p, e, &choice, e->strategy->uplink_kind, err);
+    }
+    return failed;
+}
+
 static int calibrate_point(struct strait_profile *p, const struct strait_sweep *sweep, size_t i,
                            struct strait_error *err)
 {
@@ -263,6 +281,7 @@ static int calibrate_point(struct strait_profile *p, const struct strait_sweep *
         return -1;
     const struct strait_strategy *s = e->strategy;
     failed = calibrate_choice(p, e, &e->up, s->uplink_kind, err) != 0 ||
+             calibrate_bounds(p, e, err) != 0 ||
              (s->downlink_kind && calibrate_choice(p, e, &e->down, s->downlink_kind, err) != 0);
     strait_experiment_free(e);
     return failed ? -1 : 0;

@@ -47,6 +47,7 @@ each_row(const struct strait_wrap *w, const struct strait_tensor *t,
 
 struct estimating {
     const struct strait_codec *codec;
+    struct strait_codec_cost lossy;
     const void *sized_state; /* to ask predict of; NULL: only the profile knows sizes */
     struct strait_estimate of;
 };
@@ -62,7 +63,7 @@ static void estimate_row(void *arg, const struct strait_param_row *row, size_t l
     struct estimating *e = arg;
     const struct strait_codec_ops *ops = e->codec->choice->spec.ops;
     const bool lossy = strait_codec_is_lossy(e->codec, row) || ops->flags & STRAIT_CODEC_LOSSLESS;
-    const struct strait_codec_cost *cost = lossy ? e->codec->lossy : e->codec->lossless;
+    const struct strait_codec_cost *cost = lossy ? &e->lossy : e->codec->lossless;
     const double raw_bytes = 4.0 * (double)(hi - lo);
     const size_t exact_bytes = lossy && e->sized_state
                                    ? ops->predict(e->sized_state, hi - lo, n_rows_of(row, hi - lo))
@@ -72,11 +73,32 @@ static void estimate_row(void *arg, const struct strait_param_row *row, size_t l
     e->of.bytes += exact_bytes > 0 ? (double)exact_bytes : raw_bytes / cost->ratio;
 }
 
-struct strait_estimate strait_codec_estimate(const struct strait_wrap *w,
-                                             const struct strait_codec *c,
-                                             const struct strait_tensor *t)
+/* The profile is asked once a bound: rounds share it, and so do the pieces of a tensor. */
+static struct strait_codec_cost cost_at(struct strait_rank *r, struct strait_codec *c, double bound)
 {
-    struct estimating e = {.codec = c, .sized_state = w->point->sized_states[c - w->codecs]};
+    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_error err = {0};
+    const double own = c->choice->spec.bound.value;
+    if (isnan(bound) || bound == own)
+        return *c->lossy;
+    pthread_mutex_lock(&w->mutex);
+    if (bound != c->there &&
+        strait_point_cost(&c->lossy_there, w->point, (int)(c - w->codecs), bound, &err) == 0)
+        c->there = bound;
+    const struct strait_codec_cost cost = c->lossy_there;
+    pthread_mutex_unlock(&w->mutex);
+    if (err.code != STRAIT_OK)
+        r->backend->fail(r, &err);
+    return cost;
+}
+
+struct strait_estimate strait_codec_estimate(struct strait_rank *r, struct strait_codec *c,
+                                             double bound, const struct strait_tensor *t)
+{
+    const struct strait_wrap *w = strait_wrap_of(r);
+    struct estimating e = {.codec = c,
+                           .lossy = cost_at(r, c, bound),
+                           .sized_state = w->point->sized_states[c - w->codecs]};
     const size_t n = each_row(w, t, estimate_row, &e);
     e.of.bytes = ceil(e.of.bytes + (double)n * STRAIT_BUNDLE_SLICE_BYTES);
     return e.of;
@@ -117,9 +139,12 @@ bool strait_size_is_fixed(struct strait_rank *r, const struct strait_codec *c,
 /* --- readings that ranks share ------------------------------------------------------------ */
 
 _Atomic(double) *strait_reading_of(const struct strait_wrap *w, enum strait_reading_of operation,
-                                   const struct strait_codec *c, const struct strait_tensor *t)
+                                   const struct strait_codec *c, double bound,
+                                   const struct strait_tensor *t)
 {
-    const uint64_t parts[4] = {operation, c ? 1 + (uint64_t)(c - w->codecs) : 0, t->lo, t->hi};
+    const bool own = !c || isnan(bound) || bound == c->choice->spec.bound.value;
+    const uint64_t at = own ? 0 : strait_checksum(&bound, sizeof(bound));
+    const uint64_t parts[5] = {operation, c ? 1 + (uint64_t)(c - w->codecs) : 0, t->lo, t->hi, at};
     const uint64_t key = strait_checksum(parts, sizeof(parts)) | 1;
     for (size_t i = 0; w->point->readings && i < STRAIT_MAX_READINGS; i++) {
         struct strait_reading *r = &w->point->readings[(key + i) % STRAIT_MAX_READINGS];
@@ -389,10 +414,12 @@ struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *
             .codec = c, .tensor = x, .bound = bound, .key = key_of(w, c, x->lo)};
         struct strait_job job = {.resource = STRAIT_CPU};
         struct strait_times times;
-        const struct strait_estimate e = strait_codec_estimate(w, c, x);
+        const bool sized = !r->run->real_payload || !r->run->measured_cost;
+        const struct strait_estimate e =
+            sized ? strait_codec_estimate(r, c, bound, x) : (struct strait_estimate){0};
         strait_tensor_touch(r, x);
         job.cost_s = r->run->measured_cost ? NAN : e.encode_s;
-        job.least_s = strait_reading_of(w, STRAIT_READING_ENCODE, c, x);
+        job.least_s = strait_reading_of(w, STRAIT_READING_ENCODE, c, bound, x);
         if (r->run->real_payload) {
             strait_task_cut(r, &task, true);
             job.fn = strait_task_encode;
@@ -417,6 +444,21 @@ struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *
     return p;
 }
 
+/* By the frame: of two codecs of one name the one whose own bound it is, else of the same kind. */
+static struct strait_codec *codec_of(struct strait_wrap *w, const struct strait_packet *p)
+{
+    struct strait_codec *found = NULL;
+    for (int i = STRAIT_N_CODECS - 1; i >= 0; i--) {
+        const struct strait_codec_spec *spec = &w->codecs[i].choice->spec;
+        if (spec->ops->id != p->codec_id || spec->bound.kind != p->bound.kind)
+            continue;
+        if (!found || spec->bound.value == p->bound.value ||
+            found->choice->spec.bound.value != p->bound.value)
+            found = &w->codecs[i];
+    }
+    return found;
+}
+
 struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_tensor *y,
                                         struct strait_packet *taken)
 {
@@ -426,9 +468,7 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
     if (!task)
         strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
     *task = (struct strait_task){.kind = STRAIT_SPAN_DECODE, .tensor = y, .packet = taken};
-    for (int i = 0; i < STRAIT_N_CODECS && !task->codec; i++)
-        if (w->codecs[i].choice->spec.ops->id == taken->codec_id)
-            task->codec = &w->codecs[i];
+    task->codec = codec_of(w, taken);
     if (!task->codec || taken->n_elems != strait_n_elems(y))
         strait_wrap_fail(r, STRAIT_ERR_BACKEND, "a packet came that this rank did not expect");
     if (strait_codec_is_none(task->codec)) {
@@ -447,12 +487,13 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
                          ? NAN
                          : 4.0 * (double)strait_n_elems(y) / w->point->copy_bytes_per_s;
         job.fn = real ? copy_now : NULL;
-        job.least_s = strait_reading_of(w, STRAIT_READING_COPY, NULL, y);
+        job.least_s = strait_reading_of(w, STRAIT_READING_COPY, NULL, NAN, y);
     } else {
         strait_tensor_touch(r, y);
+        const double bound = taken->bound.value;
         job.cost_s =
-            r->run->measured_cost ? NAN : strait_codec_estimate(w, task->codec, y).decode_s;
-        job.least_s = strait_reading_of(w, STRAIT_READING_DECODE, task->codec, y);
+            r->run->measured_cost ? NAN : strait_codec_estimate(r, task->codec, bound, y).decode_s;
+        job.least_s = strait_reading_of(w, STRAIT_READING_DECODE, task->codec, bound, y);
         if (r->run->real_payload) {
             strait_task_cut(r, task, false);
             job.fn = strait_task_decode;
@@ -482,7 +523,10 @@ void strait_wait(struct strait_rank *r, struct strait_task *task)
             r->backend->fail(r, &task->err);
         if (task->tensor)
             task->tensor->version++;
-        strait_wrap_span(r, task->kind, &times, task->packet, -1, -1, -1);
+        const struct strait_packet moved = {.payload_bytes = task->moved_bytes,
+                                            .raw_bytes = task->moved_bytes};
+        strait_wrap_span(r, task->kind, &times, task->moved_bytes > 0 ? &moved : task->packet, -1,
+                         -1, -1);
     }
     strait_drop(r, task->packet);
     free(task->slices);
@@ -524,7 +568,7 @@ void strait_add(struct strait_rank *r, struct strait_tensor *sum, struct strait_
         .cost_s = r->run->measured_cost ? NAN : 4.0 * (double)a.n / w->point->add_bytes_per_s,
         .fn = r->run->real_payload ? add_now : NULL,
         .arg = &a,
-        .least_s = strait_reading_of(w, STRAIT_READING_ADD, NULL, sum)};
+        .least_s = strait_reading_of(w, STRAIT_READING_ADD, NULL, NAN, sum)};
     strait_wrap_work(r, STRAIT_SPAN_AGGREGATE, &job);
     sum->version++;
     if (sum->parent)

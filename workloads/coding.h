@@ -16,6 +16,7 @@ struct strait_task {
     size_t room_bytes;
     uint64_t key; /* of encode's chance */
     size_t len_bytes;
+    size_t moved_bytes;      /* of a copy to or from the accelerator */
     struct strait_error err; /* of the worker that ran it */
 };
 
@@ -39,9 +40,10 @@ void strait_task_decode(void *task);
 struct strait_estimate {
     double encode_s, decode_s, bytes;
 };
-struct strait_estimate strait_codec_estimate(const struct strait_wrap *w,
-                                             const struct strait_codec *c,
-                                             const struct strait_tensor *t);
+/** In: bound  of the codec's kind; NAN: the experiment's. Ends the run where the profile has none.
+ */
+struct strait_estimate strait_codec_estimate(struct strait_rank *r, struct strait_codec *c,
+                                             double bound, const struct strait_tensor *t);
 /** A packet of this codec with room for *room_bytes or more (out); data NULL in a sized run. It
  *  takes payload_bytes off the rank's memory when it goes: count them there when they are known. */
 struct strait_packet *strait_codec_packet(struct strait_rank *r, struct strait_codec *c,
@@ -58,6 +60,8 @@ enum strait_reading_of {
     STRAIT_READING_ADD_ENCODED,
     STRAIT_READING_SET
 };
-/** Where the quickest reading of this work stands; NULL in a run that measures nothing. */
+/** Where the quickest reading of this work stands; NULL in a run that measures nothing. In: bound
+ *  NAN, or where work at another bound is other work. */
 _Atomic(double) *strait_reading_of(const struct strait_wrap *w, enum strait_reading_of operation,
-                                   const struct strait_codec *c, const struct strait_tensor *t);
+                                   const struct strait_codec *c, double bound,
+                                   const struct strait_tensor *t);

@@ -30,11 +30,12 @@ struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_co
 {
     struct strait_wrap *w = strait_wrap_of(r);
     struct adding d = {.task = {.codec = c, .tensor = x}, .a = a_taken, .b = b_taken};
-    const struct strait_estimate e = strait_codec_estimate(w, c, x);
+    const struct strait_estimate e = strait_codec_estimate(r, c, NAN, x);
     struct strait_job job = {.resource = STRAIT_CPU,
                              .cost_s = r->run->measured_cost ? NAN : e.encode_s + 2 * e.decode_s,
                              .arg = &d,
-                             .least_s = strait_reading_of(w, STRAIT_READING_ADD_ENCODED, c, x)};
+                             .least_s =
+                                 strait_reading_of(w, STRAIT_READING_ADD_ENCODED, c, NAN, x)};
     struct strait_times times;
     if (a_taken->n_elems != strait_n_elems(x) || b_taken->n_elems != strait_n_elems(x))
         strait_wrap_fail(r, STRAIT_ERR_BACKEND, "a packet came that this rank did not expect");

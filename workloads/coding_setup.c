@@ -39,6 +39,8 @@ void strait_coding_begin(struct strait_rank *r)
                                          .lossy = &p->down,
                                          .lossless = &p->lossless_down};
     w->codecs[2] = (struct strait_codec){.which = "none", .wrap = w, .choice = &p->plain};
+    for (int i = 0; i < STRAIT_N_CODECS; i++)
+        w->codecs[i].there = NAN;
     const struct strait_codec *mine =
         &w->codecs[w->me == 0 && p->experiment->strategy->has_server ? 1 : 0];
     if (strait_memory_needed(&mine->choice->spec)) /* residual, and momentum or state */
@@ -94,8 +96,8 @@ void strait_coding_rehearse(struct strait_rank *r)
     if (strait_time_bundle(&t, &bundle, from.slices, to.slices, to.n_slices, N_REHEARSALS, 0,
                            &sweeper, &err) != 0)
         r->backend->fail(r, &err);
-    keep_least(strait_reading_of(w, STRAIT_READING_ENCODE, c, &whole), t.encode_s[0]);
-    keep_least(strait_reading_of(w, STRAIT_READING_DECODE, c, &whole), t.decode_s[0]);
+    keep_least(strait_reading_of(w, STRAIT_READING_ENCODE, c, NAN, &whole), t.encode_s[0]);
+    keep_least(strait_reading_of(w, STRAIT_READING_DECODE, c, NAN, &whole), t.decode_s[0]);
     for (size_t i = 0; i < from.n_slices; i++) /* what was rehearsed is no round */
         if (from.slices[i].memory && strait_memory_reset(from.slices[i].memory, &err) != 0)
             r->backend->fail(r, &err);

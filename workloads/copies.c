@@ -32,7 +32,7 @@ void strait_set(struct strait_rank *r, struct strait_tensor *y, struct strait_te
         .cost_s = r->run->measured_cost ? NAN : 4.0 * (double)s.n / w->point->copy_bytes_per_s,
         .fn = r->run->real_payload ? set_now : NULL,
         .arg = &s,
-        .least_s = strait_reading_of(w, STRAIT_READING_SET, NULL, y)};
+        .least_s = strait_reading_of(w, STRAIT_READING_SET, NULL, NAN, y)};
     strait_wrap_work(r, STRAIT_SPAN_AGGREGATE, &job);
     y->version++;
     if (y->parent)
@@ -69,7 +69,7 @@ struct strait_packet *strait_snapshot(struct strait_rank *r, struct strait_codec
         .cost_s = r->run->measured_cost ? NAN : (double)n_bytes / w->point->copy_bytes_per_s,
         .fn = real ? copy_now : NULL,
         .arg = &copy,
-        .least_s = strait_reading_of(w, STRAIT_READING_COPY, NULL, x)};
+        .least_s = strait_reading_of(w, STRAIT_READING_COPY, NULL, NAN, x)};
     strait_wrap_work(r, STRAIT_SPAN_ENCODE, &job);
     p->payload_bytes = p->raw_bytes = n_bytes;
     p->n_elems = strait_n_elems(x);

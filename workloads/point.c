@@ -50,27 +50,73 @@ static int find_cost(struct strait_codec_cost *out, const struct strait_point *p
     return 0;
 }
 
+/* Negative control: the codec still shrinks the data but takes no time. */
+static void forget_cost(struct strait_codec_cost *cost)
+{
+    cost->encode_bytes_per_s = cost->decode_bytes_per_s = INFINITY;
+    cost->encode_fixed_s = cost->decode_fixed_s = 0;
+}
+
+static bool forgets_costs(const struct strait_point *p)
+{
+    return p->run.control && strcmp(p->run.control, "no-codec-cost") == 0;
+}
+
+/* Recorded kind of what travels up (0) and down (1). */
+static const char *kind_of(const struct strait_experiment *e, int direction)
+{
+    if (direction == 0)
+        return e->strategy->uplink_kind;
+    return e->strategy->downlink_kind ? e->strategy->downlink_kind : "param";
+}
+
+int strait_point_cost(struct strait_codec_cost *out, const struct strait_point *p, int direction,
+                      double bound, struct strait_error *err)
+{
+    const struct strait_experiment *e = p->experiment;
+    struct strait_codec_spec spec = direction == 0 ? e->up.spec : e->down.spec;
+    spec.bound.value = bound;
+    if (find_cost(out, p, p->own_profiles[direction], &spec, kind_of(e, direction), err) != 0)
+        return -1;
+    if (forgets_costs(p))
+        forget_cost(out);
+    return 0;
+}
+
+/* A sized run needs the profile wherever the strategy's bounds may lead: better asked now. */
+static int check_bounds(const struct strait_point *p, struct strait_error *err)
+{
+    const struct strait_experiment *e = p->experiment;
+    struct strait_codec_cost unused;
+    double least, most;
+    if (p->run.real_payload || !e->strategy->bounds_of || !e->strategy->bounds_of(&least, &most, e))
+        return 0;
+    return strait_point_cost(&unused, p, 0, least, err) != 0 ||
+                   strait_point_cost(&unused, p, 0, most, err) != 0
+               ? -1
+               : 0;
+}
+
 static int find_costs(struct strait_point *p, struct strait_error *err)
 {
     const struct strait_experiment *e = p->experiment;
     const struct strait_codec_choice *choices[2] = {&e->up, &e->down};
     struct strait_codec_cost *costs[2] = {&p->up, &p->down};
     struct strait_codec_cost *lossless[2] = {&p->lossless_up, &p->lossless_down};
-    const char *of[2] = {e->strategy->uplink_kind,
-                         e->strategy->downlink_kind ? e->strategy->downlink_kind : "param"};
     for (int i = 0; i < 2; i++) {
         if (choices[i]->profile &&
             strait_profile_load(&p->own_profiles[i], choices[i]->profile, err) != 0)
             return -1;
         const bool unused = strcmp(choices[i]->spec.ops->name, "none") == 0;
-        if (find_cost(costs[i], p, p->own_profiles[i], &choices[i]->spec, of[i], err) != 0 ||
+        if (find_cost(costs[i], p, p->own_profiles[i], &choices[i]->spec, kind_of(e, i), err) !=
+                0 ||
             (!unused &&
              find_cost(lossless[i], p, p->own_profiles[i], &choices[i]->lossless, "any", err) != 0))
             return -1;
     }
     p->add_bytes_per_s = p->profile->add_bytes_per_s;
     p->copy_bytes_per_s = p->profile->copy_bytes_per_s;
-    return 0;
+    return check_bounds(p, err);
 }
 
 /* Sizes that follow from the shape alone need no profile: an open codec tells them. */
@@ -91,16 +137,6 @@ static void close_sized(struct strait_point *p)
     for (int i = 0; i < 2; i++)
         if (p->sized_states[i])
             choices[i]->spec.ops->close(p->sized_states[i]);
-}
-
-/* Negative control: the codec still shrinks the data but takes no time. */
-static void forget_codec_cost(struct strait_point *p)
-{
-    struct strait_codec_cost *costs[] = {&p->up, &p->down, &p->lossless_up, &p->lossless_down};
-    for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++) {
-        costs[i]->encode_bytes_per_s = costs[i]->decode_bytes_per_s = INFINITY;
-        costs[i]->encode_fixed_s = costs[i]->decode_fixed_s = 0;
-    }
 }
 
 /* The recordings that stand for the model's tensors, of the kinds that the strategy sends. */
@@ -188,8 +224,10 @@ int strait_point_new(struct strait_point **out, const struct strait_experiment *
         strait_point_free(p);
         return -1;
     }
-    if (options->control && strcmp(options->control, "no-codec-cost") == 0)
-        forget_codec_cost(p);
+    struct strait_codec_cost *const costs[] = {&p->up, &p->down, &p->lossless_up,
+                                               &p->lossless_down};
+    for (size_t i = 0; forgets_costs(p) && i < sizeof(costs) / sizeof(costs[0]); i++)
+        forget_cost(costs[i]);
     *out = p;
     return 0;
 }

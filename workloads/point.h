@@ -49,6 +49,10 @@ struct strait_point_options {
     bool one_at_a_time;                 /* emu: as in struct strait_run */
 };
 
+/** Where the bounds lie that a strategy asks of a codec while it runs, beside the experiment's own:
+ *  cost there as the profile has it. In: direction 0 up, 1 down. Errors: INPUT naming the range. */
+int strait_point_cost(struct strait_codec_cost *out, const struct strait_point *p, int direction,
+                      double bound, struct strait_error *err);
 /** Borrow experiment and profile until the free; open what the run needs. Errors: INPUT where the
  *  profile has no entry for a codec at this bound. */
 int strait_point_new(struct strait_point **out, const struct strait_experiment *experiment,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../core/random.h"
-#include "wrap.h"
+#include "coding.h"
 
 /* --- inside ------------------------------------------------------------------------------- */
 
@@ -148,6 +148,19 @@ void *strait_alloc(struct strait_rank *r, size_t n, size_t size)
 const struct strait_model *strait_model(const struct strait_rank *r)
 {
     return strait_wrap_of(r)->point->experiment->model;
+}
+
+struct strait_task *strait_copy_start(struct strait_rank *r, enum strait_resource link,
+                                      double bytes, double cost_s)
+{
+    struct strait_task *task = strait_work_start(r, STRAIT_SPAN_TRANSFER, link, cost_s, NULL, NULL);
+    task->moved_bytes = (size_t)bytes;
+    return task;
+}
+
+const struct strait_experiment *strait_experiment(const struct strait_rank *r)
+{
+    return strait_wrap_of(r)->point->experiment;
 }
 
 enum strait_resource strait_device(const struct strait_rank *r)

@@ -6,6 +6,7 @@
 
 enum { STRAIT_ALL_LAYERS = -1 };
 
+struct strait_experiment;
 struct strait_tensor; /* elements of the flattened model, of one kind; private to a rank */
 struct strait_codec;  /* one per rank and direction */
 struct strait_task;   /* a started encode, decode or compute; strait_wait ends it */
@@ -46,6 +47,8 @@ void strait_train(struct strait_rank *r, struct strait_tensor *update, int n_ste
 
 /** The model, for plans: shapes, layers, times. */
 const struct strait_model *strait_model(const struct strait_rank *r);
+/** All that is asked for, for plans. */
+const struct strait_experiment *strait_experiment(const struct strait_rank *r);
 /** The network and the time to add to or copy a byte, for plans. */
 const struct strait_network *strait_network(const struct strait_rank *r);
 double strait_add_s_per_byte(const struct strait_rank *r);
@@ -57,6 +60,10 @@ void strait_work(struct strait_rank *r, enum strait_span_kind kind, enum strait_
 struct strait_task *strait_work_start(struct strait_rank *r, enum strait_span_kind kind,
                                       enum strait_resource resource, double cost_s,
                                       void (*fn)(void *), void *arg);
+/** bytes over the link between host and accelerator, STRAIT_TO_ACCEL or STRAIT_FROM_ACCEL, which
+ *  take cost_s: a transfer that nobody else takes part in, on every backend a job of that time. */
+struct strait_task *strait_copy_start(struct strait_rank *r, enum strait_resource link,
+                                      double bytes, double cost_s);
 /** Where the model computes: STRAIT_ACCEL, or STRAIT_CPU where its table was timed on one. */
 enum strait_resource strait_device(const struct strait_rank *r);
 /** How much faster than the model's table that device is: divide costs that come from elsewhere. */

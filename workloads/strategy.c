@@ -10,7 +10,8 @@ extern const struct strait_strategy strait_strategy_fedavg, strait_strategy_feda
     strait_strategy_bytescheduler, strait_strategy_dear, strait_strategy_grace,
     strait_strategy_gtopk, strait_strategy_powersgd, strait_strategy_acpsgd, strait_strategy_kvfull,
     strait_strategy_kvapprox, strait_strategy_slamb, strait_strategy_dkfac, strait_strategy_mpdkfac,
-    strait_strategy_spdkfac, strait_strategy_padkfac, strait_strategy_dpkfac;
+    strait_strategy_spdkfac, strait_strategy_padkfac, strait_strategy_dpkfac,
+    strait_strategy_adaptive;
 static const struct strait_strategy *const strategies[] = {
     &strait_strategy_fedavg,
     &strait_strategy_fedasync,
@@ -38,6 +39,7 @@ static const struct strait_strategy *const strategies[] = {
     &strait_strategy_spdkfac,
     &strait_strategy_padkfac,
     &strait_strategy_dpkfac,
+    &strait_strategy_adaptive,
 };
 
 int strait_strategy_repeats(const struct strait_experiment *e)

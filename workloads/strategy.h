@@ -38,6 +38,9 @@ struct strait_strategy {
     unsigned n_params;
     /** May this experiment run so? 0, or -1 with *err naming what is legal. NULL: always. */
     int (*check)(const struct strait_experiment *e, struct strait_error *err);
+    /** Bounds that clients' codec may be given beside the experiment's, of the same kind: all lie
+     *  between the two. False: none. NULL: none. */
+    bool (*bounds_of)(double *least, double *most, const struct strait_experiment *e);
     /** Can rank src ever send to dst, another rank, on this channel? NULL: everybody on every
      *  channel. */
     bool (*uses_stream)(const struct strait_experiment *e, int src, int dst, int channel);

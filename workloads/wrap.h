@@ -26,6 +26,8 @@ struct strait_codec {
     const struct strait_codec_choice *choice;
     const struct strait_codec_cost *lossy, *lossless;
     void *lossy_state, *lossless_state;
+    struct strait_codec_cost lossy_there; /* of the bound that was last asked for beside its own */
+    double there;                         /* that bound; NAN: none yet */
     struct strait_remembered *remembered; /* error feedback and the like, by place in the model */
     struct strait_wrap *wrap;
     /* Where encode writes: room for the whole model, made before time 0 and used again, so that
