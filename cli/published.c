@@ -411,7 +411,7 @@ json_t *strait_published(const char *path, const char *const *cases, size_t n_ca
                          const struct strait_profile *profile, int n_workers,
                          struct strait_error *err)
 {
-    struct book b = {.path = path ? path : STRAIT_SHARE "/experiments/published.json",
+    struct book b = {.path = path ? path : STRAIT_SHARE "/traces/published.json",
                      .profile = profile,
                      .rows = json_array()};
     json_t *out = NULL;

@@ -12,7 +12,7 @@
  *             rows: [{case, claim, source, kind, unit, published, ours, relative, reached, setting,
  *                    reason}], ours null where it could not be had: `reason` then says why
  *             orders: [{group, case, kept, broken: [text]}]
- *  In:      path       NULL: the shipped one, experiments/published.json
+ *  In:      path       NULL: the shipped one, traces/published.json
  *           cases      n_cases names; 0: all
  *           n_workers  processes at a time */
 json_t *strait_published(const char *path, const char *const *cases, size_t n_cases,
