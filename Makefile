@@ -28,7 +28,8 @@ objects   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c $(1)/*/*.c))
 TEST_SRC  = $(wildcard tests/test_*.c)
 HARNESS   = $(filter-out $(TEST_SRC) tests/main.c tests/bench_%.c,$(wildcard tests/*.c))
 # Sanitizers slow down what keeps real time: measured figures and foreign programs are for release.
-TIMED     = test_net test_net_foreign test_agreement test_kernel_net test_uml test_conformance_emu
+TIMED     = test_net test_net_foreign test_agreement test_kernel_net test_uml test_conformance_emu \
+            test_strategies_emu test_calibration test_cli_codec
 TESTS     = $(filter-out $(if $(filter release,$(MODE)),,$(TIMED:%=$(BUILD)/tests/%)),$(TEST_SRC:tests/%.c=$(BUILD)/tests/%))
 
 .PHONY: all setup test demo agreement bench profile clean help

@@ -19,7 +19,7 @@
 enum {
     LO_INDEX = 1,
     /* A sender's burst waits here until the relay has read it; a full ring would drop silently. */
-    QUEUE_PACKETS = 200000,
+    QUEUE_PACKETS = 32767, /* the most that Linux takes; some kernels took more */
     /* The largest automatic buffers of Linux, kept where the plan needs less. */
     READ_BUFFER_BYTES = 6291456,
     WRITE_BUFFER_BYTES = 4194304

@@ -102,7 +102,7 @@ static void eight_clients(void)
 {
     if (skipped())
         return;
-    CU_ASSERT_TRUE(agrees("gpt", "1 Gbps", "50 ms", 8, 2));
+    CU_ASSERT_TRUE(agrees("resnet", "1 Gbps", "50 ms", 8, 2));
 }
 
 /* The checksum of everything that an emulated run with tensors from this folder sent. */

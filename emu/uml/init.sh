@@ -29,6 +29,10 @@ mkdir -p "$modules" && ln -s "/usr/lib/uml/modules/$(uname -r)" "$modules/$(unam
 for module in sch_netem sch_tbf veth tun tcp_bbr; do
     modprobe -d /run/strait "$module" || echo "no module $module"
 done
+# All connections together may hold half of the memory, in pages: with the default of a tenth, 64
+# clients that each had 4 MB under way were throttled.
+pages=$(awk '/MemTotal/ {print int($2 / 8)}' /proc/meminfo)
+echo "$pages $pages $pages" >/proc/sys/net/ipv4/tcp_mem
 # HyStart has thresholds in real time, which dilation would break.
 echo 0 >/sys/module/tcp_cubic/parameters/hystart
 # Packets between a veth's two ends: the default of 1000 overflows after every pause of the host's.
