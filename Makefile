@@ -28,8 +28,8 @@ objects   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c $(1)/*/*.c))
 TEST_SRC  = $(wildcard tests/test_*.c)
 HARNESS   = $(filter-out $(TEST_SRC) tests/main.c tests/bench_%.c,$(wildcard tests/*.c))
 # Sanitizers slow down what keeps real time: measured figures and foreign programs are for release.
-TIMED     = test_net test_net_foreign test_agreement test_kernel_net test_uml test_conformance_emu \
-            test_strategies_emu test_calibration test_cli_codec
+TIMED     = test_net test_net_foreign test_agreement test_kernel_net test_uml test_virtual \
+            test_conformance_emu test_strategies_emu test_calibration test_cli_codec
 TESTS     = $(filter-out $(if $(filter release,$(MODE)),,$(TIMED:%=$(BUILD)/tests/%)),$(TEST_SRC:tests/%.c=$(BUILD)/tests/%))
 
 .PHONY: all setup test demo agreement bench profile clean help
@@ -43,6 +43,9 @@ help:
 	@echo "make bench    measure ratio, speed and error of every codec on this machine"
 	@echo "make fuzz     every decoder under libFuzzer, FUZZ_S=2 seconds each"
 	@echo "make uml      all checks of netem and tbf in stock User-Mode Linux: a minute"
+	@echo "make vkernel  the kernel of the virtual-time guest, once: vkernel/linux, 4 minutes"
+	@echo "make vtest    the judged settings in virtual time: a minute or two"
+	@echo "make scale    65 ranks: models of 12 MB and 102 MB in virtual time"
 	@echo "make foreign  PyTorch's all-reduce and DDP over an emulated network (package python3-torch)"
 	@echo "make profile  measure the profile that ships, codecs/profiles/default.json"
 	@echo "make clean    remove build/"
@@ -74,6 +77,24 @@ bench: all $(BUILD)/tests/bench_deepreduce
 .PHONY: uml
 uml: $(BUILD)/strait $(BUILD)/tests/test_uml $(BUILD)/tests/test_kernel_net
 	@STRAIT_LONG=1 STRAIT_BIN=$(BUILD)/strait $(BUILD)/tests/test_uml
+
+# Kept outside of build/, which make clean removes: it depends on nothing there and takes minutes.
+.PHONY: vkernel
+vkernel:
+	@sh emu/uml/vkernel.sh
+
+# Every setting in the virtual-time guest; without make vkernel they are skipped.
+.PHONY: vtest
+vtest: $(BUILD)/strait $(BUILD)/tests/test_virtual $(BUILD)/tests/test_kernel_net
+	@STRAIT_LONG=1 STRAIT_BIN=$(BUILD)/strait $(BUILD)/tests/test_virtual
+
+# 64 clients and a server, each with its own copy of the model: 12 MB, then 102 MB.
+.PHONY: scale
+scale: all vkernel
+	$(BUILD)/strait run experiments/scale.json --on both --launcher vuml --no-break-even \
+		--out results/scale-12mb --set /model=gpt
+	$(BUILD)/strait run experiments/scale.json --on both --launcher vuml --no-break-even \
+		--out results/scale-102mb --set /model=resnet50
 
 # Programs that are too large to install for a test. FOREIGN_PYTHON has torch.
 FOREIGN_PYTHON ?= /usr/bin/python3

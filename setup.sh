@@ -1,10 +1,12 @@
 #!/bin/sh
-# Installs the Debian packages that strait needs, those that are missing only. The one list:
+# Installs the Debian packages that strait needs, those that are missing only; other ones where they
+# are named: setup.sh [PACKAGE...]. The one list:
 packages="gcc make pkg-config libsimgrid-dev libjansson-dev libcunit1-dev libzstd-dev libzfp-dev
     libfpzip-dev liblz4-dev libblosc-dev zlib1g-dev libopenblas-serial-dev liblapacke-dev
     libxxhash-dev clang libclang-rt-dev gnuplot-nox fonts-dejavu-core iproute2 iputils-ping iperf3
     kmod user-mode-linux"
 set -eu
+[ $# = 0 ] || packages="$*"
 
 command -v dpkg-query >/dev/null || {
     echo "strait: setup: expected a Debian system (dpkg-query); install by hand:" $packages >&2

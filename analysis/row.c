@@ -269,6 +269,8 @@ static json_t *approximations(const struct strait_point *p, const struct strait_
              json_real_value(json_object_get(steady, "period_s")));
     if (p->run.real_payload)
         note(list, "every round sends the tensors of the same recorded step");
+    if (p->shares_values)
+        note(list, "all clients send the same values: their own would not fit in memory");
     if (c->control)
         note(list, "negative control \"%s\": wrong on purpose", c->control);
     if (b->spans_missing)

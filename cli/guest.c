@@ -9,10 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "../emu/uml.h"
+#include "machine.h"
 
 enum { PATH_CHARS = 4096, MAX_ARGS = 256, MAX_FOLDERS = MAX_ARGS + 8 };
 /* For a point, beside what the emulation itself allows it. */
 static const double POINT_LIMIT_S = 3700, BOOT_LIMIT_S = 120;
+/* What empties the caches between two readings. */
+static const double SWEEP_BYTES = 134217728;
 
 /* Texts that live as long as the call. */
 struct texts {
@@ -76,13 +79,23 @@ static void make_arguments(struct texts *t, const char *self, int argc, char **a
     }
 }
 
+/* Not held by ranks: what is under way in TCP, a window for each at most, in buffers that take a
+ * third more; and what the readings before time 0 need, which two ranks take. */
+static double other_bytes(const struct strait_point *p)
+{
+    const double model_bytes = 4.0 * (double)p->experiment->model->n_elems;
+    const double window_bytes = fmin(p->run.network->tcp.window_bytes, model_bytes);
+    return 4.0 / 3 * window_bytes * p->run.n_ranks + 2 * (SWEEP_BYTES + 2 * model_bytes);
+}
+
 /* The largest point's need. What the host could not do itself is the guest's to say. */
-static int need_of(double *memory_bytes, const struct strait_session *r, struct strait_error *err)
+static int need_of(double *memory_bytes, const struct strait_session *r, bool virtual_time,
+                   struct strait_error *err)
 {
     struct strait_profile *profile = NULL;
     const struct strait_point_options options = {.real_payload = true, .measured_cost = true};
     int failed = strait_profile_load(&profile, r->profile_name ? r->profile_name : "default", err);
-    *memory_bytes = strait_emu_uml_memory_bytes(0, 0);
+    *memory_bytes = strait_emu_uml_memory_bytes(virtual_time, 0, 0, 0);
     for (size_t i = 0; i < r->sweep->n_points && !failed; i++) {
         struct strait_error ignored = {0};
         struct strait_experiment *e = NULL;
@@ -92,8 +105,10 @@ static int need_of(double *memory_bytes, const struct strait_session *r, struct 
                  strait_point_new(&p, e, profile, &options, err) != 0;
         if (!failed) {
             strait_point_check(p, &strait_emu, &ignored);
-            *memory_bytes = fmax(*memory_bytes,
-                                 strait_emu_uml_memory_bytes(p->run.n_ranks, p->run.memory_bytes));
+            *memory_bytes =
+                fmax(*memory_bytes,
+                     strait_emu_uml_memory_bytes(virtual_time, p->run.n_ranks, p->run.memory_bytes,
+                                                 virtual_time ? other_bytes(p) : 0));
         }
         strait_point_free(p);
         strait_experiment_free(e);
@@ -136,19 +151,26 @@ static void copy_out(const char *job, const char *name, FILE *to)
 int strait_guest_run(struct strait_session *r, const char *experiment, int argc, char **argv,
                      struct strait_error *err)
 {
-    static const char *const env[] = {"STRAIT_GUEST=uml", NULL};
+    char processor[PATH_CHARS];
+    const char *const env[] = {processor, NULL};
     char self[PATH_CHARS] = "", here[PATH_CHARS], job[PATH_CHARS], out[PATH_CHARS];
     struct texts arguments = {0}, read = {0};
     double memory_bytes;
     if (argc > MAX_ARGS - 8)
         return strait_error_set(err, STRAIT_ERR_USAGE, "run", "expected at most %d arguments",
                                 MAX_ARGS - 8);
-    if (strait_emu_uml_check(err) != 0 || strait_session_load(r, experiment, err) != 0 ||
-        need_of(&memory_bytes, r, err) != 0 || make_folders(job, r->out, err) != 0)
+    const bool virtual_time = strcmp(r->launcher, "vuml") == 0;
+    if (strait_emu_uml_check(virtual_time, err) != 0 ||
+        strait_session_load(r, experiment, err) != 0 ||
+        need_of(&memory_bytes, r, virtual_time, err) != 0 || make_folders(job, r->out, err) != 0)
         return -1;
     if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0 || !getcwd(here, sizeof(here)))
         return strait_error_system(err, NULL, "cannot find out where this program is");
     snprintf(out, sizeof(out), "%s", job);
+    json_t *machine = strait_machine_json();
+    snprintf(processor, sizeof(processor), STRAIT_MACHINE_HOST_CPU "=%s",
+             json_string_value(json_object_get(machine, "cpu")));
+    json_decref(machine);
     *strrchr(out, '/') = '\0';
     make_arguments(&arguments, self, argc, argv, r->realisation);
     add_folder(&read, STRAIT_SHARE);
@@ -158,6 +180,7 @@ int strait_guest_run(struct strait_session *r, const char *experiment, int argc,
         add_folder(&read, argv[i]);
     const char *const write[] = {out, NULL};
     const struct strait_emu_uml_plan plan = {
+        .virtual_time = virtual_time,
         .argv = arguments.items,
         .folder = here,
         .job = job,
@@ -168,10 +191,11 @@ int strait_guest_run(struct strait_session *r, const char *experiment, int argc,
         .limit_s = BOOT_LIMIT_S + POINT_LIMIT_S * (double)(r->sweep->n_points *
                                                            (size_t)(r->n_repeats * r->n_tries)),
     };
-    fprintf(stderr,
-            "User-Mode Linux with %.0f MB of memory; what it says comes at its end, until then it "
-            "is in %s\n",
-            memory_bytes / 1e6, job);
+    fprintf(
+        stderr,
+        "User-Mode Linux%s with %.0f MB of memory; what it says comes at its end, until then it "
+        "is in %s\n",
+        virtual_time ? " in virtual time" : "", memory_bytes / 1e6, job);
     const int status = strait_emu_uml_run(&plan, err);
     release_texts(&arguments);
     release_texts(&read);

@@ -63,11 +63,14 @@ static json_t *kernel_json(void)
 json_t *strait_machine_json(void)
 {
     char cpu[256];
+    const char *host_cpu = getenv(STRAIT_MACHINE_HOST_CPU);
     double total_bytes, available_bytes;
     strait_machine_memory(&total_bytes, &available_bytes);
-    return json_pack(
-        "{s:s, s:i, s:f, s:o}", "cpu", proc_value(cpu, sizeof(cpu), "/proc/cpuinfo", "model name"),
-        "cores", strait_machine_n_cores(), "memory_bytes", total_bytes, "kernel", kernel_json());
+    proc_value(cpu, sizeof(cpu), "/proc/cpuinfo", "model name");
+    if (host_cpu) /* a guest's processor says nothing */
+        snprintf(cpu, sizeof(cpu), "%.200s, User-Mode Linux", host_cpu);
+    return json_pack("{s:s, s:i, s:f, s:o}", "cpu", cpu, "cores", strait_machine_n_cores(),
+                     "memory_bytes", total_bytes, "kernel", kernel_json());
 }
 
 const char *strait_machine_hash(char key[STRAIT_KEY_CHARS])

@@ -3,6 +3,9 @@
 #include <jansson.h>
 #include "../core/hash.h"
 
+/* In a guest: the host's processor, as its machine says. */
+#define STRAIT_MACHINE_HOST_CPU "STRAIT_HOST_PROCESSOR"
+
 /** {"cpu", "cores", "memory_bytes", "kernel", "host"}; a new reference. */
 json_t *strait_machine_json(void);
 /** Hash of what measured times depend on: the machine without its free memory. Returns key. */

@@ -47,10 +47,15 @@ int strait_probe_emulation(struct strait_probe *out, json_t *lines, struct strai
                "not needed: the relay does the same; or --launcher uml");
     put_answer(lines, "htb", &shapers.htb, "not needed by relay links");
     struct strait_error no_uml = {0};
-    const bool uml = strait_emu_uml_check(&no_uml) == 0;
+    const bool uml = strait_emu_uml_check(false, &no_uml) == 0;
     strait_probe_put(lines, "User-Mode Linux", uml,
                      uml ? "installed, with modprobe and a process namespace" : no_uml.text,
                      "apt install user-mode-linux kmod (for --launcher uml)");
+    struct strait_error no_vuml = {0};
+    const bool vuml = strait_emu_uml_check(true, &no_vuml) == 0;
+    strait_probe_put(lines, "virtual time", vuml,
+                     vuml ? "the guest's kernel is built, with a process namespace" : no_vuml.text,
+                     "make vkernel, 4 minutes (for --launcher vuml)");
     *out = (struct strait_probe){.launcher = can.in_place.yes ? "root"
                                              : can.userns.yes ? "userns"
                                                               : NULL,

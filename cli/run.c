@@ -179,7 +179,7 @@ static int check_emulation(struct strait_session *r, struct strait_error *err)
 {
     static const char *const realisations[] = {"relay", "kernel", "auto", NULL};
     static const char *const timings[] = {"live", "serial", "replay", NULL};
-    static const char *const launchers[] = {"root", "userns", "uml", "auto", NULL};
+    static const char *const launchers[] = {"root", "userns", "uml", "vuml", "auto", NULL};
     if ((r->realisation || r->launcher) && !strait_session_is_both(r) && strcmp(r->on, "emu") != 0)
         return strait_error_set(err, STRAIT_ERR_USAGE, "run",
                                 "expected --on emu or both with --%s, found --on %s",
@@ -190,7 +190,8 @@ static int check_emulation(struct strait_session *r, struct strait_error *err)
                                 r->realisation);
     if (r->launcher && !is_one_of(r->launcher, launchers))
         return strait_error_set(err, STRAIT_ERR_USAGE, "run",
-                                "expected root, userns, uml or auto after --launcher, found \"%s\"",
+                                "expected root, userns, uml, vuml or auto after --launcher, found "
+                                "\"%s\"",
                                 r->launcher);
     if (r->timing && !strait_session_is_both(r) && strcmp(r->on, "emu") != 0)
         return strait_error_set(err, STRAIT_ERR_USAGE, "run",
@@ -244,7 +245,10 @@ static const char notes[] =
     "Units: 1 Gbps, 100 Mbps, 56 kbps (powers of ten, bits); 25 MB, 64 KiB; 50 ms; 0.1 %.\n"
     "Emulation: who shapes the links (--realisation) and where it runs (--launcher) are "
     "independent.\n"
-    "  strait run wan-check --on emu --launcher uml    netem on a machine without it\n\n"
+    "  strait run wan-check --on emu --launcher uml    netem on a machine without it\n"
+    "  strait run wan-check --on emu --launcher vuml   in virtual time (make vkernel, once): any "
+    "number\n"
+    "                                                  of clients undisturbed, dilation 1\n\n"
     "Negative controls: no-ramp (no TCP slow start), no-codec-cost, unshaped (emu).\n";
 
 int strait_command_run(int argc, char **argv)
@@ -281,7 +285,7 @@ int strait_command_run(int argc, char **argv)
         {"realisation", 0, STRAIT_OPTION_TEXT, &r.realisation, "NAME",
          "emu: who shapes the links: relay, kernel or auto (kernel where netem works)"},
         {"launcher", 0, STRAIT_OPTION_TEXT, &r.launcher, "NAME",
-         "emu: where it runs: root, userns, uml (User-Mode Linux, which has netem) or auto"},
+         "emu: where it runs: root, userns, uml, vuml (User-Mode Linux, in virtual time) or auto"},
         {"control", 0, STRAIT_OPTION_TEXT, &r.control, "NAME", "a negative control, see below"},
         {"json", 0, STRAIT_OPTION_FLAG, &r.json, NULL, "rows as JSON Lines on standard output"},
         {"fresh", 0, STRAIT_OPTION_FLAG, &r.fresh, NULL, "compute every point again"},
@@ -311,7 +315,7 @@ int strait_command_run(int argc, char **argv)
     }
     if (check_options(&r, &err) != 0)
         goto failed;
-    if (r.launcher && strcmp(r.launcher, "uml") == 0) {
+    if (r.launcher && (strcmp(r.launcher, "uml") == 0 || strcmp(r.launcher, "vuml") == 0)) {
         status = strait_guest_run(&r, experiment, argc, argv, &err);
         if (status < 0)
             goto failed;

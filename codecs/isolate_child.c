@@ -1,5 +1,6 @@
 /* The process of isolate.h: nothing of the program that it was forked from is left but memory. */
 #include "isolate_child.h"
+#include "../core/cpu_clock.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -100,9 +101,7 @@ static bool map(struct mapping *m, int memory_fd, const struct strait_isolated_m
 
 static double cpu_s(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return 1e-9 * (double)strait_cpu_process_ns();
 }
 
 void strait_isolate_serve(const struct strait_isolate *i)

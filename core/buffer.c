@@ -4,12 +4,41 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { HUGE_PAGE_BYTES = 2 << 20, CACHE_LINE_BYTES = 64 };
 
+static size_t align_of(size_t len_bytes)
+{
+    return len_bytes >= HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES : CACHE_LINE_BYTES;
+}
+
+void *strait_buffer_new_untouched(size_t len_bytes)
+{
+    const size_t align = align_of(len_bytes);
+    void *buffer;
+    if (align == CACHE_LINE_BYTES)
+        return strait_buffer_new(len_bytes);
+    if (len_bytes > SIZE_MAX - 2 * align)
+        return NULL;
+    const size_t rounded = (len_bytes / align + 1) * align;
+    if (posix_memalign(&buffer, align, rounded) != 0)
+        return NULL;
+    madvise(buffer, rounded, MADV_DONTNEED); /* whoever had it before: zeros again */
+    return buffer;
+}
+
+void strait_buffer_populate(void *memory, size_t len_bytes)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)memory;
+    const uintptr_t first = (at + page - 1) / page * page, end = (at + len_bytes) / page * page;
+    if (first < end) /* a wish: without it pages come one by one */
+        madvise((char *)memory + (first - at), end - first, MADV_POPULATE_WRITE);
+}
+
 void *strait_buffer_new(size_t len_bytes)
 {
-    const size_t align = len_bytes >= HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES : CACHE_LINE_BYTES;
+    const size_t align = align_of(len_bytes);
     void *buffer;
     if (len_bytes > SIZE_MAX - align)
         return NULL;
@@ -18,6 +47,8 @@ void *strait_buffer_new(size_t len_bytes)
         return NULL;
     if (align == HUGE_PAGE_BYTES)
         madvise(buffer, rounded, MADV_HUGEPAGE); /* a wish: without it pages are small */
+    if (align == HUGE_PAGE_BYTES)
+        strait_buffer_populate(buffer, rounded);
     memset(buffer, 0, rounded);
     return buffer;
 }

@@ -5,4 +5,8 @@
 
 /** At least len_bytes of zeros, 64-byte aligned. NULL when memory ran out. */
 void *strait_buffer_new(size_t len_bytes);
+/** The same, but pages come when they are written first: for what is rarely used to its end. */
+void *strait_buffer_new_untouched(size_t len_bytes);
+/** Touch what is not there yet of any memory, as a whole: so its pages lie side by side. */
+void strait_buffer_populate(void *memory, size_t len_bytes);
 void strait_buffer_free(void *buffer); /* NULL is fine */

@@ -1,5 +1,6 @@
 #include "clock.h"
 #include "../codecs/isolate.h"
+#include "../core/cpu_clock.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -23,7 +24,7 @@ int64_t strait_emu_mono_ns(void)
 
 int64_t strait_emu_thread_cpu_ns(void)
 {
-    return read_clock_ns(CLOCK_THREAD_CPUTIME_ID) + (int64_t)(1e9 * strait_isolated_cpu_s());
+    return strait_cpu_thread_ns() + (int64_t)(1e9 * strait_isolated_cpu_s());
 }
 
 void strait_emu_be_prompt(void)

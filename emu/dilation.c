@@ -44,6 +44,22 @@ bool strait_emu_in_uml(void)
     return found;
 }
 
+bool strait_emu_in_virtual_time(void)
+{
+    char line[4096] = "";
+    FILE *f = strait_emu_in_uml() ? fopen("/proc/cmdline", "re") : NULL;
+    const bool found =
+        f && fgets(line, sizeof(line), f) && strstr(line, "time-travel=inf-cpu") != NULL;
+    if (f)
+        fclose(f);
+    return found;
+}
+
+const char *strait_emu_place_name(void)
+{
+    return strait_emu_in_virtual_time() ? "vuml" : strait_emu_in_uml() ? "uml" : "root";
+}
+
 static bool talks(const struct strait_run *run, int src, int dst)
 {
     if (src == dst)
@@ -89,6 +105,11 @@ struct strait_emu_dilation strait_emu_dilation_choose(const struct strait_run *r
 {
     struct strait_emu_dilation d = {.k = 1, .k_cpu = 1};
     d.n_compute = n_processors > 2 && !run->one_at_a_time ? n_processors - 1 : 1;
+    if (strait_emu_in_virtual_time()) { /* everything is in time, whatever it takes */
+        d.k = run->dilation > 0 ? run->dilation : 1;
+        d.k_net = 1;
+        return d;
+    }
     const int n_measuring = run->n_measuring > 0 ? run->n_measuring : run->n_ranks;
     if (run->measured_cost)
         d.k_cpu = fmax(1, n_measuring / (COMPUTE_SHARE * d.n_compute));

@@ -18,6 +18,10 @@ struct strait_emu_dilation strait_emu_dilation_choose(const struct strait_run *r
 unsigned strait_emu_processors(void);
 /** Is this User-Mode Linux? By what the kernel calls its processor. */
 bool strait_emu_in_uml(void);
+/** Does time stand still here while anything computes? By the kernel's command line. */
+bool strait_emu_in_virtual_time(void);
+/** Where this process runs as root: "root", "uml" or "vuml". */
+const char *strait_emu_place_name(void);
 /** The sum of the link rates that can be busy at once, bits per second: a flow from the senders'
  *  ports to the receivers' over the streams of the run. */
 double strait_emu_active_bits_per_s(const struct strait_run *run);

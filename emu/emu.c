@@ -126,7 +126,7 @@ static void launch(struct session *s) __attribute__((noreturn));
 static void launch(struct session *s)
 {
     struct strait_error err = {.code = STRAIT_OK};
-    const char *launcher = strait_emu_in_uml() ? "uml" : "root";
+    const char *launcher = strait_emu_place_name();
     const bool userns = s->run->launcher && strcmp(s->run->launcher, "userns") == 0;
     const bool root = s->run->launcher && strcmp(s->run->launcher, "root") == 0;
     prctl(PR_SET_NAME, "strait-launch");

@@ -11,7 +11,7 @@ struct strait_emu_keeper_plan {
     struct strait_emu_shared *shared;
     struct strait_emu_dilation dilation;
     enum strait_emu_realisation realisation;
-    const char *launcher; /* "root", "userns" or "uml" */
+    const char *launcher; /* "root", "userns", "uml" or "vuml" */
     const char *tun_path; /* NULL: the usual one */
     int caller;           /* socket that ends when the caller does */
     int facts;            /* file that takes the facts as JSON */

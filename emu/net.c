@@ -12,9 +12,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include "net_plan.h"
+#include "dilation.h"
 #include "netlink.h"
 #include "realisation.h"
 #include "segment.h"
+
+#define NOT_SENT_BYTES "1048576"
 
 enum {
     LO_INDEX = 1,
@@ -113,6 +116,11 @@ static int set_sysctls(const struct strait_emu_net_plan *plan, struct strait_err
         set_buffer("ipv4/tcp_wmem", fmax(buffer_bytes, WRITE_BUFFER_BYTES), err) != 0)
         return -1;
     if (strait_emu_sysctl("ipv4/tcp_no_metrics_save", "1", err) != 0)
+        return -1;
+    /* In virtual time a sender is woken at no cost: what it has not sent yet need not lie in the
+     * kernel's memory, of which 64 clients with large messages would need gigabytes. */
+    if (strait_emu_in_virtual_time() &&
+        strait_emu_sysctl("ipv4/tcp_notsent_lowat", NOT_SENT_BYTES, err) != 0)
         return -1;
     return strait_emu_sysctl("ipv4/tcp_slow_start_after_idle",
                              plan->slow_start_after_idle ? "1" : "0", err);

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "../core/buffer.h"
 #include "clock.h"
 #include "wire.h"
 
@@ -169,8 +170,12 @@ static int open_message(struct strait_emu_transport *t, struct strait_emu_in *in
                                 s->channel);
     in->envelope = s->ring[taken % STRAIT_EMU_RING];
     atomic_store_explicit(&s->n_taken, taken + 1, memory_order_release);
-    return strait_emu_wire_unpack(&in->packet, &in->tag, in->frame, &in->envelope,
-                                  t->plan.real_payload, err);
+    if (strait_emu_wire_unpack(&in->packet, &in->tag, in->frame, &in->envelope,
+                               t->plan.real_payload, err) != 0)
+        return -1;
+    if (t->plan.populate && in->packet->data)
+        strait_buffer_populate(in->packet->data, in->packet->payload_bytes);
+    return 0;
 }
 
 /* The message is complete: check it, hand it over. */

@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "dilation.h"
 #include "lane.h"
 
 /* A lane that is cut off finishes the operation that it is in; longer than this it never takes. */
@@ -73,6 +74,9 @@ static int open_transport(struct strait_emu_rank *rank, struct strait_error *err
         .window_bytes = plan->run->network->tcp.window_bytes,
         .network = plan->run->network,
         .real_payload = plan->run->real_payload,
+        /* The guest's pages are mappings of the host's, of which a process has 65530: messages that
+         * come side by side would each have its pages scattered. Elsewhere it would take time. */
+        .populate = strait_emu_in_virtual_time(),
         .events = {rank, strait_emu_lane_arrived, strait_emu_lane_acknowledged, transport_failed}};
     if (plan->net && strait_emu_net_enter(plan->net, plan->me, err) != 0)
         return -1;
@@ -191,6 +195,7 @@ static void write_figures(struct strait_emu_rank *rank)
     mine->slip_max_s = rank->slots.slip_max_s;
     mine->job_cpu_s = rank->slots.cpu_s;
     mine->n_measured = rank->slots.n_measured;
+    mine->n_slow = rank->slots.n_slow;
     pthread_mutex_unlock(&rank->lock);
 }
 

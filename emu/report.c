@@ -75,7 +75,7 @@ static json_t *links_of(const struct strait_emu_relay_report *r)
 /* Sums over the ranks, and each rank's own interface counters. */
 static int ranks_of(json_t *to, const struct strait_emu_evidence *e)
 {
-    uint64_t retransmits = 0, sent = 0, measured = 0, checksum = 0;
+    uint64_t retransmits = 0, sent = 0, measured = 0, slow = 0, checksum = 0;
     char checksum_text[17];
     double slip_sum = 0, slip_max = 0, lag_sum = 0, lag_max = 0, write_late_max = 0,
            read_late_max = 0, cpu = 0;
@@ -86,6 +86,7 @@ static int ranks_of(json_t *to, const struct strait_emu_evidence *e)
         sent += r->bytes_sent;
         checksum += r->sent_checksum;
         measured += r->n_measured;
+        slow += r->n_slow;
         cpu += r->job_cpu_s;
         slip_sum = fmax(slip_sum, r->slip_sum_s);
         slip_max = fmax(slip_max, r->slip_max_s);
@@ -103,12 +104,13 @@ static int ranks_of(json_t *to, const struct strait_emu_evidence *e)
                           (json_int_t)r->bytes_received));
     }
     snprintf(checksum_text, sizeof(checksum_text), "%016llx", (unsigned long long)checksum);
-    json_t *all = json_pack(
-        "{s:I, s:I, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "tcp_retransmits",
-        (json_int_t)retransmits, "sent_bytes", (json_int_t)sent, "sent_checksum", checksum_text,
-        "n_measured_jobs", (json_int_t)measured, "job_cpu_s", cpu, "slip_sum_s", slip_sum,
-        "slip_max_s", slip_max, "lag_sum_s", lag_sum, "lag_max_s", lag_max, "write_late_max_s",
-        write_late_max, "read_late_max_s", read_late_max, "interfaces", interfaces);
+    json_t *all = json_pack("{s:I, s:I, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}",
+                            "tcp_retransmits", (json_int_t)retransmits, "sent_bytes",
+                            (json_int_t)sent, "sent_checksum", checksum_text, "n_measured_jobs",
+                            (json_int_t)measured, "n_slow_readings", (json_int_t)slow, "job_cpu_s",
+                            cpu, "slip_sum_s", slip_sum, "slip_max_s", slip_max, "lag_sum_s",
+                            lag_sum, "lag_max_s", lag_max, "write_late_max_s", write_late_max,
+                            "read_late_max_s", read_late_max, "interfaces", interfaces);
     const int failed = !all || json_object_update(to, all) != 0;
     json_decref(all);
     return failed;

@@ -5,7 +5,7 @@
 #include "validity.h"
 
 /** Fill facts from the evidence.
- *  In:      launcher  "root", "userns" or "uml"
+ *  In:      launcher  "root", "userns", "uml" or "vuml"
  *  Returns: 0, or -1 with *err NOMEM
  */
 int strait_emu_report(struct strait_facts *facts, const struct strait_emu_evidence *e,

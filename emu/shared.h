@@ -46,6 +46,7 @@ struct strait_emu_rank_shared {
     double write_late_max_s, read_late_max_s; /* real: see transport.h */
     double job_cpu_s;                         /* measured CPU time of all jobs */
     uint64_t n_measured;                      /* jobs whose cost was measured */
+    uint64_t n_slow;                          /* of these, well above the quickest; see slots.h */
     uint64_t n_too_fast;                      /* messages faster than their links */
     double too_fast_took_s, too_fast_least_s;
     uint64_t too_fast_bytes;

@@ -103,7 +103,7 @@ static double least(_Atomic(double) *so_far, double reading_s)
 
 /* Do the job and hold its slots as long as it takes. Not under the lock. */
 static void perform(struct strait_emu_slots *s, struct strait_op *op, int64_t *used_ns,
-                    int64_t *slip_ns)
+                    int64_t *slip_ns, bool *slow)
 {
     const bool measured = isnan(op->job.cost_s);
     *used_ns = *slip_ns = 0;
@@ -113,6 +113,7 @@ static void perform(struct strait_emu_slots *s, struct strait_op *op, int64_t *u
         call(s, &op->job);
     const double cost_s =
         measured ? least(op->job.least_s, (double)*used_ns / 1e9) : op->job.cost_s;
+    *slow = measured && (double)*used_ns / 1e9 > STRAIT_EMU_SLOW_RATIO * cost_s;
     op->ended_ns = op->started_ns + strait_emu_clock_real_ns(&s->clock, cost_s);
     const int64_t now = strait_emu_mono_ns();
     if (now < op->ended_ns) {
@@ -172,7 +173,7 @@ static int dispatch(struct strait_emu_slots *s, enum strait_resource resource,
 }
 
 static void finish(struct strait_emu_slots *s, struct strait_op *op, int64_t used_ns,
-                   int64_t slip_ns)
+                   int64_t slip_ns, bool slow)
 {
     const double slip_s = (double)slip_ns / 1e9;
     s->slip_sum_s += slip_s;
@@ -181,6 +182,7 @@ static void finish(struct strait_emu_slots *s, struct strait_op *op, int64_t use
     s->cpu_s += (double)used_ns / 1e9;
     if (isnan(op->job.cost_s))
         s->n_measured++;
+    s->n_slow += slow;
     const enum strait_resource resource = op->job.resource;
     if (resource != STRAIT_TIMER)
         give_slots(&s->resources[resource], op->job.n_slots, op->ended_ns);
@@ -208,10 +210,11 @@ static void *worker(void *slots)
         s->n_idle--;
         pthread_mutex_unlock(s->lock);
         int64_t used_ns, slip_ns;
-        perform(s, op, &used_ns, &slip_ns);
+        bool slow;
+        perform(s, op, &used_ns, &slip_ns, &slow);
         pthread_mutex_lock(s->lock);
         s->n_idle++;
-        finish(s, op, used_ns, slip_ns);
+        finish(s, op, used_ns, slip_ns, slow);
     }
     pthread_mutex_unlock(s->lock);
     return NULL;

@@ -9,6 +9,10 @@
 #include "../workloads/backend.h"
 #include "clock.h"
 
+/* A reading that much above the quickest of the same work tells of something else that ran there.
+ */
+#define STRAIT_EMU_SLOW_RATIO 1.05
+
 /* A started job, or an acknowledged send (which no slot knows). */
 struct strait_op {
     struct strait_op *next;
@@ -41,6 +45,7 @@ struct strait_emu_slots {
     /* figures, real seconds */
     double slip_sum_s, slip_max_s, cpu_s;
     uint64_t n_measured;
+    uint64_t n_slow; /* of these, readings above the quickest by more than STRAIT_EMU_SLOW_RATIO */
 };
 
 /** In:      lock     the rank's, initialised

@@ -34,6 +34,7 @@ struct strait_emu_transport_plan {
     double window_bytes; /* most unacknowledged bytes of a stream; INFINITY: no cap */
     const struct strait_network *network; /* for pacing; NULL: none */
     bool real_payload;                    /* false: noise is sent and thrown away on arrival */
+    bool populate; /* the memory of large messages when they begin, not while they come */
     struct strait_emu_events events;
 };
 

@@ -21,7 +21,7 @@ enum { TEXT_BYTES = 4 << 20 };
 static bool is_there(void)
 {
     struct strait_error err = {0};
-    if (strait_emu_uml_check(&err) == 0)
+    if (strait_emu_uml_check(false, &err) == 0)
         return true;
     strait_test_skip(err.text);
     return false;
@@ -84,13 +84,14 @@ static int run_inside(const struct place *p, const char *const *argv, double lim
                                              .job = p->job,
                                              .read = p->read,
                                              .write = none,
-                                             .memory_bytes = strait_emu_uml_memory_bytes(9, 1e8),
+                                             .memory_bytes =
+                                                 strait_emu_uml_memory_bytes(false, 9, 1e8, 0),
                                              .limit_s = limit_s};
     return strait_emu_uml_run(&plan, err);
 }
 
-/* What of test_kernel_net needs netem: round trips, loss, order under jitter. With STRAIT_LONG (make
- * uml) all of it, cold messages of 1 and 4 clients and the rates too. */
+/* What of test_kernel_net needs netem: round trips, loss, order under jitter. With STRAIT_LONG
+ * (make uml) all of it, cold messages of 1 and 4 clients and the rates too. */
 static void netem(void)
 {
     struct place p;
@@ -101,12 +102,8 @@ static void netem(void)
     place_init(&p);
     snprintf(program, sizeof(program), "%s/test_kernel_net", p.bin);
     const bool all = getenv("STRAIT_LONG") != NULL;
-    const char *const argv[] = {program,
-                                all ? NULL : "stock ping",
-                                "loss is counted",
-                                "keeps the order",
-                                "without netem",
-                                NULL};
+    const char *const argv[] = {program,           all ? NULL : "stock ping", "loss is counted",
+                                "keeps the order", "without netem",           NULL};
     if (access(program, X_OK) != 0) {
         strait_test_skip("test_kernel_net is not built");
         place_release(&p);
@@ -190,9 +187,11 @@ static void limits(void)
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_SYSTEM);
     CU_ASSERT(strstr(err.text, "expected an end within 4 s, killed it") != NULL);
     /* 512 MiB until 256 MB + 12 MB a rank + 5/4 of the ranks' need are more */
-    CU_ASSERT_EQUAL(strait_emu_uml_memory_bytes(9, 0), 512 * 1048576.0);
-    CU_ASSERT_EQUAL(strait_emu_uml_memory_bytes(65, 0), 1024 * 1048576.0);   /* 1036 MB */
-    CU_ASSERT_EQUAL(strait_emu_uml_memory_bytes(65, 1e9), 4096 * 1048576.0); /* 2286 MB */
+    CU_ASSERT_EQUAL(strait_emu_uml_memory_bytes(false, 9, 0, 0), 512 * 1048576.0);
+    CU_ASSERT_EQUAL(strait_emu_uml_memory_bytes(false, 65, 0, 0), 1024 * 1048576.0);   /* 1036 MB */
+    CU_ASSERT_EQUAL(strait_emu_uml_memory_bytes(false, 65, 1e9, 0), 4096 * 1048576.0); /* 2286 MB */
+    /* in virtual time no fifth is kept free; 20.04 GB are 18.7 GiB */
+    CU_ASSERT_EQUAL(strait_emu_uml_memory_bytes(true, 65, 16e9, 3e9), 19 * 1073741824.0);
     const struct strait_emu_uml_plan huge = {
         .argv = argv, .folder = "/", .job = p.job, .memory_bytes = 1e15, .limit_s = 4};
     err = (struct strait_error){0};
@@ -262,7 +261,7 @@ static void missing_package(void)
     char before[PATH_MAX];
     snprintf(before, sizeof(before), "%s", getenv("PATH"));
     setenv("PATH", "/nonexistent", 1);
-    CU_ASSERT_EQUAL(strait_emu_uml_check(&err), -1);
+    CU_ASSERT_EQUAL(strait_emu_uml_check(false, &err), -1);
     setenv("PATH", before, 1);
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_HOST); /* exit status 3 */
     CU_ASSERT_STRING_EQUAL(err.text,

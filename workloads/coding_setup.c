@@ -54,7 +54,12 @@ void strait_coding_begin(struct strait_rank *r)
         if (strait_codec_is_none(c))
             continue;
         prepare_room(w, c);
-        atomic_init(&c->spare, strait_buffer_new(c->room_bytes));
+        /* Where memory is short, what this rank does not send with has none, and the rest comes
+         * when it is written: an encoded tensor rarely needs all of it. */
+        if (!p->shares_values)
+            atomic_init(&c->spare, strait_buffer_new(c->room_bytes));
+        else if (c == mine)
+            atomic_init(&c->spare, strait_buffer_new_untouched(c->room_bytes));
     }
 }
 

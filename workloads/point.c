@@ -5,9 +5,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "../core/buffer.h"
 #include "rank.h"
 #include "steady.h"
+#include "wrap.h"
 
+/* Of all clients' tensors, beyond which they share. */
+static const double MOST_OWN_BYTES = 4e9;
 /* Kinds of recordings, in the order of enum strait_tensor_kind. */
 static const char *const kinds[] = {"param", "update", "grad"};
 
@@ -162,6 +166,13 @@ static int fill(struct strait_point *p, struct strait_error *err)
     return 0;
 }
 
+/* Fresh values for each client would need more memory than the rest of the run. */
+static bool shares_values(const struct strait_experiment *e, const struct strait_point_options *o)
+{
+    return o->real_payload && e->strategy->has_server &&
+           4.0 * (double)e->model->n_elems * e->n_clients > MOST_OWN_BYTES;
+}
+
 /* Ranks that have measured work at the same time: without a codec clients have none. */
 static int n_measuring(const struct strait_experiment *e)
 {
@@ -209,6 +220,7 @@ int strait_point_new(struct strait_point **out, const struct strait_experiment *
                                  .realisation = options->realisation,
                                  .launcher = options->launcher,
                                  .uses_stream = uses_stream};
+    p->shares_values = shares_values(experiment, options);
     if (options->measured_cost) {
         void *shared = mmap(NULL, STRAIT_MAX_READINGS * sizeof(*p->readings),
                             PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -242,6 +254,7 @@ void strait_point_free(struct strait_point *p)
     for (size_t i = 0; i < 3; i++)
         strait_fill_plan_free(p->fills[i]);
     strait_tensors_free(p->tensors);
+    strait_buffer_free(p->shared_values);
     if (p->readings)
         munmap(p->readings, STRAIT_MAX_READINGS * sizeof(*p->readings));
     strait_facts_release(&p->facts);
@@ -263,7 +276,20 @@ static int need_memory(double *bytes, const struct strait_point *p, struct strai
     for (int i = 0; i < probe->run.n_ranks && !failed; i++)
         *bytes += (double)probe->logs[i].peak_bytes;
     strait_point_free(probe);
+    if (p->shares_values)
+        *bytes -= 4.0 * (double)p->experiment->model->n_elems * (p->experiment->n_clients - 1);
     return failed;
+}
+
+/* Before there are ranks, which then all see it. */
+static int fill_shared(struct strait_point *p, struct strait_error *err)
+{
+    if (!p->shares_values || p->shared_values)
+        return 0;
+    p->shared_values = strait_tensor_client_values(p);
+    return p->shared_values
+               ? 0
+               : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "a tensor does not fit in memory");
 }
 
 int strait_point_check(struct strait_point *p, const struct strait_backend *backend,
@@ -278,7 +304,7 @@ int strait_point_check(struct strait_point *p, const struct strait_backend *back
 int strait_point_run(struct strait_point *p, const struct strait_backend *backend,
                      struct strait_error *err)
 {
-    if (strait_point_check(p, backend, err) != 0)
+    if (strait_point_check(p, backend, err) != 0 || fill_shared(p, err) != 0)
         return -1;
     return strait_steady_run(p, backend, err);
 }

@@ -35,6 +35,10 @@ struct strait_point {
                                           NAN in a sized run */
     struct strait_reading *readings;   /* STRAIT_MAX_READINGS, shared across fork; measured only */
     bool every_round;
+    /* Clients' tensors are so large that all send the same values, from memory that the ranks share
+     * until one writes there; see strait_point_new. */
+    bool shares_values;
+    float *shared_values;
     struct strait_run run;
     struct strait_facts facts;
     struct strait_log *logs; /* run.n_ranks, filled by strait_point_run */
@@ -54,7 +58,8 @@ struct strait_point_options {
 int strait_point_cost(struct strait_codec_cost *out, const struct strait_point *p, int direction,
                       double bound, struct strait_error *err);
 /** Borrow experiment and profile until the free; open what the run needs. Errors: INPUT where the
- *  profile has no entry for a codec at this bound. */
+ *  profile has no entry for a codec at this bound. With a server and real payload, clients whose
+ *  tensors take more than 4 GB together share those of rank 1, and the row says so. */
 int strait_point_new(struct strait_point **out, const struct strait_experiment *experiment,
                      const struct strait_profile *profile,
                      const struct strait_point_options *options, struct strait_error *err);

@@ -6,6 +6,9 @@
 #include "../core/buffer.h"
 #include "wrap.h"
 
+/* In the order of enum strait_tensor_kind. */
+static const char *const kind_names[] = {"param", "update", "grad"};
+
 static struct strait_tensor *owner(struct strait_tensor *t)
 {
     return t->parent ? t->parent : t;
@@ -107,12 +110,19 @@ struct strait_tensor *strait_slice(struct strait_rank *r, struct strait_tensor *
                         size / parts * (part + 1) + size % parts * (part + 1) / parts);
 }
 
+/* Not what ranks share: it is the point's. */
+static void free_own(const struct strait_wrap *w, float *values)
+{
+    if (values != w->point->shared_values)
+        strait_buffer_free(values);
+}
+
 static void let_go(struct strait_wrap *w, struct strait_tensor *t)
 {
     if (t->adopted)
         strait_packet_drop(t->adopted);
     else
-        strait_buffer_free(t->values);
+        free_own(w, t->values);
     if (t->held)
         strait_wrap_hold(w, -4.0 * (double)(t->cap > 0 ? t->cap : t->hi - t->lo));
     t->adopted = NULL;
@@ -146,19 +156,19 @@ size_t strait_n_elems(const struct strait_tensor *x)
 }
 
 /* Recorded values of [first, end), row by row; SCRATCH has none. */
-static void fill_values(const struct strait_wrap *w, enum strait_tensor_kind kind, float *values,
-                        size_t first, size_t end)
+static void fill_values(const struct strait_point *p, int rank, enum strait_tensor_kind kind,
+                        float *values, size_t first, size_t end)
 {
-    if (kind == STRAIT_SCRATCH || !w->point->fills[kind])
+    if (kind == STRAIT_SCRATCH || !p->fills[kind])
         return;
-    const struct strait_model *m = w->point->experiment->model;
+    const struct strait_model *m = p->experiment->model;
     size_t row_lo = 0;
     for (size_t i = 0; i < m->n_rows; i++) {
         const size_t row_hi = row_lo + m->rows[i].n_elems;
         const size_t lo = row_lo > first ? row_lo : first, hi = row_hi < end ? row_hi : end;
         if (lo < hi)
-            strait_fill_row(values + (lo - first), hi - lo, w->point->fills[kind], i, lo - row_lo,
-                            (unsigned)w->me);
+            strait_fill_row(values + (lo - first), hi - lo, p->fills[kind], i, lo - row_lo,
+                            (unsigned)rank);
         row_lo = row_hi;
     }
 }
@@ -179,20 +189,34 @@ static void prepare_scratch(struct strait_rank *r)
             strait_wrap_fail(r, STRAIT_ERR_NOMEM, "a tensor does not fit in memory");
 }
 
+float *strait_tensor_client_values(const struct strait_point *p)
+{
+    const size_t n_elems = p->experiment->model->n_elems;
+    float *values = strait_buffer_new(n_elems * sizeof(float));
+    for (int kind = 0; kind < 3 && values; kind++)
+        if (strcmp(kind_names[kind], p->experiment->strategy->uplink_kind) == 0)
+            fill_values(p, 1, (enum strait_tensor_kind)kind, values, 0, n_elems);
+    return values;
+}
+
 void strait_tensor_prepare(struct strait_rank *r)
 {
     struct strait_wrap *w = strait_wrap_of(r);
     const struct strait_strategy *s = w->point->experiment->strategy;
     const size_t n_elems = w->point->experiment->model->n_elems;
-    static const char *const names[] = {"param", "update", "grad"};
-    const char *sends = s->has_server && w->me == 0 ? s->downlink_kind : s->uplink_kind;
+    const bool server = s->has_server && w->me == 0;
+    const char *sends = server ? s->downlink_kind : s->uplink_kind;
     for (int kind = 0; kind < 3 && r->run->real_payload && sends; kind++) {
-        if (strcmp(names[kind], sends) != 0)
+        if (strcmp(kind_names[kind], sends) != 0)
             continue;
+        if (w->point->shared_values && !server) {
+            w->prepared[kind] = w->point->shared_values;
+            continue;
+        }
         w->prepared[kind] = strait_buffer_new(n_elems * sizeof(float));
         if (!w->prepared[kind])
             strait_wrap_fail(r, STRAIT_ERR_NOMEM, "a tensor does not fit in memory");
-        fill_values(w, (enum strait_tensor_kind)kind, w->prepared[kind], 0, n_elems);
+        fill_values(w->point, w->me, (enum strait_tensor_kind)kind, w->prepared[kind], 0, n_elems);
     }
     if (r->run->real_payload)
         prepare_scratch(r);
@@ -213,7 +237,7 @@ static float *take_values(struct strait_wrap *w, const struct strait_tensor *t)
     pthread_mutex_unlock(&w->mutex);
     const size_t n_elems = t->cap > 0 ? t->cap : strait_n_elems(t);
     if (!values && (values = strait_buffer_new(n_elems * sizeof(float))))
-        fill_values(w, t->kind, values, t->lo, t->hi);
+        fill_values(w->point, w->me, t->kind, values, t->lo, t->hi);
     return values;
 }
 
@@ -237,7 +261,8 @@ void strait_tensor_touch(struct strait_rank *r, struct strait_tensor *x)
 void strait_tensor_refill(void *refill)
 {
     const struct strait_tensor_refill *f = refill;
-    fill_values(f->wrap, f->tensor->kind, f->tensor->values, f->tensor->lo, f->tensor->hi);
+    fill_values(f->wrap->point, f->wrap->me, f->tensor->kind, f->tensor->values, f->tensor->lo,
+                f->tensor->hi);
     f->tensor->version++;
 }
 
@@ -267,12 +292,12 @@ bool strait_tensor_adopt(struct strait_rank *r, struct strait_tensor *t, struct 
     return true;
 }
 
-static void free_values(struct strait_tensor *t)
+static void free_values(const struct strait_wrap *w, struct strait_tensor *t)
 {
     if (t->adopted)
         strait_packet_drop(t->adopted);
     else
-        strait_buffer_free(t->values);
+        free_own(w, t->values);
 }
 
 void strait_tensor_free_all(struct strait_wrap *w)
@@ -280,10 +305,10 @@ void strait_tensor_free_all(struct strait_wrap *w)
     for (struct strait_tensor *t = w->tensors, *next; t; t = next) {
         next = t->next;
         if (t->spare) {
-            free_values(t->spare);
+            free_values(w, t->spare);
             free(t->spare);
         }
-        free_values(t);
+        free_values(w, t);
         for (size_t i = 0; i < t->cap_ranges; i++)
             free(t->ranges[i]);
         free(t->ranges);
@@ -291,7 +316,7 @@ void strait_tensor_free_all(struct strait_wrap *w)
     }
     w->tensors = NULL;
     for (int kind = 0; kind < 3; kind++)
-        strait_buffer_free(w->prepared[kind]);
+        free_own(w, w->prepared[kind]);
     while (w->n_scratch > 0)
         strait_buffer_free(w->scratch[--w->n_scratch]);
     free(w->scratch);

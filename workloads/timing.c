@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../core/buffer.h"
+#include "../core/cpu_clock.h"
 
 enum { LEAST_SWEEP_BYTES = 128 << 20 };
 
@@ -19,7 +20,7 @@ static double read_clock_s(clockid_t clock)
 
 double strait_cpu_s(void)
 {
-    return read_clock_s(CLOCK_THREAD_CPUTIME_ID) + strait_isolated_cpu_s();
+    return 1e-9 * (double)strait_cpu_thread_ns() + strait_isolated_cpu_s();
 }
 
 int strait_sweeper_init(struct strait_sweeper *s, struct strait_error *err)

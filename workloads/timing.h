@@ -11,7 +11,7 @@ struct strait_codec_times {
 };
 
 /** CPU time of this thread, and of foreign codecs that work for it in a process of their own.
- *  Source: CLOCK_THREAD_CPUTIME_ID */
+ *  Source: core/cpu_clock */
 double strait_cpu_s(void);
 
 /* As large as two last-level caches. */

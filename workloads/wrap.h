@@ -87,6 +87,8 @@ struct strait_task *strait_task_of(struct strait_rank *r, enum strait_span_kind 
  *  the downlink's on a server; and make room for what each sender's codec will be decoded into.
  *  strait_tensor then takes these values over: fresh memory can take longer than the work on it. */
 void strait_tensor_prepare(struct strait_rank *r);
+/** What client 1 would send: a whole model of the uplink's kind. NULL when memory ran out. */
+float *strait_tensor_client_values(const struct strait_point *p);
 /** Make the values exist where payload is real, and count the memory either way. */
 void strait_tensor_touch(struct strait_rank *r, struct strait_tensor *t);
 /** A job that gives a touched tensor its recorded values again. */

@@ -1,0 +1,298 @@
+/* The guest in virtual time. Each test boots it and runs itself again in there: what it finds must
+ * hold at dilation 1 although this machine has fewer processors than the run has ranks, and beside
+ * two programs that never pause. With STRAIT_LONG (make vtest) all settings and links. */
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "../core/cpu_clock.h"
+#include "../core/process.h"
+#include "../emu/dilation.h"
+#include "../emu/uml.h"
+#include "emu_world.h"
+#include "suite.h"
+
+enum { TEXT_BYTES = 1 << 20, LIMIT_S = 300, N_NEIGHBOURS = 2, MESSAGE_BYTES = 4000000 };
+/* 1 Gbps less what 1448 bytes of payload need on the wire: nothing more than tc counts, or
+ * Ethernet.
+ */
+static const double GOODPUT = 1e9 / 8 * 1448 / 1514, ON_ETHERNET = 1e9 / 8 * 1448 / 1538;
+
+/* --- outside ------------------------------------------------------------------------------ */
+
+static char *text_of(const char *job, const char *name)
+{
+    char path[PATH_MAX], *text = calloc(1, TEXT_BYTES);
+    snprintf(path, sizeof(path), "%s/%s", job, name);
+    FILE *f = fopen(path, "r");
+    if (f && fread(text, 1, TEXT_BYTES - 1, f) == 0)
+        text[0] = '\0';
+    if (f)
+        fclose(f);
+    return text;
+}
+
+static pid_t neighbour(void)
+{
+    const pid_t parent = getpid(), pid = fork();
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_FAILURE);
+    for (volatile unsigned n = 0;;)
+        n++;
+}
+
+static bool is_long(void)
+{
+    return getenv("STRAIT_LONG") != NULL;
+}
+
+static bool is_possible(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    strait_test_skip("a sanitizer's memory does not fit into User-Mode Linux");
+    return false;
+#endif
+    struct strait_error err = {0};
+    if (strait_emu_uml_check(true, &err) == 0)
+        return true;
+    strait_test_skip(err.text);
+    return false;
+}
+
+/* The tests of that program whose sentences have these words, in the guest. */
+static void run_inside(const char *words, const char *program_name, int n_neighbours)
+{
+    static const char *const longer[] = {"STRAIT_LONG=yes", NULL};
+    struct strait_error err = {0};
+    char job[] = "/tmp/strait-test-XXXXXX", program[PATH_MAX], bin[PATH_MAX] = "";
+    pid_t neighbours[N_NEIGHBOURS];
+    if (!is_possible())
+        return;
+    CU_ASSERT_FATAL(mkdtemp(job) != NULL && readlink("/proc/self/exe", bin, PATH_MAX - 1) > 0);
+    *strrchr(bin, '/') = '\0';
+    snprintf(program, sizeof(program), "%.4000s/%s", bin, program_name);
+    const char *const argv[] = {program, words, NULL}, *const read[] = {STRAIT_SHARE, bin, NULL},
+                      *const none[] = {NULL};
+    const struct strait_emu_uml_plan plan = {.virtual_time = true,
+                                             .argv = argv,
+                                             .folder = "/",
+                                             .job = job,
+                                             .read = read,
+                                             .write = none,
+                                             .setenv = is_long() ? longer : NULL,
+                                             .memory_bytes =
+                                                 strait_emu_uml_memory_bytes(true, 65, 1e9, 0),
+                                             .limit_s = LIMIT_S};
+    for (int i = 0; i < n_neighbours; i++)
+        neighbours[i] = neighbour();
+    const int status = strait_emu_uml_run(&plan, &err);
+    for (int i = 0; i < n_neighbours; i++) {
+        kill(neighbours[i], SIGKILL);
+        waitpid(neighbours[i], NULL, 0);
+    }
+    char *out = text_of(job, STRAIT_EMU_UML_OUT), *said = text_of(job, STRAIT_EMU_UML_ERR);
+    fprintf(stderr, "%s%s%s", out, said, status < 0 ? err.text : "");
+    CU_ASSERT_EQUAL(status, 0);
+    CU_ASSERT(strstr(out, " 0 failed") != NULL);
+    free(out);
+    free(said);
+    const char *const remove[] = {"rm", "-rf", job, NULL};
+    CU_ASSERT_EQUAL(strait_process_run(NULL, 0, remove, NULL, 10, NULL), 0);
+}
+
+/* --- inside ------------------------------------------------------------------------------- */
+
+static bool is_star(const struct strait_run *run, int src, int dst, int channel)
+{
+    (void)run;
+    return src > 0 && dst == 0 && channel == 0;
+}
+
+static struct strait_packet *message(void)
+{
+    struct strait_packet *p = strait_packet_new(0);
+    if (!p)
+        abort();
+    p->payload_bytes = MESSAGE_BYTES;
+    return p;
+}
+
+/* All others send to rank 0 and wait for the acknowledgement, one frame back: numbers[rank][0]. */
+static void upload(struct strait_rank *r)
+{
+    struct strait_times times;
+    if (r->me > 0) {
+        r->backend->wait(r, r->backend->send(r, 0, 0, 0, message(), true), &times);
+        board_of(r)->numbers[r->me][0] = times.ended_s;
+        return;
+    }
+    for (int i = 1; i < r->run->n_ranks; i++) {
+        struct strait_message m;
+        r->backend->recv(r, &m, STRAIT_ANY, 0, INFINITY);
+        strait_packet_drop(m.packet);
+        board_of(r)->numbers[0][0] = m.arrived_s;
+    }
+}
+
+static void run_valid(struct world *w)
+{
+    struct strait_error err = {0};
+    const int status = strait_emu.run(&w->run, &err);
+    if (status != 0)
+        fprintf(stderr, "%s: %s\n", err.where, err.text);
+    CU_ASSERT_EQUAL_FATAL(status, 0);
+    CU_ASSERT_FALSE(world_is_invalid(w));
+    CU_ASSERT_EQUAL(json_number_value(json_object_get(w->facts.report, "dilation")), 1);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(w->facts.report, "launcher")), "vuml");
+}
+
+/* Cold connections, round trip 50 ms, queues that never drop. A message that is shorter than the
+ * window needs takes n* + 1 round trips, n* = ceil(log2(C RTT / (N W0))),
+ * and then the rest, C = 119.55 MB/s, W0 = 14480 B:
+ * N = 1: ceil(log2(4e6 / W0 + 1)) = 9 round trips and done, 0.450 s;
+ * N = 4: n* = 7, 8 x 0.050 + (16e6 - 57920 x 127) / C = 0.472 s;
+ * N = 16: n* = 5, 6 x 0.050 + (64e6 - 231680 x 31) / C = 0.775 s;
+ * N = 64: n* = 3, 4 x 0.050 + (256e6 - 926720 x 7) / C = 2.287 s. */
+static void uploads(void)
+{
+    const struct {
+        int n;
+        double wanted_s;
+    } cases[] = {{1, 0.450}, {4, 0.472}, {16, 0.775}, {64, 2.287}};
+    if (!strait_emu_in_virtual_time()) {
+        run_inside("uploads of 1", "test_virtual", 0);
+        return;
+    }
+    const size_t n_cases = is_long() ? sizeof(cases) / sizeof(cases[0]) : 2;
+    for (size_t i = 0; i < n_cases; i++) {
+        struct world w;
+        double last_s = 0;
+        world_init(&w, cases[i].n + 1, 1e9, 0.050);
+        w.network->tcp.congestion = STRAIT_CUBIC;
+        w.run.rank_main = upload;
+        w.run.uses_stream = is_star;
+        run_valid(&w);
+        for (int r = 1; r <= cases[i].n; r++)
+            last_s = fmax(last_s, w.board->numbers[r][0]);
+        fprintf(stderr, "4 MB from %d: %.4f s, by arithmetic %.3f (%+.1f %%)\n", cases[i].n, last_s,
+                cases[i].wanted_s, 100 * (last_s / cases[i].wanted_s - 1));
+        CU_ASSERT(fabs(last_s / cases[i].wanted_s - 1) < 0.05);
+        world_release(&w);
+    }
+}
+
+static void burn(void *arg)
+{
+    const int64_t until_ns = strait_cpu_thread_ns() + 200000000;
+    do
+        for (volatile unsigned n = 0; n < 100000; n++)
+            ;
+    while (strait_cpu_thread_ns() < until_ns);
+    (void)arg;
+}
+
+static void burn_and_upload(struct strait_rank *r)
+{
+    struct strait_times times;
+    const struct strait_job job = {.resource = STRAIT_CPU, .n_slots = 1, .cost_s = NAN, .fn = burn};
+    if (r->me > 0)
+        r->backend->wait(r, r->backend->start(r, &job), &times);
+    upload(r);
+}
+
+/* 16 clients work for 200 ms at once, on a machine that could do so after 1.6 s at the earliest,
+ * and then fill the server's port: 0.2 + 64e6 / 119.55e6 = 0.7354 s, on Ethernet 0.2 + 64e6 /
+ * 117.69e6 = 0.7438 s; less the credit of an idle tbf. */
+static void burners(void)
+{
+    if (!strait_emu_in_virtual_time()) {
+        run_inside("work of 200 ms", "test_virtual", N_NEIGHBOURS);
+        return;
+    }
+    for (int ethernet = 0; ethernet < (is_long() ? 2 : 1); ethernet++) {
+        struct world w;
+        world_init(&w, 17, 1e9, 0);
+        w.network->overhead_bytes = ethernet ? 24 : 0;
+        w.run.rank_main = burn_and_upload;
+        w.run.uses_stream = is_star;
+        w.run.measured_cost = true;
+        run_valid(&w);
+        const double wanted_s = 0.2 + 16.0 * MESSAGE_BYTES / (ethernet ? ON_ETHERNET : GOODPUT);
+        const double credit_s = json_number_value(json_object_get(w.facts.report, "credit_s"));
+        fprintf(stderr, "16 times 200 ms and 4 MB: %.4f s, by arithmetic %.4f less at most %.4f\n",
+                w.board->numbers[0][0], wanted_s, credit_s);
+        CU_ASSERT(credit_s > 0 && credit_s < 0.001);
+        CU_ASSERT(fabs(w.board->numbers[0][0] / (wanted_s - credit_s) - 1) < 0.01);
+        world_release(&w);
+    }
+}
+
+static double round_s_of(const json_t *row)
+{
+    return json_number_value(json_object_get(row, "round_s"));
+}
+
+/* Predicted and emulated, one after the other in the guest, calibrated there. */
+static void a_run(void)
+{
+    char job[] = "/tmp/strait-test-XXXXXX", *text = calloc(1, TEXT_BYTES);
+    const char *strait = getenv("STRAIT_BIN");
+    struct strait_error err = {0};
+    double predicted_s = 0, emulated_s = 0;
+    if (!is_long() || !strait) {
+        strait_test_skip("STRAIT_LONG and STRAIT_BIN are not set: make vtest");
+        free(text);
+        return;
+    }
+    if (!is_possible()) {
+        free(text);
+        return;
+    }
+    CU_ASSERT_FATAL(mkdtemp(job) != NULL);
+    const char *const argv[] = {strait,       "run",   "wan-check",   "--on",   "both",
+                                "--out",      job,     "--launcher",  "vuml",   "--set",
+                                "/clients=8", "--set", "/codec=none", "--json", "--no-break-even",
+                                NULL};
+    CU_ASSERT_EQUAL(strait_process_run(text, TEXT_BYTES, argv, NULL, LIMIT_S, &err), 0);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        json_t *row = json_loads(line, 0, NULL), *report = json_object_get(row, "report");
+        const char *backend = json_string_value(json_object_get(row, "backend"));
+        if (backend && strcmp(backend, "sim") == 0)
+            predicted_s = round_s_of(row);
+        if (backend && strcmp(backend, "emu") == 0) {
+            emulated_s = round_s_of(row);
+            CU_ASSERT(json_is_true(json_object_get(row, "valid")));
+            CU_ASSERT_EQUAL(json_number_value(json_object_get(report, "dilation")), 1);
+        }
+        json_decref(row);
+    }
+    fprintf(stderr, "%s8 clients: predicted %.4f s, emulated %.4f s\n", err.text, predicted_s,
+            emulated_s);
+    CU_ASSERT(predicted_s > 0 && fabs(emulated_s / predicted_s - 1) < 0.05);
+    const char *const remove[] = {"rm", "-rf", job, NULL};
+    CU_ASSERT_EQUAL(strait_process_run(NULL, 0, remove, NULL, 10, NULL), 0);
+    free(text);
+}
+
+/* Round trips of 50 and 73 ms; with STRAIT_LONG rates, loss, jitter, full queues, 1100 namespaces.
+ */
+static void links(void)
+{
+    run_inside(is_long() ? "" : "stock ping", "test_kernel_net", 0);
+}
+
+static const struct strait_test tests[] = {
+    {"uploads of 1, 4, 16 and 64 clients take what TCP and the link take", uploads},
+    {"work of 200 ms on 16 clients and their uploads do not disturb each other", burners},
+    {"the kernel's links hold there", links},
+    {"prediction and emulation of a run agree there", a_run},
+};
+STRAIT_SUITE("emu/virtual time", tests);
