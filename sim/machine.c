@@ -47,10 +47,17 @@ struct strait_machine *strait_machine_new(struct strait_run *run,
     m->kernel = kernel;
     m->world = world;
     m->child = child;
+    m->lanes.coroutines.stack_bytes = (size_t)STRAIT_LANE_STACK_KIB * 1024;
     m->ramp = !(run->control && strcmp(run->control, "no-ramp") == 0);
     m->nodes = strait_child_alloc(child, (size_t)run->n_ranks, sizeof(*m->nodes));
     m->n_ranks_running = run->n_ranks;
     return m;
+}
+
+static void begin(struct strait_lane *lane)
+{
+    if (strait_lanes_begin(&lane->machine->lanes, lane) != 0)
+        strait_child_no_memory(lane->machine->child);
 }
 
 void strait_machine_begin(struct strait_machine *m)
@@ -58,7 +65,7 @@ void strait_machine_begin(struct strait_machine *m)
     for (int i = 0; i < m->run->n_ranks; i++)
         new_lane(m, i);
     for (int i = 0; i < m->run->n_ranks; i++)
-        m->kernel->begin(m->world, m->nodes[i].lanes);
+        begin(m->nodes[i].lanes);
 }
 
 /* Nothing happens any more: every rank closes its books. */
@@ -123,7 +130,8 @@ static void block(struct strait_lane *lane, double until_s, enum strait_blocked_
     lane->on = on;
     if (lane->for_ever)
         strait_machine_rest(m);
-    m->kernel->block(m->world, lane, until_s);
+    if (strait_lanes_block(&m->lanes, lane, until_s) != 0)
+        strait_child_no_memory(m->child);
     lane->blocked = false;
     lane->on = STRAIT_ON_TIME;
     lane->now_s = fmax(lane->now_s, lane->woken ? lane->woken_s : until_s);
@@ -143,7 +151,7 @@ void strait_lane_wake(struct strait_lane *lane, double now_s)
     lane->woken_s = now_s;
     if (lane->for_ever)
         lane->machine->n_active++;
-    lane->machine->kernel->wake(lane->machine->world, lane);
+    strait_lanes_wake(&lane->machine->lanes, lane);
 }
 
 /* What the rank posted is carried before it counts as ended. */
@@ -329,7 +337,7 @@ struct strait_rank *strait_machine_spawn(struct strait_rank *r,
     lane->arg = arg;
     lane->rank.wrap = r->wrap;
     lane->now_s = maker->now_s;
-    lane->machine->kernel->begin(lane->machine->world, lane);
+    begin(lane);
     return &lane->rank;
 }
 

@@ -6,6 +6,7 @@
 #include "child.h"
 #include "heap.h"
 #include "kernel.h"
+#include "lanes.h"
 #include "slots.h"
 #include "window.h"
 
@@ -65,7 +66,7 @@ struct strait_lane {
     double woken_s;
     struct strait_lane *joiner; /* who waits for its end */
     struct strait_lane *next;   /* of its rank */
-    void *kernel;
+    struct strait_task *task;
 };
 
 struct strait_node { /* one rank */
@@ -85,6 +86,7 @@ struct strait_machine {
     void *world; /* the kernel's */
     struct strait_child *child;
     bool ramp;
+    struct strait_lanes lanes;
     struct strait_node *nodes;
     int n_ranks_running;
     uint64_t n_active; /* lanes that run or wait for a time, and busy streams: 0 is a deadlock */

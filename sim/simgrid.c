@@ -1,5 +1,6 @@
-/* The backend `sim`: SimGrid turns the clock and shares the links; an actor is a lane or carries
- * out the actions of one stream. The C API of 3.32, without what later releases removed. */
+/* The backend `sim`: SimGrid turns the clock and shares the links. One actor runs all lanes, which
+ * are coroutines on its back, and one carries out the actions of each stream: a lane that blocks
+ * costs no call of the simulator. The C API of 3.32, without what later releases removed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,15 +18,17 @@
 #include "machine.h"
 #include "platform.h"
 
-/* 10,000 clients and a server: 30,003 actors (a lane and two streams a rank) stay below the kernel's
- * limit of mappings. */
+/* 10,000 clients and a server: 20,000 actors (two streams a client) and 10,001 lanes, each of them
+ * two mappings, stay below the kernel's limit. */
 enum { MOST_RANKS = 10001 };
 
 struct world {
     struct strait_machine *machine;
     sg_host_t *hosts;
-    sg_sem_t *woken; /* bells of lanes that run when the one that woke them blocks */
-    size_t n_woken, cap_woken;
+    sg_sem_t bell;                 /* of the actor that runs the lanes */
+    bool waits;                    /* it does, and nobody has rung yet */
+    struct strait_stream **kicked; /* by lanes, in that order; their actors are not told yet */
+    size_t n_kicked, cap_kicked;
 };
 
 #if SIMGRID_VERSION >= 33400
@@ -48,67 +51,11 @@ static double now_s(void *world)
     return simgrid_get_clock();
 }
 
-/* Ringing a bell is a call of the simulator, after which the woken lane would run before its waker
- * goes on. Where both then queue for one core, the order would not be that of `fluid`: there, as
- * here, a lane runs until it blocks. */
-static void ring(struct world *w)
-{
-    while (w->n_woken > 0) { /* in the order of waking; a call may let others wake more */
-        sg_sem_t first = w->woken[0];
-        memmove(w->woken, w->woken + 1, --w->n_woken * sizeof(*w->woken));
-        sg_sem_release(first);
-    }
-}
-
-static void lane_actor(int argc, char **argv)
-{
-    (void)argc, (void)argv;
-    struct strait_lane *lane = sg_actor_self_get_data();
-    strait_lane_main(lane);
-    ring(lane->machine->world);
-}
-
 static void start_actor(sg_host_t host, xbt_main_func_t code, void *data)
 {
     sg_actor_t actor = sg_actor_init("", host);
     sg_actor_set_data(actor, data);
     sg_actor_start(actor, code, 0, NULL);
-}
-
-static void begin(void *world, struct strait_lane *lane)
-{
-    const struct world *w = world;
-    lane->kernel = sg_sem_init(0);
-    start_actor(w->hosts[lane->rank.me], lane_actor, lane);
-}
-
-/* A time-out and a release may meet in one instant: a release that is left over makes the next
- * acquire return early, so the flag decides. */
-static void block(void *world, struct strait_lane *lane, double until_s)
-{
-    sg_sem_t bell = lane->kernel;
-    ring(world);
-    while (!lane->woken) {
-        if (isinf(until_s)) {
-            sg_sem_acquire(bell);
-            continue;
-        }
-        const double left_s = until_s - simgrid_get_clock();
-        if (left_s <= 0 || sg_sem_acquire_timeout(bell, left_s))
-            return;
-    }
-}
-
-static void wake(void *world, struct strait_lane *lane)
-{
-    struct world *w = world;
-    if (w->n_woken == w->cap_woken) {
-        w->cap_woken = w->cap_woken > 0 ? 2 * w->cap_woken : 64;
-        w->woken = realloc(w->woken, w->cap_woken * sizeof(*w->woken));
-        if (!w->woken)
-            strait_child_no_memory(w->machine->child);
-    }
-    w->woken[w->n_woken++] = lane->kernel;
 }
 
 /* The life of a stream. sg_host_sendto charges the links for these bytes and for nothing else. */
@@ -133,24 +80,74 @@ static void stream_actor(int argc, char **argv)
             sg_host_sendto(w->hosts[s->src], w->hosts[s->dst], action.bytes);
             t_s = simgrid_get_clock();
             strait_stream_flow_ended(s, t_s);
-            ring(w);
+            if (w->waits && w->machine->lanes.ready_first) {
+                w->waits = false;
+                sg_sem_release(w->bell);
+            }
             break;
         }
     }
 }
 
+/* Only noted: a call of the simulator would leave the lane's stack for another actor's. */
 static void kick(void *world, struct strait_stream *s)
 {
-    const struct world *w = world;
-    if (s->kernel) {
-        sg_sem_release(s->kernel);
-        return;
+    struct world *w = world;
+    if (w->n_kicked == w->cap_kicked) {
+        w->cap_kicked = w->cap_kicked > 0 ? 2 * w->cap_kicked : 64;
+        w->kicked = realloc(w->kicked, w->cap_kicked * sizeof(*w->kicked));
+        if (!w->kicked)
+            strait_child_no_memory(w->machine->child);
     }
-    s->kernel = sg_sem_init(0);
-    start_actor(w->hosts[s->src], stream_actor, s);
+    w->kicked[w->n_kicked++] = s;
 }
 
-static const struct strait_kernel kernel = {now_s, begin, block, wake, kick};
+static void start_kicked(struct world *w)
+{
+    for (size_t i = 0; i < w->n_kicked; i++) {
+        struct strait_stream *s = w->kicked[i];
+        if (s->kernel) {
+            sg_sem_release(s->kernel);
+            continue;
+        }
+        s->kernel = sg_sem_init(0);
+        start_actor(w->hosts[s->src], stream_actor, s);
+    }
+    w->n_kicked = 0;
+}
+
+/* Until something makes a lane ready, or the first of those that sleep is due. A time-out and a
+ * ring may meet in one instant: a ring that is left over makes the next wait return early. */
+static void wait_for_lanes(struct world *w)
+{
+    struct strait_lanes *lanes = &w->machine->lanes;
+    const double next_s = strait_lanes_next_s(lanes), left_s = next_s - simgrid_get_clock();
+    if (left_s <= PRECISION_S) { /* the clock need not come closer */
+        strait_lanes_due(lanes, next_s);
+        return;
+    }
+    w->waits = true;
+    if (isinf(next_s))
+        sg_sem_acquire(w->bell);
+    else if (sg_sem_acquire_timeout(w->bell, left_s))
+        sg_actor_yield(); /* lanes see all that flows left behind at this instant */
+    w->waits = false;
+    strait_lanes_due(lanes, simgrid_get_clock());
+}
+
+static void lanes_actor(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    struct world *w = sg_actor_self_get_data();
+    for (;;) { /* the last lane ends the process */
+        strait_lanes_run(&w->machine->lanes);
+        start_kicked(w);
+        if (!w->machine->lanes.ready_first)
+            wait_for_lanes(w);
+    }
+}
+
+static const struct strait_kernel kernel = {now_s, kick};
 
 /* Never the defaults: LV08 multiplies latencies by 13 and its 4 MiB window is not the run's. */
 static void configure(void)
@@ -187,7 +184,9 @@ static void simulate(struct strait_child *child)
     }
     w.machine = strait_machine_new(child->run, &strait_sim, &kernel, &w, child);
     strait_machine_begin(w.machine);
-    simgrid_run(); /* the last lane ends the process */
+    w.bell = sg_sem_init(0);
+    start_actor(w.hosts[0], lanes_actor, &w);
+    simgrid_run();
 }
 
 static int check(const struct strait_run *run, struct strait_error *err)

@@ -1,0 +1,86 @@
+#include "lanes.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "machine.h"
+
+struct strait_task { /* of a lane */
+    struct strait_coroutine *coroutine;
+    struct strait_heap_node timer;
+    struct strait_task *next; /* ready */
+};
+
+static void make_ready(struct strait_lanes *all, struct strait_task *t)
+{
+    t->next = NULL;
+    if (all->ready_first)
+        all->ready_last->next = t;
+    else
+        all->ready_first = t;
+    all->ready_last = t;
+}
+
+static void lane_body(void *lane)
+{
+    strait_lane_main(lane);
+}
+
+int strait_lanes_begin(struct strait_lanes *all, struct strait_lane *lane)
+{
+    struct strait_task *t = calloc(1, sizeof(*t));
+    if (t)
+        t->coroutine = strait_coroutine_new(&all->coroutines, lane_body, lane);
+    if (!t || !t->coroutine) {
+        free(t);
+        return -1;
+    }
+    lane->task = t;
+    make_ready(all, t);
+    return 0;
+}
+
+int strait_lanes_block(struct strait_lanes *all, struct strait_lane *lane, double until_s)
+{
+    struct strait_heap_node *timer = &lane->task->timer;
+    if (!isinf(until_s)) {
+        timer->key = until_s;
+        timer->tie = all->n_slept++;
+        if (strait_heap_push(&all->sleeping, timer) != 0)
+            return -1;
+    }
+    strait_coroutine_pause(&all->coroutines);
+    return 0;
+}
+
+void strait_lanes_wake(struct strait_lanes *all, struct strait_lane *lane)
+{
+    struct strait_task *t = lane->task;
+    if (strait_heap_holds(&t->timer))
+        strait_heap_remove(&all->sleeping, &t->timer);
+    make_ready(all, t);
+}
+
+void strait_lanes_due(struct strait_lanes *all, double now_s)
+{
+    for (struct strait_heap_node *n; (n = strait_heap_first(&all->sleeping)) && n->key <= now_s;) {
+        strait_heap_remove(&all->sleeping, n);
+        make_ready(all, (struct strait_task *)((char *)n - offsetof(struct strait_task, timer)));
+    }
+}
+
+void strait_lanes_run(struct strait_lanes *all)
+{
+    for (struct strait_task *t; (t = all->ready_first);) {
+        all->ready_first = t->next;
+        if (strait_coroutine_resume(&all->coroutines, t->coroutine))
+            free(t);
+    }
+}
+
+double strait_lanes_next_s(const struct strait_lanes *all)
+{
+    const struct strait_heap_node *first = strait_heap_first(&all->sleeping);
+    return first ? first->key : INFINITY;
+}
