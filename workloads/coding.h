@@ -1,5 +1,6 @@
 /* Coding, shared by its files: one call on its way, and the tensor cut at the model's parameters.
- * coding.c has the calls of strategies, coding_setup.c what comes before and after a run. */
+ * coding.c has the calls of strategies, coding_pieces.c what they need of the model's parameters,
+ * coding_setup.c what comes before and after a run. */
 #pragma once
 #include "wrap.h"
 
