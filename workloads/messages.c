@@ -1,0 +1,124 @@
+/* Messages and lanes of a rank, counted and logged on their way to the backend. */
+#include <assert.h>
+#include <math.h>
+
+#include "coding.h"
+#include "rank.h"
+
+struct strait_packet *strait_control(struct strait_rank *r, double word)
+{
+    struct strait_packet *p = strait_packet_new(0);
+    if (!p)
+        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    p->words[0] = word;
+    return p;
+}
+
+struct strait_packet *strait_keep(struct strait_packet *p)
+{
+    return strait_packet_keep(p);
+}
+
+/* What was received is counted until it is decoded or dropped; what was encoded here counts itself
+ * until its last reference is gone. */
+static bool is_counted_here(const struct strait_wrap *w, const struct strait_packet *p)
+{
+    return !strait_codec_made(w, p) && p->payload_bytes > 0;
+}
+
+void strait_drop(struct strait_rank *r, struct strait_packet *p)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    if (p && is_counted_here(w, p))
+        strait_wrap_hold(w, -(double)p->payload_bytes);
+    strait_packet_drop(p);
+}
+
+static void count_sent(struct strait_rank *r, int dst, const struct strait_packet *taken)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    if (dst != r->me) {
+        pthread_mutex_lock(&w->mutex);
+        w->log->n_messages++;
+        w->log->payload_bytes += taken->payload_bytes;
+        w->log->raw_bytes += taken->raw_bytes;
+        pthread_mutex_unlock(&w->mutex);
+    }
+}
+
+void strait_send(struct strait_rank *r, int dst, int channel, int tag, struct strait_packet *taken)
+{
+    count_sent(r, dst, taken);
+    r->backend->send(r, dst, channel, tag, taken, false);
+}
+
+struct strait_task *strait_send_acked(struct strait_rank *r, int dst, int channel, int tag,
+                                      struct strait_packet *taken)
+{
+    count_sent(r, dst, taken);
+    return strait_task_of(r, STRAIT_SPAN_WAIT, r->backend->send(r, dst, channel, tag, taken, true));
+}
+
+bool strait_recv_by(struct strait_rank *r, struct strait_message *m, int src, int channel,
+                    double deadline_s)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    const double start_s = strait_now_s(r);
+    const bool came = r->backend->recv(r, m, src, channel, deadline_s);
+    const double end_s = strait_now_s(r);
+    if (end_s > start_s) {
+        const struct strait_times blocked = {start_s, start_s, end_s};
+        strait_wrap_span(r, STRAIT_SPAN_WAIT, &blocked, NULL, came ? m->src : -1, channel,
+                         came ? m->tag : -1);
+    }
+    if (came && m->src != r->me) {
+        const struct strait_times carried = {m->posted_s, m->posted_s, m->arrived_s};
+        strait_wrap_span(r, STRAIT_SPAN_TRANSFER, &carried, m->packet, m->src, channel, m->tag);
+        if (is_counted_here(w, m->packet))
+            strait_wrap_hold(w, (double)m->packet->payload_bytes);
+    }
+    return came;
+}
+
+struct strait_message strait_recv(struct strait_rank *r, int src, int channel)
+{
+    struct strait_message m;
+    const bool came = strait_recv_by(r, &m, src, channel, INFINITY);
+    assert(came);
+    return m;
+}
+
+struct strait_message strait_recv_newest(struct strait_rank *r, int src, int channel)
+{
+    struct strait_message m = strait_recv(r, src, channel), next;
+    while (strait_recv_by(r, &next, src, channel, -INFINITY)) {
+        strait_drop(r, m.packet);
+        m = next;
+    }
+    return m;
+}
+
+void strait_post(struct strait_rank *r, int channel, int word)
+{
+    r->backend->send(r, r->me, channel, word, strait_control(r, word), false);
+}
+
+int strait_pend(struct strait_rank *r, int channel)
+{
+    struct strait_message m;
+    const bool came = r->backend->recv(r, &m, r->me, channel, INFINITY);
+    assert(came);
+    strait_packet_drop(m.packet);
+    return m.tag;
+}
+
+struct strait_rank *strait_spawn(struct strait_rank *r, void (*fn)(struct strait_rank *, void *),
+                                 void *arg)
+{
+    return r->backend->spawn(r, fn, arg);
+}
+
+void strait_join(struct strait_rank *r, struct strait_rank *lane)
+{
+    r->backend->join(r, lane);
+}
