@@ -45,20 +45,26 @@ static void release_texts(struct texts *t)
         free(t->owned[i]);
 }
 
-/* A folder, or the folder of a file, where the guest has an empty folder of its own. */
+/* A folder, or the folder of a file, that lies where the guest has an empty folder of its own; the
+ * file alone where that folder is the covered one. */
 static void add_folder(struct texts *t, const char *path)
 {
-    static const char *const covered[] = {"/tmp/", "/var/tmp/", "/run/", "/dev/shm/"};
+    static const char *const covered[] = {"/tmp", "/var/tmp", "/run", "/dev/shm"};
     char real[PATH_CHARS];
     struct stat st;
     if (!realpath(path, real) || stat(real, &st) != 0)
         return;
+    const bool is_folder = S_ISDIR(st.st_mode);
     char *slash = strrchr(real, '/');
-    if (!S_ISDIR(st.st_mode))
-        *slash = '\0';
-    for (size_t i = 0; i < sizeof(covered) / sizeof(covered[0]); i++)
-        if (strncmp(real, covered[i], strlen(covered[i])) == 0)
-            add_copy(t, real);
+    for (size_t i = 0; i < sizeof(covered) / sizeof(covered[0]); i++) {
+        const size_t n = strlen(covered[i]);
+        if (strncmp(real, covered[i], n) != 0 || real[n] != '/')
+            continue;
+        if (!is_folder && slash != real + n)
+            *slash = '\0';
+        add_copy(t, real);
+        return;
+    }
 }
 
 /* The arguments for the guest: as they are, but launched in place there, on the kernel's links. */

@@ -2,12 +2,15 @@
 # The first process in User-Mode Linux, see emu/uml.c. The host's tree is the root, read-only; the
 # kernel's command line gives JOB, a folder of the host that may be written:
 #   JOB/argv    the folder to run it in, then what to run: each ended by a NUL
-#   JOB/read    folders that must be seen although they lie below one that is covered, one a line
+#   JOB/read    folders and files that must be seen although they lie below a folder that is
+#               covered, one a line
 #   JOB/write   folders that may be written beside JOB, one a line
 #   JOB/stdout, JOB/stderr, JOB/status   what came of it; no status: it did not get that far
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
 read_only=$(cat "$JOB/read")
 writable=$(cat "$JOB/write")
+files=""
+for name in $read_only; do [ -d "$name" ] || files="$files $name"; done
 # Where an ordinary user began this, the host's root is nobody here, and so would be a program that
 # bears its rights: a copy does not.
 mount=/dev/strait-mount
@@ -17,12 +20,21 @@ cp /bin/mount "$mount" || mount=/bin/mount
 for covered in /run /tmp /var/tmp /dev/shm; do
     mkdir -p "$covered" && "$mount" -t tmpfs tmpfs "$covered"
 done
-share() { # ro or rw, a folder of the host
-    mkdir -p "$2" && "$mount" -t hostfs -o "$1,$2" none "$2" || echo "cannot share $2"
+share() { # ro or rw, a folder of the host, where it is seen
+    mkdir -p "$3" && "$mount" -t hostfs -o "$1,$2" none "$3" || echo "cannot share $2"
 }
 # No name has a blank: emu/uml.c sees to that.
-for folder in $read_only; do share ro "$folder"; done
-for folder in $writable "$JOB"; do share rw "$folder"; done
+for name in $read_only; do
+    case " $files " in
+    *" $name "*) # hostfs mounts folders only
+        folder=/run/strait/files$(dirname "$name")
+        [ -d "$folder" ] || share ro "$(dirname "$name")" "$folder"
+        mkdir -p "$(dirname "$name")" && ln -sf "$folder/$(basename "$name")" "$name"
+        ;;
+    *) share ro "$name" "$name" ;;
+    esac
+done
+for folder in $writable "$JOB"; do share rw "$folder" "$folder"; done
 
 # Debian's kernel has modules, the one in virtual time needs none.
 if [ -n "${MODULES:-}" ]; then
