@@ -69,7 +69,9 @@ struct strait_emu_link_report {
     uint64_t n_queue_drops;         /* segments (kernel: super-packets) that found the queue full */
     uint64_t n_loss_drops;          /* segments lost by loss_ratio */
     uint64_t queue_peak_bytes;      /* kernel: STRAIT_EMU_UNKNOWN */
-    uint64_t backlog_bytes;         /* kernel: queued or delayed at the moment; relay: 0 */
+    uint64_t backlog_bytes;         /* queued at the moment; kernel: or delayed */
+    uint64_t carried_bytes;         /* of wire_bytes, what has left the queue; STRAIT_EMU_UNKNOWN
+                                       where nothing is shaped, and so nothing counted */
 };
 
 /* Of the kernel realisation, which does not know: times are NAN, and what only a relay can lose is
@@ -77,7 +79,9 @@ struct strait_emu_link_report {
 struct strait_emu_relay_report {
     enum strait_emu_realisation realisation;
     int n_nodes;
+    int n_between;                           /* links of sites; 0 in a star */
     struct strait_emu_link_report *out, *in; /* n_nodes each */
+    struct strait_emu_link_report *between;  /* n_between, as a network numbers them */
     uint64_t n_delivered;                    /* packets written to their destination */
     uint64_t n_write_failures;               /* packets that the destination's device refused */
     uint64_t n_unroutable;                   /* to no node, or not IPv4 */

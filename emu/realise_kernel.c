@@ -173,21 +173,25 @@ static int start(void *state, const struct strait_emu_node *nodes, struct strait
     return 0;
 }
 
-static struct strait_emu_link_report link_report(const struct strait_emu_shaper_reading *before,
+static struct strait_emu_link_report link_report(const struct strait_emu_shaper *shaper,
+                                                 const struct strait_emu_shaper_reading *before,
                                                  const struct strait_emu_shaper_reading *after,
                                                  double overhead_bytes)
 {
     const uint64_t n = after->n_segments - before->n_segments;
     const uint64_t tbf_drops = after->tbf_drops - before->tbf_drops;
     const uint64_t netem_drops = after->netem_drops - before->netem_drops;
+    const uint64_t wire_bytes =
+        after->bytes - before->bytes + (uint64_t)round((double)n * overhead_bytes);
     return (struct strait_emu_link_report){
         .n_packets = n,
         .n_segments = n,
-        .wire_bytes = after->bytes - before->bytes + (uint64_t)round((double)n * overhead_bytes),
+        .wire_bytes = wire_bytes,
         .n_queue_drops = tbf_drops,
         .n_loss_drops = netem_drops > tbf_drops ? netem_drops - tbf_drops : 0,
         .queue_peak_bytes = STRAIT_EMU_UNKNOWN,
-        .backlog_bytes = after->backlog_bytes};
+        .backlog_bytes = after->backlog_bytes,
+        .carried_bytes = shaper->has_netem || shaper->has_tbf ? wire_bytes : STRAIT_EMU_UNKNOWN};
 }
 
 static int report(struct strait_emu_relay_report *out, void *state,
@@ -217,7 +221,7 @@ static int report(struct strait_emu_relay_report *out, void *state,
     }
     out->in = out->out + n;
     for (size_t i = 0; i < 2 * n; i++)
-        out->out[i] = link_report(&k->before[i], &now[i], k->plan.overhead_bytes);
+        out->out[i] = link_report(&k->out[i], &k->before[i], &now[i], k->plan.overhead_bytes);
     for (size_t i = 0; i < n; i++)
         out->n_delivered += out->in[i].n_packets;
     if (restart)

@@ -36,9 +36,7 @@
 #include "heap.h"
 #include "net_plan.h"
 #include "segment.h"
-
-enum { POOL_CLASS_MIN = 8, POOL_CLASSES = 10 }; /* buffers of 2^8 .. 2^17 bytes */
-static const size_t POOL_CAP_BYTES = (size_t)1 << 30;
+#include "train.h"
 
 struct link {
     double s_per_byte, delay_s, jitter_s, loss_ratio, queue_bytes; /* real time, 0: not there */
@@ -49,29 +47,15 @@ struct link {
     struct strait_emu_link_report count;
 };
 
-struct packet {
-    struct packet *next; /* in the pool */
-    unsigned pool_class;
-    int dst;
-    int links[STRAIT_MAX_HOPS], n_hops, hop; /* its path, and the link that it waits for */
-    struct strait_emu_shape shape;
-    double first_s;    /* when its first segment is complete at the link that it waits for */
-    double s_per_byte; /* spacing of the segments after it */
-    size_t len_bytes;
-    unsigned char bytes[];
-};
-
 struct strait_emu_relay {
     int n_nodes;
     bool unshaped;
-    double frame_bytes; /* added to each segment */
     uint64_t seed;
     struct link *links; /* by number as a network has them; out and in of node i: 2 i, 2 i + 1 */
     int n_links;
     const struct strait_network *sites; /* NULL: a star */
     struct strait_emu_heap heap;
-    struct packet *pool[POOL_CLASSES];
-    size_t pool_bytes;
+    struct strait_emu_trains trains;
     uint64_t n_unroutable, n_memory_drops;
 };
 
@@ -109,7 +93,7 @@ struct strait_emu_relay *strait_emu_relay_new(const struct strait_emu_net_plan *
     *relay = (struct strait_emu_relay){
         .n_nodes = plan->n_nodes,
         .unshaped = plan->unshaped,
-        .frame_bytes = STRAIT_EMU_ETHERNET_BYTES + plan->overhead_bytes,
+        .trains = {.frame_bytes = STRAIT_EMU_ETHERNET_BYTES + plan->overhead_bytes},
         .seed = plan->seed,
         .links = links,
         .n_links = (int)n_links,
@@ -131,84 +115,24 @@ void strait_emu_relay_free(struct strait_emu_relay *relay)
         return;
     for (size_t i = 0; i < relay->heap.n; i++)
         free(relay->heap.events[i].what);
-    for (int c = 0; c < POOL_CLASSES; c++)
-        for (struct packet *p = relay->pool[c], *next; p; p = next) {
-            next = p->next;
-            free(p);
-        }
+    strait_emu_trains_release(&relay->trains);
     strait_emu_heap_release(&relay->heap);
     free(relay->links);
     free(relay);
 }
 
-static struct packet *packet_take(struct strait_emu_relay *relay, size_t len_bytes)
+static struct strait_emu_train *counted(struct strait_emu_relay *relay, struct strait_emu_train *p)
 {
-    unsigned c = 0;
-    while (((size_t)1 << (c + POOL_CLASS_MIN)) < len_bytes)
-        c++;
-    assert(c < POOL_CLASSES);
-    struct packet *p = relay->pool[c];
-    if (p) {
-        relay->pool[c] = p->next;
-    } else {
-        const size_t size_bytes = sizeof(*p) + ((size_t)1 << (c + POOL_CLASS_MIN));
-        if (relay->pool_bytes + size_bytes > POOL_CAP_BYTES || !(p = malloc(size_bytes))) {
-            relay->n_memory_drops++;
-            return NULL;
-        }
-        relay->pool_bytes += size_bytes;
-    }
-    p->pool_class = c;
-    p->len_bytes = len_bytes;
+    relay->n_memory_drops += !p;
     return p;
 }
 
-static void packet_drop(struct strait_emu_relay *relay, struct packet *p)
-{
-    p->next = relay->pool[p->pool_class];
-    relay->pool[p->pool_class] = p;
-}
-
-static void schedule(struct strait_emu_relay *relay, struct packet *p, double at_s)
+static void schedule(struct strait_emu_relay *relay, struct strait_emu_train *p, double at_s)
 {
     if (!strait_emu_heap_push(&relay->heap, at_s, p)) {
         relay->n_memory_drops++;
-        packet_drop(relay, p);
+        strait_emu_train_drop(&relay->trains, p);
     }
-}
-
-static double wire_bytes(const struct strait_emu_relay *relay, const struct packet *p,
-                         unsigned first, unsigned n)
-{
-    return strait_emu_shape_wire_bytes(&p->shape, first, n, relay->frame_bytes);
-}
-
-/* When segment j of a packet is complete at the link that it waits for. */
-static double there_s(const struct strait_emu_relay *relay, const struct packet *p, unsigned j)
-{
-    return j == 0 ? p->first_s : p->first_s + p->s_per_byte * wire_bytes(relay, p, 1, j);
-}
-
-static struct packet *cut(struct strait_emu_relay *relay, const struct packet *p, unsigned first,
-                          unsigned n)
-{
-    struct packet *q = packet_take(relay, p->len_bytes);
-    if (!q)
-        return NULL;
-    q->len_bytes = strait_emu_shape_cut(q->bytes, &p->shape, p->bytes, first, n);
-    q->dst = p->dst;
-    memcpy(q->links, p->links, sizeof(q->links));
-    q->n_hops = p->n_hops;
-    q->hop = p->hop;
-    q->shape = p->shape;
-    q->shape.n_segments = n;
-    if (first + n != p->shape.n_segments)
-        q->shape.last_bytes = p->shape.segment_bytes;
-    if (n == 1)
-        q->shape.segment_bytes = q->shape.last_bytes;
-    q->first_s = there_s(relay, p, first);
-    q->s_per_byte = p->s_per_byte;
-    return q;
 }
 
 /* The delay of a link, with its jitter, for what leaves it at left_s. */
@@ -236,20 +160,24 @@ static void note_peak(struct link *link, double bytes)
 }
 
 /* All segments of p were accepted: they take link's time and go on. */
-static void carry(struct strait_emu_relay *relay, struct link *link, struct packet *p)
+static void carry(struct strait_emu_relay *relay, struct link *link, struct strait_emu_train *p)
 {
     const unsigned n = p->shape.n_segments;
-    const double all_bytes = wire_bytes(relay, p, 0, n), c = link->s_per_byte;
+    const double all_bytes = strait_emu_train_wire_bytes(&relay->trains, p, 0, n),
+                 c = link->s_per_byte;
     const double start_s = fmax(link->free_s, p->first_s);
-    const double first_left_s = start_s + c * wire_bytes(relay, p, 0, 1);
+    const double first_left_s = start_s + c * strait_emu_train_wire_bytes(&relay->trains, p, 0, 1);
     double left_s = start_s + c * all_bytes;
-    left_s = fmax(left_s, there_s(relay, p, n - 1) + c * wire_bytes(relay, p, n - 1, 1));
+    left_s = fmax(left_s, strait_emu_train_there_s(&relay->trains, p, n - 1) +
+                              c * strait_emu_train_wire_bytes(&relay->trains, p, n - 1, 1));
     if (n > 1)
-        left_s = fmax(left_s, there_s(relay, p, n - 2) + c * wire_bytes(relay, p, n - 2, 2));
+        left_s = fmax(left_s, strait_emu_train_there_s(&relay->trains, p, n - 2) +
+                                  c * strait_emu_train_wire_bytes(&relay->trains, p, n - 2, 2));
     link->free_s = left_s;
     /* The backlog changes linearly from the first segment to the last. */
     note_peak(link, backlog_bytes(link, first_left_s, p->first_s));
-    note_peak(link, backlog_bytes(link, left_s, there_s(relay, p, n - 1)));
+    note_peak(link,
+              backlog_bytes(link, left_s, strait_emu_train_there_s(&relay->trains, p, n - 1)));
     link->count.n_packets++;
     link->count.n_segments += n;
     link->count.wire_bytes += (uint64_t)llround(all_bytes);
@@ -257,9 +185,11 @@ static void carry(struct strait_emu_relay *relay, struct link *link, struct pack
         link->newest_s = arrival_s(relay, link, left_s);
     } else { /* on link 1 all segments came at once and leave back to back: the spacing is c */
         p->s_per_byte =
-            n > 1 && p->hop > 0 ? (left_s - first_left_s) / wire_bytes(relay, p, 1, n - 1) : c;
+            n > 1 && p->hop > 0
+                ? (left_s - first_left_s) / strait_emu_train_wire_bytes(&relay->trains, p, 1, n - 1)
+                : c;
         p->first_s = arrival_s(relay, link, first_left_s);
-        link->newest_s = there_s(relay, p, n - 1);
+        link->newest_s = strait_emu_train_there_s(&relay->trains, p, n - 1);
     }
     p->hop++;
     schedule(relay, p, link->newest_s);
@@ -272,14 +202,16 @@ static bool lost(struct strait_emu_relay *relay, struct link *link)
 }
 
 /* Offer the segments of p one by one and carry each run of those that the link accepts. */
-static void cross_by_segment(struct strait_emu_relay *relay, struct link *link, struct packet *p)
+static void cross_by_segment(struct strait_emu_relay *relay, struct link *link,
+                             struct strait_emu_train *p)
 {
     const unsigned n = p->shape.n_segments;
     unsigned run = 0; /* segments [j - run, j) are accepted and not yet carried */
     double free_s = link->free_s;
     for (unsigned j = 0; j <= n; j++) {
         if (j < n) {
-            const double at_s = there_s(relay, p, j), bytes = wire_bytes(relay, p, j, 1);
+            const double at_s = strait_emu_train_there_s(&relay->trains, p, j),
+                         bytes = strait_emu_train_wire_bytes(&relay->trains, p, j, 1);
             const double before_bytes = backlog_bytes(link, free_s, at_s);
             const bool full = link->queue_bytes > 0 && before_bytes > 0 &&
                               before_bytes + bytes > link->queue_bytes;
@@ -294,7 +226,8 @@ static void cross_by_segment(struct strait_emu_relay *relay, struct link *link, 
             }
         }
         if (run > 0 && run < n) {
-            struct packet *q = cut(relay, p, j - run, run);
+            struct strait_emu_train *q =
+                counted(relay, strait_emu_train_cut(&relay->trains, p, j - run, run));
             if (q)
                 carry(relay, link, q);
         } else if (run == n) {
@@ -303,13 +236,14 @@ static void cross_by_segment(struct strait_emu_relay *relay, struct link *link, 
         }
         run = 0;
     }
-    packet_drop(relay, p);
+    strait_emu_train_drop(&relay->trains, p);
 }
 
-static void cross(struct strait_emu_relay *relay, struct link *link, struct packet *p)
+static void cross(struct strait_emu_relay *relay, struct link *link, struct strait_emu_train *p)
 {
     const double before_bytes = backlog_bytes(link, link->free_s, p->first_s);
-    const double with_bytes = before_bytes + wire_bytes(relay, p, 0, p->shape.n_segments);
+    const double with_bytes =
+        before_bytes + strait_emu_train_wire_bytes(&relay->trains, p, 0, p->shape.n_segments);
     const bool fits = link->queue_bytes == 0 || with_bytes <= link->queue_bytes;
     if (fits && link->loss_ratio == 0)
         carry(relay, link, p);
@@ -318,7 +252,7 @@ static void cross(struct strait_emu_relay *relay, struct link *link, struct pack
 }
 
 /* A node may write to itself through its port, as any other. */
-static void path_of(struct packet *p, const struct strait_emu_relay *relay, int src)
+static void path_of(struct strait_emu_train *p, const struct strait_emu_relay *relay, int src)
 {
     if (relay->sites) {
         p->n_hops = strait_network_path(relay->sites, src, p->dst, p->links);
@@ -342,7 +276,7 @@ void strait_emu_relay_offer(struct strait_emu_relay *relay, double now_s, int sr
         relay->n_unroutable++;
         return;
     }
-    struct packet *p = packet_take(relay, len_bytes);
+    struct strait_emu_train *p = counted(relay, strait_emu_train_new(&relay->trains, len_bytes));
     if (!p)
         return;
     memcpy(p->bytes, bytes, len_bytes);
@@ -369,11 +303,13 @@ void strait_emu_relay_offer(struct strait_emu_relay *relay, double now_s, int sr
         return;
     }
     for (unsigned first = 0; first < n; first += max) {
-        struct packet *q = cut(relay, p, first, n - first < max ? n - first : max);
+        struct strait_emu_train *q =
+            counted(relay, strait_emu_train_cut(&relay->trains, p, first,
+                                                n - first < max ? n - first : max));
         if (q)
             cross(relay, out, q);
     }
-    packet_drop(relay, p);
+    strait_emu_train_drop(&relay->trains, p);
 }
 
 double strait_emu_relay_next_s(const struct strait_emu_relay *relay)
@@ -386,7 +322,7 @@ bool strait_emu_relay_take(struct strait_emu_relay *relay, double now_s,
 {
     while (relay->heap.n && relay->heap.events[0].at_s <= now_s) {
         const struct strait_emu_event event = strait_emu_heap_pop(&relay->heap);
-        struct packet *p = event.what;
+        struct strait_emu_train *p = event.what;
         if (p->hop == p->n_hops) {
             *out = (struct strait_emu_delivery){p->dst, event.at_s, p->bytes, p->len_bytes, p};
             return true;
@@ -398,19 +334,24 @@ bool strait_emu_relay_take(struct strait_emu_relay *relay, double now_s,
 
 void strait_emu_relay_done(struct strait_emu_relay *relay, const struct strait_emu_delivery *d)
 {
-    packet_drop(relay, d->packet);
+    strait_emu_train_drop(&relay->trains, d->packet);
 }
 
-const struct strait_emu_link_report *strait_emu_relay_out(const struct strait_emu_relay *relay,
-                                                          int node)
+int strait_emu_relay_n_links(const struct strait_emu_relay *relay)
 {
-    return &relay->links[2 * node].count;
+    return relay->n_links;
 }
 
-const struct strait_emu_link_report *strait_emu_relay_in(const struct strait_emu_relay *relay,
-                                                         int node)
+struct strait_emu_link_report strait_emu_relay_link(const struct strait_emu_relay *relay, int link,
+                                                    double now_s)
 {
-    return &relay->links[2 * node + 1].count;
+    const struct link *l = &relay->links[link];
+    struct strait_emu_link_report report = l->count;
+    report.backlog_bytes = (uint64_t)llround(backlog_bytes(l, l->free_s, now_s));
+    report.carried_bytes = report.wire_bytes > report.backlog_bytes
+                               ? report.wire_bytes - report.backlog_bytes
+                               : 0; /* what was under way when the counters began again */
+    return report;
 }
 
 void strait_emu_relay_totals(struct strait_emu_relay_report *out,

@@ -38,11 +38,12 @@ bool strait_emu_relay_take(struct strait_emu_relay *relay, double now_s,
                            struct strait_emu_delivery *out);
 void strait_emu_relay_done(struct strait_emu_relay *relay, const struct strait_emu_delivery *d);
 
-/** Counters of node's out or in link; valid until the relay is freed. */
-const struct strait_emu_link_report *strait_emu_relay_out(const struct strait_emu_relay *relay,
-                                                          int node);
-const struct strait_emu_link_report *strait_emu_relay_in(const struct strait_emu_relay *relay,
-                                                         int node);
+/** Links by number as a network has them (workloads/network.h): 2 i and 2 i + 1 are out and in of
+ *  node i, those between sites follow. */
+int strait_emu_relay_n_links(const struct strait_emu_relay *relay);
+/** What a link has counted, and its queue at now_s. */
+struct strait_emu_link_report strait_emu_relay_link(const struct strait_emu_relay *relay, int link,
+                                                    double now_s);
 
 /** Fill the relay's part of a report's totals (n_unroutable, n_memory_drops). */
 void strait_emu_relay_totals(struct strait_emu_relay_report *out,

@@ -32,6 +32,7 @@ struct loop {
     uint64_t late[LATE_STEPS];
     double late_max_s;
     uint64_t n_delivered, n_write_failures;
+    struct strait_emu_link_report *links; /* of a report: out, in, between */
     unsigned char scratch[STRAIT_EMU_PACKET_CAP_BYTES];
 };
 
@@ -137,9 +138,11 @@ static bool send_all(int fd, const void *bytes, size_t n_bytes)
 
 static void report(struct loop *loop, bool restart)
 {
-    const int n = loop->plan->n_nodes;
+    const int n = loop->plan->n_nodes, n_links = strait_emu_relay_n_links(loop->relay);
+    const double now_s = clock_s(CLOCK_MONOTONIC);
     struct strait_emu_relay_report totals = {
         .n_nodes = n,
+        .n_between = n_links - 2 * n,
         .n_delivered = loop->n_delivered,
         .n_write_failures = loop->n_write_failures,
         .late_p50_s = late_quantile_s(loop, 0.5),
@@ -147,17 +150,15 @@ static void report(struct loop *loop, bool restart)
         .late_p999_s = late_quantile_s(loop, 0.999),
         .late_max_s = loop->late_max_s,
         .cpu_s = clock_s(CLOCK_PROCESS_CPUTIME_ID),
-        .wall_s = clock_s(CLOCK_MONOTONIC) - loop->began_s,
+        .wall_s = now_s - loop->began_s,
         .realtime = loop->realtime,
     };
     strait_emu_relay_totals(&totals, loop->relay);
-    bool sent = send_all(loop->control_fd, &totals, sizeof(totals));
-    for (int i = 0; i < n && sent; i++)
-        sent = send_all(loop->control_fd, strait_emu_relay_out(loop->relay, i),
-                        sizeof(struct strait_emu_link_report));
-    for (int i = 0; i < n && sent; i++)
-        sent = send_all(loop->control_fd, strait_emu_relay_in(loop->relay, i),
-                        sizeof(struct strait_emu_link_report));
+    for (int i = 0; i < n_links; i++)
+        loop->links[i < 2 * n ? i / 2 + n * (i % 2) : i] =
+            strait_emu_relay_link(loop->relay, i, now_s);
+    if (send_all(loop->control_fd, &totals, sizeof(totals)))
+        send_all(loop->control_fd, loop->links, (size_t)n_links * sizeof(*loop->links));
     if (!restart)
         return;
     strait_emu_relay_restart_counters(loop->relay);
@@ -192,6 +193,9 @@ static bool prepare(struct loop *loop)
     loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     loop->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (!loop->relay || loop->epoll_fd < 0 || loop->timer_fd < 0)
+        return false;
+    loop->links = calloc((size_t)strait_emu_relay_n_links(loop->relay), sizeof(*loop->links));
+    if (!loop->links)
         return false;
     for (int i = 0; i < n; i++)
         if (!watch(loop->epoll_fd, loop->tun_fds[i], EPOLLIN, i))
@@ -249,5 +253,6 @@ void strait_emu_relay_loop(const struct strait_emu_net_plan *plan, const int *tu
     if (prepare(loop) && send_all(control_fd, &ready, 1))
         turn(loop);
     strait_emu_relay_free(loop->relay);
+    free(loop->links);
     free(loop);
 }

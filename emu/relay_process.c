@@ -126,12 +126,13 @@ int strait_emu_relay_ask(struct strait_emu_relay_report *out,
         !receive_all(process->control_fd, &totals, sizeof(totals)))
         return strait_error_set(err, STRAIT_ERR_BACKEND, NULL, "the relay does not answer");
     *out = totals;
-    const size_t n = (size_t)totals.n_nodes, link_bytes = sizeof(struct strait_emu_link_report);
-    out->out = calloc(2 * n, link_bytes);
-    out->in = out->out ? out->out + n : NULL;
+    const size_t n = (size_t)totals.n_nodes, n_links = 2 * n + (size_t)totals.n_between;
+    out->out = calloc(n_links, sizeof(*out->out));
     if (!out->out)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "no memory for the relay's report");
-    if (!receive_all(process->control_fd, out->out, 2 * n * link_bytes)) {
+    out->in = out->out + n;
+    out->between = out->in + n;
+    if (!receive_all(process->control_fd, out->out, n_links * sizeof(*out->out))) {
         strait_emu_relay_report_release(out);
         return strait_error_set(err, STRAIT_ERR_BACKEND, NULL, "the relay does not answer");
     }

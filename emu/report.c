@@ -64,6 +64,11 @@ static json_t *links_of(const struct strait_emu_relay_report *r)
         loss_drops += r->out[i].n_loss_drops + r->in[i].n_loss_drops;
         backlog_bytes += r->out[i].backlog_bytes + r->in[i].backlog_bytes;
     }
+    for (int i = 0; i < r->n_between; i++) {
+        queue_drops += r->between[i].n_queue_drops;
+        loss_drops += r->between[i].n_loss_drops;
+        backlog_bytes += r->between[i].backlog_bytes;
+    }
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:b, s:I, s:I, s:I, s:I}", "late_p50_s", known(r->late_p50_s),
         "late_p99_s", known(r->late_p99_s), "late_p999_s", known(r->late_p999_s), "late_max_s",

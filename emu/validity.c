@@ -176,6 +176,13 @@ static void check_queues(struct verdict *v)
             say(v, "%" PRIu64 " segments were dropped at a queue of rank %d that is not modelled",
                 (out ? r->out : r->in)[i].n_queue_drops, i);
     }
+    for (int i = 0; i < r->n_between; i++) {
+        const struct strait_link *link = strait_network_link(e->run->network, 2 * r->n_nodes + i);
+        if (r->between[i].n_queue_drops > 0 && isinf(link->queue_bytes))
+            say(v,
+                "%" PRIu64 " segments were dropped at a queue between sites that is not modelled",
+                r->between[i].n_queue_drops);
+    }
     if (e->softnet_drops > 0)
         say(v, "the kernel's backlog dropped %" PRIu64 " packets, expected none", e->softnet_drops);
 }

@@ -2,76 +2,8 @@
 #include <math.h>
 #include <string.h>
 #include "../core/random.h"
-#include "../emu/net_plan.h"
-#include "../emu/relay.h"
+#include "relay_world.h"
 #include "suite.h"
-#include "tcp_packet.h"
-
-enum { FRAME = 1514, MAX_NODES = 16 };
-static const double EPS_S = 1e-11; /* doubles of some seconds hold 1e-15 */
-
-struct world {
-    struct strait_emu_link out[MAX_NODES], in[MAX_NODES];
-    struct strait_emu_net_plan plan;
-    struct strait_emu_relay *relay;
-};
-
-/* All links alike; change what a test needs before world_up. */
-static void world_init(struct world *w, int n_nodes, double rate_bits_per_s, double delay_s)
-{
-    *w = (struct world){.plan = {.n_nodes = n_nodes, .seed = 1}};
-    for (int i = 0; i < n_nodes; i++)
-        w->out[i] = w->in[i] =
-            (struct strait_emu_link){.rate_bits_per_s = rate_bits_per_s, .delay_s = delay_s};
-    w->plan.out = w->out;
-    w->plan.in = w->in;
-}
-
-static void world_up(struct world *w)
-{
-    struct strait_error err = {0};
-    CU_ASSERT_EQUAL_FATAL(strait_emu_net_plan_check(&w->plan, &err), 0);
-    w->relay = strait_emu_relay_new(&w->plan, &err);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(w->relay);
-}
-
-static void send_at(struct world *w, double at_s, int src, int dst, uint32_t seq,
-                    size_t payload_bytes)
-{
-    static unsigned char bytes[STRAIT_EMU_PACKET_CAP_BYTES];
-    const size_t n = tcp_packet(bytes, src, dst, seq, payload_bytes, TH_ACK);
-    strait_emu_relay_offer(w->relay, at_s, src, bytes, n);
-}
-
-struct arrival {
-    double due_s;
-    int dst;
-    uint32_t seq;
-    size_t payload_bytes;
-};
-
-/* Take everything that is due by until_s. */
-static size_t arrivals(struct world *w, struct arrival *list, size_t cap, double until_s)
-{
-    struct strait_emu_delivery d;
-    size_t n = 0;
-    while (strait_emu_relay_take(w->relay, until_s, &d)) {
-        CU_ASSERT_FATAL(n < cap);
-        uint32_t seq;
-        memcpy(&seq, d.bytes + 34, 4);
-        list[n++] = (struct arrival){d.due_s, d.dst, ntohl(seq), d.len_bytes - 10 - HEADERS};
-        strait_emu_relay_done(w->relay, &d);
-    }
-    return n;
-}
-
-static struct arrival last_of_all(struct world *w)
-{
-    static struct arrival list[4096];
-    const size_t n = arrivals(w, list, 4096, INFINITY);
-    CU_ASSERT_FATAL(n > 0);
-    return list[n - 1];
-}
 
 static void one_frame(void)
 {
@@ -191,8 +123,8 @@ static void ten_into_one(void)
     const double last_s = last_of_all(&w).due_s;
     CU_ASSERT(last_s > ports_s);
     CU_ASSERT(last_s <= ports_s + 20 * FRAME * 8 / 1e9 + EPS_S);
-    CU_ASSERT_EQUAL(strait_emu_relay_in(w.relay, 0)->n_segments, 4000);
-    CU_ASSERT_EQUAL(strait_emu_relay_in(w.relay, 0)->wire_bytes, 4000 * FRAME);
+    CU_ASSERT_EQUAL(in_link(&w, 0).n_segments, 4000);
+    CU_ASSERT_EQUAL(in_link(&w, 0).wire_bytes, 4000 * FRAME);
     strait_emu_relay_free(w.relay);
 }
 
@@ -219,9 +151,9 @@ static void drop_tail(void)
         }
         CU_ASSERT_EQUAL(payload_bytes, 10 * MSS);
         CU_ASSERT_EQUAL(a[n - 1].seq, 99);
-        CU_ASSERT_EQUAL(strait_emu_relay_out(w.relay, 0)->n_queue_drops, 10);
-        CU_ASSERT_EQUAL(strait_emu_relay_out(w.relay, 0)->n_segments, 11);
-        CU_ASSERT_EQUAL(strait_emu_relay_out(w.relay, 0)->queue_peak_bytes, 10 * FRAME);
+        CU_ASSERT_EQUAL(out_link(&w, 0).n_queue_drops, 10);
+        CU_ASSERT_EQUAL(out_link(&w, 0).n_segments, 11);
+        CU_ASSERT_EQUAL(out_link(&w, 0).queue_peak_bytes, 10 * FRAME);
         strait_emu_relay_free(w.relay);
     }
 }
@@ -243,11 +175,11 @@ static void drop_tail_at_the_second_link(void)
     size_t payload_bytes = 0;
     for (size_t i = 0; i < n; i++)
         payload_bytes += a[i].payload_bytes;
-    const uint64_t n_carried = strait_emu_relay_in(w.relay, 1)->n_segments;
+    const uint64_t n_carried = in_link(&w, 1).n_segments;
     CU_ASSERT_EQUAL(payload_bytes, n_carried * MSS);
-    CU_ASSERT_EQUAL(n_carried + strait_emu_relay_in(w.relay, 1)->n_queue_drops, 40);
+    CU_ASSERT_EQUAL(n_carried + in_link(&w, 1).n_queue_drops, 40);
     CU_ASSERT_EQUAL(n_carried, 13);
-    const uint64_t peak_bytes = strait_emu_relay_in(w.relay, 1)->queue_peak_bytes;
+    const uint64_t peak_bytes = in_link(&w, 1).queue_peak_bytes;
     CU_ASSERT(peak_bytes >= 10 * FRAME - 1 && peak_bytes <= 10 * FRAME + 1);
     strait_emu_relay_free(w.relay);
 }
@@ -271,7 +203,7 @@ static size_t survivors(unsigned char *here, size_t n, uint64_t seed)
         for (size_t j = 0; j < a[i].payload_bytes / MSS; j++, n_here++)
             here[a[i].seq / MSS + j]++;
     }
-    CU_ASSERT_EQUAL(strait_emu_relay_out(w.relay, 0)->n_loss_drops, n - n_here);
+    CU_ASSERT_EQUAL(out_link(&w, 0).n_loss_drops, n - n_here);
     strait_emu_relay_free(w.relay);
     return n_here;
 }
