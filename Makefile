@@ -76,7 +76,7 @@ bench: all $(BUILD)/tests/bench_deepreduce
 
 # Every check of the kernel's links, with real netem, in stock User-Mode Linux: a minute.
 .PHONY: uml
-uml: $(BUILD)/strait $(BUILD)/tests/test_uml $(BUILD)/tests/test_kernel_net
+uml: $(BUILD)/strait $(BUILD)/tests/test_uml $(BUILD)/tests/test_kernel_net $(BUILD)/tests/test_tamper
 	@STRAIT_LONG=1 STRAIT_BIN=$(BUILD)/strait $(BUILD)/tests/test_uml
 
 # Kept outside of build/, which make clean removes: it depends on nothing there and takes minutes.

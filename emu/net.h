@@ -17,6 +17,7 @@ enum strait_emu_realisation {
 /** "relay" or "kernel". */
 const char *strait_emu_realisation_name(enum strait_emu_realisation realisation);
 
+enum { STRAIT_EMU_CHANGE_CHARS = 256 };
 /* What a realisation cannot know. */
 #define STRAIT_EMU_UNKNOWN UINT64_MAX
 
@@ -80,6 +81,9 @@ struct strait_emu_relay_report {
     enum strait_emu_realisation realisation;
     int n_nodes;
     int n_between;                           /* links of sites; 0 in a star */
+    int n_changed;                           /* kernel: links that were found shaped otherwise than
+                                                at set-up, the most at any report so far */
+    char change[STRAIT_EMU_CHANGE_CHARS];    /* of the first of them; "" for none */
     struct strait_emu_link_report *out, *in; /* n_nodes each */
     struct strait_emu_link_report *between;  /* n_between, as a network numbers them */
     uint64_t n_delivered;                    /* packets written to their destination */

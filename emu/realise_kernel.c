@@ -28,6 +28,9 @@ struct kernel {
     bool in_loses;                   /* a link to some node loses packets */
     struct strait_emu_shaper *out, *in;
     struct strait_emu_shaper_reading *before; /* 2 n: where the report's counters begin */
+    uint64_t *settings, *bytes;               /* 2 n: at set-up; at the last report */
+    int n_changed;
+    char change[STRAIT_EMU_CHANGE_CHARS];
 };
 
 static void make_mac(unsigned char mac[STRAIT_EMU_MAC_BYTES], int kind, int node)
@@ -48,12 +51,14 @@ static int begin(void **state, const struct strait_emu_net_plan *plan, struct st
                          .namespace_fd = -1,
                          .netlink_fd = -1,
                          .out = calloc(2 * n, sizeof(*k->out)),
-                         .before = calloc(2 * n, sizeof(*k->before))};
+                         .before = calloc(2 * n, sizeof(*k->before)),
+                         .settings = calloc(4 * n, sizeof(*k->settings))};
     *state = k;
-    if (!k->out || !k->before)
+    if (!k->out || !k->before || !k->settings)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "no memory for %d nodes",
                                 plan->n_nodes);
     k->in = k->out + n;
+    k->bytes = k->settings + 2 * n;
     const double dilation = strait_emu_net_plan_dilation(plan);
     const double late_s = strait_emu_shaper_late_s();
     for (size_t i = 0; i < n && !plan->unshaped; i++) {
@@ -164,7 +169,8 @@ static int start(void *state, const struct strait_emu_node *nodes, struct strait
     if (read_all(k->before, k, nodes, err) != 0)
         return -1;
     for (int i = 0; i < 2 * n; i++) {
-        char text[256];
+        char text[STRAIT_EMU_CHANGE_CHARS / 2];
+        k->settings[i] = k->before[i].settings;
         if (!strait_emu_shaper_same(text, sizeof(text), &k->out[i], &k->before[i].shaper))
             return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
                                     "the %s link of node %d is not shaped as asked for: %s",
@@ -173,11 +179,37 @@ static int start(void *state, const struct strait_emu_node *nodes, struct strait
     return 0;
 }
 
+/* Somebody with the rights may have changed a link since set-up, or taken it away and put it back,
+ * which begins its counters again. Once seen it stays said. */
+static void look_for_changes(struct kernel *k, const struct strait_emu_shaper_reading *now)
+{
+    const int n = k->plan.n_nodes;
+    int n_changed = 0;
+    for (int i = 0; i < 2 * n; i++) {
+        const bool again = now[i].bytes < k->bytes[i];
+        char text[STRAIT_EMU_CHANGE_CHARS / 2] = "its queues are others than at set-up";
+        k->bytes[i] = now[i].bytes;
+        if (!again && now[i].settings == k->settings[i])
+            continue;
+        if (strait_emu_shaper_same(text, sizeof(text), &k->out[i], &now[i].shaper) && again)
+            snprintf(text, sizeof(text), "its counters began again");
+        if (!k->change[0])
+            snprintf(k->change, sizeof(k->change), "the %s link of node %d: %s",
+                     i < n ? "out" : "in", i % n, text);
+        n_changed++;
+    }
+    k->n_changed = n_changed > k->n_changed ? n_changed : k->n_changed;
+}
+
+static const struct strait_emu_shaper_reading none = {.bytes = 0};
+
 static struct strait_emu_link_report link_report(const struct strait_emu_shaper *shaper,
                                                  const struct strait_emu_shaper_reading *before,
                                                  const struct strait_emu_shaper_reading *after,
                                                  double overhead_bytes)
 {
+    if (after->bytes < before->bytes) /* its counters began again */
+        before = &none;
     const uint64_t n = after->n_segments - before->n_segments;
     const uint64_t tbf_drops = after->tbf_drops - before->tbf_drops;
     const uint64_t netem_drops = after->netem_drops - before->netem_drops;
@@ -220,6 +252,9 @@ static int report(struct strait_emu_relay_report *out, void *state,
         return -1;
     }
     out->in = out->out + n;
+    look_for_changes(k, now);
+    out->n_changed = k->n_changed;
+    memcpy(out->change, k->change, sizeof(out->change));
     for (size_t i = 0; i < 2 * n; i++)
         out->out[i] = link_report(&k->out[i], &k->before[i], &now[i], k->plan.overhead_bytes);
     for (size_t i = 0; i < n; i++)
@@ -243,6 +278,7 @@ static void close_kernel(void *state)
     forget(k); /* devices end with their namespaces */
     free(k->out);
     free(k->before);
+    free(k->settings);
     free(k);
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include "../core/hash.h"
 #include "dilation.h"
 #include "message.h"
 #include "segment.h"
@@ -193,6 +194,19 @@ static void read_tbf(struct strait_emu_shaper *s, const struct rtattr *options)
         (uint32_t)round(1e-9 * NS_PER_TICK * fixed.buffer * (double)s->rate_bytes_per_s);
 }
 
+/* Of one queue: what it is, where it hangs, what it was told. */
+static uint64_t settings_of(const struct tcmsg *info, const struct rtattr *kind,
+                            const struct rtattr *options)
+{
+    const struct {
+        uint64_t kind, options;
+        uint32_t parent, handle;
+    } all = {strait_checksum(RTA_DATA(kind), RTA_PAYLOAD(kind)),
+             options ? strait_checksum(RTA_DATA(options), RTA_PAYLOAD(options)) : 0,
+             info->tcm_parent, info->tcm_handle};
+    return strait_checksum(&all, sizeof(all));
+}
+
 static void read_one(void *context, const struct nlmsghdr *head)
 {
     const struct list *l = context;
@@ -207,6 +221,7 @@ static void read_one(void *context, const struct nlmsghdr *head)
     if (at < 0 || at >= l->n || !found[TCA_KIND])
         return;
     struct strait_emu_shaper_reading *r = &l->out[at];
+    r->settings += settings_of(&info, found[TCA_KIND], found[TCA_OPTIONS]);
     struct gnet_stats_basic basic;
     struct gnet_stats_queue queue;
     if (found[TCA_STATS2])

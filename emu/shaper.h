@@ -42,6 +42,7 @@ struct strait_emu_shaper_reading {
     uint64_t n_segments, bytes;      /* that left the last of the two */
     uint64_t netem_drops, tbf_drops; /* packets; netem's contain tbf's */
     uint64_t backlog_bytes;          /* in them now */
+    uint64_t settings; /* a hash of every queue on the device, of any kind, with all its options */
 };
 
 /** Read the shapers of devices first_index .. first_index + n - 1 in the socket's namespace. */

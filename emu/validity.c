@@ -91,6 +91,9 @@ static void check_shaping(struct verdict *v)
                 p->from, p->to, 1e3 * p->rtt_s, 1e3 * p->expected_s,
                 1e3 * RTT_REAL_S / e->dilation);
     }
+    if (e->relay.n_changed > 0)
+        say(v, "the shaping of %d links was changed during the run, expected none: %s",
+            e->relay.n_changed, e->relay.change);
     uint64_t n_too_fast = 0;
     const struct strait_emu_rank_shared *worst = NULL;
     for (int i = 0; i < e->run->n_ranks; i++) {

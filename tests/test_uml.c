@@ -90,24 +90,40 @@ static int run_inside(const struct place *p, const char *const *argv, double lim
     return strait_emu_uml_run(&plan, err);
 }
 
-/* What of test_kernel_net needs netem: round trips, loss, order under jitter. With STRAIT_LONG
- * (make uml) all of it, cold messages of 1 and 4 clients and the rates too. */
+/* What of test_kernel_net and test_tamper needs netem: round trips, loss, order under jitter, links
+ * that somebody changes. With STRAIT_LONG (make uml) all of them, cold messages of 1 and 4 clients
+ * and the rates too. */
 static void netem(void)
 {
     struct place p;
     struct strait_error err = {0};
-    char program[PATH_MAX + 32];
+    static const char commands[] = "cd \"$1\" && ./test_kernel_net \"$2\" \"$3\" \"$4\" \"$5\" && "
+                                   "./test_tamper \"$6\"",
+                      all_commands[] = "cd \"$1\" && ./test_kernel_net && ./test_tamper";
     if (!runs_ours())
         return;
     place_init(&p);
-    snprintf(program, sizeof(program), "%s/test_kernel_net", p.bin);
     const bool all = getenv("STRAIT_LONG") != NULL;
-    const char *const argv[] = {program,           all ? NULL : "stock ping", "loss is counted",
-                                "keeps the order", "without netem",           NULL};
-    if (access(program, X_OK) != 0) {
-        strait_test_skip("test_kernel_net is not built");
-        place_release(&p);
-        return;
+    const char *const argv[] = {"sh",
+                                "-c",
+                                all ? all_commands : commands,
+                                "sh",
+                                p.bin,
+                                "stock ping",
+                                "loss is counted",
+                                "keeps the order",
+                                "without netem",
+                                "a delay",
+                                NULL};
+    static const char *const programs[] = {"test_kernel_net", "test_tamper"};
+    for (size_t i = 0; i < 2; i++) {
+        char program[PATH_MAX + 32];
+        snprintf(program, sizeof(program), "%s/%s", p.bin, programs[i]);
+        if (access(program, X_OK) != 0) {
+            strait_test_skip("test_kernel_net or test_tamper is not built");
+            place_release(&p);
+            return;
+        }
     }
     const int status = run_inside(&p, argv, 240, &err);
     char *out = text_of(&p, STRAIT_EMU_UML_OUT), *said = text_of(&p, STRAIT_EMU_UML_ERR);
@@ -121,6 +137,8 @@ static void netem(void)
     /* only the test of a kernel without netem has nothing to do there */
     CU_ASSERT(strstr(out, " 0 failed, 1 skipped") != NULL);
     CU_ASSERT(strstr(said, "skipped: emu/realise_kernel: a kernel without netem") != NULL);
+    CU_ASSERT(strstr(out, "a delay that is changed, removed or added to is told") != NULL);
+    CU_ASSERT(strstr(said, "a delay that is changed, removed or added to") == NULL);
     free(out);
     free(said);
     place_release(&p);

@@ -139,6 +139,38 @@ static void a_delay_that_is_off_is_a_sign(void)
     court_close(&c);
 }
 
+static void links_that_somebody_changed_are_a_sign(void)
+{
+    struct court c;
+    court_open(&c);
+    c.e.relay.n_changed = 2;
+    strcpy(c.e.relay.change, "the in link of node 1: asked for tbf 1, found 0");
+    expect(&c, "the shaping of 2 links was changed during the run, expected none: "
+               "the in link of node 1: asked for tbf 1, found 0");
+    court_close(&c);
+}
+
+static void drops_between_sites_that_nobody_ordered_are_a_sign(void)
+{
+    struct court c;
+    court_open(&c);
+    struct strait_link ports[2] = {{.queue_bytes = INFINITY}, {.queue_bytes = 1e6}};
+    struct strait_emu_link_report between[2] = {{.n_queue_drops = 0}, {.n_queue_drops = 4}};
+    c.w.network->n_sites = 1;
+    c.w.network->site_out = ports;
+    c.w.network->site_in = ports + 1;
+    c.e.relay.between = between;
+    c.e.relay.n_between = 2;
+    int site[3] = {0, 0, 0};
+    c.w.network->site = site;
+    expect(&c, NULL); /* link 1 has a queue of that length */
+    between[0].n_queue_drops = 5;
+    expect(&c, "5 segments were dropped at a queue between sites that is not modelled");
+    c.w.network->site_out = c.w.network->site_in = NULL;
+    c.w.network->site = NULL;
+    court_close(&c);
+}
+
 static void bytes_that_no_interface_saw_are_a_sign(void)
 {
     struct court c;
@@ -227,6 +259,9 @@ static const struct strait_test tests[] = {
     {"late messages are a sign", late_messages_are_a_sign},
     {"a late relay is a sign", a_late_relay_is_a_sign},
     {"losses that nobody ordered are a sign", losses_that_nobody_ordered_are_a_sign},
+    {"drops between sites that nobody ordered are a sign",
+     drops_between_sites_that_nobody_ordered_are_a_sign},
+    {"links that somebody changed are a sign", links_that_somebody_changed_are_a_sign},
     {"a delay that is off is a sign", a_delay_that_is_off_is_a_sign},
     {"bytes that no interface saw are a sign", bytes_that_no_interface_saw_are_a_sign},
     {"messages faster than their links are a sign", messages_faster_than_light_are_a_sign},
