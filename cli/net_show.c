@@ -9,6 +9,7 @@
 #include "../analysis/row.h"
 #include "../analysis/table.h"
 #include "../core/units.h"
+#include "live.h"
 #include "net.h"
 
 enum { LINK_CHARS = 160, RANGE_CHARS = 64 };
@@ -231,44 +232,41 @@ static double clock_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static double mbit_per_s(const json_t *now, const json_t *before, const char *key, double span_s)
+/* IP packets, so what share of the link's rate they are is not known. */
+static struct strait_flow flow_of(const json_t *now, const json_t *before, const char *key,
+                                  double span_s)
 {
-    return 8e-6 *
-           (number_of(json_object_get(now, "counters"), key) -
-            number_of(json_object_get(before, "counters"), key)) /
-           span_s;
+    const double n_bytes = number_of(json_object_get(now, "counters"), key) -
+                           number_of(json_object_get(before, "counters"), key);
+    return (struct strait_flow){
+        .bits_per_s = 8 * n_bytes / span_s, .share_ratio = NAN, .queue_bytes = NAN, .n_drops = NAN};
 }
 
 static void show_rates(const json_t *now, const json_t *before, double at_s, double span_s,
                        bool screen)
 {
-    struct strait_table *t = screen ? strait_table_new() : NULL;
-    static const char *const titles[] = {"host", "address", "sends Mbit/s", "receives Mbit/s"};
-    const json_t *rank;
+    const json_t *ranks = json_object_get(now, "ranks"), *rank;
+    struct strait_flow_row *rows = calloc(json_array_size(ranks) + 1, sizeof(*rows));
     size_t i;
-    for (i = 0; screen && i < sizeof(titles) / sizeof(*titles); i++)
-        strait_table_column(t, titles[i], i > 1);
-    json_array_foreach(json_object_get(now, "ranks"), i, rank)
+    json_array_foreach(rows ? ranks : NULL, i, rank)
     {
         const json_t *then = json_array_get(json_object_get(before, "ranks"), i);
-        const double sent = mbit_per_s(rank, then, "sent_bytes", span_s);
-        const double received = mbit_per_s(rank, then, "received_bytes", span_s);
-        if (!screen) {
-            printf("%.1f %s %.1f %.1f\n", at_s, text_of(rank, "host"), sent, received);
-            continue;
-        }
-        strait_table_cell(t, text_of(rank, "host"));
-        strait_table_cell(t, text_of(rank, "address"));
-        strait_table_cellf(t, "%.1f", sent);
-        strait_table_cellf(t, "%.1f", received);
+        struct strait_flow_row *row = &rows[i];
+        row->out = flow_of(rank, then, "sent_bytes", span_s);
+        row->in = flow_of(rank, then, "received_bytes", span_s);
+        snprintf(row->name, sizeof(row->name), "%s", text_of(rank, "host"));
+        snprintf(row->address, sizeof(row->address), "%s", text_of(rank, "address"));
+        if (!screen)
+            printf("%.1f %s %.1f %.1f\n", at_s, row->name, 1e-6 * row->out.bits_per_s,
+                   1e-6 * row->in.bits_per_s);
     }
     if (screen) {
         fputs("\033[H\033[J", stdout); /* from the top left corner, over an empty screen */
         printf("network \"%s\", %.0f s\n\n", text_of(now, "name"), at_s);
-        strait_table_print(t, stdout);
-        strait_table_free(t);
+        strait_flows_print(stdout, rows, i, strait_live_most_rows(STDOUT_FILENO));
     }
     fflush(stdout);
+    free(rows);
 }
 
 static int watch(const char *name, double interval_s, long count, struct strait_error *err)

@@ -7,6 +7,7 @@
 #include "../analysis/label.h"
 #include "../analysis/row.h"
 #include "machine.h"
+#include "live.h"
 #include "plan.h"
 
 void strait_plan_setup_hashes(struct strait_plan_setup *s)
@@ -304,6 +305,8 @@ static json_t *attempt(const struct strait_plan *plan, const struct strait_task_
     json_t *row = NULL;
     const double start_s = clock_s();
     options.dilation = dilation;
+    options.watch = plan->setup.view ? strait_live_watch : NULL;
+    options.watcher = plan->setup.view;
     if (strait_experiment_read(&e, plan->setup.file, task->resolved, err) == 0 &&
         strait_point_new(&p, e, plan->setup.profile, &options, err) == 0 &&
         strait_point_run(p, task->backend, err) == 0) {

@@ -28,6 +28,7 @@ struct strait_plan_setup {
     bool check;                         /* emulated points are run again at twice the dilation */
     bool every_round;                   /* none is extrapolated */
     int n_retries;                      /* of an emulated point that came back INVALID */
+    struct strait_live_view *view;      /* of emulated points; NULL: none */
     char profile_hash[STRAIT_KEY_CHARS], program[STRAIT_KEY_CHARS], machine[STRAIT_KEY_CHARS];
 };
 

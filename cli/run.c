@@ -224,6 +224,9 @@ static int check_options(struct strait_session *r, struct strait_error *err)
                                 "expected --on emu or both with --repeats, since %s gives the same "
                                 "answer every time",
                                 r->on);
+    if (r->live && !strait_session_is_both(r) && strcmp(r->on, "emu") != 0)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected --on emu or both with --live, found --on %s", r->on);
     if (r->control && !strait_session_is_both(r)) {
         const struct strait_plan_setup setup = {.control = r->control};
         if (!strait_plan_control(&setup, strait_backend_find(r->on)))
@@ -286,6 +289,8 @@ int strait_command_run(int argc, char **argv)
          "emu: who shapes the links: relay, kernel or auto (kernel where netem works)"},
         {"launcher", 0, STRAIT_OPTION_TEXT, &r.launcher, "NAME",
          "emu: where it runs: root, userns, uml, vuml (User-Mode Linux, in virtual time) or auto"},
+        {"live", 0, STRAIT_OPTION_FLAG, &r.live, NULL,
+         "emu: say twice a second what the links do, also where stderr is no terminal"},
         {"control", 0, STRAIT_OPTION_TEXT, &r.control, "NAME", "a negative control, see below"},
         {"json", 0, STRAIT_OPTION_FLAG, &r.json, NULL, "rows as JSON Lines on standard output"},
         {"fresh", 0, STRAIT_OPTION_FLAG, &r.fresh, NULL, "compute every point again"},

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include "../analysis/calibration.h"
 #include "command.h"
 #include "machine.h"
@@ -204,8 +205,9 @@ static int begin(struct strait_session *r, const json_t *constants, struct strai
 
 static json_t *work(size_t i, void *context, struct strait_error *err)
 {
-    const struct strait_session *r = context;
-    strait_store_leave(r->store); /* an orphan must not keep the next run from writing */
+    struct strait_session *r = context; /* a worker's own copy */
+    strait_store_leave(r->store);       /* an orphan must not keep the next run from writing */
+    r->view.i_task = i + 1;
     return strait_plan_run_task(&r->plan, r->missing[i], err);
 }
 
@@ -263,8 +265,13 @@ static int compute(struct strait_session *r, struct strait_error *err)
         n_virtual++;
     int status = strait_pool_run(n_virtual, (int)r->n_jobs, work, take_row, r, "simulating", err);
     r->missing = all + n_virtual; /* emu's tasks come last in the plan */
-    if (status == 0)
-        status = strait_pool_run(n_all - n_virtual, 1, work, take_row, r, "emulating", err);
+    const bool screen = isatty(STDERR_FILENO);
+    r->view = (struct strait_live_view){
+        .screen = screen, .what = "emulating", .n_tasks = n_all - n_virtual};
+    r->plan.setup.view = screen || r->live ? &r->view : NULL;
+    if (status == 0) /* the view has the progress in its first line */
+        status = strait_pool_run(n_all - n_virtual, 1, work, take_row, r,
+                                 screen ? NULL : r->view.what, err);
     r->missing = all;
     return status;
 }

@@ -1,6 +1,7 @@
 /* One run: from what was asked for to rows in the results folder. */
 #pragma once
 #include "../analysis/store.h"
+#include "live.h"
 #include "options.h"
 #include "plan.h"
 
@@ -12,7 +13,7 @@ struct strait_session {
     struct strait_texts settings;
     long n_jobs, n_repeats, n_tries;
     double dilation;
-    bool json, fresh, no_breakeven, check, every_round;
+    bool json, fresh, no_breakeven, check, every_round, live;
     /* as it goes */
     struct strait_sweep *sweep;
     struct strait_profile *profile;
@@ -23,6 +24,7 @@ struct strait_session {
     json_t *rows_by_key; /* everything that this run uses or made */
     size_t *missing, n_missing;
     double start_s;
+    struct strait_live_view view;
     bool failed; /* INVALID or outside tolerance */
 };
 

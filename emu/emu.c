@@ -16,9 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "keeper.h"
+#include "live.h"
 #include "prepare.h"
 #include "rank.h"
 #include "userns.h"
+
+enum { WATCH_MS = 500 };
 
 /* Another tun node than /dev/net/tun, for users that may not open that one. */
 static const char *tun_path(void)
@@ -43,6 +46,7 @@ struct session {
     int caller[2]; /* sockets: ours, the keeper's */
     int alive[2];  /* pipe whose other end all processes of the run hold */
     int signals;
+    struct strait_live_link *links; /* for who looks on */
     sigset_t old_mask;
     pid_t launcher; /* the child that starts the keeper; 0: none */
 };
@@ -54,6 +58,9 @@ static int open_files(struct session *s, struct strait_error *err)
     if (!s->logs)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     memset(s->logs, -1, (size_t)n * sizeof(*s->logs));
+    s->links = calloc((size_t)s->shared->n_links, sizeof(*s->links));
+    if (!s->links)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     for (int i = 0; i < n; i++)
         if ((s->logs[i] = memfd_create("strait-log", MFD_CLOEXEC)) < 0)
             return strait_error_system(err, "memfd_create", "cannot make the log of rank %d", i);
@@ -179,19 +186,24 @@ static void launch(struct session *s)
 /* Until all processes of the run are gone. Returns the signal that ended it early, or 0. */
 static int wait_for_end(struct session *s, struct strait_error *err)
 {
+    const bool watched = s->run->watch != NULL;
     int caught = 0;
     for (;;) {
         struct pollfd p[2] = {{.fd = s->alive[0], .events = POLLIN},
                               {.fd = s->signals, .events = POLLIN}};
-        if (poll(p, 2, -1) < 0 && errno != EINTR) {
+        const int n = poll(p, 2, watched ? WATCH_MS : -1);
+        if (n < 0 && errno != EINTR) {
             strait_error_system(err, "poll", "failed");
             kill(s->launcher, SIGKILL);
             return caught;
         }
-        if (p[0].revents) /* nobody holds the other end any more */
+        if (n == 0)
+            strait_emu_live_show(s->run, s->shared, s->links);
+        if (n > 0 && p[0].revents) /* nobody holds the other end any more */
             return caught;
         struct signalfd_siginfo info;
-        if (p[1].revents && read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (n > 0 && p[1].revents &&
+            read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
             caught = (int)info.ssi_signo;
             kill(s->launcher, SIGKILL); /* the keeper and the rest go with it */
         }
@@ -244,6 +256,7 @@ static void end_session(struct session *s)
     for (int i = 0; s->logs && i < s->run->n_ranks; i++)
         close_if_open(s->logs[i]);
     free(s->logs);
+    free(s->links);
     close_if_open(s->facts);
     close_if_open(s->signals);
     for (int i = 0; i < 2; i++) {
@@ -267,6 +280,8 @@ static int live(struct session *s, struct strait_error *err)
     close(s->alive[1]);
     s->caller[1] = s->alive[1] = -1;
     const int caught = wait_for_end(s, err);
+    if (s->run->watch)
+        s->run->watch(s->run, NULL);
     while (waitpid(s->launcher, NULL, 0) < 0 && errno == EINTR)
         ;
     if (caught) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "awake.h"
 #include "clock.h"
+#include "live.h"
 #include "net.h"
 #include "rank.h"
 #include "report.h"
@@ -178,6 +179,7 @@ static int look_around(struct keeper *k, struct strait_error *err)
     if (k->net && ++k->n_looks % RELAY_LOOKS == 0) {
         if (strait_emu_net_report(&r, k->net, false, err) != 0)
             return -1;
+        strait_emu_live_put(k->plan.shared, &r);
         strait_emu_relay_report_release(&r);
     }
     if (strait_emu_mono_ns() > k->deadline_ns)

@@ -60,7 +60,13 @@ static void enter(struct strait_emu_lane *lane)
 
 static void leave(struct strait_emu_lane *lane)
 {
-    atomic_fetch_add(&lane->rank->mine->progress, 1);
+    struct strait_emu_rank_shared *mine = lane->rank->mine;
+    atomic_fetch_add(&mine->progress, 1);
+    if (lane->base.me == 0 && lane->base.lane == 0) { /* which ends the rounds, and logs them */
+        const struct strait_log *log = &lane->base.run->logs[0];
+        atomic_store(&mine->n_rounds, (int)log->n_of_kind[STRAIT_SPAN_ROUND]);
+        atomic_store(&mine->rounds_s, log->total_s[STRAIT_SPAN_ROUND]);
+    }
     pthread_mutex_unlock(&lane->rank->lock);
 }
 

@@ -79,6 +79,7 @@ struct strait_emu_link_report {
  * 0. */
 struct strait_emu_relay_report {
     enum strait_emu_realisation realisation;
+    double at_s; /* CLOCK_MONOTONIC, when the links were read */
     int n_nodes;
     int n_between;                           /* links of sites; 0 in a star */
     int n_changed;                           /* kernel: links that were found shaped otherwise than

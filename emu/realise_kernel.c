@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "clock.h"
 #include "net_plan.h"
 #include "netlink.h"
 #include "realisation.h"
@@ -233,6 +234,7 @@ static int report(struct strait_emu_relay_report *out, void *state,
     const size_t n = (size_t)k->plan.n_nodes;
     struct strait_emu_shaper_reading *now = calloc(2 * n, sizeof(*now));
     *out = (struct strait_emu_relay_report){.realisation = STRAIT_EMU_KERNEL,
+                                            .at_s = 1e-9 * (double)strait_emu_mono_ns(),
                                             .n_nodes = k->plan.n_nodes,
                                             .out = calloc(2 * n, sizeof(*out->out)),
                                             .late_p50_s = NAN,

@@ -351,6 +351,8 @@ struct strait_emu_link_report strait_emu_relay_link(const struct strait_emu_rela
     report.carried_bytes = report.wire_bytes > report.backlog_bytes
                                ? report.wire_bytes - report.backlog_bytes
                                : 0; /* what was under way when the counters began again */
+    if (relay->unshaped)
+        report.carried_bytes = STRAIT_EMU_UNKNOWN;
     return report;
 }
 

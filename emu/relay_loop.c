@@ -141,6 +141,7 @@ static void report(struct loop *loop, bool restart)
     const int n = loop->plan->n_nodes, n_links = strait_emu_relay_n_links(loop->relay);
     const double now_s = clock_s(CLOCK_MONOTONIC);
     struct strait_emu_relay_report totals = {
+        .at_s = now_s,
         .n_nodes = n,
         .n_between = n_links - 2 * n,
         .n_delivered = loop->n_delivered,

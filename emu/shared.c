@@ -61,8 +61,11 @@ struct strait_emu_shared *strait_emu_shared_new(const struct strait_run *run, do
     const size_t n = (size_t)run->n_ranks;
     const size_t head = aligned(sizeof(struct strait_emu_shared));
     const size_t ranks = aligned(n * sizeof(struct strait_emu_rank_shared));
+    const size_t n_links = (size_t)strait_network_n_links(run->network);
+    const size_t links = aligned(n_links * sizeof(struct strait_emu_link_report));
     const size_t index = aligned(n * n * STRAIT_MAX_CHANNELS * sizeof(int32_t));
-    const size_t size = head + ranks + index + (size_t)n_streams * sizeof(struct strait_emu_stream);
+    const size_t size =
+        head + links + ranks + index + (size_t)n_streams * sizeof(struct strait_emu_stream);
     char *at =
         mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) {
@@ -74,9 +77,11 @@ struct strait_emu_shared *strait_emu_shared_new(const struct strait_run *run, do
     s->n_ranks = run->n_ranks;
     s->n_streams = n_streams;
     s->dilation = dilation;
-    s->ranks = (void *)(at + head);
-    s->index = (void *)(at + head + ranks);
-    s->streams = (void *)(at + head + ranks + index);
+    s->n_links = (int)n_links;
+    s->links = (void *)(at + head);
+    s->ranks = (void *)(at + head + links);
+    s->index = (void *)(at + head + links + ranks);
+    s->streams = (void *)(at + head + links + ranks + index);
     fill(s, run);
     if (sem_init(&s->compute, 1, n_compute) != 0) {
         strait_error_system(err, "sem_init", "cannot make a semaphore");

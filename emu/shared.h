@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include "../core/error.h"
 #include "../workloads/backend.h"
+#include "net.h"
 
 /* Messages of one stream that may be on the wire at once; a sender holds the next one back. */
 enum { STRAIT_EMU_RING = 512 };
@@ -50,18 +51,26 @@ struct strait_emu_rank_shared {
     uint64_t n_too_fast;                      /* messages faster than their links */
     double too_fast_took_s, too_fast_least_s;
     uint64_t too_fast_bytes;
+
+    atomic_int n_rounds; /* of rank 0, for who looks on */
+    _Atomic(double) rounds_s;
 };
 
 struct strait_emu_shared {
     size_t size_bytes;
     int n_ranks, n_streams;
     double dilation;
-    double credit_s;  /* virtual: how much earlier than by its rate a message may pass idle links */
-    int64_t start_ns; /* written by the keeper before it says go */
-    sem_t compute;    /* measured jobs that may run at once */
+    double credit_s; /* virtual: how much earlier than by its rate a message may pass idle links */
+    _Atomic(int64_t) start_ns; /* written by the keeper before it says go; 0: not yet */
+    sem_t compute;             /* measured jobs that may run at once */
     /* The keeper's last words: 0 until there are any, 1 the run is over, 2 error tells why not. */
     atomic_int outcome;
     struct strait_error error;
+    /* What the keeper last read of the links, in the network's order. */
+    atomic_uint n_readings; /* odd while it writes */
+    double read_at_s;       /* CLOCK_MONOTONIC; 0: not yet */
+    int n_links;
+    struct strait_emu_link_report *links;
     struct strait_emu_rank_shared *ranks;
     int32_t *index; /* [src][dst][channel] -> stream, -1: not declared */
     struct strait_emu_stream *streams;

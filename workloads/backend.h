@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include "../codecs/codec.h"
 #include "../core/error.h"
+#include "live.h"
 #include "log.h"
 #include "network.h"
 
@@ -113,6 +114,10 @@ struct strait_run {
     const char *realisation; /* emu: "relay" or "kernel"; NULL or "auto" chooses */
     const char *launcher;    /* emu: "root" or "userns"; NULL or "auto" chooses */
     double deadline_s;       /* wall-clock limit of the run, 0 for the backend's own */
+    /** emu: called twice a second in the process that called run while it lasts, and with NULL when
+     *  it has ended, by whatever. NULL: nobody looks. */
+    void (*watch)(const struct strait_run *run, const struct strait_live *live);
+    void *watcher; /* the watch's own */
     /** May src send to dst on this channel? A backend with real connections sets up these before
      *  time 0, and a send on another one fails. NULL: all pairs on all channels. */
     bool (*uses_stream)(const struct strait_run *run, int src, int dst, int channel);

@@ -219,6 +219,8 @@ int strait_point_new(struct strait_point **out, const struct strait_experiment *
                                  .dilation = options->dilation,
                                  .realisation = options->realisation,
                                  .launcher = options->launcher,
+                                 .watch = options->watch,
+                                 .watcher = options->watcher,
                                  .uses_stream = uses_stream};
     p->shares_values = shares_values(experiment, options);
     if (options->measured_cost) {
@@ -264,17 +266,18 @@ void strait_point_free(struct strait_point *p)
     free(p);
 }
 
-/* What all ranks hold at their peaks, as a run with sized payload counts it. */
-static int need_memory(double *bytes, const struct strait_point *p, struct strait_error *err)
+/* What all ranks hold at their peaks and how long it takes, by a run with sized payload. */
+static int need_memory(struct strait_point *p, struct strait_error *err)
 {
     const struct strait_point_options sized = {0};
     struct strait_point *probe;
-    *bytes = 0;
+    double *bytes = &p->run.memory_bytes;
     if (strait_point_new(&probe, p->experiment, p->profile, &sized, err) != 0)
         return -1;
     const int failed = strait_fluid.run(&probe->run, err);
     for (int i = 0; i < probe->run.n_ranks && !failed; i++)
         *bytes += (double)probe->logs[i].peak_bytes;
+    p->expected_s = probe->logs[0].total_s[STRAIT_SPAN_ROUND];
     strait_point_free(probe);
     if (p->shares_values)
         *bytes -= 4.0 * (double)p->experiment->model->n_elems * (p->experiment->n_clients - 1);
@@ -295,8 +298,7 @@ static int fill_shared(struct strait_point *p, struct strait_error *err)
 int strait_point_check(struct strait_point *p, const struct strait_backend *backend,
                        struct strait_error *err)
 {
-    if (p->run.real_payload && p->run.memory_bytes == 0 &&
-        need_memory(&p->run.memory_bytes, p, err) != 0)
+    if (p->run.real_payload && p->run.memory_bytes == 0 && need_memory(p, err) != 0)
         return -1;
     return backend->check(&p->run, err);
 }

@@ -35,6 +35,7 @@ struct strait_point {
                                           NAN in a sized run */
     struct strait_reading *readings;   /* STRAIT_MAX_READINGS, shared across fork; measured only */
     bool every_round;
+    double expected_s; /* real payload: what fluid says that it takes; 0: not asked yet */
     /* Clients' tensors are so large that all send the same values, from memory that the ranks share
      * until one writes there; see strait_point_new. */
     bool shares_values;
@@ -51,6 +52,8 @@ struct strait_point_options {
     const char *realisation, *launcher; /* emu: as in struct strait_run */
     bool every_round;                   /* simulate all, even where they repeat */
     bool one_at_a_time;                 /* emu: as in struct strait_run */
+    void (*watch)(const struct strait_run *run, const struct strait_live *live); /* likewise */
+    void *watcher;
 };
 
 /** Where the bounds lie that a strategy asks of a codec while it runs, beside the experiment's own:
