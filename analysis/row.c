@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../codecs/frame.h"
 #include "row.h"
 
 json_t *strait_json_number(double value)
@@ -194,9 +193,10 @@ static void put_bytes(json_t *row, const struct strait_point *p)
         row, "bytes",
         json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "raw", (json_int_t)all.raw_bytes,
                   "payload", (json_int_t)all.payload_bytes, "frame",
-                  (json_int_t)all.n_messages * STRAIT_FRAME_BYTES, "messages",
-                  (json_int_t)all.n_messages, "up", (json_int_t)up.payload_bytes, "down",
-                  (json_int_t)down.payload_bytes, "sizes", predicted ? "predicted" : "exact"));
+                  (json_int_t)all.n_messages * (json_int_t)strait_network_frame_bytes(e->network),
+                  "messages", (json_int_t)all.n_messages, "up", (json_int_t)up.payload_bytes,
+                  "down", (json_int_t)down.payload_bytes, "sizes",
+                  predicted ? "predicted" : "exact"));
     json_object_set_new(row, "ratio",
                         strait_json_number(ratio(compressed.raw_bytes, compressed.payload_bytes)));
     json_object_set_new(row, "ratio_overall",
@@ -241,7 +241,7 @@ static json_t *approximations(const struct strait_point *p, const struct strait_
         note(list, "encoded sizes are the profile's ratios, no tensor is encoded");
     if (!p->run.measured_cost && !(is_plain(&e->up) && is_plain(&e->down)))
         note(list, "codec times are the profile's, no codec runs");
-    const bool spread = e->network && e->network->share_spread > 0;
+    const bool spread = e->network->share_spread > 0;
     if (!p->run.real_payload && strcmp(c->backend, "emu") == 0)
         note(list, "replayed: what is sent are so many bytes of noise");
     else if (!p->run.real_payload && spread)
@@ -320,6 +320,8 @@ json_t *strait_row_new(const struct strait_point *p, const struct strait_row_con
     json_object_set_new(row, "strategy", json_string(e->strategy->name));
     json_object_set_new(row, "clients", json_integer(e->n_clients));
     json_object_set_new(row, "ranks", json_integer(e->n_ranks));
+    json_object_set_new(row, "connections",
+                        json_integer(strait_tcp_n_connections(&e->network->tcp)));
     json_object_set_new(row, "codec", strait_row_codec(&e->up));
     json_object_set_new(row, "download_codec", strait_row_codec(&e->down));
     put_times(row, &b, c, has_server);

@@ -90,7 +90,9 @@ static void make_arguments(struct texts *t, const char *self, int argc, char **a
 static double other_bytes(const struct strait_point *p)
 {
     const double model_bytes = 4.0 * (double)p->experiment->model->n_elems;
-    const double window_bytes = fmin(p->run.network->tcp.window_bytes, model_bytes);
+    const struct strait_tcp *tcp = &p->run.network->tcp;
+    const double window_bytes =
+        fmin(strait_tcp_n_connections(tcp) * tcp->window_bytes, model_bytes);
     return 4.0 / 3 * window_bytes * p->run.n_ranks + 2 * (SWEEP_BYTES + 2 * model_bytes);
 }
 

@@ -10,11 +10,11 @@
 #include "clock.h"
 #include "pump.h"
 
-enum { GREETING_BYTES = 8, N_EVENTS = 64 };
+enum { GREETING_BYTES = 12, N_EVENTS = 64 };
 
-/* The first bytes of a connection, before time 0: which stream it is. */
+/* The first bytes of a connection, before time 0: which strand of which stream it is. */
 struct greeting {
-    int32_t src, channel;
+    int32_t src, channel, strand;
 };
 _Static_assert(sizeof(struct greeting) == GREETING_BYTES, "sent as it lies in memory");
 
@@ -51,9 +51,9 @@ int strait_emu_open_socket(const struct strait_emu_transport_plan *plan, struct 
 
 static int begin_connections(struct strait_emu_transport *t, struct strait_error *err)
 {
-    for (int i = 0; i < t->n_outs; i++) {
-        struct strait_emu_out *out = &t->outs[i];
-        const int dst = out->shared->dst;
+    for (int i = 0; i < t->n_outs * t->n_strands; i++) {
+        struct strait_emu_out_strand *out = &t->out_strands[i];
+        const int dst = out->stream->shared->dst;
         const struct sockaddr_in to = {.sin_family = AF_INET,
                                        .sin_addr.s_addr = t->plan.address(dst),
                                        .sin_port = t->plan.shared->ranks[dst].port};
@@ -73,8 +73,10 @@ static int begin_connections(struct strait_emu_transport *t, struct strait_error
 static int end_connection(struct strait_emu_transport *t, int index, int *n_left,
                           struct strait_error *err)
 {
-    struct strait_emu_out *out = &t->outs[index];
-    const struct greeting g = {.src = t->plan.me, .channel = out->shared->channel};
+    struct strait_emu_out_strand *out = &t->out_strands[index];
+    const struct strait_emu_stream *shared = out->stream->shared;
+    const struct greeting g = {
+        .src = t->plan.me, .channel = shared->channel, .strand = index % t->n_strands};
     int problem = 0;
     socklen_t len = sizeof(problem);
     if (out->connected)
@@ -83,7 +85,7 @@ static int end_connection(struct strait_emu_transport *t, int index, int *n_left
     errno = problem;
     if (problem != 0 || send(out->fd, &g, sizeof(g), MSG_NOSIGNAL) != (ssize_t)sizeof(g))
         return strait_error_system(err, "connect", "rank %d cannot reach rank %d", t->plan.me,
-                                   out->shared->dst);
+                                   shared->dst);
     out->connected = true;
     --*n_left;
     return strait_emu_pump_watch(t, EPOLL_CTL_MOD, out->fd, EPOLLIN, STRAIT_EMU_OUT, index, err);
@@ -114,9 +116,11 @@ static int read_greeting(struct strait_emu_transport *t, int fd, int *n_left,
     const ssize_t n = recv(fd, &g, sizeof(g), MSG_PEEK);
     if (n > 0 && n < (ssize_t)sizeof(g))
         return 0;
-    for (int i = 0; n == (ssize_t)sizeof(g) && i < t->n_ins; i++) {
-        struct strait_emu_in *in = &t->ins[i];
-        if (in->shared->src != g.src || in->shared->channel != g.channel || in->fd >= 0)
+    for (int i = 0; n == (ssize_t)sizeof(g) && i < t->n_ins * t->n_strands; i++) {
+        struct strait_emu_in_strand *in = &t->in_strands[i];
+        const struct strait_emu_stream *shared = in->stream->shared;
+        if (shared->src != g.src || shared->channel != g.channel || i % t->n_strands != g.strand ||
+            in->fd >= 0)
             continue;
         if (recv(fd, &g, sizeof(g), 0) != (ssize_t)sizeof(g))
             break;
@@ -130,23 +134,23 @@ static int read_greeting(struct strait_emu_transport *t, int fd, int *n_left,
 
 static int not_reached(const struct strait_emu_transport *t, struct strait_error *err)
 {
-    for (int i = 0; i < t->n_outs; i++)
-        if (!t->outs[i].connected)
+    for (int i = 0; i < t->n_outs * t->n_strands; i++)
+        if (!t->out_strands[i].connected)
             return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
                                     "rank %d does not reach rank %d in time", t->plan.me,
-                                    t->outs[i].shared->dst);
-    for (int i = 0; i < t->n_ins; i++)
-        if (t->ins[i].fd < 0)
+                                    t->out_strands[i].stream->shared->dst);
+    for (int i = 0; i < t->n_ins * t->n_strands; i++)
+        if (t->in_strands[i].fd < 0)
             return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
                                     "rank %d is not reached by rank %d in time", t->plan.me,
-                                    t->ins[i].shared->src);
+                                    t->in_strands[i].stream->shared->src);
     return 0;
 }
 
 int strait_emu_transport_connect(struct strait_emu_transport *t, int64_t until_mono_ns,
                                  struct strait_error *err)
 {
-    int n_left = t->n_outs + t->n_ins, failed = begin_connections(t, err);
+    int n_left = (t->n_outs + t->n_ins) * t->n_strands, failed = begin_connections(t, err);
     while (!failed && n_left > 0) {
         struct epoll_event events[N_EVENTS];
         const int64_t left_ms = (until_mono_ns - strait_emu_mono_ns()) / 1000000;
@@ -167,7 +171,7 @@ int strait_emu_transport_connect(struct strait_emu_transport *t, int64_t until_m
             case STRAIT_EMU_OUT:
                 failed = end_connection(t, index, &n_left, err);
                 break;
-            default: /* a stream that is ready carries nothing before the start */
+            default: /* a strand that is ready carries nothing before the start */
                 break;
             }
         }

@@ -114,7 +114,8 @@ struct strait_emu_dilation strait_emu_dilation_choose(const struct strait_run *r
     if (run->measured_cost)
         d.k_cpu = fmax(1, n_measuring / (COMPUTE_SHARE * d.n_compute));
     const bool kernel = run->realisation && strcmp(run->realisation, "kernel") == 0;
-    double kappa = fmin(KAPPA_ONE_S + KAPPA_EACH_S * (run->n_ranks - 1), KAPPA_MOST_S);
+    const double n_flows = (run->n_ranks - 1.0) * strait_tcp_n_connections(&run->network->tcp);
+    double kappa = fmin(KAPPA_ONE_S + KAPPA_EACH_S * n_flows, KAPPA_MOST_S);
     if (kernel && is_lossy(run->network))
         kappa = fmax(kappa, KAPPA_LOSS_S);
     if (strait_emu_in_uml())

@@ -14,7 +14,7 @@
 
 enum { FRAME = STRAIT_EMU_MESSAGE_OVERHEAD_BYTES };
 enum { N_EVENTS = 64 };
-/* Bytes that one stream may read before the others have their turn. */
+/* Bytes that one strand may read before the others have their turn. */
 enum { TURN_BYTES = 1 << 20 };
 /* A stamp that is older than this comes from another clock. */
 static const int64_t MOST_LATE_NS = 10000000000;
@@ -92,14 +92,32 @@ static ssize_t read_bytes(struct strait_emu_transport *t, int fd, void *data, si
     return n;
 }
 
-/* Acknowledgements come back on the stream's own connection, in order. */
-static int read_acks(struct strait_emu_transport *t, struct strait_emu_out *out,
+/* Nothing comes back on any other strand than the first, but that it is broken. */
+static int read_nothing(struct strait_emu_out_strand *strand, struct strait_error *err)
+{
+    char byte;
+    const ssize_t n = recv(strand->fd, &byte, 1, MSG_DONTWAIT);
+    const int dst = strand->stream->shared->dst;
+    if (strait_emu_pump_would_block(n) || (n < 0 && errno == EINTR))
+        return 0;
+    if (n <= 0)
+        return strait_emu_pump_broken(dst, "to", n, err);
+    return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
+                            "rank %d answered on a connection that carries no acknowledgements",
+                            dst);
+}
+
+/* Acknowledgements come back on the stream's first strand, in order. */
+static int read_acks(struct strait_emu_transport *t, struct strait_emu_out_strand *strand,
                      struct strait_error *err)
 {
+    struct strait_emu_out *out = strand->stream;
+    if (strand != out->strands)
+        return read_nothing(strand, err);
     for (;;) {
         int64_t now;
         const ssize_t n =
-            read_bytes(t, out->fd, out->ack + out->ack_got, FRAME - out->ack_got, &now);
+            read_bytes(t, strand->fd, out->ack + out->ack_got, FRAME - out->ack_got, &now);
         if (strait_emu_pump_would_block(n))
             return 0;
         if (n < 0 && errno == EINTR)
@@ -134,16 +152,17 @@ static int read_acks(struct strait_emu_transport *t, struct strait_emu_out *out,
 
 static int write_acks(struct strait_emu_transport *t, int index, struct strait_error *err)
 {
-    struct strait_emu_in *in = &t->ins[index];
+    const struct strait_emu_in_strand *strand = &t->in_strands[index];
+    struct strait_emu_in *in = strand->stream;
     static const struct strait_packet empty = {.payload_bytes = 0};
     unsigned char frame[FRAME];
     strait_emu_wire_pack(frame, &empty, 0);
     while (in->n_acks > 0) {
-        const ssize_t n = send(in->fd, frame + in->ack_written, FRAME - in->ack_written,
+        const ssize_t n = send(strand->fd, frame + in->ack_written, FRAME - in->ack_written,
                                MSG_DONTWAIT | MSG_NOSIGNAL);
         if (strait_emu_pump_would_block(n))
-            return strait_emu_pump_set_blocked(t, &in->blocked, true, in->fd, STRAIT_EMU_IN, index,
-                                               err);
+            return strait_emu_pump_set_blocked(t, &in->blocked, true, strand->fd, STRAIT_EMU_IN,
+                                               index, err);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -155,80 +174,147 @@ static int write_acks(struct strait_emu_transport *t, int index, struct strait_e
             in->n_acks--;
         }
     }
-    return strait_emu_pump_set_blocked(t, &in->blocked, false, in->fd, STRAIT_EMU_IN, index, err);
+    return strait_emu_pump_set_blocked(t, &in->blocked, false, strand->fd, STRAIT_EMU_IN, index,
+                                       err);
 }
 
-/* The frame is complete: what does it announce? */
-static int open_message(struct strait_emu_transport *t, struct strait_emu_in *in,
-                        struct strait_error *err)
+/* A message that no strand has brought a part of yet: what does the frame announce? */
+static struct strait_emu_arriving *open_message(struct strait_emu_transport *t,
+                                                struct strait_emu_in *in,
+                                                const unsigned char *frame,
+                                                struct strait_error *err)
 {
     struct strait_emu_stream *s = in->shared;
     const uint64_t taken = atomic_load_explicit(&s->n_taken, memory_order_relaxed);
-    if (atomic_load_explicit(&s->n_put, memory_order_acquire) == taken)
-        return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
-                                "rank %d sent a message on channel %d without its envelope", s->src,
-                                s->channel);
-    in->envelope = s->ring[taken % STRAIT_EMU_RING];
+    if (atomic_load_explicit(&s->n_put, memory_order_acquire) == taken) {
+        strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
+                         "rank %d sent a message on channel %d without its envelope", s->src,
+                         s->channel);
+        return NULL;
+    }
+    struct strait_emu_arriving *m = in->spare;
+    if (m)
+        in->spare = m->next;
+    else if (!(m = malloc(sizeof(*m)))) {
+        strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a message");
+        return NULL;
+    }
+    *m = (struct strait_emu_arriving){.envelope = s->ring[taken % STRAIT_EMU_RING],
+                                      .n_strands = (unsigned)t->n_strands};
+    *in->end = m; /* at once: it is freed with the others */
+    in->end = &m->next;
     atomic_store_explicit(&s->n_taken, taken + 1, memory_order_release);
-    if (strait_emu_wire_unpack(&in->packet, &in->tag, in->frame, &in->envelope,
-                               t->plan.real_payload, err) != 0)
-        return -1;
-    if (t->plan.populate && in->packet->data)
-        strait_buffer_populate(in->packet->data, in->packet->payload_bytes);
-    return 0;
+    memcpy(m->frame, frame, FRAME);
+    if (strait_emu_wire_unpack(&m->packet, &m->tag, frame, &m->envelope, t->plan.real_payload,
+                               err) != 0)
+        return NULL;
+    if (t->plan.populate && m->packet->data)
+        strait_buffer_populate(m->packet->data, m->packet->payload_bytes);
+    return m;
 }
 
-/* The message is complete: check it, hand it over. */
-static int deliver(struct strait_emu_transport *t, int index, int64_t now, struct strait_error *err)
+/* The strand has read a frame: of a message that another one has brought the frame of, or new. */
+static int open_part(struct strait_emu_transport *t, struct strait_emu_in_strand *strand,
+                     struct strait_error *err)
 {
-    struct strait_emu_in *in = &t->ins[index];
-    if (strait_emu_wire_verify(in->frame, in->packet, err) != 0)
+    struct strait_emu_in *in = strand->stream;
+    struct strait_emu_arriving *m = in->first;
+    for (uint64_t n = in->n_delivered; n < strand->n_done && m; n++)
+        m = m->next;
+    if (!m)
+        m = open_message(t, in, strand->frame, err);
+    else if (memcmp(m->frame, strand->frame, FRAME) != 0)
+        return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
+                                "rank %d sent on connection %d of channel %d another frame than on "
+                                "the others",
+                                in->shared->src, (int)(strand - in->strands) + 1,
+                                in->shared->channel);
+    strand->at = m;
+    return m ? 0 : -1;
+}
+
+/* The first message is complete: check it, hand it over. */
+static int deliver(struct strait_emu_transport *t, struct strait_emu_in *in,
+                   struct strait_error *err)
+{
+    struct strait_emu_arriving *arrived = in->first;
+    if (strait_emu_wire_verify(arrived->frame, arrived->packet, err) != 0)
         return -1;
-    struct strait_message m = {.packet = in->packet,
+    struct strait_message m = {.packet = arrived->packet,
                                .src = in->shared->src,
-                               .tag = in->tag,
-                               .posted_s = in->envelope.posted_s,
-                               .seq = in->seq++};
-    in->packet = NULL;
-    in->n_read = 0;
-    t->plan.events.arrived(t->plan.events.context, &m, in->shared->channel, now);
-    if (!in->envelope.acked)
+                               .tag = arrived->tag,
+                               .posted_s = arrived->envelope.posted_s,
+                               .seq = in->n_delivered++};
+    const bool acked = arrived->envelope.acked;
+    in->first = arrived->next;
+    if (!in->first)
+        in->end = &in->first;
+    arrived->next = in->spare;
+    arrived->packet = NULL;
+    in->spare = arrived;
+    t->plan.events.arrived(t->plan.events.context, &m, in->shared->channel, arrived->at_ns);
+    if (!acked)
         return 0;
     in->n_acks++;
-    return write_acks(t, index, err);
+    return write_acks(t, (int)(in->strands - t->in_strands), err);
 }
 
-/* One read of what is due: the frame, or the payload, thrown away where the run is sized. */
-static ssize_t read_some(struct strait_emu_transport *t, struct strait_emu_in *in, int64_t *at_ns)
+/* Where the strand's part lies in the payload. */
+static size_t part_at(const struct strait_emu_transport *t,
+                      const struct strait_emu_in_strand *strand, int more)
 {
-    if (in->n_read < FRAME)
-        return read_bytes(t, in->fd, in->frame + in->n_read, FRAME - in->n_read, at_ns);
-    const size_t at = in->n_read - FRAME;
-    size_t left = in->packet->payload_bytes - at;
+    const int i = (int)(strand - strand->stream->strands);
+    return strait_emu_wire_part_at(strand->at->packet->payload_bytes, t->n_strands, i + more);
+}
+
+/* One read of what is due: the frame, or the part, thrown away where the run is sized. */
+static ssize_t read_some(struct strait_emu_transport *t, struct strait_emu_in_strand *strand,
+                         int64_t *at_ns)
+{
+    if (strand->n_read < FRAME)
+        return read_bytes(t, strand->fd, strand->frame + strand->n_read, FRAME - strand->n_read,
+                          at_ns);
+    const size_t at = part_at(t, strand, 0) + strand->n_read - FRAME;
+    size_t left = part_at(t, strand, 1) - at;
     if (left > TURN_BYTES)
         left = TURN_BYTES;
-    return read_bytes(t, in->fd, t->plan.real_payload ? in->packet->data + at : NULL, left, at_ns);
+    return read_bytes(t, strand->fd, t->plan.real_payload ? strand->at->packet->data + at : NULL,
+                      left, at_ns);
+}
+
+/* The strand's part is complete. A message is complete after all that came before it, since every
+ * strand carries all of them in order. */
+static int end_part(struct strait_emu_transport *t, struct strait_emu_in_strand *strand,
+                    int64_t at_ns, struct strait_error *err)
+{
+    struct strait_emu_arriving *m = strand->at;
+    strand->at = NULL;
+    strand->n_read = 0;
+    strand->n_done++;
+    if (at_ns > m->at_ns)
+        m->at_ns = at_ns;
+    return --m->n_strands == 0 ? deliver(t, strand->stream, err) : 0;
 }
 
 static int read_in(struct strait_emu_transport *t, int index, struct strait_error *err)
 {
-    struct strait_emu_in *in = &t->ins[index];
+    struct strait_emu_in_strand *strand = &t->in_strands[index];
     for (size_t turn = 0; turn < TURN_BYTES;) {
         int64_t at_ns;
-        const ssize_t n = read_some(t, in, &at_ns);
+        const ssize_t n = read_some(t, strand, &at_ns);
         if (strait_emu_pump_would_block(n))
             return 0;
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return strait_emu_pump_broken(in->shared->src, "from", n, err);
+            return strait_emu_pump_broken(strand->stream->shared->src, "from", n, err);
         t->bytes_received += (uint64_t)n;
         turn += (size_t)n;
-        in->n_read += (size_t)n;
-        if (in->n_read == FRAME && open_message(t, in, err) != 0)
+        strand->n_read += (size_t)n;
+        if (strand->n_read == FRAME && open_part(t, strand, err) != 0)
             return -1;
-        if (in->packet && in->n_read == FRAME + in->packet->payload_bytes &&
-            deliver(t, index, at_ns, err) != 0)
+        if (strand->at && strand->n_read == FRAME + part_at(t, strand, 1) - part_at(t, strand, 0) &&
+            end_part(t, strand, at_ns, err) != 0)
             return -1;
     }
     return 0;
@@ -246,7 +332,7 @@ static int handle(struct strait_emu_transport *t, const struct epoll_event *e,
     case STRAIT_EMU_OUT:
         if (writable && strait_emu_outgoing_flush(t, index, err) != 0)
             return -1;
-        return readable ? read_acks(t, &t->outs[index], err) : 0;
+        return readable ? read_acks(t, &t->out_strands[index], err) : 0;
     case STRAIT_EMU_IN:
         if (writable && write_acks(t, index, err) != 0)
             return -1;

@@ -11,36 +11,62 @@ struct strait_emu_posted { /* a message that waits to be sent, or for its acknow
     int64_t posted_ns;
     void *ticket;
     int tag;
-    bool prompt; /* nothing was before it: to be written at once */
+    bool prompt;        /* nothing was before it: to be written at once */
+    bool begun;         /* frame and envelope are made; pump only */
+    unsigned n_strands; /* that have not written their part; under the lock */
+    unsigned char frame[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
+};
+
+/* A strand is one of the TCP connections of a stream. All have the same number of them, and each
+ * carries a part of every message, in the order of the messages, behind a copy of its frame. */
+struct strait_emu_out_strand {
+    int fd;
+    struct strait_emu_out *stream;
+    struct strait_emu_posted *at; /* whose part it writes; NULL: none waits; under the lock */
+    bool ready;                   /* on the list of those that wait for a turn */
+    struct strait_emu_out_strand *next_ready;
+    bool connected, blocked;
+    int64_t resume_ns; /* not before this moment again; 0: at any time */
+    int64_t paid_ns;   /* until then the bytes that were written take their time */
+    size_t n_written;  /* of its part, frame included */
 };
 
 struct strait_emu_out { /* a stream that leaves this rank */
-    int fd;
     struct strait_emu_stream *shared;
-    struct strait_emu_posted *first, **end;     /* to be sent; under the lock */
+    struct strait_emu_out_strand *strands;
+    struct strait_emu_posted *first, **end;     /* not written by all strands; under the lock */
     struct strait_emu_posted *acks, **acks_end; /* sent, acknowledgement to come; pump only */
-    bool ready;                                 /* on the list of those that wait for a turn */
-    struct strait_emu_out *next_ready;
-    bool connected, blocked, begun;
-    int64_t resume_ns;  /* not before this moment again; 0: at any time */
-    int64_t paid_ns;    /* until then the bytes that were written take their time */
-    double ns_per_byte; /* see strait_emu_pump */
-    size_t n_written;   /* of the first message, frame included */
-    unsigned char frame[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
+    const struct strait_emu_posted *begun;      /* the last, until it is written; pump only */
+    double ns_per_byte;                         /* of all strands; see strait_emu_pump */
     unsigned char ack[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
     size_t ack_got;
 };
 
-struct strait_emu_in { /* a stream that ends at this rank */
-    int fd;
-    struct strait_emu_stream *shared;
-    unsigned char frame[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
-    size_t n_read; /* of the message under way, frame included */
+struct strait_emu_arriving { /* a message of which some strand has brought the frame */
+    struct strait_emu_arriving *next;
     struct strait_packet *packet;
-    struct strait_emu_envelope envelope; /* its own, once the frame is read */
+    struct strait_emu_envelope envelope;
     int tag;
-    uint64_t seq;
-    unsigned n_acks; /* to be sent back */
+    unsigned n_strands; /* whose part is not complete */
+    int64_t at_ns;      /* the last byte so far */
+    unsigned char frame[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
+};
+
+struct strait_emu_in_strand {
+    int fd;
+    struct strait_emu_in *stream;
+    struct strait_emu_arriving *at; /* whose part it reads, once it has read the frame */
+    unsigned char frame[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
+    size_t n_read; /* of its part, frame included */
+    uint64_t n_done;
+};
+
+struct strait_emu_in { /* a stream that ends at this rank */
+    struct strait_emu_stream *shared;
+    struct strait_emu_in_strand *strands;
+    struct strait_emu_arriving *first, **end, *spare;
+    uint64_t n_delivered;
+    unsigned n_acks; /* to be sent back, on the first strand */
     size_t ack_written;
     bool blocked;
 };
@@ -50,20 +76,22 @@ struct strait_emu_transport {
     int listener, epoll, wake;
     struct strait_emu_out *outs;
     struct strait_emu_in *ins;
-    int n_outs, n_ins;
+    int n_outs, n_ins, n_strands;              /* of each stream */
+    struct strait_emu_out_strand *out_strands; /* n_outs times n_strands, stream by stream */
+    struct strait_emu_in_strand *in_strands;
     unsigned char *noise; /* what a sized payload consists of */
 
     pthread_mutex_t lock;
     pthread_cond_t drained;
-    struct strait_emu_posted *spare;           /* under the lock, as all up to stopping */
-    struct strait_emu_out *ready, **ready_end; /* streams that wait for their turn to write */
+    struct strait_emu_posted *spare;                  /* under the lock, as all up to stopping */
+    struct strait_emu_out_strand *ready, **ready_end; /* that wait for their turn to write */
     unsigned n_ready;
     uint64_t n_queued;
     bool stopping;
 
     pthread_t thread;
     bool running;
-    int64_t resume_ns; /* the first of the streams'; 0: none waits */
+    int64_t resume_ns; /* the first of the strands'; 0: none waits */
     int64_t write_late_ns, read_late_ns;
     uint64_t bytes_sent, bytes_received,
         sent_checksum; /* these five are the pump's, read when it is gone */
@@ -71,7 +99,7 @@ struct strait_emu_transport {
 
 enum { STRAIT_EMU_NOISE_BYTES = 1 << 18 };
 
-/* What an epoll event is about. */
+/* What an epoll event is about: OUT and IN with the number of the strand. */
 enum strait_emu_source {
     STRAIT_EMU_WAKE,
     STRAIT_EMU_LISTENER,
@@ -91,15 +119,16 @@ int strait_emu_pump_set_blocked(struct strait_emu_transport *t, bool *blocked, b
                                 enum strait_emu_source source, int index, struct strait_error *err);
 /** Write as much as the kernel takes, but not more than a turn, nor faster than the pace. */
 int strait_emu_outgoing_flush(struct strait_emu_transport *t, int index, struct strait_error *err);
-/** One turn for each stream that was posted to or could go on. */
+/** One turn for each strand that was posted to or could go on. */
 int strait_emu_outgoing_flush_ready(struct strait_emu_transport *t, struct strait_error *err);
 /** Those whose rest is over. */
 int strait_emu_outgoing_flush_rested(struct strait_emu_transport *t, struct strait_error *err);
-/** The stream has something to write. Under the lock. */
-void strait_emu_pump_ready(struct strait_emu_transport *t, struct strait_emu_out *out);
+/** The strand has something to write. Under the lock. */
+void strait_emu_pump_ready(struct strait_emu_transport *t, struct strait_emu_out_strand *strand);
 /** The thread.
  *
- *  It hands messages to TCP at twice the rate of the stream's narrowest link, after a first burst.
+ *  It hands messages to TCP at twice the rate of the stream's narrowest link, after a first burst;
+ *  strands that have something to write and room for it share that rate.
  *  Without a device that pushes back a warm window of many megabytes would leave its sender at
  *  once, and moving the bursts of all ranks takes a small machine longer than is right; at twice
  *  its rate the link's queue is filled as well, so nothing arrives later, and TCP's own start is

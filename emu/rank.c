@@ -72,6 +72,7 @@ static int open_transport(struct strait_emu_rank *rank, struct strait_error *err
         .address = plan->net ? strait_emu_net_address : loopback_address,
         .congestion = plan->run->network->tcp.congestion,
         .window_bytes = plan->run->network->tcp.window_bytes,
+        .n_connections = strait_tcp_n_connections(&plan->run->network->tcp),
         .network = plan->run->network,
         .real_payload = plan->run->real_payload,
         /* The guest's pages are mappings of the host's, of which a process has 65530: messages that

@@ -20,6 +20,8 @@ static int constants_of(json_t *to, const struct strait_network *n)
         {"segment_bytes", number(KERNEL_SEGMENT_BYTES), "this kernel: MTU 1500, time stamps"},
         {"overhead_bytes", number(n->overhead_bytes), "the experiment"},
         {"frame_bytes", number(STRAIT_EMU_MESSAGE_OVERHEAD_BYTES), "own: codecs/frame.h"},
+        {"connections", json_integer(strait_tcp_n_connections(&n->tcp)),
+         "the experiment: each carries an equal part of every message, behind a frame of its own"},
         {"initial_window_bytes", number(KERNEL_WINDOW_SEGMENTS * KERNEL_SEGMENT_BYTES),
          "this kernel: RFC 6928, 10 segments"},
         {"window_bytes", number(n->tcp.window_bytes), "the experiment: TCP_WINDOW_CLAMP"},

@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 
 /* Sockets, ports and rings for more than this are beyond one machine. */
-enum { MAX_STREAMS = 20000 };
+enum { MAX_CONNECTIONS = 20000 };
 
 static bool uses_stream(const struct strait_run *run, int src, int dst, int channel)
 {
@@ -52,10 +52,12 @@ struct strait_emu_shared *strait_emu_shared_new(const struct strait_run *run, do
                                                 unsigned n_compute, struct strait_error *err)
 {
     const int n_streams = count_streams(run);
-    if (n_streams > MAX_STREAMS) {
+    const int n_each = run->network ? (int)strait_tcp_n_connections(&run->network->tcp) : 1;
+    if (n_streams > MAX_CONNECTIONS / n_each) {
         strait_error_set(err, STRAIT_ERR_HOST, NULL,
-                         "emu: the run has %d streams, expected at most %d", n_streams,
-                         MAX_STREAMS);
+                         "emu: the run has %d streams of %d connections, expected at most %d in "
+                         "all",
+                         n_streams, n_each, MAX_CONNECTIONS);
         return NULL;
     }
     const size_t n = (size_t)run->n_ranks;

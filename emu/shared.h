@@ -18,7 +18,7 @@ struct strait_emu_envelope { /* what travels beside a message, not on the wire *
     uint64_t acked;       /* an acknowledgement is asked for */
 };
 
-struct strait_emu_stream { /* one TCP connection */
+struct strait_emu_stream { /* one TCP connection, or as many as the network says */
     int32_t src, dst, channel;
     atomic_uint_fast64_t n_put, n_taken; /* envelopes: n_taken <= n_put <= n_taken + RING */
     struct strait_emu_envelope ring[STRAIT_EMU_RING];

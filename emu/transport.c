@@ -44,33 +44,55 @@ static double pace_ns_per_byte(const struct strait_emu_transport_plan *plan, int
     return 8e9 * plan->shared->dilation / bits_per_s / STRAIT_EMU_PACING_RATIO;
 }
 
+static void prepare_out(struct strait_emu_transport *t, struct strait_emu_out *out,
+                        struct strait_emu_stream *shared)
+{
+    out->shared = shared;
+    out->strands = t->out_strands + (out - t->outs) * t->n_strands;
+    out->ns_per_byte = pace_ns_per_byte(&t->plan, shared->dst);
+    out->end = &out->first;
+    out->acks_end = &out->acks;
+    for (int i = 0; i < t->n_strands; i++) {
+        out->strands[i].fd = -1;
+        out->strands[i].stream = out;
+    }
+}
+
+static void prepare_in(struct strait_emu_transport *t, struct strait_emu_in *in,
+                       struct strait_emu_stream *shared)
+{
+    in->shared = shared;
+    in->strands = t->in_strands + (in - t->ins) * t->n_strands;
+    in->end = &in->first;
+    for (int i = 0; i < t->n_strands; i++) {
+        in->strands[i].fd = -1;
+        in->strands[i].stream = in;
+    }
+}
+
 static int list_streams(struct strait_emu_transport *t, struct strait_error *err)
 {
     struct strait_emu_shared *s = t->plan.shared;
+    t->n_strands = t->plan.n_connections > 0 ? (int)t->plan.n_connections : 1;
     for (int i = 0; i < s->n_streams; i++) {
         t->n_outs += s->streams[i].src == t->plan.me;
         t->n_ins += s->streams[i].dst == t->plan.me;
     }
+    const size_t n_strands = (size_t)t->n_strands;
     t->outs = calloc((size_t)t->n_outs + 1, sizeof(*t->outs));
     t->ins = calloc((size_t)t->n_ins + 1, sizeof(*t->ins));
-    if (!t->outs || !t->ins)
+    t->out_strands = calloc((size_t)t->n_outs * n_strands + 1, sizeof(*t->out_strands));
+    t->in_strands = calloc((size_t)t->n_ins * n_strands + 1, sizeof(*t->in_strands));
+    if (!t->outs || !t->ins || !t->out_strands || !t->in_strands)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "%d streams do not fit in memory",
                                 t->n_outs + t->n_ins);
     struct strait_emu_out *out = t->outs;
     struct strait_emu_in *in = t->ins;
     for (int i = 0; i < s->n_streams; i++) {
-        if (s->streams[i].src == t->plan.me) {
-            out->shared = &s->streams[i];
-            out->ns_per_byte = pace_ns_per_byte(&t->plan, s->streams[i].dst);
-            out->fd = -1;
-            out->end = &out->first;
-            out->acks_end = &out->acks;
-            out++;
-        } else if (s->streams[i].dst == t->plan.me) {
-            in->shared = &s->streams[i];
-            in->fd = -1;
-            in++;
-        }
+        if (s->streams[i].src == t->plan.me)
+            prepare_out(t, out++, &s->streams[i]);
+        else if (s->streams[i].dst == t->plan.me)
+            prepare_in(t, in++, &s->streams[i]);
     }
     return 0;
 }
@@ -167,12 +189,17 @@ int strait_emu_transport_post(struct strait_emu_transport *t, int dst, int chann
                                     .posted_ns = posted_ns,
                                     .ticket = ticket,
                                     .tag = tag,
+                                    .n_strands = (unsigned)t->n_strands,
                                     .prompt = !out->first};
     *out->end = m;
     out->end = &m->next;
     t->n_queued++;
     const bool wake = !t->ready;
-    strait_emu_pump_ready(t, out);
+    for (int i = 0; i < t->n_strands; i++)
+        if (!out->strands[i].at) {
+            out->strands[i].at = m;
+            strait_emu_pump_ready(t, &out->strands[i]);
+        }
     pthread_mutex_unlock(&t->lock);
     const uint64_t one = 1;
     if (wake && write(t->wake, &one, sizeof(one)) < 0 && errno != EAGAIN)
@@ -196,13 +223,23 @@ strait_emu_transport_figures(const struct strait_emu_transport *t)
                                              .bytes_received = t->bytes_received,
                                              .write_late_max_s = (double)t->write_late_ns / 1e9,
                                              .read_late_max_s = (double)t->read_late_ns / 1e9};
-    for (int i = 0; i < t->n_outs; i++) {
+    for (int i = 0; i < t->n_outs * t->n_strands; i++) {
         struct tcp_info info;
         socklen_t len = sizeof(info);
-        if (getsockopt(t->outs[i].fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0)
+        if (getsockopt(t->out_strands[i].fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0)
             f.n_retransmits += info.tcpi_total_retrans;
     }
     return f;
+}
+
+static void free_arriving(struct strait_emu_arriving *m)
+{
+    while (m) {
+        struct strait_emu_arriving *next = m->next;
+        strait_packet_drop(m->packet);
+        free(m);
+        m = next;
+    }
 }
 
 static void free_posted(struct strait_emu_posted *m)
@@ -241,14 +278,19 @@ void strait_emu_transport_free(struct strait_emu_transport *t)
         return;
     strait_emu_transport_stop(t);
     for (int i = 0; t->outs && i < t->n_outs; i++) {
-        close_if_open(t->outs[i].fd);
         free_posted(t->outs[i].first);
         free_posted(t->outs[i].acks);
     }
     for (int i = 0; t->ins && i < t->n_ins; i++) {
-        close_if_open(t->ins[i].fd);
-        strait_packet_drop(t->ins[i].packet);
+        free_arriving(t->ins[i].first);
+        free_arriving(t->ins[i].spare);
     }
+    for (int i = 0; t->out_strands && i < t->n_outs * t->n_strands; i++)
+        if (t->out_strands[i].stream)
+            close_if_open(t->out_strands[i].fd);
+    for (int i = 0; t->in_strands && i < t->n_ins * t->n_strands; i++)
+        if (t->in_strands[i].stream)
+            close_if_open(t->in_strands[i].fd);
     for (struct strait_emu_posted *m = t->spare, *next; m; m = next) {
         next = m->next;
         free(m);
@@ -260,6 +302,8 @@ void strait_emu_transport_free(struct strait_emu_transport *t)
     pthread_mutex_destroy(&t->lock);
     free(t->outs);
     free(t->ins);
+    free(t->out_strands);
+    free(t->in_strands);
     free(t->noise);
     free(t);
 }

@@ -1,5 +1,6 @@
-/* The TCP connections of one rank: one a stream, messages one after another as posted, always
- * drained on the receiving side, by one thread of its own. */
+/* The TCP connections of one rank: one a stream, or several that share each of its messages;
+ * messages one after another as posted, always drained on the receiving side, by one thread of its
+ * own. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -7,9 +8,11 @@
 #include "../workloads/backend.h"
 #include "shared.h"
 
-/* What a message costs on the wire beside its payload: its frame and nothing else. */
+/* What a message costs on each connection of its stream beside its payload: its frame and nothing
+ * else. */
 #define STRAIT_EMU_MESSAGE_OVERHEAD_BYTES 96
-/* Messages are handed to TCP at this many times the rate of the stream's narrowest link. */
+/* Messages are handed to TCP, all connections of a stream together, at this many times the rate of
+ * the stream's narrowest link. */
 #define STRAIT_EMU_PACING_RATIO 2.0
 /* Larger payloads are refused before memory is taken for them. */
 #define STRAIT_EMU_MAX_PAYLOAD_BYTES ((uint64_t)1 << 32)
@@ -31,7 +34,8 @@ struct strait_emu_transport_plan {
     int me;
     uint32_t (*address)(int rank); /* IPv4, network byte order */
     enum strait_congestion congestion;
-    double window_bytes; /* most unacknowledged bytes of a stream; INFINITY: no cap */
+    double window_bytes;    /* most unacknowledged bytes of a connection; INFINITY: no cap */
+    unsigned n_connections; /* of each stream; 0 counts as 1 */
     const struct strait_network *network; /* for pacing; NULL: none */
     bool real_payload;                    /* false: noise is sent and thrown away on arrival */
     bool populate; /* the memory of large messages when they begin, not while they come */

@@ -21,6 +21,12 @@ void strait_emu_wire_pack(unsigned char out[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES],
     strait_frame_pack(out, &f, f.payload_bytes > 0 ? packet->data : NULL);
 }
 
+size_t strait_emu_wire_part_at(size_t payload_bytes, int n, int i)
+{
+    const size_t rest = payload_bytes % (size_t)n, at = (size_t)i;
+    return payload_bytes / (size_t)n * at + (at < rest ? at : rest);
+}
+
 uint64_t strait_emu_wire_checksum(const unsigned char in[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES])
 {
     return strait_checksum(in, STRAIT_EMU_MESSAGE_OVERHEAD_BYTES); /* the payload's is among them */

@@ -9,6 +9,10 @@
  *  noise that follows it is announced by the envelope. */
 void strait_emu_wire_pack(unsigned char out[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES],
                           const struct strait_packet *packet, int tag);
+/** Where part i of n begins in a payload; part n is its end. Parts differ by one byte at most, and
+ *  each travels on a connection of its own, behind a copy of the frame, which is that of the whole.
+ */
+size_t strait_emu_wire_part_at(size_t payload_bytes, int n, int i);
 /** A checksum of frame and payload: of a packed frame, which carries the payload's. */
 uint64_t strait_emu_wire_checksum(const unsigned char in[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES]);
 /** Make the packet that a frame announces.

@@ -49,6 +49,7 @@ struct strait_machine *strait_machine_new(struct strait_run *run,
     m->child = child;
     m->lanes.coroutines.stack_bytes = (size_t)STRAIT_LANE_STACK_KIB * 1024;
     m->ramp = !(run->control && strcmp(run->control, "no-ramp") == 0);
+    m->frame_bytes = strait_network_frame_bytes(run->network);
     m->nodes = strait_child_alloc(child, (size_t)run->n_ranks, sizeof(*m->nodes));
     m->n_ranks_running = run->n_ranks;
     return m;

@@ -87,6 +87,7 @@ struct strait_machine {
     struct strait_child *child;
     bool ramp;
     struct strait_lanes lanes;
+    double frame_bytes; /* of every message */
     struct strait_node *nodes;
     int n_ranks_running;
     uint64_t n_active; /* lanes that run or wait for a time, and busy streams: 0 is a deadlock */

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "../codecs/frame.h"
 #include "machine.h"
 
 static void push(struct strait_queue *q, struct strait_parcel *parcel)
@@ -158,9 +157,9 @@ struct strait_parcel *strait_stream_take(struct strait_stream *s)
     return parcel;
 }
 
-static double size_of(const struct strait_parcel *parcel)
+static double size_of(const struct strait_stream *s, const struct strait_parcel *parcel)
 {
-    return (double)parcel->packet->payload_bytes + STRAIT_FRAME_BYTES;
+    return (double)parcel->packet->payload_bytes + s->machine->frame_bytes;
 }
 
 void strait_stream_post(struct strait_stream *s, struct strait_parcel *parcel, double now_s)
@@ -175,7 +174,7 @@ void strait_stream_post(struct strait_stream *s, struct strait_parcel *parcel, d
     }
     m->nodes[s->src].n_under_way++;
     if (!s->posted.first)
-        s->left_bytes = size_of(parcel);
+        s->left_bytes = size_of(s, parcel);
     push(&s->posted, parcel);
     if (!s->busy) {
         s->busy = true;
@@ -210,7 +209,7 @@ void strait_stream_flow_ended(struct strait_stream *s, double now_s)
         return;
     struct strait_parcel *parcel = pop(&s->posted);
     if (s->posted.first)
-        s->left_bytes = size_of(s->posted.first);
+        s->left_bytes = size_of(s, s->posted.first);
     struct strait_node *sender = &m->nodes[s->src];
     sender->drained_s = fmax(sender->drained_s, now_s + s->delay_s);
     sender->n_under_way--;

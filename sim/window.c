@@ -11,11 +11,13 @@ static bool reached(double now_s, double start_s, double rtt_s)
 void strait_window_init(struct strait_window *w, double rtt_s, double path_bytes_per_s,
                         const struct strait_tcp *tcp, bool ramp)
 {
+    const double n = strait_tcp_n_connections(tcp);
     *w = (struct strait_window){
+        .n_connections = n,
         .rtt_s = rtt_s,
         .pipe_bytes = rtt_s * path_bytes_per_s,
-        .initial_bytes = ramp ? floor(tcp->initial_window_bytes) : INFINITY,
-        .cap_bytes = fmax(1, floor(tcp->window_bytes)),
+        .initial_bytes = ramp ? n * floor(tcp->initial_window_bytes) : INFINITY,
+        .cap_bytes = n * fmax(1, floor(tcp->window_bytes)),
         .rto_min_s = tcp->rto_min_s,
         .decays = tcp->slow_start_after_idle && tcp->congestion != STRAIT_BBR,
         .last_s = -INFINITY,
@@ -98,7 +100,7 @@ double strait_window_next(struct strait_window *w, double now_s, double wanted_b
     if (!w->open) {
         w->open = true;
         w->start_s = now_s;
-        w->left_bytes = floor(limit(w));
+        w->left_bytes = w->n_connections * floor(limit(w) / w->n_connections);
         w->sent_bytes = w->busy_s = 0;
     }
     *bytes = fmin(wanted_bytes, w->left_bytes);

@@ -4,13 +4,18 @@
  * Slow start is a chain of windows. Window i goes as one flow; the next one may not start before
  * the acknowledgement of its first byte, one RTT after its start, and is larger by what was
  * acknowledged. A window that takes an RTT or longer on the wire keeps the acknowledgements coming:
- * from there on the network is the limit, and what is left goes as one flow. */
+ * from there on the network is the limit, and what is left goes as one flow.
+ *
+ * A stream of S connections is one window of S times the size. Each connection carries an equal
+ * part of every message, at once and over the same path, so their windows open, are used and decay
+ * in step; and as all streams have S, each of S flows gets the S-th part of what one would get. */
 #pragma once
 #include <stdbool.h>
 #include "../workloads/network.h"
 
 struct strait_window {
     double rtt_s, pipe_bytes; /* the path alone: RTT, and what fits into it at full rate */
+    double n_connections;     /* whose windows these are, all together */
     double initial_bytes, cap_bytes, rto_min_s;
     bool decays; /* while idle */
 
@@ -26,7 +31,7 @@ struct strait_window {
     double rto_s;   /* after the last flow */
 };
 
-/** A stream at its set-up.
+/** A stream at its set-up, all its connections together.
  *  In:      path_bytes_per_s  goodput of the narrower of its two links
  *           ramp              false: the initial window is unlimited (the negative control)
  *  Source:  RFC 6928 (initial window), RFC 5681 sections 3.1 and 4.1 */

@@ -12,12 +12,14 @@ struct shape { /* what a network and its streams are */
     uint64_t seed;
     bool ramp, unequal;
     double window_bytes;
+    unsigned n_connections;
 };
 
 static void shape_network(struct strait_rig *rig, const struct shape *shape)
 {
     struct strait_network *n = rig->network;
     n->tcp.window_bytes = shape->window_bytes;
+    n->tcp.n_connections = shape->n_connections;
     rig->run.control = shape->ramp ? NULL : "no-ramp";
     rig->run.seed = shape->seed;
     for (uint64_t i = 0; i < (uint64_t)n->n_ranks && shape->unequal; i++) {
@@ -74,7 +76,8 @@ static void compare_all(int n_ranks, void (*rank_main)(struct strait_rank *))
                 (struct shape){.seed = 40 + i,
                                .ramp = i % 2 == 0,
                                .unequal = i / 2 % 2 == 0,
-                               .window_bytes = i < 4 ? 32e6 : 1e6});
+                               .window_bytes = i < 4 ? 32e6 : 1e6,
+                               .n_connections = i % 3 == 2 ? 4 : 1});
 }
 
 /* Send i of a rank: to whom, on which channel, how long after the last one. */

@@ -77,6 +77,21 @@ static void repeats(void)
     strait_network_free(n);
 }
 
+static void connections(void)
+{
+    struct strait_error err = {0};
+    struct strait_network *n = read_network("\"client\": " PORT, 2, false, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(n);
+    CU_ASSERT_EQUAL(n->tcp.n_connections, 1);
+    CU_ASSERT_EQUAL(strait_network_frame_bytes(n), 96);
+    strait_network_free(n);
+    n = read_network("\"client\": " PORT ", \"tcp\": {\"connections\": 16}", 2, false, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(n);
+    CU_ASSERT_EQUAL(strait_tcp_n_connections(&n->tcp), 16);
+    CU_ASSERT_EQUAL(strait_network_frame_bytes(n), 1536); /* 16 times 96 */
+    strait_network_free(n);
+}
+
 static void refused(void)
 {
     static const struct {
@@ -98,6 +113,12 @@ static void refused(void)
          ", \"site\": {\"ranks\": 2, \"rate\": \"1 Gbps\"},"
          "\"between\": [{\"from\": 0, \"to\": 2, \"rate\": \"1 Gbps\"}]",
          "x.json#/network/between/0/to: "},
+        {"\"client\": " PORT ", \"tcp\": {\"connections\": 17}",
+         "x.json#/network/tcp/connections: expected an integer of at most 16, found 17"},
+        {"\"client\": " PORT ", \"tcp\": {\"connections\": 0}",
+         "x.json#/network/tcp/connections: expected an integer of at least 1, found 0"},
+        {"\"client\": " PORT ", \"tcp\": {\"connections\": 2.5}",
+         "x.json#/network/tcp/connections: expected an integer"},
         {"\"client\": " PORT ", \"site\": {\"ranks\": 2, \"rate\": \"1 Gbps\"}",
          "x.json#/network: unknown key \"site\""},
     };
@@ -162,6 +183,7 @@ static void simulated(void)
 static const struct strait_test tests[] = {
     {"a path leaves its site, crosses the pair's link and enters the other site", paths},
     {"one port stands for all, several are taken in turn", repeats},
+    {"a stream is one connection unless told otherwise", connections},
     {"what cannot be a network is refused with its place", refused},
     {"both simulators carry flows between sites by max-min shares", simulated},
 };

@@ -12,6 +12,7 @@ struct fixture {
     struct strait_experiment experiment;
     struct strait_model model;
     struct strait_param_row table[1];
+    struct strait_network network;
     struct strait_point point;
     struct strait_log logs[3];
 };
@@ -32,6 +33,7 @@ static void set_up(struct fixture *f, const char *codec)
     f->experiment.json = json_pack("{s:i}", "clients", 2);
     f->experiment.title = "by hand";
     f->experiment.model = &f->model;
+    f->experiment.network = &f->network;
     f->experiment.strategy = strait_strategy_find("fedavg");
     f->experiment.n_clients = 2;
     f->experiment.n_ranks = 3;
@@ -95,6 +97,12 @@ static void test_bytes(void)
     CU_ASSERT_STRING_EQUAL(
         json_string_value(json_object_get(json_object_get(row, "bytes"), "sizes")), "predicted");
     json_decref(row);
+    f.network.tcp.n_connections = 4; /* each message has a frame on every connection */
+    row = row_of(&f);
+    CU_ASSERT_EQUAL(number(row, NULL, "connections"), 4);
+    CU_ASSERT_EQUAL(number(row, "bytes", "frame"), 4 * 4 * STRAIT_FRAME_BYTES);
+    json_decref(row);
+    f.network.tcp.n_connections = 1;
     f.experiment.down.spec.ops = strait_codec_find("zstd"); /* now both are: 4000 / 2500 */
     row = row_of(&f);
     CU_ASSERT_EQUAL(number(row, NULL, "ratio"), 1.6);

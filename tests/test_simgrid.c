@@ -95,6 +95,76 @@ static void cold_star(void)
     }
 }
 
+/* Connections s = 1, 2, 4, 8, 16 of a single client, 4 MB, 50 ms: n* = ceil(log2(4e6 / (s 14480) +
+ * 1)) = 9, 8, 7, 6, 5 round trips, and the last window's way through the link on top: what is left
+ * after s 14480 (2^(n* - 1) - 1) bytes takes 2.6, 2.7, 2.9, 3.4, 4.4 ms of a link of 119.55 MB/s.
+ */
+static void connections(void)
+{
+    static const struct {
+        unsigned n;
+        double round_trips, rest_s;
+    } all[] = {{1, 9, 0.0026}, {2, 8, 0.0027}, {4, 7, 0.0029}, {8, 6, 0.0034}, {16, 5, 0.0044}};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        for (int n = 1; n <= 64; n *= 4) {
+            struct strait_rig rig;
+            begin(&rig, n + 1, upload, true);
+            rig.network->tcp.n_connections = all[i].n;
+            run(&rig);
+            const double found_s = strait_noted(&rig, 0, ARRIVED, 0);
+            near(found_s, strait_oracle_ramp_s((size_t)n, 4e6 + all[i].n * FRAME, all[i].n * 14480,
+                                               C, 2 * DELAY_S));
+            if (n == 1)
+                CU_ASSERT_DOUBLE_EQUAL(found_s + DELAY_S, all[i].round_trips * 0.05 + all[i].rest_s,
+                                       1e-4);
+            strait_rig_release(&rig);
+        }
+}
+
+enum { N_PARTS = 4 };
+
+/* As several messages at once, a part on each channel; from both clients, before and after a
+ * silence, to a server that answers meanwhile. */
+static void in_parts(struct strait_rank *r)
+{
+    const int n_parts = r->run->network->tcp.n_connections > 1 ? 1 : N_PARTS;
+    for (int round = 0; round < 3; round++) {
+        const size_t n_bytes = (size_t)(2000000 + 1000000 * r->me) * (size_t)(round + 1);
+        strait_rig_sleep_until(r, 2 * round + 0.01 * r->me);
+        for (int part = 0; part < n_parts; part++)
+            for (int i = 0; i < r->run->n_ranks; i++)
+                if (i != r->me && (i == 0 || r->me == 0))
+                    strait_rig_send(r, i, part, 0, n_bytes / (size_t)n_parts);
+    }
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < r->run->n_ranks; i++)
+            for (int part = 0; part < n_parts && i != r->me && (i == 0 || r->me == 0); part++) {
+                const double arrived_s = strait_rig_recv(r, i, part).arrived_s;
+                if (part == 0)
+                    strait_note(r, ARRIVED, arrived_s);
+            }
+}
+
+/* One window of S times the size stands for S windows: the same to the last digits as S flows. */
+static void connections_as_flows(void)
+{
+    struct strait_rig together, apart;
+    begin(&together, 3, in_parts, true);
+    together.network->tcp.n_connections = N_PARTS;
+    together.network->in[2].rate_bits_per_s = 300e6;
+    run(&together);
+    begin(&apart, 3, in_parts, true);
+    apart.network->in[2].rate_bits_per_s = 300e6;
+    run(&apart);
+    for (int rank = 0; rank < 3; rank++) {
+        CU_ASSERT_EQUAL(strait_n_noted(&apart, rank, ARRIVED), rank == 0 ? 6 : 3);
+        for (int i = 0; i < strait_n_noted(&apart, rank, ARRIVED); i++)
+            near(strait_noted(&together, rank, ARRIVED, i), strait_noted(&apart, rank, ARRIVED, i));
+    }
+    strait_rig_release(&together);
+    strait_rig_release(&apart);
+}
+
 static double jitter_s(int rank)
 {
     return 1 + strait_random_unit(7, "jitter", (uint64_t)rank, 0);
@@ -289,6 +359,8 @@ static const struct strait_test tests[] = {
     {"a window cap lets one window go a round trip", capped_window},
     {"every step of a ring all-reduce takes its delay and its bytes", ring_all_reduce},
     {"cold streams of a star ramp up as the closed form says", cold_star},
+    {"connections of a stream ramp up together as the closed form says", connections},
+    {"connections of a stream are as many flows", connections_as_flows},
     {"messages posted together follow each other without a gap", back_to_back},
     {"narrow ports leave the rest of the server's to the others", unequal_ports},
     {"every constant of a run names its source", constants},

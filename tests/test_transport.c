@@ -3,10 +3,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include "../codecs/frame.h"
 #include "../emu/clock.h"
-#include "../emu/transport.h"
+#include "../emu/pump.h"
 #include "../emu/wire.h"
 #include "suite.h"
 
@@ -78,7 +79,7 @@ static void *connect_other(void *of)
     return strait_emu_transport_connect(e->transport, until, &err) == 0 ? e : NULL;
 }
 
-static struct pair *pair_new(bool real_payload)
+static struct pair *pair_new(bool real_payload, unsigned n_connections)
 {
     struct pair *p = calloc(1, sizeof(*p));
     CU_ASSERT_FATAL(p != NULL);
@@ -93,6 +94,7 @@ static struct pair *pair_new(bool real_payload)
             .address = loopback,
             .congestion = STRAIT_RENO,
             .window_bytes = INFINITY,
+            .n_connections = n_connections,
             .real_payload = real_payload,
             .events = {&p->ends[i], arrived, acknowledged, failed}};
         pthread_mutex_init(&p->ends[i].lock, NULL);
@@ -147,7 +149,7 @@ static void post(struct pair *p, int channel, int tag, struct strait_packet *pac
 
 static void payload_arrives_bit_by_bit(void)
 {
-    struct pair *p = pair_new(true);
+    struct pair *p = pair_new(true, 1);
     const size_t n = 3000001;
     struct strait_packet *packet = strait_packet_new(n);
     CU_ASSERT_FATAL(packet != NULL);
@@ -176,7 +178,7 @@ static void payload_arrives_bit_by_bit(void)
 static void a_stream_keeps_its_order(void)
 {
     /* More messages at once than there are envelopes, so that the sender has to hold back. */
-    struct pair *p = pair_new(true);
+    struct pair *p = pair_new(true, 1);
     const int n = 3 * STRAIT_EMU_RING;
     for (int i = 0; i < n; i++)
         post(p, i % 2, i, strait_packet_new((size_t)(i % 5)), NULL);
@@ -195,7 +197,7 @@ static void a_stream_keeps_its_order(void)
 
 static void an_acknowledgement_comes_back_for_each_that_was_asked_for(void)
 {
-    struct pair *p = pair_new(true);
+    struct pair *p = pair_new(true, 1);
     int tickets[3];
     post(p, 0, 0, strait_packet_new(100000), &tickets[0]);
     post(p, 0, 1, strait_packet_new(0), NULL);
@@ -215,7 +217,7 @@ static void release_sized(struct strait_packet *p)
 
 static void a_sized_payload_takes_its_bytes_and_no_memory(void)
 {
-    struct pair *p = pair_new(false);
+    struct pair *p = pair_new(false, 1);
     struct strait_packet *packet = calloc(1, sizeof(*packet));
     CU_ASSERT_FATAL(packet != NULL);
     packet->payload_bytes = 1234567;
@@ -239,7 +241,7 @@ static void a_sized_payload_takes_its_bytes_and_no_memory(void)
 
 static void one_packet_serves_many_sends(void)
 {
-    struct pair *p = pair_new(true);
+    struct pair *p = pair_new(true, 1);
     struct strait_packet *packet = strait_packet_new(50000);
     CU_ASSERT_FATAL(packet != NULL);
     memset(packet->data, 0x5a, 50000);
@@ -255,9 +257,139 @@ static void one_packet_serves_many_sends(void)
     pair_free(p);
 }
 
+static void parts_differ_by_a_byte_at_most_and_leave_nothing_out(void)
+{
+    for (size_t n_bytes = 0; n_bytes < 100; n_bytes++)
+        for (int n = 1; n <= STRAIT_MAX_CONNECTIONS; n++) {
+            const size_t least = n_bytes / (size_t)n;
+            CU_ASSERT(strait_emu_wire_part_at(n_bytes, n, 0) == 0);
+            CU_ASSERT(strait_emu_wire_part_at(n_bytes, n, n) == n_bytes);
+            for (int i = 0; i < n; i++) {
+                const size_t part = strait_emu_wire_part_at(n_bytes, n, i + 1) -
+                                    strait_emu_wire_part_at(n_bytes, n, i);
+                CU_ASSERT(part == least || part == least + 1);
+            }
+        }
+    /* 2^32 in 3: 1431655766, 1431655765, 1431655765 */
+    CU_ASSERT(strait_emu_wire_part_at((size_t)1 << 32, 3, 1) == 1431655766);
+    CU_ASSERT(strait_emu_wire_part_at((size_t)1 << 32, 3, 2) == 2863311531);
+}
+
+static unsigned char byte_of(int message, size_t i)
+{
+    return (unsigned char)(i * 7 + i / 251 + (size_t)message);
+}
+
+/* Large ones, and some that leave connections with nothing but a frame. */
+static void parallel_connections_put_messages_together_in_their_order(void)
+{
+    static const size_t sizes[] = {3000001, 0, 1, 15, 16, 17, 200000, 2, 1 << 20, 0};
+    enum { N_SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+    static const unsigned counts[] = {2, 3, 16};
+    for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
+        struct pair *p = pair_new(true, counts[c]);
+        int tickets[N_SIZES];
+        size_t sum_bytes = 0, n_wrong = 0;
+        for (int m = 0; m < N_SIZES; m++) {
+            struct strait_packet *packet = strait_packet_new(sizes[m]);
+            CU_ASSERT_FATAL(packet != NULL);
+            for (size_t i = 0; i < sizes[m]; i++)
+                packet->data[i] = byte_of(m, i);
+            sum_bytes += sizes[m];
+            post(p, 1, m, packet, m % 2 ? &tickets[m] : NULL);
+        }
+        CU_ASSERT_FATAL(wait_for(&p->ends[1], N_SIZES, 0));
+        CU_ASSERT_FATAL(wait_for(&p->ends[0], 0, N_SIZES / 2));
+        for (int m = 0; m < N_SIZES; m++) {
+            const struct strait_message *got = &p->ends[1].messages[m];
+            CU_ASSERT(got->tag == m && got->seq == (uint64_t)m);
+            CU_ASSERT_FATAL(got->packet->payload_bytes == sizes[m]);
+            for (size_t i = 0; i < sizes[m]; i++)
+                n_wrong += got->packet->data[i] != byte_of(m, i);
+        }
+        CU_ASSERT(n_wrong == 0);
+        for (int m = 0; m < N_SIZES / 2; m++)
+            CU_ASSERT(p->ends[0].tickets[m] == &tickets[2 * m + 1]);
+        for (int i = 0; i < 2; i++)
+            strait_emu_transport_stop(p->ends[i].transport);
+        /* a frame for each message and connection, and one for each acknowledgement back */
+        const size_t frame = STRAIT_EMU_MESSAGE_OVERHEAD_BYTES;
+        CU_ASSERT(strait_emu_transport_figures(p->ends[0].transport).bytes_sent ==
+                  sum_bytes + N_SIZES * counts[c] * frame);
+        CU_ASSERT(strait_emu_transport_figures(p->ends[1].transport).bytes_received ==
+                  sum_bytes + N_SIZES * counts[c] * frame);
+        CU_ASSERT(strait_emu_transport_figures(p->ends[1].transport).bytes_sent ==
+                  N_SIZES / 2 * frame);
+        pair_free(p);
+    }
+}
+
+static void parallel_connections_of_many_messages_keep_their_order(void)
+{
+    struct pair *p = pair_new(true, 5);
+    const int n = 3 * STRAIT_EMU_RING;
+    for (int i = 0; i < n; i++)
+        post(p, 0, i, strait_packet_new((size_t)(i % 7 * 1000)), NULL);
+    CU_ASSERT_FATAL(wait_for(&p->ends[1], n, 0));
+    for (int i = 0; i < n; i++) {
+        CU_ASSERT(p->ends[1].messages[i].tag == i);
+        CU_ASSERT(p->ends[1].messages[i].packet->payload_bytes == (size_t)(i % 7 * 1000));
+    }
+    pair_free(p);
+}
+
+/* The end of one connection is seen on both sides, and named once. */
+static void a_single_connection_that_is_lost_is_a_failure(void)
+{
+    for (int end = 0; end < 2; end++) {
+        struct pair *p = pair_new(true, 4);
+        shutdown(end == 0 ? p->ends[0].transport->out_strands[2].fd
+                          : p->ends[1].transport->in_strands[2].fd,
+                 SHUT_RDWR);
+        CU_ASSERT(!wait_for(&p->ends[0], 1, 0));
+        CU_ASSERT(!wait_for(&p->ends[1], 1, 0));
+        CU_ASSERT(p->ends[0].failed && strstr(p->ends[0].error.text, "the connection to rank 1"));
+        CU_ASSERT(p->ends[1].failed && strstr(p->ends[1].error.text, "the connection from rank 0"));
+        pair_free(p);
+    }
+}
+
+/* What another program, or a broken one, would send on connection 3 of 4. */
+static void a_bad_frame_on_any_connection_is_a_failure(void)
+{
+    enum { NO_FRAME, ANOTHER_FRAME, AN_ANSWER };
+    static const char *const said[] = {"a message begins with a bad frame",
+                                       "another frame than on the others",
+                                       "rank 1 answered on a connection"};
+    for (int what = NO_FRAME; what <= AN_ANSWER; what++) {
+        struct pair *p = pair_new(true, 4);
+        struct end *judge = &p->ends[what == AN_ANSWER ? 0 : 1];
+        const struct strait_packet empty = {.payload_bytes = 0};
+        unsigned char frame[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES] = {0};
+        /* an envelope, as every message has one */
+        struct strait_emu_stream *s = strait_emu_shared_stream(p->shared, 0, 1, 0);
+        atomic_store(&s->n_put, 1);
+        if (what == ANOTHER_FRAME) {
+            strait_emu_wire_pack(frame, &empty, 7);
+            CU_ASSERT(send(p->ends[0].transport->out_strands[0].fd, frame, sizeof(frame), 0) ==
+                      sizeof(frame));
+            strait_emu_wire_pack(frame, &empty, 8);
+        }
+        const int fd = what == AN_ANSWER ? p->ends[1].transport->in_strands[2].fd
+                                         : p->ends[0].transport->out_strands[2].fd;
+        CU_ASSERT(send(fd, frame, sizeof(frame), 0) == sizeof(frame));
+        CU_ASSERT(!wait_for(judge, 1, 0));
+        pthread_mutex_lock(&judge->lock);
+        CU_ASSERT(judge->failed && judge->error.code == STRAIT_ERR_BACKEND);
+        CU_ASSERT(strstr(judge->error.text, said[what]) != NULL);
+        pthread_mutex_unlock(&judge->lock);
+        pair_free(p);
+    }
+}
+
 static void a_stream_that_was_not_declared_is_refused(void)
 {
-    struct pair *p = pair_new(true);
+    struct pair *p = pair_new(true, 1);
     struct strait_error err = {.code = STRAIT_OK};
     CU_ASSERT(strait_emu_transport_post(p->ends[0].transport, 1, 2, 0, strait_packet_new(4), 0, 0,
                                         NULL, &err) == -1);
@@ -268,7 +400,7 @@ static void a_stream_that_was_not_declared_is_refused(void)
 
 static void a_peer_that_goes_away_is_a_failure(void)
 {
-    struct pair *p = pair_new(true);
+    struct pair *p = pair_new(true, 1);
     strait_emu_transport_free(p->ends[0].transport);
     p->ends[0].transport = NULL;
     CU_ASSERT(!wait_for(&p->ends[1], 1, 0));
@@ -323,6 +455,15 @@ static const struct strait_test tests[] = {
     {"a sized payload takes its bytes on the wire and no memory",
      a_sized_payload_takes_its_bytes_and_no_memory},
     {"one packet serves many sends", one_packet_serves_many_sends},
+    {"parts differ by a byte at most and leave nothing out",
+     parts_differ_by_a_byte_at_most_and_leave_nothing_out},
+    {"parallel connections put messages together in their order",
+     parallel_connections_put_messages_together_in_their_order},
+    {"parallel connections of many small messages keep their order",
+     parallel_connections_of_many_messages_keep_their_order},
+    {"a single connection that is lost is a failure",
+     a_single_connection_that_is_lost_is_a_failure},
+    {"a bad frame on any connection is a failure", a_bad_frame_on_any_connection_is_a_failure},
     {"a stream that was not declared is refused", a_stream_that_was_not_declared_is_refused},
     {"a peer that goes away is a failure", a_peer_that_goes_away_is_a_failure},
     {"a changed byte is noticed", a_changed_byte_is_noticed},

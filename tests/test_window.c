@@ -50,6 +50,29 @@ static void doubling(void)
     CU_ASSERT_EQUAL(n, 9);
 }
 
+static void connections(void)
+{
+    struct strait_tcp tcp = strait_rig_tcp();
+    struct strait_window w;
+    int n = 0;
+    tcp.n_connections = 4;
+    /* 4 MB on 4 connections: 1 MB each, 1 + 2 + ... + 32 = 63 windows of 14480 in 6 round trips */
+    w = cold(tcp);
+    near(send(&w, 0, 4e6, RATE, &n), 6 * RTT_S + (4e6 - 4 * 63 * 14480.0) / RATE);
+    CU_ASSERT_EQUAL(n, 7);
+    /* 100 kB each and twice that after 10 s of silence: all four begin anew, 3 and 4 round trips */
+    w = cold(tcp);
+    n = 0;
+    near(send(&w, 0, 400e3, RATE, &n), 2 * RTT_S + (400e3 - 4 * 3 * 14480.0) / RATE);
+    CU_ASSERT_EQUAL(n, 3);
+    near(send(&w, 10, 800e3, RATE, &n), 10 + 3 * RTT_S + (800e3 - 4 * 7 * 14480.0) / RATE);
+    CU_ASSERT_EQUAL(n, 7);
+    /* receive windows of 500 kB, four of them: 2 MB a round trip where the path holds 5 MB */
+    tcp.initial_window_bytes = tcp.window_bytes = 5e5;
+    w = cold(tcp);
+    near(send(&w, 0, 10e6, RATE, &n), 4 * RTT_S + 2e6 / RATE);
+}
+
 static void full_pipe(void)
 {
     struct strait_window w = cold(strait_rig_tcp());
@@ -189,6 +212,7 @@ static void no_ramp(void)
 
 static const struct strait_test tests[] = {
     {"a cold window doubles every round trip", doubling},
+    {"connections are as many windows", connections},
     {"a window that fills the path never waits again", full_pipe},
     {"a share that is slower than the window ends the ramp", slow_share},
     {"messages posted at once are as one message", split_messages},

@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-#include "../codecs/frame.h"
-
 void strait_layer_costs_fill(struct strait_layer_costs *c, const struct strait_model *m,
                              double speed)
 {
@@ -33,7 +31,7 @@ struct strait_linear_cost strait_ring_cost(const struct strait_network *network,
     }
     const double n_hops = n - 1;
     return (struct strait_linear_cost){
-        .alpha_s = 2 * n_hops * (delay_s + STRAIT_FRAME_BYTES * s_per_byte),
+        .alpha_s = 2 * n_hops * (delay_s + strait_network_frame_bytes(network) * s_per_byte),
         .s_per_byte = n_hops / n * (2 * s_per_byte + add_s_per_byte + copy_s_per_byte)};
 }
 

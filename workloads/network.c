@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../codecs/frame.h"
 #include "../core/random.h"
 
 enum { ETHERNET_HEADER_BYTES = 14, IP_HEADER_BYTES = 20, TCP_HEADER_BYTES = 32 };
@@ -12,6 +13,16 @@ double strait_goodput_bytes_per_s(const struct strait_network *n, const struct s
     const double segment = n->tcp.segment_bytes;
     const double frame = segment + TCP_HEADER_BYTES + IP_HEADER_BYTES + ETHERNET_HEADER_BYTES;
     return l->rate_bits_per_s / 8 * segment / (frame + n->overhead_bytes);
+}
+
+unsigned strait_tcp_n_connections(const struct strait_tcp *tcp)
+{
+    return tcp->n_connections > 0 ? tcp->n_connections : 1;
+}
+
+double strait_network_frame_bytes(const struct strait_network *n)
+{
+    return (double)strait_tcp_n_connections(&n->tcp) * STRAIT_FRAME_BYTES;
 }
 
 int strait_network_site(const struct strait_network *n, int rank)

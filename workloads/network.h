@@ -16,15 +16,20 @@ struct strait_link {
 
 enum strait_congestion { STRAIT_RENO, STRAIT_BBR, STRAIT_CUBIC };
 
+/* More TCP connections for one stream than this were not measured. */
+enum { STRAIT_MAX_CONNECTIONS = 16 };
+
 /* TCP as Linux has it. Sources: RFC 6928 (initial window), RFC 5681 (slow start, restart after
  * idle), Linux net/ipv4/tcp_output.c tcp_cwnd_restart, include/net/tcp.h TCP_RTO_MIN. */
 struct strait_tcp {
     enum strait_congestion congestion;
     double segment_bytes;        /* payload of one full segment: 1448 with time stamps */
     double initial_window_bytes; /* 10 segments; INFINITY: no ramp at all (negative control) */
-    double window_bytes;         /* most unacknowledged bytes of a stream; INFINITY: no cap */
+    double window_bytes;         /* most unacknowledged bytes of a connection; INFINITY: no cap */
     double rto_min_s;            /* 0.2 */
     bool slow_start_after_idle;  /* the window decays while idle (not under BBR) */
+    unsigned n_connections;      /* that carry a stream, each an equal part of every message behind
+                                    a frame of its own; 0 counts as 1 */
 };
 
 /* Every rank has one port, out (towards its switch) and in (from it). In a star all ports meet at
@@ -51,6 +56,10 @@ struct strait_network {
 /** Payload bytes a second of a long TCP stream that has the link alone:
  *  rate / 8 * 1448 / (1514 + overhead). Source: header sizes (IP 20, TCP 32, Ethernet 14). */
 double strait_goodput_bytes_per_s(const struct strait_network *n, const struct strait_link *l);
+/** TCP connections that carry a stream: 1 to STRAIT_MAX_CONNECTIONS. */
+unsigned strait_tcp_n_connections(const struct strait_tcp *tcp);
+/** What every message costs beside its payload: one frame for each connection. */
+double strait_network_frame_bytes(const struct strait_network *n);
 /** The site of a rank: 0 in a star, -1 at the core. */
 int strait_network_site(const struct strait_network *n, int rank);
 

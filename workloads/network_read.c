@@ -231,6 +231,7 @@ static int read_tcp(struct strait_tcp *tcp, struct strait_object *network, struc
 {
     struct strait_object o;
     const char *congestion;
+    long n_connections;
     char where[STRAIT_JSON_POINTER_MAX * 2];
     *tcp = (struct strait_tcp){.segment_bytes = 1448};
     if (strait_object_enter(&o, network, "tcp", true, err) != 0 ||
@@ -244,8 +245,11 @@ static int read_tcp(struct strait_tcp *tcp, struct strait_object *network, struc
                                   err) != 0 ||
         strait_object_bool_or(&o, &tcp->slow_start_after_idle, "slow_start_after_idle", true,
                               err) != 0 ||
+        strait_object_integer_or(&o, &n_connections, "connections", 1, STRAIT_MAX_CONNECTIONS, 1,
+                                 err) != 0 ||
         strait_object_close(&o, err) != 0)
         return -1;
+    tcp->n_connections = (unsigned)n_connections;
     for (tcp->congestion = STRAIT_RENO; tcp->congestion <= STRAIT_CUBIC; tcp->congestion++)
         if (strcmp(congestion, strait_congestion_name(tcp->congestion)) == 0)
             return 0;

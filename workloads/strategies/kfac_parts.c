@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "../../codecs/frame.h"
 #include "../legal.h"
 
 enum { END = -1, NONE = -1 };
@@ -79,12 +78,17 @@ static void slowest(const struct kfac *k, double *bytes_per_s, double *delay_s)
     }
 }
 
+static double frame_bytes_of(const struct kfac *k)
+{
+    return strait_network_frame_bytes(k->r->run->network);
+}
+
 void kfac_ring_cost(const struct kfac *k, double *alpha_s, double *beta_s_per_byte)
 {
     const int n = strait_n_ranks(k->r);
     double bytes_per_s, delay_s;
     slowest(k, &bytes_per_s, &delay_s);
-    *alpha_s = 2 * (n - 1) * (delay_s + STRAIT_FRAME_BYTES / bytes_per_s);
+    *alpha_s = 2 * (n - 1) * (delay_s + frame_bytes_of(k) / bytes_per_s);
     *beta_s_per_byte = 2.0 * (n - 1) / n / bytes_per_s;
 }
 
@@ -96,10 +100,10 @@ double kfac_broadcast_s(const struct kfac *k, double bytes)
     slowest(k, &bytes_per_s, &delay_s);
     if (piece_bytes > 0) { /* the first piece down the chain, the others behind it */
         const double n_pieces = ceil(bytes / piece_bytes),
-                     piece_s = (bytes / n_pieces + STRAIT_FRAME_BYTES) / bytes_per_s;
+                     piece_s = (bytes / n_pieces + frame_bytes_of(k)) / bytes_per_s;
         return (n - 1) * (delay_s + piece_s) + (n > 1 ? (n_pieces - 1) * piece_s : 0);
     }
-    return ceil(log2(n)) * (delay_s + (bytes + STRAIT_FRAME_BYTES) / bytes_per_s);
+    return ceil(log2(n)) * (delay_s + (bytes + frame_bytes_of(k)) / bytes_per_s);
 }
 
 double kfac_inverse_s(const struct kfac *k, int i)
