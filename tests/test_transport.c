@@ -83,7 +83,8 @@ static struct pair *pair_new(bool real_payload, unsigned n_connections)
 {
     struct pair *p = calloc(1, sizeof(*p));
     CU_ASSERT_FATAL(p != NULL);
-    const struct strait_run run = {.n_ranks = 2, .uses_stream = only_forward};
+    const struct strait_network star = {.n_ranks = 2};
+    const struct strait_run run = {.n_ranks = 2, .network = &star, .uses_stream = only_forward};
     struct strait_error err = {.code = STRAIT_OK};
     p->shared = strait_emu_shared_new(&run, 1, 1, &err);
     CU_ASSERT_FATAL(p->shared != NULL);
