@@ -97,9 +97,11 @@ static void netem(void)
 {
     struct place p;
     struct strait_error err = {0};
-    static const char commands[] = "cd \"$1\" && ./test_kernel_net \"$2\" \"$3\" \"$4\" \"$5\" && "
-                                   "./test_tamper \"$6\"",
-                      all_commands[] = "cd \"$1\" && ./test_kernel_net && ./test_tamper";
+    /* both, whatever the first one says */
+    static const char commands[] = "cd \"$1\" && ./test_kernel_net \"$2\" \"$3\" \"$4\" \"$5\"; "
+                                   "s=$?; ./test_tamper \"$6\" && exit $s",
+                      all_commands[] = "cd \"$1\" && ./test_kernel_net; s=$?; "
+                                       "./test_tamper && exit $s";
     if (!runs_ours())
         return;
     place_init(&p);
