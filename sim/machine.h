@@ -39,6 +39,7 @@ struct strait_stream {
     struct strait_queue posted, there;
     double left_bytes; /* of the first posted message */
     double flow_start_s, flow_bytes;
+    double arrived_s; /* of the last message */
     uint64_t n_sent;
     bool busy;                    /* the kernel is carrying out its actions */
     struct strait_heap_node node; /* in its inbox, by the arrival of the first message there */

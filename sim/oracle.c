@@ -59,3 +59,21 @@ double strait_oracle_ramp_s(size_t n, double bytes, double initial_window_bytes,
     }
     return start_s + bytes / share + rtt_s / 2;
 }
+
+double strait_oracle_connections_s(size_t n, double bytes, double initial_window_bytes,
+                                   double bytes_per_s, double rtt_s)
+{
+    double *ready_s = calloc(n, sizeof(*ready_s)), free_s = 0, window_bytes = initial_window_bytes;
+    if (!ready_s)
+        return -1;
+    for (double left_bytes = bytes / (double)n; left_bytes > 0; window_bytes *= 2) {
+        for (size_t i = 0; i < n; i++) {
+            const double start_s = fmax(free_s, ready_s[i]);
+            ready_s[i] = start_s + rtt_s;
+            free_s = start_s + fmin(left_bytes, window_bytes) / bytes_per_s;
+        }
+        left_bytes -= window_bytes;
+    }
+    free(ready_s);
+    return free_s + rtt_s / 2;
+}

@@ -27,3 +27,10 @@ double strait_oracle_ring_s(size_t n, double bytes, double frame_bytes, double b
  *  Source: RFC 5681 section 3.1 without delayed acknowledgements, infinite queue */
 double strait_oracle_ramp_s(size_t n, double bytes, double initial_window_bytes, double bytes_per_s,
                             double rtt_s);
+
+/** One message in equal parts on n cold connections of one stream, bytes with all their frames.
+ * They follow one another through a link that is first come first served: window by window, each
+ * passes as soon as the link is free and the first byte of its last one is acknowledged. -1: out of
+ *  memory. O(n log(bytes)). */
+double strait_oracle_connections_s(size_t n, double bytes, double initial_window_bytes,
+                                   double bytes_per_s, double rtt_s);

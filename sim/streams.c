@@ -211,9 +211,10 @@ void strait_stream_flow_ended(struct strait_stream *s, double now_s)
     if (s->posted.first)
         s->left_bytes = size_of(s, s->posted.first);
     struct strait_node *sender = &m->nodes[s->src];
-    sender->drained_s = fmax(sender->drained_s, now_s + s->delay_s);
+    s->arrived_s = fmax(s->arrived_s, strait_window_left_s(&s->window, now_s) + s->delay_s);
+    sender->drained_s = fmax(sender->drained_s, s->arrived_s);
     sender->n_under_way--;
-    deliver(s, parcel, now_s + s->delay_s, now_s);
+    deliver(s, parcel, s->arrived_s, now_s);
     if (sender->n_under_way == 0 && sender->drainer)
         strait_lane_wake(sender->drainer, now_s);
 }

@@ -21,6 +21,7 @@ void strait_window_init(struct strait_window *w, double rtt_s, double path_bytes
         .rto_min_s = tcp->rto_min_s,
         .decays = tcp->slow_start_after_idle && tcp->congestion != STRAIT_BBR,
         .last_s = -INFINITY,
+        .ready_s = -INFINITY,
     };
     w->cwnd_bytes = w->initial_bytes;
 }
@@ -39,10 +40,19 @@ static void grow(struct strait_window *w, double acked_bytes)
         w->cwnd_bytes = fmin(w->cwnd_bytes + acked_bytes, fmax(w->cwnd_bytes, 2 * w->cap_bytes));
 }
 
+/* When the last connection's share of bytes that begin to leave at start_s and take took_s does. */
+static double last_turn_s(const struct strait_window *w, double start_s, double took_s)
+{
+    return fmax(w->ready_s, start_s + took_s * (1 - 1 / w->n_connections));
+}
+
 static void close_window(struct strait_window *w)
 {
-    if (w->open)
+    if (w->open) {
         grow(w, w->sent_bytes);
+        if (!w->full)
+            w->ready_s = last_turn_s(w, w->start_s, w->busy_s) + w->rtt_s;
+    }
     w->open = false;
 }
 
@@ -127,4 +137,22 @@ void strait_window_sent(struct strait_window *w, double start_s, double end_s, d
         w->full_bytes += bytes;
     w->queue_s = queueing_s(w, end_s);
     w->rto_s = w->rtt_s + w->queue_s + w->rto_min_s;
+}
+
+double strait_window_left_s(const struct strait_window *w, double end_s)
+{
+    const double n = w->n_connections;
+    if (n <= 1)
+        return end_s;
+    if (!w->full)
+        return fmax(end_s, last_turn_s(w, w->start_s, w->busy_s) + w->busy_s / n);
+    const double s_per_byte = (end_s - w->full_s) / w->full_bytes;
+    const double at_once_bytes = fmin(w->full_bytes, w->full_window_bytes);
+    const double turn_s = last_turn_s(w, w->full_s, at_once_bytes * s_per_byte);
+    const double rest_bytes = w->full_bytes - at_once_bytes, next_bytes = 2 * w->full_window_bytes;
+    if (rest_bytes <= 0)
+        return fmax(end_s, turn_s + at_once_bytes * s_per_byte / n);
+    const double n_more = ceil(log2(rest_bytes / next_bytes + 1));
+    const double last_bytes = rest_bytes - next_bytes * (exp2(n_more - 1) - 1);
+    return fmax(end_s, turn_s + n_more * w->rtt_s + last_bytes * s_per_byte / n);
 }

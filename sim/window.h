@@ -27,6 +27,7 @@ struct strait_window {
      * full_window_bytes in hand and has carried full_bytes so far. */
     bool full;
     double full_s, full_window_bytes, full_bytes;
+    double ready_s; /* the last connection's window before the open one is acknowledged */
     double queue_s; /* how long the last byte has waited in that queue */
     double rto_s;   /* after the last flow */
 };
@@ -47,3 +48,6 @@ double strait_window_next(struct strait_window *w, double now_s, double wanted_b
 
 /** The flow that was allowed has left the sender. */
 void strait_window_sent(struct strait_window *w, double start_s, double end_s, double bytes);
+
+/** When the last of the connections has sent its part of what was sent until end_s. */
+double strait_window_left_s(const struct strait_window *w, double end_s);

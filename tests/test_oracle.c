@@ -58,6 +58,26 @@ static void cold_streams_measured(void)
     }
 }
 
+static void cold_connections(void)
+{
+    /* 4 connections, 100 B each, windows of 10 B, 1000 B/s, 0.2 s: passing the link takes the
+     * windows 10, 20, 40 and the 30 B that are left 0.01, 0.02, 0.04, 0.03 s. The last connection's
+     * pass from 0.03, 0.2 + 3 x 0.02, 0.4 + 3 x 0.04 and, 0.2 s later, 0.72 s on. */
+    CU_ASSERT_DOUBLE_EQUAL(strait_oracle_connections_s(4, 400, 10, 1000, 0.2), 0.72 + 0.03 + 0.1,
+                           1e-12);
+    /* one connection is one stream */
+    CU_ASSERT_DOUBLE_EQUAL(strait_oracle_connections_s(1, 4e6, 14480, 120e6, 0.05),
+                           strait_oracle_ramp_s(1, 4e6, 14480, 120e6, 0.05), 1e-12);
+    /* as the streams above: send to one-byte reply, 4 MB, 50 ms, 1 to 16 connections */
+    static const double measured_s[] = {0.457, 0.408, 0.358, 0.312, 0.263};
+    for (size_t i = 0; i < sizeof(measured_s) / sizeof(measured_s[0]); i++) {
+        const double form_s =
+            strait_oracle_connections_s((size_t)1 << i, 4e6, 14480, 1e9 / 8 * 1448 / 1514, 0.05) +
+            0.025;
+        CU_ASSERT_DOUBLE_EQUAL(form_s / measured_s[i], 1, 0.015);
+    }
+}
+
 static void cold_star(void)
 {
     /* 8 x 4 MB at 120 MB/s and 50 ms: a share of 15 MB/s holds 750 kB a round trip, more than
@@ -79,6 +99,7 @@ static const struct strait_test tests[] = {
     {"a window that cannot grow goes once a round trip", capped},
     {"a ring all-reduce takes 2 (n - 1) steps", ring},
     {"cold streams take what was measured on Linux within 3 %", cold_streams_measured},
+    {"cold connections of a stream take what was measured on Linux within 1.5 %", cold_connections},
     {"cold streams of a star ramp up until their shares are full", cold_star},
 };
 STRAIT_SUITE("sim/oracle", tests);

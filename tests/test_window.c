@@ -73,6 +73,28 @@ static void connections(void)
     near(send(&w, 0, 10e6, RATE, &n), 4 * RTT_S + 2e6 / RATE);
 }
 
+/* Four windows of 14480 take 0.5792 ms of the link. Of the next ones 4000 bytes go, in 40 us; but
+ * the last connection's acknowledgements came back three quarters of 0.5792 ms after the first. */
+static void last_connection(void)
+{
+    struct strait_tcp tcp = strait_rig_tcp();
+    int n = 0;
+    tcp.n_connections = 4;
+    struct strait_window w = cold(tcp);
+    double end_s = send(&w, 0, 57920, RATE, &n);
+    near(end_s, 0.5792e-3);
+    near(strait_window_left_s(&w, end_s), end_s);
+    end_s = send(&w, end_s, 4000, RATE, &n);
+    near(end_s, RTT_S + 40e-6);
+    near(strait_window_left_s(&w, end_s), RTT_S + 0.4344e-3 + 10e-6);
+    end_s = send(&w, 1, 4000, RATE, &n); /* all acknowledgements are there */
+    near(strait_window_left_s(&w, end_s), end_s);
+    tcp.n_connections = 1;
+    w = cold(tcp);
+    end_s = send(&w, 0, 15480, RATE, &n);
+    near(strait_window_left_s(&w, end_s), end_s);
+}
+
 static void full_pipe(void)
 {
     struct strait_window w = cold(strait_rig_tcp());
@@ -213,6 +235,7 @@ static void no_ramp(void)
 static const struct strait_test tests[] = {
     {"a cold window doubles every round trip", doubling},
     {"connections are as many windows", connections},
+    {"the last connection's part leaves when its turn comes", last_connection},
     {"a window that fills the path never waits again", full_pipe},
     {"a share that is slower than the window ends the ramp", slow_share},
     {"messages posted at once are as one message", split_messages},
