@@ -99,7 +99,7 @@ static int list_networks(json_t *out, struct strait_error *err)
         {".../loss", "\"0.1 %\"", "of segments"},
         {"overhead", "\"24 B\"", "of a frame beyond its 1514 bytes: 24 on a wire, 0 as tc counts"},
         {"tcp/congestion", "\"reno\", \"bbr\", \"cubic\"", "as Linux has them"},
-        {"tcp/connections", "4", "that carry each message in equal parts: parallel streams"},
+        {"connections", "4", "TCP connections that carry each message together: parallel streams"},
     };
     (void)err;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)

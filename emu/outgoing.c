@@ -10,7 +10,7 @@
 #include "wire.h"
 
 enum { FRAME = STRAIT_EMU_MESSAGE_OVERHEAD_BYTES, N_NOISE_VECTORS = 16 };
-/* Bytes that one strand may write before the others have their turn. */
+/* Bytes that the one connection of a stream may write before the others have their turn. */
 enum { WRITE_TURN_BYTES = 1 << 17 };
 /* From this size on a checksum is worth looking for. */
 enum { LARGE_BYTES = 1 << 16 };
@@ -36,15 +36,22 @@ static struct strait_emu_posted *next_of(struct strait_emu_transport *t,
     return m;
 }
 
+/* Bytes that a strand may write before it is the next one's turn. */
+static size_t turn_of(const struct strait_emu_transport *t)
+{
+    return t->n_strands > 1 ? STRAIT_TURN_BYTES : WRITE_TURN_BYTES;
+}
+
 /* Bytes that the strand may hand over now. */
-static size_t allowance(const struct strait_emu_out_strand *strand, double ns_per_byte)
+static size_t allowance(const struct strait_emu_transport *t,
+                        const struct strait_emu_out_strand *strand, double ns_per_byte)
 {
     const int64_t now = strait_emu_mono_ns();
     const int64_t ahead_ns = strand->paid_ns > now ? strand->paid_ns - now : 0;
     if (ns_per_byte <= 0)
-        return WRITE_TURN_BYTES;
+        return turn_of(t);
     const double n = (double)(BURST_NS - ahead_ns) / ns_per_byte;
-    return (size_t)fmin(fmax(n, LEAST_WRITE_BYTES), WRITE_TURN_BYTES);
+    return (size_t)fmin(fmax(n, LEAST_WRITE_BYTES), (double)turn_of(t));
 }
 
 static int number_of(const struct strait_emu_out_strand *strand)
@@ -206,7 +213,7 @@ static bool is_held(struct strait_emu_transport *t, struct strait_emu_out_strand
 {
     if (!m)
         return true;
-    if (turn_bytes >= WRITE_TURN_BYTES)
+    if (turn_bytes >= turn_of(t))
         take_turn_again(t, strand);
     else if (is_too_fast(strand))
         rest(t, strand, strand->paid_ns - BURST_NS / 2);
@@ -230,7 +237,7 @@ int strait_emu_outgoing_flush(struct strait_emu_transport *t, int index, struct 
         const double ns_per_byte = strand->stream->ns_per_byte * n_sharing;
         struct iovec v[N_NOISE_VECTORS + 1];
         struct msghdr h = {.msg_iov = v};
-        h.msg_iovlen = (size_t)vectors_of(t, strand, m, allowance(strand, ns_per_byte), v);
+        h.msg_iovlen = (size_t)vectors_of(t, strand, m, allowance(t, strand, ns_per_byte), v);
         size_t len = 0;
         for (size_t i = 0; i < h.msg_iovlen; i++)
             len += v[i].iov_len;

@@ -40,18 +40,21 @@ static void grow(struct strait_window *w, double acked_bytes)
         w->cwnd_bytes = fmin(w->cwnd_bytes + acked_bytes, fmax(w->cwnd_bytes, 2 * w->cap_bytes));
 }
 
-/* When the last connection's share of bytes that begin to leave at start_s and take took_s does. */
-static double last_turn_s(const struct strait_window *w, double start_s, double took_s)
+/* Of bytes that begin to leave at start_s, when do the first of the last connection? */
+static double last_turn_s(const struct strait_window *w, double start_s, double bytes,
+                          double s_per_byte)
 {
-    return fmax(w->ready_s, start_s + took_s * (1 - 1 / w->n_connections));
+    const double n = w->n_connections;
+    return fmax(w->ready_s, start_s + (n - 1) * fmin(bytes / n, w->block_bytes) * s_per_byte);
 }
 
 static void close_window(struct strait_window *w)
 {
     if (w->open) {
         grow(w, w->sent_bytes);
-        if (!w->full)
-            w->ready_s = last_turn_s(w, w->start_s, w->busy_s) + w->rtt_s;
+        if (!w->full && w->sent_bytes > 0)
+            w->ready_s =
+                w->rtt_s + last_turn_s(w, w->start_s, w->sent_bytes, w->busy_s / w->sent_bytes);
     }
     w->open = false;
 }
@@ -65,6 +68,12 @@ static void decay(struct strait_window *w, double idle_s)
     close_window(w);
     w->cwnd_bytes =
         fmax(w->initial_bytes, w->cwnd_bytes * pow(0.5, fmin(floor(idle_s / w->rto_s), 1000)));
+}
+
+/* An acknowledgement lets twice as much go: the turns get longer with the windows. */
+static void set_block(struct strait_window *w, bool waited)
+{
+    w->block_bytes = waited ? 2 * w->block_bytes : STRAIT_TURN_BYTES;
 }
 
 static void begin_episode(struct strait_window *w, double now_s, double window_bytes)
@@ -93,6 +102,7 @@ static double queueing_s(const struct strait_window *w, double end_s)
 
 double strait_window_next(struct strait_window *w, double now_s, double wanted_bytes, double *bytes)
 {
+    const bool waited = w->open && w->left_bytes <= 0;
     if (w->open && reached(now_s, w->start_s, w->rtt_s))
         close_window(w);
     if (now_s > w->last_s) {
@@ -102,13 +112,16 @@ double strait_window_next(struct strait_window *w, double now_s, double wanted_b
         decay(w, now_s - (w->last_s - w->queue_s));
     }
     if (!w->open && limit(w) >= w->pipe_bytes) { /* full windows never wait for an RTT */
-        if (!w->full)
+        if (!w->full) {
             begin_episode(w, now_s, limit(w));
+            set_block(w, waited);
+        }
         *bytes = wanted_bytes;
         return now_s;
     }
     if (!w->open) {
         w->open = true;
+        set_block(w, waited);
         w->start_s = now_s;
         w->left_bytes = w->n_connections * floor(limit(w) / w->n_connections);
         w->sent_bytes = w->busy_s = 0;
@@ -145,13 +158,16 @@ double strait_window_left_s(const struct strait_window *w, double end_s)
     if (n <= 1)
         return end_s;
     if (!w->full)
-        return fmax(end_s, last_turn_s(w, w->start_s, w->busy_s) + w->busy_s / n);
+        return fmax(end_s, w->busy_s / n + last_turn_s(w, w->start_s, w->sent_bytes,
+                                                       w->busy_s / w->sent_bytes));
     const double s_per_byte = (end_s - w->full_s) / w->full_bytes;
     const double at_once_bytes = fmin(w->full_bytes, w->full_window_bytes);
-    const double turn_s = last_turn_s(w, w->full_s, at_once_bytes * s_per_byte);
+    const double turn_s = last_turn_s(w, w->full_s, at_once_bytes, s_per_byte);
     const double rest_bytes = w->full_bytes - at_once_bytes, next_bytes = 2 * w->full_window_bytes;
     if (rest_bytes <= 0)
         return fmax(end_s, turn_s + at_once_bytes * s_per_byte / n);
+    /* Beyond them the last connection waits for its own acknowledgements, a round trip each time.
+     */
     const double n_more = ceil(log2(rest_bytes / next_bytes + 1));
     const double last_bytes = rest_bytes - next_bytes * (exp2(n_more - 1) - 1);
     return fmax(end_s, turn_s + n_more * w->rtt_s + last_bytes * s_per_byte / n);

@@ -8,7 +8,10 @@
  *
  * A stream of S connections is one window of S times the size. Each connection carries an equal
  * part of every message, at once and over the same path, so their windows open, are used and decay
- * in step; and as all streams have S, each of S flows gets the S-th part of what one would get. */
+ * in step; and as all streams have S, each of S flows gets the S-th part of what one would get.
+ * They take turns, and so do their acknowledgements: the last one's next window begins later than
+ * the first one's, and so does its part of the end of a message. Nothing else is later: before it
+ * the others' bytes go. */
 #pragma once
 #include <stdbool.h>
 #include "../workloads/network.h"
@@ -27,9 +30,11 @@ struct strait_window {
      * full_window_bytes in hand and has carried full_bytes so far. */
     bool full;
     double full_s, full_window_bytes, full_bytes;
-    double ready_s; /* the last connection's window before the open one is acknowledged */
-    double queue_s; /* how long the last byte has waited in that queue */
-    double rto_s;   /* after the last flow */
+    double
+        block_bytes; /* of one connection that follow each other, then it is the next one's turn */
+    double ready_s;  /* when the last connection may send again, by its own acknowledgements */
+    double queue_s;  /* how long the last byte has waited in that queue */
+    double rto_s;    /* after the last flow */
 };
 
 /** A stream at its set-up, all its connections together.

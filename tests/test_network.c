@@ -85,7 +85,7 @@ static void connections(void)
     CU_ASSERT_EQUAL(n->tcp.n_connections, 1);
     CU_ASSERT_EQUAL(strait_network_frame_bytes(n), 96);
     strait_network_free(n);
-    n = read_network("\"client\": " PORT ", \"tcp\": {\"connections\": 16}", 2, false, &err);
+    n = read_network("\"client\": " PORT ", \"connections\": 16", 2, false, &err);
     CU_ASSERT_PTR_NOT_NULL_FATAL(n);
     CU_ASSERT_EQUAL(strait_tcp_n_connections(&n->tcp), 16);
     CU_ASSERT_EQUAL(strait_network_frame_bytes(n), 1536); /* 16 times 96 */
@@ -113,12 +113,12 @@ static void refused(void)
          ", \"site\": {\"ranks\": 2, \"rate\": \"1 Gbps\"},"
          "\"between\": [{\"from\": 0, \"to\": 2, \"rate\": \"1 Gbps\"}]",
          "x.json#/network/between/0/to: "},
-        {"\"client\": " PORT ", \"tcp\": {\"connections\": 17}",
-         "x.json#/network/tcp/connections: expected an integer of at most 16, found 17"},
-        {"\"client\": " PORT ", \"tcp\": {\"connections\": 0}",
-         "x.json#/network/tcp/connections: expected an integer of at least 1, found 0"},
-        {"\"client\": " PORT ", \"tcp\": {\"connections\": 2.5}",
-         "x.json#/network/tcp/connections: expected an integer"},
+        {"\"client\": " PORT ", \"connections\": 17",
+         "x.json#/network/connections: expected an integer of at most 16, found 17"},
+        {"\"client\": " PORT ", \"connections\": 0",
+         "x.json#/network/connections: expected an integer of at least 1, found 0"},
+        {"\"client\": " PORT ", \"connections\": 2.5",
+         "x.json#/network/connections: expected an integer"},
         {"\"client\": " PORT ", \"site\": {\"ranks\": 2, \"rate\": \"1 Gbps\"}",
          "x.json#/network: unknown key \"site\""},
     };

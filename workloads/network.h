@@ -18,6 +18,8 @@ enum strait_congestion { STRAIT_RENO, STRAIT_BBR, STRAIT_CUBIC };
 
 /* More TCP connections for one stream than this were not measured. */
 enum { STRAIT_MAX_CONNECTIONS = 16 };
+/* What a sender gives to one of several connections before it is the next one's turn. */
+enum { STRAIT_TURN_BYTES = 1 << 14 };
 
 /* TCP as Linux has it. Sources: RFC 6928 (initial window), RFC 5681 (slow start, restart after
  * idle), Linux net/ipv4/tcp_output.c tcp_cwnd_restart, include/net/tcp.h TCP_RTO_MIN. */

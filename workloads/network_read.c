@@ -245,8 +245,8 @@ static int read_tcp(struct strait_tcp *tcp, struct strait_object *network, struc
                                   err) != 0 ||
         strait_object_bool_or(&o, &tcp->slow_start_after_idle, "slow_start_after_idle", true,
                               err) != 0 ||
-        strait_object_integer_or(&o, &n_connections, "connections", 1, STRAIT_MAX_CONNECTIONS, 1,
-                                 err) != 0 ||
+        strait_object_integer_or(network, &n_connections, "connections", 1, STRAIT_MAX_CONNECTIONS,
+                                 1, err) != 0 ||
         strait_object_close(&o, err) != 0)
         return -1;
     tcp->n_connections = (unsigned)n_connections;
