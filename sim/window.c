@@ -33,10 +33,11 @@ static double limit(const struct strait_window *w)
     return w->saturated ? w->cap_bytes : fmin(w->cwnd_bytes, w->cap_bytes);
 }
 
-/* Slow start: the window grows by what was acknowledged, while at least half of it was used. */
+/* Slow start: the window grows by what was acknowledged, while at least half of it was used, or it
+ * was sent when the window was what held it back. */
 static void grow(struct strait_window *w, double acked_bytes)
 {
-    if (w->cwnd_bytes < 2 * acked_bytes || w->saturated)
+    if (w->cwnd_bytes < 2 * acked_bytes || w->saturated || w->limited)
         w->cwnd_bytes = fmin(w->cwnd_bytes + acked_bytes, fmax(w->cwnd_bytes, 2 * w->cap_bytes));
 }
 
@@ -121,6 +122,7 @@ double strait_window_next(struct strait_window *w, double now_s, double wanted_b
     }
     if (!w->open) {
         w->open = true;
+        w->limited = waited;
         set_block(w, waited);
         w->start_s = now_s;
         w->left_bytes = w->n_connections * floor(limit(w) / w->n_connections);

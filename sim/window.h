@@ -23,6 +23,7 @@ struct strait_window {
     bool decays; /* while idle */
 
     double cwnd_bytes;
+    bool limited;         /* the open window follows one that was used up */
     bool open, saturated; /* a window is under way; the network, not the window, is the limit */
     double start_s, left_bytes, sent_bytes, busy_s; /* of the open window */
     double last_s; /* the last byte left the port; -INFINITY: none did */

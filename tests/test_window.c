@@ -115,6 +115,18 @@ static void slow_share(void)
     CU_ASSERT_EQUAL(n, 3);
 }
 
+/* 4 MB in windows of 1, 2, 4 ... 128 times 14480 and a last one of 307600 bytes, which were waited
+ * for: after all acknowledgements the window is 14480 + 4e6, and holds another 4 MB. */
+static void second_message(void)
+{
+    struct strait_window w = cold(strait_rig_tcp());
+    int n = 0;
+    const double end_s = send(&w, 0, 4e6, RATE, &n) + RTT_S;
+    n = 0;
+    near(send(&w, end_s, 4e6, RATE, &n), end_s + 4e6 / RATE);
+    CU_ASSERT_EQUAL(n, 1);
+}
+
 static void split_messages(void)
 {
     struct strait_window a = cold(strait_rig_tcp()), b = a;
@@ -239,6 +251,7 @@ static const struct strait_test tests[] = {
     {"a window that fills the path never waits again", full_pipe},
     {"a share that is slower than the window ends the ramp", slow_share},
     {"messages posted at once are as one message", split_messages},
+    {"what a full window held back makes it grow when it goes", second_message},
     {"a warm stream has no ramp", warm},
     {"a window smaller than the path goes once a round trip for ever", cap},
     {"silence halves the window every RTO, down to the initial one", idle},
