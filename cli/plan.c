@@ -44,6 +44,27 @@ struct strait_point_options strait_plan_point_options(const struct strait_plan_s
                                                           strcmp(setup->timing, "serial") == 0};
 }
 
+const char *strait_plan_kappa_key(char key[STRAIT_KEY_CHARS], const struct strait_plan_setup *setup,
+                                  const json_t *resolved, int n_ranks)
+{
+    json_t *all = json_pack("{s:s, s:s, s:s?, s:s?, s:s?, s:i, s:O?}", "machine", setup->machine,
+                            "program", setup->program, "realisation", setup->realisation,
+                            "launcher", setup->launcher, "timing", setup->timing, "ranks", n_ranks,
+                            "network", json_object_get(resolved, "network"));
+    const char *hashed = all ? strait_hash_json(key, all) : NULL;
+    json_decref(all);
+    return hashed;
+}
+
+double strait_plan_kappa_s(const struct strait_plan_setup *setup, const json_t *resolved,
+                           int n_ranks)
+{
+    char key[STRAIT_KEY_CHARS];
+    return setup->kappas && strait_plan_kappa_key(key, setup, resolved, n_ranks)
+               ? json_number_value(json_object_get(setup->kappas, key))
+               : 0;
+}
+
 json_t *strait_plan_without_codec(const json_t *resolved)
 {
     json_t *plain = json_deep_copy(resolved);
@@ -307,9 +328,11 @@ static json_t *attempt(const struct strait_plan *plan, const struct strait_task_
     options.dilation = dilation;
     options.watch = plan->setup.view ? strait_live_watch : NULL;
     options.watcher = plan->setup.view;
-    if (strait_experiment_read(&e, plan->setup.file, task->resolved, err) == 0 &&
-        strait_point_new(&p, e, plan->setup.profile, &options, err) == 0 &&
-        strait_point_run(p, task->backend, err) == 0) {
+    int failed = strait_experiment_read(&e, plan->setup.file, task->resolved, err) != 0 ||
+                 strait_point_new(&p, e, plan->setup.profile, &options, err) != 0;
+    if (!failed)
+        p->run.kappa_s_per_gbit = strait_plan_kappa_s(&plan->setup, task->resolved, e->n_ranks);
+    if (!failed && strait_point_run(p, task->backend, err) == 0) {
         struct strait_row_context context = {.backend = task->backend->name,
                                              .key = task->key,
                                              .profile = plan->setup.profile_hash,

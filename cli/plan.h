@@ -23,6 +23,7 @@ struct strait_plan_setup {
     const struct strait_profile *profile;
     const char *control;
     double dilation;
+    json_t *kappas; /* emu: what networks cost this machine, by strait_plan_kappa_key; NULL: none */
     const char *realisation, *launcher; /* NULL: chosen */
     const char *timing;                 /* emu: "live", "serial" or "replay"; NULL: live */
     bool check;                         /* emulated points are run again at twice the dilation */
@@ -60,6 +61,13 @@ int strait_plan_round_s(double *round_s, const struct strait_plan_setup *setup,
  * the other runs as it is. NULL: none. */
 const char *strait_plan_control(const struct strait_plan_setup *setup,
                                 const struct strait_backend *backend);
+/** What a network's cost depends on beside the kind of run: ranks, links, machine and program.
+ *  Returns: key, or NULL when memory ran out */
+const char *strait_plan_kappa_key(char key[STRAIT_KEY_CHARS], const struct strait_plan_setup *setup,
+                                  const json_t *resolved, int n_ranks);
+/** That cost in seconds of processor time a gigabit; 0: nobody measured it. */
+double strait_plan_kappa_s(const struct strait_plan_setup *setup, const json_t *resolved,
+                           int n_ranks);
 /** How a backend runs its points. */
 struct strait_point_options strait_plan_point_options(const struct strait_plan_setup *setup,
                                                       const struct strait_backend *backend);

@@ -7,6 +7,7 @@
 #include "../analysis/calibration.h"
 #include "command.h"
 #include "machine.h"
+#include "pace.h"
 #include "payoff.h"
 #include "pool.h"
 #include "session.h"
@@ -276,6 +277,22 @@ static int compute(struct strait_session *r, struct strait_error *err)
     return status;
 }
 
+/* What this machine was found to be, so that the next run need not ask again. */
+static int save_measured(struct strait_session *r, struct strait_error *err)
+{
+    size_t i;
+    json_t *record;
+    int status = 0;
+    if (json_array_size(r->measured) > 0 && !strait_store_written(r->store))
+        status = begin(r, NULL, err);
+    json_array_foreach(r->measured, i, record)
+    {
+        if (status == 0)
+            status = strait_store_add(r->store, record, err);
+    }
+    return status;
+}
+
 static int save_calibration(struct strait_session *r, struct strait_error *err)
 {
     char path[PATH_CHARS];
@@ -295,7 +312,8 @@ static int save_calibration(struct strait_session *r, struct strait_error *err)
 int strait_session_compute(struct strait_session *r, struct strait_error *err)
 {
     return strait_store_open(&r->store, r->out, true, err) != 0 || find_missing(r, err) != 0 ||
-                   save_calibration(r, err) != 0 || compute(r, err) != 0
+                   save_calibration(r, err) != 0 || strait_pace_find(r, err) != 0 ||
+                   save_measured(r, err) != 0 || compute(r, err) != 0
                ? -1
                : 0;
 }
@@ -337,6 +355,8 @@ void strait_session_release(struct strait_session *r)
     strait_profile_free(r->profile);
     strait_sweep_free(r->sweep);
     json_decref(r->rows_by_key);
+    json_decref(r->plan.setup.kappas);
+    json_decref(r->measured);
     free(r->missing);
     free(r->settings.items);
     free(r->folder);

@@ -18,6 +18,7 @@ struct strait_session {
     struct strait_sweep *sweep;
     struct strait_profile *profile;
     bool calibrated, calibrated_now;
+    json_t *measured; /* records of what the network costs, new in this run */
     struct strait_plan plan;
     struct strait_store *store;
     char *folder;        /* owned: where r->out points */

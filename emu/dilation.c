@@ -100,6 +100,17 @@ static bool is_lossy(const struct strait_network *n)
     return false;
 }
 
+/* Where nobody measured. */
+static double built_in_kappa_s(const struct strait_run *run)
+{
+    const bool kernel = run->realisation && strcmp(run->realisation, "kernel") == 0;
+    const double n_flows = (run->n_ranks - 1.0) * strait_tcp_n_connections(&run->network->tcp);
+    double kappa_s = fmin(KAPPA_ONE_S + KAPPA_EACH_S * n_flows, KAPPA_MOST_S);
+    if (kernel && is_lossy(run->network))
+        kappa_s = fmax(kappa_s, KAPPA_LOSS_S);
+    return strait_emu_in_uml() ? UML_RATIO * kappa_s : kappa_s;
+}
+
 struct strait_emu_dilation strait_emu_dilation_choose(const struct strait_run *run,
                                                       unsigned n_processors)
 {
@@ -113,14 +124,9 @@ struct strait_emu_dilation strait_emu_dilation_choose(const struct strait_run *r
     const int n_measuring = run->n_measuring > 0 ? run->n_measuring : run->n_ranks;
     if (run->measured_cost)
         d.k_cpu = fmax(1, n_measuring / (COMPUTE_SHARE * d.n_compute));
-    const bool kernel = run->realisation && strcmp(run->realisation, "kernel") == 0;
-    const double n_flows = (run->n_ranks - 1.0) * strait_tcp_n_connections(&run->network->tcp);
-    double kappa = fmin(KAPPA_ONE_S + KAPPA_EACH_S * n_flows, KAPPA_MOST_S);
-    if (kernel && is_lossy(run->network))
-        kappa = fmax(kappa, KAPPA_LOSS_S);
-    if (strait_emu_in_uml())
-        kappa *= UML_RATIO;
-    d.k_net = kappa * strait_emu_active_bits_per_s(run) / 1e9 / (NET_SHARE * n_processors);
+    d.kappa_measured = run->kappa_s_per_gbit > 0;
+    d.kappa_s = d.kappa_measured ? run->kappa_s_per_gbit : built_in_kappa_s(run);
+    d.k_net = d.kappa_s * strait_emu_active_bits_per_s(run) / 1e9 / (NET_SHARE * n_processors);
     if (strait_emu_in_uml() && run->measured_cost)
         d.k_cpu = fmax(d.k_cpu, fmax(UML_LEAST_K, UML_RANK_K * run->n_ranks));
     d.k = fmin(ceil(fmax(d.k_cpu, d.k_net)), MOST_K); /* every second of it is waited for */

@@ -4,10 +4,12 @@
 #include "../workloads/backend.h"
 
 struct strait_emu_dilation {
-    double k;           /* real seconds for one virtual one: 1, 2, 3 ... 64, or as asked */
-    double k_cpu;       /* least that the measured jobs need */
-    double k_net;       /* least that the links need */
-    unsigned n_compute; /* measured jobs that run at once */
+    double k;            /* real seconds for one virtual one: 1, 2, 3 ... 64, or as asked */
+    double k_cpu;        /* least that the measured jobs need */
+    double k_net;        /* least that the links need */
+    double kappa_s;      /* CPU-seconds of the network for a gigabit, on which k_net rests */
+    bool kappa_measured; /* on this machine, before the run; else built in */
+    unsigned n_compute;  /* measured jobs that run at once */
 };
 
 /** Source: k is the least whole number that processors and links need; a measured job must

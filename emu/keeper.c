@@ -248,6 +248,7 @@ static int start(struct keeper *k, struct strait_error *err)
     if (k->net) { /* lateness counts from here on */
         if (strait_emu_net_report(&r, k->net, true, err) != 0)
             return -1;
+        k->evidence.relay_cpu_s = -r.cpu_s;
         strait_emu_relay_report_release(&r);
     }
     k->evidence.softnet_drops = strait_emu_softnet_drops();
@@ -292,6 +293,7 @@ static int end_ranks(struct keeper *k, struct strait_error *err)
     e->wall_s = (double)(strait_emu_mono_ns() - k->plan.shared->start_ns) / 1e9;
     if (k->net && strait_emu_net_report(&e->relay, k->net, false, err) != 0)
         return -1;
+    e->relay_cpu_s += e->relay.cpu_s;
     e->softnet_drops = strait_emu_softnet_drops() - e->softnet_drops;
     tell_all(k, STRAIT_EMU_END);
     if (wait_for_all(k, STRAIT_EMU_BYE, "end", err) != 0)
@@ -333,7 +335,7 @@ static int judge(struct keeper *k, struct strait_error *err)
 
 void strait_emu_keeper_main(const struct strait_emu_keeper_plan *plan)
 {
-    struct keeper k = {.plan = *plan};
+    struct keeper k = {.plan = *plan, .evidence.relay_cpu_s = NAN};
     struct strait_error err = {.code = STRAIT_OK};
     prctl(PR_SET_NAME, "strait-keeper");
     const bool loopback = plan->run->control && strcmp(plan->run->control, "loopback") == 0;

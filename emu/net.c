@@ -131,8 +131,7 @@ static int configure(const struct strait_emu_node *node, int index,
                      const struct strait_emu_net_plan *plan, struct strait_error *err)
 {
     const double rate_bits_per_s = plan->out[index].rate_bits_per_s;
-    const unsigned train =
-        plan->unshaped ? 0 : strait_emu_net_train_segments(rate_bits_per_s, plan->overhead_bytes);
+    const unsigned train = strait_emu_net_train_segments(rate_bits_per_s, plan->overhead_bytes);
     const struct strait_emu_device loopback = {0};
     const struct strait_emu_device device = {
         .mtu_bytes = STRAIT_EMU_MTU_BYTES,

@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 #include "dilation.h"
 #include "lane.h"
@@ -118,9 +119,18 @@ static void program(struct strait_rank *r, void *arg)
     r->run->rank_main(r);
 }
 
+/* Of all threads. */
+static double process_cpu_s(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+}
+
 static int begin(struct strait_emu_rank *rank, struct strait_error *err)
 {
     struct strait_emu_shared *shared = rank->plan.shared;
+    rank->cpu_before_s = process_cpu_s();
     rank->clock = (struct strait_emu_clock){shared->start_ns, shared->dilation};
     rank->most_lag_ns = strait_emu_clock_real_ns(&rank->clock, MOST_LAG_S);
     strait_emu_slots_begin(&rank->slots, &rank->clock);
@@ -194,6 +204,7 @@ static void write_figures(struct strait_emu_rank *rank)
     mine->read_late_max_s = f.read_late_max_s;
     mine->slip_sum_s = rank->slots.slip_sum_s;
     mine->slip_max_s = rank->slots.slip_max_s;
+    mine->cpu_s = process_cpu_s() - rank->cpu_before_s;
     mine->job_cpu_s = rank->slots.cpu_s;
     mine->n_measured = rank->slots.n_measured;
     mine->n_slow = rank->slots.n_slow;

@@ -62,10 +62,12 @@ static int begin(void **state, const struct strait_emu_net_plan *plan, struct st
     k->bytes = k->settings + 2 * n;
     const double dilation = strait_emu_net_plan_dilation(plan);
     const double late_s = strait_emu_shaper_late_s();
-    for (size_t i = 0; i < n && !plan->unshaped; i++) {
+    for (size_t i = 0; i < n; i++) {
+        k->in_loses |= plan->in[i].loss_ratio > 0;
+        if (plan->unshaped)
+            continue;
         strait_emu_shaper_of(&k->out[i], &plan->out[i], plan->overhead_bytes, dilation, late_s);
         strait_emu_shaper_of(&k->in[i], &plan->in[i], plan->overhead_bytes, dilation, late_s);
-        k->in_loses |= k->in[i].loss > 0;
     }
     k->namespace_fd = strait_emu_namespace_new(err);
     if (k->namespace_fd < 0 || strait_emu_no_ipv6(err) != 0 ||
@@ -137,7 +139,7 @@ static int connect_node(void *state, const struct strait_emu_node *node, int ind
     unsigned char here_mac[STRAIT_EMU_MAC_BYTES], port_mac[STRAIT_EMU_MAC_BYTES];
     make_mac(here_mac, 0, index);
     make_mac(port_mac, 1, index);
-    if ((k->in_loses || k->out[index].loss > 0) && no_super_packets(node, err) != 0)
+    if ((k->in_loses || k->plan.out[index].loss_ratio > 0) && no_super_packets(node, err) != 0)
         return -1;
     if (strait_emu_netlink_neighbour(fd, NODE_INDEX, router, port_mac, err) != 0 ||
         strait_emu_netlink_route(fd, NODE_INDEX, &all, err) != 0 ||

@@ -85,7 +85,7 @@ static int ranks_of(json_t *to, const struct strait_emu_evidence *e)
     uint64_t retransmits = 0, sent = 0, measured = 0, slow = 0, checksum = 0;
     char checksum_text[17];
     double slip_sum = 0, slip_max = 0, lag_sum = 0, lag_max = 0, write_late_max = 0,
-           read_late_max = 0, cpu = 0;
+           read_late_max = 0, job_cpu = 0, net_cpu = 0;
     json_t *interfaces = json_array();
     for (int i = 0; i < e->run->n_ranks; i++) {
         const struct strait_emu_rank_shared *r = &e->shared->ranks[i];
@@ -94,7 +94,8 @@ static int ranks_of(json_t *to, const struct strait_emu_evidence *e)
         checksum += r->sent_checksum;
         measured += r->n_measured;
         slow += r->n_slow;
-        cpu += r->job_cpu_s;
+        job_cpu += r->job_cpu_s;
+        net_cpu += fmax(0, r->cpu_s - r->job_cpu_s); /* codecs may run in a child */
         slip_sum = fmax(slip_sum, r->slip_sum_s);
         slip_max = fmax(slip_max, r->slip_max_s);
         lag_sum = fmax(lag_sum, r->lag_sum_s);
@@ -115,10 +116,16 @@ static int ranks_of(json_t *to, const struct strait_emu_evidence *e)
                             "tcp_retransmits", (json_int_t)retransmits, "sent_bytes",
                             (json_int_t)sent, "sent_checksum", checksum_text, "n_measured_jobs",
                             (json_int_t)measured, "n_slow_readings", (json_int_t)slow, "job_cpu_s",
-                            cpu, "slip_sum_s", slip_sum, "slip_max_s", slip_max, "lag_sum_s",
+                            job_cpu, "slip_sum_s", slip_sum, "slip_max_s", slip_max, "lag_sum_s",
                             lag_sum, "lag_max_s", lag_max, "write_late_max_s", write_late_max,
                             "read_late_max_s", read_late_max, "interfaces", interfaces);
-    const int failed = !all || json_object_update(to, all) != 0;
+    if (!isnan(e->relay_cpu_s))
+        net_cpu += e->relay_cpu_s;
+    const int failed =
+        !all || json_object_update(to, all) != 0 ||
+        json_object_set_new(to, "net_cpu_s", json_real(net_cpu)) != 0 ||
+        json_object_set_new(to, "net_cpu_s_per_gbit",
+                            known(sent > 0 ? net_cpu / (8e-9 * (double)sent) : NAN)) != 0;
     json_decref(all);
     return failed;
 }
@@ -129,9 +136,11 @@ int strait_emu_report(struct strait_facts *facts, const struct strait_emu_eviden
 {
     const char *realisation = strait_emu_realisation_name(e->realisation);
     json_t *head =
-        json_pack("{s:s, s:s, s:f, s:f, s:f, s:i, s:f, s:f, s:s, s:o}", "realisation",
+        json_pack("{s:s, s:s, s:f, s:f, s:f, s:{s:f, s:s}, s:i, s:f, s:f, s:s, s:o}", "realisation",
                   e->shaped ? realisation : "none", "launcher", launcher, "dilation", dilation->k,
-                  "dilation_cpu", dilation->k_cpu, "dilation_net", dilation->k_net, "n_compute",
+                  "dilation_cpu", dilation->k_cpu, "dilation_net", dilation->k_net, "kappa",
+                  "s_per_gbit", dilation->kappa_s, "source",
+                  dilation->kappa_measured ? "measured before the run" : "built in", "n_compute",
                   (int)dilation->n_compute, "wall_s", e->wall_s, "run_s", e->run_s, "congestion",
                   strait_congestion_name(e->run->network->tcp.congestion), "probes", probes_of(e));
     int failed = !head || json_object_update(facts->report, head) != 0;

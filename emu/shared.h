@@ -45,7 +45,8 @@ struct strait_emu_rank_shared {
     double slip_sum_s, slip_max_s;            /* real: padded jobs that ended late */
     double lag_sum_s, lag_max_s;              /* real: work of lanes outside of jobs, see lane.c */
     double write_late_max_s, read_late_max_s; /* real: see transport.h */
-    double job_cpu_s;                         /* measured CPU time of all jobs */
+    double cpu_s;                             /* CPU time of the whole process since time 0 */
+    double job_cpu_s;                         /* of it, what was measured of jobs */
     uint64_t n_measured;                      /* jobs whose cost was measured */
     uint64_t n_slow;                          /* of these, well above the quickest; see slots.h */
     uint64_t n_too_fast;                      /* messages faster than their links */

@@ -26,6 +26,7 @@ struct strait_emu_evidence {
     struct strait_emu_relay_report relay;
     struct strait_emu_counters *before, *after; /* of each node; NULL without namespaces */
     uint64_t softnet_drops;                     /* of this machine, during the run */
+    double relay_cpu_s;                         /* during the run; NAN: the kernel did its work */
 };
 
 /** Append a text for each sign of invalidity.

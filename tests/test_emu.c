@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "../emu/kappa.h"
 #include "emu_world.h"
 #include "suite.h"
 
@@ -186,6 +187,26 @@ static void wait_for_nobody(struct strait_rank *r)
     struct strait_message m;
     if (r->me == 2)
         r->backend->recv(r, &m, 1, 1, INFINITY);
+}
+
+/* Trains of 0.25 ms are one segment at 40 Mbps and 20 at 1 Gbps: about as many times the packets
+ * for a gigabit, and a part of what each costs. */
+static void what_the_network_costs_follows_its_packets(void)
+{
+    double cost_s[2] = {0, 0};
+    for (int i = 0; i < 2; i++) {
+        struct world w;
+        struct strait_error err = {.code = STRAIT_OK};
+        world_init(&w, 3, i == 0 ? 40e6 : 1e9, 0.05);
+        w.run.real_payload = true;
+        if (is_possible(&w)) {
+            CU_ASSERT(strait_emu_kappa_measure(&cost_s[i], &w.run, &err) == 0);
+            printf("    %.3f s of processor time a gigabit\n", cost_s[i]);
+        }
+        CU_ASSERT(json_object_size(w.facts.report) == 0 && w.run.control == NULL);
+        world_release(&w);
+    }
+    CU_ASSERT(cost_s[1] == 0 || cost_s[0] > 2 * cost_s[1]);
 }
 
 static void a_stall_is_an_error_soon(void)
@@ -491,6 +512,7 @@ static const struct strait_test tests[] = {
     {"without the shaper a run is invalid", without_the_shaper_a_run_is_invalid},
     {"measured work of all ranks runs side by side in virtual time",
      measured_work_of_all_ranks_runs_side_by_side_in_virtual_time},
+    {"what the network costs follows its packets", what_the_network_costs_follows_its_packets},
     {"a stall is an error soon", a_stall_is_an_error_soon},
     {"a run beyond its deadline is an error", a_run_beyond_its_deadline_is_an_error},
     {"a send on an undeclared stream fails the run", a_send_on_an_undeclared_stream_fails_the_run},

@@ -215,6 +215,11 @@ static void dilation_follows_jobs_and_links(void)
     /* kappa = 0.1 + 8 x 0.015 = 0.22; 0.22 x 2 Gbps / (0.5 x 2) = 0.44 */
     struct strait_emu_dilation d = strait_emu_dilation_choose(&w.run, 2);
     CU_ASSERT(d.k == 1 && fabs(d.k_net - 0.44) < 1e-12 && d.n_compute == 1);
+    CU_ASSERT(!d.kappa_measured && fabs(d.kappa_s - 0.22) < 1e-12);
+    w.run.kappa_s_per_gbit = 1.3; /* as measured: 1.3 x 2 Gbps / (0.5 x 2) = 2.6, and whole */
+    d = strait_emu_dilation_choose(&w.run, 2);
+    CU_ASSERT(d.k == 3 && fabs(d.k_net - 2.6) < 1e-12 && d.kappa_measured && d.kappa_s == 1.3);
+    w.run.kappa_s_per_gbit = 0;
     w.run.measured_cost = true; /* 9 ranks on 0.75 x 1 processors; on 0.75 x 3 */
     CU_ASSERT(strait_emu_dilation_choose(&w.run, 2).k == 12);
     d = strait_emu_dilation_choose(&w.run, 4);

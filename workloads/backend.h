@@ -111,6 +111,7 @@ struct strait_run {
     struct strait_facts *facts; /* what the backend found out about itself; see log.h */
     const char *control; /* negative control by name, NULL for none; each backend knows its own */
     double dilation;     /* emu: 0 chooses */
+    double kappa_s_per_gbit; /* emu: processor time that the network takes, measured; 0: built in */
     const char *realisation; /* emu: "relay" or "kernel"; NULL or "auto" chooses */
     const char *launcher;    /* emu: "root" or "userns"; NULL or "auto" chooses */
     double deadline_s;       /* wall-clock limit of the run, 0 for the backend's own */
