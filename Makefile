@@ -30,7 +30,9 @@ HARNESS   = $(filter-out $(TEST_SRC) tests/main.c tests/bench_%.c,$(wildcard tes
 # Sanitizers slow down what keeps real time: measured figures and foreign programs are for release.
 TIMED     = test_net test_net_foreign test_agreement test_kernel_net test_uml test_virtual \
             test_conformance_emu test_strategies_emu test_calibration test_cli_codec
-TESTS     = $(filter-out $(if $(filter release,$(MODE)),,$(TIMED:%=$(BUILD)/tests/%)),$(TEST_SRC:tests/%.c=$(BUILD)/tests/%))
+# With targets of their own.
+APART     = test_judged
+TESTS     = $(filter-out $(APART:%=$(BUILD)/tests/%) $(if $(filter release,$(MODE)),,$(TIMED:%=$(BUILD)/tests/%)),$(TEST_SRC:tests/%.c=$(BUILD)/tests/%))
 
 .PHONY: all setup test demo agreement bench profile clean help
 all: $(BUILD)/strait
@@ -46,6 +48,7 @@ help:
 	@echo "make vkernel  the kernel of the virtual-time guest, once: vkernel/linux, 4 minutes"
 	@echo "make vtest    the judged settings in virtual time: a minute or two"
 	@echo "make strategies  every strategy, predicted and emulated in virtual time: three minutes"
+	@echo "make judged   the judged settings in every realisation and launcher, a table: half an hour"
 	@echo "make scale    65 ranks: models of 12 MB and 102 MB in virtual time"
 	@echo "make foreign  PyTorch's all-reduce and DDP over an emulated network (package python3-torch)"
 	@echo "make profile  measure the profile that ships, codecs/profiles/default.json"
@@ -94,6 +97,13 @@ vtest: $(BUILD)/strait $(BUILD)/tests/test_virtual $(BUILD)/tests/test_kernel_ne
 .PHONY: strategies
 strategies: all vkernel
 	$(BUILD)/strait run strategies --on both --launcher vuml --no-break-even --out results/strategies
+
+# Uploads of 1 to 64 clients in every realisation and launcher that this machine can do, against
+# virtual time and arithmetic; then round trips, rates, loss, odd links and incast in each of them.
+.PHONY: judged
+judged: $(BUILD)/strait $(patsubst %,$(BUILD)/tests/test_%,judged net kernel_net uml virtual)
+	@status=0; export STRAIT_LONG=1 STRAIT_BIN=$(BUILD)/strait; for t in judged net kernel_net uml virtual; do \
+		$(BUILD)/tests/test_$$t || status=1; done; exit $$status
 
 # 64 clients and a server, each with its own copy of the model: 12 MB, then 102 MB.
 .PHONY: scale

@@ -1,5 +1,6 @@
 /* The machine, as /proc and uname tell. */
 #include <fcntl.h>
+#include <math.h>
 #include <sched.h>
 #include <xbt/base.h>
 #include <simgrid/version.h>
@@ -11,6 +12,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 #include "machine.h"
+
+/* What guests get their memory in (emu/uml.c). */
+static const double GUEST_STEP_BYTES = 512.0 * 1048576;
 
 /* The value behind "key :" in a file of /proc, in buf. */
 static const char *proc_value(char *buf, size_t cap, const char *path, const char *key)
@@ -67,8 +71,11 @@ json_t *strait_machine_json(void)
     double total_bytes, available_bytes;
     strait_machine_memory(&total_bytes, &available_bytes);
     proc_value(cpu, sizeof(cpu), "/proc/cpuinfo", "model name");
-    if (host_cpu) /* a guest's processor says nothing */
+    if (host_cpu) { /* a guest's processor says nothing, and each boot leaves some MB more or less
+                     */
         snprintf(cpu, sizeof(cpu), "%.200s, User-Mode Linux", host_cpu);
+        total_bytes = GUEST_STEP_BYTES * ceil(total_bytes / GUEST_STEP_BYTES);
+    }
     return json_pack("{s:s, s:i, s:f, s:o}", "cpu", cpu, "cores", strait_machine_n_cores(),
                      "memory_bytes", total_bytes, "kernel", kernel_json());
 }

@@ -138,6 +138,10 @@ static void print_json_lines(const json_t *array)
 static int show(struct strait_session *r, struct strait_error *err)
 {
     json_t *breakevens;
+    if (r->step.more) { /* the last part shows all */
+        show_invalid(r);
+        return 0;
+    }
     int status = find_breakevens(&breakevens, r, err);
     if (status == 0 && r->json) {
         json_t *rows = strait_session_rows(r, NULL);

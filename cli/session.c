@@ -46,7 +46,7 @@ static struct strait_profile *earlier_calibration(const struct strait_session *r
     struct strait_store *store;
     struct strait_profile *profile = NULL;
     snprintf(path, sizeof(path), "%s/profile.json", r->out);
-    if (r->fresh || strait_store_open(&store, r->out, false, &ignored) != 0)
+    if ((r->fresh && r->step.from == 0) || strait_store_open(&store, r->out, false, &ignored) != 0)
         return NULL;
     const json_t *record = strait_store_find(store, "calibration", r->plan.setup.machine);
     const char *known = json_string_value(json_object_get(record, "profile"));
@@ -126,6 +126,7 @@ static int check_host(const struct strait_session *r, struct strait_error *err)
 int strait_session_load(struct strait_session *r, const char *experiment, struct strait_error *err)
 {
     char folder[PATH_CHARS];
+    strait_step_load(&r->step);
     if (strait_sweep_load(&r->sweep, experiment, r->settings.items, r->settings.n, err) != 0)
         return -1;
     if (!r->out)
@@ -239,19 +240,32 @@ out:
     return status;
 }
 
+/* A part of a run emulates the first row that is missing behind the earlier parts', whose rows are
+ * there, or were INVALID. */
 static int find_missing(struct strait_session *r, struct strait_error *err)
 {
+    struct strait_step *step = &r->step;
+    size_t n_emulated = 0;
     r->missing = calloc(r->plan.n_tasks + 1, sizeof(*r->missing));
     r->rows_by_key = json_object();
     if (!r->missing || !r->rows_by_key)
         return strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
     for (size_t i = 0; i < r->plan.n_tasks; i++) {
         const char *key = r->plan.tasks[i].key;
-        const json_t *row = r->fresh ? NULL : strait_store_find(r->store, "row", key);
-        if (row)
+        const bool emulated = r->plan.tasks[i].backend == &strait_emu;
+        const bool earlier = emulated ? n_emulated < step->from : step->from > 0;
+        const bool ours = !emulated || !step->path || (!earlier && step->next == step->from);
+        const json_t *row = r->fresh && !earlier ? NULL : strait_store_find(r->store, "row", key);
+        n_emulated += emulated;
+        if (row) {
             json_object_set(r->rows_by_key, key, (json_t *)row);
-        else
+        } else if (ours) {
             r->missing[r->n_missing++] = i;
+            if (emulated)
+                step->next = n_emulated;
+        } else if (!earlier) {
+            step->more = true;
+        }
     }
     return 0;
 }
@@ -313,7 +327,8 @@ int strait_session_compute(struct strait_session *r, struct strait_error *err)
 {
     return strait_store_open(&r->store, r->out, true, err) != 0 || find_missing(r, err) != 0 ||
                    save_calibration(r, err) != 0 || strait_pace_find(r, err) != 0 ||
-                   save_measured(r, err) != 0 || compute(r, err) != 0
+                   save_measured(r, err) != 0 || compute(r, err) != 0 ||
+                   strait_step_save(&r->step, err) != 0
                ? -1
                : 0;
 }

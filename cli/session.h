@@ -4,6 +4,7 @@
 #include "live.h"
 #include "options.h"
 #include "plan.h"
+#include "step.h"
 
 struct strait_session {
     /* as asked for */
@@ -24,6 +25,7 @@ struct strait_session {
     char *folder;        /* owned: where r->out points */
     json_t *rows_by_key; /* everything that this run uses or made */
     size_t *missing, n_missing;
+    struct strait_step step; /* of a run in parts */
     double start_s;
     struct strait_live_view view;
     bool failed; /* INVALID or outside tolerance */

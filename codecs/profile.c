@@ -231,6 +231,14 @@ static json_t *quantity(double value, double unit, const char *name)
     return json_string(text);
 }
 
+/* As many digits as the file has, so that a profile that was saved and loaded is the same. */
+static double saved(double ratio)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%.9g", ratio);
+    return strtod(text, NULL);
+}
+
 static json_t *speed_json(double bytes_per_s, double fixed_s, const struct strait_quantiles *q)
 {
     json_t *o = json_object();
@@ -259,8 +267,9 @@ json_t *strait_profile_json(const struct strait_profile *p)
         if (e->model[0])
             json_object_set_new(o, "model", json_string(e->model));
         json_object_set_new(o, "ratio",
-                            json_pack("{s:f, s:f, s:f, s:f}", "aggregate", e->ratio, "p10",
-                                      e->ratios.p10, "p50", e->ratios.p50, "p90", e->ratios.p90));
+                            json_pack("{s:f, s:f, s:f, s:f}", "aggregate", saved(e->ratio), "p10",
+                                      saved(e->ratios.p10), "p50", saved(e->ratios.p50), "p90",
+                                      saved(e->ratios.p90)));
         json_object_set_new(o, "encode",
                             speed_json(e->encode_bytes_per_s, e->encode_fixed_s, &e->encode));
         json_object_set_new(o, "decode",

@@ -184,6 +184,63 @@ static void changed_byte(void)
     }
 }
 
+/* Rows that the results in a folder have. */
+static int n_rows(const char *folder)
+{
+    char path[128];
+    static char line[1 << 20];
+    int n = 0;
+    snprintf(path, sizeof(path), "%s/results.jsonl", folder);
+    FILE *f = fopen(path, "r");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    while (fgets(line, sizeof(line), f)) {
+        json_t *record = json_loads(line, 0, NULL);
+        const char *kind = json_string_value(json_object_get(record, "record"));
+        n += kind && strcmp(kind, "row") == 0;
+        json_decref(record);
+    }
+    fclose(f);
+    return n;
+}
+
+/* As guests do it: each part emulates one row of two, also when all of them are made again. */
+static void in_parts(void)
+{
+    char out[] = "/tmp/strait-agreement-XXXXXX", step[64];
+    if (skipped())
+        return;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(out));
+    snprintf(step, sizeof(step), "%s/step", out);
+    const char *run[] = {"run",     "experiments/agreement.json",
+                         "--on",    "emu",
+                         "--out",   out,
+                         "--tries", "1",
+                         "--set",   "/model=cnn",
+                         "--set",   "/network/client={\"rate\":\"1 Gbps\"}",
+                         "--set",   "/strategy/local_steps=0",
+                         "--set",   "/strategy/rounds=1",
+                         "--set",   "/clients=1",
+                         NULL,      NULL};
+    const size_t last = sizeof(run) / sizeof(*run) - 2;
+    setenv("STRAIT_STEP", step, 1);
+    for (int part = 0; part < 4; part++) { /* 0 and 1, then both anew */
+        int next = -1, more = -1;
+        run[last] = part < 2 ? NULL : "--fresh";
+        if (part == 2)
+            unlink(step);
+        CU_ASSERT(strait(run) <= 1); /* INVALID on a busy machine */
+        FILE *f = fopen(step, "r");
+        CU_ASSERT_FATAL(f && fscanf(f, "%d %d", &next, &more) == 2);
+        fclose(f);
+        CU_ASSERT_EQUAL(next, part % 2 + 1);
+        CU_ASSERT_EQUAL(more, part % 2 == 0);
+        CU_ASSERT_EQUAL(n_rows(out), part + 1);
+    }
+    unsetenv("STRAIT_STEP");
+    const char *const rm[] = {"rm", "-rf", out, NULL};
+    strait_process_run(NULL, 0, rm, NULL, 10, NULL);
+}
+
 static void controls(void)
 {
     if (skipped())
@@ -199,6 +256,7 @@ static const struct strait_test tests[] = {
     {"a small model is predicted per phase", small_model},
     {"eight clients of a recorded model are predicted per phase", eight_clients},
     {"a changed byte in a tensor changes what is sent", changed_byte},
+    {"a run in parts emulates one row in each", in_parts},
     {"a prediction without ramp or without codec cost is caught", controls},
 };
 STRAIT_SUITE("agreement", tests);

@@ -10,18 +10,13 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "../core/cpu_clock.h"
 #include "../core/process.h"
 #include "../emu/dilation.h"
 #include "../emu/uml.h"
-#include "emu_world.h"
 #include "suite.h"
+#include "uploads.h"
 
-enum { TEXT_BYTES = 1 << 20, LIMIT_S = 300, N_NEIGHBOURS = 2, MESSAGE_BYTES = 4000000 };
-/* 1 Gbps less what 1448 bytes of payload need on the wire: nothing more than tc counts, or
- * Ethernet.
- */
-static const double GOODPUT = 1e9 / 8 * 1448 / 1514, ON_ETHERNET = 1e9 / 8 * 1448 / 1538;
+enum { TEXT_BYTES = 1 << 20, LIMIT_S = 300, N_NEIGHBOURS = 2 };
 
 /* --- outside ------------------------------------------------------------------------------ */
 
@@ -110,48 +105,17 @@ static void run_inside(const char *words, const char *program_name, int n_neighb
 
 /* --- inside ------------------------------------------------------------------------------- */
 
-static bool is_star(const struct strait_run *run, int src, int dst, int channel)
-{
-    (void)run;
-    return src > 0 && dst == 0 && channel == 0;
-}
-
-static struct strait_packet *message(void)
-{
-    struct strait_packet *p = strait_packet_new(0);
-    if (!p)
-        abort();
-    p->payload_bytes = MESSAGE_BYTES;
-    return p;
-}
-
-/* All others send to rank 0 and wait for the acknowledgement, one frame back: numbers[rank][0]. */
-static void upload(struct strait_rank *r)
-{
-    struct strait_times times;
-    if (r->me > 0) {
-        r->backend->wait(r, r->backend->send(r, 0, 0, 0, message(), true), &times);
-        board_of(r)->numbers[r->me][0] = times.ended_s;
-        return;
-    }
-    for (int i = 1; i < r->run->n_ranks; i++) {
-        struct strait_message m;
-        r->backend->recv(r, &m, STRAIT_ANY, 0, INFINITY);
-        strait_packet_drop(m.packet);
-        board_of(r)->numbers[0][0] = m.arrived_s;
-    }
-}
-
-static void run_valid(struct world *w)
+static double run_valid_s(struct world *w)
 {
     struct strait_error err = {0};
-    const int status = strait_emu.run(&w->run, &err);
-    if (status != 0)
+    const double found_s = upload_run_s(w, &err);
+    if (isnan(found_s))
         fprintf(stderr, "%s: %s\n", err.where, err.text);
-    CU_ASSERT_EQUAL_FATAL(status, 0);
+    CU_ASSERT_FATAL(isfinite(found_s));
     CU_ASSERT_FALSE(world_is_invalid(w));
     CU_ASSERT_EQUAL(json_number_value(json_object_get(w->facts.report, "dilation")), 1);
     CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(w->facts.report, "launcher")), "vuml");
+    return found_s;
 }
 
 /* Cold connections, round trip 50 ms, queues that never drop. A message that is shorter than the
@@ -178,40 +142,16 @@ static void uploads(void)
     const size_t n_cases = is_long() ? sizeof(cases) / sizeof(cases[0]) : 4;
     for (size_t i = 0; i < n_cases; i++) {
         struct world w;
-        double last_s = 0;
-        world_init(&w, cases[i].n + 1, 1e9, 0.050);
+        upload_world(&w, cases[i].n, 0.050, false);
         w.network->tcp.congestion = STRAIT_CUBIC;
         w.network->tcp.n_connections = cases[i].n_connections;
-        w.run.rank_main = upload;
-        w.run.uses_stream = is_star;
-        run_valid(&w);
-        for (int r = 1; r <= cases[i].n; r++)
-            last_s = fmax(last_s, w.board->numbers[r][0]);
+        const double last_s = run_valid_s(&w);
         fprintf(stderr, "4 MB from %d on %u connections: %.4f s, by arithmetic %.4f (%+.1f %%)\n",
                 cases[i].n, cases[i].n_connections, last_s, cases[i].wanted_s,
                 100 * (last_s / cases[i].wanted_s - 1));
         CU_ASSERT(fabs(last_s / cases[i].wanted_s - 1) < 0.05);
         world_release(&w);
     }
-}
-
-static void burn(void *arg)
-{
-    const int64_t until_ns = strait_cpu_thread_ns() + 200000000;
-    do
-        for (volatile unsigned n = 0; n < 100000; n++)
-            ;
-    while (strait_cpu_thread_ns() < until_ns);
-    (void)arg;
-}
-
-static void burn_and_upload(struct strait_rank *r)
-{
-    struct strait_times times;
-    const struct strait_job job = {.resource = STRAIT_CPU, .n_slots = 1, .cost_s = NAN, .fn = burn};
-    if (r->me > 0)
-        r->backend->wait(r, r->backend->start(r, &job), &times);
-    upload(r);
 }
 
 /* 16 clients work for 200 ms at once, on a machine that could do so after 1.6 s at the earliest,
@@ -225,18 +165,16 @@ static void burners(void)
     }
     for (int ethernet = 0; ethernet < (is_long() ? 2 : 1); ethernet++) {
         struct world w;
-        world_init(&w, 17, 1e9, 0);
+        upload_world(&w, 16, 0, true);
         w.network->overhead_bytes = ethernet ? 24 : 0;
-        w.run.rank_main = burn_and_upload;
-        w.run.uses_stream = is_star;
-        w.run.measured_cost = true;
-        run_valid(&w);
-        const double wanted_s = 0.2 + 16.0 * MESSAGE_BYTES / (ethernet ? ON_ETHERNET : GOODPUT);
+        const double found_s = run_valid_s(&w);
+        const double wanted_s =
+            0.2 + 16.0 * UPLOAD_BYTES / upload_goodput(w.network->overhead_bytes);
         const double credit_s = json_number_value(json_object_get(w.facts.report, "credit_s"));
         fprintf(stderr, "16 times 200 ms and 4 MB: %.4f s, by arithmetic %.4f less at most %.4f\n",
-                w.board->numbers[0][0], wanted_s, credit_s);
+                found_s, wanted_s, credit_s);
         CU_ASSERT(credit_s > 0 && credit_s < 0.001);
-        CU_ASSERT(fabs(w.board->numbers[0][0] / (wanted_s - credit_s) - 1) < 0.01);
+        CU_ASSERT(fabs(found_s / (wanted_s - credit_s) - 1) < 0.01);
         world_release(&w);
     }
 }
