@@ -49,7 +49,7 @@ help:
 	@echo "make vtest    the judged settings in virtual time: a minute or two"
 	@echo "make strategies  every strategy, predicted and emulated in virtual time: three minutes"
 	@echo "make judged   the judged settings in every realisation and launcher, a table: half an hour"
-	@echo "make scale    65 ranks: models of 12 MB and 102 MB in virtual time"
+	@echo "make scale    65 ranks: models of 12 MB (also in dilated real time) and 102 MB in virtual time"
 	@echo "make foreign  PyTorch's all-reduce and DDP over an emulated network (package python3-torch)"
 	@echo "make profile  measure the profile that ships, codecs/profiles/default.json"
 	@echo "make clean    remove build/"
@@ -105,13 +105,16 @@ judged: $(BUILD)/strait $(patsubst %,$(BUILD)/tests/test_%,judged net kernel_net
 	@status=0; export STRAIT_LONG=1 STRAIT_BIN=$(BUILD)/strait; for t in judged net kernel_net uml virtual; do \
 		$(BUILD)/tests/test_$$t || status=1; done; exit $$status
 
-# 64 clients and a server, each with its own copy of the model: 12 MB, then 102 MB.
+# 64 clients and a server, each with its own copy of the model: 12 MB in virtual time, again in
+# dilated real time (costs and sizes as calibrated there), the difference; then 102 MB.
+SCALE = $(BUILD)/strait run experiments/scale.json --no-break-even
 .PHONY: scale
 scale: all vkernel
-	$(BUILD)/strait run experiments/scale.json --on both --launcher vuml --no-break-even \
-		--out results/scale-12mb --set /model=gpt
-	$(BUILD)/strait run experiments/scale.json --on both --launcher vuml --no-break-even \
-		--out results/scale-102mb --set /model=resnet50
+	$(SCALE) --on both --launcher vuml --out results/scale-12mb --set /model=gpt
+	$(SCALE) --on emu --realisation relay --timing replay --dilation 6 --set /model=gpt \
+		--profile results/scale-12mb/profile.json --out results/scale-12mb-relay
+	$(BUILD)/strait compare results/scale-12mb-relay results/scale-12mb
+	$(SCALE) --on both --launcher vuml --out results/scale-102mb --set /model=resnet50
 
 # Programs that are too large to install for a test. FOREIGN_PYTHON has torch.
 FOREIGN_PYTHON ?= /usr/bin/python3
