@@ -10,11 +10,14 @@
  * with more flows the super-packets are shorter. */
 static const double KAPPA_ONE_S = 0.10, KAPPA_EACH_S = 0.015, KAPPA_MOST_S = 1.05;
 /* The same in User-Mode Linux, where every switch between processes costs two of the host's:
- * uploads at 1 Gbps are right with 1, 4, 16 and 64 flows from k = 1, 1, 4 and 10 on. Where ranks
- * also handle real payload, each takes up to 7 ms to begin a message, all of them at once on one
- * processor, and may be late by 5 ms times k; and the host takes that processor away for 20 ms now
- * and then. */
-static const double UML_RATIO = 3, UML_LEAST_K = 6, UML_RANK_K = 1.4;
+ * uploads at 1 Gbps are right with 1, 4, 16 and 64 flows from k = 1, 1, 4 and 10 on. */
+static const double UML_RATIO = 3, UML_LEAST_K = 6;
+/* What a rank takes to begin a message, of one processor: all may begin at once, and none more than
+ * LATE_S times k late (validity.c). 64 were 5 to 9 ms late on two processors at k = 1; in
+ * User-Mode Linux, on one, 16 were 23 ms late, and with real payload each takes 7 ms, where the
+ * host takes that processor away for 20 ms now and then. */
+static const double BEGIN_S = 0.0003, UML_BEGIN_S = 0.0014, UML_PAYLOAD_BEGIN_S = 0.007;
+static const double LATE_S = 0.005;
 /* Every segment on its own, as loss drawn by the kernel needs it. */
 static const double KAPPA_LOSS_S = 1.2;
 /* An unlimited link still has an end. */
@@ -111,6 +114,11 @@ static double built_in_kappa_s(const struct strait_run *run)
     return strait_emu_in_uml() ? UML_RATIO * kappa_s : kappa_s;
 }
 
+static double begin_s(const struct strait_run *run)
+{
+    return !strait_emu_in_uml() ? BEGIN_S : run->measured_cost ? UML_PAYLOAD_BEGIN_S : UML_BEGIN_S;
+}
+
 struct strait_emu_dilation strait_emu_dilation_choose(const struct strait_run *run,
                                                       unsigned n_processors)
 {
@@ -128,7 +136,8 @@ struct strait_emu_dilation strait_emu_dilation_choose(const struct strait_run *r
     d.kappa_s = d.kappa_measured ? run->kappa_s_per_gbit : built_in_kappa_s(run);
     d.k_net = d.kappa_s * strait_emu_active_bits_per_s(run) / 1e9 / (NET_SHARE * n_processors);
     if (strait_emu_in_uml() && run->measured_cost)
-        d.k_cpu = fmax(d.k_cpu, fmax(UML_LEAST_K, UML_RANK_K * run->n_ranks));
+        d.k_cpu = fmax(d.k_cpu, UML_LEAST_K);
+    d.k_net = fmax(d.k_net, begin_s(run) * run->n_ranks / (n_processors * LATE_S));
     d.k = fmin(ceil(fmax(d.k_cpu, d.k_net)), MOST_K); /* every second of it is waited for */
     if (run->dilation > 0)
         d.k = run->dilation;

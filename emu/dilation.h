@@ -6,7 +6,7 @@
 struct strait_emu_dilation {
     double k;            /* real seconds for one virtual one: 1, 2, 3 ... 64, or as asked */
     double k_cpu;        /* least that the measured jobs need */
-    double k_net;        /* least that the links need */
+    double k_net;        /* least that the links, and ranks that begin at once, need */
     double kappa_s;      /* CPU-seconds of the network for a gigabit, on which k_net rests */
     bool kappa_measured; /* on this machine, before the run; else built in */
     unsigned n_compute;  /* measured jobs that run at once */
