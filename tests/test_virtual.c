@@ -184,13 +184,15 @@ static double round_s_of(const json_t *row)
     return json_number_value(json_object_get(row, "round_s"));
 }
 
-/* Predicted and emulated, one after the other in the guest, calibrated there. */
+/* Predicted and emulated in guests, calibrated in the first: the second emulates the repeat and
+ * shows the rows of both. */
 static void a_run(void)
 {
     char job[] = "/tmp/strait-test-XXXXXX", *text = calloc(1, TEXT_BYTES);
     const char *strait = getenv("STRAIT_BIN");
     struct strait_error err = {0};
     double predicted_s = 0, emulated_s = 0;
+    int n_emulated = 0;
     if (!is_long() || !strait) {
         strait_test_skip("STRAIT_LONG and STRAIT_BIN are not set: make vtest");
         free(text);
@@ -204,7 +206,7 @@ static void a_run(void)
     const char *const argv[] = {strait,       "run",   "wan-check",   "--on",   "both",
                                 "--out",      job,     "--launcher",  "vuml",   "--set",
                                 "/clients=8", "--set", "/codec=none", "--json", "--no-break-even",
-                                NULL};
+                                "--repeats",  "2",     NULL};
     CU_ASSERT_EQUAL(strait_process_run(text, TEXT_BYTES, argv, NULL, LIMIT_S, &err), 0);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         json_t *row = json_loads(line, 0, NULL), *report = json_object_get(row, "report");
@@ -213,6 +215,7 @@ static void a_run(void)
             predicted_s = round_s_of(row);
         if (backend && strcmp(backend, "emu") == 0) {
             emulated_s = round_s_of(row);
+            n_emulated++;
             CU_ASSERT(json_is_true(json_object_get(row, "valid")));
             CU_ASSERT_EQUAL(json_number_value(json_object_get(report, "dilation")), 1);
         }
@@ -220,6 +223,7 @@ static void a_run(void)
     }
     fprintf(stderr, "%s8 clients: predicted %.4f s, emulated %.4f s\n", err.text, predicted_s,
             emulated_s);
+    CU_ASSERT_EQUAL(n_emulated, 2);
     CU_ASSERT(predicted_s > 0 && fabs(emulated_s / predicted_s - 1) < 0.05);
     const char *const remove[] = {"rm", "-rf", job, NULL};
     CU_ASSERT_EQUAL(strait_process_run(NULL, 0, remove, NULL, 10, NULL), 0);
