@@ -311,11 +311,13 @@ json_t *strait_row_new(const struct strait_point *p, const struct strait_row_con
     json_object_set_new(row, "point", json_string(point));
     json_object_set_new(row, "valid", json_boolean(json_array_size(p->facts.invalid) == 0));
     json_object_set_new(row, "invalid", json_deep_copy(p->facts.invalid));
+    json_object_set_new(row, "flags", json_deep_copy(p->facts.flags));
     json_object_set_new(row, "title", json_string(e->title));
     json_object_set_new(row, "labels", c->labels ? json_deep_copy(c->labels) : json_object());
     json_object_set_new(row, "backend", json_string(c->backend));
     json_object_set_new(row, "control", text_or_null(c->control));
     json_object_set_new(row, "repeat", json_integer(c->repeat));
+    json_object_set_new(row, "machine", c->machine ? json_deep_copy(c->machine) : json_null());
     json_object_set_new(row, "model", json_string(e->model->name));
     json_object_set_new(row, "strategy", json_string(e->strategy->name));
     json_object_set_new(row, "clients", json_integer(e->n_clients));

@@ -9,13 +9,14 @@
 /* What a row says beside the run itself. Strings and JSON are borrowed. */
 struct strait_row_context {
     const char *backend;
-    const char *key;      /* of strait_row_key */
-    const char *profile;  /* hash of the run's profile */
-    const json_t *labels; /* the varied values, {pointer: value}; NULL: none */
-    const char *control;  /* NULL: none */
-    int repeat;           /* from 0 */
-    double wall_s;        /* what the run took here */
-    double interval_s[2]; /* of a round, from the profile's quantiles; NAN: not known */
+    const char *key;       /* of strait_row_key */
+    const char *profile;   /* hash of the run's profile */
+    const json_t *labels;  /* the varied values, {pointer: value}; NULL: none */
+    const char *control;   /* NULL: none */
+    const json_t *machine; /* where the answer depends on it, else NULL */
+    int repeat;            /* from 0 */
+    double wall_s;         /* what the run took here */
+    double interval_s[2];  /* of a round, from the profile's quantiles; NAN: not known */
 };
 
 /* All that determines a row. */

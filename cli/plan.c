@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "../analysis/inflation.h"
 #include "../analysis/label.h"
 #include "../analysis/row.h"
 #include "machine.h"
@@ -307,6 +308,23 @@ static void find_interval(double interval_s[2], const struct strait_plan_setup *
         interval_s[0] = interval_s[1] = NAN;
 }
 
+/* --- what codecs took --------------------------------------------------------------------- */
+
+/* A flag where a machine that calibrated them gives them less of itself now. */
+static void flag_inflation(struct strait_point *p, const struct strait_plan_setup *setup,
+                           const struct strait_experiment *e)
+{
+    const struct strait_point_options sized = {.every_round = true};
+    struct strait_error ignored = {0};
+    struct strait_point *calibrated = NULL;
+    char text[256];
+    if (strait_point_new(&calibrated, e, setup->profile, &sized, &ignored) == 0 &&
+        strait_point_run(calibrated, &strait_fluid, &ignored) == 0 &&
+        strait_inflation_text(text, sizeof(text), p->logs, calibrated->logs, e->n_ranks))
+        json_array_append_new(p->facts.flags, json_string(text));
+    strait_point_free(calibrated);
+}
+
 /* --- running ------------------------------------------------------------------------------ */
 
 static double clock_s(void)
@@ -333,17 +351,22 @@ static json_t *attempt(const struct strait_plan *plan, const struct strait_task_
     if (!failed)
         p->run.kappa_s_per_gbit = strait_plan_kappa_s(&plan->setup, task->resolved, e->n_ranks);
     if (!failed && strait_point_run(p, task->backend, err) == 0) {
+        json_t *machine = task->backend == &strait_emu ? strait_machine_json() : NULL;
         struct strait_row_context context = {.backend = task->backend->name,
                                              .key = task->key,
                                              .profile = plan->setup.profile_hash,
                                              .labels = task->labels,
                                              .control = options.control,
                                              .repeat = task->repeat,
+                                             .machine = machine,
                                              .wall_s = clock_s() - start_s,
                                              .interval_s = {NAN, NAN}};
         if (task->backend != &strait_emu && !options.measured_cost && !is_plain(e))
             find_interval(context.interval_s, &plan->setup, e);
+        else if (options.measured_cost && plan->setup.calibrated)
+            flag_inflation(p, &plan->setup, e);
         row = strait_row_new(p, &context, err);
+        json_decref(machine);
         if (row && task->reference)
             json_object_set_new(row, "reference", json_true());
         if (row) /* for the store, which keeps constants once: the parent takes them out */

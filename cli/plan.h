@@ -21,6 +21,7 @@ struct strait_task_plan {
 struct strait_plan_setup {
     const char *file;
     const struct strait_profile *profile;
+    bool calibrated; /* the profile is this machine's own */
     const char *control;
     double dilation;
     json_t *kappas; /* emu: what networks cost this machine, by strait_plan_kappa_key; NULL: none */

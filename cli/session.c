@@ -89,6 +89,7 @@ static int make_plan(struct strait_session *r, struct strait_error *err)
     strait_plan_setup_hashes(&plan->setup);
     if (choose_profile(r, err) != 0)
         return -1;
+    plan->setup.calibrated = r->calibrated;
     plan->setup.profile = r->profile;
     strait_plan_setup_hashes(&plan->setup);
     if (strait_session_is_both(r))
@@ -213,6 +214,14 @@ static json_t *work(size_t i, void *context, struct strait_error *err)
     return strait_plan_run_task(&r->plan, r->missing[i], err);
 }
 
+/* Whoever reads a row should know whether it was measured now. */
+static void use_row(struct strait_session *r, const char *key, const json_t *row, bool stored)
+{
+    json_t *copy = json_copy((json_t *)row);
+    json_object_set_new(copy, "stored", json_boolean(stored));
+    json_object_set_new(r->rows_by_key, key, copy);
+}
+
 /* Constants are stored once: in the header, or as a record where a row's differ from it. */
 static int take_row(size_t i, const json_t *result, void *context, struct strait_error *err)
 {
@@ -234,7 +243,7 @@ static int take_row(size_t i, const json_t *result, void *context, struct strait
             goto out;
     }
     status = strait_store_add(r->store, row, err);
-    json_object_set(r->rows_by_key, json_string_value(json_object_get(row, "key")), row);
+    use_row(r, json_string_value(json_object_get(row, "key")), row, false);
 out:
     json_decref(row);
     return status;
@@ -258,7 +267,7 @@ static int find_missing(struct strait_session *r, struct strait_error *err)
         const json_t *row = r->fresh && !earlier ? NULL : strait_store_find(r->store, "row", key);
         n_emulated += emulated;
         if (row) {
-            json_object_set(r->rows_by_key, key, (json_t *)row);
+            use_row(r, key, row, true);
         } else if (ours) {
             r->missing[r->n_missing++] = i;
             if (emulated)

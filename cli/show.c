@@ -286,6 +286,7 @@ static int show_breakevens(FILE *out, const json_t *records, struct strait_error
 static void show_emulation(FILE *out, const json_t *rows)
 {
     double least = INFINITY, most = 0, wall_s = 0;
+    size_t n_stored = 0;
     const json_t *report = json_object_get(json_array_get(rows, 0), "report"), *row;
     size_t i;
     if (!json_is_string(json_object_get(report, "congestion")))
@@ -297,12 +298,16 @@ static void show_emulation(FILE *out, const json_t *rows)
         least = fmin(least, k);
         most = fmax(most, k);
         wall_s += json_number_value(json_object_get(row, "wall_s"));
+        n_stored += json_is_true(json_object_get(row, "stored"));
     }
     fprintf(out, "TCP %s; %s, launched as %s; dilation %g", text_of(report, "congestion"),
             text_of(report, "realisation"), text_of(report, "launcher"), least);
     if (most > least)
         fprintf(out, " to %g", most);
-    fprintf(out, "; took %.0f s\n", wall_s);
+    fprintf(out, "; took %.0f s", wall_s);
+    if (n_stored > 0)
+        fprintf(out, "; %zu of %zu rows are from an earlier run", n_stored, json_array_size(rows));
+    fputs("\n", out);
 }
 
 void strait_show_head(FILE *out, const json_t *rows)

@@ -219,7 +219,8 @@ static int read_facts(struct session *s, struct strait_error *err)
     struct strait_facts *f = s->run->facts;
     const int failed = !all || json_object_update(f->report, json_object_get(all, "report")) != 0 ||
                        json_object_update(f->constants, json_object_get(all, "constants")) != 0 ||
-                       json_array_extend(f->invalid, json_object_get(all, "invalid")) != 0;
+                       json_array_extend(f->invalid, json_object_get(all, "invalid")) != 0 ||
+                       json_array_extend(f->flags, json_object_get(all, "flags")) != 0;
     json_decref(all);
     return failed ? strait_error_set(err, STRAIT_ERR_BACKEND, NULL, "the facts are not readable")
                   : 0;

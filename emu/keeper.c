@@ -323,8 +323,8 @@ static int judge(struct keeper *k, struct strait_error *err)
         e->run_s = fmax(e->run_s, e->shared->ranks[i].returned_s);
     int failed = strait_emu_report(&facts, e, &k->plan.dilation, k->plan.launcher, err);
     if (!failed) {
-        json_t *all = json_pack("{s:O, s:O, s:O}", "report", facts.report, "constants",
-                                facts.constants, "invalid", facts.invalid);
+        json_t *all = json_pack("{s:O, s:O, s:O, s:O}", "report", facts.report, "constants",
+                                facts.constants, "invalid", facts.invalid, "flags", facts.flags);
         if (!all || json_dumpfd(all, k->plan.facts, JSON_COMPACT) != 0)
             failed = strait_error_set(err, STRAIT_ERR_SYSTEM, NULL, "cannot write the facts");
         json_decref(all);

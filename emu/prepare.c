@@ -35,7 +35,7 @@ static double free_memory_bytes(void)
     return kib * 1024;
 }
 
-static bool hystart_is_on(void)
+bool strait_emu_hystart_is_on(void)
 {
     int on = 1;
     FILE *f = fopen("/sys/module/tcp_cubic/parameters/hystart", "r");
@@ -50,7 +50,7 @@ static bool hystart_is_on(void)
 static int check_tcp(const struct strait_run *run, double k, struct strait_error *err)
 {
     const struct strait_tcp *tcp = &run->network->tcp;
-    if (tcp->congestion == STRAIT_CUBIC && k > 1 && hystart_is_on())
+    if (tcp->congestion == STRAIT_CUBIC && k > 1 && strait_emu_hystart_is_on())
         return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
                                 "emu: expected congestion control reno or bbr at dilation %g, "
                                 "found cubic, whose HyStart is on and not dilated",

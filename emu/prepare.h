@@ -16,5 +16,7 @@ int strait_emu_prepare(enum strait_emu_realisation *realisation, const struct st
  *  Returns: 0, or -1 with *err HOST */
 int strait_emu_choose_realisation(enum strait_emu_realisation *out, const struct strait_run *run,
                                   const struct strait_emu_ability *can, struct strait_error *err);
+/** Does this kernel's cubic leave slow start by a delay that dilation does not stretch? */
+bool strait_emu_hystart_is_on(void);
 /** Is this the control without a network, all ranks on the loopback device? */
 bool strait_emu_is_loopback(const struct strait_run *run);

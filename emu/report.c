@@ -1,6 +1,7 @@
 #include "report.h"
 
 #include <math.h>
+#include "prepare.h"
 #include "transport.h"
 
 enum { KERNEL_SEGMENT_BYTES = 1448, KERNEL_WINDOW_SEGMENTS = 10 };
@@ -39,6 +40,10 @@ static int constants_of(json_t *to, const struct strait_network *n)
         failed |= json_object_set_new(
             to, all[i].name,
             json_pack("{s:o, s:s}", "value", all[i].value, "source", all[i].source));
+    if (n->tcp.congestion == STRAIT_CUBIC)
+        failed |= json_object_set_new(to, "hystart",
+                                      json_pack("{s:b, s:s}", "value", strait_emu_hystart_is_on(),
+                                                "source", "this kernel: tcp_cubic's parameter"));
     return failed;
 }
 
@@ -153,5 +158,5 @@ int strait_emu_report(struct strait_facts *facts, const struct strait_emu_eviden
             json_object_set_new(facts->report, "credit_s", json_real(e->shared->credit_s)) != 0;
     if (failed)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
-    return strait_emu_validity(facts->invalid, e, err);
+    return strait_emu_validity(facts->invalid, facts->flags, e, err);
 }

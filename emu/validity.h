@@ -29,10 +29,10 @@ struct strait_emu_evidence {
     double relay_cpu_s;                         /* during the run; NAN: the kernel did its work */
 };
 
-/** Append a text for each sign of invalidity.
+/** Append a text for each sign of invalidity, and to flags for what else should be known.
  *  Returns: 0, or -1 with *err NOMEM
  */
-int strait_emu_validity(json_t *invalid, const struct strait_emu_evidence *e,
+int strait_emu_validity(json_t *invalid, json_t *flags, const struct strait_emu_evidence *e,
                         struct strait_error *err);
 /** Of all streams of the run. */
 double strait_emu_largest_rtt_s(const struct strait_run *run,

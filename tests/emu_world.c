@@ -1,6 +1,8 @@
 #include "emu_world.h"
 
+#include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -60,4 +62,58 @@ bool world_is_invalid(const struct world *w)
 struct board *board_of(const struct strait_rank *r)
 {
     return r->run->context;
+}
+
+int parent_of(int pid, char *name, size_t cap)
+{
+    char path[64], line[512], state = 'Z';
+    int parent = -1;
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return -1;
+    if (fgets(line, sizeof(line), f)) {
+        char *open = strchr(line, '('), *close = strrchr(line, ')');
+        if (open && close) {
+            *close = '\0';
+            snprintf(name, cap, "%s", open + 1);
+            if (sscanf(close + 2, "%c %d", &state, &parent) != 2 || state == 'Z')
+                parent = -1;
+        }
+    }
+    fclose(f);
+    return parent;
+}
+
+int descendants(int ancestor, int *pids)
+{
+    DIR *d = opendir("/proc");
+    int n = 0;
+    for (struct dirent *e; d && (e = readdir(d)) && n < MOST_PROCESSES;) {
+        char name[64];
+        const int pid = atoi(e->d_name);
+        int up = pid > 0 ? parent_of(pid, name, sizeof(name)) : -1;
+        while (up > 1 && up != ancestor)
+            up = parent_of(up, name, sizeof(name));
+        if (up != ancestor)
+            continue;
+        if (pids)
+            pids[n] = pid;
+        n++;
+    }
+    if (d)
+        closedir(d);
+    return n;
+}
+
+int descendant_named(int ancestor, const char *wanted)
+{
+    int pids[MOST_PROCESSES];
+    const int n = descendants(ancestor, pids);
+    for (int i = 0; i < n; i++) {
+        char name[64];
+        if (parent_of(pids[i], name, sizeof(name)) > 0 && strcmp(name, wanted) == 0)
+            return pids[i];
+    }
+    return 0;
 }

@@ -44,10 +44,12 @@ static void court_close(struct court *c)
 }
 
 /* Is there exactly one text, and does it have that part? part NULL: there is none. */
-static void expect(struct court *c, const char *part)
+static void expect_in(struct court *c, const char *part, bool in_flags)
 {
-    json_t *texts = json_array();
-    CU_ASSERT(strait_emu_validity(texts, &c->e, NULL) == 0);
+    json_t *texts = json_array(), *others = json_array();
+    CU_ASSERT(strait_emu_validity(in_flags ? others : texts, in_flags ? texts : others, &c->e,
+                                  NULL) == 0);
+    CU_ASSERT_EQUAL(json_array_size(others), 0);
     CU_ASSERT_EQUAL(json_array_size(texts), part ? 1 : 0);
     const char *text = json_string_value(json_array_get(texts, 0));
     if (part && text)
@@ -55,6 +57,12 @@ static void expect(struct court *c, const char *part)
     if (text && (!part || !strstr(text, part)))
         printf("    found: %s\n", text);
     json_decref(texts);
+    json_decref(others);
+}
+
+static void expect(struct court *c, const char *part)
+{
+    expect_in(c, part, false);
 }
 
 static void nothing_speaks_against_a_quiet_run(void)
@@ -101,6 +109,18 @@ static void a_late_relay_is_a_sign(void)
     c.e.relay.late_p99_s = 0.00049;
     c.e.probes[0].rtt_s = 0.04;
     expect(&c, NULL);
+    court_close(&c);
+}
+
+/* No sign of invalidity: what is charged is the quickest. */
+static void slow_readings_are_flagged_and_nothing_else(void)
+{
+    struct court c;
+    court_open(&c);
+    c.shared->ranks[0].n_measured = c.shared->ranks[2].n_measured = 40;
+    expect_in(&c, NULL, true);
+    c.shared->ranks[2].n_slow = 7;
+    expect_in(&c, "7 of 80 readings of work were more than 5 % above the quickest", true);
     court_close(&c);
 }
 
@@ -263,6 +283,7 @@ static const struct strait_test tests[] = {
     {"late jobs are a sign", late_jobs_are_a_sign},
     {"late messages are a sign", late_messages_are_a_sign},
     {"a late relay is a sign", a_late_relay_is_a_sign},
+    {"slow readings are flagged and nothing else", slow_readings_are_flagged_and_nothing_else},
     {"losses that nobody ordered are a sign", losses_that_nobody_ordered_are_a_sign},
     {"drops between sites that nobody ordered are a sign",
      drops_between_sites_that_nobody_ordered_are_a_sign},

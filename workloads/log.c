@@ -96,7 +96,8 @@ int strait_facts_init(struct strait_facts *f, struct strait_error *err)
     f->constants = json_object();
     f->report = json_object();
     f->invalid = json_array();
-    if (!f->constants || !f->report || !f->invalid) {
+    f->flags = json_array();
+    if (!f->constants || !f->report || !f->invalid || !f->flags) {
         strait_facts_release(f);
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     }
@@ -108,5 +109,6 @@ void strait_facts_release(struct strait_facts *f)
     json_decref(f->constants);
     json_decref(f->report);
     json_decref(f->invalid);
+    json_decref(f->flags);
     memset(f, 0, sizeof(*f));
 }

@@ -54,6 +54,7 @@ struct strait_facts {
     json_t *constants; /* {name: {"value": v, "source": text}} */
     json_t *report;    /* backend's own figures: counters, probes, lateness, dilation */
     json_t *invalid;   /* array of texts; empty: the run is valid */
+    json_t *flags;     /* array of texts: to be known, no reason to disbelieve the run */
 };
 int strait_facts_init(struct strait_facts *f, struct strait_error *err);
 void strait_facts_release(struct strait_facts *f);
