@@ -11,7 +11,7 @@ static void clocks_of_this_machine(void)
 {
     unsetenv(STRAIT_HOST_CPU);
     CU_ASSERT_FALSE(strait_cpu_is_of_host());
-    const int64_t thread_ns = strait_cpu_thread_ns(), process_ns = strait_cpu_process_ns();
+    const int64_t process_ns = strait_cpu_process_ns(), thread_ns = strait_cpu_thread_ns();
     while (strait_cpu_thread_ns() < thread_ns + 2000000)
         ;
     /* the process has worked at least as long as its only thread, and sleep costs next to nothing
