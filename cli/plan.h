@@ -50,6 +50,8 @@ int strait_plan_add(struct strait_plan *plan, const struct strait_sweep *sweep,
                     struct strait_error *err);
 void strait_plan_release(struct strait_plan *plan);
 
+/** Does it compress nothing? */
+bool strait_plan_is_plain(const struct strait_experiment *e);
 /** A point without compression: its codecs taken out. A new reference. */
 json_t *strait_plan_without_codec(const json_t *resolved);
 /** Run one task. Returns: its row, a new reference, or NULL with *err */

@@ -252,6 +252,7 @@ static int start(struct keeper *k, struct strait_error *err)
         strait_emu_relay_report_release(&r);
     }
     k->evidence.softnet_drops = strait_emu_softnet_drops();
+    k->evidence.pressure_s = strait_emu_pressure_s();
     const double wake_s =
         (WAKE_S + WAKE_RANK_S * s->n_ranks) * (strait_emu_in_uml() ? WAKE_IN_UML : 1);
     s->start_ns = strait_emu_mono_ns() + (int64_t)(wake_s * 1e9);
@@ -295,6 +296,7 @@ static int end_ranks(struct keeper *k, struct strait_error *err)
         return -1;
     e->relay_cpu_s += e->relay.cpu_s;
     e->softnet_drops = strait_emu_softnet_drops() - e->softnet_drops;
+    e->pressure_s = strait_emu_pressure_s() - e->pressure_s;
     tell_all(k, STRAIT_EMU_END);
     if (wait_for_all(k, STRAIT_EMU_BYE, "end", err) != 0)
         return -1;

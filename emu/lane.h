@@ -26,8 +26,9 @@ struct strait_emu_rank {
     struct strait_emu_rank_shared *mine;
     struct strait_emu_clock clock;
     int64_t most_lag_ns;
-    double cpu_before_s;  /* of the process, before time 0 */
-    pthread_mutex_t lock; /* for all below */
+    double cpu_before_s;   /* of the process, before time 0 */
+    double delay_before_s; /* likewise, see shared.h */
+    pthread_mutex_t lock;  /* for all below */
     struct strait_emu_inbox inbox;
     struct strait_emu_slots slots;
     struct strait_emu_transport *transport;

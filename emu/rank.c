@@ -1,6 +1,7 @@
 #include "rank.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
@@ -127,10 +128,31 @@ static double process_cpu_s(void)
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
+/* Of all threads that there still are: second field of their schedstat. */
+static double run_delay_s(void)
+{
+    double sum_s = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (const struct dirent *e; tasks && (e = readdir(tasks));) {
+        char path[320];
+        unsigned long long delay_ns;
+        snprintf(path, sizeof(path), "/proc/self/task/%s/schedstat", e->d_name);
+        FILE *f = *e->d_name == '.' ? NULL : fopen(path, "re");
+        if (f && fscanf(f, "%*u %llu", &delay_ns) == 1)
+            sum_s += 1e-9 * (double)delay_ns;
+        if (f)
+            fclose(f);
+    }
+    if (tasks)
+        closedir(tasks);
+    return sum_s;
+}
+
 static int begin(struct strait_emu_rank *rank, struct strait_error *err)
 {
     struct strait_emu_shared *shared = rank->plan.shared;
     rank->cpu_before_s = process_cpu_s();
+    rank->delay_before_s = run_delay_s();
     rank->clock = (struct strait_emu_clock){shared->start_ns, shared->dilation};
     rank->most_lag_ns = strait_emu_clock_real_ns(&rank->clock, MOST_LAG_S);
     strait_emu_slots_begin(&rank->slots, &rank->clock);
@@ -205,6 +227,7 @@ static void write_figures(struct strait_emu_rank *rank)
     mine->slip_sum_s = rank->slots.slip_sum_s;
     mine->slip_max_s = rank->slots.slip_max_s;
     mine->cpu_s = process_cpu_s() - rank->cpu_before_s;
+    mine->run_delay_s = fmax(0, run_delay_s() - rank->delay_before_s);
     mine->job_cpu_s = rank->slots.cpu_s;
     mine->n_measured = rank->slots.n_measured;
     mine->n_slow = rank->slots.n_slow;

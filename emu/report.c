@@ -90,7 +90,7 @@ static int ranks_of(json_t *to, const struct strait_emu_evidence *e)
     uint64_t retransmits = 0, sent = 0, measured = 0, slow = 0, checksum = 0;
     char checksum_text[17];
     double slip_sum = 0, slip_max = 0, lag_sum = 0, lag_max = 0, write_late_max = 0,
-           read_late_max = 0, job_cpu = 0, net_cpu = 0;
+           read_late_max = 0, job_cpu = 0, net_cpu = 0, run_delay = 0;
     json_t *interfaces = json_array();
     for (int i = 0; i < e->run->n_ranks; i++) {
         const struct strait_emu_rank_shared *r = &e->shared->ranks[i];
@@ -100,6 +100,7 @@ static int ranks_of(json_t *to, const struct strait_emu_evidence *e)
         measured += r->n_measured;
         slow += r->n_slow;
         job_cpu += r->job_cpu_s;
+        run_delay += r->run_delay_s;
         net_cpu += fmax(0, r->cpu_s - r->job_cpu_s); /* codecs may run in a child */
         slip_sum = fmax(slip_sum, r->slip_sum_s);
         slip_max = fmax(slip_max, r->slip_max_s);
@@ -128,6 +129,8 @@ static int ranks_of(json_t *to, const struct strait_emu_evidence *e)
         net_cpu += e->relay_cpu_s;
     const int failed =
         !all || json_object_update(to, all) != 0 ||
+        json_object_set_new(to, "pressure_s", known(e->pressure_s)) != 0 ||
+        json_object_set_new(to, "run_delay_s", json_real(run_delay)) != 0 ||
         json_object_set_new(to, "net_cpu_s", json_real(net_cpu)) != 0 ||
         json_object_set_new(to, "net_cpu_s_per_gbit",
                             known(sent > 0 ? net_cpu / (8e-9 * (double)sent) : NAN)) != 0;

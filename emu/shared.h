@@ -46,6 +46,7 @@ struct strait_emu_rank_shared {
     double lag_sum_s, lag_max_s;              /* real: work of lanes outside of jobs, see lane.c */
     double write_late_max_s, read_late_max_s; /* real: see transport.h */
     double cpu_s;                             /* CPU time of the whole process since time 0 */
+    double run_delay_s;                       /* its threads were ready and had no processor */
     double job_cpu_s;                         /* of it, what was measured of jobs */
     uint64_t n_measured;                      /* jobs whose cost was measured */
     uint64_t n_slow;                          /* of these, well above the quickest; see slots.h */

@@ -79,6 +79,17 @@ uint64_t strait_emu_softnet_drops(void)
     return sum;
 }
 
+double strait_emu_pressure_s(void)
+{
+    unsigned long long total_us;
+    FILE *f = fopen("/proc/pressure/cpu", "re");
+    if (!f)
+        return NAN;
+    const bool found = fscanf(f, "some avg10=%*f avg60=%*f avg300=%*f total=%llu", &total_us) == 1;
+    fclose(f);
+    return found ? 1e-6 * (double)total_us : NAN;
+}
+
 static void check_shaping(struct verdict *v)
 {
     const struct strait_emu_evidence *e = v->e;

@@ -26,7 +26,8 @@ struct strait_emu_evidence {
     struct strait_emu_relay_report relay;
     struct strait_emu_counters *before, *after; /* of each node; NULL without namespaces */
     uint64_t softnet_drops;                     /* of this machine, during the run */
-    double relay_cpu_s;                         /* during the run; NAN: the kernel did its work */
+    double pressure_s;  /* PSI: some thread of this machine waited for a processor; NAN: unknown */
+    double relay_cpu_s; /* during the run; NAN: the kernel did its work */
 };
 
 /** Append a text for each sign of invalidity, and to flags for what else should be known.
@@ -42,5 +43,8 @@ double strait_emu_expected_ping_s(const struct strait_network *n, int from, int 
 /** Is a probe further off than 2 % and 0.3 ms of real time (and the jitter)? */
 bool strait_emu_probe_is_off(const struct strait_network *n, const struct strait_emu_probe *p,
                              double dilation);
+/** Seconds since boot in which some thread waited for a processor; NAN where the kernel does not
+ *  tell. With padded jobs that is no sign of anything. */
+double strait_emu_pressure_s(void);
 /** Packets that the kernel's backlog dropped since it booted, in no queue's statistics. */
 uint64_t strait_emu_softnet_drops(void);

@@ -360,13 +360,15 @@ static void rows_say_where_when_and_how(void)
 
 /* --- an ordinary user --------------------------------------------------------------------- */
 
-static void be_ordinary_and_run(const char *node, const char *out)
+static void be_ordinary_and_run(const char *node, const char *out, const char *log)
 {
     const char *const args[] = {program.path, "run",    "tiny.json", "--on", "emu", "--timing",
                                 "replay",     "--json", "--out",     "rows", NULL};
     const int fd = open(out, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    if (fd < 0 || dup2(fd, 1) < 0 || chdir(program.folder) != 0 || setgroups(0, NULL) != 0 ||
-        setgid(65534) != 0 || setuid(65534) != 0 || setenv("STRAIT_TUN", node, 1) != 0)
+    const int log_fd = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    if (fd < 0 || dup2(fd, 1) < 0 || log_fd < 0 || dup2(log_fd, 2) < 0 ||
+        chdir(program.folder) != 0 || setgroups(0, NULL) != 0 || setgid(65534) != 0 ||
+        setuid(65534) != 0 || setenv("STRAIT_TUN", node, 1) != 0)
         _exit(126);
     execv(program.path, (char *const *)(void *)args);
     _exit(127);
@@ -374,10 +376,11 @@ static void be_ordinary_and_run(const char *node, const char *out)
 
 static void an_ordinary_user_emulates_in_namespaces_of_his_own(void)
 {
-    char node[160], out[160];
+    char node[160], out[160], log[160];
     set_up();
     snprintf(node, sizeof(node), "%s/tun", program.folder);
     snprintf(out, sizeof(out), "%s/out", program.folder);
+    snprintf(log, sizeof(log), "%s/log", program.folder);
     chmod(program.folder, 0777);
     if (getuid() != 0) {
         strait_test_skip("not root: every other test runs as an ordinary user already");
@@ -387,7 +390,7 @@ static void an_ordinary_user_emulates_in_namespaces_of_his_own(void)
     } else if (can_emulate()) {
         const pid_t pid = fork();
         if (pid == 0)
-            be_ordinary_and_run(node, out);
+            be_ordinary_and_run(node, out, log);
         const int status = program_wait(pid);
         size_t n = 0;
         char *said = program_read(&program, "out", &n);
@@ -395,7 +398,10 @@ static void an_ordinary_user_emulates_in_namespaces_of_his_own(void)
         if (status == 127) {
             strait_test_skip("an ordinary user may not run the program where it was built");
         } else if (status == 3) {
-            strait_test_skip("this kernel lets no ordinary user make namespaces, see above");
+            char *why = program_read(&program, "log", NULL);
+            why[strcspn(why, "\n")] = '\0';
+            strait_test_skip(why);
+            free(why);
         } else {
             CU_ASSERT_PTR_NOT_NULL_FATAL(row);
             CU_ASSERT_EQUAL(status, is_valid(row) ? 0 : 1);
