@@ -28,11 +28,12 @@ static double kappa_of(struct strait_session *r, struct pace *pace, const struct
 {
     char key[STRAIT_KEY_CHARS];
     struct strait_error why = {0};
-    double kappa_s = strait_plan_kappa_s(&r->plan.setup, resolved, p->run.n_ranks);
-    if (kappa_s > 0 || r->dilation > 0 || p->run.n_ranks < 2 || p->run.control ||
-        strait_emu_in_virtual_time() ||
+    double kappa_s = 0;
+    if (r->dilation > 0 || p->run.n_ranks < 2 || p->run.control || strait_emu_in_virtual_time() ||
         !strait_plan_kappa_key(key, &r->plan.setup, resolved, p->run.n_ranks))
-        return kappa_s;
+        return 0;
+    if (json_object_get(r->plan.setup.kappas, key)) /* 0: it was tried in vain */
+        return strait_plan_kappa_s(&r->plan.setup, resolved, p->run.n_ranks);
     const json_t *known = r->fresh ? NULL : strait_store_find(r->store, "kappa", key);
     if (known) {
         kappa_s = json_number_value(json_object_get(known, "s_per_gbit"));

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "dilation.h"
 #include "net_plan.h"
 #include "segment.h"
 
@@ -82,6 +83,9 @@ static struct strait_network *short_trains(const struct strait_run *like)
 int strait_emu_kappa_measure(double *s_per_gbit, const struct strait_run *like,
                              struct strait_error *err)
 {
+    if (strait_emu_in_uml()) /* its clocks of processor time are as long as its real one */
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                                "User-Mode Linux takes for its own what the host runs beside it");
     struct strait_facts facts = {.report = NULL};
     struct strait_log *logs = calloc((size_t)like->n_ranks, sizeof(*logs));
     struct strait_network *network = short_trains(like);

@@ -138,6 +138,13 @@ static int ranks_of(json_t *to, const struct strait_emu_evidence *e)
     return failed;
 }
 
+static const char *kappa_source(const struct strait_emu_dilation *dilation)
+{
+    if (strait_emu_in_virtual_time())
+        return "not needed in virtual time";
+    return dilation->kappa_measured ? "measured before the run" : "built in";
+}
+
 int strait_emu_report(struct strait_facts *facts, const struct strait_emu_evidence *e,
                       const struct strait_emu_dilation *dilation, const char *launcher,
                       struct strait_error *err)
@@ -147,8 +154,7 @@ int strait_emu_report(struct strait_facts *facts, const struct strait_emu_eviden
         json_pack("{s:s, s:s, s:f, s:f, s:f, s:{s:f, s:s}, s:i, s:f, s:f, s:s, s:o}", "realisation",
                   e->shaped ? realisation : "none", "launcher", launcher, "dilation", dilation->k,
                   "dilation_cpu", dilation->k_cpu, "dilation_net", dilation->k_net, "kappa",
-                  "s_per_gbit", dilation->kappa_s, "source",
-                  dilation->kappa_measured ? "measured before the run" : "built in", "n_compute",
+                  "s_per_gbit", dilation->kappa_s, "source", kappa_source(dilation), "n_compute",
                   (int)dilation->n_compute, "wall_s", e->wall_s, "run_s", e->run_s, "congestion",
                   strait_congestion_name(e->run->network->tcp.congestion), "probes", probes_of(e));
     int failed = !head || json_object_update(facts->report, head) != 0;
