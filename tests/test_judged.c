@@ -26,9 +26,9 @@ struct way {
     const char *realisation, *launcher;
 };
 /* The first is the reference. */
-static const struct way ways[N_WAYS] = {{"kernel", "vuml"}, {"relay", "vuml"}, {"kernel", "uml"},
-                                        {"relay", "uml"},   {"relay", "root"}, {"relay", "userns"},
-                                        {"kernel", "root"}};
+static const struct way ways[N_WAYS] = {{"kernel", "vuml"}, {"relay", "root"}, {"relay", "userns"},
+                                        {"kernel", "root"}, {"kernel", "uml"}, {"relay", "uml"},
+                                        {"relay", "vuml"}};
 
 struct setting {
     int n_clients;
@@ -268,18 +268,19 @@ static void judged(void)
         measure(getenv(AS));
         return;
     }
-    for (int w = 0; w < N_WAYS; w++)
-        run_way(outcomes[w], &ways[w]);
     printf("clients             links  where    k tcp     found  virtual  arithm. difference "
            "valid    verdict\n");
-    for (int i = 0; i < N_CASES; i++)
-        for (int w = 0; w < N_WAYS; w++) {
-            const int reference = cases[i].dilation > 0 ? (cases[i].burns ? 4 : 3) : i;
-            if (w == 0 && cases[i].dilation > 0)
-                continue;
-            CU_ASSERT(
-                show(&cases[i], &ways[w], &outcomes[w][i], median_s(&outcomes[0][reference])));
+    for (int w = 0; w < N_WAYS; w++) {
+        run_way(outcomes[w], &ways[w]);
+        for (int i = 0; i < N_CASES; i++) {
+            const struct setting *s = &cases[i];
+            if (s->dilation > 0 && strcmp(ways[w].launcher, "vuml") == 0)
+                continue; /* there it needs none */
+            const int reference = s->dilation == 0 ? i : s->burns ? 4 : 3;
+            CU_ASSERT(show(s, &ways[w], &outcomes[w][i], median_s(&outcomes[0][reference])));
         }
+        fflush(stdout);
+    }
 }
 
 static const struct strait_test tests[] = {
