@@ -52,6 +52,7 @@ help:
 	@echo "make judged   the judged settings in every realisation and launcher, a table: half an hour"
 	@echo "make scale    65 ranks: models of 12 MB (also in dilated real time) and 102 MB in virtual time"
 	@echo "make foreign  PyTorch's all-reduce and DDP over an emulated network (package python3-torch)"
+	@echo "make golden-runs  write tests/golden/runs.jsonl anew, after an intended change"
 	@echo "make profile  measure the profile that ships, codecs/profiles/default.json"
 	@echo "make clean    remove build/"
 
@@ -127,6 +128,11 @@ foreign: all
 .PHONY: golden
 golden: $(BUILD)/tests/test_codec_promises
 	@$<
+
+# What chosen points of every experiment give, written anew after an intended change.
+.PHONY: golden-runs
+golden-runs: $(BUILD)/tests/test_golden_runs
+	@STRAIT_WRITE_GOLDEN=1 $<
 
 # Every decoder under libFuzzer, FUZZ_S seconds each, with clang and the sanitizers.
 FUZZ_S ?= 2
