@@ -30,7 +30,7 @@ HARNESS   = $(filter-out $(TEST_SRC) tests/main.c tests/bench_%.c,$(wildcard tes
 # Sanitizers slow down what keeps real time: measured figures and foreign programs are for release.
 TIMED     = test_net test_net_foreign test_agreement test_kernel_net test_uml test_virtual \
             test_conformance_emu test_strategies_emu test_calibration test_cli_codec \
-            test_cli_emu test_controls
+            test_cli_emu test_controls test_collectives_emu
 # With targets of their own.
 APART     = test_judged
 TESTS     = $(filter-out $(APART:%=$(BUILD)/tests/%) $(if $(filter release,$(MODE)),,$(TIMED:%=$(BUILD)/tests/%)),$(TEST_SRC:tests/%.c=$(BUILD)/tests/%))

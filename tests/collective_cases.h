@@ -26,7 +26,10 @@ enum collective {
     SHARDS_1,        /* co-located, one server */
     SHARDS_ALL,      /* co-located, as many as workers */
     SHARDS_SEPARATE, /* two servers behind the workers */
+    SCATTER,         /* the ring's halves: rank i ends with the sum of part i + 1, */
+    GATHER,          /* and here begins with that part */
     REDUCE,          /* to the last rank */
+    CHAIN,           /* the same along a chain, in pieces */
     BROADCAST,       /* from the last rank */
     PIPELINED,
     N_COLLECTIVES
@@ -76,6 +79,15 @@ static inline void call_collective(struct strait_rank *r, enum collective kind,
                                                    : N_SERVERS,
                               kind != SHARDS_SEPARATE);
         return;
+    case SCATTER:
+        strait_reduce_scatter(r, world, c, x);
+        return;
+    case GATHER:
+        strait_all_gather(r, world, c, x);
+        return;
+    case CHAIN:
+        strait_reduce_pipelined(r, world, world.n - 1, c, x, N_PIECES);
+        return;
     case REDUCE:
         strait_reduce(r, world, world.n - 1, c, x);
         return;
@@ -96,10 +108,26 @@ static inline bool can_call(enum collective kind, int n)
     return kind != SHARDS_SEPARATE || n > N_SERVERS;
 }
 
+/* Which of n parts element i is in: floor(p N / n) <= i. */
+static inline int part_with(size_t n_elems, size_t i, int n)
+{
+    int p = 0;
+    while (p + 1 < n && (size_t)(p + 1) * n_elems / (size_t)n <= i)
+        p++;
+    return p;
+}
+
 /* Does this rank end with the result? */
 static inline bool has_result(enum collective kind, int me, int n)
 {
-    return kind == REDUCE ? me == n - 1 : kind != SHARDS_SEPARATE || me < n - N_SERVERS;
+    return kind == REDUCE || kind == CHAIN ? me == n - 1
+                                           : kind != SHARDS_SEPARATE || me < n - N_SERVERS;
+}
+
+/* And with that of element i of n_elems? */
+static inline bool has_element(enum collective kind, int me, int n, size_t n_elems, size_t i)
+{
+    return has_result(kind, me, n) && (kind != SCATTER || part_with(n_elems, i, n) == (me + 1) % n);
 }
 
 /* Twice around with an empty message: then all have left what was before. */
@@ -124,31 +152,63 @@ static inline void complain(struct strait_rank *r, enum collective kind, const c
     r->backend->fail(r, &err);
 }
 
-/* A program of the test's on n ranks of a 100 Mbps star, 20 ms one way, without ramp. codec: JSON,
- * NULL: none. */
-static inline struct strait_outcome
-run_ranks(int n, bool real_payload, void (*rank_main)(struct strait_rank *), const char *codec)
+/* Where a program of the test's runs. */
+struct ranks_on {
+    const struct strait_backend *backend;
+    const char *network; /* JSON */
+};
+
+/* A 100 Mbps star, 20 ms one way, without ramp. */
+static const struct ranks_on simulated = {
+    &strait_fluid, "{\"overhead\":\"24 B\",\"client\":{\"rate\":\"100 Mbps\",\"rtt\":\"20 ms\"},"
+                   "\"tcp\":{\"initial_window\":\"1 GB\"}}"};
+
+/* What the calls above need. */
+static inline bool uses_collective_stream(const struct strait_run *run, int src, int dst,
+                                          int channel)
+{
+    (void)run;
+    return src != dst && (channel <= 1 || channel == LAP);
+}
+
+/* codec: JSON, NULL: none. */
+static inline struct strait_outcome run_ranks_on(const struct ranks_on *on, int n,
+                                                 bool real_payload,
+                                                 void (*rank_main)(struct strait_rank *),
+                                                 const char *codec)
 {
     static const char *const text =
         "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"seed\":3,\"clients\":3,"
         "\"strategy\":{\"name\":\"bsp\",\"rounds\":1},"
-        "\"network\":{\"overhead\":\"24 B\",\"client\":{\"rate\":\"100 Mbps\",\"rtt\":\"20 ms\"},"
-        "\"tcp\":{\"initial_window\":\"1 GB\"}}}";
+        "\"network\":{\"client\":{\"rate\":\"100 Mbps\",\"rtt\":\"20 ms\"}}}";
     struct strait_error err = {0};
-    json_t *settings = json_pack("{s:i}", "/clients", n);
+    const bool emulated = on->backend == &strait_emu;
+    const struct strait_point_options options = {
+        .real_payload = real_payload, .measured_cost = emulated, .dilation = emulated};
+    json_t *settings =
+        json_pack("{s:i, s:o}", "/clients", n, "/network", json_loads(on->network, 0, NULL));
     if (codec)
         json_object_set_new(settings, "/codec", json_loads(codec, 0, NULL));
     struct strait_outcome o = strait_outcome_of(text, settings, "default", &strait_fluid,
                                                 (struct strait_point_options){0});
     strait_point_free(o.point);
-    CU_ASSERT_EQUAL_FATAL(
-        strait_point_new(&o.point, o.experiment, o.profile,
-                         &(struct strait_point_options){.real_payload = real_payload}, &err),
-        0);
+    CU_ASSERT_EQUAL_FATAL(strait_point_new(&o.point, o.experiment, o.profile, &options, &err), 0);
     o.point->run.rank_main = rank_main;
+    o.point->run.uses_stream = uses_collective_stream;
     o.point->run.memory_bytes = 1; /* asked for: no need to find out */
-    CU_ASSERT_EQUAL(strait_point_run(o.point, &strait_fluid, &err), 0);
+    CU_ASSERT_EQUAL(strait_point_run(o.point, on->backend, &err), 0);
     if (err.code)
         fprintf(stderr, "%d ranks: %s: %s\n", n, err.where, err.text);
+    o.payload_bytes = o.n_messages = 0;
+    for (int i = 0; i < n; i++) {
+        o.payload_bytes += o.point->logs[i].payload_bytes;
+        o.n_messages += o.point->logs[i].n_messages;
+    }
     return o;
+}
+
+static inline struct strait_outcome
+run_ranks(int n, bool real_payload, void (*rank_main)(struct strait_rank *), const char *codec)
+{
+    return run_ranks_on(&simulated, n, real_payload, rank_main, codec);
 }

@@ -1,0 +1,281 @@
+/* What every collective sends, and the order in which it adds: closed forms, and a rank program
+ * that holds each collective against them, to the byte and to the last bit. */
+#pragma once
+#include "collective_cases.h"
+
+static const size_t sizes[] = {1, 5, 8, 1001, CNN_ELEMS};
+enum { N_SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+
+/* --- the stated sums ----------------------------------------------------------------------- */
+
+/* What rank k brings of recorded values that all have: they differ, so that order matters. */
+static inline float part_of(int k, float recorded)
+{
+    return recorded * ((float)(k + 1) * 0.37f);
+}
+
+/* In turn: first, first + 1, ... around. */
+static inline float in_turn(int first, int n, float recorded)
+{
+    float sum = part_of(first, recorded);
+    for (int k = 1; k < n; k++)
+        sum = sum + part_of((first + k) % n, recorded);
+    return sum;
+}
+
+/* Pairs, pairs of pairs, ...: the largest power of two below n, and the rest. from: where the
+ * tree's places begin around. */
+static inline float by_pairs(int from, int lo, int n, int around, float recorded)
+{
+    int left = 1;
+    if (n == 1)
+        return part_of((from + lo) % around, recorded);
+    while (2 * left < n)
+        left *= 2;
+    return by_pairs(from, lo, left, around, recorded) +
+           by_pairs(from, lo + left, n - left, around, recorded);
+}
+
+/* Of m places; the first `extra` of them are folded pairs. */
+static inline float folded(int lo, int m, int extra, float recorded)
+{
+    if (m == 1 && lo < extra)
+        return part_of(2 * lo + 1, recorded) + part_of(2 * lo, recorded);
+    if (m == 1)
+        return part_of(lo + extra, recorded);
+    return folded(lo, m / 2, extra, recorded) + folded(lo + m / 2, m / 2, extra, recorded);
+}
+
+static inline float of_sites(int first_site, int n, float recorded)
+{
+    const int n_sites = (n + RANKS_A_SITE - 1) / RANKS_A_SITE;
+    float sum = 0;
+    for (int k = 0; k < n_sites; k++) {
+        const int lo = (first_site + k) % n_sites * RANKS_A_SITE,
+                  m = n - lo < RANKS_A_SITE ? n - lo : RANKS_A_SITE;
+        const float site = by_pairs(lo, 0, m, n, recorded);
+        sum = k == 0 ? site : sum + site;
+    }
+    return sum;
+}
+
+/* The server's own worker first, then the others by rank. */
+static inline float own_first(int own, int n, float recorded)
+{
+    float sum = part_of(own, recorded);
+    for (int k = 0; k < n; k++)
+        if (k != own)
+            sum = sum + part_of(k, recorded);
+    return sum;
+}
+
+static inline float expected(enum collective kind, int n, size_t n_elems, size_t i, float recorded)
+{
+    int left = 1;
+    while (2 * left <= n)
+        left *= 2;
+    switch (kind) {
+    case RING:
+    case RING_ENCODED:
+    case ALL_TO_ALL:
+    case SCATTER:
+        return in_turn(part_with(n_elems, i, n), n, recorded);
+    case HALVING:
+        return folded(0, left, n - left, recorded);
+    case TREE:
+        return by_pairs(0, 0, n, n, recorded);
+    case SITES:
+        return of_sites(part_with(n_elems, i, (n + RANKS_A_SITE - 1) / RANKS_A_SITE), n, recorded);
+    case SHARDS_1:
+        return own_first(0, n, recorded);
+    case SHARDS_ALL:
+        return own_first(part_with(n_elems, i, n), n, recorded);
+    case SHARDS_SEPARATE:
+        return in_turn(0, n - N_SERVERS, recorded);
+    case GATHER: /* part p is that of rank p - 1 */
+        return part_of((part_with(n_elems, i, n) + n - 1) % n, recorded);
+    case REDUCE:
+        return by_pairs(n - 1, 0, n, n, recorded);
+    case CHAIN: /* from the place behind the root on */
+        return in_turn(0, n, recorded);
+    default: /* broadcasts */
+        return part_of(n - 1, recorded);
+    }
+}
+
+/* --- the bytes ------------------------------------------------------------------------------ */
+
+struct sent { /* by one rank: elements in payloads, and messages of a frame each */
+    size_t n_elems, n_messages;
+};
+
+/* Elements of the parts [first, end) of n: floor(i N / n) is where part i begins. */
+static inline size_t of_parts(size_t n_elems, int first, int end, int n)
+{
+    return (size_t)end * n_elems / (size_t)n - (size_t)first * n_elems / (size_t)n;
+}
+
+static inline size_t of_part(size_t n_elems, int part, int n)
+{
+    return of_parts(n_elems, part % n, part % n + 1, n);
+}
+
+/* Children of a place in a binomial tree of n: place + 1, + 2, + 4 ... below its lowest bit. */
+static inline size_t n_children(int place, int n)
+{
+    size_t count = 0;
+    for (int mask = 1; place + mask < n && !(place & mask); mask *= 2)
+        count++;
+    return count;
+}
+
+/* Up and down the tree: everything once to the parent, and once to each child. */
+static inline struct sent in_tree(size_t n_elems, int place, int n)
+{
+    const size_t n_messages = n_children(place, n) + (place > 0);
+    return (struct sent){n_messages * n_elems, n_messages};
+}
+
+/* All parts but one in each half: me + 1 in the first, me + 2 in the second. */
+static inline struct sent in_ring(size_t n_elems, int me, int n)
+{
+    if (n == 1)
+        return (struct sent){0, 0};
+    return (struct sent){2 * n_elems - of_part(n_elems, me + 1, n) - of_part(n_elems, me + 2, n),
+                         2 * (size_t)(n - 1)};
+}
+
+/* All but the part that is kept, in log2 p messages; then that part and what has come to it, 1, 2,
+ * 4 .. p / 2 parts, each a message. The part's number is the place's bits in reverse. */
+static inline struct sent in_halving(size_t n_elems, int me, int n)
+{
+    int p = 1, part = 0;
+    while (2 * p <= n)
+        p *= 2;
+    const int extra = n - p;
+    if (me < 2 * extra && me % 2 == 0)
+        return (struct sent){n_elems, 1};
+    const int place = me < 2 * extra ? me / 2 : me - extra;
+    struct sent s = {n_elems, 0};
+    for (int mask = 1, value = p / 2; mask < p; mask *= 2, value /= 2)
+        part += place & mask ? value : 0;
+    s.n_elems -= of_part(n_elems, part, p);
+    for (int m = 1; m < p; m *= 2) {
+        s.n_messages += 1 + (size_t)m;
+        s.n_elems += of_parts(n_elems, part / m * m, part / m * m + m, p);
+    }
+    if (me < 2 * extra) { /* all parts to the one that was folded away */
+        s.n_elems += n_elems;
+        s.n_messages += (size_t)p;
+    }
+    return s;
+}
+
+static inline struct sent to_servers(size_t n_elems, int me, int n, int n_servers)
+{
+    if (me >= n_servers)
+        return (struct sent){n_elems, (size_t)n_servers};
+    const size_t mine = of_part(n_elems, me, n_servers);
+    return (struct sent){n_elems - mine + (size_t)(n - 1) * mine,
+                         (size_t)n_servers - 1 + (size_t)n - 1};
+}
+
+static inline struct sent sent_by(enum collective kind, size_t n_elems, int me, int n)
+{
+    const int site = me / RANKS_A_SITE, n_sites = (n + RANKS_A_SITE - 1) / RANKS_A_SITE,
+              place = me % RANKS_A_SITE, n_workers = n - N_SERVERS;
+    switch (kind) {
+    case RING:
+    case RING_ENCODED:
+        return in_ring(n_elems, me, n);
+    case HALVING:
+        return in_halving(n_elems, me, n);
+    case TREE:
+        return in_tree(n_elems, me, n);
+    case ALL_TO_ALL: /* as many servers as workers */
+    case SHARDS_ALL:
+        return to_servers(n_elems, me, n, n);
+    case SHARDS_1:
+        return to_servers(n_elems, me, n, 1);
+    case SHARDS_SEPARATE:
+        return me < n_workers
+                   ? (struct sent){n_elems, N_SERVERS}
+                   : (struct sent){(size_t)n_workers * of_part(n_elems, me - n_workers, N_SERVERS),
+                                   (size_t)n_workers};
+    case SITES: {
+        const int m =
+            n - site * RANKS_A_SITE < RANKS_A_SITE ? n - site * RANKS_A_SITE : RANKS_A_SITE;
+        struct sent s = in_tree(n_elems, place, m);
+        const struct sent between = in_ring(n_elems, site, n_sites);
+        s.n_elems += place == 0 ? between.n_elems : 0;
+        s.n_messages += place == 0 ? between.n_messages : 0;
+        return s;
+    }
+    case SCATTER: /* the part that it ends with, and then those before it, stay or come */
+        return n > 1 ? (struct sent){n_elems - of_part(n_elems, me + 1, n), (size_t)n - 1}
+                     : (struct sent){0, 0};
+    case GATHER: /* the neighbour's is not passed on to it */
+        return n > 1 ? (struct sent){n_elems - of_part(n_elems, me + 2, n), (size_t)n - 1}
+                     : (struct sent){0, 0};
+    case REDUCE:
+        return (struct sent){me == n - 1 ? 0 : n_elems, me != n - 1};
+    case CHAIN:
+        return me == n - 1 ? (struct sent){0, 0} : (struct sent){n_elems, N_PIECES};
+    case BROADCAST: {
+        const size_t children = n_children((me + 1) % n, n);
+        return (struct sent){children * n_elems, children};
+    }
+    case PIPELINED: /* the chain begins at the last rank, and its end sends nothing */
+        return (me + 1) % n == n - 1 ? (struct sent){0, 0} : (struct sent){n_elems, N_PIECES};
+    case N_COLLECTIVES:
+        break;
+    }
+    return (struct sent){0, 0};
+}
+
+/* --- runs ----------------------------------------------------------------------------------- */
+
+/* One collective, twice: what a call leaves behind must not spoil the next one. */
+static inline void check_one(struct strait_rank *r, enum collective kind, struct strait_tensor *x,
+                             const float *recorded)
+{
+    const int n = strait_n_ranks(r), me = strait_me(r);
+    const size_t n_elems = strait_n_elems(x);
+    const struct strait_log *log = &r->run->logs[me];
+    for (int call = 0; call < 2; call++) {
+        const struct sent wanted = sent_by(kind, n_elems, me, n);
+        const uint64_t bytes = log->payload_bytes, n_messages = log->n_messages;
+        float *values = strait_values(r, x);
+        for (size_t i = 0; i < n_elems; i++)
+            values[i] = part_of(me, recorded[i]);
+        call_collective(r, kind, x);
+        if (log->payload_bytes - bytes != 4 * wanted.n_elems)
+            complain(r, kind, "bytes", (double)(log->payload_bytes - bytes),
+                     4 * (double)wanted.n_elems);
+        if (log->n_messages - n_messages != wanted.n_messages)
+            complain(r, kind, "messages", (double)(log->n_messages - n_messages),
+                     (double)wanted.n_messages);
+        values = strait_values(r, x);
+        for (size_t i = 0; i < n_elems && has_result(kind, me, n); i++) {
+            if (!has_element(kind, me, n, n_elems, i))
+                continue;
+            const float sum = expected(kind, n, n_elems, i, recorded[i]);
+            if (memcmp(&values[i], &sum, sizeof(sum)) != 0)
+                complain(r, kind, "sum in its order", (double)values[i], (double)sum);
+        }
+        barrier(r); /* nobody writes anew what somebody still reads */
+    }
+}
+
+static inline void check_all(struct strait_rank *r)
+{
+    struct strait_tensor *whole = strait_tensor(r, STRAIT_GRADIENTS, 0, STRAIT_ALL_LAYERS);
+    float *recorded = strait_alloc(r, CNN_ELEMS, sizeof(float));
+    memcpy(recorded, strait_values(r, whole), CNN_ELEMS * sizeof(float));
+    for (int kind = 0; kind < N_COLLECTIVES; kind++)
+        for (size_t k = 0; k < N_SIZES; k++)
+            if (can_call((enum collective)kind, strait_n_ranks(r)))
+                check_one(r, (enum collective)kind,
+                          sizes[k] == CNN_ELEMS ? whole : strait_range(r, whole, 0, sizes[k]),
+                          recorded);
+}
