@@ -2,7 +2,7 @@
  *
  *             rank 0        rank 1        rank 2
  *   start     a0 a1 a2      b0 b1 b2      c0 c1 c2
- *   step 0    .  .  a2+c2   a0+b0 .  .    .  b1+c1 .      rank i sends part i, adds part i-1
+ *   step 0    .  a1 a2+c2   a0+b0 .  b2   c0 b1+c1 .      rank i sends part i, adds part i-1
  *   step 1    .  S1 .       .  .  S2      S0 .  .         rank i sends what it just added
  *             each rank now owns part (i+1) mod 3; the gather passes these on twice:
  *   step 0    S0 S1 .       .  S1 S2      S0 .  S2

@@ -7,6 +7,15 @@
  *   between   S          .          S          .         a ring of the leaders, with the codec
  *   inside    S          S          S          S         a tree from each leader
  *
+ * Three ranks, the last one alone at its site: leaders' halves of the ring are parts 0 and 1:
+ *
+ *             rank 0     rank 1     rank 2
+ *   start     a0 a1      b0 b1      c0 c1
+ *   inside    ab0 ab1    .          c0 c1                 1 > 0
+ *   between   .   S1     .          S0 .                  0 > 2 part 0, 2 > 0 part 1
+ *             S0  S1     .          S0 S1                 the sums the other way
+ *   inside    S0  S1     S0 S1      S0 S1                 0 > 1
+ *
  * Sum order: each site's as in its tree, then the sites' sums in ring order of the leaders. With a
  * codec and k sites: k - 1 errors in the sum, one in its copies. */
 #include "parts.h"
