@@ -124,6 +124,18 @@ static void some_silent(void)
     strait_outcome_free(&o);
 }
 
+/* Everybody: n models, n updates a round; n stops in the end. */
+static void everybody(void)
+{
+    for (uint64_t n = 1; n <= 9; n++) {
+        struct strait_outcome o = star_run("{\"name\":\"fedavg\",\"rounds\":3,\"local_steps\":1}",
+                                           (int)n, NULL, &strait_fluid, false);
+        CU_ASSERT_EQUAL(o.payload_bytes, 3 * 2 * n * 4 * CNN_ELEMS);
+        CU_ASSERT_EQUAL(o.n_messages, 3 * 2 * n + n);
+        strait_outcome_free(&o);
+    }
+}
+
 /* Two of n clients a round: 2 models, 2 updates; n stops in the end. Those asked are the pure
  * function's choice of the round's draw. */
 static void selected(void)
@@ -285,6 +297,7 @@ static const struct strait_test tests[] = {
     {"half an update does not count", half_an_update},
     {"silence is noticed by the deadline alone", all_silent},
     {"dropouts are keyed draws", some_silent},
+    {"a round sends every client's model and update, to the byte", everybody},
     {"two of n clients are asked, to the byte", selected},
     {"slowness is drawn once a client or once a round", stragglers},
     {"a table of slowness is taken in turn", table_in_turn},

@@ -129,20 +129,33 @@ static void fused(void)
 
 /* --- bytes --------------------------------------------------------------------------------- */
 
-static uint64_t payload_of(const char *strategy, int n, const char *key, const char *value)
+enum { MOST_RANKS = 9, N_FACTORS = 8, N_LAYERS = 4, N_ROUNDS = 2 };
+
+/* settings: of the strategy, taken. */
+static struct strait_outcome sized(const char *strategy, int n, json_t *settings)
 {
     static const char *const experiment =
         "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"seed\":3,\"clients\":3,"
         "\"strategy\":{\"name\":\"dkfac\",\"rounds\":2},"
         "\"network\":{\"client\":{\"rate\":\"1 Gbps\",\"rtt\":\"1 ms\"}}}";
     json_t *set = json_pack("{s:s, s:i}", "/strategy/name", strategy, "/clients", n);
-    if (key)
-        json_object_set_new(set, key, json_string(value));
-    struct strait_outcome o = strait_outcome_of(experiment, set, "default", &strait_fluid,
-                                                (struct strait_point_options){0});
-    const uint64_t bytes = o.payload_bytes;
+    json_object_update(set, settings);
+    json_decref(settings);
+    return strait_outcome_of(experiment, set, "default", &strait_fluid,
+                             (struct strait_point_options){0});
+}
+
+/* n_elems sent by all, and messages, in a round. */
+static void check(const char *strategy, int n, json_t *settings, uint64_t n_elems,
+                  uint64_t n_messages)
+{
+    struct strait_outcome o = sized(strategy, n, settings);
+    CU_ASSERT_EQUAL(o.payload_bytes, N_ROUNDS * 4 * n_elems);
+    CU_ASSERT_EQUAL(o.n_messages, N_ROUNDS * n_messages);
+    if (o.payload_bytes != N_ROUNDS * 4 * n_elems || o.n_messages != N_ROUNDS * n_messages)
+        fprintf(stderr, "%s of %d: %llu bytes in %llu messages\n", strategy, n,
+                (unsigned long long)o.payload_bytes, (unsigned long long)o.n_messages);
     strait_outcome_free(&o);
-    return bytes;
 }
 
 /* conv1 1 x 3 x 3 to 16, conv2 16 x 3 x 3 to 32, fc1 1568 to 64, fc2 64 to 10, all with biases. */
@@ -151,23 +164,54 @@ static uint64_t triangle(uint64_t d)
     return d * (d + 1) / 2;
 }
 
+static json_t *spd(const char *placement, int local_dims)
+{
+    return json_pack("{s:s, s:s, s:i}", "/strategy/fusion", "layer_wise", "/strategy/placement",
+                     placement, "/strategy/local_dims", local_dims);
+}
+
+/* All factors to their owners and back; neighbours with one owner go together, so that there are as
+ * many groups as owners at most. */
+static void padkfac_bytes(int n, uint64_t n_elems, uint64_t hops, uint64_t tree)
+{
+    struct strait_outcome o = sized("padkfac", n, json_object());
+    const uint64_t moves = o.n_messages / N_ROUNDS - hops;
+    CU_ASSERT_EQUAL(o.payload_bytes, N_ROUNDS * 4 * n_elems);
+    CU_ASSERT_EQUAL(o.n_messages % N_ROUNDS, 0);
+    if (n > 1) {
+        CU_ASSERT_EQUAL(moves % (2 * tree), 0);
+        CU_ASSERT(moves >= 2 * tree && moves <= 2 * tree * (uint64_t)n);
+    }
+    strait_outcome_free(&o);
+}
+
 static void bytes(void)
 {
     const uint64_t all = 105866;
     const uint64_t a = triangle(10) + triangle(145) + triangle(1569) + triangle(65);
     const uint64_t g = triangle(16) + triangle(32) + triangle(64) + triangle(10);
-    for (int n = 1; n <= 5; n++) {
+    for (int n = 1; n <= MOST_RANKS; n++) {
+        /* a ring: 2 (n - 1) times everything, in as many messages a rank; a tree: n - 1 times */
         const uint64_t ring = 2 * (uint64_t)(n - 1), tree = (uint64_t)(n - 1);
-        const uint64_t dense = 4 * ring * (all + a + g); /* all-reduces of gradients and factors */
-        CU_ASSERT_EQUAL(payload_of("dkfac", n, NULL, NULL), 2 * dense);
+        const uint64_t hops = ring * (uint64_t)n;
+        const uint64_t dense = ring * (all + a + g); /* all-reduces of gradients and factors */
+        /* one bucket of gradients, one of factors */
+        check("dkfac", n, json_object(), dense, 2 * hops);
         /* every inverse is broadcast from its owner */
-        CU_ASSERT_EQUAL(payload_of("mpdkfac", n, NULL, NULL), 2 * (dense + 4 * tree * (a + g)));
-        CU_ASSERT_EQUAL(payload_of("spdkfac", n, "/strategy/placement", "everywhere"), 2 * dense);
-        CU_ASSERT_EQUAL(payload_of("spdkfac", n, "/strategy/placement", "round_robin"),
-                        2 * (dense + 4 * tree * (a + g)));
+        check("mpdkfac", n, json_object(), dense + tree * (a + g), 2 * hops + N_FACTORS * tree);
         /* no factors; the owners' gradients instead, all layers here having factors */
-        CU_ASSERT_EQUAL(payload_of("dpkfac", n, NULL, NULL), 2 * 4 * (ring + tree) * all);
-        CU_ASSERT(payload_of("padkfac", n, NULL, NULL) <= 2 * (dense + 4 * tree * (a + g)));
+        check("dpkfac", n, json_object(), (ring + tree) * all, hops + N_LAYERS * tree);
+        /* each factor's sum by itself; nothing, all or one is inverted by its owner alone */
+        check("spdkfac", n, spd("everywhere", 0), dense, (1 + N_FACTORS) * hops);
+        check("spdkfac", n, spd("round_robin", 0), dense + tree * (a + g),
+              (1 + N_FACTORS) * hops + N_FACTORS * tree);
+        check("spdkfac", n, spd("balanced", 1025), dense + tree * triangle(1569),
+              (1 + N_FACTORS) * hops + tree);
+        /* the largest goes to its owner and back; all others are summed, A and G by themselves */
+        check("padkfac", n, json_pack("{s:i}", "/strategy/reduce_above", 200),
+              ring * (all + a + g - triangle(1569)) + 2 * tree * triangle(1569),
+              3 * hops + 2 * tree);
+        padkfac_bytes(n, ring * all + 2 * tree * (a + g), hops, tree);
     }
 }
 

@@ -24,6 +24,7 @@ static double total_s(const char *experiment, json_t *settings)
                                                   (struct strait_point_options){0});
     const double found_s = o.total_s;
     CU_ASSERT_EQUAL(o.payload_bytes, 0);
+    CU_ASSERT_EQUAL(o.n_messages, 0);
     CU_ASSERT_DOUBLE_EQUAL(sim.total_s, found_s, 1e-9 * found_s);
     strait_outcome_free(&o);
     strait_outcome_free(&sim);

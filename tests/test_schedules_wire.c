@@ -67,6 +67,10 @@ static void bytes(void)
                 CU_ASSERT_EQUAL(o.n_messages,
                                 2 * (uint64_t)all[i].n_buckets * hops * (uint64_t)n +
                                     (uint64_t)(2 * all[i].n_controls + all[i].n_goodbyes) * peers);
+            else if (n > 1) { /* 1 to 4 all-reduces of layers */
+                CU_ASSERT_EQUAL(o.n_messages % (2 * hops * (uint64_t)n), 0);
+                CU_ASSERT(o.n_messages / (2 * hops * (uint64_t)n) <= 4 && o.n_messages > 0);
+            }
             strait_outcome_free(&o);
         }
 }
