@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "../emu/uml.h"
+#include "../emu/qemu.h"
 #include "machine.h"
 
 enum { PATH_CHARS = 4096, MAX_ARGS = 256, MAX_FOLDERS = MAX_ARGS + 8 };
@@ -68,6 +68,49 @@ static void add_folder(struct texts *t, const char *path)
     }
 }
 
+/* A file that a text names, for a guest that has no others: /model=FILE, "model": "FILE". */
+static void add_file(struct texts *t, const char *text)
+{
+    char real[PATH_CHARS];
+    struct stat st;
+    const char *value = strrchr(text, '=');
+    if (realpath(value ? value + 1 : text, real) && stat(real, &st) == 0 && S_ISREG(st.st_mode))
+        add_copy(t, real);
+}
+
+static void add_files(struct texts *t, const json_t *value)
+{
+    const char *key;
+    json_t *inner;
+    size_t i;
+    if (json_is_string(value))
+        add_file(t, json_string_value(value));
+    json_array_foreach(value, i, inner) add_files(t, inner);
+    json_object_foreach((json_t *)value, key, inner) add_files(t, inner);
+}
+
+static bool is_qemu(const struct strait_session *r)
+{
+    return strcmp(r->launcher, "qemu") == 0;
+}
+
+/* What the guest must be given to read. */
+static void add_read(struct texts *t, const struct strait_session *r, const char *self,
+                     const char *here, int argc, char **argv)
+{
+    const bool qemu = is_qemu(r);
+    for (int i = 0; i < argc; i++)
+        qemu ? add_file(t, argv[i]) : add_folder(t, argv[i]);
+    if (qemu) {
+        add_files(t, r->sweep->base);
+        add_files(t, r->sweep->vary);
+        return;
+    }
+    add_folder(t, STRAIT_SHARE);
+    add_folder(t, self);
+    add_folder(t, here);
+}
+
 /* The arguments for the guest: as they are, but launched in place there, on the kernel's links. */
 static void make_arguments(struct texts *t, const char *self, int argc, char **argv,
                            const char *realisation)
@@ -102,7 +145,8 @@ static int need_of(double *memory_bytes, const struct strait_session *r, bool vi
                    struct strait_error *err)
 {
     struct strait_profile *profile = NULL;
-    const struct strait_point_options options = {.real_payload = true, .measured_cost = true};
+    const bool real = !is_qemu(r); /* there sizes alone */
+    const struct strait_point_options options = {.real_payload = real, .measured_cost = real};
     int failed = strait_profile_load(&profile, r->profile_name ? r->profile_name : "default", err);
     *memory_bytes = strait_emu_uml_memory_bytes(virtual_time, 0, 0, 0);
     for (size_t i = 0; i < r->sweep->n_points && !failed; i++) {
@@ -128,11 +172,12 @@ static int need_of(double *memory_bytes, const struct strait_session *r, bool vi
     return failed ? -1 : 0;
 }
 
-/* results/x and results/x/uml, with the second's absolute path in job. */
-static int make_folders(char job[PATH_CHARS], const char *out, struct strait_error *err)
+/* results/x and a folder in it, with the second's absolute path in job. */
+static int make_folders(char job[PATH_CHARS], const char *out, const char *name,
+                        struct strait_error *err)
 {
     char path[PATH_CHARS];
-    snprintf(path, sizeof(path), "%s/uml", out);
+    snprintf(path, sizeof(path), "%s/%s", out, name);
     for (char *at = path + 1; *at; at++)
         if (*at == '/') {
             *at = '\0';
@@ -159,15 +204,15 @@ static void copy_out(const char *job, const char *name, FILE *to)
 
 /* Guest after guest until one has dealt with the last row. What they print on stdout is complete in
  * the last one. Returns: the worst exit status, or -1 with *err. */
-static int run_guests(const struct strait_emu_uml_plan *plan, const char *step,
-                      struct strait_error *err)
+static int run_guests(const struct strait_session *r, const struct strait_emu_uml_plan *plan,
+                      const char *step, struct strait_error *err)
 {
     int status, worst = 0;
     size_t begun, next = 0;
     remove(step);
     do {
         begun = next;
-        status = strait_emu_uml_run(plan, err);
+        status = is_qemu(r) ? strait_emu_qemu_run(plan, err) : strait_emu_uml_run(plan, err);
         if (status >= 0)
             copy_out(plan->job, STRAIT_EMU_UML_ERR, stderr);
         worst = status > worst ? status : worst;
@@ -177,6 +222,15 @@ static int run_guests(const struct strait_emu_uml_plan *plan, const char *step,
         return -1;
     copy_out(plan->job, STRAIT_EMU_UML_OUT, stdout);
     return worst;
+}
+
+bool strait_guest_is_one(const char *launcher)
+{
+    static const char *const guests[] = {"uml", "vuml", "qemu"};
+    for (size_t i = 0; launcher && i < sizeof(guests) / sizeof(guests[0]); i++)
+        if (strcmp(launcher, guests[i]) == 0)
+            return true;
+    return false;
 }
 
 int strait_guest_run(struct strait_session *r, const char *experiment, int argc, char **argv,
@@ -190,9 +244,10 @@ int strait_guest_run(struct strait_session *r, const char *experiment, int argc,
         return strait_error_set(err, STRAIT_ERR_USAGE, "run", "expected at most %d arguments",
                                 MAX_ARGS - 8);
     const bool virtual_time = strcmp(r->launcher, "vuml") == 0;
-    if (strait_emu_uml_check(virtual_time, err) != 0 ||
+    if ((is_qemu(r) ? strait_emu_qemu_check(err) : strait_emu_uml_check(virtual_time, err)) != 0 ||
         strait_session_load(r, experiment, err) != 0 ||
-        need_of(&memory_bytes, r, virtual_time, err) != 0 || make_folders(job, r->out, err) != 0)
+        need_of(&memory_bytes, r, virtual_time, err) != 0 ||
+        make_folders(job, r->out, is_qemu(r) ? "qemu" : "uml", err) != 0)
         return -1;
     if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0 || !getcwd(here, sizeof(here)))
         return strait_error_system(err, NULL, "cannot find out where this program is");
@@ -205,11 +260,7 @@ int strait_guest_run(struct strait_session *r, const char *experiment, int argc,
     json_decref(machine);
     *strrchr(out, '/') = '\0';
     make_arguments(&arguments, self, argc, argv, r->realisation);
-    add_folder(&read, STRAIT_SHARE);
-    add_folder(&read, self);
-    add_folder(&read, here);
-    for (int i = 0; i < argc; i++)
-        add_folder(&read, argv[i]);
+    add_read(&read, r, self, here, argc, argv);
     const char *const write[] = {out, NULL};
     const char *const env[] = {processor, virtual_time ? part : NULL, NULL};
     const size_t n_rows = r->sweep->n_points * (size_t)r->n_repeats;
@@ -220,17 +271,16 @@ int strait_guest_run(struct strait_session *r, const char *experiment, int argc,
         .job = job,
         .read = read.items,
         .write = write,
-        .setenv = env,
+        .setenv = is_qemu(r) ? NULL : env, /* there the host's processor has no part in anything */
         .memory_bytes = memory_bytes,
         .limit_s =
             BOOT_LIMIT_S + ROW_LIMIT_S * (double)((virtual_time ? 1 : n_rows) * (size_t)r->n_tries),
     };
-    fprintf(
-        stderr,
-        "User-Mode Linux%s with %.0f MB of memory; what it says comes at its end, until then it "
-        "is in %s\n",
-        virtual_time ? " in virtual time" : "", memory_bytes / 1e6, job);
-    const int status = run_guests(&plan, step, err);
+    fprintf(stderr, "%s%s with %.0f MB of memory%s; what it says comes at its end%s, see %s\n",
+            is_qemu(r) ? "QEMU" : "User-Mode Linux", virtual_time ? " in virtual time" : "",
+            memory_bytes / 1e6, is_qemu(r) ? " beside its files" : "",
+            is_qemu(r) ? "" : ", until then it is there", job);
+    const int status = run_guests(r, &plan, step, err);
     release_texts(&arguments);
     release_texts(&read);
     return status;

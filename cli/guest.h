@@ -1,6 +1,9 @@
-/* strait run --launcher uml: the same command once more, inside User-Mode Linux. */
+/* strait run --launcher uml, vuml or qemu: the same command once more, inside a guest. */
 #pragma once
 #include "session.h"
+
+/** Is that launcher, NULL for none, a guest? */
+bool strait_guest_is_one(const char *launcher);
 
 /** Run this command's arguments in a guest and show what it prints.
  *  In:      r           its options; its sweep is loaded here

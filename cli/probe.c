@@ -5,6 +5,7 @@
 #include "../analysis/table.h"
 #include "../emu/net.h"
 #include "../emu/shapers.h"
+#include "../emu/qemu.h"
 #include "../emu/uml.h"
 #include "../emu/userns.h"
 #include "command.h"
@@ -56,6 +57,10 @@ int strait_probe_emulation(struct strait_probe *out, json_t *lines, struct strai
     strait_probe_put(lines, "virtual time", vuml,
                      vuml ? "the guest's kernel is built, with a process namespace" : no_vuml.text,
                      "make vkernel, 4 minutes (for --launcher vuml)");
+    struct strait_error no_qemu = {0};
+    const bool qemu = strait_emu_qemu_check(&no_qemu) == 0;
+    strait_probe_put(lines, "QEMU", qemu, qemu ? "installed, with a kernel for it" : no_qemu.text,
+                     "make qemu (for --launcher qemu)");
     *out = (struct strait_probe){.launcher = can.in_place.yes ? "root"
                                              : can.userns.yes ? "userns"
                                                               : NULL,

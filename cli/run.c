@@ -183,7 +183,7 @@ static int check_emulation(struct strait_session *r, struct strait_error *err)
 {
     static const char *const realisations[] = {"relay", "kernel", "auto", NULL};
     static const char *const timings[] = {"live", "serial", "replay", NULL};
-    static const char *const launchers[] = {"root", "userns", "uml", "vuml", "auto", NULL};
+    static const char *const launchers[] = {"root", "userns", "uml", "vuml", "qemu", "auto", NULL};
     if ((r->realisation || r->launcher) && !strait_session_is_both(r) && strcmp(r->on, "emu") != 0)
         return strait_error_set(err, STRAIT_ERR_USAGE, "run",
                                 "expected --on emu or both with --%s, found --on %s",
@@ -193,10 +193,11 @@ static int check_emulation(struct strait_session *r, struct strait_error *err)
                                 "expected relay, kernel or auto after --realisation, found \"%s\"",
                                 r->realisation);
     if (r->launcher && !is_one_of(r->launcher, launchers))
-        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
-                                "expected root, userns, uml, vuml or auto after --launcher, found "
-                                "\"%s\"",
-                                r->launcher);
+        return strait_error_set(
+            err, STRAIT_ERR_USAGE, "run",
+            "expected root, userns, uml, vuml, qemu or auto after --launcher, found "
+            "\"%s\"",
+            r->launcher);
     if (r->timing && !strait_session_is_both(r) && strcmp(r->on, "emu") != 0)
         return strait_error_set(err, STRAIT_ERR_USAGE, "run",
                                 "expected --on emu or both with --timing, found --on %s", r->on);
@@ -204,6 +205,12 @@ static int check_emulation(struct strait_session *r, struct strait_error *err)
         return strait_error_set(err, STRAIT_ERR_USAGE, "run",
                                 "expected live, serial or replay after --timing, found \"%s\"",
                                 r->timing);
+    if (r->launcher && strcmp(r->launcher, "qemu") == 0 &&
+        (strcmp(r->on, "emu") != 0 || !r->timing || strcmp(r->timing, "replay") != 0))
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected --on emu --timing replay with --launcher qemu: its "
+                                "processor takes a nanosecond for any instruction, so that what "
+                                "work costs there says nothing");
     if (r->timing && strcmp(r->timing, "live") == 0)
         r->timing = NULL;
     if (r->launcher && strcmp(r->launcher, "auto") == 0)
@@ -255,7 +262,10 @@ static const char notes[] =
     "  strait run wan-check --on emu --launcher uml    netem on a machine without it\n"
     "  strait run wan-check --on emu --launcher vuml   in virtual time (make vkernel, once): any "
     "number\n"
-    "                                                  of clients undisturbed, dilation 1\n\n"
+    "                                                  of clients undisturbed, dilation 1\n"
+    "  strait run wan-check --on emu --launcher qemu --timing replay   (make qemu, once): two runs "
+    "give\n"
+    "                                                  the same digits\n\n"
     "Negative controls: no-ramp (no TCP slow start), no-codec-cost, unshaped (emu).\n";
 
 int strait_command_run(int argc, char **argv)
@@ -292,7 +302,8 @@ int strait_command_run(int argc, char **argv)
         {"realisation", 0, STRAIT_OPTION_TEXT, &r.realisation, "NAME",
          "emu: who shapes the links: relay, kernel or auto (kernel where netem works)"},
         {"launcher", 0, STRAIT_OPTION_TEXT, &r.launcher, "NAME",
-         "emu: where it runs: root, userns, uml, vuml (User-Mode Linux, in virtual time) or auto"},
+         "emu: where it runs: root, userns, uml, vuml (User-Mode Linux, in virtual time), qemu "
+         "(counted instructions) or auto"},
         {"live", 0, STRAIT_OPTION_FLAG, &r.live, NULL,
          "emu: say twice a second what the links do, also where stderr is no terminal"},
         {"control", 0, STRAIT_OPTION_TEXT, &r.control, "NAME", "a negative control, see below"},
@@ -324,7 +335,7 @@ int strait_command_run(int argc, char **argv)
     }
     if (check_options(&r, &err) != 0)
         goto failed;
-    if (r.launcher && (strcmp(r.launcher, "uml") == 0 || strcmp(r.launcher, "vuml") == 0)) {
+    if (strait_guest_is_one(r.launcher)) {
         status = strait_guest_run(&r, experiment, argc, argv, &err);
         if (status < 0)
             goto failed;

@@ -35,7 +35,8 @@ int strait_emu_stay_awake(struct strait_error *err)
 {
     const pid_t parent = getpid();
     cpu_set_t set;
-    if (strait_emu_in_uml()) /* its one processor is a program of the host, awake or not */
+    /* A guest's one processor is a program of the host, awake or not; in QEMU idleness is free. */
+    if (strait_emu_in_uml() || strait_emu_in_qemu())
         return 0;
     if (sched_getaffinity(0, sizeof(set), &set) != 0)
         return strait_error_system(err, "processors", "cannot be read");

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "qemu.h"
 
 /* CPU-seconds for one gigabit through relay and two TCP stacks, fitted to runs of 1 to 64 flows:
  * with more flows the super-packets are shorter. */
@@ -47,20 +48,32 @@ bool strait_emu_in_uml(void)
     return found;
 }
 
-bool strait_emu_in_virtual_time(void)
+static bool kernel_was_told(const char *words)
 {
-    char line[4096] = "";
-    FILE *f = strait_emu_in_uml() ? fopen("/proc/cmdline", "re") : NULL;
-    const bool found =
-        f && fgets(line, sizeof(line), f) && strstr(line, "time-travel=inf-cpu") != NULL;
+    char line[8192] = "";
+    FILE *f = fopen("/proc/cmdline", "re");
+    const bool found = f && fgets(line, sizeof(line), f) && strstr(line, words) != NULL;
     if (f)
         fclose(f);
     return found;
 }
 
+bool strait_emu_in_virtual_time(void)
+{
+    return strait_emu_in_uml() && kernel_was_told("time-travel=inf-cpu");
+}
+
+bool strait_emu_in_qemu(void)
+{
+    return kernel_was_told(STRAIT_EMU_QEMU_MARK);
+}
+
 const char *strait_emu_place_name(void)
 {
-    return strait_emu_in_virtual_time() ? "vuml" : strait_emu_in_uml() ? "uml" : "root";
+    return strait_emu_in_virtual_time() ? "vuml"
+           : strait_emu_in_uml()        ? "uml"
+           : strait_emu_in_qemu()       ? "qemu"
+                                        : "root";
 }
 
 static bool talks(const struct strait_run *run, int src, int dst)

@@ -22,7 +22,9 @@ unsigned strait_emu_processors(void);
 bool strait_emu_in_uml(void);
 /** Does time stand still here while anything computes? By the kernel's command line. */
 bool strait_emu_in_virtual_time(void);
-/** Where this process runs as root: "root", "uml" or "vuml". */
+/** Is this QEMU's guest, in which every instruction takes a nanosecond? By the same. */
+bool strait_emu_in_qemu(void);
+/** Where this process runs as root: "root", "uml", "vuml" or "qemu". */
 const char *strait_emu_place_name(void);
 /** The sum of the link rates that can be busy at once, bits per second: a flow from the senders'
  *  ports to the receivers' over the streams of the run. */

@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include "../core/process.h"
+#include "job.h"
 
 #define PROMPT_NICE "-15"
 enum { PATH_CHARS = 4096, CONSOLE_BYTES = 65536 };
@@ -33,26 +34,12 @@ double strait_emu_uml_memory_bytes(bool virtual_time, int n_ranks, double ranks_
     return least_bytes <= bytes ? bytes : LARGE_STEP_BYTES * ceil(least_bytes / LARGE_STEP_BYTES);
 }
 
-static bool is_installed(const char *name)
-{
-    char path[PATH_CHARS];
-    const char *at = getenv("PATH");
-    while (at && *at) {
-        const int n = (int)strcspn(at, ":");
-        snprintf(path, sizeof(path), "%.*s/%s", n, at, name);
-        if (access(path, X_OK) == 0)
-            return true;
-        at += n + (at[n] == ':');
-    }
-    return false;
-}
-
 /* Programs of system folders, which an ordinary user's PATH may lack. */
 static bool is_in_system(const char *name)
 {
     char path[PATH_CHARS];
     snprintf(path, sizeof(path), "/usr/sbin/%s", name);
-    return is_installed(name) || access(path, X_OK) == 0;
+    return strait_emu_job_program(name) || access(path, X_OK) == 0;
 }
 
 /* The arguments that begin a PID namespace: everything in it ends with its first process. That is
@@ -92,7 +79,7 @@ static int check_kernel(bool virtual_time, struct strait_error *err)
                                 "the kernel of the virtual-time guest is not built: make vkernel");
     if (virtual_time)
         return 0;
-    if (!is_installed(program))
+    if (!strait_emu_job_program(program))
         return strait_error_set(err, STRAIT_ERR_HOST, NULL,
                                 "User-Mode Linux is not installed: apt install user-mode-linux");
     if (!is_in_system("modprobe"))
@@ -119,19 +106,6 @@ int strait_emu_uml_check(bool virtual_time, struct strait_error *err)
 
 /* --- memory ------------------------------------------------------------------------------- */
 
-static double available_bytes(void)
-{
-    double kib = INFINITY;
-    char line[128];
-    FILE *f = fopen("/proc/meminfo", "re");
-    while (f && fgets(line, sizeof(line), f))
-        if (sscanf(line, "MemAvailable: %lf kB", &kib) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return kib * 1024;
-}
-
 /* The guest's memory is a file without a name: in memory where that has room, else beside the work
  * files. Too little room there would kill the guest in the middle. */
 static const char *backing_folder(const char *job, double bytes)
@@ -146,116 +120,21 @@ static const char *backing_folder(const char *job, double bytes)
     return NULL;
 }
 
-/* --- work files --------------------------------------------------------------------------- */
-
-static int write_file(const char *job, const char *name, const char *bytes, size_t n_bytes,
-                      struct strait_error *err)
-{
-    char path[PATH_CHARS];
-    snprintf(path, sizeof(path), "%s/%s", job, name);
-    FILE *f = fopen(path, "we");
-    const bool written = f && fwrite(bytes, 1, n_bytes, f) == n_bytes;
-    if (!f || fclose(f) != 0 || !written)
-        return strait_error_system(err, path, "cannot be written");
-    return 0;
-}
-
-/* Texts one after another, each with its end. */
-struct list {
-    char *bytes;
-    size_t n_bytes;
-    FILE *file;
-};
-
-static int begin_list(struct list *l, struct strait_error *err)
-{
-    *l = (struct list){0};
-    l->file = open_memstream(&l->bytes, &l->n_bytes);
-    return l->file ? 0 : strait_error_system(err, NULL, "no memory for a list");
-}
-
-static int end_list(struct list *l, const char *job, const char *name, struct strait_error *err)
-{
-    const int failed = fclose(l->file) != 0 ? strait_error_system(err, NULL, "no memory for a list")
-                                            : write_file(job, name, l->bytes, l->n_bytes, err);
-    free(l->bytes);
-    return failed;
-}
-
-static int check_folder(const char *folder, struct strait_error *err)
-{
-    return folder[0] == '/' && strpbrk(folder, " \t\n\",'\\") == NULL
-               ? 0
-               : strait_error_set(err, STRAIT_ERR_INPUT, folder,
-                                  "expected the absolute path of a folder without blanks, quotes "
-                                  "and commas for User-Mode Linux");
-}
-
-static int write_folders(const struct strait_emu_uml_plan *plan, const char *name,
-                         const char *const *folders, struct strait_error *err)
-{
-    struct list l;
-    if (begin_list(&l, err) != 0)
-        return -1;
-    int failed = 0;
-    for (size_t i = 0; folders && folders[i] && !failed; i++) {
-        failed = check_folder(folders[i], err);
-        fprintf(l.file, "%s\n", folders[i]);
-    }
-    return end_list(&l, plan->job, name, err) != 0 ? -1 : failed;
-}
-
-static int write_command(const struct strait_emu_uml_plan *plan, struct strait_error *err)
-{
-    struct list l;
-    if (begin_list(&l, err) != 0)
-        return -1;
-    fprintf(l.file, "%s%c", plan->folder, 0);
-    if (plan->setenv)
-        fprintf(l.file, "env%c", 0);
-    for (size_t i = 0; plan->setenv && plan->setenv[i]; i++)
-        fprintf(l.file, "%s%c", plan->setenv[i], 0);
-    for (size_t i = 0; plan->argv[i]; i++)
-        fprintf(l.file, "%s%c", plan->argv[i], 0);
-    return end_list(&l, plan->job, "argv", err);
-}
-
+/* What the kernel itself left there if it was killed. */
 static int prepare(const struct strait_emu_uml_plan *plan, struct strait_error *err)
 {
-    /* The last two are the kernel's own, left there if it was killed. */
-    static const char *const old[] = {"status",           STRAIT_EMU_UML_OUT,
-                                      STRAIT_EMU_UML_ERR, STRAIT_EMU_UML_CONSOLE,
-                                      "guest/pid",        "guest/mconsole"};
-    if (check_folder(plan->job, err) != 0 || check_folder(init, err) != 0)
+    static const char *const old[] = {"guest/pid", "guest/mconsole"};
+    if (strait_emu_job_check_folder(init, err) != 0 || strait_emu_job_write_plan(plan, err) != 0)
         return -1;
     for (size_t i = 0; i < sizeof(old) / sizeof(old[0]); i++) {
         char path[PATH_CHARS];
         snprintf(path, sizeof(path), "%s/%s", plan->job, old[i]);
         unlink(path);
     }
-    return write_command(plan, err) != 0 || write_folders(plan, "read", plan->read, err) != 0 ||
-                   write_folders(plan, "write", plan->write, err) != 0
-               ? -1
-               : 0;
+    return 0;
 }
 
 /* --- running ------------------------------------------------------------------------------ */
-
-static int read_status(const char *job, struct strait_error *err)
-{
-    char path[PATH_CHARS];
-    int status = -1;
-    snprintf(path, sizeof(path), "%s/status", job);
-    FILE *f = fopen(path, "re");
-    const bool there = f && fscanf(f, "%d", &status) == 1;
-    if (f)
-        fclose(f);
-    return there ? status
-                 : strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
-                                    "User-Mode Linux ended before the program in it did; see "
-                                    "%s/" STRAIT_EMU_UML_CONSOLE,
-                                    job);
-}
 
 static int boot(const struct strait_emu_uml_plan *plan, const char *backing,
                 struct strait_error *err)
@@ -280,7 +159,7 @@ static int boot(const struct strait_emu_uml_plan *plan, const char *backing,
     memcpy(argv + n, rest, sizeof(rest));
     struct strait_error why = {0};
     const int status = strait_process_run(console, CONSOLE_BYTES, argv, NULL, plan->limit_s, &why);
-    write_file(plan->job, STRAIT_EMU_UML_CONSOLE, console, strlen(console), NULL);
+    strait_emu_job_write(plan->job, STRAIT_EMU_UML_CONSOLE, console, strlen(console), NULL);
     free(console);
     if (status >= 0 || why.code == STRAIT_ERR_BACKEND) /* its status says nothing, the file does */
         return 0;
@@ -295,7 +174,7 @@ int strait_emu_uml_run(const struct strait_emu_uml_plan *plan, struct strait_err
 {
     if (strait_emu_uml_check(plan->virtual_time, err) != 0 || prepare(plan, err) != 0)
         return -1;
-    const double host_bytes = available_bytes();
+    const double host_bytes = strait_emu_job_free_bytes();
     const double share = plan->virtual_time ? VIRTUAL_SHARE : SHARE;
     if (plan->memory_bytes > share * host_bytes)
         return strait_error_set(err, STRAIT_ERR_HOST, NULL,
@@ -308,5 +187,6 @@ int strait_emu_uml_run(const struct strait_emu_uml_plan *plan, struct strait_err
                                 "User-Mode Linux needs %.3g GB for its memory's file, neither "
                                 "/dev/shm nor %s has that",
                                 plan->memory_bytes / 1e9, plan->job);
-    return boot(plan, backing, err) != 0 ? -1 : read_status(plan->job, err);
+    return boot(plan, backing, err) != 0 ? -1
+                                         : strait_emu_job_status(plan->job, "User-Mode Linux", err);
 }
