@@ -51,6 +51,8 @@ help:
 	@echo "make strategies  every strategy, predicted and emulated in virtual time: three minutes"
 	@echo "make judged   the judged settings in every realisation and launcher, a table: half an hour"
 	@echo "make scale    65 ranks: models of 12 MB (also in dilated real time) and 102 MB in virtual time"
+	@echo "make qemu     the guest that counts instructions, once: QEMU, busybox, qguest/, seconds"
+	@echo "make qemu-test  two such guests, the same digits: some minutes"
 	@echo "make foreign  PyTorch's all-reduce and DDP over an emulated network (package python3-torch)"
 	@echo "make golden-runs  write tests/golden/runs.jsonl anew, after an intended change"
 	@echo "make profile  measure the profile that ships, codecs/profiles/default.json"
@@ -106,6 +108,13 @@ strategies: all vkernel
 judged: $(BUILD)/strait $(patsubst %,$(BUILD)/tests/test_%,judged net kernel_net uml virtual)
 	@status=0; export STRAIT_LONG=1 STRAIT_BIN=$(BUILD)/strait; for t in judged net kernel_net uml virtual; do \
 		$(BUILD)/tests/test_$$t || status=1; done; exit $$status
+
+# Outside of build/ too: another kernel would give other digits.
+.PHONY: qemu qemu-test
+qemu:
+	@sh emu/qemu/prepare.sh
+qemu-test: $(BUILD)/strait $(BUILD)/tests/test_qemu
+	@STRAIT_LONG=1 STRAIT_BIN=$(BUILD)/strait $(BUILD)/tests/test_qemu
 
 # 64 clients and a server, each with its own copy of the model: 12 and 102 MB in virtual time; 12 MB
 # again in dilated real time (costs and sizes as calibrated there), and the difference.
