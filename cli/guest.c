@@ -181,7 +181,8 @@ static int make_folders(char job[PATH_CHARS], const char *out, const char *name,
     for (char *at = path + 1; *at; at++)
         if (*at == '/') {
             *at = '\0';
-            mkdir(path, 0777);
+            if (mkdir(path, 0777) != 0 && errno != EEXIST)
+                return strait_error_system(err, path, "cannot be made");
             *at = '/';
         }
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
@@ -276,10 +277,10 @@ int strait_guest_run(struct strait_session *r, const char *experiment, int argc,
         .limit_s =
             BOOT_LIMIT_S + ROW_LIMIT_S * (double)((virtual_time ? 1 : n_rows) * (size_t)r->n_tries),
     };
-    fprintf(stderr, "%s%s with %.0f MB of memory%s; what it says comes at its end%s, see %s\n",
+    fprintf(stderr, "%s%s with %.0f MB of memory%s; what it says comes at its end, %s in %s\n",
             is_qemu(r) ? "QEMU" : "User-Mode Linux", virtual_time ? " in virtual time" : "",
             memory_bytes / 1e6, is_qemu(r) ? " beside its files" : "",
-            is_qemu(r) ? "" : ", until then it is there", job);
+            is_qemu(r) ? "and then is" : "until then it is", job);
     const int status = run_guests(r, &plan, step, err);
     release_texts(&arguments);
     release_texts(&read);

@@ -83,7 +83,7 @@ static struct strait_network *short_trains(const struct strait_run *like)
 int strait_emu_kappa_measure(double *s_per_gbit, const struct strait_run *like,
                              struct strait_error *err)
 {
-    if (strait_emu_in_uml()) /* its clocks of processor time are as long as its real one */
+    if (strait_emu_in_uml() || strait_emu_in_qemu()) /* where processor time is not as elsewhere */
         return strait_error_set(err, STRAIT_ERR_HOST, NULL,
                                 "User-Mode Linux takes for its own what the host runs beside it");
     struct strait_facts facts = {.report = NULL};

@@ -34,6 +34,10 @@ int strait_emu_qemu_check(struct strait_error *err)
     if (access(busybox, X_OK) != 0)
         return strait_error_set(err, STRAIT_ERR_HOST, NULL,
                                 "busybox-static, for QEMU's guest, is not installed: make qemu");
+    if (access(programs[0], X_OK) != 0)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                                "ping, for QEMU's guest, is not installed: apt install "
+                                "iputils-ping");
     if (access(kernel, R_OK) != 0)
         return strait_error_set(err, STRAIT_ERR_HOST, NULL,
                                 "the kernel of QEMU's guest is not there: make qemu");
