@@ -170,8 +170,8 @@ static void uploads(void)
         return;
     CU_ASSERT_FATAL(mkdtemp(job) != NULL);
     snprintf(folder, sizeof(folder), "%s/job", job);
-    char *first = said_inside(folder, "uploads of 1"),
-         *second = said_inside(folder, "uploads of 1");
+    char *first = said_inside(folder, "uploads of 1 and"),
+         *second = said_inside(folder, "uploads of 1 and");
     fprintf(stderr, "%s", first);
     CU_ASSERT(strstr(first, "4 MB from 4 ") != NULL);
     CU_ASSERT_STRING_EQUAL(first, second);
