@@ -231,6 +231,12 @@ static const char *difference(char text[16], double found_s, double wanted_s)
     return text;
 }
 
+static const char *seconds(char text[16], double found_s)
+{
+    snprintf(text, 16, isfinite(found_s) ? "%.4f" : "-", found_s);
+    return text;
+}
+
 static bool is_within(double found_s, double wanted_s, double ratio)
 {
     return !isfinite(wanted_s) || fabs(found_s / wanted_s - 1) <= ratio;
@@ -241,7 +247,7 @@ static bool show(const struct setting *s, const struct way *way, const struct ou
                  double virtual_s)
 {
     const double found_s = median_s(o), wanted_s = by_arithmetic_s(s, o->credit_s);
-    char against[2][16], valid[32];
+    char against[2][16], valid[32], found[16];
     const bool right = is_within(found_s, virtual_s, s->burns ? BURN_RIGHT : ALIKE) &&
                        is_within(found_s, wanted_s, s->burns ? BURN_RIGHT : RIGHT);
     const bool control = s->dilation > 0;
@@ -254,8 +260,8 @@ static bool show(const struct setting *s, const struct way *way, const struct ou
         printf("%s: %s\n", o->failed ? "NOT GOOD" : "cannot", o->why);
         return !o->failed;
     }
-    printf("%3.0f %-5s %7.4f %8s %7.4f %8s  %-8s %s%s%s\n", o->dilation, o->congestion, found_s,
-           difference(against[0], found_s, virtual_s), wanted_s,
+    printf("%3.0f %-5s %7s %8s %7.4f %8s  %-8s %s%s%s\n", o->dilation, o->congestion,
+           seconds(found, found_s), difference(against[0], found_s, virtual_s), wanted_s,
            difference(against[1], found_s, wanted_s), valid, good ? "good" : "NOT GOOD",
            o->n_valid < o->n_tries ? ", INVALID: " : "", o->n_valid < o->n_tries ? o->why : "");
     return good;
@@ -270,6 +276,7 @@ static void judged(void)
     }
     printf("clients             links  where    k tcp     found  virtual  arithm. difference "
            "valid    verdict\n");
+    fflush(stdout);
     for (int w = 0; w < N_WAYS; w++) {
         run_way(outcomes[w], &ways[w]);
         for (int i = 0; i < N_CASES; i++) {
