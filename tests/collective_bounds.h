@@ -11,14 +11,12 @@ static const double BOUND = 1e-4;
 
 /* Encodings whose errors are in a result. Reductions: each of the n - 1 messages that an element's
  * sum is made of, and the sum on its way back; encoded, each rank's part. Sites: as the ring of
- * their leaders. Separate servers: each worker's push, and the pull. Movement: one. */
+ * their leaders. Movement: one. */
 static inline int n_encodings(enum collective kind, int n)
 {
     switch (kind) {
     case SITES:
         return (n + RANKS_A_SITE - 1) / RANKS_A_SITE;
-    case SHARDS_SEPARATE:
-        return n - N_SERVERS + 1;
     case REDUCE:
     case CHAIN:
     case SCATTER:
@@ -43,7 +41,6 @@ static inline bool brings(enum collective kind, int rank, int n, size_t i)
 {
     return kind == BROADCAST || kind == PIPELINED ? rank == n - 1
            : kind == GATHER                       ? rank == (part_with(N, i, n) + n - 1) % n
-           : kind == SHARDS_SEPARATE              ? rank < n - N_SERVERS
                                                   : true;
 }
 
@@ -107,7 +104,7 @@ static inline void bounded_all(struct strait_rank *r)
     float *recorded = strait_alloc(r, N, sizeof(float));
     memcpy(recorded, strait_values(r, x), N * sizeof(float));
     for (enum collective kind = 0; kind < N_COLLECTIVES; kind++) {
-        if (can_call(kind, n) && n_encodings(kind, n) > (kind == SITES))
+        if (n_encodings(kind, n) > (kind == SITES))
             bounded_one(r, kind, x, recorded);
         barrier(r); /* nobody writes anew what somebody still reads */
     }

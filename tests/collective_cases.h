@@ -12,8 +12,7 @@ enum {
     MOST_RANKS = 9,
     N_PIECES = 3,
     RANKS_A_SITE = 3,
-    N_SERVERS = 2, /* behind the workers */
-    LAP = 9        /* channel between collectives */
+    LAP = 9 /* channel between collectives */
 };
 
 enum collective {
@@ -23,14 +22,11 @@ enum collective {
     ALL_TO_ALL,
     RING_ENCODED, /* as in enum strait_all_reduce up to here */
     SITES,
-    SHARDS_1,        /* co-located, one server */
-    SHARDS_ALL,      /* co-located, as many as workers */
-    SHARDS_SEPARATE, /* two servers behind the workers */
-    SCATTER,         /* the ring's halves: rank i ends with the sum of part i + 1, */
-    GATHER,          /* and here begins with that part */
-    REDUCE,          /* to the last rank */
-    CHAIN,           /* the same along a chain, in pieces */
-    BROADCAST,       /* from the last rank */
+    SCATTER,   /* the ring's halves: rank i ends with the sum of part i + 1, */
+    GATHER,    /* and here begins with that part */
+    REDUCE,    /* to the last rank */
+    CHAIN,     /* the same along a chain, in pieces */
+    BROADCAST, /* from the last rank */
     PIPELINED,
     N_COLLECTIVES
 };
@@ -39,17 +35,6 @@ static inline int site_of(const void *arg, int rank)
 {
     (void)arg;
     return rank / RANKS_A_SITE;
-}
-
-static inline void call_parameter_server(struct strait_rank *r, struct strait_codec *c,
-                                         struct strait_tensor *x, int n_servers, bool colocated)
-{
-    struct strait_shards s = strait_shards_of(r, n_servers, colocated, 0, 1, x);
-    if (strait_me(r) < s.n_workers)
-        strait_push(r, &s, c, x);
-    strait_serve(r, &s, c, x);
-    if (strait_me(r) < s.n_workers)
-        strait_pull(r, &s, x);
 }
 
 static inline void call_collective(struct strait_rank *r, enum collective kind,
@@ -69,15 +54,6 @@ static inline void call_collective(struct strait_rank *r, enum collective kind,
         return;
     case SITES:
         strait_all_reduce_by_sites(r, &h, c, x);
-        return;
-    case SHARDS_1:
-    case SHARDS_ALL:
-    case SHARDS_SEPARATE:
-        call_parameter_server(r, c, x,
-                              kind == SHARDS_1     ? 1
-                              : kind == SHARDS_ALL ? world.n
-                                                   : N_SERVERS,
-                              kind != SHARDS_SEPARATE);
         return;
     case SCATTER:
         strait_reduce_scatter(r, world, c, x);
@@ -102,12 +78,6 @@ static inline void call_collective(struct strait_rank *r, enum collective kind,
     }
 }
 
-/* Separate servers need somebody to serve. */
-static inline bool can_call(enum collective kind, int n)
-{
-    return kind != SHARDS_SEPARATE || n > N_SERVERS;
-}
-
 /* Which of n parts element i is in: floor(p N / n) <= i. */
 static inline int part_with(size_t n_elems, size_t i, int n)
 {
@@ -120,8 +90,7 @@ static inline int part_with(size_t n_elems, size_t i, int n)
 /* Does this rank end with the result? */
 static inline bool has_result(enum collective kind, int me, int n)
 {
-    return kind == REDUCE || kind == CHAIN ? me == n - 1
-                                           : kind != SHARDS_SEPARATE || me < n - N_SERVERS;
+    return (kind != REDUCE && kind != CHAIN) || me == n - 1;
 }
 
 /* And with that of element i of n_elems? */

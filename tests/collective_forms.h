@@ -59,16 +59,6 @@ static inline float of_sites(int first_site, int n, float recorded)
     return sum;
 }
 
-/* The server's own worker first, then the others by rank. */
-static inline float own_first(int own, int n, float recorded)
-{
-    float sum = part_of(own, recorded);
-    for (int k = 0; k < n; k++)
-        if (k != own)
-            sum = sum + part_of(k, recorded);
-    return sum;
-}
-
 static inline float expected(enum collective kind, int n, size_t n_elems, size_t i, float recorded)
 {
     int left = 1;
@@ -86,12 +76,6 @@ static inline float expected(enum collective kind, int n, size_t n_elems, size_t
         return by_pairs(0, 0, n, n, recorded);
     case SITES:
         return of_sites(part_with(n_elems, i, (n + RANKS_A_SITE - 1) / RANKS_A_SITE), n, recorded);
-    case SHARDS_1:
-        return own_first(0, n, recorded);
-    case SHARDS_ALL:
-        return own_first(part_with(n_elems, i, n), n, recorded);
-    case SHARDS_SEPARATE:
-        return in_turn(0, n - N_SERVERS, recorded);
     case GATHER: /* part p is that of rank p - 1 */
         return part_of((part_with(n_elems, i, n) + n - 1) % n, recorded);
     case REDUCE:
@@ -171,19 +155,17 @@ static inline struct sent in_halving(size_t n_elems, int me, int n)
     return s;
 }
 
-static inline struct sent to_servers(size_t n_elems, int me, int n, int n_servers)
+/* A part to each owner; the sum of one's own to everybody. */
+static inline struct sent to_owners(size_t n_elems, int me, int n)
 {
-    if (me >= n_servers)
-        return (struct sent){n_elems, (size_t)n_servers};
-    const size_t mine = of_part(n_elems, me, n_servers);
-    return (struct sent){n_elems - mine + (size_t)(n - 1) * mine,
-                         (size_t)n_servers - 1 + (size_t)n - 1};
+    const size_t mine = of_part(n_elems, me, n);
+    return (struct sent){n_elems - mine + (size_t)(n - 1) * mine, 2 * ((size_t)n - 1)};
 }
 
 static inline struct sent sent_by(enum collective kind, size_t n_elems, int me, int n)
 {
     const int site = me / RANKS_A_SITE, n_sites = (n + RANKS_A_SITE - 1) / RANKS_A_SITE,
-              place = me % RANKS_A_SITE, n_workers = n - N_SERVERS;
+              place = me % RANKS_A_SITE;
     switch (kind) {
     case RING:
     case RING_ENCODED:
@@ -192,16 +174,8 @@ static inline struct sent sent_by(enum collective kind, size_t n_elems, int me, 
         return in_halving(n_elems, me, n);
     case TREE:
         return in_tree(n_elems, me, n);
-    case ALL_TO_ALL: /* as many servers as workers */
-    case SHARDS_ALL:
-        return to_servers(n_elems, me, n, n);
-    case SHARDS_1:
-        return to_servers(n_elems, me, n, 1);
-    case SHARDS_SEPARATE:
-        return me < n_workers
-                   ? (struct sent){n_elems, N_SERVERS}
-                   : (struct sent){(size_t)n_workers * of_part(n_elems, me - n_workers, N_SERVERS),
-                                   (size_t)n_workers};
+    case ALL_TO_ALL:
+        return to_owners(n_elems, me, n);
     case SITES: {
         const int m =
             n - site * RANKS_A_SITE < RANKS_A_SITE ? n - site * RANKS_A_SITE : RANKS_A_SITE;
@@ -274,8 +248,7 @@ static inline void check_all(struct strait_rank *r)
     memcpy(recorded, strait_values(r, whole), CNN_ELEMS * sizeof(float));
     for (int kind = 0; kind < N_COLLECTIVES; kind++)
         for (size_t k = 0; k < N_SIZES; k++)
-            if (can_call((enum collective)kind, strait_n_ranks(r)))
-                check_one(r, (enum collective)kind,
-                          sizes[k] == CNN_ELEMS ? whole : strait_range(r, whole, 0, sizes[k]),
-                          recorded);
+            check_one(r, (enum collective)kind,
+                      sizes[k] == CNN_ELEMS ? whole : strait_range(r, whole, 0, sizes[k]),
+                      recorded);
 }

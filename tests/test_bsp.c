@@ -167,7 +167,7 @@ static void refuses(void)
         {"{\"name\":\"ps\",\"servers\":4}", "\"none\"", "t.json#/strategy/servers",
          "at most 3 servers for 3 clients, found 4"},
         {"{\"name\":\"ps\",\"servers\":3,\"placement\":\"separate\"}", "\"none\"",
-         "t.json#/strategy/servers", "at most 2 servers for 3 clients, of whom one"},
+         "t.json#/strategy/servers", "at most 2 servers for 3 clients, of whom some"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct strait_error err = {0};

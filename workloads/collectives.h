@@ -77,30 +77,3 @@ void strait_all_reduce_by_sites(struct strait_rank *r, const struct strait_hiera
                                 struct strait_codec *c, struct strait_tensor *x);
 /** May src send to dst inside of a site, or else between leaders? */
 bool strait_hierarchy_uses(struct strait_sites sites, int src, int dst, bool inside);
-
-/* Sharded parameter server: server s keeps part s of n_servers of x. Workers are the ranks from 0
- * on; the servers are workers too, the first ones, or else the ranks behind the workers. */
-struct strait_shards {
-    int n_servers, n_workers;
-    bool colocated;
-    int push, pull;                 /* channels */
-    struct strait_tensor **arrived; /* of a server: room for each worker's part */
-    struct strait_tensor *sums[2];  /* and for the sum: by turns, as the last may still be read */
-    struct strait_task **decoding;
-    int n_calls;
-};
-/** A rank's view of it, with room for tensors like x. */
-struct strait_shards strait_shards_of(struct strait_rank *r, int n_servers, bool colocated,
-                                      int push, int pull, struct strait_tensor *x);
-int strait_server_rank(const struct strait_shards *s, int server);
-/** Worker: every part of x, encoded, to its server, the next one after its own place first; not to
- *  itself. */
-void strait_push(struct strait_rank *r, const struct strait_shards *s, struct strait_codec *up,
-                 struct strait_tensor *x);
-/** Server, nothing on other ranks: add all workers' parts (co-located: its own worker's first; then
- *  by rank), encode the sum once, and send it to all workers. */
-void strait_serve(struct strait_rank *r, struct strait_shards *s, struct strait_codec *down,
-                  struct strait_tensor *x);
-/** Worker: every part of x becomes what its server sends. */
-void strait_pull(struct strait_rank *r, const struct strait_shards *s, struct strait_tensor *x);
-bool strait_shards_use(int n_servers, int n_workers, bool colocated, int src, int dst, bool push);

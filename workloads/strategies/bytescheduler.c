@@ -1,23 +1,32 @@
-/* ByteScheduler (Peng et al., SOSP 2019) on all-reduce: gradients are cut into partitions, and what
- * the next forward pass needs first goes first. Layer l of the next step waits for its own
- * partitions only, not for all. An all-reduce needs one order everywhere, so rank 0 announces it,
- * partition by partition, by control words; it keeps at most `credit` of them announced and not yet
- * summed. More credit hides the announcements, less lets an urgent partition in sooner. */
+/* ByteScheduler (Peng et al., SOSP 2019): gradients are cut into partitions, and what the next
+ * forward pass needs first goes first. Layer l of the next step waits for its own partitions only,
+ * not for all. An all-reduce needs one order everywhere, so rank 0 announces it, partition by
+ * partition, by control words; it keeps at most `credit` of them announced and not yet summed. Over
+ * parameter servers every worker has an order of its own and at most `credit` partitions sent and
+ * not yet acknowledged: what is posted cannot be overtaken, so credit is what keeps a stream short.
+ * More credit fills the pipe, less lets an urgent partition in sooner. */
 #include <math.h>
 
-#include "../collectives.h"
-#include "../overlap.h"
+#include "../servers.h"
 
-enum { GRADIENT = 0, READY = 1, SUMMED = 2, EVENT = 3, ORDER = 4, SCHEDULER = 0 };
+enum {
+    GRADIENT = 0,
+    READY = STRAIT_SERVERS_READY,
+    SUMMED = STRAIT_SERVERS_SUMMED,
+    EVENT = 3,
+    ORDER = 4,
+    SCHEDULER = 0
+};
 enum { END = -1, CREDIT_BACK = -2 }; /* other words are layers */
 
 struct bytescheduler {
     struct strait_gradients gradients;
-    int n_layers, *n_parts; /* of each layer */
-    int *unsummed;          /* of each layer, as the training lane knows */
-    int *unstarted;         /* of those that are here, as the communicating lane knows */
-    int *unannounced;       /* as the scheduler knows */
-    int *n_rounds;          /* in which it was here, as the communicating lane knows */
+    struct strait_servers *servers; /* NULL: all-reduce */
+    int n_layers, *n_parts;         /* of each layer */
+    int *unsummed;                  /* of each layer, as the training lane knows */
+    int *unstarted;                 /* of those that are here, as the communicating lane knows */
+    int *unannounced;               /* as the scheduler knows */
+    int *n_rounds;                  /* in which it was here, as the communicating lane knows */
 };
 
 /* Rank 0: the most urgent partition next, while there is credit. */
@@ -78,12 +87,13 @@ static void finish_layer(struct strait_rank *r, struct bytescheduler *b, int lay
     strait_step_layers(r, layer, layer + 1);
 }
 
-static struct bytescheduler partitioned(struct strait_rank *r)
+static struct bytescheduler partitioned(struct strait_rank *r, struct strait_servers *servers)
 {
     const struct strait_model *m = strait_model(r);
     const size_t n = m->n_layers;
     const double bytes = strait_param(r, "partition");
-    struct bytescheduler b = {.gradients = strait_rank_gradients(r),
+    struct bytescheduler b = {.servers = servers,
+                              .gradients = servers ? servers->gradients : strait_rank_gradients(r),
                               .n_layers = (int)n,
                               .n_parts = strait_alloc(r, n, sizeof(int)),
                               .unsummed = strait_alloc(r, n, sizeof(int)),
@@ -91,16 +101,42 @@ static struct bytescheduler partitioned(struct strait_rank *r)
                               .unannounced = strait_alloc(r, n, sizeof(int)),
                               .n_rounds = strait_alloc(r, n, sizeof(int))};
     for (size_t l = 0; l < n; l++)
-        b.n_parts[l] = (int)fmax(1, ceil(4.0 * (double)m->layers[l].n_elems / bytes));
+        b.n_parts[l] = servers ? strait_servers_n_parts(servers, (int)l)
+                               : (int)fmax(1, ceil(4.0 * (double)m->layers[l].n_elems / bytes));
     return b;
 }
 
-static void bytescheduler(struct strait_rank *r)
+struct lanes {
+    struct strait_rank *communicate, *schedule;
+};
+
+static struct lanes start(struct strait_rank *r, struct bytescheduler *b)
 {
-    const bool announces = strait_me(r) == SCHEDULER;
-    struct bytescheduler b = partitioned(r);
-    struct strait_rank *lane = strait_spawn(r, communicate, &b);
-    struct strait_rank *scheduler = announces ? strait_spawn(r, schedule, &b) : NULL;
+    if (b->servers) {
+        strait_servers_start(r, b->servers);
+        return (struct lanes){NULL, NULL};
+    }
+    return (struct lanes){strait_spawn(r, communicate, b),
+                          strait_me(r) == SCHEDULER ? strait_spawn(r, schedule, b) : NULL};
+}
+
+static void stop(struct strait_rank *r, struct bytescheduler *b, struct lanes lanes)
+{
+    if (b->servers) {
+        strait_servers_stop(r, b->servers);
+        return;
+    }
+    if (lanes.schedule) {
+        strait_post(r, EVENT, END);
+        strait_join(r, lanes.schedule);
+    }
+    strait_join(r, lanes.communicate);
+}
+
+static void train(struct strait_rank *r, struct strait_servers *servers)
+{
+    struct bytescheduler b = partitioned(r, servers);
+    const struct lanes lanes = start(r, &b);
     for (int round = 0; strait_round(r); round++) {
         for (int l = 0; l < b.n_layers; l++) {
             if (round > 0)
@@ -111,21 +147,30 @@ static void bytescheduler(struct strait_rank *r)
             strait_backward_of(r, &b.gradients, round, l);
             b.unsummed[l] = b.n_parts[l];
             strait_post(r, READY, l);
-            if (announces)
+            if (lanes.schedule)
                 strait_post(r, EVENT, l);
         }
         for (int l = 0; strait_is_last_round(r) && l < b.n_layers; l++)
             finish_layer(r, &b, l);
     }
-    if (announces) {
-        strait_post(r, EVENT, END);
-        strait_join(r, scheduler);
-    }
-    strait_join(r, lane);
+    stop(r, &b, lanes);
+}
+
+static void bytescheduler(struct strait_rank *r)
+{
+    struct strait_servers *servers = NULL;
+    if (strait_uses_servers(strait_experiment(r)))
+        servers = strait_servers_new(r, STRAIT_URGENT_FIRST, (int)strait_param(r, "credit"));
+    if (servers && !strait_servers_trains(r, servers))
+        strait_servers_serve(r, servers);
+    else
+        train(r, servers);
 }
 
 static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
+    if (strait_uses_servers(e))
+        return strait_servers_use_stream(e, src, dst, channel);
     if (channel == ORDER)
         return src == SCHEDULER && dst != SCHEDULER;
     return strait_overlap_uses_stream(e, src, dst, channel);
@@ -141,7 +186,7 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
         n_parts += ceil(4.0 * (double)e->model->layers[l].n_elems / bytes);
     enum { MOST_PARTS = 1000000 };
     if (n_parts <= MOST_PARTS)
-        return strait_overlap_check(e, err);
+        return strait_uses_servers(e) ? strait_servers_check(e, err) : strait_overlap_check(e, err);
     char where[512];
     snprintf(where, sizeof(where), "%s#/strategy/partition", e->file);
     return strait_error_set(err, STRAIT_ERR_INPUT, where,
@@ -154,13 +199,17 @@ static const struct strait_strategy_param params[] = {
     {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
     {"partition", "largest bytes of a partition; a layer is cut into equal ones",
      STRAIT_PARAM_BYTES, 4, 1e12, 4e6, NULL},
-    {"credit", "partitions announced and not yet summed", STRAIT_PARAM_INTEGER, 1, 1e6, 2, NULL},
+    STRAIT_EXCHANGE_PARAM,
+    STRAIT_SERVERS_PARAMS,
+    {"credit", "partitions announced and not yet summed, or pushed and not yet acknowledged",
+     STRAIT_PARAM_INTEGER, 1, 1e6, 2, NULL},
 };
 const struct strait_strategy strait_strategy_bytescheduler = {
     .name = "bytescheduler",
     .summary = "gradients in partitions, those that the next forward pass needs first go first",
     .source = "Peng et al., ByteScheduler, SOSP 2019",
     .uplink_kind = "grad",
+    .downlink_kind = "grad",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
     .check = check,

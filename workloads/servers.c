@@ -1,0 +1,403 @@
+/* Two workers and a server behind them, a layer of two pieces:
+ *
+ *             worker 0     worker 1     server
+ *   start     a0 a1        b0 b1        . .
+ *   push      a0 a1        b0 b1        a0 b0 > S0, then a1 b1 > S1
+ *   pull      S0 S1        S0 S1        S0 S1
+ *
+ * Sum order: workers by rank; a co-located server's own first. Inside of a node: ring order. */
+#include "servers.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { INSIDE = 0, READY = STRAIT_SERVERS_READY, SUMMED = STRAIT_SERVERS_SUMMED };
+enum { PUSH = 5, PULL = 6 }; /* channels; a tag is a piece */
+enum { END = -1, NOTHING = -2 };
+
+const char *const strait_exchanges[] = {"all-reduce", "servers", NULL};
+const char *const strait_placements[] = {"colocated", "separate", NULL};
+const char *const strait_assigns[] = {"bytes", "turns", NULL};
+
+/* Ranks: node by node, and in a node place by place. */
+static int worker_rank(const struct strait_servers *s, int worker)
+{
+    return worker * s->inside.n + s->place;
+}
+
+static int server_rank(const struct strait_servers *s, int server)
+{
+    return worker_rank(s, (s->colocated ? 0 : s->n_workers) + server);
+}
+
+/* The share of a layer that a place has after the reduce-scatter. */
+static int share_of(const struct strait_servers *s, int rank)
+{
+    return (rank % s->inside.n + 1) % s->inside.n;
+}
+
+/* --- the plan ----------------------------------------------------------------------------- */
+
+void strait_servers_assign(int *owner, double *load_bytes, int n_servers, const double *bytes,
+                           int n_pieces, bool by_bytes)
+{
+    for (int i = 0; i < n_servers; i++)
+        load_bytes[i] = 0;
+    for (int q = n_pieces - 1; q >= 0; q--) {
+        owner[q] = q % n_servers;
+        for (int i = 0; i < n_servers && by_bytes; i++)
+            if (i == 0 || load_bytes[i] < load_bytes[owner[q]])
+                owner[q] = i;
+        load_bytes[owner[q]] += bytes[q];
+    }
+}
+
+/* A layer's shares are cut alike, by the largest of them. */
+static int n_pieces_of(size_t n_elems, int n_shares, double partition_bytes)
+{
+    const double share = ceil((double)n_elems / n_shares);
+    return (int)fmax(1, ceil(4 * share / partition_bytes));
+}
+
+static void plan(struct strait_rank *r, struct strait_servers *s, bool whole)
+{
+    const struct strait_model *m = strait_model(r);
+    const double partition = strait_param(r, "partition");
+    s->n_layers = whole ? 1 : (int)m->n_layers;
+    s->first = strait_alloc(r, (size_t)s->n_layers + 1, sizeof(int));
+    for (int l = 0; l < s->n_layers; l++) {
+        const int n = n_pieces_of(strait_n_elems(s->x[0][l]), s->inside.n, partition);
+        s->first[l + 1] = s->first[l] + (whole && n < s->n_servers ? s->n_servers : n);
+    }
+    s->n_pieces = s->first[s->n_layers];
+    const size_t n = (size_t)s->n_pieces;
+    double *bytes = strait_alloc(r, n, sizeof(double));
+    s->layer = strait_alloc(r, n, sizeof(int));
+    s->owner = strait_alloc(r, n, sizeof(int));
+    for (int l = 0; l < s->n_layers; l++)
+        for (int q = s->first[l]; q < s->first[l + 1]; q++) {
+            s->layer[q] = l;
+            bytes[q] = 4.0 * (double)strait_n_elems(s->x[0][l]) / (s->first[l + 1] - s->first[l]);
+        }
+    strait_servers_assign(s->owner, strait_alloc(r, (size_t)s->n_servers, sizeof(double)),
+                          s->n_servers, bytes, s->n_pieces,
+                          (int)strait_param(r, "assign") == STRAIT_BY_BYTES);
+}
+
+/* All handles, made before there are lanes. */
+static void cut(struct strait_rank *r, struct strait_servers *s)
+{
+    const size_t n = (size_t)s->n_pieces, n_shares = (size_t)s->inside.n;
+    for (int turn = 0; turn < 2; turn++) {
+        s->piece[turn] = strait_alloc(r, n_shares * n, sizeof(struct strait_tensor *));
+        for (int share = 0; share < s->inside.n; share++)
+            for (int q = 0; q < s->n_pieces; q++) {
+                const int l = s->layer[q];
+                struct strait_tensor *of = strait_slice(r, s->x[turn][l], share, s->inside.n);
+                s->piece[turn][share * s->n_pieces + q] =
+                    strait_slice(r, of, q - s->first[l], s->first[l + 1] - s->first[l]);
+            }
+    }
+}
+
+static void make_room(struct strait_rank *r, struct strait_servers *s)
+{
+    const size_t n = (size_t)s->n_pieces, n_all = n * (size_t)s->n_workers;
+    const int share = share_of(s, strait_me(r));
+    s->arrived = strait_alloc(r, n_all, sizeof(struct strait_tensor *));
+    s->decoding = strait_alloc(r, n_all, sizeof(struct strait_task *));
+    for (int turn = 0; turn < 2; turn++)
+        s->sum[turn] = strait_alloc(r, n, sizeof(struct strait_tensor *));
+    for (int q = 0; q < s->n_pieces; q++) {
+        const struct strait_tensor *like = s->piece[0][share * s->n_pieces + q];
+        if (server_rank(s, s->owner[q]) != strait_me(r))
+            continue;
+        for (int turn = 0; turn < 2; turn++)
+            s->sum[turn][q] =
+                s->colocated ? s->piece[turn][share * s->n_pieces + q] : strait_like(r, like);
+        for (int w = 0; w < s->n_workers; w++)
+            s->arrived[w * s->n_pieces + q] = strait_like(r, like);
+    }
+}
+
+struct strait_servers *strait_servers_new(struct strait_rank *r, enum strait_push_order order,
+                                          int credit)
+{
+    struct strait_servers *s = strait_alloc(r, 1, sizeof(*s));
+    const int n_inside = (int)strait_param(r, "node_size"), me = strait_me(r);
+    int *ranks = strait_alloc(r, (size_t)n_inside, sizeof(int));
+    for (int i = 0; i < n_inside; i++)
+        ranks[i] = me - me % n_inside + i;
+    s->inside = strait_group_of(r, ranks, n_inside, INSIDE);
+    s->place = me % n_inside;
+    s->n_servers = (int)strait_param(r, "servers") / n_inside;
+    s->colocated = (int)strait_param(r, "placement") == STRAIT_COLOCATED;
+    s->n_workers = strait_n_ranks(r) / n_inside - (s->colocated ? 0 : s->n_servers);
+    s->gradients = strait_rank_gradients(r);
+    s->urgent = order == STRAIT_URGENT_FIRST;
+    for (int turn = 0; turn < 2; turn++)
+        s->x[turn] = order == STRAIT_WHOLE ? &s->gradients.whole[turn] : s->gradients.layer[turn];
+    plan(r, s, order == STRAIT_WHOLE);
+    s->credit = credit < s->n_pieces ? credit : s->n_pieces; /* no more are out at once */
+    cut(r, s);
+    make_room(r, s);
+    const size_t n = (size_t)s->n_pieces, n_layers = (size_t)s->n_layers;
+    s->n_here = strait_alloc(r, n, sizeof(int));
+    s->n_sums = strait_alloc(r, n, sizeof(int));
+    s->n_pulls = strait_alloc(r, n * (size_t)n_inside, sizeof(int));
+    s->n_unsent = strait_alloc(r, n_layers, sizeof(int));
+    s->n_ready = strait_alloc(r, n_layers, sizeof(int));
+    s->window = strait_alloc(r, (size_t)s->credit + 1, sizeof(struct strait_task *));
+    return s;
+}
+
+bool strait_servers_trains(const struct strait_rank *r, const struct strait_servers *s)
+{
+    return strait_me(r) < s->n_workers * s->inside.n;
+}
+
+int strait_servers_n_parts(const struct strait_servers *s, int layer)
+{
+    return (s->first[layer + 1] - s->first[layer]) * s->inside.n;
+}
+
+/* --- push --------------------------------------------------------------------------------- */
+
+/* A layer whose gradient is there, or END; NOTHING when none is and something is left to send. */
+static int next_ready(struct strait_rank *lane, const struct strait_servers *s)
+{
+    struct strait_message m;
+    if (!strait_recv_by(lane, &m, strait_me(lane), READY,
+                        s->n_unsent_all == 0 ? INFINITY : -INFINITY))
+        return NOTHING;
+    strait_drop(lane, m.packet);
+    return m.tag;
+}
+
+static void take(struct strait_rank *lane, struct strait_servers *s, int layer)
+{
+    if (s->inside.n > 1)
+        strait_reduce_scatter(lane, s->inside, strait_codec(lane, "none"),
+                              s->x[s->n_ready[layer] % 2][layer]);
+    s->n_ready[layer]++;
+    s->n_unsent[layer] = s->first[layer + 1] - s->first[layer];
+    s->n_unsent_all += s->n_unsent[layer];
+}
+
+/* Gradients come from the last layer on, and are needed from the first one on. */
+static int next_layer(const struct strait_servers *s)
+{
+    int l = s->urgent ? 0 : s->n_layers - 1;
+    while (s->n_unsent[l] == 0)
+        l += s->urgent ? 1 : -1;
+    return l;
+}
+
+/* The next piece of a layer; every worker begins with another one. */
+static void push_piece(struct strait_rank *lane, struct strait_servers *s, int layer)
+{
+    const int n = s->first[layer + 1] - s->first[layer], i = n - s->n_unsent[layer]--,
+              q = s->first[layer] + (strait_me(lane) / s->inside.n + 1 + i) % n,
+              server = server_rank(s, s->owner[q]);
+    s->n_unsent_all--;
+    if (server == strait_me(lane)) {
+        strait_post(lane, PUSH, q);
+        return;
+    }
+    struct strait_packet *packet = strait_encode(
+        lane, strait_codec(lane, "up"), NAN,
+        s->piece[(s->n_ready[layer] - 1) % 2][share_of(s, strait_me(lane)) * s->n_pieces + q]);
+    if (s->credit > 0)
+        s->window[s->n_sent++ % s->credit] = strait_send_acked(lane, server, PUSH, q, packet);
+    else
+        strait_send(lane, server, PUSH, q, packet);
+}
+
+/* What has come meanwhile is looked at before anything is sent. */
+static void push(struct strait_rank *lane, void *arg)
+{
+    struct strait_servers *s = arg;
+    for (int l; (l = next_ready(lane, s)) != END;) {
+        if (l != NOTHING)
+            take(lane, s, l);
+        else if (s->credit > 0 && s->n_sent - s->n_acked == s->credit)
+            strait_wait(lane, s->window[s->n_acked++ % s->credit]);
+        else
+            push_piece(lane, s, next_layer(s));
+    }
+    while (s->n_acked < s->n_sent)
+        strait_wait(lane, s->window[s->n_acked++ % s->credit]);
+}
+
+/* --- serve -------------------------------------------------------------------------------- */
+
+static void send_sum(struct strait_rank *lane, const struct strait_servers *s, int q,
+                     struct strait_tensor *sum)
+{
+    if (strait_n_ranks(lane) == 1) {
+        strait_post(lane, PULL, q);
+        return;
+    }
+    struct strait_packet *packet = strait_encode(lane, strait_codec(lane, "down"), NAN, sum);
+    const int first = strait_me(lane) / s->inside.n + 1;
+    for (int i = 0; i < s->n_workers; i++)
+        strait_send(lane, worker_rank(s, (first + i) % s->n_workers), PULL, q, strait_keep(packet));
+    strait_drop(lane, packet);
+}
+
+/* Decoded as they arrive, added by rank when all are here. By then everybody has read the sum of
+ * the round before last, whose memory this is. */
+static bool serve(struct strait_rank *lane, struct strait_servers *s)
+{
+    struct strait_message m = strait_recv(lane, STRAIT_ANY, PUSH);
+    const int q = m.tag, n = s->n_pieces;
+    if (q == END || m.src == strait_me(lane)) {
+        strait_drop(lane, m.packet);
+        if (q == END)
+            return false;
+    }
+    struct strait_tensor *sum = s->sum[s->n_sums[q] % 2][q];
+    const bool first_is_sum = !s->colocated;
+    if (m.src != strait_me(lane)) {
+        const int w = m.src / s->inside.n;
+        s->decoding[w * n + q] = strait_decode_start(
+            lane, w == 0 && first_is_sum ? sum : s->arrived[w * n + q], m.packet);
+    }
+    if (++s->n_here[q] < s->n_workers)
+        return true;
+    for (int w = 0; w < s->n_workers; w++) {
+        if (worker_rank(s, w) == strait_me(lane))
+            continue; /* the sum begins with it */
+        strait_wait(lane, s->decoding[w * n + q]);
+        if (w > 0 || !first_is_sum)
+            strait_add(lane, sum, s->arrived[w * n + q], 1);
+    }
+    s->n_here[q] = 0;
+    s->n_sums[q]++;
+    send_sum(lane, s, q, sum);
+    return true;
+}
+
+static void serve_all(struct strait_rank *lane, void *arg)
+{
+    while (serve(lane, arg))
+        ;
+}
+
+void strait_servers_serve(struct strait_rank *r, struct strait_servers *s)
+{
+    int n_pieces = 0;
+    for (int q = 0; q < s->n_pieces; q++)
+        n_pieces += server_rank(s, s->owner[q]) == strait_me(r);
+    while (strait_round(r))
+        for (int i = 0; i < n_pieces * s->n_workers; i++)
+            serve(r, s);
+}
+
+/* --- pull --------------------------------------------------------------------------------- */
+
+/* What comes from a server is this place's share: the neighbours in the node get it too. */
+static void pull(struct strait_rank *lane, void *arg)
+{
+    struct strait_servers *s = arg;
+    for (;;) {
+        struct strait_message m = strait_recv(lane, STRAIT_ANY, PULL);
+        if (m.tag == END) {
+            strait_drop(lane, m.packet);
+            return;
+        }
+        const int at = share_of(s, m.src) * s->n_pieces + m.tag;
+        for (int i = 1; i < s->inside.n && m.src % s->inside.n == s->place; i++)
+            strait_send(lane, s->inside.ranks[(s->place + i) % s->inside.n], PULL, m.tag,
+                        strait_keep(m.packet));
+        if (strait_n_ranks(lane) == 1)
+            strait_drop(lane, m.packet);
+        else
+            strait_decode(lane, s->piece[s->n_pulls[at] % 2][at], m.packet);
+        s->n_pulls[at]++;
+        strait_post(lane, SUMMED, s->layer[m.tag]);
+    }
+}
+
+void strait_servers_start(struct strait_rank *r, struct strait_servers *s)
+{
+    s->lanes[0] = strait_spawn(r, push, s);
+    s->lanes[1] = strait_spawn(r, pull, s);
+    if (s->colocated)
+        s->lanes[2] = strait_spawn(r, serve_all, s);
+}
+
+void strait_servers_stop(struct strait_rank *r, struct strait_servers *s)
+{
+    strait_post(r, READY, END);
+    strait_post(r, PULL, END);
+    if (s->colocated)
+        strait_post(r, PUSH, END);
+    for (int i = 0; i < 2 + s->colocated; i++)
+        strait_join(r, s->lanes[i]);
+}
+
+/* --- what the experiment says ------------------------------------------------------------- */
+
+bool strait_uses_servers(const struct strait_experiment *e)
+{
+    return (int)strait_experiment_param(e, "exchange") == STRAIT_TO_SERVERS;
+}
+
+int strait_servers_n_training(const struct strait_experiment *e)
+{
+    bool has_servers = false, has_exchange = false;
+    for (unsigned i = 0; i < e->strategy->n_params; i++) {
+        has_servers |= strcmp(e->strategy->params[i].name, "placement") == 0;
+        has_exchange |= strcmp(e->strategy->params[i].name, "exchange") == 0;
+    }
+    if (!has_servers || (has_exchange && !strait_uses_servers(e)) ||
+        (int)strait_experiment_param(e, "placement") == STRAIT_COLOCATED)
+        return e->n_clients;
+    return e->n_clients - (int)strait_experiment_param(e, "servers");
+}
+
+int strait_servers_check(const struct strait_experiment *e, struct strait_error *err)
+{
+    const int n_servers = (int)strait_experiment_param(e, "servers"),
+              n_inside = (int)strait_experiment_param(e, "node_size");
+    const bool colocated = (int)strait_experiment_param(e, "placement") == STRAIT_COLOCATED;
+    const int most = e->n_ranks - (colocated ? 0 : n_inside);
+    char where[512];
+    if (e->n_ranks % n_inside != 0) {
+        snprintf(where, sizeof(where), "%s#/strategy/node_size", e->file);
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected nodes of equal size for %d clients, found %d", e->n_ranks,
+                                n_inside);
+    }
+    snprintf(where, sizeof(where), "%s#/strategy/servers", e->file);
+    if (most < n_inside)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected more clients to train beside the servers, found %d",
+                                e->n_ranks);
+    if (n_servers > most || n_servers % n_inside != 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected at most %d servers for %d clients%s%s, found %d", most,
+                                e->n_clients, colocated ? "" : ", of whom some have to train",
+                                n_inside > 1 ? ", all accelerators of their nodes" : "", n_servers);
+    return 0;
+}
+
+bool strait_servers_use_stream(const struct strait_experiment *e, int src, int dst, int channel)
+{
+    const int n_inside = (int)strait_experiment_param(e, "node_size"),
+              n_servers = (int)strait_experiment_param(e, "servers");
+    const bool colocated = (int)strait_experiment_param(e, "placement") == STRAIT_COLOCATED;
+    const int n_workers = e->n_ranks - (colocated ? 0 : n_servers),
+              first = colocated ? 0 : n_workers;
+    const bool same_node = src / n_inside == dst / n_inside && src != dst && src < n_workers,
+               same_place = src % n_inside == dst % n_inside && src != dst;
+    const int worker = channel == PUSH ? src : dst, server = channel == PUSH ? dst : src;
+    if (channel == INSIDE)
+        return same_node && dst % n_inside == (src + 1) % n_inside;
+    if (channel == PULL && same_node)
+        return true;
+    return (channel == PUSH || channel == PULL) && same_place && worker < n_workers &&
+           server >= first && server < first + n_servers;
+}
