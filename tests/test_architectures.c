@@ -33,7 +33,8 @@ static void parameter_counts_are_the_published_ones(void)
     } expected[] = {{"resnet50", 25557032, 161},    {"vgg16", 138357544, 32},
                     {"bert-base", 109482240, 199},  {"bert-large", 335141888, 391},
                     {"gpt2-small", 124439808, 148}, {"vit-b16", 86567656, 152},
-                    {"mobilenet-v2", 3504872, 158}};
+                    {"mobilenet-v2", 3504872, 158}, {"densenet201", 20013928, 604},
+                    {"inception-v4", 42679816, 449}};
     size_t n;
     strait_architectures(&n);
     CU_ASSERT_EQUAL(n, sizeof expected / sizeof expected[0]);
@@ -77,6 +78,15 @@ static void shapes_of_some_layers_are_the_published_ones(void)
     CU_ASSERT_EQUAL(find_layer(m, "features.17.conv.1.0")->n_elems, 960 * 9); /* depthwise */
     CU_ASSERT_EQUAL(find_layer(m, "features.18.0")->n_elems, 320 * 1280);
     strait_model_free(m);
+    m = load("densenet201");
+    /* 896 maps enter block 4; its last layer sees 31 x 32 more */
+    CU_ASSERT_EQUAL(find_layer(m, "features.denseblock4.denselayer32.conv1")->n_elems, 128 * 1888);
+    CU_ASSERT_EQUAL(find_layer(m, "features.transition3.conv")->n_elems, 1792 * 896);
+    strait_model_free(m);
+    m = load("inception-v4");
+    CU_ASSERT_EQUAL(find_layer(m, "features.17.branch2.3.conv")->n_elems, 224 * 224 * 7);
+    CU_ASSERT_EQUAL(find_layer(m, "features.21.branch2_2.conv")->n_elems, 512 * 448 * 3);
+    strait_model_free(m);
     m = load("vit-b16");
     CU_ASSERT_EQUAL(find_layer(m, "encoder")->n_elems, 197 * 768);
     strait_model_free(m);
@@ -95,6 +105,7 @@ static void forward_operations_are_those_that_torchvision_lists(void)
     } expected[] = {{"resnet50", 4.09, 0.005},
                     {"vgg16", 15.47, 0.005},
                     {"mobilenet-v2", 0.30, 0.005},
+                    {"densenet201", 4.29, 0.005},
                     {"vit-b16", 17.56, 0.005}};
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         struct strait_model *m = load(expected[i].name);
@@ -130,6 +141,21 @@ static void the_step_of_resnet50_is_the_published_throughput(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(m->timing_source, "253.1 samples/s on one NVIDIA RTX 2080 Ti"));
     CU_ASSERT_FALSE(m->on_cpu);
     strait_model_free(m);
+}
+
+/* SPD-KFAC's figures: 16 samples forward and backward in 0.178 and 0.134 s. */
+static void the_steps_of_branched_networks_are_the_published_ones(void)
+{
+    const struct {
+        const char *name;
+        double step_s;
+    } expected[] = {{"densenet201", 0.178}, {"inception-v4", 0.134}};
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        struct strait_model *m = load(expected[i].name);
+        CU_ASSERT_EQUAL(m->timing, STRAIT_TIMING_PUBLISHED);
+        CU_ASSERT_DOUBLE_EQUAL(strait_model_step_s(m), expected[i].step_s, 1e-9);
+        strait_model_free(m);
+    }
 }
 
 static void the_steps_of_the_others_follow_from_stated_operations(void)
@@ -206,11 +232,13 @@ static void families_follow_from_the_layers(void)
     const struct {
         const char *name;
         enum strait_family family;
-    } expected[] = {
-        {"resnet50", STRAIT_FAMILY_CONVOLUTIONAL}, {"mobilenet-v2", STRAIT_FAMILY_CONVOLUTIONAL},
-        {"vit-b16", STRAIT_FAMILY_ATTENTION}, /* although it begins with a Conv2d */
-        {"bert-large", STRAIT_FAMILY_ATTENTION},   {"gpt", STRAIT_FAMILY_ATTENTION},
-        {"cnn", STRAIT_FAMILY_CONVOLUTIONAL}};
+    } expected[] = {{"resnet50", STRAIT_FAMILY_CONVOLUTIONAL},
+                    {"inception-v4", STRAIT_FAMILY_CONVOLUTIONAL},
+                    {"mobilenet-v2", STRAIT_FAMILY_CONVOLUTIONAL},
+                    {"vit-b16", STRAIT_FAMILY_ATTENTION}, /* although it begins with a Conv2d */
+                    {"bert-large", STRAIT_FAMILY_ATTENTION},
+                    {"gpt", STRAIT_FAMILY_ATTENTION},
+                    {"cnn", STRAIT_FAMILY_CONVOLUTIONAL}};
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         struct strait_model *m = load(expected[i].name);
         CU_ASSERT_EQUAL(m->family, expected[i].family);
@@ -228,6 +256,8 @@ static const struct strait_test tests[] = {
      forward_operations_of_transformers_are_the_closed_form},
     {"the step of ResNet-50 is the published throughput",
      the_step_of_resnet50_is_the_published_throughput},
+    {"the steps of DenseNet-201 and Inception-v4 are the published ones",
+     the_steps_of_branched_networks_are_the_published_ones},
     {"the steps of the others follow from stated operations",
      the_steps_of_the_others_follow_from_stated_operations},
     {"layers sum to the model", layers_sum_to_the_model},

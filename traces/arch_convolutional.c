@@ -1,36 +1,7 @@
-/* ResNet-50, VGG-16 and MobileNetV2 as torchvision builds them, for 224x224 images.
- *
- * FLOPs are those of convolutions and linear layers, 2 a multiply-add, for one sample forward.
- * Normalisations, activations and pooling count nothing and so take no time. */
+/* ResNet-50, VGG-16 and MobileNetV2 as torchvision builds them, for 224x224 images. */
 #include <stdio.h>
+#include "arch_parts.h"
 #include "architectures.h"
-
-/* A convolution to out x side x side; groups divides the inputs of each output. */
-static void conv(struct strait_builder *b, const char *name, size_t in, size_t out, size_t kernel,
-                 size_t side, size_t groups, bool bias)
-{
-    const size_t shape[] = {out, in / groups, kernel, kernel};
-    const size_t macs = out * (in / groups) * kernel * kernel * side * side;
-    strait_build_layer(b, name, "Conv2d", 2.0 * (double)macs);
-    strait_build_param(b, "weight", 4, shape);
-    if (bias)
-        strait_build_param(b, "bias", 1, &out);
-}
-
-static void batch_norm(struct strait_builder *b, const char *name, size_t n)
-{
-    strait_build_layer(b, name, "BatchNorm2d", 0);
-    strait_build_param(b, "weight", 1, &n);
-    strait_build_param(b, "bias", 1, &n);
-}
-
-static void linear(struct strait_builder *b, const char *name, size_t in, size_t out)
-{
-    const size_t shape[] = {out, in};
-    strait_build_layer(b, name, "Linear", 2.0 * (double)(in * out));
-    strait_build_param(b, "weight", 2, shape);
-    strait_build_param(b, "bias", 1, &out);
-}
 
 /* torchvision's Bottleneck: 1x1, 3x3 (which takes the stride), 1x1; the first of a stage projects
  * its input. side_in and side are the widths of the maps before and after the stride. */
@@ -44,23 +15,24 @@ static void bottleneck(struct strait_builder *b, unsigned stage, unsigned block,
     char name[64];
     for (unsigned i = 0; i < 3; i++) {
         snprintf(name, sizeof name, "layer%u.%u.conv%u", stage, block, i + 1);
-        conv(b, name, convs[i].in, convs[i].out, convs[i].kernel, convs[i].side, 1, false);
+        strait_arch_conv(b, name, convs[i].in, convs[i].out, convs[i].kernel, convs[i].side, 1,
+                         false);
         snprintf(name, sizeof name, "layer%u.%u.bn%u", stage, block, i + 1);
-        batch_norm(b, name, convs[i].out);
+        strait_arch_batch_norm(b, name, convs[i].out);
     }
     if (block > 0)
         return;
     snprintf(name, sizeof name, "layer%u.0.downsample.0", stage);
-    conv(b, name, in, mid * EXPANSION, 1, side, 1, false);
+    strait_arch_conv(b, name, in, mid * EXPANSION, 1, side, 1, false);
     snprintf(name, sizeof name, "layer%u.0.downsample.1", stage);
-    batch_norm(b, name, mid * EXPANSION);
+    strait_arch_batch_norm(b, name, mid * EXPANSION);
 }
 
 void strait_arch_resnet50(struct strait_builder *b)
 {
     static const unsigned n_blocks[] = {3, 4, 6, 3};
-    conv(b, "conv1", 3, 64, 7, 112, 1, false);
-    batch_norm(b, "bn1", 64);
+    strait_arch_conv(b, "conv1", 3, 64, 7, 112, 1, false);
+    strait_arch_batch_norm(b, "bn1", 64);
     size_t in = 64, mid = 64, side_in = 56, side = 56;
     for (unsigned stage = 0; stage < 4; stage++) {
         for (unsigned block = 0; block < n_blocks[stage]; block++) {
@@ -71,7 +43,7 @@ void strait_arch_resnet50(struct strait_builder *b)
         mid *= 2;
         side /= 2;
     }
-    linear(b, "fc", 2048, 1000);
+    strait_arch_linear(b, "fc", 2048, 1000);
 }
 
 void strait_arch_vgg16(struct strait_builder *b)
@@ -90,13 +62,13 @@ void strait_arch_vgg16(struct strait_builder *b)
             continue;
         }
         snprintf(name, sizeof name, "features.%u", index);
-        conv(b, name, in, outs[i], 3, side, 1, true);
+        strait_arch_conv(b, name, in, outs[i], 3, side, 1, true);
         in = outs[i];
         index += 2;
     }
-    linear(b, "classifier.0", 512 * 7 * 7, 4096);
-    linear(b, "classifier.3", 4096, 4096);
-    linear(b, "classifier.6", 4096, 1000);
+    strait_arch_linear(b, "classifier.0", 512 * 7 * 7, 4096);
+    strait_arch_linear(b, "classifier.3", 4096, 4096);
+    strait_arch_linear(b, "classifier.6", 4096, 1000);
 }
 
 /* torchvision's InvertedResidual: 1x1 expansion (none where the factor is 1), 3x3 depthwise with
@@ -109,18 +81,18 @@ static void inverted_residual(struct strait_builder *b, unsigned index, size_t i
     char name[64];
     if (expand > 1) {
         snprintf(name, sizeof name, "features.%u.conv.%u.0", index, part);
-        conv(b, name, in, hidden, 1, side_in, 1, false);
+        strait_arch_conv(b, name, in, hidden, 1, side_in, 1, false);
         snprintf(name, sizeof name, "features.%u.conv.%u.1", index, part++);
-        batch_norm(b, name, hidden);
+        strait_arch_batch_norm(b, name, hidden);
     }
     snprintf(name, sizeof name, "features.%u.conv.%u.0", index, part);
-    conv(b, name, hidden, hidden, 3, side, hidden, false);
+    strait_arch_conv(b, name, hidden, hidden, 3, side, hidden, false);
     snprintf(name, sizeof name, "features.%u.conv.%u.1", index, part++);
-    batch_norm(b, name, hidden);
+    strait_arch_batch_norm(b, name, hidden);
     snprintf(name, sizeof name, "features.%u.conv.%u", index, part++);
-    conv(b, name, hidden, out, 1, side, 1, false);
+    strait_arch_conv(b, name, hidden, out, 1, side, 1, false);
     snprintf(name, sizeof name, "features.%u.conv.%u", index, part);
-    batch_norm(b, name, out);
+    strait_arch_batch_norm(b, name, out);
 }
 
 void strait_arch_mobilenet_v2(struct strait_builder *b)
@@ -131,8 +103,8 @@ void strait_arch_mobilenet_v2(struct strait_builder *b)
                   {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
     size_t in = 32, side = 112;
     unsigned index = 1;
-    conv(b, "features.0.0", 3, 32, 3, side, 1, false);
-    batch_norm(b, "features.0.1", 32);
+    strait_arch_conv(b, "features.0.0", 3, 32, 3, side, 1, false);
+    strait_arch_batch_norm(b, "features.0.1", 32);
     for (size_t s = 0; s < sizeof stages / sizeof stages[0]; s++)
         for (size_t i = 0; i < stages[s].n; i++) {
             const size_t side_in = side;
@@ -140,7 +112,7 @@ void strait_arch_mobilenet_v2(struct strait_builder *b)
             inverted_residual(b, index++, in, stages[s].out, stages[s].expand, side_in, side);
             in = stages[s].out;
         }
-    conv(b, "features.18.0", 320, 1280, 1, side, 1, false);
-    batch_norm(b, "features.18.1", 1280);
-    linear(b, "classifier.1", 1280, 1000);
+    strait_arch_conv(b, "features.18.0", 320, 1280, 1, side, 1, false);
+    strait_arch_batch_norm(b, "features.18.1", 1280);
+    strait_arch_linear(b, "classifier.1", 1280, 1000);
 }

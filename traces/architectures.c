@@ -31,6 +31,23 @@ static const struct strait_architecture architectures[] = {
      .device = "NVIDIA V100",
      .stated_flop_per_s = V100_HALF_PEAK,
      .stated_source = V100_SOURCE ", optimistic for depthwise convolutions"},
+    {.name = "densenet201",
+     .source = "torchvision densenet201: Huang et al. arXiv 1608.06993, 224x224 images, 1000 "
+               "classes",
+     .build = strait_arch_densenet201,
+     .batch = 16,
+     .device = "NVIDIA RTX 2080 Ti",
+     .published_samples_per_s = 16 / 0.178,
+     .published_source = "SPD-KFAC (ICDCS 2021), sources of its figures: forward and backward take "
+                         "0.178 s at batch 16"},
+    {.name = "inception-v4",
+     .source = "timm inception_v4: Szegedy et al. arXiv 1602.07261, 299x299 images, 1000 classes",
+     .build = strait_arch_inception_v4,
+     .batch = 16,
+     .device = "NVIDIA RTX 2080 Ti",
+     .published_samples_per_s = 16 / 0.134,
+     .published_source = "SPD-KFAC (ICDCS 2021), sources of its figures: forward and backward take "
+                         "0.134 s at batch 16"},
     {.name = "vit-b16",
      .source = "torchvision vit_b_16: Dosovitskiy et al. arXiv 2010.11929, 224x224 images, 1000 "
                "classes",

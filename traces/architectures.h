@@ -22,10 +22,12 @@ const struct strait_architecture *strait_architectures(size_t *n);
 int strait_architecture_load(struct strait_model **out, const struct strait_architecture *a,
                              struct strait_error *err);
 
-/* arch_convolutional.c, arch_attention.c */
+/* arch_convolutional.c, arch_branched.c, arch_attention.c */
 void strait_arch_resnet50(struct strait_builder *b);
 void strait_arch_vgg16(struct strait_builder *b);
 void strait_arch_mobilenet_v2(struct strait_builder *b);
+void strait_arch_densenet201(struct strait_builder *b);
+void strait_arch_inception_v4(struct strait_builder *b);
 void strait_arch_bert_base(struct strait_builder *b);
 void strait_arch_bert_large(struct strait_builder *b);
 void strait_arch_gpt2_small(struct strait_builder *b);
