@@ -6,6 +6,7 @@
 #include <string.h>
 #include "../analysis/row.h"
 #include "../core/json.h"
+#include "../workloads/servers.h"
 #include "plan.h"
 #include "pool.h"
 
@@ -181,7 +182,8 @@ static int add_settings(struct settings *s, const json_t *set, struct strait_err
     return 0;
 }
 
-static double metric_of(const json_t *row, const char *metric, unsigned batch)
+/* batch: of all who train together. */
+static double metric_of(const json_t *row, const char *metric, double batch)
 {
     const double round_s = json_number_value(json_object_get(row, "round_s"));
     const double n_rounds = (double)json_array_size(json_object_get(row, "rounds_s"));
@@ -189,7 +191,7 @@ static double metric_of(const json_t *row, const char *metric, unsigned batch)
     const double payload =
         json_number_value(json_object_get(json_object_get(row, "bytes"), "payload"));
     if (strcmp(metric, "samples_per_s") == 0)
-        return json_number_value(json_object_get(row, "clients")) * batch / round_s;
+        return batch / round_s;
     if (strcmp(metric, "payload_mb_per_rank") == 0)
         return payload / 1e6 / n_ranks / n_rounds;
     if (strcmp(metric, "payload_mb") == 0)
@@ -225,7 +227,7 @@ static int measure_one(double *out, const struct book *b, const struct measure *
         !(row = strait_plan_run_task(&plan, 0, err)) ||
         strait_experiment_read(&e, sweep->file, plan.tasks[0].resolved, err) != 0)
         goto end;
-    *out = metric_of(row, m->metric, e->model->batch);
+    *out = metric_of(row, m->metric, (double)e->model->batch * strait_servers_n_training(e));
     failed = isnan(*out) ? strait_error_set(err, STRAIT_ERR_INPUT, m->experiment,
                                             "expected a metric of the row, found \"%s\"", m->metric)
                          : 0;
