@@ -106,11 +106,14 @@ static bool same_sums(const struct strait_outcome *fluid, const struct strait_ou
 }
 
 /* Where the run ends with rank 0, others are cut off wherever they are: what they sent differs. */
-static void check(const struct strait_strategy *s)
+static void check(const struct strait_strategy *s, const char *exchange)
 {
+    json_t *set = setting(s);
+    if (exchange)
+        json_object_set_new(set, "/strategy/exchange", json_string(exchange));
     struct strait_outcome fluid = strait_outcome_of(
-        experiment, setting(s), "default", &strait_fluid, (struct strait_point_options){0});
-    struct strait_outcome emu = strait_outcome_of(experiment, setting(s), "default", &strait_fluid,
+        experiment, json_incref(set), "default", &strait_fluid, (struct strait_point_options){0});
+    struct strait_outcome emu = strait_outcome_of(experiment, set, "default", &strait_fluid,
                                                   (struct strait_point_options){0});
     run_real(&emu, &strait_emu);
     CU_ASSERT(s->ends_with_rank_0 || same_bytes(&fluid, &emu));
@@ -125,7 +128,9 @@ static void all_run(void)
     size_t n;
     const struct strait_strategy *const *all = strait_strategies(&n);
     for (size_t i = 0; i < n && can_emulate(); i++)
-        check(all[i]);
+        check(all[i], NULL);
+    if (can_emulate()) /* lanes that push, pull and serve, with acknowledged sends */
+        check(strait_strategy_find("bytescheduler"), "servers");
 }
 
 static const struct strait_test tests[] = {
