@@ -18,6 +18,7 @@
 #include "netlink.h"
 #include "realisation.h"
 #include "segment.h"
+#include "sentinel.h"
 #include "shaper.h"
 
 enum { NODE_INDEX = 2, FIRST_PORT = 2 };
@@ -30,6 +31,7 @@ struct kernel {
     struct strait_emu_shaper *out, *in;
     struct strait_emu_shaper_reading *before; /* 2 n: where the report's counters begin */
     uint64_t *settings, *bytes;               /* 2 n: at set-up; at the last report */
+    struct strait_emu_sentinel *sentinel;     /* NULL: nobody knows how late the machine is */
     int n_changed;
     char change[STRAIT_EMU_CHANGE_CHARS];
 };
@@ -179,7 +181,7 @@ static int start(void *state, const struct strait_emu_node *nodes, struct strait
                                     "the %s link of node %d is not shaped as asked for: %s",
                                     i < n ? "out" : "in", i % n, text);
     }
-    return 0;
+    return k->plan.realtime ? strait_emu_sentinel_start(&k->sentinel, err) : 0;
 }
 
 /* Somebody with the rights may have changed a link since set-up, or taken it away and put it back,
@@ -263,6 +265,14 @@ static int report(struct strait_emu_relay_report *out, void *state,
         out->out[i] = link_report(&k->out[i], &k->before[i], &now[i], k->plan.overhead_bytes);
     for (size_t i = 0; i < n; i++)
         out->n_delivered += out->in[i].n_packets;
+    struct strait_emu_lateness late;
+    if (strait_emu_sentinel_read(&late, k->sentinel, restart)) {
+        out->late_p50_s = strait_emu_lateness_quantile_s(&late, 0.5);
+        out->late_p99_s = strait_emu_lateness_quantile_s(&late, 0.99);
+        out->late_p999_s = strait_emu_lateness_quantile_s(&late, 0.999);
+        out->late_max_s = late.max_s;
+        out->realtime = true;
+    }
     if (restart)
         memcpy(k->before, now, 2 * n * sizeof(*now));
     free(now);
@@ -280,6 +290,7 @@ static void close_kernel(void *state)
 {
     struct kernel *k = state;
     forget(k); /* devices end with their namespaces */
+    strait_emu_sentinel_free(k->sentinel);
     free(k->out);
     free(k->before);
     free(k->settings);

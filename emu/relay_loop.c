@@ -8,14 +8,11 @@
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
+#include "lateness.h"
 #include "relay.h"
 #include "segment.h"
 
-enum {
-    READ_BATCH = 16, /* packets from one device before what is due is written again */
-    LATE_PER_OCTAVE = 8,
-    LATE_STEPS = LATE_PER_OCTAVE * 32 /* 1 us .. 2^32 us */
-};
+enum { READ_BATCH = 16 }; /* packets from one device before what is due is written again */
 
 static const double WAKE_STEP_S = 1e-6, WAKE_FIRST_S = 30e-6, WAKE_MAX_S = 100e-6;
 
@@ -29,8 +26,7 @@ struct loop {
     double credit_s; /* when what woke us happened; NAN: nothing did, the clock says when */
     double began_s;
     bool realtime;
-    uint64_t late[LATE_STEPS];
-    double late_max_s;
+    struct strait_emu_lateness lateness;
     uint64_t n_delivered, n_write_failures;
     struct strait_emu_link_report *links; /* of a report: out, in, between */
     unsigned char scratch[STRAIT_EMU_PACKET_CAP_BYTES];
@@ -43,35 +39,13 @@ static double clock_s(clockid_t clock)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void note_lateness(struct loop *loop, double late_s)
-{
-    const double octaves = late_s > 1e-6 ? log2(late_s * 1e6) : 0;
-    const int step = (int)(octaves * LATE_PER_OCTAVE);
-    loop->late[step < LATE_STEPS ? step : LATE_STEPS - 1]++;
-    loop->late_max_s = fmax(loop->late_max_s, late_s);
-}
-
-/* Upper edge of the step that holds the quantile. */
-static double late_quantile_s(const struct loop *loop, double q)
-{
-    uint64_t n = 0, seen = 0;
-    for (int i = 0; i < LATE_STEPS; i++)
-        n += loop->late[i];
-    for (int i = 0; i < LATE_STEPS; i++) {
-        seen += loop->late[i];
-        if (n > 0 && (double)seen >= q * (double)n)
-            return fmin(1e-6 * exp2((i + 1.0) / LATE_PER_OCTAVE), loop->late_max_s);
-    }
-    return 0;
-}
-
 /* Write all packets that are due. The write runs the receiver's TCP, so time passes in between. */
 static double deliver_due(struct loop *loop)
 {
     double now_s = clock_s(CLOCK_MONOTONIC);
     struct strait_emu_delivery d;
     while (strait_emu_relay_take(loop->relay, now_s, &d)) {
-        note_lateness(loop, now_s - d.due_s);
+        strait_emu_lateness_note(&loop->lateness, now_s - d.due_s);
         ssize_t n;
         do
             n = write(loop->tun_fds[d.dst], d.bytes, d.len_bytes);
@@ -146,10 +120,10 @@ static void report(struct loop *loop, bool restart)
         .n_between = n_links - 2 * n,
         .n_delivered = loop->n_delivered,
         .n_write_failures = loop->n_write_failures,
-        .late_p50_s = late_quantile_s(loop, 0.5),
-        .late_p99_s = late_quantile_s(loop, 0.99),
-        .late_p999_s = late_quantile_s(loop, 0.999),
-        .late_max_s = loop->late_max_s,
+        .late_p50_s = strait_emu_lateness_quantile_s(&loop->lateness, 0.5),
+        .late_p99_s = strait_emu_lateness_quantile_s(&loop->lateness, 0.99),
+        .late_p999_s = strait_emu_lateness_quantile_s(&loop->lateness, 0.999),
+        .late_max_s = loop->lateness.max_s,
         .cpu_s = clock_s(CLOCK_PROCESS_CPUTIME_ID),
         .wall_s = now_s - loop->began_s,
         .realtime = loop->realtime,
@@ -163,8 +137,7 @@ static void report(struct loop *loop, bool restart)
     if (!restart)
         return;
     strait_emu_relay_restart_counters(loop->relay);
-    memset(loop->late, 0, sizeof(loop->late));
-    loop->late_max_s = 0;
+    loop->lateness = (struct strait_emu_lateness){.max_s = 0};
     loop->n_delivered = loop->n_write_failures = 0;
 }
 

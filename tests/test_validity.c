@@ -112,6 +112,20 @@ static void a_late_relay_is_a_sign(void)
     court_close(&c);
 }
 
+/* The kernel's links are held to the same limit by their sentinel; without one nobody knows. */
+static void a_late_machine_is_a_sign(void)
+{
+    struct court c;
+    court_open(&c);
+    c.e.realisation = STRAIT_EMU_KERNEL;
+    expect(&c, NULL);
+    c.e.relay.late_p99_s = 0.0017;
+    expect(&c, "this machine was late: p99 1.700 ms");
+    c.e.relay.late_p99_s = NAN;
+    expect(&c, NULL);
+    court_close(&c);
+}
+
 /* No sign of invalidity: what is charged is the quickest. */
 static void slow_readings_are_flagged_and_nothing_else(void)
 {
@@ -283,6 +297,7 @@ static const struct strait_test tests[] = {
     {"late jobs are a sign", late_jobs_are_a_sign},
     {"late messages are a sign", late_messages_are_a_sign},
     {"a late relay is a sign", a_late_relay_is_a_sign},
+    {"a machine that is late, as a sentinel tells", a_late_machine_is_a_sign},
     {"slow readings are flagged and nothing else", slow_readings_are_flagged_and_nothing_else},
     {"losses that nobody ordered are a sign", losses_that_nobody_ordered_are_a_sign},
     {"drops between sites that nobody ordered are a sign",
