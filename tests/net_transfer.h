@@ -14,6 +14,7 @@ struct outcome transfer(struct strait_emu_net *net, const struct flow *flows, si
  *  %, in one of some rounds of three transfers each: a busy machine may come late. */
 bool goodput_is(struct strait_emu_net *net, int from, int to, double rate_bits_per_s,
                 double frame_bytes, size_t n_bytes);
-/** Ping's median between 0.1 ms below the plan (it prints three digits) and 0.3 ms above, in one of
- *  some rounds. */
+/** Ping's least of eleven between 0.1 ms below the plan (it prints three digits) and 0.3 ms above,
+ * in one of some rounds: all of them cross the links, and a machine that is late only adds to some.
+ */
 bool rtt_is(struct strait_emu_net *net, int from, int to, double wanted_s);
