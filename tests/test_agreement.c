@@ -36,9 +36,12 @@ static bool can_emulate(void)
     return strait(words) == 0;
 }
 
-/* Run on both backends into a folder of its own, compare, and give compare's exit status. */
+#define SZ "{\"name\":\"sz\",\"bound\":{\"range\":1e-3}}"
+
+/* Run on both backends into a folder of its own, compare, and give compare's exit status. In: codec
+ * NULL: without, and with sz. */
 static int agreement(const char *model, const char *rate, const char *rtt, int n_clients,
-                     int local_steps, const char *control)
+                     int local_steps, const char *codec, const char *control)
 {
     char out[] = "/tmp/strait-agreement-XXXXXX", set[5][128];
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(out));
@@ -47,23 +50,28 @@ static int agreement(const char *model, const char *rate, const char *rtt, int n
     snprintf(set[2], sizeof(set[2]), "/clients=%d", n_clients);
     snprintf(set[3], sizeof(set[3]),
              "/strategy={\"name\":\"fedavg\",\"rounds\":2,\"local_steps\":%d}", local_steps);
-    const char *run[] = {"run",
-                         "experiments/agreement.json",
-                         "--on",
-                         "both",
-                         "--out",
-                         out,
-                         "--set",
-                         set[0],
-                         "--set",
-                         set[1],
-                         "--set",
-                         set[2],
-                         "--set",
-                         set[3],
-                         control ? "--control" : NULL,
-                         control,
+    snprintf(set[4], sizeof(set[4]), "/codec=%s", codec ? codec : "");
+    const char *run[] = {"run",   "experiments/agreement.json",
+                         "--on",  "both",
+                         "--out", out,
+                         "--set", set[0],
+                         "--set", set[1],
+                         "--set", set[2],
+                         "--set", set[3],
+                         NULL,    NULL,
+                         NULL,    NULL,
                          NULL};
+    size_t n = 0;
+    while (run[n])
+        n++;
+    if (codec) {
+        run[n++] = "--set";
+        run[n++] = set[4];
+    }
+    if (control) {
+        run[n++] = "--control";
+        run[n++] = control;
+    }
     const char *const compare[] = {"compare", out, "--tolerance", "10 %", "--floor", "5 ms", NULL};
     const int ran = strait(run);
     const int status = ran == 0 || control ? strait(compare) : -1;
@@ -74,10 +82,10 @@ static int agreement(const char *model, const char *rate, const char *rtt, int n
 
 /* A host that is busy with something else spoils a measurement, not the prediction: three tries. */
 static bool agrees(const char *model, const char *rate, const char *rtt, int n_clients,
-                   int local_steps)
+                   int local_steps, const char *codec)
 {
     for (int i = 0; i < 3; i++)
-        if (agreement(model, rate, rtt, n_clients, local_steps, NULL) == 0)
+        if (agreement(model, rate, rtt, n_clients, local_steps, codec, NULL) == 0)
             return true;
     return false;
 }
@@ -94,15 +102,15 @@ static void small_model(void)
 {
     if (skipped())
         return;
-    CU_ASSERT_TRUE(agrees("cnn", "1 Gbps", "50 ms", 1, 0));
-    CU_ASSERT_TRUE(agrees("cnn", "100 Mbps", "10 ms", 4, 2));
+    CU_ASSERT_TRUE(agrees("cnn", "1 Gbps", "50 ms", 1, 0, "none"));
+    CU_ASSERT_TRUE(agrees("cnn", "100 Mbps", "10 ms", 4, 2, SZ));
 }
 
 static void eight_clients(void)
 {
     if (skipped())
         return;
-    CU_ASSERT_TRUE(agrees("resnet", "1 Gbps", "50 ms", 8, 2));
+    CU_ASSERT_TRUE(agrees("resnet", "1 Gbps", "50 ms", 8, 2, NULL));
 }
 
 /* The checksum of everything that an emulated run with tensors from this folder sent. */
@@ -246,10 +254,10 @@ static void controls(void)
     if (skipped())
         return;
     /* without the ramp cnn on 50 ms is wrong by a factor; without its cost sz on 50 MB by 100 ms */
-    CU_ASSERT_EQUAL(agreement("cnn", "1 Gbps", "50 ms", 1, 0, "no-ramp"), 1);
-    CU_ASSERT_EQUAL(
-        agreement("experiments/models/blocks-50mb.csv", "1 Gbps", "10 ms", 1, 0, "no-codec-cost"),
-        1);
+    CU_ASSERT_EQUAL(agreement("cnn", "1 Gbps", "50 ms", 1, 0, "none", "no-ramp"), 1);
+    CU_ASSERT_EQUAL(agreement("experiments/models/blocks-50mb.csv", "1 Gbps", "10 ms", 1, 0, SZ,
+                              "no-codec-cost"),
+                    1);
 }
 
 static const struct strait_test tests[] = {
