@@ -10,75 +10,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "../emu/qemu.h"
+#include "guest_job.h"
 #include "machine.h"
 
-enum { PATH_CHARS = 4096, MAX_ARGS = 256, MAX_FOLDERS = MAX_ARGS + 8 };
+enum { PATH_CHARS = STRAIT_GUEST_PATH_CHARS };
 /* For a row, beside what the emulation itself allows it. */
 static const double ROW_LIMIT_S = 3700, BOOT_LIMIT_S = 120;
 /* What empties the caches between two readings. */
 static const double SWEEP_BYTES = 134217728;
 
-/* Texts that live as long as the call. */
-struct texts {
-    const char *items[MAX_FOLDERS];
-    char *owned[MAX_FOLDERS];
-    size_t n, n_owned;
-};
-
-static void add_text(struct texts *t, const char *text)
-{
-    if (t->n < MAX_FOLDERS - 1)
-        t->items[t->n++] = text;
-}
-
-static void add_copy(struct texts *t, const char *text)
-{
-    char *copy = strdup(text);
-    if (copy && t->n_owned < MAX_FOLDERS)
-        add_text(t, t->owned[t->n_owned++] = copy);
-    else
-        free(copy);
-}
-
-static void release_texts(struct texts *t)
-{
-    for (size_t i = 0; i < t->n_owned; i++)
-        free(t->owned[i]);
-}
-
-/* A folder, or the folder of a file, that lies where the guest has an empty folder of its own; the
- * file alone where that folder is the covered one. */
-static void add_folder(struct texts *t, const char *path)
-{
-    static const char *const covered[] = {"/tmp", "/var/tmp", "/run", "/dev/shm"};
-    char real[PATH_CHARS];
-    struct stat st;
-    if (!realpath(path, real) || stat(real, &st) != 0)
-        return;
-    const bool is_folder = S_ISDIR(st.st_mode);
-    char *slash = strrchr(real, '/');
-    for (size_t i = 0; i < sizeof(covered) / sizeof(covered[0]); i++) {
-        const size_t n = strlen(covered[i]);
-        if (strncmp(real, covered[i], n) != 0 || real[n] != '/')
-            continue;
-        if (!is_folder && slash != real + n)
-            *slash = '\0';
-        add_copy(t, real);
-        return;
-    }
-}
-
 /* A file that a text names, for a guest that has no others: /model=FILE, "model": "FILE". */
-static void add_file(struct texts *t, const char *text)
+static void add_file(struct strait_guest_texts *t, const char *text)
 {
     char real[PATH_CHARS];
     struct stat st;
     const char *value = strrchr(text, '=');
     if (realpath(value ? value + 1 : text, real) && stat(real, &st) == 0 && S_ISREG(st.st_mode))
-        add_copy(t, real);
+        strait_guest_texts_add(t, real);
 }
 
-static void add_files(struct texts *t, const json_t *value)
+static void add_files(struct strait_guest_texts *t, const json_t *value)
 {
     const char *key;
     json_t *inner;
@@ -95,37 +46,32 @@ static bool is_qemu(const struct strait_session *r)
 }
 
 /* What the guest must be given to read. */
-static void add_read(struct texts *t, const struct strait_session *r, const char *self,
+static void add_read(struct strait_guest_texts *t, const struct strait_session *r, const char *self,
                      const char *here, int argc, char **argv)
 {
     const bool qemu = is_qemu(r);
     for (int i = 0; i < argc; i++)
-        qemu ? add_file(t, argv[i]) : add_folder(t, argv[i]);
+        qemu ? add_file(t, argv[i]) : strait_guest_add_folder(t, argv[i]);
     if (qemu) {
         add_files(t, r->sweep->base);
         add_files(t, r->sweep->vary);
         return;
     }
-    add_folder(t, STRAIT_SHARE);
-    add_folder(t, self);
-    add_folder(t, here);
+    strait_guest_add_folder(t, STRAIT_SHARE);
+    strait_guest_add_folder(t, self);
+    strait_guest_add_folder(t, here);
 }
 
 /* The arguments for the guest: as they are, but launched in place there, on the kernel's links. */
-static void make_arguments(struct texts *t, const char *self, int argc, char **argv,
+static void make_arguments(struct strait_guest_texts *t, const char *self, int argc, char **argv,
                            const char *realisation)
 {
-    static const char option[] = "--launcher";
-    add_text(t, self);
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], option) == 0)
-            i++; /* and its value */
-        else if (strncmp(argv[i], "--launcher=", sizeof(option)) != 0)
-            add_text(t, argv[i]);
-    }
+    static const char *const not_there[] = {"--launcher", NULL};
+    strait_guest_texts_add(t, self);
+    strait_guest_add_arguments(t, argc, argv, not_there);
     if (!realisation) {
-        add_text(t, "--realisation");
-        add_text(t, "kernel");
+        strait_guest_texts_add(t, "--realisation");
+        strait_guest_texts_add(t, "kernel");
     }
 }
 
@@ -190,19 +136,6 @@ static int make_folders(char job[PATH_CHARS], const char *out, const char *name,
     return realpath(path, job) ? 0 : strait_error_system(err, path, "cannot be found");
 }
 
-static void copy_out(const char *job, const char *name, FILE *to)
-{
-    char path[PATH_CHARS + 16], bytes[65536];
-    size_t n;
-    snprintf(path, sizeof(path), "%s/%s", job, name);
-    FILE *from = fopen(path, "re");
-    while (from && (n = fread(bytes, 1, sizeof(bytes), from)) > 0)
-        fwrite(bytes, 1, n, to);
-    if (from)
-        fclose(from);
-    fflush(to);
-}
-
 /* Guest after guest until one has dealt with the last row. What they print on stdout is complete in
  * the last one. Returns: the worst exit status, or -1 with *err. */
 static int run_guests(const struct strait_session *r, const struct strait_emu_uml_plan *plan,
@@ -215,13 +148,13 @@ static int run_guests(const struct strait_session *r, const struct strait_emu_um
         begun = next;
         status = is_qemu(r) ? strait_emu_qemu_run(plan, err) : strait_emu_uml_run(plan, err);
         if (status >= 0)
-            copy_out(plan->job, STRAIT_EMU_UML_ERR, stderr);
+            strait_guest_show(plan->job, STRAIT_EMU_UML_ERR, stderr);
         worst = status > worst ? status : worst;
         next = strait_step_next(step);
     } while ((status == 0 || status == 1) && next > begun); /* else the last, or it failed */
     if (status < 0)
         return -1;
-    copy_out(plan->job, STRAIT_EMU_UML_OUT, stdout);
+    strait_guest_show(plan->job, STRAIT_EMU_UML_OUT, stdout);
     return worst;
 }
 
@@ -238,20 +171,16 @@ int strait_guest_run(struct strait_session *r, const char *experiment, int argc,
                      struct strait_error *err)
 {
     char processor[PATH_CHARS], step[PATH_CHARS + 8], part[2 * PATH_CHARS];
-    char self[PATH_CHARS] = "", here[PATH_CHARS], job[PATH_CHARS], out[PATH_CHARS];
-    struct texts arguments = {0}, read = {0};
+    char self[PATH_CHARS], here[PATH_CHARS], job[PATH_CHARS], out[PATH_CHARS];
+    struct strait_guest_texts arguments = {0}, read = {0};
     double memory_bytes;
-    if (argc > MAX_ARGS - 8)
-        return strait_error_set(err, STRAIT_ERR_USAGE, "run", "expected at most %d arguments",
-                                MAX_ARGS - 8);
     const bool virtual_time = strcmp(r->launcher, "vuml") == 0;
     if ((is_qemu(r) ? strait_emu_qemu_check(err) : strait_emu_uml_check(virtual_time, err)) != 0 ||
         strait_session_load(r, experiment, err) != 0 ||
         need_of(&memory_bytes, r, virtual_time, err) != 0 ||
-        make_folders(job, r->out, is_qemu(r) ? "qemu" : "uml", err) != 0)
+        make_folders(job, r->out, is_qemu(r) ? "qemu" : "uml", err) != 0 ||
+        strait_guest_find_self(self, here, err) != 0)
         return -1;
-    if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0 || !getcwd(here, sizeof(here)))
-        return strait_error_system(err, NULL, "cannot find out where this program is");
     snprintf(out, sizeof(out), "%s", job);
     snprintf(step, sizeof(step), "%s/step", job);
     snprintf(part, sizeof(part), STRAIT_STEP_FILE "=%s", step);
@@ -267,10 +196,10 @@ int strait_guest_run(struct strait_session *r, const char *experiment, int argc,
     const size_t n_rows = r->sweep->n_points * (size_t)r->n_repeats;
     const struct strait_emu_uml_plan plan = {
         .virtual_time = virtual_time,
-        .argv = arguments.items,
+        .argv = strait_guest_texts_items(&arguments),
         .folder = here,
         .job = job,
-        .read = read.items,
+        .read = strait_guest_texts_items(&read),
         .write = write,
         .setenv = is_qemu(r) ? NULL : env, /* there the host's processor has no part in anything */
         .memory_bytes = memory_bytes,
@@ -282,7 +211,7 @@ int strait_guest_run(struct strait_session *r, const char *experiment, int argc,
             memory_bytes / 1e6, is_qemu(r) ? " beside its files" : "",
             is_qemu(r) ? "and then is" : "until then it is", job);
     const int status = run_guests(r, &plan, step, err);
-    release_texts(&arguments);
-    release_texts(&read);
+    strait_guest_texts_release(&arguments);
+    strait_guest_texts_release(&read);
     return status;
 }
