@@ -119,9 +119,11 @@ int strait_net_up(int argc, char **argv)
 {
     const char *name = strait_net_default_name(), *file = NULL;
     struct strait_texts settings = {0};
+    const char *launcher = "auto";
     bool json = false;
     const struct strait_option options[] = {
         {"name", 0, STRAIT_OPTION_TEXT, &name, "NAME", "of the network (default)"},
+        {"launcher", 0, STRAIT_OPTION_TEXT, &launcher, "auto", "here; for a guest see net run"},
         {"set", 0, STRAIT_OPTION_TEXTS, &settings, "/POINTER=VALUE",
          "set a value of the experiment"},
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "its description on standard output"}};
@@ -136,6 +138,12 @@ int strait_net_up(int argc, char **argv)
     if (status == 0 && !file)
         status = strait_error_set(&err, STRAIT_ERR_USAGE, "net up",
                                   "expected an experiment, found none");
+    if (status == 0 && strcmp(launcher, "auto") != 0)
+        status = strait_error_set(&err, STRAIT_ERR_USAGE, "net up",
+                                  "expected auto after --launcher, found \"%s\": a network in a "
+                                  "guest cannot be reached, strait net run --launcher runs "
+                                  "programs in it",
+                                  launcher);
     if (status == 0)
         status = bring_up(name, file, &settings, json, &err);
     free(settings.items);

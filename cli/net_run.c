@@ -7,12 +7,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "net_copies.h"
+#include "net_guest.h"
 
 struct order {
     const char *file, *name, *ranks, *log;
     struct strait_texts settings;
     bool keep_going;
     const char *const *command;
+    struct strait_net_guest guest;
 };
 
 /* They wait until the network is up, and end it in order then. */
@@ -34,7 +36,8 @@ static int make_log_folder(const char *path, struct strait_error *err)
     return strait_error_system(err, path, "cannot make the folder of logs");
 }
 
-static int run(const struct order *o, struct strait_error *err)
+/* Returns the exit status, or -1 with *err. */
+static int run(const struct order *o, int argc, char **argv, struct strait_error *err)
 {
     struct strait_emu_place place;
     struct strait_emu_foreign net = {.leash = -1};
@@ -45,6 +48,11 @@ static int run(const struct order *o, struct strait_error *err)
     if (!clients && strcmp(o->ranks, "all") != 0)
         return strait_error_set(err, STRAIT_ERR_USAGE, "net run",
                                 "expected all or clients after --ranks, found \"%s\"", o->ranks);
+    const int guest = strait_net_guest_is_wanted(&o->guest, err);
+    if (guest < 0 || (guest > 0 && make_log_folder(o->log, err) != 0))
+        return -1;
+    if (guest > 0)
+        return strait_net_guest_run(&o->guest, o->file, &o->settings, o->log, argc, argv, err);
     if (strait_net_load(&e, o->file, &o->settings, err) != 0)
         return -1;
     hold_signals();
@@ -76,7 +84,13 @@ static const char notes[] =
     "OMP_NUM_THREADS (1 unless set), STRAIT_RANK, STRAIT_HOST, STRAIT_ADDR. The first copy that\n"
     "fails ends the others. Exit status 1 says which failed. Time is real (dilation 1): more busy\n"
     "copies than processors make results too slow.\n\n"
-    "  strait net run wan-check --set /clients=4 --log logs -- python3 train.py\n";
+    "--launcher uml does all of it in User-Mode Linux, one processor: netem where this kernel has\n"
+    "none. vuml is the same in virtual time (make vkernel, once), for programs that wait instead\n"
+    "of spinning. There all files can be read but, of /tmp, /var/tmp, /run and /dev/shm, only\n"
+    "this folder and those that arguments name; files can be kept in the folder of --log alone.\n"
+    "Output comes at the end.\n\n"
+    "  strait net run wan-check --set /clients=4 --log logs -- python3 train.py\n"
+    "  strait net run wan-check --set /clients=2 --launcher uml -- ping -c 3 server\n";
 
 int strait_net_run(int argc, char **argv)
 {
@@ -92,7 +106,13 @@ int strait_net_run(int argc, char **argv)
          "a file a copy, DIR/client1.log, instead of lines here"},
         {"keep-going", 0, STRAIT_OPTION_FLAG, &o.keep_going, NULL,
          "let the others end by themselves when one fails"},
-        {"name", 0, STRAIT_OPTION_TEXT, &o.name, "NAME", "of the network (run-PID)"}};
+        {"name", 0, STRAIT_OPTION_TEXT, &o.name, "NAME", "of the network (run-PID)"},
+        {"launcher", 0, STRAIT_OPTION_TEXT, &o.guest.launcher, "WHERE",
+         "auto: here (default); uml, vuml: in a guest, see below"},
+        {"memory", 0, STRAIT_OPTION_TEXT, &o.guest.memory, "SIZE",
+         "of the guest, such as 2GB (64 MB a rank and 0.5 GB)"},
+        {"limit", 0, STRAIT_OPTION_NUMBER, &o.guest.limit_s, "SECONDS",
+         "until a guest is killed (3600)"}};
     const struct strait_usage usage = {"net run",
                                        "FILE -- COMMAND [ARGUMENTS]",
                                        "Bring up the network of an experiment, run a copy of a "
@@ -102,6 +122,7 @@ int strait_net_run(int argc, char **argv)
                                        notes};
     struct strait_error err = {0};
     int status = strait_net_parse(&usage, argc, argv, &o.file, 1, &command, &err);
+    const bool is_help = status == 1;
     if (status == 0 && !o.file)
         status = strait_error_set(&err, STRAIT_ERR_USAGE, "net run",
                                   "expected an experiment, found none");
@@ -110,8 +131,8 @@ int strait_net_run(int argc, char **argv)
                                   "expected a program behind \"--\", found none");
     if (status == 0) {
         o.command = (const char *const *)(void *)command;
-        status = run(&o, &err);
+        status = run(&o, argc, argv, &err);
     }
     free(o.settings.items);
-    strait_net_leave(status < 0 ? strait_command_fail(&err) : 0);
+    strait_net_leave(status < 0 ? strait_command_fail(&err) : is_help ? 0 : status);
 }
