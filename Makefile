@@ -28,7 +28,7 @@ objects   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c $(1)/*/*.c))
 TEST_SRC  = $(wildcard tests/test_*.c)
 HARNESS   = $(filter-out $(TEST_SRC) tests/main.c tests/bench_%.c,$(wildcard tests/*.c))
 # Sanitizers slow down what keeps real time: measured figures and foreign programs are for release.
-TIMED     = test_net test_net_foreign test_agreement test_kernel_net test_uml test_virtual \
+TIMED     = test_net test_net_foreign test_net_uml test_agreement test_kernel_net test_uml test_virtual \
             test_conformance_emu test_strategies_emu test_calibration test_cli_codec \
             test_cli_emu test_controls test_collectives_emu
 # With targets of their own.
@@ -83,8 +83,9 @@ bench: all $(BUILD)/tests/bench_deepreduce
 
 # Every check of the kernel's links, with real netem, in stock User-Mode Linux: a minute.
 .PHONY: uml
-uml: $(BUILD)/strait $(BUILD)/tests/test_uml $(BUILD)/tests/test_kernel_net $(BUILD)/tests/test_tamper
+uml: $(BUILD)/strait $(BUILD)/tests/test_uml $(BUILD)/tests/test_net_uml $(BUILD)/tests/test_kernel_net $(BUILD)/tests/test_tamper
 	@STRAIT_LONG=1 STRAIT_BIN=$(BUILD)/strait $(BUILD)/tests/test_uml
+	@STRAIT_LONG=1 STRAIT_BIN=$(BUILD)/strait $(BUILD)/tests/test_net_uml
 
 # Kept outside of build/, which make clean removes: it depends on nothing there and takes minutes.
 .PHONY: vkernel

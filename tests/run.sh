@@ -9,7 +9,7 @@ mkdir -p "$logs"
 rm -f "$logs"/*.log "$logs"/*.status
 
 alone="test_net test_transport test_emu test_conformance_emu test_agreement test_cli"
-alone="$alone test_net_commands test_net_run test_net_foreign test_kernel_net test_uml"
+alone="$alone test_net_commands test_net_run test_net_foreign test_kernel_net test_uml test_net_uml"
 alone="$alone test_virtual test_cli_emu test_controls"
 run_one() { # a program, its log, its exit status
     start=$(date +%s)
