@@ -110,7 +110,7 @@ int strait_net_run(int argc, char **argv)
         {"launcher", 0, STRAIT_OPTION_TEXT, &o.guest.launcher, "WHERE",
          "auto: here (default); uml, vuml: in a guest, see below"},
         {"memory", 0, STRAIT_OPTION_TEXT, &o.guest.memory, "SIZE",
-         "of the guest, such as 2GB (64 MB a rank and 0.5 GB)"},
+         "of the guest, such as 2GB (0.5 GB and 64 MB a rank, or more)"},
         {"limit", 0, STRAIT_OPTION_NUMBER, &o.guest.limit_s, "SECONDS",
          "until a guest is killed (3600)"}};
     const struct strait_usage usage = {"net run",
