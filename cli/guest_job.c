@@ -9,11 +9,15 @@ enum { PATH_CHARS = STRAIT_GUEST_PATH_CHARS };
 void strait_guest_texts_add(struct strait_guest_texts *t, const char *text)
 {
     char **items = realloc(t->items, (t->n + 2) * sizeof(*items)), *copy = strdup(text);
-    if (!items || !copy)
-        abort(); /* some words: nothing else would go on either */
+    if (items)
+        t->items = items;
+    t->is_short = t->is_short || !items || !copy;
+    if (t->is_short) {
+        free(copy);
+        return;
+    }
     items[t->n++] = copy;
     items[t->n] = NULL;
-    t->items = items;
     t->n_chars += strlen(text) + 1;
 }
 

@@ -12,6 +12,7 @@ enum { STRAIT_GUEST_PATH_CHARS = 4096 };
 struct strait_guest_texts {
     char **items; /* NULL while there is none */
     size_t n, n_chars;
+    bool is_short; /* memory did not suffice for one of them */
 };
 void strait_guest_texts_add(struct strait_guest_texts *t, const char *text);
 void strait_guest_texts_release(struct strait_guest_texts *t);

@@ -104,6 +104,8 @@ static int fill(struct job *j, const char *log, int argc, char **argv, struct st
         add_seen(&j->read, argv[i]);
     if (log)
         strait_guest_texts_add(&j->write, real);
+    if (j->arguments.is_short || j->env.is_short || j->read.is_short || j->write.is_short)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     const size_t n = j->arguments.n_chars + j->env.n_chars;
     if (n > MAX_CHARS)
         return strait_error_set(err, STRAIT_ERR_INPUT, "net run",
