@@ -11,7 +11,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "awake.h"
 #include "clock.h"
 #include "live.h"
 #include "net.h"
@@ -240,7 +239,7 @@ static int start(struct keeper *k, struct strait_error *err)
     if (wait_for_all(k, STRAIT_EMU_LISTENING, "listen", err) != 0)
         return -1;
     tell_all(k, STRAIT_EMU_CONNECT);
-    if (wait_for_all(k, STRAIT_EMU_READY, "connect", err) != 0 || strait_emu_stay_awake(err) != 0)
+    if (wait_for_all(k, STRAIT_EMU_READY, "connect", err) != 0)
         return -1;
     const double settle_s =
         SETTLE_S + SETTLE_RTTS * strait_emu_largest_rtt_s(k->plan.run, s) * s->dilation;

@@ -17,16 +17,17 @@ static const char *program(void)
     return bin ? bin : "build/strait";
 }
 
+static char printed[1 << 20]; /* what strait printed last */
+
 /* strait with these words; its exit status. */
 static int strait(const char *const words[])
 {
-    static char out[1 << 20]; /* what it printed, for a test that fails */
     struct strait_error err = {0};
     const char *argv[ARGS] = {program()};
     for (int i = 0; words[i] && i + 2 < ARGS; i++)
         argv[i + 1] = words[i];
-    const int status = strait_process_run(out, sizeof(out), argv, NULL, 300, &err);
-    printf("%s %s: exit %d %s\n%s\n", words[0], words[1], status, err.text, out);
+    const int status = strait_process_run(printed, sizeof(printed), argv, NULL, 300, &err);
+    printf("%s %s: exit %d %s\n%s\n", words[0], words[1], status, err.text, printed);
     return status;
 }
 
@@ -43,17 +44,17 @@ static bool can_emulate(void)
 static int agreement(const char *model, const char *rate, const char *rtt, int n_clients,
                      int local_steps, const char *codec, const char *control)
 {
-    char out[] = "/tmp/strait-agreement-XXXXXX", set[5][128];
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(out));
+    char folder[] = "/tmp/strait-agreement-XXXXXX", set[5][128];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
     snprintf(set[0], sizeof(set[0]), "/model=%s", model);
     snprintf(set[1], sizeof(set[1]), "/network/client={\"rate\":\"%s\",\"rtt\":\"%s\"}", rate, rtt);
     snprintf(set[2], sizeof(set[2]), "/clients=%d", n_clients);
-    snprintf(set[3], sizeof(set[3]),
-             "/strategy={\"name\":\"fedavg\",\"rounds\":2,\"local_steps\":%d}", local_steps);
+    snprintf(set[3], sizeof(set[3]), "/strategy/local_steps=%d", local_steps);
     snprintf(set[4], sizeof(set[4]), "/codec=%s", codec ? codec : "");
     const char *run[] = {"run",   "experiments/agreement.json",
                          "--on",  "both",
-                         "--out", out,
+                         "--out", folder,
+                         "--set", "/strategy/rounds=2",
                          "--set", set[0],
                          "--set", set[1],
                          "--set", set[2],
@@ -72,10 +73,11 @@ static int agreement(const char *model, const char *rate, const char *rtt, int n
         run[n++] = "--control";
         run[n++] = control;
     }
-    const char *const compare[] = {"compare", out, "--tolerance", "10 %", "--floor", "5 ms", NULL};
+    const char *const compare[] = {"compare", folder, "--tolerance", "10 %",
+                                   "--floor", "5 ms", NULL};
     const int ran = strait(run);
     const int status = ran == 0 || control ? strait(compare) : -1;
-    const char *const rm[] = {"rm", "-rf", out, NULL};
+    const char *const rm[] = {"rm", "-rf", folder, NULL};
     strait_process_run(NULL, 0, rm, NULL, 10, NULL);
     return status;
 }
@@ -214,14 +216,14 @@ static int n_rows(const char *folder)
 /* As guests do it: each part emulates one row of two, also when all of them are made again. */
 static void in_parts(void)
 {
-    char out[] = "/tmp/strait-agreement-XXXXXX", step[64];
+    char folder[] = "/tmp/strait-agreement-XXXXXX", step[80];
     if (skipped())
         return;
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(out));
-    snprintf(step, sizeof(step), "%s/step", out);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    snprintf(step, sizeof(step), "%s/step", folder);
     const char *run[] = {"run",     "experiments/agreement.json",
                          "--on",    "emu",
-                         "--out",   out,
+                         "--out",   folder,
                          "--tries", "1",
                          "--set",   "/model=cnn",
                          "--set",   "/network/client={\"rate\":\"1 Gbps\"}",
@@ -242,11 +244,21 @@ static void in_parts(void)
         fclose(f);
         CU_ASSERT_EQUAL(next, part % 2 + 1);
         CU_ASSERT_EQUAL(more, part % 2 == 0);
-        CU_ASSERT_EQUAL(n_rows(out), part + 1);
+        CU_ASSERT_EQUAL(n_rows(folder), part + 1);
     }
     unsetenv("STRAIT_STEP");
-    const char *const rm[] = {"rm", "-rf", out, NULL};
+    const char *const rm[] = {"rm", "-rf", folder, NULL};
     strait_process_run(NULL, 0, rm, NULL, 10, NULL);
+}
+
+/* Measured all right, and predicted otherwise: compare's status is 1 without a valid row too. */
+static bool is_caught(const char *model, const char *rtt, const char *codec, const char *control)
+{
+    for (int i = 0; i < 3; i++)
+        if (agreement(model, "1 Gbps", rtt, 1, 0, codec, control) == 1 &&
+            strstr(printed, "OUTSIDE"))
+            return true;
+    return false;
 }
 
 static void controls(void)
@@ -254,10 +266,8 @@ static void controls(void)
     if (skipped())
         return;
     /* without the ramp cnn on 50 ms is wrong by a factor; without its cost sz on 50 MB by 100 ms */
-    CU_ASSERT_EQUAL(agreement("cnn", "1 Gbps", "50 ms", 1, 0, "none", "no-ramp"), 1);
-    CU_ASSERT_EQUAL(agreement("experiments/models/blocks-50mb.csv", "1 Gbps", "10 ms", 1, 0, SZ,
-                              "no-codec-cost"),
-                    1);
+    CU_ASSERT_TRUE(is_caught("cnn", "50 ms", "none", "no-ramp"));
+    CU_ASSERT_TRUE(is_caught("experiments/models/blocks-50mb.csv", "10 ms", SZ, "no-codec-cost"));
 }
 
 static const struct strait_test tests[] = {
