@@ -417,8 +417,18 @@ static int n_left(void)
     return n;
 }
 
-/* A sweep of 1,000 points, whose header takes 60 KB, is interrupted some rows later; what is
- * complete is kept. */
+static int n_lines_in(const char *path)
+{
+    int n = 0, c;
+    FILE *in = fopen(path, "r");
+    while (in && (c = fgetc(in)) != EOF)
+        n += c == '\n';
+    if (in)
+        fclose(in);
+    return n;
+}
+
+/* A sweep of 1,000 points is interrupted some rows after its header; what is complete is kept. */
 static void interrupt(int signal_number, int expected_status)
 {
     char out[160], path[200];
@@ -439,8 +449,7 @@ static void interrupt(int signal_number, int expected_status)
     fclose(file);
     const char *const args[] = {"run", big, "--on", "fluid", "--out", out, "--no-break-even", NULL};
     const pid_t pid = start(folder, args);
-    struct stat info;
-    for (int i = 0; i < 1000 && (stat(path, &info) != 0 || info.st_size < 150000); i++)
+    for (int i = 0; i < 1000 && n_lines_in(path) < 20; i++)
         nanosleep(&moment, NULL);
     kill(pid, signal_number);
     CU_ASSERT_EQUAL(wait_for(pid), expected_status);
@@ -450,7 +459,7 @@ static void interrupt(int signal_number, int expected_status)
     struct strait_store *store;
     CU_ASSERT_FATAL(strait_store_open(&store, out, true, NULL) == 0); /* the lock is free */
     const size_t n = json_array_size(strait_store_records(store));
-    CU_ASSERT(n > 2);
+    CU_ASSERT(n >= 20);
     CU_ASSERT(n < 1000);
     strait_store_free(store);
     tear_down();
