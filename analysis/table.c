@@ -11,6 +11,7 @@ enum { MAX_COLUMNS = 96 };
 struct strait_table {
     char *titles[MAX_COLUMNS];
     bool numbers[MAX_COLUMNS];
+    size_t wraps[MAX_COLUMNS]; /* width of a line; 0: one line */
     size_t n_columns;
     char **cells; /* row by row */
     size_t n_cells, cap_cells;
@@ -53,6 +54,12 @@ void strait_table_column(struct strait_table *t, const char *title, bool numbers
     }
     t->numbers[t->n_columns] = numbers;
     t->titles[t->n_columns++] = copy;
+}
+
+void strait_table_wrap(struct strait_table *t, size_t width)
+{
+    if (strait_table_ok(t) && t->n_columns > 0)
+        t->wraps[t->n_columns - 1] = width;
 }
 
 void strait_table_cell(struct strait_table *t, const char *text)
@@ -110,59 +117,6 @@ void strait_table_rule(struct strait_table *t)
     t->rules[row] = true;
 }
 
-static void print_cell(FILE *out, const char *text, size_t width, bool right, bool last)
-{
-    const size_t own = strait_text_width(text);
-    const int pad = own < width ? (int)(width - own) : 0;
-    if (right)
-        fprintf(out, "%*s%s", pad, "", text);
-    else
-        fprintf(out, "%s%*s", text, last ? 0 : pad, "");
-    fputs(last ? "\n" : "  ", out);
-}
-
-static const char *cell_at(const struct strait_table *t, size_t row, size_t column)
-{
-    const size_t i = row * t->n_columns + column;
-    return i < t->n_cells ? t->cells[i] : "";
-}
-
-static void print_rule(FILE *out, const size_t *widths, size_t n)
-{
-    for (size_t c = 0; c < n; c++) {
-        for (size_t i = 0; i < widths[c]; i++)
-            fputs("\u2500", out);
-        fputs(c + 1 == n ? "\n" : "  ", out);
-    }
-}
-
-void strait_table_print(const struct strait_table *t, FILE *out)
-{
-    if (!strait_table_ok(t) || t->n_columns == 0)
-        return;
-    size_t widths[MAX_COLUMNS];
-    for (size_t c = 0; c < t->n_columns; c++)
-        widths[c] = strait_text_width(t->titles[c]);
-    for (size_t i = 0; i < t->n_cells; i++) {
-        const size_t own = strait_text_width(t->cells[i]), c = i % t->n_columns;
-        if (own > widths[c])
-            widths[c] = own;
-    }
-    for (size_t c = 0; c < t->n_columns; c++)
-        print_cell(out, t->titles[c], widths[c], t->numbers[c], c + 1 == t->n_columns);
-    print_rule(out, widths, t->n_columns);
-    const size_t n_rows = strait_table_n_rows(t);
-    for (size_t row = 0; row < n_rows; row++) {
-        if (row > 0 && row < t->cap_rules && t->rules[row])
-            print_rule(out, widths, t->n_columns);
-        size_t n = t->n_columns; /* no blanks at the end of a line */
-        while (n > 1 && !*cell_at(t, row, n - 1))
-            n--;
-        for (size_t c = 0; c < n; c++)
-            print_cell(out, cell_at(t, row, c), widths[c], t->numbers[c], c + 1 == n);
-    }
-}
-
 /* One code point from text, which is moved on; a byte that is not UTF-8 stands for itself. */
 static uint32_t next_code_point(const unsigned char **text)
 {
@@ -193,12 +147,105 @@ static size_t code_point_width(uint32_t c)
     return 1;
 }
 
-size_t strait_text_width(const char *text)
+static size_t width_of(const char *text, size_t n_bytes)
 {
     size_t width = 0;
-    for (const unsigned char *p = (const unsigned char *)text; *p;)
+    for (const unsigned char *p = (const unsigned char *)text;
+         p < (const unsigned char *)text + n_bytes;)
         width += code_point_width(next_code_point(&p));
     return width;
+}
+
+/* The bytes of text's first line, whole words within `wrap` columns; 0: all of it. */
+static size_t line_bytes(const char *text, size_t wrap)
+{
+    size_t end = wrap > 0 ? strcspn(text, " ") : strlen(text);
+    while (text[end]) {
+        const size_t more = end + 1 + strcspn(text + end + 1, " ");
+        if (width_of(text, more) > wrap)
+            break;
+        end = more;
+    }
+    return end;
+}
+
+static void print_cell(FILE *out, const char *text, size_t n_bytes, size_t width, bool right,
+                       bool last)
+{
+    const size_t own = width_of(text, n_bytes);
+    const int pad = own < width ? (int)(width - own) : 0;
+    if (right)
+        fprintf(out, "%*s", pad, "");
+    fwrite(text, 1, n_bytes, out);
+    fprintf(out, "%*s%s", right || last ? 0 : pad, "", last ? "\n" : "  ");
+}
+
+static const char *cell_at(const struct strait_table *t, size_t row, size_t column)
+{
+    const size_t i = row * t->n_columns + column;
+    return i < t->n_cells ? t->cells[i] : "";
+}
+
+static void print_rule(FILE *out, const size_t *widths, size_t n)
+{
+    for (size_t c = 0; c < n; c++) {
+        for (size_t i = 0; i < widths[c]; i++)
+            fputs("\u2500", out);
+        fputs(c + 1 == n ? "\n" : "  ", out);
+    }
+}
+
+/* One row, as many lines as its longest cell takes. */
+static void print_row(const struct strait_table *t, size_t row, const size_t *widths, FILE *out)
+{
+    const char *rest[MAX_COLUMNS];
+    size_t n; /* no blanks at the end of a line */
+    for (size_t c = 0; c < t->n_columns; c++)
+        rest[c] = cell_at(t, row, c);
+    do {
+        for (n = t->n_columns; n > 1 && !*rest[n - 1];)
+            n--;
+        for (size_t c = 0; c < n; c++) {
+            const size_t len = line_bytes(rest[c], t->wraps[c]);
+            print_cell(out, rest[c], len, widths[c], t->numbers[c], c + 1 == n);
+            rest[c] += len + (rest[c][len] == ' ');
+        }
+        for (n = t->n_columns; n > 0 && !*rest[n - 1];)
+            n--;
+    } while (n > 0);
+}
+
+void strait_table_print(const struct strait_table *t, FILE *out)
+{
+    if (!strait_table_ok(t) || t->n_columns == 0)
+        return;
+    size_t widths[MAX_COLUMNS];
+    for (size_t c = 0; c < t->n_columns; c++)
+        widths[c] = strait_text_width(t->titles[c]);
+    for (size_t i = 0; i < t->n_cells; i++) {
+        const size_t c = i % t->n_columns;
+        for (const char *p = t->cells[i]; *p;) {
+            const size_t len = line_bytes(p, t->wraps[c]), own = width_of(p, len);
+            if (own > widths[c])
+                widths[c] = own;
+            p += len + (p[len] == ' ');
+        }
+    }
+    for (size_t c = 0; c < t->n_columns; c++)
+        print_cell(out, t->titles[c], strlen(t->titles[c]), widths[c], t->numbers[c],
+                   c + 1 == t->n_columns);
+    print_rule(out, widths, t->n_columns);
+    const size_t n_rows = strait_table_n_rows(t);
+    for (size_t row = 0; row < n_rows; row++) {
+        if (row > 0 && row < t->cap_rules && t->rules[row])
+            print_rule(out, widths, t->n_columns);
+        print_row(t, row, widths, out);
+    }
+}
+
+size_t strait_text_width(const char *text)
+{
+    return width_of(text, strlen(text));
 }
 
 const char *strait_number_text(char buf[STRAIT_NUMBER_CHARS], double value, int digits)

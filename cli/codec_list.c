@@ -140,49 +140,21 @@ static void join_params(char text[TEXT_CHARS], const json_t *row)
     }
 }
 
-/* Cut the first line off the text: at a blank, within `width` columns if there is one. */
-static const char *cut_line(char line[CELL_CHARS], const char *text, size_t width)
-{
-    size_t n = strlen(text), end = n;
-    if (n > width) {
-        for (end = width; end > 0 && text[end] != ' '; end--)
-            ;
-        if (end == 0)
-            end = strcspn(text, " ");
-    }
-    snprintf(line, CELL_CHARS, "%.*s", (int)end, text);
-    return text + end + strspn(text + end, " ");
-}
-
-enum { N_COLUMNS = 6 };
-
-/* One row, as many lines as its longest cell takes. */
-static void add_wrapped(struct strait_table *t, const char *const cells[N_COLUMNS])
-{
-    static const size_t widths[N_COLUMNS] = {14, 14, 13, 17, 24, 28};
-    const char *rest[N_COLUMNS];
-    char line[CELL_CHARS];
-    memcpy(rest, cells, sizeof(rest));
-    for (bool more = true; more;) {
-        more = false;
-        for (size_t c = 0; c < N_COLUMNS; c++) {
-            rest[c] = cut_line(line, rest[c], widths[c]);
-            strait_table_cell(t, line);
-            more = more || *rest[c];
-        }
-    }
-}
-
 void strait_codec_rows_print(const json_t *rows)
 {
-    static const char *const titles[N_COLUMNS] = {"name",   "family",     "all-reduce",
-                                                  "bounds", "parameters", "source"};
+    static const struct {
+        const char *title;
+        size_t width;
+    } columns[] = {{"name", 14},   {"family", 14},     {"all-reduce", 13},
+                   {"bounds", 17}, {"parameters", 24}, {"source", 28}};
     struct strait_table *t = strait_table_new();
     const char *family = NULL;
     json_t *row;
     size_t i;
-    for (i = 0; i < N_COLUMNS; i++)
-        strait_table_column(t, titles[i], false);
+    for (i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
+        strait_table_column(t, columns[i].title, false);
+        strait_table_wrap(t, columns[i].width);
+    }
     json_array_foreach((json_t *)rows, i, row)
     {
         char name[CELL_CHARS], bounds[TEXT_CHARS], params[TEXT_CHARS];
@@ -193,8 +165,12 @@ void strait_codec_rows_print(const json_t *rows)
         join_params(params, row);
         snprintf(name, sizeof(name), "%s%s", string_of(row, "name"),
                  json_is_true(json_object_get(row, "available")) ? "" : " *");
-        add_wrapped(t, (const char *const[]){name, family, string_of(row, "all_reduce"), bounds,
-                                             params, string_of(row, "source")});
+        strait_table_cell(t, name);
+        strait_table_cell(t, family);
+        strait_table_cell(t, string_of(row, "all_reduce"));
+        strait_table_cell(t, bounds);
+        strait_table_cell(t, params);
+        strait_table_cell(t, string_of(row, "source"));
     }
     strait_table_print(t, stdout);
     strait_table_free(t);

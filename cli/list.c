@@ -1,6 +1,5 @@
 /* strait list: what ships, as tables or as JSON Lines. */
 #include <dirent.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,59 +10,7 @@
 #include "codec.h"
 #include "command.h"
 #include "options.h"
-
-enum { TEXT_CHARS = 2048, PARAM_CHARS = 256 };
-
-/* "collective = ring (halving, tree)" */
-static void put_choices(char *buf, size_t cap, const struct strait_strategy_param *p)
-{
-    size_t n = (size_t)snprintf(buf, cap, "%s = %s (", p->name, p->choices[(int)p->fallback]);
-    const char *comma = "";
-    for (int i = 0; p->choices[i] && n < cap; i++)
-        if (i != (int)p->fallback) {
-            n += (size_t)snprintf(buf + n, cap - n, "%s%s", comma, p->choices[i]);
-            comma = ", ";
-        }
-    if (n < cap)
-        snprintf(buf + n, cap - n, ")");
-}
-
-/* "rounds = 5", "deadline (required)" */
-static void put_param(char *buf, size_t cap, const struct strait_strategy_param *p)
-{
-    char value[64];
-    static const enum strait_unit units[] = {[STRAIT_PARAM_TIME] = STRAIT_UNIT_TIME,
-                                             [STRAIT_PARAM_BYTES] = STRAIT_UNIT_BYTES,
-                                             [STRAIT_PARAM_PERCENT] = STRAIT_UNIT_PERCENT};
-    if (isnan(p->fallback))
-        snprintf(buf, cap, "%s (required)", p->name);
-    else if (p->kind == STRAIT_PARAM_CHOICE)
-        put_choices(buf, cap, p);
-    else if (p->kind >= STRAIT_PARAM_TIME)
-        snprintf(buf, cap, "%s = %s", p->name,
-                 strait_quantity_format(value, sizeof(value), units[p->kind], p->fallback));
-    else
-        snprintf(buf, cap, "%s = %g", p->name, p->fallback);
-}
-
-static int list_strategies(json_t *out, struct strait_error *err)
-{
-    size_t n;
-    const struct strait_strategy *const *all = strait_strategies(&n);
-    (void)err;
-    for (size_t i = 0; i < n; i++) {
-        char params[TEXT_CHARS] = "", param[PARAM_CHARS];
-        for (unsigned p = 0; p < all[i]->n_params; p++) {
-            put_param(param, sizeof(param), &all[i]->params[p]);
-            snprintf(params + strlen(params), sizeof(params) - strlen(params), "%s%s",
-                     *params ? ", " : "", param);
-        }
-        json_array_append_new(out, json_pack("{s:s, s:s, s:s, s:s}", "name", all[i]->name,
-                                             "summary", all[i]->summary, "parameters", params,
-                                             "source", all[i]->source));
-    }
-    return 0;
-}
+#include "strategy_list.h"
 
 static int list_models(json_t *out, struct strait_error *err)
 {
@@ -150,11 +97,12 @@ static const struct {
     const char *name, *summary;
     int (*list)(json_t *out, struct strait_error *err);
     void (*print)(const json_t *rows); /* NULL: flat objects, whose keys are columns */
-} lists[] = {{"codecs", "how tensors are encoded", strait_codec_rows, strait_codec_rows_print},
-             {"strategies", "who sends what when", list_strategies, NULL},
-             {"models", "what is trained; or a layer table of your own", list_models, NULL},
-             {"networks", "what an experiment may say of its network", list_networks, NULL},
-             {"experiments", "what `strait run NAME` knows", list_experiments, NULL}};
+} lists[] = {
+    {"codecs", "how tensors are encoded", strait_codec_rows, strait_codec_rows_print},
+    {"strategies", "who sends what when", strait_strategy_rows, strait_strategy_rows_print},
+    {"models", "what is trained; or a layer table of your own", list_models, NULL},
+    {"networks", "what an experiment may say of its network", list_networks, NULL},
+    {"experiments", "what `strait run NAME` knows", list_experiments, NULL}};
 enum { N_LISTS = sizeof(lists) / sizeof(*lists) };
 
 static void value_cell(struct strait_table *t, const char *key, const json_t *value)
@@ -196,6 +144,35 @@ static int show_list(size_t i, bool json, struct strait_error *err)
     return status;
 }
 
+/* One strategy with its parameters. */
+static int show_strategy(const char *name, bool json, struct strait_error *err)
+{
+    json_t *rows = json_array(), *row, *found = NULL;
+    size_t i, n;
+    int status = strait_strategy_rows(rows, err);
+    json_array_foreach(rows, i, row)
+    {
+        if (strcmp(json_string_value(json_object_get(row, "name")), name) == 0)
+            found = row;
+    }
+    if (status == 0 && !found) {
+        const char *names[64] = {NULL};
+        const struct strait_strategy *const *all = strait_strategies(&n);
+        for (i = 0; i < n && i + 1 < sizeof(names) / sizeof(*names); i++)
+            names[i] = all[i]->name;
+        const char *nearest = strait_nearest(name, names);
+        status = strait_error_set(
+            err, STRAIT_ERR_USAGE, "list strategies", "expected a strategy, found \"%s\"%s%s%s",
+            name, nearest ? ", did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+    } else if (status == 0 && json) {
+        strait_command_print_json(found);
+    } else if (status == 0) {
+        strait_strategy_row_print(found);
+    }
+    json_decref(rows);
+    return status;
+}
+
 static int show(const char *what, bool json, struct strait_error *err)
 {
     const char *names[N_LISTS + 1] = {NULL};
@@ -228,19 +205,25 @@ int strait_command_list(int argc, char **argv)
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"}};
     const struct strait_usage usage = {
         "list",
-        "[codecs|strategies|models|networks|experiments]",
+        "[codecs|strategies [NAME]|models|networks|experiments]",
         "List what ships; models with the source of their compute time.",
         options,
         1,
-        "  strait list models\n  strait list --json codecs\n"};
+        "  strait list models\n  strait list strategies dear\n  strait list --json codecs\n"};
     struct strait_error err = {0};
-    const char *what = NULL;
+    const char *what[2] = {NULL};
     size_t n_positional;
-    if (strait_options_parse(&usage, argc, argv, &what, 1, &n_positional, &help, &err) != 0)
+    if (strait_options_parse(&usage, argc, argv, what, 2, &n_positional, &help, &err) != 0)
         return strait_command_fail(&err);
     if (help) {
         strait_options_print(&usage, stdout);
         return 0;
     }
-    return show(what, json, &err) != 0 ? strait_command_fail(&err) : 0;
+    if (what[1] && strcmp(what[0], "strategies") != 0) {
+        strait_error_set(&err, STRAIT_ERR_USAGE, "list",
+                         "expected nothing after \"%s\", found \"%s\"", what[0], what[1]);
+        return strait_command_fail(&err);
+    }
+    const int status = what[1] ? show_strategy(what[1], json, &err) : show(what[0], json, &err);
+    return status != 0 ? strait_command_fail(&err) : 0;
 }

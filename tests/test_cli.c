@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "../analysis/store.h"
+#include "../analysis/table.h"
 #include "suite.h"
 
 enum { OUT_CHARS = 1 << 20, MAX_ARGS = 24 };
@@ -387,6 +388,24 @@ static void test_lists(void)
     CU_ASSERT_EQUAL(s.status, 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "gpt2-small"));
     CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "124439808")); /* its parameters, as published */
+    forget(&s);
+    s = CALL("list", "strategies", "dear");
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "fixed, bayes"));
+    CU_ASSERT_PTR_NULL(strstr(s.out, "fedavg"));
+    forget(&s);
+    s = CALL("list", "strategies", "deat");
+    CU_ASSERT_EQUAL(s.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.err, "did you mean \"dear\""));
+    forget(&s);
+    s = CALL("list", "strategies"); /* no line is wider than a terminal */
+    for (const char *at = s.out; *at; at += strcspn(at, "\n") + 1) {
+        const char *end = at + strcspn(at, "\n");
+        char line[1024];
+        snprintf(line, sizeof(line), "%.*s", (int)(end - at), at);
+        CU_ASSERT(strait_text_width(line) <= 120);
+        if (!*end)
+            break;
+    }
     forget(&s);
     s = CALL("list", "codecs", "--json");
     CU_ASSERT_EQUAL(s.out[0], '{');
