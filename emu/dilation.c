@@ -10,14 +10,15 @@
 /* CPU-seconds for one gigabit through relay and two TCP stacks, fitted to runs of 1 to 64 flows:
  * with more flows the super-packets are shorter. */
 static const double KAPPA_ONE_S = 0.10, KAPPA_EACH_S = 0.015, KAPPA_MOST_S = 1.05;
-/* The same in User-Mode Linux, where every switch between processes costs two of the host's:
- * uploads at 1 Gbps are right with 1, 4, 16 and 64 flows from k = 1, 1, 4 and 10 on. */
-static const double UML_RATIO = 3, UML_LEAST_K = 6;
+/* The same in User-Mode Linux, where every timer and every switch between processes costs some of
+ * the host's, and trains get shorter as k grows: 12 to 15 s with 16 flows at k of 20 to 64, where
+ * uploads are right from k = 20 on, with 1 and 4 flows from 1 and 2 on. */
+static const double UML_EACH_S = 0.9, UML_MOST_S = 22, UML_LEAST_K = 6;
 /* What a rank takes to begin a message, of one processor: all may begin at once, and none more than
- * LATE_S times k late (validity.c). 64 were 5 to 9 ms late on two processors at k = 1; in
+ * LATE_S times k late (validity.c). 64 were 5 to 16 ms late on two processors at k = 1; in
  * User-Mode Linux, on one, 16 were 23 ms late, and with real payload each takes 7 ms, where the
  * host takes that processor away for 20 ms now and then. */
-static const double BEGIN_S = 0.0003, UML_BEGIN_S = 0.0014, UML_PAYLOAD_BEGIN_S = 0.007;
+static const double BEGIN_S = 0.0005, UML_BEGIN_S = 0.0014, UML_PAYLOAD_BEGIN_S = 0.007;
 static const double LATE_S = 0.005;
 /* The same in QEMU's guest, where it is instructions and comes out the same each time, of uploads
  * of 4 to 24 MB over the kernel's links: 0.26, 0.35, 0.59 and 2.2 with 1, 4, 16 and 64 flows. */
@@ -125,11 +126,13 @@ static double built_in_kappa_s(const struct strait_run *run)
     const bool kernel = run->realisation && strcmp(run->realisation, "kernel") == 0;
     const double n_flows = (run->n_ranks - 1.0) * strait_tcp_n_connections(&run->network->tcp);
     const bool qemu = strait_emu_in_qemu();
+    if (strait_emu_in_uml())
+        return fmin(UML_EACH_S * n_flows, UML_MOST_S);
     double kappa_s = qemu ? fmin(QEMU_ONE_S + QEMU_EACH_S * (n_flows - 1), QEMU_MOST_S)
                           : fmin(KAPPA_ONE_S + KAPPA_EACH_S * n_flows, KAPPA_MOST_S);
     if (kernel && is_lossy(run->network))
         kappa_s = fmax(kappa_s, qemu ? QEMU_MOST_S : KAPPA_LOSS_S);
-    return strait_emu_in_uml() ? UML_RATIO * kappa_s : kappa_s;
+    return kappa_s;
 }
 
 static double begin_s(const struct strait_run *run)

@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -11,7 +12,8 @@
 #include "net.h"
 
 enum { PING_OUTPUT_BYTES = 1 << 20 };
-static const double INTERVAL_S = 0.02;
+/* Of real time. An answer may take five seconds, and one of virtual time. */
+static const double INTERVAL_S = 0.02, ANSWER_S = 5;
 
 struct ping {
     int namespace_fd;
@@ -55,15 +57,16 @@ int strait_emu_net_ping(double *rtt_min_s, double *rtt_median_s, struct strait_e
     assert(to >= 0 && to < strait_emu_net_n_nodes(net) && n > 0);
     const double k = strait_emu_net_dilation(net);
     const uint32_t address = strait_emu_net_address(to);
-    char count[16], interval[32], name[INET_ADDRSTRLEN];
+    char count[16], interval[32], answer[32], name[INET_ADDRSTRLEN];
     snprintf(count, sizeof(count), "%d", n);
-    snprintf(interval, sizeof(interval), "%.3f", INTERVAL_S * k);
+    snprintf(interval, sizeof(interval), "%.3f", INTERVAL_S);
+    snprintf(answer, sizeof(answer), "%.0f", ceil(ANSWER_S + k));
     inet_ntop(AF_INET, &address, name, sizeof(name));
-    const char *const argv[] = {"env", "LC_ALL=C", "ping", "-n", "-c", count,
-                                "-i",  interval,   "-W",   "5",  name, NULL};
+    const char *const argv[] = {"env", "LC_ALL=C", "ping", "-n",   "-c", count,
+                                "-i",  interval,   "-W",   answer, name, NULL};
     struct ping p = {.namespace_fd = strait_emu_net_namespace_fd(net, from),
                      .argv = argv,
-                     .deadline_s = 10 + INTERVAL_S * n * k,
+                     .deadline_s = 2 * ANSWER_S + k + INTERVAL_S * n,
                      .output = calloc(1, PING_OUTPUT_BYTES)};
     double *times_s = calloc((size_t)n, sizeof(*times_s));
     pthread_t inside;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "shaper.h"
 
-enum { N_PINGS = 4, PING_TRIES = 3 };
+enum { N_PINGS = 10, PING_TRIES = 3 };
 /* A path has room for more than twice its bytes under way, and never for less than this. */
 static const double WINDOW_BDPS = 2.5, LEAST_WINDOW_BYTES = 4194304;
 

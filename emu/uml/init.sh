@@ -44,6 +44,9 @@ if [ -n "${MODULES:-}" ]; then
         modprobe -d /run/strait "$module" || echo "no module $module"
     done
 fi
+# What interrupts leave to be done (the links, TCP) goes before processes, as on a machine with a
+# processor to spare; else it waits for its turn among all ranks.
+chrt -f -p 50 "$(pgrep -x ksoftirqd/0)" || echo "no priority for ksoftirqd"
 # shellcheck source=/dev/null
 . "${0%/*}/work.sh"
 sync
