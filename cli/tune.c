@@ -314,9 +314,10 @@ static int check_options(const struct tune *t, struct strait_error *err)
 static const char notes[] =
     "Each trial simulates the experiment, which has one point, with another value; the next value\n"
     "is where a Gaussian process over the trials expects the largest improvement.\n\n"
-    "  strait tune dear --set /clients=16 --param /strategy/fusion --range '1 MB..256 MB'\n"
-    "  strait tune wan-scaling --set /clients=8 --set /codec=none --param /strategy/pieces "
-    "--range 1..64 --log\n";
+    "  strait tune dear-tuned --set '/strategy={\"name\":\"dear\"}' --param /strategy/fusion "
+    "--range '50 KB..2 MB'\n"
+    "  strait tune wan-scaling --set /clients=8 --set /codec=none --set /strategy/decode_cores=1 "
+    "\\\n    --set '/network/server/rate=1 Gbps' --param /strategy/pieces --range 1..64 --log\n";
 
 int strait_command_tune(int argc, char **argv)
 {

@@ -140,6 +140,15 @@ static double begin_s(const struct strait_run *run)
     return !strait_emu_in_uml() ? BEGIN_S : run->measured_cost ? UML_PAYLOAD_BEGIN_S : UML_BEGIN_S;
 }
 
+double strait_emu_dilation_most(const struct strait_run *run)
+{
+    double rtt_s = 0;
+    for (int i = 0; i < run->n_ranks; i++)
+        for (int j = 0; j < i; j++)
+            rtt_s = fmax(rtt_s, strait_path_rtt_s(run->network, i, j));
+    return rtt_s > 0 ? STRAIT_EMU_MOST_REAL_RTT_S / rtt_s : INFINITY;
+}
+
 struct strait_emu_dilation strait_emu_dilation_choose(const struct strait_run *run,
                                                       unsigned n_processors)
 {
@@ -160,6 +169,7 @@ struct strait_emu_dilation strait_emu_dilation_choose(const struct strait_run *r
         d.k_cpu = fmax(d.k_cpu, UML_LEAST_K);
     d.k_net = fmax(d.k_net, begin_s(run) * run->n_ranks / (n_processors * LATE_S));
     d.k = fmin(ceil(fmax(d.k_cpu, d.k_net)), MOST_K); /* every second of it is waited for */
+    d.k = fmax(fmin(d.k, floor(strait_emu_dilation_most(run))), 1);
     if (run->dilation > 0)
         d.k = run->dilation;
     return d;

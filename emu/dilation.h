@@ -24,6 +24,10 @@ bool strait_emu_in_uml(void);
 bool strait_emu_in_virtual_time(void);
 /** Is this QEMU's guest, in which every instruction takes a nanosecond? By the same. */
 bool strait_emu_in_qemu(void);
+/** A second SYN that is sent again makes the kernel begin with a window of one segment. */
+#define STRAIT_EMU_MOST_REAL_RTT_S 2.5
+/** The most dilation at which no round trip of the run's network takes longer than that. */
+double strait_emu_dilation_most(const struct strait_run *run);
 /** Where this process runs as root: "root", "uml", "vuml" or "qemu". */
 const char *strait_emu_place_name(void);
 /** The sum of the link rates that can be busy at once, bits per second: a flow from the senders'

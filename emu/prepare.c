@@ -13,8 +13,6 @@ enum { SEGMENT_BYTES = 1448, WINDOW_SEGMENTS = 10 }; /* of this kernel: MTU 1500
 static const double MEMORY_SHARE = 0.8, VIRTUAL_MEMORY_SHARE = 0.95;
 /* Dilation makes any rate slow enough, but a path's delay must stay above what a relay is late. */
 static const double MOST_LINK_BITS_PER_S = 40e9;
-/* A second SYN that is sent again makes the kernel begin with a window of one segment. */
-static const double MOST_REAL_RTT_S = 2.5;
 
 bool strait_emu_is_loopback(const struct strait_run *run)
 {
@@ -64,15 +62,12 @@ static int check_tcp(const struct strait_run *run, double k, struct strait_error
                                 "emu: expected an initial window of %d bytes, this kernel's, found "
                                 "%g",
                                 SEGMENT_BYTES * WINDOW_SEGMENTS, tcp->initial_window_bytes);
-    double rtt_s = 0;
-    for (int i = 0; i < run->n_ranks; i++)
-        for (int j = 0; j < i; j++)
-            rtt_s = fmax(rtt_s, strait_path_rtt_s(run->network, i, j));
-    if (k * rtt_s > MOST_REAL_RTT_S)
+    const double most_k = strait_emu_dilation_most(run);
+    if (k > most_k)
         return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "emu: expected a round trip of at most %g s at dilation %g, found "
-                                "%g s",
-                                MOST_REAL_RTT_S / k, k, rtt_s);
+                                "emu: expected a dilation of at most %g, found %g: the longest "
+                                "round trip would take more than %g s",
+                                most_k, k, STRAIT_EMU_MOST_REAL_RTT_S);
     return 0;
 }
 

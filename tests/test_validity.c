@@ -254,6 +254,8 @@ static void dilation_follows_jobs_and_links(void)
     w.run.kappa_s_per_gbit = 1.3; /* as measured: 1.3 x 2 Gbps / (0.5 x 2) = 2.6, and whole */
     d = strait_emu_dilation_choose(&w.run, 2);
     CU_ASSERT(d.k == 3 && fabs(d.k_net - 2.6) < 1e-12 && d.kappa_measured && d.kappa_s == 1.3);
+    w.run.kappa_s_per_gbit = 1000; /* no round trip of 50 ms may take more than 2.5 s */
+    CU_ASSERT(strait_emu_dilation_choose(&w.run, 2).k == 50);
     w.run.kappa_s_per_gbit = 0;
     w.run.measured_cost = true; /* 9 ranks on 0.75 x 1 processors; on 0.75 x 3 */
     CU_ASSERT(strait_emu_dilation_choose(&w.run, 2).k == 12);
