@@ -1,29 +1,34 @@
 /* The built program from outside, in a folder of the test's own. */
+#include "program.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
-#include "program.h"
-#include "suite.h"
+
+enum { READ_BYTES = 1 << 16, ENVIRON_BYTES = 1 << 16 };
 
 void program_set_up(struct program *p)
 {
     const char *given = getenv("STRAIT_BIN");
     char self[4000] = "";
+    *p = (struct program){.folder = "/tmp/strait-prog-XXXXXX"};
     if (given) {
         CU_ASSERT_PTR_NOT_NULL_FATAL(realpath(given, p->path));
     } else {
         CU_ASSERT_FATAL(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
         snprintf(p->path, sizeof(p->path), "%s/../strait", dirname(self));
     }
-    snprintf(p->folder, sizeof(p->folder), "/tmp/strait-cli-XXXXXX");
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(p->folder));
+    prctl(PR_SET_CHILD_SUBREAPER, 1UL);
 }
 
 static void remove_tree(const char *path)
@@ -44,51 +49,67 @@ static void remove_tree(const char *path)
 
 void program_tear_down(struct program *p)
 {
+    CU_ASSERT_EQUAL(program_n_left_soon(p), 0);
     remove_tree(p->folder);
 }
 
-static void path_of(char path[512], const struct program *p, const char *name)
+static int open_file(const struct program *p, const char *name, const char *end, int flags)
 {
-    snprintf(path, 512, "%s%s%s", *name == '/' ? "" : p->folder, *name == '/' ? "" : "/", name);
+    char path[512];
+    snprintf(path, sizeof(path), "%s%s%s%s", *name == '/' ? "" : p->folder, *name == '/' ? "" : "/",
+             name, end);
+    return open(path, flags | O_CLOEXEC, 0600);
 }
 
-pid_t program_start(const struct program *p, const char *cwd, const char *in,
-                    const char *const args[])
+_Noreturn void program_exec(const struct program *p, const char *const args[])
 {
-    char out[512], err[512], input[512];
-    path_of(out, p, "stdout");
-    path_of(err, p, "stderr");
-    path_of(input, p, in ? in : "/dev/null");
-    const pid_t pid = fork();
-    if (pid != 0)
-        return pid;
     const char *argv[PROGRAM_MAX_ARGS + 2] = {p->path};
     for (int i = 0; i < PROGRAM_MAX_ARGS && args[i]; i++)
         argv[i + 1] = args[i];
-    if (chdir(cwd ? cwd : p->folder) != 0)
+    unsetenv("STRAIT_NET");
+    unsetenv("STRAIT_NET_FOLDER");
+    setenv("XDG_RUNTIME_DIR", p->folder, 1);
+    if (p->tun[0])
+        setenv("STRAIT_TUN", p->tun, 1);
+    if (p->uid && (setgroups(0, NULL) != 0 || setgid((gid_t)p->uid) != 0 || setuid(p->uid) != 0))
         _exit(126);
-    dup2(open(input, O_RDONLY), 0);
-    dup2(open(out, O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
-    dup2(open(err, O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
+    if (chdir(p->cwd ? p->cwd : p->folder) != 0)
+        _exit(126);
     execv(p->path, (char *const *)(void *)argv);
     _exit(127);
 }
 
+pid_t program_start(const struct program *p, const char *name, const char *const args[])
+{
+    const int write_new = O_WRONLY | O_CREAT | O_TRUNC;
+    const int fds[] = {open_file(p, p->in ? p->in : "/dev/null", "", O_RDONLY),
+                       open_file(p, name, ".out", write_new),
+                       open_file(p, name, ".err", write_new)};
+    CU_ASSERT_FATAL(fds[0] >= 0 && fds[1] >= 0 && fds[2] >= 0);
+    const pid_t pid = fork();
+    for (int i = 0; i < 3; i++)
+        if (pid == 0)
+            dup2(fds[i], i);
+        else
+            close(fds[i]);
+    if (pid == 0)
+        program_exec(p, args);
+    return pid;
+}
+
 int program_wait(pid_t pid)
 {
-    int status;
+    int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
+        continue;
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-struct said program_call(const struct program *p, const char *cwd, const char *in,
-                         const char *const args[])
+struct said program_call(const struct program *p, const char *const args[])
 {
-    struct said s;
-    s.status = program_wait(program_start(p, cwd, in, args));
-    s.out = program_read(p, "stdout", &s.out_bytes);
-    s.err = program_read(p, "stderr", NULL);
+    struct said s = {.status = program_wait(program_start(p, "said", args))};
+    s.out = program_read_bytes(p, "said.out", &s.out_bytes);
+    s.err = program_read(p, "said.err");
     return s;
 }
 
@@ -98,36 +119,51 @@ void said_release(struct said *s)
     free(s->err);
 }
 
-char *program_read(const struct program *p, const char *name, size_t *len_bytes)
+/* To the end, whatever its size is said to be: files of /proc say 0. */
+char *program_read_bytes(const struct program *p, const char *name, size_t *len_bytes)
 {
-    char path[512];
-    struct stat info;
-    path_of(path, p, name);
-    FILE *in = fopen(path, "r");
-    CU_ASSERT_FATAL(in && fstat(fileno(in), &info) == 0);
-    char *text = calloc(1, (size_t)info.st_size + 1);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(text);
-    CU_ASSERT_EQUAL_FATAL(fread(text, 1, (size_t)info.st_size, in), (size_t)info.st_size);
-    fclose(in);
-    if (len_bytes)
-        *len_bytes = (size_t)info.st_size;
-    return text;
+    const int fd = open_file(p, name, "", O_RDONLY);
+    CU_ASSERT_FATAL(fd >= 0);
+    char *bytes = NULL;
+    ssize_t n_read = 0;
+    *len_bytes = 0;
+    do {
+        *len_bytes += (size_t)n_read;
+        bytes = realloc(bytes, *len_bytes + READ_BYTES + 1);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
+    } while ((n_read = read(fd, bytes + *len_bytes, READ_BYTES)) > 0);
+    CU_ASSERT_EQUAL_FATAL(n_read, 0);
+    bytes[*len_bytes] = '\0';
+    close(fd);
+    return bytes;
 }
 
-void program_write(const struct program *p, const char *name, const void *bytes, size_t len_bytes)
+char *program_read(const struct program *p, const char *name)
 {
-    char path[512];
-    path_of(path, p, name);
-    FILE *out = fopen(path, "w");
-    CU_ASSERT_FATAL(out && fwrite(bytes, 1, len_bytes, out) == len_bytes);
-    CU_ASSERT_EQUAL_FATAL(fclose(out), 0);
+    size_t len_bytes;
+    return program_read_bytes(p, name, &len_bytes);
+}
+
+void program_write_bytes(const struct program *p, const char *name, const void *bytes,
+                         size_t len_bytes)
+{
+    const int fd = open_file(p, name, "", O_WRONLY | O_CREAT | O_TRUNC);
+    CU_ASSERT_EQUAL_FATAL(fchmod(fd, 0644), 0); /* whoever the program runs as may read it */
+    CU_ASSERT_EQUAL_FATAL(write(fd, bytes, len_bytes), (ssize_t)len_bytes);
+    CU_ASSERT_EQUAL_FATAL(close(fd), 0);
+}
+
+void program_write(const struct program *p, const char *name, const char *text)
+{
+    program_write_bytes(p, name, text, strlen(text));
 }
 
 bool program_has(const struct program *p, const char *name)
 {
-    char path[512];
-    path_of(path, p, name);
-    return access(path, F_OK) == 0;
+    const int fd = open_file(p, name, "", O_PATH);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
 }
 
 size_t program_n_lines(const char *text)
@@ -135,5 +171,42 @@ size_t program_n_lines(const char *text)
     size_t n = 0;
     for (; *text; text++)
         n += *text == '\n';
+    return n;
+}
+
+static bool has_folder(const char *pid, const char *folder)
+{
+    char path[300], *text = malloc(ENVIRON_BYTES);
+    snprintf(path, sizeof(path), "/proc/%s/environ", pid);
+    FILE *in = fopen(path, "r");
+    const size_t n = text && in ? fread(text, 1, ENVIRON_BYTES, in) : 0;
+    const bool found = n > 0 && memmem(text, n, folder, strlen(folder)) != NULL;
+    if (in)
+        fclose(in);
+    free(text);
+    return found;
+}
+
+int program_n_left(const struct program *p)
+{
+    int n = 0;
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        continue;
+    DIR *proc = opendir("/proc");
+    for (const struct dirent *e; proc && (e = readdir(proc));)
+        n += e->d_name[0] >= '0' && e->d_name[0] <= '9' && has_folder(e->d_name, p->folder);
+    if (proc)
+        closedir(proc);
+    return n;
+}
+
+int program_n_left_soon(const struct program *p)
+{
+    const struct timespec moment = {.tv_nsec = 20 * 1000 * 1000};
+    int n = program_n_left(p);
+    for (int i = 0; i < 250 && n > 0; i++) {
+        nanosleep(&moment, NULL);
+        n = program_n_left(p);
+    }
     return n;
 }

@@ -7,14 +7,12 @@
 #include <time.h>
 #include "../codecs/container.h"
 #include "program.h"
-#include "suite.h"
 #include "tensor_kinds.h"
 
 enum { ROWS = 60, COLUMNS = 100, N = ROWS * COLUMNS };
 
 static struct program program;
-#define CALL(...)        program_call(&program, NULL, NULL, (const char *const[]){__VA_ARGS__, NULL})
-#define CALL_ON(in, ...) program_call(&program, NULL, in, (const char *const[]){__VA_ARGS__, NULL})
+#define CALL(...) PROGRAM_CALL(&program, __VA_ARGS__)
 
 static float weights[N];
 
@@ -28,14 +26,14 @@ static void set_up(void)
     make_tensor(weights, N, TENSOR_WEIGHTS, 1);
     const size_t head = strait_npy_header(file, &form);
     memcpy(file + head, weights, sizeof(weights));
-    program_write(&program, "weights.npy", file, head + sizeof(weights));
-    program_write(&program, "weights.f32", weights, sizeof(weights));
+    program_write_bytes(&program, "weights.npy", file, head + sizeof(weights));
+    program_write_bytes(&program, "weights.f32", weights, sizeof(weights));
 }
 
 static bool same_files(const char *a, const char *b)
 {
     size_t n_a, n_b;
-    char *x = program_read(&program, a, &n_a), *y = program_read(&program, b, &n_b);
+    char *x = program_read_bytes(&program, a, &n_a), *y = program_read_bytes(&program, b, &n_b);
     const bool same = n_a == n_b && memcmp(x, y, n_a) == 0;
     free(x);
     free(y);
@@ -82,7 +80,8 @@ static void round_trip(const struct strait_codec_ops *ops, const char *name)
     CU_ASSERT_STRING_EQUAL(s.out, "");
     said_release(&s);
     expect(CALL("codec", "decode", encoded, "-o", "again", "--force"), 0, spec);
-    char *in = program_read(&program, name, &n_in), *out = program_read(&program, "again", &n_out);
+    char *in = program_read_bytes(&program, name, &n_in),
+         *out = program_read_bytes(&program, "again", &n_out);
     CU_ASSERT_EQUAL_FATAL(n_in, n_out);
     CU_ASSERT_EQUAL(memcmp(in, out, n_in - sizeof(weights)), 0); /* the header */
     if (ops->flags & STRAIT_CODEC_LOSSLESS)
@@ -115,7 +114,7 @@ static void bound_kept(void)
     CU_ASSERT_TRUE(program_has(&program, "weights.f32.strait"));
     CU_ASSERT_EQUAL(remove(strcat(strcpy((char[256]){0}, program.folder), "/weights.f32")), 0);
     expect(CALL("codec", "decode", "weights.f32.strait"), 0, "sz:range=0.01");
-    float *y = (float *)(void *)program_read(&program, "weights.f32", &n);
+    float *y = (float *)(void *)program_read_bytes(&program, "weights.f32", &n);
     CU_ASSERT_EQUAL_FATAL(n, sizeof(weights));
     for (size_t i = 0; i < N; i++) {
         min = fminf(min, weights[i]);
@@ -131,13 +130,15 @@ static void bound_kept(void)
 static void pipes(void)
 {
     set_up();
-    struct said s = CALL_ON("weights.npy", "codec", "encode", "-", "--codec", "zstd");
+    program.in = "weights.npy";
+    struct said s = CALL("codec", "encode", "-", "--codec", "zstd");
     CU_ASSERT_EQUAL_FATAL(s.status, 0);
-    program_write(&program, "piped.strait", s.out, s.out_bytes);
+    program_write_bytes(&program, "piped.strait", s.out, s.out_bytes);
     said_release(&s);
-    s = CALL_ON("piped.strait", "codec", "decode", "-");
+    program.in = "piped.strait";
+    s = CALL("codec", "decode", "-");
     CU_ASSERT_EQUAL_FATAL(s.status, 0);
-    program_write(&program, "piped.npy", s.out, s.out_bytes);
+    program_write_bytes(&program, "piped.npy", s.out, s.out_bytes);
     said_release(&s);
     CU_ASSERT_TRUE(same_files("weights.npy", "piped.npy"));
     s = CALL("codec", "encode", "weights.npy", "--codec", "zstd", "-o", "file.strait");
@@ -159,13 +160,13 @@ static void other_types(void)
     CU_ASSERT_EQUAL_FATAL(head, 10 + 0x38);
     memcpy(file, header, head);
     memcpy(file + head, values, sizeof(values));
-    program_write(&program, "doubles.npy", file, head + sizeof(values));
+    program_write_bytes(&program, "doubles.npy", file, head + sizeof(values));
     expect(CALL("codec", "encode", "doubles.npy", "--codec", "none"), 0,
            "float64 (4,), read as float32 with 2 values rounded, 16.0 B");
     expect(CALL("codec", "encode", "doubles.npy", "--codec", "none", "--force"), 0,
            "ratio 1.000, every bit kept");
     expect(CALL("codec", "decode", "doubles.npy.strait", "-o", "floats.npy"), 0, "was <f8");
-    char *floats = program_read(&program, "floats.npy", &n);
+    char *floats = program_read_bytes(&program, "floats.npy", &n);
     CU_ASSERT_EQUAL_FATAL(n, 128 + 16);
     CU_ASSERT_EQUAL(memcmp(floats + 128, (const float[]){0.1f, 0.5f, 0.1f, 0.5f}, 16), 0);
     free(floats);
@@ -219,21 +220,21 @@ static void errors(void)
     };
     set_up();
     size_t n;
-    program_write(&program, "odd", "1234567", 7);
-    program_write(&program, "tiny", "12345678", 8);
-    program_write(&program, "empty", "", 0);
-    char *npy = program_read(&program, "weights.npy", &n);
-    program_write(&program, "cut.npy", npy, n - 1);
+    program_write(&program, "odd", "1234567");
+    program_write(&program, "tiny", "12345678");
+    program_write(&program, "empty", "");
+    char *npy = program_read_bytes(&program, "weights.npy", &n);
+    program_write_bytes(&program, "cut.npy", npy, n - 1);
     free(npy);
     struct said s = CALL("codec", "encode", "weights.f32", "--codec", "zstd", "-o", "good.strait");
     said_release(&s);
-    char *good = program_read(&program, "good.strait", &n);
-    program_write(&program, "cut.strait", good, n - 1);
+    char *good = program_read_bytes(&program, "good.strait", &n);
+    program_write_bytes(&program, "cut.strait", good, n - 1);
     good[n / 2] ^= 1;
-    program_write(&program, "flipped.strait", good, n);
+    program_write_bytes(&program, "flipped.strait", good, n);
     free(good);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        s = program_call(&program, NULL, NULL, cases[i].args);
+        s = program_call(&program, cases[i].args);
         CU_ASSERT_STRING_EQUAL(s.out, "");
         CU_ASSERT_EQUAL(strncmp(s.err, "strait: ", 8), 0);
         expect(s, 2, cases[i].part);
@@ -254,11 +255,11 @@ static void too_large(void)
     set_up();
     CU_ASSERT_EQUAL_FATAL(strait_codec_spec_parse(&c.spec, "none", &ignored), 0);
     strait_container_seal(file, &c);
-    program_write(&program, "large.strait", file, strait_container_head_bytes(&c) + 16);
+    program_write_bytes(&program, "large.strait", file, strait_container_head_bytes(&c) + 16);
     expect(CALL("codec", "decode", "large.strait"), 3, "of memory");
     c.form.shape[0] = c.form.n_elems = 5; /* and 16 bytes are no 5 values */
     strait_container_seal(file, &c);
-    program_write(&program, "short.strait", file, strait_container_head_bytes(&c) + 16);
+    program_write_bytes(&program, "short.strait", file, strait_container_head_bytes(&c) + 16);
     expect(CALL("codec", "decode", "short.strait"), 2, "short.strait: none: expected 20 bytes");
     CU_ASSERT_FALSE(program_has(&program, "large"));
     CU_ASSERT_FALSE(program_has(&program, "short"));
@@ -285,13 +286,13 @@ static void killed(void)
     set_up();
     CU_ASSERT_PTR_NOT_NULL_FATAL(x);
     make_tensor(x, LARGE, TENSOR_BITS, 3);
-    program_write(&program, "large.f32", x, LARGE * sizeof(*x));
+    program_write_bytes(&program, "large.f32", x, LARGE * sizeof(*x));
     free(x);
     const char *const args[] = {"codec", "encode",   "large.f32", "--codec", "none",
                                 "-o",    "l.strait", "--force",   NULL};
     for (int i = 0; i < 31; i++) {
         const struct timespec moment = {.tv_nsec = i * 1000000};
-        const pid_t pid = program_start(&program, NULL, NULL, args);
+        const pid_t pid = program_start(&program, "said", args);
         nanosleep(&moment, NULL);
         kill(pid, SIGKILL);
         program_wait(pid);
@@ -303,7 +304,7 @@ static void killed(void)
         said_release(&s);
         n_whole++;
     }
-    struct said s = program_call(&program, NULL, NULL, args);
+    struct said s = program_call(&program, args);
     CU_ASSERT_EQUAL(s.status, 0);
     said_release(&s);
     CU_ASSERT(n_whole < 31); /* the first kills came before there was anything */
@@ -319,7 +320,7 @@ static void help(void)
     set_up();
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         const char *const args[] = {commands[i][0], commands[i][1], commands[i][2], NULL};
-        struct said s = program_call(&program, NULL, NULL, args);
+        struct said s = program_call(&program, args);
         CU_ASSERT_EQUAL(s.status, 0);
         CU_ASSERT_EQUAL(strncmp(s.out, "usage: strait ", 14), 0);
         CU_ASSERT_STRING_EQUAL(s.err, "");

@@ -1,8 +1,6 @@
 /* strait run --on emu from outside: what a row says of how it was emulated, which rows are
  * believed, and who may run it. A busy machine spoils a run now and then, which it then says
  * itself: such a run is repeated, and at last the test is skipped. */
-#include <fcntl.h>
-#include <grp.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,12 +10,11 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "program.h"
-#include "suite.h"
 
 enum { N_TRIES = 2 };
 
 static struct program program;
-#define CALL(...) program_call(&program, NULL, NULL, (const char *const[]){__VA_ARGS__, NULL})
+#define CALL(...) PROGRAM_CALL(&program, __VA_ARGS__)
 
 static const char tiny[] =
     "{\"schema\": \"strait-experiment/1\", \"model\": \"cnn\", \"clients\": 2,"
@@ -40,9 +37,9 @@ static const char speck_table[] =
 static void set_up(void)
 {
     program_set_up(&program);
-    program_write(&program, "tiny.json", tiny, strlen(tiny));
-    program_write(&program, "speck.json", speck, strlen(speck));
-    program_write(&program, "speck.csv", speck_table, strlen(speck_table));
+    program_write(&program, "tiny.json", tiny);
+    program_write(&program, "speck.json", speck);
+    program_write(&program, "speck.csv", speck_table);
 }
 
 /* Can this machine emulate? If not, the test is skipped. */
@@ -103,7 +100,7 @@ static json_t *row_of_run(const char *const args[])
     json_t *row = NULL;
     for (int i = 0; i < N_TRIES && !(row && is_valid(row)); i++) {
         json_decref(row);
-        struct said s = program_call(&program, NULL, NULL, args);
+        struct said s = program_call(&program, args);
         row = row_of(s.out, 0);
         CU_ASSERT_PTR_NOT_NULL_FATAL(row);
         CU_ASSERT_EQUAL(s.status, is_valid(row) ? 0 : 1);
@@ -132,7 +129,7 @@ static void bad_values_are_refused(void)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const char *args[12] = {"run", "tiny.json"};
         memcpy(args + 2, cases[i], sizeof(cases[i]));
-        struct said s = program_call(&program, NULL, NULL, args);
+        struct said s = program_call(&program, args);
         CU_ASSERT_EQUAL(s.status, 2);
         CU_ASSERT_STRING_EQUAL(s.out, "");
         CU_ASSERT_EQUAL(program_n_lines(s.err), 1);
@@ -351,7 +348,7 @@ static void rows_say_where_when_and_how(void)
         }
         CU_ASSERT(!all_valid || strstr(s.err, "emulating") == NULL);
         said_release(&s);
-        char *store = program_read(&program, "results/speck/results.jsonl", NULL);
+        char *store = program_read(&program, "results/speck/results.jsonl");
         CU_ASSERT_EQUAL(n_times(store, kappa), 1); /* once for both */
         free(store);
     }
@@ -360,27 +357,11 @@ static void rows_say_where_when_and_how(void)
 
 /* --- an ordinary user --------------------------------------------------------------------- */
 
-static void be_ordinary_and_run(const char *node, const char *out, const char *log)
-{
-    const char *const args[] = {program.path, "run",    "tiny.json", "--on", "emu", "--timing",
-                                "replay",     "--json", "--out",     "rows", NULL};
-    const int fd = open(out, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    const int log_fd = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    if (fd < 0 || dup2(fd, 1) < 0 || log_fd < 0 || dup2(log_fd, 2) < 0 ||
-        chdir(program.folder) != 0 || setgroups(0, NULL) != 0 || setgid(65534) != 0 ||
-        setuid(65534) != 0 || setenv("STRAIT_TUN", node, 1) != 0)
-        _exit(126);
-    execv(program.path, (char *const *)(void *)args);
-    _exit(127);
-}
-
 static void an_ordinary_user_emulates_in_namespaces_of_his_own(void)
 {
-    char node[160], out[160], log[160];
+    char node[sizeof(program.tun)];
     set_up();
     snprintf(node, sizeof(node), "%s/tun", program.folder);
-    snprintf(out, sizeof(out), "%s/out", program.folder);
-    snprintf(log, sizeof(log), "%s/log", program.folder);
     chmod(program.folder, 0777);
     if (getuid() != 0) {
         strait_test_skip("not root: every other test runs as an ordinary user already");
@@ -388,23 +369,19 @@ static void an_ordinary_user_emulates_in_namespaces_of_his_own(void)
                access(node, R_OK | W_OK) != 0) {
         strait_test_skip("cannot make a TUN node in a folder of the test");
     } else if (can_emulate()) {
-        const pid_t pid = fork();
-        if (pid == 0)
-            be_ordinary_and_run(node, out, log);
-        const int status = program_wait(pid);
-        size_t n = 0;
-        char *said = program_read(&program, "out", &n);
-        json_t *row = row_of(said, 0);
-        if (status == 127) {
+        strcpy(program.tun, node);
+        program.uid = 65534;
+        struct said s = CALL("run", "tiny.json", "--on", "emu", "--timing", "replay", "--json",
+                             "--out", "rows");
+        json_t *row = row_of(s.out, 0);
+        if (s.status == 127) {
             strait_test_skip("an ordinary user may not run the program where it was built");
-        } else if (status == 3) {
-            char *why = program_read(&program, "log", NULL);
-            why[strcspn(why, "\n")] = '\0';
-            strait_test_skip(why);
-            free(why);
+        } else if (s.status == 3) {
+            s.err[strcspn(s.err, "\n")] = '\0';
+            strait_test_skip(s.err);
         } else {
             CU_ASSERT_PTR_NOT_NULL_FATAL(row);
-            CU_ASSERT_EQUAL(status, is_valid(row) ? 0 : 1);
+            CU_ASSERT_EQUAL(s.status, is_valid(row) ? 0 : 1);
             CU_ASSERT_STRING_EQUAL(text_at(row, "report", "launcher"), "userns");
             /* whatever the machine was busy with, the links were shaped */
             const char *sign = first_sign(row);
@@ -412,7 +389,7 @@ static void an_ordinary_user_emulates_in_namespaces_of_his_own(void)
             CU_ASSERT(number_at(row, "round_s", NULL) > 0.1); /* 2 x 844 KB at 100 Mbps, twice */
         }
         json_decref(row);
-        free(said);
+        said_release(&s);
     }
     program_tear_down(&program);
 }

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 #include "program.h"
-#include "suite.h"
 
 enum { SHOWN_BYTES = 1 << 18 };
 static const char wipe[] = "A\r\033[J"; /* some lines up, and nothing below */
@@ -27,7 +26,7 @@ static const char *const slow_args[] = {"run", "slow.json", "--on", "emu", "--di
 static bool can_emulate(const struct program *p)
 {
     static const char *const args[] = {"check", "slow.json", "--on", "emu", NULL};
-    struct said s = program_call(p, NULL, NULL, args);
+    struct said s = program_call(p, args);
     if (s.status == 3)
         strait_test_skip(s.err);
     CU_ASSERT(s.status == 0 || s.status == 3);
@@ -40,14 +39,9 @@ static pid_t start_on_terminal(int *fd, const struct program *p, const char *con
 {
     const struct winsize size = {.ws_row = 20, .ws_col = 90};
     const pid_t pid = forkpty(fd, NULL, NULL, &size);
-    if (pid != 0)
-        return pid;
-    const char *argv[PROGRAM_MAX_ARGS + 2] = {p->path};
-    for (int i = 0; i < PROGRAM_MAX_ARGS && args[i]; i++)
-        argv[i + 1] = args[i];
-    if (chdir(p->folder) == 0)
-        execv(p->path, (char *const *)(void *)argv);
-    _exit(127);
+    if (pid == 0)
+        program_exec(p, args);
+    return pid;
 }
 
 /* What is shown until `part` is there, or all of it (NULL); false where it does not come. */
@@ -74,7 +68,7 @@ static void on_a_terminal(void)
     int fd;
     shown[0] = '\0';
     program_set_up(&p);
-    program_write(&p, "slow.json", slow, strlen(slow));
+    program_write(&p, "slow.json", slow);
     if (!can_emulate(&p)) {
         program_tear_down(&p);
         return;
@@ -113,7 +107,7 @@ static void as_lines(void)
 {
     struct program p;
     program_set_up(&p);
-    program_write(&p, "slow.json", slow, strlen(slow));
+    program_write(&p, "slow.json", slow);
     if (!can_emulate(&p)) {
         program_tear_down(&p);
         return;
@@ -136,7 +130,7 @@ static void as_lines(void)
                                        "/strategy/rounds=1",
                                        NULL};
     /* the relay's links are read at one moment: never above 100 % */
-    struct said s = program_call(&p, NULL, NULL, args);
+    struct said s = program_call(&p, args);
     CU_ASSERT(s.status == 0 || s.status == 1); /* 1: INVALID on a busy machine, and all the same */
     const char *line = strstr(s.err, "; sends ");
     CU_ASSERT_PTR_NOT_NULL_FATAL(line);
@@ -162,9 +156,9 @@ static void elsewhere(void)
 {
     struct program p;
     program_set_up(&p);
-    program_write(&p, "slow.json", slow, strlen(slow));
+    program_write(&p, "slow.json", slow);
     static const char *const args[] = {"run", "slow.json", "--live", NULL};
-    struct said s = program_call(&p, NULL, NULL, args);
+    struct said s = program_call(&p, args);
     CU_ASSERT_EQUAL(s.status, 2);
     CU_ASSERT_STRING_EQUAL(s.err,
                            "strait: run: expected --on emu or both with --live, found --on sim\n");

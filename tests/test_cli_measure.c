@@ -4,20 +4,19 @@
 #include <string.h>
 #include "../codecs/profile.h"
 #include "program.h"
-#include "suite.h"
 #include "tensor_kinds.h"
 
 enum { N = 6000 };
 
 static struct program program;
-#define CALL(...) program_call(&program, NULL, NULL, (const char *const[]){__VA_ARGS__, NULL})
+#define CALL(...) PROGRAM_CALL(&program, __VA_ARGS__)
 
 static void set_up(void)
 {
     static float weights[N];
     program_set_up(&program);
     make_tensor(weights, N, TENSOR_WEIGHTS, 1);
-    program_write(&program, "weights.f32", weights, sizeof(weights));
+    program_write_bytes(&program, "weights.f32", weights, sizeof(weights));
 }
 
 static bool is_table_line(const char *line, const char *name)

@@ -3,10 +3,9 @@
 #include <math.h>
 #include <string.h>
 #include "program.h"
-#include "suite.h"
 
 static struct program program;
-#define CALL(...) program_call(&program, NULL, NULL, (const char *const[]){__VA_ARGS__, NULL})
+#define CALL(...) PROGRAM_CALL(&program, __VA_ARGS__)
 #define TUNE(...) CALL("tune", "e.json", "--param", "/strategy/fusion", __VA_ARGS__)
 
 static const char experiment[] =
@@ -17,7 +16,7 @@ static const char experiment[] =
 static void set_up(const char *text)
 {
     program_set_up(&program);
-    program_write(&program, "e.json", text, strlen(text));
+    program_write(&program, "e.json", text);
 }
 
 /* Mean round as `strait run` has it. */
@@ -135,7 +134,7 @@ static void refuses(void)
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
         const char *args[9] = {"tune", "e.json"};
         memcpy(args + 2, all[i].args, sizeof(all[i].args));
-        struct said s = program_call(&program, NULL, NULL, args);
+        struct said s = program_call(&program, args);
         CU_ASSERT_EQUAL(s.status, 2);
         if (all[i].said)
             CU_ASSERT_STRING_EQUAL(s.err, all[i].said);
@@ -145,7 +144,7 @@ static void refuses(void)
     char text[sizeof(experiment) + 64];
     snprintf(text, sizeof(text), "%.*s,\"vary\":{\"/clients\":[2,4]}}", (int)sizeof(experiment) - 2,
              experiment);
-    program_write(&program, "e.json", text, strlen(text));
+    program_write(&program, "e.json", text);
     struct said s = TUNE("--range", "1 MB..2 MB");
     CU_ASSERT_EQUAL(s.status, 2);
     CU_ASSERT_STRING_EQUAL(s.err, "strait: tune: expected an experiment of one point, found 2: "

@@ -10,7 +10,7 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
-#include "net_program.h"
+#include "program.h"
 
 static const char experiment[] =
     "{\"schema\": \"strait-experiment/1\", \"title\": \"net\", \"model\": \"cnn\","
@@ -25,45 +25,44 @@ static void sleep_ms(long ms)
 }
 
 /* False, with the test skipped, where this machine or user cannot do it at all. */
-static bool up(const struct net_program *p, const char *name)
+static bool up(const struct program *p, const char *name)
 {
-    net_program_write(p, "net.json", experiment);
-    struct said s = NET_PROGRAM_CALL(p, "net", "up", "net.json", "--name", name);
+    program_write(p, "net.json", experiment);
+    struct said s = PROGRAM_CALL(p, "net", "up", "net.json", "--name", name);
     if (s.status == 3)
         strait_test_skip(s.err);
     else
         CU_ASSERT_EQUAL(s.status, 0);
     const bool is_up = s.status == 0;
-    net_program_said_free(&s);
+    said_release(&s);
     return is_up;
 }
 
-static void expect(const struct net_program *p, int status, const char *out,
-                   const char *const args[])
+static void expect(const struct program *p, int status, const char *out, const char *const args[])
 {
-    struct said s = net_program_call(p, args);
+    struct said s = program_call(p, args);
     CU_ASSERT_EQUAL(s.status, status);
     if (out)
         CU_ASSERT_STRING_EQUAL(s.out, out);
     if (s.status != status || (out && strcmp(s.out, out) != 0))
         fprintf(stderr, "%s %s: %d: %s%s\n", args[0], args[1], s.status, s.out, s.err);
-    net_program_said_free(&s);
+    said_release(&s);
 }
 #define EXPECT(p, status, out, ...)                                                                \
     expect(p, status, out, (const char *const[]){"net", __VA_ARGS__, NULL})
 
-static long keeper_of(const struct net_program *p, const char *name)
+static long keeper_of(const struct program *p, const char *name)
 {
-    struct said s = NET_PROGRAM_CALL(p, "net", "status", "--json", "--name", name);
+    struct said s = PROGRAM_CALL(p, "net", "status", "--json", "--name", name);
     json_t *state = json_loads(s.out, 0, NULL);
     const long pid = (long)json_integer_value(json_object_get(state, "keeper"));
     json_decref(state);
-    net_program_said_free(&s);
+    said_release(&s);
     CU_ASSERT_FATAL(pid > 1);
     return pid;
 }
 
-static size_t n_files(const struct net_program *p)
+static size_t n_files(const struct program *p)
 {
     char path[128];
     size_t n = 0;
@@ -80,39 +79,39 @@ static size_t n_files(const struct net_program *p)
 
 static void life(void)
 {
-    struct net_program p;
-    net_program_set_up(&p);
-    net_program_write(&p, "stdin", "through\n");
+    struct program p;
+    program_set_up(&p);
+    program_write(&p, "text", "through\n");
+    p.in = "text";
     if (up(&p, "default")) {
         EXPECT(&p, 0, "through\n", "exec", "--", "cat");
         EXPECT(&p, 7, "", "exec", "--", "sh", "-c", "exit 7");
         EXPECT(&p, 128 + 9, "", "exec", "--", "sh", "-c", "kill -9 $$");
-        struct said s = NET_PROGRAM_CALL(&p, "net", "exec", "--", "no-such-program");
+        struct said s = PROGRAM_CALL(&p, "net", "exec", "--", "no-such-program");
         CU_ASSERT_EQUAL(s.status, 127);
-        CU_ASSERT_EQUAL(net_program_n_lines(s.err), 1);
-        net_program_said_free(&s);
+        CU_ASSERT_EQUAL(program_n_lines(s.err), 1);
+        said_release(&s);
         EXPECT(&p, 126, "", "exec", "--", "/etc/hosts");
-        s = NET_PROGRAM_CALL(&p, "net", "exec", "--", "sh", "-c", "echo to stderr >&2");
+        s = PROGRAM_CALL(&p, "net", "exec", "--", "sh", "-c", "echo to stderr >&2");
         CU_ASSERT_STRING_EQUAL(s.out, "");
         CU_ASSERT_STRING_EQUAL(s.err, "to stderr\n");
-        net_program_said_free(&s);
+        said_release(&s);
         CU_ASSERT_EQUAL(n_files(&p), 3);
         EXPECT(&p, 0, "", "down");
         CU_ASSERT_EQUAL(n_files(&p), 0);
         EXPECT(&p, 2, "", "down");
         EXPECT(&p, 0, "no network is up (strait net up --help)\n", "list");
     }
-    net_program_tear_down(&p);
+    program_tear_down(&p);
 }
 
 static void room(void)
 {
     static const char hosts[] = "127.0.0.1\tlocalhost\n10.0.0.1\tserver rank0\n"
                                 "10.0.0.2\tclient1 rank1\n10.0.0.3\tclient2 rank2\n";
-    struct net_program p;
-    net_program_set_up(&p);
-    char *before = net_program_read(&p, "/etc/hosts"),
-         *mounts = net_program_read(&p, "/proc/self/mounts");
+    struct program p;
+    program_set_up(&p);
+    char *before = program_read(&p, "/etc/hosts"), *mounts = program_read(&p, "/proc/self/mounts");
     char *cwd = calloc(1, 80);
     sprintf(cwd, "%s\n", p.folder);
     if (up(&p, "default")) {
@@ -129,8 +128,8 @@ static void room(void)
             EXPECT(&p, 0, "eth0\nlo\n", "exec", "--", "ls", "/sys/class/net");
         /* the keeper is process 1 there, whoever looks from the machine */
         EXPECT(&p, 0, "strait-net\n", "exec", "--", "cat", "/proc/1/comm");
-        char *during = net_program_read(&p, "/etc/hosts"),
-             *mounted = net_program_read(&p, "/proc/self/mounts");
+        char *during = program_read(&p, "/etc/hosts"),
+             *mounted = program_read(&p, "/proc/self/mounts");
         CU_ASSERT_STRING_EQUAL(before, during);
         CU_ASSERT_STRING_EQUAL(mounts, mounted);
         free(during);
@@ -140,34 +139,34 @@ static void room(void)
     free(before);
     free(mounts);
     free(cwd);
-    net_program_tear_down(&p);
+    program_tear_down(&p);
 }
 
 static void two_networks(void)
 {
-    struct net_program p;
-    net_program_set_up(&p);
+    struct program p;
+    program_set_up(&p);
     if (up(&p, "one") && up(&p, "two")) {
-        struct said one = NET_PROGRAM_CALL(&p, "net", "exec", "--name", "one", "--", "readlink",
-                                           "/proc/self/ns/net");
-        struct said two = NET_PROGRAM_CALL(&p, "net", "exec", "--name", "two", "--", "readlink",
-                                           "/proc/self/ns/net");
+        struct said one =
+            PROGRAM_CALL(&p, "net", "exec", "--name", "one", "--", "readlink", "/proc/self/ns/net");
+        struct said two =
+            PROGRAM_CALL(&p, "net", "exec", "--name", "two", "--", "readlink", "/proc/self/ns/net");
         CU_ASSERT_EQUAL(strncmp(one.out, "net:[", 5), 0);
         CU_ASSERT_EQUAL(strncmp(two.out, "net:[", 5), 0);
         CU_ASSERT_STRING_NOT_EQUAL(one.out, two.out);
-        net_program_said_free(&one);
-        net_program_said_free(&two);
-        struct said s = NET_PROGRAM_CALL(&p, "net", "up", "net.json", "--name", "one");
+        said_release(&one);
+        said_release(&two);
+        struct said s = PROGRAM_CALL(&p, "net", "up", "net.json", "--name", "one");
         CU_ASSERT_EQUAL(s.status, 2);
         CU_ASSERT_STRING_EQUAL(s.err, "strait: net: network \"one\" is up already (strait net down "
                                       "--name one)\n");
-        net_program_said_free(&s);
+        said_release(&s);
         EXPECT(&p, 0, "", "down", "--name", "one");
         EXPECT(&p, 2, "", "exec", "--name", "one", "--", "true");
         EXPECT(&p, 0, "", "exec", "--name", "two", "--", "true");
         EXPECT(&p, 0, "", "down", "--name", "two");
     }
-    net_program_tear_down(&p);
+    program_tear_down(&p);
 }
 
 /* Is the namespace with this name, "net:[...]", still one of any process? */
@@ -189,27 +188,27 @@ static bool in_use(const char *name)
 static void killed_keeper(void)
 {
     static const char *const sleeper[] = {"net", "exec", "--rank", "1", "--", "sleep", "100", NULL};
-    struct net_program p;
-    net_program_set_up(&p);
+    struct program p;
+    program_set_up(&p);
     if (up(&p, "default")) {
-        struct said s = NET_PROGRAM_CALL(&p, "net", "exec", "--rank", "1", "--", "readlink",
-                                         "/proc/self/ns/net");
-        const pid_t pid = net_program_start(&p, "sleeper", sleeper);
+        struct said s =
+            PROGRAM_CALL(&p, "net", "exec", "--rank", "1", "--", "readlink", "/proc/self/ns/net");
+        const pid_t pid = program_start(&p, "sleeper", sleeper);
         for (int i = 0; i < 200 && !in_use(s.out); i++)
             sleep_ms(10);
         CU_ASSERT(in_use(s.out));
-        CU_ASSERT(net_program_n_left(&p) >= 3); /* the keeper, exec, sleep */
+        CU_ASSERT(program_n_left(&p) >= 3); /* the keeper, exec, sleep */
         kill((pid_t)keeper_of(&p, "default"), SIGKILL);
-        CU_ASSERT_EQUAL(net_program_wait(pid), 128 + SIGKILL);
-        CU_ASSERT_EQUAL(net_program_n_left_soon(&p), 0);
+        CU_ASSERT_EQUAL(program_wait(pid), 128 + SIGKILL);
+        CU_ASSERT_EQUAL(program_n_left_soon(&p), 0);
         CU_ASSERT_FALSE(in_use(s.out));
-        net_program_said_free(&s);
+        said_release(&s);
         EXPECT(&p, 2, "", "exec", "--", "true");
         CU_ASSERT_EQUAL(n_files(&p), 0); /* what it left was found stale */
         CU_ASSERT(up(&p, "default"));
         EXPECT(&p, 0, "", "down");
     }
-    net_program_tear_down(&p);
+    program_tear_down(&p);
 }
 
 static void forwarded_signal(void)
@@ -218,35 +217,35 @@ static void forwarded_signal(void)
         "net", "exec", "--",
         "sh",  "-c",   "trap 'echo caught; exit 5' TERM; echo ready; while :; do sleep 0.02; done",
         NULL};
-    struct net_program p;
-    net_program_set_up(&p);
+    struct program p;
+    program_set_up(&p);
     if (up(&p, "default")) {
-        const pid_t pid = net_program_start(&p, "trapper", trapper);
+        const pid_t pid = program_start(&p, "trapper", trapper);
         bool ready = false;
         for (int i = 0; i < 200 && !ready; i++) {
             sleep_ms(10);
-            char *text = net_program_read(&p, "trapper.out");
+            char *text = program_read(&p, "trapper.out");
             ready = strcmp(text, "ready\n") == 0;
             free(text);
         }
         CU_ASSERT(ready);
         kill(pid, SIGTERM);
-        CU_ASSERT_EQUAL(net_program_wait(pid), 5);
-        char *text = net_program_read(&p, "trapper.out");
+        CU_ASSERT_EQUAL(program_wait(pid), 5);
+        char *text = program_read(&p, "trapper.out");
         CU_ASSERT_STRING_EQUAL(text, "ready\ncaught\n");
         free(text);
-        const int n_before = net_program_n_left(&p); /* the keeper and what it needs */
-        const pid_t other = net_program_start(&p, "trapper", trapper);
-        for (int i = 0; i < 200 && net_program_n_left(&p) < n_before + 2; i++)
+        const int n_before = program_n_left(&p); /* the keeper and what it needs */
+        const pid_t other = program_start(&p, "trapper", trapper);
+        for (int i = 0; i < 200 && program_n_left(&p) < n_before + 2; i++)
             sleep_ms(10);
         kill(other, SIGKILL); /* nobody is left to pass anything on: the program is killed, too */
-        CU_ASSERT_EQUAL(net_program_wait(other), 128 + SIGKILL);
-        for (int i = 0; i < 200 && net_program_n_left(&p) > n_before; i++)
+        CU_ASSERT_EQUAL(program_wait(other), 128 + SIGKILL);
+        for (int i = 0; i < 200 && program_n_left(&p) > n_before; i++)
             sleep_ms(10);
-        CU_ASSERT_EQUAL(net_program_n_left(&p), n_before);
+        CU_ASSERT_EQUAL(program_n_left(&p), n_before);
         EXPECT(&p, 0, "", "down");
     }
-    net_program_tear_down(&p);
+    program_tear_down(&p);
 }
 
 static void usage(void)
@@ -276,57 +275,57 @@ static void usage(void)
         {"net", "rsh", "-l", "me", "client1", "true"},
         {"net", "probe", "it"},
     };
-    struct net_program p;
-    net_program_set_up(&p);
+    struct program p;
+    program_set_up(&p);
     const bool can = up(&p, "default");
     if (can)
         EXPECT(&p, 2, "", "exec", "--rank", "3", "--", "true"); /* ranks are 0, 1 and 2 */
     if (can)
         EXPECT(&p, 0, "", "down");
     for (size_t i = 0; can && i < sizeof(cases) / sizeof(*cases); i++) {
-        struct said s = net_program_call(&p, cases[i]);
+        struct said s = program_call(&p, cases[i]);
         CU_ASSERT_EQUAL(s.status, 2);
         CU_ASSERT_STRING_EQUAL(s.out, "");
-        CU_ASSERT_EQUAL(net_program_n_lines(s.err), 1);
+        CU_ASSERT_EQUAL(program_n_lines(s.err), 1);
         CU_ASSERT_EQUAL(strncmp(s.err, "strait: ", 8), 0);
-        if (s.status != 2 || net_program_n_lines(s.err) != 1)
+        if (s.status != 2 || program_n_lines(s.err) != 1)
             fprintf(stderr, "net %s %s: %d: %s", cases[i][1], cases[i][2] ? cases[i][2] : "",
                     s.status, s.err);
-        net_program_said_free(&s);
+        said_release(&s);
     }
     CU_ASSERT_EQUAL(n_files(&p), 0);
-    net_program_tear_down(&p);
+    program_tear_down(&p);
 }
 
 static void help(void)
 {
     static const char *const commands[] = {"up",  "exec",   "down", "run",  "list",
                                            "top", "status", "rsh",  "probe"};
-    struct net_program p;
-    net_program_set_up(&p);
-    struct said all = NET_PROGRAM_CALL(&p, "net", "--help");
+    struct program p;
+    program_set_up(&p);
+    struct said all = PROGRAM_CALL(&p, "net", "--help");
     CU_ASSERT_EQUAL(all.status, 0);
     for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
-        struct said s = NET_PROGRAM_CALL(&p, "net", commands[i], "--help");
+        struct said s = PROGRAM_CALL(&p, "net", commands[i], "--help");
         CU_ASSERT_PTR_NOT_NULL(strstr(all.out, commands[i]));
         CU_ASSERT_EQUAL(s.status, 0);
         CU_ASSERT_EQUAL(strncmp(s.out, "usage: strait net ", 18), 0);
         CU_ASSERT_STRING_EQUAL(s.err, "");
-        net_program_said_free(&s);
+        said_release(&s);
     }
-    net_program_said_free(&all);
-    net_program_tear_down(&p);
+    said_release(&all);
+    program_tear_down(&p);
 }
 
 /* Whatever this machine can, both commands find the same, and up agrees with them. */
 static void probe(void)
 {
-    struct net_program p;
-    net_program_set_up(&p);
-    net_program_write(&p, "net.json", experiment);
-    struct said s = NET_PROGRAM_CALL(&p, "net", "probe", "--json");
-    struct said doctor = NET_PROGRAM_CALL(&p, "doctor", "--json");
-    struct said up_said = NET_PROGRAM_CALL(&p, "net", "up", "net.json");
+    struct program p;
+    program_set_up(&p);
+    program_write(&p, "net.json", experiment);
+    struct said s = PROGRAM_CALL(&p, "net", "probe", "--json");
+    struct said doctor = PROGRAM_CALL(&p, "doctor", "--json");
+    struct said up_said = PROGRAM_CALL(&p, "net", "up", "net.json");
     json_t *all = json_loads(s.out, 0, NULL);
     const bool works = json_is_true(json_object_get(all, "works"));
     const json_t *tried = json_object_get(all, "tried"), *line;
@@ -346,17 +345,17 @@ static void probe(void)
         EXPECT(&p, 0, "", "down");
     }
     json_decref(all);
-    net_program_said_free(&s);
-    net_program_said_free(&doctor);
-    net_program_said_free(&up_said);
-    net_program_tear_down(&p);
+    said_release(&s);
+    said_release(&doctor);
+    said_release(&up_said);
+    program_tear_down(&p);
 }
 
 /* The program and a TUN node of the test, as user 65534. */
 static void ordinary_user(void)
 {
-    struct net_program p;
-    net_program_set_up(&p);
+    struct program p;
+    program_set_up(&p);
     snprintf(p.tun, sizeof(p.tun), "%s/tun", p.folder);
     const bool made = geteuid() == 0 && mknod(p.tun, S_IFCHR | 0666, makedev(10, 200)) == 0 &&
                       chmod(p.tun, 0666) == 0 && chown(p.folder, 65534, 65534) == 0;
@@ -365,7 +364,7 @@ static void ordinary_user(void)
     struct said s = {0};
     if (fd < 0) {
         strait_test_skip("not root, or no TUN node can be made in a folder of the test");
-    } else if ((s = NET_PROGRAM_CALL(&p, "--version")).status != 0) {
+    } else if ((s = PROGRAM_CALL(&p, "--version")).status != 0) {
         strait_test_skip("the program is where an ordinary user cannot reach it");
     } else if (up(&p, "default")) {
         EXPECT(&p, 0, "client1\n", "exec", "--rank", "1", "--", "uname", "-n");
@@ -378,8 +377,8 @@ static void ordinary_user(void)
     }
     if (fd >= 0)
         close(fd);
-    net_program_said_free(&s);
-    net_program_tear_down(&p);
+    said_release(&s);
+    program_tear_down(&p);
 }
 
 static const struct strait_test tests[] = {

@@ -8,12 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 #include "../core/process.h"
-#include "net_program.h"
+#include "program.h"
 
 enum { N_TRIES = 3 }; /* on a busy machine */
 
 /* The network for a test: false, with the test skipped, where there can be none. */
-static bool up(struct net_program *p, const char *network, int n_clients)
+static bool up(struct program *p, const char *network, int n_clients)
 {
     char text[1024];
     snprintf(text, sizeof(text),
@@ -21,30 +21,30 @@ static bool up(struct net_program *p, const char *network, int n_clients)
              " \"strategy\": {\"name\": \"fedavg\", \"rounds\": 1, \"local_steps\": 1},"
              " \"codec\": \"none\", \"network\": %s, \"clients\": %d}\n",
              network, n_clients);
-    net_program_set_up(p);
-    net_program_write(p, "net.json", text);
-    struct said s = NET_PROGRAM_CALL(p, "net", "up", "net.json");
+    program_set_up(p);
+    program_write(p, "net.json", text);
+    struct said s = PROGRAM_CALL(p, "net", "up", "net.json");
     if (s.status == 3)
         strait_test_skip(s.err);
     else
         CU_ASSERT_EQUAL(s.status, 0);
     const bool is_up = s.status == 0;
-    net_program_said_free(&s);
+    said_release(&s);
     return is_up;
 }
 
-static void down(struct net_program *p)
+static void down(struct program *p)
 {
-    struct said s = NET_PROGRAM_CALL(p, "net", "down");
-    net_program_said_free(&s);
-    net_program_tear_down(p);
+    struct said s = PROGRAM_CALL(p, "net", "down");
+    said_release(&s);
+    program_tear_down(p);
 }
 
-static bool is_installed(const struct net_program *p, const char *name)
+static bool is_installed(const struct program *p, const char *name)
 {
-    struct said s = NET_PROGRAM_CALL(p, "net", "exec", "--", name, "--version");
+    struct said s = PROGRAM_CALL(p, "net", "exec", "--", name, "--version");
     const bool there = s.status != 127;
-    net_program_said_free(&s);
+    said_release(&s);
     return there;
 }
 
@@ -55,7 +55,7 @@ static const char odd[] = "{\"client\": {\"rate\": \"37 Mbps\", \"rtt\": \"73 ms
  * server's port: 73.05 ms. Only what comes later than that is the machine's. */
 static void round_trip(void)
 {
-    struct net_program p;
+    struct program p;
     double least_ms = INFINITY;
     bool is_there = up(&p, odd, 1);
     if (is_there && !is_installed(&p, "ping")) {
@@ -63,13 +63,13 @@ static void round_trip(void)
         is_there = false;
     }
     for (int i = 0; i < N_TRIES && is_there && !(fabs(least_ms - 73.05) < 0.3); i++) {
-        struct said s = NET_PROGRAM_CALL(&p, "net", "exec", "--rank", "client1", "--", "ping", "-n",
-                                         "-q", "-c", "11", "-i", "0.1", "server");
+        struct said s = PROGRAM_CALL(&p, "net", "exec", "--rank", "client1", "--", "ping", "-n",
+                                     "-q", "-c", "11", "-i", "0.1", "server");
         const char *at = strstr(s.out, "min/avg/max/mdev = ");
         CU_ASSERT_EQUAL(s.status, 0);
         CU_ASSERT_PTR_NOT_NULL_FATAL(at);
         sscanf(at, "min/avg/max/mdev = %*f/%lf", &least_ms); /* the average */
-        net_program_said_free(&s);
+        said_release(&s);
     }
     if (is_there)
         CU_ASSERT_DOUBLE_EQUAL(least_ms, 73.05, 0.3);
@@ -79,32 +79,32 @@ static void round_trip(void)
 }
 
 /* What the receiving end of iperf3 counted, after the first second; `more` is an option or NULL. */
-static double goodput_mbit_per_s(const struct net_program *p, const char *more)
+static double goodput_mbit_per_s(const struct program *p, const char *more)
 {
     static const char *const server[] = {"net",    "exec", "--rank", "server", "--",
                                          "iperf3", "-s",   "-1",     NULL};
     const struct timespec moment = {.tv_nsec = 50 * 1000 * 1000};
-    const pid_t pid = net_program_start(p, "server", server);
+    const pid_t pid = program_start(p, "server", server);
     double mbit_per_s = 0;
     for (int i = 0; i < 40 && mbit_per_s == 0; i++) { /* until the server listens */
         nanosleep(&moment, NULL);
-        struct said s = NET_PROGRAM_CALL(p, "net", "exec", "--rank", "client1", "--", "iperf3",
-                                         "-J", "-c", "server", "-t", "2", "-O", "1", more);
+        struct said s = PROGRAM_CALL(p, "net", "exec", "--rank", "client1", "--", "iperf3", "-J",
+                                     "-c", "server", "-t", "2", "-O", "1", more);
         json_t *all = json_loads(s.out, 0, NULL);
         json_t *end = json_object_get(json_object_get(all, "end"), "sum_received");
         mbit_per_s = json_number_value(json_object_get(end, "bits_per_second")) / 1e6;
         json_decref(all);
-        net_program_said_free(&s);
+        said_release(&s);
     }
     if (mbit_per_s == 0)
         kill(pid, SIGTERM);
-    CU_ASSERT_EQUAL(net_program_wait(pid), 0);
+    CU_ASSERT_EQUAL(program_wait(pid), 0);
     return mbit_per_s;
 }
 
 static void check_goodput(const char *network, const char *more, double expected)
 {
-    struct net_program p;
+    struct program p;
     double found = 0;
     bool is_there = up(&p, network, 1);
     if (is_there && !is_installed(&p, "iperf3")) {
@@ -148,7 +148,7 @@ static void top(void)
     static const char *const client[] = {"net", "exec",   "--rank", "client1", "--", "iperf3",
                                          "-c",  "server", "-t",     "4",       NULL};
     const struct timespec moment = {.tv_sec = 1};
-    struct net_program p;
+    struct program p;
     bool is_there = up(&p,
                        "{\"client\": {\"rate\": \"100 Mbps\", \"rtt\": \"2 ms\"},"
                        " \"server\": {\"rate\": \"1 Gbps\"}}",
@@ -159,13 +159,13 @@ static void top(void)
     }
     if (is_there) {
         double sends = 0, receives = 0;
-        const pid_t pid = net_program_start(&p, "server", server);
+        const pid_t pid = program_start(&p, "server", server);
         nanosleep(&moment, NULL);
-        const pid_t other = net_program_start(&p, "client", client);
+        const pid_t other = program_start(&p, "client", client);
         nanosleep(&moment, NULL);
-        struct said s = NET_PROGRAM_CALL(&p, "net", "top", "-n", "2", "--interval", "1");
+        struct said s = PROGRAM_CALL(&p, "net", "top", "-n", "2", "--interval", "1");
         CU_ASSERT_EQUAL(s.status, 0);
-        CU_ASSERT_EQUAL(net_program_n_lines(s.out), 5); /* what the columns are; two ranks twice */
+        CU_ASSERT_EQUAL(program_n_lines(s.out), 5); /* what the columns are; two ranks twice */
         const char *second = strstr(s.out, "\n2.");
         CU_ASSERT_PTR_NOT_NULL_FATAL(second);
         CU_ASSERT_EQUAL(sscanf(second, " %*f server %*f %lf %*f client1 %lf", &receives, &sends),
@@ -175,9 +175,9 @@ static void top(void)
         CU_ASSERT(sends > 50);
         if (!(receives > 94.2 * 0.98 && receives < 97.5 * 1.02 && sends > 50))
             fputs(s.out, stderr);
-        net_program_said_free(&s);
-        CU_ASSERT_EQUAL(net_program_wait(other), 0);
-        CU_ASSERT_EQUAL(net_program_wait(pid), 0);
+        said_release(&s);
+        CU_ASSERT_EQUAL(program_wait(other), 0);
+        CU_ASSERT_EQUAL(program_wait(pid), 0);
     }
     down(&p);
 }
@@ -187,14 +187,14 @@ static void top(void)
 static void mpi_ring(void)
 {
     static const char source[] = STRAIT_SHARE "/tests/foreign/ring.c";
-    struct net_program p;
+    struct program p;
     struct strait_error err = {0};
     char agent[4200], ring[128];
     if (!up(&p,
             "{\"client\": {\"rate\": \"1 Gbps\", \"rtt\": \"20 ms\"},"
             " \"server\": {\"rate\": \"1 Gbps\"}}",
             3)) {
-        net_program_tear_down(&p);
+        program_tear_down(&p);
         return;
     }
     snprintf(ring, sizeof(ring), "%s/ring", p.folder);
@@ -204,10 +204,10 @@ static void mpi_ring(void)
         strait_test_skip("mpirun or mpicc is not installed (openmpi-bin, libopenmpi-dev)");
     } else {
         CU_ASSERT_EQUAL_FATAL(strait_process_run(NULL, 0, compile, NULL, 60, &err), 0);
-        struct said s = NET_PROGRAM_CALL(&p, "net", "exec", "--", "env", "OMPI_ALLOW_RUN_AS_ROOT=1",
-                                         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "mpirun", "--host",
-                                         "server,client1,client2,client3", "--mca", "plm_rsh_agent",
-                                         agent, "--mca", "mpi_yield_when_idle", "1", ring);
+        struct said s = PROGRAM_CALL(&p, "net", "exec", "--", "env", "OMPI_ALLOW_RUN_AS_ROOT=1",
+                                     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "mpirun", "--host",
+                                     "server,client1,client2,client3", "--mca", "plm_rsh_agent",
+                                     agent, "--mca", "mpi_yield_when_idle", "1", ring);
         double lap_s = 0;
         const char *const of_0 = strstr(s.out, "rank 0 on server: token 126, lap ");
         CU_ASSERT_EQUAL(s.status, 0);
@@ -215,7 +215,7 @@ static void mpi_ring(void)
         CU_ASSERT_PTR_NOT_NULL_FATAL(of_0);
         CU_ASSERT_EQUAL(sscanf(of_0, "rank 0 on server: token 126, lap %lf", &lap_s), 1);
         CU_ASSERT(lap_s > 0.060); /* how much more is the processors' matter */
-        net_program_said_free(&s);
+        said_release(&s);
     }
     down(&p);
 }

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "../emu/uml.h"
-#include "net_program.h"
+#include "program.h"
 
 static const char experiment[] =
     "{\"schema\": \"strait-experiment/1\", \"model\": \"cnn\", \"strategy\": {\"name\": "
@@ -16,23 +16,23 @@ static const char experiment[] =
     " \"server\": {\"rate\": \"100 Mbps\"}}, \"clients\": 2}\n";
 
 /* Temporary files of the program lie in a folder of their own: tmp. */
-static void begin(struct net_program *p)
+static void begin(struct program *p)
 {
     char tmp[128];
-    net_program_set_up(p);
-    net_program_write(p, "net.json", experiment);
+    program_set_up(p);
+    program_write(p, "net.json", experiment);
     snprintf(tmp, sizeof(tmp), "%s/tmp", p->folder);
     CU_ASSERT_EQUAL_FATAL(mkdir(tmp, 0700), 0);
     setenv("TMPDIR", tmp, 1);
 }
 
 /* An empty folder can be removed. */
-static void end(struct net_program *p, bool is_empty)
+static void end(struct program *p, bool is_empty)
 {
-    CU_ASSERT_EQUAL(net_program_n_left_soon(p), 0);
+    CU_ASSERT_EQUAL(program_n_left_soon(p), 0);
     CU_ASSERT_EQUAL(rmdir(getenv("TMPDIR")) == 0, is_empty);
     unsetenv("TMPDIR");
-    net_program_tear_down(p);
+    program_tear_down(p);
 }
 
 static bool boots(void)
@@ -56,21 +56,20 @@ static bool is_long(void)
     return getenv("STRAIT_LONG") && boots();
 }
 
-static void refused(const struct net_program *p, int status, const char *text,
-                    const char *const args[])
+static void refused(const struct program *p, int status, const char *text, const char *const args[])
 {
-    struct said s = net_program_call(p, args);
+    struct said s = program_call(p, args);
     CU_ASSERT_EQUAL(s.status, status);
-    CU_ASSERT_EQUAL(net_program_n_lines(s.err), 1);
+    CU_ASSERT_EQUAL(program_n_lines(s.err), 1);
     CU_ASSERT_PTR_NOT_NULL(strstr(s.err, text));
-    net_program_said_free(&s);
+    said_release(&s);
 }
 #define REFUSED(p, status, text, ...)                                                              \
     refused(p, status, text, (const char *const[]){"net", __VA_ARGS__, NULL})
 
 static void refusals(void)
 {
-    struct net_program p;
+    struct program p;
     char before[4096];
     begin(&p);
     REFUSED(&p, 2, "expected uml, vuml or auto after --launcher, found \"qemu\"", "run", "net.json",
@@ -93,26 +92,25 @@ static void logs(void)
 {
     static const char say[] =
         "[ $RANK = 0 ] && echo $WORLD_SIZE $WORD && exit; ping -c 1 server; cat \"$0\"; exit 3";
-    struct net_program p;
+    struct program p;
     char file[128];
     double rtt_ms = 0;
     if (!boots())
         return;
     begin(&p);
-    net_program_write(&p, "word", "from the host\n");
+    program_write(&p, "word", "from the host\n");
     snprintf(file, sizeof(file), "%s/word", p.folder);
     setenv("WORD", "two words", 1);
-    struct said s =
-        NET_PROGRAM_CALL(&p, "net", "run", "net.json", "--launcher=uml", "--log", "logs",
-                         "--keep-going", "--memory", "512MB", "--", "sh", "-c", say, file);
+    struct said s = PROGRAM_CALL(&p, "net", "run", "net.json", "--launcher=uml", "--log", "logs",
+                                 "--keep-going", "--memory", "512MB", "--", "sh", "-c", say, file);
     unsetenv("WORD");
     CU_ASSERT_EQUAL(s.status, 1);
     CU_ASSERT_PTR_NOT_NULL(strstr(s.err, "strait: net run: 1 of 2 failed: client2 (exit status 3); "
                                          "see the logs in logs\n"));
     CU_ASSERT_STRING_EQUAL(s.out, "");
-    net_program_said_free(&s);
-    char *first = net_program_read(&p, "logs/client1.log"),
-         *second = net_program_read(&p, "logs/client2.log");
+    said_release(&s);
+    char *first = program_read(&p, "logs/client1.log"),
+         *second = program_read(&p, "logs/client2.log");
     CU_ASSERT_STRING_EQUAL(first, "2 two words\n");
     CU_ASSERT_PTR_NOT_NULL(strstr(second, "from the host\n"));
     const char *at = strstr(second, " time=");
@@ -125,17 +123,17 @@ static void logs(void)
 
 static void lines(void)
 {
-    struct net_program p;
+    struct program p;
     if (!is_long())
         return;
     begin(&p);
-    struct said s = NET_PROGRAM_CALL(&p, "net", "run", "net.json", "--launcher", "uml", "--", "sh",
-                                     "-c", "echo rank $RANK; echo bad >&2");
+    struct said s = PROGRAM_CALL(&p, "net", "run", "net.json", "--launcher", "uml", "--", "sh",
+                                 "-c", "echo rank $RANK; echo bad >&2");
     CU_ASSERT_EQUAL(s.status, 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "client1 | rank 0\n"));
     CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "client2 | rank 1\n"));
     CU_ASSERT_PTR_NOT_NULL(strstr(s.err, "client2 | bad\n"));
-    net_program_said_free(&s);
+    said_release(&s);
     end(&p, true);
 }
 
@@ -145,14 +143,14 @@ static void killed(int number)
     static const char *const args[] = {"net", "run",   "net.json", "--launcher", "uml",
                                        "--",  "sleep", "60",       NULL};
     const struct timespec moment = {.tv_nsec = 100000000};
-    struct net_program p;
+    struct program p;
     begin(&p);
-    const pid_t pid = net_program_start(&p, "it", args);
-    for (int i = 0; i < 100 && net_program_n_left(&p) < 6; i++) /* ours, the kernel's, in it */
+    const pid_t pid = program_start(&p, "it", args);
+    for (int i = 0; i < 100 && program_n_left(&p) < 6; i++) /* ours, the kernel's, in it */
         nanosleep(&moment, NULL);
-    CU_ASSERT(net_program_n_left(&p) >= 6);
+    CU_ASSERT(program_n_left(&p) >= 6);
     kill(pid, number);
-    CU_ASSERT_EQUAL(net_program_wait(pid), number == SIGKILL ? 128 + SIGKILL : 1);
+    CU_ASSERT_EQUAL(program_wait(pid), number == SIGKILL ? 128 + SIGKILL : 1);
     end(&p, number != SIGKILL);
 }
 
@@ -193,7 +191,7 @@ static void goodput(void)
 {
     static const char both[] = "[ $STRAIT_RANK = 0 ] && exec iperf3 -s -1 -J; sleep 0.5; "
                                "exec iperf3 -c server -t 5";
-    struct net_program p;
+    struct program p;
     if (!is_long())
         return;
     if (access("/usr/bin/iperf3", X_OK) != 0) {
@@ -202,12 +200,12 @@ static void goodput(void)
     }
     begin(&p);
     struct said s =
-        NET_PROGRAM_CALL(&p, "net", "run", "net.json", "--set", "/clients=1", "--ranks", "all",
-                         "--log", "logs", "--launcher", "uml", "--", "sh", "-c", both);
+        PROGRAM_CALL(&p, "net", "run", "net.json", "--set", "/clients=1", "--ranks", "all", "--log",
+                     "logs", "--launcher", "uml", "--", "sh", "-c", both);
     CU_ASSERT_EQUAL(s.status, 0);
     fputs(s.err, stderr);
-    net_program_said_free(&s);
-    char *server = net_program_read(&p, "logs/server.log");
+    said_release(&s);
+    char *server = program_read(&p, "logs/server.log");
     /* of a frame of 1538 B on the wire TCP carries 1448: 94.15 Mbit/s */
     const double bits_per_s = steady_bits_per_s(server);
     fprintf(stderr, "iperf3: %.2f Mbit/s\n", bits_per_s / 1e6);

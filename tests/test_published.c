@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 #include "program.h"
-#include "suite.h"
 
 static struct program program;
-#define CALL(...) program_call(&program, NULL, NULL, (const char *const[]){__VA_ARGS__, NULL})
+#define CALL(...) PROGRAM_CALL(&program, __VA_ARGS__)
 
 /* A gradient of 105866 float32 in a ring of n: every rank sends 2 (n - 1) / n of it. */
 static const char experiment[] =
@@ -25,8 +24,8 @@ static const char experiment[] =
 static json_t *published(const char *book, int status)
 {
     program_set_up(&program);
-    program_write(&program, "e.json", experiment, strlen(experiment));
-    program_write(&program, "p.json", book, strlen(book));
+    program_write(&program, "e.json", experiment);
+    program_write(&program, "p.json", book);
     struct said s = CALL("compare", "--published", "--figures", "p.json", "--json");
     json_t *json = json_loads(s.out, 0, NULL);
     CU_ASSERT_EQUAL(s.status, status);
@@ -116,8 +115,8 @@ static void refused(void)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         program_set_up(&program);
-        program_write(&program, "e.json", experiment, strlen(experiment));
-        program_write(&program, "p.json", cases[i].book, strlen(cases[i].book));
+        program_write(&program, "e.json", experiment);
+        program_write(&program, "p.json", cases[i].book);
         struct said s = CALL("compare", "--published", "--figures", "p.json");
         CU_ASSERT_EQUAL(s.status, 2);
         CU_ASSERT_EQUAL(program_n_lines(s.err), 1);
