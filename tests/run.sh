@@ -8,9 +8,9 @@ logs=$build/tests/logs
 mkdir -p "$logs"
 rm -rf "$logs"/*.log "$logs"/*.status "$logs"/*.begun
 
-alone="test_net test_transport test_emu test_conformance_emu test_agreement test_cli"
+alone="test_net test_transport test_emu test_conformance_emu test_agreement"
 alone="$alone test_net_commands test_net_run test_net_foreign test_kernel_net test_uml test_net_uml"
-alone="$alone test_virtual test_cli_emu test_controls"
+alone="$alone test_virtual test_cli_emu test_cli_interrupt test_controls"
 run_one() { # a program, its log, its exit status
     start=$(date +%s)
     timeout 400 "$build/tests/$1" >"$logs/$1.log" 2>&1
