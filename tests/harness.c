@@ -69,3 +69,11 @@ void strait_outcome_free(struct strait_outcome *o)
     strait_profile_free(o->profile);
     strait_experiment_free(o->experiment);
 }
+
+void strait_recorded(float *out, const struct strait_point *p, enum strait_tensor_kind kind,
+                     int rank)
+{
+    const struct strait_model *m = p->experiment->model;
+    for (size_t row = 0; row < m->n_rows; out += m->rows[row++].n_elems)
+        strait_fill_row(out, m->rows[row].n_elems, p->fills[kind], row, 0, (unsigned)rank);
+}

@@ -1,7 +1,9 @@
-/* An experiment as text, run on a backend: what the tests of strategies share. */
+/* An experiment as text, run on a backend, and the values recorded for it: what the tests of
+ * strategies share. */
 #pragma once
 #include <jansson.h>
 #include "../workloads/point.h"
+#include "../workloads/rank.h"
 
 struct strait_outcome {
     struct strait_experiment *experiment;
@@ -18,3 +20,7 @@ struct strait_outcome strait_outcome_of(const char *text, json_t *settings, cons
                                         const struct strait_backend *backend,
                                         struct strait_point_options options);
 void strait_outcome_free(struct strait_outcome *o);
+
+/** Recorded values of a kind on a rank, all of the model: out[n_elems]. */
+void strait_recorded(float *out, const struct strait_point *p, enum strait_tensor_kind kind,
+                     int rank);

@@ -47,15 +47,6 @@ static inline struct costs costs_of(const struct strait_outcome *o)
     return c;
 }
 
-/** Recorded values of a kind on a rank, all of the model. */
-static inline void recorded(float *out, const struct strait_point *p, enum strait_tensor_kind kind,
-                            int rank)
-{
-    const struct strait_model *m = p->experiment->model;
-    for (size_t row = 0; row < m->n_rows; out += m->rows[row++].n_elems)
-        strait_fill_row(out, m->rows[row].n_elems, p->fills[kind], row, 0, (unsigned)rank);
-}
-
 /* Recordings of the cnn are alike on all ranks: for sums whose order shows, a rank's own are scaled
  * before it begins. */
 static inline float unlike(int rank)
@@ -74,7 +65,7 @@ static inline void scale_prepared(struct strait_rank *r, enum strait_tensor_kind
 static inline void sent(float *out, const struct strait_point *p, enum strait_tensor_kind kind,
                         int rank)
 {
-    recorded(out, p, kind, rank);
+    strait_recorded(out, p, kind, rank);
     for (int i = 0; i < CNN_ELEMS; i++)
         out[i] *= unlike(rank);
 }

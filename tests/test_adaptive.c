@@ -263,10 +263,10 @@ static void weights_main(struct strait_rank *r)
     struct strait_point *p = r->run->context;
     static const float share = 0.5f;
     float *w = strait_alloc(r, CNN_ELEMS, sizeof(*w)), *u[2];
-    recorded(w, p, STRAIT_WEIGHTS, 0);
+    strait_recorded(w, p, STRAIT_WEIGHTS, 0);
     for (int i = 0; i < 2; i++) {
         u[i] = strait_alloc(r, CNN_ELEMS, sizeof(*u[i]));
-        recorded(u[i], p, STRAIT_UPDATE, i + 1);
+        strait_recorded(u[i], p, STRAIT_UPDATE, i + 1);
     }
     p->experiment->strategy->rank_main(r);
     if (strait_me(r) != 0)

@@ -40,13 +40,11 @@ static void exact(void)
 static void order_shows(void)
 {
     struct strait_outcome o = run_ranks(3, true, check_all, NULL);
-    const struct strait_model *m = o.experiment->model;
-    const struct strait_fill_plan *fill = o.point->fills[STRAIT_GRADIENTS];
-    float *recorded = malloc(CNN_ELEMS * sizeof(float));
-    size_t n_elems = 0, n_apart = 0;
-    for (size_t row = 0; row < m->n_rows; n_elems += m->rows[row++].n_elems)
-        strait_fill_row(recorded + n_elems, m->rows[row].n_elems, fill, row, 0, 0);
+    const size_t n_elems = o.experiment->model->n_elems;
+    float *recorded = malloc(n_elems * sizeof(float));
+    size_t n_apart = 0;
     CU_ASSERT_EQUAL_FATAL(n_elems, CNN_ELEMS);
+    strait_recorded(recorded, o.point, STRAIT_GRADIENTS, 0);
     for (size_t i = 0; i < n_elems; i++) {
         const float ring = in_turn(1, 3, recorded[i]), tree = by_pairs(0, 0, 3, 3, recorded[i]);
         n_apart += memcmp(&ring, &tree, sizeof(ring)) != 0;

@@ -238,7 +238,7 @@ static void check_frozen(struct strait_rank *r)
         scale_prepared(r, STRAIT_UPDATE);
     p->experiment->strategy->rank_main(r);
     float *model = malloc(CNN_ELEMS * sizeof(float)), *update = malloc(CNN_ELEMS * sizeof(float));
-    recorded(model, p, STRAIT_WEIGHTS, 0);
+    strait_recorded(model, p, STRAIT_WEIGHTS, 0);
     sent(update, p, STRAIT_UPDATE, 1);
     if (strait_me(r) == 0) /* averaged over the one that counts */
         for (int i = 0; i < CNN_ELEMS; i++)

@@ -131,7 +131,7 @@ static const char *check_server(struct strait_rank *r, enum strait_tensor_kind k
     if (wrong)
         return wrong;
     float *w = malloc(CNN_ELEMS * sizeof(float)), *x = malloc(CNN_ELEMS * sizeof(float));
-    recorded(w, p, STRAIT_WEIGHTS, 0);
+    strait_recorded(w, p, STRAIT_WEIGHTS, 0);
     for (int k = 0; k < n; k++) {
         sent(x, p, kind, src[k]);
         step(w, x, k, tag[k]);

@@ -85,7 +85,7 @@ static void sum_main(struct strait_rank *r)
     if (strait_me(r) != 0)
         return;
     float *w = malloc(CNN_ELEMS * sizeof(float)), *x = malloc(CNN_ELEMS * sizeof(float));
-    recorded(w, p, STRAIT_WEIGHTS, 0);
+    strait_recorded(w, p, STRAIT_WEIGHTS, 0);
     for (int leader = 1; leader <= N_CLIENTS; leader += SIZE) {
         const int end = leader + SIZE <= N_CLIENTS + 1 ? leader + SIZE : N_CLIENTS + 1;
         const float share = (float)(1.0 / (end - leader));

@@ -82,25 +82,16 @@ static void bytes(void)
  * is forked. */
 static const int *plan;
 
-static float *recorded(struct strait_rank *r, int rank)
-{
-    const struct strait_point *p = strait_wrap_of(r)->point;
-    const struct strait_model *m = p->experiment->model;
-    float *values = strait_alloc(r, m->n_elems, sizeof(float));
-    for (size_t i = 0, lo = 0; i < m->n_rows; lo += m->rows[i++].n_elems)
-        strait_fill_row(values + lo, m->rows[i].n_elems, p->fills[STRAIT_GRADIENTS], i, 0,
-                        (unsigned)rank);
-    return values;
-}
-
 /* Part p of a bucket is the sum in ring order: rank p first, then p + 1, ... */
 static void expected(struct strait_rank *r, float *sums)
 {
     const struct strait_model *m = strait_model(r);
     const size_t n = (size_t)strait_n_ranks(r);
     float *of[9];
-    for (size_t i = 0; i < n; i++)
-        of[i] = recorded(r, (int)i);
+    for (size_t i = 0; i < n; i++) {
+        of[i] = strait_alloc(r, m->n_elems, sizeof(float));
+        strait_recorded(of[i], strait_wrap_of(r)->point, STRAIT_GRADIENTS, (int)i);
+    }
     size_t lo = 0;
     for (int g = 0, l = 0; l < (int)m->n_layers; g++) {
         size_t size = 0;

@@ -146,17 +146,6 @@ static void bytes(void)
 static struct setting now; /* what runs, for its ranks; set before the run is forked */
 static double bound;       /* 0: bit by bit */
 
-static float *recorded(struct strait_rank *r, int rank)
-{
-    const struct strait_point *p = strait_wrap_of(r)->point;
-    const struct strait_model *m = p->experiment->model;
-    float *values = strait_alloc(r, m->n_elems, sizeof(float));
-    for (size_t i = 0, lo = 0; i < m->n_rows; lo += m->rows[i++].n_elems)
-        strait_fill_row(values + lo, m->rows[i].n_elems, p->fills[STRAIT_GRADIENTS], i, 0,
-                        (unsigned)rank);
-    return values;
-}
-
 /* What node w brings to share c: in ring order from accelerator c on. */
 static float of_node(float *const *of, int w, int c, size_t i)
 {
@@ -191,8 +180,10 @@ static void checked(struct strait_rank *r)
     strait_experiment(r)->strategy->rank_main(r);
     if (now.separate && strait_me(r) >= now.n - now.n_servers)
         return;
-    for (int i = 0; i < now.n; i++)
-        of[i] = recorded(r, i);
+    for (int i = 0; i < now.n; i++) {
+        of[i] = strait_alloc(r, CNN_ELEMS, sizeof(float));
+        strait_recorded(of[i], strait_wrap_of(r)->point, STRAIT_GRADIENTS, i);
+    }
     for (const struct strait_tensor *t = strait_wrap_of(r)->tensors; t; t = t->next) {
         if (t->kind != STRAIT_GRADIENTS || !t->values)
             continue;
