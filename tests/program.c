@@ -1,6 +1,5 @@
 /* The built program from outside, in a folder of the test's own. */
 #include "program.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -13,8 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { READ_BYTES = 1 << 16, ENVIRON_BYTES = 1 << 16 };
+#include "folder.h"
 
 void program_set_up(struct program *p)
 {
@@ -31,26 +29,10 @@ void program_set_up(struct program *p)
     prctl(PR_SET_CHILD_SUBREAPER, 1UL);
 }
 
-static void remove_tree(const char *path)
-{
-    DIR *dir = opendir(path);
-    for (const struct dirent *e; dir && (e = readdir(dir));) {
-        char inner[8192];
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-            continue;
-        snprintf(inner, sizeof(inner), "%s/%s", path, e->d_name);
-        if (unlink(inner) != 0)
-            remove_tree(inner);
-    }
-    if (dir)
-        closedir(dir);
-    rmdir(path);
-}
-
 void program_tear_down(struct program *p)
 {
     CU_ASSERT_EQUAL(program_n_left_soon(p), 0);
-    remove_tree(p->folder);
+    folder_remove(p->folder);
 }
 
 static int open_file(const struct program *p, const char *name, const char *end, int flags)
@@ -119,22 +101,10 @@ void said_release(struct said *s)
     free(s->err);
 }
 
-/* To the end, whatever its size is said to be: files of /proc say 0. */
 char *program_read_bytes(const struct program *p, const char *name, size_t *len_bytes)
 {
-    const int fd = open_file(p, name, "", O_RDONLY);
-    CU_ASSERT_FATAL(fd >= 0);
-    char *bytes = NULL;
-    ssize_t n_read = 0;
-    *len_bytes = 0;
-    do {
-        *len_bytes += (size_t)n_read;
-        bytes = realloc(bytes, *len_bytes + READ_BYTES + 1);
-        CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
-    } while ((n_read = read(fd, bytes + *len_bytes, READ_BYTES)) > 0);
-    CU_ASSERT_EQUAL_FATAL(n_read, 0);
-    bytes[*len_bytes] = '\0';
-    close(fd);
+    char *bytes = folder_bytes(p->folder, name, len_bytes);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
     return bytes;
 }
 
@@ -174,30 +144,11 @@ size_t program_n_lines(const char *text)
     return n;
 }
 
-static bool has_folder(const char *pid, const char *folder)
-{
-    char path[300], *text = malloc(ENVIRON_BYTES);
-    snprintf(path, sizeof(path), "/proc/%s/environ", pid);
-    FILE *in = fopen(path, "r");
-    const size_t n = text && in ? fread(text, 1, ENVIRON_BYTES, in) : 0;
-    const bool found = n > 0 && memmem(text, n, folder, strlen(folder)) != NULL;
-    if (in)
-        fclose(in);
-    free(text);
-    return found;
-}
-
 int program_n_left(const struct program *p)
 {
-    int n = 0;
     while (waitpid(-1, NULL, WNOHANG) > 0)
         continue;
-    DIR *proc = opendir("/proc");
-    for (const struct dirent *e; proc && (e = readdir(proc));)
-        n += e->d_name[0] >= '0' && e->d_name[0] <= '9' && has_folder(e->d_name, p->folder);
-    if (proc)
-        closedir(proc);
-    return n;
+    return folder_n_processes(p->folder, "environ");
 }
 
 int program_n_left_soon(const struct program *p)

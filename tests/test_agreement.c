@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "../core/process.h"
+#include "folder.h"
 #include "suite.h"
 
 enum { ARGS = 40 };
@@ -77,8 +78,7 @@ static int agreement(const char *model, const char *rate, const char *rtt, int n
                                    "--floor", "5 ms", NULL};
     const int ran = strait(run);
     const int status = ran == 0 || control ? strait(compare) : -1;
-    const char *const rm[] = {"rm", "-rf", folder, NULL};
-    strait_process_run(NULL, 0, rm, NULL, 10, NULL);
+    folder_remove(folder);
     return status;
 }
 
@@ -153,8 +153,7 @@ static void sent(char *out, size_t cap, const char *tensors, const char *codec)
     CU_ASSERT_PTR_NOT_NULL_FATAL(found);
     snprintf(out, cap, "%s", found);
     json_decref(json);
-    const char *const rm[] = {"rm", "-rf", folder, NULL};
-    strait_process_run(NULL, 0, rm, NULL, 10, NULL);
+    folder_remove(folder);
 }
 
 static void flip(const char *folder, const char *file, long offset)
@@ -189,8 +188,7 @@ static void changed_byte(void)
         sent(changed, sizeof(changed), folder, codecs[i]);
         CU_ASSERT_STRING_EQUAL(once, again);
         CU_ASSERT_STRING_NOT_EQUAL(once, changed);
-        const char *const rm[] = {"rm", "-rf", folder, NULL};
-        strait_process_run(NULL, 0, rm, NULL, 10, NULL);
+        folder_remove(folder);
     }
 }
 
@@ -247,8 +245,7 @@ static void in_parts(void)
         CU_ASSERT_EQUAL(n_rows(folder), part + 1);
     }
     unsetenv("STRAIT_STEP");
-    const char *const rm[] = {"rm", "-rf", folder, NULL};
-    strait_process_run(NULL, 0, rm, NULL, 10, NULL);
+    folder_remove(folder);
 }
 
 /* Measured all right, and predicted otherwise: compare's status is 1 without a valid row too. */

@@ -13,6 +13,7 @@
 #include "../core/process.h"
 #include "../emu/dilation.h"
 #include "../emu/uml.h"
+#include "folder.h"
 #include "suite.h"
 #include "uploads.h"
 
@@ -142,14 +143,13 @@ static void measure(const char *as)
 
 static char *in_guest(const struct way *way, const char *program, struct strait_error *err)
 {
-    char job[] = "/tmp/strait-judged-XXXXXX", bin[PATH_MAX], as[64], path[PATH_MAX], only[64],
-         *text = calloc(1, TEXT_BYTES);
+    char job[] = "/tmp/strait-judged-XXXXXX", bin[PATH_MAX], as[64], only[64];
     snprintf(bin, sizeof(bin), "%s", program);
     *strrchr(bin, '/') = '\0';
     snprintf(as, sizeof(as), AS "=%s %s", way->realisation, way->launcher);
     snprintf(only, sizeof(only), ONLY_CASES "=%s",
              getenv(ONLY_CASES) ? getenv(ONLY_CASES) : "01234567");
-    CU_ASSERT_FATAL(text != NULL && mkdtemp(job) != NULL);
+    CU_ASSERT_FATAL(mkdtemp(job) != NULL);
     const char *const argv[] = {program, NULL}, *const read[] = {STRAIT_SHARE, bin, NULL},
                       *const none[] = {NULL}, *const env[] = {as, only, NULL};
     const bool virtual_time = strcmp(way->launcher, "vuml") == 0;
@@ -164,14 +164,8 @@ static char *in_guest(const struct way *way, const char *program, struct strait_
         .memory_bytes = strait_emu_uml_memory_bytes(virtual_time, 65, 4e8, 0),
         .limit_s = LIMIT_S};
     strait_emu_uml_run(&plan, err);
-    snprintf(path, sizeof(path), "%s/%s", job, STRAIT_EMU_UML_OUT);
-    FILE *f = fopen(path, "r");
-    if (f && fread(text, 1, TEXT_BYTES - 1, f) == 0)
-        text[0] = '\0';
-    if (f)
-        fclose(f);
-    const char *const remove[] = {"rm", "-rf", job, NULL};
-    CU_ASSERT_EQUAL(strait_process_run(NULL, 0, remove, NULL, 10, NULL), 0);
+    char *text = folder_text(job, STRAIT_EMU_UML_OUT);
+    folder_remove(job);
     return text;
 }
 

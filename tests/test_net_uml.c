@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "../emu/uml.h"
+#include "guest.h"
 #include "program.h"
 
 static const char experiment[] =
@@ -35,25 +35,11 @@ static void end(struct program *p, bool is_empty)
     program_tear_down(p);
 }
 
-static bool boots(void)
-{
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    strait_test_skip("a sanitizer's memory does not fit into User-Mode Linux");
-    return false;
-#else
-    struct strait_error err = {0};
-    if (strait_emu_uml_check(false, &err) == 0)
-        return true;
-    strait_test_skip(err.text);
-    return false;
-#endif
-}
-
 static bool is_long(void)
 {
     if (!getenv("STRAIT_LONG"))
         strait_test_skip("some seconds in a guest: make uml");
-    return getenv("STRAIT_LONG") && boots();
+    return getenv("STRAIT_LONG") && guest_boots(false);
 }
 
 static void refused(const struct program *p, int status, const char *text, const char *const args[])
@@ -95,7 +81,7 @@ static void logs(void)
     struct program p;
     char file[128];
     double rtt_ms = 0;
-    if (!boots())
+    if (!guest_boots(false))
         return;
     begin(&p);
     program_write(&p, "word", "from the host\n");

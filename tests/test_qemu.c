@@ -1,7 +1,6 @@
 /* The guest that counts instructions. With STRAIT_LONG (make qemu-test) it is booted, and what this
  * program finds in there must be the same to the last digit in a second guest, and near what
  * arithmetic and User-Mode Linux in virtual time say. */
-#include <dirent.h>
 #include <limits.h>
 #include <math.h>
 #include <signal.h>
@@ -17,30 +16,13 @@
 #include "../emu/dilation.h"
 #include "../emu/qemu.h"
 #include "emu_world.h"
+#include "folder.h"
 #include "suite.h"
 
-enum { TEXT_BYTES = 1 << 20, LIMIT_S = 900, MESSAGE_BYTES = 4000000 };
+enum { LIMIT_S = 900, MESSAGE_BYTES = 4000000 };
 static const double GUEST_BYTES = 1024.0 * 1048576;
 
 /* --- outside ------------------------------------------------------------------------------ */
-
-static char *text_of(const char *folder, const char *name)
-{
-    char path[PATH_MAX], *text = calloc(1, TEXT_BYTES);
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    FILE *f = fopen(path, "r");
-    if (f && fread(text, 1, TEXT_BYTES - 1, f) == 0)
-        text[0] = '\0';
-    if (f)
-        fclose(f);
-    return text;
-}
-
-static void remove_all(const char *folder)
-{
-    const char *const argv[] = {"rm", "-rf", folder, NULL};
-    CU_ASSERT_EQUAL(strait_process_run(NULL, 0, argv, NULL, 10, NULL), 0);
-}
 
 static bool is_possible(void)
 {
@@ -75,14 +57,14 @@ static char *said_inside(const char *folder, const char *words)
                                              .memory_bytes = GUEST_BYTES,
                                              .limit_s = LIMIT_S};
     const int status = strait_emu_qemu_run(&plan, &err);
-    char *out = text_of(folder, STRAIT_EMU_UML_OUT);
+    char *out = folder_text(folder, STRAIT_EMU_UML_OUT);
     CU_ASSERT_EQUAL(status, 0);
     CU_ASSERT(strstr(out, " 0 failed") != NULL);
     if (status != 0)
         fprintf(stderr, "%s%s\n", out, err.text);
     free(out);
-    char *said = text_of(folder, STRAIT_EMU_UML_ERR);
-    remove_all(folder);
+    char *said = folder_text(folder, STRAIT_EMU_UML_ERR);
+    folder_remove(folder);
     return said;
 }
 
@@ -177,7 +159,7 @@ static void uploads(void)
     CU_ASSERT_STRING_EQUAL(first, second);
     free(first);
     free(second);
-    remove_all(job);
+    folder_remove(job);
 }
 
 /* More of them, at the dilation that is chosen: 0.775 and 2.287 s by arithmetic and in virtual
@@ -203,7 +185,7 @@ static void many(void)
     char *said = said_inside(folder, "uploads of 16");
     fprintf(stderr, "%s", said);
     free(said);
-    remove_all(job);
+    folder_remove(job);
 }
 
 /* The whole command: its results are the same bytes. */
@@ -227,43 +209,24 @@ static void a_run(void)
     for (int i = 0; i < 2; i++) {
         struct strait_error err = {0};
         CU_ASSERT_EQUAL(strait_process_run(NULL, 0, argv, NULL, LIMIT_S, &err), 0);
-        rows[i] = text_of(folder, "results.jsonl");
+        rows[i] = folder_text(folder, "results.jsonl");
         fprintf(stderr, "%s", err.text);
-        remove_all(folder);
+        folder_remove(folder);
     }
     CU_ASSERT(strstr(rows[0], "\"valid\":true") != NULL);
     CU_ASSERT_STRING_EQUAL(rows[0], rows[1]);
     free(rows[0]);
     free(rows[1]);
-    remove_all(results);
-}
-
-/* Processes that have the text among their arguments. */
-static int n_processes(const char *text)
-{
-    int n = 0;
-    DIR *proc = opendir("/proc");
-    for (struct dirent *e; proc && (e = readdir(proc)) != NULL;) {
-        char path[300], arguments[8192];
-        snprintf(path, sizeof(path), "/proc/%.200s/cmdline", e->d_name);
-        FILE *f = e->d_name[0] >= '0' && e->d_name[0] <= '9' ? fopen(path, "r") : NULL;
-        const size_t len = f ? fread(arguments, 1, sizeof(arguments), f) : 0;
-        if (f)
-            fclose(f);
-        n += memmem(arguments, len, text, strlen(text)) != NULL;
-    }
-    if (proc)
-        closedir(proc);
-    return n;
+    folder_remove(results);
 }
 
 static int wait_for(const char *text, bool some)
 {
-    int n = n_processes(text);
+    int n = folder_n_processes(text, "cmdline");
     for (int i = 0; i < 200 && (n > 0) != some; i++) {
         const struct timespec t = {.tv_nsec = 50000000};
         nanosleep(&t, NULL);
-        n = n_processes(text);
+        n = folder_n_processes(text, "cmdline");
     }
     return n;
 }
@@ -304,7 +267,7 @@ static void limits(void)
     err = (struct strait_error){0};
     CU_ASSERT_EQUAL(strait_emu_qemu_run(&plan, &err), -1);
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
-    remove_all(job);
+    folder_remove(job);
 }
 
 static void missing(void)
@@ -377,7 +340,7 @@ static void same_bytes(void)
     CU_ASSERT_EQUAL(strait_emu_archive_add(&a, "/nonexistent/x", &err), -1);
     CU_ASSERT_STRING_EQUAL(err.where, "/nonexistent");
     strait_emu_archive_release(&a);
-    remove_all(folder);
+    folder_remove(folder);
 }
 
 static const struct strait_test tests[] = {

@@ -1,6 +1,5 @@
 /* Stock User-Mode Linux: the kernel's links with real netem, and a run of strait, in one machine
  * that this test boots twice. */
-#include <dirent.h>
 #include <jansson.h>
 #include <limits.h>
 #include <math.h>
@@ -14,9 +13,8 @@
 #include <unistd.h>
 #include "../core/process.h"
 #include "../emu/uml.h"
-#include "suite.h"
-
-enum { TEXT_BYTES = 4 << 20 };
+#include "folder.h"
+#include "guest.h"
 
 static bool is_there(void)
 {
@@ -25,17 +23,6 @@ static bool is_there(void)
         return true;
     strait_test_skip(err.text);
     return false;
-}
-
-/* Programs of this build in the guest. */
-static bool runs_ours(void)
-{
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    strait_test_skip("a sanitizer's memory does not fit into User-Mode Linux");
-    return false;
-#else
-    return is_there();
-#endif
 }
 
 /* Work files, and where this test's program is: both may lie below what the guest covers. */
@@ -55,24 +42,6 @@ static void place_init(struct place *p)
     p->read[0] = STRAIT_SHARE;
     p->read[1] = p->bin;
     p->read[2] = NULL;
-}
-
-static void place_release(struct place *p)
-{
-    const char *const argv[] = {"rm", "-rf", p->job, NULL};
-    CU_ASSERT_EQUAL(strait_process_run(NULL, 0, argv, NULL, 10, NULL), 0);
-}
-
-static char *text_of(const struct place *p, const char *name)
-{
-    char path[128], *text = calloc(1, TEXT_BYTES);
-    snprintf(path, sizeof(path), "%s/%s", p->job, name);
-    FILE *f = fopen(path, "r");
-    if (f && fread(text, 1, TEXT_BYTES - 1, f) == 0)
-        text[0] = '\0';
-    if (f)
-        fclose(f);
-    return text;
 }
 
 static int run_inside(const struct place *p, const char *const *argv, double limit_s,
@@ -102,7 +71,7 @@ static void netem(void)
                                    "s=$?; ./test_tamper \"$6\" && exit $s",
                       all_commands[] = "cd \"$1\" && ./test_kernel_net; s=$?; "
                                        "./test_tamper && exit $s";
-    if (!runs_ours())
+    if (!guest_boots(false))
         return;
     place_init(&p);
     const bool all = getenv("STRAIT_LONG") != NULL;
@@ -123,16 +92,17 @@ static void netem(void)
         snprintf(program, sizeof(program), "%s/%s", p.bin, programs[i]);
         if (access(program, X_OK) != 0) {
             strait_test_skip("test_kernel_net or test_tamper is not built");
-            place_release(&p);
+            folder_remove(p.job);
             return;
         }
     }
     const int status = run_inside(&p, argv, 240, &err);
-    char *out = text_of(&p, STRAIT_EMU_UML_OUT), *said = text_of(&p, STRAIT_EMU_UML_ERR);
+    char *out = folder_text(p.job, STRAIT_EMU_UML_OUT),
+         *said = folder_text(p.job, STRAIT_EMU_UML_ERR);
     fprintf(stderr, "%s%s", said, status < 0 ? err.text : "");
     CU_ASSERT_EQUAL(status, 0);
     if (status != 0) {
-        char *console = text_of(&p, STRAIT_EMU_UML_CONSOLE);
+        char *console = folder_text(p.job, STRAIT_EMU_UML_CONSOLE);
         fprintf(stderr, "%s%s", out, console);
         free(console);
     }
@@ -143,7 +113,7 @@ static void netem(void)
     CU_ASSERT(strstr(said, "a delay that is changed, removed or added to") == NULL);
     free(out);
     free(said);
-    place_release(&p);
+    folder_remove(p.job);
 }
 
 /* A copy straight in /tmp, which is another folder in the guest. */
@@ -168,7 +138,7 @@ static void a_run(void)
     struct strait_error err = {0};
     const char *strait = getenv("STRAIT_BIN");
     char real[PATH_MAX], results[128], experiment[32];
-    if (!runs_ours())
+    if (!guest_boots(false))
         return;
     if (!strait || !realpath(strait, real)) {
         strait_test_skip("STRAIT_BIN is not set");
@@ -189,7 +159,7 @@ static void a_run(void)
     CU_ASSERT_EQUAL(strait_process_run(NULL, 0, argv, NULL, 120, &err), 0);
     unlink(experiment);
     fprintf(stderr, "%s\n", err.text);
-    char *rows = text_of(&p, "r/results.jsonl");
+    char *rows = folder_text(p.job, "r/results.jsonl");
     int n_rows = 0;
     for (char *line = strtok(rows, "\n"); line; line = strtok(NULL, "\n")) {
         json_t *row = json_loads(line, 0, NULL), *report = json_object_get(row, "report"), *probe;
@@ -211,7 +181,7 @@ static void a_run(void)
     }
     CU_ASSERT_EQUAL(n_rows, 1);
     free(rows);
-    place_release(&p);
+    folder_remove(p.job);
 }
 
 static void limits(void)
@@ -242,26 +212,7 @@ static void limits(void)
     err = (struct strait_error){0};
     CU_ASSERT_EQUAL(strait_emu_uml_run(&blank, &err), -1);
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
-    place_release(&p);
-}
-
-/* Processes that have the folder's name among their arguments. */
-static int n_processes(const char *folder)
-{
-    int n = 0;
-    DIR *proc = opendir("/proc");
-    for (struct dirent *e; proc && (e = readdir(proc)) != NULL;) {
-        char path[300], arguments[4096];
-        snprintf(path, sizeof(path), "/proc/%.200s/cmdline", e->d_name);
-        FILE *f = e->d_name[0] >= '0' && e->d_name[0] <= '9' ? fopen(path, "r") : NULL;
-        const size_t len = f ? fread(arguments, 1, sizeof(arguments), f) : 0;
-        if (f)
-            fclose(f);
-        n += memmem(arguments, len, folder, strlen(folder)) != NULL;
-    }
-    if (proc)
-        closedir(proc);
-    return n;
+    folder_remove(p.job);
 }
 
 static void killed_parent(void)
@@ -280,7 +231,7 @@ static void killed_parent(void)
     for (int i = 0; i < 100 && n < 3; i++) { /* the kernel and its first processes */
         const struct timespec t = {.tv_nsec = 100000000};
         nanosleep(&t, NULL);
-        n = n_processes(p.job);
+        n = folder_n_processes(p.job, "cmdline");
     }
     CU_ASSERT(n >= 3);
     kill(parent, SIGKILL);
@@ -288,10 +239,10 @@ static void killed_parent(void)
     for (int i = 0; i < 50 && n > 0; i++) {
         const struct timespec t = {.tv_nsec = 100000000};
         nanosleep(&t, NULL);
-        n = n_processes(p.job);
+        n = folder_n_processes(p.job, "cmdline");
     }
     CU_ASSERT_EQUAL(n, 0);
-    place_release(&p);
+    folder_remove(p.job);
 }
 
 static void missing_package(void)

@@ -13,24 +13,13 @@
 #include "../core/process.h"
 #include "../emu/dilation.h"
 #include "../emu/uml.h"
-#include "suite.h"
+#include "folder.h"
+#include "guest.h"
 #include "uploads.h"
 
 enum { TEXT_BYTES = 1 << 20, LIMIT_S = 300, N_NEIGHBOURS = 2 };
 
 /* --- outside ------------------------------------------------------------------------------ */
-
-static char *text_of(const char *job, const char *name)
-{
-    char path[PATH_MAX], *text = calloc(1, TEXT_BYTES);
-    snprintf(path, sizeof(path), "%s/%s", job, name);
-    FILE *f = fopen(path, "r");
-    if (f && fread(text, 1, TEXT_BYTES - 1, f) == 0)
-        text[0] = '\0';
-    if (f)
-        fclose(f);
-    return text;
-}
 
 static pid_t neighbour(void)
 {
@@ -49,19 +38,6 @@ static bool is_long(void)
     return getenv("STRAIT_LONG") != NULL;
 }
 
-static bool is_possible(void)
-{
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    strait_test_skip("a sanitizer's memory does not fit into User-Mode Linux");
-    return false;
-#endif
-    struct strait_error err = {0};
-    if (strait_emu_uml_check(true, &err) == 0)
-        return true;
-    strait_test_skip(err.text);
-    return false;
-}
-
 /* The tests of that program whose sentences have these words, in the guest. */
 static void run_inside(const char *words, const char *program_name, int n_neighbours)
 {
@@ -69,7 +45,7 @@ static void run_inside(const char *words, const char *program_name, int n_neighb
     struct strait_error err = {0};
     char job[] = "/tmp/strait-test-XXXXXX", program[PATH_MAX], bin[PATH_MAX] = "";
     pid_t neighbours[N_NEIGHBOURS];
-    if (!is_possible())
+    if (!guest_boots(true))
         return;
     CU_ASSERT_FATAL(mkdtemp(job) != NULL && readlink("/proc/self/exe", bin, PATH_MAX - 1) > 0);
     *strrchr(bin, '/') = '\0';
@@ -93,14 +69,13 @@ static void run_inside(const char *words, const char *program_name, int n_neighb
         kill(neighbours[i], SIGKILL);
         waitpid(neighbours[i], NULL, 0);
     }
-    char *out = text_of(job, STRAIT_EMU_UML_OUT), *said = text_of(job, STRAIT_EMU_UML_ERR);
+    char *out = folder_text(job, STRAIT_EMU_UML_OUT), *said = folder_text(job, STRAIT_EMU_UML_ERR);
     fprintf(stderr, "%s%s%s", out, said, status < 0 ? err.text : "");
     CU_ASSERT_EQUAL(status, 0);
     CU_ASSERT(strstr(out, " 0 failed") != NULL);
     free(out);
     free(said);
-    const char *const remove[] = {"rm", "-rf", job, NULL};
-    CU_ASSERT_EQUAL(strait_process_run(NULL, 0, remove, NULL, 10, NULL), 0);
+    folder_remove(job);
 }
 
 /* --- inside ------------------------------------------------------------------------------- */
@@ -198,7 +173,7 @@ static void a_run(void)
         free(text);
         return;
     }
-    if (!is_possible()) {
+    if (!guest_boots(true)) {
         free(text);
         return;
     }
@@ -225,8 +200,7 @@ static void a_run(void)
             emulated_s);
     CU_ASSERT_EQUAL(n_emulated, 2);
     CU_ASSERT(predicted_s > 0 && fabs(emulated_s / predicted_s - 1) < 0.05);
-    const char *const remove[] = {"rm", "-rf", job, NULL};
-    CU_ASSERT_EQUAL(strait_process_run(NULL, 0, remove, NULL, 10, NULL), 0);
+    folder_remove(job);
     free(text);
 }
 
