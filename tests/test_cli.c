@@ -30,6 +30,19 @@ static void set_up(void)
     program_write(&program, "small.json", small);
 }
 
+/* How it ends, and parts of what it prints and of what it complains about. */
+static void expect(int status, const char *out, const char *err, const char *const args[])
+{
+    struct said s = program_call(&program, args);
+    const bool good = s.status == status && strstr(s.out, out) && strstr(s.err, err);
+    CU_ASSERT_TRUE(good);
+    if (!good)
+        fprintf(stderr, "%s %s: %d: %s%s", args[0], args[1], s.status, s.out, s.err);
+    said_release(&s);
+}
+#define EXPECT(status, out, err, ...)                                                              \
+    expect(status, out, err, (const char *const[]){__VA_ARGS__, NULL})
+
 /* --- tests -------------------------------------------------------------------------------- */
 
 static void test_help(void)
@@ -106,16 +119,15 @@ static void test_bad_experiments(void)
     set_up();
     DIR *dir = opendir(root);
     CU_ASSERT_PTR_NOT_NULL_FATAL(dir);
-    char out[160];
+    char out[160], cwd[1024], expected_path[1100];
     snprintf(out, sizeof(out), "%s/out", program.folder);
+    program.cwd = cwd;
     for (const struct dirent *e; (e = readdir(dir));) {
-        char cwd[1024], expected_path[1100];
         if (e->d_name[0] == '.')
             continue;
         snprintf(cwd, sizeof(cwd), "%s/%s", root, e->d_name);
         snprintf(expected_path, sizeof(expected_path), "%s/expected.txt", cwd);
         char *expected = program_read(&program, expected_path);
-        program.cwd = cwd;
         struct said s = CALL("run", "experiment.json", "--out", out);
         CU_ASSERT_EQUAL(s.status, 2);
         CU_ASSERT_STRING_EQUAL(s.err, expected);
@@ -145,15 +157,10 @@ static void test_run(void)
         said_release(&s);
     }
     CU_ASSERT_TRUE(program_has(&program, "results/small/results.jsonl"));
-    struct said s = CALL("run", "small.json", "--on", "sim");
-    CU_ASSERT_PTR_NOT_NULL(strstr(s.err, "4 rows, 0 computed now"));
-    said_release(&s);
-    s = CALL("run", "small.json", "--on", "sim", "--fresh");
-    CU_ASSERT_PTR_NOT_NULL(strstr(s.err, "4 rows, 4 computed now"));
-    said_release(&s);
-    s = CALL("run", "small.json", "--on", "sim", "--set", "/clients=4", "--out", "other");
-    CU_ASSERT_PTR_NOT_NULL(strstr(s.err, "2 rows, 2 computed now"));
-    said_release(&s);
+    EXPECT(0, "", "4 rows, 0 computed now", "run", "small.json", "--on", "sim");
+    EXPECT(0, "", "4 rows, 4 computed now", "run", "small.json", "--on", "sim", "--fresh");
+    EXPECT(0, "", "2 rows, 2 computed now", "run", "small.json", "--on", "sim", "--set",
+           "/clients=4", "--out", "other");
     program_tear_down(&program);
 }
 
@@ -185,31 +192,21 @@ static void test_json(void)
 static void test_compare_folders(void)
 {
     set_up();
-    struct said s = CALL("run", "small.json", "--on", "fluid", "--out", "a", "--no-break-even");
-    said_release(&s);
-    s = CALL("run", "small.json", "--on", "sim", "--out", "b", "--no-break-even");
-    said_release(&s);
-    s = CALL("run", "small.json", "--on", "fluid", "--out", "c", "--control", "no-ramp",
-             "--no-break-even");
-    CU_ASSERT_EQUAL(s.status, 0);
-    said_release(&s);
-    s = CALL("compare", "a", "b", "--tolerance", "0.0001 %", "--floor", "1 us");
-    CU_ASSERT_EQUAL(s.status, 0);
-    CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "4 of 4 pairs within tolerance"));
-    said_release(&s);
-    s = CALL("compare", "c", "b");
-    CU_ASSERT_EQUAL(s.status, 1);
-    CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "OUTSIDE"));
-    said_release(&s);
+    EXPECT(0, "", "", "run", "small.json", "--on", "fluid", "--out", "a", "--no-break-even");
+    EXPECT(0, "", "", "run", "small.json", "--on", "sim", "--out", "b", "--no-break-even");
+    EXPECT(0, "", "", "run", "small.json", "--on", "fluid", "--out", "c", "--control", "no-ramp",
+           "--no-break-even");
+    EXPECT(0, "4 of 4 pairs within tolerance", "", "compare", "a", "b", "--tolerance", "0.0001 %",
+           "--floor", "1 us");
+    EXPECT(1, "OUTSIDE", "", "compare", "c", "b");
     program_tear_down(&program);
 }
 
 static void test_plot(void)
 {
     set_up();
-    struct said s = CALL("run", "small.json", "--on", "fluid", "--out", "a");
-    said_release(&s);
-    s = CALL("plot", "a");
+    EXPECT(0, "", "", "run", "small.json", "--on", "fluid", "--out", "a");
+    struct said s = CALL("plot", "a");
     if (s.status == 3) {
         said_release(&s);
         program_tear_down(&program);
@@ -234,16 +231,10 @@ static void test_plot(void)
 static void test_check(void)
 {
     set_up();
-    struct said s = CALL("check", "small.json", "--on", "fluid");
-    CU_ASSERT_EQUAL(s.status, 0);
-    CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "4 of 4"));
-    said_release(&s);
+    EXPECT(0, "4 of 4", "", "check", "small.json", "--on", "fluid");
     /* 64 clients of a 1.3 GB model need hundreds of GB with real payload */
-    s = CALL("check", "small.json", "--on", "emu", "--set", "/clients=64", "--set",
-             "/model=bert-large");
-    CU_ASSERT_EQUAL(s.status, 3);
-    CU_ASSERT_PTR_NOT_NULL(strstr(s.err, "strait: emu: "));
-    said_release(&s);
+    EXPECT(3, "", "strait: emu: ", "check", "small.json", "--on", "emu", "--set", "/clients=64",
+           "--set", "/model=bert-large");
     CU_ASSERT_FALSE(program_has(&program, "results"));
     program_tear_down(&program);
 }
@@ -260,10 +251,7 @@ static void test_lists(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "fixed, bayes"));
     CU_ASSERT_PTR_NULL(strstr(s.out, "fedavg"));
     said_release(&s);
-    s = CALL("list", "strategies", "deat");
-    CU_ASSERT_EQUAL(s.status, 2);
-    CU_ASSERT_PTR_NOT_NULL(strstr(s.err, "did you mean \"dear\""));
-    said_release(&s);
+    EXPECT(2, "", "did you mean \"dear\"", "list", "strategies", "deat");
     s = CALL("list", "strategies"); /* no line is wider than a terminal */
     for (const char *at = s.out; *at; at += strcspn(at, "\n") + 1) {
         const char *end = at + strcspn(at, "\n");
@@ -283,13 +271,12 @@ static void test_lists(void)
 static void test_second_run(void)
 {
     set_up();
-    struct said s = CALL("run", "small.json", "--on", "fluid", "--out", "a");
-    said_release(&s);
     char a[160];
+    EXPECT(0, "", "", "run", "small.json", "--on", "fluid", "--out", "a");
     snprintf(a, sizeof(a), "%s/a", program.folder);
     struct strait_store *store;
     CU_ASSERT_FATAL(strait_store_open(&store, a, true, NULL) == 0);
-    s = CALL("run", "small.json", "--on", "fluid", "--out", "a", "--fresh");
+    struct said s = CALL("run", "small.json", "--on", "fluid", "--out", "a", "--fresh");
     CU_ASSERT_EQUAL(s.status, 1);
     CU_ASSERT_EQUAL(program_n_lines(s.err), 1);
     CU_ASSERT_PTR_NOT_NULL(strstr(s.err, "another run writes its results there"));
