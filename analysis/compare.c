@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "compare.h"
+#include "fields.h"
 #include "label.h"
 #include "row.h"
 
@@ -29,28 +30,17 @@ const struct strait_compared *strait_compared_phases(size_t *n)
     return phases;
 }
 
-static const char *text_of(const json_t *row, const char *key)
-{
-    const char *text = json_string_value(json_object_get(row, key));
-    return text ? text : "";
-}
-
-static double number_of(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 static double phase_s(const json_t *row, const struct strait_compared *p)
 {
     if (!p->key)
-        return number_of(row, "round_s") - number_of(json_object_get(row, "path_s"), "compute");
+        return strait_number_of(row, "round_s") -
+               strait_number_of(json_object_get(row, "path_s"), "compute");
     const json_t *group = p->group ? json_object_get(row, p->group) : row;
     if (!p->group || strcmp(p->group, "busy_s") != 0)
-        return number_of(group, p->key);
+        return strait_number_of(group, p->key);
     const json_t *server = json_object_get(group, "server");
-    return number_of(json_object_get(group, "client"), p->key) +
-           (json_is_object(server) ? number_of(server, p->key) : 0);
+    return strait_number_of(json_object_get(group, "client"), p->key) +
+           (json_is_object(server) ? strait_number_of(server, p->key) : 0);
 }
 
 static int ascending(const void *a, const void *b)
@@ -93,7 +83,7 @@ static const char *most_trusted(const json_t *rows, int below)
     json_t *row;
     json_array_foreach(rows, i, row)
     {
-        const char *backend = text_of(row, "backend");
+        const char *backend = strait_text_of(row, "backend");
         if (trust(backend) < below && trust(backend) > trust(best))
             best = backend;
     }
@@ -111,9 +101,10 @@ static json_t *group_rows(const json_t *rows, const char *backend, json_t *refus
     char key[512], text[512], setting[STRAIT_LABEL_CHARS], codec[STRAIT_LABEL_CHARS];
     json_array_foreach(rows, i, row)
     {
-        if (strcmp(text_of(row, "backend"), backend) != 0)
+        if (strcmp(strait_text_of(row, "backend"), backend) != 0)
             continue;
-        snprintf(key, sizeof(key), "%s %s", text_of(row, "point"), text_of(row, "control"));
+        snprintf(key, sizeof(key), "%s %s", strait_text_of(row, "point"),
+                 strait_text_of(row, "control"));
         if (!json_is_true(json_object_get(row, "valid"))) {
             const json_t *why = json_array_get(json_object_get(row, "invalid"), 0);
             strait_label_setting(setting, row);
@@ -126,8 +117,8 @@ static json_t *group_rows(const json_t *rows, const char *backend, json_t *refus
             continue;
         }
         json_t *group = json_object_get(groups, key);
-        const char *profile = text_of(row, "profile");
-        if (!group || strcmp(profile, text_of(group, "profile")) != 0) {
+        const char *profile = strait_text_of(row, "profile");
+        if (!group || strcmp(profile, strait_text_of(group, "profile")) != 0) {
             group = json_object();
             json_object_set_new(group, "profile", json_string(profile));
             json_object_set_new(group, "rows", json_array());

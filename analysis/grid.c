@@ -4,19 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "fields.h"
 #include "grid.h"
-
-static double number_of(const json_t *row, const char *key)
-{
-    const json_t *value = json_object_get(row, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-static const char *text_of(const json_t *row, const char *key)
-{
-    const char *text = json_string_value(json_object_get(row, key));
-    return text ? text : "";
-}
 
 static bool is_valid(const json_t *row)
 {
@@ -134,7 +123,8 @@ static void fill_cells(struct strait_grid *g, const json_t *rows, const size_t *
             size_t m = 0;
             for (size_t j = i; j < n_rows; j++)
                 if (where[j] == where[i])
-                    room[m++] = number_of(json_array_get(rows, j), pass ? "total_s" : "round_s");
+                    room[m++] =
+                        strait_number_of(json_array_get(rows, j), pass ? "total_s" : "round_s");
             qsort(room, m, sizeof(*room), ascending);
             const double median_s = (room[(m - 1) / 2] + room[m / 2]) / 2;
             cell->n_repeats = m;
@@ -245,17 +235,17 @@ json_t *strait_rows_select(const json_t *records, const char *backend, const cha
     for (size_t b = 0; b < 3 && !*backend; b++)
         json_array_foreach(records, i,
                            row) if (is_valid(row) &&
-                                    strcmp(text_of(row, "backend"), for_curves[b]) == 0 &&
+                                    strcmp(strait_text_of(row, "backend"), for_curves[b]) == 0 &&
                                     has_control(row, control)) backend = for_curves[b];
     for (int pass = 0; pass < 2; pass++)
         json_array_foreach(records, i, row)
         {
-            if (strcmp(text_of(row, "record"), "row") != 0 || !has_control(row, control) ||
-                strcmp(text_of(row, "backend"), backend) != 0)
+            if (strcmp(strait_text_of(row, "record"), "row") != 0 || !has_control(row, control) ||
+                strcmp(strait_text_of(row, "backend"), backend) != 0)
                 continue;
             if (pass == 0)
-                profile = text_of(row, "profile");
-            else if (strcmp(profile, text_of(row, "profile")) == 0)
+                profile = strait_text_of(row, "profile");
+            else if (strcmp(profile, strait_text_of(row, "profile")) == 0)
                 json_array_append(rows, row);
         }
     return rows;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "fields.h"
 #include "grid.h"
 #include "plot.h"
 #include "plot_script.h"
@@ -17,22 +18,17 @@ struct scaling {
     double lo, hi; /* of y */
 };
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
 /* The break-even record of a curve, or NULL. */
 static const json_t *record_of(const struct scaling *p, size_t s, size_t c)
 {
     size_t i;
     const json_t *found = NULL;
     json_t *record;
-    json_array_foreach(p->breakevens, i,
-                       record) if (strcmp(text_of(record, "setting"), p->grid->settings[s]) == 0 &&
-                                   strcmp(text_of(record, "codec"), p->grid->codecs[c].label) == 0)
-        found = record;
+    json_array_foreach(
+        p->breakevens, i,
+        record) if (strcmp(strait_text_of(record, "setting"), p->grid->settings[s]) == 0 &&
+                    strcmp(strait_text_of(record, "codec"), p->grid->codecs[c].label) == 0) found =
+        record;
     return found;
 }
 
@@ -301,7 +297,7 @@ int strait_plot_scaling(const char *path, const json_t *rows, const json_t *brea
     struct scaling p = {.grid = grid, .breakevens = breakevens, .y = y};
     if (!has_speedups(grid))
         p.y = STRAIT_PLOT_TIME;
-    const char *own_title = text_of(json_array_get(rows, 0), "title");
+    const char *own_title = strait_text_of(json_array_get(rows, 0), "title");
     struct strait_plot_script script;
     bool crossings = false;
     if (strait_plot_script_begin(&script, path, title ? title : own_title, err) != 0) {

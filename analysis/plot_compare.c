@@ -3,24 +3,13 @@
 #include <math.h>
 #include <string.h>
 #include "compare.h"
+#include "fields.h"
 #include "label.h"
 #include "plot.h"
 #include "plot_script.h"
 #include "table.h"
 
 enum { MAX_BAR_PANELS = 12 };
-
-static double number_of(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
 
 /* "8 clients, sz 1e-3, rtt 50 ms" */
 static const char *pair_name(char buf[2 * STRAIT_LABEL_CHARS], const json_t *pair)
@@ -58,10 +47,11 @@ static double scale_of(const json_t *pairs)
     const struct strait_compared *phases = strait_compared_phases(&n);
     json_t *pair;
     json_array_foreach(
-        pairs, i, pair) for (size_t k = 0; k < n;
-                             k++) if (is_shown(&phases[k]) &&
-                                      (number_of(phase_of(pair, k), "predicted_s") >= 1 ||
-                                       number_of(phase_of(pair, k), "measured_s") >= 1)) return 1;
+        pairs, i,
+        pair) for (size_t k = 0; k < n;
+                   k++) if (is_shown(&phases[k]) &&
+                            (strait_number_of(phase_of(pair, k), "predicted_s") >= 1 ||
+                             strait_number_of(phase_of(pair, k), "measured_s") >= 1)) return 1;
     return 1000;
 }
 
@@ -74,10 +64,11 @@ static void write_bars(FILE *out, const json_t *pair, size_t i, double scale)
     for (size_t k = 0; k < n; k++) {
         const json_t *phase = phase_of(pair, k);
         if (is_shown(&phases[k]))
-            fprintf(out, "%d %.9g %.9g %.9g %.9g\n", x++, scale * number_of(phase, "predicted_s"),
-                    scale * number_of(phase, "measured_s"),
-                    scale * number_of(phase, "measured_min_s"),
-                    scale * number_of(phase, "measured_max_s"));
+            fprintf(out, "%d %.9g %.9g %.9g %.9g\n", x++,
+                    scale * strait_number_of(phase, "predicted_s"),
+                    scale * strait_number_of(phase, "measured_s"),
+                    scale * strait_number_of(phase, "measured_min_s"),
+                    scale * strait_number_of(phase, "measured_max_s"));
     }
     fputs("EOD\nset xtics (", out);
     x = 0;
@@ -127,8 +118,8 @@ static void write_bar_panels(FILE *out, const json_t *pairs)
             "set key center center horizontal Left reverse samplen 2\n"
             "plot NaN with boxes lc rgb '%s' title 'predicted (%s)', \\\n"
             "  NaN with boxes lc rgb '%s' title 'measured (%s)'\n",
-            strait_plot_color(5), text_of(first, "predicted"), strait_plot_color(1),
-            text_of(first, "measured"));
+            strait_plot_color(5), strait_text_of(first, "predicted"), strait_plot_color(1),
+            strait_text_of(first, "measured"));
 }
 
 static void write_scatter(FILE *out, const json_t *pairs, double tolerance_ratio)
@@ -141,8 +132,8 @@ static void write_scatter(FILE *out, const json_t *pairs, double tolerance_ratio
         fprintf(out, "$points_%zu << EOD\nNaN NaN\n", k);
         json_array_foreach(pairs, i, pair)
         {
-            const double x = number_of(phase_of(pair, k), "measured_s"),
-                         y = number_of(phase_of(pair, k), "predicted_s");
+            const double x = strait_number_of(phase_of(pair, k), "measured_s"),
+                         y = strait_number_of(phase_of(pair, k), "predicted_s");
             if (!(x > 1e-6 && y > 1e-6) || !is_shown(&phases[k]))
                 continue;
             fprintf(out, "%.9g %.9g\n", x, y);

@@ -38,14 +38,14 @@ void strait_table_free(struct strait_table *t)
     free(t);
 }
 
-bool strait_table_ok(const struct strait_table *t)
+static bool is_ok(const struct strait_table *t)
 {
     return t && !t->failed;
 }
 
 void strait_table_column(struct strait_table *t, const char *title, bool numbers)
 {
-    if (!strait_table_ok(t))
+    if (!is_ok(t))
         return;
     char *copy = t->n_columns < MAX_COLUMNS ? strdup(title) : NULL;
     if (!copy) {
@@ -58,13 +58,13 @@ void strait_table_column(struct strait_table *t, const char *title, bool numbers
 
 void strait_table_wrap(struct strait_table *t, size_t width)
 {
-    if (strait_table_ok(t) && t->n_columns > 0)
+    if (is_ok(t) && t->n_columns > 0)
         t->wraps[t->n_columns - 1] = width;
 }
 
 void strait_table_cell(struct strait_table *t, const char *text)
 {
-    if (!strait_table_ok(t))
+    if (!is_ok(t))
         return;
     if (t->n_cells == t->cap_cells) {
         const size_t cap = t->cap_cells ? 2 * t->cap_cells : 64;
@@ -100,7 +100,7 @@ size_t strait_table_n_rows(const struct strait_table *t)
 
 void strait_table_rule(struct strait_table *t)
 {
-    if (!strait_table_ok(t))
+    if (!is_ok(t))
         return;
     const size_t row = strait_table_n_rows(t);
     if (row >= t->cap_rules) {
@@ -217,7 +217,7 @@ static void print_row(const struct strait_table *t, size_t row, const size_t *wi
 
 void strait_table_print(const struct strait_table *t, FILE *out)
 {
-    if (!strait_table_ok(t) || t->n_columns == 0)
+    if (!is_ok(t) || t->n_columns == 0)
         return;
     size_t widths[MAX_COLUMNS];
     for (size_t c = 0; c < t->n_columns; c++)
@@ -241,6 +241,14 @@ void strait_table_print(const struct strait_table *t, FILE *out)
             print_rule(out, widths, t->n_columns);
         print_row(t, row, widths, out);
     }
+}
+
+int strait_table_finish(struct strait_table *t, FILE *out, struct strait_error *err)
+{
+    const bool ok = is_ok(t);
+    strait_table_print(t, out);
+    strait_table_free(t);
+    return ok ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "table", "memory ran out");
 }
 
 size_t strait_text_width(const char *text)

@@ -3,15 +3,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include "../core/error.h"
 
 enum { STRAIT_NUMBER_CHARS = 32 };
 
 struct strait_table; /* a header line and rows of cells; copies what it is given */
 
-/** NULL when memory runs out, as every function below then does nothing: strait_table_ok tells. */
+/** NULL when memory runs out, as every function below then does nothing: strait_table_finish
+ *  tells. */
 struct strait_table *strait_table_new(void);
 void strait_table_free(struct strait_table *t);
-bool strait_table_ok(const struct strait_table *t);
 /** A further column. numbers: right-aligned. */
 void strait_table_column(struct strait_table *t, const char *title, bool numbers);
 /** Break the cells of the column declared last at blanks into lines of `width` columns at most; a
@@ -26,6 +27,8 @@ void strait_table_rule(struct strait_table *t);
 size_t strait_table_n_rows(const struct strait_table *t);
 /** Write it, two blanks between columns, to a stream of the caller's. */
 void strait_table_print(const struct strait_table *t, FILE *out);
+/** Write it and free it. 0, or -1 with *err NOMEM: memory ran out before. */
+int strait_table_finish(struct strait_table *t, FILE *out, struct strait_error *err);
 
 /** Columns that UTF-8 text takes on a terminal: code points without combining marks; two for the
  *  wide letters of East Asia. A byte that is not UTF-8 counts as one. */

@@ -6,18 +6,13 @@
 #include <string.h>
 
 #include "../codecs/spec.h"
+#include "fields.h"
 #include "grid.h"
 #include "row.h"
 
 enum { LAST_ROUNDS = 3 };
 /* The recorded runs trained this model: curves/README.md. */
 static const char recorded_model[] = "cnn";
-
-static double number_of(const json_t *o, const char *key)
-{
-    const json_t *value = json_object_get(o, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
 
 /* --- which recorded run ------------------------------------------------------------------- */
 
@@ -115,7 +110,7 @@ static json_t *line_of(const struct strait_grid *g, size_t codec, size_t count,
     const struct strait_curve *curve = strait_tradeoff_curve(curves, row);
     const json_t *busy = json_object_get(row, "busy_s"), *bytes = json_object_get(row, "bytes");
     const double n_rounds = (double)json_array_size(json_object_get(row, "rounds_s"));
-    const double n_clients = number_of(row, "clients");
+    const double n_clients = strait_number_of(row, "clients");
     json_t *line = json_object();
     json_object_set_new(line, "clients", json_integer(g->counts[count]));
     json_object_set_new(line, "codec", json_string(g->codecs[codec].label));
@@ -124,14 +119,16 @@ static json_t *line_of(const struct strait_grid *g, size_t codec, size_t count,
         strait_json_number(curve ? strait_curve_final_acc(curve, LAST_ROUNDS) : NAN));
     json_object_set_new(line, "accuracy_from", curve ? json_string(curve->run) : json_null());
     json_object_set_new(line, "bytes_up",
-                        strait_json_number(number_of(bytes, "up") / n_rounds / n_clients));
+                        strait_json_number(strait_number_of(bytes, "up") / n_rounds / n_clients));
     json_object_set_new(
         line, "ratio",
-        strait_json_number(strait_label_row_is_plain(row) ? 1 : number_of(row, "ratio")));
-    json_object_set_new(line, "encode_s",
-                        strait_json_number(number_of(json_object_get(busy, "client"), "encode")));
-    json_object_set_new(line, "decode_s",
-                        strait_json_number(number_of(json_object_get(busy, "server"), "decode")));
+        strait_json_number(strait_label_row_is_plain(row) ? 1 : strait_number_of(row, "ratio")));
+    json_object_set_new(
+        line, "encode_s",
+        strait_json_number(strait_number_of(json_object_get(busy, "client"), "encode")));
+    json_object_set_new(
+        line, "decode_s",
+        strait_json_number(strait_number_of(json_object_get(busy, "server"), "decode")));
     json_object_set_new(line, "round_s", rounds);
     return line;
 }
@@ -139,12 +136,12 @@ static json_t *line_of(const struct strait_grid *g, size_t codec, size_t count,
 static int by_accuracy(const void *a, const void *b)
 {
     const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
-    const double p = number_of(x, "accuracy"), q = number_of(y, "accuracy");
+    const double p = strait_number_of(x, "accuracy"), q = strait_number_of(y, "accuracy");
     if (isnan(p) != isnan(q))
         return isnan(p) ? 1 : -1;
     if (!isnan(p) && (p < q || p > q))
         return p < q ? 1 : -1;
-    const double s = number_of(x, "bytes_up"), t = number_of(y, "bytes_up");
+    const double s = strait_number_of(x, "bytes_up"), t = strait_number_of(y, "bytes_up");
     return (s > t) - (s < t);
 }
 
@@ -159,12 +156,12 @@ static bool is_beaten(const json_t *lines, const json_t *line, size_t s)
 {
     size_t i;
     json_t *other;
-    const double accuracy = number_of(line, "accuracy"), time_s = round_of(line, s);
+    const double accuracy = strait_number_of(line, "accuracy"), time_s = round_of(line, s);
     json_array_foreach(lines, i, other)
     {
-        const double a = number_of(other, "accuracy"), t = round_of(other, s);
-        if (number_of(other, "clients") < number_of(line, "clients") ||
-            number_of(other, "clients") > number_of(line, "clients"))
+        const double a = strait_number_of(other, "accuracy"), t = round_of(other, s);
+        if (strait_number_of(other, "clients") < strait_number_of(line, "clients") ||
+            strait_number_of(other, "clients") > strait_number_of(line, "clients"))
             continue;
         if (a >= accuracy && t <= time_s && (a > accuracy || t < time_s))
             return true;
@@ -180,7 +177,7 @@ static void mark_front(json_t *lines, size_t n_settings)
     {
         json_t *front = json_array();
         for (size_t s = 0; s < n_settings; s++)
-            json_array_append_new(front, json_boolean(!isnan(number_of(line, "accuracy")) &&
+            json_array_append_new(front, json_boolean(!isnan(strait_number_of(line, "accuracy")) &&
                                                       !isnan(round_of(line, s)) &&
                                                       !is_beaten(lines, line, s)));
         json_object_set_new(line, "front", front);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../analysis/fields.h"
 #include "../analysis/row.h"
 #include "../analysis/table.h"
 #include "../codecs/spec.h"
@@ -101,12 +102,6 @@ int strait_codec_rows(json_t *out, struct strait_error *err)
 
 /* --- as text ------------------------------------------------------------------------------ */
 
-static const char *string_of(const json_t *row, const char *key)
-{
-    const char *text = json_string_value(json_object_get(row, key));
-    return text ? text : "";
-}
-
 /* The words of an array, with commas between; "-" for none. */
 static void join(char text[TEXT_CHARS], const json_t *words)
 {
@@ -123,7 +118,7 @@ static void join(char text[TEXT_CHARS], const json_t *words)
 
 static const struct strait_codec_param *param_of(const json_t *row, size_t i)
 {
-    return &strait_codec_find(string_of(row, "name"))->params[i];
+    return &strait_codec_find(strait_text_of(row, "name"))->params[i];
 }
 
 static void join_params(char text[TEXT_CHARS], const json_t *row)
@@ -158,19 +153,19 @@ void strait_codec_rows_print(const json_t *rows)
     json_array_foreach((json_t *)rows, i, row)
     {
         char name[CELL_CHARS], bounds[TEXT_CHARS], params[TEXT_CHARS];
-        if (family && strcmp(family, string_of(row, "family")) != 0)
+        if (family && strcmp(family, strait_text_of(row, "family")) != 0)
             strait_table_rule(t);
-        family = string_of(row, "family");
+        family = strait_text_of(row, "family");
         join(bounds, json_object_get(row, "bounds"));
         join_params(params, row);
-        snprintf(name, sizeof(name), "%s%s", string_of(row, "name"),
+        snprintf(name, sizeof(name), "%s%s", strait_text_of(row, "name"),
                  json_is_true(json_object_get(row, "available")) ? "" : " *");
         strait_table_cell(t, name);
         strait_table_cell(t, family);
-        strait_table_cell(t, string_of(row, "all_reduce"));
+        strait_table_cell(t, strait_text_of(row, "all_reduce"));
         strait_table_cell(t, bounds);
         strait_table_cell(t, params);
-        strait_table_cell(t, string_of(row, "source"));
+        strait_table_cell(t, strait_text_of(row, "source"));
     }
     strait_table_print(t, stdout);
     strait_table_free(t);
@@ -179,8 +174,8 @@ void strait_codec_rows_print(const json_t *rows)
     json_array_foreach((json_t *)rows, i, row)
     {
         if (!json_is_true(json_object_get(row, "available")))
-            printf("* %s cannot be used here: %s\n", string_of(row, "name"),
-                   string_of(row, "unavailable"));
+            printf("* %s cannot be used here: %s\n", strait_text_of(row, "name"),
+                   strait_text_of(row, "unavailable"));
     }
 }
 
@@ -207,7 +202,7 @@ static void print_params(const json_t *row)
         strait_table_cell(t, param->name);
         strait_table_cell(t, range);
         strait_table_cell(t, strait_codec_param_text(value, param, param->fallback));
-        strait_table_cell(t, string_of(p, "doc"));
+        strait_table_cell(t, strait_text_of(p, "doc"));
     }
     puts("");
     strait_table_print(t, stdout);
@@ -221,13 +216,14 @@ static void print_one(const json_t *row)
     const long long piece = json_integer_value(json_object_get(row, "piece_elems"));
     const bool residual = json_is_true(json_object_get(memory, "error_feedback"));
     char text[TEXT_CHARS];
-    printf("%s\n", string_of(row, "name"));
-    printf("  family       %s\n  source       %s\n", string_of(row, "family"),
-           string_of(row, "source"));
+    printf("%s\n", strait_text_of(row, "name"));
+    printf("  family       %s\n  source       %s\n", strait_text_of(row, "family"),
+           strait_text_of(row, "source"));
     join(text, json_object_get(row, "collectives"));
     printf("  collectives  %s%s\n", text,
-           strcmp(string_of(row, "all_reduce"), "as a strategy") == 0 ? "; all-reduce as a strategy"
-                                                                      : "");
+           strcmp(strait_text_of(row, "all_reduce"), "as a strategy") == 0
+               ? "; all-reduce as a strategy"
+               : "");
     join(text, json_object_get(row, "bounds"));
     printf("  bounds       %s\n", text);
     join(text, json_object_get(row, "flags"));
@@ -238,8 +234,9 @@ static void print_one(const json_t *row)
     printf("\n  wire id      %lld\n", (long long)json_integer_value(json_object_get(row, "id")));
     if (piece > 0)
         printf("  pieces       of %lld values: encoding, sending and decoding overlap\n", piece);
-    printf("  here         %s%s\n", *string_of(row, "unavailable") ? "cannot be used: " : "yes",
-           string_of(row, "unavailable"));
+    printf("  here         %s%s\n",
+           *strait_text_of(row, "unavailable") ? "cannot be used: " : "yes",
+           strait_text_of(row, "unavailable"));
     if (json_array_size(json_object_get(row, "parameters")) > 0)
         print_params(row);
 }
@@ -260,7 +257,7 @@ static int show(const char *name, bool json, struct strait_error *err)
         strait_codec_rows_print(rows);
     json_array_foreach(rows, i, row)
     {
-        if (status != 0 || (name && strcmp(name, string_of(row, "name")) != 0))
+        if (status != 0 || (name && strcmp(name, strait_text_of(row, "name")) != 0))
             continue;
         if (json)
             strait_command_print_json(row);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../analysis/compare.h"
+#include "../analysis/fields.h"
 #include "../analysis/grid.h"
 #include "../analysis/plot.h"
 #include "../analysis/store.h"
@@ -11,21 +12,15 @@
 
 enum { PATH_CHARS = 4096 };
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
 /* The break-even records of the last run. */
 static json_t *breakevens_of(const struct strait_store *store)
 {
-    const char *sweep = text_of(strait_store_header(store), "sweep");
+    const char *sweep = strait_text_of(strait_store_header(store), "sweep");
     json_t *found = json_array(), *record;
     size_t i;
     json_array_foreach(strait_store_records(store), i,
-                       record) if (strcmp(text_of(record, "record"), "break-even") == 0 &&
-                                   strcmp(text_of(record, "sweep"), sweep) == 0)
+                       record) if (strcmp(strait_text_of(record, "record"), "break-even") == 0 &&
+                                   strcmp(strait_text_of(record, "sweep"), sweep) == 0)
         json_array_append(found, record);
     return found;
 }
@@ -34,7 +29,8 @@ static bool has_backend(const json_t *rows, const char *backend)
 {
     size_t i;
     json_t *row;
-    json_array_foreach(rows, i, row) if (strcmp(text_of(row, "backend"), backend) == 0) return true;
+    json_array_foreach(rows, i,
+                       row) if (strcmp(strait_text_of(row, "backend"), backend) == 0) return true;
     return false;
 }
 
@@ -54,7 +50,7 @@ static int plot_scaling(const struct strait_store *store, const json_t *all, con
     json_t *rows = strait_rows_select(all, "", NULL), *breakevens = breakevens_of(store);
     if (json_array_size(rows) == 0) { /* nothing but a negative control */
         json_decref(rows);
-        const char *control = text_of(json_array_get(all, 0), "control");
+        const char *control = strait_text_of(json_array_get(all, 0), "control");
         rows = strait_rows_select(all, "", *control ? control : NULL);
     }
     const int status = strait_plot_scaling(path, rows, breakevens, y, NULL, err);
@@ -73,7 +69,7 @@ static int plot_comparison(const json_t *all, const char *path, struct strait_er
     if (!comparison)
         return -1;
     snprintf(title, sizeof(title), "Predicted and measured: %.400s",
-             text_of(json_array_get(all, 0), "title"));
+             strait_text_of(json_array_get(all, 0), "title"));
     const int status =
         strait_plot_comparison(path, comparison, options.tolerance_ratio, title, err);
     json_decref(comparison);

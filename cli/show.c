@@ -1,9 +1,8 @@
 /* Tables of results. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "../analysis/breakdown.h"
-#include "../analysis/compare.h"
+#include "../analysis/fields.h"
 #include "../analysis/grid.h"
 #include "../analysis/label.h"
 #include "../analysis/table.h"
@@ -11,30 +10,10 @@
 
 enum { MAX_AXES = 32, MAX_FULL_PAIRS = 8 };
 
-static double number_of(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
 static void number_cell(struct strait_table *t, double value, int digits)
 {
     char buf[STRAIT_NUMBER_CHARS];
     strait_table_cell(t, strait_number_text(buf, value, digits));
-}
-
-static int print_and_free(FILE *out, struct strait_table *t, struct strait_error *err)
-{
-    const bool ok = strait_table_ok(t);
-    strait_table_print(t, out);
-    strait_table_free(t);
-    return ok ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "table", "memory ran out");
 }
 
 /* --- a line a point ----------------------------------------------------------------------- */
@@ -90,14 +69,14 @@ static void put_line(struct strait_table *t, const struct strait_cell *cell, con
     number_cell(t, cell->total_s, 4);
     for (int phase = 0; phase < STRAIT_N_PHASES; phase++) {
         const double share =
-            number_of(path, strait_phase_name((enum strait_phase)phase)) / cell->round_s;
+            strait_number_of(path, strait_phase_name((enum strait_phase)phase)) / cell->round_s;
         if (share > 1e-6 && share < 0.005)
             strait_table_cell(t, "<1");
         else
             strait_table_cellf(t, "%.0f", isfinite(share) ? 100 * share : 0);
     }
-    number_cell(t, number_of(row, "wait_s"), 3);
-    number_cell(t, strait_label_row_is_plain(row) ? 1 : number_of(row, "ratio"), 3);
+    number_cell(t, strait_number_of(row, "wait_s"), 3);
+    number_cell(t, strait_label_row_is_plain(row) ? 1 : strait_number_of(row, "ratio"), 3);
     if (strait_label_row_is_plain(row))
         strait_table_cell(t, "1");
     else
@@ -146,7 +125,7 @@ static int show_lines(FILE *out, const struct strait_grid *g, const json_t *rows
                     put_line(t, strait_grid_cell(g, s, c, n), g->codecs[c].label, axes, n_axes,
                              range);
     }
-    return print_and_free(out, t, err);
+    return strait_table_finish(t, out, err);
 }
 
 /* --- a grid of speed-ups ------------------------------------------------------------------ */
@@ -155,9 +134,9 @@ static const json_t *breakeven_of(const json_t *records, const char *setting, co
 {
     size_t i;
     json_t *record;
-    json_array_foreach(records, i,
-                       record) if (strcmp(text_of(record, "setting"), setting) == 0 &&
-                                   strcmp(text_of(record, "codec"), codec) == 0) return record;
+    json_array_foreach(
+        records, i, record) if (strcmp(strait_text_of(record, "setting"), setting) == 0 &&
+                                strcmp(strait_text_of(record, "codec"), codec) == 0) return record;
     return NULL;
 }
 
@@ -235,7 +214,7 @@ static int show_grid(FILE *out, const struct strait_grid *g, const json_t *break
                 pays_cell(t, breakeven_of(breakevens, g->settings[s], g->codecs[c].label));
         }
     }
-    return print_and_free(out, t, err);
+    return strait_table_finish(t, out, err);
 }
 
 /* What the grid's cells mean. */
@@ -262,24 +241,25 @@ static int show_breakevens(FILE *out, const json_t *records, struct strait_error
     bool settings = false;
     size_t i;
     json_t *record;
-    json_array_foreach(records, i, record) settings = settings || *text_of(record, "setting");
+    json_array_foreach(records, i, record) settings =
+        settings || *strait_text_of(record, "setting");
     if (settings)
         strait_table_column(t, "setting", false);
     strait_table_column(t, "codec", false);
     strait_table_column(t, "compression pays", false);
     json_array_foreach(records, i, record)
     {
-        const char *setting = text_of(record, "setting");
+        const char *setting = strait_text_of(record, "setting");
         const bool same = before && strcmp(before, setting) == 0;
         if (settings && before && !same)
             strait_table_rule(t);
         if (settings)
             strait_table_cell(t, same ? "" : setting);
-        strait_table_cell(t, text_of(record, "codec"));
-        strait_table_cell(t, text_of(record, "text"));
+        strait_table_cell(t, strait_text_of(record, "codec"));
+        strait_table_cell(t, strait_text_of(record, "text"));
         before = setting;
     }
-    return print_and_free(out, t, err);
+    return strait_table_finish(t, out, err);
 }
 
 /* How it was emulated: congestion control, dilation, realisation and launcher. */
@@ -300,8 +280,8 @@ static void show_emulation(FILE *out, const json_t *rows)
         wall_s += json_number_value(json_object_get(row, "wall_s"));
         n_stored += json_is_true(json_object_get(row, "stored"));
     }
-    fprintf(out, "TCP %s; %s, launched as %s; dilation %g", text_of(report, "congestion"),
-            text_of(report, "realisation"), text_of(report, "launcher"), least);
+    fprintf(out, "TCP %s; %s, launched as %s; dilation %g", strait_text_of(report, "congestion"),
+            strait_text_of(report, "realisation"), strait_text_of(report, "launcher"), least);
     if (most > least)
         fprintf(out, " to %g", most);
     fprintf(out, "; took %.0f s", wall_s);
@@ -313,11 +293,12 @@ static void show_emulation(FILE *out, const json_t *rows)
 void strait_show_head(FILE *out, const json_t *rows)
 {
     const json_t *row = json_array_get(rows, 0);
-    fprintf(out, "%s\n", text_of(row, "title"));
-    fprintf(out, "%s, %s; %s payload, %s cost; backend %s%s%s\n", text_of(row, "model"),
-            text_of(row, "strategy"), text_of(row, "payload"), text_of(row, "cost"),
-            text_of(row, "backend"), *text_of(row, "control") ? ", negative control " : "",
-            text_of(row, "control"));
+    fprintf(out, "%s\n", strait_text_of(row, "title"));
+    fprintf(out, "%s, %s; %s payload, %s cost; backend %s%s%s\n", strait_text_of(row, "model"),
+            strait_text_of(row, "strategy"), strait_text_of(row, "payload"),
+            strait_text_of(row, "cost"), strait_text_of(row, "backend"),
+            *strait_text_of(row, "control") ? ", negative control " : "",
+            strait_text_of(row, "control"));
     show_emulation(out, rows);
 }
 
@@ -357,7 +338,7 @@ static void put_pair_cells(struct strait_table *t, const json_t *pair, bool repe
     strait_table_cellf(t, "%lld", (long long)json_integer_value(json_object_get(pair, "clients")));
     strait_table_cell(t, strait_label_row_codec(codec, pair));
     strait_label_setting(setting, pair);
-    const char *control = text_of(pair, "control");
+    const char *control = strait_text_of(pair, "control");
     strait_table_cellf(t, "%s%s%s", setting, *control ? " control " : "", control);
 }
 
@@ -380,10 +361,10 @@ static void put_phases(struct strait_table *t, const json_t *pair)
         put_pair_cells(t, pair, repeated);
         repeated = true;
         strait_table_cell(t, name);
-        strait_table_cell(t, strait_seconds_text(number, number_of(phase, "predicted_s")));
-        strait_table_cell(t, strait_seconds_text(number, number_of(phase, "measured_s")));
-        strait_table_cell(t, strait_seconds_text(number, number_of(phase, "difference_s")));
-        put_relative(t, number_of(phase, "relative"));
+        strait_table_cell(t, strait_seconds_text(number, strait_number_of(phase, "predicted_s")));
+        strait_table_cell(t, strait_seconds_text(number, strait_number_of(phase, "measured_s")));
+        strait_table_cell(t, strait_seconds_text(number, strait_number_of(phase, "difference_s")));
+        put_relative(t, strait_number_of(phase, "relative"));
         strait_table_cell(t, !json_is_true(json_object_get(phase, "judged"))  ? "not judged"
                              : json_is_true(json_object_get(phase, "within")) ? "within"
                                                                               : "OUTSIDE");
@@ -404,18 +385,18 @@ static void put_worst(struct strait_table *t, const json_t *pair)
         const bool outside = !json_is_true(json_object_get(phase, "within")),
                    worst_outside = worst && !json_is_true(json_object_get(worst, "within"));
         if (!worst || outside > worst_outside ||
-            (outside == worst_outside &&
-             fabs(number_of(phase, "difference_s")) > fabs(number_of(worst, "difference_s")))) {
+            (outside == worst_outside && fabs(strait_number_of(phase, "difference_s")) >
+                                             fabs(strait_number_of(worst, "difference_s")))) {
             worst = phase;
             worst_name = name;
         }
     }
     put_pair_cells(t, pair, false);
     strait_table_cell(t, worst_name);
-    strait_table_cell(t, strait_seconds_text(number, number_of(worst, "predicted_s")));
-    strait_table_cell(t, strait_seconds_text(number, number_of(worst, "measured_s")));
-    strait_table_cell(t, strait_seconds_text(number, number_of(worst, "difference_s")));
-    put_relative(t, number_of(worst, "relative"));
+    strait_table_cell(t, strait_seconds_text(number, strait_number_of(worst, "predicted_s")));
+    strait_table_cell(t, strait_seconds_text(number, strait_number_of(worst, "measured_s")));
+    strait_table_cell(t, strait_seconds_text(number, strait_number_of(worst, "difference_s")));
+    put_relative(t, strait_number_of(worst, "relative"));
     strait_table_cell(t, json_is_true(json_object_get(pair, "within")) ? "within" : "OUTSIDE");
 }
 
@@ -433,8 +414,8 @@ int strait_show_comparison(FILE *out, const json_t *comparison, double tolerance
     json_t *pair, *text;
     const json_t *first = json_array_get(pairs, 0);
     fprintf(out, "Predicted (%s) against measured (%s), seconds a round; within %g %% or %s%s\n\n",
-            text_of(first, "predicted"), text_of(first, "measured"), 100 * tolerance_ratio,
-            strait_seconds_text(floor, floor_s),
+            strait_text_of(first, "predicted"), strait_text_of(first, "measured"),
+            100 * tolerance_ratio, strait_seconds_text(floor, floor_s),
             full ? "" : "; the worst judged phase of each pair");
     for (size_t c = 0; c < sizeof(titles) / sizeof(*titles); c++)
         strait_table_column(t, titles[c], c == 0 || (c >= 4 && c <= 7));
@@ -448,7 +429,7 @@ int strait_show_comparison(FILE *out, const json_t *comparison, double tolerance
             put_worst(t, pair);
         }
     }
-    const int status = print_and_free(out, t, err);
+    const int status = strait_table_finish(t, out, err);
     fprintf(out, "\n%zu of %zu pairs within tolerance\n", n_within, json_array_size(pairs));
     json_array_foreach(json_object_get(comparison, "refused"), i, text)
         fprintf(out, "not used: %s\n", json_string_value(text));

@@ -1,30 +1,25 @@
 /* The table of published figures beside ours. */
 #include <math.h>
 #include <string.h>
+#include "../analysis/fields.h"
 #include "../analysis/table.h"
 #include "published.h"
-
-static const char *text_of(const json_t *row, const char *key)
-{
-    const char *text = json_string_value(json_object_get(row, key));
-    return text ? text : "";
-}
 
 static void put_row(struct strait_table *t, const json_t *row)
 {
     char text[STRAIT_NUMBER_CHARS];
     const json_t *ours = json_object_get(row, "ours");
     const double relative = json_number_value(json_object_get(row, "relative"));
-    const bool figure = strcmp(text_of(row, "kind"), "figure") == 0;
-    strait_table_cell(t, text_of(row, "case"));
-    strait_table_cell(t, text_of(row, "claim"));
+    const bool figure = strcmp(strait_text_of(row, "kind"), "figure") == 0;
+    strait_table_cell(t, strait_text_of(row, "case"));
+    strait_table_cell(t, strait_text_of(row, "claim"));
     strait_table_cellf(
         t, "%s%s %s",
-        figure                                      ? ""
-        : strcmp(text_of(row, "kind"), "from") == 0 ? "from "
-                                                    : "up to ",
+        figure                                             ? ""
+        : strcmp(strait_text_of(row, "kind"), "from") == 0 ? "from "
+                                                           : "up to ",
         strait_number_text(text, json_number_value(json_object_get(row, "published")), 4),
-        text_of(row, "unit"));
+        strait_text_of(row, "unit"));
     if (json_is_number(ours))
         strait_table_cell(t, strait_number_text(text, json_number_value(ours), 4));
     else
@@ -45,8 +40,10 @@ static void put_settings(FILE *out, const json_t *rows)
     fputs("\n", out);
     json_array_foreach(rows, i, row)
     {
-        const char *setting = text_of(row, "setting"), *reason = text_of(row, "reason");
-        fprintf(out, "%2zu  %s: %s\n", i + 1, text_of(row, "claim"), text_of(row, "source"));
+        const char *setting = strait_text_of(row, "setting"),
+                   *reason = strait_text_of(row, "reason");
+        fprintf(out, "%2zu  %s: %s\n", i + 1, strait_text_of(row, "claim"),
+                strait_text_of(row, "source"));
         if (*setting)
             fprintf(out, "    strait run %s\n", setting);
         if (*reason)
@@ -61,7 +58,7 @@ static void put_orders(FILE *out, const json_t *orders)
     json_array_foreach(orders, i, order)
     {
         const json_t *broken = json_object_get(order, "broken");
-        fprintf(out, "%sorder of %s: %s\n", i == 0 ? "\n" : "", text_of(order, "group"),
+        fprintf(out, "%sorder of %s: %s\n", i == 0 ? "\n" : "", strait_text_of(order, "group"),
                 json_array_size(broken) == 0 ? "as published" : "not as published");
         json_array_foreach(broken, k, text) fprintf(out, "    %s\n", json_string_value(text));
     }
@@ -85,12 +82,9 @@ int strait_show_published(FILE *out, const json_t *published, struct strait_erro
         strait_table_cellf(t, "%zu", i + 1);
         put_row(t, row);
     }
-    const bool good = strait_table_ok(t);
-    if (good) {
-        strait_table_print(t, out);
-        put_settings(out, rows);
-        put_orders(out, json_object_get(published, "orders"));
-    }
-    strait_table_free(t);
-    return good ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "compare", "memory ran out");
+    if (strait_table_finish(t, out, err) != 0)
+        return -1;
+    put_settings(out, rows);
+    put_orders(out, json_object_get(published, "orders"));
+    return 0;
 }

@@ -54,12 +54,8 @@ int strait_show_tradeoff(FILE *out, const json_t *tradeoff, struct strait_error 
     }
     strait_table_rule(t);
     json_array_foreach(json_object_get(tradeoff, "lines"), i, value) put_line(t, value);
-    const bool good = strait_table_ok(t);
-    if (good)
-        strait_table_print(t, out);
-    strait_table_free(t);
-    if (!good)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    if (strait_table_finish(t, out, err) != 0)
+        return -1;
     fputs("\nAccuracy: recorded training with this codec on the uploads, mean of the last three "
           "rounds; - where none was recorded.\nUpload: payload of one client and round. Encode: a "
           "client's, decode: the server's of all clients, a round.\n*: on the Pareto front of "

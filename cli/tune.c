@@ -277,11 +277,8 @@ static int print_table(const struct tune *t, struct strait_error *err)
         strait_table_cell(table, strait_seconds_text(seconds, t->b.y[i]));
         strait_table_cell(table, i == best ? "best" : value == t->own ? "the file's own" : "");
     }
-    const bool ok = strait_table_ok(table);
-    strait_table_print(table, stdout);
-    strait_table_free(table);
-    if (!ok)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "tune", "memory ran out");
+    if (strait_table_finish(table, stdout, err) != 0)
+        return -1;
     printf("\nThe file's own %s: %s a round", short_text(text, t, t->own),
            strait_seconds_text(seconds, t->own_s));
     printf("; the best: %s, %.3f times as fast\n", strait_seconds_text(seconds, t->b.y[best]),

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../analysis/fields.h"
 #include "../analysis/row.h"
 #include "harness.h"
 #include "suite.h"
@@ -38,18 +39,12 @@ static json_t *load_golden(void)
     return all;
 }
 
-static const char *text_of(const json_t *entry, const char *key)
-{
-    const char *text = json_string_value(json_object_get(entry, key));
-    return text ? text : "";
-}
-
 /* "gtopk {"/clients": 4} on fluid", for complaints. */
 static void complain(const json_t *entry, const char *what)
 {
     char *set = json_dumps(json_object_get(entry, "set"), JSON_COMPACT);
-    fprintf(stderr, "%s %s on %s: %s\n", text_of(entry, "experiment"), set ? set : "",
-            text_of(entry, "on"), what);
+    fprintf(stderr, "%s %s on %s: %s\n", strait_text_of(entry, "experiment"), set ? set : "",
+            strait_text_of(entry, "on"), what);
     free(set);
     CU_FAIL("a golden run is not what it was");
 }
@@ -73,7 +68,7 @@ static json_t *point_of(const json_t *entry)
         CU_ASSERT_FATAL(asprintf(&settings[n++], "%s=%s", pointer, dumped) > 0);
         free(dumped);
     }
-    snprintf(path, sizeof(path), EXPERIMENTS "/%s.json", text_of(entry, "experiment"));
+    snprintf(path, sizeof(path), EXPERIMENTS "/%s.json", strait_text_of(entry, "experiment"));
     if (strait_sweep_load(&sweep, path, (const char *const *)settings, n, &err) != 0) {
         complain(entry, err.text);
     } else {
@@ -122,7 +117,7 @@ static json_t *kept_of(const struct strait_point *p, const json_t *row)
 static json_t *found_of(const json_t *entry, const struct strait_profile *profile)
 {
     const struct strait_backend *backend =
-        strcmp(text_of(entry, "on"), "sim") == 0 ? &strait_sim : &strait_fluid;
+        strcmp(strait_text_of(entry, "on"), "sim") == 0 ? &strait_sim : &strait_fluid;
     struct strait_error err = {0};
     struct strait_experiment *e = NULL;
     struct strait_point *p = NULL;
@@ -238,7 +233,8 @@ static bool has_one(const json_t *all, const char *key, const char *value)
 {
     size_t i;
     json_t *entry;
-    json_array_foreach(all, i, entry) if (strcmp(text_of(entry, key), value) == 0) return true;
+    json_array_foreach(all, i,
+                       entry) if (strcmp(strait_text_of(entry, key), value) == 0) return true;
     return false;
 }
 
