@@ -7,18 +7,9 @@
 #include "../codecs/profile.h"
 #include "../codecs/spec.h"
 #include "../traces/model.h"
+#include "codec_choice.h"
 #include "network.h"
 #include "strategy.h"
-
-enum { STRAIT_LOSSY_CUTOFF_ELEMS = 1024 };
-
-/* A codec as an experiment asks for it, in one direction. */
-struct strait_codec_choice {
-    struct strait_codec_spec spec;     /* `none` where the file says nothing */
-    struct strait_codec_spec lossless; /* for small and one-dimensional tensors */
-    const char *profile; /* what the file names: shipped name or path; NULL: the run's */
-    long cutoff_elems;   /* lossy only above this many elements */
-};
 
 struct strait_experiment {
     json_t *json;     /* resolved, without "vary"; owns every string below */

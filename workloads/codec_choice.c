@@ -1,0 +1,136 @@
+#include "codec_choice.h"
+
+#include <float.h>
+#include <string.h>
+
+enum { MAX_NAMES = 64, LOSSY_CUTOFF_ELEMS = 1024 };
+
+static int unknown_codec(const char *where, const char *name, struct strait_error *err)
+{
+    size_t n;
+    const struct strait_codec_ops *const *codecs = strait_codecs(&n);
+    const char *names[MAX_NAMES] = {0};
+    for (size_t i = 0; i < n && i + 1 < MAX_NAMES; i++)
+        names[i] = codecs[i]->name;
+    const char *near = strait_nearest(name, names);
+    return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                            "expected a codec (strait list codecs), found \"%s\"%s%s%s", name,
+                            near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+}
+
+static int read_bound(struct strait_codec_spec *c, struct strait_object *o,
+                      struct strait_error *err)
+{
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    const bool wanted = (c->ops->flags & STRAIT_CODEC_BOUNDED) != 0;
+    if (!wanted && !strait_object_has(o, "bound"))
+        return 0;
+    strait_object_where(o, "bound", where, sizeof(where));
+    if (!wanted)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected no bound, since \"%s\" keeps none", c->ops->name);
+    struct strait_object b;
+    if (strait_object_enter(&b, o, "bound", false, err) != 0)
+        return -1;
+    static const enum strait_bound_kind kinds[] = {STRAIT_BOUND_ABS, STRAIT_BOUND_RANGE,
+                                                   STRAIT_BOUND_RMS, STRAIT_BOUND_POINTWISE,
+                                                   STRAIT_BOUND_RATIO};
+    unsigned n_found = 0;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        const char *name = strait_bound_kind_name(kinds[i]);
+        if (!(c->ops->bounds & 1u << kinds[i]) || !strait_object_has(&b, name))
+            continue;
+        n_found++;
+        c->bound.kind = kinds[i];
+        if (strait_object_number(&b, &c->bound.value, name, 0, DBL_MAX, err) != 0)
+            return -1;
+    }
+    if (strait_object_close(&b, err) != 0)
+        return -1;
+    if (n_found != 1)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected one bound such as {\"range\": 1e-3}, found %u", n_found);
+    return 0;
+}
+
+/* The codec's own parameters, numbers or names, and what its sender remembers. */
+static int read_settings(struct strait_codec_spec *spec, struct strait_object *codec,
+                         struct strait_error *err)
+{
+    for (unsigned i = 0; i < spec->ops->n_params; i++) {
+        const struct strait_codec_param *p = &spec->ops->params[i];
+        char where[STRAIT_JSON_POINTER_MAX * 2];
+        const char *choice;
+        if (!p->choices) {
+            if (strait_object_number_or(codec, &spec->params[i], p->name, p->min, p->max,
+                                        p->fallback, err) != 0)
+                return -1;
+            if (strcmp(p->name, "threads") == 0 && spec->params[i] > 1)
+                return strait_error_set(err, STRAIT_ERR_INPUT,
+                                        strait_object_where(codec, p->name, where, sizeof(where)),
+                                        "expected 1, since a rank encodes on one core, found %g",
+                                        spec->params[i]);
+            continue;
+        }
+        strait_object_where(codec, p->name, where, sizeof(where));
+        if (strait_object_string_or(codec, &choice, p->name, p->choices[(int)p->fallback], err) !=
+                0 ||
+            strait_codec_param_parse(&spec->params[i], p, choice, where, err) != 0)
+            return -1;
+    }
+    return strait_object_bool_or(codec, &spec->memory.residual, "error_feedback",
+                                 spec->memory.residual, err) != 0 ||
+                   strait_object_number_or(codec, &spec->memory.momentum, "momentum", 0, 0.9999,
+                                           spec->memory.momentum, err) != 0
+               ? -1
+               : 0;
+}
+
+int strait_codec_choice_read(struct strait_codec_choice *c, struct strait_object *o,
+                             const char *key, struct strait_error *err)
+{
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    const json_t *value = strait_object_value(o, key);
+    *c = (struct strait_codec_choice){.spec = strait_codec_spec_default(strait_codec_find("none")),
+                                      .lossless =
+                                          strait_codec_spec_default(strait_codec_find("zstd")),
+                                      .cutoff_elems = LOSSY_CUTOFF_ELEMS};
+    if (!value)
+        return 0;
+    struct strait_object codec = {0};
+    const char *name = json_string_value(value);
+    const char *lossless = c->lossless.ops->name;
+    if (!name && (strait_object_enter(&codec, o, key, false, err) != 0 ||
+                  strait_object_string(&codec, &name, "name", err) != 0))
+        return -1;
+    strait_object_where(o, key, where, sizeof(where));
+    const struct strait_codec_ops *ops = strait_codec_find(name);
+    if (!ops)
+        return unknown_codec(where, name, err);
+    if (strait_codec_unavailable(ops))
+        return strait_error_set(err, STRAIT_ERR_INPUT, where, "codec \"%s\" cannot be used: %s",
+                                name, strait_codec_unavailable(ops));
+    c->spec = strait_codec_spec_default(ops);
+    if (!codec.json)
+        return ops->flags & STRAIT_CODEC_BOUNDED
+                   ? strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                      "expected {\"name\": \"%s\", \"bound\": ...}, found the "
+                                      "name alone",
+                                      name)
+                   : 0;
+    if (read_settings(&c->spec, &codec, err) != 0 || read_bound(&c->spec, &codec, err) != 0 ||
+        strait_object_string_or(&codec, &c->profile, "profile", NULL, err) != 0 ||
+        strait_object_string_or(&codec, &lossless, "lossless", lossless, err) != 0 ||
+        strait_object_integer_or(&codec, &c->cutoff_elems, "cutoff", 0, INT32_MAX, c->cutoff_elems,
+                                 err) != 0 ||
+        strait_object_close(&codec, err) != 0)
+        return -1;
+    ops = strait_codec_find(lossless);
+    if (!ops || !(ops->flags & STRAIT_CODEC_LOSSLESS)) {
+        strait_object_where(&codec, "lossless", where, sizeof(where));
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected a lossless codec, found \"%s\"", lossless);
+    }
+    c->lossless = strait_codec_spec_default(ops);
+    return 0;
+}
