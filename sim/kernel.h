@@ -16,5 +16,5 @@ enum strait_action_kind { STRAIT_IDLE, STRAIT_SLEEP, STRAIT_FLOW };
 struct strait_action {
     enum strait_action_kind kind;
     double until_s; /* SLEEP */
-    double bytes;   /* FLOW: from host `src` to host `dst`, above 0 */
+    double bytes;   /* FLOW: from host `src` to host `dst`, a whole number above 0 */
 };

@@ -83,7 +83,7 @@ static void finish(struct strait_machine *m, double end_s)
     end_ranks(m);
     json_t *report =
         json_pack("{s:f, s:I, s:I, s:I, s:I}", "end_s", end_s, "flows", (json_int_t)m->n_flows,
-                  "messages", (json_int_t)m->n_messages, "streams", (json_int_t)m->n_streams,
+                  "messages", (json_int_t)m->n_messages, "streams", (json_int_t)m->n_used_streams,
                   "blocks", (json_int_t)m->n_blocks);
     if (!report)
         strait_child_no_memory(m->child);

@@ -96,7 +96,7 @@ struct strait_machine {
     size_t n_streams, cap_streams;
     struct strait_parcel *spare_parcels;
     struct strait_op *spare_ops;
-    uint64_t n_flows, n_messages, n_blocks;
+    uint64_t n_used_streams, n_flows, n_messages, n_blocks;
 };
 
 /** The world before time 0; begin makes lane 0 of every rank. In a child only. */

@@ -165,6 +165,7 @@ static double size_of(const struct strait_stream *s, const struct strait_parcel 
 void strait_stream_post(struct strait_stream *s, struct strait_parcel *parcel, double now_s)
 {
     struct strait_machine *m = s->machine;
+    m->n_used_streams += s->n_sent == 0;
     parcel->seq = s->n_sent++;
     parcel->posted_s = now_s;
     m->n_messages++;
