@@ -175,12 +175,14 @@ static void fill_busy(struct strait_breakdown *out, const struct strait_log *log
     }
 }
 
-static bool is_full(const struct strait_log *log)
+/* Before this moment all logs are complete. */
+static double known_until_s(const struct strait_log *logs, int n_ranks)
 {
-    uint64_t n = 0;
-    for (int kind = 0; kind < STRAIT_N_SPAN_KINDS; kind++)
-        n += log->n_of_kind[kind];
-    return n > log->n_spans;
+    double until_s = INFINITY;
+    for (int r = 0; r < n_ranks; r++)
+        if (logs[r].n_lost > 0)
+            until_s = fmin(until_s, logs[r].lost_from_s);
+    return until_s;
 }
 
 static int by_start(const void *a, const void *b)
@@ -224,26 +226,34 @@ int strait_breakdown_of(struct strait_breakdown *out, const struct strait_log *l
         goto out;
     }
     out->n_rounds = n;
-    double sum_s = 0;
+    const double until_s = known_until_s(logs, n_ranks);
+    double sum_s = 0, known_rounds_s = 0;
     for (size_t i = 0; i < n; i++) {
         out->rounds_s[i] = rounds[i]->end_s - rounds[i]->start_s;
         sum_s += out->rounds_s[i];
+        if (rounds[i]->end_s > until_s)
+            continue;
+        known_rounds_s += out->rounds_s[i];
+        out->n_known_rounds++;
         if (walk_round(&w, rounds[i]->start_s, rounds[i]->end_s, err) != 0)
             goto out;
     }
     out->round_s = sum_s / (double)n;
     out->total_s = rounds[n - 1]->end_s - rounds[0]->start_s;
+    const double n_known = (double)out->n_known_rounds;
+    /* the mean of all rounds is divided as that of those that are known */
+    const double scale = n_known < (double)n ? out->round_s * n_known / known_rounds_s : 1;
     double known_s = 0;
-    for (int phase = 0; phase < STRAIT_PHASE_OTHER; phase++)
-        known_s += out->phase_s[phase] /= (double)n;
+    for (int phase = 0; phase < STRAIT_PHASE_OTHER && n_known > 0; phase++)
+        known_s += out->phase_s[phase] = out->phase_s[phase] / n_known * scale;
     /* the remainder, so that the phases sum to the round; rounding alone can make it negative */
     out->phase_s[STRAIT_PHASE_OTHER] = fmax(0, out->round_s - known_s);
-    out->wait_s =
-        mean_wait_s(logs, has_server ? 1 : 0, n_ranks, rounds[0]->start_s, rounds[n - 1]->end_s) /
-        (double)n;
+    out->wait_s = NAN;
+    if (n_known > 0)
+        out->wait_s = mean_wait_s(logs, has_server ? 1 : 0, n_ranks, rounds[0]->start_s,
+                                  rounds[out->n_known_rounds - 1]->end_s) /
+                      n_known * scale;
     fill_busy(out, logs, n_ranks, has_server);
-    for (int r = 0; r < n_ranks && !out->spans_missing; r++)
-        out->spans_missing = is_full(&logs[r]);
     status = 0;
 out:
     for (int r = 0; w.tracks && r < n_ranks; r++)

@@ -20,13 +20,13 @@ const char *strait_span_kind_name(enum strait_span_kind kind);
 struct strait_breakdown {
     double *rounds_s; /* n_rounds; owned */
     size_t n_rounds;
-    double round_s;                  /* mean */
-    double total_s;                  /* all rounds, gaps between them included */
+    size_t n_known_rounds; /* before a log was full: phases and wait are in their proportions */
+    double round_s;        /* mean */
+    double total_s;        /* all rounds, gaps between them included */
     double phase_s[STRAIT_N_PHASES]; /* mean a round on the critical path; they sum to round_s */
     double wait_s; /* mean a round and client (rank, without a server) blocked in a receive */
     double client_busy_s[STRAIT_N_SPAN_KINDS]; /* mean a round and client; lanes added */
     double server_busy_s[STRAIT_N_SPAN_KINDS]; /* rank 0 a round; NAN without a server */
-    bool spans_missing; /* a log was full: path and wait are of what was kept */
 };
 
 /** Walk back from the end of each of rank 0's rounds: the activity that ended last before this

@@ -273,8 +273,11 @@ static json_t *approximations(const struct strait_point *p, const struct strait_
         note(list, "all clients send the same values: their own would not fit in memory");
     if (c->control)
         note(list, "negative control \"%s\": wrong on purpose", c->control);
-    if (b->spans_missing)
-        note(list, "a log was full: where the time goes is known for its beginning only");
+    if (b->n_known_rounds < b->n_rounds)
+        note(list,
+             "a log was full: where the time goes is that of the first %zu rounds of %zu, no more "
+             "are known",
+             b->n_known_rounds, b->n_rounds);
     return list;
 }
 

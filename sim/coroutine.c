@@ -164,6 +164,7 @@ static struct strait_coroutine *make(struct strait_coroutines *all)
     }
     c->stack = memory + guard_bytes; /* stacks grow down, into the guard */
     c->all = all;
+    all->n_made++;
     return c;
 }
 

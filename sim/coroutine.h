@@ -8,6 +8,7 @@ struct strait_coroutine;
 struct strait_coroutines { /* zero it once, set stack_bytes */
     size_t stack_bytes;
     struct strait_coroutine *spare, *running;
+    size_t n_made; /* each is two mappings of memory */
 };
 
 /** Make one that will call fn(arg) when first resumed. NULL when memory runs out. */

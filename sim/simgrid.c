@@ -22,7 +22,7 @@
 
 /* 10,000 clients and a server: 20,000 actors (two streams a client) and 10,001 lanes, each of them
  * two mappings, stay below the kernel's limit. */
-enum { MOST_RANKS = 10001 };
+enum { MOST_RANKS = 10001, OTHER_MAPPINGS = 1000 };
 
 struct world {
     struct strait_machine *machine;
@@ -30,7 +30,7 @@ struct world {
     sg_sem_t bell;                 /* of the actor that runs the lanes */
     bool waits;                    /* it does, and nobody has rung yet */
     struct strait_stream **kicked; /* by lanes, in that order; their actors are not told yet */
-    size_t n_kicked, cap_kicked, n_ends;
+    size_t n_kicked, cap_kicked, n_ends, most_mappings;
 };
 
 #if SIMGRID_VERSION >= 33400
@@ -142,6 +142,32 @@ static struct end **spare_ends(struct world *w, int src, int dst)
     return (struct end **)&strait_stream_find(w->machine, src, dst, STRAIT_MAX_CHANNELS)->kernel;
 }
 
+static size_t most_mappings(void)
+{
+    size_t n = 65530; /* Linux: DEFAULT_MAX_MAP_COUNT */
+    FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
+    if (f && fscanf(f, "%zu", &n) != 1)
+        n = 65530;
+    if (f)
+        fclose(f);
+    return n;
+}
+
+/* Where no stack can be had the simulator would abort. */
+static void check_mappings(struct world *w, const struct strait_stream *s)
+{
+    const size_t n_stacks = w->n_ends + 2 + w->machine->lanes.coroutines.n_made;
+    struct strait_error err = {0};
+    if (2 * n_stacks + OTHER_MAPPINGS <= w->most_mappings)
+        return;
+    strait_error_set(&err, STRAIT_ERR_HOST, "sim",
+                     "rank %d's stream to rank %d is one too many: %zu streams and lanes have a "
+                     "stack each, of two mappings, and vm.max_map_count is %zu; raise it, or use "
+                     "the backend fluid",
+                     s->src, s->dst, n_stacks, w->most_mappings);
+    strait_child_fail(w->machine->child, &err);
+}
+
 /* A spare end, or a new pair: what has to listen is there before anything is said. */
 static struct end *take_end(struct world *w, const struct strait_stream *s)
 {
@@ -150,6 +176,7 @@ static struct end *take_end(struct world *w, const struct strait_stream *s)
         *spare = end->next;
         return end;
     }
+    check_mappings(w, s);
     end = new_end(w);
     end->opposite = new_end(w);
     end->opposite->opposite = end;
@@ -244,6 +271,7 @@ static void simulate(struct strait_child *child)
     w.machine = strait_machine_new(child->run, &strait_sim, &kernel, &w, child);
     strait_machine_begin(w.machine);
     w.bell = sg_sem_init(0);
+    w.most_mappings = most_mappings();
     start_actor(w.hosts[0], lanes_actor, &w);
     simgrid_run();
 }

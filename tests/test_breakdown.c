@@ -181,18 +181,29 @@ static void test_no_round(void)
     release(logs, 1);
 }
 
-/* A log that kept fewer spans than it counted. */
+/* Three rounds of 1, 1 and 4 s that compute for a quarter and wait for the rest, in a log of four
+ * spans beside the rounds: two rounds are known, the mean of 2 s is divided as they are. */
 static void test_missing(void)
 {
     struct strait_log logs[MAX_RANKS] = {{0}};
     struct strait_breakdown b;
-    add(logs, 0, STRAIT_SPAN_ROUND, 0, 1, -1);
+    const double starts_s[] = {0, 1, 2}, ends_s[] = {1, 2, 6};
+    logs[0].max_spans = 6;
+    for (int i = 0; i < 3; i++) {
+        const double work_s = (ends_s[i] - starts_s[i]) / 4;
+        add(logs, 0, STRAIT_SPAN_COMPUTE, starts_s[i], starts_s[i] + work_s, -1);
+        add(logs, 0, STRAIT_SPAN_WAIT, starts_s[i] + work_s, ends_s[i], -1);
+        add(logs, 0, STRAIT_SPAN_ROUND, starts_s[i], ends_s[i], -1);
+    }
+    CU_ASSERT_EQUAL(logs[0].n_lost, 2);
+    CU_ASSERT(near(logs[0].lost_from_s, 2));
     CU_ASSERT_FATAL(strait_breakdown_of(&b, logs, 1, false, NULL) == 0);
-    CU_ASSERT_FALSE(b.spans_missing);
-    strait_breakdown_release(&b);
-    logs[0].n_of_kind[STRAIT_SPAN_COMPUTE] = 1;
-    CU_ASSERT_FATAL(strait_breakdown_of(&b, logs, 1, false, NULL) == 0);
-    CU_ASSERT_TRUE(b.spans_missing);
+    CU_ASSERT_EQUAL(b.n_rounds, 3);
+    CU_ASSERT_EQUAL(b.n_known_rounds, 2);
+    CU_ASSERT(near(b.round_s, 2));
+    CU_ASSERT(near(b.phase_s[STRAIT_PHASE_COMPUTE], 0.5));
+    CU_ASSERT(near(b.phase_s[STRAIT_PHASE_OTHER], 1.5));
+    CU_ASSERT(near(b.wait_s, 1.5));
     strait_breakdown_release(&b);
     release(logs, 1);
 }

@@ -1,4 +1,5 @@
 /* SimGrid under this backend against the closed forms: every completion time, not the last only. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -343,6 +344,35 @@ static void refusals(void)
     strait_rig_release(&rig);
 }
 
+static void to_everybody(struct strait_rank *r)
+{
+    for (int i = 0; i < r->run->n_ranks; i++)
+        if (i != r->me)
+            strait_rig_send(r, i, 0, 0, 1);
+    for (int i = 1; i < r->run->n_ranks; i++)
+        strait_rig_recv(r, STRAIT_ANY, 0);
+}
+
+/* 300 ranks have 89,700 streams among them, and Linux's default is 65,530 mappings. */
+static void too_many_streams(void)
+{
+    struct strait_rig rig;
+    long most = 0;
+    FILE *f = fopen("/proc/sys/vm/max_map_count", "r");
+    if (!f || fscanf(f, "%ld", &most) != 1)
+        most = 0;
+    if (f)
+        fclose(f);
+    if (most > 2 * 89700)
+        strait_test_skip("vm.max_map_count is so large that there can be as many stacks");
+    begin(&rig, 300, to_everybody, false);
+    strait_rig_run(&rig, &strait_sim);
+    CU_ASSERT_EQUAL(rig.rc, -1);
+    CU_ASSERT_EQUAL(rig.err.code, STRAIT_ERR_HOST);
+    CU_ASSERT_PTR_NOT_NULL(strstr(rig.err.text, "streams and lanes have a stack each"));
+    strait_rig_release(&rig);
+}
+
 static const struct strait_test tests[] = {
     {"a single flow takes its bytes over the rate and the delay", single_flow},
     {"equal flows share a port and end together", equal_flows},
@@ -356,5 +386,8 @@ static const struct strait_test tests[] = {
     {"narrow ports leave the rest of the server's to the others", unequal_ports},
     {"every constant of a run names its source", constants},
     {"what a simulation cannot do is refused by name", refusals},
+#ifndef __SANITIZE_ADDRESS__ /* actors are threads there */
+    {"more streams than there can be stacks are refused by name", too_many_streams},
+#endif
 };
 STRAIT_SUITE("sim/simgrid", tests);

@@ -130,9 +130,38 @@ static void no_period(void)
     check_program(drawing, strait_strategy_repeats, 0, 80 * 0.1);
 }
 
+#define MANY                                                                                       \
+    "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"seed\":3,\"clients\":10000,"          \
+    "\"strategy\":{\"name\":\"fedavg\",\"rounds\":40},\"network\":{\"client\":{\"rate\":\"100 "    \
+    "Mbps\","                                                                                      \
+    "\"rtt\":\"20 ms\"},\"server\":{\"rate\":\"10 Gbps\"}}}"
+
+/* 10,000 clients: the server's log holds what shows that rounds repeat, and both simulators say the
+ * same of one round. */
+static void many_clients(void)
+{
+    struct strait_outcome o = run(MANY, &strait_fluid, false);
+    const json_t *steady = json_object_get(o.point->facts.report, "steady");
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(steady, "simulated_rounds")), 13);
+    CU_ASSERT_EQUAL(o.n_messages, 40 * 20000 + 10000);
+    strait_outcome_free(&o);
+#ifndef __SANITIZE_ADDRESS__ /* actors are threads there */
+    double total_s[2];
+    for (int b = 0; b < 2; b++) {
+        o = strait_outcome_of(MANY, json_pack("{s:i}", "/strategy/rounds", 1), "default",
+                              b == 0 ? &strait_fluid : &strait_sim,
+                              (struct strait_point_options){0});
+        total_s[b] = o.total_s;
+        strait_outcome_free(&o);
+    }
+    CU_ASSERT_DOUBLE_EQUAL(total_s[0], total_s[1], 1e-9 * total_s[0]);
+#endif
+}
+
 static const struct strait_test tests[] = {
     {"what is extrapolated equals the simulation of all rounds, span by span", extrapolated},
     {"a period of several rounds is found", periods},
+    {"rounds of 10,000 clients are found to repeat, and last as long in SimGrid", many_clients},
     {"rounds that grow, or that chance may change, are all simulated", no_period},
 };
 STRAIT_SUITE("workloads/steady", tests);

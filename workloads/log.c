@@ -5,18 +5,28 @@
 #include <string.h>
 #include <unistd.h>
 
+static void lose(struct strait_log *log, const struct strait_span *span)
+{
+    if (log->n_lost++ == 0 || span->start_s < log->lost_from_s)
+        log->lost_from_s = span->start_s;
+}
+
 void strait_log_add(struct strait_log *log, const struct strait_span *span)
 {
     log->total_s[span->kind] += span->end_s - span->start_s;
     log->n_of_kind[span->kind]++;
     const size_t most = log->max_spans > 0 ? log->max_spans : STRAIT_LOG_MAX_SPANS;
-    if (log->n_spans >= most && span->kind != STRAIT_SPAN_ROUND)
+    if (log->n_spans >= most && span->kind != STRAIT_SPAN_ROUND) {
+        lose(log, span);
         return;
+    }
     if (log->n_spans == log->cap_spans) {
         const size_t cap = log->cap_spans ? 2 * log->cap_spans : 64;
         struct strait_span *more = realloc(log->spans, cap * sizeof(*more));
-        if (!more)
-            return; /* the totals above go on; n_of_kind tells that spans are missing */
+        if (!more) {
+            lose(log, span); /* the totals above go on */
+            return;
+        }
         log->spans = more;
         log->cap_spans = cap;
     }

@@ -35,6 +35,8 @@ struct strait_log {
     uint64_t peak_bytes;                           /* most that the rank held at once */
     double total_s[STRAIT_N_SPAN_KINDS];           /* sums over all spans of the kind */
     uint64_t n_of_kind[STRAIT_N_SPAN_KINDS];
+    uint64_t n_lost;         /* spans that were not kept */
+    double lost_from_s;      /* start of the earliest of them */
     bool drew;               /* chance was asked for: rounds need not be alike */
     double error_over_bound; /* largest |x - y| / bound seen on real data; -1: not checked */
 };

@@ -284,6 +284,17 @@ static void scale_layers(struct strait_wrap *w, const struct strait_model *m)
     w->layer_bwd_scale = bwd_s > 0 ? m->bwd_s / bwd_s : 1;
 }
 
+/* A server hears from all clients: it has a log's most, the others share what is left. */
+static size_t most_spans(const struct strait_rank *r, const struct strait_point *point)
+{
+    const bool has_server = point->experiment->strategy->has_server;
+    if (has_server && r->me == 0)
+        return STRAIT_LOG_MAX_SPANS;
+    const size_t all = STRAIT_LOGS_MAX_SPANS - (has_server ? STRAIT_LOG_MAX_SPANS : 0);
+    const size_t share = all / (size_t)r->run->n_ranks;
+    return share < STRAIT_LOG_MAX_SPANS ? share : STRAIT_LOG_MAX_SPANS;
+}
+
 void strait_rank_begin(struct strait_rank *r)
 {
     struct strait_wrap *w = calloc(1, sizeof(*w));
@@ -296,9 +307,7 @@ void strait_rank_begin(struct strait_rank *r)
     w->me = r->me;
     w->log = &r->run->logs[r->me];
     w->log->error_over_bound = -1;
-    w->log->max_spans = STRAIT_LOGS_MAX_SPANS / (size_t)r->run->n_ranks;
-    if (w->log->max_spans > STRAIT_LOG_MAX_SPANS)
-        w->log->max_spans = STRAIT_LOG_MAX_SPANS;
+    w->log->max_spans = most_spans(r, w->point);
     w->slowness = 1;
     atomic_init(&w->round, -1);
     pthread_mutex_init(&w->mutex, NULL);

@@ -137,10 +137,7 @@ static void keep_periods(bool *left, int base, const struct track *t, const doub
 
 static bool is_complete(const struct strait_log *log)
 {
-    uint64_t n = 0;
-    for (int kind = 0; kind < STRAIT_N_SPAN_KINDS; kind++)
-        n += log->n_of_kind[kind];
-    return n == log->n_spans && !log->drew;
+    return log->n_lost == 0 && !log->drew;
 }
 
 /* The shortest period with which all ranks repeat, a multiple of the strategy's own; 0: there is
@@ -218,6 +215,8 @@ static void repeat_spans(struct strait_log *log, double from_s, const struct ste
     log->spans = out.spans;
     log->n_spans = out.n_spans;
     log->cap_spans = out.cap_spans;
+    log->n_lost = out.n_lost;
+    log->lost_from_s = out.lost_from_s;
 }
 
 /* Counters of a log without its spans. */
