@@ -135,13 +135,25 @@ static void block(struct strait_lane *lane, double until_s, enum strait_blocked_
         strait_child_no_memory(m->child);
     lane->blocked = false;
     lane->on = STRAIT_ON_TIME;
-    lane->now_s = fmax(lane->now_s, lane->woken ? lane->woken_s : until_s);
+    lane->seen_s = fmax(lane->seen_s, lane->woken ? lane->woken_s : until_s);
+    lane->now_s = fmax(lane->now_s, lane->seen_s);
 }
 
+/* Let the world come to the lane's time: before it does what others see, or sees what they do. */
+static void meet(struct strait_lane *lane)
+{
+    while (lane->seen_s < lane->now_s)
+        block(lane, lane->now_s, STRAIT_ON_TIME);
+}
+
+/* A rank's only lane goes ahead of the world while it works: nobody can tell, and a step of a ring
+ * takes one event instead of three. What ends with rank 0 must not have been ahead of its end. */
 static void sleep_until(struct strait_lane *lane, double until_s)
 {
-    while (lane->now_s < until_s)
-        block(lane, until_s, STRAIT_ON_TIME);
+    const struct strait_machine *m = lane->machine;
+    lane->now_s = fmax(lane->now_s, until_s);
+    if (m->nodes[lane->rank.me].n_running > 1 || m->run->ends_with_rank_0)
+        meet(lane);
 }
 
 void strait_lane_wake(struct strait_lane *lane, double now_s)
@@ -173,7 +185,8 @@ void strait_lane_main(struct strait_lane *lane)
 {
     struct strait_machine *m = lane->machine;
     struct strait_node *node = &m->nodes[lane->rank.me];
-    lane->now_s = fmax(lane->now_s, m->kernel->now_s(m->world));
+    lane->seen_s = m->kernel->now_s(m->world);
+    lane->now_s = fmax(lane->now_s, lane->seen_s);
     if (lane->fn) {
         lane->fn(&lane->rank, lane->arg);
     } else {
@@ -182,6 +195,7 @@ void strait_lane_main(struct strait_lane *lane)
         m->run->rank_main(&lane->rank);
         drain(lane);
     }
+    meet(lane);
     lane->ended = true;
     node->n_running--;
     if (!lane->fn && lane->rank.me == 0 && m->run->ends_with_rank_0)
@@ -260,6 +274,7 @@ struct strait_op *strait_machine_send(struct strait_rank *r, int dst, int channe
     struct strait_lane *lane = lane_of(r);
     struct strait_machine *m = lane->machine;
     assert(dst >= 0 && dst < m->run->n_ranks && channel >= 0 && channel < STRAIT_MAX_CHANNELS);
+    meet(lane);
     struct strait_parcel *parcel = strait_parcel_new(m);
     struct strait_op *op = acked ? new_op(m, lane->now_s) : NULL;
     parcel->packet = packet;
@@ -311,9 +326,14 @@ bool strait_machine_recv(struct strait_rank *r, struct strait_message *out, int 
            channel < STRAIT_MAX_CHANNELS);
     struct strait_inbox *inbox = strait_inbox_of(m, r->me, channel);
     assert(!inbox->reader); /* one lane reads a channel */
+    const bool is_certain = src != STRAIT_ANY && deadline_s == INFINITY;
+    if (!is_certain)
+        meet(lane); /* what comes first, or in time, is known by then */
     for (;;) {
         struct strait_stream *s = strait_inbox_first(m, r->me, src, channel);
         const double arrival_s = s ? s->there.first->arrived_s : INFINITY;
+        if (s && is_certain)
+            sleep_until(lane, arrival_s);
         if (s && arrival_s <= lane->now_s) {
             take(m, out, s);
             return true;
@@ -333,6 +353,7 @@ struct strait_rank *strait_machine_spawn(struct strait_rank *r,
                                          void (*fn)(struct strait_rank *, void *), void *arg)
 {
     struct strait_lane *maker = lane_of(r);
+    meet(maker);
     struct strait_lane *lane = new_lane(maker->machine, r->me);
     lane->fn = fn;
     lane->arg = arg;

@@ -60,7 +60,8 @@ struct strait_lane {
     struct strait_machine *machine;
     void (*fn)(struct strait_rank *, void *); /* NULL: lane 0, the rank's program */
     void *arg;
-    double now_s; /* exact: the time that it slept until, not what the kernel made of it */
+    double now_s;  /* exact: the time that it slept until, not what the kernel made of it */
+    double seen_s; /* the world has come so far: a lane that nobody sees may be ahead of it */
     bool blocked, woken, for_ever, ended;
     enum strait_blocked_on on;
     int wanted, channel; /* ON_MESSAGE */
