@@ -38,6 +38,8 @@ void strait_emu_be_prompt(void)
 
 void strait_emu_be_ordinary(void)
 {
+    const struct sched_param none = {.sched_priority = 0};
+    sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none);
     setpriority(PRIO_PROCESS, 0, 0);
 }
 

@@ -12,7 +12,7 @@ void strait_emu_sleep_until_ns(int64_t mono_ns);
 /** Let the calling thread run before ordinary ones as soon as it wakes up, where this user may:
  * what waits for a moment or a message should not wait for other programs. */
 void strait_emu_be_prompt(void);
-/** The opposite, for threads that such a thread starts. */
+/** The opposite, for what takes a processor for long. */
 void strait_emu_be_ordinary(void);
 struct timespec strait_emu_timespec(int64_t mono_ns);
 

@@ -16,7 +16,8 @@ enum { WRITE_TURN_BYTES = 1 << 17 };
 enum { LARGE_BYTES = 1 << 16 };
 /* How long a sender that found its ring of envelopes full waits before it looks again. */
 static const int64_t HELD_NS = 1000000;
-/* What a strand may hand over at once, as the time that it takes at its pace. */
+/* What a strand may hand over at once, as the virtual time that it takes at its pace: in real time
+ * it would be ever smaller writes with ever more dilation, where calls cost most. */
 static const int64_t BURST_NS = 2000000;
 /* But never less than this in one write, or the calls cost more than the bytes. */
 enum { LEAST_WRITE_BYTES = 1 << 14 };
@@ -42,6 +43,11 @@ static size_t turn_of(const struct strait_emu_transport *t)
     return t->n_strands > 1 ? STRAIT_TURN_BYTES : WRITE_TURN_BYTES;
 }
 
+static int64_t burst_ns(const struct strait_emu_transport *t)
+{
+    return (int64_t)((double)BURST_NS * t->plan.shared->dilation);
+}
+
 /* Bytes that the strand may hand over now. */
 static size_t allowance(const struct strait_emu_transport *t,
                         const struct strait_emu_out_strand *strand, double ns_per_byte)
@@ -50,7 +56,7 @@ static size_t allowance(const struct strait_emu_transport *t,
     const int64_t ahead_ns = strand->paid_ns > now ? strand->paid_ns - now : 0;
     if (ns_per_byte <= 0)
         return turn_of(t);
-    const double n = (double)(BURST_NS - ahead_ns) / ns_per_byte;
+    const double n = (double)(burst_ns(t) - ahead_ns) / ns_per_byte;
     return (size_t)fmin(fmax(n, LEAST_WRITE_BYTES), (double)turn_of(t));
 }
 
@@ -194,9 +200,10 @@ static void rest(struct strait_emu_transport *t, struct strait_emu_out_strand *s
 }
 
 /* Has the strand used up its burst? */
-static bool is_too_fast(const struct strait_emu_out_strand *strand)
+static bool is_too_fast(const struct strait_emu_transport *t,
+                        const struct strait_emu_out_strand *strand)
 {
-    return strand->stream->ns_per_byte > 0 && strand->paid_ns - BURST_NS > strait_emu_mono_ns();
+    return strand->stream->ns_per_byte > 0 && strand->paid_ns - burst_ns(t) > strait_emu_mono_ns();
 }
 
 static void pay(struct strait_emu_out_strand *strand, size_t n_bytes, double ns_per_byte)
@@ -215,8 +222,8 @@ static bool is_held(struct strait_emu_transport *t, struct strait_emu_out_strand
         return true;
     if (turn_bytes >= turn_of(t))
         take_turn_again(t, strand);
-    else if (is_too_fast(strand))
-        rest(t, strand, strand->paid_ns - BURST_NS / 2);
+    else if (is_too_fast(t, strand))
+        rest(t, strand, strand->paid_ns - burst_ns(t) / 2);
     else if (!m->begun && !begin_message(t, strand->stream, m))
         rest(t, strand, strait_emu_mono_ns() + HELD_NS);
     else

@@ -107,10 +107,14 @@ static void perform(struct strait_emu_slots *s, struct strait_op *op, int64_t *u
 {
     const bool measured = isnan(op->job.cost_s);
     *used_ns = *slip_ns = 0;
-    if (measured)
-        *used_ns = op->job.fn ? measure(s, &op->job) : 0;
-    else if (op->job.fn)
-        call(s, &op->job);
+    if (op->job.fn) {
+        strait_emu_be_ordinary();
+        if (measured)
+            *used_ns = measure(s, &op->job);
+        else
+            call(s, &op->job);
+        strait_emu_be_prompt(); /* the end of a job is kept as exactly as its messages */
+    }
     const double cost_s =
         measured ? least(op->job.least_s, (double)*used_ns / 1e9) : op->job.cost_s;
     *slow = measured && (double)*used_ns / 1e9 > STRAIT_EMU_SLOW_RATIO * cost_s;
@@ -195,7 +199,7 @@ static void finish(struct strait_emu_slots *s, struct strait_op *op, int64_t use
 static void *worker(void *slots)
 {
     struct strait_emu_slots *s = slots;
-    strait_emu_be_ordinary(); /* whatever the lane was that started it */
+    strait_emu_be_prompt();
     pthread_mutex_lock(s->lock);
     for (;;) {
         while (!s->runnable && !s->stopping)
