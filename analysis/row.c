@@ -155,7 +155,7 @@ static void put_times(json_t *row, const struct strait_breakdown *b,
 }
 
 struct sums {
-    uint64_t raw_bytes, payload_bytes, n_messages;
+    uint64_t raw_bytes, payload_bytes, n_messages, link_bytes;
 };
 
 static struct sums sum_logs(const struct strait_log *logs, int first, int end)
@@ -165,6 +165,7 @@ static struct sums sum_logs(const struct strait_log *logs, int first, int end)
         s.raw_bytes += logs[r].raw_bytes;
         s.payload_bytes += logs[r].payload_bytes;
         s.n_messages += logs[r].n_messages;
+        s.link_bytes += logs[r].link_bytes;
     }
     return s;
 }
@@ -174,7 +175,8 @@ static double ratio(uint64_t raw_bytes, uint64_t payload_bytes)
     return payload_bytes > 0 ? (double)raw_bytes / (double)payload_bytes : NAN;
 }
 
-/* Bytes of all ranks and rounds; what the server sends goes down, everything else up. */
+/* Bytes of all ranks and rounds; what the server sends goes down, everything else up. Those over
+ * the links between hosts and accelerators are no part of the others. */
 static void put_bytes(json_t *row, const struct strait_point *p)
 {
     const struct strait_experiment *e = p->experiment;
@@ -191,12 +193,12 @@ static void put_bytes(json_t *row, const struct strait_point *p)
     const bool predicted = !p->run.real_payload && !(is_plain(&e->up) && is_plain(&e->down));
     json_object_set_new(
         row, "bytes",
-        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "raw", (json_int_t)all.raw_bytes,
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}", "raw", (json_int_t)all.raw_bytes,
                   "payload", (json_int_t)all.payload_bytes, "frame",
                   (json_int_t)all.n_messages * (json_int_t)strait_network_frame_bytes(e->network),
                   "messages", (json_int_t)all.n_messages, "up", (json_int_t)up.payload_bytes,
-                  "down", (json_int_t)down.payload_bytes, "sizes",
-                  predicted ? "predicted" : "exact"));
+                  "down", (json_int_t)down.payload_bytes, "link", (json_int_t)all.link_bytes,
+                  "sizes", predicted ? "predicted" : "exact"));
     json_object_set_new(row, "ratio",
                         strait_json_number(ratio(compressed.raw_bytes, compressed.payload_bytes)));
     json_object_set_new(row, "ratio_overall",
@@ -229,7 +231,7 @@ static void note(json_t *list, const char *format, ...)
 
 /* What is faked, scaled, tiled, aggregated or not modelled. */
 static json_t *approximations(const struct strait_point *p, const struct strait_breakdown *b,
-                              const struct strait_row_context *c)
+                              const json_t *quality, const struct strait_row_context *c)
 {
     const struct strait_experiment *e = p->experiment;
     json_t *list = json_array();
@@ -271,6 +273,9 @@ static json_t *approximations(const struct strait_point *p, const struct strait_
         note(list, "every round sends the tensors of the same recorded step");
     if (p->shares_values)
         note(list, "all clients send the same values: their own would not fit in memory");
+    const char *of = json_string_value(json_object_get(quality, "of"));
+    if (of)
+        note(list, "quality is that of %s", of);
     if (c->control)
         note(list, "negative control \"%s\": wrong on purpose", c->control);
     if (b->n_known_rounds < b->n_rounds)
@@ -299,13 +304,19 @@ json_t *strait_row_new(const struct strait_point *p, const struct strait_row_con
     const bool has_server = e->strategy->has_server;
     struct strait_breakdown b;
     char point[STRAIT_KEY_CHARS], constants[STRAIT_KEY_CHARS];
+    json_t *quality = NULL;
     if (strait_breakdown_of(&b, p->logs, p->run.n_ranks, has_server, err) != 0)
         return NULL;
+    if (e->strategy->quality && e->strategy->quality(&quality, e, err) != 0) {
+        strait_breakdown_release(&b);
+        return NULL;
+    }
     json_t *row = json_object();
     if (!row || !strait_hash_json(point, e->json) ||
         !strait_hash_json(constants, p->facts.constants)) {
         strait_error_set(err, STRAIT_ERR_NOMEM, "row", "memory ran out");
         json_decref(row);
+        json_decref(quality);
         strait_breakdown_release(&b);
         return NULL;
     }
@@ -332,13 +343,14 @@ json_t *strait_row_new(const struct strait_point *p, const struct strait_row_con
     put_times(row, &b, c, has_server);
     put_bytes(row, p);
     put_checks(row, p);
+    json_object_set_new(row, "quality", quality ? quality : json_null());
     json_object_set_new(row, "payload", json_string(p->run.real_payload ? "real" : "sized"));
     json_object_set_new(row, "cost", json_string(cost_of(p)));
     json_object_set_new(row, "dilation", strait_json_number(p->run.dilation));
     json_object_set_new(row, "profile", text_or_null(c->profile));
     json_object_set_new(row, "constants", json_string(constants));
     json_object_set_new(row, "report", json_deep_copy(p->facts.report));
-    json_object_set_new(row, "approximations", approximations(p, &b, c));
+    json_object_set_new(row, "approximations", approximations(p, &b, quality, c));
     json_object_set_new(row, "wall_s", strait_json_number(c->wall_s));
     strait_breakdown_release(&b);
     return row;

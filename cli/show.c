@@ -7,6 +7,7 @@
 #include "../analysis/label.h"
 #include "../analysis/table.h"
 #include "show.h"
+#include "show_extras.h"
 
 enum { MAX_AXES = 32 };
 
@@ -54,7 +55,8 @@ static void put_range(struct strait_table *t, const struct strait_cell *cell)
 }
 
 static void put_line(struct strait_table *t, const struct strait_cell *cell, const char *codec,
-                     const char *const *axes, size_t n_axes, bool range)
+                     const char *const *axes, size_t n_axes, bool range,
+                     const struct strait_extras *x)
 {
     char buf[STRAIT_LABEL_CHARS];
     const json_t *row = cell->row, *path = json_object_get(row, "path_s");
@@ -81,6 +83,7 @@ static void put_line(struct strait_table *t, const struct strait_cell *cell, con
         strait_table_cell(t, "1");
     else
         number_cell(t, cell->speedup, 3);
+    strait_extras_put(t, row, x);
 }
 
 static bool any_range(const struct strait_grid *g)
@@ -117,15 +120,20 @@ static int show_lines(FILE *out, const struct strait_grid *g, const json_t *rows
     strait_table_column(t, "wait s", true);
     strait_table_column(t, "ratio", true);
     strait_table_column(t, "speed-up", true);
+    const struct strait_extras x = strait_extras_find(rows);
+    strait_extras_columns(t, &x);
     for (size_t s = 0; s < g->n_settings; s++) {
         strait_table_rule(t);
         for (size_t n = 0; n < g->n_counts; n++)
             for (size_t c = 0; c < g->n_codecs; c++)
                 if (strait_grid_cell(g, s, c, n)->row)
                     put_line(t, strait_grid_cell(g, s, c, n), g->codecs[c].label, axes, n_axes,
-                             range);
+                             range, &x);
     }
-    return strait_table_finish(t, out, err);
+    if (strait_table_finish(t, out, err) != 0)
+        return -1;
+    strait_extras_notes(out, rows);
+    return 0;
 }
 
 /* --- a grid of speed-ups ------------------------------------------------------------------ */

@@ -142,3 +142,120 @@ void strait_keys_quantise(float *rounded, const float *keys, size_t n, size_t d,
                 step > 0 ? least + step * rintf((keys[i * d + j] - least) / step) : least;
     }
 }
+
+/* --- a cache --------------------------------------------------------------------------------- */
+
+int strait_cache_init(struct strait_cache *c, size_t n_layers, size_t n_heads, size_t head_dim,
+                      size_t n_tokens, struct strait_error *err)
+{
+    const size_t n = n_layers * n_heads * head_dim * n_tokens;
+    *c = (struct strait_cache){n_layers, n_heads, head_dim, n_tokens, NULL, NULL, NULL, NULL};
+    float *all = calloc(4 * n + 1, sizeof(*all));
+    if (!all)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, "attention", "memory ran out");
+    c->keys = all;
+    c->values = all + n;
+    c->queries = all + 2 * n;
+    c->early_queries = all + 3 * n;
+    return 0;
+}
+
+void strait_cache_release(struct strait_cache *c)
+{
+    free(c->keys); /* and the others behind them */
+    memset(c, 0, sizeof(*c));
+}
+
+size_t strait_cache_at(const struct strait_cache *c, size_t layer, size_t head, size_t token)
+{
+    return ((layer * c->n_heads + head) * c->n_tokens + token) * c->head_dim;
+}
+
+/* What one head needs; rank and bits resolved. */
+struct trial {
+    const struct strait_cache *cache;
+    struct strait_key_choice choice;
+    size_t rank;
+    float *basis, *small, *rounded, *projected, *scores, *guessed, *all, *some;
+    size_t *truth, *found;
+};
+
+static int choose(struct trial *t, size_t at, size_t token, struct strait_key_quality *sum,
+                  struct strait_error *err)
+{
+    const struct strait_cache *c = t->cache;
+    const size_t d = c->head_dim, n = token + 1, k = t->choice.top_k;
+    const float *query = c->queries + at + token * d;
+    const float *guess = (t->choice.early ? c->early_queries : c->queries) + at + token * d;
+    strait_attention_scores(t->scores, c->keys + at, query, n, d);
+    strait_query_project(t->projected, t->basis, guess, d, t->rank);
+    strait_attention_scores(t->guessed, t->rounded, t->projected, n, t->rank);
+    if (strait_attention_top(t->truth, k, t->scores, n, err) != 0 ||
+        strait_attention_top(t->found, k, t->guessed, n, err) != 0)
+        return -1;
+    strait_attention_output(t->all, t->scores, c->values + at, NULL, 0, n, d);
+    strait_attention_output(t->some, t->scores, c->values + at, t->found, k, n, d);
+    sum->recall += strait_attention_recall(t->truth, t->found, k);
+    sum->error += strait_attention_error(t->some, t->all, d);
+    strait_attention_output(t->some, t->scores, c->values + at, t->truth, k, n, d);
+    sum->error_of_true_k += strait_attention_error(t->some, t->all, d);
+    return 0;
+}
+
+/* The keys as they are kept, and the directions that queries are turned to. */
+static int keep(struct trial *t, const float *keys, struct strait_error *err)
+{
+    const size_t d = t->cache->head_dim, n = t->cache->n_tokens;
+    if (t->choice.rank > 0) {
+        if (strait_keys_low_rank(t->basis, t->small, keys, n, d, t->rank, err) != 0)
+            return -1;
+    } else {
+        for (size_t i = 0; i < d * d; i++)
+            t->basis[i] = i % (d + 1) == 0;
+        memcpy(t->small, keys, n * d * sizeof(*keys));
+    }
+    if (t->choice.bits > 0)
+        strait_keys_quantise(t->rounded, t->small, n, t->rank, t->choice.bits);
+    else
+        memcpy(t->rounded, t->small, n * t->rank * sizeof(*keys));
+    return 0;
+}
+
+int strait_attention_quality(struct strait_key_quality *out, const struct strait_cache *c,
+                             struct strait_key_choice choice, size_t n_queries,
+                             struct strait_error *err)
+{
+    const size_t d = c->head_dim, n = c->n_tokens;
+    struct trial t = {.cache = c, .choice = choice, .rank = choice.rank > 0 ? choice.rank : d};
+    float *memory = malloc((d * d + 2 * n * d + 3 * d + 2 * n) * sizeof(*memory));
+    size_t *tokens = malloc((2 * choice.top_k + 1) * sizeof(*tokens));
+    int failed = 0;
+    *out = (struct strait_key_quality){0};
+    if (!memory || !tokens)
+        failed = strait_error_set(err, STRAIT_ERR_NOMEM, "attention", "memory ran out");
+    if (!failed) {
+        t.basis = memory;
+        t.small = t.basis + d * d;
+        t.rounded = t.small + n * d;
+        t.projected = t.rounded + n * d;
+        t.all = t.projected + d;
+        t.some = t.all + d;
+        t.scores = t.some + d;
+        t.guessed = t.scores + n;
+        t.truth = tokens;
+        t.found = tokens + choice.top_k;
+    }
+    for (size_t i = 0; i < c->n_layers * c->n_heads && !failed; i++) {
+        const size_t at = strait_cache_at(c, 0, i, 0);
+        failed = keep(&t, c->keys + at, err);
+        for (size_t token = n - n_queries; token < n && !failed; token++)
+            failed = choose(&t, at, token, out, err);
+    }
+    const double n_trials = (double)(c->n_layers * c->n_heads * n_queries);
+    out->recall /= n_trials;
+    out->error /= n_trials;
+    out->error_of_true_k /= n_trials;
+    free(memory);
+    free(tokens);
+    return failed ? -1 : 0;
+}

@@ -15,6 +15,8 @@ void strait_log_add(struct strait_log *log, const struct strait_span *span)
 {
     log->total_s[span->kind] += span->end_s - span->start_s;
     log->n_of_kind[span->kind]++;
+    if (span->kind == STRAIT_SPAN_TRANSFER && span->peer < 0)
+        log->link_bytes += span->bytes;
     const size_t most = log->max_spans > 0 ? log->max_spans : STRAIT_LOG_MAX_SPANS;
     if (log->n_spans >= most && span->kind != STRAIT_SPAN_ROUND) {
         lose(log, span);

@@ -32,6 +32,7 @@ struct strait_log {
     size_t n_spans, cap_spans;
     size_t max_spans; /* keep no more than these, but for rounds; 0: STRAIT_LOG_MAX_SPANS */
     uint64_t n_messages, payload_bytes, raw_bytes; /* sent to other ranks */
+    uint64_t link_bytes;                           /* between the host and its accelerator */
     uint64_t peak_bytes;                           /* most that the rank held at once */
     double total_s[STRAIT_N_SPAN_KINDS];           /* sums over all spans of the kind */
     uint64_t n_of_kind[STRAIT_N_SPAN_KINDS];

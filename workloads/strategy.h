@@ -1,5 +1,6 @@
 /* What a strategy declares, and the one table of all strategies. */
 #pragma once
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include "../core/error.h"
@@ -48,6 +49,9 @@ struct strait_strategy {
      *  (steady.h): 1 where all rounds are alike but for warming up, 0 where anything is drawn,
      *  tuned or scheduled without end. NULL: 0. */
     int (*period)(const struct strait_experiment *e);
+    /** What it does to results beside time, for the row: a new object of numbers by name, and under
+     *  "of" a text that says of what. 0, or -1 with *err. NULL: nothing is known. */
+    int (*quality)(json_t **out, const struct strait_experiment *e, struct strait_error *err);
     void (*rank_main)(struct strait_rank *r);
 };
 
