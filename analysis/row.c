@@ -81,6 +81,13 @@ int strait_row_key(char key[STRAIT_KEY_CHARS], const struct strait_row_inputs *i
         strait_hash_bytes(slowness, e->slowness, e->n_slowness * sizeof(*e->slowness));
         json_object_set_new(all, "slowness", json_string(slowness));
     }
+    if (all && e->link.gather.n > 0) {
+        char x[STRAIT_KEY_CHARS], y[STRAIT_KEY_CHARS];
+        const size_t len = e->link.gather.n * sizeof(double);
+        json_object_set_new(all, "gather",
+                            json_pack("[s, s]", strait_hash_bytes(x, e->link.gather.x, len),
+                                      strait_hash_bytes(y, e->link.gather.y, len)));
+    }
     if (all)
         json_object_set_new(all, "dilation", strait_json_number(in->dilation));
     if (all && in->timing)
@@ -273,6 +280,12 @@ static json_t *approximations(const struct strait_point *p, const struct strait_
         note(list, "every round sends the tensors of the same recorded step");
     if (p->shares_values)
         note(list, "all clients send the same values: their own would not fit in memory");
+    char rate[64];
+    if (p->logs[0].link_bytes > 0)
+        note(list, "the link between host and accelerator is a timer of %s, no byte crosses it; %s",
+             strait_quantity_format(rate, sizeof(rate), STRAIT_UNIT_SPEED, e->link.bytes_per_s),
+             e->link.gather.n > 0 ? "gathers of rows go by the device's table"
+                                  : "gathers of rows go by an assumed curve");
     const char *of = json_string_value(json_object_get(quality, "of"));
     if (of)
         note(list, "quality is that of %s", of);

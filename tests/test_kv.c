@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "../analysis/row.h"
 #include "../core/random.h"
 #include "../traces/tensors.h"
@@ -16,7 +17,8 @@
 
 #define EXPERIMENT(strategy)                                                                       \
     "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"clients\":1,\"strategy\":" strategy   \
-    ",\"network\":{\"client\":{\"rate\":\"1 Gbps\"}}}"
+    ",\"device\":{\"link\":{\"rate\":\"1 GB/s\",\"half_row\":\"256 B\"},\"memory\":\"1 GB/s\"},"   \
+    "\"network\":{\"client\":{\"rate\":\"1 Gbps\"}}}"
 
 static double total_s(const char *experiment, json_t *settings)
 {
@@ -40,7 +42,7 @@ static void full(void)
 {
     static const char text[] =
         EXPERIMENT("{\"name\":\"kvfull\",\"rounds\":3,\"tokens\":1000,\"layers\":4,\"kv_heads\":8,"
-                   "\"head_dim\":64,\"link\":\"1 GB\",\"compute\":\"1 ms\"}");
+                   "\"head_dim\":64,\"compute\":\"1 ms\"}");
     const double t = 2.048e-3;
     double c = 1e-3;
     CU_ASSERT_DOUBLE_EQUAL(total_s(text, json_object()), t + 11 * t + c, 1e-9);
@@ -55,8 +57,8 @@ static void approximate(void)
 {
     static const char text[] =
         EXPERIMENT("{\"name\":\"kvapprox\",\"rounds\":3,\"tokens\":1000,\"layers\":4,"
-                   "\"kv_heads\":8,\"head_dim\":64,\"link\":\"1 GB\",\"compute\":\"1 ms\","
-                   "\"top_k\":100,\"half_row\":\"256 B\",\"hits\":\"20 %\",\"memory\":\"1 GB\","
+                   "\"kv_heads\":8,\"head_dim\":64,\"compute\":\"1 ms\","
+                   "\"top_k\":100,\"hits\":\"20 %\","
                    "\"keys_kept\":\"12.5 %\"}");
     const double rows = 0.8 * 0.2048e-3 / 0.5, score = 0.128e-3;
     double c = 1e-3;
@@ -69,6 +71,46 @@ static void approximate(void)
         json_pack("{s:s, s:s}", "/strategy/speculate", "yes", "/strategy/compute", "100 us");
     CU_ASSERT_DOUBLE_EQUAL(total_s(text, quick),
                            3 * (score + rows + 3 * (score + fmax(rows, c)) + c), 1e-9);
+}
+
+/* Of 256 B rows: efficiency 0.8 x sqrt(256 / 1024) between 1024 and 64 B of a measured curve, which
+ * goes on below; at most all of the link above. A row's key follows the values of the file. */
+static void gathered(void)
+{
+    static const char text[] =
+        EXPERIMENT("{\"name\":\"kvapprox\",\"rounds\":1,\"tokens\":1000,\"layers\":1,"
+                   "\"kv_heads\":8,\"head_dim\":64,\"top_k\":100,\"compute\":\"1 ms\"}");
+    char path[] = "/tmp/strait-gather-XXXXXX", keys[2][STRAIT_KEY_CHARS];
+    const double bytes = 204800, score_s = 0.128e-3, compute_s = 1e-3;
+    static const struct {
+        int head_dim;
+        double efficiency;
+    } cases[] = {{64, 0.4}, {256, 0.8}, {4, 0.1}, {1024, 1}};
+    close(mkstemp(path));
+    for (int scale = 1; scale <= 2; scale++) {
+        FILE *f = fopen(path, "w");
+        CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+        fprintf(f, "row_bytes,efficiency\n64,%g\n1024,%g\n", 0.2 / scale, 0.8 / scale);
+        fclose(f);
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+            const double size = cases[i].head_dim / 64.0;
+            json_t *set = json_pack("{s:{s:{s:s, s:s}, s:s}, s:i}", "/device", "link", "rate",
+                                    "1 GB/s", "gather", path, "memory", "1 GB/s",
+                                    "/strategy/head_dim", cases[i].head_dim);
+            struct strait_outcome o = strait_outcome_of(text, set, "default", &strait_fluid,
+                                                        (struct strait_point_options){0});
+            const double efficiency =
+                i == 3 && scale == 2 ? 0.8 : cases[i].efficiency / scale; /* 0.4 x sqrt(4) */
+            CU_ASSERT_DOUBLE_EQUAL(o.total_s,
+                                   size * (score_s + bytes / 1e9 / efficiency) + compute_s, 1e-9);
+            const struct strait_row_inputs inputs = {
+                .resolved = o.experiment->json, .backend = "fluid", .point = o.point};
+            CU_ASSERT_EQUAL(strait_row_key(keys[scale - 1], &inputs, NULL), 0);
+            strait_outcome_free(&o);
+        }
+    }
+    CU_ASSERT_STRING_NOT_EQUAL(keys[0], keys[1]);
+    unlink(path);
 }
 
 /* --- rows ---------------------------------------------------------------------------------- */
@@ -468,6 +510,7 @@ static void by_hand(void)
 static const struct strait_test tests[] = {
     {"a whole cache streams one layer ahead of the computation", full},
     {"the chosen rows are fetched, after scoring or ahead of it", approximate},
+    {"rows are gathered as a measured curve says", gathered},
     {"the bytes over the link are those of what is fetched, however many rounds", link_bytes},
     {"rows tell what the chosen keys find and cost", told},
     {"tables show bytes over the link, recall and error", shown},

@@ -132,7 +132,7 @@ static int read_slowness(struct strait_experiment *e, const char *path, const ch
 
 /* "device": {"speed": 2} is twice as fast as the model's table; {"compute": "30 TFLOP/s"} is a
  * rate of the device, for models whose table follows from FLOPs; {"slowness": "file.csv"} makes
- * stragglers. */
+ * stragglers; "link" and "memory" are the ways of data to it. */
 static int read_device(struct strait_experiment *e, struct strait_object *o,
                        struct strait_error *err)
 {
@@ -145,6 +145,9 @@ static int read_device(struct strait_experiment *e, struct strait_object *o,
         strait_object_number_or(&d, &e->compute_speed, "speed", 1e-6, 1e6, 1, err) != 0 ||
         strait_object_quantity_or(&d, &flop_per_s, "compute", STRAIT_UNIT_COMPUTE, 1, 1e20, 0,
                                   err) != 0 ||
+        strait_host_link_read(&e->link, &d, err) != 0 ||
+        strait_object_quantity_or(&d, &e->memory_bytes_per_s, "memory", STRAIT_UNIT_SPEED, 1, 1e15,
+                                  500e9, err) != 0 ||
         strait_object_close(&d, err) != 0)
         return -1;
     if (slowness &&
@@ -240,6 +243,7 @@ void strait_experiment_free(struct strait_experiment *e)
     strait_network_free(e->network);
     strait_model_free(e->model);
     free(e->slowness);
+    strait_host_link_release(&e->link);
     json_decref(e->json);
     free((char *)e->file);
     free(e);

@@ -8,6 +8,7 @@
 #include "../codecs/spec.h"
 #include "../traces/model.h"
 #include "codec_choice.h"
+#include "host_link.h"
 #include "network.h"
 #include "strategy.h"
 
@@ -27,6 +28,8 @@ struct strait_experiment {
     double compute_speed;           /* of the clients' device; 1: as the model's table says */
     double *slowness;               /* of client i: [i % n_slowness]; n_slowness 0: all 1 */
     size_t n_slowness;
+    struct strait_host_link link; /* of every rank's accelerator */
+    double memory_bytes_per_s;    /* that the accelerator reads of its own */
 };
 
 /** Read one resolved point. file names it in errors.

@@ -30,7 +30,8 @@ static double bytes_of(const struct strait_rank *r, double tokens)
 
 static struct cache cache_of(const struct strait_rank *r, bool approximate)
 {
-    const double link = strait_param(r, "link"), tokens = strait_param(r, "tokens");
+    const struct strait_experiment *e = strait_experiment(r);
+    const double link = e->link.bytes_per_s, tokens = strait_param(r, "tokens");
     struct cache c = {.n_layers = (int)strait_param(r, "layers"),
                       .whole_bytes = bytes_of(r, tokens),
                       .whole_s = bytes_of(r, tokens) / link,
@@ -39,12 +40,11 @@ static struct cache cache_of(const struct strait_rank *r, bool approximate)
         return c;
     /* A key and its value lie together, one row a head. */
     const double row = 2 * strait_param(r, "head_dim") * strait_param(r, "element_bytes");
-    const double efficiency = row / (row + strait_param(r, "half_row"));
+    const double efficiency = strait_host_link_efficiency(&e->link, row);
     const double k = strait_param(r, "top_k") < tokens ? strait_param(r, "top_k") : tokens;
     c.rows_bytes = (1 - strait_param(r, "hits")) * bytes_of(r, k);
     c.rows_s = c.rows_bytes / (link * efficiency);
-    c.score_s = strait_param(r, "keys_kept") * bytes_of(r, tokens) / 2 / strait_param(r, "memory") /
-                strait_device_speed(r);
+    c.score_s = strait_param(r, "keys_kept") * bytes_of(r, tokens) / 2 / e->memory_bytes_per_s;
     return c;
 }
 
@@ -204,16 +204,9 @@ static int full_quality(json_t **out, const struct strait_experiment *e, struct 
         {"kv_heads", "heads of keys and values", STRAIT_PARAM_INTEGER, 1, 1e4, 32, NULL},            \
         {"head_dim", "values of a key", STRAIT_PARAM_INTEGER, 1, 1e5, 128, NULL},                    \
         {"element_bytes", "of a key or value", STRAIT_PARAM_NUMBER, 0.25, 8, 2, NULL},               \
-        {"compute",                                                                                  \
-         "time of one layer on the accelerator, all sequences",                                      \
-         STRAIT_PARAM_TIME,                                                                          \
-         0,                                                                                          \
-         1e6,                                                                                        \
-         0.5e-3,                                                                                     \
-         NULL},                                                                                      \
     {                                                                                                \
-        "link", "host-accelerator link, bytes a second (PCIe 4 x16: about 25 GB)",                   \
-            STRAIT_PARAM_BYTES, 1, 1e15, 25e9, NULL                                                  \
+        "compute", "time of one layer on the accelerator, all sequences", STRAIT_PARAM_TIME, 0,      \
+            1e6, 0.5e-3, NULL                                                                        \
     }
 
 static const struct strait_strategy_param full_params[] = {CACHE_PARAMS};
@@ -240,10 +233,6 @@ static const struct strait_strategy_param approx_params[] = {
      STRAIT_PARAM_CHOICE, 0, 1, LOW_RANK, forms},
     {"keys_kept", "approximate keys on the accelerator, share of the keys' bytes",
      STRAIT_PARAM_PERCENT, 1e-3, 1, 0.125, NULL},
-    {"memory", "what scoring reads of the accelerator's memory, bytes a second", STRAIT_PARAM_BYTES,
-     1, 1e15, 500e9, NULL},
-    {"half_row", "row at which a gather has half the link's rate", STRAIT_PARAM_BYTES, 0, 1e9, 512,
-     NULL},
     {"hits", "share of the rows that are on the accelerator already", STRAIT_PARAM_PERCENT, 0, 1, 0,
      NULL},
     {"speculate", "choose with the query for the input of the layer before", STRAIT_PARAM_CHOICE, 0,
