@@ -255,6 +255,12 @@ void strait_step(struct strait_rank *r)
     compute(r, strait_model(r)->opt_s);
 }
 
+void strait_step_part(struct strait_rank *r, double share, void (*fn)(void *), void *arg)
+{
+    strait_work(r, STRAIT_SPAN_COMPUTE, strait_device(r), cost_s(r, share * strait_model(r)->opt_s),
+                r->run->real_payload ? fn : NULL, arg);
+}
+
 void strait_step_layers(struct strait_rank *r, int first, int end)
 {
     const struct strait_model *m = strait_model(r);

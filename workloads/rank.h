@@ -38,6 +38,8 @@ void strait_backward(struct strait_rank *r, int layer);
 void strait_backward_into(struct strait_rank *r, int layer, struct strait_tensor *x);
 /** One optimiser step. */
 void strait_step(struct strait_rank *r);
+/** A share of it; fn computes what is real, with real payload alone. */
+void strait_step_part(struct strait_rank *r, double share, void (*fn)(void *), void *arg);
 /** The optimiser's share of the layers [first, end), by elements. */
 void strait_step_layers(struct strait_rank *r, int first, int end);
 /** From now on this rank computes in factor times the time: a straggler. Its codecs do not. */
