@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "../workloads/policy.h"
+#include "../workloads/replay.h"
 #include "suite.h"
 
 static const struct strait_policy base = {
@@ -121,79 +122,123 @@ static void entropy(void)
     }
     strait_quantised(&bits, &error, 1, b);
     CU_ASSERT_DOUBLE_EQUAL(bits, expected, 1e-4);
-    CU_ASSERT_DOUBLE_EQUAL(strait_shape_of_error(error, b), 1, 1e-3);
+    CU_ASSERT_DOUBLE_EQUAL(strait_shape_of_bits(bits, b), 1, 1e-3);
 }
 
 /* --- recorded runs ------------------------------------------------------------------------- */
-
-static bool is_adaptive(const struct strait_curve *c)
-{
-    return strcmp(c->codec, "adaptive") == 0;
-}
 
 static double off_by(double bits, const struct strait_curve *c, size_t round)
 {
     return fabs(bits / c->rounds[round].bits_per_elem - 1);
 }
 
-/* The policy in place of the recorded rule: bits a value within 5 % in all 120 rounds. A factor of
- * 0.45 or 0.55, and bounds that do not follow the rms, are told apart. */
-static void replay(void)
+struct judgement {
+    int n_rounds, n_beyond; /* 5 % */
+    double worst, sum_ratio;
+};
+
+/* The policy chooses each round's bound, and what it costs comes from other runs. */
+static struct judgement judge(const struct strait_curves *curves, const struct strait_curve *c,
+                              double rms_factor)
 {
+    struct strait_error err = {0};
+    struct strait_replay replay;
+    struct strait_policy rule = of_kind(STRAIT_POLICY_RMS_ADAPTIVE);
+    struct judgement j = {0};
+    double sum = 0, recorded = 0;
+    rule.rms_factor = rms_factor;
+    CU_ASSERT_EQUAL_FATAL(strait_replay_fit(&replay, curves, c, &err), 0);
+    for (size_t t = 0; t < c->n_rounds; t++, j.n_rounds++) {
+        const struct strait_state s = strait_state_of_curve(c, (int)t);
+        const double bits = strait_replay_bits(&replay, (int)t, strait_policy_bound(&rule, &s));
+        const double off = off_by(bits, c, t);
+        j.worst = fmax(j.worst, off);
+        j.n_beyond += off > 0.05;
+        sum += bits;
+        recorded += c->rounds[t].bits_per_elem;
+    }
+    j.sum_ratio = sum / recorded;
+    return j;
+}
+
+static const struct strait_curve *adaptive_run(const struct strait_curves *curves, unsigned clients,
+                                               unsigned seed, const char *target)
+{
+    const struct strait_curve *c =
+        strait_curves_find(curves, clients, seed, target, "adaptive", 0.5, false);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    return c;
+}
+
+/* Recorded adaptive runs of updates, each from the other four and from its neighbours of fixed
+ * bound: within 5 % in all rounds of three runs and in 18 of 20 of the others, where two clients
+ * (8.2 %) or another seed (5.9 %) go ways that nobody else went. A factor of 0.4 or 0.6 in place of
+ * 0.5 is told apart in every run. */
+static void prediction(void)
+{
+    static const struct {
+        unsigned clients, seed;
+        int n_beyond;
+        double worst;
+    } runs[] = {
+        {2, 1, 2, 0.085}, {4, 1, 0, 0.05}, {8, 1, 0, 0.05}, {8, 2, 2, 0.06}, {16, 1, 0, 0.05}};
     struct strait_curves *curves;
     struct strait_error err = {0};
-    size_t n_rounds = 0;
+    int n_rounds = 0;
     CU_ASSERT_EQUAL_FATAL(strait_curves_load(&curves, NULL, &err), 0);
-    for (size_t i = 0; i < curves->n_curves; i++) {
-        const struct strait_curve *c = &curves->curves[i];
-        if (!is_adaptive(c))
-            continue;
-        struct strait_policy rule = of_kind(STRAIT_POLICY_RMS_ADAPTIVE), other = rule;
-        double worst = 0, least_of_other = INFINITY;
-        for (size_t t = 0; t < c->n_rounds; t++, n_rounds++) {
-            const struct strait_state s = strait_state_of_curve(c, (int)t);
-            worst =
-                fmax(worst,
-                     off_by(strait_replayed_bits(c, (int)t, strait_policy_bound(&rule, &s)), c, t));
-            other.rms_factor = t % 2 == 0 ? 0.4 : 0.6;
-            least_of_other = fmin(
-                least_of_other,
-                off_by(strait_replayed_bits(c, (int)t, strait_policy_bound(&other, &s)), c, t));
-        }
-        CU_ASSERT(worst < 0.05);
-        CU_ASSERT(least_of_other > 0.05);
+    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+        const struct strait_curve *c =
+            adaptive_run(curves, runs[i].clients, runs[i].seed, "update");
+        const struct judgement j = judge(curves, c, 0.5);
+        printf("%s: %d of %d rounds beyond 5 %%, at most %.1f %%; all together %+.1f %%\n", c->run,
+               j.n_beyond, j.n_rounds, 100 * j.worst, 100 * (j.sum_ratio - 1));
+        CU_ASSERT(j.n_beyond <= runs[i].n_beyond);
+        CU_ASSERT(j.worst < runs[i].worst);
+        CU_ASSERT_DOUBLE_EQUAL(j.sum_ratio, 1, 0.02);
+        CU_ASSERT(judge(curves, c, 0.4).n_beyond == 20);
+        CU_ASSERT(judge(curves, c, 0.6).n_beyond == 20);
+        n_rounds += j.n_rounds;
     }
-    CU_ASSERT_EQUAL(n_rounds, 120);
+    CU_ASSERT_EQUAL(n_rounds, 100);
     strait_curves_free(curves);
 }
 
-/* Without a look at the recorded bits: the recorded error gives the shape of the values, the shape
- * and the policy's bound give the bits. The error is one of the mean over clients, whose errors
- * partly cancel, so with few clients it scatters: within 5.5 % in every round of 8 and 16 clients,
- * within 8 % of 2 and 4; the mean of a run within 2.5 %. */
-static void prediction(void)
+/* Nothing of the run that is judged is looked at: its bits and errors may be anything. Those of the
+ * others count. */
+static void unseen(void)
 {
     struct strait_curves *curves;
     struct strait_error err = {0};
-    const struct strait_policy rule = of_kind(STRAIT_POLICY_RMS_ADAPTIVE);
-    int n_runs = 0;
     CU_ASSERT_EQUAL_FATAL(strait_curves_load(&curves, NULL, &err), 0);
-    for (size_t i = 0; i < curves->n_curves; i++) {
-        const struct strait_curve *c = &curves->curves[i];
-        if (!is_adaptive(c) || strcmp(c->target, "update") != 0)
-            continue;
-        double sum = 0, recorded = 0;
-        for (size_t t = 0; t < c->n_rounds; t++) {
-            const struct strait_state s = strait_state_of_curve(c, (int)t);
-            const double bits = strait_predicted_bits(c, (int)t, strait_policy_bound(&rule, &s));
-            CU_ASSERT(off_by(bits, c, t) < (c->clients < 8 ? 0.08 : 0.055));
-            sum += bits;
-            recorded += c->rounds[t].bits_per_elem;
-        }
-        CU_ASSERT_DOUBLE_EQUAL(sum / recorded, 1, 0.025);
-        n_runs++;
+    const struct strait_curve *c = adaptive_run(curves, 8, 1, "update"),
+                              *other = adaptive_run(curves, 4, 1, "update");
+    struct strait_replay before, after;
+    CU_ASSERT_EQUAL_FATAL(strait_replay_fit(&before, curves, c, &err), 0);
+    for (size_t t = 0; t < c->n_rounds; t++) {
+        c->rounds[t].bits_per_elem = 7;
+        c->rounds[t].rel_l2_err = 0.9;
     }
-    CU_ASSERT_EQUAL(n_runs, 5);
+    CU_ASSERT_EQUAL_FATAL(strait_replay_fit(&after, curves, c, &err), 0);
+    for (int t = 0; t < 20; t++)
+        CU_ASSERT_EQUAL(strait_replay_bits(&after, t, 0.7), strait_replay_bits(&before, t, 0.7));
+    other->rounds[5].bits_per_elem *= 1.1;
+    CU_ASSERT_EQUAL_FATAL(strait_replay_fit(&after, curves, c, &err), 0);
+    CU_ASSERT_NOT_EQUAL(strait_replay_bits(&after, 3, 0.7), strait_replay_bits(&before, 3, 0.7));
+    strait_curves_free(curves);
+}
+
+/* Parameters coded with a bound that follows the update: recorded once, so nothing corrects the
+ * line through fixed bounds, and it is 9 to 20 % low. */
+static void parameters(void)
+{
+    struct strait_curves *curves;
+    struct strait_error err = {0};
+    CU_ASSERT_EQUAL_FATAL(strait_curves_load(&curves, NULL, &err), 0);
+    const struct judgement j = judge(curves, adaptive_run(curves, 8, 1, "param"), 0.5);
+    printf("parameters: at most %.1f %%; all together %+.1f %%\n", 100 * j.worst,
+           100 * (j.sum_ratio - 1));
+    CU_ASSERT(j.worst < 0.2);
+    CU_ASSERT(j.sum_ratio > 0.85 && j.sum_ratio < 0.87);
     strait_curves_free(curves);
 }
 
@@ -222,8 +267,9 @@ static const struct strait_test tests[] = {
     {"a policy changes with its own input and with no other", inputs},
     {"bounds stay within their limit, and unknown losses change nothing", limits},
     {"the entropy of quantised values is that of the normal and the Laplacian", entropy},
-    {"recorded adaptive runs are replayed, bits a value within 5 % in every round", replay},
-    {"their bits follow from the recorded error alone, within 2.5 % of a run", prediction},
+    {"recorded adaptive runs are predicted by others, within 5 % in 96 of 100 rounds", prediction},
+    {"nothing of the run that is judged is looked at", unseen},
+    {"parameters under a bound of the update are predicted within 20 %", parameters},
     {"recorded losses drive a policy round by round", follows},
 };
 STRAIT_SUITE("workloads/policy", tests);

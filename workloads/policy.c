@@ -1,7 +1,6 @@
 #include "policy.h"
 
 #include <assert.h>
-#include <string.h>
 
 const char *const strait_policy_names[] = {
     "fixed", "schedule", "rms-adaptive", "loss-adaptive", "per-client-fairness", NULL};
@@ -81,98 +80,4 @@ struct strait_state strait_state_of_curve(const struct strait_curve *curve, int 
                                  .first_loss = round_of(curve, 0)->train_loss,
                                  .client_loss = loss,
                                  .mean_loss = loss};
-}
-
-/* --- bits --------------------------------------------------------------------------------- */
-
-/* Five-point Gauss-Legendre; panels of the first bin, where peaked shapes change fast, and of every
- * other. Bins end where nothing is left to add. */
-static const double NODES[5] = {-0.9061798459386640, -0.5384693101056831, 0, 0.5384693101056831,
-                                0.9061798459386640};
-static const double WEIGHTS[5] = {0.2369268850561891, 0.4786286704993665, 0.5688888888888889,
-                                  0.4786286704993665, 0.2369268850561891};
-enum { N_PANELS_FIRST = 12, N_PANELS = 1, MOST_BINS = 8000, N_HALVINGS = 24 };
-static const double LEAST_SHAPE = 0.3, MOST_SHAPE = 2, LEAST_PROBABILITY = 1e-9;
-
-struct values {
-    double shape, scale, height; /* height exp(-|x / scale|^shape), rms 1 */
-};
-
-/* Bin k and its mirror image: probability and mean square error. x = width u^4 in the first one. */
-static double bin_of(double *square, const struct values *v, int k, double bin)
-{
-    const int n = k > 0 ? N_PANELS : N_PANELS_FIRST;
-    const double lo = k > 0 ? (k - 0.5) * bin : 0, width = (k + 0.5) * bin - lo;
-    double p = 0;
-    *square = 0;
-    for (int i = 0; i < 5 * n; i++) {
-        const double u = (i / 5 + 0.5 + NODES[i % 5] / 2) / n, u3 = u * u * u;
-        const double x = k > 0 ? lo + width * u : width * u3 * u;
-        const double dx = (k > 0 ? width : 4 * width * u3) * WEIGHTS[i % 5] / 2 / n;
-        const double mass = 2 * v->height * exp(-pow(x / v->scale, v->shape)) * dx;
-        p += mass;
-        *square += mass * (x - k * bin) * (x - k * bin);
-    }
-    return p;
-}
-
-void strait_quantised(double *bits, double *rel_error, double shape, double bound)
-{
-    struct values v = {.shape = shape, .scale = sqrt(tgamma(1 / shape) / tgamma(3 / shape))};
-    v.height = shape / (2 * v.scale * tgamma(1 / shape));
-    double sum = 0, square, p = 1;
-    *bits = 0;
-    for (int k = 0; k < MOST_BINS && p > LEAST_PROBABILITY; k++) {
-        p = bin_of(&square, &v, k, 2 * bound);
-        sum += square;
-        if (p > 0) /* one bin around 0, two of every other */
-            *bits -= p * log2(k > 0 ? p / 2 : p);
-    }
-    *rel_error = sqrt(sum);
-}
-
-double strait_shape_of_error(double rel_error, double bound)
-{
-    double lo = LEAST_SHAPE, hi = MOST_SHAPE, bits, error;
-    for (int i = 0; i < N_HALVINGS; i++) { /* coarse bins: the more peaked, the less error */
-        const double shape = (lo + hi) / 2;
-        strait_quantised(&bits, &error, shape, bound);
-        if (error < rel_error)
-            lo = shape;
-        else
-            hi = shape;
-    }
-    return (lo + hi) / 2;
-}
-
-/* The rule of the recorded runs: README of the curves. */
-static double recorded_bound(const struct strait_curve *adaptive)
-{
-    return adaptive->par * sqrt(3);
-}
-
-static double shape_of(const struct strait_curve *adaptive, int round)
-{
-    return strait_shape_of_error(round_of(adaptive, round)->rel_l2_err, recorded_bound(adaptive));
-}
-
-static double bits_of(double shape, double bound)
-{
-    double bits, error;
-    strait_quantised(&bits, &error, shape, bound);
-    return bits;
-}
-
-double strait_predicted_bits(const struct strait_curve *adaptive, int round, double bound)
-{
-    return bits_of(shape_of(adaptive, round), bound);
-}
-
-double strait_replayed_bits(const struct strait_curve *adaptive, int round, double bound)
-{
-    const double recorded = round_of(adaptive, round)->bits_per_elem;
-    if (strcmp(adaptive->target, "update") != 0)
-        return fmax(0, recorded - log2(bound / recorded_bound(adaptive)));
-    const double shape = shape_of(adaptive, round);
-    return recorded * bits_of(shape, bound) / bits_of(shape, recorded_bound(adaptive));
 }

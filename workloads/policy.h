@@ -44,21 +44,3 @@ void strait_policy_range(double *least, double *most, const struct strait_policy
 /** The state that a recorded run shows in a round (0 is first; the last one stays): its losses, one
  *  client like all others, bounds in units of the update's rms. */
 struct strait_state strait_state_of_curve(const struct strait_curve *curve, int round);
-
-/* What a bound costs in bits, for replaying recorded runs. */
-
-/** Bits of the order-0 entropy of a uniform quantiser with bins of 2 bound, and its rms error, both
- *  for generalised Gaussian values of rms 1: density ~ exp(-|x / a|^shape); shape 2 is normal, 1
- *  Laplacian, less is more peaked.
- *  In:      shape 0.3 .. 2, bound 1e-3 .. 10 of the rms */
-void strait_quantised(double *bits, double *rel_error, double shape, double bound);
-/** The shape at which a quantiser with this bound has this error; within [0.3, 2]. */
-double strait_shape_of_error(double rel_error, double bound);
-
-/** Bits a value that a bound would have cost in a round of a recorded `adaptive` run: what was
- *  recorded, moved along the entropy of values of the shape that the recorded error shows (updates;
- *  for parameters, whose own rms is not recorded, one bit for every halving).
- *  In:      bound of the update's rms */
-double strait_replayed_bits(const struct strait_curve *adaptive, int round, double bound);
-/** The same without looking at the recorded bits: from the recorded error alone. Updates only. */
-double strait_predicted_bits(const struct strait_curve *adaptive, int round, double bound);

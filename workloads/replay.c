@@ -1,0 +1,189 @@
+#include "replay.h"
+
+#include <assert.h>
+#include <lapacke.h>
+#include <math.h>
+#include <string.h>
+
+/* --- a quantiser ----------------------------------------------------------------------------- */
+
+/* Five-point Gauss-Legendre; panels of the first bin, where peaked shapes change fast, and of every
+ * other. Bins end where nothing is left to add. */
+static const double NODES[5] = {-0.9061798459386640, -0.5384693101056831, 0, 0.5384693101056831,
+                                0.9061798459386640};
+static const double WEIGHTS[5] = {0.2369268850561891, 0.4786286704993665, 0.5688888888888889,
+                                  0.4786286704993665, 0.2369268850561891};
+enum { N_PANELS_FIRST = 12, N_PANELS = 1, MOST_BINS = 8000, N_HALVINGS = 24 };
+static const double LEAST_SHAPE = 0.3, MOST_SHAPE = 2, LEAST_PROBABILITY = 1e-9;
+
+struct values {
+    double shape, scale, height; /* height exp(-|x / scale|^shape), rms 1 */
+};
+
+/* Bin k and its mirror image: probability and mean square error. x = width u^4 in the first one. */
+static double bin_of(double *square, const struct values *v, int k, double bin)
+{
+    const int n = k > 0 ? N_PANELS : N_PANELS_FIRST;
+    const double lo = k > 0 ? (k - 0.5) * bin : 0, width = (k + 0.5) * bin - lo;
+    double p = 0;
+    *square = 0;
+    for (int i = 0; i < 5 * n; i++) {
+        const double u = (i / 5 + 0.5 + NODES[i % 5] / 2) / n, u3 = u * u * u;
+        const double x = k > 0 ? lo + width * u : width * u3 * u;
+        const double dx = (k > 0 ? width : 4 * width * u3) * WEIGHTS[i % 5] / 2 / n;
+        const double mass = 2 * v->height * exp(-pow(x / v->scale, v->shape)) * dx;
+        p += mass;
+        *square += mass * (x - k * bin) * (x - k * bin);
+    }
+    return p;
+}
+
+void strait_quantised(double *bits, double *rel_error, double shape, double bound)
+{
+    struct values v = {.shape = shape, .scale = sqrt(tgamma(1 / shape) / tgamma(3 / shape))};
+    v.height = shape / (2 * v.scale * tgamma(1 / shape));
+    double sum = 0, square, p = 1;
+    *bits = 0;
+    for (int k = 0; k < MOST_BINS && p > LEAST_PROBABILITY; k++) {
+        p = bin_of(&square, &v, k, 2 * bound);
+        sum += square;
+        if (p > 0) /* one bin around 0, two of every other */
+            *bits -= p * log2(k > 0 ? p / 2 : p);
+    }
+    *rel_error = sqrt(sum);
+}
+
+double strait_shape_of_bits(double bits, double bound)
+{
+    double lo = LEAST_SHAPE, hi = MOST_SHAPE, found, error;
+    for (int i = 0; i < N_HALVINGS; i++) { /* the more peaked, the fewer bits */
+        const double shape = (lo + hi) / 2;
+        strait_quantised(&found, &error, shape, bound);
+        if (found < bits)
+            lo = shape;
+        else
+            hi = shape;
+    }
+    return (lo + hi) / 2;
+}
+
+/* --- recorded runs --------------------------------------------------------------------------- */
+
+static const double NEAREST_BOUND =
+    0.03; /* of the range: costs about what the adaptive rule does */
+enum { N_FIT = 3 };
+
+/* The rule of the recorded runs: README of the curves. */
+static double recorded_bound(const struct strait_curve *adaptive)
+{
+    return adaptive->par * sqrt(3);
+}
+
+static bool is_adaptive_update(const struct strait_curve *c)
+{
+    return strcmp(c->codec, "adaptive") == 0 && strcmp(c->target, "update") == 0;
+}
+
+static const struct strait_curve *fixed_of(const struct strait_curves *all,
+                                           const struct strait_curve *adaptive, double bound)
+{
+    return strait_curves_find(all, adaptive->clients, adaptive->seed, adaptive->target, "rel",
+                              bound, false);
+}
+
+/* Mean logarithms of bits and error around a round. */
+static void features(double x[N_FIT], const struct strait_curve *fixed, size_t round)
+{
+    const size_t first = round > 1 ? round - 1 : round, end = round == 0 ? 1
+                                                              : round + 2 <= fixed->n_rounds
+                                                                  ? round + 2
+                                                                  : fixed->n_rounds;
+    x[0] = 1;
+    x[1] = x[2] = 0;
+    for (size_t t = first; t < end; t++) {
+        x[1] += log(fixed->rounds[t].bits_per_elem) / (double)(end - first);
+        x[2] += log(fixed->rounds[t].rel_l2_err) / (double)(end - first);
+    }
+}
+
+/* Normal equations: 3 x 3, a few decades of condition. */
+static void add_run(double squares[N_FIT * N_FIT], double right[N_FIT],
+                    const struct strait_curve *adaptive, const struct strait_curve *fixed)
+{
+    double x[N_FIT];
+    for (size_t t = 0; t < adaptive->n_rounds && t < fixed->n_rounds; t++) {
+        features(x, fixed, t);
+        for (int i = 0; i < N_FIT; i++) {
+            for (int j = 0; j < N_FIT; j++)
+                squares[N_FIT * i + j] += x[i] * x[j];
+            right[i] += x[i] * log(adaptive->rounds[t].bits_per_elem);
+        }
+    }
+}
+
+int strait_replay_fit(struct strait_replay *out, const struct strait_curves *curves,
+                      const struct strait_curve *judged, struct strait_error *err)
+{
+    double squares[N_FIT * N_FIT] = {0};
+    *out = (struct strait_replay){.curves = curves, .judged = judged};
+    if (!fixed_of(curves, judged, NEAREST_BOUND))
+        return strait_error_set(err, STRAIT_ERR_INPUT, judged->run,
+                                "expected a run of the same clients and seed with a range bound of "
+                                "%g, found none",
+                                NEAREST_BOUND);
+    if (strcmp(judged->target, "update") != 0)
+        return 0;
+    for (size_t i = 0; i < curves->n_curves; i++) {
+        const struct strait_curve *c = &curves->curves[i];
+        const struct strait_curve *fixed = fixed_of(curves, c, NEAREST_BOUND);
+        if (c != judged && is_adaptive_update(c) && c->par == judged->par && fixed)
+            add_run(squares, out->fit, c, fixed);
+    }
+    if (LAPACKE_dposv(LAPACK_ROW_MAJOR, 'U', N_FIT, 1, squares, N_FIT, out->fit, 1) != 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT, judged->run,
+                                "expected other adaptive runs to learn from, found too few");
+    return 0;
+}
+
+static size_t within_run(const struct strait_curve *c, int round)
+{
+    assert(c->n_rounds > 0 && round >= 0);
+    return (size_t)round < c->n_rounds ? (size_t)round : c->n_rounds - 1;
+}
+
+static double update_bits(const struct strait_replay *r, int round, double bound)
+{
+    const struct strait_curve *fixed = fixed_of(r->curves, r->judged, NEAREST_BOUND);
+    double x[N_FIT], log_bits = 0, bits, error;
+    features(x, fixed, within_run(fixed, round));
+    for (int i = 0; i < N_FIT; i++)
+        log_bits += r->fit[i] * x[i];
+    strait_quantised(&bits, &error, strait_shape_of_bits(exp(log_bits), recorded_bound(r->judged)),
+                     bound);
+    return bits;
+}
+
+/* Parameters in bins that are fine against their own rms: every halving of the error is a bit. */
+static double param_bits(const struct strait_replay *r, int round, double bound)
+{
+    static const double bounds[] = {1e-4, 1e-3, 1e-2, 3e-2, 1e-1}; /* that were recorded */
+    double x[2] = {NAN, NAN}, y[2] = {NAN, NAN};
+    const double wanted = log(bound / sqrt(3));
+    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+        const struct strait_curve *fixed = fixed_of(r->curves, r->judged, bounds[i]);
+        if (!fixed || x[1] >= wanted) /* the first two around it */
+            continue;
+        const struct strait_curve_round *at = &fixed->rounds[within_run(fixed, round)];
+        x[0] = x[1];
+        y[0] = y[1];
+        x[1] = log(at->rel_l2_err);
+        y[1] = at->bits_per_elem;
+    }
+    return fmax(0, y[0] + (y[1] - y[0]) * (wanted - x[0]) / (x[1] - x[0]));
+}
+
+double strait_replay_bits(const struct strait_replay *r, int round, double bound)
+{
+    return strcmp(r->judged->target, "update") == 0 ? update_bits(r, round, bound)
+                                                    : param_bits(r, round, bound);
+}
