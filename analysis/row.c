@@ -62,6 +62,17 @@ int strait_row_tensors_hash(char key[STRAIT_KEY_CHARS], const char *folder,
     return hashed ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "row", "memory ran out");
 }
 
+/* A curve of a file that may change under its name. */
+static void put_measured(json_t *all, const char *name, const struct strait_measured *m)
+{
+    char x[STRAIT_KEY_CHARS], y[STRAIT_KEY_CHARS];
+    if (!all || m->n == 0)
+        return;
+    strait_hash_bytes(x, m->x, m->n * sizeof(*m->x));
+    strait_hash_bytes(y, m->y, m->n * sizeof(*m->y));
+    json_object_set_new(all, name, json_pack("[s, s]", x, y));
+}
+
 int strait_row_key(char key[STRAIT_KEY_CHARS], const struct strait_row_inputs *in,
                    struct strait_error *err)
 {
@@ -81,13 +92,8 @@ int strait_row_key(char key[STRAIT_KEY_CHARS], const struct strait_row_inputs *i
         strait_hash_bytes(slowness, e->slowness, e->n_slowness * sizeof(*e->slowness));
         json_object_set_new(all, "slowness", json_string(slowness));
     }
-    if (all && e->link.gather.n > 0) {
-        char x[STRAIT_KEY_CHARS], y[STRAIT_KEY_CHARS];
-        const size_t len = e->link.gather.n * sizeof(double);
-        json_object_set_new(all, "gather",
-                            json_pack("[s, s]", strait_hash_bytes(x, e->link.gather.x, len),
-                                      strait_hash_bytes(y, e->link.gather.y, len)));
-    }
+    put_measured(all, "gather", &e->link.gather);
+    put_measured(all, "inverse", &e->inverse_s);
     if (all)
         json_object_set_new(all, "dilation", strait_json_number(in->dilation));
     if (all && in->timing)
@@ -280,6 +286,9 @@ static json_t *approximations(const struct strait_point *p, const struct strait_
         note(list, "every round sends the tensors of the same recorded step");
     if (p->shares_values)
         note(list, "all clients send the same values: their own would not fit in memory");
+    if (e->inverse_s.n > 0 && strait_experiment_has_param(e, "update_freq")) /* of K-FAC */
+        note(list, "factors of K-FAC are inverted in the time of a table of %zu dimensions",
+             e->inverse_s.n);
     char rate[64];
     if (p->logs[0].link_bytes > 0)
         note(list, "the link between host and accelerator is a timer of %s, no byte crosses it; %s",

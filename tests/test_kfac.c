@@ -1,7 +1,10 @@
 /* K-FAC's factors against published sizes, placements and fusion against exhaustive search, and the
  * bytes of each strategy against its closed form. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include "../analysis/row.h"
 #include "../core/random.h"
 #include "../workloads/factors.h"
 #include "../workloads/placement.h"
@@ -215,10 +218,51 @@ static void bytes(void)
     }
 }
 
+/* --- measured inverses --------------------------------------------------------------------- */
+
+/* Seconds with a table of scale x 10 us a dimension, two points of it; the row says so. */
+static double with_table(double scale, char key[STRAIT_KEY_CHARS])
+{
+    struct strait_error err = {0};
+    char path[] = "/tmp/strait-inverse-XXXXXX";
+    close(mkstemp(path));
+    FILE *f = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    fprintf(f, "dim,seconds\n10,%g\n1000,%g\n", 1e-4 * scale, 1e-2 * scale);
+    fclose(f);
+    struct strait_outcome o = sized("dkfac", 3, json_pack("{s:{s:s}}", "/device", "inverse", path));
+    unlink(path);
+    json_t *same = json_string("the same point whatever its file holds");
+    const struct strait_row_inputs inputs = {
+        .resolved = same, .backend = "fluid", .point = o.point};
+    const struct strait_row_context context = {.backend = "fluid", .key = "k"};
+    CU_ASSERT_EQUAL(strait_row_key(key, &inputs, &err), 0);
+    json_t *row = strait_row_new(o.point, &context, &err);
+    char *notes = json_dumps(json_object_get(row, "approximations"), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(notes, "inverted in the time of a table of 2 dimensions"));
+    const double total_s = o.total_s;
+    free(notes);
+    json_decref(row);
+    json_decref(same);
+    strait_outcome_free(&o);
+    return total_s;
+}
+
+/* Every worker inverts all: dimensions 10 + 145 + 1569 + 65 + 16 + 32 + 64 + 10 = 1911, one of them
+ * beyond the table, so 19.11 ms a round. */
+static void measured_inverses(void)
+{
+    char keys[2][STRAIT_KEY_CHARS];
+    const double once_s = with_table(1, keys[0]), twice_s = with_table(2, keys[1]);
+    CU_ASSERT_DOUBLE_EQUAL(twice_s - once_s, N_ROUNDS * 19.11e-3, 1e-9);
+    CU_ASSERT_STRING_NOT_EQUAL(keys[0], keys[1]);
+}
+
 static const struct strait_test tests[] = {
     {"ResNet-50's factors have their published sizes", sizes},
     {"contiguous placement is the best in blocks, balanced placement keeps Graham's bound", placed},
     {"fusion ends as early as the best of all groupings", fused},
     {"bytes are those of all-reduces, broadcasts and preconditioned gradients", bytes},
+    {"inverses take what a measured table says", measured_inverses},
 };
 STRAIT_SUITE("workloads/kfac", tests);

@@ -132,16 +132,18 @@ static int read_slowness(struct strait_experiment *e, const char *path, const ch
 
 /* "device": {"speed": 2} is twice as fast as the model's table; {"compute": "30 TFLOP/s"} is a
  * rate of the device, for models whose table follows from FLOPs; {"slowness": "file.csv"} makes
- * stragglers; "link" and "memory" are the ways of data to it. */
+ * stragglers, {"inverse": "file.csv"} is what inverting a factor of K-FAC took; "link" and "memory"
+ * are the ways of data to it. */
 static int read_device(struct strait_experiment *e, struct strait_object *o,
                        struct strait_error *err)
 {
     struct strait_object d;
     double flop_per_s;
-    const char *slowness;
+    const char *slowness, *inverse;
     char where[STRAIT_JSON_POINTER_MAX * 2];
     if (strait_object_enter(&d, o, "device", true, err) != 0 ||
         strait_object_string_or(&d, &slowness, "slowness", NULL, err) != 0 ||
+        strait_object_string_or(&d, &inverse, "inverse", NULL, err) != 0 ||
         strait_object_number_or(&d, &e->compute_speed, "speed", 1e-6, 1e6, 1, err) != 0 ||
         strait_object_quantity_or(&d, &flop_per_s, "compute", STRAIT_UNIT_COMPUTE, 1, 1e20, 0,
                                   err) != 0 ||
@@ -153,6 +155,10 @@ static int read_device(struct strait_experiment *e, struct strait_object *o,
     if (slowness &&
         read_slowness(e, slowness, strait_object_where(&d, "slowness", where, sizeof(where)),
                       err) != 0)
+        return -1;
+    if (inverse &&
+        strait_measured_load(&e->inverse_s, inverse, "dim,seconds", 1e6,
+                             strait_object_where(&d, "inverse", where, sizeof(where)), err) != 0)
         return -1;
     if (flop_per_s > 0) {
         struct strait_error why = {0};
@@ -243,6 +249,7 @@ void strait_experiment_free(struct strait_experiment *e)
     strait_network_free(e->network);
     strait_model_free(e->model);
     free(e->slowness);
+    strait_measured_release(&e->inverse_s);
     strait_host_link_release(&e->link);
     json_decref(e->json);
     free((char *)e->file);

@@ -28,8 +28,9 @@ struct strait_experiment {
     double compute_speed;           /* of the clients' device; 1: as the model's table says */
     double *slowness;               /* of client i: [i % n_slowness]; n_slowness 0: all 1 */
     size_t n_slowness;
-    struct strait_host_link link; /* of every rank's accelerator */
-    double memory_bytes_per_s;    /* that the accelerator reads of its own */
+    struct strait_measured inverse_s; /* of a factor of K-FAC by its dimension; n 0: a model */
+    struct strait_host_link link;     /* of every rank's accelerator */
+    double memory_bytes_per_s;        /* that the accelerator reads of its own */
 };
 
 /** Read one resolved point. file names it in errors.

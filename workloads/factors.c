@@ -17,6 +17,8 @@ size_t strait_triangle(size_t dim)
 double strait_inverse_s(const struct strait_factor_costs *c, size_t dim)
 {
     const double d = (double)dim;
+    if (c->inverse_s && c->inverse_s->n > 0)
+        return strait_measured_at(c->inverse_s, d);
     return c->inverse_base_s * exp(c->inverse_growth * d) + c->inverse_cubic_s * d * d * d;
 }
 

@@ -7,12 +7,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "../traces/model.h"
+#include "measured.h"
 
-/* T_inv(d) = base e^(growth d) + cubic d^3, and how fast the other products go. */
+/* T_inv(d) = base e^(growth d) + cubic d^3 or as measured, and how fast the other products go. */
 struct strait_factor_costs {
     double factor_speed;      /* rate of A = a'a and G = g'g over that of the layer's own forward */
     double matrix_flop_per_s; /* of G^-1 dW A^-1; 0: strait_matrix_flop_per_s */
     double inverse_base_s, inverse_growth, inverse_cubic_s;
+    const struct strait_measured
+        *inverse_s;     /* by dimension, in place of these; NULL or empty: none */
     size_t largest_dim; /* layers with a larger factor keep their plain gradient */
 };
 

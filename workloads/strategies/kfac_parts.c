@@ -164,6 +164,7 @@ struct kfac *kfac_begin(struct strait_rank *r)
         .inverse_base_s = strait_param(r, "inverse_base"),
         .inverse_growth = strait_param(r, "inverse_growth"),
         .inverse_cubic_s = strait_param(r, "inverse_cubic"),
+        .inverse_s = &strait_experiment(r)->inverse_s,
         .largest_dim = (size_t)strait_param(r, "largest_dim")};
     struct kfac *k = strait_alloc(r, 1, sizeof(*k));
     k->r = r;
