@@ -124,6 +124,12 @@ static void blame_codec(struct strait_error *err, const char *file, const struct
     strait_error_set(err, why->code, where, "%s", why->text);
 }
 
+/* Do recorded values decide what the row says? */
+static bool reads_tensors(const struct strait_experiment *e, const struct strait_backend *backend)
+{
+    return backend == &strait_emu || e->strategy->quality;
+}
+
 /* One point with all its repeats. */
 static int add_point(struct strait_plan *plan, const json_t *resolved, const json_t *labels,
                      const struct strait_backend *backend, int n_repeats, bool reference,
@@ -158,7 +164,7 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
             .profile = plan->setup.profile_hash,
             .program = plan->setup.program,
             .machine = emu ? plan->setup.machine : NULL,
-            .tensors = emu ? tensors : NULL,
+            .tensors = reads_tensors(e, backend) ? tensors : NULL,
             .point = p,
             .dilation = plan->setup.dilation,
             .realisation = emu ? plan->setup.realisation : NULL,
@@ -191,7 +197,8 @@ int strait_plan_add(struct strait_plan *plan, const struct strait_sweep *sweep,
         struct strait_experiment *e = NULL;
         int failed = !resolved || strait_experiment_read(&e, sweep->file, resolved, err) != 0;
         const char *here = json_string_value(json_object_get(resolved, "tensors"));
-        if (!failed && backend == &strait_emu && (!*tensors || strcmp(folder, here ? here : ""))) {
+        if (!failed && reads_tensors(e, backend) &&
+            (!*tensors || strcmp(folder, here ? here : ""))) {
             failed = strait_row_tensors_hash(tensors, here, err);
             snprintf(folder, sizeof(folder), "%s", here ? here : "");
         }

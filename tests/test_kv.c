@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "../analysis/row.h"
 #include "../core/random.h"
@@ -209,6 +210,41 @@ static void shown(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "268 MB"));
     CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "those of\na transformer of 4 layers"));
     said_release(&s);
+    program_tear_down(&p);
+}
+
+static bool computes(const struct program *p, const char *how_many)
+{
+    struct said s = PROGRAM_CALL(p, "run", "kv-offload", "--on", "fluid", "--set",
+                                 "/strategy={\"name\":\"kvapprox\"}", "--set",
+                                 "/strategy/tokens=8192", "--set", "/tensors=t", "--out", "out");
+    const bool found = s.status == 0 && strstr(s.err, how_many);
+    if (!found)
+        fprintf(stderr, "%d: %s", s.status, s.err);
+    said_release(&s);
+    return found;
+}
+
+/* Positions are a part of the transformer: other ones, another row. */
+static void recorded_again(void)
+{
+    static float positions[STRAIT_GPT_POSITIONS * STRAIT_GPT_WIDTH];
+    struct program p = {0};
+    char folder[128];
+    program_set_up(&p);
+    snprintf(folder, sizeof(folder), "%s/t", p.folder);
+    CU_ASSERT_EQUAL_FATAL(mkdir(folder, 0777), 0);
+    program_write(&p, "t/manifest.json",
+                  "{\"format\": \"raw float32 little-endian, C order\", \"tensors\": [{\"file\": "
+                  "\"pos.f32\", \"model\": \"gpt\", \"layer\": \"pos.weight\", \"kind\": "
+                  "\"param\", \"step\": 200, \"dtype\": \"f32le\", \"shape\": [64, 192], \"n\": "
+                  "12288, \"min\": 0, \"max\": 0, \"rms\": 0, \"zeros\": 12288}]}");
+    program_write_bytes(&p, "t/pos.f32", positions, sizeof(positions));
+    CU_ASSERT(computes(&p, "1 rows, 1 computed now"));
+    CU_ASSERT(computes(&p, "1 rows, 0 computed now"));
+    positions[700] = 0.5f;
+    program_write_bytes(&p, "t/pos.f32", positions, sizeof(positions));
+    CU_ASSERT(computes(&p, "1 rows, 1 computed now"));
     program_tear_down(&p);
 }
 
@@ -514,6 +550,7 @@ static const struct strait_test tests[] = {
     {"the bytes over the link are those of what is fetched, however many rounds", link_bytes},
     {"rows tell what the chosen keys find and cost", told},
     {"tables show bytes over the link, recall and error", shown},
+    {"other recorded values are another row", recorded_again},
     {"keys of half a bit are refused", half_bits},
     {"recorded parameters are taken, others drawn by seed", parameters},
     {"the transformer's keys, values and queries are those in double precision", as_in_double},
