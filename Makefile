@@ -104,7 +104,7 @@ vtest: $(BUILD)/strait $(BUILD)/tests/test_virtual $(BUILD)/tests/test_kernel_ne
 # the tolerance (docs/model.md says why), so that it ends with status 1.
 .PHONY: strategies
 strategies: all vkernel
-	$(BUILD)/strait run strategies --on both --launcher vuml --no-break-even --out results/strategies
+	$(BUILD)/strait run strategies --set "/network/client/rtt=20 ms" --on both --launcher vuml --no-break-even --out results/strategies
 
 # Uploads of 1 to 64 clients in every realisation and launcher that this machine can do, against
 # virtual time and arithmetic; then round trips, rates, loss, odd links and incast in each of them.
