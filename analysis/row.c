@@ -372,6 +372,7 @@ json_t *strait_row_new(const struct strait_point *p, const struct strait_row_con
     json_object_set_new(row, "profile", text_or_null(c->profile));
     json_object_set_new(row, "constants", json_string(constants));
     json_object_set_new(row, "report", json_deep_copy(p->facts.report));
+    json_object_set_new(row, "log_full", json_boolean(b.n_known_rounds < b.n_rounds));
     json_object_set_new(row, "approximations", approximations(p, &b, quality, c));
     json_object_set_new(row, "wall_s", strait_json_number(c->wall_s));
     strait_breakdown_release(&b);

@@ -54,19 +54,26 @@ static void put_range(struct strait_table *t, const struct strait_cell *cell)
         strait_table_cell(t, "");
 }
 
+/* Those that not every table has. */
+struct columns {
+    const char *axes[MAX_AXES];
+    size_t n_axes;
+    bool range, marks;
+    struct strait_extras extras;
+};
+
 static void put_line(struct strait_table *t, const struct strait_cell *cell, const char *codec,
-                     const char *const *axes, size_t n_axes, bool range,
-                     const struct strait_extras *x)
+                     const struct columns *c)
 {
-    char buf[STRAIT_LABEL_CHARS];
+    char buf[STRAIT_LABEL_CHARS], marks[STRAIT_MARKS_CHARS];
     const json_t *row = cell->row, *path = json_object_get(row, "path_s");
-    for (size_t i = 0; i < n_axes; i++)
-        strait_table_cell(
-            t, strait_label_value(buf, json_object_get(json_object_get(row, "labels"), axes[i])));
+    for (size_t i = 0; i < c->n_axes; i++)
+        strait_table_cell(t, strait_label_value(
+                                 buf, json_object_get(json_object_get(row, "labels"), c->axes[i])));
     strait_table_cellf(t, "%lld", (long long)json_integer_value(json_object_get(row, "clients")));
     strait_table_cell(t, codec);
     number_cell(t, cell->round_s, 4);
-    if (range)
+    if (c->range)
         put_range(t, cell);
     number_cell(t, cell->total_s, 4);
     for (int phase = 0; phase < STRAIT_N_PHASES; phase++) {
@@ -83,7 +90,9 @@ static void put_line(struct strait_table *t, const struct strait_cell *cell, con
         strait_table_cell(t, "1");
     else
         number_cell(t, cell->speedup, 3);
-    strait_extras_put(t, row, x);
+    strait_extras_put(t, row, &c->extras);
+    if (c->marks)
+        strait_table_cell(t, strait_show_marks(marks, row));
 }
 
 static bool any_range(const struct strait_grid *g)
@@ -98,17 +107,18 @@ static bool any_range(const struct strait_grid *g)
 static int show_lines(FILE *out, const struct strait_grid *g, const json_t *rows,
                       struct strait_error *err)
 {
-    const char *axes[MAX_AXES];
+    struct columns columns = {.range = any_range(g),
+                              .marks = strait_show_any_marks(rows),
+                              .extras = strait_extras_find(rows)};
     char title[STRAIT_LABEL_CHARS];
-    const size_t n_axes = find_axes(axes, rows);
+    columns.n_axes = find_axes(columns.axes, rows);
     struct strait_table *t = strait_table_new();
-    for (size_t i = 0; i < n_axes; i++)
-        strait_table_column(t, strait_label_axis(title, axes[i]), false);
+    for (size_t i = 0; i < columns.n_axes; i++)
+        strait_table_column(t, strait_label_axis(title, columns.axes[i]), false);
     strait_table_column(t, "clients", true);
     strait_table_column(t, "codec", false);
     strait_table_column(t, "round s", true);
-    const bool range = any_range(g);
-    if (range)
+    if (columns.range)
         strait_table_column(t, "range s", true);
     const size_t n_rounds = json_array_size(json_object_get(json_array_get(rows, 0), "rounds_s"));
     snprintf(title, sizeof(title), "%zu round%s s", n_rounds, n_rounds == 1 ? "" : "s");
@@ -120,19 +130,20 @@ static int show_lines(FILE *out, const struct strait_grid *g, const json_t *rows
     strait_table_column(t, "wait s", true);
     strait_table_column(t, "ratio", true);
     strait_table_column(t, "speed-up", true);
-    const struct strait_extras x = strait_extras_find(rows);
-    strait_extras_columns(t, &x);
+    strait_extras_columns(t, &columns.extras);
+    if (columns.marks)
+        strait_table_column(t, "note", false);
     for (size_t s = 0; s < g->n_settings; s++) {
         strait_table_rule(t);
         for (size_t n = 0; n < g->n_counts; n++)
             for (size_t c = 0; c < g->n_codecs; c++)
                 if (strait_grid_cell(g, s, c, n)->row)
-                    put_line(t, strait_grid_cell(g, s, c, n), g->codecs[c].label, axes, n_axes,
-                             range, &x);
+                    put_line(t, strait_grid_cell(g, s, c, n), g->codecs[c].label, &columns);
     }
     if (strait_table_finish(t, out, err) != 0)
         return -1;
     strait_extras_notes(out, rows);
+    strait_show_notes(out, rows, true);
     return 0;
 }
 
@@ -325,6 +336,8 @@ int strait_show_rows(FILE *out, const json_t *rows, const json_t *breakevens,
               "a receive.\n\n",
               out);
     int status = grid ? show_grid(out, g, breakevens, err) : show_lines(out, g, rows, err);
+    if (grid)
+        strait_show_notes(out, rows, false);
     if (status == 0 && !grid && json_array_size(breakevens) > 0) {
         fputs("\n", out);
         status = show_breakevens(out, breakevens, err);

@@ -179,6 +179,7 @@ static void test_approximations(void)
     CU_ASSERT_TRUE(says(row, "no tensor is encoded"));
     CU_ASSERT_TRUE(says(row, "no codec runs"));
     CU_ASSERT_FALSE(says(row, "tiled"));
+    CU_ASSERT_TRUE(json_is_false(json_object_get(row, "log_full")));
     json_decref(row);
     f.point.run.real_payload = f.point.run.measured_cost = true;
     f.point.recorded_ratio = 0.25;
@@ -186,6 +187,7 @@ static void test_approximations(void)
     row = row_of(&f);
     CU_ASSERT_TRUE(says(row, "25 % of the model's bytes are recorded"));
     CU_ASSERT_TRUE(says(row, "a log was full: where the time goes is that of the first 0 rounds"));
+    CU_ASSERT_TRUE(json_is_true(json_object_get(row, "log_full")));
     CU_ASSERT_FALSE(says(row, "no codec runs"));
     CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(row, "payload")), "real");
     CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(row, "cost")), "measured");

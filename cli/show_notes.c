@@ -1,0 +1,55 @@
+/* What a reader of a table should know of its rows: not all of a point was simulated, or kept. */
+#include <stdio.h>
+#include "show.h"
+
+/* Each of a mark, and of what it says. */
+static const struct {
+    char mark;
+    const char *title, *text;
+} notes[] = {
+    {'*', "rounds repeat", "simulated until they do, the rest follows exactly"},
+    {'+', "a log was full", "shares and wait are those of the rounds before"},
+};
+enum { REPEATS, FULL, N_NOTES };
+
+static bool has_note(const json_t *row, int note)
+{
+    return note == REPEATS
+               ? json_is_object(json_object_get(json_object_get(row, "report"), "steady"))
+               : json_is_true(json_object_get(row, "log_full"));
+}
+
+const char *strait_show_marks(char buf[STRAIT_MARKS_CHARS], const json_t *row)
+{
+    size_t n = 0;
+    for (int i = 0; i < N_NOTES; i++)
+        if (has_note(row, i))
+            buf[n++] = notes[i].mark;
+    buf[n] = '\0';
+    return buf;
+}
+
+bool strait_show_any_marks(const json_t *rows)
+{
+    char buf[STRAIT_MARKS_CHARS];
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i, row) if (*strait_show_marks(buf, row)) return true;
+    return false;
+}
+
+void strait_show_notes(FILE *out, const json_t *rows, bool marked)
+{
+    for (int note = 0; note < N_NOTES; note++) {
+        size_t i, n = 0;
+        json_t *row;
+        json_array_foreach(rows, i, row) n += has_note(row, note);
+        if (n == 0)
+            continue;
+        if (marked)
+            fprintf(out, "%c %s: %s\n", notes[note].mark, notes[note].title, notes[note].text);
+        else
+            fprintf(out, "in %zu of %zu points %s: %s\n", n, json_array_size(rows),
+                    notes[note].title, notes[note].text);
+    }
+}
