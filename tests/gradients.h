@@ -32,7 +32,7 @@ static void (*make_gradient)(float *x, int rank);
 /* Which tensor holds the result: the first one made of this kind. */
 static enum strait_tensor_kind result_kind;
 
-static void gradients_main(struct strait_rank *r)
+static inline void gradients_main(struct strait_rank *r)
 {
     struct strait_wrap *w = strait_wrap_of(r);
     struct strait_tensor *result = NULL;
@@ -47,7 +47,8 @@ static void gradients_main(struct strait_rank *r)
 }
 
 /* Runs the strategy with real payload; its gradients are in `gradients` afterwards. */
-static void run_gradients(const char *text, json_t *settings, int n, enum strait_tensor_kind result)
+static inline void run_gradients(const char *text, json_t *settings, int n,
+                                 enum strait_tensor_kind result)
 {
     struct strait_error err = {0};
     if (!gradients)
@@ -70,7 +71,7 @@ static void run_gradients(const char *text, json_t *settings, int n, enum strait
 }
 
 /* All ranks hold the same bits, and these are not zeros. */
-static void check_alike(int n)
+static inline void check_alike(int n)
 {
     bool any = false;
     for (int i = 1; i < n; i++)
@@ -80,7 +81,7 @@ static void check_alike(int n)
     CU_ASSERT(any);
 }
 
-static struct strait_outcome sized_run(const char *text, json_t *settings, int n)
+static inline struct strait_outcome sized_run(const char *text, json_t *settings, int n)
 {
     json_object_set_new(settings, "/clients", json_integer(n));
     return strait_outcome_of(text, settings, "default", &strait_fluid,

@@ -1,52 +1,20 @@
 /* GRACE's pipeline against closed forms of its bytes and schedule, and its sums bit by bit. */
-#include <math.h>
-#include "gradients.h"
+#include "fixed_sizes.h"
 
 static const char *const text = GRADIENTS_TEXT("{\"name\":\"grace\",\"rounds\":1}");
 static const char *const exchanges[] = {"allreduce", "allgather", "broadcast", "all_to_all"};
 enum { ALL_REDUCE, ALL_GATHER, BROADCAST, ALL_TO_ALL, N_EXCHANGES };
 
-/* Codecs whose sizes follow from the shape. All rows go through them: cutoff 0, but those of one
- * dimension, which go as they are behind 8 bytes of the bundle. */
-enum { NONE, TOPK, RANDOMK };
-static json_t *codec_json(int codec)
-{
-    return codec == NONE ? json_string("none")
-                         : json_pack("{s:s, s:f, s:s, s:i, s:s}", "name", "topk", "ratio", 0.01,
-                                     "lossless", "none", "cutoff", 0, "profile", "grace-v100");
-}
-
 static json_t *settings_of(int exchange, int codec)
 {
-    json_t *s = json_pack("{s:s}", "/strategy/exchange", exchanges[exchange]);
-    json_t *c = codec_json(codec);
-    if (codec == TOPK)
-        json_object_set_new(c, "payload", json_string("published"));
-    if (codec == RANDOMK)
-        json_object_set_new(c, "name", json_string("randomk"));
-    json_object_set_new(s, "/codec", c);
-    return s;
+    return json_pack("{s:s, s:o}", "/strategy/exchange", exchanges[exchange], "/codec",
+                     codec_json(codec));
 }
-
-/* Bytes of n_elems of a row: topk a head of 10 and 8 k, randomk a head of 18 and 4 k. */
-static size_t piece_bytes(int codec, bool is_vector, size_t n_elems)
-{
-    const size_t k = n_elems > 0 ? (size_t)fmax(1, floor((double)n_elems * 0.01)) : 0;
-    if (codec == NONE)
-        return 4 * n_elems;
-    if (n_elems == 0)
-        return 0; /* nothing to bundle */
-    return 8 + (is_vector ? 4 * n_elems : codec == TOPK ? 10 + 8 * k : 18 + 4 * k);
-}
-
-static const size_t rows[ODD_ROWS] = {324, 12, 2112, 64, 2368, 37, 259, 7};
-static const bool is_vector[ODD_ROWS] = {false, true, false, true, false, true, false, true};
 
 /* Moved: P (P - 1) m for every row. Reduced: each of its P parts to its owner and to everybody,
  * 2 (P - 1) times: 2 (P - 1) / P m from each rank where parts are equal. */
-static void check_bytes(int exchange, int codec, int n)
+static uint64_t all_bytes(int exchange, int codec, int n)
 {
-    struct strait_outcome o = sized_run(text, settings_of(exchange, codec), n);
     const bool moved = exchange == ALL_GATHER || exchange == BROADCAST;
     const uint64_t ranks = (uint64_t)n;
     uint64_t bytes = 0;
@@ -56,25 +24,47 @@ static void check_bytes(int exchange, int codec, int n)
         else
             for (int p = 0; p < n; p++)
                 bytes += 2 * (ranks - 1) * piece_bytes(codec, is_vector[i], part_of(rows[i], p, n));
+    return bytes;
+}
+
+static void check_bytes(int exchange, int codec, int n, bool real)
+{
+    const bool moved = exchange == ALL_GATHER || exchange == BROADCAST;
+    json_t *settings = settings_of(exchange, codec);
+    json_object_set_new(settings, "/clients", json_integer(n));
+    struct strait_outcome o =
+        strait_outcome_of(text, settings, "default", &strait_fluid,
+                          (struct strait_point_options){.real_payload = real});
+    const uint64_t bytes = all_bytes(exchange, codec, n);
     CU_ASSERT_EQUAL(o.payload_bytes, bytes);
-    CU_ASSERT_EQUAL(o.n_messages, (uint64_t)ODD_ROWS * (moved ? 1 : 2) * ranks * (ranks - 1));
+    CU_ASSERT_EQUAL(o.n_messages,
+                    (uint64_t)ODD_ROWS * (moved ? 1 : 2) * (uint64_t)n * (uint64_t)(n - 1));
+    if (o.payload_bytes != bytes)
+        fprintf(stderr, "%s of %d by %s: expected %llu bytes, found %llu\n", codecs[codec], n,
+                exchanges[exchange], (unsigned long long)bytes,
+                (unsigned long long)o.payload_bytes);
     strait_outcome_free(&o);
 }
 
+/* What a profile says of sizes, and what is encoded. */
 static void bytes(void)
 {
     for (int n = 1; n <= MOST_RANKS; n++)
         for (int exchange = 0; exchange < N_EXCHANGES; exchange++)
-            for (int codec = NONE; codec <= RANDOMK; codec++)
-                if (exchange != ALL_REDUCE || codec != TOPK) /* refused below */
-                    check_bytes(exchange, codec, n);
+            for (int codec = NONE; codec < N_CODECS; codec++)
+                for (int real = 0; real <= (n == 3); real++)
+                    if (exchange != ALL_REDUCE || codec == NONE || codec == RANDOMK)
+                        check_bytes(exchange, codec, n, real); /* others: refused below */
 }
 
 /* Left to itself, what adds up is reduced and all else gathered. */
 static void automatic(void)
 {
-    static const int chosen[] = {[NONE] = ALL_REDUCE, [TOPK] = ALL_GATHER, [RANDOMK] = ALL_REDUCE};
-    for (int codec = NONE; codec <= RANDOMK; codec++) {
+    static const int chosen[N_CODECS] = {
+        [NONE] = ALL_REDUCE,    [TOPK] = ALL_GATHER,      [RANDOMK] = ALL_REDUCE,
+        [QSGD] = ALL_GATHER,    [QSGD_7] = ALL_GATHER,    [TERNGRAD] = ALL_GATHER,
+        [SIGNSGD] = ALL_GATHER, [EFSIGNSGD] = ALL_GATHER, [ONEBIT] = ALL_GATHER};
+    for (int codec = NONE; codec < N_CODECS; codec++) {
         json_t *settings = settings_of(chosen[codec], codec);
         struct strait_outcome o = sized_run(text, settings, 4);
         settings = settings_of(chosen[codec], codec);
@@ -239,10 +229,16 @@ static void refusals(void)
     refused("{\"name\":\"sz\",\"bound\":{\"abs\":1e-3}}", "allreduce", NULL);
     refused("\"none\"", "allreduce", NULL);
     refused("\"topk\"", "auto", NULL); /* by all-gather */
+    refused("\"qsgd\"", "allreduce", "randomk");
+    refused("\"terngrad\"", "allreduce", "randomk");
+    refused("\"signsgd\"", "allreduce", "randomk");
 }
 
 static const struct strait_test tests[] = {
-    {"bytes are (P - 1) m moved and 2 (P - 1) / P m reduced, to the byte, at 1 to 9 ranks", bytes},
+    {"bytes are (P - 1) m moved and 2 (P - 1) / P m reduced, to the byte, at 1 to 9 ranks, of "
+     "sparse, "
+     "quantised, ternary and sign codecs",
+     bytes},
     {"the exchange follows from the codec", automatic},
     {"sizes that depend on the values are exchanged first", sizes_first},
     {"collectives run beside the backward pass and decoding waits for them", schedule},
