@@ -19,8 +19,8 @@ static const uint32_t ORDER_BYTES_PER_S = 4000000000U;
 static const double FRAME_BYTES = STRAIT_EMU_MTU_BYTES + STRAIT_EMU_ETHERNET_BYTES;
 /* Below 1.5 ms a busy machine loses rate; in User-Mode Linux 1.5 ms lost 2 to 15 %, 5 ms 0.1 %. */
 static const double LATE_S = 1.5e-3, LATE_IN_UML_S = 5e-3;
-/* Nothing is late in virtual time: at 1 Gbps room for the largest super-packet, 64 KB. */
-static const double LATE_IN_VIRTUAL_S = 0.6e-3;
+/* Nothing is late in virtual time: room for the largest super-packet, of 0.25 ms (gso_max_segs). */
+static const double LATE_IN_VIRTUAL_S = 0.3e-3;
 static const double LEAST_FRAMES = 2; /* in a burst */
 static const double MOST_BYTES = 2147483647.0;
 static const uint32_t NETEM_HANDLE = 1U << 16, NETEM_CLASS = 1U << 16 | 1, TBF_HANDLE = 16U << 16;
