@@ -236,9 +236,8 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
             return task;
         }
         strait_tensor_touch(r, y);
-        job.cost_s = r->run->measured_cost
-                         ? NAN
-                         : 4.0 * (double)strait_n_elems(y) / w->point->copy_bytes_per_s;
+        job.cost_s =
+            r->run->measured_cost ? NAN : 4.0 * (double)strait_n_elems(y) / w->copy_bytes_per_s;
         job.fn = real ? copy_now : NULL;
         job.least_s = strait_reading_of(w, STRAIT_READING_COPY, NULL, NAN, y);
     } else {
@@ -318,7 +317,7 @@ void strait_add(struct strait_rank *r, struct strait_tensor *sum, struct strait_
         .sum = sum->values, .x = x->values, .n = strait_n_elems(sum), .weight = (float)weight};
     const struct strait_job job = {
         .resource = STRAIT_CPU,
-        .cost_s = r->run->measured_cost ? NAN : 4.0 * (double)a.n / w->point->add_bytes_per_s,
+        .cost_s = r->run->measured_cost ? NAN : 4.0 * (double)a.n / w->add_bytes_per_s,
         .fn = r->run->real_payload ? add_now : NULL,
         .arg = &a,
         .least_s = strait_reading_of(w, STRAIT_READING_ADD, NULL, NAN, sum)};

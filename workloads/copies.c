@@ -29,7 +29,7 @@ void strait_set(struct strait_rank *r, struct strait_tensor *y, struct strait_te
     struct setting s = {y->values, x->values, strait_n_elems(y), (float)weight};
     const struct strait_job job = {
         .resource = STRAIT_CPU,
-        .cost_s = r->run->measured_cost ? NAN : 4.0 * (double)s.n / w->point->copy_bytes_per_s,
+        .cost_s = r->run->measured_cost ? NAN : 4.0 * (double)s.n / w->copy_bytes_per_s,
         .fn = r->run->real_payload ? set_now : NULL,
         .arg = &s,
         .least_s = strait_reading_of(w, STRAIT_READING_SET, NULL, NAN, y)};
@@ -66,7 +66,7 @@ struct strait_packet *strait_snapshot(struct strait_rank *r, struct strait_codec
     struct copying copy = {p->data, x->values, n_bytes};
     const struct strait_job job = {
         .resource = STRAIT_CPU,
-        .cost_s = r->run->measured_cost ? NAN : (double)n_bytes / w->point->copy_bytes_per_s,
+        .cost_s = r->run->measured_cost ? NAN : (double)n_bytes / w->copy_bytes_per_s,
         .fn = real ? copy_now : NULL,
         .arg = &copy,
         .least_s = strait_reading_of(w, STRAIT_READING_COPY, NULL, NAN, x)};

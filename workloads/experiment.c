@@ -1,7 +1,7 @@
 #include "experiment.h"
 
 #include "../core/json.h"
-#include "../traces/csv.h"
+#include "device.h"
 
 #include <assert.h>
 #include <math.h>
@@ -74,8 +74,9 @@ static int read_param(double *out, struct strait_object *o, const struct strait_
     return -1;
 }
 
+/* constants: of the machine; what the strategy says itself goes first. */
 static int read_strategy(struct strait_experiment *e, struct strait_object *o,
-                         struct strait_error *err)
+                         struct strait_object *constants, struct strait_error *err)
 {
     struct strait_object s;
     const char *name;
@@ -97,77 +98,15 @@ static int read_strategy(struct strait_experiment *e, struct strait_object *o,
             near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
     }
     e->n_ranks = e->n_clients + (e->strategy->has_server ? 1 : 0);
-    for (unsigned i = 0; i < e->strategy->n_params; i++)
-        if (read_param(&e->params[i], &s, &e->strategy->params[i], e, err) != 0)
+    for (unsigned i = 0; i < e->strategy->n_params; i++) {
+        const struct strait_strategy_param *p = &e->strategy->params[i];
+        const bool of_machine = constants->json && strait_param_is_of_machine(p->name) &&
+                                !strait_object_has(&s, p->name) &&
+                                strait_object_has(constants, p->name);
+        if (read_param(&e->params[i], of_machine ? constants : &s, p, e, err) != 0)
             return -1;
+    }
     return strait_object_close(&s, err);
-}
-
-/* A table of factors, one a client, taken in turn when there are more clients. */
-static int read_slowness(struct strait_experiment *e, const char *path, const char *where,
-                         struct strait_error *err)
-{
-    struct strait_csv csv = {0};
-    struct strait_error why = {0};
-    bool more;
-    if (strait_csv_open(&csv, path, &why) != 0) {
-        strait_csv_release(&csv);
-        return strait_error_set(err, why.code, where, "%s: %s", path, why.text);
-    }
-    int failed = strait_csv_header(&csv, "slowness", err);
-    while (!failed && !(failed = strait_csv_next(&csv, &more, err)) && more) {
-        double *all = realloc(e->slowness, (e->n_slowness + 1) * sizeof(*all));
-        if (!all) {
-            failed = strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
-            break;
-        }
-        e->slowness = all;
-        failed = strait_csv_number(&csv, &all[e->n_slowness++], 0, 1e-6, 1e6, err);
-    }
-    if (!failed && e->n_slowness == 0)
-        failed = strait_csv_fail(&csv, err, "expected a factor a client, found none");
-    strait_csv_release(&csv);
-    return failed;
-}
-
-/* "device": {"speed": 2} is twice as fast as the model's table; {"compute": "30 TFLOP/s"} is a
- * rate of the device, for models whose table follows from FLOPs; {"slowness": "file.csv"} makes
- * stragglers, {"inverse": "file.csv"} is what inverting a factor of K-FAC took; "link" and "memory"
- * are the ways of data to it. */
-static int read_device(struct strait_experiment *e, struct strait_object *o,
-                       struct strait_error *err)
-{
-    struct strait_object d;
-    double flop_per_s;
-    const char *slowness, *inverse;
-    char where[STRAIT_JSON_POINTER_MAX * 2];
-    if (strait_object_enter(&d, o, "device", true, err) != 0 ||
-        strait_object_string_or(&d, &slowness, "slowness", NULL, err) != 0 ||
-        strait_object_string_or(&d, &inverse, "inverse", NULL, err) != 0 ||
-        strait_object_number_or(&d, &e->compute_speed, "speed", 1e-6, 1e6, 1, err) != 0 ||
-        strait_object_quantity_or(&d, &flop_per_s, "compute", STRAIT_UNIT_COMPUTE, 1, 1e20, 0,
-                                  err) != 0 ||
-        strait_host_link_read(&e->link, &d, err) != 0 ||
-        strait_object_quantity_or(&d, &e->memory_bytes_per_s, "memory", STRAIT_UNIT_SPEED, 1, 1e15,
-                                  500e9, err) != 0 ||
-        strait_object_close(&d, err) != 0)
-        return -1;
-    if (slowness &&
-        read_slowness(e, slowness, strait_object_where(&d, "slowness", where, sizeof(where)),
-                      err) != 0)
-        return -1;
-    if (inverse &&
-        strait_measured_load(&e->inverse_s, inverse, "dim,seconds", 1e6,
-                             strait_object_where(&d, "inverse", where, sizeof(where)), err) != 0)
-        return -1;
-    if (flop_per_s > 0) {
-        struct strait_error why = {0};
-        if (strait_model_set_device_rate(e->model, flop_per_s, &why) != 0)
-            return strait_error_set(err, why.code,
-                                    strait_object_where(&d, "compute", where, sizeof(where)), "%s",
-                                    why.text);
-    }
-    return 0;
 }
 
 static int read_all(struct strait_experiment *e, struct strait_object *o, struct strait_error *err)
@@ -196,6 +135,7 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
     e->n_clients = (int)n_clients;
     e->seed = (uint64_t)seed;
     struct strait_error why = {0};
+    struct strait_object constants = {0};
     if (strait_model_load(&e->model, model, &why) != 0) {
         /* a line of the user's table names itself; a name or a file that is not there is the
          * experiment's mistake */
@@ -206,7 +146,8 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
                                         : strait_object_where(o, "model", where, sizeof(where)),
                                 "%s%s%s", is_path ? model : "", is_path ? ": " : "", why.text);
     }
-    if (read_device(e, o, err) != 0 || read_strategy(e, o, err) != 0 ||
+    if (strait_device_read(e, &constants, o, err) != 0 ||
+        read_strategy(e, o, &constants, err) != 0 ||
         strait_codec_choice_read(&e->up, o, "codec", err) != 0 ||
         strait_codec_choice_read(&e->down, o, "download_codec", err) != 0 ||
         strait_network_read(&e->network, o, e->n_ranks, e->strategy->has_server, err) != 0)

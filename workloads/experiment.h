@@ -26,7 +26,8 @@ struct strait_experiment {
     uint64_t seed;
     struct strait_network *network; /* of n_ranks */
     double compute_speed;           /* of the clients' device; 1: as the model's table says */
-    double *slowness;               /* of client i: [i % n_slowness]; n_slowness 0: all 1 */
+    double add_bytes_per_s, copy_bytes_per_s; /* of that device; 0: the profile's */
+    double *slowness; /* of client i: [i % n_slowness]; n_slowness 0: all 1 */
     size_t n_slowness;
     struct strait_measured inverse_s; /* of a factor of K-FAC by its dimension; n 0: a model */
     struct strait_host_link link;     /* of every rank's accelerator */

@@ -118,8 +118,9 @@ static int find_costs(struct strait_point *p, struct strait_error *err)
              find_cost(lossless[i], p, p->own_profiles[i], &choices[i]->lossless, "any", err) != 0))
             return -1;
     }
-    p->add_bytes_per_s = p->profile->add_bytes_per_s;
-    p->copy_bytes_per_s = p->profile->copy_bytes_per_s;
+    p->add_bytes_per_s = e->add_bytes_per_s > 0 ? e->add_bytes_per_s : p->profile->add_bytes_per_s;
+    p->copy_bytes_per_s =
+        e->copy_bytes_per_s > 0 ? e->copy_bytes_per_s : p->profile->copy_bytes_per_s;
     return check_bounds(p, err);
 }
 

@@ -180,12 +180,19 @@ const struct strait_network *strait_network(const struct strait_rank *r)
 
 double strait_add_s_per_byte(const struct strait_rank *r)
 {
-    return 1 / strait_wrap_of(r)->point->add_bytes_per_s;
+    return 1 / strait_wrap_of(r)->add_bytes_per_s;
 }
 
 double strait_copy_s_per_byte(const struct strait_rank *r)
 {
-    return 1 / strait_wrap_of(r)->point->copy_bytes_per_s;
+    return 1 / strait_wrap_of(r)->copy_bytes_per_s;
+}
+
+void strait_use_host_memory(struct strait_rank *r)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    w->add_bytes_per_s = w->point->profile->add_bytes_per_s;
+    w->copy_bytes_per_s = w->point->profile->copy_bytes_per_s;
 }
 
 void strait_work(struct strait_rank *r, enum strait_span_kind kind, enum strait_resource resource,
@@ -310,6 +317,8 @@ void strait_rank_begin(struct strait_rank *r)
         r->backend->fail(r, &err);
     }
     w->point = r->run->context;
+    w->add_bytes_per_s = w->point->add_bytes_per_s;
+    w->copy_bytes_per_s = w->point->copy_bytes_per_s;
     w->me = r->me;
     w->log = &r->run->logs[r->me];
     w->log->error_over_bound = -1;
@@ -318,6 +327,8 @@ void strait_rank_begin(struct strait_rank *r)
     atomic_init(&w->round, -1);
     pthread_mutex_init(&w->mutex, NULL);
     r->wrap = w;
+    if (w->point->experiment->strategy->has_server && w->me == 0)
+        strait_use_host_memory(r);
     scale_layers(w, w->point->experiment->model);
     strait_coding_begin(r);
     strait_tensor_prepare(r);

@@ -55,6 +55,8 @@ const struct strait_experiment *strait_experiment(const struct strait_rank *r);
 const struct strait_network *strait_network(const struct strait_rank *r);
 double strait_add_s_per_byte(const struct strait_rank *r);
 double strait_copy_s_per_byte(const struct strait_rank *r);
+/** A server: adds and copies at the profile's speed, whatever the clients' device does. */
+void strait_use_host_memory(struct strait_rank *r);
 /** Any other work on a resource of this rank, done when it returns. cost_s as in struct strait_job;
  *  fn may be NULL. kind says what its span counts as. */
 void strait_work(struct strait_rank *r, enum strait_span_kind kind, enum strait_resource resource,

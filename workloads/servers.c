@@ -288,6 +288,7 @@ static void serve_all(struct strait_rank *lane, void *arg)
 void strait_servers_serve(struct strait_rank *r, struct strait_servers *s)
 {
     int n_pieces = 0;
+    strait_use_host_memory(r);
     for (int q = 0; q < s->n_pieces; q++)
         n_pieces += server_rank(s, s->owner[q]) == strait_me(r);
     while (strait_round(r))

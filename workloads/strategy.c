@@ -42,6 +42,18 @@ static const struct strait_strategy *const strategies[] = {
     &strait_strategy_adaptive,
 };
 
+const char *const strait_machine_params[] = {"factor_speed",   "matrix_gflops", "inverse_base",
+                                             "inverse_growth", "inverse_cubic", "local_dims",
+                                             "piece",          "launch",        NULL};
+
+bool strait_param_is_of_machine(const char *name)
+{
+    for (size_t i = 0; strait_machine_params[i]; i++)
+        if (strcmp(strait_machine_params[i], name) == 0)
+            return true;
+    return false;
+}
+
 int strait_strategy_repeats(const struct strait_experiment *e)
 {
     (void)e;

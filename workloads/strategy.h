@@ -55,6 +55,12 @@ struct strait_strategy {
     void (*rank_main)(struct strait_rank *r);
 };
 
+/** Is a parameter of that name a constant of a machine, which "device" may give for all strategies
+ *  that take it? */
+bool strait_param_is_of_machine(const char *name);
+/** Their names, NULL-terminated. */
+extern const char *const strait_machine_params[];
+
 /** For `period` of strategies whose rounds are all alike: 1. */
 int strait_strategy_repeats(const struct strait_experiment *e);
 

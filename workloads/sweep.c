@@ -2,6 +2,7 @@
 #include "experiment.h"
 
 #include "../core/json.h"
+#include "named.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,6 +150,8 @@ static int load(struct strait_sweep *s, const char *path, const char *const *set
         return strait_error_set(err, STRAIT_ERR_INPUT, s->file, "expected an object");
     s->vary = json_incref(json_object_get(s->base, "vary"));
     json_object_del(s->base, "vary");
+    if (strait_named_expand(s->base, s->file, err) != 0) /* so that settings reach inside */
+        return -1;
     for (size_t i = 0; i < n_settings; i++)
         if (apply_setting(s, settings[i], err) != 0)
             return -1;
@@ -208,6 +211,11 @@ json_t *strait_sweep_point(const struct strait_sweep *s, size_t i, json_t **labe
             return NULL;
         }
         json_object_set(named, s->axes[a].pointer, value);
+    }
+    if (strait_named_expand(point, s->file, err) != 0) {
+        json_decref(point);
+        json_decref(named);
+        return NULL;
     }
     if (labels)
         *labels = named;

@@ -49,6 +49,7 @@ struct strait_wrap {
     struct strait_tensor *tensors;
     float *prepared[3]; /* whole models by kind, not taken over yet */
     size_t n_outside;   /* elements of tensors that are no part of the model */
+    double add_bytes_per_s, copy_bytes_per_s; /* of its memory */
     double slowness; /* of compute: as drawn for this rank; the experiment's factor comes on top */
     double layer_fwd_scale, layer_bwd_scale; /* from the layers' times to the whole's */
     float **scratch;                         /* and n_scratch to decode into */
