@@ -130,6 +130,23 @@ static void fused(void)
     }
 }
 
+/* Each all-reduce takes 2 s and 1 s a byte. The first member goes alone at 1 s and ends at 4 s,
+ * when the next two wait and fill a buffer of 2 bytes: 8 s. The last one comes at 10 s: 13 s. */
+static void fused_as_they_wait(void)
+{
+    const double ready[] = {1, 2, 3, 10}, bytes[] = {1, 1, 1, 1};
+    int first[5];
+    double end_s;
+    CU_ASSERT_EQUAL(strait_fuse_waiting(first, &end_s, 4, ready, bytes, 2, 1, 0, 2), 3);
+    CU_ASSERT(first[0] == 0 && first[1] == 1 && first[2] == 3 && first[3] == 4);
+    CU_ASSERT_EQUAL(end_s, 13);
+    /* a buffer of 1 byte: each goes alone, 4, 7, 10 and 13 s; a channel free at 20 s takes all */
+    CU_ASSERT_EQUAL(strait_fuse_waiting(first, &end_s, 4, ready, bytes, 2, 1, 0, 1), 4);
+    CU_ASSERT_EQUAL(end_s, 13);
+    CU_ASSERT_EQUAL(strait_fuse_waiting(first, &end_s, 4, ready, bytes, 2, 1, 20, 9), 1);
+    CU_ASSERT_EQUAL(end_s, 26);
+}
+
 /* --- bytes --------------------------------------------------------------------------------- */
 
 enum { MOST_RANKS = 9, N_FACTORS = 8, N_LAYERS = 4, N_ROUNDS = 2 };
@@ -210,6 +227,15 @@ static void bytes(void)
               (1 + N_FACTORS) * hops + N_FACTORS * tree);
         check("spdkfac", n, spd("balanced", 1025), dense + tree * triangle(1569),
               (1 + N_FACTORS) * hops + tree);
+        /* two layers have an A from 100 on, and both their inverses travel together */
+        check("spdkfac", n, spd("layers", 100),
+              dense + tree * (triangle(145) + triangle(32) + triangle(1569) + triangle(64)),
+              (1 + N_FACTORS) * hops + 2 * tree);
+        /* after the backward pass: one buffer of all factors */
+        check("spdkfac", n,
+              json_pack("{s:s, s:s}", "/strategy/pipeline", "no", "/strategy/placement",
+                        "everywhere"),
+              dense, 2 * hops);
         /* the largest goes to its owner and back; all others are summed, A and G by themselves */
         check("padkfac", n, json_pack("{s:i}", "/strategy/reduce_above", 200),
               ring * (all + a + g - triangle(1569)) + 2 * tree * triangle(1569),
@@ -262,6 +288,7 @@ static const struct strait_test tests[] = {
     {"ResNet-50's factors have their published sizes", sizes},
     {"contiguous placement is the best in blocks, balanced placement keeps Graham's bound", placed},
     {"fusion ends as early as the best of all groupings", fused},
+    {"what waits for the channel goes together, up to a buffer", fused_as_they_wait},
     {"bytes are those of all-reduces, broadcasts and preconditioned gradients", bytes},
     {"inverses take what a measured table says", measured_inverses},
 };

@@ -121,6 +121,24 @@ int strait_fuse_ready(int *first, double *end_s, int n, const double *ready_s, c
     return n_groups;
 }
 
+int strait_fuse_waiting(int *first, double *end_s, int n, const double *ready_s,
+                        const double *bytes, double alpha_s, double beta_s_per_byte, double free_s,
+                        double most_bytes)
+{
+    int n_groups = 0;
+    for (int i = 0; i < n;) {
+        const double start_s = fmax(free_s, ready_s[i]);
+        double group_bytes = bytes[i];
+        first[n_groups++] = i++;
+        for (; i < n && ready_s[i] <= start_s && group_bytes + bytes[i] <= most_bytes; i++)
+            group_bytes += bytes[i];
+        free_s = start_s + alpha_s + beta_s_per_byte * group_bytes;
+    }
+    first[n_groups] = n;
+    *end_s = free_s;
+    return n_groups;
+}
+
 int strait_fuse_full(int *first, int n, const double *bytes, double most_bytes)
 {
     double group_bytes = 0;

@@ -39,6 +39,14 @@ double strait_largest_load(const int *owner, int n, const double *cost_s, int n_
 int strait_fuse_ready(int *first, double *end_s, int n, const double *ready_s, const double *bytes,
                       double alpha_s, double beta_s_per_byte, double free_s);
 
+/** Contiguous groups as they come about where whoever sends next takes all that waits, at most
+ *  most_bytes (a larger member goes alone): nothing is waited for, and what comes while the channel
+ *  is taken goes together. Arguments as of strait_fuse_ready. Returns how many.
+ *  Source: Horovod's tensor fusion, without its cycles */
+int strait_fuse_waiting(int *first, double *end_s, int n, const double *ready_s,
+                        const double *bytes, double alpha_s, double beta_s_per_byte, double free_s,
+                        double most_bytes);
+
 /** Contiguous groups as a buffer of `most_bytes` fills: a new one begins where the next member does
  *  not fit. 0: each on its own. Returns how many. */
 int strait_fuse_full(int *first, int n, const double *bytes, double most_bytes);

@@ -234,14 +234,18 @@ void kfac_start(struct kfac *k)
     }
     for (int i = 0; i < k->n; i++) {
         const struct strait_factor *f = &k->factors[i];
-        if ((p->broadcasts != KFAC_EACH_INVERSE &&
-             (p->broadcasts != KFAC_EACH_GRADIENT || !f->of_input)) ||
+        const bool by_layer =
+            p->broadcasts == KFAC_EACH_GRADIENT || p->broadcasts == KFAC_EACH_LAYERS_INVERSES;
+        if ((p->broadcasts != KFAC_EACH_INVERSE && (!by_layer || !f->of_input)) ||
             p->owner[i] == STRAIT_EVERYWHERE)
             continue;
         k->broadcast_end[i] = n_jobs;
-        k->jobs[n_jobs++] = job_for(
-            k, p->broadcasts == KFAC_EACH_INVERSE ? f->n_elems : m->layers[f->layer].n_elems,
-            p->owner[i], KFAC_INVERSES);
+        k->jobs[n_jobs++] =
+            job_for(k,
+                    p->broadcasts == KFAC_EACH_GRADIENT ? m->layers[f->layer].n_elems
+                    : by_layer ? f->n_elems + k->factors[k->n - 1 - i].n_elems
+                               : f->n_elems,
+                    p->owner[i], KFAC_INVERSES);
     }
     k->lane = strait_spawn(k->r, communicate, k);
 }
@@ -322,12 +326,20 @@ void kfac_invert(struct kfac *k, int i)
     work(k, k->factors[i].inverse_s);
 }
 
+static void invert_if_mine(struct kfac *k, int i)
+{
+    const int owner = k->plan.owner[i];
+    if (owner == STRAIT_EVERYWHERE || owner == strait_me(k->r))
+        kfac_invert(k, i);
+}
+
 void kfac_invert_and_broadcast(struct kfac *k)
 {
-    for (int i = 0; i < k->n; i++) {
-        const int owner = k->plan.owner[i];
-        if (owner == STRAIT_EVERYWHERE || owner == strait_me(k->r))
-            kfac_invert(k, i);
+    const bool by_layer = k->plan.broadcasts == KFAC_EACH_LAYERS_INVERSES;
+    for (int i = 0; i < (by_layer ? k->n / 2 : k->n); i++) {
+        invert_if_mine(k, i);
+        if (by_layer)
+            invert_if_mine(k, k->n - 1 - i);
         if (k->broadcast_end[i] != NONE)
             ask(k, k->broadcast_end[i]);
     }

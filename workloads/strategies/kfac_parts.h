@@ -19,6 +19,7 @@ enum { KFAC_N_CHANNELS = KFAC_INVERSES + 1 };
 enum kfac_broadcasts {
     KFAC_NOTHING,
     KFAC_EACH_INVERSE,
+    KFAC_EACH_LAYERS_INVERSES, /* both of a layer together */
     KFAC_GROUPS_OF_INVERSES,
     KFAC_EACH_GRADIENT
 };

@@ -6,8 +6,9 @@
 
 #include "kfac_parts.h"
 
-enum fusion { OPTIMAL, FULL_BUFFERS, LAYER_WISE };
-enum placement { BALANCED, ROUND_ROBIN, EVERYWHERE };
+enum fusion { OPTIMAL, FULL_BUFFERS, LAYER_WISE, WAITING };
+enum placement { BALANCED, ROUND_ROBIN, EVERYWHERE, LAYERS };
+enum pipeline { PIPELINED, AFTER_BACKWARD };
 
 /* Groups of one side's factors, n of them from lo on; free_s: when the channel is through with the
  * groups before. Returns when it is through with these. */
@@ -26,6 +27,9 @@ static double fuse(struct kfac *k, int lo, int n, double free_s)
     if (how == OPTIMAL)
         n_groups =
             strait_fuse_ready(first, &free_s, n, ready_s, bytes, alpha_s, beta_s_per_byte, free_s);
+    else if (how == WAITING)
+        n_groups = strait_fuse_waiting(first, &free_s, n, ready_s, bytes, alpha_s, beta_s_per_byte,
+                                       free_s, strait_param(r, "factor_fusion"));
     else
         n_groups = strait_fuse_full(first, n, bytes,
                                     how == LAYER_WISE ? 0 : strait_param(r, "factor_fusion"));
@@ -33,6 +37,22 @@ static double fuse(struct kfac *k, int lo, int n, double free_s)
         kfac_no_memory(k);
     kfac_plan_groups(k, first, n_groups, lo);
     return free_s;
+}
+
+/* As the public code does it: by the dimension of A alone, both factors of a layer together. */
+static void place_layers(struct kfac *k)
+{
+    const double local_dims = strait_param(k->r, "local_dims");
+    double *dims = strait_alloc(k->r, (size_t)k->n, sizeof(*dims));
+    double *least = strait_alloc(k->r, (size_t)k->n, sizeof(*least));
+    for (int i = 0; i < k->n / 2; i++) {
+        dims[i] = (double)k->factors[i].dim;
+        least[i] = local_dims;
+    }
+    if (strait_place_balanced(k->plan.owner, k->n / 2, dims, least, strait_n_ranks(k->r)) != 0)
+        kfac_no_memory(k);
+    for (int i = 0; i < k->n / 2; i++)
+        k->plan.owner[k->n - 1 - i] = k->plan.owner[i];
 }
 
 static void place(struct kfac *k)
@@ -55,22 +75,31 @@ static void place(struct kfac *k)
         kfac_no_memory(k);
     if (how == ROUND_ROBIN)
         strait_place_round_robin(k->plan.owner, k->n, 1, strait_n_ranks(r));
+    if (how == LAYERS)
+        place_layers(k);
+    k->plan.broadcasts = how == LAYERS ? KFAC_EACH_LAYERS_INVERSES : KFAC_EACH_INVERSE;
 }
 
 static void spdkfac(struct strait_rank *r)
 {
     struct kfac *k = kfac_begin(r);
-    fuse(k, k->n / 2, k->n / 2, fuse(k, 0, k->n / 2, 0));
+    k->plan.pipelined = (enum pipeline)(int)strait_param(r, "pipeline") == PIPELINED;
+    if (k->plan.pipelined)
+        fuse(k, k->n / 2, k->n / 2, fuse(k, 0, k->n / 2, 0));
+    else
+        kfac_plan_full_buffers(k, strait_param(r, "factor_fusion"));
     place(k);
-    k->plan.pipelined = true;
-    k->plan.broadcasts = KFAC_EACH_INVERSE;
     kfac_start(k);
     while (strait_round(r)) {
         const bool update = kfac_updates(k);
-        kfac_forward(k, update);
-        kfac_backward(k, update);
+        kfac_forward(k, update && k->plan.pipelined);
+        kfac_backward(k, update && k->plan.pipelined);
         kfac_wait(k, KFAC_GRADIENTS);
         if (update) {
+            for (int i = 0; i < k->n && !k->plan.pipelined; i++)
+                kfac_compute(k, i);
+            if (!k->plan.pipelined)
+                kfac_send_groups(k);
             kfac_wait(k, KFAC_FACTORS);
             kfac_invert_and_broadcast(k);
             kfac_wait(k, KFAC_INVERSES);
@@ -80,16 +109,22 @@ static void spdkfac(struct strait_rank *r)
     kfac_end(k);
 }
 
-static const char *const fusions[] = {"optimal", "full_buffers", "layer_wise", NULL};
-static const char *const placements[] = {"balanced", "round_robin", "everywhere", NULL};
+static const char *const fusions[] = {"optimal", "full_buffers", "layer_wise", "waiting", NULL};
+static const char *const placements[] = {"balanced", "round_robin", "everywhere", "layers", NULL};
+static const char *const pipelines[] = {"yes", "no", NULL};
 static const struct strait_strategy_param params[] = {
     KFAC_PARAMS,
     KFAC_FUSION_PARAM,
     KFAC_PIECE_PARAM,
-    {"fusion", "of factors: so that the last sum ends earliest, or by factor_fusion, or none",
-     STRAIT_PARAM_CHOICE, 0, LAYER_WISE, OPTIMAL, fusions},
-    {"placement", "of inverses: by LBP, each factor in turn, or all by everybody",
-     STRAIT_PARAM_CHOICE, 0, EVERYWHERE, BALANCED, placements},
+    {"pipeline", "yes: factors behind the passes; no: after them, in buffers of factor_fusion",
+     STRAIT_PARAM_CHOICE, 0, AFTER_BACKWARD, PIPELINED, pipelines},
+    {"fusion",
+     "of factors: so that the last sum ends earliest; buffers of factor_fusion; none; or all that "
+     "waits, up to factor_fusion",
+     STRAIT_PARAM_CHOICE, 0, WAITING, OPTIMAL, fusions},
+    {"placement",
+     "of inverses: by LBP, each factor in turn, all by everybody, or by LBP of whole layers",
+     STRAIT_PARAM_CHOICE, 0, LAYERS, BALANCED, placements},
     {"local_dims", "LBP leaves smaller factors to everybody; 0: those cheaper than a broadcast",
      STRAIT_PARAM_INTEGER, 0, 1e6, 0, NULL},
 };
