@@ -103,6 +103,36 @@ static void wfbp(void)
                           (const int[]){0, 1, 2, 3, 4, 5, 6}, 6);
 }
 
+/* Each tensor by itself, the last of a layer first: as many bytes as layers send, start-ups and
+ * messages for each tensor. tests/data/schedule-tensors.csv: three layers, six tensors, totals as
+ * above; layers take 5.7 and 11.15 ms of them. */
+static void wfbp_of_tensors(void)
+{
+    static const double tensors[3][3] = {{120000, 24}, {360000}, {2400, 1200, 2400}},
+                        backward_s[3] = {3.7e-3 * 12 / 11.15, 4.4e-3 * 12 / 11.15,
+                                         3.05e-3 * 12 / 11.15};
+    const double n_elems = 486024;
+    for (int i = 0; i < N_RANKS; i++) {
+        struct strait_outcome o = outcome("wfbp", ranks[i], "100 us",
+                                          json_pack("{s:s, s:s}", "/model",
+                                                    STRAIT_SHARE "/tests/data/schedule-tensors.csv",
+                                                    "/strategy/grain", "tensor"));
+        const struct wire w = wire_of(&o, 1e-4);
+        double ready_s = FWD_S, end_s = 0;
+        for (int l = 2; l >= 0; l--) {
+            ready_s += backward_s[l];
+            for (int k = 2; k >= 0; k--)
+                if (tensors[l][k] > 0)
+                    end_s = fmax(end_s, ready_s) + scatter_s(&w, tensors[l][k]) +
+                            gather_s(&w, tensors[l][k]);
+        }
+        CU_ASSERT_DOUBLE_EQUAL(o.total_s, ROUNDS * (end_s + OPT_S), 1e-9 * o.total_s);
+        CU_ASSERT_EQUAL(o.payload_bytes, (uint64_t)(ROUNDS * 2 * (w.n - 1) * 4 * n_elems));
+        CU_ASSERT_EQUAL(o.n_messages, (uint64_t)(ROUNDS * 6 * 2 * (w.n - 1) * w.n));
+        strait_outcome_free(&o);
+    }
+}
+
 /* Layers of 960000, 2400000, 9600, 1440000, 96 and 480000 bytes from the end. The first bucket is
  * closed at 1 MiB: the last two layers; the next at 1.4 MB: the two before; then the first two. */
 static void ddp(void)
@@ -215,6 +245,7 @@ static void order(void)
 
 static const struct strait_test tests[] = {
     {"wait-free back-propagation takes what its recurrence says", wfbp},
+    {"tensors that are sent alone pay a start-up each", wfbp_of_tensors},
     {"fixed buckets take what their recurrence says", ddp},
     {"merged gradients are those of the rule, and take what the recurrence says", mgwfbp},
     {"DeAR takes what its recurrence says, and sends what an all-reduce does", dear},

@@ -62,8 +62,30 @@ struct strait_tensor *strait_layers_of(struct strait_rank *r, const struct strai
 
 struct overlap {
     const struct strait_fusion *f;
+    bool tensors_alone;
     struct strait_gradients gradients;
 };
+
+static void all_reduce(struct strait_rank *lane, struct strait_group world,
+                       struct strait_codec *codec, struct strait_tensor *x)
+{
+    strait_reduce_scatter(lane, world, codec, x);
+    strait_all_gather(lane, world, codec, x);
+}
+
+/* The tensors of layers first to end - 1, the last one first. */
+static void all_reduce_each(struct strait_rank *lane, struct strait_group world,
+                            struct strait_codec *codec, struct strait_tensor *x, int first, int end)
+{
+    const struct strait_model *m = strait_model(lane);
+    const struct strait_layer *last = &m->layers[end - 1];
+    size_t hi = strait_n_elems(x);
+    for (size_t i = last->first_row + last->n_rows; i > m->layers[first].first_row; i--) {
+        const size_t lo = hi - m->rows[i - 1].n_elems;
+        all_reduce(lane, world, codec, strait_range(lane, x, lo, hi));
+        hi = lo;
+    }
+}
 
 static void communicate(struct strait_rank *lane, void *arg)
 {
@@ -73,15 +95,18 @@ static void communicate(struct strait_rank *lane, void *arg)
     for (int g, n = 0; (g = strait_pend(lane, READY)) != END; n++) {
         struct strait_tensor *bucket = strait_layers_of(lane, &o->gradients, n / o->f->n_buckets,
                                                         o->f->first[g], o->f->first[g + 1]);
-        strait_reduce_scatter(lane, world, codec, bucket);
-        strait_all_gather(lane, world, codec, bucket);
+        if (o->tensors_alone)
+            all_reduce_each(lane, world, codec, bucket, o->f->first[g], o->f->first[g + 1]);
+        else
+            all_reduce(lane, world, codec, bucket);
         strait_post(lane, SUMMED, g);
     }
 }
 
-void strait_train_overlapped(struct strait_rank *r, const struct strait_fusion *f)
+void strait_train_overlapped(struct strait_rank *r, const struct strait_fusion *f,
+                             bool tensors_alone)
 {
-    struct overlap o = {f, strait_rank_gradients(r)};
+    struct overlap o = {f, tensors_alone, strait_rank_gradients(r)};
     struct strait_rank *lane = strait_spawn(r, communicate, &o);
     for (int round = 0; strait_round(r); round++) {
         strait_forward(r, STRAIT_ALL_LAYERS);

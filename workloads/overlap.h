@@ -27,8 +27,10 @@ struct strait_tensor *strait_layers_of(struct strait_rank *r, const struct strai
                                        int round, int first, int end);
 
 /** All rounds: forward, backward with bucket after bucket all-reduced behind it (a ring, first come
- *  first served), step. Uses the channels below STRAIT_OVERLAP_CHANNELS. */
-void strait_train_overlapped(struct strait_rank *r, const struct strait_fusion *f);
+ *  first served), step. tensors_alone: each tensor of a bucket by an all-reduce of its own, the
+ *  last first. Uses the channels below STRAIT_OVERLAP_CHANNELS. */
+void strait_train_overlapped(struct strait_rank *r, const struct strait_fusion *f,
+                             bool tensors_alone);
 enum { STRAIT_OVERLAP_CHANNELS = 3 };
 /** For `check`: a codec that a ring all-reduce can have. */
 int strait_overlap_check(const struct strait_experiment *e, struct strait_error *err);

@@ -18,7 +18,7 @@ static void ddp(struct strait_rank *r)
     const double bytes = strait_param(r, "bucket");
     struct strait_fusion f = strait_rank_fusion(r);
     strait_fuse_backward(&f, &layers, fmin(FIRST_BUCKET_BYTES, bytes), bytes);
-    strait_train_overlapped(r, &f);
+    strait_train_overlapped(r, &f, false);
 }
 
 /* --- horovod ------------------------------------------------------------------------------ */

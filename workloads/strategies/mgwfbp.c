@@ -16,7 +16,7 @@ static void mgwfbp(struct strait_rank *r)
     else
         strait_fuse_best(&f, strait_alloc(r, (size_t)layers.n + 1, sizeof(double)), &layers,
                          all_reduce);
-    strait_train_overlapped(r, &f);
+    strait_train_overlapped(r, &f, false);
 }
 
 static const struct strait_strategy_param params[] = {

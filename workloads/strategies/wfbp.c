@@ -3,6 +3,9 @@
  * are still being computed. */
 #include "../servers.h"
 
+enum { LAYER, TENSOR };
+static const char *const grains[] = {"layer", "tensor", NULL};
+
 static void over_servers(struct strait_rank *r)
 {
     struct strait_servers *s = strait_servers_new(r, STRAIT_AS_THEY_COME, 0);
@@ -35,7 +38,7 @@ static void wfbp(struct strait_rank *r)
     const struct strait_layer_costs layers = strait_rank_layer_costs(r);
     struct strait_fusion f = strait_rank_fusion(r);
     strait_fuse_none(&f, &layers);
-    strait_train_overlapped(r, &f);
+    strait_train_overlapped(r, &f, (int)strait_param(r, "grain") == TENSOR);
 }
 
 static int check(const struct strait_experiment *e, struct strait_error *err)
@@ -51,6 +54,9 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
 
 static const struct strait_strategy_param params[] = {
     {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+    {"grain",
+     "what is all-reduced by itself: a layer; or each of its tensors, as PyTorch's hooks have them",
+     STRAIT_PARAM_CHOICE, 0, TENSOR, LAYER, grains},
     STRAIT_EXCHANGE_PARAM,
     STRAIT_SERVERS_PARAMS,
     {"partition", "largest bytes of what is pushed; a layer is cut into equal parts",
