@@ -158,6 +158,24 @@ static void mgwfbp(void)
                       6);
 }
 
+/* Rank 0 takes 100 ms to announce each of six layers, from the first gradient on, far longer than
+ * all else: the last is layer 0, after whose sum all others are there. A control word and the rest
+ * of a ring's start take less than 1 ms. */
+static void announced(void)
+{
+    struct strait_outcome o =
+        outcome("bytescheduler", 4, "100 us",
+                json_pack("{s:s, s:i, s:s}", "/strategy/partition", "1 GB", "/strategy/credit", 6,
+                          "/strategy/announce", "100 ms"));
+    const struct wire w = wire_of(&o, 1e-4);
+    const double round_s =
+        FWD_S + bwd_s[5] + 6 * 0.1 + scatter_s(&w, elems[0]) + gather_s(&w, elems[0]) + OPT_S;
+    CU_ASSERT(o.total_s > ROUNDS * round_s && o.total_s < ROUNDS * (round_s + 1e-3));
+    if (!(o.total_s > ROUNDS * round_s && o.total_s < ROUNDS * (round_s + 1e-3)))
+        fprintf(stderr, "found %g, expected a little more than %g\n", o.total_s, ROUNDS * round_s);
+    strait_outcome_free(&o);
+}
+
 /* Reduce-scatters in backward order as groups are ready, a barrier, then gather g + 1 beside the
  * forward pass of g, whose step comes first. */
 static double dear_s(const struct wire *w, const int *first, int n_groups)
@@ -246,6 +264,7 @@ static void order(void)
 static const struct strait_test tests[] = {
     {"wait-free back-propagation takes what its recurrence says", wfbp},
     {"tensors that are sent alone pay a start-up each", wfbp_of_tensors},
+    {"partitions that rank 0 announces slowly wait for that", announced},
     {"fixed buckets take what their recurrence says", ddp},
     {"merged gradients are those of the rule, and take what the recurrence says", mgwfbp},
     {"DeAR takes what its recurrence says, and sends what an all-reduce does", dear},

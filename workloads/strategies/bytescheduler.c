@@ -34,15 +34,19 @@ static void schedule(struct strait_rank *lane, void *arg)
 {
     struct bytescheduler *b = arg;
     int credit = (int)strait_param(lane, "credit");
+    const double announce_s = strait_param(lane, "announce");
     for (int event; (event = strait_pend(lane, EVENT)) != END;) {
         if (event == CREDIT_BACK)
             credit++;
         else
             b->unannounced[event] = b->n_parts[event];
         for (int l = 0; l < b->n_layers; l++)
-            for (; credit > 0 && b->unannounced[l] > 0; credit--, b->unannounced[l]--)
+            for (; credit > 0 && b->unannounced[l] > 0; credit--, b->unannounced[l]--) {
+                if (announce_s > 0)
+                    strait_work(lane, STRAIT_SPAN_WAIT, STRAIT_TIMER, announce_s, NULL, NULL);
                 for (int i = 0; i < strait_n_ranks(lane); i++)
                     strait_send(lane, i, ORDER, 0, strait_control(lane, l));
+            }
     }
     for (int i = 0; i < strait_n_ranks(lane); i++)
         strait_send(lane, i, ORDER, 0, strait_control(lane, END));
@@ -203,6 +207,8 @@ static const struct strait_strategy_param params[] = {
     STRAIT_SERVERS_PARAMS,
     {"credit", "partitions announced and not yet summed, or pushed and not yet acknowledged",
      STRAIT_PARAM_INTEGER, 1, 1e6, 2, NULL},
+    {"announce", "what announcing a partition takes rank 0, one after another", STRAIT_PARAM_TIME,
+     0, 10, 0, NULL},
 };
 const struct strait_strategy strait_strategy_bytescheduler = {
     .name = "bytescheduler",
