@@ -21,7 +21,8 @@ struct measure {
 struct claim {
     const json_t *json;
     const char *name, *claim, *source, *kind, *unit, *group, *reason;
-    double published;
+    double published, spread;
+    bool input; /* a constant of ours follows from it: no prediction */
     struct measure measure;
 };
 
@@ -60,7 +61,7 @@ static int expect_one_of(const struct strait_object *o, const char *key, const c
 
 static int read_measure(struct measure *m, struct strait_object *o, struct strait_error *err)
 {
-    static const char *const as[] = {"value", "gain", "times", "threshold", NULL};
+    static const char *const as[] = {"value", "gain", "times", "difference", "threshold", NULL};
     static const char *const pick[] = {"max", "min", NULL};
     char where[STRAIT_JSON_POINTER_MAX * 2];
     if (strait_object_string(o, &m->experiment, "experiment", err) != 0 ||
@@ -76,8 +77,8 @@ static int read_measure(struct measure *m, struct strait_object *o, struct strai
     if ((strcmp(m->as, "value") != 0) != (m->against != NULL))
         return strait_error_set(err, STRAIT_ERR_INPUT,
                                 strait_object_where(o, "against", where, sizeof(where)),
-                                "expected settings to compare with for \"gain\", \"times\" and "
-                                "\"threshold\", and for these alone");
+                                "expected settings to compare with for \"gain\", \"times\", "
+                                "\"difference\" and \"threshold\", and for these alone");
     if ((m->set && !json_is_object(m->set)) || (m->against && !json_is_array(m->against)) ||
         (m->over && json_object_size(m->over) != 1) ||
         (strcmp(m->as, "threshold") == 0 && !m->over))
@@ -100,7 +101,9 @@ static int read_claim(struct claim *c, struct strait_object *o, struct strait_er
         expect_one_of(o, "kind", c->kind, kinds, err) != 0 ||
         strait_object_string(o, &c->unit, "unit", err) != 0 ||
         strait_object_number(o, &c->published, "published", -1e300, 1e300, err) != 0 ||
+        strait_object_number_or(o, &c->spread, "spread", 0, 1e300, 0, err) != 0 ||
         strait_object_string_or(o, &c->group, "group", NULL, err) != 0 ||
+        strait_object_bool_or(o, &c->input, "input", false, err) != 0 ||
         strait_object_string_or(o, &c->reason, "reason", NULL, err) != 0 ||
         strait_object_enter(&m, o, "measure", true, err) != 0)
         return -1;
@@ -182,6 +185,17 @@ static int add_settings(struct settings *s, const json_t *set, struct strait_err
     return 0;
 }
 
+/* The mean of the rounds but the first and the last, where there are others: what overlaps into the
+ * next round is whole in these. */
+static double steady_s(const json_t *rounds_s)
+{
+    const size_t n = json_array_size(rounds_s), skip = n > 2 ? 1 : 0;
+    double sum_s = 0;
+    for (size_t i = skip; i < n - skip; i++)
+        sum_s += json_number_value(json_array_get(rounds_s, i));
+    return sum_s / (double)(n - 2 * skip);
+}
+
 /* batch: of all who train together. */
 static double metric_of(const json_t *row, const char *metric, double batch)
 {
@@ -192,6 +206,8 @@ static double metric_of(const json_t *row, const char *metric, double batch)
         json_number_value(json_object_get(json_object_get(row, "bytes"), "payload"));
     if (strcmp(metric, "samples_per_s") == 0)
         return batch / round_s;
+    if (strcmp(metric, "steady_s") == 0)
+        return steady_s(json_object_get(row, "rounds_s"));
     if (strcmp(metric, "payload_mb_per_rank") == 0)
         return payload / 1e6 / n_ranks / n_rounds;
     if (strcmp(metric, "payload_mb") == 0)
@@ -284,9 +300,10 @@ static int measure_all(double *out, const json_t **at, const struct book *b,
         double ours, against, figure;
         if (measure_at(&ours, &against, b, m, pointer, value, err) != 0)
             return -1;
-        figure = strcmp(m->as, "gain") == 0    ? 100 * (against / ours - 1)
-                 : strcmp(m->as, "times") == 0 ? against / ours
-                                               : ours;
+        figure = strcmp(m->as, "gain") == 0         ? 100 * (against / ours - 1)
+                 : strcmp(m->as, "times") == 0      ? against / ours
+                 : strcmp(m->as, "difference") == 0 ? ours - against
+                                                    : ours;
         if (threshold) { /* from this value on to the last */
             if (ours < against && isnan(*out)) {
                 *out = json_number_value(value);
@@ -339,9 +356,10 @@ static json_t *work(size_t i, void *context, struct strait_error *err)
                          : strcmp(c->kind, "from") == 0 ? ours <= c->published
                                                         : !isnan(ours);
     json_t *row =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:b, s:s?, s:s?}", "case", c->name, "claim",
-                  c->claim, "source", c->source, "kind", c->kind, "unit", c->unit, "published",
-                  c->published, "reached", reached, "reason", c->reason, "group", c->group);
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:f, s:b, s:b, s:s?, s:s?}", "case", c->name,
+                  "claim", c->claim, "source", c->source, "kind", c->kind, "unit", c->unit,
+                  "published", c->published, "spread", c->spread, "reached", reached, "input",
+                  c->input, "reason", c->reason, "group", c->group);
     json_object_set_new(row, "ours", strait_json_number(ours));
     json_object_set_new(row, "relative", strait_json_number(ours / c->published - 1));
     json_object_set_new(row, "setting",
@@ -357,58 +375,6 @@ static int done(size_t i, const json_t *result, void *context, struct strait_err
     return 0;
 }
 
-/* --- orders ------------------------------------------------------------------------------- */
-
-/* Published figures nearer than this to each other are no order. */
-static const double NEAR_RATIO = 0.02;
-
-static void compare_pair(json_t *broken, const json_t *a, const json_t *b)
-{
-    const double published[2] = {json_number_value(json_object_get(a, "published")),
-                                 json_number_value(json_object_get(b, "published"))};
-    const json_t *ours[2] = {json_object_get(a, "ours"), json_object_get(b, "ours")};
-    if (fabs(published[0] - published[1]) <= NEAR_RATIO * fabs(published[1]))
-        return;
-    const bool below = json_is_number(ours[0]) && json_is_number(ours[1]) &&
-                       json_number_value(ours[0]) < json_number_value(ours[1]);
-    if (below != (published[0] < published[1]))
-        json_array_append_new(broken,
-                              json_sprintf("%s against %s: published %g and %g, ours %g and %g",
-                                           json_string_value(json_object_get(a, "claim")),
-                                           json_string_value(json_object_get(b, "claim")),
-                                           published[0], published[1], json_number_value(ours[0]),
-                                           json_number_value(ours[1])));
-}
-
-static json_t *orders_of(const json_t *rows)
-{
-    json_t *groups = json_object(), *orders = json_array(), *row, *members;
-    const char *name;
-    size_t i, j;
-    json_array_foreach(rows, i, row)
-    {
-        const char *group = json_string_value(json_object_get(row, "group"));
-        if (!group)
-            continue;
-        if (!json_object_get(groups, group))
-            json_object_set_new(groups, group, json_array());
-        json_array_append(json_object_get(groups, group), row);
-    }
-    json_object_foreach(groups, name, members)
-    {
-        json_t *broken = json_array();
-        for (i = 0; i < json_array_size(members); i++)
-            for (j = i + 1; j < json_array_size(members); j++)
-                compare_pair(broken, json_array_get(members, i), json_array_get(members, j));
-        json_array_append_new(orders, json_pack("{s:s, s:O, s:i, s:b, s:o}", "group", name, "case",
-                                                json_object_get(json_array_get(members, 0), "case"),
-                                                "rows", (int)json_array_size(members), "kept",
-                                                json_array_size(broken) == 0, "broken", broken));
-    }
-    json_decref(groups);
-    return orders;
-}
-
 json_t *strait_published(const char *path, const char *const *cases, size_t n_cases,
                          const struct strait_profile *profile, int n_workers,
                          struct strait_error *err)
@@ -421,7 +387,9 @@ json_t *strait_published(const char *path, const char *const *cases, size_t n_ca
         for (size_t i = 0; i < b.n_claims; i++)
             json_array_append_new(b.rows, json_null());
         if (strait_pool_run(b.n_claims, n_workers, work, done, &b, "published figures", err) == 0)
-            out = json_pack("{s:O, s:o}", "rows", b.rows, "orders", orders_of(b.rows));
+            out = json_pack("{s:O, s:o, s:o}", "rows", b.rows, "orders",
+                            strait_published_orders(b.rows), "errors",
+                            strait_published_errors(b.rows));
     }
     json_decref(b.rows);
     json_decref(b.json);

@@ -348,11 +348,9 @@ bool strait_uses_servers(const struct strait_experiment *e)
 
 int strait_servers_n_training(const struct strait_experiment *e)
 {
-    bool has_servers = false, has_exchange = false;
-    for (unsigned i = 0; i < e->strategy->n_params; i++) {
-        has_servers |= strcmp(e->strategy->params[i].name, "placement") == 0;
-        has_exchange |= strcmp(e->strategy->params[i].name, "exchange") == 0;
-    }
+    /* other strategies place other things */
+    const bool has_servers = strait_experiment_has_param(e, "servers"),
+               has_exchange = strait_experiment_has_param(e, "exchange");
     if (!has_servers || (has_exchange && !strait_uses_servers(e)) ||
         (int)strait_experiment_param(e, "placement") == STRAIT_COLOCATED)
         return e->n_clients;
