@@ -285,24 +285,24 @@ static size_t count_broken(const json_t *orders)
 static void shipped(void)
 {
     program_set_up(&program);
-    struct said s =
-        CALL("compare", "--published", "ddl-benchmarks", "deepreduce-ncf", "spd-kfac", "--json");
+    struct said s = CALL("compare", "--published", "ddl-benchmarks", "deepreduce-ncf",
+                         "grace-resnet50", "spd-kfac", "--json");
     CU_ASSERT_EQUAL(s.status, 1); /* some orders are broken */
     json_t *json = json_loads(s.out, 0, NULL), *of;
     size_t i, n_same = 0;
     json_array_foreach(json_object_get(json, "rows"), i, of)
         CU_ASSERT(json_is_number(json_object_get(of, "ours")) ||
                   json_is_string(json_object_get(of, "reason")));
-    CU_ASSERT(i >= 3 * 28 + 5 + 17);
+    CU_ASSERT(i >= 3 * 28 + 5 + 9 + 17);
     const json_t *orders = json_object_get(json, "orders");
-    /* 8, 16 and 32 GPUs on three networks; NCF; K-FAC: steps, ablation, pipelining, placement
-     * twice, two networks by SGD */
-    CU_ASSERT_EQUAL(json_array_size(orders), 9 + 1 + 6);
+    /* 8, 16 and 32 GPUs on three networks; NCF; GRACE; K-FAC: steps, ablation, pipelining,
+     * placement twice, two networks by SGD */
+    CU_ASSERT_EQUAL(json_array_size(orders), 9 + 2 + 6);
     CU_ASSERT_EQUAL(count_broken(orders), N_KNOWN);
     json_array_foreach(orders, i, of) n_same +=
         json_is_true(json_object_get(json_object_get(of, "wins"), "same"));
     /* on 8 GPUs at 10 Gbps ours are even; K-FAC's fusions are even, its placements not */
-    CU_ASSERT_EQUAL(n_same, 9 + 1 + 6 - 3);
+    CU_ASSERT_EQUAL(n_same, 9 + 2 + 6 - 3);
     /* what is said of whole cases: half of the DDL benchmarks within 5 %, NCF within 5 % */
     const json_t *all = json_object_get(json, "errors"),
                  *ddl = json_object_get(all, "ddl-benchmarks"),
