@@ -30,10 +30,10 @@ objects   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c $(1)/*/*.c))
 TEST_SRC  = $(wildcard tests/test_*.c)
 HARNESS   = $(filter-out $(TEST_SRC) tests/main.c tests/bench_%.c,$(wildcard tests/*.c))
 # Sanitizers slow down what keeps real time: measured figures and foreign programs are for release;
-# so are golden runs, which are figures alone.
+# so are golden runs and published figures, which are figures alone.
 TIMED     = test_net test_net_foreign test_net_uml test_agreement test_kernel_net test_uml test_virtual \
             test_conformance_emu test_strategies_emu test_calibration test_cli_codec \
-            test_cli_emu test_controls test_collectives_emu test_golden_runs
+            test_cli_emu test_controls test_collectives_emu test_golden_runs test_published
 # With targets of their own.
 APART     = test_judged
 TESTS     = $(filter-out $(APART:%=$(BUILD)/tests/%) $(if $(filter release,$(MODE)),,$(TIMED:%=$(BUILD)/tests/%)),$(TEST_SRC:tests/%.c=$(BUILD)/tests/%))
