@@ -14,5 +14,5 @@ struct strait_suite {
 extern const struct strait_suite strait_suite;
 #define STRAIT_SUITE(path, list)                                                                   \
     const struct strait_suite strait_suite = {path, list, sizeof(list) / sizeof((list)[0])}
-/** Leave the running test and count it as skipped, with the reason on stderr. */
+/** Count the running test as skipped, with the reason on stderr; it goes on. */
 void strait_test_skip(const char *reason);

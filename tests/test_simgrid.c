@@ -1,4 +1,5 @@
 /* SimGrid under this backend against the closed forms: every completion time, not the last only. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -359,12 +360,17 @@ static void too_many_streams(void)
     struct strait_rig rig;
     long most = 0;
     FILE *f = fopen("/proc/sys/vm/max_map_count", "r");
-    if (!f || fscanf(f, "%ld", &most) != 1)
+    if (f && fscanf(f, "%ld", &most) != 1)
         most = 0;
     if (f)
         fclose(f);
-    if (most > 2 * 89700)
-        strait_test_skip("vm.max_map_count is so large that there can be as many stacks");
+#ifdef __SANITIZE_ADDRESS__
+    most = LONG_MAX; /* actors are threads */
+#endif
+    if (most > 2 * 89700) {
+        strait_test_skip("there can be as many stacks here");
+        return;
+    }
     begin(&rig, 300, to_everybody, false);
     strait_rig_run(&rig, &strait_sim);
     CU_ASSERT_EQUAL(rig.rc, -1);
@@ -386,8 +392,6 @@ static const struct strait_test tests[] = {
     {"narrow ports leave the rest of the server's to the others", unequal_ports},
     {"every constant of a run names its source", constants},
     {"what a simulation cannot do is refused by name", refusals},
-#ifndef __SANITIZE_ADDRESS__ /* actors are threads there */
     {"more streams than there can be stacks are refused by name", too_many_streams},
-#endif
 };
 STRAIT_SUITE("sim/simgrid", tests);
