@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A file of that kind as an open object; NULL with *err at `where`. */
+/* A file of that kind as an open object; NULL with *err where the experiment's file names it. */
 static json_t *load(struct strait_object *o, char path[4096], const char *kind, const char *name,
-                    const char *where, struct strait_error *err)
+                    const char *file, const char *key, struct strait_error *err)
 {
-    char found[4096], schema[64];
+    char found[4096], schema[64], where[512];
     const char *given;
     struct strait_error why = {0};
     if (strpbrk(name, "/."))
@@ -19,6 +19,7 @@ static json_t *load(struct strait_object *o, char path[4096], const char *kind, 
         snprintf(path, 4096, "%s/experiments/%ss/%s.json", STRAIT_SHARE, kind, name);
     json_t *json = strait_json_load(path, &why);
     if (!json) {
+        snprintf(where, sizeof(where), "%s#/%s", file, key);
         strait_error_set(err, why.code, where,
                          "expected a %s that ships or a path, found \"%s\": %s", kind, name,
                          why.text);
@@ -68,13 +69,12 @@ static int check_sources(const char *path, const json_t *machine, const json_t *
 
 static int expand_network(json_t *experiment, const char *file, struct strait_error *err)
 {
-    char path[4096], where[512];
+    char path[4096];
     const char *name = json_string_value(json_object_get(experiment, "network")), *source;
     struct strait_object o;
     if (!name)
         return 0;
-    snprintf(where, sizeof(where), "%s#/network", file);
-    json_t *json = load(&o, path, "network", name, where, err);
+    json_t *json = load(&o, path, "network", name, file, "network", err);
     if (!json)
         return -1;
     int failed = strait_object_string(&o, &source, "source", err);
@@ -89,7 +89,7 @@ static int expand_network(json_t *experiment, const char *file, struct strait_er
 
 static int expand_device(json_t *experiment, const char *file, struct strait_error *err)
 {
-    char path[4096], where[512];
+    char path[4096];
     json_t *device = json_object_get(experiment, "device");
     const char *name = json_string_value(device);
     struct strait_object o;
@@ -97,8 +97,7 @@ static int expand_device(json_t *experiment, const char *file, struct strait_err
         name = json_string_value(json_object_get(device, "name"));
     if (!name)
         return 0;
-    snprintf(where, sizeof(where), "%s#/device", file);
-    json_t *json = load(&o, path, "machine", name, where, err);
+    json_t *json = load(&o, path, "machine", name, file, "device", err);
     if (!json)
         return -1;
     const json_t *machine = strait_object_value(&o, "machine"),
