@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "../core/process.h"
 #include "../emu/net.h"
+#include "../emu/shaper.h"
 #include "emu_world.h"
 #include "suite.h"
 
@@ -123,22 +124,31 @@ static void every_change_is_seen(const struct change *changes, size_t n, double 
         if (!net_up(&w, delay_s))
             return;
         expect(&w, 0, "");
-        CU_ASSERT_FATAL(tc(strait_emu_net_namespace_fd(w.net, 1), changes[i].words));
-        expect(&w, 1, changes[i].sign);
-        expect(&w, 1, "the out link of node 1: "); /* once seen, it stays said */
+        const bool done = tc(strait_emu_net_namespace_fd(w.net, 1), changes[i].words);
+        if (done) {
+            expect(&w, 1, changes[i].sign);
+            expect(&w, 1, "the out link of node 1: ");   /* once seen, it stays said */
+        } else if (strstr(changes[i].words, "clsact")) { /* stock User-Mode Linux has none */
+            strait_test_skip("this kernel is built without clsact");
+        } else {
+            CU_FAIL("tc does not do it");
+        }
         strait_emu_net_free(w.net);
     }
 }
 
-/* 100 Mbps are 12500000 bytes/s. */
+/* 100 Mbps are 12500000 bytes/s; the burst is what they carry in the time that this kernel may be
+ * late. */
 static void changed_rates(void)
 {
+    char burst[80];
+    snprintf(burst, sizeof(burst), "asked for tbf burst in bytes %.0f, found 187500",
+             12500000 * strait_emu_shaper_late_s());
     const struct change changes[] = {
         {"qdisc del dev eth0 root", "the out link of node 1: asked for tbf 1, found 0"},
         {"qdisc replace dev eth0 root tbf rate 200mbit burst 18750 limit 2147483647",
          "asked for tbf rate in bytes/s 12500000, found 25000000"},
-        {"qdisc replace dev eth0 root tbf rate 100mbit burst 187500 limit 2147483647",
-         "asked for tbf burst in bytes 18750, found 187500"},
+        {"qdisc replace dev eth0 root tbf rate 100mbit burst 187500 limit 2147483647", burst},
         {"qdisc replace dev eth0 root pfifo limit 5", "asked for tbf 1, found 0"},
         {"qdisc add dev eth0 clsact", "its queues are others than at set-up"},
         {"qdisc add dev eth0 parent 10:1 pfifo limit 5", "its queues are others than at set-up"}};
