@@ -121,15 +121,17 @@ qemu-test: $(BUILD)/strait $(BUILD)/tests/test_qemu
 	@STRAIT_LONG=1 STRAIT_BIN=$(BUILD)/strait $(BUILD)/tests/test_qemu
 
 # 64 clients and a server, each with its own copy of the model: 12 and 102 MB in virtual time; 12 MB
-# again in dilated real time (costs and sizes as calibrated there), and the difference.
+# again in dilated real time (costs and sizes as calibrated there), and the difference. What a codec
+# takes in a guest was 4 to 12 % off what was calibrated before it, from run to run.
+SCALE_TOLERANCE = --tolerance '20 %'
 SCALE = $(BUILD)/strait run experiments/scale.json --no-break-even
 .PHONY: scale
 scale: all vkernel
-	$(SCALE) --on both --launcher vuml --out results/scale-12mb --set /model=gpt
-	$(SCALE) --on both --launcher vuml --out results/scale-102mb --set /model=resnet50
+	$(SCALE) --on both $(SCALE_TOLERANCE) --launcher vuml --out results/scale-12mb --set /model=gpt
+	$(SCALE) --on both $(SCALE_TOLERANCE) --launcher vuml --out results/scale-102mb --set /model=resnet50
 	$(SCALE) --on emu --realisation relay --timing replay --dilation 6 --set /model=gpt \
 		--profile results/scale-12mb/profile.json --out results/scale-12mb-relay
-	$(BUILD)/strait compare results/scale-12mb-relay results/scale-12mb
+	$(BUILD)/strait compare results/scale-12mb-relay results/scale-12mb $(SCALE_TOLERANCE)
 
 # Programs that are too large to install for a test. FOREIGN_PYTHON has torch.
 FOREIGN_PYTHON ?= /usr/bin/python3

@@ -3,12 +3,12 @@
 #include <string.h>
 #include "../analysis/compare.h"
 #include "../analysis/store.h"
-#include "../core/units.h"
 #include "command.h"
 #include "machine.h"
 #include "options.h"
 #include "published.h"
 #include "show.h"
+#include "tolerance.h"
 
 /* The rows of the latest runs in a folder; a new reference, or NULL with *err. */
 static json_t *load_rows(const char *folder, struct strait_error *err)
@@ -34,7 +34,7 @@ static int compare(const char *const folders[2], const struct strait_compare_opt
     if (comparison && json)
         strait_command_print_json(comparison);
     else if (comparison)
-        status = strait_show_comparison(stdout, comparison, o->tolerance_ratio, o->floor_s, err);
+        status = strait_show_comparison(stdout, comparison, o, err);
     *within = json_is_true(json_object_get(comparison, "within"));
     json_decref(a);
     json_decref(b);
@@ -83,15 +83,13 @@ static const char notes[] =
 
 int strait_command_compare(int argc, char **argv)
 {
-    const char *tolerance = "10 %", *floor = "5 ms", *folders[2] = {NULL, NULL};
+    const char *folders[2] = {NULL, NULL};
+    struct strait_tolerance tolerance = {NULL, NULL};
     const char *cases[MAX_CASES] = {NULL}, *file = NULL, *profile = "default";
     long n_jobs = strait_machine_n_cores();
     bool json = false, help = false, within = false, published = false;
     const struct strait_option options[] = {
-        {"tolerance", 0, STRAIT_OPTION_TEXT, &tolerance, "PERCENT",
-         "of the measured value (default 10 %)"},
-        {"floor", 0, STRAIT_OPTION_TEXT, &floor, "TIME",
-         "a difference that never matters (default 5 ms)"},
+        STRAIT_TOLERANCE_OPTIONS(tolerance),
         {"published", 0, STRAIT_OPTION_FLAG, &published, NULL,
          "published figures beside ours; positional words are names of cases"},
         {"figures", 0, STRAIT_OPTION_TEXT, &file, "FILE",
@@ -135,9 +133,7 @@ int strait_command_compare(int argc, char **argv)
                          "expected a results folder, found none");
         return strait_command_fail(&err);
     }
-    if (strait_quantity_parse(&o.tolerance_ratio, STRAIT_UNIT_PERCENT, tolerance, "--tolerance",
-                              &err) != 0 ||
-        strait_quantity_parse(&o.floor_s, STRAIT_UNIT_TIME, floor, "--floor", &err) != 0 ||
+    if (strait_tolerance_parse(&o, &tolerance, &err) != 0 ||
         compare(folders, &o, json, &within, &err) != 0)
         return strait_command_fail(&err);
     return within ? 0 : 1;

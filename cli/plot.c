@@ -9,6 +9,7 @@
 #include "../analysis/store.h"
 #include "command.h"
 #include "options.h"
+#include "tolerance.h"
 
 enum { PATH_CHARS = 4096 };
 
@@ -63,9 +64,12 @@ static int plot_scaling(const struct strait_store *store, const json_t *all, con
 
 static int plot_comparison(const json_t *all, const char *path, struct strait_error *err)
 {
-    const struct strait_compare_options options = {0.1, 0.005};
+    static const struct strait_tolerance defaults = {NULL, NULL};
+    struct strait_compare_options options;
     char title[512];
-    json_t *comparison = strait_compare(all, NULL, &options, err);
+    json_t *comparison = strait_tolerance_parse(&options, &defaults, err) == 0
+                             ? strait_compare(all, NULL, &options, err)
+                             : NULL;
     if (!comparison)
         return -1;
     snprintf(title, sizeof(title), "Predicted and measured: %.400s",

@@ -11,8 +11,7 @@
 #include "payoff.h"
 #include "session.h"
 #include "show.h"
-
-static const double TOLERANCE_RATIO = 0.1, FLOOR_S = 0.005;
+#include "tolerance.h"
 
 /* --- showing ------------------------------------------------------------------------------ */
 
@@ -84,12 +83,11 @@ static int show_tables(struct strait_session *r, const json_t *breakevens, struc
 
 static int show_comparison(struct strait_session *r, struct strait_error *err)
 {
-    const struct strait_compare_options options = {TOLERANCE_RATIO, FLOOR_S};
     if (!strait_session_is_both(r))
         return 0;
     json_t *predicted = strait_session_rows(r, &strait_sim),
            *measured = strait_session_rows(r, &strait_emu);
-    json_t *comparison = strait_compare(predicted, measured, &options, err);
+    json_t *comparison = strait_compare(predicted, measured, &r->within, err);
     int status = comparison ? 0 : -1;
     if (!comparison && err->code == STRAIT_ERR_BACKEND) { /* all rows INVALID: the run is over */
         strait_command_fail(err);
@@ -102,7 +100,7 @@ static int show_comparison(struct strait_session *r, struct strait_error *err)
         strait_command_print_json(comparison);
     } else if (comparison) {
         fputs("\n", stdout);
-        status = strait_show_comparison(stdout, comparison, TOLERANCE_RATIO, FLOOR_S, err);
+        status = strait_show_comparison(stdout, comparison, &r->within, err);
     }
     if (comparison && !json_is_true(json_object_get(comparison, "within")))
         r->failed = true;
@@ -275,6 +273,7 @@ int strait_command_run(int argc, char **argv)
                                .n_repeats = 1,
                                .n_tries = 3,
                                .start_s = strait_session_clock_s()};
+    struct strait_tolerance tolerance = {NULL, NULL};
     const struct strait_option options[] = {
         {"on", 0, STRAIT_OPTION_TEXT, &r.on, "BACKEND",
          "sim (default), fluid, emu, or both: calibrate, sim, emu, compare"},
@@ -309,6 +308,7 @@ int strait_command_run(int argc, char **argv)
         {"control", 0, STRAIT_OPTION_TEXT, &r.control, "NAME", "a negative control, see below"},
         {"json", 0, STRAIT_OPTION_FLAG, &r.json, NULL, "rows as JSON Lines on standard output"},
         {"fresh", 0, STRAIT_OPTION_FLAG, &r.fresh, NULL, "compute every point again"},
+        STRAIT_TOLERANCE_OPTIONS(tolerance),
         {"no-break-even", 0, STRAIT_OPTION_FLAG, &r.no_breakeven, NULL,
          "do not look for the counts at which compression pays"}};
     const struct strait_usage usage = {"run",
@@ -333,8 +333,14 @@ int strait_command_run(int argc, char **argv)
                          "expected an experiment (strait list experiments), found none");
         goto failed;
     }
-    if (check_options(&r, &err) != 0)
+    if (strait_tolerance_parse(&r.within, &tolerance, &err) != 0 || check_options(&r, &err) != 0)
         goto failed;
+    if ((tolerance.ratio || tolerance.floor) && !strait_session_is_both(&r)) {
+        strait_error_set(&err, STRAIT_ERR_USAGE, "run",
+                         "expected --on both with --%s, found --on %s",
+                         tolerance.ratio ? "tolerance" : "floor", r.on);
+        goto failed;
+    }
     if (strait_guest_is_one(r.launcher)) {
         status = strait_guest_run(&r, experiment, argc, argv, &err);
         if (status < 0)

@@ -1,5 +1,6 @@
 /* One run: from what was asked for to rows in the results folder. */
 #pragma once
+#include "../analysis/compare.h"
 #include "../analysis/store.h"
 #include "live.h"
 #include "options.h"
@@ -14,6 +15,7 @@ struct strait_session {
     struct strait_texts settings;
     long n_jobs, n_repeats, n_tries;
     double dilation;
+    struct strait_compare_options within; /* of --on both */
     bool json, fresh, no_breakeven, check, every_round, live;
     /* as it goes */
     struct strait_sweep *sweep;

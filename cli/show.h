@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include "../analysis/compare.h"
 #include "../core/error.h"
 
 /** Rows of one backend: a line a point and each curve's break-even, or above
@@ -26,5 +27,5 @@ void strait_show_head(FILE *out, const json_t *rows);
 /** What strait_tradeoff found, as a table. 0, or -1 with *err. */
 int strait_show_tradeoff(FILE *out, const json_t *tradeoff, struct strait_error *err);
 /** A comparison: phases of each pair, or above a few pairs a line a pair. 0, or -1 with *err. */
-int strait_show_comparison(FILE *out, const json_t *comparison, double tolerance_ratio,
-                           double floor_s, struct strait_error *err);
+int strait_show_comparison(FILE *out, const json_t *comparison,
+                           const struct strait_compare_options *options, struct strait_error *err);

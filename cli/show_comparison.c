@@ -80,8 +80,8 @@ static void put_worst(struct strait_table *t, const json_t *pair)
     strait_table_cell(t, json_is_true(json_object_get(pair, "within")) ? "within" : "OUTSIDE");
 }
 
-int strait_show_comparison(FILE *out, const json_t *comparison, double tolerance_ratio,
-                           double floor_s, struct strait_error *err)
+int strait_show_comparison(FILE *out, const json_t *comparison,
+                           const struct strait_compare_options *options, struct strait_error *err)
 {
     const json_t *pairs = json_object_get(comparison, "pairs");
     const bool full = json_array_size(pairs) <= MAX_FULL_PAIRS;
@@ -95,7 +95,7 @@ int strait_show_comparison(FILE *out, const json_t *comparison, double tolerance
     const json_t *first = json_array_get(pairs, 0);
     fprintf(out, "Predicted (%s) against measured (%s), seconds a round; within %g %% or %s%s\n\n",
             strait_text_of(first, "predicted"), strait_text_of(first, "measured"),
-            100 * tolerance_ratio, strait_seconds_text(floor, floor_s),
+            100 * options->tolerance_ratio, strait_seconds_text(floor, options->floor_s),
             full ? "" : "; the worst judged phase of each pair");
     for (size_t c = 0; c < sizeof(titles) / sizeof(*titles); c++)
         strait_table_column(t, titles[c], c == 0 || (c >= 4 && c <= 7));

@@ -81,6 +81,8 @@ static void test_usage(void)
         {"run", "small.json", "--dilation", "0.5"},
         {"run", "small.json", "--json=yes"},
         {"run", "small.json", "--repeats", "3"},
+        {"run", "small.json", "--tolerance", "5 %"},
+        {"run", "small.json", "--on", "both", "--floor", "5"},
         {"run", "small.json", "--set", "clients=8"},
         {"run", "small.json", "--set", "/clients=eight"},
         {"run", "nowhere.json"},
