@@ -71,7 +71,7 @@ double strait_shape_of_bits(double bits, double bound)
 
 static const double NEAREST_BOUND =
     0.03; /* of the range: costs about what the adaptive rule does */
-enum { N_FIT = 3 };
+enum { N_FIT = STRAIT_REPLAY_N_FIT, ROUNDS_BESIDE = 3 };
 
 /* The rule of the recorded runs: README of the curves. */
 static double recorded_bound(const struct strait_curve *adaptive)
@@ -91,28 +91,41 @@ static const struct strait_curve *fixed_of(const struct strait_curves *all,
                               bound, false);
 }
 
-/* Mean logarithms of bits and error around a round. */
-static void features(double x[N_FIT], const struct strait_curve *fixed, size_t round)
+/* Mean logarithms of bits and error around a round; the first, before which all runs are equal,
+ * stands alone. */
+static void around(double *log_bits, double *log_error, const struct strait_curve *c, size_t round,
+                   size_t n_beside)
 {
-    const size_t first = round > 1 ? round - 1 : round, end = round == 0 ? 1
-                                                              : round + 2 <= fixed->n_rounds
-                                                                  ? round + 2
-                                                                  : fixed->n_rounds;
-    x[0] = 1;
-    x[1] = x[2] = 0;
+    const size_t first = round > n_beside ? round - n_beside : round > 0,
+                 end = round == 0                            ? 1
+                       : round + n_beside + 1 <= c->n_rounds ? round + n_beside + 1
+                                                             : c->n_rounds;
+    *log_bits = *log_error = 0;
     for (size_t t = first; t < end; t++) {
-        x[1] += log(fixed->rounds[t].bits_per_elem) / (double)(end - first);
-        x[2] += log(fixed->rounds[t].rel_l2_err) / (double)(end - first);
+        *log_bits += log(c->rounds[t].bits_per_elem) / (double)(end - first);
+        *log_error += log(c->rounds[t].rel_l2_err) / (double)(end - first);
     }
 }
 
-/* Normal equations: 3 x 3, a few decades of condition. */
+/* The level comes from the run of a fixed bound, the round's own deviation from what the server
+ * saw of the run itself. */
+static void features(double x[N_FIT], const struct strait_curve *fixed,
+                     const struct strait_curve *adaptive, size_t round)
+{
+    double own_bits;
+    x[0] = 1;
+    around(&x[1], &x[2], fixed, round, ROUNDS_BESIDE);
+    x[3] = log(adaptive->rounds[round].rel_l2_err);
+    around(&own_bits, &x[4], adaptive, round, 1);
+}
+
+/* Normal equations: 5 x 5, a few decades of condition. */
 static void add_run(double squares[N_FIT * N_FIT], double right[N_FIT],
                     const struct strait_curve *adaptive, const struct strait_curve *fixed)
 {
     double x[N_FIT];
     for (size_t t = 0; t < adaptive->n_rounds && t < fixed->n_rounds; t++) {
-        features(x, fixed, t);
+        features(x, fixed, adaptive, t);
         for (int i = 0; i < N_FIT; i++) {
             for (int j = 0; j < N_FIT; j++)
                 squares[N_FIT * i + j] += x[i] * x[j];
@@ -121,18 +134,34 @@ static void add_run(double squares[N_FIT * N_FIT], double right[N_FIT],
     }
 }
 
+static int need_fixed(const struct strait_curves *curves, const struct strait_curve *judged,
+                      double bound, struct strait_error *err)
+{
+    return fixed_of(curves, judged, bound)
+               ? 0
+               : strait_error_set(err, STRAIT_ERR_INPUT, judged->run,
+                                  "expected a run of the same clients and seed with a range bound "
+                                  "of %g, found none",
+                                  bound);
+}
+
+static int fit_params(struct strait_replay *out, struct strait_error *err)
+{
+    for (int i = 0; i < STRAIT_N_RANGE_BOUNDS; i++)
+        if (need_fixed(out->curves, out->judged, STRAIT_RANGE_BOUNDS[i], err) != 0)
+            return -1;
+    return strait_allocation_measure(&out->allocation, out->judged->par, err);
+}
+
 int strait_replay_fit(struct strait_replay *out, const struct strait_curves *curves,
                       const struct strait_curve *judged, struct strait_error *err)
 {
     double squares[N_FIT * N_FIT] = {0};
     *out = (struct strait_replay){.curves = curves, .judged = judged};
-    if (!fixed_of(curves, judged, NEAREST_BOUND))
-        return strait_error_set(err, STRAIT_ERR_INPUT, judged->run,
-                                "expected a run of the same clients and seed with a range bound of "
-                                "%g, found none",
-                                NEAREST_BOUND);
     if (strcmp(judged->target, "update") != 0)
-        return 0;
+        return fit_params(out, err);
+    if (need_fixed(curves, judged, NEAREST_BOUND, err) != 0)
+        return -1;
     for (size_t i = 0; i < curves->n_curves; i++) {
         const struct strait_curve *c = &curves->curves[i];
         const struct strait_curve *fixed = fixed_of(curves, c, NEAREST_BOUND);
@@ -155,7 +184,7 @@ static double update_bits(const struct strait_replay *r, int round, double bound
 {
     const struct strait_curve *fixed = fixed_of(r->curves, r->judged, NEAREST_BOUND);
     double x[N_FIT], log_bits = 0, bits, error;
-    features(x, fixed, within_run(fixed, round));
+    features(x, fixed, r->judged, within_run(r->judged, round));
     for (int i = 0; i < N_FIT; i++)
         log_bits += r->fit[i] * x[i];
     strait_quantised(&bits, &error, strait_shape_of_bits(exp(log_bits), recorded_bound(r->judged)),
@@ -163,23 +192,19 @@ static double update_bits(const struct strait_replay *r, int round, double bound
     return bits;
 }
 
-/* Parameters in bins that are fine against their own rms: every halving of the error is a bit. */
+/* Parameters in bins that are fine against their own rms: every halving of the error is a bit. The
+ * line through fixed bounds has that error elsewhere, in the tensors of wide range. */
 static double param_bits(const struct strait_replay *r, int round, double bound)
 {
-    static const double bounds[] = {1e-4, 1e-3, 1e-2, 3e-2, 1e-1}; /* that were recorded */
-    double x[2] = {NAN, NAN}, y[2] = {NAN, NAN};
-    const double wanted = log(bound / sqrt(3));
-    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
-        const struct strait_curve *fixed = fixed_of(r->curves, r->judged, bounds[i]);
-        if (!fixed || x[1] >= wanted) /* the first two around it */
-            continue;
-        const struct strait_curve_round *at = &fixed->rounds[within_run(fixed, round)];
-        x[0] = x[1];
-        y[0] = y[1];
-        x[1] = log(at->rel_l2_err);
-        y[1] = at->bits_per_elem;
+    struct strait_rate_point points[STRAIT_N_RANGE_BOUNDS];
+    const size_t t = within_run(r->judged, round);
+    for (int i = 0; i < STRAIT_N_RANGE_BOUNDS; i++) {
+        const struct strait_curve *fixed = fixed_of(r->curves, r->judged, STRAIT_RANGE_BOUNDS[i]);
+        points[i] =
+            (struct strait_rate_point){fixed->rounds[t].bits_per_elem, fixed->rounds[t].rel_l2_err};
     }
-    return fmax(0, y[0] + (y[1] - y[0]) * (wanted - x[0]) / (x[1] - x[0]));
+    const double error = r->judged->rounds[t].rel_l2_err * bound / recorded_bound(r->judged);
+    return fmax(0, strait_rate_at(points, error) + strait_allocation_bits(&r->allocation, (int)t));
 }
 
 double strait_replay_bits(const struct strait_replay *r, int round, double bound)
