@@ -10,16 +10,17 @@
 enum { TEXT_CHARS = 512 };
 
 static const char *const kinds[] = {
-    [STRAIT_PARAM_NUMBER] = "number", [STRAIT_PARAM_INTEGER] = "integer",
-    [STRAIT_PARAM_CORES] = "cores",   [STRAIT_PARAM_TIME] = "time",
-    [STRAIT_PARAM_BYTES] = "bytes",   [STRAIT_PARAM_PERCENT] = "percent",
-    [STRAIT_PARAM_CHOICE] = "choice"};
+    [STRAIT_PARAM_NUMBER] = "number",   [STRAIT_PARAM_INTEGER] = "integer",
+    [STRAIT_PARAM_CORES] = "cores",     [STRAIT_PARAM_TIME] = "time",
+    [STRAIT_PARAM_BYTES] = "bytes",     [STRAIT_PARAM_SPEED] = "speed",
+    [STRAIT_PARAM_PERCENT] = "percent", [STRAIT_PARAM_CHOICE] = "choice"};
 
 static const char *value_text(char *buf, size_t cap, const struct strait_strategy_param *p,
                               double value)
 {
     static const enum strait_unit units[] = {[STRAIT_PARAM_TIME] = STRAIT_UNIT_TIME,
                                              [STRAIT_PARAM_BYTES] = STRAIT_UNIT_BYTES,
+                                             [STRAIT_PARAM_SPEED] = STRAIT_UNIT_SPEED,
                                              [STRAIT_PARAM_PERCENT] = STRAIT_UNIT_PERCENT};
     if (isnan(value))
         snprintf(buf, cap, "(required)");

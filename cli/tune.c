@@ -39,11 +39,12 @@ static int fail(struct strait_error *err, const char *expected, const char *foun
 /* The unit of the parameter; false: it is a plain number. */
 static bool unit_of(enum strait_unit *unit, const struct strait_strategy_param *p)
 {
-    *unit = p->kind == STRAIT_PARAM_BYTES  ? STRAIT_UNIT_BYTES
-            : p->kind == STRAIT_PARAM_TIME ? STRAIT_UNIT_TIME
-                                           : STRAIT_UNIT_PERCENT;
+    *unit = p->kind == STRAIT_PARAM_BYTES   ? STRAIT_UNIT_BYTES
+            : p->kind == STRAIT_PARAM_TIME  ? STRAIT_UNIT_TIME
+            : p->kind == STRAIT_PARAM_SPEED ? STRAIT_UNIT_SPEED
+                                            : STRAIT_UNIT_PERCENT;
     return p->kind == STRAIT_PARAM_BYTES || p->kind == STRAIT_PARAM_TIME ||
-           p->kind == STRAIT_PARAM_PERCENT;
+           p->kind == STRAIT_PARAM_SPEED || p->kind == STRAIT_PARAM_PERCENT;
 }
 
 /* As an experiment has it, to the last digit where that matters. */
@@ -55,6 +56,9 @@ static void value_text(char text[TEXT_CHARS], const struct strait_strategy_param
         return;
     case STRAIT_PARAM_TIME:
         snprintf(text, TEXT_CHARS, "%.9g s", value);
+        return;
+    case STRAIT_PARAM_SPEED:
+        snprintf(text, TEXT_CHARS, "%.9g B/s", value);
         return;
     case STRAIT_PARAM_PERCENT:
         snprintf(text, TEXT_CHARS, "%.9g %%", 100 * value);

@@ -147,10 +147,52 @@ static void networks(void)
     strait_sweep_free(s);
 }
 
+#define NETWORK(constants, sources)                                                                \
+    "{\"schema\":\"strait-network/1\",\"title\":\"n\",\"source\":\"s\",\"network\":{\"client\":"   \
+    "{\"rate\":\"1 Gbps\"},\"constants\":{" constants "}},\"sources\":{" sources "}}"
+
+/* The launch of wfbp there; NAN with *err. */
+static double launch_on(const char *network, const char *strategy, struct strait_error *err)
+{
+    char path[PATH_CHARS];
+    struct strait_experiment *e = NULL;
+    double launch_s = NAN;
+    write_file(path, network);
+    json_t *json =
+        json_pack("{s:s, s:s, s:i, s:{s:s}, s:{s:{s:s}}, s:s}", "schema", "strait-experiment/1",
+                  "model", "cnn", "clients", 2, "strategy", "name", "wfbp", "device", "constants",
+                  "launch", "7 ms", "network", path);
+    if (strategy)
+        json_object_set_new(json_object_get(json, "strategy"), "launch", json_string(strategy));
+    if (strait_named_expand(json, "e.json", err) == 0 &&
+        strait_experiment_read(&e, "e.json", json, err) == 0)
+        launch_s = strait_experiment_param(e, "launch");
+    strait_experiment_free(e);
+    json_decref(json);
+    unlink(path);
+    return launch_s;
+}
+
+/* What the strategy says goes before what the network says, and that before the machine. */
+static void network_constants(void)
+{
+    struct strait_error err = {0};
+    const char *const good = NETWORK("\"launch\":\"3 ms\"", "\"launch\":\"a\"");
+    CU_ASSERT_EQUAL(launch_on(NETWORK("", ""), NULL, &err), 7e-3);
+    CU_ASSERT_EQUAL(launch_on(good, NULL, &err), 3e-3);
+    CU_ASSERT_EQUAL(launch_on(good, "1 ms", &err), 1e-3);
+    CU_ASSERT(isnan(launch_on(NETWORK("\"launch\":\"3 ms\"", ""), NULL, &err)));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "found none for launch"));
+    err = (struct strait_error){0};
+    CU_ASSERT(isnan(launch_on(NETWORK("\"lunch\":1", "\"lunch\":\"a\""), NULL, &err)));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "did you mean \"launch\""));
+}
+
 static const struct strait_test tests[] = {
     {"a strategy takes from its machine what it does not say itself", machines},
     {"a ring adds and copies at the machine's speed", speeds},
     {"constants without a source, unknown ones and names of nothing are refused", refused},
+    {"a network's constants go before the machine's, and need sources", network_constants},
     {"settings reach into a named network and replace it", networks},
 };
 STRAIT_SUITE("workloads/named", tests);

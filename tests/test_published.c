@@ -232,25 +232,16 @@ static void refused(void)
 #define DDL(gpus, network, method) "ResNet-50, " gpus " GPUs, " network ", " method
 #define ETHERNET                   "10 Gbps Ethernet"
 #define TCP                        "100 Gbps, TCP/IP"
-#define RDMA                       "100 Gbps, RDMA"
 
 /* Of all published orders these do not hold; each has its reason in the table. One that breaks
  * beside them fails, and one of them that comes to hold has to go. */
 static const struct {
     const char *low, *high;
 } known_broken[] = {
-    {DDL("8", ETHERNET, "MG-WFBP"), DDL("8", ETHERNET, "WFBP-PS")},
-    {DDL("8", ETHERNET, "MG-WFBP"), DDL("8", ETHERNET, "ByteScheduler-PS")},
-    {DDL("8", ETHERNET, "BSP-PS"), DDL("8", ETHERNET, "ByteScheduler-A2A")},
     {DDL("16", ETHERNET, "BSP-A2A"), DDL("16", ETHERNET, "ByteScheduler-A2A")},
-    {DDL("8", TCP, "BSP-PS"), DDL("8", TCP, "ByteScheduler-A2A")},
-    {DDL("16", TCP, "WFBP-A2A"), DDL("16", TCP, "MG-WFBP")},
     {DDL("16", TCP, "WFBP-PS"), DDL("16", TCP, "MG-WFBP")},
-    {DDL("16", TCP, "BSP-PS"), DDL("16", TCP, "ByteScheduler-A2A")},
-    {DDL("32", TCP, "WFBP-A2A"), DDL("32", TCP, "MG-WFBP")},
-    {DDL("32", TCP, "WFBP-PS"), DDL("32", TCP, "MG-WFBP")},
-    {DDL("32", TCP, "BSP-PS"), DDL("32", TCP, "ByteScheduler-A2A")},
-    {DDL("32", RDMA, "WFBP-A2A"), DDL("32", RDMA, "MG-WFBP")},
+    {DDL("32", TCP, "BSP-A2A"), DDL("32", TCP, "WFBP-A2A")},
+    {DDL("32", TCP, "MG-WFBP"), DDL("32", TCP, "ByteScheduler-PS")},
     {"naive, after the backward pass", "layer by layer"},
     {"optimal fusion", "layer by layer, threshold fusion"},
     {"LBP, inverses and broadcasts", "Seq-Dist, inverses and broadcasts"},
@@ -301,13 +292,16 @@ static void shipped(void)
     CU_ASSERT_EQUAL(count_broken(orders), N_KNOWN);
     json_array_foreach(orders, i, of) n_same +=
         json_is_true(json_object_get(json_object_get(of, "wins"), "same"));
-    /* on 8 GPUs at 10 Gbps ours are even; K-FAC's fusions are even, its placements not */
+    /* on 32 GPUs over TCP at 100 Gbps two are 2 % apart, the other way round; K-FAC's fusions are
+     * even, its placements not */
     CU_ASSERT_EQUAL(n_same, 9 + 2 + 6 - 3);
-    /* what is said of whole cases: half of the DDL benchmarks within 5 %, NCF within 5 % */
+    /* what is said of whole cases: half of the DDL benchmarks within 2 %, all within 15 %; NCF
+     * within 5 % */
     const json_t *all = json_object_get(json, "errors"),
                  *ddl = json_object_get(all, "ddl-benchmarks"),
                  *ncf = json_object_get(all, "deepreduce-ncf");
-    CU_ASSERT(json_number_value(json_object_get(ddl, "median")) < 0.05);
+    CU_ASSERT(json_number_value(json_object_get(ddl, "median")) < 0.02);
+    CU_ASSERT(fabs(json_number_value(json_object_get(ddl, "worst"))) < 0.15);
     CU_ASSERT(fabs(json_number_value(json_object_get(ncf, "worst"))) < 0.05);
     json_decref(json);
     said_release(&s);

@@ -303,6 +303,33 @@ static double ps_s(const struct setting *s, const struct strait_point *p)
     return FWD_S + 12e-3 + s_ + OPT_S;
 }
 
+/* One thread moves 1 MB/s, far less than the wire: all that w workers push and pull, 4 E bytes each
+ * way, comes one after another, and what the wire takes hides behind it but for the first push and
+ * the last pull. With two accelerators a node two threads share that rate. */
+static void transport(void)
+{
+    static const struct setting all[] = {
+        {"\"name\":\"ps\",\"rounds\":1,\"transport\":\"1 MB/s\",\"partition\":\"1 MB\"", 3, 1, 1,
+         true},
+        {"\"name\":\"wfbp\",\"rounds\":1,\"exchange\":\"servers\",\"transport\":\"1 MB/s\"", 3, 1,
+         1, true},
+        {"\"name\":\"ps\",\"rounds\":1,\"transport\":\"1 MB/s\",\"partition\":\"1 MB\"", 6, 2, 2,
+         true},
+        {"\"name\":\"ps\",\"rounds\":1,\"transport\":\"1 MB/s\",\"partition\":\"1 MB\"", 3, 1, 1,
+         false},
+    };
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        struct strait_outcome o =
+            run_at("10 Gbps", SCHEDULE, &all[i], "\"none\"", &strait_fluid, false);
+        const double moved_s = 2 * 2 * 4 * 1322424 / 1e6; /* two others, there and back */
+        CU_ASSERT(o.total_s > moved_s && o.total_s < moved_s + 0.05);
+        if (!(o.total_s > moved_s && o.total_s < moved_s + 0.05))
+            fprintf(stderr, "%zu: found %g s, expected a little more than %g s\n", i, o.total_s,
+                    moved_s);
+        strait_outcome_free(&o);
+    }
+}
+
 static void ps_times(void)
 {
     static const struct setting all[] = {
@@ -417,6 +444,7 @@ static const struct strait_test tests[] = {
     {"errors of bounded codecs add up to one a push at most", errors_add_up},
     {"WFBP over a server takes what its recurrence says", wfbp_times},
     {"pushes after the backward pass take what their closed forms say", ps_times},
+    {"a server whose transport is slow takes what that moves, in and out", transport},
     {"SimGrid and fluid agree", same_on_simgrid},
     {"what is urgent overtakes all but what credit has let out", credit},
     {"what does not fit is refused in one line", refused},

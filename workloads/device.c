@@ -30,8 +30,7 @@ static int read_slowness(struct strait_experiment *e, const char *path, const ch
     return failed;
 }
 
-/* Each constant must be one that some strategy takes from its machine. */
-static int check_constants(const struct strait_object *constants, struct strait_error *err)
+int strait_constants_check(const struct strait_object *constants, struct strait_error *err)
 {
     const char *key;
     json_t *value;
@@ -42,7 +41,7 @@ static int check_constants(const struct strait_object *constants, struct strait_
         if (!strait_param_is_of_machine(key))
             return strait_error_set(
                 err, STRAIT_ERR_INPUT, strait_object_where(constants, key, where, sizeof(where)),
-                "expected a constant of a machine, found \"%s\"%s%s%s", key,
+                "expected a constant of a machine or a network, found \"%s\"%s%s%s", key,
                 near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
     }
     return 0;
@@ -68,7 +67,7 @@ int strait_device_read(struct strait_experiment *e, struct strait_object *consta
         strait_object_quantity_or(&d, &e->copy_bytes_per_s, "copy", STRAIT_UNIT_SPEED, 1, 1e18, 0,
                                   err) != 0 ||
         strait_object_enter(constants, &d, "constants", true, err) != 0 ||
-        check_constants(constants, err) != 0 ||
+        strait_constants_check(constants, err) != 0 ||
         strait_object_string_or(&d, &slowness, "slowness", NULL, err) != 0 ||
         strait_object_string_or(&d, &inverse, "inverse", NULL, err) != 0 ||
         strait_object_number_or(&d, &e->compute_speed, "speed", 1e-6, 1e6, 1, err) != 0 ||

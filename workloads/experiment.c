@@ -64,6 +64,9 @@ static int read_param(double *out, struct strait_object *o, const struct strait_
     case STRAIT_PARAM_BYTES:
         return strait_object_quantity_or(o, out, p->name, STRAIT_UNIT_BYTES, p->min, p->max,
                                          p->fallback, err);
+    case STRAIT_PARAM_SPEED:
+        return strait_object_quantity_or(o, out, p->name, STRAIT_UNIT_SPEED, p->min, p->max,
+                                         p->fallback, err);
     case STRAIT_PARAM_PERCENT:
         return strait_object_quantity_or(o, out, p->name, STRAIT_UNIT_PERCENT, p->min, p->max,
                                          p->fallback, err);
@@ -74,9 +77,10 @@ static int read_param(double *out, struct strait_object *o, const struct strait_
     return -1;
 }
 
-/* constants: of the machine; what the strategy says itself goes first. */
+/* What the strategy says itself goes first, then the constants of the network, then the machine's.
+ */
 static int read_strategy(struct strait_experiment *e, struct strait_object *o,
-                         struct strait_object *constants, struct strait_error *err)
+                         struct strait_object constants[2], struct strait_error *err)
 {
     struct strait_object s;
     const char *name;
@@ -100,13 +104,26 @@ static int read_strategy(struct strait_experiment *e, struct strait_object *o,
     e->n_ranks = e->n_clients + (e->strategy->has_server ? 1 : 0);
     for (unsigned i = 0; i < e->strategy->n_params; i++) {
         const struct strait_strategy_param *p = &e->strategy->params[i];
-        const bool of_machine = constants->json && strait_param_is_of_machine(p->name) &&
-                                !strait_object_has(&s, p->name) &&
-                                strait_object_has(constants, p->name);
-        if (read_param(&e->params[i], of_machine ? constants : &s, p, e, err) != 0)
+        struct strait_object *from = &s;
+        for (int k = 0; k < 2 && from == &s && !strait_object_has(&s, p->name); k++)
+            if (constants[k].json && strait_param_is_of_machine(p->name) &&
+                strait_object_has(&constants[k], p->name))
+                from = &constants[k];
+        if (read_param(&e->params[i], from, p, e, err) != 0)
             return -1;
     }
     return strait_object_close(&s, err);
+}
+
+static int read_network_constants(struct strait_object *constants, struct strait_object *o,
+                                  struct strait_error *err)
+{
+    struct strait_object network;
+    return strait_object_enter(&network, o, "network", false, err) != 0 ||
+                   strait_object_enter(constants, &network, "constants", true, err) != 0 ||
+                   strait_constants_check(constants, err) != 0
+               ? -1
+               : 0;
 }
 
 static int read_all(struct strait_experiment *e, struct strait_object *o, struct strait_error *err)
@@ -135,7 +152,7 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
     e->n_clients = (int)n_clients;
     e->seed = (uint64_t)seed;
     struct strait_error why = {0};
-    struct strait_object constants = {0};
+    struct strait_object constants[2] = {0}; /* of the network, of the machine */
     if (strait_model_load(&e->model, model, &why) != 0) {
         /* a line of the user's table names itself; a name or a file that is not there is the
          * experiment's mistake */
@@ -146,8 +163,9 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
                                         : strait_object_where(o, "model", where, sizeof(where)),
                                 "%s%s%s", is_path ? model : "", is_path ? ": " : "", why.text);
     }
-    if (strait_device_read(e, &constants, o, err) != 0 ||
-        read_strategy(e, o, &constants, err) != 0 ||
+    if (read_network_constants(&constants[0], o, err) != 0 ||
+        strait_device_read(e, &constants[1], o, err) != 0 ||
+        read_strategy(e, o, constants, err) != 0 ||
         strait_codec_choice_read(&e->up, o, "codec", err) != 0 ||
         strait_codec_choice_read(&e->down, o, "download_codec", err) != 0 ||
         strait_network_read(&e->network, o, e->n_ranks, e->strategy->has_server, err) != 0)

@@ -41,22 +41,24 @@ static json_t *load(struct strait_object *o, char path[4096], const char *kind, 
     return json;
 }
 
-/* Every number of a machine has a source, and every source a number. */
-static int check_sources(const char *path, const json_t *machine, const json_t *sources,
-                         struct strait_error *err)
+static const char *const of_machine[] = {"add", "copy", "link", "memory", "inverse", NULL},
+                         *const of_network[] = {NULL}; /* ports have one source for all */
+
+/* Every constant, and every number of a machine, has a source, and every source a number. */
+static int check_sources(const char *path, const json_t *of, const char *const *plain,
+                         const json_t *sources, struct strait_error *err)
 {
-    static const char *const plain[] = {"add", "copy", "link", "memory", "inverse"};
-    const json_t *constants = json_object_get(machine, "constants");
+    const json_t *constants = json_object_get(of, "constants");
     const char *key;
     json_t *value;
     size_t n = json_object_size(constants);
     const char *missing = NULL;
     json_object_foreach((json_t *)constants, key, value) if (!json_object_get(sources, key))
         missing = key;
-    for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
-        n += json_object_get(machine, plain[i]) != NULL;
-        if (json_object_get(machine, plain[i]) && !json_object_get(sources, plain[i]))
-            missing = plain[i];
+    for (; *plain; plain++) {
+        n += json_object_get(of, *plain) != NULL;
+        if (json_object_get(of, *plain) && !json_object_get(sources, *plain))
+            missing = *plain;
     }
     json_object_foreach((json_t *)sources, key, value) if (!json_is_string(value)) missing = key;
     if (missing || json_object_size(sources) != n)
@@ -78,10 +80,12 @@ static int expand_network(json_t *experiment, const char *file, struct strait_er
     if (!json)
         return -1;
     int failed = strait_object_string(&o, &source, "source", err);
-    const json_t *network = strait_object_value(&o, "network");
+    const json_t *network = strait_object_value(&o, "network"),
+                 *sources = strait_object_value(&o, "sources");
     if (!failed && !json_is_object(network))
         failed = strait_error_set(err, STRAIT_ERR_INPUT, path, "expected a \"network\"");
-    if (!failed && !(failed = strait_object_close(&o, err)))
+    if (!failed && !(failed = strait_object_close(&o, err)) &&
+        !(failed = check_sources(path, network, of_network, sources, err)))
         json_object_set_new(experiment, "network", json_deep_copy(network));
     json_decref(json);
     return failed;
@@ -105,7 +109,7 @@ static int expand_device(json_t *experiment, const char *file, struct strait_err
     int failed = strait_object_close(&o, err);
     if (!failed && !json_is_object(machine))
         failed = strait_error_set(err, STRAIT_ERR_INPUT, path, "expected a \"machine\"");
-    if (!failed && !(failed = check_sources(path, machine, sources, err))) {
+    if (!failed && !(failed = check_sources(path, machine, of_machine, sources, err))) {
         json_t *all = json_is_object(device) ? json_deep_copy(device)
                                              : json_pack("{s:s}", "name", name),
                *shipped = json_deep_copy(machine), *own = json_object_get(all, "constants");

@@ -312,7 +312,8 @@ int strait_network_read(struct strait_network **out, struct strait_object *exper
         make_links(n, &o, has_server, err) != 0 ||
         make_sites(n, &o, topology, has_server, err) != 0 || read_tcp(&n->tcp, &o, err) != 0)
         goto fail;
-    if (!has_server) /* a server's port may stand there and is not used */
+    strait_object_value(&o, "constants"); /* strategies' (device.h) */
+    if (!has_server)                      /* a server's port may stand there and is not used */
         strait_object_value(&o, "server");
     if (strait_object_close(&o, err) != 0)
         goto fail;

@@ -23,8 +23,17 @@ struct strait_fusion strait_rank_fusion(struct strait_rank *r)
 
 struct strait_linear_cost strait_rank_ring_cost(struct strait_rank *r)
 {
-    return strait_ring_cost(strait_network(r), strait_n_ranks(r), strait_add_s_per_byte(r),
-                            strait_copy_s_per_byte(r));
+    struct strait_linear_cost cost = strait_ring_cost(
+        strait_network(r), strait_n_ranks(r), strait_add_s_per_byte(r), strait_copy_s_per_byte(r));
+    cost.alpha_s += strait_param(r, "launch");
+    return cost;
+}
+
+void strait_launch(struct strait_rank *lane)
+{
+    const double launch_s = strait_param(lane, "launch");
+    if (launch_s > 0)
+        strait_work(lane, STRAIT_SPAN_WAIT, STRAIT_TIMER, launch_s, NULL, NULL);
 }
 
 struct strait_gradients strait_rank_gradients(struct strait_rank *r)
@@ -69,6 +78,7 @@ struct overlap {
 static void all_reduce(struct strait_rank *lane, struct strait_group world,
                        struct strait_codec *codec, struct strait_tensor *x)
 {
+    strait_launch(lane);
     strait_reduce_scatter(lane, world, codec, x);
     strait_all_gather(lane, world, codec, x);
 }

@@ -9,16 +9,15 @@
 #include "servers.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-enum { INSIDE = 0, READY = STRAIT_SERVERS_READY, SUMMED = STRAIT_SERVERS_SUMMED };
-enum { PUSH = 5, PULL = 6 }; /* channels; a tag is a piece */
+enum {
+    INSIDE = STRAIT_SERVERS_INSIDE,
+    READY = STRAIT_SERVERS_READY,
+    SUMMED = STRAIT_SERVERS_SUMMED
+};
+enum { PUSH = STRAIT_SERVERS_PUSH, PULL = STRAIT_SERVERS_PULL }; /* channels; a tag is a piece */
 enum { END = -1, NOTHING = -2 };
-
-const char *const strait_exchanges[] = {"all-reduce", "servers", NULL};
-const char *const strait_placements[] = {"colocated", "separate", NULL};
-const char *const strait_assigns[] = {"bytes", "turns", NULL};
 
 /* Ranks: node by node, and in a node place by place. */
 static int worker_rank(const struct strait_servers *s, int worker)
@@ -232,6 +231,16 @@ static void push(struct strait_rank *lane, void *arg)
 
 /* --- serve -------------------------------------------------------------------------------- */
 
+/* Every byte goes through one thread of the node's server, of which each place has its share. */
+static void transport(struct strait_rank *lane, const struct strait_servers *s,
+                      const struct strait_packet *packet)
+{
+    const double share = strait_param(lane, "transport") / s->inside.n,
+                 time_s = (double)packet->payload_bytes / share;
+    if (time_s > 0)
+        strait_work(lane, STRAIT_SPAN_WAIT, STRAIT_TIMER, time_s, NULL, NULL);
+}
+
 static void send_sum(struct strait_rank *lane, const struct strait_servers *s, int q,
                      struct strait_tensor *sum)
 {
@@ -241,8 +250,12 @@ static void send_sum(struct strait_rank *lane, const struct strait_servers *s, i
     }
     struct strait_packet *packet = strait_encode(lane, strait_codec(lane, "down"), NAN, sum);
     const int first = strait_me(lane) / s->inside.n + 1;
-    for (int i = 0; i < s->n_workers; i++)
-        strait_send(lane, worker_rank(s, (first + i) % s->n_workers), PULL, q, strait_keep(packet));
+    for (int i = 0; i < s->n_workers; i++) {
+        const int to = worker_rank(s, (first + i) % s->n_workers);
+        if (to != strait_me(lane))
+            transport(lane, s, packet);
+        strait_send(lane, to, PULL, q, strait_keep(packet));
+    }
     strait_drop(lane, packet);
 }
 
@@ -261,6 +274,7 @@ static bool serve(struct strait_rank *lane, struct strait_servers *s)
     const bool first_is_sum = !s->colocated;
     if (m.src != strait_me(lane)) {
         const int w = m.src / s->inside.n;
+        transport(lane, s, m.packet);
         s->decoding[w * n + q] = strait_decode_start(
             lane, w == 0 && first_is_sum ? sum : s->arrived[w * n + q], m.packet);
     }
@@ -337,66 +351,4 @@ void strait_servers_stop(struct strait_rank *r, struct strait_servers *s)
         strait_post(r, PUSH, END);
     for (int i = 0; i < 2 + s->colocated; i++)
         strait_join(r, s->lanes[i]);
-}
-
-/* --- what the experiment says ------------------------------------------------------------- */
-
-bool strait_uses_servers(const struct strait_experiment *e)
-{
-    return (int)strait_experiment_param(e, "exchange") == STRAIT_TO_SERVERS;
-}
-
-int strait_servers_n_training(const struct strait_experiment *e)
-{
-    /* other strategies place other things */
-    const bool has_servers = strait_experiment_has_param(e, "servers"),
-               has_exchange = strait_experiment_has_param(e, "exchange");
-    if (!has_servers || (has_exchange && !strait_uses_servers(e)) ||
-        (int)strait_experiment_param(e, "placement") == STRAIT_COLOCATED)
-        return e->n_clients;
-    return e->n_clients - (int)strait_experiment_param(e, "servers");
-}
-
-int strait_servers_check(const struct strait_experiment *e, struct strait_error *err)
-{
-    const int n_servers = (int)strait_experiment_param(e, "servers"),
-              n_inside = (int)strait_experiment_param(e, "node_size");
-    const bool colocated = (int)strait_experiment_param(e, "placement") == STRAIT_COLOCATED;
-    const int most = e->n_ranks - (colocated ? 0 : n_inside);
-    char where[512];
-    if (e->n_ranks % n_inside != 0) {
-        snprintf(where, sizeof(where), "%s#/strategy/node_size", e->file);
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected nodes of equal size for %d clients, found %d", e->n_ranks,
-                                n_inside);
-    }
-    snprintf(where, sizeof(where), "%s#/strategy/servers", e->file);
-    if (most < n_inside)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected more clients to train beside the servers, found %d",
-                                e->n_ranks);
-    if (n_servers > most || n_servers % n_inside != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected at most %d servers for %d clients%s%s, found %d", most,
-                                e->n_clients, colocated ? "" : ", of whom some have to train",
-                                n_inside > 1 ? ", all accelerators of their nodes" : "", n_servers);
-    return 0;
-}
-
-bool strait_servers_use_stream(const struct strait_experiment *e, int src, int dst, int channel)
-{
-    const int n_inside = (int)strait_experiment_param(e, "node_size"),
-              n_servers = (int)strait_experiment_param(e, "servers");
-    const bool colocated = (int)strait_experiment_param(e, "placement") == STRAIT_COLOCATED;
-    const int n_workers = e->n_ranks - (colocated ? 0 : n_servers),
-              first = colocated ? 0 : n_workers;
-    const bool same_node = src / n_inside == dst / n_inside && src != dst && src < n_workers,
-               same_place = src % n_inside == dst % n_inside && src != dst;
-    const int worker = channel == PUSH ? src : dst, server = channel == PUSH ? dst : src;
-    if (channel == INSIDE)
-        return same_node && dst % n_inside == (src + 1) % n_inside;
-    if (channel == PULL && same_node)
-        return true;
-    return (channel == PUSH || channel == PULL) && same_place && worker < n_workers &&
-           server >= first && server < first + n_servers;
 }

@@ -9,6 +9,7 @@
  * with those at its place in other nodes and then hands to its neighbours, so that a node's port
  * carries the model once. */
 #pragma once
+#include <math.h>
 #include "collectives.h"
 #include "experiment.h"
 #include "overlap.h"
@@ -63,6 +64,13 @@ extern const char *const strait_exchanges[], *const strait_placements[], *const 
          1,                                                                                        \
          STRAIT_BY_BYTES,                                                                          \
          strait_assigns},                                                                          \
+        {"transport",                                                                              \
+         "what one thread of a node's server moves, in and out together",                          \
+         STRAIT_PARAM_SPEED,                                                                       \
+         1,                                                                                        \
+         1e15,                                                                                     \
+         INFINITY,                                                                                 \
+         NULL},                                                                                    \
     {                                                                                              \
         "node_size", "accelerators of a node, summed inside of it first", STRAIT_PARAM_INTEGER, 1, \
             1e6, 1, NULL                                                                           \
@@ -90,7 +98,13 @@ int strait_servers_n_parts(const struct strait_servers *s, int layer);
  *  part that is summed the layer is posted to `summed`. Layers of a round after all sums of the
  *  last one. */
 void strait_servers_start(struct strait_rank *r, struct strait_servers *s);
-enum { STRAIT_SERVERS_READY = 1, STRAIT_SERVERS_SUMMED = 2 }; /* channels */
+enum {
+    STRAIT_SERVERS_INSIDE = 0,
+    STRAIT_SERVERS_READY = 1,
+    STRAIT_SERVERS_SUMMED = 2,
+    STRAIT_SERVERS_PUSH = 5,
+    STRAIT_SERVERS_PULL = 6
+}; /* channels */
 /** When all is summed. */
 void strait_servers_stop(struct strait_rank *r, struct strait_servers *s);
 /** All rounds of a rank that only serves. */

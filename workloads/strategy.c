@@ -42,9 +42,17 @@ static const struct strait_strategy *const strategies[] = {
     &strait_strategy_adaptive,
 };
 
-const char *const strait_machine_params[] = {
-    "factor_speed", "matrix_gflops", "inverse_base", "inverse_growth", "inverse_cubic",
-    "local_dims",   "piece",         "launch",       "announce",       NULL};
+const char *const strait_machine_params[] = {"factor_speed",
+                                             "matrix_gflops",
+                                             "inverse_base",
+                                             "inverse_growth",
+                                             "inverse_cubic",
+                                             "local_dims",
+                                             "piece",
+                                             "launch",
+                                             "announce",
+                                             "transport",
+                                             NULL};
 
 bool strait_param_is_of_machine(const char *name)
 {

@@ -17,6 +17,7 @@ enum strait_param_kind {
     STRAIT_PARAM_CORES, /* an integer, or "clients": as many as there are clients */
     STRAIT_PARAM_TIME,  /* "2 s" */
     STRAIT_PARAM_BYTES, /* "25 MB" */
+    STRAIT_PARAM_SPEED, /* "1.5 GB/s" */
     STRAIT_PARAM_PERCENT,
     STRAIT_PARAM_CHOICE /* one of `choices`; its value is the index */
 };

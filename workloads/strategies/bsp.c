@@ -4,6 +4,7 @@
 #include "../collectives.h"
 #include "../experiment.h"
 #include "../legal.h"
+#include "../overlap.h"
 #include "../strategy.h"
 
 enum { WORLD = 0, INSIDE = 0, BETWEEN = 1 }; /* channels */
@@ -39,6 +40,7 @@ static void bsp(struct strait_rank *r)
         struct strait_tensor *x = gradient[round % 2];
         strait_forward(r, STRAIT_ALL_LAYERS);
         strait_backward_into(r, STRAIT_ALL_LAYERS, x);
+        strait_launch(r);
         if (how == BY_SITES)
             strait_all_reduce_by_sites(r, &sites, codec, x);
         else
@@ -75,6 +77,7 @@ static const struct strait_strategy_param params[] = {
      collectives},
     {"site_size", "ranks a site of hierarchical; 0: as the network says, a star is one",
      STRAIT_PARAM_INTEGER, 0, 1e6, 0, NULL},
+    STRAIT_LAUNCH_PARAM,
 };
 const struct strait_strategy strait_strategy_bsp = {
     .name = "bsp",

@@ -31,6 +31,7 @@ static void communicate(struct strait_rank *lane, void *arg)
     for (int round = 0; strait_pend(lane, TO_COMM) != END; round++) {
         const int n = d->f.n_buckets;      /* the groups stay as they are until all are gathered */
         for (int g = n - 1; g >= 0; g--) { /* the last group is ready first */
+            strait_launch(lane);
             strait_reduce_scatter(lane, world, codec, group_of(lane, d, round, g));
             if (g > 0)
                 strait_pend(lane, TO_COMM);
@@ -38,6 +39,7 @@ static void communicate(struct strait_rank *lane, void *arg)
         strait_post(lane, SCATTERED, 0);
         for (int g = 0; g < n; g++) { /* one gather at a time, when asked for */
             strait_pend(lane, TO_COMM);
+            strait_launch(lane);
             strait_all_gather(lane, world, codec, group_of(lane, d, round, g));
             strait_post(lane, GATHERED, g);
         }
@@ -171,6 +173,7 @@ static int period(const struct strait_experiment *e)
 
 static const struct strait_strategy_param params[] = {
     {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+    STRAIT_LAUNCH_PARAM,
     {"fusion", "bytes that a group stays below; with a tuner its first trial", STRAIT_PARAM_BYTES,
      1, 1e12, 25 * 1048576.0, NULL},
     {"tuner", "of the fusion threshold: fixed, or bayes while training goes on",

@@ -74,6 +74,7 @@ static void reduce_fused(struct strait_rank *lane, struct strait_group world,
         while (low > first && bytes + h->layers.bytes[low - 1] <= h->bucket_bytes)
             bytes += h->layers.bytes[--low];
         struct strait_tensor *bucket = strait_layers_of(lane, &h->gradients, round, low, end);
+        strait_launch(lane);
         strait_reduce_scatter(lane, world, strait_codec(lane, "up"), bucket);
         strait_all_gather(lane, world, strait_codec(lane, "up"), bucket);
         for (; end > low; end--)
@@ -146,6 +147,7 @@ static const struct strait_strategy_param params[] = {
      STRAIT_PARAM_BYTES, 1, 1e12, 25 * 1048576.0, NULL},
     {"cycle", "horovod: time between two looks at what is there", STRAIT_PARAM_TIME, 0, 10, 1e-3,
      NULL},
+    STRAIT_LAUNCH_PARAM,
 };
 const struct strait_strategy strait_strategy_fusion = {
     .name = "fusion",

@@ -10,6 +10,7 @@
 #include "../collectives.h"
 #include "../experiment.h"
 #include "../legal.h"
+#include "../overlap.h"
 #include "../strategy.h"
 
 enum { DATA = 0, TO_COMM = 1, EXCHANGED = 2, END = -1 };
@@ -69,16 +70,10 @@ static void broadcast(struct strait_rank *lane, struct strait_group w, int root,
             strait_send(lane, w.ranks[(w.me + mask) % w.n], w.channel, root, strait_keep(*packet));
 }
 
-static void launch(struct strait_rank *lane)
-{
-    if (strait_param(lane, "launch") > 0)
-        strait_work(lane, STRAIT_SPAN_WAIT, STRAIT_TIMER, strait_param(lane, "launch"), NULL, NULL);
-}
-
 static void exchange(struct strait_rank *lane, struct grace *g, int row, int turn)
 {
     struct strait_tensor *gradient = g->gradient[turn][row];
-    launch(lane);
+    strait_launch(lane);
     switch (g->how) {
     case AUTO:
     case ALL_REDUCE: /* values as they are, or encoded tensors added as they are */
@@ -90,14 +85,14 @@ static void exchange(struct strait_rank *lane, struct grace *g, int row, int tur
         return;
     case ALL_GATHER: /* receivers have to be told sizes that do not follow from the shape */
         if (!strait_size_is_fixed(lane, g->codec, gradient))
-            launch(lane);
+            strait_launch(lane);
         strait_gather_packets(lane, g->world, g->packets[row],
                               !strait_size_is_fixed(lane, g->codec, gradient));
         return;
     case BROADCAST: /* one from each rank */
         for (int root = 0; root < g->world.n; root++) {
             if (root > 0)
-                launch(lane);
+                strait_launch(lane);
             broadcast(lane, g->world, root, &g->packets[row][root]);
         }
         return;
@@ -255,7 +250,7 @@ static const struct strait_strategy_param params[] = {
      "collectives run beside compute and codec; no: compress, exchange and decompress all, one "
      "after another",
      STRAIT_PARAM_CHOICE, 0, 1, 0, overlaps},
-    {"launch", "what calling a collective takes", STRAIT_PARAM_TIME, 0, 10, 0, NULL},
+    STRAIT_LAUNCH_PARAM,
 };
 const struct strait_strategy strait_strategy_grace = {
     .name = "grace",

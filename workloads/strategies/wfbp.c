@@ -57,6 +57,7 @@ static const struct strait_strategy_param params[] = {
     {"grain",
      "what is all-reduced by itself: a layer; or each of its tensors, as PyTorch's hooks have them",
      STRAIT_PARAM_CHOICE, 0, TENSOR, LAYER, grains},
+    STRAIT_LAUNCH_PARAM,
     STRAIT_EXCHANGE_PARAM,
     STRAIT_SERVERS_PARAMS,
     {"partition", "largest bytes of what is pushed; a layer is cut into equal parts",
