@@ -73,6 +73,7 @@ struct world {
     int n;
     double piece_bytes; /* of chains; 0: all at once */
     double add_s_per_byte, copy_s_per_byte;
+    double launch_s;           /* of each collective; 0 for one rank alone */
     double now_s[MOST_RANKS];  /* of each rank's passes and inverses */
     double lane_s[MOST_RANKS]; /* of its collectives, one after another */
     double free_s[MOST_RANKS]; /* when its stream to the next rank has sent all */
@@ -107,7 +108,7 @@ static inline void ring_step(struct world *w, double n_elems, int shift, double 
 static inline void begin_job(struct world *w)
 {
     for (int r = 0; r < w->n; r++)
-        w->lane_s[r] = fmax(w->lane_s[r], w->now_s[r]);
+        w->lane_s[r] = fmax(w->lane_s[r], w->now_s[r]) + w->launch_s;
 }
 
 static inline void end_job(struct world *w, enum told told)
@@ -218,7 +219,8 @@ static inline void fill_buffers(struct plan *p, const struct factor *f, double m
  * say. */
 static inline double summed_s(const struct world *w, int lo, int n, int cuts, double free_s)
 {
-    const double alpha_s = 2 * (w->n - 1) * (DELAY_S + FRAME_BYTES / RATE_BYTES_PER_S),
+    const double alpha_s =
+                     w->launch_s + 2 * (w->n - 1) * (DELAY_S + FRAME_BYTES / RATE_BYTES_PER_S),
                  beta_s = 2.0 * (w->n - 1) / w->n / RATE_BYTES_PER_S;
     double bytes = 0;
     for (int i = 0; i < n; i++) {
@@ -262,8 +264,9 @@ static inline void balance(struct plan *p, const struct world *w)
     for (int i = 0; i < N_FACTORS; i++) {
         const double pieces = n_pieces(w, w->f[i].elems),
                      piece_s = (4 * w->f[i].elems / pieces + FRAME_BYTES) / RATE_BYTES_PER_S,
-                     send_s =
-                         w->n > 1 ? (w->n - 1) * (DELAY_S + piece_s) + (pieces - 1) * piece_s : 0;
+                     send_s = w->n > 1 ? w->launch_s + (w->n - 1) * (DELAY_S + piece_s) +
+                                             (pieces - 1) * piece_s
+                                       : 0;
         p->owner[i] = EVERYWHERE;
         placed[i] = w->f[i].inverse_s < send_s;
     }

@@ -148,7 +148,8 @@ static void expect(json_t *strategy, int n, double piece_bytes,
         struct world w = {.n = n,
                           .piece_bytes = piece_bytes,
                           .add_s_per_byte = 1 / o.point->add_bytes_per_s,
-                          .copy_s_per_byte = 1 / o.point->copy_bytes_per_s};
+                          .copy_s_per_byte = 1 / o.point->copy_bytes_per_s,
+                          .launch_s = n > 1 ? strait_experiment_param(o.experiment, "launch") : 0};
         fill_factors(w.f);
         const double expected_s = form(&w, setting);
         CU_ASSERT_DOUBLE_EQUAL(o.total_s, expected_s, tolerance_s[i]);
@@ -251,11 +252,36 @@ static void dpkfac(void)
     expect_all("dpkfac", NULL, "", owned);
 }
 
+/* Each collective is called: 2 ms in the lane, and in what plans are made with. */
+static void launched(void)
+{
+    static const struct {
+        const char *name, *key, *value;
+        double (*form)(struct world *w, const char *setting);
+    } all[] = {{"dkfac", "factor_fusion", "40 KB", buffered},
+               {"mpdkfac", "factor_fusion", "40 KB", in_turn},
+               {"spdkfac", "placement", "balanced", merged},
+               {"dpkfac", NULL, NULL, owned}};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        for (int n = 1; n <= 4; n += n) {
+            json_t *strategy = strategy_json(all[i].name);
+            json_object_set_new(strategy, "launch", json_string("2 ms"));
+            if (all[i].value)
+                json_object_set_new(strategy, all[i].key, json_string(all[i].value));
+            expect(strategy, n, 4000, all[i].form, all[i].value ? all[i].value : "");
+        }
+    json_t *strategy = strategy_json("padkfac");
+    json_object_set_new(strategy, "reduce_above", json_integer(0));
+    json_object_set_new(strategy, "launch", json_string("2 ms"));
+    expect(strategy, 4, 4000, blocks, "0");
+}
+
 static const struct strait_test tests[] = {
     {"D-KFAC takes what its recurrence says", dkfac},
     {"MPD-KFAC takes what its recurrence says", mpdkfac},
     {"SPD-KFAC takes what its recurrence says, its groups the best of all", spdkfac},
     {"PAD-KFAC takes what its recurrence says, its blocks the best of all", padkfac},
     {"DP-KFAC takes what its recurrence says", dpkfac},
+    {"calling a collective takes its time in all of them, and in their plans", launched},
 };
 STRAIT_SUITE("workloads/kfac times", tests);

@@ -243,8 +243,6 @@ static const struct {
     {DDL("32", TCP, "BSP-A2A"), DDL("32", TCP, "WFBP-A2A")},
     {DDL("32", TCP, "MG-WFBP"), DDL("32", TCP, "ByteScheduler-PS")},
     {"naive, after the backward pass", "layer by layer"},
-    {"optimal fusion", "layer by layer, threshold fusion"},
-    {"LBP, inverses and broadcasts", "Seq-Dist, inverses and broadcasts"},
 };
 enum { N_KNOWN = sizeof(known_broken) / sizeof(known_broken[0]) };
 
@@ -292,9 +290,8 @@ static void shipped(void)
     CU_ASSERT_EQUAL(count_broken(orders), N_KNOWN);
     json_array_foreach(orders, i, of) n_same +=
         json_is_true(json_object_get(json_object_get(of, "wins"), "same"));
-    /* on 32 GPUs over TCP at 100 Gbps two are 2 % apart, the other way round; K-FAC's fusions are
-     * even, its placements not */
-    CU_ASSERT_EQUAL(n_same, 9 + 2 + 6 - 3);
+    /* on 32 GPUs over TCP at 100 Gbps two are 2 % apart, the other way round */
+    CU_ASSERT_EQUAL(n_same, 9 + 2 + 6 - 1);
     /* what is said of whole cases: half of the DDL benchmarks within 2 %, all within 15 %; NCF
      * within 5 % */
     const json_t *all = json_object_get(json, "errors"),

@@ -25,13 +25,18 @@ struct strait_linear_cost strait_rank_ring_cost(struct strait_rank *r)
 {
     struct strait_linear_cost cost = strait_ring_cost(
         strait_network(r), strait_n_ranks(r), strait_add_s_per_byte(r), strait_copy_s_per_byte(r));
-    cost.alpha_s += strait_param(r, "launch");
+    cost.alpha_s += strait_launch_s(r);
     return cost;
+}
+
+double strait_launch_s(const struct strait_rank *r)
+{
+    return strait_n_ranks(r) > 1 ? strait_param(r, "launch") : 0;
 }
 
 void strait_launch(struct strait_rank *lane)
 {
-    const double launch_s = strait_param(lane, "launch");
+    const double launch_s = strait_launch_s(lane);
     if (launch_s > 0)
         strait_work(lane, STRAIT_SPAN_WAIT, STRAIT_TIMER, launch_s, NULL, NULL);
 }

@@ -13,8 +13,10 @@ struct strait_fusion strait_rank_fusion(struct strait_rank *r); /* empty, with r
 struct strait_linear_cost strait_rank_ring_cost(struct strait_rank *r);
 
 /** What calling a collective takes beside its steps on the wire: the kernel's launch, the
- * transport's threads, whatever negotiates it. For strategies that have STRAIT_LAUNCH_PARAM. */
-void strait_launch(struct strait_rank *lane);
+ *  transport's threads, whatever negotiates it; 0 where a rank is alone. For strategies that have
+ *  STRAIT_LAUNCH_PARAM. */
+double strait_launch_s(const struct strait_rank *r);
+void strait_launch(struct strait_rank *lane); /* takes that time */
 #define STRAIT_LAUNCH_PARAM                                                                        \
     {                                                                                              \
         "launch", "what calling a collective takes beside its steps on the wire",                  \

@@ -20,6 +20,7 @@ struct kfac_job {
 static void run_job(struct strait_rank *lane, struct strait_group world, const struct kfac_job *job,
                     struct strait_tensor *x)
 {
+    strait_launch(lane);
     if (job->what == ALL_REDUCE) {
         strait_all_reduce(lane, world, job->codec, x, STRAIT_AR_RING);
         return;
@@ -88,22 +89,22 @@ void kfac_ring_cost(const struct kfac *k, double *alpha_s, double *beta_s_per_by
     const int n = strait_n_ranks(k->r);
     double bytes_per_s, delay_s;
     slowest(k, &bytes_per_s, &delay_s);
-    *alpha_s = 2 * (n - 1) * (delay_s + frame_bytes_of(k) / bytes_per_s);
+    *alpha_s = strait_launch_s(k->r) + 2 * (n - 1) * (delay_s + frame_bytes_of(k) / bytes_per_s);
     *beta_s_per_byte = 2.0 * (n - 1) / n / bytes_per_s;
 }
 
 double kfac_broadcast_s(const struct kfac *k, double bytes)
 {
     const int n = strait_n_ranks(k->r);
-    const double piece_bytes = strait_param(k->r, "piece");
+    const double piece_bytes = strait_param(k->r, "piece"), launch_s = strait_launch_s(k->r);
     double bytes_per_s, delay_s;
     slowest(k, &bytes_per_s, &delay_s);
     if (piece_bytes > 0) { /* the first piece down the chain, the others behind it */
         const double n_pieces = ceil(bytes / piece_bytes),
                      piece_s = (bytes / n_pieces + frame_bytes_of(k)) / bytes_per_s;
-        return (n - 1) * (delay_s + piece_s) + (n > 1 ? (n_pieces - 1) * piece_s : 0);
+        return launch_s + (n - 1) * (delay_s + piece_s) + (n > 1 ? (n_pieces - 1) * piece_s : 0);
     }
-    return ceil(log2(n)) * (delay_s + (bytes + frame_bytes_of(k)) / bytes_per_s);
+    return launch_s + ceil(log2(n)) * (delay_s + (bytes + frame_bytes_of(k)) / bytes_per_s);
 }
 
 double kfac_inverse_s(const struct kfac *k, int i)

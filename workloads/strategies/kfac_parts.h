@@ -8,6 +8,7 @@
 #include "../collectives.h"
 #include "../experiment.h"
 #include "../factors.h"
+#include "../overlap.h"
 #include "../placement.h"
 #include "../strategy.h"
 
@@ -129,6 +130,7 @@ bool kfac_uses_stream(const struct strait_experiment *e, int src, int dst, int c
          4.77e-4,                                                                                  \
          NULL},                                                                                    \
         {"inverse_cubic", "its cubic part, seconds", STRAIT_PARAM_NUMBER, 0, 1, 0, NULL},          \
+        STRAIT_LAUNCH_PARAM,                                                                       \
     {                                                                                              \
         "largest_dim", "layers with a larger factor keep their plain gradient",                    \
             STRAIT_PARAM_INTEGER, 1, 1e6, 8192, NULL                                               \
