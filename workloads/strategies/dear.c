@@ -173,7 +173,6 @@ static int period(const struct strait_experiment *e)
 
 static const struct strait_strategy_param params[] = {
     {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
-    STRAIT_LAUNCH_PARAM,
     {"fusion", "bytes that a group stays below; with a tuner its first trial", STRAIT_PARAM_BYTES,
      1, 1e12, 25 * 1048576.0, NULL},
     {"tuner", "of the fusion threshold: fixed, or bayes while training goes on",
@@ -186,6 +185,7 @@ static const struct strait_strategy_param params[] = {
      10, NULL},
     {"trial_rounds", "bayes: rounds of a trial; those after the third are timed",
      STRAIT_PARAM_INTEGER, LEAST_ROUNDS, 1e6, 5, NULL},
+    STRAIT_LAUNCH_PARAM,
 };
 const struct strait_strategy strait_strategy_dear = {
     .name = "dear",
