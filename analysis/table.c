@@ -12,6 +12,7 @@ struct strait_table {
     char *titles[MAX_COLUMNS];
     bool numbers[MAX_COLUMNS];
     size_t wraps[MAX_COLUMNS]; /* width of a line; 0: one line */
+    const char *omits[MAX_COLUMNS];
     size_t n_columns;
     char **cells; /* row by row */
     size_t n_cells, cap_cells;
@@ -60,6 +61,12 @@ void strait_table_wrap(struct strait_table *t, size_t width)
 {
     if (is_ok(t) && t->n_columns > 0)
         t->wraps[t->n_columns - 1] = width;
+}
+
+void strait_table_omit(struct strait_table *t, const char *text)
+{
+    if (is_ok(t) && t->n_columns > 0)
+        t->omits[t->n_columns - 1] = text;
 }
 
 void strait_table_cell(struct strait_table *t, const char *text)
@@ -186,6 +193,21 @@ static const char *cell_at(const struct strait_table *t, size_t row, size_t colu
     return i < t->n_cells ? t->cells[i] : "";
 }
 
+/* The columns that are shown. */
+static size_t choose_columns(size_t shown[MAX_COLUMNS], const struct strait_table *t)
+{
+    const size_t n_rows = strait_table_n_rows(t);
+    size_t n = 0;
+    for (size_t c = 0; c < t->n_columns; c++) {
+        bool says_something = !t->omits[c] || n_rows == 0;
+        for (size_t row = 0; row < n_rows && !says_something; row++)
+            says_something = strcmp(cell_at(t, row, c), t->omits[c]) != 0;
+        if (says_something)
+            shown[n++] = c;
+    }
+    return n;
+}
+
 static void print_rule(FILE *out, const size_t *widths, size_t n)
 {
     for (size_t c = 0; c < n; c++) {
@@ -196,50 +218,55 @@ static void print_rule(FILE *out, const size_t *widths, size_t n)
 }
 
 /* One row, as many lines as its longest cell takes. */
-static void print_row(const struct strait_table *t, size_t row, const size_t *widths, FILE *out)
+static void print_row(const struct strait_table *t, size_t row, const size_t *shown, size_t n_shown,
+                      const size_t *widths, FILE *out)
 {
     const char *rest[MAX_COLUMNS];
     size_t n; /* no blanks at the end of a line */
-    for (size_t c = 0; c < t->n_columns; c++)
-        rest[c] = cell_at(t, row, c);
+    for (size_t c = 0; c < n_shown; c++)
+        rest[c] = cell_at(t, row, shown[c]);
     do {
-        for (n = t->n_columns; n > 1 && !*rest[n - 1];)
+        for (n = n_shown; n > 1 && !*rest[n - 1];)
             n--;
         for (size_t c = 0; c < n; c++) {
-            const size_t len = line_bytes(rest[c], t->wraps[c]);
-            print_cell(out, rest[c], len, widths[c], t->numbers[c], c + 1 == n);
+            const size_t len = line_bytes(rest[c], t->wraps[shown[c]]);
+            print_cell(out, rest[c], len, widths[c], t->numbers[shown[c]], c + 1 == n);
             rest[c] += len + (rest[c][len] == ' ');
         }
-        for (n = t->n_columns; n > 0 && !*rest[n - 1];)
+        for (n = n_shown; n > 0 && !*rest[n - 1];)
             n--;
     } while (n > 0);
+}
+
+static size_t column_width(const struct strait_table *t, size_t column)
+{
+    size_t width = strait_text_width(t->titles[column]);
+    for (size_t row = 0; row < strait_table_n_rows(t); row++)
+        for (const char *p = cell_at(t, row, column); *p;) {
+            const size_t len = line_bytes(p, t->wraps[column]), own = width_of(p, len);
+            if (own > width)
+                width = own;
+            p += len + (p[len] == ' ');
+        }
+    return width;
 }
 
 void strait_table_print(const struct strait_table *t, FILE *out)
 {
     if (!is_ok(t) || t->n_columns == 0)
         return;
-    size_t widths[MAX_COLUMNS];
-    for (size_t c = 0; c < t->n_columns; c++)
-        widths[c] = strait_text_width(t->titles[c]);
-    for (size_t i = 0; i < t->n_cells; i++) {
-        const size_t c = i % t->n_columns;
-        for (const char *p = t->cells[i]; *p;) {
-            const size_t len = line_bytes(p, t->wraps[c]), own = width_of(p, len);
-            if (own > widths[c])
-                widths[c] = own;
-            p += len + (p[len] == ' ');
-        }
-    }
-    for (size_t c = 0; c < t->n_columns; c++)
-        print_cell(out, t->titles[c], strlen(t->titles[c]), widths[c], t->numbers[c],
-                   c + 1 == t->n_columns);
-    print_rule(out, widths, t->n_columns);
-    const size_t n_rows = strait_table_n_rows(t);
+    size_t shown[MAX_COLUMNS], widths[MAX_COLUMNS];
+    const size_t n = choose_columns(shown, t), n_rows = strait_table_n_rows(t);
+    for (size_t c = 0; c < n; c++)
+        widths[c] = column_width(t, shown[c]);
+    for (size_t c = 0; c < n; c++)
+        print_cell(out, t->titles[shown[c]], strlen(t->titles[shown[c]]), widths[c],
+                   t->numbers[shown[c]], c + 1 == n);
+    print_rule(out, widths, n);
     for (size_t row = 0; row < n_rows; row++) {
         if (row > 0 && row < t->cap_rules && t->rules[row])
-            print_rule(out, widths, t->n_columns);
-        print_row(t, row, widths, out);
+            print_rule(out, widths, n);
+        print_row(t, row, shown, n, widths, out);
     }
 }
 

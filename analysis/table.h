@@ -18,6 +18,9 @@ void strait_table_column(struct strait_table *t, const char *title, bool numbers
 /** Break the cells of the column declared last at blanks into lines of `width` columns at most; a
  *  longer word keeps its line to itself. */
 void strait_table_wrap(struct strait_table *t, size_t width);
+/** Leave the column declared last out where all its cells are this text, which is borrowed: a share
+ *  of 0 everywhere says nothing. */
+void strait_table_omit(struct strait_table *t, const char *text);
 /** The next cell, row by row; text may be NULL for an empty one. */
 void strait_table_cell(struct strait_table *t, const char *text);
 void strait_table_cellf(struct strait_table *t, const char *format, ...)

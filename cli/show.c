@@ -126,15 +126,21 @@ static int show_lines(FILE *out, const struct strait_grid *g, const json_t *rows
     for (int phase = 0; phase < STRAIT_N_PHASES; phase++) {
         snprintf(title, sizeof(title), "%s %%", strait_phase_name((enum strait_phase)phase));
         strait_table_column(t, title, true);
+        strait_table_omit(t, "0");
     }
     strait_table_column(t, "wait s", true);
+    strait_table_omit(t, "0");
     strait_table_column(t, "ratio", true);
+    strait_table_omit(t, "1.00"); /* nothing was compressed */
     strait_table_column(t, "speed-up", true);
+    strait_table_omit(t, "1");
     strait_extras_columns(t, &columns.extras);
     if (columns.marks)
         strait_table_column(t, "note", false);
+    const bool groups = json_array_size(rows) > g->n_settings; /* else a line each */
     for (size_t s = 0; s < g->n_settings; s++) {
-        strait_table_rule(t);
+        if (groups)
+            strait_table_rule(t);
         for (size_t n = 0; n < g->n_counts; n++)
             for (size_t c = 0; c < g->n_codecs; c++)
                 if (strait_grid_cell(g, s, c, n)->row)
@@ -309,12 +315,24 @@ static void show_emulation(FILE *out, const json_t *rows)
     fputs("\n", out);
 }
 
+/* The text that all rows have under a key, or that they differ. */
+static const char *common_text(const json_t *rows, const char *key, const char *differ)
+{
+    const char *first = strait_text_of(json_array_get(rows, 0), key);
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i,
+                       row) if (strcmp(strait_text_of(row, key), first) != 0) return differ;
+    return first;
+}
+
 void strait_show_head(FILE *out, const json_t *rows)
 {
     const json_t *row = json_array_get(rows, 0);
     fprintf(out, "%s\n", strait_text_of(row, "title"));
-    fprintf(out, "%s, %s; %s payload, %s cost; backend %s%s%s\n", strait_text_of(row, "model"),
-            strait_text_of(row, "strategy"), strait_text_of(row, "payload"),
+    fprintf(out, "%s, %s; %s payload, %s cost; backend %s%s%s\n",
+            common_text(rows, "model", "several models"),
+            common_text(rows, "strategy", "several strategies"), strait_text_of(row, "payload"),
             strait_text_of(row, "cost"), strait_text_of(row, "backend"),
             *strait_text_of(row, "control") ? ", negative control " : "",
             strait_text_of(row, "control"));
