@@ -56,7 +56,7 @@ help:
 	@echo "make vkernel  the kernel of the virtual-time guest, once: vkernel/linux, 4 minutes"
 	@echo "make vtest    the judged settings in virtual time: a minute or two"
 	@echo "make strategies  every strategy, predicted and emulated in virtual time: three minutes"
-	@echo "make judged   the judged settings in every realisation and launcher, a table: half an hour"
+	@echo "make judged   the judged settings in every realisation and launcher, a table: an hour"
 	@echo "make scale    65 ranks: models of 12 MB (also in dilated real time) and 102 MB in virtual time"
 	@echo "make qemu     the guest that counts instructions, once: QEMU, busybox, qguest/, seconds"
 	@echo "make qemu-test  two such guests, the same digits: some minutes"
