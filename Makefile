@@ -125,17 +125,19 @@ qemu-test: $(BUILD)/strait $(BUILD)/tests/test_qemu
 	@STRAIT_LONG=1 STRAIT_BIN=$(BUILD)/strait $(BUILD)/tests/test_qemu
 
 # 64 clients and a server, each with its own copy of the model: 12 and 102 MB in virtual time; 12 MB
-# again in dilated real time (costs and sizes as calibrated there), and the difference. What a codec
-# takes in a guest was 4 to 12 % off what was calibrated before it, from run to run.
-SCALE_TOLERANCE = --tolerance '20 %'
+# again in dilated real time (costs and sizes as calibrated there), and the difference. All are run
+# and shown; what is INVALID or outside of the tolerance ends it with status 1. What decoding takes
+# in a guest is often at the edge of that (docs/emulation.md).
 SCALE = $(BUILD)/strait run experiments/scale.json --no-break-even
 .PHONY: scale
 scale: all vkernel
-	$(SCALE) --on both $(SCALE_TOLERANCE) --launcher vuml --out results/scale-12mb --set /model=gpt
-	$(SCALE) --on both $(SCALE_TOLERANCE) --launcher vuml --out results/scale-102mb --set /model=resnet50
+	@status=0; set -x; \
+	$(SCALE) --on both --launcher vuml --out results/scale-12mb --set /model=gpt || status=$$?; \
+	$(SCALE) --on both --launcher vuml --out results/scale-102mb --set /model=resnet50 || status=$$?; \
 	$(SCALE) --on emu --realisation relay --timing replay --dilation 6 --set /model=gpt \
-		--profile results/scale-12mb/profile.json --out results/scale-12mb-relay
-	$(BUILD)/strait compare results/scale-12mb-relay results/scale-12mb $(SCALE_TOLERANCE)
+		--profile results/scale-12mb/profile.json --out results/scale-12mb-relay || status=$$?; \
+	$(BUILD)/strait compare results/scale-12mb-relay results/scale-12mb || status=$$?; \
+	exit $$status
 
 # Programs that are too large to install for a test. FOREIGN_PYTHON has torch.
 FOREIGN_PYTHON ?= /usr/bin/python3

@@ -89,7 +89,7 @@ int strait_command_compare(int argc, char **argv)
     long n_jobs = strait_machine_n_cores();
     bool json = false, help = false, within = false, published = false;
     const struct strait_option options[] = {
-        STRAIT_TOLERANCE_OPTIONS(tolerance),
+        STRAIT_TOLERANCE_OPTIONS(tolerance, ""),
         {"published", 0, STRAIT_OPTION_FLAG, &published, NULL,
          "published figures beside ours; positional words are names of cases"},
         {"figures", 0, STRAIT_OPTION_TEXT, &file, "FILE",

@@ -308,7 +308,7 @@ int strait_command_run(int argc, char **argv)
         {"control", 0, STRAIT_OPTION_TEXT, &r.control, "NAME", "a negative control, see below"},
         {"json", 0, STRAIT_OPTION_FLAG, &r.json, NULL, "rows as JSON Lines on standard output"},
         {"fresh", 0, STRAIT_OPTION_FLAG, &r.fresh, NULL, "compute every point again"},
-        STRAIT_TOLERANCE_OPTIONS(tolerance),
+        STRAIT_TOLERANCE_OPTIONS(tolerance, "both: "),
         {"no-break-even", 0, STRAIT_OPTION_FLAG, &r.no_breakeven, NULL,
          "do not look for the counts at which compression pays"}};
     const struct strait_usage usage = {"run",

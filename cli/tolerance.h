@@ -6,13 +6,17 @@
 struct strait_tolerance {
     const char *ratio, *floor; /* as given; NULL: the default */
 };
-#define STRAIT_TOLERANCE_OPTIONS(tolerance)                                                        \
-    {"tolerance",        0,                                                                        \
-     STRAIT_OPTION_TEXT, &(tolerance).ratio,                                                       \
-     "PERCENT",          "how far predictions may be off: of the measured value (default 10 %)"},  \
+/* when: said before both, "both: ". */
+#define STRAIT_TOLERANCE_OPTIONS(tolerance, when)                                                  \
+    {"tolerance",                                                                                  \
+     0,                                                                                            \
+     STRAIT_OPTION_TEXT,                                                                           \
+     &(tolerance).ratio,                                                                           \
+     "PERCENT",                                                                                    \
+     when "predictions may be off by so much of the measured value (default 10 %)"},               \
     {                                                                                              \
         "floor", 0, STRAIT_OPTION_TEXT, &(tolerance).floor, "TIME",                                \
-            "a difference that never matters (default 5 ms)"                                       \
+            when "a difference that never matters (default 5 ms)"                                  \
     }
 
 /** 0, or -1 with *err INPUT: "--tolerance: expected ..." */

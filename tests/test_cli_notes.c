@@ -66,6 +66,7 @@ static void full(void)
                  "/clients=2");
     CU_ASSERT_PTR_NOT_NULL(strstr(s.out, full_note));
     CU_ASSERT_TRUE(line_ends(s.out, "bytescheduler rounds=2,partition=4 B ", "  +"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "\nbytescheduler rounds=2,partition=4 MB "));
     CU_ASSERT_FALSE(line_ends(s.out, "bytescheduler rounds=2,partition=4 MB ", "+"));
     CU_ASSERT_PTR_NULL(strstr(s.out, "repeat"));
     said_release(&s);

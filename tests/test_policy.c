@@ -237,6 +237,12 @@ static void parameters(void)
     const struct judgement j = judge(curves, adaptive_run(curves, 8, 1, "param"), 0.5);
     printf("parameters: %d of %d rounds beyond 5 %%, at most %.1f %%; all together %+.1f %%\n",
            j.n_beyond, j.n_rounds, 100 * j.worst, 100 * (j.sum_ratio - 1));
+    struct strait_allocation a;
+    CU_ASSERT_EQUAL_FATAL(strait_allocation_measure(&a, 0.5, &err), 0);
+    for (int i = 0; i < STRAIT_N_SNAPSHOTS; i++) {
+        printf("bounds by tensors: %.3f bits more in snapshot %d\n", a.bits[i], i);
+        CU_ASSERT(a.bits[i] > 0.19 && a.bits[i] < 0.27);
+    }
     CU_ASSERT(j.n_beyond <= 3);
     CU_ASSERT(j.worst < 0.1);
     CU_ASSERT_DOUBLE_EQUAL(j.sum_ratio, 1, 0.02);

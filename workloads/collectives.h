@@ -5,6 +5,7 @@
  * is a view: what a collective was given to send is read until all others have it. */
 #pragma once
 #include "rank.h"
+#include "strategy.h"
 
 struct strait_group { /* who takes part in a collective, and on which channel */
     int *ranks;       /* n of them, in the order of the collective */
@@ -18,6 +19,17 @@ struct strait_group strait_world(struct strait_rank *r, int channel);
 struct strait_group strait_group_of(struct strait_rank *r, const int *ranks, int n, int channel);
 /** First element of part i of n of n_elems, as strait_slice cuts them; i = n: n_elems. */
 size_t strait_part_start(size_t n_elems, int i, int n);
+
+/** What calling a collective takes beside its steps on the wire: the kernel's launch, the
+ *  transport's threads, whatever negotiates it; 0 where a rank is alone. For strategies that have
+ *  STRAIT_LAUNCH_PARAM. */
+double strait_launch_s(const struct strait_rank *r);
+void strait_launch(struct strait_rank *lane); /* takes that time */
+#define STRAIT_LAUNCH_PARAM                                                                        \
+    {                                                                                              \
+        "launch", "what calling a collective takes beside its steps on the wire",                  \
+            STRAIT_PARAM_TIME, 0, 10, 0, NULL                                                      \
+    }
 
 /** Ring: afterwards part (me + 1) mod n of x is the sum, in ring order, of everybody's part. */
 void strait_reduce_scatter(struct strait_rank *r, struct strait_group g, struct strait_codec *c,

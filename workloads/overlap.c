@@ -29,18 +29,6 @@ struct strait_linear_cost strait_rank_ring_cost(struct strait_rank *r)
     return cost;
 }
 
-double strait_launch_s(const struct strait_rank *r)
-{
-    return strait_n_ranks(r) > 1 ? strait_param(r, "launch") : 0;
-}
-
-void strait_launch(struct strait_rank *lane)
-{
-    const double launch_s = strait_launch_s(lane);
-    if (launch_s > 0)
-        strait_work(lane, STRAIT_SPAN_WAIT, STRAIT_TIMER, launch_s, NULL, NULL);
-}
-
 struct strait_gradients strait_rank_gradients(struct strait_rank *r)
 {
     const struct strait_model *m = strait_model(r);

@@ -12,17 +12,6 @@ struct strait_fusion strait_rank_fusion(struct strait_rank *r); /* empty, with r
 /** A ring all-reduce over all ranks, its call included. */
 struct strait_linear_cost strait_rank_ring_cost(struct strait_rank *r);
 
-/** What calling a collective takes beside its steps on the wire: the kernel's launch, the
- *  transport's threads, whatever negotiates it; 0 where a rank is alone. For strategies that have
- *  STRAIT_LAUNCH_PARAM. */
-double strait_launch_s(const struct strait_rank *r);
-void strait_launch(struct strait_rank *lane); /* takes that time */
-#define STRAIT_LAUNCH_PARAM                                                                        \
-    {                                                                                              \
-        "launch", "what calling a collective takes beside its steps on the wire",                  \
-            STRAIT_PARAM_TIME, 0, 10, 0, NULL                                                      \
-    }
-
 /* The gradients of the whole model, in two tensors by turns: when a round writes one of them, the
  * last views of the other one may still be on their way. Handles of single layers are made before a
  * second lane starts, which alone cuts the tensors further. */

@@ -56,8 +56,8 @@ struct strait_strategy {
     void (*rank_main)(struct strait_rank *r);
 };
 
-/** Is a parameter of that name a constant of a machine, which "device" may give for all strategies
- *  that take it? */
+/** Is a parameter of that name a constant of a machine or of a network's software, which "device"
+ *  and "network" may give for all strategies that take it? */
 bool strait_param_is_of_machine(const char *name);
 /** Their names, NULL-terminated. */
 extern const char *const strait_machine_params[];

@@ -4,7 +4,6 @@
 #include "../collectives.h"
 #include "../experiment.h"
 #include "../legal.h"
-#include "../overlap.h"
 #include "../strategy.h"
 
 enum { WORLD = 0, INSIDE = 0, BETWEEN = 1 }; /* channels */

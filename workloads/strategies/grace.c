@@ -10,7 +10,6 @@
 #include "../collectives.h"
 #include "../experiment.h"
 #include "../legal.h"
-#include "../overlap.h"
 #include "../strategy.h"
 
 enum { DATA = 0, TO_COMM = 1, EXCHANGED = 2, END = -1 };

@@ -8,7 +8,6 @@
 #include "../collectives.h"
 #include "../experiment.h"
 #include "../factors.h"
-#include "../overlap.h"
 #include "../placement.h"
 #include "../strategy.h"
 

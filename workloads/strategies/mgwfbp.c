@@ -3,6 +3,7 @@
  * step, from the layers' times and from what an all-reduce costs on this network. */
 #include <math.h>
 
+#include "../collectives.h"
 #include "../overlap.h"
 
 enum { BY_RULE, BEST };
