@@ -5,7 +5,7 @@ BUILD  ?= $(if $(filter release,$(MODE)),build,build/$(MODE))
 ifeq ($(origin CC),default)
 CC     := gcc
 endif
-PARTS  ?= $(foreach p,core codecs traces workloads sim emu analysis,$(if $(wildcard $(p)/*.c),$(p)))
+PARTS  ?= core codecs traces workloads sim emu analysis campaign
 
 comma := ,
 # V=1 shows the commands.
@@ -23,16 +23,18 @@ LDLIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lzfp -lfpzip -lblosc -
 # SimGrid makes and drops a handful of objects a message, each time in its own order, for which
 # glibc's allocator takes 40 % of a large simulation. Sanitizers bring theirs.
 ALLOCATOR := $(if $(filter release,$(MODE)),-Wl$(comma)--no-as-needed -lmimalloc -Wl$(comma)--as-needed)
-ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -g -ffp-contract=off -fexceptions $(WARN) $(WERROR) \
+# Files of the same folder are included by name, all others by their path from here.
+ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -iquote . -g -ffp-contract=off -fexceptions $(WARN) $(WERROR) \
              $(CFLAGS_$(MODE)) -DSTRAIT_VERSION='"$(VERSION)"' -DSTRAIT_SHARE='"$(CURDIR)"' $(CFLAGS)
 # 150 programs are linked: gold, where it is installed, takes half the time.
 GOLD        := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 ALL_LDFLAGS = $(filter -fsanitize%,$(CFLAGS_$(MODE))) $(GOLD) $(LDFLAGS)
 
 LIBS      = $(foreach p,$(PARTS),$(BUILD)/libstrait-$(p).a)
-objects   = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c $(1)/*/*.c))
-TEST_SRC  = $(wildcard tests/test_*.c)
-HARNESS   = $(filter-out $(TEST_SRC) tests/main.c tests/bench_%.c,$(wildcard tests/*.c))
+sources   = $(sort $(shell find $(1) -name '*.c'))
+objects   = $(patsubst %.c,$(BUILD)/%.o,$(call sources,$(1)))
+TEST_SRC := $(sort $(shell find tests -name 'test_*.c'))
+HARNESS   = $(filter-out tests/kit/main.c,$(wildcard tests/kit/*.c))
 # Sanitizers slow down what keeps real time: measured figures and foreign programs are for release;
 # so are golden runs and published figures, which are figures alone.
 TIMED     = test_net test_net_foreign test_net_uml test_agreement test_kernel_net test_uml test_virtual \
@@ -40,7 +42,7 @@ TIMED     = test_net test_net_foreign test_net_uml test_agreement test_kernel_ne
             test_cli_emu test_controls test_collectives_emu test_golden_runs test_published
 # With targets of their own.
 APART     = test_judged
-TESTS     = $(filter-out $(APART:%=$(BUILD)/tests/%) $(if $(filter release,$(MODE)),,$(TIMED:%=$(BUILD)/tests/%)),$(TEST_SRC:tests/%.c=$(BUILD)/tests/%))
+TESTS     = $(filter-out $(APART:%=$(BUILD)/tests/%) $(if $(filter release,$(MODE)),,$(TIMED:%=$(BUILD)/tests/%)),$(sort $(addprefix $(BUILD)/tests/,$(basename $(notdir $(TEST_SRC))))))
 
 .PHONY: all setup test demo agreement bench profile clean help
 all: $(BUILD)/strait
@@ -75,7 +77,9 @@ demo: setup
 	@sh experiments/demo.sh $(BUILD)/strait
 
 .PHONY: tests-only
-tests-only: $(TESTS) $(BUILD)/strait
+.PHONY: programs
+programs: $(TESTS) $(BUILD)/strait
+tests-only: programs
 	@STRAIT_BIN=$(BUILD)/strait sh tests/run.sh $(BUILD) $(notdir $(TESTS))
 
 # Every setting that the prediction is judged on, emulated: hours. Resumes where it was stopped.
@@ -158,7 +162,7 @@ golden-runs: $(BUILD)/tests/test_golden_runs
 # Every decoder under libFuzzer, FUZZ_S seconds each, with clang and the sanitizers.
 FUZZ_S ?= 2
 FUZZ   := build/fuzz
-FUZZ_C  = $(wildcard core/*.c codecs/*.c) tests/fuzz/fuzz_decode.c
+FUZZ_C  = $(call sources,core codecs traces) tests/fuzz/fuzz_decode.c
 .PHONY: fuzz
 fuzz: setup
 	@$(MAKE) --no-print-directory all $(FUZZ)/fuzz_decode CC=$(CC)
@@ -197,18 +201,21 @@ $(BUILD)/strait: $(call objects,cli) $(LIBS)
 	@echo "  link $@"
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(call objects,cli) $(ALLOCATOR) -Wl,--start-group $(LIBS) -Wl,--end-group $(LDLIBS)
 
-$(BUILD)/tests/libharness.a: $(HARNESS:%.c=$(BUILD)/%.o)
+$(BUILD)/tests/libkit.a: $(HARNESS:%.c=$(BUILD)/%.o)
 	@rm -f $@
 	$(Q)ar crs $@ $^
 
-# One program a test file: tests/main.c runs the suite that the file declares.
-$(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(BUILD)/tests/main.o $(BUILD)/tests/libharness.a $(LIBS)
-	@echo "  link $@"
-	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(ALLOCATOR) -Wl,--start-group $(BUILD)/tests/libharness.a $(LIBS) -Wl,--end-group -lcunit $(LDLIBS)
+# One program a test file: tests/kit/main.c runs the suite that the file declares.
+define test_rule
+$$(BUILD)/tests/$(basename $(notdir $(1))): $$(BUILD)/$(1:.c=.o) $$(BUILD)/tests/kit/main.o $$(BUILD)/tests/libkit.a $$(LIBS)
+	@echo "  link $$@"
+	$$(Q)$$(CC) $$(ALL_CFLAGS) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(ALLOCATOR) -Wl,--start-group $$(BUILD)/tests/libkit.a $$(LIBS) -Wl,--end-group -lcunit $$(LDLIBS)
+endef
+$(foreach t,$(TEST_SRC),$(eval $(call test_rule,$(t))))
 
-$(BUILD)/tests/bench_%: $(BUILD)/tests/bench_%.o $(LIBS)
+$(BUILD)/tests/bench_%: $(BUILD)/tests/bench/bench_%.o $(LIBS)
 	@echo "  link $@"
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< -Wl,--start-group $(LIBS) -Wl,--end-group $(LDLIBS)
 
 .PRECIOUS: $(BUILD)/%.o
--include $(foreach p,core codecs traces workloads sim emu analysis cli tests,$(shell find $(BUILD)/$(p) -name '*.d' 2>/dev/null))
+-include $(foreach p,$(PARTS) cli tests,$(shell find $(BUILD)/$(p) -name '*.d' 2>/dev/null))

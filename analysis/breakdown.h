@@ -2,8 +2,8 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
-#include "../core/error.h"
-#include "../workloads/log.h"
+#include "core/error.h"
+#include "workloads/rank/log.h"
 
 enum strait_phase {
     STRAIT_PHASE_COMPUTE,

@@ -2,7 +2,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
-#include "../core/error.h"
+#include "core/error.h"
 
 /* Up to this many counts each one is looked at; above, only between neighbours that differ. */
 enum { STRAIT_BREAKEVEN_MAX_COUNTS = 256 };

@@ -9,9 +9,9 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-#include "../core/buffer.h"
-#include "../traces/fill.h"
-#include "../workloads/timing.h"
+#include "core/buffer.h"
+#include "traces/tensor_fill.h"
+#include "workloads/rank/timing.h"
 
 enum { MAX_BYTES = 128 << 20, N_REPEATS = 10 };
 static const double LEAST_S = 1.5;

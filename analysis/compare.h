@@ -3,7 +3,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include "../core/error.h"
+#include "core/error.h"
 
 struct strait_compare_options {
     double tolerance_ratio; /* of the measured value */

@@ -3,7 +3,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include "../core/error.h"
+#include "core/error.h"
 #include "label.h"
 
 /* One point with its repeats. */

@@ -1,9 +1,9 @@
 /* One row of results: everything that a point's run said, as one JSON object. */
 #pragma once
 #include <jansson.h>
-#include "../core/error.h"
-#include "../core/hash.h"
-#include "../workloads/point.h"
+#include "core/error.h"
+#include "core/hash.h"
+#include "workloads/rank/point.h"
 #include "breakdown.h"
 
 /* What a row says beside the run itself. Strings and JSON are borrowed. */

@@ -9,7 +9,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "../core/hash.h"
+#include "core/hash.h"
 #include "store.h"
 
 #define CHECK_START ",\"check\":\""

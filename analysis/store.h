@@ -3,7 +3,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include "../core/error.h"
+#include "core/error.h"
 
 #define STRAIT_RESULTS_SCHEMA "strait-results/1"
 #define STRAIT_RESULTS_FILE   "results.jsonl"

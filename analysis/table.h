@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include "../core/error.h"
+#include "core/error.h"
 
 enum { STRAIT_NUMBER_CHARS = 32 };
 

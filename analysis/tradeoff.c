@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../codecs/spec.h"
+#include "codecs/spec.h"
 #include "fields.h"
 #include "grid.h"
 #include "row.h"

@@ -1,8 +1,8 @@
 /* What each codec costs and gives: accuracy against bytes and time, with the Pareto front. */
 #pragma once
 #include <jansson.h>
-#include "../core/error.h"
-#include "../traces/curves.h"
+#include "core/error.h"
+#include "traces/curves.h"
 
 /** One line a codec, and a count of clients, of the rows' sweep.
  *  In:      rows    of one backend, one model and strategy; INVALID ones are left out

@@ -2,8 +2,8 @@
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
-#include "../core/error.h"
-#include "../workloads/backend.h"
+#include "core/error.h"
+#include "workloads/rank/backend.h"
 
 /* Each takes its own argv (argv[0] its name) and returns an exit status:
  * 0 good; 1 failed, INVALID or outside tolerance; 2 usage or bad input; 3 this machine cannot. */

@@ -2,8 +2,8 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
-#include "../codecs/npy.h"
-#include "../core/error.h"
+#include "codecs/npy.h"
+#include "core/error.h"
 
 /** Read all of a file, or of standard input where path is "-".
  *  Out:     bytes  to be freed; aligned as malloc aligns

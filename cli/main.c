@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../core/json.h"
+#include "core/json.h"
 #include "command.h"
 
 static const struct {

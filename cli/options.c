@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../core/json.h"
+#include "core/json.h"
 #include "options.h"
 
 enum { MAX_OPTIONS = 32 };

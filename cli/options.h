@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include "../core/error.h"
+#include "core/error.h"
 
 enum strait_option_kind {
     STRAIT_OPTION_FLAG,  /* bool */

@@ -2,12 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "../analysis/table.h"
-#include "../emu/net.h"
-#include "../emu/shapers.h"
-#include "../emu/qemu.h"
-#include "../emu/uml.h"
-#include "../emu/userns.h"
+#include "analysis/table.h"
+#include "emu/links/net.h"
+#include "emu/links/qdisc_probe.h"
+#include "emu/guest/qemu.h"
+#include "emu/guest/uml.h"
+#include "emu/userns.h"
 #include "command.h"
 #include "probe.h"
 

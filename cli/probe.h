@@ -2,7 +2,7 @@
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
-#include "../core/error.h"
+#include "core/error.h"
 
 struct strait_probe {
     const char *launcher;    /* "root", "userns"; NULL: none works */

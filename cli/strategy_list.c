@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "../analysis/table.h"
-#include "../core/units.h"
-#include "../workloads/strategy.h"
+#include "analysis/table.h"
+#include "core/units.h"
+#include "workloads/ask/strategy.h"
 
 enum { TEXT_CHARS = 512 };
 

@@ -1,7 +1,7 @@
 /* What `strait list strategies` shows. */
 #pragma once
 #include <jansson.h>
-#include "../core/error.h"
+#include "core/error.h"
 
 /** Everything that is to be said of each strategy: an object each, appended to `out`.
  *  Returns: 0, or -1 with *err set */

@@ -2,8 +2,8 @@
 #include "bundle.h"
 #include <assert.h>
 #include <stdio.h>
-#include "../core/random.h"
-#include "bytes.h"
+#include "core/random.h"
+#include "core/bytes.h"
 
 bool strait_slice_lossy(unsigned n_dims, size_t n_elems, size_t cutoff_elems)
 {

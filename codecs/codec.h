@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "../core/error.h"
+#include "core/error.h"
 
 /* Bounds, one definition each; max, min and rms are taken in double over the finite values. */
 enum strait_bound_kind {

@@ -1,7 +1,7 @@
 /* An encoded tensor in a file of its own. */
 #include "container.h"
 #include <assert.h>
-#include "bytes.h"
+#include "core/bytes.h"
 #include "frame.h"
 
 enum { FIXED_BYTES = 24, IS_FILE = 1, LENGTH_BYTES = 4 };

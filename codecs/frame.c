@@ -3,7 +3,7 @@
 #include <assert.h>
 #define XXH_STATIC_LINKING_ONLY /* the state of a checksum in parts, on the stack */
 #include <xxhash.h>
-#include "bytes.h"
+#include "core/bytes.h"
 
 enum { AT_CHECKSUM = 88 };
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
-#include "bytes.h"
+#include "core/bytes.h"
 
 enum { MAGIC_BYTES = 6, ALIGN_BYTES = 64, WORD_CHARS = 32 };
 static const unsigned char magic[MAGIC_BYTES] = {0x93, 'N', 'U', 'M', 'P', 'Y'};

@@ -5,7 +5,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
-#include "../core/error.h"
+#include "core/error.h"
 
 enum { STRAIT_NPY_MAX_DIMS = 32, STRAIT_NPY_HEADER_BYTES = 1024 };
 

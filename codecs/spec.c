@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../core/json.h"
+#include "core/json.h"
 
 static const char residual_key[] = "error_feedback", momentum_key[] = "momentum";
 enum { NUMBER_CHARS = 64, WORD_CHARS = 64, EXPECTED_CHARS = 256 };

@@ -15,10 +15,10 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "keeper.h"
-#include "live.h"
+#include "supervisor.h"
+#include "emu/judge/live_links.h"
 #include "prepare.h"
-#include "rank.h"
+#include "emu/process/rank_process.h"
 #include "userns.h"
 
 enum { WATCH_MS = 500 };

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../core/cpu_clock.h"
-#include "dilation.h"
+#include "core/cpu_clock.h"
+#include "emu/judge/dilation.h"
 #include "userns.h"
 
 enum { SEGMENT_BYTES = 1448, WINDOW_SEGMENTS = 10 }; /* of this kernel: MTU 1500, RFC 6928 */

@@ -1,8 +1,8 @@
 /* Before an emulated run: can this run be done, can this host do it, and by which realisation? */
 #pragma once
 #include <stdbool.h>
-#include "../workloads/backend.h"
-#include "net.h"
+#include "workloads/rank/backend.h"
+#include "emu/links/net.h"
 #include "userns.h"
 
 /** Check names, dilation, TCP, memory, and by trying what the host must be able to do.

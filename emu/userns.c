@@ -13,10 +13,10 @@
 #include <netinet/tcp.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "../core/process.h"
-#include "netlink.h"
-#include "shaper.h"
-#include "tun.h"
+#include "core/process.h"
+#include "emu/links/netlink.h"
+#include "emu/links/qdisc.h"
+#include "emu/relay/tun.h"
 
 static int write_file(const char *path, const char *text)
 {

@@ -1,7 +1,7 @@
 /* Where the emulation may run: in place as root, or in namespaces of an ordinary user. */
 #pragma once
 #include <stdbool.h>
-#include "../core/error.h"
+#include "core/error.h"
 
 /** Enter a new user namespace in which the caller is root, and a mount namespace of it. The calling
  *  process must have one thread only; nothing of the host can be changed from there on.

@@ -1,7 +1,7 @@
 /* One simulation is one forked child: it cannot leak into the caller, hang it or take it down, and
  * several run at once. What it found comes back through an anonymous file. */
 #pragma once
-#include "../workloads/backend.h"
+#include "workloads/rank/backend.h"
 
 struct strait_child { /* as the child sees itself */
     int fd;

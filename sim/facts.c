@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../codecs/frame.h"
+#include "codecs/frame.h"
 
 /* Memory that programs may still take, or INFINITY where the kernel does not say. */
 static double free_memory_bytes(void)

@@ -1,6 +1,6 @@
 /* What both simulators share outside a run: what they refuse, and every constant that they used. */
 #pragma once
-#include "../workloads/backend.h"
+#include "workloads/rank/backend.h"
 
 /** 0, or -1 with *err: INPUT by name of what a simulation cannot do, HOST where memory is short.
  *  In:      most_ranks  that this backend can hold at once */

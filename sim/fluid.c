@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "facts.h"
-#include "fairshare.h"
-#include "machine.h"
+#include "sim/solver/fairshare.h"
+#include "engine.h"
 
 /* A stack is two mappings; the kernel allows 65530 a process. */
 enum { MOST_RANKS = 30000 };

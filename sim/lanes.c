@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "machine.h"
+#include "engine.h"
 
 struct strait_task { /* of a lane */
     struct strait_coroutine *coroutine;

@@ -1,8 +1,8 @@
 /* The network as a SimGrid platform: one host a rank, one link each way, no latency in it; sites as
  * zones. */
 #pragma once
-#include "../workloads/network.h"
-#include "../core/error.h"
+#include "workloads/ask/network.h"
+#include "core/error.h"
 
 /** Write the platform file for a network.
  *  Returns: a file descriptor of an anonymous file, or -1 with *err */

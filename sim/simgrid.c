@@ -17,7 +17,7 @@
 #include <xbt/config.h>
 
 #include "facts.h"
-#include "machine.h"
+#include "engine.h"
 #include "platform.h"
 
 /* 10,000 clients and a server: 20,000 actors (two streams a client) and 10,001 lanes, each of them

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "machine.h"
+#include "engine.h"
 
 static void push(struct strait_queue *q, struct strait_parcel *parcel)
 {

@@ -14,7 +14,7 @@
  * the others' bytes go. */
 #pragma once
 #include <stdbool.h>
-#include "../workloads/network.h"
+#include "workloads/ask/network.h"
 
 struct strait_window {
     double rtt_s, pipe_bytes; /* the path alone: RTT, and what fits into it at full rate */

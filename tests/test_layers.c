@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "suite.h"
+#include "tests/kit/suite.h"
 
 /* A folder may include itself and what stands before it; sim and emu never see each other. */
-static const char *const folders[] = {"core", "codecs", "traces",   "workloads",
-                                      "sim",  "emu",    "analysis", "cli"};
-enum { N_FOLDERS = sizeof(folders) / sizeof(folders[0]), SIM = 4, EMU = 5, ANALYSIS = 6, CLI = 7 };
+static const char *const folders[] = {"core", "codecs",   "traces",   "workloads", "sim",
+                                      "emu",  "analysis", "campaign", "cli"};
+enum { N_FOLDERS = sizeof(folders) / sizeof(folders[0]), SIM = 4, EMU, ANALYSIS, CAMPAIGN };
 
 static int folder_of(const char *path)
 {
@@ -21,11 +21,9 @@ static int folder_of(const char *path)
 
 static bool may_include(int from, int to)
 {
-    if (from == CLI || from == to)
+    if (from == to || from >= CAMPAIGN) /* campaign still uses options of cli */
         return true;
-    if (from == ANALYSIS) /* rows and logs, not backends */
-        return to < SIM;
-    if (from == EMU)
+    if (from == EMU || from == ANALYSIS) /* analysis: rows and logs, not backends */
         return to < SIM;
     return to < from;
 }
@@ -53,8 +51,11 @@ static void arrows(void)
         glob_t g = {0};
         snprintf(pattern, sizeof(pattern), "%s/%s/*.d", build, folders[from]);
         glob(pattern, 0, NULL, &g);
-        snprintf(pattern, sizeof(pattern), "%s/%s/*/*.d", build, folders[from]);
-        glob(pattern, GLOB_APPEND, NULL, &g);
+        for (int depth = 1; depth < 3; depth++) {
+            snprintf(pattern, sizeof(pattern), "%s/%s/%s*.d", build, folders[from],
+                     depth == 1 ? "*/" : "*/*/");
+            glob(pattern, GLOB_APPEND, NULL, &g);
+        }
         for (size_t i = 0; i < g.gl_pathc; i++) {
             char word[1024];
             FILE *f = fopen(g.gl_pathv[i], "r");

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "csv.h"
-#include "model.h"
+#include "traces/models/model.h"
 
 static const char header[] = "run,clients,seed,target,codec,par,ef,round,train_loss,test_loss,"
                              "test_acc,bits_per_elem,rel_l2_err,local_s";

@@ -2,7 +2,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
-#include "../core/error.h"
+#include "core/error.h"
 
 struct strait_curve_round {
     unsigned round; /* 1 is first */

@@ -12,8 +12,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "../core/json.h"
-#include "model_build.h"
+#include "core/json.h"
+#include "traces/models/model_build.h"
 
 static const char format_name[] = "raw float32 little-endian, C order";
 

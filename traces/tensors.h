@@ -2,8 +2,8 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
-#include "../core/error.h"
-#include "model.h"
+#include "core/error.h"
+#include "traces/models/model.h"
 
 struct strait_recording {
     char model[64];

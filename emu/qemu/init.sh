@@ -1,5 +1,5 @@
 #!/bin/sh
-# The first process in QEMU, see emu/qemu.c: all files came with the kernel, what came of it goes out
+# The first process in QEMU, see emu/guest/qemu.c: all files came with the kernel, what came of it goes out
 # over the second serial port. The kernel's command line gives JOB, as in emu/uml/init.sh.
 tools=/run/strait/bin
 /bin/busybox mkdir -p "$tools" /proc /sys /dev /tmp /var/tmp
@@ -17,7 +17,7 @@ done
 . "$here/../uml/work.sh"
 port=/dev/ttyS1
 stty -F "$port" 115200 raw
-# No name has a blank: emu/job.c sees to that.
+# No name has a blank: emu/guest/guest_dir.c sees to that.
 # shellcheck disable=SC2046
 tar -c -C / $(cd / && for f in "$JOB/status" "$JOB/stdout" "$JOB/stderr" $(cat "$JOB/write"); do
     echo "${f#/}"; done) >"$port"

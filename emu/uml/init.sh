@@ -1,5 +1,5 @@
 #!/bin/sh
-# The first process in User-Mode Linux, see emu/uml.c. The host's tree is the root, read-only; the
+# The first process in User-Mode Linux, see emu/guest/uml.c. The host's tree is the root, read-only; the
 # kernel's command line gives JOB, a folder of the host that may be written:
 #   JOB/argv    the folder to run it in, then what to run: each ended by a NUL
 #   JOB/read    folders and files that must be seen although they lie below a folder that is
@@ -23,7 +23,7 @@ done
 share() { # ro or rw, a folder of the host, where it is seen
     mkdir -p "$3" && "$mount" -t hostfs -o "$1,$2" none "$3" || echo "cannot share $2"
 }
-# No name has a blank: emu/uml.c sees to that.
+# No name has a blank: emu/guest/uml.c sees to that.
 for name in $read_only; do
     case " $files " in
     *" $name "*) # hostfs mounts folders only

@@ -1,5 +1,5 @@
 /* A library with the functions of SZ3's and LibPressio's C interfaces that strait uses, for
- * tests/test_adapters.c: it keeps the upper half of every float, and misbehaves as the environment
+ * tests/codecs/foreign/test_adapters.c: it keeps the upper half of every float, and misbehaves as the environment
  * variable FAKE asks. Compiled by the test. */
 #include <stdint.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../../codecs/codec.h"
-#include "../tensor_kinds.h"
+#include "codecs/codec.h"
+#include "tests/kit/tensor_kinds.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t n);

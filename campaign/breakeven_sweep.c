@@ -1,0 +1,277 @@
+/* Break-even: first all round times that are needed, by all workers; then the search. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/breakeven.h"
+#include "analysis/label.h"
+#include "analysis/row.h"
+#include "breakeven_sweep.h"
+#include "worker_pool.h"
+
+/* One codec in one setting: what is compared at each count of clients. */
+struct curve {
+    char setting[STRAIT_LABEL_CHARS], codec[STRAIT_LABEL_CHARS];
+    json_t *with, *without; /* resolved, at some count */
+};
+
+struct payoff {
+    const struct strait_plan_setup *setup;
+    struct curve *curves;
+    size_t n_curves;
+    long *counts; /* swept */
+    size_t n_counts;
+    json_t *times; /* {hash of a resolved point: round_s} */
+    json_t *tasks; /* array of resolved points that are to be timed */
+    const struct strait_backend *backend;
+    struct strait_store *store;
+};
+
+struct search {
+    struct payoff *payoff;
+    const struct curve *curve;
+    json_t *counts, *with_s, *without_s; /* what was looked at */
+};
+
+const char *strait_payoff_sweep_hash(char key[STRAIT_KEY_CHARS], const struct strait_sweep *sweep,
+                                     const struct strait_plan_setup *setup)
+{
+    json_t *all = json_pack("{s:O, s:O?, s:s, s:s, s:s?}", "base", sweep->base, "vary", sweep->vary,
+                            "profile", setup->profile_hash, "program", setup->program, "control",
+                            setup->control);
+    const char *hashed = all ? strait_hash_json(key, all) : NULL;
+    json_decref(all);
+    return hashed;
+}
+
+/* --- curves of a sweep -------------------------------------------------------------------- */
+
+static int add_curve(struct payoff *p, const struct strait_experiment *e, const json_t *resolved,
+                     const json_t *labels, struct strait_error *err)
+{
+    struct curve c = {.with = NULL};
+    json_t *row = json_pack("{s:o, s:o, s:O}", "codec", strait_row_codec(&e->up), "download_codec",
+                            strait_row_codec(&e->down), "labels", labels);
+    const bool plain = strait_label_row_is_plain(row);
+    strait_label_setting(c.setting, row);
+    strait_label_row_codec(c.codec, row);
+    json_decref(row);
+    bool known = plain;
+    for (size_t i = 0; i < p->n_curves && !known; i++)
+        known = strcmp(p->curves[i].setting, c.setting) == 0 &&
+                strcmp(p->curves[i].codec, c.codec) == 0;
+    if (known)
+        return 0;
+    struct curve *more = realloc(p->curves, (p->n_curves + 1) * sizeof(*more));
+    if (!more)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
+    p->curves = more;
+    c.with = json_deep_copy(resolved);
+    c.without = strait_plan_without_codec(resolved);
+    p->curves[p->n_curves++] = c;
+    return 0;
+}
+
+static int find_curves(struct payoff *p, const struct strait_sweep *sweep, struct strait_error *err)
+{
+    const json_t *values = json_object_get(sweep->vary, "/clients");
+    const size_t n = json_array_size(values);
+    p->counts = calloc(n + 1, sizeof(*p->counts));
+    if (!p->counts)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
+    for (size_t i = 0; i < n; i++)
+        p->counts[p->n_counts++] = (long)json_integer_value(json_array_get(values, i));
+    int failed = 0;
+    for (size_t i = 0; i < sweep->n_points && p->n_counts > 1 && !failed; i++) {
+        json_t *labels = NULL, *resolved = strait_sweep_point(sweep, i, &labels, err);
+        struct strait_experiment *e = NULL;
+        failed = !resolved || strait_experiment_read(&e, sweep->file, resolved, err) != 0 ||
+                 add_curve(p, e, resolved, labels, err) != 0;
+        strait_experiment_free(e);
+        json_decref(labels);
+        json_decref(resolved);
+    }
+    return failed ? -1 : 0;
+}
+
+/* --- times -------------------------------------------------------------------------------- */
+
+static json_t *at_count(const json_t *resolved, long n_clients)
+{
+    json_t *point = json_deep_copy(resolved);
+    json_object_set_new(point, "clients", json_integer(n_clients));
+    return point;
+}
+
+static void want(struct payoff *p, const json_t *resolved, long n_clients)
+{
+    char key[STRAIT_KEY_CHARS];
+    json_t *point = at_count(resolved, n_clients);
+    if (strait_hash_json(key, point) && !json_object_get(p->times, key)) {
+        json_object_set_new(p->times, key, json_null());
+        json_array_append(p->tasks, point);
+    }
+    json_decref(point);
+}
+
+/* The counts that the search will look at, as far as they are known beforehand. */
+static void want_curve(struct payoff *p, const struct curve *c)
+{
+    long first = p->counts[0], last = p->counts[0];
+    for (size_t i = 0; i < p->n_counts; i++) {
+        first = p->counts[i] < first ? p->counts[i] : first;
+        last = p->counts[i] > last ? p->counts[i] : last;
+    }
+    const bool all = last - first < STRAIT_BREAKEVEN_MAX_COUNTS;
+    const size_t n = all ? (size_t)(last - first + 1) : p->n_counts;
+    for (size_t i = 0; i < n; i++) {
+        want(p, c->with, all ? first + (long)i : p->counts[i]);
+        want(p, c->without, all ? first + (long)i : p->counts[i]);
+    }
+}
+
+static json_t *time_task(size_t i, void *context, struct strait_error *err)
+{
+    const struct payoff *p = context;
+    double round_s;
+    strait_store_leave(p->store);
+    if (strait_plan_round_s(&round_s, p->setup, json_array_get(p->tasks, i), p->backend, err) != 0)
+        return NULL;
+    return json_pack("{s:f}", "round_s", round_s);
+}
+
+static int take_time(size_t i, const json_t *result, void *context, struct strait_error *err)
+{
+    struct payoff *p = context;
+    char key[STRAIT_KEY_CHARS];
+    if (!strait_hash_json(key, json_array_get(p->tasks, i)) ||
+        json_object_set(p->times, key, json_object_get(result, "round_s")) != 0)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
+    return 0;
+}
+
+static int time_of(double *round_s, struct payoff *p, const json_t *resolved, long n_clients,
+                   struct strait_error *err)
+{
+    char key[STRAIT_KEY_CHARS];
+    json_t *point = at_count(resolved, n_clients);
+    int status = -1;
+    if (!strait_hash_json(key, point)) {
+        strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
+        goto out;
+    }
+    const json_t *known = json_object_get(p->times, key);
+    if (json_is_number(known)) {
+        *round_s = json_number_value(known);
+        status = 0;
+        goto out;
+    }
+    status = strait_plan_round_s(round_s, p->setup, point, p->backend, err);
+    if (status == 0)
+        json_object_set_new(p->times, key, json_real(*round_s));
+out:
+    json_decref(point);
+    return status;
+}
+
+static int both_times(double *with_s, double *without_s, long n_clients, void *context,
+                      struct strait_error *err)
+{
+    struct search *s = context;
+    if (time_of(with_s, s->payoff, s->curve->with, n_clients, err) != 0 ||
+        time_of(without_s, s->payoff, s->curve->without, n_clients, err) != 0)
+        return -1;
+    json_array_append_new(s->counts, json_integer(n_clients));
+    json_array_append_new(s->with_s, strait_json_number(*with_s));
+    json_array_append_new(s->without_s, strait_json_number(*without_s));
+    return 0;
+}
+
+/* --- records ------------------------------------------------------------------------------ */
+
+static const char *curve_key(char key[STRAIT_KEY_CHARS], const char *sweep, const struct curve *c)
+{
+    json_t *all =
+        json_pack("{s:s, s:s, s:s}", "sweep", sweep, "setting", c->setting, "codec", c->codec);
+    const char *hashed = all ? strait_hash_json(key, all) : NULL;
+    json_decref(all);
+    return hashed;
+}
+
+static json_t *search_curve(struct payoff *p, const struct curve *c, const char *sweep,
+                            const char *key, struct strait_error *err)
+{
+    struct search s = {p, c, json_array(), json_array(), json_array()};
+    struct strait_breakeven b;
+    char text[512];
+    json_t *record = NULL, *pays = json_array();
+    if (strait_breakeven_find(&b, p->counts, p->n_counts, both_times, &s, err) == 0) {
+        for (size_t i = 0; i < b.n; i++)
+            json_array_append_new(
+                pays, json_pack("[I, I]", (json_int_t)b.pays[i].first, (json_int_t)b.pays[i].last));
+        record =
+            json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:O, s:s, s:O, s:O, s:O}",
+                      "record", "break-even", "key", key, "sweep", sweep, "setting", c->setting,
+                      "codec", c->codec, "backend", p->backend->name, "first", (json_int_t)b.first,
+                      "last", (json_int_t)b.last, "every_count", b.every_count, "pays", pays,
+                      "text", strait_breakeven_text(text, sizeof(text), &b), "counts", s.counts,
+                      "with_s", s.with_s, "without_s", s.without_s);
+        strait_breakeven_release(&b);
+        if (!record)
+            strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
+    }
+    json_decref(pays);
+    json_decref(s.counts);
+    json_decref(s.with_s);
+    json_decref(s.without_s);
+    return record;
+}
+
+int strait_payoff_find(json_t **records, const struct strait_sweep *sweep,
+                       const struct strait_plan_setup *setup, struct strait_store *store,
+                       int n_workers, bool fresh, struct strait_error *err)
+{
+    struct payoff p = {.setup = setup, .backend = &strait_fluid, .store = store};
+    char sweep_hash[STRAIT_KEY_CHARS], key[STRAIT_KEY_CHARS];
+    int status = -1;
+    *records = json_array();
+    p.times = json_object();
+    p.tasks = json_array();
+    if (!strait_payoff_sweep_hash(sweep_hash, sweep, setup))
+        goto out;
+    if (find_curves(&p, sweep, err) != 0)
+        goto out;
+    for (size_t i = 0; i < p.n_curves; i++)
+        if (fresh ||
+            !strait_store_find(store, "break-even", curve_key(key, sweep_hash, &p.curves[i])))
+            want_curve(&p, &p.curves[i]);
+    if (strait_pool_run(json_array_size(p.tasks), n_workers, time_task, take_time, &p, "break-even",
+                        err) != 0)
+        goto out;
+    for (size_t i = 0; i < p.n_curves; i++) {
+        curve_key(key, sweep_hash, &p.curves[i]);
+        const json_t *known = fresh ? NULL : strait_store_find(store, "break-even", key);
+        json_t *record =
+            known ? json_deep_copy(known) : search_curve(&p, &p.curves[i], sweep_hash, key, err);
+        if (!record || (!known && strait_store_add(store, record, err) != 0)) {
+            json_decref(record);
+            goto out;
+        }
+        json_array_append_new(*records, record);
+    }
+    status = 0;
+out:
+    for (size_t i = 0; i < p.n_curves; i++) {
+        json_decref(p.curves[i].with);
+        json_decref(p.curves[i].without);
+    }
+    free(p.curves);
+    free(p.counts);
+    json_decref(p.times);
+    json_decref(p.tasks);
+    if (status != 0) {
+        json_decref(*records);
+        *records = NULL;
+    }
+    return status;
+}

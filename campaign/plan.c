@@ -1,0 +1,251 @@
+/* Tasks and their keys. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/label.h"
+#include "analysis/row.h"
+#include "host_header.h"
+#include "plan.h"
+
+void strait_plan_setup_hashes(struct strait_plan_setup *s)
+{
+    if (s->profile)
+        strait_profile_hash(s->profile_hash, s->profile);
+    strait_program_hash(s->program);
+    strait_machine_hash(s->machine);
+}
+
+const char *strait_plan_control(const struct strait_plan_setup *setup,
+                                const struct strait_backend *backend)
+{
+    if (!setup->control)
+        return NULL;
+    const bool breaks_sim =
+        strcmp(setup->control, "no-ramp") == 0 || strcmp(setup->control, "no-codec-cost") == 0;
+    return breaks_sim == (backend != &strait_emu) ? setup->control : NULL;
+}
+
+struct strait_point_options strait_plan_point_options(const struct strait_plan_setup *setup,
+                                                      const struct strait_backend *backend)
+{
+    const bool is_emu = backend == &strait_emu;
+    const bool real = is_emu && !(setup->timing && strcmp(setup->timing, "replay") == 0);
+    return (struct strait_point_options){.real_payload = real,
+                                         .measured_cost = real,
+                                         .control = strait_plan_control(setup, backend),
+                                         .dilation = setup->dilation,
+                                         .realisation = setup->realisation,
+                                         .launcher = setup->launcher,
+                                         .every_round = setup->every_round,
+                                         .one_at_a_time = is_emu && setup->timing &&
+                                                          strcmp(setup->timing, "serial") == 0};
+}
+
+const char *strait_plan_kappa_key(char key[STRAIT_KEY_CHARS], const struct strait_plan_setup *setup,
+                                  const json_t *resolved, int n_ranks)
+{
+    json_t *all = json_pack("{s:s, s:s, s:s?, s:s?, s:s?, s:i, s:O?}", "machine", setup->machine,
+                            "program", setup->program, "realisation", setup->realisation,
+                            "launcher", setup->launcher, "timing", setup->timing, "ranks", n_ranks,
+                            "network", json_object_get(resolved, "network"));
+    const char *hashed = all ? strait_hash_json(key, all) : NULL;
+    json_decref(all);
+    return hashed;
+}
+
+double strait_plan_kappa_s(const struct strait_plan_setup *setup, const json_t *resolved,
+                           int n_ranks)
+{
+    char key[STRAIT_KEY_CHARS];
+    return setup->kappas && strait_plan_kappa_key(key, setup, resolved, n_ranks)
+               ? json_number_value(json_object_get(setup->kappas, key))
+               : 0;
+}
+
+json_t *strait_plan_without_codec(const json_t *resolved)
+{
+    json_t *plain = json_deep_copy(resolved);
+    json_object_set_new(plain, "codec", json_pack("{s:s}", "name", "none"));
+    json_object_del(plain, "download_codec");
+    return plain;
+}
+
+static json_t *labels_without_codec(const json_t *labels)
+{
+    json_t *plain = json_object();
+    const char *pointer;
+    json_t *value;
+    json_object_foreach((json_t *)labels, pointer, value) if (!strait_label_is_codec(pointer))
+        json_object_set(plain, pointer, value);
+    return plain;
+}
+
+/* "setting / clients" of a point. */
+static void place_of(char *buf, size_t cap, const json_t *labels, int n_clients)
+{
+    json_t *plain = labels_without_codec(labels);
+    char *text = json_dumps(plain, JSON_COMPACT | JSON_SORT_KEYS);
+    snprintf(buf, cap, "%s %d", text ? text : "", n_clients);
+    free(text);
+    json_decref(plain);
+}
+
+bool strait_plan_is_plain(const struct strait_experiment *e)
+{
+    return strcmp(e->up.spec.ops->name, "none") == 0 && strcmp(e->down.spec.ops->name, "none") == 0;
+}
+
+static struct strait_task_plan *grow(struct strait_plan *plan, struct strait_error *err)
+{
+    if (plan->n_tasks == plan->cap_tasks) {
+        const size_t cap = plan->cap_tasks ? 2 * plan->cap_tasks : 64;
+        struct strait_task_plan *more = realloc(plan->tasks, cap * sizeof(*more));
+        if (!more) {
+            strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
+            return NULL;
+        }
+        plan->tasks = more;
+        plan->cap_tasks = cap;
+    }
+    struct strait_task_plan *task = &plan->tasks[plan->n_tasks++];
+    *task = (struct strait_task_plan){0};
+    return task;
+}
+
+/* What a profile does not know is the experiment's mistake, unless the file itself is wrong. */
+static void blame_codec(struct strait_error *err, const char *file, const struct strait_error *why)
+{
+    char where[sizeof(why->where)];
+    if (why->code != STRAIT_ERR_INPUT || strstr(why->where, ".json")) {
+        strait_error_set(err, why->code, why->where, "%s", why->text);
+        return;
+    }
+    snprintf(where, sizeof(where), "%.200s#/codec", file);
+    strait_error_set(err, why->code, where, "%s", why->text);
+}
+
+/* Do recorded values decide what the row says? */
+static bool reads_tensors(const struct strait_experiment *e, const struct strait_backend *backend)
+{
+    return backend == &strait_emu || e->strategy->quality;
+}
+
+/* One point with all its repeats. */
+static int add_point(struct strait_plan *plan, const json_t *resolved, const json_t *labels,
+                     const struct strait_backend *backend, int n_repeats, bool reference,
+                     const char *tensors, struct strait_error *err)
+{
+    struct strait_experiment *e = NULL;
+    struct strait_point *p = NULL;
+    const struct strait_point_options sized = {.control =
+                                                   strait_plan_control(&plan->setup, backend)};
+    int status = -1;
+    struct strait_error why = {0};
+    if (strait_experiment_read(&e, plan->setup.file, resolved, err) != 0)
+        goto out;
+    if (strait_point_new(&p, e, plan->setup.profile, &sized, &why) != 0) {
+        blame_codec(err, plan->setup.file, &why);
+        goto out;
+    }
+    for (int repeat = 0; repeat < n_repeats; repeat++) {
+        struct strait_task_plan *task = grow(plan, err);
+        if (!task)
+            goto out;
+        task->resolved = json_deep_copy(resolved);
+        task->labels = json_deep_copy(labels);
+        task->backend = backend;
+        task->repeat = repeat;
+        task->reference = reference;
+        const bool emu = backend == &strait_emu;
+        const struct strait_row_inputs inputs = {
+            .resolved = resolved,
+            .backend = backend->name,
+            .control = strait_plan_control(&plan->setup, backend),
+            .profile = plan->setup.profile_hash,
+            .program = plan->setup.program,
+            .machine = emu ? plan->setup.machine : NULL,
+            .tensors = reads_tensors(e, backend) ? tensors : NULL,
+            .point = p,
+            .dilation = plan->setup.dilation,
+            .realisation = emu ? plan->setup.realisation : NULL,
+            .launcher = emu ? plan->setup.launcher : NULL,
+            .timing = emu ? plan->setup.timing : NULL,
+            .check = emu && plan->setup.check,
+            .every_round = !emu && plan->setup.every_round,
+            .repeat = repeat};
+        if (strait_row_key(task->key, &inputs, err) != 0)
+            goto out;
+    }
+    status = 0;
+out:
+    strait_point_free(p);
+    strait_experiment_free(e);
+    return status;
+}
+
+int strait_plan_add(struct strait_plan *plan, const struct strait_sweep *sweep,
+                    const struct strait_backend *backend, int n_repeats, bool with_references,
+                    struct strait_error *err)
+{
+    json_t *plain_places = json_object(), *wanted = json_array();
+    char place[1024], tensors[STRAIT_KEY_CHARS] = "", folder[4096] = "";
+    int status = -1;
+    size_t w;
+    json_t *reference;
+    for (size_t i = 0; i < sweep->n_points; i++) {
+        json_t *labels = NULL, *resolved = strait_sweep_point(sweep, i, &labels, err);
+        struct strait_experiment *e = NULL;
+        int failed = !resolved || strait_experiment_read(&e, sweep->file, resolved, err) != 0;
+        const char *here = json_string_value(json_object_get(resolved, "tensors"));
+        if (!failed && reads_tensors(e, backend) &&
+            (!*tensors || strcmp(folder, here ? here : ""))) {
+            failed = strait_row_tensors_hash(tensors, here, err);
+            snprintf(folder, sizeof(folder), "%s", here ? here : "");
+        }
+        if (!failed)
+            failed = add_point(plan, resolved, labels, backend, n_repeats, false, tensors, err);
+        if (!failed) {
+            place_of(place, sizeof(place), labels, e->n_clients);
+            if (strait_plan_is_plain(e))
+                json_object_set_new(plain_places, place, json_true());
+            else if (with_references)
+                json_array_append_new(wanted,
+                                      json_pack("{s:s, s:O, s:o}", "place", place, "point",
+                                                resolved, "labels", labels_without_codec(labels)));
+        }
+        json_decref(labels);
+        json_decref(resolved);
+        strait_experiment_free(e);
+        if (failed)
+            goto out;
+    }
+    json_array_foreach(wanted, w, reference)
+    {
+        const char *at = json_string_value(json_object_get(reference, "place"));
+        if (json_object_get(plain_places, at))
+            continue;
+        json_object_set_new(plain_places, at, json_true());
+        json_t *plain = strait_plan_without_codec(json_object_get(reference, "point"));
+        const int failed = add_point(plan, plain, json_object_get(reference, "labels"), backend, 1,
+                                     true, tensors, err);
+        json_decref(plain);
+        if (failed)
+            goto out;
+    }
+    status = 0;
+out:
+    json_decref(plain_places);
+    json_decref(wanted);
+    return status;
+}
+
+void strait_plan_release(struct strait_plan *plan)
+{
+    for (size_t i = 0; i < plan->n_tasks; i++) {
+        json_decref(plan->tasks[i].resolved);
+        json_decref(plan->tasks[i].labels);
+    }
+    free(plan->tasks);
+    plan->tasks = NULL;
+    plan->n_tasks = plan->cap_tasks = 0;
+}

@@ -1,0 +1,76 @@
+/* What a run has to do: one task a point, backend and repeat, each with its key. */
+#pragma once
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include "core/error.h"
+#include "core/hash.h"
+#include "codecs/profile/profile.h"
+#include "workloads/ask/experiment.h"
+#include "workloads/rank/point.h"
+
+struct strait_task_plan {
+    json_t *resolved, *labels; /* owned */
+    const struct strait_backend *backend;
+    int repeat;
+    bool reference; /* not of the sweep: the same point without compression */
+    char key[STRAIT_KEY_CHARS];
+};
+
+/* What all tasks share. Strings and profile are borrowed. */
+struct strait_plan_setup {
+    const char *file;
+    const struct strait_profile *profile;
+    bool calibrated; /* the profile is this machine's own */
+    const char *control;
+    double dilation;
+    json_t *kappas; /* emu: what networks cost this machine, by strait_plan_kappa_key; NULL: none */
+    const char *realisation, *launcher; /* NULL: chosen */
+    const char *timing;                 /* emu: "live", "serial" or "replay"; NULL: live */
+    bool check;                         /* emulated points are run again at twice the dilation */
+    bool every_round;                   /* none is extrapolated */
+    int n_retries;                      /* of an emulated point that came back INVALID */
+    struct strait_live_view *view;      /* of emulated points; NULL: none */
+    char profile_hash[STRAIT_KEY_CHARS], program[STRAIT_KEY_CHARS], machine[STRAIT_KEY_CHARS];
+};
+
+struct strait_plan {
+    struct strait_plan_setup setup;
+    struct strait_task_plan *tasks;
+    size_t n_tasks, cap_tasks;
+};
+
+/** Fill in the hashes of a setup. */
+void strait_plan_setup_hashes(struct strait_plan_setup *s);
+/** Add every point of a sweep on a backend, n_repeats times; with_references: also each compressed
+ *  point's counterpart without compression, where the sweep has none.
+ *  Returns: 0, or -1 with *err: INPUT when the profile lacks what a point needs */
+int strait_plan_add(struct strait_plan *plan, const struct strait_sweep *sweep,
+                    const struct strait_backend *backend, int n_repeats, bool with_references,
+                    struct strait_error *err);
+void strait_plan_release(struct strait_plan *plan);
+
+/** Does it compress nothing? */
+bool strait_plan_is_plain(const struct strait_experiment *e);
+/** A point without compression: its codecs taken out. A new reference. */
+json_t *strait_plan_without_codec(const json_t *resolved);
+/** Run one task. Returns: its row, a new reference, or NULL with *err */
+json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct strait_error *err);
+/** Mean round time of a resolved point on a backend with sized payload. 0, or -1 with *err. */
+int strait_plan_round_s(double *round_s, const struct strait_plan_setup *setup,
+                        const json_t *resolved, const struct strait_backend *backend,
+                        struct strait_error *err);
+/** The control as it concerns this backend: with --on both each control breaks one side only, and
+ * the other runs as it is. NULL: none. */
+const char *strait_plan_control(const struct strait_plan_setup *setup,
+                                const struct strait_backend *backend);
+/** What a network's cost depends on beside the kind of run: ranks, links, machine and program.
+ *  Returns: key, or NULL when memory ran out */
+const char *strait_plan_kappa_key(char key[STRAIT_KEY_CHARS], const struct strait_plan_setup *setup,
+                                  const json_t *resolved, int n_ranks);
+/** That cost in seconds of processor time a gigabit; 0: nobody measured it. */
+double strait_plan_kappa_s(const struct strait_plan_setup *setup, const json_t *resolved,
+                           int n_ranks);
+/** How a backend runs its points. */
+struct strait_point_options strait_plan_point_options(const struct strait_plan_setup *setup,
+                                                      const struct strait_backend *backend);

@@ -1,0 +1,251 @@
+/* Tasks as they are run: one attempt after another, what is to be known of each, the interval of a
+ * prediction. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "analysis/codec_slowdown.h"
+#include "analysis/row.h"
+#include "live_view.h"
+#include "host_header.h"
+#include "plan.h"
+
+static double mean_round_s(const struct strait_point *p)
+{
+    double sum_s = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < p->logs[0].n_spans; i++)
+        if (p->logs[0].spans[i].kind == STRAIT_SPAN_ROUND) {
+            sum_s += p->logs[0].spans[i].end_s - p->logs[0].spans[i].start_s;
+            n++;
+        }
+    return n > 0 ? sum_s / (double)n : NAN;
+}
+
+/* --- the interval of a prediction --------------------------------------------------------- */
+
+/* A codec's cost with every tensor at this end of the profile's quantiles. */
+static void move_cost(struct strait_codec_cost *cost, const struct strait_point *p, int way,
+                      bool slow)
+{
+    const struct strait_experiment *e = p->experiment;
+    const struct strait_codec_choice *choice = way == 0 ? &e->up : &e->down;
+    const struct strait_profile *own = p->own_profiles[way];
+    const char *kind = way == 0                             ? e->strategy->uplink_kind
+                       : e->strategy->downlink_kind != NULL ? e->strategy->downlink_kind
+                                                            : "param";
+    struct strait_profile_cost found;
+    struct strait_error ignored = {0};
+    const struct strait_profile *from =
+        own && strait_profile_has(own, choice->spec.ops->name) ? own : p->profile;
+    if (strcmp(choice->spec.ops->name, "none") == 0 ||
+        strait_profile_find(&found, from, &choice->spec, kind, e->model->name, &ignored) != 0)
+        return;
+    const struct strait_quantiles *q[3] = {&found.ratios, &found.encode, &found.decode};
+    double *moved[3] = {&cost->ratio, &cost->encode_bytes_per_s, &cost->decode_bytes_per_s};
+    for (int i = 0; i < 3; i++)
+        if (q[i]->p50 > 0)
+            *moved[i] *= (slow ? q[i]->p10 : q[i]->p90) / q[i]->p50;
+}
+
+/* Mean round with every tensor's ratio and speeds at the profile's p90, then at its p10, by the
+ * fluid backend; NAN where it cannot. A stated profile has no spread, and so no interval. */
+static void find_interval(double interval_s[2], const struct strait_plan_setup *setup,
+                          const struct strait_experiment *e)
+{
+    const struct strait_point_options sized = {.control =
+                                                   strait_plan_control(setup, &strait_fluid)};
+    struct strait_error ignored = {0};
+    for (int slow = 0; slow < 2; slow++) {
+        struct strait_point *p;
+        interval_s[slow] = NAN;
+        if (strait_point_new(&p, e, setup->profile, &sized, &ignored) != 0)
+            return;
+        move_cost(&p->up, p, 0, slow);
+        move_cost(&p->down, p, 1, slow);
+        if (strait_point_run(p, &strait_fluid, &ignored) == 0)
+            interval_s[slow] = mean_round_s(p);
+        strait_point_free(p);
+    }
+    if (!(interval_s[1] > interval_s[0] * (1 + 1e-9)))
+        interval_s[0] = interval_s[1] = NAN;
+}
+
+/* --- what codecs took --------------------------------------------------------------------- */
+
+/* A flag where a machine that calibrated them gives them less of itself now. */
+static void flag_inflation(struct strait_point *p, const struct strait_plan_setup *setup,
+                           const struct strait_experiment *e)
+{
+    const struct strait_point_options sized = {.every_round = true};
+    struct strait_error ignored = {0};
+    struct strait_point *calibrated = NULL;
+    char text[256];
+    if (strait_point_new(&calibrated, e, setup->profile, &sized, &ignored) == 0 &&
+        strait_point_run(calibrated, &strait_fluid, &ignored) == 0 &&
+        strait_inflation_text(text, sizeof(text), p->logs, calibrated->logs, e->n_ranks))
+        json_array_append_new(p->facts.flags, json_string(text));
+    strait_point_free(calibrated);
+}
+
+/* --- running ------------------------------------------------------------------------------ */
+
+static double clock_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* One attempt at a task. */
+static json_t *attempt(const struct strait_plan *plan, const struct strait_task_plan *task,
+                       double dilation, struct strait_error *err)
+{
+    struct strait_point_options options = strait_plan_point_options(&plan->setup, task->backend);
+    struct strait_experiment *e = NULL;
+    struct strait_point *p = NULL;
+    json_t *row = NULL;
+    const double start_s = clock_s();
+    options.dilation = dilation;
+    options.watch = plan->setup.view ? strait_live_watch : NULL;
+    options.watcher = plan->setup.view;
+    int failed = strait_experiment_read(&e, plan->setup.file, task->resolved, err) != 0 ||
+                 strait_point_new(&p, e, plan->setup.profile, &options, err) != 0;
+    if (!failed)
+        p->run.kappa_s_per_gbit = strait_plan_kappa_s(&plan->setup, task->resolved, e->n_ranks);
+    if (!failed && strait_point_run(p, task->backend, err) == 0) {
+        json_t *machine = task->backend == &strait_emu ? strait_machine_json() : NULL;
+        struct strait_row_context context = {.backend = task->backend->name,
+                                             .key = task->key,
+                                             .profile = plan->setup.profile_hash,
+                                             .labels = task->labels,
+                                             .control = options.control,
+                                             .repeat = task->repeat,
+                                             .machine = machine,
+                                             .wall_s = clock_s() - start_s,
+                                             .interval_s = {NAN, NAN}};
+        if (task->backend != &strait_emu && !options.measured_cost && !strait_plan_is_plain(e))
+            find_interval(context.interval_s, &plan->setup, e);
+        else if (options.measured_cost && plan->setup.calibrated)
+            flag_inflation(p, &plan->setup, e);
+        row = strait_row_new(p, &context, err);
+        json_decref(machine);
+        if (row && task->reference)
+            json_object_set_new(row, "reference", json_true());
+        if (row) /* for the store, which keeps constants once: the parent takes them out */
+            json_object_set_new(row, "facts_constants", json_deep_copy(p->facts.constants));
+    }
+    strait_point_free(p);
+    strait_experiment_free(e);
+    return row;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_round_s(const json_t *row)
+{
+    const json_t *rounds = json_object_get(row, "rounds_s");
+    const size_t n = json_array_size(rounds);
+    double *all = calloc(n + 1, sizeof(*all)), median_s = NAN;
+    for (size_t i = 0; all && i < n; i++)
+        all[i] = json_number_value(json_array_get(rounds, i));
+    if (all && n > 0) {
+        qsort(all, n, sizeof(*all), by_value);
+        median_s = (all[(n - 1) / 2] + all[n / 2]) / 2;
+    }
+    free(all);
+    return median_s;
+}
+
+/* More than this between a run and one at twice its dilation: the host bent one of them. */
+static const double INVARIANCE_RATIO = 0.02;
+
+/* The same point again at twice the dilation: where its time differs, the row is INVALID. */
+static int check_invariance(json_t *row, const struct strait_plan *plan,
+                            const struct strait_task_plan *task, struct strait_error *err)
+{
+    const double k = json_number_value(json_object_get(json_object_get(row, "report"), "dilation"));
+    json_t *again = attempt(plan, task, 2 * k, err);
+    if (!again)
+        return -1;
+    const double s = median_round_s(row), again_s = median_round_s(again);
+    const bool valid = json_is_true(json_object_get(again, "valid"));
+    json_object_set_new(row, "invariance",
+                        json_pack("{s:f, s:o, s:b, s:o}", "dilation", 2 * k, "round_s",
+                                  strait_json_number(again_s), "valid", valid, "relative",
+                                  strait_json_number(again_s / s - 1)));
+    if (!valid || !(fabs(again_s / s - 1) <= INVARIANCE_RATIO)) {
+        json_t *invalid = json_object_get(row, "invalid");
+        json_array_append_new(
+            invalid,
+            valid ? json_sprintf("a median round took %.4g s at dilation %g and %.4g s at %g, "
+                                 "expected at most %.0f %% between them",
+                                 s, k, again_s, 2 * k, 100 * INVARIANCE_RATIO)
+                  : json_sprintf(
+                        "the check at dilation %g was invalid itself: %s", 2 * k,
+                        json_string_value(json_array_get(json_object_get(again, "invalid"), 0))));
+        json_object_set_new(row, "valid", json_false());
+    }
+    json_decref(again);
+    return 0;
+}
+
+/* A busy host spoils an emulation now and then: what came back INVALID is tried again, each time
+ * with twice the dilation, and the row keeps what was wrong before. */
+json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct strait_error *err)
+{
+    const struct strait_task_plan *task = &plan->tasks[i];
+    double dilation = plan->setup.dilation;
+    json_t *row = attempt(plan, task, dilation, err), *before = json_array();
+    const bool again = task->backend == &strait_emu && !plan->setup.control;
+    for (int n = 0;
+         again && n < plan->setup.n_retries && row && !json_is_true(json_object_get(row, "valid"));
+         n++) {
+        json_array_extend(before, json_object_get(row, "invalid"));
+        const json_t *used = json_object_get(json_object_get(row, "report"), "dilation");
+        if (!(plan->setup.dilation > 0))
+            dilation = 2 * json_number_value(used);
+        struct strait_error why = {0};
+        json_t *next = attempt(plan, task, dilation, &why);
+        if (!next && why.code == STRAIT_ERR_INPUT)
+            break; /* not possible at that dilation: the row stays INVALID */
+        if (!next)
+            *err = why;
+        json_decref(row);
+        row = next;
+    }
+    if (row && plan->setup.check && task->backend == &strait_emu &&
+        json_is_true(json_object_get(row, "valid")) &&
+        check_invariance(row, plan, task, err) != 0) {
+        json_decref(row);
+        row = NULL;
+    }
+    if (row && json_array_size(before) > 0)
+        json_object_set(row, "invalid_before", before);
+    json_decref(before);
+    return row;
+}
+
+int strait_plan_round_s(double *round_s, const struct strait_plan_setup *setup,
+                        const json_t *resolved, const struct strait_backend *backend,
+                        struct strait_error *err)
+{
+    const struct strait_point_options sized = {.control = strait_plan_control(setup, backend)};
+    struct strait_experiment *e = NULL;
+    struct strait_point *p = NULL;
+    int status = -1;
+    if (strait_experiment_read(&e, setup->file, resolved, err) == 0 &&
+        strait_point_new(&p, e, setup->profile, &sized, err) == 0 &&
+        strait_point_run(p, backend, err) == 0) {
+        *round_s = mean_round_s(p);
+        status = 0;
+    }
+    strait_point_free(p);
+    strait_experiment_free(e);
+    return status;
+}

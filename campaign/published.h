@@ -1,0 +1,29 @@
+/* Published figures beside ours: what a paper claims, the setting of ours that answers it, and by
+ * how much they differ. */
+#pragma once
+#include <jansson.h>
+#include <stdio.h>
+#include "codecs/profile/profile.h"
+#include "core/error.h"
+
+/** Work out every row of a file of published figures (docs/published.md) whose case is one of
+ *  `cases`, by the fluid backend.
+ *  Out:     new object, or NULL with *err: INPUT naming the place in the file
+ *             rows: [{case, claim, source, kind, unit, published, spread, ours, relative, reached,
+ * input, setting, reason}], ours null where it could not be had: `reason` then says why orders,
+ * errors: of these rows, below In:      path       NULL: the shipped one, traces/published.json
+ *           cases      n_cases names; 0: all
+ *           n_workers  processes at a time */
+json_t *strait_published(const char *path, const char *const *cases, size_t n_cases,
+                         const struct strait_profile *profile, int n_workers,
+                         struct strait_error *err);
+/** [{group, case, rows, kept, wins: {published, ours, same}, errors, broken: [{low, high,
+ * published: [low's, high's], ours: [.., ..], even, reason}]}]: pairs that were published as low <
+ * high and are not so in ours (even: ours are equal), with the reason that the row farther from its
+ * figure has. */
+json_t *strait_published_orders(const json_t *rows);
+/** {case: {rows, median, worst, worst_claim}}: of |relative|, worst with its sign; null where no
+ * row predicts a figure: claims and inputs do not count. */
+json_t *strait_published_errors(const json_t *rows);
+/** The tables of it. 0, or -1 with *err NOMEM. */
+int strait_show_published(FILE *out, const json_t *published, struct strait_error *err);

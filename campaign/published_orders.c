@@ -1,0 +1,175 @@
+/* What rows of published figures say together: whether the order of a group is the published one,
+ * who wins, and how large the errors are. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/fields.h"
+#include "analysis/row.h"
+#include "published.h"
+
+/* Published figures nearer than this to each other are no order, nor those that their own spread
+ * (one standard deviation of the difference) does not tell apart. */
+static const double NEAR_RATIO = 0.02;
+
+static bool are_near(const json_t *a, const json_t *b)
+{
+    const double difference =
+        fabs(strait_number_of(a, "published") - strait_number_of(b, "published"));
+    return difference <= NEAR_RATIO * fabs(strait_number_of(b, "published")) ||
+           difference <= hypot(strait_number_of(a, "spread"), strait_number_of(b, "spread"));
+}
+
+/* --- errors ------------------------------------------------------------------------------- */
+
+/* Of a claim about an extreme or a threshold no error is expected to be small, and an input has
+ * none. */
+static bool counts(const json_t *row)
+{
+    return strcmp(json_string_value(json_object_get(row, "kind")), "figure") == 0 &&
+           !json_is_true(json_object_get(row, "input"));
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Median and largest of |ours / published - 1| over the rows that count; NULL: there is none. */
+static json_t *errors_of(const json_t *rows)
+{
+    const size_t n_rows = json_array_size(rows);
+    double *sizes = calloc(n_rows + 1, sizeof(*sizes)), worst = 0;
+    const char *worst_claim = NULL;
+    size_t n = 0, i;
+    json_t *row, *errors = NULL;
+    json_array_foreach(rows, i, row)
+    {
+        const double relative = strait_number_of(row, "relative");
+        if (!sizes || !counts(row) || isnan(relative))
+            continue;
+        sizes[n++] = fabs(relative);
+        if (!worst_claim || fabs(relative) > fabs(worst)) {
+            worst = relative;
+            worst_claim = strait_text_of(row, "claim");
+        }
+    }
+    if (n > 0) {
+        qsort(sizes, n, sizeof(*sizes), by_size);
+        const double median = n % 2 == 1 ? sizes[n / 2] : (sizes[n / 2 - 1] + sizes[n / 2]) / 2;
+        errors = json_pack("{s:i, s:f, s:f, s:s}", "rows", (int)n, "median", median, "worst", worst,
+                           "worst_claim", worst_claim);
+    }
+    free(sizes);
+    return errors ? errors : json_null();
+}
+
+/* --- orders ------------------------------------------------------------------------------- */
+
+/* Of two rows the one that is farther from its figure has to say why; else the other. */
+static json_t *reason_of(const json_t *a, const json_t *b)
+{
+    const bool first =
+        fabs(strait_number_of(a, "relative")) >= fabs(strait_number_of(b, "relative"));
+    const json_t *reason = json_object_get(first ? a : b, "reason");
+    if (!json_is_string(reason))
+        reason = json_object_get(first ? b : a, "reason");
+    return json_incref((json_t *)reason);
+}
+
+/* low was published below high. */
+static void check_pair(json_t *broken, const json_t *low, const json_t *high)
+{
+    const double published[2] = {strait_number_of(low, "published"),
+                                 strait_number_of(high, "published")},
+                 ours[2] = {strait_number_of(low, "ours"), strait_number_of(high, "ours")};
+    if (are_near(low, high) || ours[0] < ours[1])
+        return;
+    const bool even = !(fabs(ours[0] - ours[1]) > 1e-9 * fabs(ours[1]));
+    json_t *pair = json_pack("{s:s, s:s, s:[f, f], s:b}", "low", strait_text_of(low, "claim"),
+                             "high", strait_text_of(high, "claim"), "published", published[0],
+                             published[1], "even", even);
+    json_object_set_new(
+        pair, "ours",
+        json_pack("[o, o]", strait_json_number(ours[0]), strait_json_number(ours[1])));
+    json_object_set_new(pair, "reason", reason_of(low, high));
+    json_array_append_new(broken, pair);
+}
+
+static json_t *broken_of(const json_t *members)
+{
+    json_t *broken = json_array();
+    for (size_t i = 0; i < json_array_size(members); i++)
+        for (size_t k = i + 1; k < json_array_size(members); k++) {
+            const json_t *a = json_array_get(members, i), *b = json_array_get(members, k);
+            const bool up = strait_number_of(a, "published") < strait_number_of(b, "published");
+            check_pair(broken, up ? a : b, up ? b : a);
+        }
+    return broken;
+}
+
+/* The best of a column: the least, of rates the most. */
+static const json_t *best_of(const json_t *members, const char *column)
+{
+    const json_t *best = NULL;
+    size_t i;
+    json_t *row;
+    json_array_foreach(members, i, row)
+    {
+        const bool rate = strstr(json_string_value(json_object_get(row, "unit")), "/s") != NULL;
+        const double x = strait_number_of(row, column),
+                     least = best ? strait_number_of(best, column) : NAN;
+        if (!isnan(x) && (!best || (rate ? x > least : x < least)))
+            best = row;
+    }
+    return best;
+}
+
+static json_t *order_of(const char *group, const json_t *members)
+{
+    json_t *broken = broken_of(members);
+    const json_t *published = best_of(members, "published"), *ours = best_of(members, "ours");
+    /* ours may be any of those that were as good as the winner */
+    const bool same = ours && are_near(ours, published);
+    return json_pack("{s:s, s:O, s:i, s:b, s:{s:s, s:s?, s:b}, s:o, s:o}", "group", group, "case",
+                     json_object_get(json_array_get(members, 0), "case"), "rows",
+                     (int)json_array_size(members), "kept", json_array_size(broken) == 0, "wins",
+                     "published", strait_text_of(published, "claim"), "ours",
+                     ours ? strait_text_of(ours, "claim") : NULL, "same", same, "errors",
+                     errors_of(members), "broken", broken);
+}
+
+/* Rows by the text under a key, in the order in which it first comes. */
+static json_t *gather(const json_t *rows, const char *key)
+{
+    json_t *groups = json_object(), *row;
+    size_t i;
+    json_array_foreach(rows, i, row)
+    {
+        const char *name = json_string_value(json_object_get(row, key));
+        if (name && !json_object_get(groups, name))
+            json_object_set_new(groups, name, json_array());
+        if (name)
+            json_array_append(json_object_get(groups, name), row);
+    }
+    return groups;
+}
+
+json_t *strait_published_orders(const json_t *rows)
+{
+    json_t *groups = gather(rows, "group"), *orders = json_array(), *members;
+    const char *name;
+    json_object_foreach(groups, name, members)
+        json_array_append_new(orders, order_of(name, members));
+    json_decref(groups);
+    return orders;
+}
+
+json_t *strait_published_errors(const json_t *rows)
+{
+    json_t *cases = gather(rows, "case"), *all = json_object(), *members;
+    const char *name;
+    json_object_foreach(cases, name, members) json_object_set_new(all, name, errors_of(members));
+    json_decref(cases);
+    return all;
+}

@@ -1,0 +1,387 @@
+/* A run's work, without its words. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "analysis/calibration.h"
+#include "cli/command.h"
+#include "host_header.h"
+#include "emu_estimate.h"
+#include "breakeven_sweep.h"
+#include "worker_pool.h"
+#include "session.h"
+
+enum { PATH_CHARS = 4096 };
+
+double strait_session_clock_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+bool strait_session_is_both(const struct strait_session *r)
+{
+    return strcmp(r->on, "both") == 0;
+}
+
+/* --- before anything is written ----------------------------------------------------------- */
+
+/* results/<name of the experiment> */
+static const char *default_folder(char *buf, size_t cap, const char *file)
+{
+    const char *slash = strrchr(file, '/'), *base = slash ? slash + 1 : file;
+    const size_t n = strlen(base);
+    const bool json = n > 5 && strcmp(base + n - 5, ".json") == 0;
+    snprintf(buf, cap, "results/%.*s", (int)(json ? n - 5 : n), base);
+    return buf;
+}
+
+/* The calibration of an earlier run in this folder, if this machine and program made it. */
+static struct strait_profile *earlier_calibration(const struct strait_session *r)
+{
+    char path[PATH_CHARS], hash[STRAIT_KEY_CHARS];
+    struct strait_error ignored = {0};
+    struct strait_store *store;
+    struct strait_profile *profile = NULL;
+    snprintf(path, sizeof(path), "%s/profile.json", r->out);
+    if ((r->fresh && r->step.from == 0) || strait_store_open(&store, r->out, false, &ignored) != 0)
+        return NULL;
+    const json_t *record = strait_store_find(store, "calibration", r->plan.setup.machine);
+    const char *known = json_string_value(json_object_get(record, "profile"));
+    const char *program = json_string_value(json_object_get(record, "program"));
+    if (known && program && strcmp(program, r->plan.setup.program) == 0 &&
+        strait_profile_load(&profile, path, &ignored) == 0 &&
+        strcmp(strait_profile_hash(hash, profile), known) != 0) {
+        strait_profile_free(profile);
+        profile = NULL;
+    }
+    strait_store_free(store);
+    return profile;
+}
+
+static int choose_profile(struct strait_session *r, struct strait_error *err)
+{
+    if (r->profile_name || !strait_session_is_both(r))
+        return strait_profile_load(&r->profile, r->profile_name ? r->profile_name : "default", err);
+    r->calibrated = true;
+    r->profile = earlier_calibration(r);
+    if (r->profile)
+        return 0;
+    fputs("calibrating the codecs on this machine ...\n", stderr);
+    r->calibrated_now = true;
+    return strait_calibrate_for(&r->profile, r->sweep, err);
+}
+
+static int make_plan(struct strait_session *r, struct strait_error *err)
+{
+    struct strait_plan *plan = &r->plan;
+    plan->setup.file = r->sweep->file;
+    plan->setup.control = r->control;
+    plan->setup.dilation = r->dilation;
+    plan->setup.timing = r->timing;
+    plan->setup.check = r->check;
+    plan->setup.every_round = r->every_round;
+    plan->setup.realisation = r->realisation;
+    plan->setup.launcher = r->launcher;
+    plan->setup.n_retries = (int)r->n_tries - 1;
+    strait_plan_setup_hashes(&plan->setup);
+    if (choose_profile(r, err) != 0)
+        return -1;
+    plan->setup.calibrated = r->calibrated;
+    plan->setup.profile = r->profile;
+    strait_plan_setup_hashes(&plan->setup);
+    if (strait_session_is_both(r))
+        return strait_plan_add(plan, r->sweep, &strait_sim, 1, true, err) != 0 ||
+                       strait_plan_add(plan, r->sweep, &strait_emu, (int)r->n_repeats, false,
+                                       err) != 0
+                   ? -1
+                   : 0;
+    const struct strait_backend *backend = strait_backend_find(r->on);
+    const bool emu = backend == &strait_emu;
+    return strait_plan_add(plan, r->sweep, backend, emu ? (int)r->n_repeats : 1, !emu, err);
+}
+
+/* What this host cannot do is said before the first point runs. */
+static int check_host(const struct strait_session *r, struct strait_error *err)
+{
+    int failed = 0;
+    for (size_t i = 0; i < r->plan.n_tasks && !failed; i++) {
+        const struct strait_task_plan *task = &r->plan.tasks[i];
+        if (task->backend != &strait_emu || task->repeat > 0)
+            continue;
+        const struct strait_point_options options =
+            strait_plan_point_options(&r->plan.setup, task->backend);
+        struct strait_experiment *e = NULL;
+        struct strait_point *p = NULL;
+        failed = strait_experiment_read(&e, r->sweep->file, task->resolved, err) != 0 ||
+                 strait_point_new(&p, e, r->profile, &options, err) != 0 ||
+                 strait_point_check(p, task->backend, err) != 0;
+        strait_point_free(p);
+        strait_experiment_free(e);
+    }
+    return failed ? -1 : 0;
+}
+
+int strait_session_load(struct strait_session *r, const char *experiment, struct strait_error *err)
+{
+    char folder[PATH_CHARS];
+    strait_step_load(&r->step);
+    if (strait_sweep_load(&r->sweep, experiment, r->settings.items, r->settings.n, err) != 0)
+        return -1;
+    if (!r->out)
+        r->out = default_folder(folder, sizeof(folder), r->sweep->file);
+    r->folder = strdup(r->out);
+    if (!r->folder)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
+    r->out = r->folder;
+    return 0;
+}
+
+int strait_session_prepare(struct strait_session *r, const char *experiment,
+                           struct strait_error *err)
+{
+    return strait_session_load(r, experiment, err) != 0 || make_plan(r, err) != 0 ||
+                   check_host(r, err) != 0
+               ? -1
+               : 0;
+}
+
+/* --- the header --------------------------------------------------------------------------- */
+
+static json_t *runs_of(const struct strait_plan *plan)
+{
+    json_t *runs = json_array();
+    const struct strait_backend *before = NULL;
+    json_t *keys = NULL;
+    for (size_t i = 0; i < plan->n_tasks; i++) {
+        if (plan->tasks[i].backend != before) {
+            before = plan->tasks[i].backend;
+            keys = json_array();
+            json_array_append_new(
+                runs, json_pack("{s:s, s:s?, s:o}", "backend", before->name, "control",
+                                strait_plan_control(&plan->setup, before), "keys", keys));
+        }
+        json_array_append_new(keys, json_string(plan->tasks[i].key));
+    }
+    return runs;
+}
+
+static json_t *header_of(const struct strait_session *r, const json_t *constants)
+{
+    char sweep[STRAIT_KEY_CHARS], date[32];
+    const time_t now = time(NULL);
+    struct tm utc;
+    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    strait_payoff_sweep_hash(sweep, r->sweep, &r->plan.setup);
+    return json_pack("{s:s, s:s, s:s, s:{s:s, s:O, s:O?}, s:s, s:o, s:o, s:{s:s, s:b, s:o}, s:O?, "
+                     "s:o}",
+                     "record", "header", "schema", STRAIT_RESULTS_SCHEMA, "date", date,
+                     "experiment", "file", r->sweep->file, "base", r->sweep->base, "vary",
+                     r->sweep->vary, "sweep", sweep, "versions", strait_versions_json(), "machine",
+                     strait_machine_json(), "profile", "hash", r->plan.setup.profile_hash,
+                     "calibrated", r->calibrated, "as", strait_profile_json(r->profile),
+                     "constants", constants, "runs", runs_of(&r->plan));
+}
+
+/* Whether the last header in the folder announced the same rows. */
+static bool is_announced(const struct strait_session *r)
+{
+    json_t *runs = runs_of(&r->plan);
+    const json_t *last = strait_store_header(r->store);
+    const bool same = last && json_equal(json_object_get(last, "runs"), runs);
+    json_decref(runs);
+    return same;
+}
+
+static int begin(struct strait_session *r, const json_t *constants, struct strait_error *err)
+{
+    json_t *header = header_of(r, constants);
+    const int status = header ? strait_store_begin(r->store, header, err)
+                              : strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
+    json_decref(header);
+    return status;
+}
+
+/* --- rows --------------------------------------------------------------------------------- */
+
+static json_t *work(size_t i, void *context, struct strait_error *err)
+{
+    struct strait_session *r = context; /* a worker's own copy */
+    strait_store_leave(r->store);       /* an orphan must not keep the next run from writing */
+    r->view.i_task = i + 1;
+    return strait_plan_run_task(&r->plan, r->missing[i], err);
+}
+
+/* Whoever reads a row should know whether it was measured now. */
+static void use_row(struct strait_session *r, const char *key, const json_t *row, bool stored)
+{
+    json_t *copy = json_copy((json_t *)row);
+    json_object_set_new(copy, "stored", json_boolean(stored));
+    json_object_set_new(r->rows_by_key, key, copy);
+}
+
+/* Constants are stored once: in the header, or as a record where a row's differ from it. */
+static int take_row(size_t i, const json_t *result, void *context, struct strait_error *err)
+{
+    struct strait_session *r = context;
+    (void)i;
+    json_t *row = json_deep_copy(result);
+    const json_t *constants = json_object_get(result, "facts_constants");
+    const char *key = json_string_value(json_object_get(result, "constants"));
+    int status = -1;
+    json_object_del(row, "facts_constants");
+    if (!strait_store_written(r->store) && begin(r, constants, err) != 0)
+        goto out;
+    if (!strait_store_find(r->store, "constants", key)) {
+        json_t *record =
+            json_pack("{s:s, s:s, s:O}", "record", "constants", "key", key, "constants", constants);
+        status = strait_store_add(r->store, record, err);
+        json_decref(record);
+        if (status != 0)
+            goto out;
+    }
+    status = strait_store_add(r->store, row, err);
+    use_row(r, json_string_value(json_object_get(row, "key")), row, false);
+out:
+    json_decref(row);
+    return status;
+}
+
+/* A part of a run emulates the first row that is missing behind the earlier parts', whose rows are
+ * there, or were INVALID. */
+static int find_missing(struct strait_session *r, struct strait_error *err)
+{
+    struct strait_step *step = &r->step;
+    size_t n_emulated = 0;
+    r->missing = calloc(r->plan.n_tasks + 1, sizeof(*r->missing));
+    r->rows_by_key = json_object();
+    if (!r->missing || !r->rows_by_key)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
+    for (size_t i = 0; i < r->plan.n_tasks; i++) {
+        const char *key = r->plan.tasks[i].key;
+        const bool emulated = r->plan.tasks[i].backend == &strait_emu;
+        const bool earlier = emulated ? n_emulated < step->from : step->from > 0;
+        const bool ours = !emulated || !step->path || (!earlier && step->next == step->from);
+        const json_t *row = r->fresh && !earlier ? NULL : strait_store_find(r->store, "row", key);
+        n_emulated += emulated;
+        if (row) {
+            use_row(r, key, row, true);
+        } else if (ours) {
+            r->missing[r->n_missing++] = i;
+            if (emulated)
+                step->next = n_emulated;
+        } else if (!earlier) {
+            step->more = true;
+        }
+    }
+    return 0;
+}
+
+/* Virtual time takes all workers; real time only one, or it would measure the others. */
+static int compute(struct strait_session *r, struct strait_error *err)
+{
+    size_t *all = r->missing;
+    const size_t n_all = r->n_missing;
+    size_t n_virtual = 0;
+    while (n_virtual < n_all && r->plan.tasks[all[n_virtual]].backend != &strait_emu)
+        n_virtual++;
+    int status = strait_pool_run(n_virtual, (int)r->n_jobs, work, take_row, r, "simulating", err);
+    r->missing = all + n_virtual; /* emu's tasks come last in the plan */
+    const bool screen = isatty(STDERR_FILENO);
+    r->view = (struct strait_live_view){
+        .screen = screen, .what = "emulating", .n_tasks = n_all - n_virtual};
+    r->plan.setup.view = screen || r->live ? &r->view : NULL;
+    if (status == 0) /* the view has the progress in its first line */
+        status = strait_pool_run(n_all - n_virtual, 1, work, take_row, r,
+                                 screen ? NULL : r->view.what, err);
+    r->missing = all;
+    return status;
+}
+
+/* What this machine was found to be, so that the next run need not ask again. */
+static int save_measured(struct strait_session *r, struct strait_error *err)
+{
+    size_t i;
+    json_t *record;
+    int status = 0;
+    if (json_array_size(r->measured) > 0 && !strait_store_written(r->store))
+        status = begin(r, NULL, err);
+    json_array_foreach(r->measured, i, record)
+    {
+        if (status == 0)
+            status = strait_store_add(r->store, record, err);
+    }
+    return status;
+}
+
+static int save_calibration(struct strait_session *r, struct strait_error *err)
+{
+    char path[PATH_CHARS];
+    snprintf(path, sizeof(path), "%s/profile.json", r->out);
+    if (!r->calibrated_now)
+        return 0;
+    json_t *record =
+        json_pack("{s:s, s:s, s:s, s:s}", "record", "calibration", "key", r->plan.setup.machine,
+                  "profile", r->plan.setup.profile_hash, "program", r->plan.setup.program);
+    int status = strait_profile_save(r->profile, path, err);
+    if (status == 0 && begin(r, NULL, err) == 0)
+        status = strait_store_add(r->store, record, err);
+    json_decref(record);
+    return status;
+}
+
+int strait_session_compute(struct strait_session *r, struct strait_error *err)
+{
+    return strait_store_open(&r->store, r->out, true, err) != 0 || find_missing(r, err) != 0 ||
+                   save_calibration(r, err) != 0 || strait_pace_find(r, err) != 0 ||
+                   save_measured(r, err) != 0 || compute(r, err) != 0 ||
+                   strait_step_save(&r->step, err) != 0
+               ? -1
+               : 0;
+}
+
+json_t *strait_session_rows(const struct strait_session *r, const struct strait_backend *backend)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < r->plan.n_tasks; i++) {
+        json_t *row = json_object_get(r->rows_by_key, r->plan.tasks[i].key);
+        if (row && (!backend || r->plan.tasks[i].backend == backend))
+            json_array_append(rows, row);
+    }
+    return rows;
+}
+
+int strait_session_finish(struct strait_session *r, struct strait_error *err)
+{
+    int status = 0;
+    if (!strait_store_written(r->store) && !is_announced(r))
+        status = begin(r, json_object_get(strait_store_header(r->store), "constants"), err);
+    if (status == 0 && (strait_store_written(r->store) || !is_announced(r))) {
+        json_t *end = json_pack("{s:s, s:I, s:I, s:f, s:b}", "record", "end", "rows",
+                                (json_int_t)json_object_size(r->rows_by_key), "computed",
+                                (json_int_t)r->n_missing, "wall_s",
+                                strait_session_clock_s() - r->start_s, "failed", r->failed);
+        status = strait_store_add(r->store, end, err);
+        json_decref(end);
+    }
+    fflush(stdout);
+    fprintf(stderr, "%s: %zu rows, %zu computed now, %.1f s\n", strait_store_path(r->store),
+            json_object_size(r->rows_by_key), r->n_missing, strait_session_clock_s() - r->start_s);
+    return status;
+}
+
+void strait_session_release(struct strait_session *r)
+{
+    strait_plan_release(&r->plan);
+    strait_store_free(r->store);
+    strait_profile_free(r->profile);
+    strait_sweep_free(r->sweep);
+    json_decref(r->rows_by_key);
+    json_decref(r->plan.setup.kappas);
+    json_decref(r->measured);
+    free(r->missing);
+    free(r->settings.items);
+    free(r->folder);
+}

@@ -1,0 +1,52 @@
+/* One run: from what was asked for to rows in the results folder. */
+#pragma once
+#include "analysis/compare.h"
+#include "analysis/store.h"
+#include "live_view.h"
+#include "cli/options.h"
+#include "plan.h"
+#include "resume_part.h"
+
+struct strait_session {
+    /* as asked for */
+    const char *timing; /* NULL: live */
+    const char *on, *out, *profile_name, *control;
+    const char *realisation, *launcher; /* NULL: chosen */
+    struct strait_texts settings;
+    long n_jobs, n_repeats, n_tries;
+    double dilation;
+    struct strait_compare_options within; /* of --on both */
+    bool json, fresh, no_breakeven, check, every_round, live;
+    /* as it goes */
+    struct strait_sweep *sweep;
+    struct strait_profile *profile;
+    bool calibrated, calibrated_now;
+    json_t *measured; /* records of what the network costs, new in this run */
+    struct strait_plan plan;
+    struct strait_store *store;
+    char *folder;        /* owned: where r->out points */
+    json_t *rows_by_key; /* everything that this run uses or made */
+    size_t *missing, n_missing;
+    struct strait_step step; /* of a run in parts */
+    double start_s;
+    struct strait_live_view view;
+    bool failed; /* INVALID or outside tolerance */
+};
+
+/** Load the experiment and choose the results folder; the first part of prepare. 0, or -1 with
+ * *err.
+ */
+int strait_session_load(struct strait_session *r, const char *experiment, struct strait_error *err);
+/** Load the experiment, choose or measure the profile, plan every task and ask the host; nothing is
+ *  written. 0, or -1 with *err. */
+int strait_session_prepare(struct strait_session *r, const char *experiment,
+                           struct strait_error *err);
+/** Open the folder and compute what it lacks. 0, or -1 with *err. */
+int strait_session_compute(struct strait_session *r, struct strait_error *err);
+/** Write the end record where anything is new. 0, or -1 with *err. */
+int strait_session_finish(struct strait_session *r, struct strait_error *err);
+void strait_session_release(struct strait_session *r);
+/** The rows of one backend (NULL: all), in the order of the plan: a new array. */
+json_t *strait_session_rows(const struct strait_session *r, const struct strait_backend *backend);
+double strait_session_clock_s(void);
+bool strait_session_is_both(const struct strait_session *r);

@@ -1,0 +1,244 @@
+/* strait check: what an experiment asks for, and what can run it on this machine. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/label.h"
+#include "analysis/row.h"
+#include "analysis/table.h"
+#include "command.h"
+#include "campaign/host_header.h"
+#include "options.h"
+#include "campaign/plan.h"
+
+enum { MAX_BACKENDS = 8, MAX_LINES = 40 };
+
+/* What one backend says of all points. */
+struct verdict {
+    const struct strait_backend *backend;
+    size_t n_can;
+    double most_bytes;         /* of a point, all ranks together */
+    struct strait_error first; /* why not, of the first that it cannot */
+    size_t i_first;
+};
+
+struct check {
+    const char *on, *profile_name;
+    struct strait_texts settings;
+    bool json;
+    struct strait_sweep *sweep;
+    struct strait_profile *profile;
+    struct verdict verdicts[MAX_BACKENDS];
+    size_t n_verdicts;
+};
+
+/* One point on one backend; *err is set only by what makes the whole check fail. */
+static int check_point(struct verdict *v, const struct check *c, size_t i, const json_t *resolved,
+                       struct strait_error *err)
+{
+    const struct strait_plan_setup setup = {.file = c->sweep->file};
+    const struct strait_point_options options = strait_plan_point_options(&setup, v->backend);
+    struct strait_error why = {0};
+    struct strait_experiment *e = NULL;
+    struct strait_point *p = NULL;
+    int status = -1;
+    if (strait_experiment_read(&e, c->sweep->file, resolved, err) != 0 ||
+        strait_point_new(&p, e, c->profile, &options, err) != 0)
+        goto out;
+    if (strait_point_check(p, v->backend, &why) == 0) {
+        v->n_can++;
+    } else if (why.code == STRAIT_ERR_NOMEM || why.code == STRAIT_ERR_SYSTEM) {
+        *err = why;
+        goto out;
+    } else if (v->first.code == STRAIT_OK) {
+        v->first = why;
+        v->i_first = i;
+    }
+    v->most_bytes = fmax(v->most_bytes, p->run.memory_bytes);
+    status = 0;
+out:
+    strait_point_free(p);
+    strait_experiment_free(e);
+    return status;
+}
+
+static int check_all(struct check *c, struct strait_error *err)
+{
+    for (size_t i = 0; i < c->sweep->n_points; i++) {
+        json_t *resolved = strait_sweep_point(c->sweep, i, NULL, err);
+        int failed = !resolved;
+        for (size_t b = 0; b < c->n_verdicts && !failed; b++)
+            failed = check_point(&c->verdicts[b], c, i, resolved, err);
+        json_decref(resolved);
+        if (failed)
+            return -1;
+    }
+    return 0;
+}
+
+/* --- showing ------------------------------------------------------------------------------ */
+
+static void put_model(const struct strait_experiment *e)
+{
+    char bytes[STRAIT_NUMBER_CHARS], step[STRAIT_NUMBER_CHARS];
+    printf("%s\n", e->title);
+    printf("%s: %.4g M parameters, %s, %s a step (%s); %s, %d rank%s\n\n", e->model->name,
+           (double)e->model->n_elems / 1e6,
+           strait_bytes_text(bytes, 4.0 * (double)e->model->n_elems),
+           strait_seconds_text(step, strait_model_step_s(e->model) / e->compute_speed),
+           strait_timing_name(e->model->timing), e->strategy->name, e->n_ranks,
+           e->n_ranks == 1 ? "" : "s");
+}
+
+static int show_points(const struct check *c, struct strait_error *err)
+{
+    struct strait_table *t = strait_table_new();
+    char text[STRAIT_LABEL_CHARS];
+    strait_table_column(t, "point", true);
+    for (size_t a = 0; a < c->sweep->n_axes; a++)
+        strait_table_column(t, strait_label_axis(text, c->sweep->axes[a].pointer), false);
+    int status = 0;
+    for (size_t i = 0; i < c->sweep->n_points && i < MAX_LINES && status == 0; i++) {
+        json_t *labels = NULL, *resolved = strait_sweep_point(c->sweep, i, &labels, err);
+        struct strait_experiment *e = NULL;
+        if (!resolved || strait_experiment_read(&e, c->sweep->file, resolved, err) != 0) {
+            status = -1;
+        } else {
+            if (i == 0)
+                put_model(e);
+            strait_table_cellf(t, "%zu", i + 1);
+            for (size_t a = 0; a < c->sweep->n_axes; a++)
+                strait_table_cell(t, strait_label_value(
+                                         text, json_object_get(labels, c->sweep->axes[a].pointer)));
+        }
+        strait_experiment_free(e);
+        json_decref(labels);
+        json_decref(resolved);
+    }
+    if (status == 0)
+        strait_table_print(t, stdout);
+    strait_table_free(t);
+    if (status == 0 && c->sweep->n_points > MAX_LINES)
+        printf("... and %zu more\n", c->sweep->n_points - MAX_LINES);
+    if (status == 0)
+        printf("\n%zu point%s\n\n", c->sweep->n_points, c->sweep->n_points == 1 ? "" : "s");
+    return status;
+}
+
+static void show_verdicts(const struct check *c)
+{
+    struct strait_table *t = strait_table_new();
+    char bytes[STRAIT_NUMBER_CHARS];
+    static const char *const titles[] = {"backend", "can run", "memory", "why not all"};
+    for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
+        strait_table_column(t, titles[i], i == 2);
+    for (size_t b = 0; b < c->n_verdicts; b++) {
+        const struct verdict *v = &c->verdicts[b];
+        strait_table_cell(t, v->backend->name);
+        strait_table_cellf(t, "%zu of %zu", v->n_can, c->sweep->n_points);
+        strait_table_cell(t, v->most_bytes > 0 ? strait_bytes_text(bytes, v->most_bytes) : "-");
+        if (v->first.code == STRAIT_OK)
+            strait_table_cell(t, "");
+        else
+            strait_table_cellf(t, "point %zu: %s", v->i_first + 1, v->first.text);
+    }
+    strait_table_print(t, stdout);
+    strait_table_free(t);
+}
+
+static void print_json(const struct check *c)
+{
+    json_t *backends = json_array();
+    for (size_t b = 0; b < c->n_verdicts; b++) {
+        const struct verdict *v = &c->verdicts[b];
+        const bool all = v->first.code == STRAIT_OK;
+        json_array_append_new(
+            backends, json_pack("{s:s, s:i, s:o, s:s?}", "backend", v->backend->name, "can",
+                                (int)v->n_can, "memory_bytes",
+                                v->most_bytes > 0 ? strait_json_number(v->most_bytes) : json_null(),
+                                "why_not", all ? NULL : v->first.text));
+    }
+    json_t *out = json_pack("{s:s, s:i, s:o}", "experiment", c->sweep->file, "points",
+                            (int)c->sweep->n_points, "backends", backends);
+    strait_command_print_json(out);
+    json_decref(out);
+}
+
+/* 3 for what this machine cannot, 2 for what the backend does not know. */
+static int status_of(const struct check *c)
+{
+    for (size_t b = 0; b < c->n_verdicts; b++)
+        if (c->verdicts[b].first.code != STRAIT_OK) {
+            fprintf(stderr, "strait: %s: %s\n", c->verdicts[b].backend->name,
+                    c->verdicts[b].first.text);
+            return 3;
+        }
+    return 0;
+}
+
+static int check(struct check *c, const char *experiment, struct strait_error *err)
+{
+    size_t n;
+    const struct strait_backend *const *backends = strait_backends(&n);
+    for (size_t b = 0; b < n && b < MAX_BACKENDS; b++)
+        if (!c->on || strcmp(c->on, backends[b]->name) == 0)
+            c->verdicts[c->n_verdicts++].backend = backends[b];
+    if (c->n_verdicts == 0)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "check",
+                                "expected sim, fluid or emu after --on, found \"%s\"", c->on);
+    if (strait_sweep_load(&c->sweep, experiment, c->settings.items, c->settings.n, err) != 0 ||
+        strait_profile_load(&c->profile, c->profile_name ? c->profile_name : "default", err) != 0 ||
+        check_all(c, err) != 0)
+        return -1;
+    if (c->json) {
+        print_json(c);
+        return 0;
+    }
+    if (show_points(c, err) != 0)
+        return -1;
+    show_verdicts(c);
+    return 0;
+}
+
+static const char notes[] =
+    "Exit status 3 when a backend that was asked about cannot run every point on this machine.\n\n"
+    "  strait check wan-scaling\n"
+    "  strait check my.json --on emu --set /clients=8\n";
+
+int strait_command_check(int argc, char **argv)
+{
+    struct check c = {.on = NULL};
+    const struct strait_option options[] = {
+        {"on", 0, STRAIT_OPTION_TEXT, &c.on, "BACKEND", "ask only about sim, fluid or emu"},
+        {"set", 0, STRAIT_OPTION_TEXTS, &c.settings, "/POINTER=VALUE",
+         "set a value of the experiment"},
+        {"profile", 0, STRAIT_OPTION_TEXT, &c.profile_name, "FILE", "what codecs cost"},
+        {"json", 0, STRAIT_OPTION_FLAG, &c.json, NULL, "one JSON object on standard output"}};
+    const struct strait_usage usage = {
+        "check",
+        "EXPERIMENT",
+        "Validate an experiment, list its points, say what can run it here.",
+        options,
+        sizeof(options) / sizeof(*options),
+        notes};
+    struct strait_error err = {0};
+    const char *experiment = NULL;
+    size_t n_positional;
+    bool help = false;
+    int status;
+    if (strait_options_parse(&usage, argc, argv, &experiment, 1, &n_positional, &help, &err) != 0) {
+        status = strait_command_fail(&err);
+    } else if (help) {
+        strait_options_print(&usage, stdout);
+        status = 0;
+    } else if (!experiment) {
+        strait_error_set(&err, STRAIT_ERR_USAGE, "check", "expected an experiment, found none");
+        status = strait_command_fail(&err);
+    } else {
+        status = check(&c, experiment, &err) != 0 ? strait_command_fail(&err) : status_of(&c);
+    }
+    strait_profile_free(c.profile);
+    strait_sweep_free(c.sweep);
+    free(c.settings.items);
+    return status;
+}

@@ -1,0 +1,277 @@
+/* strait calibrate codecs: what the codecs cost and save on this machine, as a profile that
+ * experiments can name. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "analysis/table.h"
+#include "codecs/bundle.h"
+#include "codecs/profile/calibrate.h"
+#include "core/json.h"
+#include "core/progress.h"
+#include "codec_command.h"
+#include "cli/command.h"
+#include "cli/files.h"
+#include "campaign/host_header.h"
+
+enum { MAX_REPEATS = 15, GROUP = 8, TEXT_CHARS = 512 };
+
+static const double range_values[] = {1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6};
+static const double abs_values[] = {1e-2, 1e-3, 1e-4, 1e-5, 1e-6};
+static const double rms_values[] = {1.0, 0.5, 1e-1, 3e-2, 1e-2, 1e-3};
+static const double pointwise_values[] = {1e-1, 1e-2, 1e-3, 1e-4};
+static const double ratio_values[] = {2, 4, 8, 16, 32, 64};
+#define GRID(kind, values)                                                                         \
+    {                                                                                              \
+        kind, values, sizeof(values) / sizeof(*(values))                                           \
+    }
+static const struct strait_bound_grid grids[] = {
+    GRID(STRAIT_BOUND_RANGE, range_values), GRID(STRAIT_BOUND_ABS, abs_values),
+    GRID(STRAIT_BOUND_RMS, rms_values), GRID(STRAIT_BOUND_POINTWISE, pointwise_values),
+    GRID(STRAIT_BOUND_RATIO, ratio_values)};
+
+struct calibrate {
+    struct strait_codec_cases cases;
+    struct strait_tensor_set set;
+    struct strait_profile *profile;
+    const char *title, *out;
+    long n_repeats;
+    bool force;
+};
+
+/* --- measuring ---------------------------------------------------------------------------- */
+
+/* Files of the user's are what he wants to see measured, as vectors too: a lossy codec is not kept
+ * from them for being one-dimensional. */
+static struct strait_calibration_tensor *tensors_of(const struct strait_tensor_set *set)
+{
+    struct strait_calibration_tensor *tensors = calloc(set->n + 1, sizeof(*tensors));
+    for (size_t i = 0; tensors && i < set->n; i++) {
+        const struct strait_set_tensor *t = &set->items[i];
+        tensors[i] = (struct strait_calibration_tensor){
+            .x = t->x,
+            .n_elems = t->n_elems,
+            .n_dims = set->recorded || t->n_dims >= 2 ? t->n_dims : 2,
+            .n_rows = t->n_rows,
+            .kind = t->kind};
+    }
+    return tensors;
+}
+
+static int check_tensors(const struct strait_calibration_tensor *t, size_t n,
+                         struct strait_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strait_slice_lossy(t[i].n_dims, t[i].n_elems, STRAIT_BUNDLE_CUTOFF_ELEMS))
+            return 0;
+    return strait_error_set(err, STRAIT_ERR_INPUT, "calibrate",
+                            "expected a tensor of more than %d values, found none",
+                            STRAIT_BUNDLE_CUTOFF_ELEMS);
+}
+
+/* The entries of `more` behind those of `all`; the first group is the beginning. */
+static int merge(struct strait_profile **all, struct strait_profile *more, struct strait_error *err)
+{
+    if (!*all) {
+        *all = more;
+        return 0;
+    }
+    const size_t n = (*all)->n_entries + more->n_entries;
+    struct strait_profile_entry *entries = realloc((*all)->entries, (n + 1) * sizeof(*entries));
+    if (entries) {
+        memcpy(entries + (*all)->n_entries, more->entries, more->n_entries * sizeof(*entries));
+        (*all)->entries = entries;
+        (*all)->n_entries = n;
+    }
+    strait_profile_free(more);
+    return entries ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "calibrate", "memory ran out");
+}
+
+/* In groups of cases, for the sake of the progress line. */
+static int measure(struct calibrate *c, struct strait_calibration *what, struct strait_error *err)
+{
+    struct strait_calibration_case cases[GROUP];
+    struct strait_progress progress;
+    int failed = 0;
+    strait_progress_init(&progress, "settings measured", c->cases.n);
+    for (size_t i = 0; i < c->cases.n && !failed; i += what->n_cases) {
+        struct strait_profile *p = NULL;
+        what->cases = cases;
+        what->n_cases = c->cases.n - i < GROUP ? c->cases.n - i : GROUP;
+        for (size_t k = 0; k < what->n_cases; k++)
+            cases[k] = (struct strait_calibration_case){.spec = c->cases.items[i + k]};
+        failed = strait_calibrate(&p, what, err) != 0 || merge(&c->profile, p, err) != 0;
+        strait_progress_step(&progress, i + what->n_cases);
+    }
+    strait_progress_release(&progress);
+    return failed ? -1 : 0;
+}
+
+/* --- showing ------------------------------------------------------------------------------ */
+
+static void print_entry(struct strait_table *t, const struct strait_profile_entry *e)
+{
+    char text[sizeof(e->codec) + STRAIT_SPEC_CHARS], number[STRAIT_NUMBER_CHARS];
+    struct strait_codec_spec spec;
+    snprintf(text, sizeof(text), "%s%s%s", e->codec, *e->settings ? ":" : "", e->settings);
+    if (strait_codec_spec_parse(&spec, text, NULL) == 0) {
+        spec.bound = e->bound;
+        strait_codec_spec_text(text, &spec);
+    }
+    strait_table_cell(t, text);
+    strait_table_cell(t, strait_tensor_kind_word(e->kind));
+    strait_table_cell(t, strait_number_text(number, e->ratio, 4));
+    strait_table_cellf(t, "%.0f", e->encode_bytes_per_s / 1e6);
+    strait_table_cellf(t, "%.0f to %.0f", e->encode.p10 / 1e6, e->encode.p90 / 1e6);
+    strait_table_cellf(t, "%.1f", e->encode_fixed_s * 1e6);
+    strait_table_cellf(t, "%.0f", e->decode_bytes_per_s / 1e6);
+    strait_table_cellf(t, "%.0f to %.0f", e->decode.p10 / 1e6, e->decode.p90 / 1e6);
+    strait_table_cellf(t, "%.1f", e->decode_fixed_s * 1e6);
+}
+
+static void print_profile(const struct strait_profile *p)
+{
+    static const struct {
+        const char *title;
+        bool numbers;
+    } columns[] = {{"codec", false},   {"tensors", false},   {"ratio", true},
+                   {"in MB/s", true},  {"p10 to p90", true}, {"fixed us", true},
+                   {"out MB/s", true}, {"p10 to p90", true}, {"fixed us", true}};
+    struct strait_table *t = strait_table_new();
+    for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+        strait_table_column(t, columns[i].title, columns[i].numbers);
+    for (size_t i = 0; i < p->n_entries; i++) {
+        if (i > 0 && strcmp(p->entries[i].codec, p->entries[i - 1].codec) != 0)
+            strait_table_rule(t);
+        print_entry(t, &p->entries[i]);
+    }
+    strait_table_print(t, stdout);
+    strait_table_free(t);
+    printf("\nadding %.0f MB/s, copying %.0f MB/s\n", p->add_bytes_per_s / 1e6,
+           p->copy_bytes_per_s / 1e6);
+}
+
+/* --- the command -------------------------------------------------------------------------- */
+
+static void describe(char machine[TEXT_CHARS], char date[32])
+{
+    json_t *json = strait_machine_json();
+    const time_t now = time(NULL);
+    struct tm tm;
+    snprintf(machine, TEXT_CHARS, "one of %lld processors, %.400s",
+             (long long)json_integer_value(json_object_get(json, "cores")),
+             json_string_value(json_object_get(json, "cpu")));
+    json_decref(json);
+    if (!gmtime_r(&now, &tm) || strftime(date, 32, "%Y-%m-%d", &tm) == 0)
+        snprintf(date, 32, "undated");
+}
+
+static int check(const struct calibrate *c, const char *what, struct strait_error *err)
+{
+    static const char *const known[] = {"codecs", NULL};
+    if (!what || strcmp(what, "codecs") != 0) {
+        const char *nearest = what ? strait_nearest(what, known) : NULL;
+        return strait_error_set(err, STRAIT_ERR_USAGE, "calibrate",
+                                "expected codecs, found %s%s%s%s", what ? "\"" : "nothing",
+                                what ? what : "", what ? "\"" : "",
+                                nearest ? ", did you mean \"codecs\"?" : "");
+    }
+    if (c->n_repeats > MAX_REPEATS)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "calibrate",
+                                "expected at most %d after --repeats, found %ld", MAX_REPEATS,
+                                c->n_repeats);
+    return c->out ? strait_file_check_new(c->out, c->force, err) : 0;
+}
+
+static int calibrate(struct calibrate *c, bool json, struct strait_error *err)
+{
+    char machine[TEXT_CHARS], date[32], source[TEXT_CHARS];
+    struct strait_calibration_tensor *tensors = tensors_of(&c->set);
+    describe(machine, date);
+    snprintf(source, sizeof(source), "strait calibrate codecs on %s, one thread",
+             c->set.recorded ? "the recorded tensors" : "files of the user's");
+    struct strait_calibration what = {.title = c->title,
+                                      .machine = machine,
+                                      .date = date,
+                                      .version = STRAIT_VERSION,
+                                      .source = source,
+                                      .tensors = tensors,
+                                      .n_tensors = c->set.n,
+                                      .n_repeats = (unsigned)c->n_repeats};
+    int failed;
+    if (!tensors)
+        failed = strait_error_set(err, STRAIT_ERR_NOMEM, "calibrate", "memory ran out");
+    else
+        failed = check_tensors(tensors, c->set.n, err) != 0 || measure(c, &what, err) != 0;
+    free(tensors);
+    if (failed)
+        return -1;
+    if (c->out && strait_profile_save(c->profile, c->out, err) != 0)
+        return -1;
+    if (json) {
+        json_t *profile = strait_profile_json(c->profile);
+        strait_command_print_json(profile);
+        json_decref(profile);
+    } else {
+        print_profile(c->profile);
+    }
+    return 0;
+}
+
+static const char notes[] =
+    "TENSORS are .npy or raw float32 files; without any, the recorded tensors that ship. Bounded\n"
+    "codecs are measured over a grid of bounds, between which experiments interpolate. Times are\n"
+    "CPU times of one thread, t = fixed + bytes / speed, and p10 to p90 are over the tensors. "
+    "What\n"
+    "error feedback and momentum cost is part of encode. All codecs take about a minute; a quiet\n"
+    "machine gives better figures.\n\n"
+    "  strait calibrate codecs --out here.json        then \"profile\": \"here.json\" of a codec "
+    "in an\n"
+    "                                                 experiment\n"
+    "  strait calibrate codecs --codec sz --codec topk:ratio=0.01 --repeats 3\n"
+    "  strait calibrate codecs gradients/*.npy --kind gradients --out mine.json\n";
+
+int strait_command_calibrate(int argc, char **argv)
+{
+    struct calibrate c = {.title = "the codecs on this machine", .n_repeats = 5};
+    struct strait_texts texts = {0};
+    const char *kind = NULL, **words = calloc((size_t)argc + 1, sizeof(*words));
+    bool json = false, help = false;
+    const struct strait_option options[] = {
+        {"codec", 0, STRAIT_OPTION_TEXTS, &texts, "SPEC",
+         "measure this codec; may be given again (default all)"},
+        {"kind", 0, STRAIT_OPTION_TEXT, &kind, "KIND", "weights, updates or gradients"},
+        {"title", 0, STRAIT_OPTION_TEXT, &c.title, "TEXT", "of the profile"},
+        {"out", 'o', STRAIT_OPTION_TEXT, &c.out, "PROFILE.json", "write the profile"},
+        {"force", 0, STRAIT_OPTION_FLAG, &c.force, NULL, "replace what --out names"},
+        {"repeats", 0, STRAIT_OPTION_COUNT, &c.n_repeats, "N", "timings a tensor (default 5)"},
+        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "the profile on standard output"}};
+    const struct strait_usage usage = {"calibrate",
+                                       "codecs [TENSORS...]",
+                                       "Measure what the codecs cost and save on this machine.",
+                                       options,
+                                       sizeof(options) / sizeof(*options),
+                                       notes};
+    struct strait_error err = {0};
+    size_t n_words = 0;
+    if (!words)
+        strait_error_set(&err, STRAIT_ERR_NOMEM, "calibrate", "memory ran out");
+    int failed = !words || strait_options_parse(&usage, argc, argv, words, (size_t)argc, &n_words,
+                                                &help, &err) != 0;
+    if (!failed && help)
+        strait_options_print(&usage, stdout);
+    else if (!failed)
+        failed = check(&c, words[0], &err) != 0 ||
+                 strait_codec_cases_fill(&c.cases, &texts, grids, sizeof(grids) / sizeof(*grids),
+                                         false, &err) != 0 ||
+                 strait_tensor_set_load(&c.set, words + 1, n_words - 1, kind, &err) != 0 ||
+                 calibrate(&c, json, &err) != 0;
+    if (!failed && !help)
+        strait_codec_cases_left_out(&texts);
+    strait_tensor_set_release(&c.set);
+    strait_codec_cases_release(&c.cases);
+    strait_profile_free(c.profile);
+    free(texts.items);
+    free(words);
+    return failed ? strait_command_fail(&err) : 0;
+}

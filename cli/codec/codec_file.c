@@ -1,0 +1,351 @@
+/* strait codec encode and decode: a tensor's file to an encoded file, and back. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "analysis/table.h"
+#include "codecs/container.h"
+#include "core/instant.h"
+#include "codec_command.h"
+#include "cli/command.h"
+#include "cli/files.h"
+#include "campaign/host_header.h"
+
+enum { PATH_CHARS = 4096, LINE_CHARS = 2048 };
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), n_end = strlen(end);
+    return n > n_end && strcmp(text + n - n_end, end) == 0;
+}
+
+static bool is_standard(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
+/* Bytes are not for a terminal. */
+static int check_output(const char *command, const char *out, bool force, struct strait_error *err)
+{
+    if (is_standard(out) && isatty(STDOUT_FILENO))
+        return strait_error_set(err, STRAIT_ERR_USAGE, command,
+                                "expected standard output to be a file or a pipe (-o FILE), found "
+                                "a terminal");
+    return strait_file_check_new(out, force, err);
+}
+
+/* "1.57 MB as 266 KB, ratio 5.913" */
+static void put_sizes(FILE *line, double raw_bytes, double encoded_bytes)
+{
+    char raw[STRAIT_NUMBER_CHARS], encoded[STRAIT_NUMBER_CHARS], number[STRAIT_NUMBER_CHARS];
+    fprintf(line, "%s as %s, ratio %s", strait_bytes_text(raw, raw_bytes),
+            strait_bytes_text(encoded, encoded_bytes),
+            strait_number_text(number, raw_bytes / encoded_bytes, 4));
+}
+
+/* --- encode ------------------------------------------------------------------------------- */
+
+struct encode {
+    const char *path, *out, *codec, *key;
+    long n_rows;
+    bool force;
+};
+
+static int read_key(uint64_t *key, const char *text, struct strait_error *err)
+{
+    char *end;
+    errno = 0;
+    *key = text ? strtoull(text, &end, 10) : 0;
+    if (text && (text[0] < '0' || text[0] > '9' || *end || errno != 0))
+        return strait_error_set(err, STRAIT_ERR_USAGE, "codec encode",
+                                "expected a whole number after --key, found \"%s\"", text);
+    return 0;
+}
+
+/* What --codec asks for, complete enough to encode. */
+static int read_spec(struct strait_codec_spec *spec, const char *text, struct strait_error *err)
+{
+    if (!text)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "codec encode",
+                                "expected --codec SPEC such as sz:range=1e-3, found none");
+    if (strait_codec_spec_parse(spec, text, err) != 0)
+        return -1;
+    if (strait_codec_needs_bound(spec->ops) && spec->bound.kind == STRAIT_BOUND_NONE)
+        return strait_error_set(err, STRAIT_ERR_INPUT, text,
+                                "expected a bound such as %s:range=1e-3 (strait codec list %s)",
+                                spec->ops->name, spec->ops->name);
+    return strait_codec_require(spec->ops, err);
+}
+
+static int choose_rows(struct strait_container *c, long asked, struct strait_error *err)
+{
+    c->n_rows = asked > 0 ? (size_t)asked : c->form.n_dims >= 2 ? c->form.shape[0] : 0;
+    if (c->n_rows > 0 && c->form.n_elems % c->n_rows != 0)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "codec encode",
+                                "expected a number of rows that divides %zu values after --rows, "
+                                "found %zu",
+                                c->form.n_elems, c->n_rows);
+    return 0;
+}
+
+static void report_encode(const struct encode *e, const struct strait_container *c,
+                          const struct strait_trial *t, size_t n_changed)
+{
+    char form[LINE_CHARS], number[STRAIT_NUMBER_CHARS];
+    fprintf(stderr, "%s: %s, ", e->path, strait_array_text(form, sizeof(form), &c->form));
+    if (strait_array_value_bytes(&c->form) != sizeof(float))
+        fprintf(stderr, "read as float32 with %zu values rounded, ", n_changed);
+    put_sizes(stderr, t->raw_bytes, t->encoded_bytes);
+    if (t->exact)
+        fprintf(stderr, ", every bit kept");
+    else if (t->error_over_bound >= 0)
+        fprintf(stderr, ", largest error %s of the bound",
+                strait_number_text(number, t->error_over_bound, 4));
+    if (!t->exact)
+        fprintf(stderr, ", relative L2 error %s",
+                strait_number_text(number, strait_trial_l2_error(t), 3));
+    fprintf(stderr, ", in %.0f MB/s, out %.0f MB/s", t->raw_bytes / t->encode_s / 1e6,
+            t->raw_bytes / t->decode_s / 1e6);
+    fputs("\n", stderr);
+}
+
+/* Encoded right behind its head, decoded again, and held against the bound before it is kept. */
+static int encode_tensor(const struct encode *e, struct strait_container *c, const float *x,
+                         size_t n_changed, struct strait_error *err)
+{
+    struct strait_trial trial;
+    void *state;
+    const size_t head_bytes = strait_container_head_bytes(c), n = c->form.n_elems;
+    const struct strait_set_tensor tensor = {
+        .name = e->path, .kind = "any", .x = x, .n_elems = n, .n_rows = c->n_rows};
+    if (c->spec.ops->open(&state, c->spec.params, err) != 0)
+        return -1;
+    unsigned char *file = malloc(head_bytes + c->spec.ops->max_bytes(state, n) + 1);
+    float *y = malloc(n * sizeof(*y) + 1);
+    int failed = -1;
+    if (!file || !y)
+        strait_error_set(err, STRAIT_ERR_NOMEM, e->path, "memory ran out");
+    else
+        failed = strait_trial_run(&trial, &c->spec, state, file + head_bytes, y, &tensor, c->key, 1,
+                                  err) != 0 ||
+                 strait_trial_check(&trial, &c->spec, err) != 0;
+    if (!failed) {
+        c->payload_bytes = (size_t)trial.encoded_bytes;
+        strait_container_seal(file, c);
+        failed = strait_file_write(e->out, e->force, file, head_bytes, file + head_bytes,
+                                   c->payload_bytes, err);
+    }
+    if (!failed)
+        report_encode(e, c, &trial, n_changed);
+    c->spec.ops->close(state);
+    free(file);
+    free(y);
+    return failed ? -1 : 0;
+}
+
+static int encode(struct encode *e, struct strait_error *err)
+{
+    struct strait_container c = {0};
+    char out[PATH_CHARS];
+    float *x;
+    size_t n_changed;
+    if (read_spec(&c.spec, e->codec, err) != 0 || read_key(&c.key, e->key, err) != 0)
+        return -1;
+    if (!e->out) {
+        snprintf(out, sizeof(out), "%s%s", e->path,
+                 is_standard(e->path) ? "" : STRAIT_CONTAINER_SUFFIX);
+        e->out = out;
+    }
+    if (check_output("codec encode", e->out, e->force, err) != 0 ||
+        strait_tensor_read(&c.form, &x, &n_changed, e->path, err) != 0)
+        return -1;
+    const int status =
+        choose_rows(&c, e->n_rows, err) != 0 ? -1 : encode_tensor(e, &c, x, n_changed, err);
+    free(x);
+    return status;
+}
+
+static const char encode_notes[] =
+    "FILE is a NumPy file (float32; float16 and float64 are converted) or raw float32, told apart\n"
+    "by their first bytes; - is standard input, or output after -o. The encoded tensor is decoded\n"
+    "again before it is written. A SPEC is a codec with its settings (strait codec list): a bound\n"
+    "where it keeps one, and its parameters. Error feedback and momentum change nothing in a "
+    "single\n"
+    "tensor.\n\n"
+    "  strait codec encode weights.npy --codec sz:range=1e-3\n"
+    "  strait codec encode gradient.f32 --codec topk:ratio=0.01 -o gradient.strait\n"
+    "  strait codec encode - --codec zstd < weights.npy > weights.npy.strait\n";
+
+int strait_codec_encode_command(int argc, char **argv)
+{
+    struct encode e = {0};
+    bool help = false;
+    const struct strait_option options[] = {
+        {"codec", 0, STRAIT_OPTION_TEXT, &e.codec, "SPEC", "how: sz:range=1e-3"},
+        {"out", 'o', STRAIT_OPTION_TEXT, &e.out, "OUT", "name of the result (default FILE.strait)"},
+        {"key", 0, STRAIT_OPTION_TEXT, &e.key, "N", "of chance, for stochastic codecs (default 0)"},
+        {"rows", 0, STRAIT_OPTION_COUNT, &e.n_rows, "N",
+         "of the matrix (default a NumPy file's first dimension)"},
+        {"force", 0, STRAIT_OPTION_FLAG, &e.force, NULL, "replace what OUT names"}};
+    const struct strait_usage usage = {"codec encode",
+                                       "FILE",
+                                       "Encode a tensor into a file of its own.",
+                                       options,
+                                       sizeof(options) / sizeof(*options),
+                                       encode_notes};
+    struct strait_error err = {0};
+    size_t n_positional;
+    if (strait_options_parse(&usage, argc, argv, &e.path, 1, &n_positional, &help, &err) != 0)
+        return strait_command_fail(&err);
+    if (help) {
+        strait_options_print(&usage, stdout);
+        return 0;
+    }
+    if (n_positional == 0)
+        strait_error_set(&err, STRAIT_ERR_USAGE, "codec encode", "expected a file, found none");
+    else if (encode(&e, &err) == 0)
+        return 0;
+    return strait_command_fail(&err);
+}
+
+/* --- decode ------------------------------------------------------------------------------- */
+
+struct decode {
+    const char *path, *out;
+    bool force;
+};
+
+/* A few bytes may stand for any number of equal values: what the machine cannot hold is refused
+ * before it is asked for. */
+static int check_memory(const struct strait_container *c, const char *path,
+                        struct strait_error *err)
+{
+    double total_bytes, available_bytes;
+    char wanted[STRAIT_NUMBER_CHARS], found[STRAIT_NUMBER_CHARS];
+    const double bytes = 4 * (double)c->form.n_elems;
+    strait_machine_memory(&total_bytes, &available_bytes);
+    if (bytes <= available_bytes || available_bytes <= 0)
+        return 0;
+    return strait_error_set(err, STRAIT_ERR_HOST, path, "expected %s of memory, found %s",
+                            strait_bytes_text(wanted, bytes),
+                            strait_bytes_text(found, available_bytes));
+}
+
+static int decode_tensor(float *x, double *decode_s, const struct strait_container *c,
+                         const unsigned char *payload, const char *path, struct strait_error *err)
+{
+    void *state;
+    struct strait_error why = {0};
+    if (c->spec.ops->open(&state, c->spec.params, err) != 0)
+        return -1;
+    const struct strait_instant begin = strait_instant_now();
+    const int status =
+        c->spec.ops->decode(state, x, c->form.n_elems, payload, c->payload_bytes, &why);
+    *decode_s = strait_instant_cost_s(&begin);
+    c->spec.ops->close(state);
+    if (status != 0)
+        strait_error_set(err, why.code, path, "%s: %s", why.where, why.text);
+    return status;
+}
+
+static int write_tensor(const struct decode *d, const struct strait_container *c, const float *x,
+                        struct strait_error *err)
+{
+    unsigned char header[STRAIT_NPY_HEADER_BYTES];
+    const size_t header_bytes = c->form.npy ? strait_npy_header(header, &c->form) : 0;
+    return strait_file_write(d->out, d->force, header, header_bytes, x,
+                             c->form.n_elems * sizeof(*x), err);
+}
+
+static void report_decode(const struct decode *d, const struct strait_container *c, double decode_s)
+{
+    char form[LINE_CHARS], spec[STRAIT_SPEC_CHARS];
+    const double raw_bytes = 4 * (double)c->form.n_elems;
+    struct strait_array_form now = c->form;
+    memcpy(now.dtype, "<f4", sizeof(now.dtype));
+    fprintf(stderr, "%s: %s, %s, ", d->path, strait_codec_spec_text(spec, &c->spec),
+            strait_array_text(form, sizeof(form), &now));
+    put_sizes(stderr, raw_bytes, (double)c->payload_bytes);
+    fprintf(stderr, ", out %.0f MB/s", raw_bytes / decode_s / 1e6);
+    if (strcmp(c->form.dtype, now.dtype) != 0)
+        fprintf(stderr, "; was %s", c->form.dtype);
+    fputs("\n", stderr);
+}
+
+/* The name without its suffix. */
+static int default_output(char out[PATH_CHARS], const char *path, struct strait_error *err)
+{
+    if (is_standard(path)) {
+        snprintf(out, PATH_CHARS, "-");
+        return 0;
+    }
+    if (!ends_with(path, STRAIT_CONTAINER_SUFFIX))
+        return strait_error_set(err, STRAIT_ERR_USAGE, "codec decode",
+                                "expected a name that ends in %s, or -o OUT, found \"%s\"",
+                                STRAIT_CONTAINER_SUFFIX, path);
+    snprintf(out, PATH_CHARS, "%.*s", (int)(strlen(path) - strlen(STRAIT_CONTAINER_SUFFIX)), path);
+    return 0;
+}
+
+static int decode(struct decode *d, struct strait_error *err)
+{
+    struct strait_container c;
+    char out[PATH_CHARS];
+    unsigned char *file;
+    size_t len_bytes, at_bytes;
+    double decode_s;
+    float *x = NULL;
+    if (!d->out && default_output(out, d->path, err) != 0)
+        return -1;
+    d->out = d->out ? d->out : out;
+    if (check_output("codec decode", d->out, d->force, err) != 0 ||
+        strait_file_read(&file, &len_bytes, d->path, err) != 0)
+        return -1;
+    int failed = strait_container_open(&c, &at_bytes, file, len_bytes, d->path, err) != 0 ||
+                 strait_codec_require(c.spec.ops, err) != 0 || check_memory(&c, d->path, err) != 0;
+    if (!failed && !(x = malloc(c.form.n_elems * sizeof(*x) + 1)))
+        failed = strait_error_set(err, STRAIT_ERR_NOMEM, d->path, "memory ran out");
+    failed = failed || decode_tensor(x, &decode_s, &c, file + at_bytes, d->path, err) != 0 ||
+             write_tensor(d, &c, x, err) != 0;
+    if (!failed)
+        report_decode(d, &c, decode_s);
+    free(x);
+    free(file);
+    return failed ? -1 : 0;
+}
+
+static const char decode_notes[] =
+    "OUT is a NumPy file where FILE was made of one, else raw float32; without -o it is FILE\n"
+    "without its .strait. - is standard input, or output after -o.\n\n"
+    "  strait codec decode weights.npy.strait\n"
+    "  strait codec decode weights.npy.strait -o again.npy\n"
+    "  strait codec decode - < weights.npy.strait > weights.npy\n";
+
+int strait_codec_decode_command(int argc, char **argv)
+{
+    struct decode d = {0};
+    bool help = false;
+    const struct strait_option options[] = {
+        {"out", 'o', STRAIT_OPTION_TEXT, &d.out, "OUT", "name of the result"},
+        {"force", 0, STRAIT_OPTION_FLAG, &d.force, NULL, "replace what OUT names"}};
+    const struct strait_usage usage = {"codec decode",
+                                       "FILE",
+                                       "Decode what strait codec encode wrote.",
+                                       options,
+                                       sizeof(options) / sizeof(*options),
+                                       decode_notes};
+    struct strait_error err = {0};
+    size_t n_positional;
+    if (strait_options_parse(&usage, argc, argv, &d.path, 1, &n_positional, &help, &err) != 0)
+        return strait_command_fail(&err);
+    if (help) {
+        strait_options_print(&usage, stdout);
+        return 0;
+    }
+    if (n_positional == 0)
+        strait_error_set(&err, STRAIT_ERR_USAGE, "codec decode", "expected a file, found none");
+    else if (decode(&d, &err) == 0)
+        return 0;
+    return strait_command_fail(&err);
+}

@@ -1,0 +1,140 @@
+/* strait compare: predicted against measured. */
+#include <stdio.h>
+#include <string.h>
+#include "analysis/compare.h"
+#include "analysis/store.h"
+#include "command.h"
+#include "campaign/host_header.h"
+#include "options.h"
+#include "campaign/published.h"
+#include "cli/show/show.h"
+#include "campaign/tolerance.h"
+
+/* The rows of the latest runs in a folder; a new reference, or NULL with *err. */
+static json_t *load_rows(const char *folder, struct strait_error *err)
+{
+    struct strait_store *store;
+    if (strait_store_open(&store, folder, false, err) != 0)
+        return NULL;
+    json_t *rows = strait_store_rows(store);
+    if (strait_store_n_refused(store) > 0)
+        fprintf(stderr, "strait: %s: %zu damaged line%s not believed\n", strait_store_path(store),
+                strait_store_n_refused(store), strait_store_n_refused(store) == 1 ? "" : "s");
+    strait_store_free(store);
+    return rows;
+}
+
+static int compare(const char *const folders[2], const struct strait_compare_options *o, bool json,
+                   bool *within, struct strait_error *err)
+{
+    json_t *a = load_rows(folders[0], err);
+    json_t *b = a && folders[1] ? load_rows(folders[1], err) : NULL;
+    json_t *comparison = a && (b || !folders[1]) ? strait_compare(a, b, o, err) : NULL;
+    int status = comparison ? 0 : -1;
+    if (comparison && json)
+        strait_command_print_json(comparison);
+    else if (comparison)
+        status = strait_show_comparison(stdout, comparison, o, err);
+    *within = json_is_true(json_object_get(comparison, "within"));
+    json_decref(a);
+    json_decref(b);
+    json_decref(comparison);
+    return status;
+}
+
+/* Published figures beside ours; *kept: all orders are. */
+static int compare_published(const char *const *cases, size_t n_cases, const char *file,
+                             const char *profile_name, long n_jobs, bool json, bool *kept,
+                             struct strait_error *err)
+{
+    struct strait_profile *profile;
+    if (strait_profile_load(&profile, profile_name, err) != 0)
+        return -1;
+    json_t *published = strait_published(file, cases, n_cases, profile, (int)n_jobs, err);
+    int status = published ? 0 : -1;
+    if (published && json)
+        strait_command_print_json(published);
+    else if (published)
+        status = strait_show_published(stdout, published, err);
+    size_t i;
+    json_t *order;
+    json_array_foreach(json_object_get(published, "orders"), i, order) *kept &=
+        json_is_true(json_object_get(order, "kept"));
+    json_decref(published);
+    strait_profile_free(profile);
+    return status;
+}
+
+enum { MAX_CASES = 64 };
+
+static const char notes[] =
+    "With one folder, its simulated rows are held against its emulated ones; with two, the first\n"
+    "folder's rows are the prediction. Points are paired when they are equal in everything. Of\n"
+    "repeated measurements the median counts. INVALID rows are never used.\n"
+    "Judged are encode, transfer, decode (on the critical path), wait (of a client), and the "
+    "round\n"
+    "without its compute. Exit status 1 when one of them lies outside the tolerance.\n\n"
+    "--published holds what papers claim against our prediction of the same setting: all cases, "
+    "or\n"
+    "those named. Exit status 1 when an order of theirs is not ours.\n\n"
+    "  strait compare results/wan-check\n"
+    "  strait compare predicted measured --tolerance '5 %' --floor '2 ms'\n"
+    "  strait compare --published spd-kfac dear\n";
+
+int strait_command_compare(int argc, char **argv)
+{
+    const char *folders[2] = {NULL, NULL};
+    struct strait_tolerance tolerance = {NULL, NULL};
+    const char *cases[MAX_CASES] = {NULL}, *file = NULL, *profile = "default";
+    long n_jobs = strait_machine_n_cores();
+    bool json = false, help = false, within = false, published = false;
+    const struct strait_option options[] = {
+        STRAIT_TOLERANCE_OPTIONS(tolerance, ""),
+        {"published", 0, STRAIT_OPTION_FLAG, &published, NULL,
+         "published figures beside ours; positional words are names of cases"},
+        {"figures", 0, STRAIT_OPTION_TEXT, &file, "FILE",
+         "other published figures than those that ship (docs/published.md)"},
+        {"profile", 0, STRAIT_OPTION_TEXT, &profile, "PROFILE",
+         "codec costs of --published (default: the shipped profile)"},
+        {"jobs", 'j', STRAIT_OPTION_COUNT, &n_jobs, "N", "processes at a time for --published"},
+        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "one JSON object on standard output"}};
+    const struct strait_usage usage = {
+        "compare",
+        "DIR [DIR] | --published [CASE ...]",
+        "Compare predicted with measured times, point by point and phase "
+        "by phase.",
+        options,
+        sizeof(options) / sizeof(*options),
+        notes};
+    struct strait_error err = {0};
+    struct strait_compare_options o;
+    size_t n_positional;
+    if (strait_options_parse(&usage, argc, argv, cases, MAX_CASES, &n_positional, &help, &err) != 0)
+        return strait_command_fail(&err);
+    if (help) {
+        strait_options_print(&usage, stdout);
+        return 0;
+    }
+    if (published) {
+        bool kept = true;
+        if (compare_published(cases, n_positional, file, profile, n_jobs, json, &kept, &err) != 0)
+            return strait_command_fail(&err);
+        return kept ? 0 : 1;
+    }
+    for (size_t i = 0; i < n_positional && i < 2; i++)
+        folders[i] = cases[i];
+    if (n_positional > 2) {
+        strait_error_set(&err, STRAIT_ERR_USAGE, "compare",
+                         "expected at most two results folders, found %zu", n_positional);
+        return strait_command_fail(&err);
+    }
+    if (n_positional == 0) {
+        strait_error_set(&err, STRAIT_ERR_USAGE, "compare",
+                         "expected a results folder, found none");
+        return strait_command_fail(&err);
+    }
+    if (strait_tolerance_parse(&o, &tolerance, &err) != 0 ||
+        compare(folders, &o, json, &within, &err) != 0)
+        return strait_command_fail(&err);
+    return within ? 0 : 1;
+}

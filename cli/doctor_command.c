@@ -1,0 +1,130 @@
+/* strait doctor: what this machine can do, by trying it, and what to install. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include "analysis/row.h"
+#include "analysis/table.h"
+#include "core/process.h"
+#include "command.h"
+#include "campaign/host_header.h"
+#include "options.h"
+#include "probe.h"
+
+enum { TEXT_CHARS = 512 };
+
+/* The first line that a program says of its version. */
+static bool ask_version(char *buf, size_t cap, const char *const argv[])
+{
+    struct strait_error why = {0};
+    const int code = strait_process_run(buf, cap, argv, NULL, 10, &why);
+    buf[strcspn(buf, "\n")] = '\0';
+    if (code == 0)
+        return true;
+    snprintf(buf, cap, "%.400s", why.text);
+    return false;
+}
+
+static void check_programs(json_t *out)
+{
+    static const char *const gnuplot[] = {"gnuplot", "--version", NULL};
+    char text[TEXT_CHARS];
+    const bool plots = ask_version(text, sizeof(text), gnuplot);
+    strait_probe_put(out, "gnuplot", plots, text, "apt install gnuplot-nox (for strait plot)");
+}
+
+static const char small_experiment[] =
+    "{\"schema\": \"strait-experiment/1\", \"model\": \"cnn\", \"clients\": 1,"
+    " \"strategy\": {\"name\": \"fedavg\", \"rounds\": 1},"
+    " \"network\": {\"client\": {\"rate\": \"1 Gbps\", \"rtt\": \"1 ms\"},"
+    " \"server\": {\"rate\": \"1 Gbps\"}}}";
+
+/* A point of our own on the real backend: the library, its constants and the forked child. */
+static bool check_backend(json_t *out, const struct strait_backend *backend)
+{
+    char text[TEXT_CHARS] = "";
+    struct strait_error why = {0};
+    struct strait_experiment *e = NULL;
+    struct strait_profile *profile = NULL;
+    struct strait_point *p = NULL;
+    const struct strait_point_options options = {.real_payload = false};
+    json_t *json = json_loads(small_experiment, 0, NULL);
+    const bool works = strait_experiment_read(&e, "doctor", json, &why) == 0 &&
+                       strait_profile_load(&profile, "default", &why) == 0 &&
+                       strait_point_new(&p, e, profile, &options, &why) == 0 &&
+                       strait_point_run(p, backend, &why) == 0;
+    if (!works)
+        snprintf(text, sizeof(text), "%s", why.text);
+    else if (backend == &strait_sim) {
+        json_t *versions = strait_versions_json();
+        snprintf(text, sizeof(text), "a round simulated with SimGrid %s",
+                 json_string_value(json_object_get(versions, "simgrid")));
+        json_decref(versions);
+    } else {
+        snprintf(text, sizeof(text), "a round simulated");
+    }
+    strait_probe_put(out, backend->name, works, text,
+                     "apt install libsimgrid-dev, then build again");
+    strait_point_free(p);
+    strait_profile_free(profile);
+    strait_experiment_free(e);
+    json_decref(json);
+    return works;
+}
+
+static bool check_emulation(json_t *out)
+{
+    struct strait_probe found = {.launcher = NULL};
+    struct strait_error why = {0};
+    if (strait_probe_emulation(&found, out, &why) != 0)
+        strait_probe_put(out, "emulation", false, why.text, "");
+    return found.launcher && found.realisation;
+}
+
+static void check_machine(json_t *out)
+{
+    char text[TEXT_CHARS], total[STRAIT_NUMBER_CHARS], available[STRAIT_NUMBER_CHARS];
+    double total_bytes, available_bytes;
+    struct timespec resolution;
+    snprintf(text, sizeof(text), "%d", strait_machine_n_cores());
+    strait_probe_put(out, "processors", strait_machine_n_cores() >= 2, text,
+                     "with one processor emulation needs more dilation");
+    strait_machine_memory(&total_bytes, &available_bytes);
+    snprintf(text, sizeof(text), "%s, %s available", strait_bytes_text(total, total_bytes),
+             strait_bytes_text(available, available_bytes));
+    strait_probe_put(out, "memory", available_bytes > 1e9, text, "some experiments need more");
+    clock_getres(CLOCK_MONOTONIC, &resolution);
+    snprintf(text, sizeof(text), "monotonic, steps of %ld ns", resolution.tv_nsec);
+    strait_probe_put(out, "clock", resolution.tv_sec == 0 && resolution.tv_nsec <= 1000, text,
+                     "a kernel with high-resolution timers");
+}
+
+int strait_command_doctor(int argc, char **argv)
+{
+    bool json = false, help = false;
+    const struct strait_option options[] = {
+        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"}};
+    const struct strait_usage usage = {
+        "doctor", "", "Try what simulation, emulation and pictures need, and name what is missing.",
+        options,  1,  "Exit status 0 when sim and one way of emulating work, else 3.\n"};
+    struct strait_error err = {0};
+    const char *none[1];
+    size_t n_positional;
+    if (strait_options_parse(&usage, argc, argv, none, 0, &n_positional, &help, &err) != 0)
+        return strait_command_fail(&err);
+    if (help) {
+        strait_options_print(&usage, stdout);
+        return 0;
+    }
+    json_t *out = json_array();
+    const bool sim = check_backend(out, &strait_sim);
+    check_backend(out, &strait_fluid);
+    const bool emu = check_emulation(out);
+    check_programs(out);
+    check_machine(out);
+    strait_probe_print(out, json);
+    if (!json)
+        printf("\nsimulation %s, emulation %s\n", sim ? "works" : "does not work",
+               emu ? "works" : "does not work");
+    json_decref(out);
+    return sim && emu ? 0 : 3;
+}

@@ -1,0 +1,229 @@
+/* strait list: what ships, as tables or as JSON Lines. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/label.h"
+#include "analysis/row.h"
+#include "analysis/table.h"
+#include "core/json.h"
+#include "cli/codec/codec_command.h"
+#include "command.h"
+#include "options.h"
+#include "strategy_list.h"
+
+static int list_models(json_t *out, struct strait_error *err)
+{
+    size_t n;
+    const char *const *names = strait_model_names(&n);
+    for (size_t i = 0; i < n; i++) {
+        struct strait_model *m;
+        if (strait_model_load(&m, names[i], err) != 0)
+            return -1;
+        json_array_append_new(
+            out, json_pack("{s:s, s:I, s:f, s:f, s:s, s:s, s:s}", "name", names[i], "parameters",
+                           (json_int_t)m->n_elems, "MB", 4e-6 * (double)m->n_elems, "step_s",
+                           strait_model_step_s(m), "device", m->device, "time",
+                           strait_timing_name(m->timing), "source", m->timing_source));
+        strait_model_free(m);
+    }
+    return 0;
+}
+
+/* What an experiment's "network" may say; the reader of experiments is the judge. */
+static int list_networks(json_t *out, struct strait_error *err)
+{
+    static const char *const rows[][3] = {
+        {"topology", "\"star\"", "every rank has one port, in and out; paths add two ports"},
+        {"topology", "\"sites\"",
+         "ranks of a site share a port to the core: \"site\", \"between\""},
+        {"topology", "\"nodes\"", "accelerators of a node share a network card: \"node\""},
+        {"site, node", "{...}",
+         "a port and its number of \"ranks\" or \"accelerators\"; or an array"},
+        {"client, server", "{...}", "a port; without a server in the strategy, its port is unused"},
+        {".../rate", "\"1 Gbps\"", "of the port, headers included"},
+        {".../rtt", "\"50 ms\"", "there and back over this port; a path adds those of its ends"},
+        {".../loss", "\"0.1 %\"", "of segments"},
+        {"overhead", "\"24 B\"", "of a frame beyond its 1514 bytes: 24 on a wire, 0 as tc counts"},
+        {"tcp/congestion", "\"reno\", \"bbr\", \"cubic\"", "as Linux has them"},
+        {"connections", "4", "TCP connections that carry each message together: parallel streams"},
+    };
+    (void)err;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        json_array_append_new(out, json_pack("{s:s, s:s, s:s}", "key", rows[i][0], "example",
+                                             rows[i][1], "meaning", rows[i][2]));
+    return 0;
+}
+
+static int is_json(const struct dirent *entry)
+{
+    const size_t n = strlen(entry->d_name);
+    return n > 5 && strcmp(entry->d_name + n - 5, ".json") == 0;
+}
+
+static int list_experiments(json_t *out, struct strait_error *err)
+{
+    static const char folder[] = STRAIT_SHARE "/experiments";
+    struct dirent **entries;
+    const int n = scandir(folder, &entries, is_json, alphasort);
+    if (n < 0)
+        return strait_error_system(err, folder, "cannot read the folder");
+    int status = 0;
+    for (int i = 0; i < n; i++) {
+        char path[sizeof(folder) + 1 + sizeof(entries[i]->d_name)];
+        snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+        json_t *json = status == 0 ? strait_json_load(path, err) : NULL;
+        if (status == 0 && !json)
+            status = -1;
+        size_t n_points = 1;
+        const char *pointer;
+        json_t *values;
+        json_object_foreach(json_object_get(json, "vary"), pointer, values) n_points *=
+            json_array_size(values);
+        entries[i]->d_name[strlen(entries[i]->d_name) - 5] = '\0';
+        const char *title = json_string_value(json_object_get(json, "title"));
+        if (json)
+            json_array_append_new(out,
+                                  json_pack("{s:s, s:I, s:s}", "name", entries[i]->d_name, "points",
+                                            (json_int_t)n_points, "title", title ? title : ""));
+        json_decref(json);
+        free(entries[i]);
+    }
+    free(entries);
+    return status;
+}
+
+static const struct {
+    const char *name, *summary;
+    int (*list)(json_t *out, struct strait_error *err);
+    void (*print)(const json_t *rows); /* NULL: flat objects, whose keys are columns */
+} lists[] = {
+    {"codecs", "how tensors are encoded", strait_codec_rows, strait_codec_rows_print},
+    {"strategies", "who sends what when", strait_strategy_rows, strait_strategy_rows_print},
+    {"models", "what is trained; or a layer table of your own", list_models, NULL},
+    {"networks", "what an experiment may say of its network", list_networks, NULL},
+    {"experiments", "what `strait run NAME` knows", list_experiments, NULL}};
+enum { N_LISTS = sizeof(lists) / sizeof(*lists) };
+
+static void value_cell(struct strait_table *t, const char *key, const json_t *value)
+{
+    char buf[STRAIT_NUMBER_CHARS];
+    if (json_is_string(value))
+        strait_table_cell(t, json_string_value(value));
+    else if (json_is_integer(value))
+        strait_table_cellf(t, "%lld", (long long)json_integer_value(value));
+    else if (strcmp(key, "step_s") == 0)
+        strait_table_cell(t, strait_seconds_text(buf, json_number_value(value)));
+    else
+        strait_table_cell(t, strait_number_text(buf, json_number_value(value), 4));
+}
+
+static void print_table(const json_t *rows)
+{
+    struct strait_table *t = strait_table_new();
+    const char *key;
+    json_t *row, *value;
+    size_t i;
+    json_object_foreach(json_array_get(rows, 0), key, value)
+        strait_table_column(t, strcmp(key, "step_s") == 0 ? "step" : key, !json_is_string(value));
+    json_array_foreach(rows, i, row) json_object_foreach(row, key, value) value_cell(t, key, value);
+    strait_table_print(t, stdout);
+    strait_table_free(t);
+}
+
+static int show_list(size_t i, bool json, struct strait_error *err)
+{
+    json_t *rows = json_array(), *row;
+    size_t k;
+    const int status = lists[i].list(rows, err);
+    if (status == 0 && !json)
+        (lists[i].print ? lists[i].print : print_table)(rows);
+    if (status == 0 && json)
+        json_array_foreach(rows, k, row) strait_command_print_json(row);
+    json_decref(rows);
+    return status;
+}
+
+/* One strategy with its parameters. */
+static int show_strategy(const char *name, bool json, struct strait_error *err)
+{
+    json_t *rows = json_array(), *row, *found = NULL;
+    size_t i, n;
+    int status = strait_strategy_rows(rows, err);
+    json_array_foreach(rows, i, row)
+    {
+        if (strcmp(json_string_value(json_object_get(row, "name")), name) == 0)
+            found = row;
+    }
+    if (status == 0 && !found) {
+        const char *names[64] = {NULL};
+        const struct strait_strategy *const *all = strait_strategies(&n);
+        for (i = 0; i < n && i + 1 < sizeof(names) / sizeof(*names); i++)
+            names[i] = all[i]->name;
+        const char *nearest = strait_nearest(name, names);
+        status = strait_error_set(
+            err, STRAIT_ERR_USAGE, "list strategies", "expected a strategy, found \"%s\"%s%s%s",
+            name, nearest ? ", did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+    } else if (status == 0 && json) {
+        strait_command_print_json(found);
+    } else if (status == 0) {
+        strait_strategy_row_print(found);
+    }
+    json_decref(rows);
+    return status;
+}
+
+static int show(const char *what, bool json, struct strait_error *err)
+{
+    const char *names[N_LISTS + 1] = {NULL};
+    for (size_t i = 0; i < N_LISTS; i++) {
+        names[i] = lists[i].name;
+        if (what && strcmp(what, lists[i].name) == 0)
+            return show_list(i, json, err);
+    }
+    if (what) {
+        const char *nearest = strait_nearest(what, names);
+        return strait_error_set(err, STRAIT_ERR_USAGE, "list",
+                                "expected codecs, strategies, models, networks or experiments, "
+                                "found \"%s\"%s%s%s",
+                                what, nearest ? ", did you mean \"" : "", nearest ? nearest : "",
+                                nearest ? "\"?" : "");
+    }
+    for (size_t i = 0; i < N_LISTS; i++) {
+        if (!json)
+            printf("%s%s: %s\n\n", i > 0 ? "\n" : "", lists[i].name, lists[i].summary);
+        if (show_list(i, json, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+int strait_command_list(int argc, char **argv)
+{
+    bool json = false, help = false;
+    const struct strait_option options[] = {
+        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"}};
+    const struct strait_usage usage = {
+        "list",
+        "[codecs|strategies [NAME]|models|networks|experiments]",
+        "List what ships; models with the source of their compute time.",
+        options,
+        1,
+        "  strait list models\n  strait list strategies dear\n  strait list --json codecs\n"};
+    struct strait_error err = {0};
+    const char *what[2] = {NULL};
+    size_t n_positional;
+    if (strait_options_parse(&usage, argc, argv, what, 2, &n_positional, &help, &err) != 0)
+        return strait_command_fail(&err);
+    if (help) {
+        strait_options_print(&usage, stdout);
+        return 0;
+    }
+    if (what[1] && strcmp(what[0], "strategies") != 0) {
+        strait_error_set(&err, STRAIT_ERR_USAGE, "list",
+                         "expected nothing after \"%s\", found \"%s\"", what[0], what[1]);
+        return strait_command_fail(&err);
+    }
+    const int status = what[1] ? show_strategy(what[1], json, &err) : show(what[0], json, &err);
+    return status != 0 ? strait_command_fail(&err) : 0;
+}

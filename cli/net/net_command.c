@@ -1,0 +1,170 @@
+/* strait net: networks for programs that are not ours. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/json.h"
+#include "emu/programs/program.h"
+#include "net_command.h"
+
+static const struct {
+    const char *name, *arguments, *summary;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    {"up", "FILE", "bring up the network of an experiment, and leave it up", strait_net_up},
+    {"exec", "-- COMMAND", "run a program in a rank of it", strait_net_exec},
+    {"down", "", "take it down", strait_net_down},
+    {"run", "FILE -- COMMAND", "bring up, one copy of a program a client, take down",
+     strait_net_run},
+    {"list", "", "the networks that are up", strait_net_list},
+    {"status", "", "ranks, addresses, links and counters of one", strait_net_status},
+    {"top", "", "Mbit/s of every rank, every second", strait_net_top},
+    {"rsh", "HOST COMMAND", "run a command line in a host, called as ssh is", strait_net_rsh},
+    {"probe", "", "try what this machine can do, and say what will be used", strait_net_probe},
+};
+enum { N_COMMANDS = sizeof(commands) / sizeof(*commands) };
+
+static void print_help(FILE *out)
+{
+    fputs("usage: strait net COMMAND [ARGUMENTS]\n\n"
+          "A network of namespaces with shaped links, for programs that are not ours.\n\n",
+          out);
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        char left[64];
+        snprintf(left, sizeof(left), "%s %s", commands[i].name, commands[i].arguments);
+        fprintf(out, "  %-22s %s\n", left, commands[i].summary);
+    }
+    fputs("\n"
+          "  strait net up wan-check --set /clients=4\n"
+          "  strait net exec --rank client1 -- ping -c 3 server\n"
+          "  strait net down\n"
+          "  strait net run wan-check --set /clients=4 -- python3 train.py\n\n"
+          "Everything runs in real time (dilation 1): a program's own computing is not slowed\n"
+          "down with the links, so more busy ranks than processors make results too slow.\n",
+          out);
+}
+
+static int unknown(const char *name)
+{
+    const char *names[N_COMMANDS + 1] = {NULL};
+    struct strait_error err = {0};
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        names[i] = commands[i].name;
+    const char *nearest = strait_nearest(name, names);
+    strait_error_set(
+        &err, STRAIT_ERR_USAGE, "net", "expected a command (strait net --help), found \"%s\"%s%s%s",
+        name, nearest ? ", did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+    return strait_command_fail(&err);
+}
+
+int strait_command_net(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return 2;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        print_help(stdout);
+        return 0;
+    }
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strcmp(commands[i].name, argv[1]) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    return unknown(argv[1]);
+}
+
+/* --- up and down ------------------------------------------------------------------------------ */
+
+static const char up_notes[] =
+    "One process, the keeper, stays; its end by any cause takes down everything. Of the\n"
+    "experiment its network, its clients and whether its strategy has a server count; one that\n"
+    "varies them needs --set. Time is real (dilation 1). As an ordinary user all of it is in\n"
+    "namespaces of that user; STRAIT_TUN names another TUN node than /dev/net/tun.\n\n"
+    "  strait net up wan-check --set /clients=4\n"
+    "  strait net up my.json --name slow --set '/network/client/rate=\"37 Mbps\"'\n";
+
+static int bring_up(const char *name, const char *file, const struct strait_texts *settings,
+                    bool json, struct strait_error *err)
+{
+    struct strait_emu_place place;
+    struct strait_emu_foreign net = {.leash = -1};
+    struct strait_experiment *e = NULL;
+    json_t *state = NULL;
+    int lock = -1, status = -1;
+    if (strait_net_load(&e, file, settings, err) == 0 &&
+        strait_emu_place_init(&place, name, err) == 0 &&
+        (lock = strait_emu_place_lock(&place, err)) >= 0 &&
+        strait_emu_foreign_start(&net, &place, lock, e, file, err) == 0)
+        state = strait_emu_visit_state(&place, err);
+    if (state && json) {
+        strait_command_print_json(state);
+    } else if (state) {
+        strait_net_print(state);
+        printf("\nstate %s\n\n  strait net exec --name %s --rank 0 -- COMMAND\n"
+               "  strait net top --name %s\n  strait net down --name %s\n",
+               place.state, name, name, name);
+    }
+    if (state) {
+        strait_emu_foreign_let_go(&net);
+        status = 0;
+    } else if (net.keeper > 0) {
+        strait_emu_foreign_stop(&net);
+    }
+    json_decref(state);
+    strait_experiment_free(e);
+    return status;
+}
+
+int strait_net_up(int argc, char **argv)
+{
+    const char *name = strait_net_default_name(), *file = NULL;
+    struct strait_texts settings = {0};
+    const char *launcher = "auto";
+    bool json = false;
+    const struct strait_option options[] = {
+        {"name", 0, STRAIT_OPTION_TEXT, &name, "NAME", "of the network (default)"},
+        {"launcher", 0, STRAIT_OPTION_TEXT, &launcher, "auto", "here; for a guest see net run"},
+        {"set", 0, STRAIT_OPTION_TEXTS, &settings, "/POINTER=VALUE",
+         "set a value of the experiment"},
+        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "its description on standard output"}};
+    const struct strait_usage usage = {"net up",
+                                       "FILE",
+                                       "Bring up the network of an experiment, and leave it up.",
+                                       options,
+                                       sizeof(options) / sizeof(*options),
+                                       up_notes};
+    struct strait_error err = {0};
+    int status = strait_net_parse(&usage, argc, argv, &file, 1, NULL, &err);
+    if (status == 0 && !file)
+        status = strait_error_set(&err, STRAIT_ERR_USAGE, "net up",
+                                  "expected an experiment, found none");
+    if (status == 0 && strcmp(launcher, "auto") != 0)
+        status = strait_error_set(&err, STRAIT_ERR_USAGE, "net up",
+                                  "expected auto after --launcher, found \"%s\": a network in a "
+                                  "guest cannot be reached, strait net run --launcher runs "
+                                  "programs in it",
+                                  launcher);
+    if (status == 0)
+        status = bring_up(name, file, &settings, json, &err);
+    free(settings.items);
+    strait_net_leave(status < 0 ? strait_command_fail(&err) : 0);
+}
+
+int strait_net_down(int argc, char **argv)
+{
+    const char *name = strait_net_default_name();
+    const struct strait_option options[] = {
+        {"name", 0, STRAIT_OPTION_TEXT, &name, "NAME", "of the network (default)"}};
+    const struct strait_usage usage = {
+        "net down", "", "Take a network down and end every program in it.",
+        options,    1,  "Programs in it are killed (SIGKILL). Returns when nothing is left.\n"};
+    struct strait_error err = {0};
+    struct strait_emu_place place;
+    const char *none[1];
+    int status = strait_net_parse(&usage, argc, argv, none, 0, NULL, &err);
+    if (status == 0 && strait_emu_place_init(&place, name, &err) != 0)
+        status = -1;
+    if (status == 0)
+        status = strait_emu_visit_end(&place, &err);
+    return status < 0 ? strait_command_fail(&err) : 0;
+}

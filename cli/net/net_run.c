@@ -1,0 +1,138 @@
+/* strait net run: a network for the time of one program, a copy in every client. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "net_replicas.h"
+#include "net_guest.h"
+
+struct order {
+    const char *file, *name, *ranks, *log;
+    struct strait_texts settings;
+    bool keep_going;
+    const char *const *command;
+    struct strait_net_guest guest;
+};
+
+/* They wait until the network is up, and end it in order then. */
+static void hold_signals(void)
+{
+    sigset_t mask;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGCHLD);
+    sigaddset(&mask, SIGINT);
+    sigaddset(&mask, SIGTERM);
+    sigaddset(&mask, SIGHUP);
+    sigprocmask(SIG_BLOCK, &mask, NULL);
+}
+
+static int make_log_folder(const char *path, struct strait_error *err)
+{
+    if (!path || mkdir(path, 0777) == 0 || errno == EEXIST)
+        return 0;
+    return strait_error_system(err, path, "cannot make the folder of logs");
+}
+
+/* Returns the exit status, or -1 with *err. */
+static int run(const struct order *o, int argc, char **argv, struct strait_error *err)
+{
+    struct strait_emu_place place;
+    struct strait_emu_foreign net = {.leash = -1};
+    struct strait_experiment *e = NULL;
+    json_t *state = NULL;
+    int lock = -1, status = -1;
+    const bool clients = strcmp(o->ranks, "clients") == 0;
+    if (!clients && strcmp(o->ranks, "all") != 0)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "net run",
+                                "expected all or clients after --ranks, found \"%s\"", o->ranks);
+    const int guest = strait_net_guest_is_wanted(&o->guest, err);
+    if (guest < 0 || (guest > 0 && make_log_folder(o->log, err) != 0))
+        return -1;
+    if (guest > 0)
+        return strait_net_guest_run(&o->guest, o->file, &o->settings, o->log, argc, argv, err);
+    if (strait_net_load(&e, o->file, &o->settings, err) != 0)
+        return -1;
+    hold_signals();
+    if (strait_emu_place_init(&place, o->name, err) == 0 && make_log_folder(o->log, err) == 0 &&
+        (lock = strait_emu_place_lock(&place, err)) >= 0 &&
+        strait_emu_foreign_start(&net, &place, lock, e, o->file, err) == 0)
+        state = strait_emu_visit_state(&place, err);
+    if (state) {
+        const int first = clients && e->n_ranks > e->n_clients ? 1 : 0;
+        const struct strait_copies_plan plan = {.place = &place,
+                                                .state = state,
+                                                .argv = o->command,
+                                                .log = o->log,
+                                                .first = first,
+                                                .n = e->n_ranks - first,
+                                                .keep_going = o->keep_going};
+        status = strait_copies_run(&plan, &net, err);
+    }
+    strait_emu_foreign_stop(&net);
+    json_decref(state);
+    strait_experiment_free(e);
+    return status;
+}
+
+static const char notes[] =
+    "Each copy has the network, host name and hosts file (server, client1, ...) of its rank, and\n"
+    "RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR (of the copy with RANK 0), MASTER_PORT (29500\n"
+    "unless set), GLOO_SOCKET_IFNAME, TP_SOCKET_IFNAME, NCCL_SOCKET_IFNAME (eth0),\n"
+    "OMP_NUM_THREADS (1 unless set), STRAIT_RANK, STRAIT_HOST, STRAIT_ADDR. The first copy that\n"
+    "fails ends the others. Exit status 1 says which failed. Time is real (dilation 1): more busy\n"
+    "copies than processors make results too slow.\n\n"
+    "--launcher uml does all of it in User-Mode Linux, one processor: netem where this kernel has\n"
+    "none. vuml is the same in virtual time (make vkernel, once), for programs that wait instead\n"
+    "of spinning. There all files can be read but, of /tmp, /var/tmp, /run and /dev/shm, only\n"
+    "this folder and those that arguments name; files can be kept in the folder of --log alone.\n"
+    "Output comes at the end.\n\n"
+    "  strait net run wan-check --set /clients=4 --log logs -- python3 train.py\n"
+    "  strait net run wan-check --set /clients=2 --launcher uml -- ping -c 3 server\n";
+
+int strait_net_run(int argc, char **argv)
+{
+    char own_name[32], **command;
+    snprintf(own_name, sizeof(own_name), "run-%d", (int)getpid());
+    struct order o = {.name = own_name, .ranks = "clients"};
+    const struct strait_option options[] = {
+        {"set", 0, STRAIT_OPTION_TEXTS, &o.settings, "/POINTER=VALUE",
+         "set a value of the experiment"},
+        {"ranks", 0, STRAIT_OPTION_TEXT, &o.ranks, "WHICH",
+         "clients (default), or all with the server as RANK 0"},
+        {"log", 0, STRAIT_OPTION_TEXT, &o.log, "DIR",
+         "a file a copy, DIR/client1.log, instead of lines here"},
+        {"keep-going", 0, STRAIT_OPTION_FLAG, &o.keep_going, NULL,
+         "let the others end by themselves when one fails"},
+        {"name", 0, STRAIT_OPTION_TEXT, &o.name, "NAME", "of the network (run-PID)"},
+        {"launcher", 0, STRAIT_OPTION_TEXT, &o.guest.launcher, "WHERE",
+         "auto: here (default); uml, vuml: in a guest, see below"},
+        {"memory", 0, STRAIT_OPTION_TEXT, &o.guest.memory, "SIZE",
+         "of the guest, such as 2GB (0.5 GB and 64 MB a rank, or more)"},
+        {"limit", 0, STRAIT_OPTION_NUMBER, &o.guest.limit_s, "SECONDS",
+         "until a guest is killed (3600)"}};
+    const struct strait_usage usage = {"net run",
+                                       "FILE -- COMMAND [ARGUMENTS]",
+                                       "Bring up the network of an experiment, run a copy of a "
+                                       "program in every client, take down.",
+                                       options,
+                                       sizeof(options) / sizeof(*options),
+                                       notes};
+    struct strait_error err = {0};
+    int status = strait_net_parse(&usage, argc, argv, &o.file, 1, &command, &err);
+    const bool is_help = status == 1;
+    if (status == 0 && !o.file)
+        status = strait_error_set(&err, STRAIT_ERR_USAGE, "net run",
+                                  "expected an experiment, found none");
+    if (status == 0 && (!command || !*command))
+        status = strait_error_set(&err, STRAIT_ERR_USAGE, "net run",
+                                  "expected a program behind \"--\", found none");
+    if (status == 0) {
+        o.command = (const char *const *)(void *)command;
+        status = run(&o, argc, argv, &err);
+    }
+    free(o.settings.items);
+    strait_net_leave(status < 0 ? strait_command_fail(&err) : is_help ? 0 : status);
+}

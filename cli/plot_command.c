@@ -1,0 +1,165 @@
+/* strait plot: the curves of a results folder as pictures. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/compare.h"
+#include "analysis/fields.h"
+#include "analysis/grid.h"
+#include "analysis/plot/plot.h"
+#include "analysis/store.h"
+#include "command.h"
+#include "options.h"
+#include "campaign/tolerance.h"
+
+enum { PATH_CHARS = 4096 };
+
+/* The break-even records of the last run. */
+static json_t *breakevens_of(const struct strait_store *store)
+{
+    const char *sweep = strait_text_of(strait_store_header(store), "sweep");
+    json_t *found = json_array(), *record;
+    size_t i;
+    json_array_foreach(strait_store_records(store), i,
+                       record) if (strcmp(strait_text_of(record, "record"), "break-even") == 0 &&
+                                   strcmp(strait_text_of(record, "sweep"), sweep) == 0)
+        json_array_append(found, record);
+    return found;
+}
+
+static bool has_backend(const json_t *rows, const char *backend)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i,
+                       row) if (strcmp(strait_text_of(row, "backend"), backend) == 0) return true;
+    return false;
+}
+
+static bool varies_clients(const json_t *rows)
+{
+    size_t i;
+    json_t *row;
+    const json_t *first = json_object_get(json_array_get(rows, 0), "clients");
+    json_array_foreach(rows, i,
+                       row) if (!json_equal(json_object_get(row, "clients"), first)) return true;
+    return false;
+}
+
+static int plot_scaling(const struct strait_store *store, const json_t *all, const char *path,
+                        enum strait_plot_y y, struct strait_error *err)
+{
+    json_t *rows = strait_rows_select(all, "", NULL), *breakevens = breakevens_of(store);
+    if (json_array_size(rows) == 0) { /* nothing but a negative control */
+        json_decref(rows);
+        const char *control = strait_text_of(json_array_get(all, 0), "control");
+        rows = strait_rows_select(all, "", *control ? control : NULL);
+    }
+    const int status = strait_plot_scaling(path, rows, breakevens, y, NULL, err);
+    json_decref(rows);
+    json_decref(breakevens);
+    if (status == 0)
+        printf("%s.png\n%s.svg\n", path, path);
+    return status;
+}
+
+static int plot_comparison(const json_t *all, const char *path, struct strait_error *err)
+{
+    static const struct strait_tolerance defaults = {NULL, NULL};
+    struct strait_compare_options options;
+    char title[512];
+    json_t *comparison = strait_tolerance_parse(&options, &defaults, err) == 0
+                             ? strait_compare(all, NULL, &options, err)
+                             : NULL;
+    if (!comparison)
+        return -1;
+    snprintf(title, sizeof(title), "Predicted and measured: %.400s",
+             strait_text_of(json_array_get(all, 0), "title"));
+    const int status =
+        strait_plot_comparison(path, comparison, options.tolerance_ratio, title, err);
+    json_decref(comparison);
+    if (status == 0)
+        printf("%s.png\n%s.svg\n", path, path);
+    return status;
+}
+
+/* FILE.png and FILE.svg are both drawn, whichever is asked for. */
+static int base_of(char *buf, size_t cap, const char *out, struct strait_error *err)
+{
+    const size_t n = strlen(out);
+    const char *end = n > 4 ? out + n - 4 : "";
+    if (strcmp(end, ".png") != 0 && strcmp(end, ".svg") != 0)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "plot",
+                                "expected a name that ends in .png or .svg after --out, found "
+                                "\"%s\"",
+                                out);
+    snprintf(buf, cap, "%.*s", (int)(n - 4), out);
+    return 0;
+}
+
+static int plot(const char *folder, const char *out, enum strait_plot_y y, struct strait_error *err)
+{
+    char base[PATH_CHARS], path[PATH_CHARS + 16];
+    struct strait_store *store;
+    if (out && base_of(base, sizeof(base), out, err) != 0)
+        return -1;
+    if (!out)
+        snprintf(base, sizeof(base), "%s/%s", folder,
+                 y == STRAIT_PLOT_TIME ? "scaling-time" : "scaling");
+    if (strait_store_open(&store, folder, false, err) != 0)
+        return -1;
+    json_t *rows = strait_store_rows(store);
+    const bool both =
+        has_backend(rows, "emu") && (has_backend(rows, "sim") || has_backend(rows, "fluid"));
+    int status = 0;
+    if (!both || varies_clients(rows))
+        status = plot_scaling(store, rows, base, y, err);
+    if (both && status == 0) {
+        if (out)
+            snprintf(path, sizeof(path), "%s%s", base, varies_clients(rows) ? "-compare" : "");
+        else
+            snprintf(path, sizeof(path), "%s/compare", folder);
+        status = plot_comparison(rows, path, err);
+    }
+    json_decref(rows);
+    strait_store_free(store);
+    return status;
+}
+
+static const char notes[] =
+    "Draws DIR/scaling.png and .svg, and where there are predicted and measured rows also\n"
+    "DIR/compare.png and .svg; beside each picture lies the gnuplot script with its data.\n\n"
+    "  strait plot results/wan-scaling\n"
+    "  strait plot results/wan-scaling --y time --out curve.png\n";
+
+int strait_command_plot(int argc, char **argv)
+{
+    const char *out = NULL, *y_name = "speed-up", *folder = NULL;
+    bool help = false;
+    const struct strait_option options[] = {
+        {"out", 'o', STRAIT_OPTION_TEXT, &out, "FILE.png", "name of the pictures (or FILE.svg)"},
+        {"y", 0, STRAIT_OPTION_TEXT, &y_name, "WHAT", "speed-up (default) or time"}};
+    const struct strait_usage usage = {
+        "plot",
+        "DIR",
+        "Draw the curves of a results folder, by gnuplot, as PNG and SVG.",
+        options,
+        sizeof(options) / sizeof(*options),
+        notes};
+    struct strait_error err = {0};
+    size_t n_positional;
+    if (strait_options_parse(&usage, argc, argv, &folder, 1, &n_positional, &help, &err) != 0)
+        return strait_command_fail(&err);
+    if (help) {
+        strait_options_print(&usage, stdout);
+        return 0;
+    }
+    const bool time = strcmp(y_name, "time") == 0;
+    if (!folder)
+        strait_error_set(&err, STRAIT_ERR_USAGE, "plot", "expected a results folder, found none");
+    else if (!time && strcmp(y_name, "speed-up") != 0)
+        strait_error_set(&err, STRAIT_ERR_USAGE, "plot",
+                         "expected speed-up or time after --y, found \"%s\"", y_name);
+    else if (plot(folder, out, time ? STRAIT_PLOT_TIME : STRAIT_PLOT_SPEEDUP, &err) == 0)
+        return 0;
+    return strait_command_fail(&err);
+}

@@ -1,0 +1,359 @@
+/* strait run: plan, compute what is missing, show. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/compare.h"
+#include "analysis/tradeoff.h"
+#include "command.h"
+#include "cli/guest/guest.h"
+#include "campaign/host_header.h"
+#include "options.h"
+#include "campaign/breakeven_sweep.h"
+#include "campaign/session.h"
+#include "cli/show/show.h"
+#include "campaign/tolerance.h"
+
+/* --- showing ------------------------------------------------------------------------------ */
+
+static bool is_tradeoff(const struct strait_session *r)
+{
+    const char *table = json_string_value(json_object_get(r->sweep->base, "table"));
+    return table && strcmp(table, "tradeoff") == 0;
+}
+
+/* The break-even of every curve: NULL where it was not asked for, or cannot be found and stderr
+ * says why. */
+static int find_breakevens(json_t **records, struct strait_session *r, struct strait_error *err)
+{
+    struct strait_error why = {0};
+    *records = NULL;
+    if (r->no_breakeven || is_tradeoff(r) || strcmp(r->on, "emu") == 0 ||
+        strait_payoff_find(records, r->sweep, &r->plan.setup, r->store, (int)r->n_jobs, r->fresh,
+                           &why) == 0)
+        return 0;
+    if (why.code != STRAIT_ERR_INPUT && why.code != STRAIT_ERR_HOST) {
+        *err = why;
+        return -1;
+    }
+    fprintf(stderr, "strait: no break-even: %s%s%s\n", why.where, *why.where ? ": " : "", why.text);
+    return 0;
+}
+
+static int show_tradeoff(struct strait_session *r, const json_t *rows, struct strait_error *err)
+{
+    struct strait_curves *curves;
+    if (strait_curves_load(&curves, NULL, err) != 0)
+        return -1;
+    json_t *tradeoff = strait_tradeoff(rows, curves, err);
+    int status = tradeoff ? 0 : -1;
+    if (tradeoff && r->json) {
+        strait_command_print_json(tradeoff);
+    } else if (tradeoff) {
+        strait_show_head(stdout, rows);
+        fputs("\n", stdout);
+        status = strait_show_tradeoff(stdout, tradeoff, err);
+    }
+    json_decref(tradeoff);
+    strait_curves_free(curves);
+    return status;
+}
+
+static int show_tables(struct strait_session *r, const json_t *breakevens, struct strait_error *err)
+{
+    size_t n;
+    const struct strait_backend *const *backends = strait_backends(&n);
+    int status = 0, n_shown = 0;
+    for (size_t i = 0; i < n && status == 0; i++) {
+        json_t *rows = strait_session_rows(r, backends[i]);
+        size_t k, n_valid = 0;
+        json_t *row;
+        json_array_foreach(rows, k, row) n_valid += json_is_true(json_object_get(row, "valid"));
+        if (n_valid > 0) {
+            if (n_shown > 0)
+                fputs("\n", stdout);
+            status = is_tradeoff(r)
+                         ? show_tradeoff(r, rows, err)
+                         : strait_show_rows(stdout, rows, n_shown == 0 ? breakevens : NULL, err);
+            n_shown++;
+        }
+        json_decref(rows);
+    }
+    return status;
+}
+
+static int show_comparison(struct strait_session *r, struct strait_error *err)
+{
+    if (!strait_session_is_both(r))
+        return 0;
+    json_t *predicted = strait_session_rows(r, &strait_sim),
+           *measured = strait_session_rows(r, &strait_emu);
+    json_t *comparison = strait_compare(predicted, measured, &r->within, err);
+    int status = comparison ? 0 : -1;
+    if (!comparison && err->code == STRAIT_ERR_BACKEND) { /* all rows INVALID: the run is over */
+        strait_command_fail(err);
+        *err = (struct strait_error){0};
+        r->failed = true;
+        status = 0;
+    }
+    if (comparison && r->json) {
+        json_object_set_new(comparison, "record", json_string("comparison"));
+        strait_command_print_json(comparison);
+    } else if (comparison) {
+        fputs("\n", stdout);
+        status = strait_show_comparison(stdout, comparison, &r->within, err);
+    }
+    if (comparison && !json_is_true(json_object_get(comparison, "within")))
+        r->failed = true;
+    json_decref(comparison);
+    json_decref(predicted);
+    json_decref(measured);
+    return status;
+}
+
+static void show_invalid(struct strait_session *r)
+{
+    json_t *rows = strait_session_rows(r, NULL), *row, *why;
+    size_t i, k;
+    json_array_foreach(rows, i, row)
+    {
+        json_array_foreach(json_object_get(row, "invalid"), k, why) fprintf(
+            stderr, "strait: %s, %lld clients: INVALID: %s\n",
+            json_string_value(json_object_get(row, "backend")),
+            (long long)json_integer_value(json_object_get(row, "clients")), json_string_value(why));
+        if (!json_is_true(json_object_get(row, "valid")))
+            r->failed = true;
+    }
+    json_decref(rows);
+}
+
+static void print_json_lines(const json_t *array)
+{
+    size_t i;
+    json_t *value;
+    json_array_foreach(array, i, value) strait_command_print_json(value);
+}
+
+static int show(struct strait_session *r, struct strait_error *err)
+{
+    json_t *breakevens;
+    if (r->step.more) { /* the last part shows all */
+        show_invalid(r);
+        return 0;
+    }
+    int status = find_breakevens(&breakevens, r, err);
+    if (status == 0 && r->json) {
+        json_t *rows = strait_session_rows(r, NULL);
+        print_json_lines(rows);
+        print_json_lines(breakevens);
+        json_decref(rows);
+        if (is_tradeoff(r))
+            status = show_tables(r, breakevens, err);
+    } else if (status == 0) {
+        status = show_tables(r, breakevens, err);
+    }
+    json_decref(breakevens);
+    if (status != 0)
+        return -1;
+    show_invalid(r);
+    return show_comparison(r, err);
+}
+
+/* --- the command -------------------------------------------------------------------------- */
+
+static int run_all(struct strait_session *r, const char *experiment, struct strait_error *err)
+{
+    return strait_session_prepare(r, experiment, err) != 0 || strait_session_compute(r, err) != 0 ||
+                   show(r, err) != 0 || strait_session_finish(r, err) != 0
+               ? -1
+               : 0;
+}
+
+static bool is_one_of(const char *name, const char *const *names)
+{
+    for (; *names; names++)
+        if (strcmp(name, *names) == 0)
+            return true;
+    return false;
+}
+
+/* Who shapes the links, and where: "auto" is the same as nothing said. */
+static int check_emulation(struct strait_session *r, struct strait_error *err)
+{
+    static const char *const realisations[] = {"relay", "kernel", "auto", NULL};
+    static const char *const timings[] = {"live", "serial", "replay", NULL};
+    static const char *const launchers[] = {"root", "userns", "uml", "vuml", "qemu", "auto", NULL};
+    if ((r->realisation || r->launcher) && !strait_session_is_both(r) && strcmp(r->on, "emu") != 0)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected --on emu or both with --%s, found --on %s",
+                                r->realisation ? "realisation" : "launcher", r->on);
+    if (r->realisation && !is_one_of(r->realisation, realisations))
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected relay, kernel or auto after --realisation, found \"%s\"",
+                                r->realisation);
+    if (r->launcher && !is_one_of(r->launcher, launchers))
+        return strait_error_set(
+            err, STRAIT_ERR_USAGE, "run",
+            "expected root, userns, uml, vuml, qemu or auto after --launcher, found "
+            "\"%s\"",
+            r->launcher);
+    if (r->timing && !strait_session_is_both(r) && strcmp(r->on, "emu") != 0)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected --on emu or both with --timing, found --on %s", r->on);
+    if (r->timing && !is_one_of(r->timing, timings))
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected live, serial or replay after --timing, found \"%s\"",
+                                r->timing);
+    if (r->launcher && strcmp(r->launcher, "qemu") == 0 &&
+        (strcmp(r->on, "emu") != 0 || !r->timing || strcmp(r->timing, "replay") != 0))
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected --on emu --timing replay with --launcher qemu: its "
+                                "processor takes a nanosecond for any instruction, so that what "
+                                "work costs there says nothing");
+    if (r->timing && strcmp(r->timing, "live") == 0)
+        r->timing = NULL;
+    if (r->launcher && strcmp(r->launcher, "auto") == 0)
+        r->launcher = NULL;
+    if (r->realisation && strcmp(r->realisation, "auto") == 0)
+        r->realisation = NULL;
+    return 0;
+}
+
+static int check_options(struct strait_session *r, struct strait_error *err)
+{
+    if (check_emulation(r, err) != 0)
+        return -1;
+    if (!strait_session_is_both(r) && !strait_backend_find(r->on))
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected sim, fluid, emu or both after --on, found \"%s\"", r->on);
+    if (r->check && !strait_session_is_both(r) && strcmp(r->on, "emu") != 0)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected --on emu or both with --check, found --on %s", r->on);
+    if (r->n_repeats > 1 && !strait_session_is_both(r) && strcmp(r->on, "emu") != 0)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected --on emu or both with --repeats, since %s gives the same "
+                                "answer every time",
+                                r->on);
+    if (r->live && !strait_session_is_both(r) && strcmp(r->on, "emu") != 0)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected --on emu or both with --live, found --on %s", r->on);
+    if (r->control && !strait_session_is_both(r)) {
+        const struct strait_plan_setup setup = {.control = r->control};
+        if (!strait_plan_control(&setup, strait_backend_find(r->on)))
+            return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                    "expected a control of %s after --control (no-ramp and "
+                                    "no-codec-cost are sim's and fluid's, unshaped is emu's), "
+                                    "found \"%s\"",
+                                    r->on, r->control);
+    }
+    return 0;
+}
+
+static const char notes[] =
+    "EXPERIMENT is a path, or the bare name of a shipped one (strait list experiments).\n"
+    "A rerun computes only the points that its results folder lacks.\n\n"
+    "  strait run wan-scaling\n"
+    "  strait run wan-scaling --set /clients=8 --set '/network/client/rate=100 Mbps'\n"
+    "  strait run wan-check --on both --repeats 3\n\n"
+    "Units: 1 Gbps, 100 Mbps, 56 kbps (powers of ten, bits); 25 MB, 64 KiB; 50 ms; 0.1 %.\n"
+    "Emulation: who shapes the links (--realisation) and where it runs (--launcher) are "
+    "independent.\n"
+    "  strait run wan-check --on emu --launcher uml    netem on a machine without it\n"
+    "  strait run wan-check --on emu --launcher vuml   in virtual time (make vkernel, once): any "
+    "number\n"
+    "                                                  of clients undisturbed, dilation 1\n"
+    "  strait run wan-check --on emu --launcher qemu --timing replay   (make qemu, once): two runs "
+    "give\n"
+    "                                                  the same digits\n\n"
+    "Negative controls: no-ramp (no TCP slow start), no-codec-cost, unshaped (emu).\n";
+
+int strait_command_run(int argc, char **argv)
+{
+    struct strait_session r = {.on = "sim",
+                               .n_jobs = strait_machine_n_cores(),
+                               .n_repeats = 1,
+                               .n_tries = 3,
+                               .start_s = strait_session_clock_s()};
+    struct strait_tolerance tolerance = {NULL, NULL};
+    const struct strait_option options[] = {
+        {"on", 0, STRAIT_OPTION_TEXT, &r.on, "BACKEND",
+         "sim (default), fluid, emu, or both: calibrate, sim, emu, compare"},
+        {"jobs", 'j', STRAIT_OPTION_COUNT, &r.n_jobs, "N",
+         "points at a time (default: processors; emu: always 1)"},
+        {"set", 0, STRAIT_OPTION_TEXTS, &r.settings, "/POINTER=VALUE",
+         "set a value of the experiment, before anything runs"},
+        {"out", 'o', STRAIT_OPTION_TEXT, &r.out, "DIR",
+         "results folder (default results/<experiment>)"},
+        {"profile", 0, STRAIT_OPTION_TEXT, &r.profile_name, "FILE",
+         "what codecs cost: a name or a file (default: the shipped one)"},
+        {"repeats", 0, STRAIT_OPTION_COUNT, &r.n_repeats, "N", "emu: measure each point N times"},
+        {"tries", 0, STRAIT_OPTION_COUNT, &r.n_tries, "N",
+         "emu: tries of a point that comes back INVALID (3), each at twice the last's dilation"},
+        {"dilation", 0, STRAIT_OPTION_NUMBER, &r.dilation, "K",
+         "emu: K real seconds for a virtual one (default: chosen)"},
+        {"timing", 0, STRAIT_OPTION_TEXT, &r.timing, "MODE",
+         "emu: live (default); serial: one measured job at a time, at more dilation; replay: "
+         "recorded "
+         "times and sizes, nothing is encoded"},
+        {"check", 0, STRAIT_OPTION_FLAG, &r.check, NULL,
+         "emu: run each point again at twice the dilation; INVALID where that differs by over 2 %"},
+        {"every-round", 0, STRAIT_OPTION_FLAG, &r.every_round, NULL,
+         "sim, fluid: simulate all rounds, even where they repeat"},
+        {"realisation", 0, STRAIT_OPTION_TEXT, &r.realisation, "NAME",
+         "emu: who shapes the links: relay, kernel or auto (kernel where netem works)"},
+        {"launcher", 0, STRAIT_OPTION_TEXT, &r.launcher, "NAME",
+         "emu: where it runs: root, userns, uml, vuml (User-Mode Linux, in virtual time), qemu "
+         "(counted instructions) or auto"},
+        {"live", 0, STRAIT_OPTION_FLAG, &r.live, NULL,
+         "emu: say twice a second what the links do, also where stderr is no terminal"},
+        {"control", 0, STRAIT_OPTION_TEXT, &r.control, "NAME", "a negative control, see below"},
+        {"json", 0, STRAIT_OPTION_FLAG, &r.json, NULL, "rows as JSON Lines on standard output"},
+        {"fresh", 0, STRAIT_OPTION_FLAG, &r.fresh, NULL, "compute every point again"},
+        STRAIT_TOLERANCE_OPTIONS(tolerance, "both: "),
+        {"no-break-even", 0, STRAIT_OPTION_FLAG, &r.no_breakeven, NULL,
+         "do not look for the counts at which compression pays"}};
+    const struct strait_usage usage = {"run",
+                                       "EXPERIMENT",
+                                       "Run every point of an experiment and show what it takes.",
+                                       options,
+                                       sizeof(options) / sizeof(*options),
+                                       notes};
+    struct strait_error err = {0};
+    const char *experiment = NULL;
+    size_t n_positional;
+    bool help;
+    int status = 0;
+    if (strait_options_parse(&usage, argc, argv, &experiment, 1, &n_positional, &help, &err) != 0)
+        goto failed;
+    if (help) {
+        strait_options_print(&usage, stdout);
+        goto out;
+    }
+    if (n_positional == 0) {
+        strait_error_set(&err, STRAIT_ERR_USAGE, "run",
+                         "expected an experiment (strait list experiments), found none");
+        goto failed;
+    }
+    if (strait_tolerance_parse(&r.within, &tolerance, &err) != 0 || check_options(&r, &err) != 0)
+        goto failed;
+    if ((tolerance.ratio || tolerance.floor) && !strait_session_is_both(&r)) {
+        strait_error_set(&err, STRAIT_ERR_USAGE, "run",
+                         "expected --on both with --%s, found --on %s",
+                         tolerance.ratio ? "tolerance" : "floor", r.on);
+        goto failed;
+    }
+    if (strait_guest_is_one(r.launcher)) {
+        status = strait_guest_run(&r, experiment, argc, argv, &err);
+        if (status < 0)
+            goto failed;
+        goto out;
+    }
+    if (run_all(&r, experiment, &err) == 0) {
+        status = r.failed ? 1 : 0;
+        goto out;
+    }
+failed:
+    status = strait_command_fail(&err);
+out:
+    strait_session_release(&r);
+    return status;
+}

@@ -1,0 +1,365 @@
+/* Tables of results. */
+#include <math.h>
+#include <string.h>
+#include "analysis/breakdown.h"
+#include "analysis/fields.h"
+#include "analysis/grid.h"
+#include "analysis/label.h"
+#include "analysis/table.h"
+#include "show.h"
+#include "show_extras.h"
+
+enum { MAX_AXES = 32 };
+
+static void number_cell(struct strait_table *t, double value, int digits)
+{
+    char buf[STRAIT_NUMBER_CHARS];
+    strait_table_cell(t, strait_number_text(buf, value, digits));
+}
+
+/* --- a line a point ----------------------------------------------------------------------- */
+
+/* Axes beside clients and codec that any row is labelled with. */
+static size_t find_axes(const char *axes[MAX_AXES], const json_t *rows)
+{
+    size_t n = 0, i;
+    json_t *row, *value;
+    const char *pointer;
+    json_array_foreach(rows, i, row)
+        json_object_foreach(json_object_get(row, "labels"), pointer, value)
+    {
+        bool known = strait_label_is_codec(pointer) || strait_label_is_clients(pointer);
+        for (size_t k = 0; k < n && !known; k++)
+            known = strcmp(axes[k], pointer) == 0;
+        if (!known && n < MAX_AXES)
+            axes[n++] = pointer;
+    }
+    return n;
+}
+
+/* Of repeats the range; of a prediction what the quantiles of its profile make of it. */
+static void put_range(struct strait_table *t, const struct strait_cell *cell)
+{
+    char lo[STRAIT_NUMBER_CHARS], hi[STRAIT_NUMBER_CHARS];
+    const json_t *interval = json_object_get(cell->row, "interval_s");
+    double lo_s = cell->round_min_s, hi_s = cell->round_max_s;
+    if (json_array_size(interval) == 2) {
+        lo_s = json_number_value(json_array_get(interval, 0));
+        hi_s = json_number_value(json_array_get(interval, 1));
+    }
+    if (hi_s > lo_s)
+        strait_table_cellf(t, "%s..%s", strait_number_text(lo, lo_s, 4),
+                           strait_number_text(hi, hi_s, 4));
+    else
+        strait_table_cell(t, "");
+}
+
+/* Those that not every table has. */
+struct columns {
+    const char *axes[MAX_AXES];
+    size_t n_axes;
+    bool range, marks;
+    struct strait_extras extras;
+};
+
+static void put_line(struct strait_table *t, const struct strait_cell *cell, const char *codec,
+                     const struct columns *c)
+{
+    char buf[STRAIT_LABEL_CHARS], marks[STRAIT_MARKS_CHARS];
+    const json_t *row = cell->row, *path = json_object_get(row, "path_s");
+    for (size_t i = 0; i < c->n_axes; i++)
+        strait_table_cell(t, strait_label_value(
+                                 buf, json_object_get(json_object_get(row, "labels"), c->axes[i])));
+    strait_table_cellf(t, "%lld", (long long)json_integer_value(json_object_get(row, "clients")));
+    strait_table_cell(t, codec);
+    number_cell(t, cell->round_s, 4);
+    if (c->range)
+        put_range(t, cell);
+    number_cell(t, cell->total_s, 4);
+    for (int phase = 0; phase < STRAIT_N_PHASES; phase++) {
+        const double share =
+            strait_number_of(path, strait_phase_name((enum strait_phase)phase)) / cell->round_s;
+        if (share > 1e-6 && share < 0.005)
+            strait_table_cell(t, "<1");
+        else
+            strait_table_cellf(t, "%.0f", isfinite(share) ? 100 * share : 0);
+    }
+    number_cell(t, strait_number_of(row, "wait_s"), 3);
+    number_cell(t, strait_label_row_is_plain(row) ? 1 : strait_number_of(row, "ratio"), 3);
+    if (strait_label_row_is_plain(row))
+        strait_table_cell(t, "1");
+    else
+        number_cell(t, cell->speedup, 3);
+    strait_extras_put(t, row, &c->extras);
+    if (c->marks)
+        strait_table_cell(t, strait_show_marks(marks, row));
+}
+
+static bool any_range(const struct strait_grid *g)
+{
+    for (size_t i = 0; i < g->n_settings * g->n_codecs * g->n_counts; i++)
+        if (g->cells[i].row && (g->cells[i].n_repeats > 1 ||
+                                json_is_array(json_object_get(g->cells[i].row, "interval_s"))))
+            return true;
+    return false;
+}
+
+static int show_lines(FILE *out, const struct strait_grid *g, const json_t *rows,
+                      struct strait_error *err)
+{
+    struct columns columns = {.range = any_range(g),
+                              .marks = strait_show_any_marks(rows),
+                              .extras = strait_extras_find(rows)};
+    char title[STRAIT_LABEL_CHARS];
+    columns.n_axes = find_axes(columns.axes, rows);
+    struct strait_table *t = strait_table_new();
+    for (size_t i = 0; i < columns.n_axes; i++)
+        strait_table_column(t, strait_label_axis(title, columns.axes[i]), false);
+    strait_table_column(t, "clients", true);
+    strait_table_column(t, "codec", false);
+    strait_table_column(t, "round s", true);
+    if (columns.range)
+        strait_table_column(t, "range s", true);
+    const size_t n_rounds = json_array_size(json_object_get(json_array_get(rows, 0), "rounds_s"));
+    snprintf(title, sizeof(title), "%zu round%s s", n_rounds, n_rounds == 1 ? "" : "s");
+    strait_table_column(t, title, true);
+    for (int phase = 0; phase < STRAIT_N_PHASES; phase++) {
+        snprintf(title, sizeof(title), "%s %%", strait_phase_name((enum strait_phase)phase));
+        strait_table_column(t, title, true);
+        strait_table_omit(t, "0");
+    }
+    strait_table_column(t, "wait s", true);
+    strait_table_omit(t, "0");
+    strait_table_column(t, "ratio", true);
+    strait_table_omit(t, "1.00"); /* nothing was compressed */
+    strait_table_column(t, "speed-up", true);
+    strait_table_omit(t, "1");
+    strait_extras_columns(t, &columns.extras);
+    if (columns.marks)
+        strait_table_column(t, "note", false);
+    const bool groups = json_array_size(rows) > g->n_settings; /* else a line each */
+    for (size_t s = 0; s < g->n_settings; s++) {
+        if (groups)
+            strait_table_rule(t);
+        for (size_t n = 0; n < g->n_counts; n++)
+            for (size_t c = 0; c < g->n_codecs; c++)
+                if (strait_grid_cell(g, s, c, n)->row)
+                    put_line(t, strait_grid_cell(g, s, c, n), g->codecs[c].label, &columns);
+    }
+    if (strait_table_finish(t, out, err) != 0)
+        return -1;
+    strait_extras_notes(out, rows);
+    strait_show_notes(out, rows, true);
+    return 0;
+}
+
+/* --- a grid of speed-ups ------------------------------------------------------------------ */
+
+static const json_t *breakeven_of(const json_t *records, const char *setting, const char *codec)
+{
+    size_t i;
+    json_t *record;
+    json_array_foreach(
+        records, i, record) if (strcmp(strait_text_of(record, "setting"), setting) == 0 &&
+                                strcmp(strait_text_of(record, "codec"), codec) == 0) return record;
+    return NULL;
+}
+
+/* "always", "never", "1-8, 38-64" */
+static void pays_cell(struct strait_table *t, const json_t *record)
+{
+    char text[256] = "never";
+    const json_int_t first = json_integer_value(json_object_get(record, "first")),
+                     last = json_integer_value(json_object_get(record, "last"));
+    size_t i, used = 0;
+    json_t *interval;
+    json_array_foreach(json_object_get(record, "pays"), i, interval)
+    {
+        const json_int_t from = json_integer_value(json_array_get(interval, 0)),
+                         to = json_integer_value(json_array_get(interval, 1));
+        int n;
+        if (from == first && to == last)
+            n = snprintf(text, sizeof(text), "always");
+        else
+            n = snprintf(text + used, sizeof(text) - used, from == to ? "%s%lld" : "%s%lld-%lld",
+                         used > 0 ? ", " : "", (long long)from, (long long)to);
+        used = n > 0 && used + (size_t)n < sizeof(text) ? used + (size_t)n : sizeof(text) - 1;
+    }
+    strait_table_cell(t, record ? text : "");
+}
+
+static void put_grid_line(struct strait_table *t, const struct strait_grid *g, size_t s, size_t c)
+{
+    char number[STRAIT_NUMBER_CHARS];
+    for (size_t n = 0; n < g->n_counts; n++) {
+        const struct strait_cell *cell = strait_grid_cell(g, s, c, n);
+        if (!cell->row)
+            strait_table_cell(t, "");
+        else if (g->codecs[c].is_plain || !isfinite(cell->speedup))
+            strait_table_cellf(t, "%s s", strait_number_text(number, cell->round_s, 3));
+        else
+            strait_table_cellf(t, "%sx", strait_number_text(number, cell->speedup, 3));
+    }
+}
+
+static bool has_line(const struct strait_grid *g, size_t s, size_t c)
+{
+    for (size_t n = 0; n < g->n_counts; n++)
+        if (strait_grid_cell(g, s, c, n)->row)
+            return true;
+    return false;
+}
+
+static int show_grid(FILE *out, const struct strait_grid *g, const json_t *breakevens,
+                     struct strait_error *err)
+{
+    char number[STRAIT_NUMBER_CHARS];
+    struct strait_table *t = strait_table_new();
+    if (g->n_settings > 1)
+        strait_table_column(t, "setting", false);
+    strait_table_column(t, "clients", false);
+    for (size_t n = 0; n < g->n_counts; n++) {
+        snprintf(number, sizeof(number), "%ld", g->counts[n]);
+        strait_table_column(t, number, true);
+    }
+    if (json_array_size(breakevens) > 0)
+        strait_table_column(t, "pays", false);
+    for (size_t s = 0; s < g->n_settings; s++) {
+        strait_table_rule(t);
+        bool named = false;
+        for (size_t c = 0; c < g->n_codecs; c++) {
+            if (!has_line(g, s, c))
+                continue;
+            if (g->n_settings > 1)
+                strait_table_cell(t, named ? "" : g->settings[s]);
+            named = true;
+            strait_table_cell(t, g->codecs[c].label);
+            put_grid_line(t, g, s, c);
+            if (json_array_size(breakevens) > 0)
+                pays_cell(t, breakeven_of(breakevens, g->settings[s], g->codecs[c].label));
+        }
+    }
+    return strait_table_finish(t, out, err);
+}
+
+/* What the grid's cells mean. */
+static void put_legend(FILE *out, const json_t *breakevens)
+{
+    const json_t *first = json_array_get(breakevens, 0);
+    fputs("Without compression: time of a round. Codecs: speed-up over it.", out);
+    if (first)
+        fprintf(out,
+                " Pays: clients for which a round is\nshorter than without, of %s %lld to %lld.",
+                json_is_true(json_object_get(first, "every_count")) ? "every count from"
+                                                                    : "counts by bisection from",
+                (long long)json_integer_value(json_object_get(first, "first")),
+                (long long)json_integer_value(json_object_get(first, "last")));
+    fputs("\n\n", out);
+}
+
+/* --- break-even --------------------------------------------------------------------------- */
+
+static int show_breakevens(FILE *out, const json_t *records, struct strait_error *err)
+{
+    struct strait_table *t = strait_table_new();
+    const char *before = NULL;
+    bool settings = false;
+    size_t i;
+    json_t *record;
+    json_array_foreach(records, i, record) settings =
+        settings || *strait_text_of(record, "setting");
+    if (settings)
+        strait_table_column(t, "setting", false);
+    strait_table_column(t, "codec", false);
+    strait_table_column(t, "compression pays", false);
+    json_array_foreach(records, i, record)
+    {
+        const char *setting = strait_text_of(record, "setting");
+        const bool same = before && strcmp(before, setting) == 0;
+        if (settings && before && !same)
+            strait_table_rule(t);
+        if (settings)
+            strait_table_cell(t, same ? "" : setting);
+        strait_table_cell(t, strait_text_of(record, "codec"));
+        strait_table_cell(t, strait_text_of(record, "text"));
+        before = setting;
+    }
+    return strait_table_finish(t, out, err);
+}
+
+/* How it was emulated: congestion control, dilation, realisation and launcher. */
+static void show_emulation(FILE *out, const json_t *rows)
+{
+    double least = INFINITY, most = 0, wall_s = 0;
+    size_t n_stored = 0;
+    const json_t *report = json_object_get(json_array_get(rows, 0), "report"), *row;
+    size_t i;
+    if (!json_is_string(json_object_get(report, "congestion")))
+        return;
+    json_array_foreach(rows, i, row)
+    {
+        const double k =
+            json_number_value(json_object_get(json_object_get(row, "report"), "dilation"));
+        least = fmin(least, k);
+        most = fmax(most, k);
+        wall_s += json_number_value(json_object_get(row, "wall_s"));
+        n_stored += json_is_true(json_object_get(row, "stored"));
+    }
+    fprintf(out, "TCP %s; %s, launched as %s; dilation %g", strait_text_of(report, "congestion"),
+            strait_text_of(report, "realisation"), strait_text_of(report, "launcher"), least);
+    if (most > least)
+        fprintf(out, " to %g", most);
+    fprintf(out, "; took %.0f s", wall_s);
+    if (n_stored > 0)
+        fprintf(out, "; %zu of %zu rows are from an earlier run", n_stored, json_array_size(rows));
+    fputs("\n", out);
+}
+
+/* The text that all rows have under a key, or that they differ. */
+static const char *common_text(const json_t *rows, const char *key, const char *differ)
+{
+    const char *first = strait_text_of(json_array_get(rows, 0), key);
+    size_t i;
+    json_t *row;
+    json_array_foreach(rows, i,
+                       row) if (strcmp(strait_text_of(row, key), first) != 0) return differ;
+    return first;
+}
+
+void strait_show_head(FILE *out, const json_t *rows)
+{
+    const json_t *row = json_array_get(rows, 0);
+    fprintf(out, "%s\n", strait_text_of(row, "title"));
+    fprintf(out, "%s, %s; %s payload, %s cost; backend %s%s%s\n",
+            common_text(rows, "model", "several models"),
+            common_text(rows, "strategy", "several strategies"), strait_text_of(row, "payload"),
+            strait_text_of(row, "cost"), strait_text_of(row, "backend"),
+            *strait_text_of(row, "control") ? ", negative control " : "",
+            strait_text_of(row, "control"));
+    show_emulation(out, rows);
+}
+
+int strait_show_rows(FILE *out, const json_t *rows, const json_t *breakevens,
+                     struct strait_error *err)
+{
+    struct strait_grid *g;
+    if (strait_grid_new(&g, rows, err) != 0)
+        return -1;
+    const bool grid = json_array_size(rows) > STRAIT_SHOW_MAX_LINES;
+    strait_show_head(out, rows);
+    if (grid)
+        put_legend(out, breakevens);
+    else
+        fputs("Mean time of a round and its shares on the critical path; wait: a client blocked in "
+              "a receive.\n\n",
+              out);
+    int status = grid ? show_grid(out, g, breakevens, err) : show_lines(out, g, rows, err);
+    if (grid)
+        strait_show_notes(out, rows, false);
+    if (status == 0 && !grid && json_array_size(breakevens) > 0) {
+        fputs("\n", out);
+        status = show_breakevens(out, breakevens, err);
+    }
+    strait_grid_free(g);
+    return status;
+}

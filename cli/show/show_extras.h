@@ -1,0 +1,22 @@
+/* What some strategies tell beside times: bytes between host and accelerator, and numbers of what
+ * they do to results. */
+#pragma once
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include "analysis/table.h"
+
+enum { STRAIT_MAX_QUALITIES = 8 };
+
+struct strait_extras {
+    bool link;
+    const char *qualities[STRAIT_MAX_QUALITIES]; /* borrowed from the rows */
+    size_t n_qualities;
+};
+
+/** Those that any row has. */
+struct strait_extras strait_extras_find(const json_t *rows);
+void strait_extras_columns(struct strait_table *t, const struct strait_extras *x);
+void strait_extras_put(struct strait_table *t, const json_t *row, const struct strait_extras *x);
+/** Of what the qualities are, each text once. */
+void strait_extras_notes(FILE *out, const json_t *rows);

@@ -1,0 +1,116 @@
+/* What a codec checks before it begins, and the values that quantisers make of the bits of others.
+ */
+#pragma once
+#include <math.h>
+#include <string.h>
+#include "codecs/bound.h"
+#include "clones.h"
+
+/** 0, or -1 with *err INPUT naming the codec and the first parameter that is out of its range, or
+ *  not whole (no quantiser has one that is not) unless it is `real`. */
+static inline int strait_check_params(const struct strait_codec_ops *ops, const double *values,
+                                      const char *real, struct strait_error *err)
+{
+    for (unsigned i = 0; i < ops->n_params; i++) {
+        const struct strait_codec_param *p = &ops->params[i];
+        const bool whole = !real || strcmp(p->name, real) != 0;
+        const double v = values[i];
+        if (!(v >= p->min && v <= p->max) || (whole && v != floor(v)))
+            return strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
+                                    "expected %s%s from %g to %g, found %g",
+                                    whole ? "a whole number of " : "", p->name, p->min, p->max, v);
+    }
+    return 0;
+}
+
+/** The bound is one that the codec keeps, and there is room for max_bytes. */
+static inline int strait_check_encode(const struct strait_codec_ops *ops, const void *state,
+                                      size_t n_elems, const struct strait_request *request,
+                                      size_t cap_bytes, struct strait_error *err)
+{
+    if (strait_bound_check(request->bound, ops, err) != 0)
+        return -1;
+    if (cap_bytes < ops->max_bytes(state, n_elems))
+        return strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
+                                "expected room for %zu bytes, found %zu",
+                                ops->max_bytes(state, n_elems), cap_bytes);
+    return 0;
+}
+
+/** The stream is as long as its head says, for n_elems values. */
+static inline int strait_check_length(const struct strait_codec_ops *ops, size_t expected_bytes,
+                                      size_t len_bytes, struct strait_error *err)
+{
+    if (len_bytes != expected_bytes)
+        return strait_error_set(err, STRAIT_ERR_INPUT, ops->name, "expected %zu bytes, found %zu",
+                                expected_bytes, len_bytes);
+    return 0;
+}
+
+/** The stream is of n_elems values, of which the codec sends the number mod 256. */
+static inline int strait_check_count(const struct strait_codec_ops *ops, unsigned char sent,
+                                     size_t n_elems, struct strait_error *err)
+{
+    if (sent != (n_elems & 255))
+        return strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
+                                "expected %zu mod 256 values, found %u", n_elems & 255, sent);
+    return 0;
+}
+
+/** The stream begins with `head_bytes` bytes, of which the first is the codec's id. */
+static inline int strait_check_head(const struct strait_codec_ops *ops, const unsigned char *in,
+                                    size_t len_bytes, size_t head_bytes, struct strait_error *err)
+{
+    if (len_bytes < head_bytes || in[0] != ops->id)
+        return strait_error_set(err, STRAIT_ERR_INPUT, ops->name, "expected a stream of %s",
+                                ops->name);
+    return 0;
+}
+
+STRAIT_INLINE uint32_t strait_bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
+STRAIT_INLINE float strait_float_of(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
+/** `yes` or `no`, by masks: a conditional expression keeps loops that compute with floats from
+ * being vectorised, for these might trap where they are not wanted. */
+STRAIT_INLINE uint32_t strait_choose_bits(bool which, uint32_t yes, uint32_t no)
+{
+    const uint32_t mask = -(uint32_t)which;
+    return no ^ ((yes ^ no) & mask);
+}
+
+/** |x|, or 0 where x is not finite. */
+STRAIT_INLINE float strait_finite_abs(float x)
+{
+    const uint32_t magnitude = strait_bits_of(x) & 0x7fffffffu;
+    return strait_float_of(strait_choose_bits((int32_t)magnitude < 0x7f800000, magnitude, 0));
+}
+
+/** x, or 0 where it is not finite. */
+STRAIT_INLINE float strait_finite(float x)
+{
+    const uint32_t bits = strait_bits_of(x);
+    const bool finite = (bits & 0x7f800000u) != 0x7f800000u;
+    return strait_float_of(strait_choose_bits(finite, bits, 0));
+}
+
+/** The largest magnitude of a finite value, 0 where there is none. */
+STRAIT_INLINE float strait_largest(const float *x, size_t n)
+{
+    int32_t most = 0; /* the bits of magnitudes are in their order */
+    for (size_t i = 0; i < n; i++) {
+        const int32_t a = (int32_t)strait_bits_of(strait_finite_abs(x[i]));
+        most = a > most ? a : most;
+    }
+    return strait_float_of((uint32_t)most);
+}

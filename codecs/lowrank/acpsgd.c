@@ -1,0 +1,49 @@
+/* acpsgd: alternate compressed PowerSGD (Zhang et al. 2023): half a step of subspace iteration a
+ * round. Even rounds: Q orthonormalised, P = M Q; odd rounds: P orthonormalised, Q = M^T P; decoded
+ * to P Q^T. Half the arithmetic of powersgd, which it follows with a delay of half a step.
+ *
+ * What it sends: in an all-reduce all workers hold the other factor already, from the round before,
+ * and only the new one travels: 4 rank n_rows or 4 rank n_cols bytes, the published figure. That is
+ * a strategy on the calls of lowrank.h. A stream has to be decoded by whoever remembers nothing, so
+ * here the other factor travels too: 4 rank (n_rows + n_cols) bytes, as much as powersgd. A fresh
+ * factor from a shared seed would cost no bytes, but it gives up the warm start, which is what
+ * makes the method converge, and so would be another method.
+ *
+ * Vectors, matrices that would not gain, the first Q and values that are not finite: as powersgd.
+ */
+#include "codecs/builtin.h"
+#include "lowrank_stream.h"
+
+static void half_step(struct strait_lowrank_coder *c, const float *m)
+{
+    if (c->n_steps % 2 == 0) {
+        strait_lowrank_orthonormalise(c->q, c->shape.n_cols, c->rank, c->work);
+        strait_lowrank_left(c->p, &c->shape, m, c->q);
+    } else {
+        strait_lowrank_orthonormalise(c->p, c->shape.n_rows, c->rank, c->work);
+        strait_lowrank_right(c->q, &c->shape, m, c->p);
+    }
+}
+
+static int acpsgd_open(void **state, const double *params, struct strait_error *err)
+{
+    return strait_lowrank_open(state, params, &strait_codec_acpsgd, half_step, err);
+}
+
+const struct strait_codec_ops strait_codec_acpsgd = {
+    .name = "acpsgd",
+    .family = "low-rank",
+    .source = "Zhang et al. 2023, ACP-SGD; OpenBLAS and LAPACK",
+    .id = 20,
+    .flags = STRAIT_CODEC_STATEFUL | STRAIT_CODEC_STOCHASTIC | STRAIT_CODEC_MACHINE,
+    .bounds = 1u << STRAIT_BOUND_NONE,
+    .params = strait_lowrank_params,
+    .n_params = 1,
+    .memory = {.residual = true},
+    .open = acpsgd_open,
+    .close = strait_lowrank_close,
+    .max_bytes = strait_lowrank_max_bytes,
+    .predict = strait_lowrank_predict,
+    .encode = strait_lowrank_encode,
+    .decode = strait_lowrank_decode,
+};

@@ -1,0 +1,39 @@
+/* powersgd: one step of subspace iteration a round, warm-started (Vogels et al. 2019): P = M Q,
+ * orthonormalised; Q = M^T P; decoded to P Q^T, the projection of M on the space of P. 4 rank
+ * (n_rows + n_cols) bytes; vectors and matrices that would not gain go as they are. Q starts from
+ * the key of the first matrix's request. Values that are not finite count as 0 in the factors.
+ *
+ * This is the method of one worker, or of each worker towards a server. With an all-reduce it is
+ * two dependent ones between the calls of lowrank.h. */
+#include "codecs/builtin.h"
+#include "lowrank_stream.h"
+
+static void power_step(struct strait_lowrank_coder *c, const float *m)
+{
+    strait_lowrank_left(c->p, &c->shape, m, c->q);
+    strait_lowrank_orthonormalise(c->p, c->shape.n_rows, c->rank, c->work);
+    strait_lowrank_right(c->q, &c->shape, m, c->p);
+}
+
+static int powersgd_open(void **state, const double *params, struct strait_error *err)
+{
+    return strait_lowrank_open(state, params, &strait_codec_powersgd, power_step, err);
+}
+
+const struct strait_codec_ops strait_codec_powersgd = {
+    .name = "powersgd",
+    .family = "low-rank",
+    .source = "Vogels et al. 2019, PowerSGD, algorithm 1; OpenBLAS and LAPACK",
+    .id = 19,
+    .flags = STRAIT_CODEC_STATEFUL | STRAIT_CODEC_STOCHASTIC | STRAIT_CODEC_MACHINE,
+    .bounds = 1u << STRAIT_BOUND_NONE,
+    .params = strait_lowrank_params,
+    .n_params = 1,
+    .memory = {.residual = true},
+    .open = powersgd_open,
+    .close = strait_lowrank_close,
+    .max_bytes = strait_lowrank_max_bytes,
+    .predict = strait_lowrank_predict,
+    .encode = strait_lowrank_encode,
+    .decode = strait_lowrank_decode,
+};

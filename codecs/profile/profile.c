@@ -1,0 +1,309 @@
+#include "profile.h"
+
+#include <float.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/json.h"
+#include "core/shipped.h"
+
+enum { MAX_ENTRIES = 100000 };
+
+/* --- reading ------------------------------------------------------------------------------ */
+
+static int read_name(char *out, size_t cap, struct strait_object *o, const char *key,
+                     const char *fallback, struct strait_error *err)
+{
+    const char *text;
+    char where[2 * STRAIT_JSON_POINTER_MAX];
+    if ((fallback ? strait_object_string_or(o, &text, key, fallback, err)
+                  : strait_object_string(o, &text, key, err)) != 0)
+        return -1;
+    if (strlen(text) >= cap)
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(o, key, where, sizeof(where)),
+                                "expected a name of fewer than %zu letters", cap);
+    strcpy(out, text);
+    return 0;
+}
+
+static int read_text(char **out, struct strait_object *o, const char *key, struct strait_error *err)
+{
+    const char *text;
+    if (strait_object_string(o, &text, key, err) != 0)
+        return -1;
+    *out = strdup(text);
+    return *out ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+}
+
+static int read_speed(double *bytes_per_s, double *fixed_s, struct strait_quantiles *q,
+                      struct strait_object *entry, const char *key, struct strait_error *err)
+{
+    struct strait_object o;
+    if (strait_object_enter(&o, entry, key, false, err) != 0 ||
+        strait_object_quantity(&o, bytes_per_s, "speed", STRAIT_UNIT_SPEED, DBL_MIN, DBL_MAX,
+                               err) != 0 ||
+        strait_object_quantity_or(&o, fixed_s, "fixed", STRAIT_UNIT_TIME, 0, 1, 0, err) != 0 ||
+        strait_object_quantity_or(&o, &q->p10, "p10", STRAIT_UNIT_SPEED, DBL_MIN, DBL_MAX,
+                                  *bytes_per_s, err) != 0 ||
+        strait_object_quantity_or(&o, &q->p50, "p50", STRAIT_UNIT_SPEED, DBL_MIN, DBL_MAX,
+                                  *bytes_per_s, err) != 0 ||
+        strait_object_quantity_or(&o, &q->p90, "p90", STRAIT_UNIT_SPEED, DBL_MIN, DBL_MAX,
+                                  *bytes_per_s, err) != 0)
+        return -1;
+    return strait_object_close(&o, err);
+}
+
+static int read_bound(struct strait_bound *bound, struct strait_object *entry,
+                      struct strait_error *err)
+{
+    struct strait_object o;
+    char where[2 * STRAIT_JSON_POINTER_MAX];
+    unsigned n = 0;
+    if (!strait_object_has(entry, "bound"))
+        return 0;
+    if (strait_object_enter(&o, entry, "bound", false, err) != 0)
+        return -1;
+    for (unsigned k = STRAIT_BOUND_ABS; k < N_STRAIT_BOUNDS; k++) {
+        const char *name = strait_bound_kind_name((enum strait_bound_kind)k);
+        if (!strait_object_has(&o, name))
+            continue;
+        bound->kind = (enum strait_bound_kind)k;
+        n++;
+        if (strait_object_number(&o, &bound->value, name, DBL_MIN, DBL_MAX, err) != 0)
+            return -1;
+    }
+    if (n != 1)
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(entry, "bound", where, sizeof(where)),
+                                "expected one bound such as {\"range\": 1e-3}, found %u", n);
+    return strait_object_close(&o, err);
+}
+
+/* Settings are kept as the text that strait_codec_settings_text makes, whatever their order was. */
+static int read_settings(struct strait_profile_entry *e, struct strait_object *o,
+                         struct strait_error *err)
+{
+    struct strait_codec_spec spec;
+    struct strait_error why = {0};
+    const char *settings;
+    char text[sizeof(e->codec) + STRAIT_SPEC_CHARS], where[2 * STRAIT_JSON_POINTER_MAX];
+    if (!strait_codec_find(e->codec))
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(o, "codec", where, sizeof(where)),
+                                "expected a codec (strait codec list), found \"%s\"", e->codec);
+    if (strait_object_string_or(o, &settings, "settings", "", err) != 0)
+        return -1;
+    if ((size_t)snprintf(text, sizeof(text), "%s%s%s", e->codec, *settings ? ":" : "", settings) >=
+            sizeof(text) ||
+        strait_codec_spec_parse(&spec, text, &why) != 0 || spec.bound.kind != STRAIT_BOUND_NONE)
+        return strait_error_set(
+            err, STRAIT_ERR_INPUT, strait_object_where(o, "settings", where, sizeof(where)),
+            "expected settings of codec \"%s\" without a bound, found \"%s\"", e->codec, settings);
+    strait_codec_settings_text(e->settings, &spec);
+    return 0;
+}
+
+static int read_entry(struct strait_profile_entry *e, struct strait_object *o,
+                      struct strait_error *err)
+{
+    struct strait_object r;
+    char where[2 * STRAIT_JSON_POINTER_MAX];
+    if (read_name(e->codec, sizeof(e->codec), o, "codec", NULL, err) != 0 ||
+        read_name(e->kind, sizeof(e->kind), o, "kind", NULL, err) != 0 ||
+        read_name(e->model, sizeof(e->model), o, "model", "", err) != 0 ||
+        read_settings(e, o, err) != 0 || read_bound(&e->bound, o, err) != 0)
+        return -1;
+    if (strcmp(e->kind, "param") != 0 && strcmp(e->kind, "update") != 0 &&
+        strcmp(e->kind, "grad") != 0 && strcmp(e->kind, "any") != 0)
+        return strait_error_set(
+            err, STRAIT_ERR_INPUT, strait_object_where(o, "kind", where, sizeof(where)),
+            "expected \"param\", \"update\", \"grad\" or \"any\", found \"%s\"", e->kind);
+    if (strait_object_enter(&r, o, "ratio", false, err) != 0 ||
+        strait_object_number(&r, &e->ratio, "aggregate", 1e-3, 1e9, err) != 0 ||
+        strait_object_number_or(&r, &e->ratios.p10, "p10", 1e-3, 1e9, e->ratio, err) != 0 ||
+        strait_object_number_or(&r, &e->ratios.p50, "p50", 1e-3, 1e9, e->ratio, err) != 0 ||
+        strait_object_number_or(&r, &e->ratios.p90, "p90", 1e-3, 1e9, e->ratio, err) != 0 ||
+        strait_object_close(&r, err) != 0 ||
+        read_speed(&e->encode_bytes_per_s, &e->encode_fixed_s, &e->encode, o, "encode", err) != 0 ||
+        read_speed(&e->decode_bytes_per_s, &e->decode_fixed_s, &e->decode, o, "decode", err) != 0)
+        return -1;
+    return strait_object_close(o, err);
+}
+
+static int read_all(struct strait_profile *p, struct strait_object *o, const char *file,
+                    struct strait_error *err)
+{
+    const char *schema;
+    char pointer[STRAIT_JSON_POINTER_MAX], where[2 * STRAIT_JSON_POINTER_MAX];
+    if (strait_object_string(o, &schema, "schema", err) != 0)
+        return -1;
+    if (strcmp(schema, "strait-profile/1") != 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(o, "schema", where, sizeof(where)),
+                                "expected \"strait-profile/1\", found \"%s\"", schema);
+    if (read_text(&p->title, o, "title", err) != 0 ||
+        read_text(&p->machine, o, "machine", err) != 0 ||
+        read_text(&p->date, o, "date", err) != 0 ||
+        read_text(&p->version, o, "version", err) != 0 ||
+        read_text(&p->source, o, "source", err) != 0 ||
+        strait_object_bool_or(o, &p->stated, "stated", false, err) != 0 ||
+        strait_object_quantity(o, &p->add_bytes_per_s, "add", STRAIT_UNIT_SPEED, DBL_MIN, DBL_MAX,
+                               err) != 0 ||
+        strait_object_quantity(o, &p->copy_bytes_per_s, "copy", STRAIT_UNIT_SPEED, DBL_MIN, DBL_MAX,
+                               err) != 0)
+        return -1;
+    const json_t *entries = strait_object_value(o, "entries");
+    if (!json_is_array(entries) || json_array_size(entries) > MAX_ENTRIES)
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(o, "entries", where, sizeof(where)),
+                                "expected an array of at most %d entries", MAX_ENTRIES);
+    p->entries = calloc(json_array_size(entries) + 1, sizeof(*p->entries));
+    if (!p->entries)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, file, "memory ran out");
+    for (size_t i = 0; i < json_array_size(entries); i++) {
+        struct strait_object entry;
+        snprintf(pointer, sizeof(pointer), "/entries/%zu", i);
+        if (strait_object_open(&entry, file, pointer, json_array_get(entries, i), err) != 0 ||
+            read_entry(&p->entries[i], &entry, err) != 0)
+            return -1;
+        p->n_entries++;
+    }
+    return strait_object_close(o, err);
+}
+
+int strait_profile_load(struct strait_profile **out, const char *name_or_path,
+                        struct strait_error *err)
+{
+    char shipped[4096];
+    const char *path = name_or_path;
+    struct strait_object o;
+    *out = NULL;
+    if (!strchr(path, '/') && !strchr(path, '.')) {
+        snprintf(shipped, sizeof(shipped), "%s/codecs/profiles/%s.json", STRAIT_SHARE, path);
+        path = shipped;
+    } else {
+        path = strait_shipped_path(shipped, sizeof(shipped), name_or_path);
+    }
+    if (access(path, R_OK) != 0 && path == shipped)
+        return strait_error_set(err, STRAIT_ERR_INPUT, name_or_path,
+                                "expected a shipped profile (default, sz3-class, fl-runner-class) "
+                                "or a path, found \"%s\"",
+                                name_or_path);
+    json_t *json = strait_json_load(path, err);
+    if (!json)
+        return -1;
+    struct strait_profile *p = calloc(1, sizeof(*p));
+    if (!p || strait_object_open(&o, name_or_path, "", json, err) != 0 ||
+        read_all(p, &o, name_or_path, err) != 0) {
+        strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out"); /* if nothing else was */
+        strait_profile_free(p);
+        json_decref(json);
+        return -1;
+    }
+    json_decref(json);
+    *out = p;
+    return 0;
+}
+
+void strait_profile_free(struct strait_profile *p)
+{
+    if (!p)
+        return;
+    free(p->title);
+    free(p->machine);
+    free(p->date);
+    free(p->version);
+    free(p->source);
+    free(p->entries);
+    free(p);
+}
+
+/* --- writing ------------------------------------------------------------------------------ */
+
+static json_t *quantity(double value, double unit, const char *name)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "%.6g %s", value / unit, name);
+    return json_string(text);
+}
+
+/* As many digits as the file has, so that a profile that was saved and loaded is the same. */
+static double saved(double ratio)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%.9g", ratio);
+    return strtod(text, NULL);
+}
+
+static json_t *speed_json(double bytes_per_s, double fixed_s, const struct strait_quantiles *q)
+{
+    json_t *o = json_object();
+    json_object_set_new(o, "speed", quantity(bytes_per_s, 1e6, "MB/s"));
+    json_object_set_new(o, "fixed", quantity(fixed_s, 1e-6, "us"));
+    json_object_set_new(o, "p10", quantity(q->p10, 1e6, "MB/s"));
+    json_object_set_new(o, "p50", quantity(q->p50, 1e6, "MB/s"));
+    json_object_set_new(o, "p90", quantity(q->p90, 1e6, "MB/s"));
+    return o;
+}
+
+json_t *strait_profile_json(const struct strait_profile *p)
+{
+    json_t *entries = json_array();
+    for (size_t i = 0; i < p->n_entries; i++) {
+        const struct strait_profile_entry *e = &p->entries[i];
+        json_t *o = json_object();
+        json_object_set_new(o, "codec", json_string(e->codec));
+        if (e->bound.kind != STRAIT_BOUND_NONE)
+            json_object_set_new(
+                o, "bound",
+                json_pack("{s:f}", strait_bound_kind_name(e->bound.kind), e->bound.value));
+        if (e->settings[0])
+            json_object_set_new(o, "settings", json_string(e->settings));
+        json_object_set_new(o, "kind", json_string(e->kind));
+        if (e->model[0])
+            json_object_set_new(o, "model", json_string(e->model));
+        json_object_set_new(o, "ratio",
+                            json_pack("{s:f, s:f, s:f, s:f}", "aggregate", saved(e->ratio), "p10",
+                                      saved(e->ratios.p10), "p50", saved(e->ratios.p50), "p90",
+                                      saved(e->ratios.p90)));
+        json_object_set_new(o, "encode",
+                            speed_json(e->encode_bytes_per_s, e->encode_fixed_s, &e->encode));
+        json_object_set_new(o, "decode",
+                            speed_json(e->decode_bytes_per_s, e->decode_fixed_s, &e->decode));
+        json_array_append_new(entries, o);
+    }
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:o, s:o, s:o}", "schema",
+                     "strait-profile/1", "title", p->title, "machine", p->machine, "date", p->date,
+                     "version", p->version, "source", p->source, "stated", p->stated, "add",
+                     quantity(p->add_bytes_per_s, 1e6, "MB/s"), "copy",
+                     quantity(p->copy_bytes_per_s, 1e6, "MB/s"), "entries", entries);
+}
+
+int strait_profile_save(const struct strait_profile *p, const char *path, struct strait_error *err)
+{
+    char temporary[4096];
+    json_t *json = strait_profile_json(p);
+    if (!json)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, path, "memory ran out");
+    const int n = snprintf(temporary, sizeof(temporary), "%s.part", path);
+    int failed = n < 0 || (size_t)n >= sizeof(temporary) ||
+                 json_dump_file(json, temporary, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0 ||
+                 rename(temporary, path) != 0;
+    json_decref(json);
+    if (failed) {
+        strait_error_system(err, path, "cannot write the profile");
+        remove(temporary);
+    }
+    return failed ? -1 : 0;
+}
+
+const char *strait_profile_hash(char key[STRAIT_KEY_CHARS], const struct strait_profile *p)
+{
+    json_t *json = strait_profile_json(p);
+    strait_hash_json(key, json);
+    json_decref(json);
+    return key;
+}

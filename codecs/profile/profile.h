@@ -1,0 +1,56 @@
+/* A profile: what each codec costs and saves, measured on a machine or stated with its source. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <jansson.h>
+#include "codecs/spec.h"
+#include "core/hash.h"
+
+struct strait_quantiles {
+    double p10, p50, p90; /* over the tensors measured; all equal where stated */
+};
+
+/* One codec at one bound on one kind of tensors. t = fixed + raw_bytes / speed, per tensor. */
+struct strait_profile_entry {
+    char codec[32], kind[16], model[64]; /* kind "param", "update", "grad", "any"; model "" any */
+    char settings[STRAIT_SPEC_CHARS];    /* strait_codec_settings_text; "" all as published */
+    struct strait_bound bound;           /* kind NONE for lossless codecs */
+    double ratio;                        /* sum of raw over sum of encoded bytes */
+    double encode_bytes_per_s, decode_bytes_per_s; /* of raw bytes, aggregate */
+    double encode_fixed_s, decode_fixed_s;         /* per tensor */
+    struct strait_quantiles ratios, encode, decode;
+};
+
+struct strait_profile {
+    char *title, *machine, *date, *version, *source; /* owned */
+    bool stated;             /* not measured: the source says where the figures are from */
+    double add_bytes_per_s;  /* y += w x, of one operand */
+    double copy_bytes_per_s; /* memcpy */
+    struct strait_profile_entry *entries;
+    size_t n_entries;
+};
+
+struct strait_profile_cost {
+    double ratio;
+    double encode_bytes_per_s, decode_bytes_per_s, encode_fixed_s, decode_fixed_s;
+    struct strait_quantiles ratios, encode, decode;
+};
+
+/** A shipped profile by name ("default", "sz3-class", "fl-runner-class"), or a file by path.
+ *  Returns: 0, or -1 with *err INPUT naming file and JSON Pointer */
+int strait_profile_load(struct strait_profile **out, const char *name_or_path,
+                        struct strait_error *err);
+/** Written to a temporary name, then renamed. */
+int strait_profile_save(const struct strait_profile *p, const char *path, struct strait_error *err);
+void strait_profile_free(struct strait_profile *p);
+/** As it stands in a file; a new reference. */
+json_t *strait_profile_json(const struct strait_profile *p);
+const char *strait_profile_hash(char key[STRAIT_KEY_CHARS], const struct strait_profile *p);
+bool strait_profile_has(const struct strait_profile *p, const char *codec);
+/** Cost of a codec as set: linear in log10(bound) between the two nearest entries of the same codec,
+ *  settings, bound kind, tensor kind and model. Entries of this model come first, then of no model, then of
+ *  kind "any". Errors: INPUT naming the measured range when the bound lies outside it, or what is
+ *  missing. */
+int strait_profile_find(struct strait_profile_cost *out, const struct strait_profile *p,
+                        const struct strait_codec_spec *spec, const char *kind, const char *model,
+                        struct strait_error *err);

@@ -1,0 +1,40 @@
+/* dgc: Deep Gradient Compression as a codec: the values above a threshold that a sample of 1 %
+ * gives (dgc.h). Published (GRACE): 8k' + 4k' bytes behind a head of 10, k' within 30 % of n ratio
+ * as a rule; "published" has 32-bit indices. Sizes differ between ranks: the exchange before the
+ * all-gather, and the all-reduce of one number for clipping, are the strategy's. Zeros, which the
+ * published rule sends where more than 1 - ratio of a tensor is 0, are left out: they decode to
+ * themselves. NaN and infinities are always sent, bit by bit. */
+#include "codecs/builtin.h"
+#include "sparse_stream.h"
+
+static const struct strait_codec_param params[] = {
+    {.name = "ratio", .doc = "share of the values that is sent, about", .max = 1, .fallback = 0.01},
+    {.name = "payload",
+     .doc = "packed: gaps in Rice code; published: 32-bit indices, or 64-bit ones",
+     .max = 2,
+     .choices = strait_sparse_three_payloads},
+};
+
+static int dgc_open(void **state, const double *values, struct strait_error *err)
+{
+    const struct strait_sparsifier_params p = {.ratio = values[0]};
+    return strait_sparse_open(state, &strait_codec_dgc, &strait_sparsifier_dgc, p, values[1],
+                              values, err);
+}
+
+const struct strait_codec_ops strait_codec_dgc = {
+    .name = "dgc",
+    .family = "sparsifier",
+    .source = "Lin et al. 2018, section 3; sampling and payload as in GRACE (Xu et al. 2021)",
+    .id = 10,
+    .flags = STRAIT_CODEC_SPARSE | STRAIT_CODEC_STOCHASTIC,
+    .bounds = 1u << STRAIT_BOUND_NONE,
+    .params = params,
+    .n_params = sizeof(params) / sizeof(params[0]),
+    .memory = {.residual = true, .momentum = 0.9},
+    .open = dgc_open,
+    .close = strait_sparse_close,
+    .max_bytes = strait_sparse_max_bytes,
+    .encode = strait_sparse_encode,
+    .decode = strait_sparse_decode,
+};

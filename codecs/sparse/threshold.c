@@ -1,0 +1,40 @@
+/* threshold: every value of |x| >= threshold, however many they are. Published (GRACE, PyTorch):
+ * 4k' + 4k' bytes behind a head of 10, or 8k' + 4k' with 64-bit indices; sizes differ between ranks
+ * and are exchanged first. NaN and infinities are always sent, bit by bit. */
+#include "codecs/builtin.h"
+#include "sparse_stream.h"
+
+static const struct strait_codec_param params[] = {
+    {.name = "threshold",
+     .doc = "magnitude from which a value is sent",
+     .max = 3.4e38,
+     .fallback = 0.01},
+    {.name = "payload",
+     .doc = "packed: gaps in Rice code; published: 32-bit indices, or 64-bit ones",
+     .max = 2,
+     .choices = strait_sparse_three_payloads},
+};
+
+static int threshold_open(void **state, const double *values, struct strait_error *err)
+{
+    const struct strait_sparsifier_params p = {.threshold = values[0]};
+    return strait_sparse_open(state, &strait_codec_threshold, &strait_sparsifier_threshold, p,
+                              values[1], values, err);
+}
+
+const struct strait_codec_ops strait_codec_threshold = {
+    .name = "threshold",
+    .family = "sparsifier",
+    .source = "Strom 2015, Dutta et al. 2020; payload as in GRACE (Xu et al. 2021)",
+    .id = 9,
+    .flags = STRAIT_CODEC_SPARSE,
+    .bounds = 1u << STRAIT_BOUND_NONE,
+    .params = params,
+    .n_params = sizeof(params) / sizeof(params[0]),
+    .memory = {.residual = true},
+    .open = threshold_open,
+    .close = strait_sparse_close,
+    .max_bytes = strait_sparse_max_bytes,
+    .encode = strait_sparse_encode,
+    .decode = strait_sparse_decode,
+};

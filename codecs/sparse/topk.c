@@ -1,0 +1,39 @@
+/* topk: the k = max(1, floor(n ratio)) values of largest magnitude, of equal ones the first.
+ * Published (GRACE, PyTorch): 4k + 4k bytes behind a head of 10, or 8k + 4k with the 64-bit indices
+ * that its Horovod package sends. Packed: gaps in Rice code. NaN and infinities are chosen first
+ * and come back bit by bit. */
+#include "codecs/builtin.h"
+#include "sparse_stream.h"
+
+static const struct strait_codec_param params[] = {
+    {.name = "ratio", .doc = "share of the values that is sent", .max = 1, .fallback = 0.01},
+    {.name = "payload",
+     .doc = "packed: gaps in Rice code; published: 32-bit indices, or 64-bit ones",
+     .max = 2,
+     .choices = strait_sparse_three_payloads},
+};
+
+static int topk_open(void **state, const double *values, struct strait_error *err)
+{
+    const struct strait_sparsifier_params p = {.ratio = values[0]};
+    return strait_sparse_open(state, &strait_codec_topk, &strait_sparsifier_topk, p, values[1],
+                              values, err);
+}
+
+const struct strait_codec_ops strait_codec_topk = {
+    .name = "topk",
+    .family = "sparsifier",
+    .source = "Aji and Heafield 2017; payload as in GRACE (Xu et al. 2021)",
+    .id = 8,
+    .flags = STRAIT_CODEC_SPARSE,
+    .bounds = 1u << STRAIT_BOUND_NONE,
+    .params = params,
+    .n_params = sizeof(params) / sizeof(params[0]),
+    .memory = {.residual = true},
+    .open = topk_open,
+    .close = strait_sparse_close,
+    .max_bytes = strait_sparse_max_bytes,
+    .predict = strait_sparse_predict_fixed,
+    .encode = strait_sparse_encode,
+    .decode = strait_sparse_decode,
+};

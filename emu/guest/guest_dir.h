@@ -1,0 +1,23 @@
+/* The folder of work files between a guest and the host, whatever the guest is. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include "core/error.h"
+#include "uml.h"
+
+/** Remove what an earlier guest left in plan->job, and write there what this one is to run (argv)
+ *  and which folders it sees (read, write).
+ *  Returns: 0, or -1 with *err: INPUT for folders with blanks, quotes or commas in their names,
+ *           SYSTEM where the folder cannot be written */
+int strait_emu_job_write_plan(const struct strait_emu_uml_plan *plan, struct strait_error *err);
+int strait_emu_job_write(const char *job, const char *name, const char *bytes, size_t n_bytes,
+                         struct strait_error *err);
+/** The exit status of what ran in the guest, or -1 with *err BACKEND where it left none.
+ *  In:      guest  what it is, for the error */
+int strait_emu_job_status(const char *job, const char *guest, struct strait_error *err);
+/** Is the name of a folder one that every guest can be told? 0, or -1 with *err INPUT. */
+int strait_emu_job_check_folder(const char *folder, struct strait_error *err);
+/** Is there a program of that name in PATH? */
+bool strait_emu_job_program(const char *name);
+/** Memory that the host could give, INFINITY where it does not say. */
+double strait_emu_job_free_bytes(void);

@@ -1,0 +1,48 @@
+/* A program run in User-Mode Linux: a kernel with netem as an ordinary process, the host's files as
+ * its own, the processor's full speed, one processor. Either Debian's (user-mode-linux), whose time
+ * is the host's; or one that `make vkernel` built, whose time stands still while anything computes
+ * and jumps where all wait: as if it had processors without end. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include "core/error.h"
+
+/* The folder that holds the work files of a guest: they stay there to be read. */
+#define STRAIT_EMU_UML_OUT     "stdout"
+#define STRAIT_EMU_UML_ERR     "stderr"
+#define STRAIT_EMU_UML_CONSOLE "console"
+
+struct strait_emu_uml_plan {
+    bool virtual_time;
+    const char *const *argv;   /* argv[0] a path */
+    const char *folder;        /* where it is run */
+    const char *job;           /* work files; must exist, absolute */
+    const char *const *read;   /* more folders that it must see, NULL at the end: needed for those
+                                  below /tmp, /var/tmp, /run and /dev/shm, which are new and empty */
+    const char *const *write;  /* folders that it may write beside job, NULL at the end */
+    const char *const *setenv; /* "NAME=value" for it, NULL at the end */
+    double memory_bytes;       /* of the guest */
+    double limit_s;            /* wall-clock time; then it is killed */
+};
+
+/** Is what it needs installed, and allowed?
+ *  Returns: 0, or -1 with *err HOST, which names the Debian package or the target of make that is
+ *           missing
+ */
+int strait_emu_uml_check(bool virtual_time, struct strait_error *err);
+/** The kernel that `make vkernel` builds; STRAIT_VKERNEL names another. */
+const char *strait_emu_vkernel(void);
+
+/** Boot, run, halt. The guest and all that runs in it end with the calling thread, by any signal.
+ *  Returns: the program's exit status, its output in files of job; or -1 with *err: HOST as above
+ * or where memory or its backing file does not suffice, INPUT for folders whose names have blanks
+ * or commas, BACKEND where the guest ended without a status, SYSTEM at the limit Cost:    2 to 4
+ * seconds more than the program
+ */
+int strait_emu_uml_run(const struct strait_emu_uml_plan *plan, struct strait_error *err);
+
+/** Memory for a guest, rounded up to 512 MiB times a power of two, above 4 GiB to whole GiB, so
+ * that runs of about the same size find the same machine. In:      ranks_bytes  what the run holds
+ *           other_bytes  what else there is for a time: under way in TCP, readings before time 0 */
+double strait_emu_uml_memory_bytes(bool virtual_time, int n_ranks, double ranks_bytes,
+                                   double other_bytes);

@@ -1,0 +1,323 @@
+#include "net.h"
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "net_plan.h"
+#include "emu/judge/dilation.h"
+#include "netlink.h"
+#include "realisation.h"
+#include "emu/relay/segment.h"
+
+#define NOT_SENT_BYTES "1048576"
+
+enum {
+    LO_INDEX = 1,
+    /* A sender's burst waits here until the relay has read it; a full ring would drop silently. */
+    QUEUE_PACKETS = 32767, /* the most that Linux takes; some kernels took more */
+    /* The largest automatic buffers of Linux, kept where the plan needs less. */
+    READ_BUFFER_BYTES = 6291456,
+    WRITE_BUFFER_BYTES = 4194304
+};
+
+static const struct strait_emu_realisation_ops *const realisations[] = {
+    [STRAIT_EMU_RELAY] = &strait_emu_relay_ops, [STRAIT_EMU_KERNEL] = &strait_emu_kernel_ops};
+
+struct strait_emu_net {
+    pid_t owner;
+    int n_nodes;
+    double dilation;
+    struct strait_emu_node *nodes;
+    enum strait_emu_realisation realisation;
+    const struct strait_emu_realisation_ops *ops;
+    void *state; /* of the realisation; NULL: it has not begun */
+};
+
+struct build {
+    struct strait_emu_net *net;
+    const struct strait_emu_net_plan *plan;
+    struct strait_error err;
+    int status;
+};
+
+const char *strait_emu_realisation_name(enum strait_emu_realisation realisation)
+{
+    return realisations[realisation]->name;
+}
+
+uint32_t strait_emu_net_address(int node)
+{
+    return htonl(STRAIT_EMU_NETWORK + (uint32_t)node + 1);
+}
+
+void strait_emu_close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+int strait_emu_sysctl(const char *name, const char *value, struct strait_error *err)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "/proc/sys/net/%s", name);
+    const int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return strait_error_system(err, path, "cannot set it to \"%s\"", value);
+    const ssize_t n = write(fd, value, strlen(value));
+    const int saved = errno;
+    close(fd);
+    errno = saved;
+    return n < 0 ? strait_error_system(err, path, "cannot set it to \"%s\"", value) : 0;
+}
+
+/* Full size from the first byte: autotuning from the kernel's 16 and 128 KB costs slow start a
+ * round trip here and there, which a tuned host does not pay and the plan does not say. */
+static int set_buffer(const char *name, double largest_bytes, struct strait_error *err)
+{
+    const double bytes = fmin(largest_bytes, 2147483647.0);
+    char text[64];
+    snprintf(text, sizeof(text), "4096 %.0f %.0f", bytes, bytes);
+    return strait_emu_sysctl(name, text, err);
+}
+
+int strait_emu_no_ipv6(struct strait_error *err)
+{
+    if (access("/proc/sys/net/ipv6", F_OK) != 0) /* a kernel without it */
+        return 0;
+    return strait_emu_sysctl("ipv6/conf/all/disable_ipv6", "1", err) != 0 ||
+                   strait_emu_sysctl("ipv6/conf/default/disable_ipv6", "1", err) != 0
+               ? -1
+               : 0;
+}
+
+uint32_t strait_emu_net_plan_rto_min_ms(const struct strait_emu_net_plan *plan)
+{
+    const double rto_min_s = plan->rto_min_s > 0 ? plan->rto_min_s : 0.2;
+    return (uint32_t)fmax(1, round(1000 * strait_emu_net_plan_dilation(plan) * rto_min_s));
+}
+
+static int set_sysctls(const struct strait_emu_net_plan *plan, struct strait_error *err)
+{
+    if (strait_emu_no_ipv6(err) != 0)
+        return -1;
+    /* The buffer counts what memory a packet takes, not its payload: down to a half or a third of
+     * it is window (tcp_adv_win_scale, since Linux 6.6 a measured ratio). */
+    const double buffer_bytes = 4 * plan->window_bytes;
+    if (set_buffer("ipv4/tcp_rmem", fmax(buffer_bytes, READ_BUFFER_BYTES), err) != 0 ||
+        set_buffer("ipv4/tcp_wmem", fmax(buffer_bytes, WRITE_BUFFER_BYTES), err) != 0)
+        return -1;
+    if (strait_emu_sysctl("ipv4/tcp_no_metrics_save", "1", err) != 0)
+        return -1;
+    /* In virtual time a sender is woken at no cost: what it has not sent yet need not lie in the
+     * kernel's memory, of which 64 clients with large messages would need gigabytes. */
+    if (strait_emu_in_virtual_time() &&
+        strait_emu_sysctl("ipv4/tcp_notsent_lowat", NOT_SENT_BYTES, err) != 0)
+        return -1;
+    return strait_emu_sysctl("ipv4/tcp_slow_start_after_idle",
+                             plan->slow_start_after_idle ? "1" : "0", err);
+}
+
+/* Addresses, sizes, and the devices on. */
+static int configure(const struct strait_emu_node *node, int index,
+                     const struct strait_emu_net_plan *plan, struct strait_error *err)
+{
+    const double rate_bits_per_s = plan->out[index].rate_bits_per_s;
+    const unsigned train = strait_emu_net_train_segments(rate_bits_per_s, plan->overhead_bytes);
+    const struct strait_emu_device loopback = {0};
+    const struct strait_emu_device device = {
+        .mtu_bytes = STRAIT_EMU_MTU_BYTES,
+        .queue_packets = QUEUE_PACKETS,
+        .gso_max_segments = train,
+        /* The limit in segments is the one meant; this one leaves room for headers. */
+        .gso_max_bytes = train ? (uint32_t)fmin(65536, (train + 1.0) * STRAIT_EMU_MTU_BYTES) : 0,
+    };
+    return strait_emu_netlink_device_up(node->netlink_fd, LO_INDEX, &loopback, err) != 0 ||
+                   strait_emu_netlink_device_up(node->netlink_fd, node->device_index, &device,
+                                                err) != 0 ||
+                   strait_emu_netlink_address(node->netlink_fd, node->device_index,
+                                              strait_emu_net_address(index), err) != 0
+               ? -1
+               : 0;
+}
+
+int strait_emu_namespace_new(struct strait_error *err)
+{
+    if (unshare(CLONE_NEWNET) != 0) {
+        const int saved = errno;
+        strait_error_set(err, STRAIT_ERR_HOST, NULL, "cannot make a network namespace: %s",
+                         strerror(saved));
+        if (err && err->saved_errno == 0)
+            err->saved_errno = saved;
+        return -1;
+    }
+    const int fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? strait_error_system(err, "/proc/thread-self/ns/net", "cannot open it") : fd;
+}
+
+static int build_node(struct build *b, int index)
+{
+    struct strait_emu_net *net = b->net;
+    struct strait_emu_node *node = &net->nodes[index];
+    node->namespace_fd = strait_emu_namespace_new(&b->err);
+    if (node->namespace_fd < 0)
+        return -1;
+    node->netlink_fd = strait_emu_netlink_open(&b->err);
+    return node->netlink_fd < 0 || set_sysctls(b->plan, &b->err) != 0 ||
+                   net->ops->add_node(net->state, node, index, &b->err) != 0 ||
+                   configure(node, index, b->plan, &b->err) != 0 ||
+                   net->ops->connect_node(net->state, node, index, &b->err) != 0
+               ? -1
+               : 0;
+}
+
+/* In a thread of its own, because each new namespace replaces the thread's. */
+static void *build_all(void *arg)
+{
+    struct build *b = arg;
+    b->status = b->net->ops->begin(&b->net->state, b->plan, &b->err);
+    for (int i = 0; i < b->plan->n_nodes && b->status == 0; i++)
+        b->status = build_node(b, i);
+    return NULL;
+}
+
+/* Two descriptors a node here and one in the relay, beside what else is open. */
+static int allow_descriptors(int n_nodes, struct strait_error *err)
+{
+    const rlim_t wanted = 3 * (rlim_t)n_nodes + 256;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return 0;
+    if (limit.rlim_max < wanted)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                                "%d nodes need %llu open files, this user may have %llu", n_nodes,
+                                (unsigned long long)wanted, (unsigned long long)limit.rlim_max);
+    limit.rlim_cur = wanted;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0
+               ? 0
+               : strait_error_system(err, NULL, "cannot raise the limit of open files");
+}
+
+static struct strait_emu_net *net_new(const struct strait_emu_net_plan *plan)
+{
+    struct strait_emu_net *net = calloc(1, sizeof(*net));
+    struct strait_emu_node *nodes = calloc((size_t)plan->n_nodes, sizeof(*nodes));
+    if (!net || !nodes) {
+        free(net);
+        free(nodes);
+        return NULL;
+    }
+    *net = (struct strait_emu_net){.owner = getpid(),
+                                   .n_nodes = plan->n_nodes,
+                                   .dilation = strait_emu_net_plan_dilation(plan),
+                                   .nodes = nodes,
+                                   .realisation = plan->realisation,
+                                   .ops = realisations[plan->realisation]};
+    for (int i = 0; i < plan->n_nodes; i++)
+        nodes[i].namespace_fd = nodes[i].netlink_fd = -1;
+    return net;
+}
+
+int strait_emu_net_up(struct strait_emu_net **out, const struct strait_emu_net_plan *plan,
+                      struct strait_error *err)
+{
+    *out = NULL;
+    if (strait_emu_net_plan_check(plan, err) != 0 || allow_descriptors(plan->n_nodes, err) != 0)
+        return -1;
+    struct build b = {.net = net_new(plan), .plan = plan};
+    if (!b.net)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "no memory for %d nodes",
+                                plan->n_nodes);
+    pthread_t builder;
+    const int refused = pthread_create(&builder, NULL, build_all, &b);
+    if (refused) {
+        errno = refused;
+        b.status = strait_error_system(&b.err, NULL, "cannot start a thread");
+    } else {
+        pthread_join(builder, NULL);
+    }
+    if (b.status == 0)
+        b.status = b.net->ops->start(b.net->state, b.net->nodes, &b.err);
+    if (b.status != 0) {
+        strait_emu_net_free(b.net);
+        if (err && err->code == STRAIT_OK)
+            *err = b.err;
+        return -1;
+    }
+    *out = b.net;
+    return 0;
+}
+
+void strait_emu_net_free(struct strait_emu_net *net)
+{
+    if (!net)
+        return;
+    if (net->state && net->owner != getpid())
+        net->ops->forget(net->state);
+    if (net->state)
+        net->ops->close(net->state);
+    for (int i = 0; i < net->n_nodes; i++) {
+        strait_emu_close_fd(&net->nodes[i].namespace_fd);
+        strait_emu_close_fd(&net->nodes[i].netlink_fd);
+    }
+    free(net->nodes);
+    free(net);
+}
+
+int strait_emu_net_n_nodes(const struct strait_emu_net *net)
+{
+    return net->n_nodes;
+}
+
+enum strait_emu_realisation strait_emu_net_realisation(const struct strait_emu_net *net)
+{
+    return net->realisation;
+}
+
+double strait_emu_net_dilation(const struct strait_emu_net *net)
+{
+    return net->dilation;
+}
+
+int strait_emu_net_namespace_fd(const struct strait_emu_net *net, int node)
+{
+    assert(node >= 0 && node < net->n_nodes);
+    return net->nodes[node].namespace_fd;
+}
+
+int strait_emu_net_enter(struct strait_emu_net *net, int node, struct strait_error *err)
+{
+    if (setns(strait_emu_net_namespace_fd(net, node), CLONE_NEWNET) != 0)
+        return strait_error_system(err, NULL, "cannot enter the namespace of node %d", node);
+    if (net->owner == getpid())
+        return 0;
+    net->ops->forget(net->state);
+    for (int i = 0; i < net->n_nodes; i++)
+        if (i != node) {
+            strait_emu_close_fd(&net->nodes[i].namespace_fd);
+            strait_emu_close_fd(&net->nodes[i].netlink_fd);
+        }
+    return 0;
+}
+
+int strait_emu_net_counters(struct strait_emu_counters *out, struct strait_emu_net *net, int node,
+                            struct strait_error *err)
+{
+    assert(node >= 0 && node < net->n_nodes);
+    return strait_emu_netlink_counters(out, net->nodes[node].netlink_fd,
+                                       net->nodes[node].device_index, err);
+}
+
+int strait_emu_net_report(struct strait_emu_relay_report *out, struct strait_emu_net *net,
+                          bool restart, struct strait_error *err)
+{
+    return net->ops->report(out, net->state, net->nodes, restart, err);
+}

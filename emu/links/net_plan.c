@@ -1,0 +1,64 @@
+#include "net_plan.h"
+#include <math.h>
+#include "emu/relay/segment.h"
+
+unsigned strait_emu_net_train_segments(double rate_bits_per_s, double overhead_bytes)
+{
+    const double each_bytes = STRAIT_EMU_MTU_BYTES + STRAIT_EMU_ETHERNET_BYTES + overhead_bytes;
+    const double n = floor(STRAIT_EMU_TRAIN_S * rate_bits_per_s / 8 / each_bytes);
+    const unsigned max = 65535 / STRAIT_EMU_MTU_BYTES;
+    return n < 1 ? 1 : n > max ? max : (unsigned)n;
+}
+
+static int check_link(const struct strait_emu_link *link, const char *which, int node,
+                      struct strait_error *err)
+{
+    const struct {
+        const char *name;
+        double value, max;
+    } fields[] = {{"delay_s", link->delay_s, 1e6},
+                  {"loss_ratio", link->loss_ratio, 1},
+                  {"jitter_s", link->jitter_s, 1e6},
+                  {"queue_bytes", link->queue_bytes, INFINITY}};
+    if (!(link->rate_bits_per_s > 0))
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "expected a rate above 0 for the %s link of node %d, found %g bps",
+                                which, node, link->rate_bits_per_s);
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+        if (!(fields[i].value >= 0 && fields[i].value <= fields[i].max))
+            return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                    "expected %s from 0 to %g for the %s link of node %d, found %g",
+                                    fields[i].name, fields[i].max, which, node, fields[i].value);
+    return 0;
+}
+
+int strait_emu_net_plan_check(const struct strait_emu_net_plan *plan, struct strait_error *err)
+{
+    const int max_nodes = 16384; /* two descriptors a node */
+    if (plan->n_nodes < 1 || plan->n_nodes > max_nodes)
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "expected 1 to %d nodes in an emulated network, found %d",
+                                max_nodes, plan->n_nodes);
+    const struct {
+        const char *name;
+        double value, min, max;
+    } fields[] = {{"overhead_bytes", plan->overhead_bytes, 0, 1e4},
+                  {"dilation", plan->dilation ? plan->dilation : 1, 1, 1e4},
+                  {"rto_min_s", plan->rto_min_s, 0, 100},
+                  {"window_bytes", plan->window_bytes, 0, 1e9}};
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+        if (!(fields[i].value >= fields[i].min && fields[i].value <= fields[i].max))
+            return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                    "expected %s from %g to %g, found %g", fields[i].name,
+                                    fields[i].min, fields[i].max, fields[i].value);
+    for (int i = 0; i < plan->n_nodes; i++)
+        if (check_link(&plan->out[i], "out", i, err) != 0 ||
+            check_link(&plan->in[i], "in", i, err) != 0)
+            return -1;
+    return 0;
+}
+
+double strait_emu_net_plan_dilation(const struct strait_emu_net_plan *plan)
+{
+    return plan->dilation ? plan->dilation : 1;
+}

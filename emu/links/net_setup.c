@@ -1,0 +1,131 @@
+#include "net_setup.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "qdisc.h"
+
+enum { N_PINGS = 10, PING_TRIES = 3 };
+/* A path has room for more than twice its bytes under way, and never for less than this. */
+static const double WINDOW_BDPS = 2.5, LEAST_WINDOW_BYTES = 4194304;
+
+/* The window that no stream may lack: the experiment's, or what its longest fat path holds. */
+static double window_bytes(const struct strait_network *n, const struct strait_emu_shared *s)
+{
+    double most = LEAST_WINDOW_BYTES;
+    if (isfinite(n->tcp.window_bytes))
+        return n->tcp.window_bytes;
+    for (int i = 0; i < s->n_streams; i++) {
+        const int src = s->streams[i].src, dst = s->streams[i].dst;
+        const double bits_per_s = strait_path_bits_per_s(n, src, dst);
+        if (isfinite(bits_per_s))
+            most = fmax(most, WINDOW_BDPS * bits_per_s / 8 * strait_path_rtt_s(n, src, dst));
+    }
+    return most;
+}
+
+static struct strait_emu_link link_of(const struct strait_link *l)
+{
+    return (struct strait_emu_link){.rate_bits_per_s = l->rate_bits_per_s,
+                                    .delay_s = l->delay_s,
+                                    .loss_ratio = l->loss_ratio,
+                                    .jitter_s = l->jitter_s,
+                                    .queue_bytes = l->queue_bytes};
+}
+
+int strait_emu_stage_build(struct strait_emu_net **out, const struct strait_run *run,
+                           const struct strait_emu_shared *shared, double dilation,
+                           const char *tun_path, enum strait_emu_realisation realisation,
+                           struct strait_error *err)
+{
+    const struct strait_network *n = run->network;
+    const size_t n_nodes = (size_t)run->n_ranks;
+    const size_t n_more = (size_t)strait_network_n_links(n) - 2 * n_nodes;
+    struct strait_emu_link *links = calloc(2 * n_nodes + n_more, sizeof(*links));
+    if (!links)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    for (size_t i = 0; i < n_nodes; i++) {
+        links[i] = link_of(&n->out[i]);
+        links[n_nodes + i] = link_of(&n->in[i]);
+    }
+    for (size_t i = 2 * n_nodes; i < 2 * n_nodes + n_more; i++)
+        links[i] = link_of(strait_network_link(n, (int)i));
+    const struct strait_emu_net_plan plan = {.n_nodes = run->n_ranks,
+                                             .out = links,
+                                             .in = links + n_nodes,
+                                             .sites = n->n_sites > 0 ? n : NULL,
+                                             .between = links + 2 * n_nodes,
+                                             .overhead_bytes = n->overhead_bytes,
+                                             .dilation = dilation,
+                                             .rto_min_s = n->tcp.rto_min_s,
+                                             .window_bytes = window_bytes(n, shared),
+                                             .slow_start_after_idle = n->tcp.slow_start_after_idle,
+                                             .realtime = true,
+                                             .unshaped = run->control != NULL,
+                                             .seed = run->seed,
+                                             .tun_path = tun_path,
+                                             .realisation = realisation};
+    const int failed = strait_emu_net_up(out, &plan, err);
+    free(links);
+    return failed;
+}
+
+double strait_emu_stage_credit_s(const struct strait_run *run, double dilation,
+                                 enum strait_emu_realisation realisation)
+{
+    const struct strait_network *n = run->network;
+    const double late_s = strait_emu_shaper_late_s();
+    double most_s = 0;
+    for (int i = 0; i < 2 * run->n_ranks && realisation == STRAIT_EMU_KERNEL; i++) {
+        const struct strait_link *of = i < run->n_ranks ? &n->out[i] : &n->in[i - run->n_ranks];
+        const struct strait_emu_link link = link_of(of);
+        struct strait_emu_shaper s;
+        strait_emu_shaper_of(&s, &link, n->overhead_bytes, dilation, late_s);
+        most_s = fmax(most_s, strait_emu_shaper_credit_s(&s) / dilation);
+    }
+    return most_s;
+}
+
+static bool same_class(const struct strait_network *n, int a, int b)
+{
+    return strait_network_site(n, a) == strait_network_site(n, b) &&
+           memcmp(&n->out[a], &n->out[b], sizeof(n->out[a])) == 0 &&
+           memcmp(&n->in[a], &n->in[b], sizeof(n->in[a])) == 0;
+}
+
+static int probe(struct strait_emu_probe *p, struct strait_emu_net *net, int to,
+                 const struct strait_network *n, double dilation, struct strait_error *err)
+{
+    p->from = 0;
+    p->to = to;
+    p->expected_s = strait_emu_net_realisation(net) == STRAIT_EMU_KERNEL
+                        ? strait_path_rtt_s(n, 0, to) /* an idle tbf takes no time */
+                        : strait_emu_expected_ping_s(n, 0, to);
+    for (int i = 0; i < PING_TRIES; i++) { /* a probe that is off may have met a busy machine */
+        struct strait_error why = {0};     /* such a machine may also lose an answer for once */
+        if (strait_emu_net_ping(&p->rtt_s, NULL, net, 0, to, N_PINGS, &why) != 0) {
+            if (why.code == STRAIT_ERR_BACKEND && i + 1 < PING_TRIES)
+                continue;
+            *err = why;
+            return -1;
+        }
+        if (!strait_emu_probe_is_off(n, p, dilation))
+            break;
+    }
+    return 0;
+}
+
+int strait_emu_stage_probe(struct strait_emu_probe *probes, int *n, struct strait_emu_net *net,
+                           const struct strait_run *run, double dilation, struct strait_error *err)
+{
+    const struct strait_network *network = run->network;
+    *n = 0;
+    for (int i = 1; i < run->n_ranks && *n < STRAIT_EMU_MAX_PROBES; i++) {
+        bool skip = strait_path_is_lossy(network, 0, i) || strait_path_is_lossy(network, i, 0);
+        for (int j = 1; j < i && !skip; j++)
+            skip = same_class(network, i, j);
+        if (!skip && probe(&probes[(*n)++], net, i, network, dilation, err) != 0)
+            return -1;
+    }
+    return 0;
+}

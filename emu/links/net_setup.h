@@ -1,0 +1,24 @@
+/* The shaped network of a run, and the first look at whether it is as ordered. */
+#pragma once
+#include "net.h"
+#include "emu/process/shared.h"
+#include "emu/judge/validity.h"
+
+/** Build namespaces, links and relay for the network of a run.
+ *  Out:     out  free with strait_emu_net_free
+ *  Returns: 0, or -1 with *err as strait_emu_net_up
+ */
+int strait_emu_stage_build(struct strait_emu_net **out, const struct strait_run *run,
+                           const struct strait_emu_shared *shared, double dilation,
+                           const char *tun_path, enum strait_emu_realisation realisation,
+                           struct strait_error *err);
+/** How much earlier than by its rate a message may pass, virtual: 0 for the relay, for the kernel
+ *  the largest burst of an idle tbf. */
+double strait_emu_stage_credit_s(const struct strait_run *run, double dilation,
+                                 enum strait_emu_realisation realisation);
+/** Ping from rank 0 to one rank of each kind of port. Paths that lose packets are left out.
+ *  Out:     probes  STRAIT_EMU_MAX_PROBES, n of them filled
+ *  Returns: 0, or -1 with *err as strait_emu_net_ping
+ */
+int strait_emu_stage_probe(struct strait_emu_probe *probes, int *n, struct strait_emu_net *net,
+                           const struct strait_run *run, double dilation, struct strait_error *err);

@@ -1,0 +1,259 @@
+#include "qdisc.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/gen_stats.h>
+#include <linux/pkt_sched.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include "core/hash.h"
+#include "emu/judge/dilation.h"
+#include "message.h"
+#include "emu/relay/segment.h"
+
+enum { NS_PER_TICK = 64 /* of tbf's times (PSCHED_SHIFT) */, NETEM_LIMIT_PACKETS = 1000000 };
+/* Under jitter netem keeps the order of packets only where it also has a rate: one that takes next
+ * to no time. */
+static const uint32_t ORDER_BYTES_PER_S = 4000000000U;
+static const double FRAME_BYTES = STRAIT_EMU_MTU_BYTES + STRAIT_EMU_ETHERNET_BYTES;
+/* Below 1.5 ms a busy machine loses rate; in User-Mode Linux 1.5 ms lost 2 to 15 %, 5 ms 0.1 %. */
+static const double LATE_S = 1.5e-3, LATE_IN_UML_S = 5e-3;
+/* Nothing is late in virtual time: room for the largest super-packet, of 0.25 ms (gso_max_segs). */
+static const double LATE_IN_VIRTUAL_S = 0.3e-3;
+static const double LEAST_FRAMES = 2; /* in a burst */
+static const double MOST_BYTES = 2147483647.0;
+static const uint32_t NETEM_HANDLE = 1U << 16, NETEM_CLASS = 1U << 16 | 1, TBF_HANDLE = 16U << 16;
+
+void strait_emu_shaper_of(struct strait_emu_shaper *out, const struct strait_emu_link *link,
+                          double overhead_bytes, double dilation, double late_s)
+{
+    const double share = FRAME_BYTES / (FRAME_BYTES + overhead_bytes);
+    *out = (struct strait_emu_shaper){
+        .delay_ns = llround(1e9 * dilation * link->delay_s),
+        .jitter_ns = llround(1e9 * dilation * fmin(link->jitter_s, link->delay_s)),
+        .loss = (uint32_t)llround(link->loss_ratio * UINT32_MAX)};
+    out->has_netem = out->delay_ns > 0 || out->loss > 0;
+    out->has_tbf = isfinite(link->rate_bits_per_s);
+    if (!out->has_tbf)
+        return;
+    const double bytes_per_s = fmax(1, round(link->rate_bits_per_s / 8 / dilation * share));
+    const double queue_bytes = link->queue_bytes > 0 ? link->queue_bytes * share : INFINITY;
+    out->rate_bytes_per_s = (uint64_t)bytes_per_s;
+    out->burst_bytes =
+        (uint32_t)fmin(fmax(LEAST_FRAMES * FRAME_BYTES, ceil(bytes_per_s * late_s)), MOST_BYTES);
+    out->limit_bytes = (uint32_t)fmin(fmax(1, round(queue_bytes)), MOST_BYTES);
+}
+
+double strait_emu_shaper_late_s(void)
+{
+    if (strait_emu_in_virtual_time())
+        return LATE_IN_VIRTUAL_S;
+    return strait_emu_in_uml() ? LATE_IN_UML_S : LATE_S;
+}
+
+double strait_emu_shaper_credit_s(const struct strait_emu_shaper *s)
+{
+    return s->has_tbf ? (double)s->burst_bytes / (double)s->rate_bytes_per_s : 0;
+}
+
+bool strait_emu_shaper_same(char *text, size_t cap, const struct strait_emu_shaper *wanted,
+                            const struct strait_emu_shaper *found)
+{
+    const struct {
+        const char *what;
+        double wanted, found, tolerance;
+    } all[] = {
+        {"netem", wanted->has_netem, found->has_netem, 0},
+        {"tbf", wanted->has_tbf, found->has_tbf, 0},
+        {"netem delay in ns", (double)wanted->delay_ns, (double)found->delay_ns, 0},
+        {"netem jitter in ns", (double)wanted->jitter_ns, (double)found->jitter_ns, 0},
+        {"netem loss of 2^32 - 1", wanted->loss, found->loss, 0},
+        {"tbf rate in bytes/s", (double)wanted->rate_bytes_per_s, (double)found->rate_bytes_per_s,
+         0},
+        {"tbf queue in bytes", wanted->limit_bytes, found->limit_bytes, 0},
+        /* kept in ticks of 64 ns */
+        {"tbf burst in bytes", wanted->burst_bytes, found->burst_bytes,
+         2 + 1e-3 * wanted->burst_bytes + 2e-9 * NS_PER_TICK * (double)wanted->rate_bytes_per_s},
+    };
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (!(fabs(all[i].wanted - all[i].found) <= all[i].tolerance)) {
+            snprintf(text, cap, "asked for %s %.0f, found %.0f", all[i].what, all[i].wanted,
+                     all[i].found);
+            return false;
+        }
+    return true;
+}
+
+/* --- setting ------------------------------------------------------------------------------ */
+
+static int ask(int fd, const struct strait_emu_message *m, const char *kind,
+               struct strait_error *err)
+{
+    char what[64];
+    struct strait_error why = {0};
+    snprintf(what, sizeof(what), "add a %s queue", kind);
+    if (strait_emu_message_ask(fd, m, what, 0, NULL, 0, &why) == 0)
+        return 0;
+    if (why.saved_errno == ENOENT)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                                "this kernel has no sch_%s, which the kernel realisation needs%s",
+                                kind, strcmp(kind, "netem") == 0 ? " for delay and loss" : "");
+    if (err && err->code == STRAIT_OK)
+        *err = why;
+    return -1;
+}
+
+static struct strait_emu_message queue_message(int index, uint32_t parent, uint32_t handle,
+                                               const char *kind)
+{
+    const struct tcmsg info = {.tcm_ifindex = index, .tcm_parent = parent, .tcm_handle = handle};
+    struct strait_emu_message m =
+        strait_emu_message_of(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, &info, sizeof(info));
+    strait_emu_message_add(&m, TCA_KIND, kind, strlen(kind) + 1);
+    return m;
+}
+
+static int add_netem(int fd, int index, const struct strait_emu_shaper *s, struct strait_error *err)
+{
+    struct strait_emu_message m = queue_message(index, TC_H_ROOT, NETEM_HANDLE, "netem");
+    const struct tc_netem_qopt fixed = {.limit = NETEM_LIMIT_PACKETS, .loss = s->loss};
+    const struct tc_netem_rate order = {.rate = ORDER_BYTES_PER_S};
+    const uint32_t options = strait_emu_message_add(&m, TCA_OPTIONS, NULL, 0);
+    strait_emu_message_put(&m, &fixed, sizeof(fixed));
+    strait_emu_message_add(&m, TCA_NETEM_LATENCY64, &s->delay_ns, sizeof(s->delay_ns));
+    strait_emu_message_add(&m, TCA_NETEM_JITTER64, &s->jitter_ns, sizeof(s->jitter_ns));
+    if (s->jitter_ns > 0)
+        strait_emu_message_add(&m, TCA_NETEM_RATE, &order, sizeof(order));
+    strait_emu_message_nest_end(&m, options);
+    return ask(fd, &m, "netem", err);
+}
+
+static int add_tbf(int fd, int index, uint32_t parent, const struct strait_emu_shaper *s,
+                   struct strait_error *err)
+{
+    struct strait_emu_message m = queue_message(index, parent, TBF_HANDLE, "tbf");
+    struct tc_tbf_qopt fixed = {
+        .limit = s->limit_bytes,
+        .rate = {.linklayer = TC_LINKLAYER_ETHERNET, /* the kernel does its own arithmetic */
+                 .rate = (uint32_t)fmin((double)s->rate_bytes_per_s, UINT32_MAX)}};
+    const uint32_t options = strait_emu_message_add(&m, TCA_OPTIONS, NULL, 0);
+    strait_emu_message_add(&m, TCA_TBF_PARMS, &fixed, sizeof(fixed));
+    strait_emu_message_add_u32(&m, TCA_TBF_BURST, s->burst_bytes);
+    if (s->rate_bytes_per_s > UINT32_MAX)
+        strait_emu_message_add(&m, TCA_TBF_RATE64, &s->rate_bytes_per_s,
+                               sizeof(s->rate_bytes_per_s));
+    strait_emu_message_nest_end(&m, options);
+    return ask(fd, &m, "tbf", err);
+}
+
+int strait_emu_shaper_add(int fd, int index, const struct strait_emu_shaper *s,
+                          struct strait_error *err)
+{
+    if (s->has_netem && add_netem(fd, index, s, err) != 0)
+        return -1;
+    return s->has_tbf ? add_tbf(fd, index, s->has_netem ? NETEM_CLASS : TC_H_ROOT, s, err) : 0;
+}
+
+/* --- reading ------------------------------------------------------------------------------ */
+
+struct list {
+    struct strait_emu_shaper_reading *out;
+    int n, first_index;
+};
+
+static void read_netem(struct strait_emu_shaper *s, const struct rtattr *options)
+{
+    const struct rtattr *found[TCA_NETEM_MAX + 1];
+    struct tc_netem_qopt fixed;
+    const size_t head = RTA_ALIGN(sizeof(fixed));
+    strait_emu_attribute_copy(&fixed, sizeof(fixed), options);
+    if (!options || RTA_PAYLOAD(options) < head)
+        return;
+    strait_emu_attributes(found, TCA_NETEM_MAX + 1, (const char *)RTA_DATA(options) + head,
+                          RTA_PAYLOAD(options) - head);
+    s->has_netem = true;
+    s->loss = fixed.loss;
+    strait_emu_attribute_copy(&s->delay_ns, sizeof(s->delay_ns), found[TCA_NETEM_LATENCY64]);
+    strait_emu_attribute_copy(&s->jitter_ns, sizeof(s->jitter_ns), found[TCA_NETEM_JITTER64]);
+}
+
+static void read_tbf(struct strait_emu_shaper *s, const struct rtattr *options)
+{
+    const struct rtattr *found[TCA_TBF_MAX + 1];
+    struct tc_tbf_qopt fixed;
+    if (!options)
+        return;
+    strait_emu_attributes(found, TCA_TBF_MAX + 1, RTA_DATA(options), RTA_PAYLOAD(options));
+    s->has_tbf = strait_emu_attribute_copy(&fixed, sizeof(fixed), found[TCA_TBF_PARMS]);
+    if (!strait_emu_attribute_copy(&s->rate_bytes_per_s, sizeof(s->rate_bytes_per_s),
+                                   found[TCA_TBF_RATE64]))
+        s->rate_bytes_per_s = fixed.rate.rate;
+    s->limit_bytes = fixed.limit;
+    s->burst_bytes =
+        (uint32_t)round(1e-9 * NS_PER_TICK * fixed.buffer * (double)s->rate_bytes_per_s);
+}
+
+/* Of one queue: what it is, where it hangs, what it was told. */
+static uint64_t settings_of(const struct tcmsg *info, const struct rtattr *kind,
+                            const struct rtattr *options)
+{
+    const struct {
+        uint64_t kind, options;
+        uint32_t parent, handle;
+    } all = {strait_checksum(RTA_DATA(kind), RTA_PAYLOAD(kind)),
+             options ? strait_checksum(RTA_DATA(options), RTA_PAYLOAD(options)) : 0,
+             info->tcm_parent, info->tcm_handle};
+    return strait_checksum(&all, sizeof(all));
+}
+
+static void read_one(void *context, const struct nlmsghdr *head)
+{
+    const struct list *l = context;
+    struct tcmsg info;
+    if (head->nlmsg_type != RTM_NEWQDISC || head->nlmsg_len < NLMSG_SPACE(sizeof(info)))
+        return;
+    memcpy(&info, NLMSG_DATA(head), sizeof(info));
+    const int at = info.tcm_ifindex - l->first_index;
+    const struct rtattr *found[TCA_MAX + 1], *stats[TCA_STATS_MAX + 1] = {NULL};
+    strait_emu_attributes(found, TCA_MAX + 1, TCA_RTA(NLMSG_DATA(head)),
+                          head->nlmsg_len - NLMSG_SPACE(sizeof(info)));
+    if (at < 0 || at >= l->n || !found[TCA_KIND])
+        return;
+    struct strait_emu_shaper_reading *r = &l->out[at];
+    r->settings += settings_of(&info, found[TCA_KIND], found[TCA_OPTIONS]);
+    struct gnet_stats_basic basic;
+    struct gnet_stats_queue queue;
+    if (found[TCA_STATS2])
+        strait_emu_attributes(stats, TCA_STATS_MAX + 1, RTA_DATA(found[TCA_STATS2]),
+                              RTA_PAYLOAD(found[TCA_STATS2]));
+    strait_emu_attribute_copy(&basic, sizeof(basic), stats[TCA_STATS_BASIC]);
+    strait_emu_attribute_copy(&queue, sizeof(queue), stats[TCA_STATS_QUEUE]);
+    const char *kind = RTA_DATA(found[TCA_KIND]);
+    const bool netem = strncmp(kind, "netem", RTA_PAYLOAD(found[TCA_KIND])) == 0;
+    if (!netem && strncmp(kind, "tbf", RTA_PAYLOAD(found[TCA_KIND])) != 0)
+        return;
+    if (netem) {
+        read_netem(&r->shaper, found[TCA_OPTIONS]);
+        r->netem_drops = queue.drops;
+    } else {
+        read_tbf(&r->shaper, found[TCA_OPTIONS]);
+        r->tbf_drops = queue.drops;
+    }
+    if (info.tcm_parent == TC_H_ROOT) { /* what passed the root passed both */
+        r->bytes = basic.bytes;
+        r->n_segments = basic.packets;
+        r->backlog_bytes = queue.backlog;
+    }
+}
+
+int strait_emu_shaper_read(struct strait_emu_shaper_reading *out, int n, int first_index, int fd,
+                           struct strait_error *err)
+{
+    const struct tcmsg info = {.tcm_family = AF_UNSPEC};
+    const struct strait_emu_message m =
+        strait_emu_message_of(RTM_GETQDISC, NLM_F_DUMP, &info, sizeof(info));
+    struct list l = {out, n, first_index};
+    memset(out, 0, (size_t)n * sizeof(*out));
+    return strait_emu_message_list(fd, &m, "read the queues", read_one, &l, err);
+}

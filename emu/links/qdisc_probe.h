@@ -1,0 +1,14 @@
+/* Which further devices and queueing disciplines this kernel has, found by making each of them
+ * once; netem, tbf and TUN, which strait itself needs, are strait_emu_net_probe's. */
+#pragma once
+#include "emu/userns.h"
+
+struct strait_emu_shapers {
+    struct strait_emu_answer veth, bridge, htb;
+};
+
+/** Try each in a network namespace of a child process, with the rights that one has or with a user
+ *  namespace's.
+ *  Returns: 0 with every answer filled, or -1 with *err SYSTEM when no child could be started
+ */
+int strait_emu_shapers_probe(struct strait_emu_shapers *out, struct strait_error *err);

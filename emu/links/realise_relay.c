@@ -1,0 +1,97 @@
+/* Links by the relay: a TUN device in each node, all read and written by one process. */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include "netlink.h"
+#include "realisation.h"
+#include "emu/relay/relay_process.h"
+#include "emu/relay/tun.h"
+
+struct relay {
+    struct strait_emu_net_plan plan; /* its links are read by start only */
+    int *tun_fds;
+    struct strait_emu_relay_process process;
+};
+
+static int begin(void **state, const struct strait_emu_net_plan *plan, struct strait_error *err)
+{
+    struct relay *r = calloc(1, sizeof(*r));
+    int *fds = calloc((size_t)plan->n_nodes, sizeof(*fds));
+    if (!r || !fds) {
+        free(r);
+        free(fds);
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "no memory for %d nodes",
+                                plan->n_nodes);
+    }
+    *r = (struct relay){.plan = *plan, .tun_fds = fds, .process = {.pidfd = -1, .control_fd = -1}};
+    for (int i = 0; i < plan->n_nodes; i++)
+        fds[i] = -1;
+    *state = r;
+    return 0;
+}
+
+static int add_node(void *state, struct strait_emu_node *node, int index, struct strait_error *err)
+{
+    struct relay *r = state;
+    const char *path = r->plan.tun_path ? r->plan.tun_path : "/dev/net/tun";
+    r->tun_fds[index] = strait_emu_tun_open(&node->device_index, path, STRAIT_EMU_DEVICE, err);
+    return r->tun_fds[index] < 0 ? -1 : 0;
+}
+
+static int connect_node(void *state, const struct strait_emu_node *node, int index,
+                        struct strait_error *err)
+{
+    const struct relay *r = state;
+    const struct strait_emu_route all = {.dst = htonl(STRAIT_EMU_NETWORK),
+                                         .prefix_bits = STRAIT_EMU_PREFIX_BITS,
+                                         .src = strait_emu_net_address(index),
+                                         .rto_min_ms = strait_emu_net_plan_rto_min_ms(&r->plan)};
+    return strait_emu_netlink_route(node->netlink_fd, node->device_index, &all, err);
+}
+
+/* The process has its own copies then. */
+static void close_devices(struct relay *r)
+{
+    for (int i = 0; i < r->plan.n_nodes; i++)
+        strait_emu_close_fd(&r->tun_fds[i]);
+}
+
+static int start(void *state, const struct strait_emu_node *nodes, struct strait_error *err)
+{
+    struct relay *r = state;
+    (void)nodes;
+    const int failed = strait_emu_relay_start(&r->process, &r->plan, r->tun_fds, err);
+    close_devices(r);
+    return failed;
+}
+
+static int report(struct strait_emu_relay_report *out, void *state,
+                  const struct strait_emu_node *nodes, bool restart, struct strait_error *err)
+{
+    struct relay *r = state;
+    (void)nodes;
+    return strait_emu_relay_ask(out, &r->process, restart, err);
+}
+
+static void forget(void *state)
+{
+    struct relay *r = state;
+    strait_emu_relay_forget(&r->process);
+}
+
+static void close_relay(void *state)
+{
+    struct relay *r = state;
+    strait_emu_relay_stop(&r->process); /* does nothing after forget */
+    close_devices(r);
+    free(r->tun_fds);
+    free(r);
+}
+
+const struct strait_emu_realisation_ops strait_emu_relay_ops = {.name = "relay",
+                                                                .begin = begin,
+                                                                .add_node = add_node,
+                                                                .connect_node = connect_node,
+                                                                .start = start,
+                                                                .report = report,
+                                                                .forget = forget,
+                                                                .close = close_relay};

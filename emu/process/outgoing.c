@@ -1,0 +1,317 @@
+/* The writing half of the transport's thread: which strand hands how much to TCP, and when. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include "dilated_clock.h"
+#include "pump.h"
+#include "wire.h"
+
+enum { FRAME = STRAIT_EMU_MESSAGE_OVERHEAD_BYTES, N_NOISE_VECTORS = 16 };
+/* Bytes that the one connection of a stream may write before the others have their turn. */
+enum { WRITE_TURN_BYTES = 1 << 17 };
+/* From this size on a checksum is worth looking for. */
+enum { LARGE_BYTES = 1 << 16 };
+/* How long a sender that found its ring of envelopes full waits before it looks again. */
+static const int64_t HELD_NS = 1000000;
+/* What a strand may hand over at once, as the virtual time that it takes at its pace: in real time
+ * it would be ever smaller writes with ever more dilation, where calls cost most. */
+static const int64_t BURST_NS = 2000000;
+/* But never less than this in one write, or the calls cost more than the bytes. */
+enum { LEAST_WRITE_BYTES = 1 << 14 };
+
+/* The message whose part the strand writes next, NULL when there is none. Out: by how many strands
+ * its stream's pace is shared: those that have something to write and room for it. */
+static struct strait_emu_posted *next_of(struct strait_emu_transport *t,
+                                         const struct strait_emu_out_strand *strand, int *n_sharing)
+{
+    const struct strait_emu_out_strand *all = strand->stream->strands;
+    *n_sharing = 0;
+    pthread_mutex_lock(&t->lock);
+    struct strait_emu_posted *m = strand->at;
+    for (int i = 0; i < t->n_strands; i++)
+        *n_sharing += &all[i] == strand || (all[i].at && !all[i].blocked);
+    pthread_mutex_unlock(&t->lock);
+    return m;
+}
+
+/* Bytes that a strand may write before it is the next one's turn. */
+static size_t turn_of(const struct strait_emu_transport *t)
+{
+    return t->n_strands > 1 ? STRAIT_TURN_BYTES : WRITE_TURN_BYTES;
+}
+
+static int64_t burst_ns(const struct strait_emu_transport *t)
+{
+    return (int64_t)((double)BURST_NS * t->plan.shared->dilation);
+}
+
+/* Bytes that the strand may hand over now. */
+static size_t allowance(const struct strait_emu_transport *t,
+                        const struct strait_emu_out_strand *strand, double ns_per_byte)
+{
+    const int64_t now = strait_emu_mono_ns();
+    const int64_t ahead_ns = strand->paid_ns > now ? strand->paid_ns - now : 0;
+    if (ns_per_byte <= 0)
+        return turn_of(t);
+    const double n = (double)(burst_ns(t) - ahead_ns) / ns_per_byte;
+    return (size_t)fmin(fmax(n, LEAST_WRITE_BYTES), (double)turn_of(t));
+}
+
+static int number_of(const struct strait_emu_out_strand *strand)
+{
+    return (int)(strand - strand->stream->strands);
+}
+
+/* The strand's part of the message with its frame: how long? */
+static size_t part_bytes(const struct strait_emu_transport *t,
+                         const struct strait_emu_out_strand *strand, const struct strait_packet *p)
+{
+    const int i = number_of(strand);
+    return FRAME + strait_emu_wire_part_at(p->payload_bytes, t->n_strands, i + 1) -
+           strait_emu_wire_part_at(p->payload_bytes, t->n_strands, i);
+}
+
+/* What is left of the strand's part as vectors, up to about most bytes of it. */
+static int vectors_of(const struct strait_emu_transport *t,
+                      const struct strait_emu_out_strand *strand, struct strait_emu_posted *m,
+                      size_t most, struct iovec *v)
+{
+    const struct strait_packet *p = m->packet;
+    const int i = number_of(strand);
+    const size_t end = strait_emu_wire_part_at(p->payload_bytes, t->n_strands, i + 1);
+    size_t at = strait_emu_wire_part_at(p->payload_bytes, t->n_strands, i);
+    int n = 0;
+    if (strand->n_written < FRAME)
+        v[n++] = (struct iovec){m->frame + strand->n_written, FRAME - strand->n_written};
+    else
+        at += strand->n_written - FRAME;
+    if (p->data && at < end)
+        v[n++] = (struct iovec){p->data + at, end - at < most ? end - at : most};
+    while (!p->data && at < end && n < N_NOISE_VECTORS && most > 0) {
+        const size_t offset = at % STRAIT_EMU_NOISE_BYTES;
+        size_t len = STRAIT_EMU_NOISE_BYTES - offset;
+        if (len > end - at)
+            len = end - at;
+        if (len > most)
+            len = most;
+        most -= len;
+        v[n++] = (struct iovec){t->noise + offset, len};
+        at += len;
+    }
+    return n;
+}
+
+/* A large packet on its way to many has the same frame everywhere: do not sum it up again. */
+static void pack(struct strait_emu_transport *t, struct strait_emu_posted *m)
+{
+    bool found = false;
+    if (m->packet->data && m->packet->payload_bytes >= LARGE_BYTES)
+        for (int i = 0; i < t->n_outs && !found; i++) {
+            const struct strait_emu_posted *other = t->outs[i].begun;
+            found = other && other->packet == m->packet && other->tag == m->tag;
+            if (found)
+                memcpy(m->frame, other->frame, FRAME);
+        }
+    if (!found)
+        strait_emu_wire_pack(m->frame, m->packet, m->tag);
+    t->sent_checksum += strait_emu_wire_checksum(m->frame);
+}
+
+/* Put the message's envelope where the receiver will look. False: the ring is full. */
+static bool begin_message(struct strait_emu_transport *t, struct strait_emu_out *out,
+                          struct strait_emu_posted *m)
+{
+    struct strait_emu_stream *s = out->shared;
+    const uint64_t put = atomic_load_explicit(&s->n_put, memory_order_relaxed);
+    if (put - atomic_load_explicit(&s->n_taken, memory_order_acquire) >= STRAIT_EMU_RING)
+        return false;
+    s->ring[put % STRAIT_EMU_RING] =
+        (struct strait_emu_envelope){.posted_s = m->posted_s,
+                                     .noise_bytes = m->packet->data ? 0 : m->packet->payload_bytes,
+                                     .acked = m->ticket != NULL};
+    atomic_store_explicit(&s->n_put, put + 1, memory_order_release);
+    const int64_t late_ns = strait_emu_mono_ns() - m->posted_ns;
+    if (m->prompt && late_ns > t->write_late_ns)
+        t->write_late_ns = late_ns;
+    pack(t, m);
+    m->begun = true;
+    out->begun = m;
+    return true;
+}
+
+/* All strands have written their parts of the first message: it leaves the stream. Under the lock,
+ * which it lets go. */
+static void end_message(struct strait_emu_transport *t, struct strait_emu_out *out)
+{
+    struct strait_emu_posted *m = out->first;
+    struct strait_packet *p = m->packet;
+    const bool acked = m->ticket != NULL;
+    if (out->begun == m)
+        out->begun = NULL;
+    out->first = m->next;
+    if (!out->first)
+        out->end = &out->first;
+    if (!acked) { /* from the unlock on somebody else's */
+        m->next = t->spare;
+        t->spare = m;
+    }
+    if (--t->n_queued == 0)
+        pthread_cond_broadcast(&t->drained);
+    pthread_mutex_unlock(&t->lock);
+    if (acked) {
+        m->packet = NULL;
+        m->next = NULL;
+        *out->acks_end = m;
+        out->acks_end = &m->next;
+    }
+    strait_packet_drop(p);
+}
+
+static void end_part(struct strait_emu_transport *t, struct strait_emu_out_strand *strand)
+{
+    pthread_mutex_lock(&t->lock);
+    struct strait_emu_posted *m = strand->at;
+    strand->at = m->next;
+    strand->n_written = 0;
+    if (--m->n_strands == 0)
+        end_message(t, strand->stream);
+    else
+        pthread_mutex_unlock(&t->lock);
+}
+
+/* Its turn is over although the kernel would take more: to the end of the list. */
+static void take_turn_again(struct strait_emu_transport *t, struct strait_emu_out_strand *strand)
+{
+    pthread_mutex_lock(&t->lock);
+    strait_emu_pump_ready(t, strand);
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* Not before that moment again. */
+static void rest(struct strait_emu_transport *t, struct strait_emu_out_strand *strand,
+                 int64_t until_ns)
+{
+    strand->resume_ns = until_ns;
+    if (t->resume_ns == 0 || until_ns < t->resume_ns)
+        t->resume_ns = until_ns;
+}
+
+/* Has the strand used up its burst? */
+static bool is_too_fast(const struct strait_emu_transport *t,
+                        const struct strait_emu_out_strand *strand)
+{
+    return strand->stream->ns_per_byte > 0 && strand->paid_ns - burst_ns(t) > strait_emu_mono_ns();
+}
+
+static void pay(struct strait_emu_out_strand *strand, size_t n_bytes, double ns_per_byte)
+{
+    const int64_t now = strait_emu_mono_ns();
+    if (strand->paid_ns < now)
+        strand->paid_ns = now;
+    strand->paid_ns += (int64_t)(ns_per_byte * (double)n_bytes);
+}
+
+/* Has the strand nothing to write, or may it not now? Then that is arranged for. */
+static bool is_held(struct strait_emu_transport *t, struct strait_emu_out_strand *strand,
+                    struct strait_emu_posted *m, size_t turn_bytes)
+{
+    if (!m)
+        return true;
+    if (turn_bytes >= turn_of(t))
+        take_turn_again(t, strand);
+    else if (is_too_fast(t, strand))
+        rest(t, strand, strand->paid_ns - burst_ns(t) / 2);
+    else if (!m->begun && !begin_message(t, strand->stream, m))
+        rest(t, strand, strait_emu_mono_ns() + HELD_NS);
+    else
+        return false;
+    return true;
+}
+
+int strait_emu_outgoing_flush(struct strait_emu_transport *t, int index, struct strait_error *err)
+{
+    struct strait_emu_out_strand *strand = &t->out_strands[index];
+    strand->resume_ns = 0;
+    for (size_t turn = 0;;) {
+        int n_sharing;
+        struct strait_emu_posted *m = next_of(t, strand, &n_sharing);
+        if (is_held(t, strand, m, turn))
+            return strait_emu_pump_set_blocked(t, &strand->blocked, false, strand->fd,
+                                               STRAIT_EMU_OUT, index, err);
+        const double ns_per_byte = strand->stream->ns_per_byte * n_sharing;
+        struct iovec v[N_NOISE_VECTORS + 1];
+        struct msghdr h = {.msg_iov = v};
+        h.msg_iovlen = (size_t)vectors_of(t, strand, m, allowance(t, strand, ns_per_byte), v);
+        size_t len = 0;
+        for (size_t i = 0; i < h.msg_iovlen; i++)
+            len += v[i].iov_len;
+        /* A segment that is cut short by the end of a write would cost a place in the window. */
+        const size_t end = part_bytes(t, strand, m->packet);
+        const bool is_last = strand->n_written + len == end;
+        const ssize_t n =
+            sendmsg(strand->fd, &h, MSG_DONTWAIT | MSG_NOSIGNAL | (is_last ? 0 : MSG_MORE));
+        if (strait_emu_pump_would_block(n))
+            return strait_emu_pump_set_blocked(t, &strand->blocked, true, strand->fd,
+                                               STRAIT_EMU_OUT, index, err);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return strait_emu_pump_broken(strand->stream->shared->dst, "to", n, err);
+        strand->n_written += (size_t)n;
+        turn += (size_t)n;
+        pay(strand, (size_t)n, ns_per_byte);
+        t->bytes_sent += (uint64_t)n;
+        if (strand->n_written == end)
+            end_part(t, strand);
+    }
+}
+
+void strait_emu_pump_ready(struct strait_emu_transport *t, struct strait_emu_out_strand *strand)
+{
+    if (strand->ready)
+        return;
+    strand->ready = true;
+    strand->next_ready = NULL;
+    *t->ready_end = strand;
+    t->ready_end = &strand->next_ready;
+    t->n_ready++;
+}
+
+int strait_emu_outgoing_flush_ready(struct strait_emu_transport *t, struct strait_error *err)
+{
+    pthread_mutex_lock(&t->lock);
+    for (unsigned n = t->n_ready; n > 0; n--) {
+        struct strait_emu_out_strand *strand = t->ready;
+        t->ready = strand->next_ready;
+        if (!t->ready)
+            t->ready_end = &t->ready;
+        t->n_ready--;
+        strand->ready = false;
+        pthread_mutex_unlock(&t->lock);
+        if (!strand->blocked && !strand->resume_ns &&
+            strait_emu_outgoing_flush(t, (int)(strand - t->out_strands), err) != 0)
+            return -1;
+        pthread_mutex_lock(&t->lock);
+    }
+    pthread_mutex_unlock(&t->lock);
+    return 0;
+}
+
+int strait_emu_outgoing_flush_rested(struct strait_emu_transport *t, struct strait_error *err)
+{
+    const int64_t now = strait_emu_mono_ns();
+    if (t->resume_ns == 0 || now < t->resume_ns)
+        return 0;
+    t->resume_ns = 0;
+    for (int i = 0; i < t->n_outs * t->n_strands; i++) {
+        struct strait_emu_out_strand *strand = &t->out_strands[i];
+        if (strand->resume_ns > now)
+            rest(t, strand, strand->resume_ns);
+        else if (strand->resume_ns && strait_emu_outgoing_flush(t, i, err) != 0)
+            return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,376 @@
+#include "pump.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "core/buffer.h"
+#include "dilated_clock.h"
+#include "wire.h"
+
+enum { FRAME = STRAIT_EMU_MESSAGE_OVERHEAD_BYTES };
+enum { N_EVENTS = 64 };
+/* Bytes that one strand may read before the others have their turn. */
+enum { TURN_BYTES = 1 << 20 };
+/* A stamp that is older than this comes from another clock. */
+static const int64_t MOST_LATE_NS = 10000000000;
+
+int strait_emu_pump_watch(struct strait_emu_transport *t, int operation, int fd, uint32_t events,
+                          enum strait_emu_source source, int index, struct strait_error *err)
+{
+    struct epoll_event e = {.events = events, .data.u64 = (uint64_t)source << 32 | (uint32_t)index};
+    if (epoll_ctl(t->epoll, operation, fd, &e) != 0)
+        return strait_error_system(err, "epoll_ctl", "cannot watch a connection");
+    return 0;
+}
+
+int strait_emu_pump_broken(int other, const char *direction, ssize_t n, struct strait_error *err)
+{
+    if (n == 0)
+        return strait_error_set(err, STRAIT_ERR_BACKEND, NULL, "the connection %s rank %d ended",
+                                direction, other);
+    return strait_error_system(err, NULL, "the connection %s rank %d broke", direction, other);
+}
+
+bool strait_emu_pump_would_block(ssize_t n)
+{
+    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+int strait_emu_pump_set_blocked(struct strait_emu_transport *t, bool *blocked, bool now, int fd,
+                                enum strait_emu_source source, int index, struct strait_error *err)
+{
+    if (*blocked == now)
+        return 0;
+    *blocked = now;
+    return strait_emu_pump_watch(t, EPOLL_CTL_MOD, fd, EPOLLIN | (now ? EPOLLOUT : 0u), source,
+                                 index, err);
+}
+
+/* The moment of CLOCK_MONOTONIC at which the kernel received the last bytes of a read: however late
+ * this thread woke up. The kernel's stamps are of CLOCK_REALTIME. */
+static int64_t arrival_ns(struct strait_emu_transport *t, struct msghdr *h)
+{
+    const int64_t now = strait_emu_mono_ns();
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SO_TIMESTAMPNS)
+            continue;
+        struct timespec stamp, real;
+        memcpy(&stamp, CMSG_DATA(c), sizeof(stamp));
+        clock_gettime(CLOCK_REALTIME, &real);
+        const int64_t late_ns =
+            (int64_t)(real.tv_sec - stamp.tv_sec) * 1000000000 + (real.tv_nsec - stamp.tv_nsec);
+        if (late_ns < 0 || late_ns > MOST_LATE_NS)
+            break; /* somebody set the clock */
+        if (late_ns > t->read_late_ns)
+            t->read_late_ns = late_ns;
+        return now - late_ns;
+    }
+    return now;
+}
+
+/* Read what is there; with data NULL, throw it away. at_ns: when its last byte arrived. */
+static ssize_t read_bytes(struct strait_emu_transport *t, int fd, void *data, size_t len,
+                          int64_t *at_ns)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(struct timespec))];
+    } control;
+    struct iovec v = {data, len};
+    struct msghdr h = {.msg_iov = &v,
+                       .msg_iovlen = 1,
+                       .msg_control = control.bytes,
+                       .msg_controllen = sizeof(control.bytes)};
+    const ssize_t n = recvmsg(fd, &h, MSG_DONTWAIT | (data ? 0 : MSG_TRUNC));
+    if (n > 0)
+        *at_ns = arrival_ns(t, &h);
+    return n;
+}
+
+/* Nothing comes back on any other strand than the first, but that it is broken. */
+static int read_nothing(struct strait_emu_out_strand *strand, struct strait_error *err)
+{
+    char byte;
+    const ssize_t n = recv(strand->fd, &byte, 1, MSG_DONTWAIT);
+    const int dst = strand->stream->shared->dst;
+    if (strait_emu_pump_would_block(n) || (n < 0 && errno == EINTR))
+        return 0;
+    if (n <= 0)
+        return strait_emu_pump_broken(dst, "to", n, err);
+    return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
+                            "rank %d answered on a connection that carries no acknowledgements",
+                            dst);
+}
+
+/* Acknowledgements come back on the stream's first strand, in order. */
+static int read_acks(struct strait_emu_transport *t, struct strait_emu_out_strand *strand,
+                     struct strait_error *err)
+{
+    struct strait_emu_out *out = strand->stream;
+    if (strand != out->strands)
+        return read_nothing(strand, err);
+    for (;;) {
+        int64_t now;
+        const ssize_t n =
+            read_bytes(t, strand->fd, out->ack + out->ack_got, FRAME - out->ack_got, &now);
+        if (strait_emu_pump_would_block(n))
+            return 0;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return strait_emu_pump_broken(out->shared->dst, "to", n, err);
+        t->bytes_received += (uint64_t)n;
+        out->ack_got += (size_t)n;
+        if (out->ack_got < FRAME)
+            continue;
+        out->ack_got = 0;
+        struct strait_emu_posted *m = out->acks;
+        struct strait_packet *p = NULL;
+        int tag = 0;
+        static const struct strait_emu_envelope none = {.acked = 0};
+        if (strait_emu_wire_unpack(&p, &tag, out->ack, &none, false, err) != 0)
+            return -1;
+        strait_packet_drop(p);
+        if (!m)
+            return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
+                                    "rank %d acknowledged what was not sent", out->shared->dst);
+        out->acks = m->next;
+        if (!out->acks)
+            out->acks_end = &out->acks;
+        t->plan.events.acknowledged(t->plan.events.context, m->ticket, now);
+        pthread_mutex_lock(&t->lock);
+        m->next = t->spare;
+        t->spare = m;
+        pthread_mutex_unlock(&t->lock);
+    }
+}
+
+static int write_acks(struct strait_emu_transport *t, int index, struct strait_error *err)
+{
+    const struct strait_emu_in_strand *strand = &t->in_strands[index];
+    struct strait_emu_in *in = strand->stream;
+    static const struct strait_packet empty = {.payload_bytes = 0};
+    unsigned char frame[FRAME];
+    strait_emu_wire_pack(frame, &empty, 0);
+    while (in->n_acks > 0) {
+        const ssize_t n = send(strand->fd, frame + in->ack_written, FRAME - in->ack_written,
+                               MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (strait_emu_pump_would_block(n))
+            return strait_emu_pump_set_blocked(t, &in->blocked, true, strand->fd, STRAIT_EMU_IN,
+                                               index, err);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return strait_emu_pump_broken(in->shared->src, "from", n, err);
+        t->bytes_sent += (uint64_t)n;
+        in->ack_written += (size_t)n;
+        if (in->ack_written == FRAME) {
+            in->ack_written = 0;
+            in->n_acks--;
+        }
+    }
+    return strait_emu_pump_set_blocked(t, &in->blocked, false, strand->fd, STRAIT_EMU_IN, index,
+                                       err);
+}
+
+/* A message that no strand has brought a part of yet: what does the frame announce? */
+static struct strait_emu_arriving *open_message(struct strait_emu_transport *t,
+                                                struct strait_emu_in *in,
+                                                const unsigned char *frame,
+                                                struct strait_error *err)
+{
+    struct strait_emu_stream *s = in->shared;
+    const uint64_t taken = atomic_load_explicit(&s->n_taken, memory_order_relaxed);
+    if (atomic_load_explicit(&s->n_put, memory_order_acquire) == taken) {
+        strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
+                         "rank %d sent a message on channel %d without its envelope", s->src,
+                         s->channel);
+        return NULL;
+    }
+    struct strait_emu_arriving *m = in->spare;
+    if (m)
+        in->spare = m->next;
+    else if (!(m = malloc(sizeof(*m)))) {
+        strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a message");
+        return NULL;
+    }
+    *m = (struct strait_emu_arriving){.envelope = s->ring[taken % STRAIT_EMU_RING],
+                                      .n_strands = (unsigned)t->n_strands};
+    *in->end = m; /* at once: it is freed with the others */
+    in->end = &m->next;
+    atomic_store_explicit(&s->n_taken, taken + 1, memory_order_release);
+    memcpy(m->frame, frame, FRAME);
+    if (strait_emu_wire_unpack(&m->packet, &m->tag, frame, &m->envelope, t->plan.real_payload,
+                               err) != 0)
+        return NULL;
+    if (t->plan.populate && m->packet->data)
+        strait_buffer_populate(m->packet->data, m->packet->payload_bytes);
+    return m;
+}
+
+/* The strand has read a frame: of a message that another one has brought the frame of, or new. */
+static int open_part(struct strait_emu_transport *t, struct strait_emu_in_strand *strand,
+                     struct strait_error *err)
+{
+    struct strait_emu_in *in = strand->stream;
+    struct strait_emu_arriving *m = in->first;
+    for (uint64_t n = in->n_delivered; n < strand->n_done && m; n++)
+        m = m->next;
+    if (!m)
+        m = open_message(t, in, strand->frame, err);
+    else if (memcmp(m->frame, strand->frame, FRAME) != 0)
+        return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
+                                "rank %d sent on connection %d of channel %d another frame than on "
+                                "the others",
+                                in->shared->src, (int)(strand - in->strands) + 1,
+                                in->shared->channel);
+    strand->at = m;
+    return m ? 0 : -1;
+}
+
+/* The first message is complete: check it, hand it over. */
+static int deliver(struct strait_emu_transport *t, struct strait_emu_in *in,
+                   struct strait_error *err)
+{
+    struct strait_emu_arriving *arrived = in->first;
+    if (strait_emu_wire_verify(arrived->frame, arrived->packet, err) != 0)
+        return -1;
+    struct strait_message m = {.packet = arrived->packet,
+                               .src = in->shared->src,
+                               .tag = arrived->tag,
+                               .posted_s = arrived->envelope.posted_s,
+                               .seq = in->n_delivered++};
+    const bool acked = arrived->envelope.acked;
+    in->first = arrived->next;
+    if (!in->first)
+        in->end = &in->first;
+    arrived->next = in->spare;
+    arrived->packet = NULL;
+    in->spare = arrived;
+    t->plan.events.arrived(t->plan.events.context, &m, in->shared->channel, arrived->at_ns);
+    if (!acked)
+        return 0;
+    in->n_acks++;
+    return write_acks(t, (int)(in->strands - t->in_strands), err);
+}
+
+/* Where the strand's part lies in the payload. */
+static size_t part_at(const struct strait_emu_transport *t,
+                      const struct strait_emu_in_strand *strand, int more)
+{
+    const int i = (int)(strand - strand->stream->strands);
+    return strait_emu_wire_part_at(strand->at->packet->payload_bytes, t->n_strands, i + more);
+}
+
+/* One read of what is due: the frame, or the part, thrown away where the run is sized. */
+static ssize_t read_some(struct strait_emu_transport *t, struct strait_emu_in_strand *strand,
+                         int64_t *at_ns)
+{
+    if (strand->n_read < FRAME)
+        return read_bytes(t, strand->fd, strand->frame + strand->n_read, FRAME - strand->n_read,
+                          at_ns);
+    const size_t at = part_at(t, strand, 0) + strand->n_read - FRAME;
+    size_t left = part_at(t, strand, 1) - at;
+    if (left > TURN_BYTES)
+        left = TURN_BYTES;
+    return read_bytes(t, strand->fd, t->plan.real_payload ? strand->at->packet->data + at : NULL,
+                      left, at_ns);
+}
+
+/* The strand's part is complete. A message is complete after all that came before it, since every
+ * strand carries all of them in order. */
+static int end_part(struct strait_emu_transport *t, struct strait_emu_in_strand *strand,
+                    int64_t at_ns, struct strait_error *err)
+{
+    struct strait_emu_arriving *m = strand->at;
+    strand->at = NULL;
+    strand->n_read = 0;
+    strand->n_done++;
+    if (at_ns > m->at_ns)
+        m->at_ns = at_ns;
+    return --m->n_strands == 0 ? deliver(t, strand->stream, err) : 0;
+}
+
+static int read_in(struct strait_emu_transport *t, int index, struct strait_error *err)
+{
+    struct strait_emu_in_strand *strand = &t->in_strands[index];
+    for (size_t turn = 0; turn < TURN_BYTES;) {
+        int64_t at_ns;
+        const ssize_t n = read_some(t, strand, &at_ns);
+        if (strait_emu_pump_would_block(n))
+            return 0;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return strait_emu_pump_broken(strand->stream->shared->src, "from", n, err);
+        t->bytes_received += (uint64_t)n;
+        turn += (size_t)n;
+        strand->n_read += (size_t)n;
+        if (strand->n_read == FRAME && open_part(t, strand, err) != 0)
+            return -1;
+        if (strand->at && strand->n_read == FRAME + part_at(t, strand, 1) - part_at(t, strand, 0) &&
+            end_part(t, strand, at_ns, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int handle(struct strait_emu_transport *t, const struct epoll_event *e,
+                  struct strait_error *err)
+{
+    const enum strait_emu_source source = (enum strait_emu_source)(e->data.u64 >> 32);
+    const int index = (int)(uint32_t)e->data.u64;
+    const bool readable = e->events & (EPOLLIN | EPOLLHUP | EPOLLERR);
+    const bool writable = e->events & EPOLLOUT;
+    uint64_t count;
+    switch (source) {
+    case STRAIT_EMU_OUT:
+        if (writable && strait_emu_outgoing_flush(t, index, err) != 0)
+            return -1;
+        return readable ? read_acks(t, &t->out_strands[index], err) : 0;
+    case STRAIT_EMU_IN:
+        if (writable && write_acks(t, index, err) != 0)
+            return -1;
+        return readable ? read_in(t, index, err) : 0;
+    default:
+        if (read(t->wake, &count, sizeof(count)) < 0 && errno != EAGAIN && errno != EINTR)
+            return strait_error_system(err, "eventfd", "cannot be read");
+        return 0;
+    }
+}
+
+void *strait_emu_pump(void *transport)
+{
+    struct strait_emu_transport *t = transport;
+    struct strait_error err = {.code = STRAIT_OK};
+    struct epoll_event events[N_EVENTS];
+    int failed = 0;
+    bool more = false;
+    strait_emu_be_prompt();
+    while (!failed) {
+        const int64_t left_ns = more ? 0 : t->resume_ns - strait_emu_mono_ns();
+        const struct timespec timeout = strait_emu_timespec(left_ns);
+        const int n =
+            epoll_pwait2(t->epoll, events, N_EVENTS, more || t->resume_ns ? &timeout : NULL, NULL);
+        if (n < 0 && errno != EINTR)
+            failed = strait_error_system(&err, "epoll_pwait2", "failed");
+        for (int i = 0; i < n && !failed; i++)
+            failed = handle(t, &events[i], &err);
+        if (!failed)
+            failed = strait_emu_outgoing_flush_ready(t, &err) != 0 ||
+                     strait_emu_outgoing_flush_rested(t, &err) != 0;
+        pthread_mutex_lock(&t->lock);
+        more = t->n_ready > 0;
+        const bool stopping = t->stopping;
+        pthread_mutex_unlock(&t->lock);
+        if (stopping)
+            return NULL;
+    }
+    t->plan.events.failed(t->plan.events.context, &err);
+    return NULL;
+}

@@ -1,0 +1,112 @@
+#include "program.h"
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "emu/userns.h"
+
+/* Children will be in a new PID namespace: with the rights that one has, or with a user
+ * namespace's.
+ */
+static int get_rights(const char **launcher, struct strait_error *err)
+{
+    *launcher = "root";
+    if (unshare(CLONE_NEWPID) == 0)
+        return 0;
+    *launcher = "userns";
+    if (strait_emu_launch_userns(err) != 0)
+        return -1;
+    if (unshare(CLONE_NEWPID) != 0)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL, "cannot make a PID namespace: %s",
+                                strerror(errno));
+    return 0;
+}
+
+/* The keeper's first word is how its set-up ended. */
+static int hear_ready(int leash, struct strait_error *err)
+{
+    struct strait_error said = {.code = STRAIT_OK};
+    ssize_t n;
+    do {
+        n = recv(leash, &said, sizeof(said), 0);
+    } while (n < 0 && errno == EINTR);
+    if (n != (ssize_t)sizeof(said))
+        return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
+                                "the keeper of the network ended before it was up");
+    if (said.code == STRAIT_OK)
+        return 0;
+    if (err && err->code == STRAIT_OK)
+        *err = said;
+    return -1;
+}
+
+int strait_emu_foreign_start(struct strait_emu_foreign *out, const struct strait_emu_place *place,
+                             int lock_fd, const struct strait_experiment *experiment,
+                             const char *label, struct strait_error *err)
+{
+    struct strait_emu_foreign_plan plan = {.place = place,
+                                           .experiment = experiment,
+                                           .label = label,
+                                           .tun_path = getenv("STRAIT_TUN"),
+                                           .lock_fd = lock_fd};
+    int pair[2] = {-1, -1};
+    *out = (struct strait_emu_foreign){.leash = -1};
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+        strait_error_system(err, "socketpair", "cannot be made");
+    else if (get_rights(&plan.launcher, err) == 0) {
+        plan.leash = pair[1];
+        out->keeper = fork();
+        if (out->keeper == 0) {
+            close(pair[0]);
+            strait_emu_foreign_keep(&plan);
+        }
+        if (out->keeper < 0)
+            strait_error_system(err, "fork", "cannot start the keeper");
+    }
+    out->leash = pair[0];
+    if (pair[1] >= 0)
+        close(pair[1]);
+    const bool up = out->keeper > 0 && hear_ready(out->leash, err) == 0;
+    if (!up) {
+        strait_emu_foreign_stop(out);
+        strait_emu_place_clear(place);
+    }
+    close(lock_fd);
+    return up ? 0 : -1;
+}
+
+static void drop_leash(struct strait_emu_foreign *f)
+{
+    if (f->leash >= 0)
+        close(f->leash);
+    f->leash = -1;
+}
+
+void strait_emu_foreign_let_go(struct strait_emu_foreign *f)
+{
+    const char word = 'd';
+    send(f->leash, &word, 1, MSG_NOSIGNAL); /* to a keeper that is gone there is nothing to say */
+    drop_leash(f);
+}
+
+bool strait_emu_foreign_is_gone(const struct strait_emu_foreign *f)
+{
+    struct pollfd p = {.fd = f->leash};
+    return f->leash >= 0 && poll(&p, 1, 0) > 0;
+}
+
+void strait_emu_foreign_stop(struct strait_emu_foreign *f)
+{
+    drop_leash(f);
+    while (f->keeper > 0) {
+        const pid_t ended = waitpid(-1, NULL, 0);
+        if (ended == f->keeper || (ended < 0 && errno != EINTR))
+            f->keeper = 0;
+    }
+}

@@ -1,0 +1,72 @@
+/* What is said of a network: names, addresses and links of its ranks. */
+#include <arpa/inet.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "program.h"
+#include "emu/links/net.h"
+
+enum { HOSTS_LINE_CHARS = 80 };
+
+const char *strait_emu_foreign_host(char buf[32], const struct strait_experiment *e, int rank)
+{
+    const bool has_server = e->n_ranks > e->n_clients;
+    if (has_server && rank == 0)
+        snprintf(buf, 32, "server");
+    else
+        snprintf(buf, 32, "client%d", has_server ? rank : rank + 1);
+    return buf;
+}
+
+static const char *address_text(char buf[INET_ADDRSTRLEN], int rank)
+{
+    const uint32_t address = strait_emu_net_address(rank);
+    return inet_ntop(AF_INET, &address, buf, INET_ADDRSTRLEN);
+}
+
+char *strait_emu_foreign_hosts(const struct strait_experiment *e)
+{
+    const size_t cap = ((size_t)e->n_ranks + 1) * HOSTS_LINE_CHARS;
+    char *text = malloc(cap), host[32], address[INET_ADDRSTRLEN];
+    if (!text)
+        return NULL;
+    size_t used = (size_t)snprintf(text, cap, "127.0.0.1\tlocalhost\n");
+    for (int i = 0; i < e->n_ranks; i++)
+        used += (size_t)snprintf(text + used, cap - used, "%s\t%s rank%d\n",
+                                 address_text(address, i), strait_emu_foreign_host(host, e, i), i);
+    return text;
+}
+
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *link_json(const struct strait_link *l)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "rate_bits_per_s", number(l->rate_bits_per_s),
+                     "delay_s", number(l->delay_s), "loss_ratio", number(l->loss_ratio), "jitter_s",
+                     number(l->jitter_s), "queue_bytes", number(l->queue_bytes));
+}
+
+json_t *strait_emu_foreign_state(const struct strait_emu_foreign_plan *plan, long keeper_pid,
+                                 bool congestion_set)
+{
+    const struct strait_experiment *e = plan->experiment;
+    json_t *ranks = json_array();
+    json_t *const label = json_string(plan->label); /* NULL: not UTF-8 */
+    char host[32], address[INET_ADDRSTRLEN];
+    for (int i = 0; i < e->n_ranks; i++)
+        json_array_append_new(ranks, json_pack("{s:i, s:s, s:s, s:o, s:o}", "rank", i, "host",
+                                               strait_emu_foreign_host(host, e, i), "address",
+                                               address_text(address, i), "out",
+                                               link_json(&e->network->out[i]), "in",
+                                               link_json(&e->network->in[i])));
+    return json_pack("{s:s, s:s, s:o, s:I, s:s, s:b, s:f, s:s, s:b, s:o}", "schema", "strait-net/1",
+                     "name", plan->place->name, "experiment",
+                     label ? label : json_string("an experiment"), "keeper", (json_int_t)keeper_pid,
+                     "launcher", plan->launcher, "has_server", e->n_ranks > e->n_clients,
+                     "overhead_bytes", e->network->overhead_bytes, "congestion",
+                     strait_congestion_name(e->network->tcp.congestion), "congestion_set",
+                     congestion_set, "ranks", ranks);
+}

@@ -1,0 +1,43 @@
+/* Packets under way through the relay, each a train of one or more TCP segments, and the memory
+ * that they live in. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include "workloads/ask/network.h"
+#include "segment.h"
+
+struct strait_emu_train {
+    struct strait_emu_train *next; /* in the pool */
+    unsigned pool_class;
+    int dst;
+    int links[STRAIT_MAX_HOPS], n_hops, hop; /* its path, and the link that it waits for */
+    struct strait_emu_shape shape;
+    double first_s;    /* when its first segment is complete at the link that it waits for */
+    double s_per_byte; /* spacing of the segments after it */
+    size_t len_bytes;
+    unsigned char bytes[];
+};
+
+enum { STRAIT_EMU_POOL_CLASSES = 10 }; /* buffers of 2^8 .. 2^17 bytes */
+struct strait_emu_trains {             /* begins zeroed */
+    struct strait_emu_train *free[STRAIT_EMU_POOL_CLASSES];
+    size_t kept_bytes;
+    double frame_bytes; /* on the wire beside each segment's IP packet */
+};
+
+void strait_emu_trains_release(struct strait_emu_trains *pool);
+/** Room for a packet; only pool_class and len_bytes are set. NULL: memory ran out, or the pool's
+ *  limit of 1 GiB. */
+struct strait_emu_train *strait_emu_train_new(struct strait_emu_trains *pool, size_t len_bytes);
+void strait_emu_train_drop(struct strait_emu_trains *pool, struct strait_emu_train *t);
+
+/** Bytes on the wire of segment `first` and the n - 1 after it. */
+double strait_emu_train_wire_bytes(const struct strait_emu_trains *pool,
+                                   const struct strait_emu_train *t, unsigned first, unsigned n);
+/** When segment j is complete at the link that the train waits for. */
+double strait_emu_train_there_s(const struct strait_emu_trains *pool,
+                                const struct strait_emu_train *t, unsigned j);
+/** Segments [first, first + n) as a train of their own, on the same way; NULL as for new. */
+struct strait_emu_train *strait_emu_train_cut(struct strait_emu_trains *pool,
+                                              const struct strait_emu_train *t, unsigned first,
+                                              unsigned n);

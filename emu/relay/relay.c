@@ -1,0 +1,371 @@
+/* How a train crosses two links
+ *
+ * A super-packet is a train of n TCP segments. Segment j (1..n) has w_j bytes on the wire, all
+ * equal but the last; S_j is the sum of the first j. A link that needs c seconds a byte is one
+ * number: F, the time at which it is free.
+ *
+ * Link 1. All segments arrive at t. Service starts at s = max(F1, t), segment j has left at
+ *     L_j = s + c1 S_j,    then F1 = L_n.
+ * Link 2. Store and forward is by segment: segment j is there at A_j = L_j + d1 and leaves at
+ *     M_j = max(M_(j-1), A_j) + c2 w_j,    M_0 = F2.
+ * Unrolled, M_n = max(F2 + c2 S_n, max over j of A_j + c2 (S_n - S_(j-1))). The inner term grows
+ * from j to j+1 by c1 w_(j+1) - c2 w_j: one sign for all j but the last step, so its maximum is at
+ * j = 1, n-1 or n, and
+ *     M_n = max(max(F2, A_1) + c2 S_n,  A_(n-1) + c2 (w_(n-1) + w_n),  A_n + c2 w_n),  F2 = M_n.
+ * With c1 <= c2 the first term wins: the train is never held up for its own tail. With c1 > c2 the
+ * others win, and link 2 idles between the segments; those gaps belong to trains of other sources.
+ * So link 2 takes trains in the order of their last segments, at A_n: by then the gaps are past and
+ * F2 never stands for idle time to come. Trains of one source come out exactly as by segment and
+ * in order. Trains of several sources share link 2 whole instead of segment by segment: capacity
+ * is exact, a segment is late by at most one train of each source (0.25 ms of virtual time on its
+ * own link, strait_emu_net_train_segments).
+ *
+ * Between sites a train crosses up to five links, each as link 2 above; what it is on the next one
+ * is its first segment's arrival and an even spacing up to its last one's.
+ *
+ * Drop-tail. Segment j finds max(0, F - A_j) / c bytes, F having advanced by the accepted ones of
+ * its own train, and is dropped when there are some and w_j more would exceed the queue. Lost and
+ * dropped segments are cut out, and each run of survivors goes on as a train of its own. */
+#include "relay.h"
+#include <arpa/inet.h>
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/random.h"
+#include "deadline_heap.h"
+#include "emu/links/net_plan.h"
+#include "segment.h"
+#include "packet_run.h"
+
+struct link {
+    double s_per_byte, delay_s, jitter_s, loss_ratio, queue_bytes; /* real time, 0: not there */
+    double free_s;
+    double newest_s; /* with jitter: the latest arrival so far, no later one may come before it */
+    unsigned train_segments;
+    uint64_t id, n_loss_draws, n_jitter_draws;
+    struct strait_emu_link_report count;
+};
+
+struct strait_emu_relay {
+    int n_nodes;
+    bool unshaped;
+    uint64_t seed;
+    struct link *links; /* by number as a network has them; out and in of node i: 2 i, 2 i + 1 */
+    int n_links;
+    const struct strait_network *sites; /* NULL: a star */
+    struct strait_emu_heap heap;
+    struct strait_emu_trains trains;
+    uint64_t n_unroutable, n_memory_drops;
+};
+
+static struct link link_of(const struct strait_emu_link *from, uint64_t id,
+                           const struct strait_emu_net_plan *plan)
+{
+    const double k = strait_emu_net_plan_dilation(plan);
+    return (struct link){
+        .s_per_byte = 8 * k / from->rate_bits_per_s,
+        .delay_s = k * from->delay_s,
+        .jitter_s = k * from->jitter_s,
+        .loss_ratio = from->loss_ratio,
+        .queue_bytes = isinf(from->queue_bytes) ? 0 : from->queue_bytes,
+        .free_s = -INFINITY,
+        .newest_s = -INFINITY,
+        .train_segments =
+            strait_emu_net_train_segments(from->rate_bits_per_s, plan->overhead_bytes),
+        .id = id,
+    };
+}
+
+struct strait_emu_relay *strait_emu_relay_new(const struct strait_emu_net_plan *plan,
+                                              struct strait_error *err)
+{
+    const size_t n = (size_t)plan->n_nodes;
+    struct strait_emu_relay *relay = calloc(1, sizeof(*relay));
+    const size_t n_links = plan->sites ? (size_t)strait_network_n_links(plan->sites) : 2 * n;
+    struct link *links = calloc(n_links, sizeof(*links));
+    if (!relay || !links) {
+        free(relay);
+        free(links);
+        strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "no memory for a relay of %zu nodes", n);
+        return NULL;
+    }
+    *relay = (struct strait_emu_relay){
+        .n_nodes = plan->n_nodes,
+        .unshaped = plan->unshaped,
+        .trains = {.frame_bytes = STRAIT_EMU_ETHERNET_BYTES + plan->overhead_bytes},
+        .seed = plan->seed,
+        .links = links,
+        .n_links = (int)n_links,
+        .sites = plan->sites,
+    };
+    for (size_t i = 0; i < n; i++) {
+        links[2 * i] = link_of(&plan->out[i], 2 * i, plan);
+        links[2 * i + 1] = link_of(&plan->in[i], 2 * i + 1, plan);
+    }
+    for (size_t i = 2 * n; i < n_links; i++) /* a pair without a link has none on its path */
+        if (plan->between[i - 2 * n].rate_bits_per_s > 0)
+            links[i] = link_of(&plan->between[i - 2 * n], i, plan);
+    return relay;
+}
+
+void strait_emu_relay_free(struct strait_emu_relay *relay)
+{
+    if (!relay)
+        return;
+    for (size_t i = 0; i < relay->heap.n; i++)
+        free(relay->heap.events[i].what);
+    strait_emu_trains_release(&relay->trains);
+    strait_emu_heap_release(&relay->heap);
+    free(relay->links);
+    free(relay);
+}
+
+static struct strait_emu_train *counted(struct strait_emu_relay *relay, struct strait_emu_train *p)
+{
+    relay->n_memory_drops += !p;
+    return p;
+}
+
+static void schedule(struct strait_emu_relay *relay, struct strait_emu_train *p, double at_s)
+{
+    if (!strait_emu_heap_push(&relay->heap, at_s, p)) {
+        relay->n_memory_drops++;
+        strait_emu_train_drop(&relay->trains, p);
+    }
+}
+
+/* The delay of a link, with its jitter, for what leaves it at left_s. */
+static double arrival_s(struct strait_emu_relay *relay, struct link *link, double left_s)
+{
+    if (link->jitter_s == 0)
+        return left_s + link->delay_s;
+    const double unit =
+        strait_random_unit(relay->seed, "relay jitter", link->id, link->n_jitter_draws++);
+    const double delay_s = link->delay_s + (2 * unit - 1) * link->jitter_s;
+    const double at_s = left_s + fmax(delay_s, 0);
+    return fmax(at_s, link->newest_s);
+}
+
+/* Bytes that still wait or are under way when something arrives at at_s. */
+static double backlog_bytes(const struct link *link, double free_s, double at_s)
+{
+    return link->s_per_byte > 0 && free_s > at_s ? (free_s - at_s) / link->s_per_byte : 0;
+}
+
+static void note_peak(struct link *link, double bytes)
+{
+    if (bytes > (double)link->count.queue_peak_bytes)
+        link->count.queue_peak_bytes = (uint64_t)llround(bytes);
+}
+
+/* All segments of p were accepted: they take link's time and go on. */
+static void carry(struct strait_emu_relay *relay, struct link *link, struct strait_emu_train *p)
+{
+    const unsigned n = p->shape.n_segments;
+    const double all_bytes = strait_emu_train_wire_bytes(&relay->trains, p, 0, n),
+                 c = link->s_per_byte;
+    const double start_s = fmax(link->free_s, p->first_s);
+    const double first_left_s = start_s + c * strait_emu_train_wire_bytes(&relay->trains, p, 0, 1);
+    double left_s = start_s + c * all_bytes;
+    left_s = fmax(left_s, strait_emu_train_there_s(&relay->trains, p, n - 1) +
+                              c * strait_emu_train_wire_bytes(&relay->trains, p, n - 1, 1));
+    if (n > 1)
+        left_s = fmax(left_s, strait_emu_train_there_s(&relay->trains, p, n - 2) +
+                                  c * strait_emu_train_wire_bytes(&relay->trains, p, n - 2, 2));
+    link->free_s = left_s;
+    /* The backlog changes linearly from the first segment to the last. */
+    note_peak(link, backlog_bytes(link, first_left_s, p->first_s));
+    note_peak(link,
+              backlog_bytes(link, left_s, strait_emu_train_there_s(&relay->trains, p, n - 1)));
+    link->count.n_packets++;
+    link->count.n_segments += n;
+    link->count.wire_bytes += (uint64_t)llround(all_bytes);
+    if (p->hop + 1 == p->n_hops) {
+        link->newest_s = arrival_s(relay, link, left_s);
+    } else { /* on link 1 all segments came at once and leave back to back: the spacing is c */
+        p->s_per_byte =
+            n > 1 && p->hop > 0
+                ? (left_s - first_left_s) / strait_emu_train_wire_bytes(&relay->trains, p, 1, n - 1)
+                : c;
+        p->first_s = arrival_s(relay, link, first_left_s);
+        link->newest_s = strait_emu_train_there_s(&relay->trains, p, n - 1);
+    }
+    p->hop++;
+    schedule(relay, p, link->newest_s);
+}
+
+static bool lost(struct strait_emu_relay *relay, struct link *link)
+{
+    return link->loss_ratio > 0 && strait_random_unit(relay->seed, "relay loss", link->id,
+                                                      link->n_loss_draws++) < link->loss_ratio;
+}
+
+/* Offer the segments of p one by one and carry each run of those that the link accepts. */
+static void cross_by_segment(struct strait_emu_relay *relay, struct link *link,
+                             struct strait_emu_train *p)
+{
+    const unsigned n = p->shape.n_segments;
+    unsigned run = 0; /* segments [j - run, j) are accepted and not yet carried */
+    double free_s = link->free_s;
+    for (unsigned j = 0; j <= n; j++) {
+        if (j < n) {
+            const double at_s = strait_emu_train_there_s(&relay->trains, p, j),
+                         bytes = strait_emu_train_wire_bytes(&relay->trains, p, j, 1);
+            const double before_bytes = backlog_bytes(link, free_s, at_s);
+            const bool full = link->queue_bytes > 0 && before_bytes > 0 &&
+                              before_bytes + bytes > link->queue_bytes;
+            if (lost(relay, link)) {
+                link->count.n_loss_drops++;
+            } else if (full) {
+                link->count.n_queue_drops++;
+            } else {
+                free_s = fmax(free_s, at_s) + link->s_per_byte * bytes;
+                run++;
+                continue;
+            }
+        }
+        if (run > 0 && run < n) {
+            struct strait_emu_train *q =
+                counted(relay, strait_emu_train_cut(&relay->trains, p, j - run, run));
+            if (q)
+                carry(relay, link, q);
+        } else if (run == n) {
+            carry(relay, link, p);
+            return;
+        }
+        run = 0;
+    }
+    strait_emu_train_drop(&relay->trains, p);
+}
+
+static void cross(struct strait_emu_relay *relay, struct link *link, struct strait_emu_train *p)
+{
+    const double before_bytes = backlog_bytes(link, link->free_s, p->first_s);
+    const double with_bytes =
+        before_bytes + strait_emu_train_wire_bytes(&relay->trains, p, 0, p->shape.n_segments);
+    const bool fits = link->queue_bytes == 0 || with_bytes <= link->queue_bytes;
+    if (fits && link->loss_ratio == 0)
+        carry(relay, link, p);
+    else
+        cross_by_segment(relay, link, p);
+}
+
+/* A node may write to itself through its port, as any other. */
+static void path_of(struct strait_emu_train *p, const struct strait_emu_relay *relay, int src)
+{
+    if (relay->sites) {
+        p->n_hops = strait_network_path(relay->sites, src, p->dst, p->links);
+        return;
+    }
+    p->links[0] = 2 * src;
+    p->links[1] = 2 * p->dst + 1;
+    p->n_hops = 2;
+}
+
+void strait_emu_relay_offer(struct strait_emu_relay *relay, double now_s, int src,
+                            const unsigned char *bytes, size_t len_bytes)
+{
+    struct strait_emu_shape shape;
+    if (!strait_emu_shape_read(&shape, bytes, len_bytes)) {
+        relay->n_unroutable++;
+        return;
+    }
+    const uint32_t dst = ntohl(shape.dst) - ntohl(strait_emu_net_address(0));
+    if (dst >= (uint32_t)relay->n_nodes) {
+        relay->n_unroutable++;
+        return;
+    }
+    struct strait_emu_train *p = counted(relay, strait_emu_train_new(&relay->trains, len_bytes));
+    if (!p)
+        return;
+    memcpy(p->bytes, bytes, len_bytes);
+    p->dst = (int)dst;
+    p->shape = shape;
+    p->first_s = now_s;
+    p->s_per_byte = 0;
+    p->hop = 0;
+    path_of(p, relay, src);
+    if (relay->unshaped) {
+        p->hop = p->n_hops;
+        schedule(relay, p, now_s);
+        return;
+    }
+    /* The sender's device already limits trains to its own link; a slower one may follow. */
+    struct link *out = &relay->links[p->links[0]];
+    const unsigned n = shape.n_segments;
+    unsigned max = out->train_segments;
+    for (int i = 1; i < p->n_hops; i++)
+        if (relay->links[p->links[i]].train_segments < max)
+            max = relay->links[p->links[i]].train_segments;
+    if (n <= max) {
+        cross(relay, out, p);
+        return;
+    }
+    for (unsigned first = 0; first < n; first += max) {
+        struct strait_emu_train *q =
+            counted(relay, strait_emu_train_cut(&relay->trains, p, first,
+                                                n - first < max ? n - first : max));
+        if (q)
+            cross(relay, out, q);
+    }
+    strait_emu_train_drop(&relay->trains, p);
+}
+
+double strait_emu_relay_next_s(const struct strait_emu_relay *relay)
+{
+    return relay->heap.n ? relay->heap.events[0].at_s : INFINITY;
+}
+
+bool strait_emu_relay_take(struct strait_emu_relay *relay, double now_s,
+                           struct strait_emu_delivery *out)
+{
+    while (relay->heap.n && relay->heap.events[0].at_s <= now_s) {
+        const struct strait_emu_event event = strait_emu_heap_pop(&relay->heap);
+        struct strait_emu_train *p = event.what;
+        if (p->hop == p->n_hops) {
+            *out = (struct strait_emu_delivery){p->dst, event.at_s, p->bytes, p->len_bytes, p};
+            return true;
+        }
+        cross(relay, &relay->links[p->links[p->hop]], p);
+    }
+    return false;
+}
+
+void strait_emu_relay_done(struct strait_emu_relay *relay, const struct strait_emu_delivery *d)
+{
+    strait_emu_train_drop(&relay->trains, d->packet);
+}
+
+int strait_emu_relay_n_links(const struct strait_emu_relay *relay)
+{
+    return relay->n_links;
+}
+
+struct strait_emu_link_report strait_emu_relay_link(const struct strait_emu_relay *relay, int link,
+                                                    double now_s)
+{
+    const struct link *l = &relay->links[link];
+    struct strait_emu_link_report report = l->count;
+    report.backlog_bytes = (uint64_t)llround(backlog_bytes(l, l->free_s, now_s));
+    report.carried_bytes = report.wire_bytes > report.backlog_bytes
+                               ? report.wire_bytes - report.backlog_bytes
+                               : 0; /* what was under way when the counters began again */
+    if (relay->unshaped)
+        report.carried_bytes = STRAIT_EMU_UNKNOWN;
+    return report;
+}
+
+void strait_emu_relay_totals(struct strait_emu_relay_report *out,
+                             const struct strait_emu_relay *relay)
+{
+    out->n_unroutable = relay->n_unroutable;
+    out->n_memory_drops = relay->n_memory_drops;
+}
+
+void strait_emu_relay_restart_counters(struct strait_emu_relay *relay)
+{
+    for (int i = 0; i < relay->n_links; i++)
+        relay->links[i].count = (struct strait_emu_link_report){0};
+    relay->n_unroutable = relay->n_memory_drops = 0;
+}

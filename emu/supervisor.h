@@ -1,0 +1,22 @@
+/* The keeper: the process in which an emulated run lives. It is the first of a PID namespace, so
+ * that the kernel ends all other processes of the run with it. */
+#pragma once
+#include "workloads/rank/backend.h"
+#include "emu/judge/dilation.h"
+#include "emu/links/net.h"
+#include "emu/process/shared.h"
+
+struct strait_emu_keeper_plan {
+    struct strait_run *run;
+    struct strait_emu_shared *shared;
+    struct strait_emu_dilation dilation;
+    enum strait_emu_realisation realisation;
+    const char *launcher; /* "root", "userns", "uml" or "vuml" */
+    const char *tun_path; /* NULL: the usual one */
+    int caller;           /* socket that ends when the caller does */
+    int facts;            /* file that takes the facts as JSON */
+    const int *logs;      /* files that take the ranks' logs */
+};
+
+/** Build the network, run the ranks, judge; what became of it goes to shared->outcome. */
+void strait_emu_keeper_main(const struct strait_emu_keeper_plan *plan) __attribute__((noreturn));

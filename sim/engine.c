@@ -1,0 +1,373 @@
+/* Lanes and the operations of a rank in virtual time. */
+#include "engine.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Two times that are the same event for the clock of either kernel: a message that arrives at a
+ * deadline is in time although the last digits differ. SimGrid runs at this precision. */
+#define SAME_EVENT_S 1e-9
+
+struct strait_op {
+    struct strait_op *next; /* spare */
+    struct strait_times times;
+    bool known; /* when it ends */
+    struct strait_lane *waiter;
+};
+
+static struct strait_lane *lane_of(const struct strait_rank *r)
+{
+    return (struct strait_lane *)(uintptr_t)r; /* the handle is the lane's first member */
+}
+
+static struct strait_lane *new_lane(struct strait_machine *m, int rank)
+{
+    struct strait_node *node = &m->nodes[rank];
+    struct strait_lane *lane = strait_child_alloc(m->child, 1, sizeof(*lane));
+    lane->rank = (struct strait_rank){
+        .backend = m->backend, .run = m->run, .me = rank, .lane = node->n_lanes++};
+    lane->machine = m;
+    lane->next = node->lanes;
+    node->lanes = lane;
+    node->n_running++;
+    m->n_active++;
+    return lane;
+}
+
+struct strait_machine *strait_machine_new(struct strait_run *run,
+                                          const struct strait_backend *backend,
+                                          const struct strait_kernel *kernel, void *world,
+                                          struct strait_child *child)
+{
+    struct strait_machine *m = strait_child_alloc(child, 1, sizeof(*m));
+    m->run = run;
+    m->backend = backend;
+    m->kernel = kernel;
+    m->world = world;
+    m->child = child;
+    m->lanes.coroutines.stack_bytes = (size_t)STRAIT_LANE_STACK_KIB * 1024;
+    m->ramp = !(run->control && strcmp(run->control, "no-ramp") == 0);
+    m->frame_bytes = strait_network_frame_bytes(run->network);
+    m->nodes = strait_child_alloc(child, (size_t)run->n_ranks, sizeof(*m->nodes));
+    m->n_ranks_running = run->n_ranks;
+    return m;
+}
+
+static void begin(struct strait_lane *lane)
+{
+    if (strait_lanes_begin(&lane->machine->lanes, lane) != 0)
+        strait_child_no_memory(lane->machine->child);
+}
+
+void strait_machine_begin(struct strait_machine *m)
+{
+    for (int i = 0; i < m->run->n_ranks; i++)
+        new_lane(m, i);
+    for (int i = 0; i < m->run->n_ranks; i++)
+        begin(m->nodes[i].lanes);
+}
+
+/* Nothing happens any more: every rank closes its books. */
+static void end_ranks(struct strait_machine *m)
+{
+    for (int i = 0; i < m->run->n_ranks && m->run->rank_end; i++)
+        for (struct strait_lane *l = m->nodes[i].lanes; l; l = l->next)
+            if (!l->fn)
+                m->run->rank_end(&l->rank);
+}
+
+static void finish(struct strait_machine *m, double end_s)
+{
+    end_ranks(m);
+    json_t *report =
+        json_pack("{s:f, s:I, s:I, s:I, s:I}", "end_s", end_s, "flows", (json_int_t)m->n_flows,
+                  "messages", (json_int_t)m->n_messages, "streams", (json_int_t)m->n_used_streams,
+                  "blocks", (json_int_t)m->n_blocks);
+    if (!report)
+        strait_child_no_memory(m->child);
+    strait_child_finish(m->child, report);
+}
+
+static void deadlock(struct strait_machine *m) __attribute__((noreturn));
+static void deadlock(struct strait_machine *m)
+{
+    struct strait_error err = {0};
+    for (int i = 0; i < m->run->n_ranks && err.code == STRAIT_OK; i++)
+        for (const struct strait_lane *l = m->nodes[i].lanes; l; l = l->next) {
+            if (l->ended || l->on != STRAIT_ON_MESSAGE)
+                continue;
+            if (l->wanted == STRAIT_ANY)
+                strait_error_set(&err, STRAIT_ERR_BACKEND, m->backend->name,
+                                 "rank %d waits for ever for a message on channel %d", i,
+                                 l->channel);
+            else
+                strait_error_set(&err, STRAIT_ERR_BACKEND, m->backend->name,
+                                 "rank %d waits for ever for a message from rank %d on channel %d",
+                                 i, l->wanted, l->channel);
+        }
+    if (err.code == STRAIT_OK)
+        strait_error_set(&err, STRAIT_ERR_BACKEND, m->backend->name,
+                         "lanes wait for ever for each other to end");
+    strait_child_fail(m->child, &err);
+}
+
+void strait_machine_rest(struct strait_machine *m)
+{
+    assert(m->n_active > 0);
+    if (--m->n_active == 0)
+        deadlock(m);
+}
+
+/* Until until_s, or earlier when woken. */
+static void block(struct strait_lane *lane, double until_s, enum strait_blocked_on on)
+{
+    struct strait_machine *m = lane->machine;
+    m->n_blocks++;
+    lane->woken = false;
+    lane->blocked = true;
+    lane->for_ever = isinf(until_s);
+    lane->on = on;
+    if (lane->for_ever)
+        strait_machine_rest(m);
+    if (strait_lanes_block(&m->lanes, lane, until_s) != 0)
+        strait_child_no_memory(m->child);
+    lane->blocked = false;
+    lane->on = STRAIT_ON_TIME;
+    lane->seen_s = fmax(lane->seen_s, lane->woken ? lane->woken_s : until_s);
+    lane->now_s = fmax(lane->now_s, lane->seen_s);
+}
+
+/* Let the world come to the lane's time: before it does what others see, or sees what they do. */
+static void meet(struct strait_lane *lane)
+{
+    while (lane->seen_s < lane->now_s)
+        block(lane, lane->now_s, STRAIT_ON_TIME);
+}
+
+/* A rank's only lane goes ahead of the world while it works: nobody can tell, and a step of a ring
+ * takes one event instead of three. What ends with rank 0 must not have been ahead of its end. */
+static void sleep_until(struct strait_lane *lane, double until_s)
+{
+    const struct strait_machine *m = lane->machine;
+    lane->now_s = fmax(lane->now_s, until_s);
+    if (m->nodes[lane->rank.me].n_running > 1 || m->run->ends_with_rank_0)
+        meet(lane);
+}
+
+void strait_lane_wake(struct strait_lane *lane, double now_s)
+{
+    if (!lane->blocked || lane->woken)
+        return;
+    lane->woken = true;
+    lane->woken_s = now_s;
+    if (lane->for_ever)
+        lane->machine->n_active++;
+    strait_lanes_wake(&lane->machine->lanes, lane);
+}
+
+/* What the rank posted is carried before it counts as ended. */
+static void drain(struct strait_lane *lane)
+{
+    struct strait_node *node = &lane->machine->nodes[lane->rank.me];
+    while (node->n_under_way > 0) {
+        node->drainer = lane;
+        block(lane, INFINITY, STRAIT_ON_LANE);
+    }
+    node->drainer = NULL;
+    sleep_until(lane, node->drained_s);
+    if (lane->rank.me == 0 && lane->machine->run->ends_with_rank_0) /* who gets it now still runs */
+        sleep_until(lane, node->drained_s + 2 * SAME_EVENT_S);
+}
+
+void strait_lane_main(struct strait_lane *lane)
+{
+    struct strait_machine *m = lane->machine;
+    struct strait_node *node = &m->nodes[lane->rank.me];
+    lane->seen_s = m->kernel->now_s(m->world);
+    lane->now_s = fmax(lane->now_s, lane->seen_s);
+    if (lane->fn) {
+        lane->fn(&lane->rank, lane->arg);
+    } else {
+        if (m->run->rank_begin)
+            m->run->rank_begin(&lane->rank);
+        m->run->rank_main(&lane->rank);
+        drain(lane);
+    }
+    meet(lane);
+    lane->ended = true;
+    node->n_running--;
+    if (!lane->fn && lane->rank.me == 0 && m->run->ends_with_rank_0)
+        finish(m, lane->now_s);
+    if (node->n_running == 0 && --m->n_ranks_running == 0)
+        finish(m, lane->now_s);
+    if (lane->joiner)
+        strait_lane_wake(lane->joiner, lane->now_s);
+    strait_machine_rest(m);
+}
+
+void strait_machine_fail(struct strait_rank *r, const struct strait_error *err)
+{
+    strait_child_fail(lane_of(r)->machine->child, err);
+}
+
+double strait_machine_now_s(const struct strait_rank *r)
+{
+    return lane_of(r)->now_s;
+}
+
+static struct strait_op *new_op(struct strait_machine *m, double queued_s)
+{
+    struct strait_op *op = m->spare_ops;
+    if (op)
+        m->spare_ops = op->next;
+    else
+        op = strait_child_alloc(m->child, 1, sizeof(*op));
+    *op = (struct strait_op){.times = {queued_s, queued_s, queued_s}};
+    return op;
+}
+
+static struct strait_slots *slots_of(struct strait_machine *m, int rank, enum strait_resource which)
+{
+    struct strait_slots *slots = &m->nodes[rank].slots[which];
+    if (slots->n == 0 && strait_slots_init(slots, m->run->n_slots(m->run, rank, which)) != 0)
+        strait_child_no_memory(m->child);
+    return slots;
+}
+
+static void check_job(struct strait_rank *r, const struct strait_job *job)
+{
+    struct strait_error err = {0};
+    if (!(job->cost_s >= 0) || isinf(job->cost_s))
+        strait_error_set(&err, STRAIT_ERR_BACKEND, r->backend->name,
+                         "rank %d: expected a job with a finite cost of at least 0 s, found %g",
+                         r->me, job->cost_s);
+    else if (job->resource != STRAIT_TIMER &&
+             job->n_slots > slots_of(lane_of(r)->machine, r->me, job->resource)->n)
+        strait_error_set(&err, STRAIT_ERR_BACKEND, r->backend->name,
+                         "rank %d: expected a job of at most %u slots, found %u", r->me,
+                         slots_of(lane_of(r)->machine, r->me, job->resource)->n, job->n_slots);
+    if (err.code != STRAIT_OK)
+        strait_machine_fail(r, &err);
+}
+
+struct strait_op *strait_machine_start(struct strait_rank *r, const struct strait_job *job)
+{
+    struct strait_lane *lane = lane_of(r);
+    check_job(r, job);
+    struct strait_op *op = new_op(lane->machine, lane->now_s);
+    if (job->resource != STRAIT_TIMER)
+        op->times.started_s =
+            strait_slots_queue(slots_of(lane->machine, r->me, job->resource), lane->now_s,
+                               job->n_slots > 0 ? job->n_slots : 1, job->cost_s);
+    op->times.ended_s = op->times.started_s + job->cost_s;
+    op->known = true;
+    if (job->fn)
+        job->fn(job->arg);
+    return op;
+}
+
+struct strait_op *strait_machine_send(struct strait_rank *r, int dst, int channel, int tag,
+                                      struct strait_packet *packet, bool acked)
+{
+    struct strait_lane *lane = lane_of(r);
+    struct strait_machine *m = lane->machine;
+    assert(dst >= 0 && dst < m->run->n_ranks && channel >= 0 && channel < STRAIT_MAX_CHANNELS);
+    meet(lane);
+    struct strait_parcel *parcel = strait_parcel_new(m);
+    struct strait_op *op = acked ? new_op(m, lane->now_s) : NULL;
+    parcel->packet = packet;
+    parcel->tag = tag;
+    parcel->ack = op;
+    strait_stream_post(strait_stream_find(m, r->me, dst, channel), parcel, lane->now_s);
+    return op;
+}
+
+void strait_op_acked(struct strait_op *op, double back_s, double now_s)
+{
+    op->times.ended_s = back_s;
+    op->known = true;
+    if (op->waiter)
+        strait_lane_wake(op->waiter, now_s);
+}
+
+void strait_machine_wait(struct strait_rank *r, struct strait_op *op, struct strait_times *times)
+{
+    struct strait_lane *lane = lane_of(r);
+    op->waiter = lane;
+    while (!op->known)
+        block(lane, INFINITY, STRAIT_ON_LANE);
+    sleep_until(lane, op->times.ended_s);
+    if (times)
+        *times = op->times;
+    op->next = lane->machine->spare_ops;
+    lane->machine->spare_ops = op;
+}
+
+static void take(struct strait_machine *m, struct strait_message *out, struct strait_stream *s)
+{
+    struct strait_parcel *parcel = strait_stream_take(s);
+    *out = (struct strait_message){.packet = parcel->packet,
+                                   .src = s->src,
+                                   .tag = parcel->tag,
+                                   .posted_s = parcel->posted_s,
+                                   .arrived_s = parcel->arrived_s,
+                                   .seq = parcel->seq};
+    strait_parcel_free(m, parcel);
+}
+
+bool strait_machine_recv(struct strait_rank *r, struct strait_message *out, int src, int channel,
+                         double deadline_s)
+{
+    struct strait_lane *lane = lane_of(r);
+    struct strait_machine *m = lane->machine;
+    assert(src >= STRAIT_ANY && src < m->run->n_ranks && channel >= 0 &&
+           channel < STRAIT_MAX_CHANNELS);
+    struct strait_inbox *inbox = strait_inbox_of(m, r->me, channel);
+    assert(!inbox->reader); /* one lane reads a channel */
+    const bool is_certain = src != STRAIT_ANY && deadline_s == INFINITY;
+    if (!is_certain)
+        meet(lane); /* what comes first, or in time, is known by then */
+    for (;;) {
+        struct strait_stream *s = strait_inbox_first(m, r->me, src, channel);
+        const double arrival_s = s ? s->there.first->arrived_s : INFINITY;
+        if (s && is_certain)
+            sleep_until(lane, arrival_s);
+        if (s && arrival_s <= lane->now_s) {
+            take(m, out, s);
+            return true;
+        }
+        const bool in_time = s && arrival_s <= deadline_s + SAME_EVENT_S;
+        if (!in_time && deadline_s <= lane->now_s)
+            return false;
+        inbox->reader = lane;
+        inbox->wanted = lane->wanted = src;
+        lane->channel = channel;
+        block(lane, in_time ? arrival_s : deadline_s, STRAIT_ON_MESSAGE);
+        inbox->reader = NULL;
+    }
+}
+
+struct strait_rank *strait_machine_spawn(struct strait_rank *r,
+                                         void (*fn)(struct strait_rank *, void *), void *arg)
+{
+    struct strait_lane *maker = lane_of(r);
+    meet(maker);
+    struct strait_lane *lane = new_lane(maker->machine, r->me);
+    lane->fn = fn;
+    lane->arg = arg;
+    lane->rank.wrap = r->wrap;
+    lane->now_s = maker->now_s;
+    begin(lane);
+    return &lane->rank;
+}
+
+void strait_machine_join(struct strait_rank *r, struct strait_rank *other)
+{
+    struct strait_lane *lane = lane_of(r), *joined = lane_of(other);
+    joined->joiner = lane;
+    while (!joined->ended)
+        block(lane, INFINITY, STRAIT_ON_LANE);
+    joined->joiner = NULL;
+}

@@ -1,0 +1,148 @@
+/* The machine of virtual time that both simulators share: ranks, lanes, slots, streams, inboxes
+ * and the operations of workloads/rank/backend.h, over one of two kernels. It lives in a throw-away
+ * process: nothing is freed, and the first failure ends the process. */
+#pragma once
+#include "workloads/rank/backend.h"
+#include "child.h"
+#include "sim/solver/flow_heap.h"
+#include "time_source.h"
+#include "lanes.h"
+#include "job_slots.h"
+#include "window.h"
+
+/* Stack of a lane's coroutine; touched pages only are real memory. */
+#ifdef __SANITIZE_ADDRESS__
+enum { STRAIT_LANE_STACK_KIB = 1024 };
+#else
+enum { STRAIT_LANE_STACK_KIB = 256 };
+#endif
+
+/* One message under way: queued at its stream, then there with its time of arrival. */
+struct strait_parcel {
+    struct strait_parcel *next;
+    struct strait_packet *packet;
+    struct strait_op *ack; /* NULL: nobody waits for the acknowledgement */
+    int tag;
+    double posted_s, arrived_s;
+    uint64_t seq;
+};
+
+struct strait_queue { /* first in, first out */
+    struct strait_parcel *first, *last;
+};
+
+struct strait_stream {
+    struct strait_machine *machine;
+    int src, dst, channel;
+    double delay_s, back_s; /* one way and back */
+    struct strait_window window;
+    struct strait_queue posted, there;
+    double left_bytes; /* of the first posted message */
+    double flow_start_s, flow_bytes;
+    double arrived_s; /* of the last message */
+    uint64_t n_sent;
+    bool busy;                    /* the kernel is carrying out its actions */
+    struct strait_heap_node node; /* in its inbox, by the arrival of the first message there */
+    void *kernel;                 /* the kernel's own */
+};
+
+/* One channel of one rank. */
+struct strait_inbox {
+    struct strait_heap streams; /* those that have something there */
+    struct strait_lane *reader; /* who is blocked on it */
+    int wanted;                 /* the rank that it waits for, or STRAIT_ANY */
+};
+
+enum strait_blocked_on { STRAIT_ON_TIME, STRAIT_ON_MESSAGE, STRAIT_ON_LANE };
+
+struct strait_lane {
+    struct strait_rank rank; /* first: the handle is the lane */
+    struct strait_machine *machine;
+    void (*fn)(struct strait_rank *, void *); /* NULL: lane 0, the rank's program */
+    void *arg;
+    double now_s;  /* exact: the time that it slept until, not what the kernel made of it */
+    double seen_s; /* the world has come so far: a lane that nobody sees may be ahead of it */
+    bool blocked, woken, for_ever, ended;
+    enum strait_blocked_on on;
+    int wanted, channel; /* ON_MESSAGE */
+    double woken_s;
+    struct strait_lane *joiner; /* who waits for its end */
+    struct strait_lane *next;   /* of its rank */
+    struct strait_task *task;
+};
+
+struct strait_node { /* one rank */
+    struct strait_inbox *inboxes[STRAIT_MAX_CHANNELS];
+    struct strait_slots slots[STRAIT_N_RESOURCES];
+    struct strait_lane *lanes;
+    struct strait_lane *drainer; /* lane 0, once it has returned and messages are under way */
+    int n_lanes, n_running;      /* begun so far, not ended */
+    uint64_t n_under_way;        /* messages that have not left yet */
+    double drained_s;            /* the last of those that left arrives */
+};
+
+struct strait_machine {
+    struct strait_run *run;
+    const struct strait_backend *backend;
+    const struct strait_kernel *kernel;
+    void *world; /* the kernel's */
+    struct strait_child *child;
+    bool ramp;
+    struct strait_lanes lanes;
+    double frame_bytes; /* of every message */
+    struct strait_node *nodes;
+    int n_ranks_running;
+    uint64_t n_active; /* lanes that run or wait for a time, and busy streams: 0 is a deadlock */
+    struct strait_stream **streams; /* open hash of (src, dst, channel) */
+    size_t n_streams, cap_streams;
+    struct strait_parcel *spare_parcels;
+    struct strait_op *spare_ops;
+    uint64_t n_used_streams, n_flows, n_messages, n_blocks;
+};
+
+/** The world before time 0; begin makes lane 0 of every rank. In a child only. */
+struct strait_machine *strait_machine_new(struct strait_run *run,
+                                          const struct strait_backend *backend,
+                                          const struct strait_kernel *kernel, void *world,
+                                          struct strait_child *child);
+void strait_machine_begin(struct strait_machine *m);
+
+/** The whole life of a lane, on its coroutine. When the run is over it does not return. */
+void strait_lane_main(struct strait_lane *lane);
+
+/** What a stream that was kicked does now; IDLE: until it is kicked again. */
+struct strait_action strait_stream_next(struct strait_stream *s, double now_s);
+/** The flow of the last FLOW has left the sender's port: the message, if whole, gets its arrival.
+ */
+void strait_stream_flow_ended(struct strait_stream *s, double now_s);
+
+/* For machine.c: streams.c. */
+struct strait_stream *strait_stream_find(struct strait_machine *m, int src, int dst, int channel);
+void strait_stream_post(struct strait_stream *s, struct strait_parcel *parcel, double now_s);
+/** The first of the messages there, by arrival then rank; NULL when there is none from src. */
+struct strait_stream *strait_inbox_first(struct strait_machine *m, int dst, int src, int channel);
+struct strait_inbox *strait_inbox_of(struct strait_machine *m, int dst, int channel);
+/** Take the first message there of the stream. */
+struct strait_parcel *strait_stream_take(struct strait_stream *s);
+struct strait_parcel *strait_parcel_new(struct strait_machine *m);
+void strait_parcel_free(struct strait_machine *m, struct strait_parcel *parcel);
+
+/* For streams.c: machine.c. */
+void strait_lane_wake(struct strait_lane *lane, double now_s);
+void strait_op_acked(struct strait_op *op, double back_s, double now_s);
+/** One thing that could still happen is over; ends the run in error when it was the last. */
+void strait_machine_rest(struct strait_machine *m);
+
+/* The operations, for the tables of both backends. */
+void strait_machine_fail(struct strait_rank *r, const struct strait_error *err)
+    __attribute__((noreturn));
+double strait_machine_now_s(const struct strait_rank *r);
+struct strait_op *strait_machine_start(struct strait_rank *r, const struct strait_job *job);
+struct strait_op *strait_machine_send(struct strait_rank *r, int dst, int channel, int tag,
+                                      struct strait_packet *packet, bool acked);
+void strait_machine_wait(struct strait_rank *r, struct strait_op *op, struct strait_times *times);
+bool strait_machine_recv(struct strait_rank *r, struct strait_message *out, int src, int channel,
+                         double deadline_s);
+struct strait_rank *strait_machine_spawn(struct strait_rank *r,
+                                         void (*fn)(struct strait_rank *, void *), void *arg);
+void strait_machine_join(struct strait_rank *r, struct strait_rank *lane);

@@ -1,0 +1,59 @@
+#include "job_slots.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int strait_slots_init(struct strait_slots *s, unsigned n)
+{
+    memset(s, 0, sizeof(*s));
+    s->free_s = calloc(n, sizeof(*s->free_s));
+    if (!s->free_s)
+        return -1;
+    s->n = n;
+    return 0;
+}
+
+static void sift_down(double *heap, unsigned n, double value)
+{
+    unsigned i = 0;
+    for (unsigned child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && heap[child + 1] < heap[child])
+            child++;
+        if (heap[child] >= value)
+            break;
+        heap[i] = heap[child];
+    }
+    heap[i] = value;
+}
+
+static void sift_up(double *heap, unsigned i, double value)
+{
+    for (; i > 0 && heap[(i - 1) / 2] > value; i = (i - 1) / 2)
+        heap[i] = heap[(i - 1) / 2];
+    heap[i] = value;
+}
+
+/* Nobody overtakes: the slots that are left were not free before those that were taken, so no later
+ * job starts earlier than this one. */
+double strait_slots_queue(struct strait_slots *s, double now_s, unsigned n_slots, double cost_s)
+{
+    assert(n_slots > 0 && n_slots <= s->n);
+    double start_s = now_s;
+    unsigned n = s->n;
+    for (unsigned i = 0; i < n_slots; i++) { /* the n_slots that are free first */
+        start_s = fmax(start_s, s->free_s[0]);
+        n--;
+        sift_down(s->free_s, n, s->free_s[n]);
+    }
+    for (; n < s->n; n++)
+        sift_up(s->free_s, n, start_s + cost_s);
+    return start_s;
+}
+
+void strait_slots_release(struct strait_slots *s)
+{
+    free(s->free_s);
+    memset(s, 0, sizeof(*s));
+}

@@ -1,0 +1,73 @@
+/* A profile for one experiment: what it covers, and that its ratios are the codec's. */
+#include <math.h>
+#include <string.h>
+#include "analysis/calibration.h"
+#include "tests/kit/profile_find.h"
+#include "tests/kit/suite.h"
+
+static struct strait_profile *calibrate(const char *const *settings, size_t n)
+{
+    struct strait_error err = {0};
+    struct strait_sweep *sweep;
+    struct strait_profile *p;
+    CU_ASSERT_EQUAL_FATAL(
+        strait_sweep_load(&sweep, STRAIT_SHARE "/experiments/wan-check.json", settings, n, &err),
+        0);
+    if (strait_calibrate_for(&p, sweep, &err) != 0)
+        fprintf(stderr, "%s: %s\n", err.where, err.text);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+    strait_sweep_free(sweep);
+    return p;
+}
+
+/* The sweep of wan-check has `none` and sz at 1e-3 on updates; small tensors go through zstd. */
+static void covers(void)
+{
+    const char *settings[] = {"/model=cnn"};
+    struct strait_error err = {0};
+    struct strait_profile_cost cost;
+    struct strait_profile *p = calibrate(settings, 1);
+    const struct strait_bound bound = {STRAIT_BOUND_RANGE, 1e-3}, none = {STRAIT_BOUND_NONE, 0};
+    CU_ASSERT_EQUAL(p->n_entries, 2);
+    CU_ASSERT_FALSE(p->stated);
+    CU_ASSERT_EQUAL(find_published(&cost, p, "sz", bound, "update", "cnn", &err), 0);
+    /* the held-out updates of cnn hold 4.45 bits a value at 1e-3, order-0 entropy with escapes;
+     * a quarter either way leaves room for another step of training, not for another codec */
+    CU_ASSERT(cost.ratio > 32 / (4.45 * 1.25) && cost.ratio < 32 / (4.45 * 0.75));
+    CU_ASSERT(cost.encode_bytes_per_s > 1e6 && isfinite(cost.encode_bytes_per_s));
+    CU_ASSERT(cost.encode.p10 <= cost.encode.p50 && cost.encode.p50 <= cost.encode.p90);
+    CU_ASSERT_EQUAL(find_published(&cost, p, "zstd", none, "any", "cnn", &err), 0);
+    CU_ASSERT(cost.ratio > 1 && cost.ratio < 2); /* floats, losslessly */
+    CU_ASSERT(p->add_bytes_per_s > 0 && p->copy_bytes_per_s > 0);
+    strait_profile_free(p);
+}
+
+static void no_codec(void)
+{
+    const char *settings[] = {"/model=cnn", "/codec=none"};
+    struct strait_profile *p = calibrate(settings, 2);
+    CU_ASSERT_EQUAL(p->n_entries, 0);
+    CU_ASSERT(p->add_bytes_per_s > 0);
+    strait_profile_free(p);
+}
+
+/* A larger model is cut down evenly, never up. */
+static void large(void)
+{
+    const char *settings[] = {"/model=resnet50", "/clients=2",
+                              "/codec={\"name\":\"sz\",\"bound\":{\"range\":1e-2}}"};
+    struct strait_error err = {0};
+    struct strait_profile_cost cost;
+    struct strait_profile *p = calibrate(settings, 3);
+    const struct strait_bound bound = {STRAIT_BOUND_RANGE, 1e-2};
+    CU_ASSERT_EQUAL(find_published(&cost, p, "sz", bound, "update", "resnet50", &err), 0);
+    CU_ASSERT(cost.ratio > 4 && cost.ratio < 30);
+    strait_profile_free(p);
+}
+
+static const struct strait_test tests[] = {
+    {"a calibration covers what the experiment's points use, by kind and model", covers},
+    {"without a codec only memory is measured", no_codec},
+    {"a large model is measured on an even part of it", large},
+};
+STRAIT_SUITE("analysis/calibration", tests);

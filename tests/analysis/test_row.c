@@ -1,0 +1,257 @@
+/* Rows from logs made by hand. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/row.h"
+#include "codecs/frame.h"
+#include "tests/kit/suite.h"
+
+/* A server and two clients after one round of 2 s; nothing of it has run. */
+struct fixture {
+    struct strait_experiment experiment;
+    struct strait_model model;
+    struct strait_param_row table[1];
+    struct strait_network network;
+    struct strait_point point;
+    struct strait_log logs[3];
+};
+
+static void add(struct strait_log *log, enum strait_span_kind kind, double start_s, double end_s)
+{
+    const struct strait_span span = {.start_s = start_s, .end_s = end_s, .peer = -1, .kind = kind};
+    strait_log_add(log, &span);
+}
+
+/* Each client sends 1,000 raw bytes as 250, the server 2,000 as 2,000; one message each way. */
+static void set_up(struct fixture *f, const char *codec)
+{
+    memset(f, 0, sizeof(*f));
+    f->model.rows = f->table;
+    f->model.n_rows = 1;
+    snprintf(f->model.name, sizeof(f->model.name), "small");
+    f->experiment.json = json_pack("{s:i}", "clients", 2);
+    f->experiment.title = "by hand";
+    f->experiment.model = &f->model;
+    f->experiment.network = &f->network;
+    f->experiment.strategy = strait_strategy_find("fedavg");
+    f->experiment.n_clients = 2;
+    f->experiment.n_ranks = 3;
+    f->experiment.compute_speed = 1;
+    f->experiment.up.spec.ops = strait_codec_find(codec);
+    f->experiment.down.spec.ops = strait_codec_find("none");
+    if (strcmp(codec, "none") != 0)
+        f->experiment.up.spec.bound = (struct strait_bound){STRAIT_BOUND_RANGE, 1e-3};
+    f->point.experiment = &f->experiment;
+    f->point.recorded_ratio = NAN;
+    f->point.logs = f->logs;
+    f->point.run.n_ranks = 3;
+    CU_ASSERT_FATAL(strait_facts_init(&f->point.facts, NULL) == 0);
+    for (int rank = 0; rank < 3; rank++) {
+        f->logs[rank].n_messages = rank == 0 ? 2 : 1;
+        f->logs[rank].raw_bytes = rank == 0 ? 2000 : 1000;
+        f->logs[rank].payload_bytes = rank == 0 ? 2000 : 250;
+        f->logs[rank].peak_bytes = 10 * (uint64_t)(rank + 1);
+        f->logs[rank].error_over_bound = -1;
+    }
+    add(&f->logs[0], STRAIT_SPAN_ROUND, 0, 2);
+    add(&f->logs[0], STRAIT_SPAN_DECODE, 0.5, 2);
+}
+
+static void tear_down(struct fixture *f)
+{
+    for (int rank = 0; rank < 3; rank++)
+        strait_log_release(&f->logs[rank]);
+    strait_facts_release(&f->point.facts);
+    json_decref(f->experiment.json);
+}
+
+static json_t *row_of(const struct fixture *f)
+{
+    const struct strait_row_context context = {
+        .backend = "fluid", .key = "k", .profile = "p", .interval_s = {NAN, NAN}, .wall_s = 1};
+    struct strait_error err = {0};
+    json_t *row = strait_row_new(&f->point, &context, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(row);
+    return row;
+}
+
+static double number(const json_t *row, const char *group, const char *key)
+{
+    return json_number_value(json_object_get(group ? json_object_get(row, group) : row, key));
+}
+
+static void test_bytes(void)
+{
+    struct fixture f;
+    set_up(&f, "sz");
+    json_t *row = row_of(&f);
+    CU_ASSERT_EQUAL(number(row, "bytes", "raw"), 4000);
+    CU_ASSERT_EQUAL(number(row, "bytes", "payload"), 2500);
+    CU_ASSERT_EQUAL(number(row, "bytes", "up"), 500);
+    CU_ASSERT_EQUAL(number(row, "bytes", "down"), 2000);
+    CU_ASSERT_EQUAL(number(row, "bytes", "messages"), 4);
+    CU_ASSERT_EQUAL(number(row, "bytes", "frame"), 4 * STRAIT_FRAME_BYTES);
+    CU_ASSERT_EQUAL(number(row, NULL, "ratio"), 4);           /* up alone is compressed */
+    CU_ASSERT_EQUAL(number(row, NULL, "ratio_overall"), 1.6); /* 4000 / 2500 */
+    CU_ASSERT_STRING_EQUAL(
+        json_string_value(json_object_get(json_object_get(row, "bytes"), "sizes")), "predicted");
+    json_decref(row);
+    f.network.tcp.n_connections = 4; /* each message has a frame on every connection */
+    row = row_of(&f);
+    CU_ASSERT_EQUAL(number(row, NULL, "connections"), 4);
+    CU_ASSERT_EQUAL(number(row, "bytes", "frame"), 4 * 4 * STRAIT_FRAME_BYTES);
+    json_decref(row);
+    f.network.tcp.n_connections = 1;
+    f.experiment.down.spec.ops = strait_codec_find("zstd"); /* now both are: 4000 / 2500 */
+    row = row_of(&f);
+    CU_ASSERT_EQUAL(number(row, NULL, "ratio"), 1.6);
+    json_decref(row);
+    tear_down(&f);
+}
+
+static void test_times(void)
+{
+    struct fixture f;
+    set_up(&f, "sz");
+    json_t *row = row_of(&f);
+    CU_ASSERT_EQUAL(number(row, NULL, "round_s"), 2);
+    CU_ASSERT_EQUAL(number(row, NULL, "total_s"), 2);
+    CU_ASSERT_EQUAL(number(row, "path_s", "decode"), 1.5);
+    CU_ASSERT_EQUAL(number(row, "path_s", "other"), 0.5);
+    CU_ASSERT_EQUAL(json_array_size(json_object_get(row, "rounds_s")), 1);
+    CU_ASSERT_EQUAL(json_number_value(json_object_get(
+                        json_object_get(json_object_get(row, "busy_s"), "server"), "decode")),
+                    1.5);
+    json_decref(row);
+    tear_down(&f);
+}
+
+static void test_nulls(void)
+{
+    struct fixture f;
+    set_up(&f, "sz");
+    json_t *row = row_of(&f);
+    CU_ASSERT_TRUE(json_is_null(json_object_get(row, "interval_s")));
+    CU_ASSERT_TRUE(json_is_null(json_object_get(row, "error_over_bound")));
+    CU_ASSERT_TRUE(json_is_null(json_object_get(row, "recorded_ratio")));
+    CU_ASSERT_TRUE(json_is_null(json_object_get(row, "control")));
+    CU_ASSERT_EQUAL(number(row, NULL, "peak_bytes"), 30);
+    json_decref(row);
+    f.logs[1].error_over_bound = 0.75;
+    row = row_of(&f);
+    CU_ASSERT_EQUAL(number(row, NULL, "error_over_bound"), 0.75);
+    json_decref(row);
+    tear_down(&f);
+}
+
+static void test_invalid(void)
+{
+    struct fixture f;
+    set_up(&f, "none");
+    json_t *row = row_of(&f);
+    CU_ASSERT_TRUE(json_is_true(json_object_get(row, "valid")));
+    json_decref(row);
+    json_array_append_new(f.point.facts.invalid, json_string("the shaper was late"));
+    row = row_of(&f);
+    CU_ASSERT_TRUE(json_is_false(json_object_get(row, "valid")));
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_array_get(json_object_get(row, "invalid"), 0)),
+                           "the shaper was late");
+    json_decref(row);
+    tear_down(&f);
+}
+
+static bool says(const json_t *row, const char *part)
+{
+    size_t i;
+    json_t *text;
+    json_array_foreach(json_object_get(row, "approximations"), i,
+                       text) if (strstr(json_string_value(text), part)) return true;
+    return false;
+}
+
+static void test_approximations(void)
+{
+    struct fixture f;
+    set_up(&f, "sz");
+    json_t *row = row_of(&f);
+    CU_ASSERT_TRUE(says(row, "the model's table"));
+    CU_ASSERT_TRUE(says(row, "no tensor is encoded"));
+    CU_ASSERT_TRUE(says(row, "no codec runs"));
+    CU_ASSERT_FALSE(says(row, "tiled"));
+    CU_ASSERT_TRUE(json_is_false(json_object_get(row, "log_full")));
+    json_decref(row);
+    f.point.run.real_payload = f.point.run.measured_cost = true;
+    f.point.recorded_ratio = 0.25;
+    f.logs[2].n_lost = 5; /* from the very beginning */
+    row = row_of(&f);
+    CU_ASSERT_TRUE(says(row, "25 % of the model's bytes are recorded"));
+    CU_ASSERT_TRUE(says(row, "a log was full: where the time goes is that of the first 0 rounds"));
+    CU_ASSERT_TRUE(json_is_true(json_object_get(row, "log_full")));
+    CU_ASSERT_FALSE(says(row, "no codec runs"));
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(row, "payload")), "real");
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(row, "cost")), "measured");
+    json_decref(row);
+    tear_down(&f);
+}
+
+/* Whatever determines a row changes its key; what does not, leaves it. */
+static void test_key(void)
+{
+    struct fixture f;
+    char key[STRAIT_KEY_CHARS], other[STRAIT_KEY_CHARS];
+    set_up(&f, "sz");
+    const struct strait_row_inputs base = {.resolved = f.experiment.json,
+                                           .backend = "sim",
+                                           .profile = "p",
+                                           .program = "x",
+                                           .point = &f.point};
+    struct strait_row_inputs in[8];
+    for (int i = 0; i < 8; i++)
+        in[i] = base;
+    json_t *changed = json_pack("{s:i}", "clients", 3);
+    in[0].resolved = changed;
+    in[1].backend = "emu";
+    in[2].profile = "q";
+    in[3].program = "y";
+    in[4].machine = "m";
+    in[5].control = "no-ramp";
+    in[6].repeat = 1;
+    in[7].dilation = 2;
+    CU_ASSERT_EQUAL(strait_row_key(key, &base, NULL), 0);
+    for (int i = 0; i < 8; i++) {
+        CU_ASSERT_EQUAL(strait_row_key(other, &in[i], NULL), 0);
+        CU_ASSERT_STRING_NOT_EQUAL(other, key);
+    }
+    f.table[0].fwd_s_p50 = 1; /* the model's table under the same name */
+    CU_ASSERT_EQUAL(strait_row_key(other, &base, NULL), 0);
+    CU_ASSERT_STRING_NOT_EQUAL(other, key);
+    f.table[0].fwd_s_p50 = 0;
+    CU_ASSERT_EQUAL(strait_row_key(other, &base, NULL), 0);
+    CU_ASSERT_STRING_EQUAL(other, key);
+    json_decref(changed);
+    tear_down(&f);
+}
+
+static void test_no_round(void)
+{
+    struct fixture f;
+    struct strait_error err = {0};
+    const struct strait_row_context context = {.backend = "sim", .key = "k"};
+    set_up(&f, "none");
+    strait_log_release(&f.logs[0]);
+    CU_ASSERT_PTR_NULL(strait_row_new(&f.point, &context, &err));
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_BACKEND);
+    tear_down(&f);
+}
+
+static const struct strait_test tests[] = {
+    {"bytes go up and down, and the ratio is of what is compressed", test_bytes},
+    {"times, rounds and where they go", test_times},
+    {"what is not known is null on purpose", test_nulls},
+    {"a run with a complaint is not valid", test_invalid},
+    {"what is faked is listed", test_approximations},
+    {"a key changes with everything that determines a row", test_key},
+    {"logs without a round make no row", test_no_round},
+};
+STRAIT_SUITE("analysis/row", tests);

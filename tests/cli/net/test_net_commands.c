@@ -1,0 +1,395 @@
+/* strait net from outside: the life of a network, its rooms, what is left when it is killed. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+#include "tests/kit/program.h"
+
+static const char experiment[] =
+    "{\"schema\": \"strait-experiment/1\", \"title\": \"net\", \"model\": \"cnn\","
+    " \"strategy\": {\"name\": \"fedavg\", \"rounds\": 1, \"local_steps\": 1}, \"codec\": \"none\","
+    " \"network\": {\"client\": {\"rate\": \"1 Gbps\", \"rtt\": \"10 ms\"},"
+    "               \"server\": {\"rate\": \"1 Gbps\"}}, \"clients\": 2}\n";
+
+static void sleep_ms(long ms)
+{
+    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    nanosleep(&t, NULL);
+}
+
+/* False, with the test skipped, where this machine or user cannot do it at all. */
+static bool up(const struct program *p, const char *name)
+{
+    program_write(p, "net.json", experiment);
+    struct said s = PROGRAM_CALL(p, "net", "up", "net.json", "--name", name);
+    if (s.status == 3)
+        strait_test_skip(s.err);
+    else
+        CU_ASSERT_EQUAL(s.status, 0);
+    const bool is_up = s.status == 0;
+    said_release(&s);
+    return is_up;
+}
+
+static void expect(const struct program *p, int status, const char *out, const char *const args[])
+{
+    struct said s = program_call(p, args);
+    CU_ASSERT_EQUAL(s.status, status);
+    if (out)
+        CU_ASSERT_STRING_EQUAL(s.out, out);
+    if (s.status != status || (out && strcmp(s.out, out) != 0))
+        fprintf(stderr, "%s %s: %d: %s%s\n", args[0], args[1], s.status, s.out, s.err);
+    said_release(&s);
+}
+#define EXPECT(p, status, out, ...)                                                                \
+    expect(p, status, out, (const char *const[]){"net", __VA_ARGS__, NULL})
+
+static long keeper_of(const struct program *p, const char *name)
+{
+    struct said s = PROGRAM_CALL(p, "net", "status", "--json", "--name", name);
+    json_t *state = json_loads(s.out, 0, NULL);
+    const long pid = (long)json_integer_value(json_object_get(state, "keeper"));
+    json_decref(state);
+    said_release(&s);
+    CU_ASSERT_FATAL(pid > 1);
+    return pid;
+}
+
+static size_t n_files(const struct program *p)
+{
+    char path[128];
+    size_t n = 0;
+    snprintf(path, sizeof(path), "%s/strait", p->folder);
+    DIR *dir = opendir(path);
+    for (const struct dirent *e; dir && (e = readdir(dir));)
+        n += e->d_name[0] != '.';
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+/* --- tests -------------------------------------------------------------------------------- */
+
+static void life(void)
+{
+    struct program p;
+    program_set_up(&p);
+    program_write(&p, "text", "through\n");
+    p.in = "text";
+    if (up(&p, "default")) {
+        EXPECT(&p, 0, "through\n", "exec", "--", "cat");
+        EXPECT(&p, 7, "", "exec", "--", "sh", "-c", "exit 7");
+        EXPECT(&p, 128 + 9, "", "exec", "--", "sh", "-c", "kill -9 $$");
+        struct said s = PROGRAM_CALL(&p, "net", "exec", "--", "no-such-program");
+        CU_ASSERT_EQUAL(s.status, 127);
+        CU_ASSERT_EQUAL(program_n_lines(s.err), 1);
+        said_release(&s);
+        EXPECT(&p, 126, "", "exec", "--", "/etc/hosts");
+        s = PROGRAM_CALL(&p, "net", "exec", "--", "sh", "-c", "echo to stderr >&2");
+        CU_ASSERT_STRING_EQUAL(s.out, "");
+        CU_ASSERT_STRING_EQUAL(s.err, "to stderr\n");
+        said_release(&s);
+        CU_ASSERT_EQUAL(n_files(&p), 3);
+        EXPECT(&p, 0, "", "down");
+        CU_ASSERT_EQUAL(n_files(&p), 0);
+        EXPECT(&p, 2, "", "down");
+        EXPECT(&p, 0, "no network is up (strait net up --help)\n", "list");
+    }
+    program_tear_down(&p);
+}
+
+static void room(void)
+{
+    static const char hosts[] = "127.0.0.1\tlocalhost\n10.0.0.1\tserver rank0\n"
+                                "10.0.0.2\tclient1 rank1\n10.0.0.3\tclient2 rank2\n";
+    struct program p;
+    program_set_up(&p);
+    char *before = program_read(&p, "/etc/hosts"), *mounts = program_read(&p, "/proc/self/mounts");
+    char *cwd = calloc(1, 80);
+    sprintf(cwd, "%s\n", p.folder);
+    if (up(&p, "default")) {
+        EXPECT(&p, 0, "client2\n", "exec", "--rank", "2", "--", "uname", "-n");
+        EXPECT(&p, 0, "client2\n", "exec", "--rank", "rank2", "--", "cat", "/etc/hostname");
+        EXPECT(&p, 0, "server\n", "exec", "--rank", "10.0.0.1", "--", "uname", "-n");
+        EXPECT(&p, 0, hosts, "exec", "--rank", "client1", "--", "cat", "/etc/hosts");
+        EXPECT(&p, 0, "eth0\nlo\n", "exec", "--", "sh", "-c",
+               "sed -n 's/^ *\\([a-z0-9]*\\):.*/\\1/p' /proc/net/dev | sort");
+        EXPECT(&p, 0, "10.0.0.2\n", "exec", "--rank", "1", "--", "sh", "-c", "echo $STRAIT_ADDR");
+        EXPECT(&p, 0, cwd, "exec", "--", "pwd");
+        EXPECT(&p, 0, "client1\n", "exec", "--", p.path, "net", "rsh", "client1", "uname", "-n");
+        if (geteuid() == 0)
+            EXPECT(&p, 0, "eth0\nlo\n", "exec", "--", "ls", "/sys/class/net");
+        /* the keeper is process 1 there, whoever looks from the machine */
+        EXPECT(&p, 0, "strait-net\n", "exec", "--", "cat", "/proc/1/comm");
+        char *during = program_read(&p, "/etc/hosts"),
+             *mounted = program_read(&p, "/proc/self/mounts");
+        CU_ASSERT_STRING_EQUAL(before, during);
+        CU_ASSERT_STRING_EQUAL(mounts, mounted);
+        free(during);
+        free(mounted);
+        EXPECT(&p, 0, "", "down");
+    }
+    free(before);
+    free(mounts);
+    free(cwd);
+    program_tear_down(&p);
+}
+
+static void two_networks(void)
+{
+    struct program p;
+    program_set_up(&p);
+    if (up(&p, "one") && up(&p, "two")) {
+        struct said one =
+            PROGRAM_CALL(&p, "net", "exec", "--name", "one", "--", "readlink", "/proc/self/ns/net");
+        struct said two =
+            PROGRAM_CALL(&p, "net", "exec", "--name", "two", "--", "readlink", "/proc/self/ns/net");
+        CU_ASSERT_EQUAL(strncmp(one.out, "net:[", 5), 0);
+        CU_ASSERT_EQUAL(strncmp(two.out, "net:[", 5), 0);
+        CU_ASSERT_STRING_NOT_EQUAL(one.out, two.out);
+        said_release(&one);
+        said_release(&two);
+        struct said s = PROGRAM_CALL(&p, "net", "up", "net.json", "--name", "one");
+        CU_ASSERT_EQUAL(s.status, 2);
+        CU_ASSERT_STRING_EQUAL(s.err, "strait: net: network \"one\" is up already (strait net down "
+                                      "--name one)\n");
+        said_release(&s);
+        EXPECT(&p, 0, "", "down", "--name", "one");
+        EXPECT(&p, 2, "", "exec", "--name", "one", "--", "true");
+        EXPECT(&p, 0, "", "exec", "--name", "two", "--", "true");
+        EXPECT(&p, 0, "", "down", "--name", "two");
+    }
+    program_tear_down(&p);
+}
+
+/* Is the namespace with this name, "net:[...]", still one of any process? */
+static bool in_use(const char *name)
+{
+    char path[300], target[64];
+    bool used = false;
+    DIR *proc = opendir("/proc");
+    for (const struct dirent *e; proc && (e = readdir(proc));) {
+        snprintf(path, sizeof(path), "/proc/%s/ns/net", e->d_name);
+        const ssize_t n = readlink(path, target, sizeof(target) - 1);
+        used = used || (n > 0 && strncmp(target, name, (size_t)n) == 0);
+    }
+    if (proc)
+        closedir(proc);
+    return used;
+}
+
+static void killed_keeper(void)
+{
+    static const char *const sleeper[] = {"net", "exec", "--rank", "1", "--", "sleep", "100", NULL};
+    struct program p;
+    program_set_up(&p);
+    if (up(&p, "default")) {
+        struct said s =
+            PROGRAM_CALL(&p, "net", "exec", "--rank", "1", "--", "readlink", "/proc/self/ns/net");
+        const pid_t pid = program_start(&p, "sleeper", sleeper);
+        for (int i = 0; i < 200 && !in_use(s.out); i++)
+            sleep_ms(10);
+        CU_ASSERT(in_use(s.out));
+        CU_ASSERT(program_n_left(&p) >= 3); /* the keeper, exec, sleep */
+        kill((pid_t)keeper_of(&p, "default"), SIGKILL);
+        CU_ASSERT_EQUAL(program_wait(pid), 128 + SIGKILL);
+        CU_ASSERT_EQUAL(program_n_left_soon(&p), 0);
+        CU_ASSERT_FALSE(in_use(s.out));
+        said_release(&s);
+        EXPECT(&p, 2, "", "exec", "--", "true");
+        CU_ASSERT_EQUAL(n_files(&p), 0); /* what it left was found stale */
+        CU_ASSERT(up(&p, "default"));
+        EXPECT(&p, 0, "", "down");
+    }
+    program_tear_down(&p);
+}
+
+static void forwarded_signal(void)
+{
+    static const char *const trapper[] = {
+        "net", "exec", "--",
+        "sh",  "-c",   "trap 'echo caught; exit 5' TERM; echo ready; while :; do sleep 0.02; done",
+        NULL};
+    struct program p;
+    program_set_up(&p);
+    if (up(&p, "default")) {
+        const pid_t pid = program_start(&p, "trapper", trapper);
+        bool ready = false;
+        for (int i = 0; i < 200 && !ready; i++) {
+            sleep_ms(10);
+            char *text = program_read(&p, "trapper.out");
+            ready = strcmp(text, "ready\n") == 0;
+            free(text);
+        }
+        CU_ASSERT(ready);
+        kill(pid, SIGTERM);
+        CU_ASSERT_EQUAL(program_wait(pid), 5);
+        char *text = program_read(&p, "trapper.out");
+        CU_ASSERT_STRING_EQUAL(text, "ready\ncaught\n");
+        free(text);
+        const int n_before = program_n_left(&p); /* the keeper and what it needs */
+        const pid_t other = program_start(&p, "trapper", trapper);
+        for (int i = 0; i < 200 && program_n_left(&p) < n_before + 2; i++)
+            sleep_ms(10);
+        kill(other, SIGKILL); /* nobody is left to pass anything on: the program is killed, too */
+        CU_ASSERT_EQUAL(program_wait(other), 128 + SIGKILL);
+        for (int i = 0; i < 200 && program_n_left(&p) > n_before; i++)
+            sleep_ms(10);
+        CU_ASSERT_EQUAL(program_n_left(&p), n_before);
+        EXPECT(&p, 0, "", "down");
+    }
+    program_tear_down(&p);
+}
+
+static void usage(void)
+{
+    static const char *const cases[][8] = {
+        {"net", "upp"},
+        {"net", "up"},
+        {"net", "up", "nowhere.json"},
+        {"net", "up", "net.json", "more"},
+        {"net", "up", "net.json", "--name", "../x"},
+        {"net", "up", "net.json", "--name", ""},
+        {"net", "up", "net.json", "--set", "/network/client/rate=\"fast\""},
+        {"net", "up", "net.json", "--set", "/vary={\"/clients\": [2, 4]}"},
+        {"net", "up", "wan-scaling"},
+        {"net", "exec", "--rank", "1"},
+        {"net", "exec", "--"},
+        {"net", "exec", "--name", "nowhere", "--", "true"},
+        {"net", "run", "net.json"},
+        {"net", "run", "--", "true"},
+        {"net", "run", "net.json", "--ranks", "some", "--", "true"},
+        {"net", "run", "net.json", "--", "no-such-program"},
+        {"net", "down", "now"},
+        {"net", "top", "--interval", "0"},
+        {"net", "top"},
+        {"net", "status"},
+        {"net", "rsh", "client1"},
+        {"net", "rsh", "-l", "me", "client1", "true"},
+        {"net", "probe", "it"},
+    };
+    struct program p;
+    program_set_up(&p);
+    const bool can = up(&p, "default");
+    if (can)
+        EXPECT(&p, 2, "", "exec", "--rank", "3", "--", "true"); /* ranks are 0, 1 and 2 */
+    if (can)
+        EXPECT(&p, 0, "", "down");
+    for (size_t i = 0; can && i < sizeof(cases) / sizeof(*cases); i++) {
+        struct said s = program_call(&p, cases[i]);
+        CU_ASSERT_EQUAL(s.status, 2);
+        CU_ASSERT_STRING_EQUAL(s.out, "");
+        CU_ASSERT_EQUAL(program_n_lines(s.err), 1);
+        CU_ASSERT_EQUAL(strncmp(s.err, "strait: ", 8), 0);
+        if (s.status != 2 || program_n_lines(s.err) != 1)
+            fprintf(stderr, "net %s %s: %d: %s", cases[i][1], cases[i][2] ? cases[i][2] : "",
+                    s.status, s.err);
+        said_release(&s);
+    }
+    CU_ASSERT_EQUAL(n_files(&p), 0);
+    program_tear_down(&p);
+}
+
+static void help(void)
+{
+    static const char *const commands[] = {"up",  "exec",   "down", "run",  "list",
+                                           "top", "status", "rsh",  "probe"};
+    struct program p;
+    program_set_up(&p);
+    struct said all = PROGRAM_CALL(&p, "net", "--help");
+    CU_ASSERT_EQUAL(all.status, 0);
+    for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
+        struct said s = PROGRAM_CALL(&p, "net", commands[i], "--help");
+        CU_ASSERT_PTR_NOT_NULL(strstr(all.out, commands[i]));
+        CU_ASSERT_EQUAL(s.status, 0);
+        CU_ASSERT_EQUAL(strncmp(s.out, "usage: strait net ", 18), 0);
+        CU_ASSERT_STRING_EQUAL(s.err, "");
+        said_release(&s);
+    }
+    said_release(&all);
+    program_tear_down(&p);
+}
+
+/* Whatever this machine can, both commands find the same, and up agrees with them. */
+static void probe(void)
+{
+    struct program p;
+    program_set_up(&p);
+    program_write(&p, "net.json", experiment);
+    struct said s = PROGRAM_CALL(&p, "net", "probe", "--json");
+    struct said doctor = PROGRAM_CALL(&p, "doctor", "--json");
+    struct said up_said = PROGRAM_CALL(&p, "net", "up", "net.json");
+    json_t *all = json_loads(s.out, 0, NULL);
+    const bool works = json_is_true(json_object_get(all, "works"));
+    const json_t *tried = json_object_get(all, "tried"), *line;
+    size_t i;
+    CU_ASSERT_EQUAL(s.status, works ? 0 : 3);
+    CU_ASSERT_EQUAL(up_said.status, works ? 0 : 3);
+    CU_ASSERT(json_array_size(tried) >= 12);
+    json_array_foreach(tried, i, line)
+    {
+        char *text = json_dumps(line, JSON_COMPACT);
+        CU_ASSERT_PTR_NOT_NULL(strstr(doctor.out, text));
+        free(text);
+    }
+    if (works) {
+        const char *launcher = json_string_value(json_object_get(all, "launcher"));
+        CU_ASSERT_PTR_NOT_NULL(strstr(up_said.out, launcher));
+        EXPECT(&p, 0, "", "down");
+    }
+    json_decref(all);
+    said_release(&s);
+    said_release(&doctor);
+    said_release(&up_said);
+    program_tear_down(&p);
+}
+
+/* The program and a TUN node of the test, as user 65534. */
+static void ordinary_user(void)
+{
+    struct program p;
+    program_set_up(&p);
+    snprintf(p.tun, sizeof(p.tun), "%s/tun", p.folder);
+    const bool made = geteuid() == 0 && mknod(p.tun, S_IFCHR | 0666, makedev(10, 200)) == 0 &&
+                      chmod(p.tun, 0666) == 0 && chown(p.folder, 65534, 65534) == 0;
+    const int fd = made ? open(p.tun, O_RDWR | O_CLOEXEC) : -1;
+    p.uid = 65534;
+    struct said s = {0};
+    if (fd < 0) {
+        strait_test_skip("not root, or no TUN node can be made in a folder of the test");
+    } else if ((s = PROGRAM_CALL(&p, "--version")).status != 0) {
+        strait_test_skip("the program is where an ordinary user cannot reach it");
+    } else if (up(&p, "default")) {
+        EXPECT(&p, 0, "client1\n", "exec", "--rank", "1", "--", "uname", "-n");
+        EXPECT(&p, 0, "0\n", "exec", "--", "id", "-u");
+        EXPECT(&p, 0, "client2\n", "exec", "--", p.path, "net", "rsh", "client2", "uname", "-n");
+        EXPECT(&p, 0, NULL, "exec", "--rank", "2", "--", "ping", "-c", "2", "-i", "0.2", "server");
+        EXPECT(&p, 0, NULL, "run", "net.json", "--", "ping", "-c", "1", "server");
+        EXPECT(&p, 0, "", "down");
+        CU_ASSERT_EQUAL(n_files(&p), 0);
+    }
+    if (fd >= 0)
+        close(fd);
+    said_release(&s);
+    program_tear_down(&p);
+}
+
+static const struct strait_test tests[] = {
+    {"a network is brought up, entered and taken down", life},
+    {"a room has its host name, hosts file, devices and processes", room},
+    {"two networks do not meet, and a name is taken once", two_networks},
+    {"a killed keeper leaves no process, no namespace and no stale state", killed_keeper},
+    {"signals are passed on to the program, which ends with exec", forwarded_signal},
+    {"a wrong command line is one line and exit 2", usage},
+    {"every command explains itself", help},
+    {"probe, doctor and up agree on what works here", probe},
+    {"an ordinary user has all of it with a TUN node of the test", ordinary_user},
+};
+STRAIT_SUITE("cli/net/net_command", tests);

@@ -1,0 +1,178 @@
+/* strait codec list and bench, and strait calibrate, from outside. */
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include "codecs/profile/profile.h"
+#include "tests/kit/program.h"
+#include "tests/kit/tensor_kinds.h"
+
+enum { N = 6000 };
+
+static struct program program;
+#define CALL(...) PROGRAM_CALL(&program, __VA_ARGS__)
+
+static void set_up(void)
+{
+    static float weights[N];
+    program_set_up(&program);
+    make_tensor(weights, N, TENSOR_WEIGHTS, 1);
+    program_write_bytes(&program, "weights.f32", weights, sizeof(weights));
+}
+
+static bool is_table_line(const char *line, const char *name)
+{
+    const size_t n = strlen(name);
+    return strncmp(line, name, n) == 0 && (line[n] == ' ' || line[n] == '\n');
+}
+
+static void lists(void)
+{
+    size_t n, n_objects = 0;
+    const struct strait_codec_ops *const *codecs = strait_codecs(&n);
+    set_up();
+    struct said json = CALL("codec", "list", "--json"), table = CALL("codec", "list");
+    struct said same = CALL("list", "codecs", "--json");
+    CU_ASSERT_STRING_EQUAL(json.out, same.out);
+    CU_ASSERT_EQUAL(program_n_lines(json.out), n);
+    for (char *line = strtok(json.out, "\n"); line; line = strtok(NULL, "\n"), n_objects++) {
+        json_t *row = json_loads(line, 0, NULL);
+        const struct strait_codec_ops *ops = codecs[n_objects];
+        CU_ASSERT_TRUE_FATAL(json_is_object(row));
+        CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(row, "name")), ops->name);
+        CU_ASSERT_EQUAL(json_array_size(json_object_get(row, "parameters")), ops->n_params);
+        CU_ASSERT_EQUAL(json_array_size(json_object_get(row, "collectives")), ops->add ? 5 : 4);
+        CU_ASSERT_EQUAL(json_is_true(json_object_get(row, "available")),
+                        !strait_codec_unavailable(ops));
+        json_decref(row);
+    }
+    for (size_t i = 0; i < n; i++) {
+        bool found = false;
+        for (const char *line = table.out; line && *line; line = strchr(line, '\n')) {
+            line += *line == '\n';
+            found = found || is_table_line(line, codecs[i]->name);
+        }
+        CU_ASSERT(found);
+        struct said one = CALL("codec", "list", codecs[i]->name);
+        CU_ASSERT_EQUAL(one.status, 0);
+        CU_ASSERT_PTR_NOT_NULL(strstr(one.out, codecs[i]->source));
+        for (unsigned k = 0; k < codecs[i]->n_params; k++)
+            CU_ASSERT_PTR_NOT_NULL(strstr(one.out, codecs[i]->params[k].name));
+        said_release(&one);
+    }
+    said_release(&json);
+    said_release(&same);
+    said_release(&table);
+    program_tear_down(&program);
+}
+
+/* No line of the table is wider than 120 columns; "\xe2" begins the three bytes of a rule's dash.
+ */
+static void narrow(void)
+{
+    set_up();
+    struct said table = CALL("codec", "list");
+    for (char *line = strtok(table.out, "\n"); line; line = strtok(NULL, "\n"))
+        CU_ASSERT(strncmp(line, "\xe2", 1) == 0 ? strlen(line) <= 3 * 120 : strlen(line) <= 120);
+    said_release(&table);
+    program_tear_down(&program);
+}
+
+/* none against none is 1. 6,000 normal weights span about 7.5 of their deviation: a step of 0.02 of
+ * that leaves log2(sqrt(2 pi e) / 0.15) = 4.8 bits, and 32 / 4.8 is 6.7. */
+static void bench(void)
+{
+    set_up();
+    struct said s = CALL("codec", "bench", "weights.f32", "--codec", "none", "--codec",
+                         "sz:range=0.01", "--against", "none", "--repeats", "1", "--json");
+    CU_ASSERT_EQUAL_FATAL(s.status, 0);
+    CU_ASSERT_EQUAL(program_n_lines(s.out), 2);
+    for (char *line = strtok(s.out, "\n"); line; line = strtok(NULL, "\n")) {
+        json_t *row = json_loads(line, 0, NULL), *against = json_object_get(row, "against");
+        const bool none = strcmp(json_string_value(json_object_get(row, "codec")), "none") == 0;
+        const double ratio = json_number_value(json_object_get(row, "ratio"));
+        const double error = json_number_value(json_object_get(row, "error_over_bound"));
+        CU_ASSERT_EQUAL(json_number_value(json_object_get(row, "raw_bytes")), 4 * N);
+        CU_ASSERT(none ? ratio == 1 : ratio > 5 && ratio < 8 && error > 0.5 && error <= 1);
+        CU_ASSERT_DOUBLE_EQUAL(json_number_value(json_object_get(against, "ratio")), ratio, 1e-12);
+        CU_ASSERT(json_number_value(json_object_get(row, "encode_bytes_per_s")) > 0);
+        json_decref(row);
+    }
+    said_release(&s);
+    s = CALL("codec", "bench", "--codec", "none", "--kind", "updates", "--repeats", "1");
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "updates"));
+    CU_ASSERT_PTR_NULL(strstr(s.out, "gradients"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "recorded tensors"));
+    said_release(&s);
+    /* sz without a bound is measured at three, and so is its reference */
+    s = CALL("codec", "bench", "weights.f32", "--codec", "sz", "--against", "zfp", "--repeats", "1",
+             "--json");
+    CU_ASSERT_EQUAL(program_n_lines(s.out), 6);
+    said_release(&s);
+    program_tear_down(&program);
+}
+
+static void calibrate(void)
+{
+    struct strait_profile *p = NULL;
+    struct strait_error err = {0};
+    char path[160];
+    set_up();
+    struct said s = CALL("calibrate", "codecs", "weights.f32", "weights.f32", "--codec", "zstd",
+                         "--codec", "sz:range=1e-3", "--codec", "sz:abs=1e-3", "--kind", "weights",
+                         "--title", "mine", "--out", "mine.json", "--repeats", "1");
+    CU_ASSERT_EQUAL_FATAL(s.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "sz:range=1e-3"));
+    CU_ASSERT_STRING_EQUAL(s.err, "");
+    said_release(&s);
+    snprintf(path, sizeof(path), "%s/mine.json", program.folder);
+    CU_ASSERT_EQUAL_FATAL(strait_profile_load(&p, path, &err), 0);
+    CU_ASSERT_STRING_EQUAL(p->title, "mine");
+    CU_ASSERT_EQUAL(p->n_entries, 6); /* three settings, each for weights and for any */
+    for (size_t i = 0; i < p->n_entries; i++) {
+        CU_ASSERT_STRING_EQUAL(p->entries[i].codec, i < 2 ? "zstd" : "sz");
+        CU_ASSERT_STRING_EQUAL(p->entries[i].kind, i % 2 == 0 ? "param" : "any");
+        CU_ASSERT(p->entries[i].ratio > 1);
+    }
+    strait_profile_free(p);
+    program_tear_down(&program);
+}
+
+/* Every codec that needs no library of the user's has a line, and each rate a column with somebody
+ * on the front. */
+static void tradeoff(void)
+{
+    size_t n;
+    const struct strait_codec_ops *const *codecs = strait_codecs(&n);
+    set_up();
+    struct said s =
+        CALL("run", "tradeoff", "--on", "fluid", "--out", "results", "--profile", "default");
+    CU_ASSERT_EQUAL(s.status, 0);
+    for (size_t i = 0; i < n; i++) {
+        bool has = codecs[i]->unavailable != NULL;
+        for (const char *line = s.out; line && !has; line = strchr(line, '\n')) {
+            line += *line == '\n';
+            has = is_table_line(line, codecs[i]->name);
+        }
+        if (!has)
+            printf("no line for %s\n", codecs[i]->name);
+        CU_ASSERT(has);
+    }
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "round, client rate 100 Mbps"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "round, client rate 1 Gbps"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "round, client rate 10 Gbps"));
+    /* recorded: none .8590 (curves/README.md), quicker by sz at 1e-2 and as accurate to .0001 */
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.out, " 85.90 "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.out, " *"));
+    said_release(&s);
+    program_tear_down(&program);
+}
+
+static const struct strait_test tests[] = {
+    {"the trade-off table has every codec at every rate", tradeoff},
+    {"the list names every codec, as JSON and as a table", lists},
+    {"the table fits 120 columns", narrow},
+    {"a benchmark gives ratios, errors and a reference", bench},
+    {"a calibration is a profile that loads", calibrate},
+};
+STRAIT_SUITE("cli/codec/codec_bench", tests);

@@ -1,0 +1,95 @@
+#include <stdlib.h>
+#include <string.h>
+#include "codecs/profile/calibrate.h"
+#include "tests/kit/profile_find.h"
+#include "tests/kit/suite.h"
+#include "tests/kit/tensor_kinds.h"
+
+enum { LARGE = 60000, SMALL = 3000, TINY = 64 };
+
+static void entries(void)
+{
+    static float large[LARGE], small[SMALL], tiny[TINY];
+    make_tensor(large, LARGE, TENSOR_WEIGHTS, 1);
+    make_tensor(small, SMALL, TENSOR_WEIGHTS, 2);
+    make_tensor(tiny, TINY, TENSOR_ONES, 3);
+    const struct strait_calibration_tensor tensors[] = {
+        {large, LARGE, 2, 100, "param"}, {small, SMALL, 2, 0, "grad"}, {tiny, TINY, 1, 0, "param"}};
+    struct strait_codec_spec sz_spec = strait_codec_spec_default(strait_codec_find("sz"));
+    sz_spec.bound = (struct strait_bound){STRAIT_BOUND_RANGE, 1e-3};
+    const struct strait_calibration_case cases[] = {
+        {.spec = strait_codec_spec_default(strait_codec_find("none"))}, {.spec = sz_spec}};
+    const struct strait_bound bound = cases[1].spec.bound;
+    const struct strait_codec_ops *sz = cases[1].spec.ops;
+    const struct strait_calibration c = {.title = "t",
+                                         .machine = "m",
+                                         .date = "d",
+                                         .version = "v",
+                                         .source = "s",
+                                         .tensors = tensors,
+                                         .n_tensors = 3,
+                                         .cases = cases,
+                                         .n_cases = 2,
+                                         .n_repeats = 3};
+    struct strait_error err = {0};
+    struct strait_profile *p = NULL;
+    struct strait_profile_cost cost;
+    CU_ASSERT_EQUAL_FATAL(strait_calibrate(&p, &c, &err), 0);
+    CU_ASSERT_EQUAL(p->n_entries, 6); /* param, grad and any, twice */
+    CU_ASSERT(p->add_bytes_per_s > 1e8 && p->copy_bytes_per_s > 1e8);
+    for (size_t i = 0; i < p->n_entries; i++) {
+        const struct strait_profile_entry *e = &p->entries[i];
+        CU_ASSERT(isfinite(e->encode_bytes_per_s) && e->encode_bytes_per_s > 0);
+        CU_ASSERT(isfinite(e->decode_bytes_per_s) && e->decode_bytes_per_s > 0);
+        CU_ASSERT(e->encode_fixed_s >= 0 && e->decode_fixed_s >= 0);
+        CU_ASSERT(e->ratios.p10 <= e->ratios.p50 && e->ratios.p50 <= e->ratios.p90);
+        CU_ASSERT(strcmp(e->codec, "none") != 0 || e->ratio == 1);
+    }
+    /* The ratio is the codec's own: raw over encoded bytes of the tensors that a lossy one gets. */
+    void *state;
+    unsigned char *bytes = malloc(8 * LARGE);
+    size_t len[2];
+    CU_ASSERT_FATAL(bytes && strait_codec_open_default(sz, &state, &err) == 0);
+    for (size_t i = 0; i < 2; i++)
+        CU_ASSERT_EQUAL_FATAL(sz->encode(state, bytes, 8 * LARGE, &len[i], tensors[i].x,
+                                         tensors[i].n_elems,
+                                         (struct strait_request){.bound = bound}, &err),
+                              0);
+    CU_ASSERT_EQUAL_FATAL(find_published(&cost, p, "sz", bound, "update", "", &err), 0); /* any */
+    CU_ASSERT_DOUBLE_EQUAL(cost.ratio, 4.0 * (LARGE + SMALL) / (double)(len[0] + len[1]), 1e-9);
+    CU_ASSERT_EQUAL_FATAL(find_published(&cost, p, "sz", bound, "param", "", &err), 0);
+    CU_ASSERT_DOUBLE_EQUAL(cost.ratio, 4.0 * LARGE / (double)len[0], 1e-9);
+    sz->close(state);
+    free(bytes);
+    strait_profile_free(p);
+}
+
+static void bad_case(void)
+{
+    float x[2000] = {1};
+    const struct strait_calibration_tensor tensor = {x, 2000, 2, 0, "param"};
+    const struct strait_calibration_case bad = {
+        /* without a bound */
+        .spec = strait_codec_spec_default(strait_codec_find("sz"))};
+    const struct strait_calibration c = {.title = "",
+                                         .machine = "",
+                                         .date = "",
+                                         .version = "",
+                                         .source = "",
+                                         .tensors = &tensor,
+                                         .n_tensors = 1,
+                                         .cases = &bad,
+                                         .n_cases = 1,
+                                         .n_repeats = 1};
+    struct strait_error err = {0};
+    struct strait_profile *p = NULL;
+    CU_ASSERT_EQUAL(strait_calibrate(&p, &c, &err), -1);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+    CU_ASSERT_PTR_NULL(p);
+}
+
+static const struct strait_test tests[] = {
+    {"a calibration has an entry for each kind and one for all, with the codec's ratios", entries},
+    {"a case that a codec refuses fails the calibration", bad_case},
+};
+STRAIT_SUITE("codecs/profile/calibrate", tests);

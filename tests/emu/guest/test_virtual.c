@@ -1,0 +1,220 @@
+/* The guest in virtual time. Each test boots it and runs itself again in there: what it finds must
+ * hold at dilation 1 although this machine has fewer processors than the run has ranks, and beside
+ * two programs that never pause. With STRAIT_LONG (make vtest) all settings and links. */
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "core/process.h"
+#include "emu/judge/dilation.h"
+#include "emu/guest/uml.h"
+#include "tests/kit/folder.h"
+#include "tests/kit/guest.h"
+#include "tests/kit/uploads.h"
+
+enum { TEXT_BYTES = 1 << 20, LIMIT_S = 300, N_NEIGHBOURS = 2 };
+
+/* --- outside ------------------------------------------------------------------------------ */
+
+static pid_t neighbour(void)
+{
+    const pid_t parent = getpid(), pid = fork();
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_FAILURE);
+    for (volatile unsigned n = 0;;)
+        n++;
+}
+
+static bool is_long(void)
+{
+    return getenv("STRAIT_LONG") != NULL;
+}
+
+/* The tests of that program whose sentences have these words, in the guest. */
+static void run_inside(const char *words, const char *program_name, int n_neighbours)
+{
+    static const char *const longer[] = {"STRAIT_LONG=yes", NULL};
+    struct strait_error err = {0};
+    char job[] = "/tmp/strait-test-XXXXXX", program[PATH_MAX], bin[PATH_MAX] = "";
+    pid_t neighbours[N_NEIGHBOURS];
+    if (!guest_boots(true))
+        return;
+    CU_ASSERT_FATAL(mkdtemp(job) != NULL && readlink("/proc/self/exe", bin, PATH_MAX - 1) > 0);
+    *strrchr(bin, '/') = '\0';
+    snprintf(program, sizeof(program), "%.4000s/%s", bin, program_name);
+    const char *const argv[] = {program, words, NULL}, *const read[] = {STRAIT_SHARE, bin, NULL},
+                      *const none[] = {NULL};
+    const struct strait_emu_uml_plan plan = {.virtual_time = true,
+                                             .argv = argv,
+                                             .folder = "/",
+                                             .job = job,
+                                             .read = read,
+                                             .write = none,
+                                             .setenv = is_long() ? longer : NULL,
+                                             .memory_bytes =
+                                                 strait_emu_uml_memory_bytes(true, 65, 1e9, 0),
+                                             .limit_s = LIMIT_S};
+    for (int i = 0; i < n_neighbours; i++)
+        neighbours[i] = neighbour();
+    const int status = strait_emu_uml_run(&plan, &err);
+    for (int i = 0; i < n_neighbours; i++) {
+        kill(neighbours[i], SIGKILL);
+        waitpid(neighbours[i], NULL, 0);
+    }
+    char *out = folder_text(job, STRAIT_EMU_UML_OUT), *said = folder_text(job, STRAIT_EMU_UML_ERR);
+    fprintf(stderr, "%s%s%s", out, said, status < 0 ? err.text : "");
+    CU_ASSERT_EQUAL(status, 0);
+    CU_ASSERT(strstr(out, " 0 failed") != NULL);
+    free(out);
+    free(said);
+    folder_remove(job);
+}
+
+/* --- inside ------------------------------------------------------------------------------- */
+
+static double run_valid_s(struct world *w)
+{
+    struct strait_error err = {0};
+    const double found_s = upload_run_s(w, &err);
+    if (isnan(found_s))
+        fprintf(stderr, "%s: %s\n", err.where, err.text);
+    CU_ASSERT_FATAL(isfinite(found_s));
+    CU_ASSERT_FALSE(world_is_invalid(w));
+    CU_ASSERT_EQUAL(json_number_value(json_object_get(w->facts.report, "dilation")), 1);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(w->facts.report, "launcher")), "vuml");
+    return found_s;
+}
+
+/* Cold connections, round trip 50 ms, queues that never drop. A message that is shorter than the
+ * window needs takes n* + 1 round trips, n* = ceil(log2(C RTT / (N W0))),
+ * and then the rest, C = 119.55 MB/s, W0 = 14480 B:
+ * N = 1: ceil(log2(4e6 / W0 + 1)) = 9 round trips and done, 0.450 s;
+ * N = 4: n* = 7, 8 x 0.050 + (16e6 - 57920 x 127) / C = 0.472 s;
+ * N = 16: n* = 5, 6 x 0.050 + (64e6 - 231680 x 31) / C = 0.775 s;
+ * N = 64: n* = 3, 4 x 0.050 + (256e6 - 926720 x 7) / C = 2.287 s.
+ * N = 1 on S connections: as in test_connections, and half a round trip more for the
+ * acknowledgement: 0.3624 and 0.2648 s with 4 and 16. */
+static void uploads(void)
+{
+    const struct {
+        int n;
+        unsigned n_connections;
+        double wanted_s;
+    } cases[] = {{1, 1, 0.450}, {1, 4, 0.3624}, {1, 16, 0.2648},
+                 {4, 1, 0.472}, {16, 1, 0.775}, {64, 1, 2.287}};
+    if (!strait_emu_in_virtual_time()) {
+        run_inside("uploads of 1", "test_virtual", 0);
+        return;
+    }
+    const size_t n_cases = is_long() ? sizeof(cases) / sizeof(cases[0]) : 4;
+    for (size_t i = 0; i < n_cases; i++) {
+        struct world w;
+        upload_world(&w, cases[i].n, 0.050, false);
+        w.network->tcp.congestion = STRAIT_CUBIC;
+        w.network->tcp.n_connections = cases[i].n_connections;
+        const double last_s = run_valid_s(&w);
+        fprintf(stderr, "4 MB from %d on %u connections: %.4f s, by arithmetic %.4f (%+.1f %%)\n",
+                cases[i].n, cases[i].n_connections, last_s, cases[i].wanted_s,
+                100 * (last_s / cases[i].wanted_s - 1));
+        CU_ASSERT(fabs(last_s / cases[i].wanted_s - 1) < 0.05);
+        world_release(&w);
+    }
+}
+
+/* 16 clients work for 200 ms at once, on a machine that could do so after 1.6 s at the earliest,
+ * and then fill the server's port: 0.2 + 64e6 / 119.55e6 = 0.7354 s, on Ethernet 0.2 + 64e6 /
+ * 117.69e6 = 0.7438 s; less the credit of an idle tbf. */
+static void burners(void)
+{
+    if (!strait_emu_in_virtual_time()) {
+        run_inside("work of 200 ms", "test_virtual", N_NEIGHBOURS);
+        return;
+    }
+    for (int ethernet = 0; ethernet < (is_long() ? 2 : 1); ethernet++) {
+        struct world w;
+        upload_world(&w, 16, 0, true);
+        w.network->overhead_bytes = ethernet ? 24 : 0;
+        const double found_s = run_valid_s(&w);
+        const double wanted_s =
+            0.2 + 16.0 * UPLOAD_BYTES / upload_goodput(w.network->overhead_bytes);
+        const double credit_s = json_number_value(json_object_get(w.facts.report, "credit_s"));
+        fprintf(stderr, "16 times 200 ms and 4 MB: %.4f s, by arithmetic %.4f less at most %.4f\n",
+                found_s, wanted_s, credit_s);
+        CU_ASSERT(credit_s > 0 && credit_s < 0.001);
+        CU_ASSERT(fabs(found_s / (wanted_s - credit_s) - 1) < 0.01);
+        world_release(&w);
+    }
+}
+
+static double round_s_of(const json_t *row)
+{
+    return json_number_value(json_object_get(row, "round_s"));
+}
+
+/* Predicted and emulated in guests, calibrated in the first: the second emulates the repeat and
+ * shows the rows of both. */
+static void a_run(void)
+{
+    char job[] = "/tmp/strait-test-XXXXXX", *text = calloc(1, TEXT_BYTES);
+    const char *strait = getenv("STRAIT_BIN");
+    struct strait_error err = {0};
+    double predicted_s = 0, emulated_s = 0;
+    int n_emulated = 0;
+    if (!is_long() || !strait) {
+        strait_test_skip("STRAIT_LONG and STRAIT_BIN are not set: make vtest");
+        free(text);
+        return;
+    }
+    if (!guest_boots(true)) {
+        free(text);
+        return;
+    }
+    CU_ASSERT_FATAL(mkdtemp(job) != NULL);
+    const char *const argv[] = {strait,       "run",   "wan-check",   "--on",   "both",
+                                "--out",      job,     "--launcher",  "vuml",   "--set",
+                                "/clients=8", "--set", "/codec=none", "--json", "--no-break-even",
+                                "--repeats",  "2",     NULL};
+    CU_ASSERT_EQUAL(strait_process_run(text, TEXT_BYTES, argv, NULL, LIMIT_S, &err), 0);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        json_t *row = json_loads(line, 0, NULL), *report = json_object_get(row, "report");
+        const char *backend = json_string_value(json_object_get(row, "backend"));
+        if (backend && strcmp(backend, "sim") == 0)
+            predicted_s = round_s_of(row);
+        if (backend && strcmp(backend, "emu") == 0) {
+            emulated_s = round_s_of(row);
+            n_emulated++;
+            CU_ASSERT(json_is_true(json_object_get(row, "valid")));
+            CU_ASSERT_EQUAL(json_number_value(json_object_get(report, "dilation")), 1);
+        }
+        json_decref(row);
+    }
+    fprintf(stderr, "%s8 clients: predicted %.4f s, emulated %.4f s\n", err.text, predicted_s,
+            emulated_s);
+    CU_ASSERT_EQUAL(n_emulated, 2);
+    CU_ASSERT(predicted_s > 0 && fabs(emulated_s / predicted_s - 1) < 0.05);
+    folder_remove(job);
+    free(text);
+}
+
+/* Round trips of 50 and 73 ms; with STRAIT_LONG rates, loss, jitter, full queues, 1100 namespaces.
+ */
+static void links(void)
+{
+    run_inside(is_long() ? "" : "stock ping", "test_kernel_net", 0);
+}
+
+static const struct strait_test tests[] = {
+    {"uploads of 1, 4, 16 and 64 clients take what TCP and the link take", uploads},
+    {"work of 200 ms on 16 clients and their uploads do not disturb each other", burners},
+    {"the kernel's links hold there", links},
+    {"prediction and emulation of a run agree there", a_run},
+};
+STRAIT_SUITE("emu/virtual time", tests);

@@ -1,0 +1,315 @@
+#include "emu/judge/validity.h"
+#include <math.h>
+#include <string.h>
+#include "emu/judge/dilation.h"
+#include "emu/judge/watch.h"
+#include "tests/kit/emu_world.h"
+#include "tests/kit/suite.h"
+
+/* Three ranks, RTT 40 ms, and evidence of a run of 10 s at k = 4 against which nothing speaks. */
+struct court {
+    struct world w;
+    struct strait_emu_shared *shared;
+    struct strait_emu_link_report links[6];
+    struct strait_emu_counters counters[6];
+    struct strait_emu_evidence e;
+};
+
+static void court_open(struct court *c)
+{
+    memset(c, 0, sizeof(*c));
+    world_init(&c->w, 3, 1e9, 0.04);
+    c->shared = strait_emu_shared_new(&c->w.run, 4, 1, NULL);
+    CU_ASSERT_FATAL(c->shared != NULL);
+    c->e = (struct strait_emu_evidence){.run = &c->w.run,
+                                        .shared = c->shared,
+                                        .shaped = true,
+                                        .run_s = 10,
+                                        .wall_s = 40,
+                                        .dilation = 4,
+                                        .n_probes = 1,
+                                        .before = c->counters,
+                                        .after = c->counters + 3};
+    c->e.probes[0] = (struct strait_emu_probe){0, 2, 0.0401, 0.04};
+    c->e.relay.n_nodes = 3;
+    c->e.relay.out = c->links;
+    c->e.relay.in = c->links + 3;
+    c->e.relay.late_p99_s = 0.0015; /* below 1 % of 4 x 40 ms */
+}
+
+static void court_close(struct court *c)
+{
+    strait_emu_shared_free(c->shared);
+    world_release(&c->w);
+}
+
+/* Is there exactly one text, and does it have that part? part NULL: there is none. */
+static void expect_in(struct court *c, const char *part, bool in_flags)
+{
+    json_t *texts = json_array(), *others = json_array();
+    CU_ASSERT(strait_emu_validity(in_flags ? others : texts, in_flags ? texts : others, &c->e,
+                                  NULL) == 0);
+    CU_ASSERT_EQUAL(json_array_size(others), 0);
+    CU_ASSERT_EQUAL(json_array_size(texts), part ? 1 : 0);
+    const char *text = json_string_value(json_array_get(texts, 0));
+    if (part && text)
+        CU_ASSERT_PTR_NOT_NULL(strstr(text, part));
+    if (text && (!part || !strstr(text, part)))
+        printf("    found: %s\n", text);
+    json_decref(texts);
+    json_decref(others);
+}
+
+static void expect(struct court *c, const char *part)
+{
+    expect_in(c, part, false);
+}
+
+static void nothing_speaks_against_a_quiet_run(void)
+{
+    struct court c;
+    court_open(&c);
+    expect(&c, NULL);
+    court_close(&c);
+}
+
+static void late_jobs_are_a_sign(void)
+{
+    struct court c;
+    court_open(&c);
+    c.shared->ranks[1].slip_sum_s = 0.39; /* limit: 1 % of 40 s of real time */
+    expect(&c, NULL);
+    c.shared->ranks[1].slip_sum_s = 0.41;
+    expect(&c, "padded jobs of rank 1 ended late: 410.0 ms in all");
+    c.shared->ranks[1].slip_sum_s = c.shared->ranks[1].slip_max_s = 0.019; /* limit: 5 ms x 4 */
+    expect(&c, NULL);
+    c.shared->ranks[1].slip_sum_s = c.shared->ranks[1].slip_max_s = 0.021;
+    expect(&c, "21.0 ms at most once");
+    court_close(&c);
+}
+
+static void late_messages_are_a_sign(void)
+{
+    struct court c;
+    court_open(&c);
+    c.shared->ranks[2].write_late_max_s = 0.019;
+    expect(&c, NULL);
+    c.shared->ranks[2].write_late_max_s = 0.021;
+    expect(&c, "rank 2 began to send a message 21.0 ms late");
+    court_close(&c);
+}
+
+static void a_late_relay_is_a_sign(void)
+{
+    struct court c;
+    court_open(&c);
+    c.e.relay.late_p99_s = 0.0017;
+    expect(&c, "p99 1.700 ms, limit 1.600 ms");
+    c.e.dilation = 1; /* 1 % of 40 ms is below half a millisecond */
+    c.e.relay.late_p99_s = 0.00049;
+    c.e.probes[0].rtt_s = 0.04;
+    expect(&c, NULL);
+    court_close(&c);
+}
+
+/* The kernel's links are held to the same limit by their sentinel; without one nobody knows. */
+static void a_late_machine_is_a_sign(void)
+{
+    struct court c;
+    court_open(&c);
+    c.e.realisation = STRAIT_EMU_KERNEL;
+    expect(&c, NULL);
+    c.e.relay.late_p99_s = 0.0017;
+    expect(&c, "this machine was late: p99 1.700 ms");
+    c.e.relay.late_p99_s = NAN;
+    expect(&c, NULL);
+    court_close(&c);
+}
+
+/* No sign of invalidity: what is charged is the quickest. */
+static void slow_readings_are_flagged_and_nothing_else(void)
+{
+    struct court c;
+    court_open(&c);
+    c.shared->ranks[0].n_measured = c.shared->ranks[2].n_measured = 40;
+    expect_in(&c, NULL, true);
+    c.shared->ranks[2].n_slow = 7;
+    expect_in(&c, "7 of 80 readings of work were more than 5 % above the quickest", true);
+    court_close(&c);
+}
+
+static void losses_that_nobody_ordered_are_a_sign(void)
+{
+    struct court c;
+    court_open(&c);
+    c.e.softnet_drops = 3;
+    expect(&c, "backlog dropped 3 packets");
+    c.e.softnet_drops = 0;
+    c.e.relay.n_write_failures = 1;
+    expect(&c, "1 refused by devices");
+    c.e.relay.n_write_failures = 0;
+    c.links[4].n_queue_drops = 7; /* in[1]; its queue is unlimited */
+    expect(&c, "7 segments were dropped at a queue of rank 1");
+    c.w.network->in[1].queue_bytes = 1e6;
+    expect(&c, NULL);
+    c.counters[5].rx_dropped = 2;
+    expect(&c, "the interface of rank 2 dropped 2 packets");
+    court_close(&c);
+}
+
+static void a_delay_that_is_off_is_a_sign(void)
+{
+    struct court c;
+    court_open(&c);
+    /* 2 % of 40 ms and 0.3 ms / 4: 0.875 ms to either side */
+    c.e.probes[0].rtt_s = 0.0408;
+    expect(&c, NULL);
+    c.e.probes[0].rtt_s = 0.0409;
+    expect(&c, "ping from rank 0 to 2 took 40.900 ms");
+    c.e.probes[0].rtt_s = 0.0391;
+    expect(&c, "took 39.100 ms");
+    c.e.probes[0].rtt_s = NAN;
+    expect(&c, "ping from rank 0 to 2");
+    court_close(&c);
+}
+
+static void links_that_somebody_changed_are_a_sign(void)
+{
+    struct court c;
+    court_open(&c);
+    c.e.relay.n_changed = 2;
+    strcpy(c.e.relay.change, "the in link of node 1: asked for tbf 1, found 0");
+    expect(&c, "the shaping of 2 links was changed during the run, expected none: "
+               "the in link of node 1: asked for tbf 1, found 0");
+    court_close(&c);
+}
+
+static void drops_between_sites_that_nobody_ordered_are_a_sign(void)
+{
+    struct court c;
+    court_open(&c);
+    struct strait_link ports[2] = {{.queue_bytes = INFINITY}, {.queue_bytes = 1e6}};
+    struct strait_emu_link_report between[2] = {{.n_queue_drops = 0}, {.n_queue_drops = 4}};
+    c.w.network->n_sites = 1;
+    c.w.network->site_out = ports;
+    c.w.network->site_in = ports + 1;
+    c.e.relay.between = between;
+    c.e.relay.n_between = 2;
+    int site[3] = {0, 0, 0};
+    c.w.network->site = site;
+    expect(&c, NULL); /* link 1 has a queue of that length */
+    between[0].n_queue_drops = 5;
+    expect(&c, "5 segments were dropped at a queue between sites that is not modelled");
+    c.w.network->site_out = c.w.network->site_in = NULL;
+    c.w.network->site = NULL;
+    court_close(&c);
+}
+
+static void bytes_that_no_interface_saw_are_a_sign(void)
+{
+    struct court c;
+    court_open(&c);
+    c.shared->ranks[0].bytes_sent = 1000;
+    c.counters[3].tx_bytes = 999;
+    expect(&c, "the interface of rank 0 carried 999 and 0 bytes, expected at least 1000 out");
+    c.counters[3].tx_bytes = 1100;
+    expect(&c, NULL);
+    court_close(&c);
+}
+
+static void messages_faster_than_light_are_a_sign(void)
+{
+    struct court c;
+    court_open(&c);
+    c.shared->ranks[1].n_too_fast = 2;
+    c.shared->ranks[1].too_fast_bytes = 5000;
+    c.shared->ranks[1].too_fast_took_s = 0.001;
+    c.shared->ranks[1].too_fast_least_s = 0.02;
+    expect(&c, "2 messages were faster than their links: 5000 bytes in 1.000 ms, at least 20.000");
+    court_close(&c);
+}
+
+static bool is_star(const struct strait_run *run, int src, int dst, int channel)
+{
+    (void)run;
+    return channel == 0 && (src == 0 || dst == 0);
+}
+
+static void dilation_follows_jobs_and_links(void)
+{
+    struct world w;
+    world_init(&w, 9, 1e9, 0.05);
+    w.run.uses_stream = is_star;
+    /* Server out to one client and one client out to the server: 1 Gbps each at a time. */
+    CU_ASSERT(strait_emu_active_bits_per_s(&w.run) == 2e9);
+    w.run.uses_stream = NULL;
+    /* All to all: pairs 0 1, 2 3, 4 5, 6 7 fill each other's ports; 8 finds them all taken. */
+    CU_ASSERT(strait_emu_active_bits_per_s(&w.run) == 8e9);
+    w.run.uses_stream = is_star;
+    /* kappa = 0.1 + 8 x 0.015 = 0.22; 0.22 x 2 Gbps / (0.5 x 2) = 0.44; nine ranks that begin take
+     * 0.5 ms each of two processors, 0.45 of the 5 ms by which none may be late */
+    struct strait_emu_dilation d = strait_emu_dilation_choose(&w.run, 2);
+    CU_ASSERT(d.k == 1 && fabs(d.k_net - 0.45) < 1e-12 && d.n_compute == 1);
+    CU_ASSERT(!d.kappa_measured && fabs(d.kappa_s - 0.22) < 1e-12);
+    w.run.kappa_s_per_gbit = 1.3; /* as measured: 1.3 x 2 Gbps / (0.5 x 2) = 2.6, and whole */
+    d = strait_emu_dilation_choose(&w.run, 2);
+    CU_ASSERT(d.k == 3 && fabs(d.k_net - 2.6) < 1e-12 && d.kappa_measured && d.kappa_s == 1.3);
+    w.run.kappa_s_per_gbit = 1000; /* no round trip of 50 ms may take more than 2.5 s */
+    CU_ASSERT(strait_emu_dilation_choose(&w.run, 2).k == 50);
+    w.run.kappa_s_per_gbit = 0;
+    w.run.measured_cost = true; /* 9 ranks on 0.75 x 1 processors; on 0.75 x 3 */
+    CU_ASSERT(strait_emu_dilation_choose(&w.run, 2).k == 12);
+    d = strait_emu_dilation_choose(&w.run, 4);
+    CU_ASSERT(d.n_compute == 3 && d.k == 4);
+    w.run.dilation = 2.5;
+    CU_ASSERT(strait_emu_dilation_choose(&w.run, 2).k == 2.5);
+    world_release(&w);
+}
+
+static void a_stall_is_seen_at_the_second_look(void)
+{
+    struct world w;
+    struct strait_error err = {.code = STRAIT_OK};
+    struct strait_emu_watch watch = {.still = false};
+    world_init(&w, 2, 1e9, 0.05);
+    struct strait_emu_shared *s = strait_emu_shared_new(&w.run, 1, 1, NULL);
+    CU_ASSERT_FATAL(s != NULL);
+    atomic_store(&s->ranks[1].n_lanes, 2); /* rank 0 has returned */
+    atomic_store(&s->ranks[1].n_stuck, 2);
+    atomic_store(&s->ranks[1].stuck_src, STRAIT_ANY);
+    atomic_store(&s->ranks[1].stuck_channel, 3);
+    atomic_store(&s->ranks[0].n_sent, 1); /* its last message is still under way */
+    CU_ASSERT(strait_emu_watch_under_way(s) == 1);
+    for (int i = 0; i < 3; i++)
+        CU_ASSERT(strait_emu_watch_look(&watch, s, &err) == 0);
+    atomic_store(&s->ranks[1].n_landed, 1);
+    CU_ASSERT(strait_emu_watch_look(&watch, s, &err) == 0);
+    atomic_fetch_add(&s->ranks[1].progress, 1); /* it moved in between */
+    CU_ASSERT(strait_emu_watch_look(&watch, s, &err) == 0);
+    CU_ASSERT(strait_emu_watch_look(&watch, s, &err) == -1);
+    CU_ASSERT(strcmp(err.text, "rank 1 waits for ever for a message from any rank on channel 3") ==
+              0);
+    atomic_store(&s->ranks[1].n_stuck, 1); /* one lane works */
+    CU_ASSERT(strait_emu_watch_look(&watch, s, NULL) == 0);
+    strait_emu_shared_free(s);
+    world_release(&w);
+}
+
+static const struct strait_test tests[] = {
+    {"nothing speaks against a quiet run", nothing_speaks_against_a_quiet_run},
+    {"late jobs are a sign", late_jobs_are_a_sign},
+    {"late messages are a sign", late_messages_are_a_sign},
+    {"a late relay is a sign", a_late_relay_is_a_sign},
+    {"a machine that is late, as a sentinel tells", a_late_machine_is_a_sign},
+    {"slow readings are flagged and nothing else", slow_readings_are_flagged_and_nothing_else},
+    {"losses that nobody ordered are a sign", losses_that_nobody_ordered_are_a_sign},
+    {"drops between sites that nobody ordered are a sign",
+     drops_between_sites_that_nobody_ordered_are_a_sign},
+    {"links that somebody changed are a sign", links_that_somebody_changed_are_a_sign},
+    {"a delay that is off is a sign", a_delay_that_is_off_is_a_sign},
+    {"bytes that no interface saw are a sign", bytes_that_no_interface_saw_are_a_sign},
+    {"messages faster than their links are a sign", messages_faster_than_light_are_a_sign},
+    {"dilation follows measured jobs and active links", dilation_follows_jobs_and_links},
+    {"a stall is seen at the second look", a_stall_is_seen_at_the_second_look},
+};
+STRAIT_SUITE("emu/judge/validity", tests);

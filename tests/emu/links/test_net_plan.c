@@ -1,0 +1,54 @@
+/* What a plan of an emulated network may say. */
+#include <math.h>
+#include "emu/links/net_plan.h"
+#include "tests/kit/suite.h"
+
+static void trains(void)
+{
+    /* 0.25 ms are 31250 bytes at 1 Gbps, 3125 at 100 Mbps, 1156 at 37 Mbps; 1514 a segment */
+    CU_ASSERT_EQUAL(strait_emu_net_train_segments(1e9, 0), 20);
+    CU_ASSERT_EQUAL(strait_emu_net_train_segments(1e8, 0), 2);
+    CU_ASSERT_EQUAL(strait_emu_net_train_segments(37e6, 0), 1);
+    CU_ASSERT_EQUAL(strait_emu_net_train_segments(1e11, 0), 43); /* 64 KiB */
+    CU_ASSERT_EQUAL(strait_emu_net_train_segments(INFINITY, 24), 43);
+}
+
+static void bad_plans(void)
+{
+    const struct {
+        double rate, delay, loss, overhead, dilation;
+        int n_nodes;
+        const char *text;
+    } cases[] = {
+        {0, 0, 0, 0, 1, 2, "expected a rate above 0 for the out link of node 0, found 0 bps"},
+        {NAN, 0, 0, 0, 1, 2, "expected a rate above 0 for the out link of node 0, found nan bps"},
+        {1e9, -1, 0, 0, 1, 2,
+         "expected delay_s from 0 to 1e+06 for the out link of node 0, found -1"},
+        {1e9, 0, 1.5, 0, 1, 2,
+         "expected loss_ratio from 0 to 1 for the out link of node 0, found 1.5"},
+        {1e9, 0, 0, -1, 1, 2, "expected overhead_bytes from 0 to 10000, found -1"},
+        {1e9, 0, 0, 0, 0.5, 2, "expected dilation from 1 to 10000, found 0.5"},
+        {1e9, 0, 0, 0, 1, 0, "expected 1 to 16384 nodes in an emulated network, found 0"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct strait_error err = {0};
+        const struct strait_emu_link link = {.rate_bits_per_s = cases[i].rate,
+                                             .delay_s = cases[i].delay,
+                                             .loss_ratio = cases[i].loss};
+        struct strait_emu_link links[2] = {link, link};
+        const struct strait_emu_net_plan plan = {.n_nodes = cases[i].n_nodes,
+                                                 .out = links,
+                                                 .in = links,
+                                                 .overhead_bytes = cases[i].overhead,
+                                                 .dilation = cases[i].dilation};
+        CU_ASSERT_EQUAL(strait_emu_net_plan_check(&plan, &err), -1);
+        CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+        CU_ASSERT_STRING_EQUAL(err.text, cases[i].text);
+    }
+}
+
+static const struct strait_test tests[] = {
+    {"a train lasts a quarter of a millisecond", trains},
+    {"impossible plans are refused by name", bad_plans},
+};
+STRAIT_SUITE("emu/links/net_plan", tests);

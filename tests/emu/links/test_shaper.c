@@ -1,0 +1,89 @@
+/* What the kernel's shapers are told: arithmetic, and the comparison with what they say. */
+#include <math.h>
+#include <string.h>
+#include "emu/links/qdisc.h"
+#include "tests/kit/suite.h"
+
+static struct strait_emu_shaper shaper_of(struct strait_emu_link link, double overhead_bytes,
+                                          double dilation)
+{
+    struct strait_emu_shaper s;
+    strait_emu_shaper_of(&s, &link, overhead_bytes, dilation, 1.5e-3);
+    return s;
+}
+
+static void rates(void)
+{
+    /* 1 Gbps / 8 = 125 MB/s; 1.5 ms of that are 187500 bytes */
+    struct strait_emu_shaper s = shaper_of((struct strait_emu_link){.rate_bits_per_s = 1e9}, 0, 1);
+    CU_ASSERT(s.has_tbf && !s.has_netem);
+    CU_ASSERT_EQUAL(s.rate_bytes_per_s, 125000000);
+    CU_ASSERT_EQUAL(s.burst_bytes, 187500);
+    CU_ASSERT_EQUAL(s.limit_bytes, 2147483647);
+    CU_ASSERT_DOUBLE_EQUAL(strait_emu_shaper_credit_s(&s), 1.5e-3, 1e-9);
+    /* 24 bytes on the wire beside each frame: x 1514 / 1538, so 1448 bytes of payload in 1538 */
+    s = shaper_of((struct strait_emu_link){.rate_bits_per_s = 1e9, .queue_bytes = 1538000}, 24, 1);
+    CU_ASSERT_EQUAL(s.rate_bytes_per_s, 123049415);
+    CU_ASSERT_EQUAL(s.limit_bytes, 1514000);
+    /* 37 Mbps at dilation 4: 37e6 / 32 = 1156250 bytes/s, 1.5 ms of that are below two frames */
+    s = shaper_of((struct strait_emu_link){.rate_bits_per_s = 37e6}, 0, 4);
+    CU_ASSERT_EQUAL(s.rate_bytes_per_s, 1156250);
+    CU_ASSERT_EQUAL(s.burst_bytes, 3028);
+    s = shaper_of((struct strait_emu_link){.rate_bits_per_s = INFINITY}, 0, 1);
+    CU_ASSERT(!s.has_tbf && !s.has_netem);
+    CU_ASSERT_EQUAL(strait_emu_shaper_credit_s(&s), 0);
+}
+
+static void delays(void)
+{
+    struct strait_emu_shaper s = shaper_of(
+        (struct strait_emu_link){
+            .rate_bits_per_s = INFINITY, .delay_s = 0.025, .jitter_s = 0.001, .loss_ratio = 0.01},
+        0, 4);
+    CU_ASSERT(s.has_netem && !s.has_tbf);
+    CU_ASSERT_EQUAL(s.delay_ns, 100000000);
+    CU_ASSERT_EQUAL(s.jitter_ns, 4000000);
+    CU_ASSERT_EQUAL(s.loss, 42949673); /* 4294967295 / 100 */
+    s = shaper_of((struct strait_emu_link){.rate_bits_per_s = 1e6, .loss_ratio = 1}, 0, 1);
+    CU_ASSERT(s.has_netem && s.has_tbf);
+    CU_ASSERT_EQUAL(s.loss, UINT32_MAX);
+}
+
+static void differences(void)
+{
+    char text[256] = "";
+    const struct strait_emu_shaper wanted = {.has_netem = true,
+                                             .has_tbf = true,
+                                             .delay_ns = 25000000,
+                                             .loss = 1000,
+                                             .rate_bytes_per_s = 125000000,
+                                             .burst_bytes = 187500,
+                                             .limit_bytes = 12500000};
+    struct strait_emu_shaper found = wanted;
+    CU_ASSERT(strait_emu_shaper_same(text, sizeof(text), &wanted, &found));
+    found.burst_bytes += 8; /* a tick of 64 ns at 125 MB/s */
+    CU_ASSERT(strait_emu_shaper_same(text, sizeof(text), &wanted, &found));
+    found.burst_bytes = 131072;
+    CU_ASSERT_FALSE(strait_emu_shaper_same(text, sizeof(text), &wanted, &found));
+    CU_ASSERT_STRING_EQUAL(text, "asked for tbf burst in bytes 187500, found 131072");
+    found = wanted;
+    found.rate_bytes_per_s = 12500000;
+    CU_ASSERT_FALSE(strait_emu_shaper_same(text, sizeof(text), &wanted, &found));
+    CU_ASSERT_STRING_EQUAL(text, "asked for tbf rate in bytes/s 125000000, found 12500000");
+    found = wanted;
+    found.delay_ns++;
+    CU_ASSERT_FALSE(strait_emu_shaper_same(text, sizeof(text), &wanted, &found));
+    found = wanted;
+    found.loss = 0;
+    CU_ASSERT_FALSE(strait_emu_shaper_same(text, sizeof(text), &wanted, &found));
+    found = (struct strait_emu_shaper){0};
+    CU_ASSERT_FALSE(strait_emu_shaper_same(text, sizeof(text), &wanted, &found));
+    CU_ASSERT_STRING_EQUAL(text, "asked for netem 1, found 0");
+}
+
+static const struct strait_test tests[] = {
+    {"rate, overhead, burst and queue are as calculated by hand", rates},
+    {"delay, jitter and loss are as calculated by hand", delays},
+    {"a difference between asked and found is told", differences},
+};
+STRAIT_SUITE("emu/links/qdisc", tests);

@@ -1,0 +1,115 @@
+/* The emulated network without rights, and where it cannot be. */
+#include <fcntl.h>
+#include <grp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include "tests/kit/net_world.h"
+
+/* What an ordinary user finds, sent back by the child that became one. */
+struct found {
+    struct strait_emu_ability ability;
+    struct strait_error err;
+    double rtt_s; /* the shortest: other work on the machine only lengthens some */
+    uint64_t tx_bytes;
+    bool launched, up;
+};
+
+static void as_ordinary_user(struct found *f, struct world *w)
+{
+    struct strait_emu_counters c = {0};
+    if (setgroups(0, NULL) != 0 || setgid(65534) != 0 || setuid(65534) != 0 ||
+        strait_emu_net_probe(&f->ability, w->plan.tun_path, &f->err) != 0)
+        return;
+    f->launched = strait_emu_launch_userns(&f->err) == 0;
+    f->up = f->launched && strait_emu_net_up(&w->net, &w->plan, &f->err) == 0;
+    if (f->up && strait_emu_net_ping(&f->rtt_s, NULL, w->net, 1, 0, 11, &f->err) == 0 &&
+        strait_emu_net_counters(&c, w->net, 1, &f->err) == 0)
+        f->tx_bytes = c.tx_bytes;
+    strait_emu_net_free(w->net);
+}
+
+static void ordinary_user(void)
+{
+    char folder[] = "/tmp/strait-test-XXXXXX", node[64];
+    struct world w;
+    struct found f = {0};
+    int ends[2];
+    if (getuid() != 0 || !mkdtemp(folder)) {
+        strait_test_skip("not root: every other test runs as an ordinary user already");
+        return;
+    }
+    snprintf(node, sizeof(node), "%s/tun", folder);
+    const bool made = chmod(folder, 0755) == 0 &&
+                      mknod(node, S_IFCHR | 0666, makedev(10, 200)) == 0 && chmod(node, 0666) == 0;
+    const int fd = made ? open(node, O_RDWR | O_CLOEXEC) : -1;
+    if (fd < 0) {
+        strait_test_skip("cannot make and open a TUN node in a folder of the test");
+    } else {
+        close(fd);
+        world_init(&w, 2, 1e8, 0.010);
+        w.plan.tun_path = node;
+        CU_ASSERT_EQUAL_FATAL(pipe2(ends, O_CLOEXEC), 0);
+        const pid_t child = fork();
+        if (child == 0) {
+            as_ordinary_user(&f, &w);
+            _exit(write(ends[1], &f, sizeof(f)) == (ssize_t)sizeof(f) ? 0 : 1);
+        }
+        close(ends[1]);
+        CU_ASSERT_EQUAL(read(ends[0], &f, sizeof(f)), (ssize_t)sizeof(f));
+        close(ends[0]);
+        waitpid(child, NULL, 0);
+        CU_ASSERT_FALSE(f.ability.in_place.yes);
+        if (!f.ability.userns.yes) {
+            CU_ASSERT_FALSE(f.launched);
+            strait_test_skip(f.ability.userns.reason);
+        } else {
+            CU_ASSERT(f.ability.tun.yes);
+            CU_ASSERT(f.launched && f.up);
+            CU_ASSERT(strstr(f.ability.congestion, "reno") != NULL);
+            if (f.ability.ping.yes) {
+                /* ping prints tenths of a millisecond: what it calls 10.0 may be 10.04 */
+                CU_ASSERT(f.rtt_s > 0.0099 && f.rtt_s < 0.011);
+                if (!(f.rtt_s > 0.0099 && f.rtt_s < 0.011))
+                    fprintf(stderr, "round trip %.6f s\n", f.rtt_s);
+                CU_ASSERT_EQUAL(f.tx_bytes, 11 * 84);
+            }
+            if (!f.up)
+                fprintf(stderr, "%s: %s\n", f.err.where, f.err.text);
+        }
+    }
+    unlink(node);
+    rmdir(folder);
+}
+
+static void refusals(void)
+{
+    struct world w;
+    struct strait_error err = {0};
+    world_init(&w, 2, 1e9, 0.010);
+    w.plan.tun_path = "/nonexistent/tun";
+    if (geteuid() == 0) {
+        CU_ASSERT_EQUAL(strait_emu_net_up(&w.net, &w.plan, &err), -1);
+        CU_ASSERT_EQUAL(err.code, STRAIT_ERR_HOST);
+        CU_ASSERT_STRING_EQUAL(err.where, "/nonexistent/tun");
+        CU_ASSERT_PTR_NULL(w.net);
+    }
+    struct strait_emu_ability a;
+    CU_ASSERT_EQUAL_FATAL(strait_emu_net_probe(&a, "/nonexistent/tun", NULL), 0);
+    CU_ASSERT_FALSE(a.tun.yes);
+    CU_ASSERT(strlen(a.tun.reason) > 0 && strlen(a.in_place.reason) > 0);
+    err = (struct strait_error){0};
+    w.plan.tun_path = NULL;
+    w.in[1].rate_bits_per_s = -5;
+    CU_ASSERT_EQUAL(strait_emu_net_up(&w.net, &w.plan, &err), -1);
+    CU_ASSERT_STRING_EQUAL(err.text,
+                           "expected a rate above 0 for the in link of node 1, found -5 bps");
+}
+
+static const struct strait_test tests[] = {
+    {"an ordinary user has the same network with a TUN node of the test", ordinary_user},
+    {"what cannot be is refused with the reason", refusals},
+};
+STRAIT_SUITE("emu/userns", tests);

@@ -1,0 +1,136 @@
+#include "sim/child.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/kit/rig.h"
+#include "tests/kit/suite.h"
+
+static void dies(struct strait_rank *r)
+{
+    strait_rig_sleep_until(r, 1);
+    if (r->me == 1) {
+        fputs("rank 1 met a bug\nand a second line\n", stderr);
+        kill(getpid(), SIGKILL);
+    }
+}
+
+static void polls_for_ever(struct strait_rank *r)
+{
+    struct strait_message m;
+    while (!r->backend->recv(r, &m, 0, 0, 0))
+        ;
+}
+
+static void leaves(struct strait_rank *r)
+{
+    (void)r;
+    _exit(7);
+}
+
+static void counts(struct strait_rank *r)
+{
+    strait_rig_sleep_until(r, 0.5);
+    (*(int *)r->run->context)++;
+    strait_note(r, 1, *(int *)r->run->context);
+}
+
+#ifndef __SANITIZE_ADDRESS__
+static int deep(volatile int n)
+{
+    volatile char frame[1000];
+    frame[n % 1000] = 1;
+    return n > 10000000 ? 0 : deep(n + 1) + frame[n % 1000];
+}
+
+static void overflows(struct strait_rank *r)
+{
+    strait_note(r, 1, deep(0));
+}
+#endif
+
+static const struct strait_backend *const both[] = {&strait_sim, &strait_fluid};
+
+static struct strait_rig run(void (*rank_main)(struct strait_rank *), int i, double deadline_s)
+{
+    struct strait_rig rig;
+    strait_rig_init(&rig, 2, strait_rig_link(1e9, 0.01), rank_main);
+    rig.run.deadline_s = deadline_s;
+    strait_rig_run(&rig, both[i]);
+    return rig;
+}
+
+static void death(void)
+{
+    for (int i = 0; i < 2; i++) {
+        struct strait_rig rig = run(dies, i, 0);
+        CU_ASSERT_EQUAL(rig.rc, -1);
+        CU_ASSERT_EQUAL(rig.err.code, STRAIT_ERR_BACKEND);
+        CU_ASSERT_PTR_NOT_NULL(strstr(rig.err.text, "ended by signal 9"));
+#ifndef __SANITIZE_ADDRESS__ /* there stderr stays the reader's */
+        CU_ASSERT_PTR_NOT_NULL(strstr(rig.err.text, "rank 1 met a bug"));
+#endif
+        CU_ASSERT_PTR_NULL(strchr(rig.err.text, '\n'));
+        strait_rig_release(&rig);
+    }
+}
+
+static void overflow(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+    strait_test_skip("the sanitizer has its own word for a stack that overflows");
+#else
+    struct strait_rig rig = run(overflows, 1, 0);
+    CU_ASSERT_EQUAL(rig.rc, -1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(rig.err.text, "ended by signal 11"));
+    strait_rig_release(&rig);
+#endif
+}
+
+static void no_result(void)
+{
+    struct strait_rig rig = run(leaves, 1, 0);
+    CU_ASSERT_EQUAL(rig.rc, -1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(rig.err.text, "status 7 and no result"));
+    strait_rig_release(&rig);
+}
+
+static void endless(void)
+{
+    for (int i = 0; i < 2; i++) {
+        struct strait_rig rig = run(polls_for_ever, i, 0.2);
+        CU_ASSERT_EQUAL(rig.rc, -1);
+        CU_ASSERT_EQUAL(rig.err.code, STRAIT_ERR_BACKEND);
+        CU_ASSERT_PTR_NOT_NULL(strstr(rig.err.text, "within 0.2 s"));
+        strait_rig_release(&rig);
+    }
+}
+
+static void separate_memory(void)
+{
+    for (int i = 0; i < 2; i++) {
+        struct strait_rig rig;
+        int n = 40;
+        strait_rig_init(&rig, 1, strait_rig_link(1e9, 0.01), counts);
+        rig.run.context = &n;
+        for (int again = 0; again < 3; again++) {
+            strait_rig_run(&rig, both[i]);
+            CU_ASSERT_EQUAL(rig.rc, 0);
+            CU_ASSERT_EQUAL(strait_noted(&rig, 0, 1, 0), 41); /* what the child saw */
+            CU_ASSERT_EQUAL(n, 40);
+        }
+        strait_rig_release(&rig);
+    }
+}
+
+static const struct strait_test tests[] = {
+    {"a simulation that dies is an error with its first words", death},
+    {"a lane that overflows its stack hits the guard", overflow},
+    {"a simulation that leaves without a result is an error", no_result},
+    {"a simulation that never ends is ended", endless},
+    {"a simulation changes nothing in its caller but logs and facts", separate_memory},
+};
+STRAIT_SUITE("sim/child", tests);

@@ -1,0 +1,198 @@
+/* Machines and networks that experiments name: what comes from where, and what is refused. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "workloads/ask/named.h"
+#include "tests/kit/harness.h"
+#include "tests/kit/suite.h"
+
+enum { PATH_CHARS = 64 };
+
+static void write_file(char path[PATH_CHARS], const char *text)
+{
+    strcpy(path, "/tmp/strait-named-XXXXXX");
+    const int fd = mkstemp(path);
+    CU_ASSERT_FATAL(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    close(fd);
+}
+
+#define MACHINE(machine, sources)                                                                  \
+    "{\"schema\":\"strait-machine/1\",\"title\":\"m\",\"machine\":{" machine                       \
+    "},\"sources\":{" sources "}}"
+#define GOOD                                                                                       \
+    MACHINE("\"add\":\"4 GB/s\",\"copy\":\"8 GB/s\",\"constants\":{\"inverse_base\":\"2 ms\","     \
+            "\"piece\":\"1 KB\"}",                                                                 \
+            "\"add\":\"a\",\"copy\":\"b\",\"inverse_base\":\"c\",\"piece\":\"d\"")
+
+static const char experiment[] =
+    "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"clients\":4,"
+    "\"strategy\":{\"name\":\"%s\"%s},\"device\":{\"name\":\"%s\"%s},"
+    "\"network\":{\"client\":{\"rate\":\"1 Gbps\",\"rtt\":\"1 ms\"}}}";
+
+/* The point of the experiment with that strategy, on the machine of that file. */
+static struct strait_experiment *read_on(const char *machine, const char *strategy,
+                                         const char *more, const char *device,
+                                         struct strait_error *err)
+{
+    char path[PATH_CHARS], text[1024];
+    struct strait_experiment *e = NULL;
+    write_file(path, machine);
+    snprintf(text, sizeof(text), experiment, strategy, more, path, device);
+    json_t *json = json_loads(text, 0, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(json);
+    if (strait_named_expand(json, "e.json", err) == 0 &&
+        strait_named_expand(json, "e.json", err) == 0) /* twice is as good as once */
+        strait_experiment_read(&e, "e.json", json, err);
+    json_decref(json);
+    unlink(path);
+    return e;
+}
+
+static void machines(void)
+{
+    struct strait_error err = {0};
+    struct strait_experiment *e = read_on(GOOD, "mpdkfac", "", "", &err);
+    CU_ASSERT_STRING_EQUAL(err.text, "");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(e);
+    CU_ASSERT_EQUAL(strait_experiment_param(e, "inverse_base"), 2e-3);
+    CU_ASSERT_EQUAL(strait_experiment_param(e, "piece"), 1000);
+    CU_ASSERT_EQUAL(strait_experiment_param(e, "inverse_growth"), 4.77e-4); /* its own default */
+    CU_ASSERT_EQUAL(e->add_bytes_per_s, 4e9);
+    CU_ASSERT_EQUAL(e->copy_bytes_per_s, 8e9);
+    strait_experiment_free(e);
+    /* what the strategy or the experiment says goes first; dkfac takes no pieces */
+    e = read_on(GOOD, "dkfac", ",\"inverse_base\":\"5 ms\"",
+                ",\"copy\":\"1 GB/s\",\"constants\":{\"factor_speed\":3}", &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(e);
+    CU_ASSERT_EQUAL(strait_experiment_param(e, "inverse_base"), 5e-3);
+    CU_ASSERT_EQUAL(strait_experiment_param(e, "factor_speed"), 3);
+    CU_ASSERT_EQUAL(e->add_bytes_per_s, 4e9);
+    CU_ASSERT_EQUAL(e->copy_bytes_per_s, 1e9);
+    strait_experiment_free(e);
+}
+
+/* A ring adds and copies at the machine's speed; a server at the profile's. */
+static void speeds(void)
+{
+    static const char ring[] =
+        "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"clients\":4,"
+        "\"strategy\":{\"name\":\"bsp\",\"rounds\":1},"
+        "\"network\":{\"client\":{\"rate\":\"1 Gbps\",\"rtt\":\"1 ms\"}}}";
+    struct strait_outcome plain = strait_outcome_of(ring, json_object(), "default", &strait_fluid,
+                                                    (struct strait_point_options){0}),
+                          fast = strait_outcome_of(ring,
+                                                   json_pack("{s:{s:s, s:s}}", "/device", "add",
+                                                             "1e6 GB/s", "copy", "1e6 GB/s"),
+                                                   "default", &strait_fluid,
+                                                   (struct strait_point_options){0});
+    /* n - 1 additions and n - 1 copies of a part are what it saves */
+    const double part = 105866 / 4.0, saved_s = 3 * 4 * part *
+                                                (1 / plain.point->add_bytes_per_s +
+                                                 1 / plain.point->copy_bytes_per_s - 2e-15);
+    CU_ASSERT_DOUBLE_EQUAL(plain.total_s - fast.total_s, saved_s, 1e-3 * saved_s);
+    strait_outcome_free(&plain);
+    strait_outcome_free(&fast);
+}
+
+static void refused(void)
+{
+    static const struct {
+        const char *machine, *device, *part;
+    } cases[] = {
+        {"{\"schema\":\"strait-machine/2\",\"title\":\"m\",\"machine\":{},\"sources\":{}}", "",
+         "expected schema \"strait-machine/1\", found \"strait-machine/2\""},
+        {MACHINE("\"add\":\"4 GB/s\"", ""), "", "found none for add"},
+        {MACHINE("\"constants\":{\"piece\":\"1 KB\"}", "\"piec\":\"a\""), "", "found none for"},
+        {MACHINE("", "\"piece\":\"a\""), "", "found more"},
+        {GOOD, ",\"constants\":{\"factr_speed\":1}", "did you mean \"factor_speed\""},
+        {GOOD, ",\"constants\":{\"inverse_base\":1}", "expected a time"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct strait_error err = {0};
+        CU_ASSERT_PTR_NULL(read_on(cases[i].machine, "dkfac", "", cases[i].device, &err));
+        CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, cases[i].part));
+        if (!strstr(err.text, cases[i].part))
+            fprintf(stderr, "case %zu: %s: %s\n", i, err.where, err.text);
+    }
+    struct strait_error err = {0};
+    json_t *json = json_pack("{s:s}", "network", "nowhere");
+    CU_ASSERT_EQUAL(strait_named_expand(json, "e.json", &err), -1);
+    CU_ASSERT_STRING_EQUAL(err.where, "e.json#/network");
+    json_decref(json);
+}
+
+/* Settings reach into what a name stands for, and a name may be set. */
+static void networks(void)
+{
+    struct strait_error err = {0};
+    struct strait_sweep *s;
+    const char *const settings[] = {"/network/node/rate=7 Gbps", "/clients=8",
+                                    "/strategy={\"name\":\"bsp\"}"},
+                      *const named[] = {"/network=hkbu-100gbib", "/clients=8",
+                                        "/strategy={\"name\":\"bsp\"}"};
+    CU_ASSERT_EQUAL_FATAL(strait_sweep_load(&s, "ddl-benchmarks", settings, 3, &err), 0);
+    json_t *point = strait_sweep_point(s, 0, NULL, &err);
+    const json_t *node = json_object_get(json_object_get(point, "network"), "node");
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(node, "rate")), "7 Gbps");
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(node, "rtt")), "30 us");
+    json_decref(point);
+    strait_sweep_free(s);
+    CU_ASSERT_EQUAL_FATAL(strait_sweep_load(&s, "ddl-benchmarks", named, 3, &err), 0);
+    point = strait_sweep_point(s, 0, NULL, &err);
+    node = json_object_get(json_object_get(point, "network"), "node");
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(node, "rate")), "100 Gbps");
+    json_decref(point);
+    strait_sweep_free(s);
+}
+
+#define NETWORK(constants, sources)                                                                \
+    "{\"schema\":\"strait-network/1\",\"title\":\"n\",\"source\":\"s\",\"network\":{\"client\":"   \
+    "{\"rate\":\"1 Gbps\"},\"constants\":{" constants "}},\"sources\":{" sources "}}"
+
+/* The launch of wfbp there; NAN with *err. */
+static double launch_on(const char *network, const char *strategy, struct strait_error *err)
+{
+    char path[PATH_CHARS];
+    struct strait_experiment *e = NULL;
+    double launch_s = NAN;
+    write_file(path, network);
+    json_t *json =
+        json_pack("{s:s, s:s, s:i, s:{s:s}, s:{s:{s:s}}, s:s}", "schema", "strait-experiment/1",
+                  "model", "cnn", "clients", 2, "strategy", "name", "wfbp", "device", "constants",
+                  "launch", "7 ms", "network", path);
+    if (strategy)
+        json_object_set_new(json_object_get(json, "strategy"), "launch", json_string(strategy));
+    if (strait_named_expand(json, "e.json", err) == 0 &&
+        strait_experiment_read(&e, "e.json", json, err) == 0)
+        launch_s = strait_experiment_param(e, "launch");
+    strait_experiment_free(e);
+    json_decref(json);
+    unlink(path);
+    return launch_s;
+}
+
+/* What the strategy says goes before what the network says, and that before the machine. */
+static void network_constants(void)
+{
+    struct strait_error err = {0};
+    const char *const good = NETWORK("\"launch\":\"3 ms\"", "\"launch\":\"a\"");
+    CU_ASSERT_EQUAL(launch_on(NETWORK("", ""), NULL, &err), 7e-3);
+    CU_ASSERT_EQUAL(launch_on(good, NULL, &err), 3e-3);
+    CU_ASSERT_EQUAL(launch_on(good, "1 ms", &err), 1e-3);
+    CU_ASSERT(isnan(launch_on(NETWORK("\"launch\":\"3 ms\"", ""), NULL, &err)));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "found none for launch"));
+    err = (struct strait_error){0};
+    CU_ASSERT(isnan(launch_on(NETWORK("\"lunch\":1", "\"lunch\":\"a\""), NULL, &err)));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "did you mean \"launch\""));
+}
+
+static const struct strait_test tests[] = {
+    {"a strategy takes from its machine what it does not say itself", machines},
+    {"a ring adds and copies at the machine's speed", speeds},
+    {"constants without a source, unknown ones and names of nothing are refused", refused},
+    {"a network's constants go before the machine's, and need sources", network_constants},
+    {"settings reach into a named network and replace it", networks},
+};
+STRAIT_SUITE("workloads/ask/named", tests);

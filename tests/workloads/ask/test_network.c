@@ -1,0 +1,190 @@
+/* Networks of sites: their paths, what the reader takes and refuses, and both simulators on them.
+ */
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+#include "workloads/ask/network.h"
+#include "tests/kit/rig.h"
+#include "tests/kit/suite.h"
+
+#define PORT "{\"rate\": \"10 Gbps\", \"rtt\": \"1 ms\"}"
+
+static struct strait_network *read_network(const char *network, int n_ranks, bool has_server,
+                                           struct strait_error *err)
+{
+    char text[2048];
+    struct strait_object o;
+    struct strait_network *n = NULL;
+    snprintf(text, sizeof(text), "{\"network\": {%s}}", network);
+    json_t *json = json_loads(text, 0, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(json);
+    CU_ASSERT_EQUAL_FATAL(strait_object_open(&o, "x.json", "", json, err), 0);
+    const int failed = strait_network_read(&n, &o, n_ranks, has_server, err);
+    CU_ASSERT_EQUAL(failed == 0, n != NULL);
+    json_decref(json);
+    return n;
+}
+
+/* Server at the core, then two sites of two; 40 ms from site 0 to the core and back, 60 from site
+ * 1; between them a link of their own with 100 ms. */
+static const char *const two_sites =
+    "\"topology\": \"sites\", \"client\": " PORT ", \"server\": {\"rate\": \"1 Gbps\"},"
+    "\"site\": [{\"ranks\": 2, \"rate\": \"1 Gbps\", \"rtt\": \"40 ms\"},"
+    "           {\"ranks\": 2, \"rate\": \"200 Mbps\", \"rtt\": \"60 ms\"}],"
+    "\"between\": [{\"from\": 0, \"to\": 1, \"rate\": \"50 Mbps\", \"rtt\": \"100 ms\"}]";
+
+static void paths(void)
+{
+    struct strait_error err = {0};
+    struct strait_network *n = read_network(two_sites, 5, true, &err);
+    int links[STRAIT_MAX_HOPS];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(n);
+    CU_ASSERT_EQUAL(n->n_sites, 2);
+    const int site[] = {-1, 0, 0, 1, 1};
+    for (int i = 0; i < 5; i++)
+        CU_ASSERT_EQUAL(strait_network_site(n, i), site[i]);
+    /* ranks' links 0 to 9, sites' 10 to 13, pairs' 14 to 17 */
+    CU_ASSERT_EQUAL(strait_network_n_links(n), 18);
+    CU_ASSERT_EQUAL(strait_network_path(n, 1, 2, links), 2); /* inside a site */
+    CU_ASSERT_EQUAL(strait_network_path(n, 1, 0, links), 3);
+    CU_ASSERT(links[0] == 2 && links[1] == 10 && links[2] == 1);
+    CU_ASSERT_EQUAL(strait_network_path(n, 4, 1, links), 5);
+    CU_ASSERT(links[0] == 8 && links[1] == 12 && links[2] == 16 && links[3] == 11 && links[4] == 3);
+    CU_ASSERT_DOUBLE_EQUAL(strait_path_delay_s(n, 1, 2), 0.001, 1e-15);
+    CU_ASSERT_DOUBLE_EQUAL(strait_path_delay_s(n, 1, 0), 0.0205, 1e-15);
+    CU_ASSERT_DOUBLE_EQUAL(strait_path_delay_s(n, 4, 1), 0.0005 + 0.03 + 0.05 + 0.02 + 0.0005,
+                           1e-15);
+    CU_ASSERT_EQUAL(strait_path_bits_per_s(n, 4, 1), 50e6);
+    CU_ASSERT_EQUAL(strait_path_bits_per_s(n, 4, 0), 200e6);
+    CU_ASSERT_EQUAL(strait_path_bits_per_s(n, 3, 4), 10e9);
+    strait_network_free(n);
+}
+
+static void repeats(void)
+{
+    struct strait_error err = {0};
+    struct strait_network *n =
+        read_network("\"topology\": \"nodes\", \"client\": [{\"rate\": \"96 Gbps\"}, "
+                     "{\"rate\": \"48 Gbps\"}], \"node\": {\"accelerators\": 4, "
+                     "\"rate\": \"10 Gbps\"}",
+                     10, false, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(n);
+    CU_ASSERT_EQUAL(n->n_sites, 3); /* 4, 4 and 2 accelerators */
+    CU_ASSERT_EQUAL(strait_network_site(n, 7), 1);
+    CU_ASSERT_EQUAL(strait_network_site(n, 8), 2);
+    CU_ASSERT_EQUAL(n->out[4].rate_bits_per_s, 96e9);
+    CU_ASSERT_EQUAL(n->in[5].rate_bits_per_s, 48e9);
+    strait_network_free(n);
+}
+
+static void connections(void)
+{
+    struct strait_error err = {0};
+    struct strait_network *n = read_network("\"client\": " PORT, 2, false, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(n);
+    CU_ASSERT_EQUAL(n->tcp.n_connections, 1);
+    CU_ASSERT_EQUAL(strait_network_frame_bytes(n), 96);
+    strait_network_free(n);
+    n = read_network("\"client\": " PORT ", \"connections\": 16", 2, false, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(n);
+    CU_ASSERT_EQUAL(strait_tcp_n_connections(&n->tcp), 16);
+    CU_ASSERT_EQUAL(strait_network_frame_bytes(n), 1536); /* 16 times 96 */
+    strait_network_free(n);
+}
+
+static void refused(void)
+{
+    static const struct {
+        const char *network, *message;
+    } cases[] = {
+        {"\"topology\": \"mesh\", \"client\": " PORT,
+         "x.json#/network/topology: expected \"star\", \"sites\" or \"nodes\", found \"mesh\""},
+        {"\"client\": []", "x.json#/network/client: expected a port, or an array of ports"},
+        {"\"client\": [" PORT ", {\"rate\": \"-1 Gbps\"}]", "x.json#/network/client/1/rate: "},
+        {"\"topology\": \"sites\", \"client\": " PORT, "x.json#/network/site: "},
+        {"\"topology\": \"sites\", \"client\": " PORT
+         ", \"site\": [{\"ranks\": 1, \"rate\": \"1 Gbps\"}, {\"ranks\": 2, \"rate\": \"1 Gbps\"}]",
+         "x.json#/network/site: expected room for 4 ranks, found 3 places"},
+        {"\"topology\": \"sites\", \"client\": " PORT
+         ", \"site\": {\"ranks\": 2, \"rate\": \"1 Gbps\"},"
+         "\"between\": [{\"from\": 1, \"to\": 1, \"rate\": \"1 Gbps\"}]",
+         "x.json#/network/between/0/to: expected another site than 1"},
+        {"\"topology\": \"sites\", \"client\": " PORT
+         ", \"site\": {\"ranks\": 2, \"rate\": \"1 Gbps\"},"
+         "\"between\": [{\"from\": 0, \"to\": 2, \"rate\": \"1 Gbps\"}]",
+         "x.json#/network/between/0/to: "},
+        {"\"client\": " PORT ", \"connections\": 17",
+         "x.json#/network/connections: expected an integer of at most 16, found 17"},
+        {"\"client\": " PORT ", \"connections\": 0",
+         "x.json#/network/connections: expected an integer of at least 1, found 0"},
+        {"\"client\": " PORT ", \"connections\": 2.5",
+         "x.json#/network/connections: expected an integer"},
+        {"\"client\": " PORT ", \"site\": {\"ranks\": 2, \"rate\": \"1 Gbps\"}",
+         "x.json#/network: unknown key \"site\""},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct strait_error err = {0};
+        struct strait_network *n = read_network(cases[i].network, 4, false, &err);
+        char text[1024];
+        snprintf(text, sizeof(text), "%s: %s", err.where, err.text);
+        CU_ASSERT_PTR_NULL(n);
+        CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+        const bool said = strncmp(text, cases[i].message, strlen(cases[i].message)) == 0;
+        CU_ASSERT(said);
+        if (!said)
+            fprintf(stderr, "found \"%s\"\nexpected \"%s\"\n", text, cases[i].message);
+        strait_network_free(n);
+    }
+}
+
+/* Ranks 1 and 2 of site 0 send 1 MB each to 3 and 4 of site 1, rank 3 one to the server. */
+enum { BYTES = 1000000 };
+static void traffic(struct strait_rank *r)
+{
+    if (r->me == 1 || r->me == 2)
+        strait_rig_send(r, r->me + 2, 0, 0, BYTES);
+    if (r->me == 3)
+        strait_rig_send(r, 0, 0, 0, BYTES);
+    if (r->me == 0 || r->me >= 3) {
+        const struct strait_message m = strait_rig_recv(r, STRAIT_ANY, 0);
+        strait_note(r, 0, m.arrived_s);
+    }
+}
+
+/* The two share the 50 Mbps between the sites; rank 3 has the 200 Mbps of its site's port, since
+ * the way out is not the way in. Frames of 96 bytes count; there is no ramp. */
+static void simulated(void)
+{
+    static const struct strait_backend *const backends[] = {&strait_fluid, &strait_sim};
+    struct strait_error err = {0};
+    const double share = 1448.0 / 1538 / 8, bytes = BYTES + 96;
+    for (size_t b = 0; b < sizeof(backends) / sizeof(backends[0]); b++) {
+        struct strait_rig rig;
+        strait_rig_init(&rig, 5, strait_rig_link(1e9, 0.01), traffic);
+        struct strait_network *n = read_network(two_sites, 5, true, &err), *star = rig.network;
+        CU_ASSERT_PTR_NOT_NULL_FATAL(n);
+        n->tcp.initial_window_bytes = INFINITY;
+        rig.network = n;
+        rig.run.network = n;
+        strait_rig_run(&rig, backends[b]);
+        CU_ASSERT_EQUAL(rig.rc, 0);
+        if (rig.rc != 0)
+            fprintf(stderr, "%s: %s\n", backends[b]->name, rig.err.text);
+        const double pair_s = 2 * bytes / (50e6 * share) + 0.101, up_s = bytes / (200e6 * share);
+        CU_ASSERT_DOUBLE_EQUAL(strait_noted(&rig, 3, 0, 0), pair_s, 1e-9 * pair_s);
+        CU_ASSERT_DOUBLE_EQUAL(strait_noted(&rig, 4, 0, 0), pair_s, 1e-9 * pair_s);
+        CU_ASSERT_DOUBLE_EQUAL(strait_noted(&rig, 0, 0, 0), up_s + 0.0305, 1e-9);
+        rig.network = star;
+        strait_network_free(n);
+        strait_rig_release(&rig);
+    }
+}
+
+static const struct strait_test tests[] = {
+    {"a path leaves its site, crosses the pair's link and enters the other site", paths},
+    {"one port stands for all, several are taken in turn", repeats},
+    {"a stream is one connection unless told otherwise", connections},
+    {"what cannot be a network is refused with its place", refused},
+    {"both simulators carry flows between sites by max-min shares", simulated},
+};
+STRAIT_SUITE("workloads/ask/network", tests);

@@ -1,0 +1,83 @@
+/* What strategies send with quantised, ternary and sign codecs, as a profile says and as encoded:
+ * sums of the codecs' closed forms over the rows of a model. tests/workloads/train/sync/test_grace.c has GRACE's. */
+#include "tests/kit/fixed_sizes.h"
+
+static const char *const text =
+    "{\"schema\":\"strait-experiment/1\",\"model\":\"" ODD_LAYERS "\",\"seed\":3,\"clients\":3,"
+    "\"strategy\":{\"name\":\"fedavg\",\"rounds\":2},"
+    "\"network\":{\"client\":{\"rate\":\"100 Mbps\",\"rtt\":\"10 ms\"},"
+    "\"server\":{\"rate\":\"100 Mbps\"},\"tcp\":{\"initial_window\":\"1 GB\"}}}";
+enum { ROUNDS = 2 };
+
+/* Of the elements [lo, end) of the model: a piece of every row that they touch. */
+static uint64_t range_bytes(int codec, size_t lo, size_t end)
+{
+    uint64_t bytes = 0;
+    size_t start = 0;
+    for (int i = 0; i < ODD_ROWS; start += rows[i++]) {
+        const size_t from = lo > start ? lo : start,
+                     to = end < start + rows[i] ? end : start + rows[i];
+        if (from < to)
+            bytes += piece_bytes(codec, is_vector[i], to - from);
+    }
+    return bytes;
+}
+
+/* An update up, and the model down as it is. */
+static uint64_t star_bytes(int codec, uint64_t n_clients)
+{
+    return n_clients * (range_bytes(codec, 0, ODD_ELEMS) + 4 * ODD_ELEMS);
+}
+
+/* Of every part a packet goes n - 1 hops to be summed, and n - 1 hops round. */
+static uint64_t ring_bytes(int codec, size_t n)
+{
+    uint64_t bytes = 0;
+    for (size_t p = 0; p < n; p++)
+        bytes += 2 * (n - 1) * range_bytes(codec, p * ODD_ELEMS / n, (p + 1) * ODD_ELEMS / n);
+    return bytes;
+}
+
+static void check(const char *strategy, int codec, int n_clients, uint64_t round_bytes)
+{
+    for (int real = 0; real < 2; real++) {
+        json_t *settings = json_pack("{s:s, s:o, s:i}", "/strategy/name", strategy, "/codec",
+                                     codec_json(codec), "/clients", n_clients);
+        struct strait_outcome o =
+            strait_outcome_of(text, settings, "default", &strait_fluid,
+                              (struct strait_point_options){.real_payload = real});
+        CU_ASSERT_EQUAL(o.payload_bytes, ROUNDS * round_bytes);
+        if (o.payload_bytes != ROUNDS * round_bytes)
+            fprintf(stderr, "%s of %d with %s, %s: expected %llu bytes, found %llu\n", strategy,
+                    n_clients, codecs[codec], real ? "real" : "sized",
+                    (unsigned long long)(ROUNDS * round_bytes),
+                    (unsigned long long)o.payload_bytes);
+        strait_outcome_free(&o);
+    }
+}
+
+/* The first of the parameter server's clients is where the server is. */
+static void stars(void)
+{
+    static const int counts[] = {1, 2, 5};
+    for (int codec = QSGD; codec < N_CODECS; codec++)
+        for (int i = 0; i < 3; i++) {
+            check("fedavg", codec, counts[i], star_bytes(codec, (uint64_t)counts[i]));
+            check("ps", codec, counts[i], star_bytes(codec, (uint64_t)counts[i] - 1));
+        }
+}
+
+/* Sign codecs are refused in a ring: of a sum so far a hop would send the signs alone. */
+static void rings(void)
+{
+    static const int coded[] = {QSGD, QSGD_7, TERNGRAD}, counts[] = {1, 2, 3, 7};
+    for (size_t k = 0; k < sizeof(coded) / sizeof(coded[0]); k++)
+        for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+            check("bsp", coded[k], counts[i], ring_bytes(coded[k], (size_t)counts[i]));
+}
+
+static const struct strait_test tests[] = {
+    {"an update goes to a server in the bytes of its rows' codes", stars},
+    {"a ring's parts go in the bytes of their pieces of rows, at every hop", rings},
+};
+STRAIT_SUITE("workloads/strategies coded", tests);

@@ -1,0 +1,266 @@
+/* Local SGD, DiLoCo and streaming DiLoCo: bytes, times, communication that hides, and sums. */
+#include "workloads/train/plans/fragments.h"
+#include "tests/kit/strategy_world.h"
+
+/* Two ranks: each part is half the model, 52,933 elements, so one ring step is
+ * (4 x 52933 + 96) / rate + 20 ms; the reduction adds half a model, the division by two and the
+ * gather's arrival copy half a one each. */
+static double average_s(const struct costs *c)
+{
+    return 2 * ((c->model_bytes / 2 + 96) / c->rate_bytes_per_s + 0.02) + c->add_s / 2 +
+           2 * c->copy_s / 2;
+}
+
+static void localsgd_time(void)
+{
+    struct strait_outcome o = star_run("{\"name\":\"localsgd\",\"rounds\":3,\"local_steps\":7}", 2,
+                                       NULL, &strait_fluid, false);
+    const struct costs c = costs_of(&o);
+    CU_ASSERT_DOUBLE_EQUAL(o.total_s, 3 * (7 * c.step_s + average_s(&c)), 1e-9);
+    strait_outcome_free(&o);
+}
+
+/* DiLoCo copies the movement before and takes an outer step after: a copy and three additions. */
+static void diloco_time(void)
+{
+    struct strait_outcome o = star_run("{\"name\":\"diloco\",\"rounds\":3,\"local_steps\":7}", 2,
+                                       NULL, &strait_fluid, false);
+    const struct costs c = costs_of(&o);
+    CU_ASSERT_DOUBLE_EQUAL(
+        o.total_s, 3 * (7 * c.step_s + c.copy_s + average_s(&c) + c.copy_s + 3 * c.add_s), 1e-9);
+    strait_outcome_free(&o);
+}
+
+/* All three move 2 (n - 1) x 4 N bytes a round in all; in 2 n (n - 1) messages, and streaming in as
+ * many for each fragment. One rank sends nothing. */
+static void bytes(void)
+{
+    static const char *const strategies[] = {
+        "{\"name\":\"localsgd\",\"rounds\":2,\"local_steps\":6}",
+        "{\"name\":\"diloco\",\"rounds\":2,\"local_steps\":6}",
+        "{\"name\":\"streaming-diloco\",\"rounds\":2,\"local_steps\":6,\"fragments\":3,"
+        "\"overlap_steps\":2}"};
+    for (uint64_t n = 1; n <= 9; n++)
+        for (int k = 0; k < 3; k++) {
+            struct strait_outcome o = star_run(strategies[k], (int)n, NULL, &strait_fluid, false);
+            CU_ASSERT_EQUAL(o.payload_bytes, 2 * 2 * (n - 1) * 4 * CNN_ELEMS);
+            CU_ASSERT_EQUAL(o.n_messages, 2 * 2 * n * (n - 1) * (k == 2 ? 3 : 1));
+            strait_outcome_free(&o);
+        }
+}
+
+/* --- hidden communication ------------------------------------------------------------------ */
+
+/* gpt2-small on an accelerator (0.446 s a step, 497.8 MB), two ranks, no ramp. */
+static struct strait_outcome gpt2(const char *strategy, const char *rate)
+{
+    char text[1024];
+    snprintf(text, sizeof(text),
+             "{\"schema\":\"strait-experiment/1\",\"model\":\"gpt2-small\",\"clients\":2,"
+             "\"strategy\":%s,\"network\":{\"client\":{\"rate\":\"%s\",\"rtt\":\"20 ms\"},"
+             "\"tcp\":{\"initial_window\":\"1 GB\",\"window\":\"10 GB\"}}}",
+             strategy, rate);
+    return strait_outcome_of(text, json_object(), "default", &strait_fluid,
+                             (struct strait_point_options){0});
+}
+
+struct passes {
+    double step_s, add_s, copy_s, average_s; /* of the whole model */
+};
+
+static struct passes passes_of(const struct strait_outcome *o, double rate_bits_per_s)
+{
+    const double bytes = 4.0 * (double)o->experiment->model->n_elems;
+    struct passes p = {.step_s = strait_model_step_s(o->experiment->model),
+                       .add_s = bytes / o->point->add_bytes_per_s,
+                       .copy_s = bytes / o->point->copy_bytes_per_s};
+    p.average_s = 2 * ((bytes / 2 + 96) / (rate_bits_per_s / 8 * 1448 / 1538) + 0.02) +
+                  p.add_s / 2 + p.copy_s;
+    return p;
+}
+
+/* One fragment, H = 2, taken one step after it was begun; two rounds: two steps, the copy b, one
+ * step beside the all-reduce A, the outer step and the mixing E (two copies and four additions),
+ * one step, the copy: 3 s + 2 b + max(A, s) + E. At 100 Gbps A = 0.38 s, less than the step of
+ * 0.446 s, is hidden; at 10 Gbps A is 1.2 s. The second all-reduce comes after the last mark. */
+static void hidden_or_not(void)
+{
+    static const char *const rates[] = {"100 Gbps", "10 Gbps"};
+    static const double rates_bits_per_s[] = {100e9, 10e9};
+    for (int k = 0; k < 2; k++) {
+        struct strait_outcome o = gpt2("{\"name\":\"streaming-diloco\",\"rounds\":2,"
+                                       "\"local_steps\":2,\"fragments\":1,\"overlap_steps\":1}",
+                                       rates[k]);
+        const struct passes p = passes_of(&o, rates_bits_per_s[k]);
+        CU_ASSERT(k == 0 ? p.average_s < p.step_s : p.average_s > p.step_s);
+        CU_ASSERT_DOUBLE_EQUAL(o.total_s,
+                               3 * p.step_s + 2 * p.copy_s + fmax(p.average_s, p.step_s) +
+                                   2 * p.copy_s + 4 * p.add_s,
+                               1e-8);
+        strait_outcome_free(&o);
+    }
+}
+
+/* Three fragments at 5 Gbps, H = 30, each beside five steps: 2.2 s, more than the largest one's
+ * all-reduce of some 0.8 s: all is hidden. A round is 30 steps and the passes over the whole model,
+ * a copy at the beginnings, two copies and four additions at the ends; the last fragment of the
+ * last round is taken after the mark, so its end is missing. DiLoCo at the same rate waits for it
+ * all. */
+static void all_hidden(void)
+{
+    int first[4];
+    size_t sizes[512];
+    struct strait_outcome o = gpt2("{\"name\":\"streaming-diloco\",\"rounds\":4,"
+                                   "\"local_steps\":30,\"fragments\":3,\"overlap_steps\":5}",
+                                   "5 Gbps");
+    const struct strait_model *m = o.experiment->model;
+    const struct passes p = passes_of(&o, 5e9);
+    for (size_t l = 0; l < m->n_layers; l++)
+        sizes[l] = m->layers[l].n_elems;
+    strait_cut_fragments(first, 3, sizes, (int)m->n_layers);
+    double last = 0;
+    for (int l = first[2]; l < first[3]; l++)
+        last += (double)sizes[l] / (double)m->n_elems;
+    const double end_s = 2 * p.copy_s + 4 * p.add_s;
+    CU_ASSERT_DOUBLE_EQUAL(o.total_s, 4 * (30 * p.step_s + p.copy_s + end_s) - last * end_s, 1e-6);
+    strait_outcome_free(&o);
+    o = gpt2("{\"name\":\"diloco\",\"rounds\":4,\"local_steps\":30}", "5 Gbps");
+    CU_ASSERT_DOUBLE_EQUAL(
+        o.total_s, 4 * (30 * p.step_s + p.copy_s + p.average_s + p.copy_s + 3 * p.add_s), 1e-6);
+    strait_outcome_free(&o);
+}
+
+/* Two lanes that want one core: the cnn computes on the CPU, where the codec works too. */
+static void same_on_simgrid(void)
+{
+    double total_s[2];
+    for (int k = 0; k < 2; k++) {
+        struct strait_outcome o = star_run(
+            "{\"name\":\"streaming-diloco\",\"rounds\":3,\"local_steps\":6}", 3,
+            json_pack("{s:{s:s, s:{s:f}}}", "/codec", "name", "sz", "bound", "range", 1e-3),
+            k == 0 ? &strait_fluid : &strait_sim, false);
+        total_s[k] = o.total_s;
+        strait_outcome_free(&o);
+    }
+    CU_ASSERT_DOUBLE_EQUAL(total_s[0], total_s[1], 1e-9 * total_s[0]);
+}
+
+/* --- real values --------------------------------------------------------------------------- */
+
+enum { N_RANKS = 3 };
+
+/* The mean of what everybody sends: part p summed from rank p on around the ring, then
+ * divided. */
+static void ring_mean(float *mean, const struct strait_point *p, enum strait_tensor_kind kind)
+{
+    float *all[N_RANKS];
+    for (int i = 0; i < N_RANKS; i++) {
+        all[i] = malloc(CNN_ELEMS * sizeof(float));
+        sent(all[i], p, kind, i);
+    }
+    for (int part = 0; part < N_RANKS; part++)
+        for (int i = CNN_ELEMS * part / N_RANKS; i < CNN_ELEMS * (part + 1) / N_RANKS; i++) {
+            float sum = all[part][i];
+            for (int k = 1; k < N_RANKS; k++)
+                sum = all[(part + k) % N_RANKS][i] + 1.0f * sum;
+            mean[i] = (float)(1.0 / N_RANKS) * sum;
+        }
+    for (int i = 0; i < N_RANKS; i++)
+        free(all[i]);
+}
+
+static void mean_main(struct strait_rank *r)
+{
+    const struct strait_point *p = strait_wrap_of(r)->point;
+    float *w = malloc(CNN_ELEMS * sizeof(float));
+    scale_prepared(r, STRAIT_WEIGHTS);
+    p->experiment->strategy->rank_main(r);
+    ring_mean(w, p, STRAIT_WEIGHTS);
+    const float *mine = whole_tensor(r, STRAIT_WEIGHTS);
+    const bool same = mine && memcmp(mine, w, CNN_ELEMS * sizeof(float)) == 0;
+    free(w);
+    if (!same)
+        fail_with(r, "the parameters are not their mean in ring order");
+}
+
+/* Two outer steps with learning rate 0.5 and momentum 0.8 along the same recorded movement. */
+static void outer_main(struct strait_rank *r)
+{
+    const struct strait_point *p = strait_wrap_of(r)->point;
+    float *g = malloc(CNN_ELEMS * sizeof(float));
+    const float *w = NULL;
+    scale_prepared(r, STRAIT_UPDATE);
+    p->experiment->strategy->rank_main(r);
+    ring_mean(g, p, STRAIT_UPDATE);
+    w = whole_tensor(r, STRAIT_WEIGHTS);
+    bool same = w != NULL;
+    for (int i = 0; i < CNN_ELEMS && same; i++) {
+        float expected = 0, momentum = 0;
+        for (int round = 0; round < 2; round++) {
+            momentum = 0.8f * momentum;
+            momentum += 1.0f * g[i];
+            expected += 0.5f * g[i];
+            expected += (float)(0.5 * 0.8) * momentum;
+        }
+        same = memcmp(&expected, &w[i], sizeof(expected)) == 0;
+    }
+    free(g);
+    if (!same)
+        fail_with(r, "the parameters are not those of two Nesterov steps");
+}
+
+static void exact_sums(void)
+{
+    struct strait_outcome o = star_run("{\"name\":\"localsgd\",\"rounds\":1,\"local_steps\":1}",
+                                       N_RANKS, NULL, &strait_fluid, true);
+    run_with(&o, mean_main);
+    strait_outcome_free(&o);
+    o = star_run("{\"name\":\"diloco\",\"rounds\":2,\"local_steps\":1,\"outer_lr\":0.5,"
+                 "\"outer_momentum\":0.8}",
+                 N_RANKS, NULL, &strait_fluid, true);
+    run_with(&o, outer_main);
+    strait_outcome_free(&o);
+}
+
+/* One fragment, no overlap, nothing kept of one's own: DiLoCo with the parameters of both. */
+static void streaming_main(struct strait_rank *r)
+{
+    const struct strait_point *p = strait_wrap_of(r)->point;
+    scale_prepared(r, STRAIT_UPDATE);
+    p->experiment->strategy->rank_main(r);
+    float *g = malloc(CNN_ELEMS * sizeof(float));
+    ring_mean(g, p, STRAIT_UPDATE);
+    const float *local = whole_tensor(r, STRAIT_WEIGHTS);
+    bool same = local != NULL;
+    for (int i = 0; i < CNN_ELEMS && same; i++) {
+        float global = 0.7f * g[i];
+        global += (float)(0.7 * 0.9) * g[i]; /* the first momentum is g */
+        const float expected = 1.0f * global;
+        same = memcmp(&expected, &local[i], sizeof(expected)) == 0;
+    }
+    free(g);
+    if (!same)
+        fail_with(r, "the local parameters are not the global ones");
+}
+
+static void streaming_sum(void)
+{
+    struct strait_outcome o =
+        star_run("{\"name\":\"streaming-diloco\",\"rounds\":1,\"local_steps\":1,\"fragments\":1,"
+                 "\"overlap_steps\":0,\"mixing\":0}",
+                 N_RANKS, NULL, &strait_fluid, true);
+    run_with(&o, streaming_main);
+    strait_outcome_free(&o);
+}
+
+static const struct strait_test tests[] = {
+    {"a round of local SGD takes its steps and a ring mean", localsgd_time},
+    {"a round of DiLoCo takes its steps, a ring mean and an outer step", diloco_time},
+    {"all three send 2 (n - 1) models a round, to the byte", bytes},
+    {"a fragment's all-reduce hides behind a longer step and delays a shorter one", hidden_or_not},
+    {"streaming hides all of what DiLoCo waits for", all_hidden},
+    {"SimGrid and fluid agree where two lanes want one core", same_on_simgrid},
+    {"means are the float sums in ring order, outer steps follow from them", exact_sums},
+    {"one fragment without overlap is DiLoCo", streaming_sum},
+};
+STRAIT_SUITE("workloads/train/federated/diloco", tests);

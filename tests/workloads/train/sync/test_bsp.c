@@ -1,0 +1,212 @@
+/* Bulk-synchronous training and the parameter server: bytes, streams, legal pairs, fresh gradients.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "workloads/rank/backend.h"
+#include "tests/kit/harness.h"
+#include "tests/kit/suite.h"
+
+static const char *const text =
+    "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"seed\":3,\"clients\":3,"
+    "\"strategy\":{\"name\":\"bsp\",\"rounds\":1},"
+    "\"network\":{\"client\":{\"rate\":\"100 Mbps\",\"rtt\":\"20 ms\"}}}";
+
+enum { CNN_ELEMS = 105866, MOST_RANKS = 9, SITE_SIZE = 2 };
+static const char *const collectives[] = {"ring",       "halving",      "tree",
+                                          "all_to_all", "ring_encoded", "hierarchical"};
+enum { N_COLLECTIVES = sizeof(collectives) / sizeof(collectives[0]), RING_ENCODED = 4 };
+
+static json_t *bsp(int n, const char *collective)
+{
+    return json_pack("{s:i, s:s, s:i}", "/clients", n, "/strategy/collective", collective,
+                     "/strategy/site_size", SITE_SIZE);
+}
+
+static json_t *ps(int n, int n_servers, const char *placement)
+{
+    return json_pack("{s:i, s:{s:s, s:i, s:i, s:s}}", "/clients", n, "/strategy", "name", "ps",
+                     "rounds", 1, "servers", n_servers, "placement", placement);
+}
+
+static struct strait_outcome run(json_t *settings, const struct strait_backend *backend,
+                                 bool real_payload)
+{
+    return strait_outcome_of(text, settings, "default", backend,
+                             (struct strait_point_options){.real_payload = real_payload});
+}
+
+/* All-reduces of n ranks send 2 (n - 1) times the model, whichever way. Inside of sites of two, and
+ * n odd: floor(n / 2) members up and down, and a ring of ceil(n / 2) leaders. Servers beside
+ * workers get n - 1 shares of the model and send as many; of n - s workers behind their own, all.
+ */
+static void bytes(void)
+{
+    for (int n = 1; n <= MOST_RANKS; n++) {
+        for (int c = 0; c < N_COLLECTIVES; c++) {
+            struct strait_outcome o = run(bsp(n, collectives[c]), &strait_fluid, false);
+            const int times = c <= RING_ENCODED ? 2 * (n - 1) : 2 * (n / 2) + 2 * ((n + 1) / 2 - 1);
+            CU_ASSERT_EQUAL(o.payload_bytes, (uint64_t)times * 4 * CNN_ELEMS);
+            strait_outcome_free(&o);
+        }
+        for (int s = 1; s <= n; s += 2) {
+            struct strait_outcome o = run(ps(n, s, "colocated"), &strait_fluid, false);
+            CU_ASSERT_EQUAL(o.payload_bytes, 2 * (uint64_t)(n - 1) * 4 * CNN_ELEMS);
+            CU_ASSERT_EQUAL(o.n_messages, 2 * (uint64_t)(n - 1) * (uint64_t)s);
+            strait_outcome_free(&o);
+        }
+        for (int s = 1; s < n; s += 2) {
+            struct strait_outcome o = run(ps(n, s, "separate"), &strait_fluid, false);
+            CU_ASSERT_EQUAL(o.payload_bytes, 2 * (uint64_t)(n - s) * 4 * CNN_ELEMS);
+            CU_ASSERT_EQUAL(o.n_messages, 2 * (uint64_t)(n - s) * (uint64_t)s);
+            strait_outcome_free(&o);
+        }
+    }
+}
+
+/* Streams that carried something are the ones that were declared, no more and no less. */
+static void check_streams(json_t *settings)
+{
+    struct strait_outcome o = run(settings, &strait_fluid, false);
+    const struct strait_run *of = &o.point->run;
+    bool *used = calloc((size_t)of->n_ranks * (size_t)of->n_ranks * STRAIT_MAX_CHANNELS, 1);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(used);
+    for (int dst = 0; dst < of->n_ranks; dst++)
+        for (size_t i = 0; i < of->logs[dst].n_spans; i++) {
+            const struct strait_span *s = &of->logs[dst].spans[i];
+            if (s->kind == STRAIT_SPAN_TRANSFER)
+                used[(s->peer * of->n_ranks + dst) * STRAIT_MAX_CHANNELS + s->channel] = true;
+        }
+    for (int src = 0; src < of->n_ranks; src++)
+        for (int dst = 0; dst < of->n_ranks; dst++)
+            for (int c = 0; c < STRAIT_MAX_CHANNELS; c++)
+                CU_ASSERT_EQUAL(of->uses_stream(of, src, dst, c),
+                                used[(src * of->n_ranks + dst) * STRAIT_MAX_CHANNELS + c]);
+    free(used);
+    strait_outcome_free(&o);
+}
+
+static void streams(void)
+{
+    static const int counts[] = {1, 2, 3, 6, 9};
+    for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
+        const int n = counts[k];
+        for (int c = 0; c < N_COLLECTIVES; c++)
+            check_streams(bsp(n, collectives[c]));
+        for (int s = 1; s <= n; s += 2)
+            check_streams(ps(n, s, "colocated"));
+        for (int s = 1; s < n; s += 2)
+            check_streams(ps(n, s, "separate"));
+    }
+}
+
+/* The same figures from SimGrid's event loop, ramp and idle restarts included. */
+static void same_on_simgrid(void)
+{
+    for (int c = 0; c < N_COLLECTIVES + 2; c++) {
+        double total_s[2];
+        for (int b = 0; b < 2; b++) {
+            json_t *settings = c < N_COLLECTIVES    ? bsp(5, collectives[c])
+                               : c == N_COLLECTIVES ? ps(5, 2, "colocated")
+                                                    : ps(5, 2, "separate");
+            json_object_set_new(settings, "/codec",
+                                json_pack("{s:s, s:{s:f}}", "name", "sz", "bound", "abs", 1e-3));
+            struct strait_outcome o = run(settings, b == 0 ? &strait_fluid : &strait_sim, false);
+            total_s[b] = o.total_s;
+            strait_outcome_free(&o);
+        }
+        CU_ASSERT(total_s[0] > 0);
+        CU_ASSERT_DOUBLE_EQUAL(total_s[0], total_s[1], 1e-9 * total_s[0]);
+    }
+}
+
+/* Sums of one round are not the gradients of the next: then three rounds send three times what one
+ * does, to the byte, although sizes follow from the values. */
+static void fresh_gradients(void)
+{
+    for (int c = 0; c < N_COLLECTIVES + 1; c++) {
+        uint64_t sent[2];
+        for (int rounds = 1; rounds <= 3; rounds += 2) {
+            json_t *settings = c < N_COLLECTIVES ? bsp(3, collectives[c]) : ps(3, 2, "colocated");
+            if (c < N_COLLECTIVES)
+                json_object_set_new(settings, "/strategy/rounds", json_integer(rounds));
+            else
+                json_object_set_new(json_object_get(settings, "/strategy"), "rounds",
+                                    json_integer(rounds));
+            json_object_set_new(settings, "/codec",
+                                json_pack("{s:s, s:{s:f}}", "name", "sz", "bound", "abs", 1e-3));
+            struct strait_outcome o = run(settings, &strait_fluid, true);
+            sent[rounds / 2] = o.payload_bytes;
+            strait_outcome_free(&o);
+        }
+        CU_ASSERT(sent[0] > 0 && sent[0] < 4 * 4 * (uint64_t)CNN_ELEMS);
+        CU_ASSERT_EQUAL(sent[1], 3 * sent[0]);
+    }
+}
+
+static void refuses(void)
+{
+    static const struct {
+        const char *strategy, *codec, *where, *part;
+    } cases[] = {
+        {"{\"name\":\"bsp\"}", "\"topk\"", "t.json#/codec", "\"ring\" (none, zstd"},
+        {"{\"name\":\"bsp\"}", "\"topk\"", "t.json#/codec", "found \"topk\""},
+        {"{\"name\":\"bsp\",\"collective\":\"tree\"}", "\"signsgd\"", "t.json#/codec", "\"tree\""},
+        {"{\"name\":\"bsp\",\"collective\":\"halving\"}", "\"randomk\"", "t.json#/codec",
+         "\"halving\""},
+        {"{\"name\":\"bsp\",\"collective\":\"all_to_all\"}", "\"powersgd\"", "t.json#/codec",
+         "found \"powersgd\""},
+        {"{\"name\":\"bsp\",\"collective\":\"all_to_all\"}", "{\"name\":\"topk\",\"momentum\":0.9}",
+         "t.json#/codec", "without momentum"},
+        {"{\"name\":\"bsp\",\"collective\":\"ring_encoded\"}",
+         "{\"name\":\"sz\",\"bound\":{\"range\":1e-3}}", "t.json#/codec", "sz with an abs bound"},
+        {"{\"name\":\"bsp\",\"collective\":\"hierarchical\"}", "\"onebit\"", "t.json#/codec",
+         "\"hierarchical\""},
+        {"{\"name\":\"bsp\",\"collective\":\"rig\"}", "\"none\"", "t.json#/strategy/collective",
+         "did you mean \"ring\""},
+        {"{\"name\":\"ps\",\"servers\":4}", "\"none\"", "t.json#/strategy/servers",
+         "at most 3 servers for 3 clients, found 4"},
+        {"{\"name\":\"ps\",\"servers\":3,\"placement\":\"separate\"}", "\"none\"",
+         "t.json#/strategy/servers", "at most 2 servers for 3 clients, of whom some"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct strait_error err = {0};
+        struct strait_experiment *e;
+        json_t *json = json_loads(text, 0, NULL);
+        json_object_set_new(json, "strategy", json_loads(cases[i].strategy, 0, NULL));
+        json_object_set_new(json, "codec", json_loads(cases[i].codec, JSON_DECODE_ANY, NULL));
+        CU_ASSERT(strait_experiment_read(&e, "t.json", json, &err) != 0);
+        json_decref(json);
+        CU_ASSERT_STRING_EQUAL(err.where, cases[i].where);
+        if (!strstr(err.text, cases[i].part))
+            fprintf(stderr, "case %zu: %s: %s\n", i, err.where, err.text);
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, cases[i].part));
+    }
+}
+
+/* What is not refused runs: every codec with every collective that takes it, on real gradients. */
+static void legal_pairs_run(void)
+{
+    static const char *const codecs[] = {"fp16", "qsgd", "randomk", "topk", "signsgd"};
+    static const unsigned refused[] = {0, 1u << RING_ENCODED, 1u << 1, 0x37, 0x37};
+    for (size_t k = 0; k < sizeof(codecs) / sizeof(codecs[0]); k++)
+        for (int c = 0; c < N_COLLECTIVES; c++) {
+            if (refused[k] >> c & 1)
+                continue;
+            json_t *settings = bsp(3, collectives[c]);
+            json_object_set_new(settings, "/codec", json_string(codecs[k]));
+            struct strait_outcome o = run(settings, &strait_fluid, true);
+            CU_ASSERT(o.payload_bytes > 0 && o.payload_bytes < 4 * 4 * (uint64_t)CNN_ELEMS);
+            strait_outcome_free(&o);
+        }
+}
+
+static const struct strait_test tests[] = {
+    {"every exchange sends the model's bytes as often as its closed form says", bytes},
+    {"every exchange uses exactly the streams that it declares", streams},
+    {"every exchange takes the same time on SimGrid and fluid", same_on_simgrid},
+    {"every round begins with gradients of its own", fresh_gradients},
+    {"illegal pairs are refused with the legal ones named", refuses},
+    {"codecs go with every collective that takes them", legal_pairs_run},
+};
+STRAIT_SUITE("workloads/train/sync/bsp", tests);

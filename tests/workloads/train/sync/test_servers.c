@@ -1,0 +1,452 @@
+/* Parameter servers behind the backward pass: who keeps what, bytes, sums, errors, timelines, and
+ * what credit does to the order on the wire. */
+#include "workloads/train/sync/servers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "workloads/rank/rank_state.h"
+#include "tests/kit/harness.h"
+#include "tests/kit/suite.h"
+
+#define SCHEDULE STRAIT_SHARE "/tests/data/schedule.csv"
+enum { CNN_ELEMS = 105866, MOST_RANKS = 9 };
+
+struct setting {
+    const char *strategy; /* its members: name, rounds, ... */
+    int n, n_servers, n_inside;
+    bool separate;
+};
+
+static struct strait_outcome run_at(const char *rate, const char *model, const struct setting *s,
+                                    const char *codec, const struct strait_backend *backend,
+                                    bool real)
+{
+    char text[2048];
+    snprintf(text, sizeof(text),
+             "{\"schema\":\"strait-experiment/1\",\"model\":\"%s\",\"clients\":%d,\"codec\":%s,"
+             "\"strategy\":{%s,\"servers\":%d,\"placement\":\"%s\",\"node_size\":%d},"
+             "\"network\":{\"client\":{\"rate\":\"%s\",\"rtt\":\"100 us\"},"
+             "\"tcp\":{\"initial_window\":\"1 GB\"}}}",
+             model, s->n, codec, s->strategy, s->n_servers, s->separate ? "separate" : "colocated",
+             s->n_inside, rate);
+    return strait_outcome_of(
+        text, json_object(), "default", backend,
+        (struct strait_point_options){.every_round = true, .real_payload = real});
+}
+
+static struct strait_outcome run(const struct setting *s, const struct strait_backend *backend,
+                                 bool real)
+{
+    return run_at("1 Gbps", "cnn", s, "\"none\"", backend, real);
+}
+
+/* --- who keeps what ----------------------------------------------------------------------- */
+
+/* From the last piece on, to whom has least: 3 to A, 5 to B, 4 to A (7), 1 to B (6), 9 to B. */
+static void assigned(void)
+{
+    static const double bytes[] = {9, 1, 4, 5, 3};
+    static const int by_bytes[] = {1, 1, 0, 1, 0}, by_turns[] = {0, 1, 0, 1, 0};
+    int owner[5];
+    double load[3];
+    strait_servers_assign(owner, load, 2, bytes, 5, true);
+    CU_ASSERT_EQUAL(memcmp(owner, by_bytes, sizeof(owner)), 0);
+    strait_servers_assign(owner, load, 2, bytes, 5, false);
+    CU_ASSERT_EQUAL(memcmp(owner, by_turns, sizeof(owner)), 0);
+    /* the one that took the last of its pieces had least before: at most mean + largest */
+    strait_servers_assign(owner, load, 3, bytes, 5, true);
+    for (int i = 0; i < 3; i++)
+        CU_ASSERT(load[i] <= 22 / 3.0 + 9);
+    CU_ASSERT_DOUBLE_EQUAL(load[0] + load[1] + load[2], 22, 1e-12);
+}
+
+/* --- bytes -------------------------------------------------------------------------------- */
+
+/* Layers of cnn: 640, 18560, 401664 and 2600 bytes. */
+static const double layer_elems[] = {160, 4640, 100416, 650};
+
+/* Pieces of a round: of the whole at least one a server; of layers at 100 KB and k accelerators a
+ * node, ceil(4 ceil(elems / k) / 100000) each. */
+static uint64_t n_pieces(const struct setting *s, bool whole)
+{
+    uint64_t n = 0;
+    for (int l = 0; l < 4; l++)
+        n += (uint64_t)ceil(4 * ceil(layer_elems[l] / s->n_inside) / 1e5);
+    return whole ? (uint64_t)(s->n_servers / s->n_inside) : n;
+}
+
+static const char *const strategies[] = {
+    "\"name\":\"ps\",\"rounds\":2",
+    "\"name\":\"wfbp\",\"rounds\":2,\"exchange\":\"servers\",\"partition\":\"100 KB\"",
+    "\"name\":\"bytescheduler\",\"rounds\":2,\"exchange\":\"servers\",\"partition\":\"100 KB\"",
+};
+enum { N_STRATEGIES = sizeof(strategies) / sizeof(*strategies) };
+
+/* Streams that carried something were declared; with every server in use, no more were. */
+static void expect_streams(const struct strait_outcome *o, bool all)
+{
+    const struct strait_run *of = &o->point->run;
+    const size_t n = (size_t)of->n_ranks, n_streams = n * n * STRAIT_MAX_CHANNELS;
+    bool *used = calloc(n_streams, 1);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(used);
+    for (int dst = 0; dst < of->n_ranks; dst++)
+        for (size_t i = 0; i < of->logs[dst].n_spans; i++) {
+            const struct strait_span *s = &of->logs[dst].spans[i];
+            if (s->kind == STRAIT_SPAN_TRANSFER)
+                used[((size_t)s->peer * n + (size_t)dst) * STRAIT_MAX_CHANNELS +
+                     (size_t)s->channel] = true;
+        }
+    for (size_t i = 0; i < n_streams; i++) {
+        const int src = (int)(i / STRAIT_MAX_CHANNELS / n),
+                  dst = (int)(i / STRAIT_MAX_CHANNELS % n);
+        const bool declared = of->uses_stream(of, src, dst, (int)(i % STRAIT_MAX_CHANNELS));
+        CU_ASSERT(all ? declared == used[i] : declared || !used[i]);
+    }
+    free(used);
+}
+
+/* Inside of nodes of k a reduce-scatter and a gather, each (k - 1) times the model a node; between
+ * m nodes, co-located, every piece m - 1 times there and back; separate: m times. */
+static void expect_bytes(const struct setting *s, int strategy)
+{
+    struct setting of = *s;
+    of.strategy = strategies[strategy];
+    struct strait_outcome o = run(&of, &strait_fluid, false);
+    const uint64_t k = (uint64_t)s->n_inside,
+                   m = (uint64_t)(s->n - (s->separate ? s->n_servers : 0)) / k,
+                   pieces = n_pieces(s, strategy == 0), layers = strategy == 0 ? 1 : 4,
+                   between = s->separate ? 2 * m : 2 * (m - 1);
+    CU_ASSERT_EQUAL(o.payload_bytes, 2 * (2 * m * (k - 1) + between) * 4 * CNN_ELEMS);
+    CU_ASSERT_EQUAL(o.n_messages, 2 * (m * k * (k - 1) * layers + /* ring */
+                                       m * k * (k - 1) * pieces + /* hand to neighbours */
+                                       k * between * pieces));
+    expect_streams(&o, pieces >= (uint64_t)(s->n_servers / s->n_inside));
+    strait_outcome_free(&o);
+}
+
+static void bytes(void)
+{
+    for (int i = 0; i < N_STRATEGIES; i++) {
+        for (int n = 1; n <= MOST_RANKS; n++)
+            for (int s = 1; s <= n; s += 3) {
+                expect_bytes(&(struct setting){NULL, n, s, 1, false}, i);
+                if (s < n)
+                    expect_bytes(&(struct setting){NULL, n, s, 1, true}, i);
+            }
+        expect_bytes(&(struct setting){NULL, 3, 3, 3, false}, i); /* one node */
+        expect_bytes(&(struct setting){NULL, 6, 3, 3, false}, i);
+        expect_bytes(&(struct setting){NULL, 8, 8, 2, false}, i);
+        expect_bytes(&(struct setting){NULL, 9, 3, 3, true}, i);
+    }
+}
+
+/* --- sums and errors ------------------------------------------------------------------------ */
+
+static struct setting now; /* what runs, for its ranks; set before the run is forked */
+static double bound;       /* 0: bit by bit */
+
+/* What node w brings to share c: in ring order from accelerator c on. */
+static float of_node(float *const *of, int w, int c, size_t i)
+{
+    const int k = now.n_inside;
+    float sum = of[w * k + c][i];
+    for (int j = 1; j < k; j++)
+        sum = of[w * k + (c + j) % k][i] + sum;
+    return sum;
+}
+
+/* Nodes in their order, a co-located owner's first. One server of each place, on node 0. */
+static float expected(float *const *of, size_t lo, size_t n_elems, size_t i)
+{
+    const int k = now.n_inside, m = (now.n - (now.separate ? now.n_servers : 0)) / k;
+    int c = 0;
+    while (c + 1 < k && lo + (size_t)(c + 1) * n_elems / (size_t)k <= i)
+        c++;
+    float sum = of_node(of, 0, c, i);
+    for (int w = 1; w < m; w++)
+        sum += of_node(of, w, c, i);
+    return sum;
+}
+
+/* Run the strategy, then look into every gradient that a rank that trains has written. */
+static void checked(struct strait_rank *r)
+{
+    struct strait_error err = {0};
+    const bool whole = strcmp(strait_experiment(r)->strategy->name, "ps") == 0;
+    float *of[MOST_RANKS];
+    double worst = 0;
+    int n_checked = 0;
+    strait_experiment(r)->strategy->rank_main(r);
+    if (now.separate && strait_me(r) >= now.n - now.n_servers)
+        return;
+    for (int i = 0; i < now.n; i++) {
+        of[i] = strait_alloc(r, CNN_ELEMS, sizeof(float));
+        strait_recorded(of[i], strait_wrap_of(r)->point, STRAIT_GRADIENTS, i);
+    }
+    for (const struct strait_tensor *t = strait_wrap_of(r)->tensors; t; t = t->next) {
+        if (t->kind != STRAIT_GRADIENTS || !t->values)
+            continue;
+        n_checked++;
+        size_t lo = 0;
+        for (int l = 0; l < (whole ? 1 : 4); l++) {
+            const size_t n = whole ? CNN_ELEMS : (size_t)layer_elems[l];
+            for (size_t i = lo; i < lo + n; i++)
+                worst = fmax(worst, fabs((double)t->values[i] - (double)expected(of, lo, n, i)));
+            lo += n;
+        }
+    }
+    if (n_checked != 2 || worst > bound || (bound > 0 && now.n > 1 && worst < bound / 16))
+        strait_error_set(&err, STRAIT_ERR_BACKEND, "sum", "rank %d of %d: %d gradients, off by %g",
+                         strait_me(r), now.n, n_checked, worst);
+    if (err.code != STRAIT_OK)
+        strait_fail(r, &err);
+}
+
+static void expect_sums(struct setting s, const char *codec)
+{
+    for (int i = 0; i < N_STRATEGIES; i++) {
+        struct strait_error err = {0};
+        now = s;
+        now.strategy = strategies[i];
+        struct strait_outcome o = run_at("1 Gbps", "cnn", &now, codec, &strait_fluid, true);
+        o.point->run.rank_main = checked;
+        CU_ASSERT_EQUAL(strait_point_run(o.point, &strait_fluid, &err), 0);
+        if (err.code != STRAIT_OK)
+            fprintf(stderr, "%s: %s\n", now.strategy, err.text);
+        strait_outcome_free(&o);
+    }
+}
+
+static void exact_sums(void)
+{
+    static const int counts[] = {1, 2, 3, 5};
+    bound = 0;
+    for (int k = 0; k < 4; k++) {
+        expect_sums((struct setting){NULL, counts[k], 1, 1, false}, "\"none\"");
+        if (counts[k] > 1)
+            expect_sums((struct setting){NULL, counts[k], 1, 1, true}, "\"none\"");
+    }
+    expect_sums((struct setting){NULL, 6, 2, 2, false}, "\"none\"");
+    expect_sums((struct setting){NULL, 9, 3, 3, true}, "\"none\"");
+}
+
+/* A push each but the owner's own, and one more for the sum unless it is plain; and roundings of
+ * float sums, far below. Gradients of cnn are below 1: 1e-6 for sums of four. */
+static void errors_add_up(void)
+{
+    static const char *const codec = "{\"name\":\"sz\",\"bound\":{\"abs\":1e-4}}";
+    bound = 3 * 1e-4 + 1e-6; /* the download is plain */
+    expect_sums((struct setting){NULL, 4, 1, 1, false}, codec);
+    expect_sums((struct setting){NULL, 4, 1, 1, true}, codec);
+    bound = 2 * 1e-4 + 1e-6; /* one push a node */
+    expect_sums((struct setting){NULL, 6, 2, 2, true}, codec);
+}
+
+/* --- timelines ------------------------------------------------------------------------------ */
+
+enum { N_LAYERS = 6, ROUNDS = 3 };
+
+/* tests/data/schedule.csv, with the iterations' totals: 6 and 12 ms for 5.7 and 11.15 ms. */
+static const double elems[N_LAYERS] = {120000, 24, 360000, 2400, 600000, 240000};
+static const double bwd_s[N_LAYERS] = {1.7e-3 * 12 / 11.15, .25e-3 * 12 / 11.15,
+                                       4.4e-3 * 12 / 11.15, .7e-3 * 12 / 11.15,
+                                       3.1e-3 * 12 / 11.15, 1e-3 * 12 / 11.15};
+static const double FWD_S = 6e-3, OPT_S = 1.2e-3, PATH_S = 1e-4;
+
+static double wire_s(double n_elems)
+{
+    return (4 * n_elems + 96) / (1e9 / 8 * 1448 / 1538);
+}
+
+/* One server, w workers in step. A piece goes through the server's port w times, is added w - 1
+ * times, comes back w times and is copied: four stages, each after the piece before it. */
+static double wfbp_s(int w, const struct strait_point *p)
+{
+    double ready_s = FWD_S, in_s = 0, added_s = 0, out_s = 0, copied_s = 0;
+    for (int l = N_LAYERS - 1; l >= 0; l--) {
+        ready_s += bwd_s[l];
+        in_s = fmax(in_s, ready_s) + w * wire_s(elems[l]);
+        added_s = fmax(added_s, in_s + PATH_S) + (w - 1) * 4 * elems[l] / p->add_bytes_per_s;
+        out_s = fmax(out_s, added_s) + w * wire_s(elems[l]);
+        copied_s = fmax(copied_s, out_s + PATH_S) + 4 * elems[l] / p->copy_bytes_per_s;
+    }
+    return copied_s + OPT_S;
+}
+
+static void wfbp_times(void)
+{
+    for (int w = 1; w <= 5; w++) {
+        const struct setting s = {"\"name\":\"wfbp\",\"rounds\":3,\"exchange\":\"servers\","
+                                  "\"partition\":\"1 GB\"",
+                                  w + 1, 1, 1, true};
+        struct strait_outcome o = run_at("1 Gbps", SCHEDULE, &s, "\"none\"", &strait_fluid, false);
+        CU_ASSERT_DOUBLE_EQUAL(o.total_s, ROUNDS * wfbp_s(w, o.point), 1e-9 * o.total_s);
+        strait_outcome_free(&o);
+    }
+}
+
+/* Nothing overlaps: E elements up, sum, down. One co-located server of n: its port takes n - 1
+ * models each way; all servers: n - 1 parts; two behind w workers: its port w halves, or a worker's
+ * two. What is alike happens at once; a rank's own part is neither added to itself nor copied. */
+static double ps_s(const struct setting *s, const struct strait_point *p)
+{
+    const double E = 1322424, add_s = 4 / p->add_bytes_per_s, copy_s = 4 / p->copy_bytes_per_s;
+    const double w = s->n - (s->separate ? s->n_servers : 0), part = E / s->n_servers;
+    double s_ = 0;
+    if (s->separate)
+        s_ = 2 * (PATH_S + fmax(w, s->n_servers) * wire_s(part)) + (w - 1) * part * add_s +
+             s->n_servers * part * copy_s;
+    else if (s->n > 1)
+        s_ = 2 * (PATH_S + (w - 1) * wire_s(part)) + (w - 1) * part * add_s +
+             (s->n_servers == 1 ? 1 : w - 1) * part * copy_s;
+    return FWD_S + 12e-3 + s_ + OPT_S;
+}
+
+/* One thread moves 1 MB/s, far less than the wire: all that w workers push and pull, 4 E bytes each
+ * way, comes one after another, and what the wire takes hides behind it but for the first push and
+ * the last pull. With two accelerators a node two threads share that rate. */
+static void transport(void)
+{
+    static const struct setting all[] = {
+        {"\"name\":\"ps\",\"rounds\":1,\"transport\":\"1 MB/s\",\"partition\":\"1 MB\"", 3, 1, 1,
+         true},
+        {"\"name\":\"wfbp\",\"rounds\":1,\"exchange\":\"servers\",\"transport\":\"1 MB/s\"", 3, 1,
+         1, true},
+        {"\"name\":\"ps\",\"rounds\":1,\"transport\":\"1 MB/s\",\"partition\":\"1 MB\"", 6, 2, 2,
+         true},
+        {"\"name\":\"ps\",\"rounds\":1,\"transport\":\"1 MB/s\",\"partition\":\"1 MB\"", 3, 1, 1,
+         false},
+    };
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        struct strait_outcome o =
+            run_at("10 Gbps", SCHEDULE, &all[i], "\"none\"", &strait_fluid, false);
+        const double moved_s = 2 * 2 * 4 * 1322424 / 1e6; /* two others, there and back */
+        CU_ASSERT(o.total_s > moved_s && o.total_s < moved_s + 0.05);
+        if (!(o.total_s > moved_s && o.total_s < moved_s + 0.05))
+            fprintf(stderr, "%zu: found %g s, expected a little more than %g s\n", i, o.total_s,
+                    moved_s);
+        strait_outcome_free(&o);
+    }
+}
+
+static void ps_times(void)
+{
+    static const struct setting all[] = {
+        {"\"name\":\"ps\",\"rounds\":3", 1, 1, 1, false},
+        {"\"name\":\"ps\",\"rounds\":3", 2, 1, 1, false},
+        {"\"name\":\"ps\",\"rounds\":3", 6, 1, 1, false},
+        {"\"name\":\"ps\",\"rounds\":3", 2, 2, 1, false},
+        {"\"name\":\"ps\",\"rounds\":3", 6, 6, 1, false},
+        {"\"name\":\"ps\",\"rounds\":3", 2, 1, 1, true},
+        {"\"name\":\"ps\",\"rounds\":3", 4, 2, 1, true},
+        {"\"name\":\"ps\",\"rounds\":3", 8, 2, 1, true},
+    };
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        struct strait_outcome o =
+            run_at("1 Gbps", SCHEDULE, &all[i], "\"none\"", &strait_fluid, false);
+        /* a run ends with rank 0: where it is the only server, before the others have the sum */
+        const double back_s =
+            PATH_S + (all[i].n - 1) * wire_s(1322424) + 4 * 1322424 / o.point->copy_bytes_per_s;
+        const bool is_alone = all[i].n > 1 && all[i].n_servers == 1 && !all[i].separate;
+        CU_ASSERT_DOUBLE_EQUAL(o.total_s, ROUNDS * ps_s(&all[i], o.point) - (is_alone ? back_s : 0),
+                               1e-9 * o.total_s);
+        strait_outcome_free(&o);
+    }
+}
+
+/* SimGrid's event loop gives the same, lanes, ramps and acknowledgements included. */
+static void same_on_simgrid(void)
+{
+    static const struct setting all[] = {{NULL, 5, 2, 1, false}, {NULL, 6, 2, 2, true}};
+    for (int i = 0; i < N_STRATEGIES; i++)
+        for (int k = 0; k < 2; k++) {
+            struct setting s = all[k];
+            s.strategy = strategies[i];
+            struct strait_outcome fluid = run(&s, &strait_fluid, false),
+                                  sim = run(&s, &strait_sim, false);
+            CU_ASSERT(fluid.total_s > 0);
+            CU_ASSERT_DOUBLE_EQUAL(fluid.total_s, sim.total_s, 1e-9 * sim.total_s);
+            strait_outcome_free(&fluid);
+            strait_outcome_free(&sim);
+        }
+}
+
+/* --- credit --------------------------------------------------------------------------------- */
+
+/* A worker and a server, whole layers. At 100 Mbps the last layer's 960 KB take 82 ms, so that all
+ * others are there when it is acknowledged; layer 4 is there 3.3 ms after it. Until then `credit`
+ * pieces may have been sent: what is urgent overtakes all others, and no more than those. */
+static void credit(void)
+{
+    static const double sent[3][N_LAYERS] = {{240000, 120000, 24, 360000, 2400, 600000},
+                                             {240000, 600000, 120000, 24, 360000, 2400},
+                                             {240000, 600000, 2400, 360000, 24, 120000}};
+    static const int credits[] = {1, 2, 6};
+    for (int k = 0; k < 3; k++) {
+        char strategy[256];
+        snprintf(strategy, sizeof(strategy),
+                 "\"name\":\"bytescheduler\",\"rounds\":1,\"exchange\":\"servers\","
+                 "\"partition\":\"1 GB\",\"credit\":%d",
+                 credits[k]);
+        const struct setting s = {strategy, 2, 1, 1, true};
+        struct strait_outcome o =
+            run_at("100 Mbps", SCHEDULE, &s, "\"none\"", &strait_fluid, false);
+        const struct strait_log *log = &o.point->logs[1];
+        int n = 0;
+        for (size_t i = 0; i < log->n_spans; i++)
+            if (log->spans[i].kind == STRAIT_SPAN_TRANSFER && n < N_LAYERS)
+                CU_ASSERT_EQUAL((double)log->spans[i].bytes, 4 * sent[k][n++]);
+        CU_ASSERT_EQUAL(n, N_LAYERS);
+        strait_outcome_free(&o);
+    }
+}
+
+/* --- what is refused ------------------------------------------------------------------------ */
+
+static void refused(void)
+{
+    static const struct {
+        const char *strategy, *where, *part;
+    } cases[] = {
+        {"\"servers\":5", "/strategy/servers", "at most 4 servers for 4 clients, found 5"},
+        {"\"servers\":4,\"placement\":\"separate\"", "/strategy/servers",
+         "at most 3 servers for 4 clients, of whom some have to train, found 4"},
+        {"\"node_size\":3", "/strategy/node_size", "nodes of equal size for 4 clients, found 3"},
+        {"\"node_size\":2", "/strategy/servers",
+         "at most 4 servers for 4 clients, all accelerators of their nodes, found 1"},
+        {"\"node_size\":4,\"servers\":4,\"placement\":\"separate\"", "/strategy/servers",
+         "more clients to train beside the servers, found 4"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char text[1024], where[64];
+        struct strait_error err = {0};
+        struct strait_experiment *e = NULL;
+        snprintf(text, sizeof(text),
+                 "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"clients\":4,"
+                 "\"strategy\":{\"name\":\"wfbp\",\"exchange\":\"servers\",%s},"
+                 "\"network\":{\"client\":{\"rate\":\"1 Gbps\",\"rtt\":\"1 ms\"}}}",
+                 cases[i].strategy);
+        json_t *json = json_loads(text, 0, NULL);
+        CU_ASSERT(strait_experiment_read(&e, "t.json", json, &err) != 0);
+        snprintf(where, sizeof(where), "t.json#%s", cases[i].where);
+        CU_ASSERT_STRING_EQUAL(err.where, where);
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, cases[i].part));
+        json_decref(json);
+        strait_experiment_free(e);
+    }
+}
+
+static const struct strait_test tests[] = {
+    {"pieces go to the server with the fewest bytes so far, or by turns", assigned},
+    {"payload, frames and streams are those of the closed forms", bytes},
+    {"sums are the float sums in their stated order, bit by bit", exact_sums},
+    {"errors of bounded codecs add up to one a push at most", errors_add_up},
+    {"WFBP over a server takes what its recurrence says", wfbp_times},
+    {"pushes after the backward pass take what their closed forms say", ps_times},
+    {"a server whose transport is slow takes what that moves, in and out", transport},
+    {"SimGrid and fluid agree", same_on_simgrid},
+    {"what is urgent overtakes all but what credit has let out", credit},
+    {"what does not fit is refused in one line", refused},
+};
+STRAIT_SUITE("workloads/train/sync/servers", tests);

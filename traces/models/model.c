@@ -1,0 +1,150 @@
+/* Shipped models by name, layer tables by path, and what can be done to either. */
+#include "model.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core/json.h"
+#include "core/shipped.h"
+#include "architectures.h"
+#include "layer_csv.h"
+
+struct recorded {
+    const char *name, *source;
+    unsigned batch;
+    const char *batch_text;
+};
+static const struct recorded recordings[] = {
+    {"cnn", "own recording: 2 convolutions and 2 dense layers on Fashion-MNIST", 64, "64"},
+    {"resnet", "own recording: residual network with batch normalisation on Fashion-MNIST", 64,
+     "64"},
+    {"gpt", "own recording: 4 attention blocks of width 192, vocabulary 3072, untied head", 16,
+     "16 x 64 tokens"},
+};
+
+/* Recorded models first, then the architectures in the order of their table. */
+static const char *const names[] = {"cnn",        "resnet",       "gpt",     "resnet50",
+                                    "vgg16",      "mobilenet-v2", "vit-b16", "bert-base",
+                                    "bert-large", "gpt2-small",   NULL};
+
+const char *const *strait_model_names(size_t *n)
+{
+    if (n)
+        *n = sizeof names / sizeof names[0] - 1;
+    return names;
+}
+
+const char *strait_traces_path(char *buf, size_t cap, const char *relative)
+{
+    snprintf(buf, cap, "%s/traces/%s", STRAIT_SHARE, relative);
+    return buf;
+}
+
+static int load_recorded(struct strait_model **out, const struct recorded *r,
+                         struct strait_error *err)
+{
+    char relative[96], path[1024];
+    struct strait_model *m = NULL;
+    size_t n_iters;
+    snprintf(relative, sizeof relative, "layers/layers_%s.csv", r->name);
+    if (strait_layer_csv_load(&m, strait_traces_path(path, sizeof path, relative), err) != 0)
+        return -1;
+    snprintf(relative, sizeof relative, "layers/iters_%s.csv", r->name);
+    if (strait_iters_csv_load(m, &n_iters, strait_traces_path(path, sizeof path, relative), err) !=
+            0 ||
+        strait_model_set_source(m, r->source, err) != 0) {
+        strait_model_free(m);
+        return -1;
+    }
+    m->timing = STRAIT_TIMING_RECORDED;
+    m->on_cpu = true;
+    m->batch = r->batch;
+    snprintf(m->device, sizeof m->device, "one core of a server CPU with AVX-512");
+    snprintf(m->timing_source, sizeof m->timing_source,
+             "recorded: medians of %zu iterations, batch %s, PyTorch 1.13, one thread on %s",
+             n_iters, r->batch_text, m->device);
+    *out = m;
+    return 0;
+}
+
+int strait_model_load(struct strait_model **out, const char *name_or_path, struct strait_error *err)
+{
+    const size_t len = strlen(name_or_path);
+    char shipped[4096];
+    if (strchr(name_or_path, '/') || (len > 4 && strcmp(name_or_path + len - 4, ".csv") == 0))
+        return strait_layer_csv_load(
+            out, strait_shipped_path(shipped, sizeof(shipped), name_or_path), err);
+    for (size_t i = 0; i < sizeof recordings / sizeof recordings[0]; i++)
+        if (strcmp(recordings[i].name, name_or_path) == 0)
+            return load_recorded(out, &recordings[i], err);
+    size_t n;
+    const struct strait_architecture *a = strait_architectures(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(a[i].name, name_or_path) == 0)
+            return strait_architecture_load(out, &a[i], err);
+    const char *near = strait_nearest(name_or_path, names);
+    return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                            "expected a shipped model%s%s%s or the path of a layer table, found "
+                            "\"%.60s\"",
+                            near ? " (\"" : "", near ? near : "", near ? "\"?)" : "", name_or_path);
+}
+
+void strait_model_free(struct strait_model *m)
+{
+    if (!m)
+        return;
+    free(m->source);
+    free(m->rows);
+    free(m->layers);
+    free(m);
+}
+
+int strait_model_set_device_rate(struct strait_model *m, double flop_per_s,
+                                 struct strait_error *err)
+{
+    if (!isfinite(flop_per_s) || flop_per_s <= 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT, m->name,
+                                "expected a device rate above 0, found %g FLOP/s", flop_per_s);
+    if (m->device_flop_per_s <= 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT, m->name,
+                                "expected a model whose layers state their FLOPs, found one with "
+                                "times from %s: scale its compute by a factor instead",
+                                strait_timing_name(m->timing));
+    const double stretch = m->device_flop_per_s / flop_per_s;
+    for (size_t i = 0; i < m->n_rows; i++) {
+        struct strait_param_row *r = &m->rows[i];
+        double *const times[] = {&r->fwd_s_p50, &r->fwd_s_p90,   &r->bwd_s_p50,
+                                 &r->bwd_s_p90, &r->ready_s_p50, &r->ready_s_p90};
+        for (size_t t = 0; t < sizeof times / sizeof times[0]; t++)
+            *times[t] *= stretch;
+    }
+    for (size_t l = 0; l < m->n_layers; l++) {
+        struct strait_layer *layer = &m->layers[l];
+        double *const times[] = {&layer->fwd_s_p50, &layer->fwd_s_p90, &layer->bwd_s_p50,
+                                 &layer->bwd_s_p90, &layer->ready_s_p50};
+        for (size_t t = 0; t < sizeof times / sizeof times[0]; t++)
+            *times[t] *= stretch;
+    }
+    m->fwd_s *= stretch;
+    m->bwd_s *= stretch;
+    m->opt_s *= stretch;
+    m->device_flop_per_s = flop_per_s;
+    m->timing = STRAIT_TIMING_STATED_FLOPS;
+    snprintf(m->device, sizeof m->device, "a device of %.4g TFLOP/s", flop_per_s / 1e12);
+    snprintf(m->timing_source, sizeof m->timing_source,
+             "%.4g GFLOP forward a sample x 3 x batch %u at %.4g TFLOP/s: stated by the user",
+             m->fwd_flop_per_sample / 1e9, m->batch, flop_per_s / 1e12);
+    return 0;
+}
+
+double strait_model_step_s(const struct strait_model *m)
+{
+    return m->fwd_s + m->bwd_s + m->opt_s;
+}
+
+const char *strait_timing_name(enum strait_timing timing)
+{
+    static const char *const text[] = {"recorded", "stated FLOPs", "published throughput",
+                                       "user's table"};
+    return text[timing];
+}

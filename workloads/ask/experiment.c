@@ -1,0 +1,242 @@
+#include "experiment.h"
+
+#include "core/json.h"
+#include "device.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CLIENTS = 1000000, MAX_NAMES = 64 };
+
+/* --- strategy ----------------------------------------------------------------------------- */
+
+static int read_choice(double *out, struct strait_object *o, const struct strait_strategy_param *p,
+                       struct strait_error *err)
+{
+    const char *name;
+    if (strait_object_string_or(o, &name, p->name, p->choices[(int)p->fallback], err) != 0)
+        return -1;
+    for (int i = 0; p->choices[i]; i++)
+        if (strcmp(p->choices[i], name) == 0) {
+            *out = i;
+            return 0;
+        }
+    char where[STRAIT_JSON_POINTER_MAX * 2], all[256] = "";
+    for (int i = 0, n = 0; p->choices[i] && n < (int)sizeof(all); i++)
+        n += snprintf(all + n, sizeof(all) - (size_t)n, "%s%s", i > 0 ? ", " : "", p->choices[i]);
+    const char *near = strait_nearest(name, p->choices);
+    return strait_error_set(err, STRAIT_ERR_INPUT,
+                            strait_object_where(o, p->name, where, sizeof(where)),
+                            "expected one of %s, found \"%s\"%s%s%s", all, name,
+                            near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+}
+
+static int read_param(double *out, struct strait_object *o, const struct strait_strategy_param *p,
+                      const struct strait_experiment *e, struct strait_error *err)
+{
+    long whole;
+    const bool required = isnan(p->fallback);
+    switch (p->kind) {
+    case STRAIT_PARAM_NUMBER:
+        return required
+                   ? strait_object_number(o, out, p->name, p->min, p->max, err)
+                   : strait_object_number_or(o, out, p->name, p->min, p->max, p->fallback, err);
+    case STRAIT_PARAM_CORES: {
+        const json_t *value = strait_object_value(o, p->name);
+        if (json_is_string(value) && strcmp(json_string_value(value), "clients") == 0) {
+            *out = e->n_clients;
+            return 0;
+        }
+    } /* fall through */
+    case STRAIT_PARAM_INTEGER:
+        if ((required ? strait_object_integer(o, &whole, p->name, (long)p->min, (long)p->max, err)
+                      : strait_object_integer_or(o, &whole, p->name, (long)p->min, (long)p->max,
+                                                 (long)p->fallback, err)) != 0)
+            return -1;
+        *out = (double)whole;
+        return 0;
+    case STRAIT_PARAM_TIME:
+        return strait_object_quantity_or(o, out, p->name, STRAIT_UNIT_TIME, p->min, p->max,
+                                         p->fallback, err);
+    case STRAIT_PARAM_BYTES:
+        return strait_object_quantity_or(o, out, p->name, STRAIT_UNIT_BYTES, p->min, p->max,
+                                         p->fallback, err);
+    case STRAIT_PARAM_SPEED:
+        return strait_object_quantity_or(o, out, p->name, STRAIT_UNIT_SPEED, p->min, p->max,
+                                         p->fallback, err);
+    case STRAIT_PARAM_PERCENT:
+        return strait_object_quantity_or(o, out, p->name, STRAIT_UNIT_PERCENT, p->min, p->max,
+                                         p->fallback, err);
+    case STRAIT_PARAM_CHOICE:
+        return read_choice(out, o, p, err);
+    }
+    assert(false);
+    return -1;
+}
+
+/* What the strategy says itself goes first, then the constants of the network, then the machine's.
+ */
+static int read_strategy(struct strait_experiment *e, struct strait_object *o,
+                         struct strait_object constants[2], struct strait_error *err)
+{
+    struct strait_object s;
+    const char *name;
+    if (strait_object_enter(&s, o, "strategy", false, err) != 0 ||
+        strait_object_string(&s, &name, "name", err) != 0)
+        return -1;
+    e->strategy = strait_strategy_find(name);
+    if (!e->strategy) {
+        size_t n;
+        const struct strait_strategy *const *all = strait_strategies(&n);
+        const char *names[MAX_NAMES] = {0};
+        char where[STRAIT_JSON_POINTER_MAX * 2];
+        for (size_t i = 0; i < n && i + 1 < MAX_NAMES; i++)
+            names[i] = all[i]->name;
+        const char *near = strait_nearest(name, names);
+        return strait_error_set(
+            err, STRAIT_ERR_INPUT, strait_object_where(&s, "name", where, sizeof(where)),
+            "expected a strategy (strait list strategies), found \"%s\"%s%s%s", name,
+            near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    }
+    e->n_ranks = e->n_clients + (e->strategy->has_server ? 1 : 0);
+    for (unsigned i = 0; i < e->strategy->n_params; i++) {
+        const struct strait_strategy_param *p = &e->strategy->params[i];
+        struct strait_object *from = &s;
+        for (int k = 0; k < 2 && from == &s && !strait_object_has(&s, p->name); k++)
+            if (constants[k].json && strait_param_is_of_machine(p->name) &&
+                strait_object_has(&constants[k], p->name))
+                from = &constants[k];
+        if (read_param(&e->params[i], from, p, e, err) != 0)
+            return -1;
+    }
+    return strait_object_close(&s, err);
+}
+
+static int read_network_constants(struct strait_object *constants, struct strait_object *o,
+                                  struct strait_error *err)
+{
+    struct strait_object network;
+    return strait_object_enter(&network, o, "network", false, err) != 0 ||
+                   strait_object_enter(constants, &network, "constants", true, err) != 0 ||
+                   strait_constants_check(constants, err) != 0
+               ? -1
+               : 0;
+}
+
+static int read_all(struct strait_experiment *e, struct strait_object *o, struct strait_error *err)
+{
+    const char *schema, *model, *table;
+    long n_clients, seed;
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    if (strait_object_string(o, &schema, "schema", err) != 0)
+        return -1;
+    if (strcmp(schema, "strait-experiment/1") != 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(o, "schema", where, sizeof(where)),
+                                "expected \"strait-experiment/1\", found \"%s\"", schema);
+    if (strait_object_string_or(o, &e->title, "title", "", err) != 0 ||
+        strait_object_string_or(o, &table, "table", "scaling", err) != 0 ||
+        strait_object_string(o, &model, "model", err) != 0 ||
+        strait_object_string_or(o, &e->tensors, "tensors", NULL, err) != 0 ||
+        strait_object_integer(o, &n_clients, "clients", 1, MAX_CLIENTS, err) != 0 ||
+        strait_object_integer_or(o, &seed, "seed", 0, INT64_MAX, 1, err) != 0)
+        return -1;
+    e->is_tradeoff = strcmp(table, "tradeoff") == 0;
+    if (!e->is_tradeoff && strcmp(table, "scaling") != 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(o, "table", where, sizeof(where)),
+                                "expected \"scaling\" or \"tradeoff\", found \"%s\"", table);
+    e->n_clients = (int)n_clients;
+    e->seed = (uint64_t)seed;
+    struct strait_error why = {0};
+    struct strait_object constants[2] = {0}; /* of the network, of the machine */
+    if (strait_model_load(&e->model, model, &why) != 0) {
+        /* a line of the user's table names itself; a name or a file that is not there is the
+         * experiment's mistake */
+        const bool in_file = why.where[0] && strcmp(why.where, model) != 0;
+        const bool is_path = !in_file && why.where[0] && !strstr(why.text, model);
+        return strait_error_set(err, why.code,
+                                in_file ? why.where
+                                        : strait_object_where(o, "model", where, sizeof(where)),
+                                "%s%s%s", is_path ? model : "", is_path ? ": " : "", why.text);
+    }
+    if (read_network_constants(&constants[0], o, err) != 0 ||
+        strait_device_read(e, &constants[1], o, err) != 0 ||
+        read_strategy(e, o, constants, err) != 0 ||
+        strait_codec_choice_read(&e->up, o, "codec", err) != 0 ||
+        strait_codec_choice_read(&e->down, o, "download_codec", err) != 0 ||
+        strait_network_read(&e->network, o, e->n_ranks, e->strategy->has_server, err) != 0)
+        return -1;
+    if (strait_experiment_has_param(e, "share_spread") &&
+        strait_experiment_param(e, "share_spread") > 0 &&
+        strait_network_spread_shares(e->network, strait_experiment_param(e, "share_spread"),
+                                     e->seed, e->strategy->has_server) != 0)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    return strait_object_close(o, err);
+}
+
+int strait_experiment_read(struct strait_experiment **out, const char *file, const json_t *resolved,
+                           struct strait_error *err)
+{
+    struct strait_object o;
+    struct strait_experiment *e = calloc(1, sizeof(*e));
+    *out = NULL;
+    if (!e)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    e->json = json_deep_copy(resolved); /* the strings below are borrowed from it */
+    e->file = strdup(file);
+    if (!e->json || !e->file) {
+        strait_experiment_free(e);
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    }
+    if (strait_object_open(&o, e->file, "", e->json, err) != 0 || read_all(e, &o, err) != 0 ||
+        (e->strategy->check && e->strategy->check(e, err) != 0)) {
+        strait_experiment_free(e);
+        return -1;
+    }
+    *out = e;
+    return 0;
+}
+
+void strait_experiment_free(struct strait_experiment *e)
+{
+    if (!e)
+        return;
+    strait_network_free(e->network);
+    strait_model_free(e->model);
+    free(e->slowness);
+    strait_measured_release(&e->inverse_s);
+    strait_host_link_release(&e->link);
+    json_decref(e->json);
+    free((char *)e->file);
+    free(e);
+}
+
+static const double *find_param(const struct strait_experiment *e, const char *name)
+{
+    for (unsigned i = 0; i < e->strategy->n_params; i++)
+        if (strcmp(e->strategy->params[i].name, name) == 0)
+            return &e->params[i];
+    return NULL;
+}
+
+double strait_experiment_slowness(const struct strait_experiment *e, int rank)
+{
+    const int client = rank - (e->strategy->has_server ? 1 : 0);
+    return e->n_slowness > 0 && client >= 0 ? e->slowness[(size_t)client % e->n_slowness] : 1;
+}
+
+bool strait_experiment_has_param(const struct strait_experiment *e, const char *name)
+{
+    return find_param(e, name) != NULL;
+}
+
+double strait_experiment_param(const struct strait_experiment *e, const char *name)
+{
+    const double *value = find_param(e, name);
+    assert(value); /* the strategy declares it */
+    return *value;
+}

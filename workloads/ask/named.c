@@ -1,0 +1,131 @@
+#include "named.h"
+
+#include "core/json.h"
+#include "core/shipped.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A file of that kind as an open object; NULL with *err where the experiment's file names it. */
+static json_t *load(struct strait_object *o, char path[4096], const char *kind, const char *name,
+                    const char *file, const char *key, struct strait_error *err)
+{
+    char found[4096], schema[64], where[512];
+    const char *given;
+    struct strait_error why = {0};
+    if (strpbrk(name, "/."))
+        snprintf(path, 4096, "%s", strait_shipped_path(found, sizeof(found), name));
+    else
+        snprintf(path, 4096, "%s/experiments/%ss/%s.json", STRAIT_SHARE, kind, name);
+    json_t *json = strait_json_load(path, &why);
+    if (!json) {
+        snprintf(where, sizeof(where), "%s#/%s", file, key);
+        strait_error_set(err, why.code, where,
+                         "expected a %s that ships or a path, found \"%s\": %s", kind, name,
+                         why.text);
+        return NULL;
+    }
+    snprintf(schema, sizeof(schema), "strait-%s/1", kind);
+    if (strait_object_open(o, path, "", json, err) != 0 ||
+        strait_object_string(o, &given, "schema", err) != 0 ||
+        strait_object_string(o, &given, "title", err) != 0) {
+        json_decref(json);
+        return NULL;
+    }
+    if (strcmp(json_string_value(json_object_get(json, "schema")), schema) != 0) {
+        strait_error_set(err, STRAIT_ERR_INPUT, path, "expected schema \"%s\", found \"%s\"",
+                         schema, json_string_value(json_object_get(json, "schema")));
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+static const char *const of_machine[] = {"add", "copy", "link", "memory", "inverse", NULL},
+                         *const of_network[] = {NULL}; /* ports have one source for all */
+
+/* Every constant, and every number of a machine, has a source, and every source a number. */
+static int check_sources(const char *path, const json_t *of, const char *const *plain,
+                         const json_t *sources, struct strait_error *err)
+{
+    const json_t *constants = json_object_get(of, "constants");
+    const char *key;
+    json_t *value;
+    size_t n = json_object_size(constants);
+    const char *missing = NULL;
+    json_object_foreach((json_t *)constants, key, value) if (!json_object_get(sources, key))
+        missing = key;
+    for (; *plain; plain++) {
+        n += json_object_get(of, *plain) != NULL;
+        if (json_object_get(of, *plain) && !json_object_get(sources, *plain))
+            missing = *plain;
+    }
+    json_object_foreach((json_t *)sources, key, value) if (!json_is_string(value)) missing = key;
+    if (missing || json_object_size(sources) != n)
+        return strait_error_set(err, STRAIT_ERR_INPUT, path,
+                                "expected in \"sources\" a text for each constant and no other, "
+                                "found %s%s",
+                                missing ? "none for " : "more", missing ? missing : "");
+    return 0;
+}
+
+static int expand_network(json_t *experiment, const char *file, struct strait_error *err)
+{
+    char path[4096];
+    const char *name = json_string_value(json_object_get(experiment, "network")), *source;
+    struct strait_object o;
+    if (!name)
+        return 0;
+    json_t *json = load(&o, path, "network", name, file, "network", err);
+    if (!json)
+        return -1;
+    int failed = strait_object_string(&o, &source, "source", err);
+    const json_t *network = strait_object_value(&o, "network"),
+                 *sources = strait_object_value(&o, "sources");
+    if (!failed && !json_is_object(network))
+        failed = strait_error_set(err, STRAIT_ERR_INPUT, path, "expected a \"network\"");
+    if (!failed && !(failed = strait_object_close(&o, err)) &&
+        !(failed = check_sources(path, network, of_network, sources, err)))
+        json_object_set_new(experiment, "network", json_deep_copy(network));
+    json_decref(json);
+    return failed;
+}
+
+static int expand_device(json_t *experiment, const char *file, struct strait_error *err)
+{
+    char path[4096];
+    json_t *device = json_object_get(experiment, "device");
+    const char *name = json_string_value(device);
+    struct strait_object o;
+    if (!name)
+        name = json_string_value(json_object_get(device, "name"));
+    if (!name)
+        return 0;
+    json_t *json = load(&o, path, "machine", name, file, "device", err);
+    if (!json)
+        return -1;
+    const json_t *machine = strait_object_value(&o, "machine"),
+                 *sources = strait_object_value(&o, "sources");
+    int failed = strait_object_close(&o, err);
+    if (!failed && !json_is_object(machine))
+        failed = strait_error_set(err, STRAIT_ERR_INPUT, path, "expected a \"machine\"");
+    if (!failed && !(failed = check_sources(path, machine, of_machine, sources, err))) {
+        json_t *all = json_is_object(device) ? json_deep_copy(device)
+                                             : json_pack("{s:s}", "name", name),
+               *shipped = json_deep_copy(machine), *own = json_object_get(all, "constants");
+        if (own)
+            json_object_update_missing(own, json_object_get(shipped, "constants"));
+        json_object_update_missing(all, shipped);
+        json_object_set_new(experiment, "device", all);
+        json_decref(shipped);
+    }
+    json_decref(json);
+    return failed;
+}
+
+int strait_named_expand(json_t *experiment, const char *file, struct strait_error *err)
+{
+    return expand_network(experiment, file, err) != 0 || expand_device(experiment, file, err) != 0
+               ? -1
+               : 0;
+}

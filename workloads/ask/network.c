@@ -1,0 +1,181 @@
+#include "network.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "codecs/frame.h"
+#include "core/random.h"
+
+enum { ETHERNET_HEADER_BYTES = 14, IP_HEADER_BYTES = 20, TCP_HEADER_BYTES = 32 };
+
+double strait_goodput_bytes_per_s(const struct strait_network *n, const struct strait_link *l)
+{
+    const double segment = n->tcp.segment_bytes;
+    const double frame = segment + TCP_HEADER_BYTES + IP_HEADER_BYTES + ETHERNET_HEADER_BYTES;
+    return l->rate_bits_per_s / 8 * segment / (frame + n->overhead_bytes);
+}
+
+unsigned strait_tcp_n_connections(const struct strait_tcp *tcp)
+{
+    return tcp->n_connections > 0 ? tcp->n_connections : 1;
+}
+
+double strait_network_frame_bytes(const struct strait_network *n)
+{
+    return (double)strait_tcp_n_connections(&n->tcp) * STRAIT_FRAME_BYTES;
+}
+
+int strait_network_site(const struct strait_network *n, int rank)
+{
+    return n->site ? n->site[rank] : 0;
+}
+
+int strait_network_n_links(const struct strait_network *n)
+{
+    return 2 * n->n_ranks + 2 * n->n_sites + (n->between ? n->n_sites * n->n_sites : 0);
+}
+
+const struct strait_link *strait_network_link(const struct strait_network *n, int link)
+{
+    if (link < 2 * n->n_ranks)
+        return link % 2 == 0 ? &n->out[link / 2] : &n->in[link / 2];
+    link -= 2 * n->n_ranks;
+    if (link < 2 * n->n_sites)
+        return link % 2 == 0 ? &n->site_out[link / 2] : &n->site_in[link / 2];
+    return &n->between[link - 2 * n->n_sites];
+}
+
+int strait_network_path(const struct strait_network *n, int src, int dst,
+                        int links[STRAIT_MAX_HOPS])
+{
+    const int from = strait_network_site(n, src), to = strait_network_site(n, dst);
+    const int sites = 2 * n->n_ranks, pairs = sites + 2 * n->n_sites;
+    int n_hops = 0;
+    links[n_hops++] = 2 * src;
+    if (from != to && from >= 0)
+        links[n_hops++] = sites + 2 * from;
+    if (from != to && from >= 0 && to >= 0 && n->between &&
+        n->between[from * n->n_sites + to].rate_bits_per_s > 0)
+        links[n_hops++] = pairs + from * n->n_sites + to;
+    if (from != to && to >= 0)
+        links[n_hops++] = sites + 2 * to + 1;
+    links[n_hops++] = 2 * dst + 1;
+    return n_hops;
+}
+
+double strait_path_bits_per_s(const struct strait_network *n, int src, int dst)
+{
+    int links[STRAIT_MAX_HOPS];
+    double least = INFINITY;
+    for (int i = 0, n_hops = strait_network_path(n, src, dst, links); i < n_hops; i++)
+        least = fmin(least, strait_network_link(n, links[i])->rate_bits_per_s);
+    return least;
+}
+
+double strait_path_delay_s(const struct strait_network *n, int src, int dst)
+{
+    int links[STRAIT_MAX_HOPS];
+    double delay_s = 0;
+    for (int i = 0, n_hops = src == dst ? 0 : strait_network_path(n, src, dst, links); i < n_hops;
+         i++)
+        delay_s += strait_network_link(n, links[i])->delay_s;
+    return delay_s;
+}
+
+double strait_path_goodput_bytes_per_s(const struct strait_network *n, int src, int dst)
+{
+    const struct strait_link narrowest = {.rate_bits_per_s = strait_path_bits_per_s(n, src, dst)};
+    return strait_goodput_bytes_per_s(n, &narrowest);
+}
+
+double strait_path_jitter_s(const struct strait_network *n, int src, int dst)
+{
+    int links[STRAIT_MAX_HOPS];
+    double jitter_s = 0;
+    for (int i = 0, n_hops = strait_network_path(n, src, dst, links); i < n_hops; i++)
+        jitter_s += strait_network_link(n, links[i])->jitter_s;
+    return jitter_s;
+}
+
+bool strait_path_is_lossy(const struct strait_network *n, int src, int dst)
+{
+    int links[STRAIT_MAX_HOPS];
+    bool lossy = false;
+    for (int i = 0, n_hops = strait_network_path(n, src, dst, links); i < n_hops; i++)
+        lossy |= strait_network_link(n, links[i])->loss_ratio > 0;
+    return lossy;
+}
+
+double strait_path_rtt_s(const struct strait_network *n, int src, int dst)
+{
+    return strait_path_delay_s(n, src, dst) + strait_path_delay_s(n, dst, src);
+}
+
+const char *strait_congestion_name(enum strait_congestion c)
+{
+    switch (c) {
+    case STRAIT_RENO:
+        return "reno";
+    case STRAIT_BBR:
+        return "bbr";
+    case STRAIT_CUBIC:
+        return "cubic";
+    }
+    return "?";
+}
+
+struct strait_network *strait_network_star(int n_ranks, struct strait_link server_out,
+                                           struct strait_link server_in,
+                                           struct strait_link client_out,
+                                           struct strait_link client_in, double overhead_bytes,
+                                           struct strait_tcp tcp)
+{
+    struct strait_network *n = calloc(1, sizeof(*n));
+    if (!n)
+        return NULL;
+    n->n_ranks = n_ranks;
+    n->overhead_bytes = overhead_bytes;
+    n->tcp = tcp;
+    n->out = calloc((size_t)n_ranks, sizeof(*n->out));
+    n->in = calloc((size_t)n_ranks, sizeof(*n->in));
+    if (!n->out || !n->in) {
+        strait_network_free(n);
+        return NULL;
+    }
+    for (int i = 0; i < n_ranks; i++) {
+        n->out[i] = i == 0 ? server_out : client_out;
+        n->in[i] = i == 0 ? server_in : client_in;
+    }
+    return n;
+}
+
+double strait_path_share(const struct strait_network *n, int src, int dst)
+{
+    return n->drag ? 1 / (n->drag[src] + n->drag[dst]) : 1;
+}
+
+int strait_network_spread_shares(struct strait_network *n, double spread, uint64_t seed,
+                                 bool has_server)
+{
+    n->drag = calloc((size_t)n->n_ranks, sizeof(*n->drag));
+    n->share_spread = spread;
+    for (int i = has_server ? 1 : 0; i < n->n_ranks && n->drag; i++) {
+        const double u = strait_random_unit(seed, "share", (uint64_t)i, 0);
+        n->drag[i] = 1 / (1 + spread * (2 * u - 1));
+    }
+    return n->drag ? 0 : -1;
+}
+
+void strait_network_free(struct strait_network *n)
+{
+    if (!n)
+        return;
+    free(n->out);
+    free(n->in);
+    free(n->site);
+    free(n->site_out);
+    free(n->site_in);
+    free(n->between);
+    free(n->drag);
+    free(n);
+}

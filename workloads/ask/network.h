@@ -1,0 +1,111 @@
+/* One link model for every backend: what the wire and TCP are, in units of the base kind. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include "core/error.h"
+#include "core/json.h"
+
+/* One direction of one port, or of a link between two sites. */
+struct strait_link {
+    double rate_bits_per_s; /* on the wire, headers included */
+    double delay_s;         /* one way; a path adds the delays of its two ports */
+    double loss_ratio;      /* of segments */
+    double jitter_s;        /* uniform, +- around delay_s, never reordering */
+    double queue_bytes;     /* drop-tail; INFINITY: never drops, the default */
+};
+
+enum strait_congestion { STRAIT_RENO, STRAIT_BBR, STRAIT_CUBIC };
+
+/* More TCP connections for one stream than this were not measured. */
+enum { STRAIT_MAX_CONNECTIONS = 16 };
+/* What a sender gives to one of several connections before it is the next one's turn. */
+enum { STRAIT_TURN_BYTES = 1 << 14 };
+
+/* TCP as Linux has it. Sources: RFC 6928 (initial window), RFC 5681 (slow start, restart after
+ * idle), Linux net/ipv4/tcp_output.c tcp_cwnd_restart, include/net/tcp.h TCP_RTO_MIN. */
+struct strait_tcp {
+    enum strait_congestion congestion;
+    double segment_bytes;        /* payload of one full segment: 1448 with time stamps */
+    double initial_window_bytes; /* 10 segments; INFINITY: no ramp at all (negative control) */
+    double window_bytes;         /* most unacknowledged bytes of a connection; INFINITY: no cap */
+    double rto_min_s;            /* 0.2 */
+    bool slow_start_after_idle;  /* the window decays while idle (not under BBR) */
+    unsigned n_connections;      /* that carry a stream, each an equal part of every message behind
+                                    a frame of its own; 0 counts as 1 */
+};
+
+/* Every rank has one port, out (towards its switch) and in (from it). In a star all ports meet at
+ * one switch, the core. Else ranks stand at sites: the ports of a site meet at its switch, and the
+ * site has one port of its own to the core, which its ranks share. A site is a cluster on a wide
+ * area network, or a node of several accelerators: only the figures differ. Between two sites there
+ * may be a link of that pair alone. */
+struct strait_network {
+    int n_ranks;
+    struct strait_link *out, *in;           /* n_ranks each */
+    int n_sites;                            /* 0: a star */
+    int *site;                              /* of each rank, -1: at the core; NULL in a star */
+    struct strait_link *site_out, *site_in; /* n_sites each */
+    struct strait_link *between; /* [from * n_sites + to], rate 0: none; NULL: no pair has one */
+    double overhead_bytes; /* beyond the 1514 bytes of a full Ethernet frame: 24 on a real wire
+                              (check sum 4, preamble 8, gap 12), 0 as tc counts */
+    struct strait_tcp tcp;
+    /* A stream's share of a link beside the others' is inverse to the sum of its two ranks' drags,
+     * as TCP's is to its round trip. Simulators only; NULL: all shares are equal. */
+    double *drag;
+    double share_spread; /* shares are keyed draws of 1 +- this */
+};
+
+/** Payload bytes a second of a long TCP stream that has the link alone:
+ *  rate / 8 * 1448 / (1514 + overhead). Source: header sizes (IP 20, TCP 32, Ethernet 14). */
+double strait_goodput_bytes_per_s(const struct strait_network *n, const struct strait_link *l);
+/** TCP connections that carry a stream: 1 to STRAIT_MAX_CONNECTIONS. */
+unsigned strait_tcp_n_connections(const struct strait_tcp *tcp);
+/** What every message costs beside its payload: one frame for each connection. */
+double strait_network_frame_bytes(const struct strait_network *n);
+/** The site of a rank: 0 in a star, -1 at the core. */
+int strait_network_site(const struct strait_network *n, int rank);
+
+/* Links by number: 2 r and 2 r + 1 are out and in of rank r, then those of the sites alike, then
+ * the pairs'. */
+enum { STRAIT_MAX_HOPS = 5 };
+int strait_network_n_links(const struct strait_network *n);
+const struct strait_link *strait_network_link(const struct strait_network *n, int link);
+/** The links from src to dst in order; at least 2, since a rank does not send to itself.
+ *  Returns: how many */
+int strait_network_path(const struct strait_network *n, int src, int dst,
+                        int links[STRAIT_MAX_HOPS]);
+
+/** Rate of the narrowest link from src to dst. */
+double strait_path_bits_per_s(const struct strait_network *n, int src, int dst);
+/** Payload bytes a second of a long TCP stream that has the path alone. */
+double strait_path_goodput_bytes_per_s(const struct strait_network *n, int src, int dst);
+/** The most by which the jitter of its links moves a packet from src to dst. */
+double strait_path_jitter_s(const struct strait_network *n, int src, int dst);
+/** Does a link from src to dst lose packets? */
+bool strait_path_is_lossy(const struct strait_network *n, int src, int dst);
+/** What a stream from src to dst gets of a link beside what others get; 1 where all are equal. */
+double strait_path_share(const struct strait_network *n, int src, int dst);
+/** Give every rank a keyed share, uniform in 1 +- spread (below 1), the same in both directions and
+ *  in every round. A server has none of its own: its streams take that of the other end.
+ *  Returns: 0, or -1 when memory runs out */
+int strait_network_spread_shares(struct strait_network *n, double spread, uint64_t seed,
+                                 bool has_server);
+/** One way from src to dst: the sum over its links; 0 to oneself. */
+double strait_path_delay_s(const struct strait_network *n, int src, int dst);
+/** There and back again. */
+double strait_path_rtt_s(const struct strait_network *n, int src, int dst);
+const char *strait_congestion_name(enum strait_congestion c); /* "reno", "bbr", "cubic" */
+
+/** All links equal to the given ones; node 0 gets the server's. NULL when memory runs out. */
+struct strait_network *strait_network_star(int n_ranks, struct strait_link server_out,
+                                           struct strait_link server_in,
+                                           struct strait_link client_out,
+                                           struct strait_link client_in, double overhead_bytes,
+                                           struct strait_tcp tcp);
+/** Read "network" of an experiment (docs/experiment.md).
+ *  In:      experiment   the object that holds the key
+ *           has_server   rank 0 has the server's port
+ *  Returns: 0, or -1 with *err INPUT: "wan.json#/network/client/rate: expected ..." */
+int strait_network_read(struct strait_network **out, struct strait_object *experiment, int n_ranks,
+                        bool has_server, struct strait_error *err);
+void strait_network_free(struct strait_network *n);

@@ -1,0 +1,328 @@
+/* Encode, decode and add as strategies call them: the one place that knows whether payload is real
+ * or sized and whether cost is measured or comes from a profile. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/buffer.h"
+#include "core/random.h"
+#include "coding.h"
+
+struct strait_codec *strait_codec(struct strait_rank *r, const char *which)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    int i = 0;
+    while (i < STRAIT_N_CODECS && strcmp(w->codecs[i].which, which) != 0)
+        i++;
+    assert(i < STRAIT_N_CODECS);
+    return &w->codecs[i];
+}
+
+bool strait_codec_is_none(const struct strait_codec *c)
+{
+    return strcmp(c->choice->spec.ops->name, "none") == 0;
+}
+
+bool strait_sends_views(const struct strait_codec *c)
+{
+    return strait_codec_is_none(c);
+}
+
+bool strait_codec_made(const struct strait_wrap *w, const struct strait_packet *p)
+{
+    const struct strait_codec *c = p->owner;
+    return c >= w->codecs && c < w->codecs + STRAIT_N_CODECS;
+}
+
+static void release_view(struct strait_packet *p)
+{
+    free(p);
+}
+
+static void release_encoded(struct strait_packet *p)
+{
+    struct strait_codec *c = p->owner;
+    unsigned char *none = NULL;
+    strait_wrap_hold(c->wrap, -(double)p->payload_bytes);
+    if (!atomic_compare_exchange_strong(&c->spare, &none, p->data))
+        strait_buffer_free(p->data);
+    free(p);
+}
+
+bool strait_packet_is_view(const struct strait_packet *p)
+{
+    return p->release == release_view;
+}
+
+struct view {
+    struct strait_packet packet;
+    const struct strait_tensor *of; /* alive for as long as the rank that made it */
+};
+
+static bool is_same_place(const struct strait_tensor *a, const struct strait_tensor *b)
+{
+    return (a->parent ? a->parent : a) == (b->parent ? b->parent : b) && a->lo == b->lo &&
+           a->hi == b->hi;
+}
+
+/* The values themselves are what travels: nothing is copied, nothing is charged. */
+static struct strait_packet *view(struct strait_rank *r, struct strait_codec *c,
+                                  struct strait_tensor *x)
+{
+    struct view *v = calloc(1, sizeof(*v));
+    if (!v)
+        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    struct strait_packet *p = &v->packet;
+    atomic_init(&p->n_refs, 1);
+    v->of = x;
+    p->data = (unsigned char *)strait_values(r, x);
+    p->payload_bytes = 4 * strait_n_elems(x);
+    p->release = release_view;
+    p->owner = c; /* made here, so not counted as received */
+    return p;
+}
+
+/* The first client's first encoded tensor is checked against its bound when the run is over. */
+static void note_sample(struct strait_rank *r, struct strait_codec *c, double bound,
+                        struct strait_tensor *x)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    const int first = w->point->experiment->strategy->has_server ? 1 : 0;
+    if (!(c->choice->spec.ops->flags & (STRAIT_CODEC_BOUNDED | STRAIT_CODEC_LOSSLESS)) ||
+        c->choice->spec.bound.kind == STRAIT_BOUND_RATIO || strait_memory_needed(&c->choice->spec))
+        return;
+    if (w->sample_of || !r->run->real_payload || w->me != first || x->parent)
+        return;
+    w->sample_of = x;
+    w->sample_codec = c;
+    w->sample_bound = bound;
+    w->sample_version = x->version;
+}
+
+/* Of this rank, round and place in the model; of round and place alone where streams are to be
+ * summable. */
+static uint64_t key_of(struct strait_wrap *w, const struct strait_codec *c, size_t lo)
+{
+    const bool shared = c->choice->spec.ops->flags & STRAIT_CODEC_SHARED_KEY;
+    const uint64_t round = (uint64_t)atomic_load(&w->round);
+    return strait_random_bits(w->point->experiment->seed, shared ? "codec" : "codec of a rank",
+                              shared ? lo : (uint64_t)w->me << 40 ^ lo, round);
+}
+
+/* Larger than the room that waits: memory of its own, which nobody uses again. */
+static void release_larger(struct strait_packet *p)
+{
+    struct strait_codec *c = p->owner;
+    strait_wrap_hold(c->wrap, -(double)p->payload_bytes);
+    strait_buffer_free(p->data);
+    free(p);
+}
+
+struct strait_packet *strait_codec_packet(struct strait_rank *r, struct strait_codec *c,
+                                          size_t *room_bytes)
+{
+    struct strait_packet *p = strait_packet_new(0);
+    if (*room_bytes < c->room_bytes)
+        *room_bytes = c->room_bytes;
+    if (p && r->run->real_payload) {
+        if (*room_bytes == c->room_bytes)
+            p->data = atomic_exchange(&c->spare, NULL);
+        if (!p->data)
+            p->data = strait_buffer_new(*room_bytes);
+    }
+    if (!p || (r->run->real_payload && !p->data))
+        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "an encoded tensor does not fit in memory");
+    p->release = *room_bytes > c->room_bytes ? release_larger : release_encoded;
+    p->owner = c;
+    return p;
+}
+
+void strait_codec_label(struct strait_packet *p, const struct strait_codec *c, double bound,
+                        const struct strait_tensor *x)
+{
+    p->raw_bytes = 4 * strait_n_elems(x);
+    p->n_elems = strait_n_elems(x);
+    p->codec_id = c->choice->spec.ops->id;
+    p->bound = c->choice->spec.bound;
+    if (!isnan(bound))
+        p->bound.value = bound;
+}
+
+struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *c, double bound,
+                                    struct strait_tensor *x)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_packet *p;
+    if (strait_codec_is_none(c)) {
+        p = view(r, c, x);
+    } else {
+        struct strait_task task = {
+            .codec = c, .tensor = x, .bound = bound, .key = key_of(w, c, x->lo)};
+        struct strait_job job = {.resource = STRAIT_CPU};
+        struct strait_times times;
+        const bool sized = !r->run->real_payload || !r->run->measured_cost;
+        const struct strait_estimate e =
+            sized ? strait_codec_estimate(r, c, bound, x) : (struct strait_estimate){0};
+        strait_tensor_touch(r, x);
+        job.cost_s = r->run->measured_cost ? NAN : e.encode_s;
+        job.least_s = strait_reading_of(w, STRAIT_READING_ENCODE, c, bound, x);
+        if (r->run->real_payload) {
+            strait_task_cut(r, &task, true);
+            job.fn = strait_task_encode;
+            job.arg = &task;
+            const struct strait_bundle bundle = strait_codec_bundle(c, bound);
+            task.room_bytes = strait_bundle_max_bytes(&bundle, task.slices, task.n_slices);
+        }
+        p = strait_codec_packet(r, c, &task.room_bytes);
+        task.out = p->data;
+        struct strait_op *op = r->backend->start(r, &job);
+        r->backend->wait(r, op, &times);
+        free(task.slices);
+        if (task.err.code != STRAIT_OK)
+            r->backend->fail(r, &task.err);
+        p->payload_bytes = r->run->real_payload ? task.len_bytes : (size_t)e.bytes;
+        strait_wrap_hold(w, (double)p->payload_bytes);
+        strait_codec_label(p, c, bound, x);
+        strait_wrap_span(r, STRAIT_SPAN_ENCODE, &times, p, -1, -1, -1);
+        note_sample(r, c, bound, x);
+    }
+    strait_codec_label(p, c, bound, x);
+    return p;
+}
+
+/* By the frame: of two codecs of one name the one whose own bound it is, else of the same kind. */
+static struct strait_codec *codec_of(struct strait_wrap *w, const struct strait_packet *p)
+{
+    struct strait_codec *found = NULL;
+    for (int i = STRAIT_N_CODECS - 1; i >= 0; i--) {
+        const struct strait_codec_spec *spec = &w->codecs[i].choice->spec;
+        if (spec->ops->id != p->codec_id || spec->bound.kind != p->bound.kind)
+            continue;
+        if (!found || spec->bound.value == p->bound.value ||
+            found->choice->spec.bound.value != p->bound.value)
+            found = &w->codecs[i];
+    }
+    return found;
+}
+
+static void copy_now(void *arg)
+{
+    struct strait_task *t = arg;
+    memmove(t->tensor->values, t->packet->data, t->packet->payload_bytes);
+}
+
+struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_tensor *y,
+                                        struct strait_packet *taken)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_task *task = calloc(1, sizeof(*task));
+    struct strait_job job = {.resource = STRAIT_CPU};
+    if (!task)
+        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    *task = (struct strait_task){.kind = STRAIT_SPAN_DECODE, .tensor = y, .packet = taken};
+    task->codec = codec_of(w, taken);
+    if (!task->codec || taken->n_elems != strait_n_elems(y))
+        strait_wrap_fail(r, STRAIT_ERR_BACKEND, "a packet came that this rank did not expect");
+    if (strait_codec_is_none(task->codec)) {
+        const bool real = r->run->real_payload;
+        if (real && taken->payload_bytes != 4 * strait_n_elems(y))
+            strait_wrap_fail(r, STRAIT_ERR_BACKEND, "a tensor came that is not of its own length");
+        const bool mine = strait_codec_made(w, taken);
+        if (mine && is_same_place(((const struct view *)taken)->of, y))
+            return task; /* a view of its own values: nothing to do */
+        if (!mine && strait_tensor_adopt(r, y, taken)) {
+            task->packet = NULL;
+            return task;
+        }
+        strait_tensor_touch(r, y);
+        job.cost_s =
+            r->run->measured_cost ? NAN : 4.0 * (double)strait_n_elems(y) / w->copy_bytes_per_s;
+        job.fn = real ? copy_now : NULL;
+        job.least_s = strait_reading_of(w, STRAIT_READING_COPY, NULL, NAN, y);
+    } else {
+        strait_tensor_touch(r, y);
+        const double bound = taken->bound.value;
+        job.cost_s =
+            r->run->measured_cost ? NAN : strait_codec_estimate(r, task->codec, bound, y).decode_s;
+        job.least_s = strait_reading_of(w, STRAIT_READING_DECODE, task->codec, bound, y);
+        if (r->run->real_payload) {
+            strait_task_cut(r, task, false);
+            job.fn = strait_task_decode;
+        }
+    }
+    job.arg = task;
+    task->op = r->backend->start(r, &job);
+    return task;
+}
+
+struct strait_task *strait_task_of(struct strait_rank *r, enum strait_span_kind kind,
+                                   struct strait_op *op)
+{
+    struct strait_task *task = calloc(1, sizeof(*task));
+    if (!task)
+        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    *task = (struct strait_task){.kind = kind, .op = op};
+    return task;
+}
+
+void strait_wait(struct strait_rank *r, struct strait_task *task)
+{
+    struct strait_times times;
+    if (task->op) {
+        r->backend->wait(r, task->op, &times);
+        if (task->err.code != STRAIT_OK)
+            r->backend->fail(r, &task->err);
+        if (task->tensor)
+            task->tensor->version++;
+        const struct strait_packet moved = {.payload_bytes = task->moved_bytes,
+                                            .raw_bytes = task->moved_bytes};
+        strait_wrap_span(r, task->kind, &times, task->moved_bytes > 0 ? &moved : task->packet, -1,
+                         -1, -1);
+    }
+    strait_drop(r, task->packet);
+    free(task->slices);
+    free(task);
+}
+
+void strait_decode(struct strait_rank *r, struct strait_tensor *y, struct strait_packet *taken)
+{
+    strait_wait(r, strait_decode_start(r, y, taken));
+}
+
+struct adding {
+    float *sum;
+    const float *x;
+    size_t n;
+    float weight;
+};
+
+static void add_now(void *arg)
+{
+    const struct adding *a = arg;
+    float *restrict sum = a->sum;
+    const float *restrict x = a->x;
+    for (size_t i = 0; i < a->n; i++)
+        sum[i] += a->weight * x[i];
+}
+
+void strait_add(struct strait_rank *r, struct strait_tensor *sum, struct strait_tensor *x,
+                double weight)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    assert(strait_n_elems(sum) == strait_n_elems(x));
+    strait_tensor_touch(r, sum);
+    strait_tensor_touch(r, x);
+    struct adding a = {
+        .sum = sum->values, .x = x->values, .n = strait_n_elems(sum), .weight = (float)weight};
+    const struct strait_job job = {
+        .resource = STRAIT_CPU,
+        .cost_s = r->run->measured_cost ? NAN : 4.0 * (double)a.n / w->add_bytes_per_s,
+        .fn = r->run->real_payload ? add_now : NULL,
+        .arg = &a,
+        .least_s = strait_reading_of(w, STRAIT_READING_ADD, NULL, NAN, sum)};
+    strait_wrap_work(r, STRAIT_SPAN_AGGREGATE, &job);
+    sum->version++;
+    if (sum->parent)
+        sum->parent->version++;
+}

@@ -1,0 +1,249 @@
+/* A tensor is coded parameter by parameter: what that costs and gives by the profile, where the
+ * ranks' readings of it stand, and the pieces that the real codec gets. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/hash.h"
+#include "coding.h"
+#include "workloads/train/collectives/legal.h"
+
+bool strait_codec_is_lossy(const struct strait_codec *c, const struct strait_param_row *row)
+{
+    return (c->choice->spec.ops->flags & STRAIT_CODEC_LOSSLESS) == 0 &&
+           strait_slice_lossy(row->n_dims, row->n_elems, (size_t)c->choice->cutoff_elems);
+}
+
+/* Call fn for every parameter that [lo, hi) meets; what lies outside the model is one matrix. */
+static size_t
+each_row(const struct strait_wrap *w, const struct strait_tensor *t,
+         void (*fn)(void *arg, const struct strait_param_row *row, size_t lo, size_t hi), void *arg)
+{
+    const struct strait_model *m = w->point->experiment->model;
+    size_t row_lo = 0, n = 0;
+    for (size_t i = 0; i < m->n_rows && row_lo < t->hi && t->lo < m->n_elems; i++) {
+        const size_t row_hi = row_lo + m->rows[i].n_elems;
+        const size_t lo = row_lo > t->lo ? row_lo : t->lo, hi = row_hi < t->hi ? row_hi : t->hi;
+        if (lo < hi) {
+            n++;
+            if (fn)
+                fn(arg, &m->rows[i], lo, hi);
+        }
+        row_lo = row_hi;
+    }
+    if (t->lo >= m->n_elems && t->lo < t->hi) {
+        const struct strait_param_row outside = {.n_dims = 2, .n_elems = t->hi - t->lo};
+        n++;
+        if (fn)
+            fn(arg, &outside, t->lo, t->hi);
+    }
+    return n;
+}
+
+struct estimating {
+    const struct strait_codec *codec;
+    struct strait_codec_cost lossy;
+    const void *sized_state; /* to ask predict of; NULL: only the profile knows sizes */
+    struct strait_estimate of;
+};
+
+/* Rows of a piece of a parameter as a matrix: only the whole has them. */
+static size_t n_rows_of(const struct strait_param_row *row, size_t n_elems)
+{
+    return n_elems == row->n_elems && row->n_dims >= 2 ? row->shape[0] : 0; /* 0 outside */
+}
+
+static void estimate_row(void *arg, const struct strait_param_row *row, size_t lo, size_t hi)
+{
+    struct estimating *e = arg;
+    const struct strait_codec_ops *ops = e->codec->choice->spec.ops;
+    const bool lossy = strait_codec_is_lossy(e->codec, row) || ops->flags & STRAIT_CODEC_LOSSLESS;
+    const struct strait_codec_cost *cost = lossy ? &e->lossy : e->codec->lossless;
+    const double raw_bytes = 4.0 * (double)(hi - lo);
+    const size_t exact_bytes = lossy && e->sized_state
+                                   ? ops->predict(e->sized_state, hi - lo, n_rows_of(row, hi - lo))
+                                   : 0;
+    e->of.encode_s += cost->encode_fixed_s + raw_bytes / cost->encode_bytes_per_s;
+    e->of.decode_s += cost->decode_fixed_s + raw_bytes / cost->decode_bytes_per_s;
+    e->of.bytes += exact_bytes > 0 ? (double)exact_bytes : raw_bytes / cost->ratio;
+}
+
+/* The profile is asked once a bound: rounds share it, and so do the pieces of a tensor. */
+static struct strait_codec_cost cost_at(struct strait_rank *r, struct strait_codec *c, double bound)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_error err = {0};
+    const double own = c->choice->spec.bound.value;
+    if (isnan(bound) || bound == own)
+        return *c->lossy;
+    pthread_mutex_lock(&w->mutex);
+    if (bound != c->there &&
+        strait_point_cost(&c->lossy_there, w->point, (int)(c - w->codecs), bound, &err) == 0)
+        c->there = bound;
+    const struct strait_codec_cost cost = c->lossy_there;
+    pthread_mutex_unlock(&w->mutex);
+    if (err.code != STRAIT_OK)
+        r->backend->fail(r, &err);
+    return cost;
+}
+
+struct strait_estimate strait_codec_estimate(struct strait_rank *r, struct strait_codec *c,
+                                             double bound, const struct strait_tensor *t)
+{
+    const struct strait_wrap *w = strait_wrap_of(r);
+    struct estimating e = {.codec = c,
+                           .lossy = cost_at(r, c, bound),
+                           .sized_state = w->point->sized_states[c - w->codecs]};
+    const size_t n = each_row(w, t, estimate_row, &e);
+    e.of.bytes = ceil(e.of.bytes + (double)n * STRAIT_BUNDLE_SLICE_BYTES);
+    return e.of;
+}
+
+bool strait_adds_encoded(const struct strait_codec *c)
+{
+    return strait_codec_adds(&c->choice->spec);
+}
+
+struct sizing {
+    const struct strait_codec *codec;
+    const void *state; /* of its lossy codec */
+    bool fixed;
+};
+
+static void size_row(void *arg, const struct strait_param_row *row, size_t lo, size_t hi)
+{
+    struct sizing *s = arg;
+    const bool lossy = strait_codec_is_lossy(s->codec, row);
+    const struct strait_codec_ops *ops =
+        lossy ? s->codec->choice->spec.ops : s->codec->choice->lossless.ops;
+    s->fixed &= ops->predict && ops->predict(lossy ? s->state : s->codec->lossless_state, hi - lo,
+                                             n_rows_of(row, hi - lo)) > 0;
+}
+
+bool strait_size_is_fixed(struct strait_rank *r, const struct strait_codec *c,
+                          const struct strait_tensor *x)
+{
+    const struct strait_wrap *w = strait_wrap_of(r);
+    const void *sized = c - w->codecs < 2 ? w->point->sized_states[c - w->codecs] : NULL;
+    struct sizing s = {c, r->run->real_payload ? c->lossy_state : sized, true};
+    if (!strait_codec_is_none(c))
+        each_row(w, x, size_row, &s);
+    return s.fixed;
+}
+
+/* --- readings that ranks share ------------------------------------------------------------ */
+
+_Atomic(double) *strait_reading_of(const struct strait_wrap *w, enum strait_reading_of operation,
+                                   const struct strait_codec *c, double bound,
+                                   const struct strait_tensor *t)
+{
+    const bool own = !c || isnan(bound) || bound == c->choice->spec.bound.value;
+    const uint64_t at = own ? 0 : strait_checksum(&bound, sizeof(bound));
+    const uint64_t parts[5] = {operation, c ? 1 + (uint64_t)(c - w->codecs) : 0, t->lo, t->hi, at};
+    const uint64_t key = strait_checksum(parts, sizeof(parts)) | 1;
+    for (size_t i = 0; w->point->readings && i < STRAIT_MAX_READINGS; i++) {
+        struct strait_reading *r = &w->point->readings[(key + i) % STRAIT_MAX_READINGS];
+        uint64_t found = 0;
+        if (atomic_compare_exchange_strong(&r->key, &found, key))
+            atomic_store(&r->least_s, INFINITY); /* racing ranks lose one reading at most */
+        else if (found != key)
+            continue;
+        return &r->least_s;
+    }
+    return NULL;
+}
+
+/* --- real work ---------------------------------------------------------------------------- */
+
+struct slicing {
+    struct strait_rank *rank;
+    struct strait_codec *codec;
+    struct strait_slice *slices;
+    size_t n;
+    float *values;
+    size_t lo;
+    bool with_memory;
+};
+
+/* What the sender remembers of elements [lo, hi), which are one parameter or a piece of one. */
+static struct strait_memory *memory_of(struct strait_rank *r, struct strait_codec *c, size_t lo,
+                                       size_t hi)
+{
+    const struct strait_codec_spec *spec = &c->choice->spec;
+    struct strait_error err = {0};
+    struct strait_remembered *m = c->remembered;
+    if (!strait_memory_needed(spec))
+        return NULL;
+    while (m && (m->lo != lo || m->hi != hi))
+        m = m->next;
+    if (m)
+        return m->memory;
+    m = calloc(1, sizeof(*m));
+    if (!m)
+        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    *m = (struct strait_remembered){.lo = lo, .hi = hi, .next = c->remembered};
+    m->memory = strait_memory_new(spec->ops, spec->params, hi - lo, spec->memory, &err);
+    if (!m->memory) {
+        free(m);
+        r->backend->fail(r, &err);
+    }
+    c->remembered = m;
+    return m->memory;
+}
+
+static void slice_row(void *arg, const struct strait_param_row *row, size_t lo, size_t hi)
+{
+    struct slicing *s = arg;
+    struct strait_slice *slice = &s->slices[s->n++];
+    *slice = (struct strait_slice){.x = s->values + (lo - s->lo),
+                                   .n_elems = hi - lo,
+                                   .lossy = strait_codec_is_lossy(s->codec, row),
+                                   .n_rows = n_rows_of(row, hi - lo)};
+    if (slice->lossy && s->with_memory)
+        slice->memory = memory_of(s->rank, s->codec, lo, hi);
+}
+
+void strait_task_cut(struct strait_rank *r, struct strait_task *task, bool with_memory)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    struct slicing s = {.rank = r,
+                        .codec = task->codec,
+                        .values = strait_values(r, task->tensor),
+                        .lo = task->tensor->lo,
+                        .with_memory = with_memory};
+    task->n_slices = each_row(w, task->tensor, NULL, NULL);
+    s.slices = task->slices = calloc(task->n_slices + 1, sizeof(*s.slices));
+    if (!s.slices)
+        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    each_row(w, task->tensor, slice_row, &s);
+}
+
+struct strait_bundle strait_codec_bundle(const struct strait_codec *c, double bound)
+{
+    const struct strait_coder coder = {c->choice->spec.ops, c->lossy_state};
+    const bool lossless = (coder.ops->flags & STRAIT_CODEC_LOSSLESS) != 0;
+    struct strait_bundle bundle = {
+        .lossy = coder,
+        .lossless =
+            lossless ? coder : (struct strait_coder){c->choice->lossless.ops, c->lossless_state},
+        .bound = c->choice->spec.bound};
+    if (!isnan(bound))
+        bundle.bound.value = bound;
+    return bundle;
+}
+
+void strait_task_encode(void *arg)
+{
+    struct strait_task *t = arg;
+    struct strait_bundle bundle = strait_codec_bundle(t->codec, t->bound);
+    bundle.key = t->key;
+    strait_bundle_encode(&bundle, t->out, t->room_bytes, &t->len_bytes, NULL, t->slices,
+                         t->n_slices, &t->err);
+}
+
+void strait_task_decode(void *arg)
+{
+    struct strait_task *t = arg;
+    const struct strait_bundle bundle = strait_codec_bundle(t->codec, NAN);
+    strait_bundle_decode(&bundle, t->slices, t->n_slices, t->packet->data, t->packet->payload_bytes,
+                         &t->err);
+}

@@ -1,0 +1,185 @@
+/* Coding before and after a run: codecs opened, room made, first readings taken, the delivered
+ * error checked, all released. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/buffer.h"
+#include "coding.h"
+#include "timing.h"
+
+enum { N_REHEARSALS = 5 };
+
+/* Room for the whole model, whatever its values. */
+static void prepare_room(const struct strait_wrap *w, struct strait_codec *c)
+{
+    const struct strait_model *m = w->point->experiment->model;
+    const struct strait_bundle bundle = strait_codec_bundle(c, NAN);
+    for (size_t i = 0; i < m->n_rows; i++) {
+        const struct strait_slice row = {.n_elems = m->rows[i].n_elems,
+                                         .lossy = strait_codec_is_lossy(c, &m->rows[i])};
+        c->room_bytes += strait_bundle_max_bytes(&bundle, &row, 1);
+    }
+}
+
+void strait_coding_begin(struct strait_rank *r)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    const struct strait_point *p = w->point;
+    struct strait_error err = {0};
+    w->codecs[0] = (struct strait_codec){.which = "up",
+                                         .wrap = w,
+                                         .choice = &p->experiment->up,
+                                         .lossy = &p->up,
+                                         .lossless = &p->lossless_up};
+    w->codecs[1] = (struct strait_codec){.which = "down",
+                                         .wrap = w,
+                                         .choice = &p->experiment->down,
+                                         .lossy = &p->down,
+                                         .lossless = &p->lossless_down};
+    w->codecs[2] = (struct strait_codec){.which = "none", .wrap = w, .choice = &p->plain};
+    for (int i = 0; i < STRAIT_N_CODECS; i++)
+        w->codecs[i].there = NAN;
+    const struct strait_codec *mine =
+        &w->codecs[w->me == 0 && p->experiment->strategy->has_server ? 1 : 0];
+    if (strait_memory_needed(&mine->choice->spec)) /* residual, and momentum or state */
+        strait_wrap_hold(w, 2 * 4.0 * (double)p->experiment->model->n_elems);
+    for (int i = 0; i < STRAIT_N_CODECS && r->run->real_payload; i++) {
+        struct strait_codec *c = &w->codecs[i];
+        if (c->choice->spec.ops->open(&c->lossy_state, c->choice->spec.params, &err) != 0 ||
+            c->choice->lossless.ops->open(&c->lossless_state, c->choice->lossless.params, &err) !=
+                0)
+            r->backend->fail(r, &err);
+        if (strait_codec_is_none(c))
+            continue;
+        prepare_room(w, c);
+        /* Where memory is short, what this rank does not send with has none, and the rest comes
+         * when it is written: an encoded tensor rarely needs all of it. */
+        if (!p->shares_values)
+            atomic_init(&c->spare, strait_buffer_new(c->room_bytes));
+        else if (c == mine)
+            atomic_init(&c->spare, strait_buffer_new_untouched(c->room_bytes));
+    }
+}
+
+static void keep_least(_Atomic(double) *reading, double s)
+{
+    if (reading)
+        atomic_store(reading, fmin(atomic_load(reading), s));
+}
+
+/* Before time 0 the first sender takes readings of what it will send, so that the first round does
+ * not hang on a single one. */
+void strait_coding_rehearse(struct strait_rank *r)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    const struct strait_strategy *s = w->point->experiment->strategy;
+    struct strait_codec *c = &w->codecs[w->me == 0 ? 1 : 0];
+    struct strait_error err = {0};
+    struct strait_sweeper sweeper = {0};
+    struct strait_codec_times t;
+    if (!r->run->measured_cost || !s->has_server || w->me > 1 || strait_codec_is_none(c))
+        return;
+    const char *sends = w->me == 0 ? s->downlink_kind : s->uplink_kind;
+    const enum strait_tensor_kind kind = strcmp(sends, "param") == 0    ? STRAIT_WEIGHTS
+                                         : strcmp(sends, "update") == 0 ? STRAIT_UPDATE
+                                                                        : STRAIT_GRADIENTS;
+    struct strait_tensor whole = {.kind = kind,
+                                  .hi = w->point->experiment->model->n_elems,
+                                  .values = w->prepared[kind],
+                                  .held = true};
+    float *decoded = strait_buffer_new(whole.hi * sizeof(*decoded));
+    struct strait_task from = {.codec = c, .tensor = &whole}, to = from;
+    if (!whole.values || !decoded || strait_sweeper_init(&sweeper, &err) != 0)
+        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    strait_task_cut(r, &from, true);
+    strait_task_cut(r, &to, false);
+    for (size_t i = 0; i < to.n_slices; i++)
+        to.slices[i].x = decoded + (to.slices[i].x - whole.values);
+    const struct strait_bundle bundle = strait_codec_bundle(c, NAN);
+    if (strait_time_bundle(&t, &bundle, from.slices, to.slices, to.n_slices, N_REHEARSALS, 0,
+                           &sweeper, &err) != 0)
+        r->backend->fail(r, &err);
+    keep_least(strait_reading_of(w, STRAIT_READING_ENCODE, c, NAN, &whole), t.encode_s[0]);
+    keep_least(strait_reading_of(w, STRAIT_READING_DECODE, c, NAN, &whole), t.decode_s[0]);
+    for (size_t i = 0; i < from.n_slices; i++) /* what was rehearsed is no round */
+        if (from.slices[i].memory && strait_memory_reset(from.slices[i].memory, &err) != 0)
+            r->backend->fail(r, &err);
+    free(from.slices);
+    free(to.slices);
+    strait_buffer_free(decoded);
+    strait_sweeper_release(&sweeper);
+}
+
+/* Largest |x - y| / bound over one tensor. */
+static double slice_error(const float *x, const float *y, size_t n, struct strait_bound bound)
+{
+    const bool pointwise = bound.kind == STRAIT_BOUND_POINTWISE;
+    const double absolute = pointwise ? 0 : strait_bound_absolute(bound, x, n);
+    double worst = 0;
+    for (size_t k = 0; k < n; k++) {
+        const double at_most = pointwise ? bound.value * fabs((double)x[k]) : absolute;
+        const double error = fabs((double)x[k] - (double)y[k]);
+        if (isfinite(x[k]) && error > 0)
+            worst = fmax(worst, at_most > 0 ? error / at_most : INFINITY);
+    }
+    return worst;
+}
+
+/* The sample encoded again, decoded, and held against its bound tensor by tensor, since relative
+ * bounds are per tensor. A lossless tensor must come back as it was. */
+static double sample_error(struct strait_rank *r)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_codec *c = w->sample_codec;
+    struct strait_bound bound = c->choice->spec.bound;
+    struct strait_task task = {.codec = c, .tensor = w->sample_of, .bound = w->sample_bound};
+    const size_t n = strait_n_elems(w->sample_of);
+    double worst = 0;
+    float *decoded = strait_buffer_new(n * sizeof(*decoded));
+    task.out = strait_buffer_new(task.room_bytes = c->room_bytes);
+    if (!isnan(w->sample_bound))
+        bound.value = w->sample_bound;
+    if (decoded && task.out) {
+        strait_task_cut(r, &task, false);
+        strait_task_encode(&task);
+        for (size_t i = 0; i < task.n_slices; i++)
+            task.slices[i].x = decoded + (task.slices[i].x - w->sample_of->values);
+        struct strait_packet encoded = {.data = task.out, .payload_bytes = task.len_bytes};
+        task.packet = &encoded;
+        if (task.err.code == STRAIT_OK)
+            strait_task_decode(&task);
+        for (size_t i = 0; i < task.n_slices; i++) {
+            const struct strait_bound exact = {.kind = STRAIT_BOUND_ABS, .value = 0};
+            const float *y = task.slices[i].x, *x = w->sample_of->values + (y - decoded);
+            worst = fmax(worst, slice_error(x, y, task.slices[i].n_elems,
+                                            task.slices[i].lossy ? bound : exact));
+        }
+    }
+    const bool checked = decoded && task.out && task.err.code == STRAIT_OK;
+    free(task.slices);
+    strait_buffer_free(task.out);
+    strait_buffer_free(decoded);
+    return checked ? worst : -1;
+}
+
+void strait_coding_end(struct strait_rank *r)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    if (w->sample_of && w->sample_of->version == w->sample_version)
+        w->log->error_over_bound = sample_error(r);
+    for (int i = 0; i < STRAIT_N_CODECS && r->run->real_payload; i++) {
+        struct strait_codec *c = &w->codecs[i];
+        if (c->choice->spec.ops->close)
+            c->choice->spec.ops->close(c->lossy_state);
+        if (c->choice->lossless.ops->close)
+            c->choice->lossless.ops->close(c->lossless_state);
+        strait_buffer_free(atomic_load(&c->spare));
+        for (struct strait_remembered *m = c->remembered, *next; m; m = next) {
+            next = m->next;
+            strait_memory_free(m->memory);
+            free(m);
+        }
+    }
+}

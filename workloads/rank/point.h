@@ -1,0 +1,76 @@
+/* One point made ready and run: experiment, profile and backend come together here. */
+#pragma once
+#include <stdatomic.h>
+#include <stdbool.h>
+#include "backend.h"
+#include "workloads/ask/experiment.h"
+#include "traces/tensor_fill.h"
+#include "traces/tensors.h"
+
+/* What a codec costs and saves on one direction's tensors, looked up once. */
+struct strait_codec_cost {
+    double ratio; /* raw / encoded */
+    double encode_bytes_per_s, decode_bytes_per_s, encode_fixed_s, decode_fixed_s;
+};
+
+/* The quickest reading of one piece of measured work, shared by all ranks of a run. */
+enum { STRAIT_MAX_READINGS = 512 };
+struct strait_reading {
+    _Atomic(uint64_t) key; /* of operation, codec and elements; 0: free */
+    _Atomic(double) least_s;
+};
+
+struct strait_point {
+    const struct strait_experiment *experiment;
+    const struct strait_profile *profile; /* the run's; a codec choice may name its own */
+    struct strait_profile *own_profiles[2];
+    struct strait_codec_cost up, down, lossless_up, lossless_down;
+    struct strait_codec_choice plain; /* `none`, whatever the experiment says */
+    double add_bytes_per_s, copy_bytes_per_s;
+    void *sized_states[2]; /* up, down: to ask predict of; NULL where sizes are the profile's */
+    struct strait_tensors *tensors;    /* real payload only */
+    struct strait_fill_plan *fills[3]; /* by kind: weights, update, gradients; real payload only */
+    int n_rounds;                      /* that ranks run; fewer where the rest repeats them */
+    double recorded_ratio;             /* share of the model's bytes that is recorded exactly;
+                                          NAN in a sized run */
+    struct strait_reading *readings;   /* STRAIT_MAX_READINGS, shared across fork; measured only */
+    bool every_round;
+    double expected_s; /* real payload: what fluid says that it takes; 0: not asked yet */
+    /* Clients' tensors are so large that all send the same values, from memory that the ranks share
+     * until one writes there; see strait_point_new. */
+    bool shares_values;
+    float *shared_values;
+    struct strait_run run;
+    struct strait_facts facts;
+    struct strait_log *logs; /* run.n_ranks, filled by strait_point_run */
+};
+
+struct strait_point_options {
+    bool real_payload, measured_cost;   /* emu: true, true */
+    const char *control;                /* "no-ramp", "no-codec-cost", "unshaped"; NULL: none */
+    double dilation;                    /* emu: 0 chooses */
+    const char *realisation, *launcher; /* emu: as in struct strait_run */
+    bool every_round;                   /* simulate all, even where they repeat */
+    bool one_at_a_time;                 /* emu: as in struct strait_run */
+    void (*watch)(const struct strait_run *run, const struct strait_live *live); /* likewise */
+    void *watcher;
+};
+
+/** Where the bounds lie that a strategy asks of a codec while it runs, beside the experiment's own:
+ *  cost there as the profile has it. In: direction 0 up, 1 down. Errors: INPUT naming the range. */
+int strait_point_cost(struct strait_codec_cost *out, const struct strait_point *p, int direction,
+                      double bound, struct strait_error *err);
+/** Borrow experiment and profile until the free; open what the run needs. Errors: INPUT where the
+ *  profile has no entry for a codec at this bound. With a server and real payload, clients whose
+ *  tensors take more than 4 GB together share those of rank 1, and the row says so. */
+int strait_point_new(struct strait_point **out, const struct strait_experiment *experiment,
+                     const struct strait_profile *profile,
+                     const struct strait_point_options *options, struct strait_error *err);
+/** check and run on this backend; afterwards logs and facts are there. Rounds that repeat may be
+ *  extrapolated (steady.h). */
+int strait_point_run(struct strait_point *p, const struct strait_backend *backend,
+                     struct strait_error *err);
+/** backend->check alone, with the memory need that a fluid run of the same point shows. */
+int strait_point_check(struct strait_point *p, const struct strait_backend *backend,
+                       struct strait_error *err);
+void strait_point_free(struct strait_point *p);

@@ -1,0 +1,357 @@
+#include "rank.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/random.h"
+#include "coding.h"
+
+/* --- inside ------------------------------------------------------------------------------- */
+
+struct strait_wrap *strait_wrap_of(const struct strait_rank *r)
+{
+    return r->wrap;
+}
+
+void strait_wrap_fail(struct strait_rank *r, enum strait_error_code code, const char *text)
+{
+    struct strait_error err = {0};
+    char where[32];
+    snprintf(where, sizeof(where), "rank %d", r->me);
+    strait_error_set(&err, code, where, "%s", text);
+    r->backend->fail(r, &err);
+}
+
+void strait_wrap_hold(struct strait_wrap *w, double bytes)
+{
+    const long long now = atomic_fetch_add(&w->held_bytes, (long long)bytes) + (long long)bytes;
+    for (long long peak = atomic_load(&w->peak_bytes);
+         now > peak && !atomic_compare_exchange_weak(&w->peak_bytes, &peak, now);)
+        ;
+}
+
+void strait_wrap_span(struct strait_rank *r, enum strait_span_kind kind,
+                      const struct strait_times *t, const struct strait_packet *packet, int peer,
+                      int channel, int tag)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    const struct strait_span span = {.queued_s = t->queued_s,
+                                     .start_s = t->started_s,
+                                     .end_s = t->ended_s,
+                                     .bytes = packet ? packet->payload_bytes : 0,
+                                     .raw_bytes = packet ? packet->raw_bytes : 0,
+                                     .rank = r->me,
+                                     .round = atomic_load(&w->round),
+                                     .peer = peer,
+                                     .tag = tag,
+                                     .lane = (int16_t)r->lane,
+                                     .channel = (int16_t)channel,
+                                     .kind = (int32_t)kind};
+    pthread_mutex_lock(&w->mutex);
+    strait_log_add(w->log, &span);
+    pthread_mutex_unlock(&w->mutex);
+}
+
+void strait_wrap_work(struct strait_rank *r, enum strait_span_kind kind,
+                      const struct strait_job *job)
+{
+    struct strait_times times;
+    r->backend->wait(r, r->backend->start(r, job), &times);
+    strait_wrap_span(r, kind, &times, NULL, -1, -1, -1);
+}
+
+/* --- the rank ----------------------------------------------------------------------------- */
+
+int strait_me(const struct strait_rank *r)
+{
+    return r->me;
+}
+
+int strait_n_ranks(const struct strait_rank *r)
+{
+    return r->run->n_ranks;
+}
+
+double strait_now_s(const struct strait_rank *r)
+{
+    return r->backend->now_s(r);
+}
+
+double strait_param(const struct strait_rank *r, const char *name)
+{
+    return strait_experiment_param(strait_wrap_of(r)->point->experiment, name);
+}
+
+double strait_draw(const struct strait_rank *r, const char *purpose)
+{
+    strait_wrap_of(r)->log->drew = true;
+    return strait_random_unit(r->run->seed, purpose, (uint64_t)r->me,
+                              (uint64_t)atomic_load(&strait_wrap_of(r)->round));
+}
+
+bool strait_round(struct strait_rank *r)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    const double now_s = strait_now_s(r);
+    if (atomic_load(&w->round) >= 0) {
+        const struct strait_times t = {w->round_start_s, w->round_start_s, now_s};
+        strait_wrap_span(r, STRAIT_SPAN_ROUND, &t, NULL, -1, -1, -1);
+    }
+    w->round_start_s = now_s;
+    return atomic_fetch_add(&w->round, 1) + 1 < w->point->n_rounds;
+}
+
+bool strait_is_last_round(const struct strait_rank *r)
+{
+    const struct strait_wrap *w = strait_wrap_of(r);
+    return atomic_load(&w->round) + 1 >= w->point->n_rounds;
+}
+
+void strait_enter_round(struct strait_rank *r, int round)
+{
+    atomic_store(&strait_wrap_of(r)->round, round);
+}
+
+void strait_fail(struct strait_rank *r, const struct strait_error *err)
+{
+    r->backend->fail(r, err);
+}
+
+void *strait_alloc(struct strait_rank *r, size_t n, size_t size)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    void *p = calloc(n ? n : 1, size);
+    pthread_mutex_lock(&w->mutex);
+    if (w->n_allocs == w->cap_allocs) {
+        const size_t cap = w->cap_allocs ? 2 * w->cap_allocs : 16;
+        void **more = realloc(w->allocs, cap * sizeof(*more));
+        if (more) {
+            w->allocs = more;
+            w->cap_allocs = cap;
+        }
+    }
+    const bool kept = p && w->n_allocs < w->cap_allocs;
+    if (kept)
+        w->allocs[w->n_allocs++] = p;
+    pthread_mutex_unlock(&w->mutex);
+    if (!kept) {
+        free(p);
+        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    }
+    return p;
+}
+
+/* --- compute ------------------------------------------------------------------------------ */
+
+const struct strait_model *strait_model(const struct strait_rank *r)
+{
+    return strait_wrap_of(r)->point->experiment->model;
+}
+
+struct strait_task *strait_copy_start(struct strait_rank *r, enum strait_resource link,
+                                      double bytes, double cost_s)
+{
+    struct strait_task *task = strait_work_start(r, STRAIT_SPAN_TRANSFER, link, cost_s, NULL, NULL);
+    task->moved_bytes = (size_t)bytes;
+    return task;
+}
+
+const struct strait_experiment *strait_experiment(const struct strait_rank *r)
+{
+    return strait_wrap_of(r)->point->experiment;
+}
+
+enum strait_resource strait_device(const struct strait_rank *r)
+{
+    return strait_model(r)->on_cpu ? STRAIT_CPU : STRAIT_ACCEL;
+}
+
+double strait_device_speed(const struct strait_rank *r)
+{
+    return strait_wrap_of(r)->point->experiment->compute_speed;
+}
+
+const struct strait_network *strait_network(const struct strait_rank *r)
+{
+    return r->run->network;
+}
+
+double strait_add_s_per_byte(const struct strait_rank *r)
+{
+    return 1 / strait_wrap_of(r)->add_bytes_per_s;
+}
+
+double strait_copy_s_per_byte(const struct strait_rank *r)
+{
+    return 1 / strait_wrap_of(r)->copy_bytes_per_s;
+}
+
+void strait_use_host_memory(struct strait_rank *r)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    w->add_bytes_per_s = w->point->profile->add_bytes_per_s;
+    w->copy_bytes_per_s = w->point->profile->copy_bytes_per_s;
+}
+
+void strait_work(struct strait_rank *r, enum strait_span_kind kind, enum strait_resource resource,
+                 double cost_s, void (*fn)(void *), void *arg)
+{
+    const struct strait_job job = {.resource = resource, .cost_s = cost_s, .fn = fn, .arg = arg};
+    strait_wrap_work(r, kind, &job);
+}
+
+struct strait_task *strait_work_start(struct strait_rank *r, enum strait_span_kind kind,
+                                      enum strait_resource resource, double cost_s,
+                                      void (*fn)(void *), void *arg)
+{
+    const struct strait_job job = {.resource = resource, .cost_s = cost_s, .fn = fn, .arg = arg};
+    return strait_task_of(r, kind, r->backend->start(r, &job));
+}
+
+static double cost_s(const struct strait_rank *r, double model_s)
+{
+    const struct strait_wrap *w = strait_wrap_of(r);
+    const double slowness = w->slowness * strait_experiment_slowness(w->point->experiment, w->me);
+    return model_s / strait_device_speed(r) * slowness;
+}
+
+static void compute(struct strait_rank *r, double model_s)
+{
+    if (model_s > 0)
+        strait_work(r, STRAIT_SPAN_COMPUTE, strait_device(r), cost_s(r, model_s), NULL, NULL);
+}
+
+void strait_set_slowness(struct strait_rank *r, double factor)
+{
+    strait_wrap_of(r)->slowness = factor;
+}
+
+void strait_forward(struct strait_rank *r, int layer)
+{
+    const struct strait_model *m = strait_model(r);
+    compute(r, layer == STRAIT_ALL_LAYERS
+                   ? m->fwd_s
+                   : m->layers[layer].fwd_s_p50 * strait_wrap_of(r)->layer_fwd_scale);
+}
+
+static double backward_s(const struct strait_rank *r, int layer)
+{
+    const struct strait_model *m = strait_model(r);
+    return layer == STRAIT_ALL_LAYERS
+               ? m->bwd_s
+               : m->layers[layer].bwd_s_p50 * strait_wrap_of(r)->layer_bwd_scale;
+}
+
+void strait_backward(struct strait_rank *r, int layer)
+{
+    compute(r, backward_s(r, layer));
+}
+
+void strait_backward_into(struct strait_rank *r, int layer, struct strait_tensor *x)
+{
+    struct strait_tensor_refill refill = {strait_wrap_of(r), x};
+    strait_tensor_touch(r, x);
+    strait_work(r, STRAIT_SPAN_COMPUTE, strait_device(r), cost_s(r, backward_s(r, layer)),
+                r->run->real_payload ? strait_tensor_refill : NULL, &refill);
+}
+
+void strait_step(struct strait_rank *r)
+{
+    compute(r, strait_model(r)->opt_s);
+}
+
+void strait_step_part(struct strait_rank *r, double share, void (*fn)(void *), void *arg)
+{
+    strait_work(r, STRAIT_SPAN_COMPUTE, strait_device(r), cost_s(r, share * strait_model(r)->opt_s),
+                r->run->real_payload ? fn : NULL, arg);
+}
+
+void strait_step_layers(struct strait_rank *r, int first, int end)
+{
+    const struct strait_model *m = strait_model(r);
+    double n_elems = 0;
+    for (int l = first; l < end; l++)
+        n_elems += (double)m->layers[l].n_elems;
+    compute(r, m->opt_s * n_elems / (double)m->n_elems);
+}
+
+void strait_train(struct strait_rank *r, struct strait_tensor *update, int n_steps)
+{
+    strait_tensor_touch(r, update);
+    compute(r, n_steps * strait_model_step_s(strait_model(r)));
+}
+
+/* --- begin and end ------------------------------------------------------------------------ */
+
+/* What belongs to no layer is shared out among them. */
+static void scale_layers(struct strait_wrap *w, const struct strait_model *m)
+{
+    double fwd_s = 0, bwd_s = 0;
+    for (size_t l = 0; l < m->n_layers; l++) {
+        fwd_s += m->layers[l].fwd_s_p50;
+        bwd_s += m->layers[l].bwd_s_p50;
+    }
+    w->layer_fwd_scale = fwd_s > 0 ? m->fwd_s / fwd_s : 1;
+    w->layer_bwd_scale = bwd_s > 0 ? m->bwd_s / bwd_s : 1;
+}
+
+/* A server hears from all clients: it has a log's most, the others share what is left. */
+static size_t most_spans(const struct strait_rank *r, const struct strait_point *point)
+{
+    const bool has_server = point->experiment->strategy->has_server;
+    if (has_server && r->me == 0)
+        return STRAIT_LOG_MAX_SPANS;
+    const size_t all = STRAIT_LOGS_MAX_SPANS - (has_server ? STRAIT_LOG_MAX_SPANS : 0);
+    const size_t share = all / (size_t)r->run->n_ranks;
+    return share < STRAIT_LOG_MAX_SPANS ? share : STRAIT_LOG_MAX_SPANS;
+}
+
+void strait_rank_begin(struct strait_rank *r)
+{
+    struct strait_wrap *w = calloc(1, sizeof(*w));
+    struct strait_error err = {0};
+    if (!w) {
+        strait_error_set(&err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        r->backend->fail(r, &err);
+    }
+    w->point = r->run->context;
+    w->add_bytes_per_s = w->point->add_bytes_per_s;
+    w->copy_bytes_per_s = w->point->copy_bytes_per_s;
+    w->me = r->me;
+    w->log = &r->run->logs[r->me];
+    w->log->error_over_bound = -1;
+    w->log->max_spans = most_spans(r, w->point);
+    w->slowness = 1;
+    atomic_init(&w->round, -1);
+    pthread_mutex_init(&w->mutex, NULL);
+    r->wrap = w;
+    if (w->point->experiment->strategy->has_server && w->me == 0)
+        strait_use_host_memory(r);
+    scale_layers(w, w->point->experiment->model);
+    strait_coding_begin(r);
+    strait_tensor_prepare(r);
+    strait_coding_rehearse(r);
+}
+
+void strait_rank_main(struct strait_rank *r)
+{
+    strait_wrap_of(r)->point->experiment->strategy->rank_main(r);
+}
+
+void strait_rank_end(struct strait_rank *r)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    if (!w)
+        return;
+    w->log->peak_bytes = (uint64_t)atomic_load(&w->peak_bytes);
+    strait_coding_end(r);
+    strait_tensor_free_all(w);
+    for (size_t i = 0; i < w->n_allocs; i++)
+        free(w->allocs[i]);
+    free(w->allocs);
+    pthread_mutex_destroy(&w->mutex);
+    free(w);
+    r->wrap = NULL;
+}

@@ -1,0 +1,323 @@
+/* Tensors of a rank: made when first touched, filled with recordings, counted as memory. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/buffer.h"
+#include "rank_state.h"
+
+/* In the order of enum strait_tensor_kind. */
+static const char *const kind_names[] = {"param", "update", "grad"};
+
+static struct strait_tensor *owner(struct strait_tensor *t)
+{
+    return t->parent ? t->parent : t;
+}
+
+/* A tensor that owns its memory, in the rank's list. */
+static struct strait_tensor *new_owner(struct strait_rank *r, enum strait_tensor_kind kind,
+                                       size_t lo, size_t hi)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_tensor *t = calloc(1, sizeof(*t));
+    if (!t)
+        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    *t = (struct strait_tensor){.kind = kind, .lo = lo, .hi = hi};
+    pthread_mutex_lock(&w->mutex);
+    t->next = w->tensors;
+    w->tensors = t;
+    pthread_mutex_unlock(&w->mutex);
+    return t;
+}
+
+struct strait_tensor *strait_tensor(struct strait_rank *r, enum strait_tensor_kind kind, int first,
+                                    int end)
+{
+    const struct strait_model *m = strait_model(r);
+    const size_t last = end == STRAIT_ALL_LAYERS ? m->n_layers : (size_t)end;
+    size_t lo = 0, hi = 0;
+    for (size_t l = 0; l < last; l++) {
+        lo += l < (size_t)first ? m->layers[l].n_elems : 0;
+        hi += m->layers[l].n_elems;
+    }
+    return new_owner(r, kind, lo, hi);
+}
+
+struct strait_tensor *strait_scratch(struct strait_rank *r, size_t n_elems)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    const size_t lo = strait_model(r)->n_elems + w->n_outside;
+    w->n_outside += n_elems;
+    return new_owner(r, STRAIT_SCRATCH, lo, lo + n_elems);
+}
+
+/* The place of a range in the owner's table: where it is, or the free one where it belongs. */
+static struct strait_tensor **range_slot(const struct strait_tensor *of, size_t lo, size_t hi)
+{
+    const size_t mask = of->cap_ranges - 1;
+    uint64_t key = ((uint64_t)lo ^ (uint64_t)hi << 32) * 0x9e3779b97f4a7c15u;
+    for (size_t i = (size_t)(key >> 32) & mask;; i = (i + 1) & mask)
+        if (!of->ranges[i] || (of->ranges[i]->lo == lo && of->ranges[i]->hi == hi))
+            return &of->ranges[i];
+}
+
+static bool grow_ranges(struct strait_tensor *of)
+{
+    struct strait_tensor **old = of->ranges;
+    const size_t n_old = of->cap_ranges, cap = n_old > 0 ? 2 * n_old : 8;
+    struct strait_tensor **ranges = calloc(cap, sizeof(struct strait_tensor *));
+    if (!ranges)
+        return false;
+    of->ranges = ranges;
+    of->cap_ranges = cap;
+    for (size_t i = 0; i < n_old; i++)
+        if (old[i])
+            *range_slot(of, old[i]->lo, old[i]->hi) = old[i];
+    free(old);
+    return true;
+}
+
+struct strait_tensor *strait_like(struct strait_rank *r, const struct strait_tensor *x)
+{
+    return new_owner(r, STRAIT_SCRATCH, x->lo, x->hi);
+}
+
+struct strait_tensor *strait_range(struct strait_rank *r, struct strait_tensor *x, size_t lo,
+                                   size_t hi)
+{
+    struct strait_tensor *of = owner(x);
+    lo += x->lo;
+    hi += x->lo;
+    assert(lo <= hi && hi <= x->hi);
+    if (2 * of->n_ranges >= of->cap_ranges && !grow_ranges(of))
+        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    struct strait_tensor **slot = range_slot(of, lo, hi);
+    if (!*slot) {
+        *slot = calloc(1, sizeof(**slot));
+        if (!*slot)
+            strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+        **slot = (struct strait_tensor){.parent = of, .kind = of->kind, .lo = lo, .hi = hi};
+        of->n_ranges++;
+    }
+    return *slot;
+}
+
+struct strait_tensor *strait_slice(struct strait_rank *r, struct strait_tensor *x, int i, int n)
+{
+    const size_t size = x->hi - x->lo, part = (size_t)i, parts = (size_t)n;
+    assert(i >= 0 && i < n);
+    return strait_range(r, x, size / parts * part + size % parts * part / parts,
+                        size / parts * (part + 1) + size % parts * (part + 1) / parts);
+}
+
+/* Not what ranks share: it is the point's. */
+static void free_own(const struct strait_wrap *w, float *values)
+{
+    if (values != w->point->shared_values)
+        strait_buffer_free(values);
+}
+
+static void let_go(struct strait_wrap *w, struct strait_tensor *t)
+{
+    if (t->adopted)
+        strait_packet_drop(t->adopted);
+    else
+        free_own(w, t->values);
+    if (t->held)
+        strait_wrap_hold(w, -4.0 * (double)(t->cap > 0 ? t->cap : t->hi - t->lo));
+    t->adopted = NULL;
+    t->values = NULL;
+    t->held = false;
+}
+
+struct strait_tensor *strait_spare(struct strait_rank *r, struct strait_tensor *x)
+{
+    struct strait_tensor *parent = owner(x);
+    const size_t n = x->hi - x->lo;
+    if (!parent->spare) {
+        parent->spare = calloc(1, sizeof(*parent->spare));
+        if (!parent->spare)
+            strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+        parent->spare->kind = STRAIT_SCRATCH;
+    }
+    struct strait_tensor *s = parent->spare;
+    if (s->adopted || s->cap < n) {
+        let_go(strait_wrap_of(r), s);
+        s->cap = n;
+    }
+    s->lo = x->lo;
+    s->hi = x->hi;
+    return s;
+}
+
+size_t strait_n_elems(const struct strait_tensor *x)
+{
+    return x->hi - x->lo;
+}
+
+/* Recorded values of [first, end), row by row; SCRATCH has none. */
+static void fill_values(const struct strait_point *p, int rank, enum strait_tensor_kind kind,
+                        float *values, size_t first, size_t end)
+{
+    if (kind == STRAIT_SCRATCH || !p->fills[kind])
+        return;
+    const struct strait_model *m = p->experiment->model;
+    size_t row_lo = 0;
+    for (size_t i = 0; i < m->n_rows; i++) {
+        const size_t row_hi = row_lo + m->rows[i].n_elems;
+        const size_t lo = row_lo > first ? row_lo : first, hi = row_hi < end ? row_hi : end;
+        if (lo < hi)
+            strait_fill_row(values + (lo - first), hi - lo, p->fills[kind], i, lo - row_lo,
+                            (unsigned)rank);
+        row_lo = row_hi;
+    }
+}
+
+/* A whole model for every sender whose packets have to be decoded; `none` is taken as it comes. */
+static void prepare_scratch(struct strait_rank *r)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    const struct strait_experiment *e = w->point->experiment;
+    const bool server = e->strategy->has_server && w->me == 0;
+    const struct strait_codec_choice *from = server ? &e->up : &e->down;
+    const int n = server ? e->n_clients : 1;
+    if (!e->strategy->has_server || strcmp(from->spec.ops->name, "none") == 0)
+        return;
+    w->scratch = calloc((size_t)n, sizeof(*w->scratch));
+    for (; w->scratch && w->n_scratch < n; w->n_scratch++)
+        if (!(w->scratch[w->n_scratch] = strait_buffer_new(e->model->n_elems * sizeof(float))))
+            strait_wrap_fail(r, STRAIT_ERR_NOMEM, "a tensor does not fit in memory");
+}
+
+float *strait_tensor_client_values(const struct strait_point *p)
+{
+    const size_t n_elems = p->experiment->model->n_elems;
+    float *values = strait_buffer_new(n_elems * sizeof(float));
+    for (int kind = 0; kind < 3 && values; kind++)
+        if (strcmp(kind_names[kind], p->experiment->strategy->uplink_kind) == 0)
+            fill_values(p, 1, (enum strait_tensor_kind)kind, values, 0, n_elems);
+    return values;
+}
+
+void strait_tensor_prepare(struct strait_rank *r)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    const struct strait_strategy *s = w->point->experiment->strategy;
+    const size_t n_elems = w->point->experiment->model->n_elems;
+    const bool server = s->has_server && w->me == 0;
+    const char *sends = server ? s->downlink_kind : s->uplink_kind;
+    for (int kind = 0; kind < 3 && r->run->real_payload && sends; kind++) {
+        if (strcmp(kind_names[kind], sends) != 0)
+            continue;
+        if (w->point->shared_values && !server) {
+            w->prepared[kind] = w->point->shared_values;
+            continue;
+        }
+        w->prepared[kind] = strait_buffer_new(n_elems * sizeof(float));
+        if (!w->prepared[kind])
+            strait_wrap_fail(r, STRAIT_ERR_NOMEM, "a tensor does not fit in memory");
+        fill_values(w->point, w->me, (enum strait_tensor_kind)kind, w->prepared[kind], 0, n_elems);
+    }
+    if (r->run->real_payload)
+        prepare_scratch(r);
+}
+
+/* The prepared values of its kind, if it is the first whole tensor that asks; else new ones. */
+static float *take_values(struct strait_wrap *w, const struct strait_tensor *t)
+{
+    float *values = NULL;
+    const bool whole = t->lo == 0 && t->hi == w->point->experiment->model->n_elems;
+    pthread_mutex_lock(&w->mutex);
+    if (whole && t->kind != STRAIT_SCRATCH) {
+        values = w->prepared[t->kind];
+        w->prepared[t->kind] = NULL;
+    } else if (whole && w->n_scratch > 0) {
+        values = w->scratch[--w->n_scratch];
+    }
+    pthread_mutex_unlock(&w->mutex);
+    const size_t n_elems = t->cap > 0 ? t->cap : strait_n_elems(t);
+    if (!values && (values = strait_buffer_new(n_elems * sizeof(float))))
+        fill_values(w->point, w->me, t->kind, values, t->lo, t->hi);
+    return values;
+}
+
+void strait_tensor_touch(struct strait_rank *r, struct strait_tensor *x)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_tensor *t = owner(x);
+    if (!t->held) {
+        t->held = true;
+        strait_wrap_hold(w, 4.0 * (double)(t->cap > 0 ? t->cap : strait_n_elems(t)));
+        if (r->run->real_payload) {
+            t->values = take_values(w, t);
+            if (!t->values)
+                strait_wrap_fail(r, STRAIT_ERR_NOMEM, "a tensor does not fit in memory");
+        }
+    }
+    if (t != x && t->values)
+        x->values = t->values + (x->lo - t->lo);
+}
+
+void strait_tensor_refill(void *refill)
+{
+    const struct strait_tensor_refill *f = refill;
+    fill_values(f->wrap->point, f->wrap->me, f->tensor->kind, f->tensor->values, f->tensor->lo,
+                f->tensor->hi);
+    f->tensor->version++;
+}
+
+float *strait_values(struct strait_rank *r, struct strait_tensor *x)
+{
+    strait_tensor_touch(r, x);
+    return x->values;
+}
+
+bool strait_tensor_adopt(struct strait_rank *r, struct strait_tensor *t, struct strait_packet *p)
+{
+    struct strait_wrap *w = strait_wrap_of(r);
+    if (t->parent || (r->run->real_payload && atomic_load(&p->n_refs) != 1))
+        return false; /* a slice shares its memory; a packet that others hold stays as it is */
+    if (r->run->real_payload && strait_packet_is_view(p)) { /* of a rank in this address space */
+        memcpy(strait_values(r, t), p->data, p->payload_bytes);
+        strait_drop(r, p);
+        t->version++;
+        return true;
+    }
+    let_go(w, t); /* the packet was counted when it came: its bytes change hands */
+    t->cap = 0;
+    t->held = true;
+    t->adopted = p;
+    t->values = r->run->real_payload ? (float *)(void *)p->data : NULL;
+    t->version++;
+    return true;
+}
+
+static void free_values(const struct strait_wrap *w, struct strait_tensor *t)
+{
+    if (t->adopted)
+        strait_packet_drop(t->adopted);
+    else
+        free_own(w, t->values);
+}
+
+void strait_tensor_free_all(struct strait_wrap *w)
+{
+    for (struct strait_tensor *t = w->tensors, *next; t; t = next) {
+        next = t->next;
+        if (t->spare) {
+            free_values(w, t->spare);
+            free(t->spare);
+        }
+        free_values(w, t);
+        for (size_t i = 0; i < t->cap_ranges; i++)
+            free(t->ranges[i]);
+        free(t->ranges);
+        free(t);
+    }
+    w->tensors = NULL;
+    for (int kind = 0; kind < 3; kind++)
+        free_own(w, w->prepared[kind]);
+    while (w->n_scratch > 0)
+        strait_buffer_free(w->scratch[--w->n_scratch]);
+    free(w->scratch);
+}

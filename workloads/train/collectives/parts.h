@@ -1,0 +1,17 @@
+/* Between the files of the collectives alone. */
+#pragma once
+#include "collectives.h"
+
+/** i of n places around a ring, i of any sign. */
+static inline int strait_around(int i, int n)
+{
+    return (i % n + n) % n;
+}
+
+void strait_all_reduce_by_halving(struct strait_rank *r, struct strait_group g,
+                                  struct strait_codec *c, struct strait_tensor *x);
+bool strait_halving_uses(int n, int src, int dst);
+void strait_all_reduce_to_owners(struct strait_rank *r, struct strait_group g,
+                                 struct strait_codec *c, struct strait_tensor *x);
+void strait_all_reduce_encoded(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
+                               struct strait_tensor *x);

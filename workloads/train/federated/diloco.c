@@ -1,0 +1,54 @@
+/* DiLoCo (Douillard et al. 2023): every rank trains alone for H inner steps; how far its parameters
+ * moved is averaged by a ring all-reduce with the codec, and an outer Nesterov step goes that way.
+ * The inner step is the model's own. */
+#include "workloads/ask/experiment.h"
+#include "federated.h"
+#include "workloads/train/collectives/legal.h"
+
+enum { MOVED = 0 };
+
+static void diloco(struct strait_rank *r)
+{
+    struct strait_group world = strait_world(r, MOVED);
+    struct strait_tensor *w = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS);
+    struct strait_tensor *momentum = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
+    struct strait_tensor *update = strait_tensor(r, STRAIT_UPDATE, 0, STRAIT_ALL_LAYERS);
+    struct strait_tensor *moved[2]; /* in turn: see strait_average */
+    for (int i = 0; i < 2; i++)
+        moved[i] = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
+    for (int round = 0; strait_round(r); round++) {
+        strait_train(r, update, (int)strait_param(r, "local_steps"));
+        struct strait_tensor *g = moved[round % 2];
+        strait_set(r, g, update, 1);
+        strait_average(r, world, strait_codec(r, "up"), g);
+        strait_outer_step(r, w, momentum, g);
+    }
+}
+
+static int check(const struct strait_experiment *e, struct strait_error *err)
+{
+    return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
+}
+
+static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
+{
+    return channel == MOVED && dst == (src + 1) % e->n_ranks;
+}
+
+static const struct strait_strategy_param params[] = {
+    {"rounds", "outer steps", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+    {"local_steps", "inner steps between two outer steps", STRAIT_PARAM_INTEGER, 0, 1e9, 500, NULL},
+    STRAIT_OUTER_PARAMS,
+};
+const struct strait_strategy strait_strategy_diloco = {
+    .name = "diloco",
+    .summary = "DiLoCo: many inner steps, then an outer Nesterov step along the mean movement",
+    .source = "Douillard et al., 2023 (arXiv 2311.08105)",
+    .uplink_kind = "update",
+    .params = params,
+    .n_params = sizeof(params) / sizeof(params[0]),
+    .check = check,
+    .uses_stream = uses_stream,
+    .period = strait_strategy_repeats,
+    .rank_main = diloco,
+};

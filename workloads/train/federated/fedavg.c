@@ -1,0 +1,203 @@
+/* Federated averaging (McMahan et al., AISTATS 2017) as it is deployed (Bonawitz et al., MLSys
+ * 2019): the server asks some clients, perhaps more than it wants, and closes the round when enough
+ * updates are there or time is up. Clients may be slow or fall silent.
+ *
+ * The server decodes on `decode_cores` cores and adds in rank order. With more than one of
+ * `pieces`, a client sends each piece while it encodes the next, and the server decodes it while
+ * the next is on its way: a round then takes the slowest of the three and one piece. */
+#include <math.h>
+
+#include "workloads/ask/experiment.h"
+#include "federated.h"
+#include "workloads/train/plans/selection.h"
+
+enum { SERVER = 0, MODEL = 0, UPDATE = 1, STOP = -1 }; /* two channels; a tag is the round */
+
+struct update { /* of one of the clients that were asked */
+    struct strait_tensor *y;
+    struct strait_task **decoding; /* n_pieces */
+    int n_here;
+};
+struct server {
+    int n_wanted, n_asked, n_pieces;
+    double limit_s; /* of a round; INFINITY: none */
+    int *asked;     /* clients from 0, ascending */
+    struct update *updates, **of_client;
+};
+
+static struct strait_tensor *piece_of(struct strait_rank *r, struct strait_tensor *x, int i, int n)
+{
+    return n > 1 ? strait_slice(r, x, i, n) : x;
+}
+
+static struct server begin(struct strait_rank *r)
+{
+    const int n_clients = strait_n_ranks(r) - 1;
+    const int per_round = (int)strait_param(r, "clients_per_round");
+    struct server s = {.n_wanted = per_round > 0 ? per_round : n_clients,
+                       .n_pieces = (int)strait_param(r, "pieces"),
+                       .limit_s = strait_param(r, "deadline")};
+    if (!(s.limit_s > 0))
+        s.limit_s = INFINITY;
+    s.n_asked = strait_n_asked(per_round, strait_param(r, "over_selection"), n_clients);
+    s.asked = strait_alloc(r, (size_t)s.n_asked, sizeof(*s.asked));
+    s.updates = strait_alloc(r, (size_t)s.n_asked, sizeof(*s.updates));
+    s.of_client = strait_alloc(r, (size_t)n_clients, sizeof(*s.of_client));
+    for (int i = 0; i < s.n_asked; i++) {
+        s.updates[i].y = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
+        s.updates[i].decoding = strait_alloc(r, (size_t)s.n_pieces, sizeof(*s.updates[i].decoding));
+    }
+    return s;
+}
+
+/* Encoded once; the flows share the server's port. Where a round may close before everybody has the
+ * model, it is on its way while the next one is made. */
+static void ask(struct strait_rank *r, struct server *s, struct strait_tensor *w, int round)
+{
+    const bool may_close_early = s->n_asked > s->n_wanted || !isinf(s->limit_s);
+    struct strait_codec *codec = strait_codec(r, "down");
+    struct strait_packet *model =
+        may_close_early ? strait_snapshot(r, codec, NAN, w) : strait_encode(r, codec, NAN, w);
+    const int n_clients = strait_n_ranks(r) - 1;
+    strait_choose_clients(s->asked, s->n_asked, n_clients,
+                          s->n_asked < n_clients ? strait_draw(r, "selection") : 0);
+    for (int i = 0; i < s->n_asked; i++) {
+        s->of_client[s->asked[i]] = &s->updates[i];
+        strait_send(r, 1 + s->asked[i], MODEL, round, strait_keep(model));
+    }
+    strait_drop(r, model);
+}
+
+/* Decode as they arrive, k cores: k at a time. Returns how many updates are whole. */
+static int collect(struct strait_rank *r, struct server *s, int round)
+{
+    const double deadline_s = strait_now_s(r) + s->limit_s;
+    struct strait_message m;
+    int n_whole = 0;
+    while (n_whole < s->n_wanted && strait_recv_by(r, &m, STRAIT_ANY, UPDATE, deadline_s)) {
+        if (m.tag != round) { /* late: its bytes were paid, its work is lost */
+            strait_drop(r, m.packet);
+            continue;
+        }
+        struct update *u = s->of_client[m.src - 1];
+        u->decoding[u->n_here] =
+            strait_decode_start(r, piece_of(r, u->y, u->n_here, s->n_pieces), m.packet);
+        n_whole += ++u->n_here == s->n_pieces; /* a stream is in order */
+    }
+    return n_whole;
+}
+
+/* Whatever the order of arrival, one of adding. */
+static void average(struct strait_rank *r, struct server *s, struct strait_tensor *w, int n_whole)
+{
+    for (int i = 0; i < s->n_asked; i++) {
+        struct update *u = &s->updates[i];
+        for (int piece = 0; piece < u->n_here; piece++)
+            strait_wait(r, u->decoding[piece]);
+        if (u->n_here == s->n_pieces)
+            strait_add(r, w, u->y, 1.0 / n_whole);
+        u->n_here = 0;
+    }
+}
+
+static void server(struct strait_rank *r)
+{
+    struct server s = begin(r);
+    struct strait_tensor *w = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS);
+    for (int round = 0; strait_round(r); round++) {
+        ask(r, &s, w, round);
+        average(r, &s, w, collect(r, &s, round));
+    }
+    for (int i = 1; i < strait_n_ranks(r); i++)
+        strait_send(r, i, MODEL, STOP, strait_control(r, 0));
+}
+
+static void client(struct strait_rank *r)
+{
+    struct strait_tensor *w = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
+    struct strait_tensor *update = strait_tensor(r, STRAIT_UPDATE, 0, STRAIT_ALL_LAYERS);
+    const int n_pieces = (int)strait_param(r, "pieces");
+    struct strait_message m;
+    strait_straggle(r, true);
+    while ((m = strait_recv_newest(r, SERVER, MODEL)).tag != STOP) {
+        strait_enter_round(r, m.tag);
+        strait_straggle(r, false);
+        strait_decode(r, w, m.packet);
+        const double dropout = strait_param(r, "dropout");
+        if (dropout > 0 && strait_draw(r, "dropout") < dropout)
+            continue; /* without a word: only the server's deadline notices */
+        strait_train(r, update, (int)strait_param(r, "local_steps"));
+        for (int i = 0; i < n_pieces; i++)
+            strait_send(
+                r, SERVER, UPDATE, m.tag,
+                strait_encode(r, strait_codec(r, "up"), NAN, piece_of(r, update, i, n_pieces)));
+    }
+    strait_drop(r, m.packet);
+}
+
+static void fedavg(struct strait_rank *r)
+{
+    (strait_me(r) == SERVER ? server : client)(r);
+}
+
+static int check(const struct strait_experiment *e, struct strait_error *err)
+{
+    char where[512];
+    const int per_round = (int)strait_experiment_param(e, "clients_per_round");
+    snprintf(where, sizeof(where), "%s#/strategy/clients_per_round", e->file);
+    if (per_round > e->n_clients)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected at most the %d clients that there are, found %d",
+                                e->n_clients, per_round);
+    if (per_round == 0 && strait_experiment_param(e, "over_selection") > 1)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected a number above 0 beside over_selection, found 0, which "
+                                "is all clients");
+    snprintf(where, sizeof(where), "%s#/strategy/deadline", e->file);
+    if (strait_experiment_param(e, "dropout") > 0 && !(strait_experiment_param(e, "deadline") > 0))
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected a deadline such as \"60 s\" beside dropout, since "
+                                "nothing else ends a round in which clients fall silent");
+    return 0;
+}
+
+static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
+{
+    (void)e;
+    return channel == MODEL ? src == SERVER && dst != SERVER
+                            : channel == UPDATE && src != SERVER && dst == SERVER;
+}
+
+static const struct strait_strategy_param params[] = {
+    {"rounds", "rounds of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+    {"local_steps", "training steps of a client in a round", STRAIT_PARAM_INTEGER, 0, 1e9, 20,
+     NULL},
+    {"pieces", "parts that a client encodes and sends one by one", STRAIT_PARAM_INTEGER, 1, 4096, 1,
+     NULL},
+    {"decode_cores", "cores on which the server decodes", STRAIT_PARAM_CORES, 1, 1e6, 1, NULL},
+    {"clients_per_round", "updates that a round wants; 0: of all clients", STRAIT_PARAM_INTEGER, 0,
+     1e6, 0, NULL},
+    {"over_selection", "clients asked for each update wanted; the first ones count",
+     STRAIT_PARAM_NUMBER, 1, 1e6, 1, NULL},
+    {"deadline", "a round takes what is there after this time; 0 s: it waits", STRAIT_PARAM_TIME, 0,
+     1e9, 0, NULL},
+    {"dropout", "probability that an asked client falls silent", STRAIT_PARAM_PERCENT, 0, 1, 0,
+     NULL},
+    STRAIT_STRAGGLER_PARAMS,
+    {"share_spread", "in simulations clients' shares of a link are keyed draws of 1 +- this",
+     STRAIT_PARAM_PERCENT, 0, 0.9, 0, NULL},
+};
+const struct strait_strategy strait_strategy_fedavg = {
+    .name = "fedavg",
+    .summary = "federated averaging: broadcast, local steps, upload, average",
+    .source = "McMahan et al., AISTATS 2017",
+    .has_server = true,
+    .uplink_kind = "update",
+    .downlink_kind = "param",
+    .params = params,
+    .n_params = sizeof(params) / sizeof(params[0]),
+    .check = check,
+    .uses_stream = uses_stream,
+    .period = strait_strategy_repeats,
+    .rank_main = fedavg,
+};

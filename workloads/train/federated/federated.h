@@ -1,0 +1,44 @@
+/* What the strategies for wide-area networks share: stragglers, the mean of everybody's tensor, and
+ * the outer step of DiLoCo. */
+#pragma once
+#include "workloads/train/collectives/collectives.h"
+#include "workloads/ask/strategy.h"
+
+/* The parameters of strait_straggle, for tables of parameters. */
+extern const char *const strait_straggler_draws[];
+#define STRAIT_STRAGGLER_PARAMS                                                                    \
+    {"straggler_spread",                                                                           \
+     "standard deviation of the logarithm of a client's slowness (median 1)",                      \
+     STRAIT_PARAM_NUMBER,                                                                          \
+     0,                                                                                            \
+     5,                                                                                            \
+     0,                                                                                            \
+     NULL},                                                                                        \
+    {                                                                                              \
+        "straggler_draw", "slowness is drawn once a client, or anew in every round",               \
+            STRAIT_PARAM_CHOICE, 0, 1, 0, strait_straggler_draws                                   \
+    }
+
+/** Draw how slow this client is from now on. Called with first before the first round, and again in
+ *  every round, where it counts if "straggler_draw" says so. */
+void strait_straggle(struct strait_rank *r, bool first);
+
+/** x becomes the mean of everybody's: a ring all-reduce whose parts are divided by n where they are
+ *  summed. The view of a part may still be on its way when it returns, until the next call has
+ *  returned: whoever writes to x before that takes two tensors in turn. */
+void strait_average(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
+                    struct strait_tensor *x);
+
+/* The parameters of strait_outer_step. Source: Douillard et al. 2023, section 3.1. */
+#define STRAIT_OUTER_PARAMS                                                                        \
+    {"outer_lr", "learning rate of the outer Nesterov step", STRAIT_PARAM_NUMBER, 0, 100, 0.7,     \
+     NULL},                                                                                        \
+    {                                                                                              \
+        "outer_momentum", "momentum of the outer Nesterov step", STRAIT_PARAM_NUMBER, 0, 0.9999,   \
+            0.9, NULL                                                                              \
+    }
+
+/** m = mu m + g; w += lr (g + mu m), where g is the mean movement of the parameters, which is minus
+ *  the outer gradient. Charged as four passes over g on the CPU. */
+void strait_outer_step(struct strait_rank *r, struct strait_tensor *w, struct strait_tensor *m,
+                       struct strait_tensor *g);

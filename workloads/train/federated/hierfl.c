@@ -1,0 +1,213 @@
+/* Hierarchical federated averaging (Liu et al., ICC 2020): clients of a region average with their
+ * leader for `region_rounds` rounds, then the leaders average with the server. A region's leader is
+ * its first client, which trains like the others. */
+#include <math.h>
+
+#include "workloads/ask/experiment.h"
+#include "federated.h"
+
+/* Channels; a tag is the server's round. */
+enum { SERVER = 0, MODEL = 0, UPDATE, REGION_MODEL, REGION_UPDATE, STOP = -1 };
+
+struct region { /* the ranks [leader, end) */
+    int leader, end;
+};
+
+/* The only place that knows what a region is: `size` clients in a row, the last region with what is
+ * left; size 0: the sites of the network, all of a star. */
+static struct region region_of(const struct strait_network *n, int size, int rank)
+{
+    struct region region = {rank, rank + 1};
+    if (size > 0) {
+        region.leader = 1 + (rank - 1) / size * size;
+        region.end = region.leader + size < n->n_ranks ? region.leader + size : n->n_ranks;
+        return region;
+    }
+    const int site = strait_network_site(n, rank);
+    while (region.leader > 1 && strait_network_site(n, region.leader - 1) == site)
+        region.leader--;
+    while (region.end < n->n_ranks && strait_network_site(n, region.end) == site)
+        region.end++;
+    return region;
+}
+
+static struct region my_region(const struct strait_rank *r, int rank)
+{
+    return region_of(r->run->network, (int)strait_param(r, "region_size"), rank);
+}
+
+/* Messages of n senders from `first` on, decoded as they come into y[0 ... n - 1]. */
+static void collect(struct strait_rank *r, int channel, int n, const int *place_of,
+                    struct strait_tensor **y, struct strait_task **decoding)
+{
+    for (int k = 0; k < n; k++) {
+        struct strait_message m = strait_recv(r, STRAIT_ANY, channel);
+        const int i = place_of[m.src];
+        decoding[i] = strait_decode_start(r, y[i], m.packet);
+    }
+}
+
+static void server(struct strait_rank *r)
+{
+    const int n_ranks = strait_n_ranks(r);
+    struct strait_tensor *w = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS);
+    struct region *regions = strait_alloc(r, (size_t)n_ranks, sizeof(*regions));
+    struct strait_tensor **y = strait_alloc(r, (size_t)n_ranks, sizeof(struct strait_tensor *));
+    struct strait_task **decoding = strait_alloc(r, (size_t)n_ranks, sizeof(*decoding));
+    int *place_of = strait_alloc(r, (size_t)n_ranks, sizeof(*place_of)), n = 0;
+    for (int first = 1; first < n_ranks; first = regions[n++].end) {
+        regions[n] = my_region(r, first);
+        y[n] = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
+        place_of[first] = n;
+    }
+    for (int round = 0; strait_round(r); round++) {
+        struct strait_packet *model = strait_encode(r, strait_codec(r, "down"), NAN, w);
+        for (int i = 0; i < n; i++)
+            strait_send(r, regions[i].leader, MODEL, round, strait_keep(model));
+        strait_drop(r, model);
+        collect(r, UPDATE, n, place_of, y, decoding);
+        for (int i = 0; i < n; i++) { /* in the order of the regions, each by its clients */
+            strait_wait(r, decoding[i]);
+            strait_add(r, w, y[i], (double)(regions[i].end - regions[i].leader) / (n_ranks - 1));
+        }
+    }
+    for (int i = 0; i < n; i++)
+        strait_send(r, regions[i].leader, MODEL, STOP, strait_control(r, 0));
+}
+
+struct leader {
+    struct region region;
+    int n; /* clients, itself among them */
+    /* As it came from the server; what the region added since; the sum of both. */
+    struct strait_tensor *base, *moved, *w;
+    struct strait_tensor **updates; /* n, its own first */
+    struct strait_task **decoding;
+    int *place_of; /* of a rank among its clients */
+};
+
+static void send_region(struct strait_rank *r, const struct leader *l, int tag,
+                        struct strait_packet *taken)
+{
+    for (int i = l->region.leader + 1; i < l->region.end; i++)
+        strait_send(r, i, REGION_MODEL, tag, strait_keep(taken));
+    strait_drop(r, taken);
+}
+
+/* One round inside the region: the mean of its clients' updates comes on top of `moved`. */
+static void region_round(struct strait_rank *r, const struct leader *l)
+{
+    strait_train(r, l->updates[0], (int)strait_param(r, "local_steps"));
+    collect(r, REGION_UPDATE, l->n - 1, l->place_of, l->updates, l->decoding);
+    for (int i = 0; i < l->n; i++) { /* in the order of the clients */
+        if (i > 0)
+            strait_wait(r, l->decoding[i]);
+        strait_add(r, l->moved, l->updates[i], 1.0 / l->n);
+    }
+}
+
+static struct leader begin(struct strait_rank *r)
+{
+    struct leader l = {.region = my_region(r, strait_me(r)),
+                       .base = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS),
+                       .moved = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS),
+                       .w = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS)};
+    l.n = l.region.end - l.region.leader;
+    l.updates = strait_alloc(r, (size_t)l.n, sizeof(struct strait_tensor *));
+    l.decoding = strait_alloc(r, (size_t)l.n, sizeof(*l.decoding));
+    l.place_of = strait_alloc(r, (size_t)strait_n_ranks(r), sizeof(*l.place_of));
+    for (int i = 0; i < l.n; i++) {
+        l.place_of[l.region.leader + i] = i;
+        l.updates[i] =
+            strait_tensor(r, i == 0 ? STRAIT_UPDATE : STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
+    }
+    return l;
+}
+
+static void lead(struct strait_rank *r)
+{
+    struct leader l = begin(r);
+    const int n_rounds = (int)strait_param(r, "region_rounds");
+    struct strait_message m;
+    strait_straggle(r, true);
+    while ((m = strait_recv(r, SERVER, MODEL)).tag != STOP) {
+        strait_enter_round(r, m.tag);
+        strait_straggle(r, false);
+        send_region(r, &l, m.tag, strait_keep(m.packet)); /* as it came: encoded once */
+        strait_decode(r, l.base, m.packet);
+        strait_set(r, l.moved, l.moved, 0);
+        region_round(r, &l);
+        for (int i = 1; i < n_rounds; i++) {
+            strait_set(r, l.w, l.base, 1);
+            strait_add(r, l.w, l.moved, 1);
+            send_region(r, &l, m.tag, strait_encode(r, strait_codec(r, "down"), NAN, l.w));
+            region_round(r, &l);
+        }
+        strait_send(r, SERVER, UPDATE, m.tag,
+                    strait_encode(r, strait_codec(r, "up"), NAN, l.moved));
+    }
+    send_region(r, &l, STOP, m.packet);
+}
+
+static void follow(struct strait_rank *r)
+{
+    const int leader = my_region(r, strait_me(r)).leader;
+    struct strait_tensor *w = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
+    struct strait_tensor *update = strait_tensor(r, STRAIT_UPDATE, 0, STRAIT_ALL_LAYERS);
+    struct strait_message m;
+    strait_straggle(r, true);
+    while ((m = strait_recv(r, leader, REGION_MODEL)).tag != STOP) {
+        strait_enter_round(r, m.tag);
+        strait_straggle(r, false);
+        strait_decode(r, w, m.packet);
+        strait_train(r, update, (int)strait_param(r, "local_steps"));
+        strait_send(r, leader, REGION_UPDATE, m.tag,
+                    strait_encode(r, strait_codec(r, "up"), NAN, update));
+    }
+    strait_drop(r, m.packet);
+}
+
+static void hierfl(struct strait_rank *r)
+{
+    if (strait_me(r) == SERVER)
+        server(r);
+    else if (strait_me(r) == my_region(r, strait_me(r)).leader)
+        lead(r);
+    else
+        follow(r);
+}
+
+static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
+{
+    const bool down = channel == MODEL || channel == REGION_MODEL;
+    const int from = down ? src : dst, to = down ? dst : src; /* as the model goes */
+    if (to == SERVER || channel > REGION_UPDATE)
+        return false;
+    const struct region region =
+        region_of(e->network, (int)strait_experiment_param(e, "region_size"), to);
+    return channel == MODEL || channel == UPDATE ? from == SERVER && to == region.leader
+                                                 : from == region.leader && to != region.leader;
+}
+
+static const struct strait_strategy_param params[] = {
+    {"rounds", "rounds of the server", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+    {"region_rounds", "rounds inside the regions for each of the server", STRAIT_PARAM_INTEGER, 1,
+     1e6, 2, NULL},
+    {"region_size", "clients of a region, its leader included; 0: the network's sites",
+     STRAIT_PARAM_INTEGER, 0, 1e6, 0, NULL},
+    {"local_steps", "training steps of a client in a round of its region", STRAIT_PARAM_INTEGER, 0,
+     1e9, 20, NULL},
+    STRAIT_STRAGGLER_PARAMS,
+};
+const struct strait_strategy strait_strategy_hierfl = {
+    .name = "hierfl",
+    .summary = "hierarchical federated averaging: regions average, then their leaders do",
+    .source = "Liu, Zhang, Song and Letaief, ICC 2020",
+    .has_server = true,
+    .uplink_kind = "update",
+    .downlink_kind = "param",
+    .params = params,
+    .n_params = sizeof(params) / sizeof(params[0]),
+    .uses_stream = uses_stream,
+    .period = strait_strategy_repeats,
+    .rank_main = hierfl,
+};

@@ -1,0 +1,44 @@
+/* Local SGD (Stich, ICLR 2019; Lin et al., ICLR 2020): every rank trains alone for some steps, then
+ * all take the mean of their parameters by a ring all-reduce. */
+#include "workloads/ask/experiment.h"
+#include "federated.h"
+#include "workloads/train/collectives/legal.h"
+
+enum { PARAMETERS = 0 };
+
+static void localsgd(struct strait_rank *r)
+{
+    struct strait_group world = strait_world(r, PARAMETERS);
+    struct strait_tensor *w = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS);
+    while (strait_round(r)) {
+        strait_train(r, w, (int)strait_param(r, "local_steps"));
+        strait_average(r, world, strait_codec(r, "up"), w);
+    }
+}
+
+static int check(const struct strait_experiment *e, struct strait_error *err)
+{
+    return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
+}
+
+static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
+{
+    return channel == PARAMETERS && dst == (src + 1) % e->n_ranks;
+}
+
+static const struct strait_strategy_param params[] = {
+    {"rounds", "means of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+    {"local_steps", "training steps between two means", STRAIT_PARAM_INTEGER, 0, 1e9, 20, NULL},
+};
+const struct strait_strategy strait_strategy_localsgd = {
+    .name = "localsgd",
+    .summary = "local SGD: local steps, then the mean of the parameters by a ring all-reduce",
+    .source = "Stich, ICLR 2019; Lin et al., ICLR 2020",
+    .uplink_kind = "param",
+    .params = params,
+    .n_params = sizeof(params) / sizeof(params[0]),
+    .check = check,
+    .uses_stream = uses_stream,
+    .period = strait_strategy_repeats,
+    .rank_main = localsgd,
+};

@@ -1,0 +1,153 @@
+/* Streaming DiLoCo (Douillard et al. 2025): the layers are cut into fragments that are synchronised
+ * one after another, each once in H inner steps. A fragment's all-reduce runs beside the next
+ * `overlap_steps` inner steps, on a lane of its own; then its outer step is taken, and the result
+ * is mixed with what the rank has meanwhile trained itself. */
+#include "workloads/ask/experiment.h"
+#include "federated.h"
+#include "workloads/train/plans/fragments.h"
+#include "workloads/train/collectives/legal.h"
+
+enum { MOVED = 0, TO_COMM, REDUCED, END = -1 }; /* channels; words are fragments */
+
+struct fragment {
+    struct strait_tensor *update, *moved[2], *momentum, *global, *local;
+    int n_begun;
+    long due; /* the step after which it is taken; -1: not under way */
+};
+struct streaming {
+    struct strait_group world;
+    struct fragment *fragments;
+    int n, n_inner;
+};
+
+static struct strait_tensor *moved_now(const struct fragment *f)
+{
+    return f->moved[f->n_begun % 2]; /* in turn: see strait_average */
+}
+
+static void communicate(struct strait_rank *r, void *arg)
+{
+    const struct streaming *s = arg;
+    for (int p; (p = strait_pend(r, TO_COMM)) != END;) {
+        strait_average(r, s->world, strait_codec(r, "up"), moved_now(&s->fragments[p]));
+        strait_post(r, REDUCED, p);
+    }
+}
+
+static void begin_fragment(struct strait_rank *r, struct streaming *s, int p, long step)
+{
+    struct fragment *f = &s->fragments[p];
+    f->due = step + (long)strait_param(r, "overlap_steps");
+    f->n_begun++;
+    strait_set(r, moved_now(f), f->update, 1);
+    strait_post(r, TO_COMM, p);
+}
+
+/* One lane, first come first served: they come back in the order in which they were begun. */
+static void end_fragment(struct strait_rank *r, struct streaming *s)
+{
+    struct fragment *f = &s->fragments[strait_pend(r, REDUCED)];
+    const double own = strait_param(r, "mixing");
+    strait_outer_step(r, f->global, f->momentum, moved_now(f));
+    strait_set(r, f->local, f->local, own);
+    strait_add(r, f->local, f->global, 1 - own);
+    f->due = -1;
+}
+
+static struct streaming begin(struct strait_rank *r)
+{
+    const struct strait_model *m = strait_model(r);
+    struct streaming s = {.world = strait_world(r, MOVED),
+                          .n = (int)strait_param(r, "fragments"),
+                          .n_inner = (int)strait_param(r, "local_steps")};
+    size_t *sizes = strait_alloc(r, m->n_layers, sizeof(*sizes));
+    int *first = strait_alloc(r, (size_t)s.n + 1, sizeof(*first));
+    for (size_t l = 0; l < m->n_layers; l++)
+        sizes[l] = m->layers[l].n_elems;
+    strait_cut_fragments(first, s.n, sizes, (int)m->n_layers);
+    s.fragments = strait_alloc(r, (size_t)s.n, sizeof(*s.fragments));
+    for (int p = 0; p < s.n; p++) {
+        struct fragment *f = &s.fragments[p];
+        f->due = -1;
+        f->update = strait_tensor(r, STRAIT_UPDATE, first[p], first[p + 1]);
+        f->global = strait_tensor(r, STRAIT_WEIGHTS, first[p], first[p + 1]);
+        f->local = strait_tensor(r, STRAIT_WEIGHTS, first[p], first[p + 1]);
+        f->momentum = strait_tensor(r, STRAIT_SCRATCH, first[p], first[p + 1]);
+        f->moved[0] = strait_tensor(r, STRAIT_SCRATCH, first[p], first[p + 1]);
+        f->moved[1] = strait_tensor(r, STRAIT_SCRATCH, first[p], first[p + 1]);
+    }
+    return s;
+}
+
+static void streaming_diloco(struct strait_rank *r)
+{
+    struct streaming s = begin(r);
+    struct strait_rank *lane = strait_spawn(r, communicate, &s);
+    long step = 0;
+    while (strait_round(r))
+        for (int i = 1; i <= s.n_inner; i++) {
+            strait_train(r, s.fragments[0].update, 1);
+            step++;
+            for (int p = 0; p < s.n; p++) /* fragment p: after step (p + 1) H / n of each round */
+                if (i == (p + 1) * s.n_inner / s.n)
+                    begin_fragment(r, &s, p, step);
+            for (int p = 0; p < s.n; p++)
+                if (s.fragments[p].due == step)
+                    end_fragment(r, &s);
+        }
+    for (int p = 0; p < s.n; p++) /* after the run: nothing left to hide behind */
+        if (s.fragments[p].due > step)
+            end_fragment(r, &s);
+    strait_post(r, TO_COMM, END);
+    strait_join(r, lane);
+}
+
+static int check(const struct strait_experiment *e, struct strait_error *err)
+{
+    char where[512];
+    const int n = (int)strait_experiment_param(e, "fragments");
+    const int n_inner = (int)strait_experiment_param(e, "local_steps");
+    snprintf(where, sizeof(where), "%s#/strategy/fragments", e->file);
+    if ((size_t)n > e->model->n_layers || n > n_inner)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected at most the model's %zu layers and the %d local_steps, "
+                                "found %d",
+                                e->model->n_layers, n_inner, n);
+    snprintf(where, sizeof(where), "%s#/strategy/overlap_steps", e->file);
+    if (strait_experiment_param(e, "overlap_steps") >= n_inner)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected fewer than the %d local_steps, since a fragment is "
+                                "taken before it is begun again, found %g",
+                                n_inner, strait_experiment_param(e, "overlap_steps"));
+    return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
+}
+
+static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
+{
+    return channel == MOVED && dst == (src + 1) % e->n_ranks;
+}
+
+static const struct strait_strategy_param params[] = {
+    {"rounds", "times that every fragment is synchronised", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+    {"local_steps", "inner steps between two synchronisations of a fragment", STRAIT_PARAM_INTEGER,
+     1, 1e6, 100, NULL},
+    {"fragments", "parts of the model, whole layers in a row", STRAIT_PARAM_INTEGER, 1, 1e4, 3,
+     NULL},
+    {"overlap_steps", "inner steps beside which a fragment is all-reduced", STRAIT_PARAM_INTEGER, 0,
+     1e6, 5, NULL},
+    {"mixing", "share that a rank keeps of what it trained meanwhile", STRAIT_PARAM_NUMBER, 0, 1,
+     0.5, NULL},
+    STRAIT_OUTER_PARAMS,
+};
+const struct strait_strategy strait_strategy_streaming_diloco = {
+    .name = "streaming-diloco",
+    .summary = "DiLoCo by fragments of layers, all-reduced beside the inner steps that follow",
+    .source = "Douillard et al., 2025 (arXiv 2501.18512)",
+    .uplink_kind = "update",
+    .params = params,
+    .n_params = sizeof(params) / sizeof(params[0]),
+    .check = check,
+    .uses_stream = uses_stream,
+    .period = strait_strategy_repeats,
+    .rank_main = streaming_diloco,
+};

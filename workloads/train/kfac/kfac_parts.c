@@ -1,0 +1,388 @@
+#include "kfac_parts.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "workloads/train/collectives/legal.h"
+
+enum { END = -1, NONE = -1 };
+
+struct kfac_job {
+    enum { ALL_REDUCE, REDUCE, BROADCAST } what;
+    struct strait_tensor *x[2]; /* by turns of the rounds; the same one where that is safe */
+    struct strait_codec *codec;
+    int root;
+    enum kfac_channel tell;
+};
+
+/* --- the lane ----------------------------------------------------------------------------- */
+
+static void run_job(struct strait_rank *lane, struct strait_group world, const struct kfac_job *job,
+                    struct strait_tensor *x)
+{
+    strait_launch(lane);
+    if (job->what == ALL_REDUCE) {
+        strait_all_reduce(lane, world, job->codec, x, STRAIT_AR_RING);
+        return;
+    }
+    const double piece_bytes = strait_param(lane, "piece");
+    const int n_pieces =
+        piece_bytes > 0 ? (int)ceil(4.0 * (double)strait_n_elems(x) / piece_bytes) : 0;
+    if (job->what == REDUCE && n_pieces > 0)
+        strait_reduce_pipelined(lane, world, job->root, job->codec, x, n_pieces);
+    else if (job->what == REDUCE)
+        strait_reduce(lane, world, job->root, job->codec, x);
+    else if (n_pieces > 0)
+        strait_broadcast_pipelined(lane, world, job->root, job->codec, x, n_pieces);
+    else
+        strait_broadcast(lane, world, job->root, job->codec, x);
+}
+
+static void communicate(struct strait_rank *lane, void *arg)
+{
+    const struct kfac *k = arg;
+    struct strait_group world = strait_world(lane, KFAC_COLLECTIVE);
+    for (int word; (word = strait_pend(lane, KFAC_ASK)) != END;) {
+        const struct kfac_job *job = &k->jobs[word / 2];
+        run_job(lane, world, job, job->x[word % 2]);
+        strait_post(lane, (int)job->tell, word / 2);
+    }
+}
+
+static void ask(struct kfac *k, int job)
+{
+    k->n_asked[k->jobs[job].tell]++;
+    strait_post(k->r, KFAC_ASK, 2 * job + k->round % 2);
+}
+
+/* A receive, so that the time that a step waits is seen as such. */
+void kfac_wait(struct kfac *k, enum kfac_channel tell)
+{
+    for (; k->n_asked[tell] > 0; k->n_asked[tell]--)
+        strait_drop(k->r, strait_recv(k->r, strait_me(k->r), (int)tell).packet);
+}
+
+/* --- plans -------------------------------------------------------------------------------- */
+
+/* The narrowest port and the longest way to a neighbour. */
+static void slowest(const struct kfac *k, double *bytes_per_s, double *delay_s)
+{
+    const struct strait_network *n = k->r->run->network;
+    const int n_ranks = strait_n_ranks(k->r);
+    *bytes_per_s = INFINITY;
+    *delay_s = 0;
+    for (int i = 0; i < n_ranks; i++) {
+        *bytes_per_s = fmin(*bytes_per_s, strait_goodput_bytes_per_s(n, &n->out[i]));
+        *bytes_per_s = fmin(*bytes_per_s, strait_goodput_bytes_per_s(n, &n->in[i]));
+        if (n_ranks > 1)
+            *delay_s = fmax(*delay_s, strait_path_delay_s(n, i, (i + 1) % n_ranks));
+    }
+}
+
+static double frame_bytes_of(const struct kfac *k)
+{
+    return strait_network_frame_bytes(k->r->run->network);
+}
+
+void kfac_ring_cost(const struct kfac *k, double *alpha_s, double *beta_s_per_byte)
+{
+    const int n = strait_n_ranks(k->r);
+    double bytes_per_s, delay_s;
+    slowest(k, &bytes_per_s, &delay_s);
+    *alpha_s = strait_launch_s(k->r) + 2 * (n - 1) * (delay_s + frame_bytes_of(k) / bytes_per_s);
+    *beta_s_per_byte = 2.0 * (n - 1) / n / bytes_per_s;
+}
+
+double kfac_broadcast_s(const struct kfac *k, double bytes)
+{
+    const int n = strait_n_ranks(k->r);
+    const double piece_bytes = strait_param(k->r, "piece"), launch_s = strait_launch_s(k->r);
+    double bytes_per_s, delay_s;
+    slowest(k, &bytes_per_s, &delay_s);
+    if (piece_bytes > 0) { /* the first piece down the chain, the others behind it */
+        const double n_pieces = ceil(bytes / piece_bytes),
+                     piece_s = (bytes / n_pieces + frame_bytes_of(k)) / bytes_per_s;
+        return launch_s + (n - 1) * (delay_s + piece_s) + (n > 1 ? (n_pieces - 1) * piece_s : 0);
+    }
+    return launch_s + ceil(log2(n)) * (delay_s + (bytes + frame_bytes_of(k)) / bytes_per_s);
+}
+
+double kfac_inverse_s(const struct kfac *k, int i)
+{
+    return k->factors[i].inverse_s / strait_device_speed(k->r);
+}
+
+void kfac_plan_groups(struct kfac *k, const int *first, int n_groups, int lo)
+{
+    for (int g = 0; g < n_groups; g++)
+        for (int i = first[g]; i < first[g + 1]; i++)
+            k->plan.group_of[lo + i] = k->plan.n_groups + g;
+    k->plan.n_groups += n_groups;
+}
+
+void kfac_plan_full_buffers(struct kfac *k, double most_bytes)
+{
+    double *bytes = strait_alloc(k->r, (size_t)k->n, sizeof(*bytes));
+    int *first = strait_alloc(k->r, (size_t)k->n + 1, sizeof(*first));
+    for (int i = 0; i < k->n; i++) {
+        bytes[i] = 4.0 * (double)k->factors[i].n_elems;
+        k->plan.owner[i] = STRAIT_EVERYWHERE;
+    }
+    kfac_plan_groups(k, first, strait_fuse_full(first, k->n, bytes, most_bytes), 0);
+}
+
+/* --- begin and end ------------------------------------------------------------------------ */
+
+/* Buckets of layers from the last to the first, as their gradients come. */
+static void make_buckets(struct kfac *k)
+{
+    const struct strait_model *m = strait_model(k->r);
+    const int n_layers = (int)m->n_layers;
+    double *bytes = strait_alloc(k->r, m->n_layers, sizeof(*bytes));
+    int *first = strait_alloc(k->r, m->n_layers + 1, sizeof(*first));
+    for (int i = 0; i < n_layers; i++)
+        bytes[i] = 4.0 * (double)m->layers[n_layers - 1 - i].n_elems;
+    k->n_buckets = strait_fuse_full(first, n_layers, bytes, strait_param(k->r, "gradient_fusion"));
+    k->jobs = strait_alloc(k->r, (size_t)(k->n_buckets + 2 * k->n), sizeof(*k->jobs));
+    for (int b = 0; b < k->n_buckets; b++) {
+        struct kfac_job *job = &k->jobs[b];
+        *job = (struct kfac_job){
+            .what = ALL_REDUCE, .codec = strait_codec(k->r, "up"), .tell = KFAC_GRADIENTS};
+        for (int turn = 0; turn < 2; turn++)
+            job->x[turn] =
+                strait_tensor(k->r, STRAIT_GRADIENTS, n_layers - first[b + 1], n_layers - first[b]);
+        for (int i = first[b]; i < first[b + 1]; i++)
+            k->bucket_of[n_layers - 1 - i] = b;
+    }
+}
+
+struct kfac *kfac_begin(struct strait_rank *r)
+{
+    const struct strait_model *m = strait_model(r);
+    const struct strait_factor_costs costs = {
+        .factor_speed = strait_param(r, "factor_speed"),
+        .matrix_flop_per_s = 1e9 * strait_param(r, "matrix_gflops"),
+        .inverse_base_s = strait_param(r, "inverse_base"),
+        .inverse_growth = strait_param(r, "inverse_growth"),
+        .inverse_cubic_s = strait_param(r, "inverse_cubic"),
+        .inverse_s = &strait_experiment(r)->inverse_s,
+        .largest_dim = (size_t)strait_param(r, "largest_dim")};
+    struct kfac *k = strait_alloc(r, 1, sizeof(*k));
+    k->r = r;
+    k->round = -1;
+    k->n = 2 * strait_n_factor_layers(m, costs.largest_dim);
+    k->factors = strait_alloc(r, (size_t)k->n, sizeof(*k->factors));
+    strait_factors_of(k->factors, m, &costs);
+    k->plan.owner = strait_alloc(r, (size_t)k->n, sizeof(int));
+    k->plan.group_of = strait_alloc(r, (size_t)k->n, sizeof(int));
+    k->group_end = strait_alloc(r, (size_t)k->n, sizeof(int));
+    k->broadcast_end = strait_alloc(r, (size_t)k->n, sizeof(int));
+    k->factor_before = strait_alloc(r, m->n_layers, sizeof(int));
+    k->factor_after = strait_alloc(r, m->n_layers, sizeof(int));
+    k->bucket_of = strait_alloc(r, m->n_layers, sizeof(int));
+    for (size_t l = 0; l < m->n_layers; l++)
+        k->factor_before[l] = k->factor_after[l] = NONE;
+    for (int i = 0; i < k->n; i++)
+        (k->factors[i].of_input ? k->factor_before : k->factor_after)[k->factors[i].layer] = i;
+    make_buckets(k);
+    return k;
+}
+
+/* A buffer for the factors of one group, or for one of them: of a group its last one. */
+static struct kfac_job job_for(struct kfac *k, size_t n_elems, int root, enum kfac_channel tell)
+{
+    struct strait_tensor *x = strait_scratch(k->r, n_elems);
+    const bool sum = tell == KFAC_FACTORS;
+    return (struct kfac_job){
+        .what = !sum                            ? BROADCAST
+                : k->plan.to_owner && root >= 0 ? REDUCE
+                                                : ALL_REDUCE,
+        .x = {x, x}, /* written again after an all-reduce of gradients was waited for */
+        .codec = strait_codec(k->r, "none"),
+        .root = root,
+        .tell = tell};
+}
+
+static size_t group_elems(const struct kfac *k, int group, int *last)
+{
+    size_t n_elems = 0;
+    for (int i = 0; i < k->n; i++)
+        if (k->plan.group_of[i] == group) {
+            n_elems += k->factors[i].n_elems;
+            *last = i;
+        }
+    return n_elems;
+}
+
+void kfac_start(struct kfac *k)
+{
+    const struct kfac_plan *p = &k->plan;
+    const struct strait_model *m = strait_model(k->r);
+    int n_jobs = k->n_buckets, last = 0;
+    for (int i = 0; i < k->n; i++)
+        k->group_end[i] = k->broadcast_end[i] = NONE;
+    for (int g = 0; g < p->n_groups; g++) {
+        const size_t n_elems = group_elems(k, g, &last);
+        k->group_end[last] = n_jobs;
+        k->jobs[n_jobs++] = job_for(k, n_elems, p->owner[last], KFAC_FACTORS);
+    }
+    for (int g = 0; p->broadcasts == KFAC_GROUPS_OF_INVERSES && g < p->n_groups; g++) {
+        const size_t n_elems = group_elems(k, g, &last);
+        if (p->owner[last] == STRAIT_EVERYWHERE)
+            continue;
+        k->broadcast_end[last] = n_jobs;
+        k->jobs[n_jobs++] = job_for(k, n_elems, p->owner[last], KFAC_INVERSES);
+    }
+    for (int i = 0; i < k->n; i++) {
+        const struct strait_factor *f = &k->factors[i];
+        const bool by_layer =
+            p->broadcasts == KFAC_EACH_GRADIENT || p->broadcasts == KFAC_EACH_LAYERS_INVERSES;
+        if ((p->broadcasts != KFAC_EACH_INVERSE && (!by_layer || !f->of_input)) ||
+            p->owner[i] == STRAIT_EVERYWHERE)
+            continue;
+        k->broadcast_end[i] = n_jobs;
+        k->jobs[n_jobs++] =
+            job_for(k,
+                    p->broadcasts == KFAC_EACH_GRADIENT ? m->layers[f->layer].n_elems
+                    : by_layer ? f->n_elems + k->factors[k->n - 1 - i].n_elems
+                               : f->n_elems,
+                    p->owner[i], KFAC_INVERSES);
+    }
+    k->lane = strait_spawn(k->r, communicate, k);
+}
+
+void kfac_no_memory(struct kfac *k)
+{
+    struct strait_error err = {0};
+    strait_error_set(&err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    k->r->backend->fail(k->r, &err);
+}
+
+void kfac_end(struct kfac *k)
+{
+    strait_post(k->r, KFAC_ASK, END);
+    strait_join(k->r, k->lane);
+}
+
+/* --- steps -------------------------------------------------------------------------------- */
+
+static void work(struct kfac *k, double cost_s)
+{
+    if (cost_s > 0)
+        strait_work(k->r, STRAIT_SPAN_COMPUTE, strait_device(k->r),
+                    cost_s / strait_device_speed(k->r), NULL, NULL);
+}
+
+bool kfac_updates(struct kfac *k)
+{
+    return ++k->round % (int)strait_param(k->r, "update_freq") == 0;
+}
+
+void kfac_compute(struct kfac *k, int i)
+{
+    work(k, k->factors[i].compute_s);
+    if (k->plan.pipelined && k->group_end[i] != NONE)
+        ask(k, k->group_end[i]);
+}
+
+void kfac_send_groups(struct kfac *k)
+{
+    for (int i = 0; i < k->n; i++)
+        if (k->group_end[i] != NONE)
+            ask(k, k->group_end[i]);
+}
+
+void kfac_forward(struct kfac *k, bool with_factors)
+{
+    for (int l = 0; l < (int)strait_model(k->r)->n_layers; l++) {
+        if (with_factors && k->factor_before[l] != NONE)
+            kfac_compute(k, k->factor_before[l]);
+        strait_forward(k->r, l);
+    }
+}
+
+/* A bucket is asked for after the factors of its last layer: so an all-reduce of gradients comes
+ * after all sums of factors, and who has waited for it may write theirs again. */
+void kfac_backward(struct kfac *k, bool with_factors)
+{
+    const struct strait_model *m = strait_model(k->r);
+    size_t end = 0; /* of the layer in its bucket */
+    for (int l = (int)m->n_layers - 1; l >= 0; l--) {
+        const int b = k->bucket_of[l];
+        struct strait_tensor *x = k->jobs[b].x[k->round % 2];
+        if (l + 1 == (int)m->n_layers || k->bucket_of[l + 1] != b)
+            end = strait_n_elems(x);
+        const size_t start = end - m->layers[l].n_elems;
+        strait_backward_into(k->r, l, strait_range(k->r, x, start, end));
+        end = start;
+        if (with_factors && k->factor_after[l] != NONE)
+            kfac_compute(k, k->factor_after[l]);
+        if (l == 0 || k->bucket_of[l - 1] != b)
+            ask(k, b);
+    }
+}
+
+void kfac_invert(struct kfac *k, int i)
+{
+    work(k, k->factors[i].inverse_s);
+}
+
+static void invert_if_mine(struct kfac *k, int i)
+{
+    const int owner = k->plan.owner[i];
+    if (owner == STRAIT_EVERYWHERE || owner == strait_me(k->r))
+        kfac_invert(k, i);
+}
+
+void kfac_invert_and_broadcast(struct kfac *k)
+{
+    const bool by_layer = k->plan.broadcasts == KFAC_EACH_LAYERS_INVERSES;
+    for (int i = 0; i < (by_layer ? k->n / 2 : k->n); i++) {
+        invert_if_mine(k, i);
+        if (by_layer)
+            invert_if_mine(k, k->n - 1 - i);
+        if (k->broadcast_end[i] != NONE)
+            ask(k, k->broadcast_end[i]);
+    }
+}
+
+void kfac_precondition(struct kfac *k, int i)
+{
+    work(k, k->factors[i].precondition_s);
+}
+
+void kfac_broadcast_gradient(struct kfac *k, int i)
+{
+    ask(k, k->broadcast_end[i]);
+}
+
+void kfac_finish(struct kfac *k)
+{
+    for (int i = 0; i < k->n; i++)
+        kfac_precondition(k, i);
+    strait_step(k->r);
+}
+
+/* --- what an experiment may ask for --------------------------------------------------------- */
+
+int kfac_check(const struct strait_experiment *e, struct strait_error *err)
+{
+    const size_t largest_dim = (size_t)strait_experiment_param(e, "largest_dim");
+    char where[256];
+    snprintf(where, sizeof(where), "%s#/model", e->file);
+    if (strait_n_factor_layers(e->model, largest_dim) == 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected a model with Linear or Conv layers of factors up to "
+                                "%zu, found none in %s",
+                                largest_dim, e->model->name);
+    return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
+}
+
+bool kfac_uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
+{
+    const bool tree =
+        strait_experiment_has_param(e, "piece") && strait_experiment_param(e, "piece") == 0;
+    return channel == KFAC_COLLECTIVE &&
+           (strait_all_reduce_uses(STRAIT_AR_RING, e->n_ranks, src, dst) ||
+            (tree && strait_tree_uses(e->n_ranks, src, dst)));
+}

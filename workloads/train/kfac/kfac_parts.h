@@ -1,0 +1,146 @@
+/* What the K-FAC strategies share: the passes of the model with factors beside them, and a second
+ * lane that runs collectives one after another in the order in which they are asked for, as the
+ * one communication stream of Horovod does. Factors and inverses travel plain, as triangles; the
+ * experiment's codec is for gradients alone. With real payload the gradients are recorded ones;
+ * factors, inverses and preconditioned gradients are zeros of the right size, and what computes
+ * them is a stated cost: no matrix is multiplied or inverted. */
+#pragma once
+#include "workloads/train/collectives/collectives.h"
+#include "workloads/ask/experiment.h"
+#include "workloads/train/plans/factors.h"
+#include "workloads/train/plans/placement.h"
+#include "workloads/ask/strategy.h"
+
+/* Channels: collectives between ranks; and inside of a rank what the lane is asked and tells. */
+enum kfac_channel { KFAC_COLLECTIVE, KFAC_ASK, KFAC_GRADIENTS, KFAC_FACTORS, KFAC_INVERSES };
+enum { KFAC_N_CHANNELS = KFAC_INVERSES + 1 };
+
+/* What is broadcast after the owners have done their part. */
+enum kfac_broadcasts {
+    KFAC_NOTHING,
+    KFAC_EACH_INVERSE,
+    KFAC_EACH_LAYERS_INVERSES, /* both of a layer together */
+    KFAC_GROUPS_OF_INVERSES,
+    KFAC_EACH_GRADIENT
+};
+
+/* What a strategy decides, once. Arrays are of k->n factors. */
+struct kfac_plan {
+    int *owner;              /* who inverts it, or STRAIT_EVERYWHERE */
+    int n_groups, *group_of; /* factors that travel together, in a buffer of their own */
+    bool to_owner;           /* groups are reduced to their owner, where it has one */
+    bool pipelined;          /* each group travels as soon as it is complete */
+    enum kfac_broadcasts broadcasts;
+};
+
+struct kfac_job;
+
+struct kfac {
+    struct strait_rank *r, *lane;
+    int n; /* factors, in the order of strait_factors_of */
+    struct strait_factor *factors;
+    int *factor_before, *factor_after; /* each layer's A and G, or -1 */
+    struct kfac_plan plan;             /* the strategy's, between begin and start */
+    struct kfac_job *jobs;             /* buckets of gradients, groups of factors, broadcasts */
+    int n_buckets, *bucket_of;         /* of layers, by jobs */
+    int *group_end, *broadcast_end;    /* of each factor: the job that it completes, or -1 */
+    int round, n_asked[KFAC_N_CHANNELS];
+};
+
+/* Begin and end. */
+struct kfac *kfac_begin(struct strait_rank *r);
+void kfac_start(struct kfac *k); /* the plan is made */
+void kfac_end(struct kfac *k);
+/** Ends the run. */
+void kfac_no_memory(struct kfac *k) __attribute__((noreturn));
+
+/* Plans. */
+/** Every factor to everybody, groups as large as bytes allow: what travels after the passes. */
+void kfac_plan_full_buffers(struct kfac *k, double most_bytes);
+/** group_of from the starts of contiguous groups of factors lo .. end - 1. */
+void kfac_plan_groups(struct kfac *k, const int *first, int n_groups, int lo);
+/** Of a ring all-reduce of x bytes: alpha_s + beta x, as the network has it. */
+void kfac_ring_cost(const struct kfac *k, double *alpha_s, double *beta_s_per_byte);
+double kfac_broadcast_s(const struct kfac *k, double bytes);
+double kfac_inverse_s(const struct kfac *k, int i); /* on this device */
+
+/* Steps of a round. */
+bool kfac_updates(struct kfac *k); /* is this a round of new factors? */
+void kfac_forward(struct kfac *k, bool with_factors);
+void kfac_backward(struct kfac *k, bool with_factors); /* gradients are sent behind it */
+void kfac_compute(struct kfac *k, int i);              /* and send its group, if pipelined */
+void kfac_send_groups(struct kfac *k);
+void kfac_invert(struct kfac *k, int i);
+/** Every factor by its owner, or here; each broadcast begins when its part of the work is done. */
+void kfac_invert_and_broadcast(struct kfac *k);
+void kfac_precondition(struct kfac *k, int i);
+void kfac_broadcast_gradient(struct kfac *k, int i);
+/** All that was asked for and tells here is done. */
+void kfac_wait(struct kfac *k, enum kfac_channel tell);
+/** Precondition everything, and the optimiser's step. */
+void kfac_finish(struct kfac *k);
+
+int kfac_check(const struct strait_experiment *e, struct strait_error *err);
+bool kfac_uses_stream(const struct strait_experiment *e, int src, int dst, int channel);
+
+/* Parameters of all of them, and of those that broadcast. */
+#define KFAC_PARAMS                                                                                \
+    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},                \
+        {"update_freq",                                                                            \
+         "steps from one update of the factors to the next",                                       \
+         STRAIT_PARAM_INTEGER,                                                                     \
+         1,                                                                                        \
+         1e6,                                                                                      \
+         1,                                                                                        \
+         NULL},                                                                                    \
+        {"gradient_fusion",                                                                        \
+         "most bytes of gradients in one all-reduce",                                              \
+         STRAIT_PARAM_BYTES,                                                                       \
+         0,                                                                                        \
+         1e15,                                                                                     \
+         64 << 20,                                                                                 \
+         NULL},                                                                                    \
+        {"factor_speed",                                                                           \
+         "rate of the factors' products, of the layer's own forward pass",                         \
+         STRAIT_PARAM_NUMBER,                                                                      \
+         1e-6,                                                                                     \
+         1e6,                                                                                      \
+         1,                                                                                        \
+         NULL},                                                                                    \
+        {"matrix_gflops",                                                                          \
+         "GFLOP/s of preconditioning; 0: of forward, or its device's (107, 7850)",                 \
+         STRAIT_PARAM_NUMBER,                                                                      \
+         0,                                                                                        \
+         1e9,                                                                                      \
+         0,                                                                                        \
+         NULL},                                                                                    \
+        {"inverse_base",                                                                           \
+         "of an inverse: base e^(growth d) + cubic d^3",                                           \
+         STRAIT_PARAM_TIME,                                                                        \
+         0,                                                                                        \
+         1e3,                                                                                      \
+         3.64e-3,                                                                                  \
+         NULL},                                                                                    \
+        {"inverse_growth",                                                                         \
+         "its growth by dimension; fallbacks: RTX 2080 Ti as published",                           \
+         STRAIT_PARAM_NUMBER,                                                                      \
+         0,                                                                                        \
+         1,                                                                                        \
+         4.77e-4,                                                                                  \
+         NULL},                                                                                    \
+        {"inverse_cubic", "its cubic part, seconds", STRAIT_PARAM_NUMBER, 0, 1, 0, NULL},          \
+        STRAIT_LAUNCH_PARAM,                                                                       \
+    {                                                                                              \
+        "largest_dim", "layers with a larger factor keep their plain gradient",                    \
+            STRAIT_PARAM_INTEGER, 1, 1e6, 8192, NULL                                               \
+    }
+#define KFAC_PIECE_PARAM                                                                           \
+    {                                                                                              \
+        "piece", "broadcasts and reductions: a chain of such pieces; 0: a binomial tree",          \
+            STRAIT_PARAM_BYTES, 0, 1e12, 0, NULL                                                   \
+    }
+#define KFAC_FUSION_PARAM                                                                          \
+    {                                                                                              \
+        "factor_fusion", "most bytes of factors in one all-reduce", STRAIT_PARAM_BYTES, 0, 1e15,   \
+            64 << 20, NULL                                                                         \
+    }

@@ -1,0 +1,154 @@
+/* Decoding with the key-value cache in the host's memory. A round is one token of every sequence:
+ * layer by layer, what attention needs crosses the host-accelerator link, and is computed with.
+ *
+ * kvfull moves the whole cache, one layer ahead of the computation. kvapprox keeps approximate keys
+ * on the accelerator (few dimensions, or few bits: attention.h), scores with them, and fetches the
+ * exact keys and values of the top_k tokens alone, row by row; with `speculate` a layer's tokens
+ * are chosen with the query that it would have for the input of the layer before, so that they
+ * arrive while that one is computed. */
+#include "workloads/ask/experiment.h"
+#include "workloads/rank/rank.h"
+#include "workloads/ask/strategy.h"
+#include "kv_quality.h"
+
+struct cache {
+    int n_layers;
+    double whole_bytes, rows_bytes;             /* that cross the link */
+    double whole_s, rows_s, score_s, compute_s; /* of one layer, all sequences */
+};
+
+/* Bytes of keys and values that `tokens` tokens of one layer have. */
+static double bytes_of(const struct strait_rank *r, double tokens)
+{
+    return 2 * tokens * strait_param(r, "kv_heads") * strait_param(r, "head_dim") *
+           strait_param(r, "element_bytes") * strait_param(r, "sequences");
+}
+
+static struct cache cache_of(const struct strait_rank *r, bool approximate)
+{
+    const struct strait_experiment *e = strait_experiment(r);
+    const double link = e->link.bytes_per_s, tokens = strait_param(r, "tokens");
+    struct cache c = {.n_layers = (int)strait_param(r, "layers"),
+                      .whole_bytes = bytes_of(r, tokens),
+                      .whole_s = bytes_of(r, tokens) / link,
+                      .compute_s = strait_param(r, "compute") / strait_device_speed(r)};
+    if (!approximate)
+        return c;
+    /* A key and its value lie together, one row a head. */
+    const double row = 2 * strait_param(r, "head_dim") * strait_param(r, "element_bytes");
+    const double efficiency = strait_host_link_efficiency(&e->link, row);
+    const double k = strait_param(r, "top_k") < tokens ? strait_param(r, "top_k") : tokens;
+    c.rows_bytes = (1 - strait_param(r, "hits")) * bytes_of(r, k);
+    c.rows_s = c.rows_bytes / (link * efficiency);
+    c.score_s = strait_param(r, "keys_kept") * bytes_of(r, tokens) / 2 / e->memory_bytes_per_s;
+    return c;
+}
+
+static struct strait_task *fetch(struct strait_rank *r, double bytes, double s)
+{
+    return strait_copy_start(r, STRAIT_TO_ACCEL, bytes, s);
+}
+
+static void compute(struct strait_rank *r, double s)
+{
+    strait_work(r, STRAIT_SPAN_COMPUTE, STRAIT_ACCEL, s, NULL, NULL);
+}
+
+static void kvfull(struct strait_rank *r)
+{
+    const struct cache c = cache_of(r, false);
+    struct strait_task *coming = fetch(r, c.whole_bytes, c.whole_s);
+    while (strait_round(r))
+        for (int layer = 0; layer < c.n_layers; layer++) {
+            strait_wait(r, coming);
+            if (layer + 1 < c.n_layers || !strait_is_last_round(r)) /* or the next token's first */
+                coming = fetch(r, c.whole_bytes, c.whole_s);
+            compute(r, c.compute_s);
+        }
+}
+
+static void kvapprox(struct strait_rank *r)
+{
+    const struct cache c = cache_of(r, true);
+    const bool speculate = strait_param(r, "speculate") > 0;
+    struct strait_task *coming = NULL;
+    while (strait_round(r))
+        for (int layer = 0; layer < c.n_layers; layer++) {
+            if (!coming) {
+                compute(r, c.score_s);
+                coming = fetch(r, c.rows_bytes, c.rows_s);
+            }
+            strait_wait(r, coming);
+            coming = NULL;
+            if (speculate && layer + 1 < c.n_layers) { /* a token's first query is not known yet */
+                compute(r, c.score_s);
+                coming = fetch(r, c.rows_bytes, c.rows_s);
+            }
+            compute(r, c.compute_s);
+        }
+}
+
+static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
+{
+    (void)e, (void)src, (void)dst, (void)channel;
+    return false; /* each rank is a replica of its own */
+}
+
+#define CACHE_PARAMS                                                                                 \
+    {"rounds", "tokens to decode", STRAIT_PARAM_INTEGER, 1, 1e6, 8, NULL},                           \
+        {"tokens", "tokens in the cache of each sequence", STRAIT_PARAM_INTEGER, 1, 1e9, 8192,       \
+         NULL},                                                                                      \
+        {"sequences", "sequences that are decoded together", STRAIT_PARAM_INTEGER, 1, 1e6, 1, NULL}, \
+        {"layers", "transformer layers", STRAIT_PARAM_INTEGER, 1, 1e4, 32, NULL},                    \
+        {"kv_heads", "heads of keys and values", STRAIT_PARAM_INTEGER, 1, 1e4, 32, NULL},            \
+        {"head_dim", "values of a key", STRAIT_PARAM_INTEGER, 1, 1e5, 128, NULL},                    \
+        {"element_bytes", "of a key or value", STRAIT_PARAM_NUMBER, 0.25, 8, 2, NULL},               \
+    {                                                                                                \
+        "compute", "time of one layer on the accelerator, all sequences", STRAIT_PARAM_TIME, 0,      \
+            1e6, 0.5e-3, NULL                                                                        \
+    }
+
+static const struct strait_strategy_param full_params[] = {CACHE_PARAMS};
+const struct strait_strategy strait_strategy_kvfull = {
+    .name = "kvfull",
+    .summary = "decoding with an offloaded KV cache: all of it crosses the link, a layer ahead",
+    .source = "the baseline of FlexGen (Sheng et al., ICML 2023); the link is a timer on every "
+              "backend",
+    .uplink_kind = "param",
+    .params = full_params,
+    .n_params = sizeof(full_params) / sizeof(full_params[0]),
+    .uses_stream = uses_stream,
+    .period = strait_strategy_repeats,
+    .quality = kv_full_quality,
+    .rank_main = kvfull,
+};
+
+static const char *const forms[] = {"low-rank", "quantised", NULL}, *const no_yes[] = {"no", "yes",
+                                                                                       NULL};
+static const struct strait_strategy_param approx_params[] = {
+    CACHE_PARAMS,
+    {"top_k", "tokens whose exact keys and values are fetched", STRAIT_PARAM_INTEGER, 1, 1e9, 512,
+     NULL},
+    {"keys", "what is kept of keys: their strongest directions, or few bits a value",
+     STRAIT_PARAM_CHOICE, 0, 1, KV_LOW_RANK, forms},
+    {"keys_kept", "approximate keys on the accelerator, share of the keys' bytes",
+     STRAIT_PARAM_PERCENT, 1e-3, 1, 0.125, NULL},
+    {"hits", "share of the rows that are on the accelerator already", STRAIT_PARAM_PERCENT, 0, 1, 0,
+     NULL},
+    {"speculate", "choose with the query for the input of the layer before", STRAIT_PARAM_CHOICE, 0,
+     1, 0, no_yes},
+};
+const struct strait_strategy strait_strategy_kvapprox = {
+    .name = "kvapprox",
+    .summary = "the same with approximate scores: only the top-k tokens' rows cross the link",
+    .source = "top-k attention over approximate keys, as in InfiniGen (Lee et al., OSDI 2024); the "
+              "link is a timer on every backend",
+    .uplink_kind = "param",
+    .params = approx_params,
+    .n_params = sizeof(approx_params) / sizeof(approx_params[0]),
+    .check = kv_check_keys,
+    .uses_stream = uses_stream,
+    .period = strait_strategy_repeats,
+    .quality = kv_approximate_quality,
+    .rank_main = kvapprox,
+};

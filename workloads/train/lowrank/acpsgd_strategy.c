@@ -1,0 +1,111 @@
+/* ACP-SGD (Zhang et al., ICDCS 2023): alternate compressed PowerSGD. Even steps send P = M Q for an
+ * orthonormal Q, odd ones Q = M^T P for an orthonormal P: one all-reduce a step, of half the bytes,
+ * which depends on nothing but its own gradients. So factors are computed layer by layer behind the
+ * backward pass, fused into buckets, and summed in a second lane beside it. */
+#include "workloads/train/collectives/collectives.h"
+#include "workloads/ask/experiment.h"
+#include "lowrank_work.h"
+#include "workloads/ask/strategy.h"
+
+enum { FACTORS = 0, TO_COMM = 1, SUMMED = 2, END = -1 };
+
+struct acpsgd {
+    struct strait_lowrank_work *w;
+    struct strait_lowrank_bucket *buckets[2]; /* by side */
+    size_t n_buckets[2];
+};
+
+static struct strait_tensor *range_of(struct strait_rank *r, const struct acpsgd *a, int side,
+                                      size_t bucket)
+{
+    const struct strait_lowrank_part *first = &a->w->plan.parts[a->buckets[side][bucket].first],
+                                     *last = &a->w->plan.parts[a->buckets[side][bucket].end - 1];
+    return strait_range(r, a->w->buffers[side], first->at[side], last->at[side] + last->n_at[side]);
+}
+
+static void communicate(struct strait_rank *lane, void *arg)
+{
+    const struct acpsgd *a = arg;
+    struct strait_group world = strait_world(lane, FACTORS);
+    for (int side = STRAIT_SIDE_P, word; (word = strait_pend(lane, TO_COMM)) != END;) {
+        const size_t bucket = (size_t)word;
+        strait_all_reduce(lane, world, strait_codec(lane, "none"), range_of(lane, a, side, bucket),
+                          STRAIT_AR_RING);
+        strait_post(lane, SUMMED, word);
+        if (bucket + 1 == a->n_buckets[side])
+            side = !side;
+    }
+}
+
+/* Backward from the last layer; a bucket is on its way as soon as its last factor is there. */
+static void backward(struct strait_rank *r, const struct acpsgd *a, enum strait_side side)
+{
+    const struct strait_model *m = strait_model(r);
+    size_t part = 0, bucket = 0;
+    for (size_t l = m->n_layers; l-- > 0; part += m->layers[l].n_rows) {
+        strait_backward(r, (int)l);
+        strait_lowrank_compress(r, a->w, side, part, part + m->layers[l].n_rows);
+        if (part + m->layers[l].n_rows == a->buckets[side][bucket].end)
+            strait_post(r, TO_COMM, (int)bucket++);
+    }
+}
+
+static void acpsgd(struct strait_rank *r)
+{
+    const struct strait_model *m = strait_model(r);
+    struct acpsgd a = {
+        .w = strait_lowrank_work_new(r, "acpsgd", (size_t)strait_param(r, "rank"), true)};
+    for (int side = 0; side < 2; side++) { /* as many buckets as the gradients would have */
+        const double share = (double)a.w->plan.n_elems[side] / (double)m->n_elems;
+        a.buckets[side] = strait_alloc(r, m->n_layers, sizeof(*a.buckets[side]));
+        a.n_buckets[side] = strait_lowrank_fuse(a.buckets[side], &a.w->plan, m, side,
+                                                share * strait_param(r, "bucket"));
+    }
+    struct strait_rank *lane = strait_spawn(r, communicate, &a);
+    for (enum strait_side side = STRAIT_SIDE_P; strait_round(r); side = !side) {
+        strait_forward(r, STRAIT_ALL_LAYERS);
+        backward(r, &a, side);
+        for (size_t bucket = 0; bucket < a.n_buckets[side]; bucket++)
+            strait_pend(r, SUMMED);
+        strait_lowrank_decompress(r, a.w, side, strait_n_ranks(r));
+        strait_step(r);
+    }
+    strait_post(r, TO_COMM, END);
+    strait_join(r, lane);
+}
+
+static int check(const struct strait_experiment *e, struct strait_error *err)
+{
+    return strait_lowrank_check(e, err);
+}
+
+static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
+{
+    return channel == FACTORS && strait_all_reduce_uses(STRAIT_AR_RING, e->n_ranks, src, dst);
+}
+
+/* Rows one step, columns the next. */
+static int period(const struct strait_experiment *e)
+{
+    (void)e;
+    return 2;
+}
+
+static const struct strait_strategy_param params[] = {
+    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+    {"rank", "columns of the factors", STRAIT_PARAM_INTEGER, 1, STRAIT_LOWRANK_MAX_RANK, 4, NULL},
+    {"bucket", "gradients whose factors are summed by one call", STRAIT_PARAM_BYTES, 1, 1e12, 25e6,
+     NULL},
+};
+const struct strait_strategy strait_strategy_acpsgd = {
+    .name = "acpsgd",
+    .summary = "low-rank gradients: one factor a step, all-reduced beside the backward pass",
+    .source = "Zhang et al., ICDCS 2023",
+    .uplink_kind = "grad",
+    .params = params,
+    .n_params = sizeof(params) / sizeof(params[0]),
+    .check = check,
+    .uses_stream = uses_stream,
+    .period = period,
+    .rank_main = acpsgd,
+};

@@ -1,0 +1,42 @@
+/* What PowerSGD and ACP-SGD send of a model: which gradients become factors of low rank, M ~ P Q^T,
+ * and where everything stands in the two fused buffers that are summed, that of all P and that of
+ * all Q. Pure functions of the model's shapes. */
+#pragma once
+#include "codecs/lowrank/lowrank.h"
+#include "traces/models/model.h"
+
+enum strait_side { STRAIT_SIDE_P, STRAIT_SIDE_Q };
+
+/* One parameter. The order of a plan is that in which gradients become ready: last row first. */
+struct strait_lowrank_part {
+    struct strait_lowrank shape; /* rank 0: goes as it is, a vector or too small to gain */
+    size_t lo, n_elems;          /* of the flattened model */
+    size_t at[2];                /* its place in the buffer of each side */
+    size_t n_at[2];              /* and its elements there: of its factor, or all of its own */
+};
+
+struct strait_lowrank_plan {
+    struct strait_lowrank_part *parts; /* n of them, in the caller's memory */
+    size_t n, n_elems[2];              /* of the buffers */
+};
+
+/** Lay out one part for every row of the model. Matrices are rows by everything else, by the first
+ *  dimension, as the codecs take them.
+ *  In:  parts  room for m->n_rows
+ *       plain_on_both_sides  what goes as it is stands in both buffers (ACP-SGD, where a step sends
+ *                            one of them), or only in that of P (PowerSGD, where it sends both) */
+struct strait_lowrank_plan strait_lowrank_plan(struct strait_lowrank_part *parts,
+                                               const struct strait_model *m, size_t rank,
+                                               bool plain_on_both_sides);
+
+/* Consecutive parts that are summed by one call: [first, end) of the plan. */
+struct strait_lowrank_bucket {
+    size_t first, end;
+};
+/** Fuse the parts of one side, in order, until a bucket holds `bytes` or more. A bucket ends with
+ *  a layer, since the gradients of one become ready together.
+ *  Out:     buckets  room for m->n_layers
+ *  Returns: how many */
+size_t strait_lowrank_fuse(struct strait_lowrank_bucket *buckets,
+                           const struct strait_lowrank_plan *plan, const struct strait_model *m,
+                           enum strait_side side, double bytes);

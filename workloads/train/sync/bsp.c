@@ -1,0 +1,93 @@
+/* Bulk-synchronous data parallelism: forward, backward, all-reduce of the whole gradient, step
+ * (Valiant, CACM 1990; the all-reduces: see collectives/). Nothing overlaps: the bar that the
+ * schedules which overlap are held against. */
+#include "workloads/train/collectives/collectives.h"
+#include "workloads/ask/experiment.h"
+#include "workloads/train/collectives/legal.h"
+#include "workloads/ask/strategy.h"
+
+enum { WORLD = 0, INSIDE = 0, BETWEEN = 1 }; /* channels */
+enum { BY_SITES = STRAIT_AR_RING_ENCODED + 1 };
+
+/* Sites as the file says, else as the network does. */
+struct layout {
+    int site_size;
+    const struct strait_network *network;
+};
+
+static int site_of(const void *arg, int rank)
+{
+    const struct layout *l = arg;
+    return l->site_size > 0 ? rank / l->site_size : strait_network_site(l->network, rank);
+}
+
+static void bsp(struct strait_rank *r)
+{
+    const int how = (int)strait_param(r, "collective");
+    struct strait_codec *codec = strait_codec(r, "up");
+    struct strait_group world = strait_world(r, WORLD);
+    struct strait_hierarchy sites = {0};
+    const struct layout layout = {(int)strait_param(r, "site_size"), r->run->network};
+    if (how == BY_SITES)
+        sites = strait_hierarchy_of(r, (struct strait_sites){strait_n_ranks(r), site_of, &layout},
+                                    INSIDE, BETWEEN);
+    struct strait_tensor *gradient[2]; /* by turns: the other one's last views may still be read */
+    for (int i = 0; i < 2; i++)
+        gradient[i] = strait_tensor(r, STRAIT_GRADIENTS, 0, STRAIT_ALL_LAYERS);
+
+    for (int round = 0; strait_round(r); round++) {
+        struct strait_tensor *x = gradient[round % 2];
+        strait_forward(r, STRAIT_ALL_LAYERS);
+        strait_backward_into(r, STRAIT_ALL_LAYERS, x);
+        strait_launch(r);
+        if (how == BY_SITES)
+            strait_all_reduce_by_sites(r, &sites, codec, x);
+        else
+            strait_all_reduce(r, world, codec, x, (enum strait_all_reduce)how);
+        strait_step(r);
+    }
+}
+
+static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
+{
+    const int how = (int)strait_experiment_param(e, "collective");
+    if (how != BY_SITES)
+        return channel == WORLD &&
+               strait_all_reduce_uses((enum strait_all_reduce)how, e->n_ranks, src, dst);
+    const struct layout layout = {(int)strait_experiment_param(e, "site_size"), e->network};
+    return (channel == INSIDE || channel == BETWEEN) &&
+           strait_hierarchy_uses((struct strait_sites){e->n_ranks, site_of, &layout}, src, dst,
+                                 channel == INSIDE);
+}
+
+static const char *const collectives[] = {"ring",         "halving",      "tree", "all_to_all",
+                                          "ring_encoded", "hierarchical", NULL};
+
+static int check(const struct strait_experiment *e, struct strait_error *err)
+{
+    const int how = (int)strait_experiment_param(e, "collective");
+    return strait_all_reduce_check(
+        e, how == BY_SITES ? STRAIT_AR_RING : (enum strait_all_reduce)how, collectives[how], err);
+}
+
+static const struct strait_strategy_param params[] = {
+    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+    {"collective", "how the gradient is summed", STRAIT_PARAM_CHOICE, 0, BY_SITES, STRAIT_AR_RING,
+     collectives},
+    {"site_size", "ranks a site of hierarchical; 0: as the network says, a star is one",
+     STRAIT_PARAM_INTEGER, 0, 1e6, 0, NULL},
+    STRAIT_LAUNCH_PARAM,
+};
+const struct strait_strategy strait_strategy_bsp = {
+    .name = "bsp",
+    .summary = "data parallelism: one all-reduce after backward; a codec is paid at every hop",
+    .source = "ring: Patarasuk and Yuan, JPDC 2009; halving: Thakur et al., IJHPCA 2005; "
+              "with a codec as C-Coll does (Huang et al., 2023)",
+    .uplink_kind = "grad",
+    .params = params,
+    .n_params = sizeof(params) / sizeof(params[0]),
+    .check = check,
+    .uses_stream = uses_stream,
+    .period = strait_strategy_repeats,
+    .rank_main = bsp,
+};

@@ -1,0 +1,201 @@
+/* DeAR (Zhang et al., ICDCS 2023): each all-reduce is taken apart. Its reduce-scatter hides behind
+ * the backward pass, its all-gather behind the next forward pass, group by group; the step of a
+ * group is put off until its gather is there. With the tuner `bayes` rank 0 looks for the fusion
+ * threshold by Bayesian optimisation while the training goes on. */
+#include <math.h>
+
+#include "workloads/train/plans/bayes.h"
+#include "workloads/train/collectives/collectives.h"
+#include "overlap.h"
+
+enum { GRADIENT = 0, TO_COMM = 1, SCATTERED = 2, GATHERED = 3, THRESHOLD = 4, END = -1 };
+enum { FIXED, BAYES };
+static const char *const tuners[] = {"fixed", "bayes", NULL};
+
+struct dear {
+    struct strait_layer_costs layers;
+    struct strait_fusion f; /* its buckets are DeAR's groups */
+    struct strait_gradients gradients;
+};
+
+static struct strait_tensor *group_of(struct strait_rank *lane, struct dear *d, int round, int g)
+{
+    return strait_layers_of(lane, &d->gradients, round, d->f.first[g], d->f.first[g + 1]);
+}
+
+static void communicate(struct strait_rank *lane, void *arg)
+{
+    struct dear *d = arg;
+    struct strait_group world = strait_world(lane, GRADIENT);
+    struct strait_codec *codec = strait_codec(lane, "up");
+    for (int round = 0; strait_pend(lane, TO_COMM) != END; round++) {
+        const int n = d->f.n_buckets;      /* the groups stay as they are until all are gathered */
+        for (int g = n - 1; g >= 0; g--) { /* the last group is ready first */
+            strait_launch(lane);
+            strait_reduce_scatter(lane, world, codec, group_of(lane, d, round, g));
+            if (g > 0)
+                strait_pend(lane, TO_COMM);
+        }
+        strait_post(lane, SCATTERED, 0);
+        for (int g = 0; g < n; g++) { /* one gather at a time, when asked for */
+            strait_pend(lane, TO_COMM);
+            strait_launch(lane);
+            strait_all_gather(lane, world, codec, group_of(lane, d, round, g));
+            strait_post(lane, GATHERED, g);
+        }
+    }
+}
+
+/* Group g has arrived: ask for the next one, then make the step that was put off. */
+static void finish_group(struct strait_rank *r, struct dear *d, int g)
+{
+    strait_pend(r, GATHERED);
+    if (g + 1 < d->f.n_buckets)
+        strait_post(r, TO_COMM, g + 1);
+    strait_step_layers(r, d->f.first[g], d->f.first[g + 1]);
+}
+
+/* --- the tuner ---------------------------------------------------------------------------- */
+
+/* Of rank 0. A trial's last rounds are timed: those after its third mark. The first is half of the
+ * trial before, and the next ones warm up, as in DeAR's tuner. */
+struct tuner {
+    struct strait_bayes bayes;
+    int n_trials, n_rounds; /* of a trial */
+    double fusion_bytes;    /* of this trial */
+    double third_mark_s;
+};
+enum { FIRST_TIMED = 3, LEAST_ROUNDS = 4 };
+/* Published: 0.1, there seconds; here deviations of the times seen, so that it suits any model. */
+static const double XI = 0.1;
+
+/* Does a trial end as this round begins? Everybody counts, nobody has to be told. */
+static bool ends_trial(const struct tuner *t, int round)
+{
+    return round > 0 && round % t->n_rounds == 0 && round / t->n_rounds <= t->n_trials;
+}
+
+static void mark(struct strait_rank *r, struct tuner *t, int round)
+{
+    struct strait_error err = {0};
+    const int nth = (round - 1) % t->n_rounds + 1;
+    if (nth == FIRST_TIMED)
+        t->third_mark_s = strait_now_s(r);
+    if (!ends_trial(t, round))
+        return;
+    strait_bayes_observe(&t->bayes, t->fusion_bytes,
+                         (strait_now_s(r) - t->third_mark_s) / (t->n_rounds - FIRST_TIMED));
+    t->fusion_bytes = t->bayes.x[strait_bayes_best(&t->bayes)];
+    if (round / t->n_rounds < t->n_trials &&
+        strait_bayes_suggest(&t->fusion_bytes, &t->bayes, &err) != 0)
+        strait_fail(r, &err);
+}
+
+/* Rank 0's next threshold to everybody, while no group is under way. */
+static void regroup(struct strait_rank *r, struct dear *d, struct tuner *t)
+{
+    if (strait_me(r) == 0) {
+        for (int i = 1; i < strait_n_ranks(r); i++)
+            strait_send(r, i, THRESHOLD, 0, strait_control(r, t->fusion_bytes));
+    } else {
+        struct strait_message m = strait_recv(r, 0, THRESHOLD);
+        t->fusion_bytes = m.packet->words[0];
+        strait_drop(r, m.packet);
+    }
+    strait_fuse_forward(&d->f, &d->layers, t->fusion_bytes);
+}
+
+/* --- the training ------------------------------------------------------------------------- */
+
+static void dear(struct strait_rank *r)
+{
+    struct dear d = {.layers = strait_rank_layer_costs(r),
+                     .f = strait_rank_fusion(r),
+                     .gradients = strait_rank_gradients(r)};
+    struct tuner *t = strait_alloc(r, 1, sizeof(*t));
+    *t = (struct tuner){
+        .bayes = {.lo = strait_param(r, "least"), .hi = strait_param(r, "most"), .xi = XI},
+        .n_trials = (int)strait_param(r, "trials"),
+        .n_rounds = (int)strait_param(r, "trial_rounds"),
+        .fusion_bytes = strait_param(r, "fusion")};
+    const bool tunes = (int)strait_param(r, "tuner") == BAYES;
+    strait_fuse_forward(&d.f, &d.layers, t->fusion_bytes);
+    struct strait_rank *lane = strait_spawn(r, communicate, &d);
+    for (int round = 0; strait_round(r); round++) {
+        if (tunes && strait_me(r) == 0 && round > 0)
+            mark(r, t, round);
+        for (int g = 0; g < d.f.n_buckets; g++) {
+            if (round > 0)
+                finish_group(r, &d, g);
+            for (int l = d.f.first[g]; l < d.f.first[g + 1]; l++)
+                strait_forward(r, l);
+        }
+        if (tunes && ends_trial(t, round))
+            regroup(r, &d, t);
+        for (int g = d.f.n_buckets - 1; g >= 0; g--) {
+            for (int l = d.f.first[g + 1] - 1; l >= d.f.first[g]; l--)
+                strait_backward_of(r, &d.gradients, round, l);
+            strait_post(r, TO_COMM, g);
+        }
+        strait_pend(r, SCATTERED);
+        strait_post(r, TO_COMM, 0);
+        for (int g = 0; strait_is_last_round(r) && g < d.f.n_buckets; g++)
+            finish_group(r, &d, g); /* nothing left for the last gathers to hide behind */
+    }
+    strait_post(r, TO_COMM, END);
+    strait_join(r, lane);
+}
+
+static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
+{
+    if (channel == THRESHOLD)
+        return (int)strait_experiment_param(e, "tuner") == BAYES && src == 0 && dst != 0;
+    return strait_overlap_uses_stream(e, src, dst, channel);
+}
+
+static int check(const struct strait_experiment *e, struct strait_error *err)
+{
+    char where[512];
+    const double least = strait_experiment_param(e, "least"),
+                 most = strait_experiment_param(e, "most");
+    if (least < most)
+        return strait_overlap_check(e, err);
+    snprintf(where, sizeof(where), "%s#/strategy/most", e->file);
+    return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                            "expected more than \"least\", %.0f B, found %.0f B", least, most);
+}
+
+/* Once a tuner has found its threshold all rounds are alike. */
+static int period(const struct strait_experiment *e)
+{
+    return (int)strait_experiment_param(e, "tuner") == FIXED;
+}
+
+static const struct strait_strategy_param params[] = {
+    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+    {"fusion", "bytes that a group stays below; with a tuner its first trial", STRAIT_PARAM_BYTES,
+     1, 1e12, 25 * 1048576.0, NULL},
+    {"tuner", "of the fusion threshold: fixed, or bayes while training goes on",
+     STRAIT_PARAM_CHOICE, 0, 1, FIXED, tuners},
+    {"least", "bayes: smallest threshold that is tried", STRAIT_PARAM_BYTES, 1, 1e12, 1048576,
+     NULL},
+    {"most", "bayes: largest threshold that is tried", STRAIT_PARAM_BYTES, 1, 1e12, 256 * 1048576.0,
+     NULL},
+    {"trials", "bayes: thresholds that are tried", STRAIT_PARAM_INTEGER, 1, STRAIT_BAYES_MAX_POINTS,
+     10, NULL},
+    {"trial_rounds", "bayes: rounds of a trial; those after the third are timed",
+     STRAIT_PARAM_INTEGER, LEAST_ROUNDS, 1e6, 5, NULL},
+    STRAIT_LAUNCH_PARAM,
+};
+const struct strait_strategy strait_strategy_dear = {
+    .name = "dear",
+    .summary = "reduce-scatter behind the backward pass, all-gather behind the next forward pass",
+    .source = "Zhang et al., DeAR, ICDCS 2023",
+    .uplink_kind = "grad",
+    .params = params,
+    .n_params = sizeof(params) / sizeof(params[0]),
+    .check = check,
+    .uses_stream = uses_stream,
+    .period = period,
+    .rank_main = dear,
+};

@@ -1,0 +1,137 @@
+#include "overlap.h"
+
+#include "workloads/train/collectives/collectives.h"
+#include "workloads/train/collectives/legal.h"
+
+enum { GRADIENT = 0, READY = 1, SUMMED = 2, END = -1 }; /* a word is a bucket */
+
+struct strait_layer_costs strait_rank_layer_costs(struct strait_rank *r)
+{
+    const struct strait_model *m = strait_model(r);
+    struct strait_layer_costs c = {.bytes = strait_alloc(r, m->n_layers, sizeof(double)),
+                                   .fwd_s = strait_alloc(r, m->n_layers, sizeof(double)),
+                                   .bwd_s = strait_alloc(r, m->n_layers, sizeof(double))};
+    strait_layer_costs_fill(&c, m, strait_device_speed(r));
+    return c;
+}
+
+struct strait_fusion strait_rank_fusion(struct strait_rank *r)
+{
+    return (struct strait_fusion){.first =
+                                      strait_alloc(r, strait_model(r)->n_layers + 1, sizeof(int))};
+}
+
+struct strait_linear_cost strait_rank_ring_cost(struct strait_rank *r)
+{
+    struct strait_linear_cost cost = strait_ring_cost(
+        strait_network(r), strait_n_ranks(r), strait_add_s_per_byte(r), strait_copy_s_per_byte(r));
+    cost.alpha_s += strait_launch_s(r);
+    return cost;
+}
+
+struct strait_gradients strait_rank_gradients(struct strait_rank *r)
+{
+    const struct strait_model *m = strait_model(r);
+    struct strait_gradients g = {0};
+    for (int turn = 0; turn < 2; turn++) {
+        g.whole[turn] = strait_tensor(r, STRAIT_GRADIENTS, 0, STRAIT_ALL_LAYERS);
+        g.layer[turn] = strait_alloc(r, m->n_layers, sizeof(struct strait_tensor *));
+        for (int l = 0; l < (int)m->n_layers; l++)
+            g.layer[turn][l] = strait_layers_of(r, &g, turn, l, l + 1);
+    }
+    return g;
+}
+
+void strait_backward_of(struct strait_rank *r, const struct strait_gradients *g, int round,
+                        int layer)
+{
+    strait_backward_into(r, layer, g->layer[round % 2][layer]);
+}
+
+struct strait_tensor *strait_layers_of(struct strait_rank *r, const struct strait_gradients *g,
+                                       int round, int first, int end)
+{
+    const struct strait_model *m = strait_model(r);
+    size_t lo = 0, hi = 0;
+    for (int l = 0; l < end; l++) {
+        lo += l < first ? m->layers[l].n_elems : 0;
+        hi += m->layers[l].n_elems;
+    }
+    return strait_range(r, g->whole[round % 2], lo, hi);
+}
+
+/* --- the step ----------------------------------------------------------------------------- */
+
+struct overlap {
+    const struct strait_fusion *f;
+    bool tensors_alone;
+    struct strait_gradients gradients;
+};
+
+static void all_reduce(struct strait_rank *lane, struct strait_group world,
+                       struct strait_codec *codec, struct strait_tensor *x)
+{
+    strait_launch(lane);
+    strait_reduce_scatter(lane, world, codec, x);
+    strait_all_gather(lane, world, codec, x);
+}
+
+/* The tensors of layers first to end - 1, the last one first. */
+static void all_reduce_each(struct strait_rank *lane, struct strait_group world,
+                            struct strait_codec *codec, struct strait_tensor *x, int first, int end)
+{
+    const struct strait_model *m = strait_model(lane);
+    const struct strait_layer *last = &m->layers[end - 1];
+    size_t hi = strait_n_elems(x);
+    for (size_t i = last->first_row + last->n_rows; i > m->layers[first].first_row; i--) {
+        const size_t lo = hi - m->rows[i - 1].n_elems;
+        all_reduce(lane, world, codec, strait_range(lane, x, lo, hi));
+        hi = lo;
+    }
+}
+
+static void communicate(struct strait_rank *lane, void *arg)
+{
+    const struct overlap *o = arg;
+    struct strait_group world = strait_world(lane, GRADIENT);
+    struct strait_codec *codec = strait_codec(lane, "up");
+    for (int g, n = 0; (g = strait_pend(lane, READY)) != END; n++) {
+        struct strait_tensor *bucket = strait_layers_of(lane, &o->gradients, n / o->f->n_buckets,
+                                                        o->f->first[g], o->f->first[g + 1]);
+        if (o->tensors_alone)
+            all_reduce_each(lane, world, codec, bucket, o->f->first[g], o->f->first[g + 1]);
+        else
+            all_reduce(lane, world, codec, bucket);
+        strait_post(lane, SUMMED, g);
+    }
+}
+
+void strait_train_overlapped(struct strait_rank *r, const struct strait_fusion *f,
+                             bool tensors_alone)
+{
+    struct overlap o = {f, tensors_alone, strait_rank_gradients(r)};
+    struct strait_rank *lane = strait_spawn(r, communicate, &o);
+    for (int round = 0; strait_round(r); round++) {
+        strait_forward(r, STRAIT_ALL_LAYERS);
+        for (int g = f->n_buckets - 1; g >= 0; g--) {
+            for (int l = f->first[g + 1] - 1; l >= f->first[g]; l--)
+                strait_backward_of(r, &o.gradients, round, l);
+            strait_post(r, READY, g);
+        }
+        for (int g = f->n_buckets - 1; g >= 0; g--)
+            strait_pend(r, SUMMED);
+        strait_step(r);
+    }
+    strait_post(r, READY, END);
+    strait_join(r, lane);
+}
+
+int strait_overlap_check(const struct strait_experiment *e, struct strait_error *err)
+{
+    return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
+}
+
+bool strait_overlap_uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
+{
+    return channel == GRADIENT && dst == (src + 1) % e->n_ranks;
+}

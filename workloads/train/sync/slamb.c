@@ -1,0 +1,128 @@
+/* SLAMB (Xu et al., ICML 2023): large-batch training whose workers keep moments of their own and
+ * average a part of them. Step j averages chunk j mod (1 / ratio) of one fixed permutation, the
+ * same on every rank, so that no indices travel, and everything that is small; one fused buffer.
+ * LAMB's step goes further with what was averaged than with what was not. Every local_steps steps
+ * all parameters are averaged, tensor by tensor. */
+#include <math.h>
+
+#include "workloads/train/collectives/collectives.h"
+#include "workloads/ask/experiment.h"
+#include "workloads/train/collectives/legal.h"
+#include "workloads/ask/strategy.h"
+#include "slamb_parts.h"
+
+enum { MOMENTS = 0 };
+
+/* A pass over the elements that travel, on the host's CPU. */
+static void move_all(struct strait_rank *r, void (*fn)(void *), struct slamb_work *k)
+{
+    const size_t n = k->end - k->first + k->mask->n_always;
+    strait_work(r, STRAIT_SPAN_AGGREGATE, STRAIT_CPU, 4.0 * (double)n * strait_copy_s_per_byte(r),
+                k->moments ? fn : NULL, k);
+}
+
+/* w becomes everybody's mean. What travels is a copy: w goes on changing while others still read.
+ * It is free again at the next averaging: nobody ends a step between that has not read all of it.
+ */
+static void average(struct strait_rank *r, struct strait_group world, struct strait_tensor *w,
+                    struct strait_tensor *copy)
+{
+    const struct strait_model *model = strait_model(r);
+    struct strait_codec *plain = strait_codec(r, "none");
+    size_t at = 0;
+    strait_set(r, copy, w, 1);
+    for (size_t i = 0; i < model->n_rows; at += model->rows[i++].n_elems) {
+        struct strait_tensor *x = strait_range(r, copy, at, at + model->rows[i].n_elems);
+        strait_reduce_scatter(r, world, plain, x);
+        strait_all_gather(r, world, plain, x);
+    }
+    strait_set(r, w, copy, 1.0 / world.n);
+}
+
+static void slamb(struct strait_rank *r)
+{
+    const int n_chunks = (int)lround(1 / strait_param(r, "ratio"));
+    const int every = (int)strait_param(r, "local_steps");
+    const struct slamb_mask mask = slamb_mask_of(r, n_chunks);
+    const size_t most = mask.n_masked / (size_t)n_chunks + 1 + mask.n_always;
+    struct strait_group world = strait_world(r, MOMENTS);
+    struct strait_codec *codec = strait_codec(r, "up");
+    struct strait_tensor *gradients = strait_tensor(r, STRAIT_GRADIENTS, 0, STRAIT_ALL_LAYERS),
+                         *w = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS),
+                         *copy = strait_like(r, w), *moments = strait_like(r, gradients),
+                         *squares = strait_like(r, gradients),
+                         *last = strait_scratch(r, mask.n_masked),
+                         *buffers[2] = {strait_scratch(r, most), strait_scratch(r, most)};
+    struct slamb_work k = {.mask = &mask,
+                           .model = strait_model(r),
+                           .gradients = strait_values(r, gradients),
+                           .moments = strait_values(r, moments),
+                           .squares = strait_values(r, squares),
+                           .w = strait_values(r, w),
+                           .last = strait_values(r, last),
+                           .n_ranks = strait_n_ranks(r),
+                           .lr = strait_param(r, "lr"),
+                           .powers = slamb_powers(r, strait_param(r, "beta_3"), n_chunks)};
+    for (; strait_round(r); k.step++) {
+        const int chunk = k.step % n_chunks;
+        k.first = strait_part_start(mask.n_masked, chunk, n_chunks);
+        k.end = strait_part_start(mask.n_masked, chunk + 1, n_chunks);
+        struct strait_tensor *buffer = /* by turns: views may be on their way */
+            strait_range(r, buffers[k.step % 2], 0, k.end - k.first + mask.n_always);
+        k.buffer = strait_values(r, buffer);
+        strait_forward(r, STRAIT_ALL_LAYERS);
+        strait_backward_into(r, STRAIT_ALL_LAYERS, gradients);
+        strait_step_part(r, 0.5, slamb_moments, &k);
+        move_all(r, slamb_gather, &k);
+        strait_reduce_scatter(r, world, codec, buffer);
+        strait_all_gather(r, world, codec, buffer);
+        move_all(r, slamb_scatter, &k);
+        strait_step_part(r, 0.5, slamb_lamb, &k);
+        if ((k.step + 1) % every == 0)
+            average(r, world, w, copy);
+    }
+}
+
+static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
+{
+    return channel == MOMENTS && dst == (src + 1) % e->n_ranks;
+}
+
+static int check(const struct strait_experiment *e, struct strait_error *err)
+{
+    return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
+}
+
+/* Chunks and synchronisations come round together. */
+static int period(const struct strait_experiment *e)
+{
+    const uint64_t n_chunks = (uint64_t)lround(1 / strait_experiment_param(e, "ratio"));
+    const uint64_t every = (uint64_t)strait_experiment_param(e, "local_steps");
+    const uint64_t both = n_chunks / slamb_gcd(n_chunks, every) * every;
+    return both < 1000000 ? (int)both : 0;
+}
+
+static const struct strait_strategy_param params[] = {
+    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+    {"ratio", "share of the large tensors' moments that a step sums; 1 / ratio is rounded",
+     STRAIT_PARAM_NUMBER, 1e-4, 1, 0.1, NULL},
+    {"local_steps", "steps from one averaging of all parameters to the next", STRAIT_PARAM_INTEGER,
+     1, 1e6, 50, NULL},
+    {"lr", "step of LAMB, on real payload alone", STRAIT_PARAM_NUMBER, 0, 1e3, 1e-3, NULL},
+    {"beta_3", "factor of a moment's step for every step since it was averaged, likewise",
+     STRAIT_PARAM_NUMBER, 0, 1, 0.9, NULL},
+};
+const struct strait_strategy strait_strategy_slamb = {
+    .name = "slamb",
+    .summary =
+        "sparse large-batch training: a masked part of the moments is summed, without indices",
+    .source = "SLAMB, Xu et al., ICML 2023",
+    .uplink_kind = "grad",
+    .downlink_kind = "param",
+    .params = params,
+    .n_params = sizeof(params) / sizeof(params[0]),
+    .check = check,
+    .uses_stream = uses_stream,
+    .period = period,
+    .rank_main = slamb,
+};

@@ -1,0 +1,50 @@
+/* SLAMB's arithmetic: which moments are averaged in a step, and LAMB's step with them. */
+#pragma once
+#include <stdint.h>
+#include "traces/models/model.h"
+#include "workloads/rank/rank.h"
+
+/* Large matrices are masked; what has one dimension or is small is averaged in every step. */
+struct slamb_mask {
+    size_t *large, *small; /* first elements of runs in the flattened model, ascending */
+    size_t *large_before;  /* elements of all large runs before each */
+    size_t n_large, n_small, n_masked, n_always;
+    size_t *small_size;
+    uint64_t a, b; /* of the permutation: i -> (a i + b) mod n_masked, a coprime to it; it needs no
+                      memory, a random one would spread the same bytes */
+    int n_chunks;
+};
+
+/* Moments of a rank at a step; all arrays of the flattened model but `last` and `buffer`. */
+struct slamb_work {
+    const struct slamb_mask *mask;
+    const struct strait_model *model;
+    float *gradients, *moments, *squares, *w;
+    float *last; /* of masked elements: the step of the last averaging, 1 is first; 0: none */
+    float
+        *buffer; /* what travels: the chunk in the order of the permutation, then the small ones */
+    size_t first, end; /* of the permutation */
+    int step, n_ranks; /* 0 is first */
+    double lr;
+    const double *powers; /* of beta_3, by age */
+};
+
+uint64_t slamb_gcd(uint64_t a, uint64_t b);
+/** Drawn from the run's seed, the same on every rank. */
+struct slamb_mask slamb_mask_of(struct strait_rank *r, int n_chunks);
+
+/** beta_3^age for all ages that there are: every chunk is averaged once in n_chunks steps. */
+double *slamb_powers(struct strait_rank *r, double beta_3, int n_chunks);
+
+/* Jobs on a struct slamb_work. */
+/** m = beta_1 m + (1 - beta_1) g and v = beta_2 v + (1 - beta_2) g^2 of all elements. */
+void slamb_moments(void *work);
+void slamb_gather(void *work);  /* moments to the buffer */
+void slamb_scatter(void *work); /* the buffer's sums over the ranks to the moments: means */
+/** LAMB (You et al., ICLR 2020), each tensor in two parts: what was averaged in this step, and what
+ *  was not. Of each, u = m^ / (sqrt(v^) + epsilon) + decay w with moments corrected for their
+ * start, and trust |w| / |u| (1 where one is 0). Averaged: w -= lr trust u; else w -= lr /
+ * sqrt(ranks) trust beta_3^age u, with the age in steps since it was averaged, or since the
+ * beginning. That the trust is of u without its factor is our reading. Source: Xu et al., ICML
+ * 2023, as in docs/compressed-training.md */
+void slamb_lamb(void *work);
