@@ -23,7 +23,7 @@ static char *text_of(const char *path)
 static void shown(void)
 {
     char *page = text_of(STRAIT_SHARE "/docs/adding-a-codec.md");
-    char *code = text_of(STRAIT_SHARE "/tests/example_codec.c");
+    char *code = text_of(STRAIT_SHARE "/tests/kit/example_codec.c");
     CU_ASSERT_PTR_NOT_NULL(strstr(page, code));
     free(page);
     free(code);
