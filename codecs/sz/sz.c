@@ -21,92 +21,16 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-#include "core/buffer.h"
 #include "codecs/builtin.h"
 #include "sz_whole.h"
 
-enum { MOST_THREADS = 64 };
-
-struct sz_encoder *sz_take_encoder(struct sz_state *s)
-{
-    struct sz_encoder *e = strait_pool_take(&s->encoders);
-    if (!e && (e = strait_buffer_new(sizeof(*e))) != NULL)
-        sz_log_init(&e->logs);
-    if (e)
-        memset(e->version, 0, sizeof(e->version));
-    if (e)
-        e->kernels = s->kernels;
-    return e;
-}
-
-struct sz_decoder *sz_take_decoder(struct sz_state *s)
-{
-    struct sz_decoder *d = strait_pool_take(&s->decoders);
-    if (!d && (d = strait_buffer_new(sizeof(*d))) != NULL)
-        memset(d->nans, UINT8_MAX, sizeof(d->nans));
-    if (d)
-        memset(d->version, 0, sizeof(d->version));
-    if (d)
-        d->kernels = s->kernels;
-    return d;
-}
-
-static void sz_close(void *state)
-{
-    struct sz_state *s = state;
-    strait_team_free(s->team);
-    for (void *piece; (piece = strait_pool_take(&s->encoders)) != NULL;)
-        strait_buffer_free(piece);
-    for (void *piece; (piece = strait_pool_take(&s->decoders)) != NULL;)
-        strait_buffer_free(piece);
-    strait_pool_release(&s->encoders);
-    strait_pool_release(&s->decoders);
-    free(s);
-}
-
-/* Scratch memory for every thread is there before the first call, which so costs what others do. */
-static int fill_pools(struct sz_state *s, unsigned n_threads)
-{
-    struct sz_encoder *e[MOST_THREADS];
-    struct sz_decoder *d[MOST_THREADS];
-    bool good = true;
-    for (unsigned i = 0; i < n_threads; i++) {
-        e[i] = sz_take_encoder(s);
-        d[i] = sz_take_decoder(s);
-        good = good && e[i] && d[i];
-    }
-    for (unsigned i = 0; i < n_threads; i++) {
-        if (e[i])
-            strait_pool_give(&s->encoders, e[i]);
-        if (d[i])
-            strait_pool_give(&s->decoders, d[i]);
-    }
-    return good ? 0 : -1;
-}
-
 int sz_open_at(void **state, const double *params, enum strait_simd level, struct strait_error *err)
 {
-    if (!(params[0] >= 1 && params[0] <= MOST_THREADS))
+    if (!(params[0] >= 1 && params[0] <= SZ_MAX_THREADS))
         return strait_error_set(err, STRAIT_ERR_INPUT, "sz", "expected 1 to %d threads, found %g",
-                                MOST_THREADS, params[0]);
-    const unsigned n_threads = (unsigned)params[0];
-    struct sz_state *s = calloc(1, sizeof(*s));
-    if (!s)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "sz", "no memory for the codec");
-    s->kernels = sz_kernels_at(level);
-    strait_pool_init(&s->encoders);
-    strait_pool_init(&s->decoders);
-    int failed = fill_pools(s, n_threads);
-    if (failed)
-        strait_error_set(err, STRAIT_ERR_NOMEM, "sz", "no memory for the codec");
-    if (!failed && n_threads > 1)
-        failed = (s->team = strait_team_new(n_threads, err)) ? 0 : -1;
-    if (failed) {
-        sz_close(s);
-        return -1;
-    }
-    *state = s;
-    return 0;
+                                SZ_MAX_THREADS, params[0]);
+    *state = sz_state_new(sz_kernels_at(level), (unsigned)params[0], err);
+    return *state ? 0 : -1;
 }
 
 static int sz_open(void **state, const double *params, struct strait_error *err)
@@ -198,7 +122,7 @@ static const struct strait_codec_param params[] = {
     {.name = "threads",
      .doc = "threads that share the work on one tensor; the bytes are the same with any number",
      .min = 1,
-     .max = MOST_THREADS,
+     .max = SZ_MAX_THREADS,
      .fallback = 1},
 };
 
@@ -213,7 +137,7 @@ const struct strait_codec_ops strait_codec_sz = {
     .params = params,
     .n_params = 1,
     .open = sz_open,
-    .close = sz_close,
+    .close = sz_state_free,
     .max_bytes = sz_max_bytes,
     .encode = sz_encode,
     .decode = sz_decode,

@@ -123,38 +123,49 @@ SZ_AVX2 static unsigned special(uint8_t *sym, uint32_t *low, const int32_t *q, c
     return n_low;
 }
 
-/* The words of the members, in their order, just below p. */
-SZ_AVX2 SZ_INLINE uint16_t *put_words(uint16_t *p, __m256i x, unsigned set)
+/* What sz_vector_body.h asks of this level. */
+#define SZ_TARGET SZ_AVX2
+typedef __m256i lane_mask;
+
+SZ_AVX2 SZ_INLINE lane_mask below(__m256i a, __m256i b)
 {
-    const __m256i words = _mm256_permutevar8x32_epi32(
-        _mm256_blend_epi16(x, _mm256_setzero_si256(), 0xaa), indices(members, set));
-    const __m128i dense =
-        _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-    return sz_put_words(p, dense, (unsigned)_mm_popcnt_u32(set));
+    return _mm256_cmpgt_epi32(b, a);
 }
 
-SZ_AVX2 static uint16_t *put_block(const struct sz_encoder *e, unsigned table, uint32_t *states,
-                                   uint16_t *p, const uint8_t *sym)
+SZ_AVX2 SZ_INLINE lane_mask not_below(__m256i a, __m256i b)
 {
-    const sz_packed_symbol *packed = e->packed[table];
-    __m256i lane[4];
-    for (unsigned k = 0; k < 4; k++)
-        lane[k] = _mm256_loadu_si256((const __m256i *)(states + 8 * k));
-    for (unsigned i = SZ_BLOCK; i > 0; i -= SZ_LANES)
-        for (unsigned k = 4; k-- > 0;) {
-            __m256i reciprocal, x = lane[k];
-            const __m256i entry = sz_entries(&reciprocal, packed, sym + i - SZ_LANES + 8 * k);
-            const __m256i limit = _mm256_srli_epi32(_mm256_slli_epi32(entry, 20), 1);
-            const __m256i stays = _mm256_cmpgt_epi32(limit, x);
-            const unsigned set = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(stays)) ^ 255;
-            p = put_words(p, x, set);
-            x = _mm256_blendv_epi8(_mm256_srli_epi32(x, 16), x, stays);
-            lane[k] = sz_push(x, entry, reciprocal);
-        }
-    for (unsigned k = 0; k < 4; k++)
-        _mm256_storeu_si256((__m256i *)(states + 8 * k), lane[k]);
-    return p;
+    return _mm256_xor_si256(below(a, b), _mm256_set1_epi32(-1));
 }
+
+SZ_AVX2 SZ_INLINE unsigned bits_of(lane_mask m)
+{
+    return (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(m));
+}
+
+SZ_AVX2 SZ_INLINE unsigned count_of(lane_mask m)
+{
+    return (unsigned)_mm_popcnt_u32(bits_of(m));
+}
+
+SZ_AVX2 SZ_INLINE __m256i put_16(lane_mask m, __m256i x)
+{
+    return _mm256_blendv_epi8(x, _mm256_srli_epi32(x, 16), m);
+}
+
+SZ_AVX2 SZ_INLINE __m128i words_of(lane_mask m, __m256i x)
+{
+    const __m256i words = _mm256_permutevar8x32_epi32(
+        _mm256_blend_epi16(x, _mm256_setzero_si256(), 0xaa), indices(members, bits_of(m)));
+    return _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+}
+
+SZ_AVX2 SZ_INLINE __m256i refilled(lane_mask m, __m256i x, __m256i words)
+{
+    const __m256i word = _mm256_permutevar8x32_epi32(words, indices(ranks, bits_of(m)));
+    return _mm256_blendv_epi8(x, _mm256_or_si256(_mm256_slli_epi32(x, 16), word), m);
+}
+
+#include "sz_vector_body.h"
 
 /* ---- out of the stream */
 
@@ -182,24 +193,6 @@ SZ_AVX2 void sz_avx2_slots(uint32_t slot[SZ_PROB], const struct sz_freqs *freqs)
     }
 }
 
-/* Pop eight symbols: the slots, of which the lowest bytes are those. */
-SZ_AVX2 SZ_INLINE __m256i pop(__m256i *state, const unsigned char **words, const uint32_t *slots)
-{
-    const __m256i mask = _mm256_set1_epi32(SZ_PROB - 1);
-    const __m256i slot = sz_look_up(slots, _mm256_and_si256(*state, mask));
-    const __m256i f = _mm256_and_si256(_mm256_srli_epi32(slot, 8), mask);
-    const __m256i x =
-        _mm256_add_epi32(_mm256_mullo_epi32(f, _mm256_srli_epi32(*state, SZ_PROB_BITS)),
-                         _mm256_srli_epi32(slot, 20));
-    const __m256i under = _mm256_cmpgt_epi32(_mm256_set1_epi32(SZ_STATE_LOW), x);
-    const unsigned set = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(under));
-    const __m256i next = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)*words));
-    const __m256i word = _mm256_permutevar8x32_epi32(next, indices(ranks, set));
-    *words += 2 * _mm_popcnt_u32(set);
-    *state = _mm256_blendv_epi8(x, _mm256_or_si256(_mm256_slli_epi32(x, 16), word), under);
-    return slot;
-}
-
 SZ_AVX2 static unsigned get_symbols(uint8_t *sym, uint32_t *states, const unsigned char **words,
                                     const uint32_t *slots)
 {
@@ -222,40 +215,6 @@ SZ_AVX2 static unsigned get_symbols(uint8_t *sym, uint32_t *states, const unsign
         _mm256_storeu_si256((__m256i *)(states + 8 * k), lane[k]);
     *words = p;
     return sum_of(_mm256_sad_epu8(count, _mm256_setzero_si256()));
-}
-
-SZ_AVX2 SZ_INLINE bool get_values(float *y, uint32_t *states, const unsigned char **words,
-                                  const uint32_t *slots, const unsigned char *low,
-                                  const bool shifted, unsigned shift, const struct sz_grid *grid)
-{
-    const struct sz_spread u = sz_spread_for(shift);
-    const struct sz_joiner j = sz_joiner_for(shift, grid);
-    const __m256i byte = _mm256_set1_epi32(255);
-    const unsigned char *p = *words;
-    __m256i lane[4], least = byte;
-    for (unsigned k = 0; k < 4; k++)
-        lane[k] = _mm256_loadu_si256((const __m256i *)(states + 8 * k));
-    for (unsigned i = 0; i < SZ_BLOCK; i += SZ_LANES)
-        for (unsigned k = 0; k < 4; k++, low += shift) {
-            const __m256i sym = _mm256_and_si256(pop(&lane[k], &p, slots), byte);
-            const __m256i rest = shifted ? sz_spread_bits(&u, low) : _mm256_setzero_si256();
-            least = _mm256_min_epi32(least, sym);
-            _mm256_storeu_ps(y + i + 8 * k, sz_scaled(&j, sz_joined(&j, sym, rest)));
-        }
-    if (_mm256_movemask_epi8(_mm256_cmpgt_epi32(_mm256_set1_epi32(SZ_ZERO + 1), least)))
-        return false;
-    for (unsigned k = 0; k < 4; k++)
-        _mm256_storeu_si256((__m256i *)(states + 8 * k), lane[k]);
-    *words = p;
-    return true;
-}
-
-SZ_AVX2 static bool get_values_block(float *y, uint32_t *states, const unsigned char **words,
-                                     const uint32_t *slots, const unsigned char *low,
-                                     unsigned shift, const struct sz_grid *grid)
-{
-    return shift > 0 ? get_values(y, states, words, slots, low, true, shift, grid)
-                     : get_values(y, states, words, slots, low, false, 0, grid);
 }
 
 SZ_AVX2 static void join(int32_t *q, const uint8_t *sym, unsigned n_special,

@@ -74,47 +74,44 @@ AVX512 static unsigned special(uint8_t *sym, uint32_t *low, const int32_t *q, co
     return n_low;
 }
 
-AVX512 static uint16_t *put_block(const struct sz_encoder *e, unsigned table, uint32_t *states,
-                                  uint16_t *p, const uint8_t *sym)
+/* What sz_vector_body.h asks of this level. */
+#define SZ_TARGET AVX512
+typedef __mmask8 lane_mask;
+
+AVX512 SZ_INLINE lane_mask below(__m256i a, __m256i b)
 {
-    const sz_packed_symbol *packed = e->packed[table];
-    __m256i lane[4];
-    for (unsigned k = 0; k < 4; k++)
-        lane[k] = _mm256_loadu_si256((const __m256i *)(states + 8 * k));
-    for (unsigned i = SZ_BLOCK; i > 0; i -= SZ_LANES)
-        for (unsigned k = 4; k-- > 0;) {
-            __m256i reciprocal, x = lane[k];
-            const __m256i entry = sz_entries(&reciprocal, packed, sym + i - SZ_LANES + 8 * k);
-            const __mmask8 over =
-                _mm256_cmpge_epu32_mask(_mm256_add_epi32(x, x), _mm256_slli_epi32(entry, 20));
-            const __m128i words = _mm256_cvtepi32_epi16(_mm256_maskz_compress_epi32(over, x));
-            p = sz_put_words(p, words, (unsigned)_mm_popcnt_u32(over));
-            x = _mm256_mask_srli_epi32(x, over, x, 16);
-            lane[k] = sz_push(x, entry, reciprocal);
-        }
-    for (unsigned k = 0; k < 4; k++)
-        _mm256_storeu_si256((__m256i *)(states + 8 * k), lane[k]);
-    return p;
+    return _mm256_cmplt_epu32_mask(a, b);
 }
+
+AVX512 SZ_INLINE lane_mask not_below(__m256i a, __m256i b)
+{
+    return _mm256_cmpge_epu32_mask(a, b);
+}
+
+AVX512 SZ_INLINE unsigned count_of(lane_mask m)
+{
+    return (unsigned)_mm_popcnt_u32(m);
+}
+
+AVX512 SZ_INLINE __m256i put_16(lane_mask m, __m256i x)
+{
+    return _mm256_mask_srli_epi32(x, m, x, 16);
+}
+
+AVX512 SZ_INLINE __m128i words_of(lane_mask m, __m256i x)
+{
+    return _mm256_cvtepi32_epi16(_mm256_maskz_compress_epi32(m, x));
+}
+
+AVX512 SZ_INLINE __m256i refilled(lane_mask m, __m256i x, __m256i words)
+{
+    return _mm256_or_si256(_mm256_mask_slli_epi32(x, m, x, 16),
+                           _mm256_maskz_expand_epi32(m, words));
+}
+
+#include "sz_vector_body.h"
 
 /* ---- out of the stream */
-
-/* Pop eight symbols: the slots, of which the lowest bytes are those. */
-AVX512 SZ_INLINE __m256i pop(__m256i *state, const unsigned char **words, const uint32_t *slots)
-{
-    const __m256i mask = _mm256_set1_epi32(SZ_PROB - 1);
-    const __m256i slot = sz_look_up(slots, _mm256_and_si256(*state, mask));
-    const __m256i f = _mm256_and_si256(_mm256_srli_epi32(slot, 8), mask);
-    const __m256i x =
-        _mm256_add_epi32(_mm256_mullo_epi32(f, _mm256_srli_epi32(*state, SZ_PROB_BITS)),
-                         _mm256_srli_epi32(slot, 20));
-    const __mmask8 under = _mm256_cmplt_epu32_mask(x, _mm256_set1_epi32(SZ_STATE_LOW));
-    const __m256i next = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)*words));
-    *words += 2 * _mm_popcnt_u32(under);
-    *state = _mm256_or_si256(_mm256_mask_slli_epi32(x, under, x, 16),
-                             _mm256_maskz_expand_epi32(under, next));
-    return slot;
-}
 
 AVX512 static unsigned get_symbols(uint8_t *sym, uint32_t *states, const unsigned char **words,
                                    const uint32_t *slots)
@@ -136,40 +133,6 @@ AVX512 static unsigned get_symbols(uint8_t *sym, uint32_t *states, const unsigne
         _mm256_storeu_si256((__m256i *)(states + 8 * k), lane[k]);
     *words = p;
     return n_special;
-}
-
-AVX512 SZ_INLINE bool get_values(float *y, uint32_t *states, const unsigned char **words,
-                                 const uint32_t *slots, const unsigned char *low,
-                                 const bool shifted, unsigned shift, const struct sz_grid *grid)
-{
-    const struct sz_spread u = sz_spread_for(shift);
-    const struct sz_joiner j = sz_joiner_for(shift, grid);
-    const __m256i byte = _mm256_set1_epi32(255);
-    const unsigned char *p = *words;
-    __m256i lane[4], least = byte;
-    for (unsigned k = 0; k < 4; k++)
-        lane[k] = _mm256_loadu_si256((const __m256i *)(states + 8 * k));
-    for (unsigned i = 0; i < SZ_BLOCK; i += SZ_LANES)
-        for (unsigned k = 0; k < 4; k++, low += shift) {
-            const __m256i sym = _mm256_and_si256(pop(&lane[k], &p, slots), byte);
-            const __m256i rest = shifted ? sz_spread_bits(&u, low) : _mm256_setzero_si256();
-            least = _mm256_min_epi32(least, sym);
-            _mm256_storeu_ps(y + i + 8 * k, sz_scaled(&j, sz_joined(&j, sym, rest)));
-        }
-    if (_mm256_cmple_epu32_mask(least, _mm256_set1_epi32(SZ_ZERO)))
-        return false;
-    for (unsigned k = 0; k < 4; k++)
-        _mm256_storeu_si256((__m256i *)(states + 8 * k), lane[k]);
-    *words = p;
-    return true;
-}
-
-AVX512 static bool get_values_block(float *y, uint32_t *states, const unsigned char **words,
-                                    const uint32_t *slots, const unsigned char *low, unsigned shift,
-                                    const struct sz_grid *grid)
-{
-    return shift > 0 ? get_values(y, states, words, slots, low, true, shift, grid)
-                     : get_values(y, states, words, slots, low, false, 0, grid);
 }
 
 AVX512 static void join(int32_t *q, const uint8_t *sym, unsigned n_special,

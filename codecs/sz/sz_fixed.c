@@ -4,7 +4,7 @@
  *   integers above the least in `width` bits, all ones an escape; float32 escapes
  */
 #include <math.h>
-#include "sz_whole.h"
+#include "sz_head.h"
 
 static uint32_t zigzag(int32_t v)
 {

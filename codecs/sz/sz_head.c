@@ -1,7 +1,7 @@
 /* sz: the head of a stream, described in sz.c, and the grid of a bound. */
 #include <math.h>
 #include "sz.h"
-#include "sz_whole.h"
+#include "sz_head.h"
 
 enum { MODES = 7, HAS_CENTRE = 8, POINTWISE = 16 };
 

@@ -8,7 +8,7 @@
  *   v = 2 k + (1 if negative), or k alone where all values have one sign; k counts from `middle`
  */
 #include <math.h>
-#include "sz_whole.h"
+#include "sz_head.h"
 
 /* Adding it rounds a double below 2^51 to an integer, held in the low bits. */
 static const double magic = 0x1.8p52;

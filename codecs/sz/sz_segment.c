@@ -13,7 +13,7 @@
  *               u16 words; low bits; float32 escapes
  */
 #include <math.h>
-#include "sz_whole.h"
+#include "sz_segment.h"
 
 enum { ZERO_KIND = 255, LENGTH_BYTES = 3 };
 

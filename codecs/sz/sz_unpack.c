@@ -1,7 +1,7 @@
 /* sz: segments decoded, to values or to integers, see sz_segment.c for their bytes. Nothing that
  * these say is believed before it is checked. */
 #include <math.h>
-#include "sz_whole.h"
+#include "sz_segment.h"
 
 enum { ZERO_KIND = 255, LENGTH_BYTES = 3 };
 

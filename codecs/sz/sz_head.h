@@ -1,0 +1,67 @@
+/* Inside the sz codec: the head of a stream, and tensors that need no more than one. */
+#pragma once
+#include "codecs/bound.h"
+#include "sz_parts.h"
+
+enum sz_mode {
+    SZ_RAW,
+    SZ_CONST,
+    SZ_FIXED,
+    SZ_SEGMENTS = 4, /* 3 was segments of 2^20 values with tables of their own */
+    SZ_RAW_SEGMENTS
+};
+
+/* How a value is a sign and a power of 2^step: pointwise bounds (sz_pointwise.c). */
+struct sz_powers {
+    float within;                 /* the bound less what rounding takes; all else follows from it */
+    double step, offset, inverse; /* |x| is about 2^(integer * step + offset) */
+    double limit;                 /* encoder: |x - y| <= limit * |x| */
+    int32_t middle;               /* what integers are counted from */
+    int32_t least, most;          /* decoder: no more than floats need, counted so */
+    unsigned signs;               /* 0: both, 1: all plus, 2: all minus */
+};
+
+struct sz_head {
+    enum sz_mode mode;
+    bool pointwise;
+    bool delta; /* encoder: integers as differences */
+    size_t n_elems;
+    float constant;
+    struct sz_grid grid; /* pointwise: of integers themselves */
+    struct sz_powers powers;
+};
+
+/* The grid on which integers are themselves. */
+extern const struct sz_grid sz_integers;
+
+/** A grid for this absolute bound: without centre its step follows from the bound alone, so that
+ * streams of equal bounds can be summed. False: nothing below float32 itself would do. */
+bool sz_grid_for(struct sz_grid *grid, double bound, float centre);
+void sz_write_head(struct strait_writer *w, const struct sz_head *head);
+/** False when these bytes are no head of a stream of n_elems values. */
+bool sz_read_head(struct strait_reader *r, struct sz_head *head, size_t n_elems);
+
+/* Tensors of up to SZ_FIXED_ELEMS values (sz_fixed.c): integers of one width. */
+struct sz_fixed {
+    int32_t q[SZ_FIXED_ELEMS];
+    uint8_t mark[SZ_FIXED_ELEMS]; /* an escape: */
+    float value[SZ_FIXED_ELEMS];  /* this, and what the others decode to once read */
+};
+void sz_fixed_quantise(struct sz_fixed *f, const float *x, size_t n, const struct sz_head *head);
+void sz_fixed_write(struct strait_writer *w, const struct sz_fixed *f, size_t n);
+bool sz_fixed_read(struct sz_fixed *f, size_t n, struct strait_reader *r,
+                   const struct sz_head *head);
+
+/* ---- pointwise bounds (sz_pointwise.c) */
+
+/** log2 of a positive normal double and 2^x for |x| < 1000, the same bits on every machine. */
+double sz_log2(double x);
+double sz_exp2(double x);
+/** False: the bound is so tight that float32 itself has to do. */
+bool sz_powers_for(struct sz_powers *powers, double bound, const float *x, size_t n,
+                   const struct strait_extent *extent);
+/** What follows from `within`. False when it is not in range. */
+bool sz_powers_complete(struct sz_powers *powers);
+void sz_powers_forward(float *q, const float *x, size_t n, const struct sz_powers *powers);
+/** q are integers below 2^28 in magnitude. */
+void sz_powers_inverse(float *y, const float *q, unsigned n, const struct sz_powers *powers);

@@ -1,0 +1,23 @@
+/* Inside the sz codec: what an open codec holds. */
+#pragma once
+#include "codecs/kit/scratch_pool.h"
+#include "codecs/kit/team.h"
+#include "sz_kernels.h"
+
+enum { SZ_MAX_THREADS = 64 };
+
+struct sz_state {
+    const struct sz_kernels *kernels;
+    struct strait_pool encoders, decoders;
+    struct strait_team *team; /* NULL: one thread */
+};
+
+/** Scratch memory for every thread is allocated here, so that the first call costs no more than
+ *  later ones. n_threads: 1..SZ_MAX_THREADS.
+ *  Returns: NULL with *err NOMEM or SYSTEM */
+struct sz_state *sz_state_new(const struct sz_kernels *kernels, unsigned n_threads,
+                              struct strait_error *err);
+void sz_state_free(void *state);
+/** Scratch memory for one call; give it back to its pool. NULL when memory runs out. */
+struct sz_encoder *sz_take_encoder(struct sz_state *s);
+struct sz_decoder *sz_take_decoder(struct sz_state *s);
