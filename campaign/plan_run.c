@@ -7,6 +7,7 @@
 #include <time.h>
 #include "analysis/codec_slowdown.h"
 #include "analysis/row.h"
+#include "core/clock.h"
 #include "live_view.h"
 #include "host_header.h"
 #include "plan.h"
@@ -91,13 +92,6 @@ static void flag_inflation(struct strait_point *p, const struct strait_plan_setu
 
 /* --- running ------------------------------------------------------------------------------ */
 
-static double clock_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* One attempt at a task. */
 static json_t *attempt(const struct strait_plan *plan, const struct strait_task_plan *task,
                        double dilation, struct strait_error *err)
@@ -106,7 +100,7 @@ static json_t *attempt(const struct strait_plan *plan, const struct strait_task_
     struct strait_experiment *e = NULL;
     struct strait_point *p = NULL;
     json_t *row = NULL;
-    const double start_s = clock_s();
+    const double start_s = strait_clock_s();
     options.dilation = dilation;
     options.watch = plan->setup.view ? strait_live_watch : NULL;
     options.watcher = plan->setup.view;
@@ -123,7 +117,7 @@ static json_t *attempt(const struct strait_plan *plan, const struct strait_task_
                                              .control = options.control,
                                              .repeat = task->repeat,
                                              .machine = machine,
-                                             .wall_s = clock_s() - start_s,
+                                             .wall_s = strait_clock_s() - start_s,
                                              .interval_s = {NAN, NAN}};
         if (task->backend != &strait_emu && !options.measured_cost && !strait_plan_is_plain(e))
             find_interval(context.interval_s, &plan->setup, e);

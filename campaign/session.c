@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "analysis/calibration.h"
 #include "cli/command.h"
+#include "core/clock.h"
 #include "host_header.h"
 #include "emu_estimate.h"
 #include "breakeven_sweep.h"
@@ -13,13 +14,6 @@
 #include "session.h"
 
 enum { PATH_CHARS = 4096 };
-
-double strait_session_clock_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 bool strait_session_is_both(const struct strait_session *r)
 {
@@ -362,13 +356,13 @@ int strait_session_finish(struct strait_session *r, struct strait_error *err)
         json_t *end = json_pack("{s:s, s:I, s:I, s:f, s:b}", "record", "end", "rows",
                                 (json_int_t)json_object_size(r->rows_by_key), "computed",
                                 (json_int_t)r->n_missing, "wall_s",
-                                strait_session_clock_s() - r->start_s, "failed", r->failed);
+                                strait_clock_s() - r->start_s, "failed", r->failed);
         status = strait_store_add(r->store, end, err);
         json_decref(end);
     }
     fflush(stdout);
     fprintf(stderr, "%s: %zu rows, %zu computed now, %.1f s\n", strait_store_path(r->store),
-            json_object_size(r->rows_by_key), r->n_missing, strait_session_clock_s() - r->start_s);
+            json_object_size(r->rows_by_key), r->n_missing, strait_clock_s() - r->start_s);
     return status;
 }
 

@@ -48,5 +48,4 @@ int strait_session_finish(struct strait_session *r, struct strait_error *err);
 void strait_session_release(struct strait_session *r);
 /** The rows of one backend (NULL: all), in the order of the plan: a new array. */
 json_t *strait_session_rows(const struct strait_session *r, const struct strait_backend *backend);
-double strait_session_clock_s(void);
 bool strait_session_is_both(const struct strait_session *r);

@@ -7,6 +7,7 @@
 #include "command.h"
 #include "cli/guest/guest.h"
 #include "campaign/host_header.h"
+#include "core/clock.h"
 #include "options.h"
 #include "campaign/breakeven_sweep.h"
 #include "campaign/session.h"
@@ -272,7 +273,7 @@ int strait_command_run(int argc, char **argv)
                                .n_jobs = strait_machine_n_cores(),
                                .n_repeats = 1,
                                .n_tries = 3,
-                               .start_s = strait_session_clock_s()};
+                               .start_s = strait_clock_s()};
     struct strait_tolerance tolerance = {NULL, NULL};
     const struct strait_option options[] = {
         {"on", 0, STRAIT_OPTION_TEXT, &r.on, "BACKEND",

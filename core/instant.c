@@ -1,4 +1,5 @@
 #include "instant.h"
+#include "clock.h"
 #include "cpu_clock.h"
 #include <math.h>
 #include <stdbool.h>
@@ -7,18 +8,11 @@
 
 static const double finest_s = 1e-9;
 
-static double clock_s(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 struct strait_instant strait_instant_now(void)
 {
     struct rusage usage = {0};
     getrusage(RUSAGE_THREAD, &usage);
-    return (struct strait_instant){.wall_s = clock_s(CLOCK_MONOTONIC),
+    return (struct strait_instant){.wall_s = strait_clock_s(),
                                    .thread_s = 1e-9 * (double)strait_cpu_thread_ns(),
                                    .process_s = 1e-9 * (double)strait_cpu_process_ns(),
                                    .n_waits = usage.ru_nvcsw};

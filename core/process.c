@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "process.h"
+#include "clock.h"
 #include "units.h"
 
 enum { COMMAND_CHARS = 256, FIRST_LINE_CHARS = 400 };
@@ -34,13 +35,6 @@ struct run {
     int out_fds[2], err_fds[2]; /* pipes: [0] ours, [1] the program's */
     int exec_fds[2];            /* the errno of a failed exec */
 };
-
-static double clock_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static void close_fd(int *fd)
 {
@@ -186,7 +180,7 @@ static void drain(struct stream *s)
 static int watch(const struct run *r, struct stream *out, struct stream *err_out, double end_s)
 {
     for (;;) {
-        const double left_s = end_s - clock_s();
+        const double left_s = end_s - strait_clock_s();
         if (!(left_s > 0))
             return 0;
         struct pollfd fds[] = {
@@ -266,7 +260,7 @@ int strait_process_run(char *out, size_t cap_bytes, const char *const argv[], co
     }
     struct stream from_out = {r.out_fds[0], out, out ? cap_bytes : 0, 0};
     struct stream from_err = {r.err_fds[0], said, sizeof(said), 0};
-    const int ended = watch(&r, &from_out, &from_err, clock_s() + deadline_s);
+    const int ended = watch(&r, &from_out, &from_err, strait_clock_s() + deadline_s);
     if (out)
         out[from_out.len_bytes] = '\0';
     said[from_err.len_bytes] = '\0';

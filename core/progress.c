@@ -5,16 +5,9 @@
 #include <time.h>
 #include <unistd.h>
 #include "progress.h"
+#include "clock.h"
 
 enum { LINE_CHARS = 256 };
-
-/* The user's wait, not a measurement: the one clock outside the backends. */
-static double clock_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static void format_left(char *buf, size_t cap, double left_s)
 {
@@ -51,7 +44,7 @@ void strait_progress_init(struct strait_progress *p, const char *what, size_t n_
 {
     *p = (struct strait_progress){.what = what, .n_total = n_total};
     p->shown = n_total > 0 && isatty(STDERR_FILENO);
-    p->start_s = p->last_s = clock_s();
+    p->start_s = p->last_s = strait_clock_s();
 }
 
 void strait_progress_step(struct strait_progress *p, size_t n_done)
@@ -59,7 +52,7 @@ void strait_progress_step(struct strait_progress *p, size_t n_done)
     p->n_done = n_done < p->n_total ? n_done : p->n_total;
     if (!p->shown)
         return;
-    const double now_s = clock_s();
+    const double now_s = strait_clock_s();
     if (now_s - p->last_s < 0.1)
         return;
     p->last_s = now_s;

@@ -1,4 +1,5 @@
 #include "child.h"
+#include "core/clock.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -76,21 +77,14 @@ void strait_child_finish(struct strait_child *child, const json_t *report)
     leave(child, &header);
 }
 
-static double wall_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Reap the child; kill it first when its time is over. -1: the latter, with *err. */
 static int await(int *status, pid_t pid, double limit_s, struct strait_error *err)
 {
-    const double end_s = wall_s() + limit_s;
+    const double end_s = strait_clock_s() + limit_s;
     const int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     bool late = false;
     while (pidfd >= 0) {
-        const double left_s = end_s - wall_s();
+        const double left_s = end_s - strait_clock_s();
         struct pollfd p = {.fd = pidfd, .events = POLLIN};
         const int n = left_s > 0 ? poll(&p, 1, left_s < 1e6 ? (int)(1e3 * left_s) + 1 : -1) : 0;
         if (n > 0)

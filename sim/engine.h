@@ -4,7 +4,7 @@
 #pragma once
 #include "workloads/rank/backend.h"
 #include "child.h"
-#include "sim/solver/flow_heap.h"
+#include "core/heap.h"
 #include "time_source.h"
 #include "lanes.h"
 #include "job_slots.h"

@@ -2,7 +2,7 @@
  * waking, and those that sleep. Whoever turns the clock says what time it is. */
 #pragma once
 #include "coroutine.h"
-#include "sim/solver/flow_heap.h"
+#include "core/heap.h"
 
 struct strait_lane;
 struct strait_task;

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "net_replicas.h"
+#include "core/clock.h"
 
 enum { LINE_BYTES = 8192, GRACE_MS = 5000, TEXT_CHARS = 400 };
 
@@ -41,13 +42,6 @@ struct copies {
     double kill_s;    /* when those that do not will be killed */
     char failed[TEXT_CHARS];
 };
-
-static double clock_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* --- output ----------------------------------------------------------------------------------- */
 
@@ -179,7 +173,7 @@ static void end_others(struct copies *s, int number)
         if (s->items[i].pid > 0)
             kill(-s->items[i].pid, number);
     if (!s->ending)
-        s->kill_s = clock_s() + 1e-3 * GRACE_MS;
+        s->kill_s = strait_clock_s() + 1e-3 * GRACE_MS;
     s->ending = true;
 }
 
@@ -241,7 +235,7 @@ static void attend(struct copies *s)
 {
     const size_t n = 2 * (size_t)s->plan->n;
     struct pollfd *p = calloc(n + 1, sizeof(*p));
-    while (p && s->n_running > 0 && !(s->ending && clock_s() >= s->kill_s)) {
+    while (p && s->n_running > 0 && !(s->ending && strait_clock_s() >= s->kill_s)) {
         for (size_t i = 0; i < n; i++) /* poll skips those below 0 */
             p[i] = (struct pollfd){.fd = s->items[i / 2].pipes[i % 2].fd, .events = POLLIN};
         p[n] = (struct pollfd){.fd = s->signals, .events = POLLIN};

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "analysis/row.h"
 #include "analysis/table.h"
+#include "core/clock.h"
 #include "core/units.h"
 #include "campaign/live_view.h"
 #include "net_command.h"
@@ -225,13 +226,6 @@ int strait_net_status(int argc, char **argv)
 
 /* --- top -------------------------------------------------------------------------------------- */
 
-static double clock_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* IP packets, so what share of the link's rate they are is not known. */
 static struct strait_flow flow_of(const json_t *now, const json_t *before, const char *key,
                                   double span_s)
@@ -275,7 +269,7 @@ static int watch(const char *name, double interval_s, long count, struct strait_
     const struct timespec pause = {.tv_sec = (time_t)interval_s,
                                    .tv_nsec = (long)(1e9 * fmod(interval_s, 1))};
     const bool screen = isatty(STDOUT_FILENO);
-    const double start_s = clock_s();
+    const double start_s = strait_clock_s();
     double before_s = start_s;
     if (strait_emu_place_init(&place, name, err) != 0)
         return -1;
@@ -285,7 +279,7 @@ static int watch(const char *name, double interval_s, long count, struct strait_
     for (long i = 0; before && i < count && !ferror(stdout); i++) {
         nanosleep(&pause, NULL);
         json_t *now = strait_emu_visit_state(&place, err);
-        const double now_s = clock_s();
+        const double now_s = strait_clock_s();
         if (now)
             show_rates(now, before, now_s - start_s, now_s - before_s, screen);
         json_decref(before);

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "core/clock.h"
 #include "isolate_child.h"
 
 enum { GREETING_LIMIT_S = 5, GREETING_TRIES = 4 };
@@ -23,13 +24,6 @@ static _Thread_local double isolated_cpu_s;
 double strait_isolated_cpu_s(void)
 {
     return isolated_cpu_s;
-}
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static size_t whole_pages(size_t n_bytes)
@@ -140,14 +134,14 @@ int strait_isolate_room(struct strait_isolate *i, size_t in_bytes, size_t out_by
 static int exchange(const struct strait_isolate *i, struct strait_isolated_message *message,
                     double limit_s)
 {
-    const double end_s = now_s() + limit_s;
+    const double end_s = strait_clock_s() + limit_s;
     if (send(i->socket, message, sizeof(*message), MSG_NOSIGNAL) != (ssize_t)sizeof(*message))
         return -1;
     for (;;) {
-        const double left_s = end_s - now_s();
+        const double left_s = end_s - strait_clock_s();
         struct pollfd p = {.fd = i->socket, .events = POLLIN};
         const int ready = left_s <= 0 ? 0 : poll(&p, 1, (int)fmin(ceil(1e3 * left_s), 1e6));
-        if (ready == 0 && now_s() >= end_s)
+        if (ready == 0 && strait_clock_s() >= end_s)
             return 0;
         if (ready < 0 && errno != EINTR)
             return -1;

@@ -3,10 +3,12 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
+#include "core/heap.h"
 #include "workloads/ask/network.h"
 #include "segment.h"
 
 struct strait_emu_train {
+    struct strait_heap_node due;   /* its key: when something happens to it next */
     struct strait_emu_train *next; /* in the pool */
     unsigned pool_class;
     int dst;

@@ -33,7 +33,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/random.h"
-#include "deadline_heap.h"
 #include "emu/links/net_plan.h"
 #include "segment.h"
 #include "packet_run.h"
@@ -54,7 +53,8 @@ struct strait_emu_relay {
     struct link *links; /* by number as a network has them; out and in of node i: 2 i, 2 i + 1 */
     int n_links;
     const struct strait_network *sites; /* NULL: a star */
-    struct strait_emu_heap heap;
+    struct strait_heap heap; /* packet runs by when they are due, of equal ones the first pushed */
+    int64_t n_pushed;
     struct strait_emu_trains trains;
     uint64_t n_unroutable, n_memory_drops;
 };
@@ -109,14 +109,19 @@ struct strait_emu_relay *strait_emu_relay_new(const struct strait_emu_net_plan *
     return relay;
 }
 
+static struct strait_emu_train *of_node(struct strait_heap_node *node)
+{
+    return (struct strait_emu_train *)((char *)node - offsetof(struct strait_emu_train, due));
+}
+
 void strait_emu_relay_free(struct strait_emu_relay *relay)
 {
     if (!relay)
         return;
     for (size_t i = 0; i < relay->heap.n; i++)
-        free(relay->heap.events[i].what);
+        free(of_node(relay->heap.nodes[i]));
     strait_emu_trains_release(&relay->trains);
-    strait_emu_heap_release(&relay->heap);
+    strait_heap_release(&relay->heap);
     free(relay->links);
     free(relay);
 }
@@ -129,7 +134,8 @@ static struct strait_emu_train *counted(struct strait_emu_relay *relay, struct s
 
 static void schedule(struct strait_emu_relay *relay, struct strait_emu_train *p, double at_s)
 {
-    if (!strait_emu_heap_push(&relay->heap, at_s, p)) {
+    p->due = (struct strait_heap_node){.key = at_s, .tie = relay->n_pushed++};
+    if (strait_heap_push(&relay->heap, &p->due) != 0) {
         relay->n_memory_drops++;
         strait_emu_train_drop(&relay->trains, p);
     }
@@ -314,17 +320,19 @@ void strait_emu_relay_offer(struct strait_emu_relay *relay, double now_s, int sr
 
 double strait_emu_relay_next_s(const struct strait_emu_relay *relay)
 {
-    return relay->heap.n ? relay->heap.events[0].at_s : INFINITY;
+    const struct strait_heap_node *first = strait_heap_first(&relay->heap);
+    return first ? first->key : INFINITY;
 }
 
 bool strait_emu_relay_take(struct strait_emu_relay *relay, double now_s,
                            struct strait_emu_delivery *out)
 {
-    while (relay->heap.n && relay->heap.events[0].at_s <= now_s) {
-        const struct strait_emu_event event = strait_emu_heap_pop(&relay->heap);
-        struct strait_emu_train *p = event.what;
+    for (struct strait_heap_node *first;
+         (first = strait_heap_first(&relay->heap)) && first->key <= now_s;) {
+        struct strait_emu_train *p = of_node(first);
+        strait_heap_remove(&relay->heap, first);
         if (p->hop == p->n_hops) {
-            *out = (struct strait_emu_delivery){p->dst, event.at_s, p->bytes, p->len_bytes, p};
+            *out = (struct strait_emu_delivery){p->dst, p->due.key, p->bytes, p->len_bytes, p};
             return true;
         }
         cross(relay, &relay->links[p->links[p->hop]], p);

@@ -8,6 +8,7 @@
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
+#include "core/clock.h"
 #include "emu/links/lateness.h"
 #include "relay.h"
 #include "segment.h"
@@ -32,17 +33,10 @@ struct loop {
     unsigned char scratch[STRAIT_EMU_PACKET_CAP_BYTES];
 };
 
-static double clock_s(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Write all packets that are due. The write runs the receiver's TCP, so time passes in between. */
 static double deliver_due(struct loop *loop)
 {
-    double now_s = clock_s(CLOCK_MONOTONIC);
+    double now_s = strait_clock_s();
     struct strait_emu_delivery d;
     while (strait_emu_relay_take(loop->relay, now_s, &d)) {
         strait_emu_lateness_note(&loop->lateness, now_s - d.due_s);
@@ -55,7 +49,7 @@ static double deliver_due(struct loop *loop)
         else
             loop->n_write_failures++;
         strait_emu_relay_done(loop->relay, &d);
-        now_s = clock_s(CLOCK_MONOTONIC);
+        now_s = strait_clock_s();
     }
     return now_s;
 }
@@ -68,7 +62,7 @@ static void read_device(struct loop *loop, int node)
             continue;
         if (n <= 0)
             return;
-        const double at_s = isnan(loop->credit_s) ? clock_s(CLOCK_MONOTONIC) : loop->credit_s;
+        const double at_s = isnan(loop->credit_s) ? strait_clock_s() : loop->credit_s;
         loop->credit_s = NAN;
         strait_emu_relay_offer(loop->relay, at_s, node, loop->scratch, (size_t)n);
     }
@@ -113,7 +107,7 @@ static bool send_all(int fd, const void *bytes, size_t n_bytes)
 static void report(struct loop *loop, bool restart)
 {
     const int n = loop->plan->n_nodes, n_links = strait_emu_relay_n_links(loop->relay);
-    const double now_s = clock_s(CLOCK_MONOTONIC);
+    const double now_s = strait_clock_s();
     struct strait_emu_relay_report totals = {
         .at_s = now_s,
         .n_nodes = n,
@@ -124,7 +118,7 @@ static void report(struct loop *loop, bool restart)
         .late_p99_s = strait_emu_lateness_quantile_s(&loop->lateness, 0.99),
         .late_p999_s = strait_emu_lateness_quantile_s(&loop->lateness, 0.999),
         .late_max_s = loop->lateness.max_s,
-        .cpu_s = clock_s(CLOCK_PROCESS_CPUTIME_ID),
+        .cpu_s = strait_clock_read_s(CLOCK_PROCESS_CPUTIME_ID),
         .wall_s = now_s - loop->began_s,
         .realtime = loop->realtime,
     };
@@ -191,7 +185,7 @@ static void turn(struct loop *loop)
         const int n = epoll_wait(loop->epoll_fd, events, MAX_EVENTS, soon ? 0 : -1);
         if (n < 0 && errno != EINTR)
             return;
-        const double woke_s = clock_s(CLOCK_MONOTONIC);
+        const double woke_s = strait_clock_s();
         /* A packet that ended our sleep came before we were awake, but not before we slept. */
         loop->credit_s = soon ? NAN : fmax(now_s, woke_s - loop->wake_s);
         for (int i = 0; i < n; i++) {
@@ -219,7 +213,7 @@ void strait_emu_relay_loop(const struct strait_emu_net_plan *plan, const int *tu
                           .tun_fds = tun_fds,
                           .control_fd = control_fd,
                           .realtime = realtime,
-                          .began_s = clock_s(CLOCK_MONOTONIC),
+                          .began_s = strait_clock_s(),
                           .armed_s = INFINITY,
                           .wake_s = WAKE_FIRST_S,
                           .credit_s = NAN};

@@ -5,13 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fairshare_parts.h"
-
-double strait_fairshare_slack_s(double now_s)
-{
-    const double least_s = 1e-12;
-    return fmax(least_s, 4 * (nextafter(now_s, INFINITY) - now_s));
-}
+#include "component.h"
 
 struct strait_fairshare *strait_fairshare_new(int n_links, const double *bytes_per_s)
 {
@@ -53,73 +47,6 @@ void strait_fairshare_free(struct strait_fairshare *fs)
     free(fs);
 }
 
-static struct strait_component *make(struct strait_fairshare *fs)
-{
-    if (fs->n_all == fs->cap_all) {
-        const size_t cap = fs->cap_all > 0 ? 2 * fs->cap_all : 16;
-        struct strait_component **all = realloc(fs->all, cap * sizeof(*all));
-        if (!all)
-            return NULL;
-        fs->all = all;
-        fs->cap_all = cap;
-    }
-    struct strait_component *c = calloc(1, sizeof(*c));
-    if (c)
-        fs->all[fs->n_all++] = c;
-    return c;
-}
-
-struct strait_component *strait_component_new(struct strait_fairshare *fs, double last_s)
-{
-    struct strait_component *c = fs->spare;
-    if (c)
-        fs->spare = c->next;
-    else if (!(c = make(fs)))
-        return NULL;
-    assert(c->n == 0 && !strait_heap_holds(&c->node));
-    c->hub = -1;
-    c->last_s = last_s;
-    c->dirty = false;
-    return c;
-}
-
-int strait_component_reserve(struct strait_component *c, size_t n)
-{
-    if (n <= c->cap_flows)
-        return 0;
-    const size_t cap = n > 2 * c->cap_flows ? n : 2 * c->cap_flows;
-    struct strait_flow **flows = realloc(c->flows, cap * sizeof(*flows));
-    if (!flows)
-        return -1;
-    c->flows = flows;
-    if (strait_heap_reserve(&c->fair_finish, cap) != 0 ||
-        strait_heap_reserve(&c->capped_finish, cap) != 0 ||
-        strait_heap_reserve(&c->fair_by_cap, cap) != 0 ||
-        strait_heap_reserve(&c->capped_by_cap, cap) != 0)
-        return -1;
-    c->cap_flows = cap;
-    return 0;
-}
-
-void strait_component_append(struct strait_component *c, struct strait_flow *flow)
-{
-    flow->component = c;
-    flow->place = c->n;
-    c->flows[c->n++] = flow;
-}
-
-int strait_component_schedule(struct strait_fairshare *fs, struct strait_component *c)
-{
-    const double next_s = c->hub >= 0 ? strait_hub_next_s(c) : strait_filling_next_s(c);
-    if (strait_heap_holds(&c->node)) {
-        strait_heap_rekey(&fs->by_next, &c->node, next_s);
-        return 0;
-    }
-    c->node.key = next_s;
-    c->node.tie = c->flows[0]->finish.tie;
-    return strait_heap_push(&fs->by_next, &c->node);
-}
-
 static void advance(struct strait_component *c, double now_s)
 {
     if (now_s <= c->last_s)
@@ -146,15 +73,6 @@ static void leave_hub(struct strait_component *c)
     for (size_t i = 0; i < c->n && c->hub >= 0; i++)
         c->flows[i]->left_bytes = strait_hub_remove(c, c->flows[i]);
     c->hub = -1;
-}
-
-double strait_flow_cap(const struct strait_fairshare *fs, const struct strait_flow *flow, int hub)
-{
-    double cap = INFINITY;
-    for (int i = 0; i < flow->n_links; i++)
-        if (flow->link[i] != hub)
-            cap = fmin(cap, fs->links[flow->link[i]].bytes_per_s);
-    return cap;
 }
 
 static void move_hub(struct strait_fairshare *fs, struct strait_component *c, int link)
@@ -273,7 +191,7 @@ static int settle(struct strait_fairshare *fs, struct strait_component *c)
     c->dirty = false;
     if (c->n > 0 && c->hub >= 0) {
         strait_hub_settle(c, fs->links[c->hub].bytes_per_s);
-        return strait_component_schedule(fs, c);
+        return strait_component_schedule(fs, c, strait_hub_next_s(c));
     }
     if (c->n > 0 && strait_filling_settle(fs, c) != 0)
         return -1;

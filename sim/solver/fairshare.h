@@ -9,7 +9,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
-#include "flow_heap.h"
+#include "core/heap.h"
 
 enum { STRAIT_FLOW_MAX_LINKS = 5 };
 

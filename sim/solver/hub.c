@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "fairshare_parts.h"
+#include "component.h"
 
 static struct strait_flow *of_finish(struct strait_heap_node *node)
 {

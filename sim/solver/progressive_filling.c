@@ -2,7 +2,7 @@
  * least left for each unit of weight of its open flows fixes these flows; repeat without them. */
 #include <math.h>
 
-#include "fairshare_parts.h"
+#include "component.h"
 
 void strait_filling_advance(struct strait_component *c, double now_s)
 {
@@ -150,7 +150,8 @@ static int found(struct strait_fairshare *fs, struct strait_flow *const *flows, 
             strait_hub_add(c, flows[i], flows[i]->left_bytes, strait_flow_cap(fs, flows[i], hub));
         strait_hub_settle(c, fs->links[hub].bytes_per_s);
     }
-    return strait_component_schedule(fs, c);
+    return strait_component_schedule(fs, c,
+                                     hub >= 0 ? strait_hub_next_s(c) : strait_filling_next_s(c));
 }
 
 int strait_filling_settle(struct strait_fairshare *fs, struct strait_component *c)
@@ -161,7 +162,7 @@ int strait_filling_settle(struct strait_fairshare *fs, struct strait_component *
     if (end == n && hub_of(fs, fs->order, n) < 0) {
         for (size_t i = 0; i < n; i++)
             c->flows[i]->component = c;
-        return strait_component_schedule(fs, c);
+        return strait_component_schedule(fs, c, strait_filling_next_s(c));
     }
     for (size_t first = 0, i = 0;;) {
         if (found(fs, &fs->order[first], end - first, c->last_s) != 0)

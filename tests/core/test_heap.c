@@ -1,6 +1,6 @@
 /* The heap of streams: least key first, then least tie, whatever was removed or moved between. */
 #include "core/random.h"
-#include "sim/solver/flow_heap.h"
+#include "core/heap.h"
 #include "tests/kit/suite.h"
 
 enum { N = 500 };
@@ -37,4 +37,4 @@ static void order(void)
 static const struct strait_test tests[] = {
     {"streams come out by key, then by tie, after removals and moves", order},
 };
-STRAIT_SUITE("sim/solver/flow_heap", tests);
+STRAIT_SUITE("core/heap", tests);

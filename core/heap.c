@@ -1,4 +1,4 @@
-#include "flow_heap.h"
+#include "heap.h"
 
 #include <assert.h>
 #include <stdlib.h>

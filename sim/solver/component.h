@@ -26,7 +26,7 @@ struct strait_fair_link {
     double bytes_per_s;
     struct strait_component *component; /* NULL: idle */
     size_t n_flows;
-    /* Scratch of filling.c. */
+    /* Scratch of progressive_filling.c. */
     double free; /* capacity not given away yet */
     size_t n_open, first, end;
     double open_weight; /* of the open flows */
@@ -44,17 +44,17 @@ struct strait_fairshare {
     struct strait_component **all; /* ever made, to free them */
     size_t n_all, cap_all, n_flows;
     struct strait_flow *done_first, *done_last;
-    /* Scratch of filling.c, with room for every flow and every link. */
+    /* Scratch of progressive_filling.c, with room for every flow and every link. */
     struct strait_flow **of_link, **order; /* STRAIT_FLOW_MAX_LINKS x n_flows, and n_flows */
     size_t cap_scratch;
     int *touched;
     struct strait_heap filling;
 };
 
-/* Flows whose ends differ by less than this end together: rounding is no event of its own. */
+/* component.c */
+/** Flows whose ends differ by less than this end together: rounding is no event of its own. */
 double strait_fairshare_slack_s(double now_s);
 
-/* fairshare.c, for filling.c. */
 /** Bytes/s of the narrowest link of a flow beside the hub. */
 double strait_flow_cap(const struct strait_fairshare *fs, const struct strait_flow *flow, int hub);
 /** An empty one without a hub; NULL when memory runs out. */
@@ -63,7 +63,8 @@ struct strait_component *strait_component_new(struct strait_fairshare *fs, doubl
 int strait_component_reserve(struct strait_component *c, size_t n);
 void strait_component_append(struct strait_component *c, struct strait_flow *flow);
 /** Put it into by_next with the next end of its flows. 0, or -1. */
-int strait_component_schedule(struct strait_fairshare *fs, struct strait_component *c);
+int strait_component_schedule(struct strait_fairshare *fs, struct strait_component *c,
+                              double next_s);
 
 /* hub.c: room for its flows is reserved by strait_component_reserve, so nothing here can fail. */
 void strait_hub_begin(struct strait_component *c, int link);
@@ -75,7 +76,7 @@ void strait_hub_settle(struct strait_component *c, double bytes_per_s);
 double strait_hub_next_s(const struct strait_component *c);
 struct strait_flow *strait_hub_first_ended(const struct strait_component *c, double slack_s);
 
-/* filling.c */
+/* progressive_filling.c */
 void strait_filling_advance(struct strait_component *c, double now_s);
 /** Work out the rates. A component that has fallen apart becomes several, and one that has got a
  *  hub is served as such. 0, or -1 when memory runs out. */
