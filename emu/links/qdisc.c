@@ -87,13 +87,13 @@ bool strait_emu_shaper_same(char *text, size_t cap, const struct strait_emu_shap
 
 /* --- setting ------------------------------------------------------------------------------ */
 
-static int ask(int fd, const struct strait_emu_message *m, const char *kind,
+static int ask(int fd, const union strait_emu_message *m, const char *kind,
                struct strait_error *err)
 {
     char what[64];
     struct strait_error why = {0};
     snprintf(what, sizeof(what), "add a %s queue", kind);
-    if (strait_emu_message_ask(fd, m, what, 0, NULL, 0, &why) == 0)
+    if (strait_emu_message_ask(fd, m, what, NULL, NULL, &why) == 0)
         return 0;
     if (why.saved_errno == ENOENT)
         return strait_error_set(err, STRAIT_ERR_HOST, NULL,
@@ -104,46 +104,45 @@ static int ask(int fd, const struct strait_emu_message *m, const char *kind,
     return -1;
 }
 
-static struct strait_emu_message queue_message(int index, uint32_t parent, uint32_t handle,
-                                               const char *kind)
+static void begin_queue(union strait_emu_message *m, int index, uint32_t parent, uint32_t handle,
+                        const char *kind)
 {
     const struct tcmsg info = {.tcm_ifindex = index, .tcm_parent = parent, .tcm_handle = handle};
-    struct strait_emu_message m =
-        strait_emu_message_of(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, &info, sizeof(info));
-    strait_emu_message_add(&m, TCA_KIND, kind, strlen(kind) + 1);
-    return m;
+    strait_emu_message_begin(m, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, &info, sizeof(info));
+    mnl_attr_put_strz(&m->head, TCA_KIND, kind);
 }
 
 static int add_netem(int fd, int index, const struct strait_emu_shaper *s, struct strait_error *err)
 {
-    struct strait_emu_message m = queue_message(index, TC_H_ROOT, NETEM_HANDLE, "netem");
+    union strait_emu_message m;
+    begin_queue(&m, index, TC_H_ROOT, NETEM_HANDLE, "netem");
     const struct tc_netem_qopt fixed = {.limit = NETEM_LIMIT_PACKETS, .loss = s->loss};
     const struct tc_netem_rate order = {.rate = ORDER_BYTES_PER_S};
-    const uint32_t options = strait_emu_message_add(&m, TCA_OPTIONS, NULL, 0);
+    struct nlattr *const options = mnl_attr_nest_start(&m.head, TCA_OPTIONS);
     strait_emu_message_put(&m, &fixed, sizeof(fixed));
-    strait_emu_message_add(&m, TCA_NETEM_LATENCY64, &s->delay_ns, sizeof(s->delay_ns));
-    strait_emu_message_add(&m, TCA_NETEM_JITTER64, &s->jitter_ns, sizeof(s->jitter_ns));
+    mnl_attr_put(&m.head, TCA_NETEM_LATENCY64, sizeof(s->delay_ns), &s->delay_ns);
+    mnl_attr_put(&m.head, TCA_NETEM_JITTER64, sizeof(s->jitter_ns), &s->jitter_ns);
     if (s->jitter_ns > 0)
-        strait_emu_message_add(&m, TCA_NETEM_RATE, &order, sizeof(order));
-    strait_emu_message_nest_end(&m, options);
+        mnl_attr_put(&m.head, TCA_NETEM_RATE, sizeof(order), &order);
+    mnl_attr_nest_end(&m.head, options);
     return ask(fd, &m, "netem", err);
 }
 
 static int add_tbf(int fd, int index, uint32_t parent, const struct strait_emu_shaper *s,
                    struct strait_error *err)
 {
-    struct strait_emu_message m = queue_message(index, parent, TBF_HANDLE, "tbf");
+    union strait_emu_message m;
+    begin_queue(&m, index, parent, TBF_HANDLE, "tbf");
     struct tc_tbf_qopt fixed = {
         .limit = s->limit_bytes,
         .rate = {.linklayer = TC_LINKLAYER_ETHERNET, /* the kernel does its own arithmetic */
                  .rate = (uint32_t)fmin((double)s->rate_bytes_per_s, UINT32_MAX)}};
-    const uint32_t options = strait_emu_message_add(&m, TCA_OPTIONS, NULL, 0);
-    strait_emu_message_add(&m, TCA_TBF_PARMS, &fixed, sizeof(fixed));
-    strait_emu_message_add_u32(&m, TCA_TBF_BURST, s->burst_bytes);
+    struct nlattr *const options = mnl_attr_nest_start(&m.head, TCA_OPTIONS);
+    mnl_attr_put(&m.head, TCA_TBF_PARMS, sizeof(fixed), &fixed);
+    mnl_attr_put_u32(&m.head, TCA_TBF_BURST, s->burst_bytes);
     if (s->rate_bytes_per_s > UINT32_MAX)
-        strait_emu_message_add(&m, TCA_TBF_RATE64, &s->rate_bytes_per_s,
-                               sizeof(s->rate_bytes_per_s));
-    strait_emu_message_nest_end(&m, options);
+        mnl_attr_put(&m.head, TCA_TBF_RATE64, sizeof(s->rate_bytes_per_s), &s->rate_bytes_per_s);
+    mnl_attr_nest_end(&m.head, options);
     return ask(fd, &m, "tbf", err);
 }
 
@@ -162,29 +161,31 @@ struct list {
     int n, first_index;
 };
 
-static void read_netem(struct strait_emu_shaper *s, const struct rtattr *options)
+static void read_netem(struct strait_emu_shaper *s, const struct nlattr *options)
 {
-    const struct rtattr *found[TCA_NETEM_MAX + 1];
+    const struct nlattr *found[TCA_NETEM_MAX + 1];
     struct tc_netem_qopt fixed;
-    const size_t head = RTA_ALIGN(sizeof(fixed));
+    const size_t head = sizeof(fixed); /* a multiple of 4, as attributes are aligned */
     strait_emu_attribute_copy(&fixed, sizeof(fixed), options);
-    if (!options || RTA_PAYLOAD(options) < head)
+    if (!options || mnl_attr_get_payload_len(options) < head)
         return;
-    strait_emu_attributes(found, TCA_NETEM_MAX + 1, (const char *)RTA_DATA(options) + head,
-                          RTA_PAYLOAD(options) - head);
+    strait_emu_attributes(found, TCA_NETEM_MAX + 1,
+                          (const char *)mnl_attr_get_payload(options) + head,
+                          mnl_attr_get_payload_len(options) - head);
     s->has_netem = true;
     s->loss = fixed.loss;
     strait_emu_attribute_copy(&s->delay_ns, sizeof(s->delay_ns), found[TCA_NETEM_LATENCY64]);
     strait_emu_attribute_copy(&s->jitter_ns, sizeof(s->jitter_ns), found[TCA_NETEM_JITTER64]);
 }
 
-static void read_tbf(struct strait_emu_shaper *s, const struct rtattr *options)
+static void read_tbf(struct strait_emu_shaper *s, const struct nlattr *options)
 {
-    const struct rtattr *found[TCA_TBF_MAX + 1];
+    const struct nlattr *found[TCA_TBF_MAX + 1];
     struct tc_tbf_qopt fixed;
     if (!options)
         return;
-    strait_emu_attributes(found, TCA_TBF_MAX + 1, RTA_DATA(options), RTA_PAYLOAD(options));
+    strait_emu_attributes(found, TCA_TBF_MAX + 1, mnl_attr_get_payload(options),
+                          mnl_attr_get_payload_len(options));
     s->has_tbf = strait_emu_attribute_copy(&fixed, sizeof(fixed), found[TCA_TBF_PARMS]);
     if (!strait_emu_attribute_copy(&s->rate_bytes_per_s, sizeof(s->rate_bytes_per_s),
                                    found[TCA_TBF_RATE64]))
@@ -195,44 +196,47 @@ static void read_tbf(struct strait_emu_shaper *s, const struct rtattr *options)
 }
 
 /* Of one queue: what it is, where it hangs, what it was told. */
-static uint64_t settings_of(const struct tcmsg *info, const struct rtattr *kind,
-                            const struct rtattr *options)
+static uint64_t settings_of(const struct tcmsg *info, const struct nlattr *kind,
+                            const struct nlattr *options)
 {
     const struct {
         uint64_t kind, options;
         uint32_t parent, handle;
-    } all = {strait_checksum(RTA_DATA(kind), RTA_PAYLOAD(kind)),
-             options ? strait_checksum(RTA_DATA(options), RTA_PAYLOAD(options)) : 0,
+    } all = {strait_checksum(mnl_attr_get_payload(kind), mnl_attr_get_payload_len(kind)),
+             options
+                 ? strait_checksum(mnl_attr_get_payload(options), mnl_attr_get_payload_len(options))
+                 : 0,
              info->tcm_parent, info->tcm_handle};
     return strait_checksum(&all, sizeof(all));
 }
 
-static void read_one(void *context, const struct nlmsghdr *head)
+static int read_one(const struct nlmsghdr *head, void *context)
 {
+    const size_t head_bytes = sizeof(struct tcmsg);
     const struct list *l = context;
     struct tcmsg info;
-    if (head->nlmsg_type != RTM_NEWQDISC || head->nlmsg_len < NLMSG_SPACE(sizeof(info)))
-        return;
-    memcpy(&info, NLMSG_DATA(head), sizeof(info));
+    if (head->nlmsg_type != RTM_NEWQDISC || mnl_nlmsg_get_payload_len(head) < head_bytes)
+        return MNL_CB_OK;
+    memcpy(&info, mnl_nlmsg_get_payload(head), sizeof(info));
     const int at = info.tcm_ifindex - l->first_index;
-    const struct rtattr *found[TCA_MAX + 1], *stats[TCA_STATS_MAX + 1] = {NULL};
-    strait_emu_attributes(found, TCA_MAX + 1, TCA_RTA(NLMSG_DATA(head)),
-                          head->nlmsg_len - NLMSG_SPACE(sizeof(info)));
+    const struct nlattr *found[TCA_MAX + 1], *stats[TCA_STATS_MAX + 1] = {NULL};
+    strait_emu_attributes(found, TCA_MAX + 1, mnl_nlmsg_get_payload_offset(head, head_bytes),
+                          mnl_nlmsg_get_payload_len(head) - head_bytes);
     if (at < 0 || at >= l->n || !found[TCA_KIND])
-        return;
+        return MNL_CB_OK;
     struct strait_emu_shaper_reading *r = &l->out[at];
     r->settings += settings_of(&info, found[TCA_KIND], found[TCA_OPTIONS]);
     struct gnet_stats_basic basic;
     struct gnet_stats_queue queue;
     if (found[TCA_STATS2])
-        strait_emu_attributes(stats, TCA_STATS_MAX + 1, RTA_DATA(found[TCA_STATS2]),
-                              RTA_PAYLOAD(found[TCA_STATS2]));
+        strait_emu_attributes(stats, TCA_STATS_MAX + 1, mnl_attr_get_payload(found[TCA_STATS2]),
+                              mnl_attr_get_payload_len(found[TCA_STATS2]));
     strait_emu_attribute_copy(&basic, sizeof(basic), stats[TCA_STATS_BASIC]);
     strait_emu_attribute_copy(&queue, sizeof(queue), stats[TCA_STATS_QUEUE]);
-    const char *kind = RTA_DATA(found[TCA_KIND]);
-    const bool netem = strncmp(kind, "netem", RTA_PAYLOAD(found[TCA_KIND])) == 0;
-    if (!netem && strncmp(kind, "tbf", RTA_PAYLOAD(found[TCA_KIND])) != 0)
-        return;
+    const char *kind = mnl_attr_get_payload(found[TCA_KIND]);
+    const bool netem = strncmp(kind, "netem", mnl_attr_get_payload_len(found[TCA_KIND])) == 0;
+    if (!netem && strncmp(kind, "tbf", mnl_attr_get_payload_len(found[TCA_KIND])) != 0)
+        return MNL_CB_OK;
     if (netem) {
         read_netem(&r->shaper, found[TCA_OPTIONS]);
         r->netem_drops = queue.drops;
@@ -245,15 +249,16 @@ static void read_one(void *context, const struct nlmsghdr *head)
         r->n_segments = basic.packets;
         r->backlog_bytes = queue.backlog;
     }
+    return MNL_CB_OK;
 }
 
 int strait_emu_shaper_read(struct strait_emu_shaper_reading *out, int n, int first_index, int fd,
                            struct strait_error *err)
 {
     const struct tcmsg info = {.tcm_family = AF_UNSPEC};
-    const struct strait_emu_message m =
-        strait_emu_message_of(RTM_GETQDISC, NLM_F_DUMP, &info, sizeof(info));
+    union strait_emu_message m;
+    strait_emu_message_begin(&m, RTM_GETQDISC, NLM_F_DUMP, &info, sizeof(info));
     struct list l = {out, n, first_index};
     memset(out, 0, (size_t)n * sizeof(*out));
-    return strait_emu_message_list(fd, &m, "read the queues", read_one, &l, err);
+    return strait_emu_message_ask(fd, &m, "read the queues", read_one, &l, err);
 }

@@ -11,56 +11,16 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "message.h"
 #include "netlink.h"
 
 enum { LO_INDEX = 1 };
 
-struct request {
-    struct nlmsghdr head;
-    unsigned char body[1024];
-};
-
-static struct request request_of(uint16_t type, const void *fixed, size_t n_bytes)
-{
-    struct request r = {
-        .head = {.nlmsg_len = (uint32_t)NLMSG_LENGTH(n_bytes),
-                 .nlmsg_type = type,
-                 .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL}};
-    memcpy(r.body, fixed, n_bytes);
-    return r;
-}
-
-/* Append an attribute; returns where it begins. */
-static uint32_t add(struct request *r, unsigned short type, const void *value, size_t n_bytes)
-{
-    const uint32_t at = NLMSG_ALIGN(r->head.nlmsg_len);
-    const struct rtattr attribute = {.rta_len = (unsigned short)RTA_LENGTH(n_bytes),
-                                     .rta_type = type};
-    memcpy((unsigned char *)r + at, &attribute, sizeof(attribute));
-    if (n_bytes > 0)
-        memcpy((unsigned char *)r + at + RTA_LENGTH(0), value, n_bytes);
-    r->head.nlmsg_len = at + (uint32_t)RTA_LENGTH(n_bytes);
-    return at;
-}
-
-static void nest_end(struct request *r, uint32_t at)
-{
-    const unsigned short len = (unsigned short)(r->head.nlmsg_len - at);
-    memcpy((unsigned char *)r + at, &len, sizeof(len)); /* rta_len comes first */
-}
-
 /* The kernel's answer: 0, or its errno. */
-static int ask(int fd, const struct request *r)
+static int ask(int fd, const union strait_emu_message *m)
 {
-    _Alignas(struct nlmsghdr) unsigned char buffer[8192];
-    struct nlmsgerr status;
-    if (send(fd, r, r->head.nlmsg_len, 0) < 0)
-        return errno;
-    const ssize_t n = recv(fd, buffer, sizeof(buffer), 0);
-    if (n < (ssize_t)NLMSG_LENGTH(sizeof(status)))
-        return n < 0 ? errno : EPROTO;
-    memcpy(&status, NLMSG_DATA((struct nlmsghdr *)(void *)buffer), sizeof(status));
-    return -status.error;
+    struct strait_error err = {0};
+    return strait_emu_message_ask(fd, m, "try", NULL, NULL, &err) == 0 ? 0 : err.saved_errno;
 }
 
 static void say(struct strait_emu_answer *a, int failure, const char *done, const char *what)
@@ -77,30 +37,31 @@ static void say(struct strait_emu_answer *a, int failure, const char *done, cons
 static int make_device(int fd, const char *kind, const char *name)
 {
     const struct ifinfomsg info = {.ifi_family = AF_UNSPEC};
-    struct request r = request_of(RTM_NEWLINK, &info, sizeof(info));
-    add(&r, IFLA_IFNAME, name, strlen(name) + 1);
-    const uint32_t at = add(&r, IFLA_LINKINFO, NULL, 0);
-    add(&r, IFLA_INFO_KIND, kind, strlen(kind) + 1);
-    nest_end(&r, at);
-    return ask(fd, &r);
+    union strait_emu_message m;
+    strait_emu_message_begin(&m, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &info, sizeof(info));
+    mnl_attr_put_strz(&m.head, IFLA_IFNAME, name);
+    struct nlattr *const link = mnl_attr_nest_start(&m.head, IFLA_LINKINFO);
+    mnl_attr_put_strz(&m.head, IFLA_INFO_KIND, kind);
+    mnl_attr_nest_end(&m.head, link);
+    return ask(fd, &m);
 }
 
 /* As the root of the loopback device, which goes away with the namespace. */
 static int make_discipline(int fd, const char *kind, unsigned short type, const void *options,
                            size_t n_bytes)
 {
-    struct tcmsg m = {.tcm_family = AF_UNSPEC,
-                      .tcm_ifindex = LO_INDEX,
-                      .tcm_handle = 0x10000,
-                      .tcm_parent = TC_H_ROOT};
-    struct request r = request_of(RTM_NEWQDISC, &m, sizeof(m));
-    add(&r, TCA_KIND, kind, strlen(kind) + 1);
-    const uint32_t at = add(&r, TCA_OPTIONS, NULL, 0);
-    add(&r, type, options, n_bytes);
-    nest_end(&r, at);
-    const int failure = ask(fd, &r);
-    struct request undo = request_of(RTM_DELQDISC, &m, sizeof(m));
-    undo.head.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+    const struct tcmsg info = {.tcm_family = AF_UNSPEC,
+                               .tcm_ifindex = LO_INDEX,
+                               .tcm_handle = 0x10000,
+                               .tcm_parent = TC_H_ROOT};
+    union strait_emu_message m, undo;
+    strait_emu_message_begin(&m, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, &info, sizeof(info));
+    mnl_attr_put_strz(&m.head, TCA_KIND, kind);
+    struct nlattr *const nest = mnl_attr_nest_start(&m.head, TCA_OPTIONS);
+    mnl_attr_put(&m.head, type, n_bytes, options);
+    mnl_attr_nest_end(&m.head, nest);
+    const int failure = ask(fd, &m);
+    strait_emu_message_begin(&undo, RTM_DELQDISC, 0, &info, sizeof(info));
     if (failure == 0)
         ask(fd, &undo);
     return failure;
