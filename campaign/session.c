@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "analysis/calibration.h"
-#include "cli/command.h"
+#include "backends.h"
 #include "core/clock.h"
 #include "host_header.h"
 #include "emu_estimate.h"

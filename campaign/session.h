@@ -2,8 +2,8 @@
 #pragma once
 #include "analysis/compare.h"
 #include "analysis/store.h"
+#include "core/texts.h"
 #include "live_view.h"
-#include "cli/options.h"
 #include "plan.h"
 #include "resume_part.h"
 

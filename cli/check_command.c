@@ -6,6 +6,7 @@
 #include "analysis/label.h"
 #include "analysis/row.h"
 #include "analysis/table.h"
+#include "campaign/backends.h"
 #include "command.h"
 #include "campaign/host_header.h"
 #include "options.h"

@@ -3,7 +3,6 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include "core/error.h"
-#include "workloads/rank/backend.h"
 
 /* Each takes its own argv (argv[0] its name) and returns an exit status:
  * 0 good; 1 failed, INVALID or outside tolerance; 2 usage or bad input; 3 this machine cannot. */
@@ -27,8 +26,3 @@ int strait_command_fail(const struct strait_error *err);
 int strait_command_end(int status);
 /** One JSON value on a line of its own on stdout. */
 void strait_command_print_json(const json_t *value);
-
-/** The backends, in the order in which help names them; n of them. */
-const struct strait_backend *const *strait_backends(size_t *n);
-/** The backend of this name, or NULL. */
-const struct strait_backend *strait_backend_find(const char *name);

@@ -8,7 +8,7 @@
 #include "options.h"
 #include "campaign/published.h"
 #include "cli/show/show.h"
-#include "campaign/tolerance.h"
+#include "tolerance.h"
 
 /* The rows of the latest runs in a folder; a new reference, or NULL with *err. */
 static json_t *load_rows(const char *folder, struct strait_error *err)

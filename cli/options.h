@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include "core/error.h"
+#include "core/texts.h"
 
 enum strait_option_kind {
     STRAIT_OPTION_FLAG,  /* bool */
@@ -11,11 +12,6 @@ enum strait_option_kind {
     STRAIT_OPTION_TEXTS, /* struct strait_texts: may be given again and again */
     STRAIT_OPTION_COUNT, /* long, at least 1 */
     STRAIT_OPTION_NUMBER /* double, at least 1 */
-};
-
-struct strait_texts {
-    const char **items; /* owned by whoever declared it: free(items) */
-    size_t n;
 };
 
 struct strait_option {

@@ -9,7 +9,7 @@
 #include "analysis/store.h"
 #include "command.h"
 #include "options.h"
-#include "campaign/tolerance.h"
+#include "tolerance.h"
 
 enum { PATH_CHARS = 4096 };
 

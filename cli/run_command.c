@@ -4,6 +4,7 @@
 #include <string.h>
 #include "analysis/compare.h"
 #include "analysis/tradeoff.h"
+#include "campaign/backends.h"
 #include "command.h"
 #include "cli/guest/guest.h"
 #include "campaign/host_header.h"
@@ -12,7 +13,7 @@
 #include "campaign/breakeven_sweep.h"
 #include "campaign/session.h"
 #include "cli/show/show.h"
-#include "campaign/tolerance.h"
+#include "tolerance.h"
 
 /* --- showing ------------------------------------------------------------------------------ */
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/table.h"
+#include "campaign/backends.h"
 #include "core/progress.h"
 #include "workloads/train/plans/bayes.h"
 #include "command.h"

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "codec.h"
-#include "codecs/kit/simd.h"
+#include "core/simd.h"
 
 struct strait_extent {
     double min, max; /* over the finite values; 0, 0 where there are none */

@@ -360,3 +360,13 @@ const char *strait_codec_spec_text(char text[STRAIT_SPEC_CHARS],
         memcpy(text + STRAIT_SPEC_CHARS - sizeof(cut), cut, sizeof(cut));
     return text;
 }
+
+bool strait_codec_adds(const struct strait_codec_spec *spec)
+{
+    const unsigned flags = spec->ops->flags;
+    if (strcmp(spec->ops->name, "none") == 0)
+        return true;
+    return spec->ops->add && !(flags & STRAIT_CODEC_STATEFUL) && spec->memory.momentum <= 0 &&
+           (!(flags & STRAIT_CODEC_SPARSE) || flags & STRAIT_CODEC_SHARED_KEY) &&
+           (!(flags & STRAIT_CODEC_BOUNDED) || spec->bound.kind == STRAIT_BOUND_ABS);
+}

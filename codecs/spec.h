@@ -37,3 +37,7 @@ const char *strait_codec_param_text(char text[64], const struct strait_codec_par
 /** Number or choice. Errors: INPUT naming `where` and what was expected. */
 int strait_codec_param_parse(double *value, const struct strait_codec_param *p, const char *text,
                              const char *where, struct strait_error *err);
+/** Does it add while encoded, with one step, seed or the like for all ranks? Then its streams are
+ *  summable: the bounded ones with an absolute bound, and others that drop no summand. `none` does:
+ *  its values are added. */
+bool strait_codec_adds(const struct strait_codec_spec *spec);

@@ -9,7 +9,7 @@
 /* A folder may include itself and what stands before it; sim and emu never see each other. */
 static const char *const folders[] = {"core", "codecs",   "traces",   "workloads", "sim",
                                       "emu",  "analysis", "campaign", "cli"};
-enum { N_FOLDERS = sizeof(folders) / sizeof(folders[0]), SIM = 4, EMU, ANALYSIS, CAMPAIGN };
+enum { N_FOLDERS = sizeof(folders) / sizeof(folders[0]), SIM = 4, EMU, ANALYSIS };
 
 static int folder_of(const char *path)
 {
@@ -21,7 +21,7 @@ static int folder_of(const char *path)
 
 static bool may_include(int from, int to)
 {
-    if (from == to || from >= CAMPAIGN) /* campaign still uses options of cli */
+    if (from == to)
         return true;
     if (from == EMU || from == ANALYSIS) /* analysis: rows and logs, not backends */
         return to < SIM;

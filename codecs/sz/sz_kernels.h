@@ -3,7 +3,7 @@
  * takes the functions of sz_portable.c. */
 #pragma once
 #include "core/error.h"
-#include "codecs/kit/simd.h"
+#include "core/simd.h"
 #include "sz_parts.h"
 
 struct sz_stats {

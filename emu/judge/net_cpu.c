@@ -6,7 +6,7 @@
 #include <string.h>
 #include "dilation.h"
 #include "emu/links/net_plan.h"
-#include "emu/relay/segment.h"
+#include "emu/links/segment.h"
 
 enum { MESSAGE_BYTES = 262144, N_UNDER_WAY = 2 };
 /* Start and end take about as long again. */

@@ -15,7 +15,7 @@
 #include "emu/judge/dilation.h"
 #include "netlink.h"
 #include "realisation.h"
-#include "emu/relay/segment.h"
+#include "segment.h"
 
 #define NOT_SENT_BYTES "1048576"
 

@@ -1,6 +1,6 @@
 #include "net_plan.h"
 #include <math.h>
-#include "emu/relay/segment.h"
+#include "segment.h"
 
 unsigned strait_emu_net_train_segments(double rate_bits_per_s, double overhead_bytes)
 {

@@ -10,7 +10,7 @@
 #include "core/hash.h"
 #include "emu/judge/dilation.h"
 #include "message.h"
-#include "emu/relay/segment.h"
+#include "segment.h"
 
 enum { NS_PER_TICK = 64 /* of tbf's times (PSCHED_SHIFT) */, NETEM_LIMIT_PACKETS = 1000000 };
 /* Under jitter netem keeps the order of packets only where it also has a rate: one that takes next

@@ -17,7 +17,7 @@
 #include "net_plan.h"
 #include "netlink.h"
 #include "realisation.h"
-#include "emu/relay/segment.h"
+#include "segment.h"
 #include "sentinel.h"
 #include "qdisc.h"
 

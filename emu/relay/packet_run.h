@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include "core/heap.h"
 #include "workloads/ask/network.h"
-#include "segment.h"
+#include "emu/links/segment.h"
 
 struct strait_emu_train {
     struct strait_heap_node due;   /* its key: when something happens to it next */

@@ -34,7 +34,7 @@
 #include <string.h>
 #include "core/random.h"
 #include "emu/links/net_plan.h"
-#include "segment.h"
+#include "emu/links/segment.h"
 #include "packet_run.h"
 
 struct link {

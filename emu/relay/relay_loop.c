@@ -11,7 +11,7 @@
 #include "core/clock.h"
 #include "emu/links/lateness.h"
 #include "relay.h"
-#include "segment.h"
+#include "emu/links/segment.h"
 
 enum { READ_BATCH = 16 }; /* packets from one device before what is due is written again */
 

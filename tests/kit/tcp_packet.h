@@ -6,7 +6,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include "emu/links/net.h"
-#include "emu/relay/segment.h"
+#include "emu/links/segment.h"
 
 /* Headers: 20 bytes IP, 32 bytes TCP (with timestamps), so 1448 bytes of payload fill 1500. */
 enum { HEADERS = 52, MSS = 1448 };

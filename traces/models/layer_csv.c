@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/json.h"
-#include "traces/csv.h"
+#include "core/csv.h"
 #include "model_build.h"
 
 enum column {

@@ -1,7 +1,7 @@
 #include "device.h"
 
 #include <stdlib.h>
-#include "traces/csv.h"
+#include "core/csv.h"
 
 /* A table of factors, one a client, taken in turn when there are more clients. */
 static int read_slowness(struct strait_experiment *e, const char *path, const char *where,

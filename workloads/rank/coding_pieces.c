@@ -5,7 +5,6 @@
 
 #include "core/hash.h"
 #include "coding.h"
-#include "workloads/train/collectives/legal.h"
 
 bool strait_codec_is_lossy(const struct strait_codec *c, const struct strait_param_row *row)
 {

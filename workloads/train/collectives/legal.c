@@ -3,16 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-bool strait_codec_adds(const struct strait_codec_spec *spec)
-{
-    const unsigned flags = spec->ops->flags;
-    if (strcmp(spec->ops->name, "none") == 0)
-        return true;
-    return spec->ops->add && !(flags & STRAIT_CODEC_STATEFUL) && spec->memory.momentum <= 0 &&
-           (!(flags & STRAIT_CODEC_SPARSE) || flags & STRAIT_CODEC_SHARED_KEY) &&
-           (!(flags & STRAIT_CODEC_BOUNDED) || spec->bound.kind == STRAIT_BOUND_ABS);
-}
-
 bool strait_codec_legal(const struct strait_codec_spec *spec, enum strait_all_reduce how)
 {
     const unsigned flags = spec->ops->flags;

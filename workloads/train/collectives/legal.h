@@ -3,10 +3,6 @@
 #include "collectives.h"
 #include "workloads/ask/experiment.h"
 
-/** Does it add while encoded, with one step, seed or the like for all ranks? Then its streams are
- *  summable: the bounded ones with an absolute bound, and others that drop no summand. `none` does:
- *  its values are added. */
-bool strait_codec_adds(const struct strait_codec_spec *spec);
 /** May sums on their way through this all-reduce be encoded with the codec? Refused are
  *  - codecs with a state, or momentum: they belong to one rank's gradient, not to partial sums;
  *  - signs and chosen elements where every hop encodes, since the last one's cut is no sum's;

@@ -1,7 +1,7 @@
 /* How far a prediction may be off: 10 % of the measured value, or 5 ms, unless a command says. */
 #pragma once
 #include "analysis/compare.h"
-#include "cli/options.h"
+#include "options.h"
 
 struct strait_tolerance {
     const char *ratio, *floor; /* as given; NULL: the default */

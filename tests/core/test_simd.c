@@ -1,6 +1,6 @@
 #include <stdlib.h>
 #include <string.h>
-#include "codecs/kit/simd.h"
+#include "core/simd.h"
 #include "tests/kit/suite.h"
 
 static enum strait_simd asked_for(const char *text)
@@ -39,4 +39,4 @@ static const struct strait_test tests[] = {
     {"STRAIT_SIMD lowers the level and never raises it", lowered},
     {"levels have the names that STRAIT_SIMD takes", names},
 };
-STRAIT_SUITE("codecs/kit/simd", tests);
+STRAIT_SUITE("core/simd", tests);

@@ -55,4 +55,4 @@ static void cuts(void)
 static const struct strait_test tests[] = {
     {"a cut packet is what the sender would have sent", cuts},
 };
-STRAIT_SUITE("emu/relay/segment", tests);
+STRAIT_SUITE("emu/links/segment", tests);
