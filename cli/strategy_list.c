@@ -15,7 +15,7 @@ static const char *const kinds[] = {
     [STRAIT_PARAM_BYTES] = "bytes",     [STRAIT_PARAM_SPEED] = "speed",
     [STRAIT_PARAM_PERCENT] = "percent", [STRAIT_PARAM_CHOICE] = "choice"};
 
-static const char *value_text(char *buf, size_t cap, const struct strait_strategy_param *p,
+static const char *value_text(char *buf, size_t cap, const struct strait_param *p,
                               double value)
 {
     static const enum strait_unit units[] = {[STRAIT_PARAM_TIME] = STRAIT_UNIT_TIME,
@@ -34,7 +34,7 @@ static const char *value_text(char *buf, size_t cap, const struct strait_strateg
 }
 
 /* "ring, tree", "1 to 1000000" */
-static void takes(char text[TEXT_CHARS], const struct strait_strategy_param *p)
+static void takes(char text[TEXT_CHARS], const struct strait_param *p)
 {
     char least[64], most[64];
     size_t n = 0;
@@ -55,7 +55,7 @@ int strait_strategy_rows(json_t *out, struct strait_error *err)
     for (size_t i = 0; i < n; i++) {
         json_t *params = json_array();
         for (unsigned k = 0; k < all[i]->n_params; k++) {
-            const struct strait_strategy_param *p = &all[i]->params[k];
+            const struct strait_param *p = &all[i]->params[k];
             char range[TEXT_CHARS], fallback[64];
             takes(range, p);
             json_array_append_new(params,

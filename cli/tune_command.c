@@ -23,7 +23,7 @@ struct tune {
     struct strait_sweep *sweep; /* of one point */
     struct strait_profile *profile;
     struct strait_plan_setup setup;
-    const struct strait_strategy_param *tuned;
+    const struct strait_param *tuned;
     double lo, hi;         /* of --range, in base units */
     double own, own_s;     /* the file's value and its time */
     struct strait_bayes b; /* x: base units, or their logarithm */
@@ -38,7 +38,7 @@ static int fail(struct strait_error *err, const char *expected, const char *foun
 }
 
 /* The unit of the parameter; false: it is a plain number. */
-static bool unit_of(enum strait_unit *unit, const struct strait_strategy_param *p)
+static bool unit_of(enum strait_unit *unit, const struct strait_param *p)
 {
     *unit = p->kind == STRAIT_PARAM_BYTES   ? STRAIT_UNIT_BYTES
             : p->kind == STRAIT_PARAM_TIME  ? STRAIT_UNIT_TIME
@@ -49,7 +49,7 @@ static bool unit_of(enum strait_unit *unit, const struct strait_strategy_param *
 }
 
 /* As an experiment has it, to the last digit where that matters. */
-static void value_text(char text[TEXT_CHARS], const struct strait_strategy_param *p, double value)
+static void value_text(char text[TEXT_CHARS], const struct strait_param *p, double value)
 {
     switch (p->kind) {
     case STRAIT_PARAM_BYTES:
@@ -72,7 +72,7 @@ static void value_text(char text[TEXT_CHARS], const struct strait_strategy_param
     }
 }
 
-static double whole(const struct strait_strategy_param *p, double value)
+static double whole(const struct strait_param *p, double value)
 {
     return p->kind == STRAIT_PARAM_BYTES || p->kind == STRAIT_PARAM_INTEGER ? round(value) : value;
 }
@@ -130,7 +130,7 @@ static int find_param(struct tune *t, const struct strait_experiment *e, struct 
     const struct strait_strategy *s = e->strategy;
     char all[512] = "";
     for (unsigned i = 0, n = 0; i < s->n_params; i++) {
-        const struct strait_strategy_param *p = &s->params[i];
+        const struct strait_param *p = &s->params[i];
         if (p->kind == STRAIT_PARAM_CHOICE || p->kind == STRAIT_PARAM_CORES ||
             strcmp(p->name, "rounds") == 0)
             continue;

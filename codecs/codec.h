@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "core/error.h"
+#include "core/param.h"
 
 /* Bounds, one definition each; max, min and rms are taken in double over the finite values. */
 enum strait_bound_kind {
@@ -30,12 +31,6 @@ enum strait_codec_flag {
     STRAIT_CODEC_SHARED_KEY = 64, /* ranks have to use one key in a round to be summable */
     STRAIT_CODEC_MACHINE = 128    /* bytes may differ between machines, or versions of a library
                                    * that writes them or sums in an order of its own */
-};
-
-struct strait_codec_param { /* a number or a name that `open` takes, as declared */
-    const char *name, *doc;
-    double min, max, fallback;
-    const char *const *choices; /* NULL: a number; else the names of 0, 1, .. max, ends with NULL */
 };
 
 /* What encode needs to know beside the values. */
@@ -75,7 +70,7 @@ struct strait_codec_ops {
     unsigned id;        /* on the wire, 1..255, never reused */
     unsigned flags;     /* enum strait_codec_flag */
     unsigned bounds;    /* bit (1u << enum strait_bound_kind) for each bound that it keeps */
-    const struct strait_codec_param *params; /* n_params of them */
+    const struct strait_param *params; /* n_params of them */
     unsigned n_params;
     struct { /* the memory that the source trains with (feedback.h): on unless asked otherwise */
         bool residual;

@@ -67,7 +67,7 @@ static void number_text(char text[NUMBER_CHARS], double value)
     snprintf(text, NUMBER_CHARS, "%.*s", NUMBER_CHARS - 1, use_plain ? plain : scientific);
 }
 
-static unsigned n_choices(const struct strait_codec_param *p)
+static unsigned n_choices(const struct strait_param *p)
 {
     unsigned n = 0;
     while (p->choices[n])
@@ -75,7 +75,7 @@ static unsigned n_choices(const struct strait_codec_param *p)
     return n;
 }
 
-const char *strait_codec_param_text(char text[64], const struct strait_codec_param *p, double value)
+const char *strait_codec_param_text(char text[64], const struct strait_param *p, double value)
 {
     if (p->choices && value >= 0 && value < n_choices(p))
         snprintf(text, NUMBER_CHARS, "%s", p->choices[(unsigned)value]);
@@ -94,7 +94,7 @@ static bool read_number(double *value, const char *text)
     return !*end && isfinite(*value);
 }
 
-static int parse_choice(double *value, const struct strait_codec_param *p, const char *text,
+static int parse_choice(double *value, const struct strait_param *p, const char *text,
                         const char *where, struct strait_error *err)
 {
     char known[EXPECTED_CHARS] = "";
@@ -112,7 +112,7 @@ static int parse_choice(double *value, const struct strait_codec_param *p, const
                             nearest ? nearest : "", nearest ? "\"?" : "");
 }
 
-int strait_codec_param_parse(double *value, const struct strait_codec_param *p, const char *text,
+int strait_codec_param_parse(double *value, const struct strait_param *p, const char *text,
                              const char *where, struct strait_error *err)
 {
     char min[NUMBER_CHARS], max[NUMBER_CHARS];

@@ -32,10 +32,10 @@ const char *strait_codec_spec_text(char text[STRAIT_SPEC_CHARS],
 const char *strait_codec_settings_text(char text[STRAIT_SPEC_CHARS],
                                        const struct strait_codec_spec *spec);
 /** One parameter's value as text: the choice's name, or the shortest decimal that reads back. */
-const char *strait_codec_param_text(char text[64], const struct strait_codec_param *p,
+const char *strait_codec_param_text(char text[64], const struct strait_param *p,
                                     double value);
 /** Number or choice. Errors: INPUT naming `where` and what was expected. */
-int strait_codec_param_parse(double *value, const struct strait_codec_param *p, const char *text,
+int strait_codec_param_parse(double *value, const struct strait_param *p, const char *text,
                              const char *where, struct strait_error *err);
 /** Does it add while encoded, with one step, seed or the like for all ranks? Then its streams are
  *  summable: the bounded ones with an absolute bound, and others that drop no summand. `none` does:

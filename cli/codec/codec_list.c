@@ -57,7 +57,7 @@ static json_t *collectives_json(const struct strait_codec_ops *ops)
     return out;
 }
 
-static json_t *param_json(const struct strait_codec_param *p)
+static json_t *param_json(const struct strait_param *p)
 {
     json_t *out = json_pack("{s:s, s:s}", "name", p->name, "doc", p->doc ? p->doc : "");
     if (p->choices) {
@@ -116,7 +116,7 @@ static void join(char text[TEXT_CHARS], const json_t *words)
     }
 }
 
-static const struct strait_codec_param *param_of(const json_t *row, size_t i)
+static const struct strait_param *param_of(const json_t *row, size_t i)
 {
     return &strait_codec_find(strait_text_of(row, "name"))->params[i];
 }
@@ -128,7 +128,7 @@ static void join_params(char text[TEXT_CHARS], const json_t *row)
     size_t used = 0;
     snprintf(text, TEXT_CHARS, "-");
     for (size_t i = 0; i < n; i++) {
-        const struct strait_codec_param *p = param_of(row, i);
+        const struct strait_param *p = param_of(row, i);
         used += (size_t)snprintf(text + used, TEXT_CHARS - used, "%s%s=%s", i > 0 ? ", " : "",
                                  p->name, strait_codec_param_text(value, p, p->fallback));
         used = used < TEXT_CHARS ? used : TEXT_CHARS - 1;
@@ -191,7 +191,7 @@ static void print_params(const json_t *row)
     strait_table_column(t, "meaning", false);
     json_array_foreach(json_object_get(row, "parameters"), i, p)
     {
-        const struct strait_codec_param *param = param_of(row, i);
+        const struct strait_param *param = param_of(row, i);
         if (param->choices) {
             join(range, json_object_get(p, "choices"));
         } else {

@@ -31,7 +31,7 @@ static const char *const payloads[] = {"packed", "published", NULL};
 /* The values by sz: at its bound of 1e-3 fewer bits than 8-bit QSGD takes and an error ten times
  * smaller, and at the error of fp16 two thirds of its bits. The index in Rice code: exact, and up
  * to a density of a tenth shorter than all others. docs/deepreduce.md has the figures. */
-static const struct strait_codec_param params[] = {
+static const struct strait_param params[] = {
     [SPARSIFIER] = {.name = "sparsifier",
                     .doc = "which elements are chosen",
                     .max = 4,

@@ -40,7 +40,7 @@ static int codec_open(struct strait_value_coder *c, struct strait_error *err)
     double values[MAX_PARAMS] = {0};
     assert(c->ops->n_params <= MAX_PARAMS);
     for (unsigned i = 0; i < c->ops->n_params; i++) {
-        const struct strait_codec_param *p = &c->ops->params[i];
+        const struct strait_param *p = &c->ops->params[i];
         values[i] = p->fallback;
         if (strcmp(p->name, "levels") == 0)
             values[i] = c->params.levels;

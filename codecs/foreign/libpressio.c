@@ -71,7 +71,7 @@ struct library {
 static const char variable[] = "STRAIT_LIBPRESSIO_LIB";
 static const char *const names[] = {"liblibpressio.so", "liblibpressio.so.1", NULL};
 static const char *const compressors[] = {"sz3", "zfp", "sz", "qoz", "szx", "mgard", NULL};
-static const struct strait_codec_param params[] = {
+static const struct strait_param params[] = {
     [PARAM_COMPRESSOR] = {.name = "compressor",
                           .doc = "compressor plugin; which ones there are is up to the library",
                           .min = 0,

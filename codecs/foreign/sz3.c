@@ -27,7 +27,7 @@ struct library {
 
 static const char variable[] = "STRAIT_SZ3_LIB";
 static const char *const names[] = {"libSZ3c.so", "libSZ3c.so.3", NULL};
-static const struct strait_codec_param params[] = {STRAIT_FOREIGN_PARAMS};
+static const struct strait_param params[] = {STRAIT_FOREIGN_PARAMS};
 
 /* NULL, or what is missing; the handle is to be closed in both cases unless it is NULL. */
 static const char *load(struct library *l)

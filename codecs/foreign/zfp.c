@@ -23,7 +23,7 @@ struct scratch {
     unsigned char *buffer; /* twice what the encoder may need: a hostile stream reads no further */
 };
 
-static const struct strait_codec_param params[N_PARAMS] = {
+static const struct strait_param params[N_PARAMS] = {
     [PARAM_VERIFY] =
         {.name = "verify",
          .doc =

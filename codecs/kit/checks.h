@@ -12,7 +12,7 @@ static inline int strait_check_params(const struct strait_codec_ops *ops, const 
                                       const char *real, struct strait_error *err)
 {
     for (unsigned i = 0; i < ops->n_params; i++) {
-        const struct strait_codec_param *p = &ops->params[i];
+        const struct strait_param *p = &ops->params[i];
         const bool whole = !real || strcmp(p->name, real) != 0;
         const double v = values[i];
         if (!(v >= p->min && v <= p->max) || (whole && v != floor(v)))

@@ -18,7 +18,7 @@ struct scratch {
 
 static const char *const compressors[] = {"blosclz", "lz4", "lz4hc", "zlib", "zstd", NULL};
 static const char *const shuffles[] = {"no", "byte", "bit", NULL};
-static const struct strait_codec_param params[N_PARAMS] = {
+static const struct strait_param params[N_PARAMS] = {
     [PARAM_COMPRESSOR] = {.name = "compressor",
                           .doc = "what follows the shuffle",
                           .min = 0,

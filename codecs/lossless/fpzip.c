@@ -27,7 +27,7 @@ struct scratch {
     float again[PIECE];
 };
 
-static const struct strait_codec_param params[N_PARAMS] = {
+static const struct strait_param params[N_PARAMS] = {
     [PARAM_SHAPE] = {.name = "shape",
                      .doc = "rows: predict in two dimensions where the tensor is a matrix",
                      .min = 0,

@@ -18,7 +18,7 @@ struct scratch {
 };
 
 static const char *const shuffles[] = {"no", "byte", NULL};
-static const struct strait_codec_param params[] = {
+static const struct strait_param params[] = {
     {.name = "level",
      .doc = "1 is LZ4, 2 to 12 are the levels of LZ4 HC",
      .min = 1,

@@ -14,7 +14,7 @@ struct scratch {
     unsigned char planes[4 * PIECE];
 };
 
-static const struct strait_codec_param params[] = {
+static const struct strait_param params[] = {
     {.name = "level", .doc = "libzstd compression level", .min = 1, .max = 19, .fallback = 1},
 };
 

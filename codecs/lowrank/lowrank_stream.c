@@ -12,7 +12,7 @@ struct factors {
     float values[];
 };
 
-const struct strait_codec_param strait_lowrank_params[1] = {
+const struct strait_param strait_lowrank_params[1] = {
     {.name = "rank",
      .doc = "columns of the factors",
      .min = 1,

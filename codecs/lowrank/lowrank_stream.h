@@ -24,7 +24,7 @@ struct strait_lowrank_coder {
 };
 
 /* The one parameter, `rank`. */
-extern const struct strait_codec_param strait_lowrank_params[1];
+extern const struct strait_param strait_lowrank_params[1];
 
 int strait_lowrank_open(void **state, const double *params, const struct strait_codec_ops *ops,
                         void (*step)(struct strait_lowrank_coder *c, const float *m),

@@ -36,7 +36,7 @@ struct classes {
 };
 
 static const char *const points[] = {"aligned", "published", NULL};
-static const struct strait_codec_param params[] = {
+static const struct strait_param params[] = {
     {.name = "k",
      .doc = "values below 2^-k become 0; with fixed point aligned every error is below that",
      .min = 1,

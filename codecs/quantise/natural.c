@@ -23,7 +23,7 @@ struct state {
     unsigned bits;
 };
 
-static const struct strait_codec_param params[] = {
+static const struct strait_param params[] = {
     {.name = "bits",
      .doc = "8: GRACE's byte with an exponent of 7 bits; 9: the whole exponent",
      .min = 8,

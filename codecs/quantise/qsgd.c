@@ -31,7 +31,7 @@ struct shape {
 };
 
 static const char *const payloads[] = {"packed", "published", NULL};
-static const struct strait_codec_param params[] = {
+static const struct strait_param params[] = {
     {.name = "levels",
      .doc = "values are rounded to multiples of norm / levels",
      .min = 1,

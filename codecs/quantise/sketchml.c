@@ -49,7 +49,7 @@ struct state {
 };
 
 static const char *const payloads[] = {"packed", "published", NULL};
-static const struct strait_codec_param params[] = {
+static const struct strait_param params[] = {
     {.name = "quantiles",
      .doc = "bins that hold equally many values",
      .min = 2,

@@ -33,7 +33,7 @@ struct state {
 };
 
 static const char *const payloads[] = {"packed", "published", "two_bits", NULL};
-static const struct strait_codec_param params[] = {
+static const struct strait_param params[] = {
     {.name = "clip",
      .doc = "values are clipped at so many standard deviations; 0: not at all",
      .min = 0,

@@ -31,7 +31,7 @@ struct state {
 };
 
 static const char *const roundings[] = {"nearest", "down", NULL};
-static const struct strait_codec_param params[] = {
+static const struct strait_param params[] = {
     {.name = "rounding",
      .doc = "to the nearest level, or to the level below as GRACE's code",
      .min = 0,

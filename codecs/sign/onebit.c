@@ -11,7 +11,7 @@
 
 enum { HEAD_BYTES = 1 + 4 + 4 };
 
-static const struct strait_codec_param params[] = {
+static const struct strait_param params[] = {
     {.name = "payload",
      .doc = "a bit a sign, or a byte a sign as published",
      .max = 1,

@@ -6,7 +6,7 @@
 #include "codecs/bound.h"
 #include "signs.h"
 
-static const struct strait_codec_param params[] = {
+static const struct strait_param params[] = {
     {.name = "payload",
      .doc = "a bit a sign, or a byte a sign as published",
      .max = 1,

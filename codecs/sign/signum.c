@@ -15,7 +15,7 @@ struct state {
     size_t n_elems;
 };
 
-static const struct strait_codec_param params[] = {
+static const struct strait_param params[] = {
     {.name = "beta", .doc = "share of the old momentum in the new", .max = 0.9999, .fallback = 0.9},
     {.name = "payload",
      .doc = "a bit a sign, or a byte a sign as published",

@@ -13,7 +13,7 @@
 #include "select.h"
 #include "sparse_stream.h"
 
-static const struct strait_codec_param params[] = {
+static const struct strait_param params[] = {
     {.name = "ratio",
      .doc = "share of the values of each sign that is sent, about",
      .max = 1,

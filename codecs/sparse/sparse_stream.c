@@ -13,7 +13,7 @@ int strait_sparse_open(void **state, const struct strait_codec_ops *ops,
                        double payload, const double *values, struct strait_error *err)
 {
     for (unsigned i = 0; i < ops->n_params; i++) {
-        const struct strait_codec_param *p = &ops->params[i];
+        const struct strait_param *p = &ops->params[i];
         if (!(values[i] >= p->min && values[i] <= p->max))
             return strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
                                     "expected %s from %g to %g, found %g", p->name, p->min, p->max,

@@ -4,7 +4,7 @@
 #include "codecs/builtin.h"
 #include "sparse_stream.h"
 
-static const struct strait_codec_param params[] = {
+static const struct strait_param params[] = {
     {.name = "threshold",
      .doc = "magnitude from which a value is sent",
      .max = 3.4e38,

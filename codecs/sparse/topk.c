@@ -5,7 +5,7 @@
 #include "codecs/builtin.h"
 #include "sparse_stream.h"
 
-static const struct strait_codec_param params[] = {
+static const struct strait_param params[] = {
     {.name = "ratio", .doc = "share of the values that is sent", .max = 1, .fallback = 0.01},
     {.name = "payload",
      .doc = "packed: gaps in Rice code; published: 32-bit indices, or 64-bit ones",

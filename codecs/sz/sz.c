@@ -118,7 +118,7 @@ static int sz_decode(void *state, float *y, size_t n_elems, const unsigned char 
     return 0;
 }
 
-static const struct strait_codec_param params[] = {
+static const struct strait_param params[] = {
     {.name = "threads",
      .doc = "threads that share the work on one tensor; the bytes are the same with any number",
      .min = 1,

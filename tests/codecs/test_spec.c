@@ -8,7 +8,7 @@
 
 /* A codec that the table does not have: texts of settings need no codec that works. */
 static const char *const payloads[] = {"packed", "published", NULL};
-static const struct strait_codec_param params[] = {
+static const struct strait_param params[] = {
     {.name = "ratio", .doc = "", .min = 1e-6, .max = 1, .fallback = 0.01},
     {.name = "payload", .doc = "", .min = 0, .max = 1, .choices = payloads},
     {.name = "levels", .doc = "", .min = 1, .max = 65536, .fallback = 64}};
@@ -48,7 +48,7 @@ static void check_codec(const struct strait_codec_ops *ops)
     check_round_trip(&plain);
     for (unsigned i = 0; i < ops->n_params; i++) {
         struct strait_codec_spec spec = plain;
-        const struct strait_codec_param *p = &ops->params[i];
+        const struct strait_param *p = &ops->params[i];
         CU_ASSERT(p->min <= p->fallback && p->fallback <= p->max);
         spec.params[i] = p->min;
         check_round_trip(&spec);
@@ -203,8 +203,8 @@ static void choices(void)
 /* 16 parameters of 21 letters each with a value of 19 do not fit 256 letters. */
 static void long_text(void)
 {
-    static const struct strait_codec_param p = {.name = "a_long_parameter_name", .max = 1};
-    struct strait_codec_param many[STRAIT_MAX_CODEC_PARAMS];
+    static const struct strait_param p = {.name = "a_long_parameter_name", .max = 1};
+    struct strait_param many[STRAIT_MAX_CODEC_PARAMS];
     for (size_t i = 0; i < STRAIT_MAX_CODEC_PARAMS; i++)
         many[i] = p;
     const struct strait_codec_ops ops = {

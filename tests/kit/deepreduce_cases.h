@@ -35,7 +35,7 @@ static inline bool open_method_for(void **state, const struct method *m, const d
     double values[16];
     struct strait_error err = {0};
     for (unsigned i = 0; i < ops->n_params; i++) {
-        const struct strait_codec_param *p = &ops->params[i];
+        const struct strait_param *p = &ops->params[i];
         values[i] = p->fallback;
         if (strcmp(p->name, "index") == 0)
             values[i] = choice_of(p->choices, m->index);

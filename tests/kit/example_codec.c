@@ -22,7 +22,7 @@ struct fixed {
 };
 
 static const char *const roundings[] = {"stochastic", "nearest", NULL};
-static const struct strait_codec_param params[] = {
+static const struct strait_param params[] = {
     {.name = "step", .doc = "size of a step", .min = 1e-9, .max = 1e3, .fallback = 1e-4},
     {.name = "rounding",
      .doc = "by chance, or to the nearest step",

@@ -58,7 +58,7 @@ static int read_settings(struct strait_codec_spec *spec, struct strait_object *c
                          struct strait_error *err)
 {
     for (unsigned i = 0; i < spec->ops->n_params; i++) {
-        const struct strait_codec_param *p = &spec->ops->params[i];
+        const struct strait_param *p = &spec->ops->params[i];
         char where[STRAIT_JSON_POINTER_MAX * 2];
         const char *choice;
         if (!p->choices) {

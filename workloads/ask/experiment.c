@@ -13,7 +13,7 @@ enum { MAX_CLIENTS = 1000000, MAX_NAMES = 64 };
 
 /* --- strategy ----------------------------------------------------------------------------- */
 
-static int read_choice(double *out, struct strait_object *o, const struct strait_strategy_param *p,
+static int read_choice(double *out, struct strait_object *o, const struct strait_param *p,
                        struct strait_error *err)
 {
     const char *name;
@@ -34,7 +34,7 @@ static int read_choice(double *out, struct strait_object *o, const struct strait
                             near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
-static int read_param(double *out, struct strait_object *o, const struct strait_strategy_param *p,
+static int read_param(double *out, struct strait_object *o, const struct strait_param *p,
                       const struct strait_experiment *e, struct strait_error *err)
 {
     long whole;
@@ -103,7 +103,7 @@ static int read_strategy(struct strait_experiment *e, struct strait_object *o,
     }
     e->n_ranks = e->n_clients + (e->strategy->has_server ? 1 : 0);
     for (unsigned i = 0; i < e->strategy->n_params; i++) {
-        const struct strait_strategy_param *p = &e->strategy->params[i];
+        const struct strait_param *p = &e->strategy->params[i];
         struct strait_object *from = &s;
         for (int k = 0; k < 2 && from == &s && !strait_object_has(&s, p->name); k++)
             if (constants[k].json && strait_param_is_of_machine(p->name) &&

@@ -4,30 +4,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "core/error.h"
+#include "core/param.h"
 #include "core/units.h"
 
 struct strait_rank;
 struct strait_experiment;
 
 enum { STRAIT_MAX_PARAMS = 24 };
-
-enum strait_param_kind {
-    STRAIT_PARAM_NUMBER,
-    STRAIT_PARAM_INTEGER,
-    STRAIT_PARAM_CORES, /* an integer, or "clients": as many as there are clients */
-    STRAIT_PARAM_TIME,  /* "2 s" */
-    STRAIT_PARAM_BYTES, /* "25 MB" */
-    STRAIT_PARAM_SPEED, /* "1.5 GB/s" */
-    STRAIT_PARAM_PERCENT,
-    STRAIT_PARAM_CHOICE /* one of `choices`; its value is the index */
-};
-
-struct strait_strategy_param {
-    const char *name, *doc;
-    enum strait_param_kind kind;
-    double min, max, fallback;  /* fallback NAN: required */
-    const char *const *choices; /* of PARAM_CHOICE: names, NULL-terminated */
-};
 
 struct strait_strategy {
     const char *name, *summary;
@@ -36,7 +19,7 @@ struct strait_strategy {
     bool ends_with_rank_0;
     const char *uplink_kind;   /* recorded kind of what clients send: "update", "gradients" */
     const char *downlink_kind; /* of what the server sends, or NULL */
-    const struct strait_strategy_param *params;
+    const struct strait_param *params;
     unsigned n_params;
     /** May this experiment run so? 0, or -1 with *err naming what is legal. NULL: always. */
     int (*check)(const struct strait_experiment *e, struct strait_error *err);

@@ -309,7 +309,7 @@ static void declared_choices(void)
     static const char *const defaults[][2] = {
         {"sparsifier", "topk"}, {"index", "rice"}, {"value", "sz"}, {"payload", "packed"}};
     for (unsigned i = 0; i < ops->n_params; i++) {
-        const struct strait_codec_param *p = &ops->params[i];
+        const struct strait_param *p = &ops->params[i];
         unsigned n = 0;
         while (p->choices && p->choices[n])
             n++;

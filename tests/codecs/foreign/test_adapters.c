@@ -96,7 +96,7 @@ static void every_parameter(void)
         const struct strait_codec_ops *ops = strait_codec_find(lossless[c]);
         for (unsigned p = 0; p < ops->n_params; p++) {
             double values[8];
-            const struct strait_codec_param *param = &ops->params[p];
+            const struct strait_param *param = &ops->params[p];
             for (unsigned i = 0; i < ops->n_params; i++)
                 values[i] = ops->params[i].fallback;
             const double step = param->choices ? 1 : param->max - param->min;

@@ -28,7 +28,7 @@ void strait_launch(struct strait_rank *lane); /* takes that time */
 #define STRAIT_LAUNCH_PARAM                                                                        \
     {                                                                                              \
         "launch", "what calling a collective takes beside its steps on the wire",                  \
-            STRAIT_PARAM_TIME, 0, 10, 0, NULL                                                      \
+            STRAIT_PARAM_TIME, .min = 0, .max = 10                                                 \
     }
 
 /** Ring: afterwards part (me + 1) mod n of x is the sum, in ring order, of everybody's part. */

@@ -16,10 +16,18 @@
 
 #include "core/random.h"
 #include "workloads/ask/experiment.h"
+#include "federated.h"
 #include "workloads/train/plans/policy.h"
 #include "workloads/rank/rank.h"
 
-enum { SERVER = 0, MODEL = 0, UPDATE = 1, TO_CODEC = 2, DONE = 3, STOP = -1 };
+enum {
+    SERVER = STRAIT_STAR_SERVER,
+    MODEL = STRAIT_STAR_DOWN,
+    UPDATE = STRAIT_STAR_UP,
+    TO_CODEC = 2,
+    DONE = 3,
+    STOP = -1
+};
 enum { BOUND, LOSS, MEAN_LOSS, IS_LAST }; /* words of a model; an update has its client's LOSS */
 enum { NONE, TRAIN };
 static const char *const overlaps[] = {"none", "train", NULL};
@@ -273,45 +281,40 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
     return 0;
 }
 
-static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
-{
-    (void)e;
-    return channel == MODEL ? src == SERVER && dst != SERVER
-                            : channel == UPDATE && src != SERVER && dst == SERVER;
-}
-
 static int period(const struct strait_experiment *e)
 {
     const struct strait_policy p = policy_of(e);
     return p.kind == STRAIT_POLICY_FIXED || p.kind == STRAIT_POLICY_RMS_ADAPTIVE;
 }
 
-static const struct strait_strategy_param params[] = {
-    {"rounds", "rounds of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
-    {"local_steps", "training steps of a client in a round", STRAIT_PARAM_INTEGER, 0, 1e9, 20,
-     NULL},
-    {"decode_cores", "cores on which the server decodes", STRAIT_PARAM_CORES, 1, 1e6, 1, NULL},
+static const struct strait_param params[] = {
+    {"rounds", "rounds of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6, .fallback = 5},
+    {"local_steps", "training steps of a client in a round", STRAIT_PARAM_INTEGER, .min = 0,
+     .max = 1e9, .fallback = 20},
+    {"decode_cores", "cores on which the server decodes", STRAIT_PARAM_CORES, .min = 1, .max = 1e6,
+     .fallback = 1},
     {"overlap",
      "updates are encoded and sent beside the next round's training and count one round late, or "
      "after their own",
-     STRAIT_PARAM_CHOICE, 0, 1, TRAIN, overlaps},
+     STRAIT_PARAM_CHOICE, .min = 0, .max = 1, .fallback = TRAIN, .choices = overlaps},
     {"encode", "the server encodes the parameters once a round, or for each client",
-     STRAIT_PARAM_CHOICE, 0, 1, ONCE, encodings},
-    {"server_work", "the server's own work in a round, such as validation", STRAIT_PARAM_TIME, 0,
-     1e6, 0, NULL},
-    {"policy", "how clients' bounds follow the training", STRAIT_PARAM_CHOICE, 0, 4,
-     STRAIT_POLICY_FIXED, strait_policy_names},
-    {"decay", "schedule: factor of the bound a round", STRAIT_PARAM_NUMBER, 1e-3, 1e3, 0.9, NULL},
+     STRAIT_PARAM_CHOICE, .min = 0, .max = 1, .fallback = ONCE, .choices = encodings},
+    {"server_work", "the server's own work in a round, such as validation", STRAIT_PARAM_TIME,
+     .min = 0, .max = 1e6},
+    {"policy", "how clients' bounds follow the training", STRAIT_PARAM_CHOICE, .min = 0, .max = 4,
+     .fallback = STRAIT_POLICY_FIXED, .choices = strait_policy_names},
+    {"decay", "schedule: factor of the bound a round", STRAIT_PARAM_NUMBER, .min = 1e-3, .max = 1e3,
+     .fallback = 0.9},
     {"rms_factor", "rms-adaptive: wanted rms error over the rms of the update", STRAIT_PARAM_NUMBER,
-     1e-6, 10, 0.5, NULL},
+     .min = 1e-6, .max = 10, .fallback = 0.5},
     {"gain", "loss-adaptive, per-client-fairness: power of the ratio of losses",
-     STRAIT_PARAM_NUMBER, 0, 10, 1, NULL},
-    {"limit", "bounds stay within this factor of the experiment's", STRAIT_PARAM_NUMBER, 1, 1e6, 10,
-     NULL},
+     STRAIT_PARAM_NUMBER, .min = 0, .max = 10, .fallback = 1},
+    {"limit", "bounds stay within this factor of the experiment's", STRAIT_PARAM_NUMBER, .min = 1,
+     .max = 1e6, .fallback = 10},
     {"loss_spread", "standard deviation of the logarithm of a client's loss over the mean",
-     STRAIT_PARAM_NUMBER, 0, 3, 0.3, NULL},
+     STRAIT_PARAM_NUMBER, .min = 0, .max = 3, .fallback = 0.3},
     {"curve_clients", "clients of the recorded run whose losses stand for the training",
-     STRAIT_PARAM_INTEGER, 2, 16, 8, NULL},
+     STRAIT_PARAM_INTEGER, .min = 2, .max = 16, .fallback = 8},
 };
 const struct strait_strategy strait_strategy_adaptive = {
     .name = "adaptive",
@@ -324,7 +327,7 @@ const struct strait_strategy strait_strategy_adaptive = {
     .n_params = sizeof(params) / sizeof(params[0]),
     .check = check,
     .bounds_of = bounds_of,
-    .uses_stream = uses_stream,
+    .uses_stream = strait_star_uses_stream,
     .period = period,
     .rank_main = adaptive,
 };

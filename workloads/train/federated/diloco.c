@@ -35,9 +35,10 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
     return channel == MOVED && dst == (src + 1) % e->n_ranks;
 }
 
-static const struct strait_strategy_param params[] = {
-    {"rounds", "outer steps", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
-    {"local_steps", "inner steps between two outer steps", STRAIT_PARAM_INTEGER, 0, 1e9, 500, NULL},
+static const struct strait_param params[] = {
+    {"rounds", "outer steps", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6, .fallback = 5},
+    {"local_steps", "inner steps between two outer steps", STRAIT_PARAM_INTEGER, .min = 0,
+     .max = 1e9, .fallback = 500},
     STRAIT_OUTER_PARAMS,
 };
 const struct strait_strategy strait_strategy_diloco = {

@@ -5,7 +5,11 @@
 
 #include "federated.h"
 
-enum { SERVER = 0, MODEL = 0, TRAINED = 1 }; /* two channels; a tag is the model's version */
+enum {
+    SERVER = STRAIT_STAR_SERVER,
+    MODEL = STRAIT_STAR_DOWN,
+    TRAINED = STRAIT_STAR_UP
+}; /* two channels; a tag is the model's version */
 enum { CONSTANT, POLYNOMIAL, HINGE };
 
 /* s(t - tau) of the paper's section 5.2. */
@@ -28,9 +32,7 @@ static void server(struct strait_rank *r)
     struct strait_tensor *w = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS);
     struct strait_tensor *x = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
     struct strait_packet *model = strait_snapshot(r, codec, NAN, w);
-    for (int i = 1; i < strait_n_ranks(r); i++)
-        strait_send(r, i, MODEL, 0, strait_keep(model));
-    strait_drop(r, model);
+    strait_star_begin(r, model);
     for (int version = 0; strait_round(r); version++) {
         struct strait_message m = strait_recv(r, STRAIT_ANY, TRAINED);
         const double alpha = strait_param(r, "alpha") * staleness_weight(r, version - m.tag);
@@ -41,44 +43,28 @@ static void server(struct strait_rank *r)
     }
 } /* ends with rank 0: the clients are cut off wherever they are */
 
-static void client(struct strait_rank *r)
-{
-    struct strait_tensor *w = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
-    struct strait_tensor *trained = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS);
-    strait_straggle(r, true);
-    for (int i = 0;; i++) {
-        struct strait_message m = strait_recv(r, SERVER, MODEL);
-        strait_enter_round(r, i);
-        strait_straggle(r, false);
-        strait_decode(r, w, m.packet);
-        strait_train(r, trained, (int)strait_param(r, "local_steps"));
-        strait_send(r, SERVER, TRAINED, m.tag,
-                    strait_encode(r, strait_codec(r, "up"), NAN, trained));
-    }
-}
-
 static void fedasync(struct strait_rank *r)
 {
-    (strait_me(r) == SERVER ? server : client)(r);
-}
-
-static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
-{
-    (void)e;
-    return channel == MODEL ? src == SERVER && dst != SERVER
-                            : channel == TRAINED && src != SERVER && dst == SERVER;
+    if (strait_me(r) == SERVER)
+        server(r);
+    else
+        strait_star_report_forever(r, STRAIT_WEIGHTS);
 }
 
 static const char *const stalenesses[] = {"constant", "polynomial", "hinge", NULL};
-static const struct strait_strategy_param params[] = {
-    {"rounds", "updates that the server mixes in", STRAIT_PARAM_INTEGER, 1, 1e6, 20, NULL},
-    {"local_steps", "training steps of a client between two reports", STRAIT_PARAM_INTEGER, 0, 1e9,
-     20, NULL},
-    {"alpha", "weight of a fresh client's parameters", STRAIT_PARAM_NUMBER, 0, 1, 0.6, NULL},
-    {"staleness", "how the weight falls with the versions that have passed", STRAIT_PARAM_CHOICE, 0,
-     2, POLYNOMIAL, stalenesses},
-    {"a", "exponent of polynomial, slope of hinge", STRAIT_PARAM_NUMBER, 0, 1000, 0.5, NULL},
-    {"b", "versions that hinge lets pass", STRAIT_PARAM_NUMBER, 0, 1e6, 4, NULL},
+static const struct strait_param params[] = {
+    {"rounds", "updates that the server mixes in", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
+     .fallback = 20},
+    {"local_steps", "training steps of a client between two reports", STRAIT_PARAM_INTEGER,
+     .min = 0, .max = 1e9, .fallback = 20},
+    {"alpha", "weight of a fresh client's parameters", STRAIT_PARAM_NUMBER, .min = 0, .max = 1,
+     .fallback = 0.6},
+    {"staleness", "how the weight falls with the versions that have passed", STRAIT_PARAM_CHOICE,
+     .min = 0, .max = 2, .fallback = POLYNOMIAL, .choices = stalenesses},
+    {"a", "exponent of polynomial, slope of hinge", STRAIT_PARAM_NUMBER, .min = 0, .max = 1000,
+     .fallback = 0.5},
+    {"b", "versions that hinge lets pass", STRAIT_PARAM_NUMBER, .min = 0, .max = 1e6,
+     .fallback = 4},
     STRAIT_STRAGGLER_PARAMS,
 };
 const struct strait_strategy strait_strategy_fedasync = {
@@ -91,7 +77,7 @@ const struct strait_strategy strait_strategy_fedasync = {
     .downlink_kind = "param",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
-    .uses_stream = uses_stream,
+    .uses_stream = strait_star_uses_stream,
     .period = strait_strategy_repeats,
     .rank_main = fedasync,
 };

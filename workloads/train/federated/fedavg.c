@@ -11,7 +11,12 @@
 #include "federated.h"
 #include "workloads/train/plans/selection.h"
 
-enum { SERVER = 0, MODEL = 0, UPDATE = 1, STOP = -1 }; /* two channels; a tag is the round */
+enum {
+    SERVER = STRAIT_STAR_SERVER,
+    MODEL = STRAIT_STAR_DOWN,
+    UPDATE = STRAIT_STAR_UP,
+    STOP = -1
+}; /* two channels; a tag is the round */
 
 struct update { /* of one of the clients that were asked */
     struct strait_tensor *y;
@@ -161,31 +166,25 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
     return 0;
 }
 
-static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
-{
-    (void)e;
-    return channel == MODEL ? src == SERVER && dst != SERVER
-                            : channel == UPDATE && src != SERVER && dst == SERVER;
-}
-
-static const struct strait_strategy_param params[] = {
-    {"rounds", "rounds of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
-    {"local_steps", "training steps of a client in a round", STRAIT_PARAM_INTEGER, 0, 1e9, 20,
-     NULL},
-    {"pieces", "parts that a client encodes and sends one by one", STRAIT_PARAM_INTEGER, 1, 4096, 1,
-     NULL},
-    {"decode_cores", "cores on which the server decodes", STRAIT_PARAM_CORES, 1, 1e6, 1, NULL},
-    {"clients_per_round", "updates that a round wants; 0: of all clients", STRAIT_PARAM_INTEGER, 0,
-     1e6, 0, NULL},
+static const struct strait_param params[] = {
+    {"rounds", "rounds of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6, .fallback = 5},
+    {"local_steps", "training steps of a client in a round", STRAIT_PARAM_INTEGER, .min = 0,
+     .max = 1e9, .fallback = 20},
+    {"pieces", "parts that a client encodes and sends one by one", STRAIT_PARAM_INTEGER, .min = 1,
+     .max = 4096, .fallback = 1},
+    {"decode_cores", "cores on which the server decodes", STRAIT_PARAM_CORES, .min = 1, .max = 1e6,
+     .fallback = 1},
+    {"clients_per_round", "updates that a round wants; 0: of all clients", STRAIT_PARAM_INTEGER,
+     .min = 0, .max = 1e6},
     {"over_selection", "clients asked for each update wanted; the first ones count",
-     STRAIT_PARAM_NUMBER, 1, 1e6, 1, NULL},
-    {"deadline", "a round takes what is there after this time; 0 s: it waits", STRAIT_PARAM_TIME, 0,
-     1e9, 0, NULL},
-    {"dropout", "probability that an asked client falls silent", STRAIT_PARAM_PERCENT, 0, 1, 0,
-     NULL},
+     STRAIT_PARAM_NUMBER, .min = 1, .max = 1e6, .fallback = 1},
+    {"deadline", "a round takes what is there after this time; 0 s: it waits", STRAIT_PARAM_TIME,
+     .min = 0, .max = 1e9},
+    {"dropout", "probability that an asked client falls silent", STRAIT_PARAM_PERCENT, .min = 0,
+     .max = 1},
     STRAIT_STRAGGLER_PARAMS,
     {"share_spread", "in simulations clients' shares of a link are keyed draws of 1 +- this",
-     STRAIT_PARAM_PERCENT, 0, 0.9, 0, NULL},
+     STRAIT_PARAM_PERCENT, .min = 0, .max = 0.9},
 };
 const struct strait_strategy strait_strategy_fedavg = {
     .name = "fedavg",
@@ -197,7 +196,7 @@ const struct strait_strategy strait_strategy_fedavg = {
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
     .check = check,
-    .uses_stream = uses_stream,
+    .uses_stream = strait_star_uses_stream,
     .period = strait_strategy_repeats,
     .rank_main = fedavg,
 };

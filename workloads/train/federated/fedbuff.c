@@ -5,7 +5,11 @@
 
 #include "federated.h"
 
-enum { SERVER = 0, MODEL = 0, UPDATE = 1 }; /* two channels; a tag is the model's version */
+enum {
+    SERVER = STRAIT_STAR_SERVER,
+    MODEL = STRAIT_STAR_DOWN,
+    UPDATE = STRAIT_STAR_UP
+}; /* two channels; a tag is the model's version */
 
 static void server(struct strait_rank *r)
 {
@@ -14,8 +18,7 @@ static void server(struct strait_rank *r)
     struct strait_tensor *w = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS);
     struct strait_tensor *y = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
     struct strait_packet *model = strait_snapshot(r, codec, NAN, w);
-    for (int i = 1; i < strait_n_ranks(r); i++)
-        strait_send(r, i, MODEL, 0, strait_keep(model));
+    strait_star_begin(r, strait_keep(model));
     for (int version = 0; strait_round(r); version++) {
         for (int k = 0; k < buffer; k++) {
             struct strait_message m = strait_recv(r, STRAIT_ANY, UPDATE);
@@ -30,39 +33,22 @@ static void server(struct strait_rank *r)
     strait_drop(r, model);
 } /* ends with rank 0: the clients are cut off wherever they are */
 
-static void client(struct strait_rank *r)
-{
-    struct strait_tensor *w = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
-    struct strait_tensor *update = strait_tensor(r, STRAIT_UPDATE, 0, STRAIT_ALL_LAYERS);
-    strait_straggle(r, true);
-    for (int i = 0;; i++) {
-        struct strait_message m = strait_recv(r, SERVER, MODEL);
-        strait_enter_round(r, i);
-        strait_straggle(r, false);
-        strait_decode(r, w, m.packet);
-        strait_train(r, update, (int)strait_param(r, "local_steps"));
-        strait_send(r, SERVER, UPDATE, m.tag, strait_encode(r, strait_codec(r, "up"), NAN, update));
-    }
-}
-
 static void fedbuff(struct strait_rank *r)
 {
-    (strait_me(r) == SERVER ? server : client)(r);
+    if (strait_me(r) == SERVER)
+        server(r);
+    else
+        strait_star_report_forever(r, STRAIT_UPDATE);
 }
 
-static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
-{
-    (void)e;
-    return channel == MODEL ? src == SERVER && dst != SERVER
-                            : channel == UPDATE && src != SERVER && dst == SERVER;
-}
-
-static const struct strait_strategy_param params[] = {
-    {"rounds", "steps of the server", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
-    {"local_steps", "training steps of a client between two reports", STRAIT_PARAM_INTEGER, 0, 1e9,
-     20, NULL},
-    {"buffer", "updates for each step of the server", STRAIT_PARAM_INTEGER, 1, 1e6, 10, NULL},
-    {"server_lr", "learning rate of the server", STRAIT_PARAM_NUMBER, 0, 100, 1, NULL},
+static const struct strait_param params[] = {
+    {"rounds", "steps of the server", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6, .fallback = 5},
+    {"local_steps", "training steps of a client between two reports", STRAIT_PARAM_INTEGER,
+     .min = 0, .max = 1e9, .fallback = 20},
+    {"buffer", "updates for each step of the server", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
+     .fallback = 10},
+    {"server_lr", "learning rate of the server", STRAIT_PARAM_NUMBER, .min = 0, .max = 100,
+     .fallback = 1},
     STRAIT_STRAGGLER_PARAMS,
 };
 const struct strait_strategy strait_strategy_fedbuff = {
@@ -75,7 +61,7 @@ const struct strait_strategy strait_strategy_fedbuff = {
     .downlink_kind = "param",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
-    .uses_stream = uses_stream,
+    .uses_stream = strait_star_uses_stream,
     .period = strait_strategy_repeats,
     .rank_main = fedbuff,
 };

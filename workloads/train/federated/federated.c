@@ -1,4 +1,5 @@
 #include "federated.h"
+#include <math.h>
 
 #include "workloads/train/plans/selection.h"
 
@@ -12,6 +13,37 @@ void strait_straggle(struct strait_rank *r, bool first)
     if (spread > 0 && (first || !once)) /* who draws nothing repeats (steady.h) */
         strait_set_slowness(r, strait_draw_slowness(spread, strait_draw(r, "straggler"),
                                                     strait_draw(r, "straggler's angle")));
+}
+
+bool strait_star_uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
+{
+    (void)e;
+    if (channel == STRAIT_STAR_DOWN)
+        return src == STRAIT_STAR_SERVER && dst != STRAIT_STAR_SERVER;
+    return channel == STRAIT_STAR_UP && src != STRAIT_STAR_SERVER && dst == STRAIT_STAR_SERVER;
+}
+
+void strait_star_begin(struct strait_rank *r, struct strait_packet *model)
+{
+    for (int i = 1; i < strait_n_ranks(r); i++)
+        strait_send(r, i, STRAIT_STAR_DOWN, 0, strait_keep(model));
+    strait_drop(r, model);
+}
+
+void strait_star_report_forever(struct strait_rank *r, enum strait_tensor_kind trained)
+{
+    struct strait_tensor *w = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
+    struct strait_tensor *x = strait_tensor(r, trained, 0, STRAIT_ALL_LAYERS);
+    strait_straggle(r, true);
+    for (int i = 0;; i++) {
+        struct strait_message m = strait_recv(r, STRAIT_STAR_SERVER, STRAIT_STAR_DOWN);
+        strait_enter_round(r, i);
+        strait_straggle(r, false);
+        strait_decode(r, w, m.packet);
+        strait_train(r, x, (int)strait_param(r, "local_steps"));
+        strait_send(r, STRAIT_STAR_SERVER, STRAIT_STAR_UP, m.tag,
+                    strait_encode(r, strait_codec(r, "up"), NAN, x));
+    }
 }
 
 void strait_average(struct strait_rank *r, struct strait_group g, struct strait_codec *c,

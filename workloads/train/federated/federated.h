@@ -1,22 +1,28 @@
-/* What the strategies for wide-area networks share: stragglers, the mean of everybody's tensor, and
- * the outer step of DiLoCo. */
+/* What the strategies for wide-area networks share: the star of a server and its clients,
+ * stragglers, the mean of everybody's tensor, and the outer step of DiLoCo. */
 #pragma once
 #include "workloads/train/collectives/collectives.h"
 #include "workloads/ask/strategy.h"
 
+/* A star: rank 0 is the server; models go down on one channel, updates go up on the other. */
+enum { STRAIT_STAR_SERVER = 0, STRAIT_STAR_DOWN = 0, STRAIT_STAR_UP = 1 };
+/** For `uses_stream` of strategies that run over these two channels alone. */
+bool strait_star_uses_stream(const struct strait_experiment *e, int src, int dst, int channel);
+/** Asynchronous methods: send the first model, version 0, to every client and drop it. */
+void strait_star_begin(struct strait_rank *r, struct strait_packet *model);
+/** Asynchronous methods, a client: take a model, train on it for "local_steps" and report what it
+ *  trained (STRAIT_WEIGHTS or STRAIT_UPDATE) with the version of that model, until rank 0 ends the
+ *  run. Rounds are the client's own. */
+void strait_star_report_forever(struct strait_rank *r, enum strait_tensor_kind trained);
+
 /* The parameters of strait_straggle, for tables of parameters. */
 extern const char *const strait_straggler_draws[];
 #define STRAIT_STRAGGLER_PARAMS                                                                    \
-    {"straggler_spread",                                                                           \
-     "standard deviation of the logarithm of a client's slowness (median 1)",                      \
-     STRAIT_PARAM_NUMBER,                                                                          \
-     0,                                                                                            \
-     5,                                                                                            \
-     0,                                                                                            \
-     NULL},                                                                                        \
+    {"straggler_spread", "standard deviation of the logarithm of a client's slowness (median 1)",  \
+     STRAIT_PARAM_NUMBER, .min = 0, .max = 5},                                                     \
     {                                                                                              \
         "straggler_draw", "slowness is drawn once a client, or anew in every round",               \
-            STRAIT_PARAM_CHOICE, 0, 1, 0, strait_straggler_draws                                   \
+            STRAIT_PARAM_CHOICE, .min = 0, .max = 1, .choices = strait_straggler_draws             \
     }
 
 /** Draw how slow this client is from now on. Called with first before the first round, and again in
@@ -31,11 +37,12 @@ void strait_average(struct strait_rank *r, struct strait_group g, struct strait_
 
 /* The parameters of strait_outer_step. Source: Douillard et al. 2023, section 3.1. */
 #define STRAIT_OUTER_PARAMS                                                                        \
-    {"outer_lr", "learning rate of the outer Nesterov step", STRAIT_PARAM_NUMBER, 0, 100, 0.7,     \
-     NULL},                                                                                        \
+    {"outer_lr",          "learning rate of the outer Nesterov step",                              \
+     STRAIT_PARAM_NUMBER, .min = 0,                                                                \
+     .max = 100,          .fallback = 0.7},                                                        \
     {                                                                                              \
-        "outer_momentum", "momentum of the outer Nesterov step", STRAIT_PARAM_NUMBER, 0, 0.9999,   \
-            0.9, NULL                                                                              \
+        "outer_momentum", "momentum of the outer Nesterov step", STRAIT_PARAM_NUMBER,              \
+            .min = 0, .max = 0.9999, .fallback = 0.9                                               \
     }
 
 /** m = mu m + g; w += lr (g + mu m), where g is the mean movement of the parameters, which is minus

@@ -188,14 +188,14 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
                                                  : from == region.leader && to != region.leader;
 }
 
-static const struct strait_strategy_param params[] = {
-    {"rounds", "rounds of the server", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
-    {"region_rounds", "rounds inside the regions for each of the server", STRAIT_PARAM_INTEGER, 1,
-     1e6, 2, NULL},
+static const struct strait_param params[] = {
+    {"rounds", "rounds of the server", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6, .fallback = 5},
+    {"region_rounds", "rounds inside the regions for each of the server", STRAIT_PARAM_INTEGER,
+     .min = 1, .max = 1e6, .fallback = 2},
     {"region_size", "clients of a region, its leader included; 0: the network's sites",
-     STRAIT_PARAM_INTEGER, 0, 1e6, 0, NULL},
-    {"local_steps", "training steps of a client in a round of its region", STRAIT_PARAM_INTEGER, 0,
-     1e9, 20, NULL},
+     STRAIT_PARAM_INTEGER, .min = 0, .max = 1e6},
+    {"local_steps", "training steps of a client in a round of its region", STRAIT_PARAM_INTEGER,
+     .min = 0, .max = 1e9, .fallback = 20},
     STRAIT_STRAGGLER_PARAMS,
 };
 const struct strait_strategy strait_strategy_hierfl = {

@@ -26,9 +26,10 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
     return channel == PARAMETERS && dst == (src + 1) % e->n_ranks;
 }
 
-static const struct strait_strategy_param params[] = {
-    {"rounds", "means of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
-    {"local_steps", "training steps between two means", STRAIT_PARAM_INTEGER, 0, 1e9, 20, NULL},
+static const struct strait_param params[] = {
+    {"rounds", "means of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6, .fallback = 5},
+    {"local_steps", "training steps between two means", STRAIT_PARAM_INTEGER, .min = 0, .max = 1e9,
+     .fallback = 20},
 };
 const struct strait_strategy strait_strategy_localsgd = {
     .name = "localsgd",

@@ -127,16 +127,17 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
     return channel == MOVED && dst == (src + 1) % e->n_ranks;
 }
 
-static const struct strait_strategy_param params[] = {
-    {"rounds", "times that every fragment is synchronised", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+static const struct strait_param params[] = {
+    {"rounds", "times that every fragment is synchronised", STRAIT_PARAM_INTEGER, .min = 1,
+     .max = 1e6, .fallback = 5},
     {"local_steps", "inner steps between two synchronisations of a fragment", STRAIT_PARAM_INTEGER,
-     1, 1e6, 100, NULL},
-    {"fragments", "parts of the model, whole layers in a row", STRAIT_PARAM_INTEGER, 1, 1e4, 3,
-     NULL},
-    {"overlap_steps", "inner steps beside which a fragment is all-reduced", STRAIT_PARAM_INTEGER, 0,
-     1e6, 5, NULL},
-    {"mixing", "share that a rank keeps of what it trained meanwhile", STRAIT_PARAM_NUMBER, 0, 1,
-     0.5, NULL},
+     .min = 1, .max = 1e6, .fallback = 100},
+    {"fragments", "parts of the model, whole layers in a row", STRAIT_PARAM_INTEGER, .min = 1,
+     .max = 1e4, .fallback = 3},
+    {"overlap_steps", "inner steps beside which a fragment is all-reduced", STRAIT_PARAM_INTEGER,
+     .min = 0, .max = 1e6, .fallback = 5},
+    {"mixing", "share that a rank keeps of what it trained meanwhile", STRAIT_PARAM_NUMBER,
+     .min = 0, .max = 1, .fallback = 0.5},
     STRAIT_OUTER_PARAMS,
 };
 const struct strait_strategy strait_strategy_streaming_diloco = {

@@ -37,7 +37,7 @@ static void dpkfac(struct strait_rank *r)
     kfac_end(k);
 }
 
-static const struct strait_strategy_param params[] = {KFAC_PARAMS, KFAC_PIECE_PARAM};
+static const struct strait_param params[] = {KFAC_PARAMS, KFAC_PIECE_PARAM};
 const struct strait_strategy strait_strategy_dpkfac = {
     .name = "dpkfac",
     .summary = "K-FAC: layers preconditioned by their owner from its own batch, then broadcast",

@@ -363,6 +363,29 @@ void kfac_finish(struct kfac *k)
     strait_step(k->r);
 }
 
+void kfac_train(struct kfac *k)
+{
+    const bool behind = k->plan.pipelined;
+    kfac_start(k);
+    while (strait_round(k->r)) {
+        const bool update = kfac_updates(k);
+        kfac_forward(k, update && behind);
+        kfac_backward(k, update && behind);
+        kfac_wait(k, KFAC_GRADIENTS);
+        if (update) {
+            for (int i = 0; i < k->n && !behind; i++)
+                kfac_compute(k, i);
+            if (!behind)
+                kfac_send_groups(k);
+            kfac_wait(k, KFAC_FACTORS);
+            kfac_invert_and_broadcast(k);
+            kfac_wait(k, KFAC_INVERSES); /* none where everybody inverts everything */
+        }
+        kfac_finish(k);
+    }
+    kfac_end(k);
+}
+
 /* --- what an experiment may ask for --------------------------------------------------------- */
 
 int kfac_check(const struct strait_experiment *e, struct strait_error *err)

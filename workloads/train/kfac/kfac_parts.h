@@ -79,68 +79,51 @@ void kfac_broadcast_gradient(struct kfac *k, int i);
 void kfac_wait(struct kfac *k, enum kfac_channel tell);
 /** Precondition everything, and the optimiser's step. */
 void kfac_finish(struct kfac *k);
+/** All rounds by the plan, begin to end: passes (with the factors computed behind them where the
+ *  plan is pipelined, else after them), gradients summed, factors summed, inverted and broadcast. */
+void kfac_train(struct kfac *k);
 
 int kfac_check(const struct strait_experiment *e, struct strait_error *err);
 bool kfac_uses_stream(const struct strait_experiment *e, int src, int dst, int channel);
 
 /* Parameters of all of them, and of those that broadcast. */
 #define KFAC_PARAMS                                                                                \
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},                \
-        {"update_freq",                                                                            \
-         "steps from one update of the factors to the next",                                       \
-         STRAIT_PARAM_INTEGER,                                                                     \
-         1,                                                                                        \
-         1e6,                                                                                      \
-         1,                                                                                        \
-         NULL},                                                                                    \
-        {"gradient_fusion",                                                                        \
-         "most bytes of gradients in one all-reduce",                                              \
-         STRAIT_PARAM_BYTES,                                                                       \
-         0,                                                                                        \
-         1e15,                                                                                     \
-         64 << 20,                                                                                 \
-         NULL},                                                                                    \
-        {"factor_speed",                                                                           \
-         "rate of the factors' products, of the layer's own forward pass",                         \
-         STRAIT_PARAM_NUMBER,                                                                      \
-         1e-6,                                                                                     \
-         1e6,                                                                                      \
-         1,                                                                                        \
-         NULL},                                                                                    \
+    {"rounds",     "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,        \
+     .fallback = 5},                                                                               \
+        {"update_freq",        "steps from one update of the factors to the next",                 \
+         STRAIT_PARAM_INTEGER, .min = 1,                                                           \
+         .max = 1e6,           .fallback = 1},                                                     \
+        {"gradient_fusion",  "most bytes of gradients in one all-reduce",                          \
+         STRAIT_PARAM_BYTES, .min = 0,                                                             \
+         .max = 1e15,        .fallback = 64 << 20},                                                \
+        {"factor_speed",      "rate of the factors' products, of the layer's own forward pass",    \
+         STRAIT_PARAM_NUMBER, .min = 1e-6,                                                         \
+         .max = 1e6,          .fallback = 1},                                                      \
         {"matrix_gflops",                                                                          \
          "GFLOP/s of preconditioning; 0: of forward, or its device's (107, 7850)",                 \
-         STRAIT_PARAM_NUMBER,                                                                      \
-         0,                                                                                        \
-         1e9,                                                                                      \
-         0,                                                                                        \
-         NULL},                                                                                    \
-        {"inverse_base",                                                                           \
-         "of an inverse: base e^(growth d) + cubic d^3",                                           \
-         STRAIT_PARAM_TIME,                                                                        \
-         0,                                                                                        \
-         1e3,                                                                                      \
-         3.64e-3,                                                                                  \
-         NULL},                                                                                    \
+         STRAIT_PARAM_NUMBER, .min = 0, .max = 1e9},                                               \
+        {"inverse_base",    "of an inverse: base e^(growth d) + cubic d^3",                        \
+         STRAIT_PARAM_TIME, .min = 0,                                                              \
+         .max = 1e3,        .fallback = 3.64e-3},                                                  \
         {"inverse_growth",                                                                         \
          "its growth by dimension; fallbacks: RTX 2080 Ti as published",                           \
          STRAIT_PARAM_NUMBER,                                                                      \
-         0,                                                                                        \
-         1,                                                                                        \
-         4.77e-4,                                                                                  \
-         NULL},                                                                                    \
-        {"inverse_cubic", "its cubic part, seconds", STRAIT_PARAM_NUMBER, 0, 1, 0, NULL},          \
+         .min = 0,                                                                                 \
+         .max = 1,                                                                                 \
+         .fallback = 4.77e-4},                                                                     \
+        {"inverse_cubic", "its cubic part, seconds", STRAIT_PARAM_NUMBER, .min = 0, .max = 1},     \
         STRAIT_LAUNCH_PARAM,                                                                       \
     {                                                                                              \
         "largest_dim", "layers with a larger factor keep their plain gradient",                    \
-            STRAIT_PARAM_INTEGER, 1, 1e6, 8192, NULL                                               \
+            STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6, .fallback = 8192                           \
     }
 #define KFAC_PIECE_PARAM                                                                           \
     {                                                                                              \
         "piece", "broadcasts and reductions: a chain of such pieces; 0: a binomial tree",          \
-            STRAIT_PARAM_BYTES, 0, 1e12, 0, NULL                                                   \
+            STRAIT_PARAM_BYTES, .min = 0, .max = 1e12                                              \
     }
 #define KFAC_FUSION_PARAM                                                                          \
     {                                                                                              \
-        "factor_fusion", "most bytes of factors in one all-reduce", STRAIT_PARAM_BYTES, 0, 1e15,   \
-            64 << 20, NULL                                                                         \
+        "factor_fusion", "most bytes of factors in one all-reduce", STRAIT_PARAM_BYTES,            \
+            .min = 0, .max = 1e15, .fallback = 64 << 20                                            \
     }

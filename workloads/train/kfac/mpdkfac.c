@@ -11,26 +11,10 @@ static void mpdkfac(struct strait_rank *r)
     for (int i = 0; i < k->n / 2; i++) /* A and G of a layer at the same worker */
         k->plan.owner[k->n - 1 - i] = k->plan.owner[i];
     k->plan.broadcasts = KFAC_EACH_INVERSE;
-    kfac_start(k);
-    while (strait_round(r)) {
-        const bool update = kfac_updates(k);
-        kfac_forward(k, false);
-        kfac_backward(k, false);
-        kfac_wait(k, KFAC_GRADIENTS);
-        if (update) {
-            for (int i = 0; i < k->n; i++)
-                kfac_compute(k, i);
-            kfac_send_groups(k);
-            kfac_wait(k, KFAC_FACTORS);
-            kfac_invert_and_broadcast(k);
-            kfac_wait(k, KFAC_INVERSES);
-        }
-        kfac_finish(k);
-    }
-    kfac_end(k);
+    kfac_train(k);
 }
 
-static const struct strait_strategy_param params[] = {KFAC_PARAMS, KFAC_FUSION_PARAM,
+static const struct strait_param params[] = {KFAC_PARAMS, KFAC_FUSION_PARAM,
                                                       KFAC_PIECE_PARAM};
 const struct strait_strategy strait_strategy_mpdkfac = {
     .name = "mpdkfac",

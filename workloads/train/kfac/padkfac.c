@@ -42,27 +42,14 @@ static void padkfac(struct strait_rank *r)
 {
     struct kfac *k = kfac_begin(r);
     plan(k);
-    kfac_start(k);
-    while (strait_round(r)) {
-        const bool update = kfac_updates(k);
-        kfac_forward(k, update);
-        kfac_backward(k, update);
-        kfac_wait(k, KFAC_GRADIENTS);
-        if (update) {
-            kfac_wait(k, KFAC_FACTORS);
-            kfac_invert_and_broadcast(k);
-            kfac_wait(k, KFAC_INVERSES);
-        }
-        kfac_finish(k);
-    }
-    kfac_end(k);
+    kfac_train(k);
 }
 
-static const struct strait_strategy_param params[] = {
+static const struct strait_param params[] = {
     KFAC_PARAMS,
     KFAC_PIECE_PARAM,
     {"reduce_above", "smaller factors, and those of this dimension, are all-reduced",
-     STRAIT_PARAM_INTEGER, 0, 1e6, 0, NULL},
+     STRAIT_PARAM_INTEGER, .min = 0, .max = 1e6},
 };
 const struct strait_strategy strait_strategy_padkfac = {
     .name = "padkfac",

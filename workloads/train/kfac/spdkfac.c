@@ -89,44 +89,28 @@ static void spdkfac(struct strait_rank *r)
     else
         kfac_plan_full_buffers(k, strait_param(r, "factor_fusion"));
     place(k);
-    kfac_start(k);
-    while (strait_round(r)) {
-        const bool update = kfac_updates(k);
-        kfac_forward(k, update && k->plan.pipelined);
-        kfac_backward(k, update && k->plan.pipelined);
-        kfac_wait(k, KFAC_GRADIENTS);
-        if (update) {
-            for (int i = 0; i < k->n && !k->plan.pipelined; i++)
-                kfac_compute(k, i);
-            if (!k->plan.pipelined)
-                kfac_send_groups(k);
-            kfac_wait(k, KFAC_FACTORS);
-            kfac_invert_and_broadcast(k);
-            kfac_wait(k, KFAC_INVERSES);
-        }
-        kfac_finish(k);
-    }
-    kfac_end(k);
+    kfac_train(k);
 }
 
 static const char *const fusions[] = {"optimal", "full_buffers", "layer_wise", "waiting", NULL};
 static const char *const placements[] = {"balanced", "round_robin", "everywhere", "layers", NULL};
 static const char *const pipelines[] = {"yes", "no", NULL};
-static const struct strait_strategy_param params[] = {
+static const struct strait_param params[] = {
     KFAC_PARAMS,
     KFAC_FUSION_PARAM,
     KFAC_PIECE_PARAM,
     {"pipeline", "yes: factors behind the passes; no: after them, in buffers of factor_fusion",
-     STRAIT_PARAM_CHOICE, 0, AFTER_BACKWARD, PIPELINED, pipelines},
+     STRAIT_PARAM_CHOICE, .min = 0, .max = AFTER_BACKWARD, .fallback = PIPELINED,
+     .choices = pipelines},
     {"fusion",
      "of factors: so that the last sum ends earliest; buffers of factor_fusion; none; or all that "
      "waits, up to factor_fusion",
-     STRAIT_PARAM_CHOICE, 0, WAITING, OPTIMAL, fusions},
+     STRAIT_PARAM_CHOICE, .min = 0, .max = WAITING, .fallback = OPTIMAL, .choices = fusions},
     {"placement",
      "of inverses: by LBP, each factor in turn, all by everybody, or by LBP of whole layers",
-     STRAIT_PARAM_CHOICE, 0, LAYERS, BALANCED, placements},
+     STRAIT_PARAM_CHOICE, .min = 0, .max = LAYERS, .fallback = BALANCED, .choices = placements},
     {"local_dims", "LBP leaves smaller factors to everybody; 0: those cheaper than a broadcast",
-     STRAIT_PARAM_INTEGER, 0, 1e6, 0, NULL},
+     STRAIT_PARAM_INTEGER, .min = 0, .max = 1e6},
 };
 const struct strait_strategy strait_strategy_spdkfac = {
     .name = "spdkfac",

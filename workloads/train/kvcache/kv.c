@@ -94,21 +94,31 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
     return false; /* each rank is a replica of its own */
 }
 
-#define CACHE_PARAMS                                                                                 \
-    {"rounds", "tokens to decode", STRAIT_PARAM_INTEGER, 1, 1e6, 8, NULL},                           \
-        {"tokens", "tokens in the cache of each sequence", STRAIT_PARAM_INTEGER, 1, 1e9, 8192,       \
-         NULL},                                                                                      \
-        {"sequences", "sequences that are decoded together", STRAIT_PARAM_INTEGER, 1, 1e6, 1, NULL}, \
-        {"layers", "transformer layers", STRAIT_PARAM_INTEGER, 1, 1e4, 32, NULL},                    \
-        {"kv_heads", "heads of keys and values", STRAIT_PARAM_INTEGER, 1, 1e4, 32, NULL},            \
-        {"head_dim", "values of a key", STRAIT_PARAM_INTEGER, 1, 1e5, 128, NULL},                    \
-        {"element_bytes", "of a key or value", STRAIT_PARAM_NUMBER, 0.25, 8, 2, NULL},               \
-    {                                                                                                \
-        "compute", "time of one layer on the accelerator, all sequences", STRAIT_PARAM_TIME, 0,      \
-            1e6, 0.5e-3, NULL                                                                        \
+#define CACHE_PARAMS                                                                               \
+    {"rounds", "tokens to decode", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6, .fallback = 8},     \
+        {"tokens",                                                                                 \
+         "tokens in the cache of each sequence",                                                   \
+         STRAIT_PARAM_INTEGER,                                                                     \
+         .min = 1,                                                                                 \
+         .max = 1e9,                                                                               \
+         .fallback = 8192},                                                                        \
+        {"sequences",          "sequences that are decoded together",                              \
+         STRAIT_PARAM_INTEGER, .min = 1,                                                           \
+         .max = 1e6,           .fallback = 1},                                                     \
+        {"layers", "transformer layers", STRAIT_PARAM_INTEGER,                                     \
+         .min = 1, .max = 1e4,           .fallback = 32},                                          \
+        {"kv_heads",    "heads of keys and values", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e4,    \
+         .fallback = 32},                                                                          \
+        {"head_dim", "values of a key", STRAIT_PARAM_INTEGER,                                      \
+         .min = 1,   .max = 1e5,        .fallback = 128},                                          \
+        {"element_bytes", "of a key or value", STRAIT_PARAM_NUMBER, .min = 0.25,                   \
+         .max = 8,        .fallback = 2},                                                          \
+    {                                                                                              \
+        "compute", "time of one layer on the accelerator, all sequences", STRAIT_PARAM_TIME,       \
+            .min = 0, .max = 1e6, .fallback = 0.5e-3                                               \
     }
 
-static const struct strait_strategy_param full_params[] = {CACHE_PARAMS};
+static const struct strait_param full_params[] = {CACHE_PARAMS};
 const struct strait_strategy strait_strategy_kvfull = {
     .name = "kvfull",
     .summary = "decoding with an offloaded KV cache: all of it crosses the link, a layer ahead",
@@ -125,18 +135,18 @@ const struct strait_strategy strait_strategy_kvfull = {
 
 static const char *const forms[] = {"low-rank", "quantised", NULL}, *const no_yes[] = {"no", "yes",
                                                                                        NULL};
-static const struct strait_strategy_param approx_params[] = {
+static const struct strait_param approx_params[] = {
     CACHE_PARAMS,
-    {"top_k", "tokens whose exact keys and values are fetched", STRAIT_PARAM_INTEGER, 1, 1e9, 512,
-     NULL},
+    {"top_k", "tokens whose exact keys and values are fetched", STRAIT_PARAM_INTEGER, .min = 1,
+     .max = 1e9, .fallback = 512},
     {"keys", "what is kept of keys: their strongest directions, or few bits a value",
-     STRAIT_PARAM_CHOICE, 0, 1, KV_LOW_RANK, forms},
+     STRAIT_PARAM_CHOICE, .min = 0, .max = 1, .fallback = KV_LOW_RANK, .choices = forms},
     {"keys_kept", "approximate keys on the accelerator, share of the keys' bytes",
-     STRAIT_PARAM_PERCENT, 1e-3, 1, 0.125, NULL},
-    {"hits", "share of the rows that are on the accelerator already", STRAIT_PARAM_PERCENT, 0, 1, 0,
-     NULL},
-    {"speculate", "choose with the query for the input of the layer before", STRAIT_PARAM_CHOICE, 0,
-     1, 0, no_yes},
+     STRAIT_PARAM_PERCENT, .min = 1e-3, .max = 1, .fallback = 0.125},
+    {"hits", "share of the rows that are on the accelerator already", STRAIT_PARAM_PERCENT,
+     .min = 0, .max = 1},
+    {"speculate", "choose with the query for the input of the layer before", STRAIT_PARAM_CHOICE,
+     .min = 0, .max = 1, .choices = no_yes},
 };
 const struct strait_strategy strait_strategy_kvapprox = {
     .name = "kvapprox",

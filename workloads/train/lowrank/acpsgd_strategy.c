@@ -91,11 +91,13 @@ static int period(const struct strait_experiment *e)
     return 2;
 }
 
-static const struct strait_strategy_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
-    {"rank", "columns of the factors", STRAIT_PARAM_INTEGER, 1, STRAIT_LOWRANK_MAX_RANK, 4, NULL},
-    {"bucket", "gradients whose factors are summed by one call", STRAIT_PARAM_BYTES, 1, 1e12, 25e6,
-     NULL},
+static const struct strait_param params[] = {
+    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
+     .fallback = 5},
+    {"rank", "columns of the factors", STRAIT_PARAM_INTEGER, .min = 1,
+     .max = STRAIT_LOWRANK_MAX_RANK, .fallback = 4},
+    {"bucket", "gradients whose factors are summed by one call", STRAIT_PARAM_BYTES, .min = 1,
+     .max = 1e12, .fallback = 25e6},
 };
 const struct strait_strategy strait_strategy_acpsgd = {
     .name = "acpsgd",

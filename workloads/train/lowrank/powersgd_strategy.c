@@ -38,9 +38,11 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
     return channel == FACTORS && strait_all_reduce_uses(STRAIT_AR_RING, e->n_ranks, src, dst);
 }
 
-static const struct strait_strategy_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
-    {"rank", "columns of the factors", STRAIT_PARAM_INTEGER, 1, STRAIT_LOWRANK_MAX_RANK, 4, NULL},
+static const struct strait_param params[] = {
+    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
+     .fallback = 5},
+    {"rank", "columns of the factors", STRAIT_PARAM_INTEGER, .min = 1,
+     .max = STRAIT_LOWRANK_MAX_RANK, .fallback = 4},
 };
 const struct strait_strategy strait_strategy_powersgd = {
     .name = "powersgd",

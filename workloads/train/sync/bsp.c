@@ -70,12 +70,13 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
         e, how == BY_SITES ? STRAIT_AR_RING : (enum strait_all_reduce)how, collectives[how], err);
 }
 
-static const struct strait_strategy_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
-    {"collective", "how the gradient is summed", STRAIT_PARAM_CHOICE, 0, BY_SITES, STRAIT_AR_RING,
-     collectives},
+static const struct strait_param params[] = {
+    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
+     .fallback = 5},
+    {"collective", "how the gradient is summed", STRAIT_PARAM_CHOICE, .min = 0, .max = BY_SITES,
+     .fallback = STRAIT_AR_RING, .choices = collectives},
     {"site_size", "ranks a site of hierarchical; 0: as the network says, a star is one",
-     STRAIT_PARAM_INTEGER, 0, 1e6, 0, NULL},
+     STRAIT_PARAM_INTEGER, .min = 0, .max = 1e6},
     STRAIT_LAUNCH_PARAM,
 };
 const struct strait_strategy strait_strategy_bsp = {

@@ -199,16 +199,17 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
                             MOST_PARTS, n_parts);
 }
 
-static const struct strait_strategy_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+static const struct strait_param params[] = {
+    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
+     .fallback = 5},
     {"partition", "largest bytes of a partition; a layer is cut into equal ones",
-     STRAIT_PARAM_BYTES, 4, 1e12, 4e6, NULL},
+     STRAIT_PARAM_BYTES, .min = 4, .max = 1e12, .fallback = 4e6},
     STRAIT_EXCHANGE_PARAM,
     STRAIT_SERVERS_PARAMS,
     {"credit", "partitions announced and not yet summed, or pushed and not yet acknowledged",
-     STRAIT_PARAM_INTEGER, 1, 1e6, 2, NULL},
+     STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6, .fallback = 2},
     {"announce", "what announcing a partition takes rank 0, one after another", STRAIT_PARAM_TIME,
-     0, 10, 0, NULL},
+     .min = 0, .max = 10},
 };
 const struct strait_strategy strait_strategy_bytescheduler = {
     .name = "bytescheduler",

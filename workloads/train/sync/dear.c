@@ -171,20 +171,21 @@ static int period(const struct strait_experiment *e)
     return (int)strait_experiment_param(e, "tuner") == FIXED;
 }
 
-static const struct strait_strategy_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+static const struct strait_param params[] = {
+    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
+     .fallback = 5},
     {"fusion", "bytes that a group stays below; with a tuner its first trial", STRAIT_PARAM_BYTES,
-     1, 1e12, 25 * 1048576.0, NULL},
+     .min = 1, .max = 1e12, .fallback = 25 * 1048576.0},
     {"tuner", "of the fusion threshold: fixed, or bayes while training goes on",
-     STRAIT_PARAM_CHOICE, 0, 1, FIXED, tuners},
-    {"least", "bayes: smallest threshold that is tried", STRAIT_PARAM_BYTES, 1, 1e12, 1048576,
-     NULL},
-    {"most", "bayes: largest threshold that is tried", STRAIT_PARAM_BYTES, 1, 1e12, 256 * 1048576.0,
-     NULL},
-    {"trials", "bayes: thresholds that are tried", STRAIT_PARAM_INTEGER, 1, STRAIT_BAYES_MAX_POINTS,
-     10, NULL},
+     STRAIT_PARAM_CHOICE, .min = 0, .max = 1, .fallback = FIXED, .choices = tuners},
+    {"least", "bayes: smallest threshold that is tried", STRAIT_PARAM_BYTES, .min = 1, .max = 1e12,
+     .fallback = 1048576},
+    {"most", "bayes: largest threshold that is tried", STRAIT_PARAM_BYTES, .min = 1, .max = 1e12,
+     .fallback = 256 * 1048576.0},
+    {"trials", "bayes: thresholds that are tried", STRAIT_PARAM_INTEGER, .min = 1,
+     .max = STRAIT_BAYES_MAX_POINTS, .fallback = 10},
     {"trial_rounds", "bayes: rounds of a trial; those after the third are timed",
-     STRAIT_PARAM_INTEGER, LEAST_ROUNDS, 1e6, 5, NULL},
+     STRAIT_PARAM_INTEGER, .min = LEAST_ROUNDS, .max = 1e6, .fallback = 5},
     STRAIT_LAUNCH_PARAM,
 };
 const struct strait_strategy strait_strategy_dear = {

@@ -139,14 +139,15 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
     return strait_overlap_uses_stream(e, src, dst, channel);
 }
 
-static const struct strait_strategy_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+static const struct strait_param params[] = {
+    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
+     .fallback = 5},
     {"style", "ddp: buckets laid out beforehand; horovod: what is there at each cycle",
-     STRAIT_PARAM_CHOICE, 0, 1, DDP, styles},
+     STRAIT_PARAM_CHOICE, .min = 0, .max = 1, .fallback = DDP, .choices = styles},
     {"bucket", "bytes of a bucket (published: 25 MiB with ddp, 64 MiB with horovod)",
-     STRAIT_PARAM_BYTES, 1, 1e12, 25 * 1048576.0, NULL},
-    {"cycle", "horovod: time between two looks at what is there", STRAIT_PARAM_TIME, 0, 10, 1e-3,
-     NULL},
+     STRAIT_PARAM_BYTES, .min = 1, .max = 1e12, .fallback = 25 * 1048576.0},
+    {"cycle", "horovod: time between two looks at what is there", STRAIT_PARAM_TIME, .min = 0,
+     .max = 10, .fallback = 1e-3},
     STRAIT_LAUNCH_PARAM,
 };
 const struct strait_strategy strait_strategy_fusion = {

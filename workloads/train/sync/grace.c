@@ -240,15 +240,16 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
 static const char *const exchanges[] = {"auto",      "allreduce",  "allgather",
                                         "broadcast", "all_to_all", NULL};
 static const char *const overlaps[] = {"yes", "no", NULL};
-static const struct strait_strategy_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+static const struct strait_param params[] = {
+    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
+     .fallback = 5},
     {"exchange",
      "the collective of each tensor; auto: allreduce where encoded tensors add up, else allgather",
-     STRAIT_PARAM_CHOICE, 0, 4, AUTO, exchanges},
+     STRAIT_PARAM_CHOICE, .min = 0, .max = 4, .fallback = AUTO, .choices = exchanges},
     {"overlap",
      "collectives run beside compute and codec; no: compress, exchange and decompress all, one "
      "after another",
-     STRAIT_PARAM_CHOICE, 0, 1, 0, overlaps},
+     STRAIT_PARAM_CHOICE, .min = 0, .max = 1, .choices = overlaps},
     STRAIT_LAUNCH_PARAM,
 };
 const struct strait_strategy strait_strategy_grace = {

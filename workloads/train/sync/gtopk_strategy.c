@@ -80,8 +80,9 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
     return channel == CHOSEN && strait_all_reduce_uses(STRAIT_AR_TREE, e->n_ranks, src, dst);
 }
 
-static const struct strait_strategy_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+static const struct strait_param params[] = {
+    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
+     .fallback = 5},
 };
 const struct strait_strategy strait_strategy_gtopk = {
     .name = "gtopk",

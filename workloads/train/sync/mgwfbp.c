@@ -25,15 +25,16 @@ static void mgwfbp(struct strait_rank *r)
     strait_train_overlapped(r, &f, false);
 }
 
-static const struct strait_strategy_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+static const struct strait_param params[] = {
+    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
+     .fallback = 5},
     {"merge", "rule: as published, greedy; best: of all plans, by dynamic programming",
-     STRAIT_PARAM_CHOICE, 0, 1, BY_RULE, merges},
+     STRAIT_PARAM_CHOICE, .min = 0, .max = 1, .fallback = BY_RULE, .choices = merges},
     {"plan_alpha",
      "start of an all-reduce as the plan has it, a fit from elsewhere; 0: as this network has it",
-     STRAIT_PARAM_TIME, 0, 10, 0, NULL},
-    {"plan_rate", "gradient a second of an all-reduce, with plan_alpha", STRAIT_PARAM_SPEED, 1,
-     1e15, INFINITY, NULL},
+     STRAIT_PARAM_TIME, .min = 0, .max = 10},
+    {"plan_rate", "gradient a second of an all-reduce, with plan_alpha", STRAIT_PARAM_SPEED,
+     .min = 1, .max = 1e15, .fallback = INFINITY},
     STRAIT_LAUNCH_PARAM,
 };
 const struct strait_strategy strait_strategy_mgwfbp = {

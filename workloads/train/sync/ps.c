@@ -24,11 +24,12 @@ static void ps(struct strait_rank *r)
     strait_servers_stop(r, s);
 }
 
-static const struct strait_strategy_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+static const struct strait_param params[] = {
+    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
+     .fallback = 5},
     STRAIT_SERVERS_PARAMS,
     {"partition", "largest bytes of a part; there are as many as servers at least",
-     STRAIT_PARAM_BYTES, 4, 1e12, 1e12, NULL},
+     STRAIT_PARAM_BYTES, .min = 4, .max = 1e12, .fallback = 1e12},
 };
 const struct strait_strategy strait_strategy_ps = {
     .name = "ps",

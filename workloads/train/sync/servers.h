@@ -46,34 +46,32 @@ extern const char *const strait_exchanges[], *const strait_placements[], *const 
 #define STRAIT_EXCHANGE_PARAM                                                                      \
     {                                                                                              \
         "exchange", "all-reduce: a ring; servers: parameter servers, which the others are about",  \
-            STRAIT_PARAM_CHOICE, 0, 1, STRAIT_TO_RING, strait_exchanges                            \
+            STRAIT_PARAM_CHOICE, .min = 0, .max = 1, .fallback = STRAIT_TO_RING,                   \
+                                 .choices = strait_exchanges                                       \
     }
 #define STRAIT_SERVERS_PARAMS                                                                      \
-    {"servers", "servers; \"clients\": as many", STRAIT_PARAM_CORES, 1, 1e6, 1, NULL},             \
+    {"servers",    "servers; \"clients\": as many", STRAIT_PARAM_CORES, .min = 1, .max = 1e6,      \
+     .fallback = 1},                                                                               \
         {"placement",                                                                              \
          "colocated: the first clients are servers too; separate: the last only serve",            \
          STRAIT_PARAM_CHOICE,                                                                      \
-         0,                                                                                        \
-         1,                                                                                        \
-         STRAIT_COLOCATED,                                                                         \
-         strait_placements},                                                                       \
+         .min = 0,                                                                                 \
+         .max = 1,                                                                                 \
+         .fallback = STRAIT_COLOCATED,                                                             \
+         .choices = strait_placements},                                                            \
         {"assign",                                                                                 \
          "each partition to the server with the fewest bytes so far, or by turns",                 \
          STRAIT_PARAM_CHOICE,                                                                      \
-         0,                                                                                        \
-         1,                                                                                        \
-         STRAIT_BY_BYTES,                                                                          \
-         strait_assigns},                                                                          \
-        {"transport",                                                                              \
-         "what one thread of a node's server moves, in and out together",                          \
-         STRAIT_PARAM_SPEED,                                                                       \
-         1,                                                                                        \
-         1e15,                                                                                     \
-         INFINITY,                                                                                 \
-         NULL},                                                                                    \
+         .min = 0,                                                                                 \
+         .max = 1,                                                                                 \
+         .fallback = STRAIT_BY_BYTES,                                                              \
+         .choices = strait_assigns},                                                               \
+        {"transport",        "what one thread of a node's server moves, in and out together",      \
+         STRAIT_PARAM_SPEED, .min = 1,                                                             \
+         .max = 1e15,        .fallback = INFINITY},                                                \
     {                                                                                              \
-        "node_size", "accelerators of a node, summed inside of it first", STRAIT_PARAM_INTEGER, 1, \
-            1e6, 1, NULL                                                                           \
+        "node_size", "accelerators of a node, summed inside of it first", STRAIT_PARAM_INTEGER,    \
+            .min = 1, .max = 1e6, .fallback = 1                                                    \
     }
 
 /** Which server keeps which piece. By bytes: from the last piece on, the order in which gradients

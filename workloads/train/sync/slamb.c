@@ -102,15 +102,17 @@ static int period(const struct strait_experiment *e)
     return both < 1000000 ? (int)both : 0;
 }
 
-static const struct strait_strategy_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+static const struct strait_param params[] = {
+    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
+     .fallback = 5},
     {"ratio", "share of the large tensors' moments that a step sums; 1 / ratio is rounded",
-     STRAIT_PARAM_NUMBER, 1e-4, 1, 0.1, NULL},
+     STRAIT_PARAM_NUMBER, .min = 1e-4, .max = 1, .fallback = 0.1},
     {"local_steps", "steps from one averaging of all parameters to the next", STRAIT_PARAM_INTEGER,
-     1, 1e6, 50, NULL},
-    {"lr", "step of LAMB, on real payload alone", STRAIT_PARAM_NUMBER, 0, 1e3, 1e-3, NULL},
+     .min = 1, .max = 1e6, .fallback = 50},
+    {"lr", "step of LAMB, on real payload alone", STRAIT_PARAM_NUMBER, .min = 0, .max = 1e3,
+     .fallback = 1e-3},
     {"beta_3", "factor of a moment's step for every step since it was averaged, likewise",
-     STRAIT_PARAM_NUMBER, 0, 1, 0.9, NULL},
+     STRAIT_PARAM_NUMBER, .min = 0, .max = 1, .fallback = 0.9},
 };
 const struct strait_strategy strait_strategy_slamb = {
     .name = "slamb",

@@ -52,16 +52,17 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
                                   : strait_overlap_uses_stream(e, src, dst, channel);
 }
 
-static const struct strait_strategy_param params[] = {
-    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, 1, 1e6, 5, NULL},
+static const struct strait_param params[] = {
+    {"rounds", "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,
+     .fallback = 5},
     {"grain",
      "what is all-reduced by itself: a layer; or each of its tensors, as PyTorch's hooks have them",
-     STRAIT_PARAM_CHOICE, 0, TENSOR, LAYER, grains},
+     STRAIT_PARAM_CHOICE, .min = 0, .max = TENSOR, .fallback = LAYER, .choices = grains},
     STRAIT_LAUNCH_PARAM,
     STRAIT_EXCHANGE_PARAM,
     STRAIT_SERVERS_PARAMS,
     {"partition", "largest bytes of what is pushed; a layer is cut into equal parts",
-     STRAIT_PARAM_BYTES, 4, 1e12, 4e6, NULL},
+     STRAIT_PARAM_BYTES, .min = 4, .max = 1e12, .fallback = 4e6},
 };
 const struct strait_strategy strait_strategy_wfbp = {
     .name = "wfbp",
