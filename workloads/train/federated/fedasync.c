@@ -33,6 +33,7 @@ static void server(struct strait_rank *r)
     struct strait_tensor *x = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
     struct strait_packet *model = strait_snapshot(r, codec, NAN, w);
     strait_star_begin(r, model);
+    strait_drop(r, model);
     for (int version = 0; strait_round(r); version++) {
         struct strait_message m = strait_recv(r, STRAIT_ANY, TRAINED);
         const double alpha = strait_param(r, "alpha") * staleness_weight(r, version - m.tag);

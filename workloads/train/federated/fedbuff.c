@@ -18,7 +18,7 @@ static void server(struct strait_rank *r)
     struct strait_tensor *w = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS);
     struct strait_tensor *y = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
     struct strait_packet *model = strait_snapshot(r, codec, NAN, w);
-    strait_star_begin(r, strait_keep(model));
+    strait_star_begin(r, model);
     for (int version = 0; strait_round(r); version++) {
         for (int k = 0; k < buffer; k++) {
             struct strait_message m = strait_recv(r, STRAIT_ANY, UPDATE);

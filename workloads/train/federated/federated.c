@@ -27,7 +27,6 @@ void strait_star_begin(struct strait_rank *r, struct strait_packet *model)
 {
     for (int i = 1; i < strait_n_ranks(r); i++)
         strait_send(r, i, STRAIT_STAR_DOWN, 0, strait_keep(model));
-    strait_drop(r, model);
 }
 
 void strait_star_report_forever(struct strait_rank *r, enum strait_tensor_kind trained)

@@ -1,5 +1,8 @@
-#include "archive.h"
+#include "guest_archive.h"
+#include <archive.h>
+#include <archive_entry.h>
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -8,21 +11,32 @@
 #include <unistd.h>
 #include "core/process.h"
 
-enum { ALIGN = 4, BLOCK_BYTES = 65536, LDD_BYTES = 65536, MOST_LINKS = 40 };
+enum { BLOCK_BYTES = 65536, LDD_BYTES = 65536, MAX_LINKS = 40 };
 static const double LDD_LIMIT_S = 30;
-static const char last_name[] = "TRAILER!!!";
+
+static int failed_to_write(const struct strait_emu_archive *a, struct strait_error *err)
+{
+    errno = archive_errno(a->writer);
+    return strait_error_system(err, a->path, "cannot be written");
+}
 
 int strait_emu_archive_init(struct strait_emu_archive *a, const char *path,
                             struct strait_error *err)
 {
-    *a = (struct strait_emu_archive){.path = path, .file = fopen(path, "we")};
-    return a->file ? 0 : strait_error_system(err, path, "cannot be written");
+    *a = (struct strait_emu_archive){.path = path, .writer = archive_write_new()};
+    if (!a->writer)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    if (archive_write_set_format_cpio_newc(a->writer) != ARCHIVE_OK ||
+        archive_write_set_bytes_in_last_block(a->writer, 1) != ARCHIVE_OK ||
+        archive_write_open_filename(a->writer, path) != ARCHIVE_OK)
+        return failed_to_write(a, err);
+    return 0;
 }
 
 void strait_emu_archive_release(struct strait_emu_archive *a)
 {
-    if (a->file)
-        fclose(a->file);
+    if (a->writer)
+        archive_write_free(a->writer);
     for (size_t i = 0; i < a->n_seen; i++)
         free(a->seen[i]);
     free(a->seen);
@@ -32,31 +46,28 @@ void strait_emu_archive_release(struct strait_emu_archive *a)
 static int put(struct strait_emu_archive *a, const void *bytes, size_t n_bytes,
                struct strait_error *err)
 {
-    a->n_bytes += n_bytes;
-    return fwrite(bytes, 1, n_bytes, a->file) == n_bytes
+    return archive_write_data(a->writer, bytes, n_bytes) == (la_ssize_t)n_bytes
                ? 0
-               : strait_error_system(err, a->path, "cannot be written");
+               : failed_to_write(a, err);
 }
 
-static int pad(struct strait_emu_archive *a, struct strait_error *err)
+/* Names there are without the first slash. target: of a link, else NULL. */
+static int put_head(struct strait_emu_archive *a, const char *path, unsigned mode, size_t n_bytes,
+                    const char *target, struct strait_error *err)
 {
-    static const char zeros[ALIGN];
-    return put(a, zeros, (ALIGN - a->n_bytes % ALIGN) % ALIGN, err);
-}
-
-/* Names there are without the first slash. */
-static int put_head(struct strait_emu_archive *a, const char *name, unsigned mode, size_t n_bytes,
-                    struct strait_error *err)
-{
-    char head[128];
-    const unsigned n_links = S_ISDIR(mode) ? 2 : 1;
-    const int n =
-        snprintf(head, sizeof(head), "070701%08X%08X%08X%08X%08X%08X%08zX%08X%08X%08X%08X%08zX%08X",
-                 (unsigned)a->n_seen, mode, 0U, 0U, n_links, 0U, n_bytes, 0U, 0U, 0U, 0U,
-                 strlen(name) + 1, 0U);
-    return put(a, head, (size_t)n, err) != 0 || put(a, name, strlen(name) + 1, err) != 0
-               ? -1
-               : pad(a, err);
+    struct archive_entry *e = archive_entry_new();
+    if (!e)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    archive_entry_set_pathname(e, path + 1);
+    archive_entry_set_mode(e, mode);
+    archive_entry_set_size(e, (la_int64_t)n_bytes);
+    archive_entry_set_mtime(e, 0, 0);
+    archive_entry_set_ino64(e, (la_int64_t)a->n_seen);
+    if (target)
+        archive_entry_set_symlink(e, target);
+    const int status = archive_write_header(a->writer, e);
+    archive_entry_free(e);
+    return status == ARCHIVE_OK ? 0 : failed_to_write(a, err);
 }
 
 /* Whether that name is new: then it is remembered. -1: no memory. */
@@ -90,7 +101,7 @@ static int put_file(struct strait_emu_archive *a, const char *path, const struct
     if (!f)
         return strait_error_system(err, path, "cannot be read");
     size_t left = (size_t)st->st_size;
-    int failed = put_head(a, path + 1, S_IFREG | (st->st_mode & 0755), left, err);
+    int failed = put_head(a, path, S_IFREG | (st->st_mode & 0755), left, NULL, err);
     while (left > 0 && !failed) {
         const size_t wanted = left < sizeof(block) ? left : sizeof(block);
         const size_t n = fread(block, 1, wanted, f);
@@ -98,7 +109,7 @@ static int put_file(struct strait_emu_archive *a, const char *path, const struct
         left -= n;
     }
     fclose(f);
-    return failed ? -1 : pad(a, err);
+    return failed;
 }
 
 int strait_emu_archive_add_link(struct strait_emu_archive *a, const char *path, const char *target,
@@ -107,10 +118,7 @@ int strait_emu_archive_add_link(struct strait_emu_archive *a, const char *path, 
     const int is_new = remember(a, path, err);
     if (is_new <= 0)
         return is_new;
-    return put_head(a, path + 1, S_IFLNK | 0777, strlen(target), err) != 0 ||
-                   put(a, target, strlen(target), err) != 0
-               ? -1
-               : pad(a, err);
+    return put_head(a, path, S_IFLNK | 0777, 0, target, err);
 }
 
 static int add_name(struct strait_emu_archive *a, const char *path, int n_links,
@@ -123,7 +131,7 @@ static int add_link(struct strait_emu_archive *a, const char *path, int n_links,
     char target[PATH_MAX], folder[2 * PATH_MAX], real[PATH_MAX], next[2 * PATH_MAX + 2];
     char path_there[3 * PATH_MAX + 4];
     const ssize_t n = readlink(path, target, sizeof(target) - 1);
-    if (n < 0 || n_links > MOST_LINKS)
+    if (n < 0 || n_links > MAX_LINKS)
         return strait_error_system(err, path, "cannot be followed");
     target[n] = '\0';
     if (strait_emu_archive_add_link(a, path, target, err) != 0)
@@ -153,7 +161,7 @@ static int add_one(struct strait_emu_archive *a, const char *path, int n_links,
     const int is_new = remember(a, path, err);
     if (is_new <= 0)
         return is_new;
-    return S_ISDIR(st.st_mode) ? put_head(a, path + 1, S_IFDIR | 0755, 0, err)
+    return S_ISDIR(st.st_mode) ? put_head(a, path, S_IFDIR | 0755, 0, NULL, err)
                                : put_file(a, path, &st, err);
 }
 
@@ -232,8 +240,5 @@ int strait_emu_archive_add_program(struct strait_emu_archive *a, const char *pat
 
 int strait_emu_archive_finish(struct strait_emu_archive *a, struct strait_error *err)
 {
-    int failed = put_head(a, last_name, 0, 0, err);
-    const bool closed = fclose(a->file) == 0;
-    a->file = NULL;
-    return !failed && !closed ? strait_error_system(err, a->path, "cannot be written") : failed;
+    return archive_write_close(a->writer) == ARCHIVE_OK ? 0 : failed_to_write(a, err);
 }

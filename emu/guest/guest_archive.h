@@ -3,14 +3,13 @@
  * the same files give the same bytes. */
 #pragma once
 #include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include "core/error.h"
 
+struct archive;
+
 struct strait_emu_archive {
-    FILE *file;
-    const char *path; /* borrowed */
-    uint64_t n_bytes;
+    struct archive *writer; /* of libarchive */
+    const char *path;       /* borrowed */
     char **seen; /* names that are in it */
     size_t n_seen, cap_seen;
 };
