@@ -21,25 +21,19 @@ enum { STRAIT_EMU_CHANGE_CHARS = 256 };
 /* What a realisation cannot know. */
 #define STRAIT_EMU_UNKNOWN UINT64_MAX
 
-/* One direction of one node's port. What a plan says is virtual: rates are divided by the dilation
- * and delays multiplied by it. */
-struct strait_emu_link {
-    double rate_bits_per_s; /* above 0; INFINITY: takes no time */
-    double delay_s;         /* added after the last bit has left */
-    double loss_ratio;      /* of segments, each drawn alone, before they take the link's time */
-    double jitter_s;        /* delay +- this, uniform, never reordering */
-    double queue_bytes;     /* drop-tail, the frame under way included; 0 or INFINITY: no drops */
-};
+/* Links are those of the network, one direction of a node's port each: a queue of 0 bytes never
+ * drops, like an infinite one. What a plan says is virtual: rates are divided by the dilation and
+ * delays multiplied by it. */
 
 /* A frame from s to d crosses out[s], then in[d], with sites those links between them that the
  * network's path names; its delay is the sum of their delays. */
 struct strait_emu_net_plan {
     int n_nodes;                 /* 1 and more */
-    struct strait_emu_link *out; /* n_nodes: from the node to the star */
-    struct strait_emu_link *in;  /* n_nodes: from the star to the node */
+    struct strait_link *out; /* n_nodes: from the node to the star */
+    struct strait_link *in;  /* n_nodes: from the star to the node */
     const struct strait_network
         *sites;                      /* borrowed while the net is there; NULL: a star. Its paths */
-    struct strait_emu_link *between; /* relay: what its links from 2 n_nodes on are */
+    struct strait_link *between; /* relay: what its links from 2 n_nodes on are */
     double overhead_bytes;      /* for each segment beside its 14 byte Ethernet header: 0 as tc tbf
                                    counts, 24 on a real wire (preamble, checksum, gap) */
     double dilation;            /* real seconds for one virtual second, 1 and more; 0 is 1 */

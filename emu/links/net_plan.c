@@ -10,7 +10,7 @@ unsigned strait_emu_net_train_segments(double rate_bits_per_s, double overhead_b
     return n < 1 ? 1 : n > max ? max : (unsigned)n;
 }
 
-static int check_link(const struct strait_emu_link *link, const char *which, int node,
+static int check_link(const struct strait_link *link, const char *which, int node,
                       struct strait_error *err)
 {
     const struct {

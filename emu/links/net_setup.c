@@ -24,15 +24,6 @@ static double window_bytes(const struct strait_network *n, const struct strait_e
     return most;
 }
 
-static struct strait_emu_link link_of(const struct strait_link *l)
-{
-    return (struct strait_emu_link){.rate_bits_per_s = l->rate_bits_per_s,
-                                    .delay_s = l->delay_s,
-                                    .loss_ratio = l->loss_ratio,
-                                    .jitter_s = l->jitter_s,
-                                    .queue_bytes = l->queue_bytes};
-}
-
 int strait_emu_stage_build(struct strait_emu_net **out, const struct strait_run *run,
                            const struct strait_emu_shared *shared, double dilation,
                            const char *tun_path, enum strait_emu_realisation realisation,
@@ -41,15 +32,13 @@ int strait_emu_stage_build(struct strait_emu_net **out, const struct strait_run 
     const struct strait_network *n = run->network;
     const size_t n_nodes = (size_t)run->n_ranks;
     const size_t n_more = (size_t)strait_network_n_links(n) - 2 * n_nodes;
-    struct strait_emu_link *links = calloc(2 * n_nodes + n_more, sizeof(*links));
+    struct strait_link *links = calloc(2 * n_nodes + n_more, sizeof(*links));
     if (!links)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
-    for (size_t i = 0; i < n_nodes; i++) {
-        links[i] = link_of(&n->out[i]);
-        links[n_nodes + i] = link_of(&n->in[i]);
-    }
+    memcpy(links, n->out, n_nodes * sizeof(*links));
+    memcpy(links + n_nodes, n->in, n_nodes * sizeof(*links));
     for (size_t i = 2 * n_nodes; i < 2 * n_nodes + n_more; i++)
-        links[i] = link_of(strait_network_link(n, (int)i));
+        links[i] = *strait_network_link(n, (int)i);
     const struct strait_emu_net_plan plan = {.n_nodes = run->n_ranks,
                                              .out = links,
                                              .in = links + n_nodes,
@@ -77,10 +66,9 @@ double strait_emu_stage_credit_s(const struct strait_run *run, double dilation,
     const double late_s = strait_emu_shaper_late_s();
     double most_s = 0;
     for (int i = 0; i < 2 * run->n_ranks && realisation == STRAIT_EMU_KERNEL; i++) {
-        const struct strait_link *of = i < run->n_ranks ? &n->out[i] : &n->in[i - run->n_ranks];
-        const struct strait_emu_link link = link_of(of);
+        const struct strait_link *link = i < run->n_ranks ? &n->out[i] : &n->in[i - run->n_ranks];
         struct strait_emu_shaper s;
-        strait_emu_shaper_of(&s, &link, n->overhead_bytes, dilation, late_s);
+        strait_emu_shaper_of(&s, link, n->overhead_bytes, dilation, late_s);
         most_s = fmax(most_s, strait_emu_shaper_credit_s(&s) / dilation);
     }
     return most_s;

@@ -25,7 +25,7 @@ static const double LEAST_FRAMES = 2; /* in a burst */
 static const double MOST_BYTES = 2147483647.0;
 static const uint32_t NETEM_HANDLE = 1U << 16, NETEM_CLASS = 1U << 16 | 1, TBF_HANDLE = 16U << 16;
 
-void strait_emu_shaper_of(struct strait_emu_shaper *out, const struct strait_emu_link *link,
+void strait_emu_shaper_of(struct strait_emu_shaper *out, const struct strait_link *link,
                           double overhead_bytes, double dilation, double late_s)
 {
     const double share = FRAME_BYTES / (FRAME_BYTES + overhead_bytes);

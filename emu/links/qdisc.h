@@ -19,7 +19,7 @@ struct strait_emu_shaper {
  *  once for a super-packet: so the rate and the queue are scaled by 1514 / (1514 + overhead).
  *  In:      late_s  real time by which tbf may be woken too late and still keep the rate
  */
-void strait_emu_shaper_of(struct strait_emu_shaper *out, const struct strait_emu_link *link,
+void strait_emu_shaper_of(struct strait_emu_shaper *out, const struct strait_link *link,
                           double overhead_bytes, double dilation, double late_s);
 /** The same for this machine: 1.5 ms; 5 ms in User-Mode Linux, whose host may take its processor.
  */

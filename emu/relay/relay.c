@@ -59,7 +59,7 @@ struct strait_emu_relay {
     uint64_t n_unroutable, n_memory_drops;
 };
 
-static struct link link_of(const struct strait_emu_link *from, uint64_t id,
+static struct link link_of(const struct strait_link *from, uint64_t id,
                            const struct strait_emu_net_plan *plan)
 {
     const double k = strait_emu_net_plan_dilation(plan);

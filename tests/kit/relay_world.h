@@ -11,7 +11,7 @@ enum { FRAME = 1514, MAX_NODES = 16 };
 static const double EPS_S = 1e-11; /* doubles of some seconds hold 1e-15 */
 
 struct world {
-    struct strait_emu_link out[MAX_NODES], in[MAX_NODES];
+    struct strait_link out[MAX_NODES], in[MAX_NODES];
     struct strait_emu_net_plan plan;
     struct strait_emu_relay *relay;
 };
@@ -22,7 +22,7 @@ static inline void world_init(struct world *w, int n_nodes, double rate_bits_per
     *w = (struct world){.plan = {.n_nodes = n_nodes, .seed = 1}};
     for (int i = 0; i < n_nodes; i++)
         w->out[i] = w->in[i] =
-            (struct strait_emu_link){.rate_bits_per_s = rate_bits_per_s, .delay_s = delay_s};
+            (struct strait_link){.rate_bits_per_s = rate_bits_per_s, .delay_s = delay_s};
     w->plan.out = w->out;
     w->plan.in = w->in;
 }

@@ -146,7 +146,7 @@ static void many_nodes(void)
     const int counts[] = {65, 256, 1100}; /* a bridge would end at 1024 ports */
     for (size_t c = 0; c < 3; c++) {
         const int n = counts[c];
-        struct strait_emu_link *links = calloc(2 * (size_t)n, sizeof(*links));
+        struct strait_link *links = calloc(2 * (size_t)n, sizeof(*links));
         struct world w = {
             .plan = {
                 .n_nodes = n, .out = links, .in = links + n, .realisation = STRAIT_EMU_KERNEL}};

@@ -84,8 +84,8 @@ static void odd_links(void)
 {
     struct world w;
     world_init(&w, 2, 1e9, 0);
-    w.out[1] = (struct strait_emu_link){.rate_bits_per_s = 37e6, .delay_s = 0.040};
-    w.in[1] = (struct strait_emu_link){.rate_bits_per_s = 11e6, .delay_s = 0.033};
+    w.out[1] = (struct strait_link){.rate_bits_per_s = 37e6, .delay_s = 0.040};
+    w.in[1] = (struct strait_link){.rate_bits_per_s = 11e6, .delay_s = 0.033};
     if (!world_up(&w))
         return;
     const double frames_s = 98 * 8 * (1 / 37e6 + 1 / 11e6 + 2 / 1e9);

@@ -4,7 +4,7 @@
 #include "emu/links/qdisc.h"
 #include "tests/kit/suite.h"
 
-static struct strait_emu_shaper shaper_of(struct strait_emu_link link, double overhead_bytes,
+static struct strait_emu_shaper shaper_of(struct strait_link link, double overhead_bytes,
                                           double dilation)
 {
     struct strait_emu_shaper s;
@@ -15,21 +15,21 @@ static struct strait_emu_shaper shaper_of(struct strait_emu_link link, double ov
 static void rates(void)
 {
     /* 1 Gbps / 8 = 125 MB/s; 1.5 ms of that are 187500 bytes */
-    struct strait_emu_shaper s = shaper_of((struct strait_emu_link){.rate_bits_per_s = 1e9}, 0, 1);
+    struct strait_emu_shaper s = shaper_of((struct strait_link){.rate_bits_per_s = 1e9}, 0, 1);
     CU_ASSERT(s.has_tbf && !s.has_netem);
     CU_ASSERT_EQUAL(s.rate_bytes_per_s, 125000000);
     CU_ASSERT_EQUAL(s.burst_bytes, 187500);
     CU_ASSERT_EQUAL(s.limit_bytes, 2147483647);
     CU_ASSERT_DOUBLE_EQUAL(strait_emu_shaper_credit_s(&s), 1.5e-3, 1e-9);
     /* 24 bytes on the wire beside each frame: x 1514 / 1538, so 1448 bytes of payload in 1538 */
-    s = shaper_of((struct strait_emu_link){.rate_bits_per_s = 1e9, .queue_bytes = 1538000}, 24, 1);
+    s = shaper_of((struct strait_link){.rate_bits_per_s = 1e9, .queue_bytes = 1538000}, 24, 1);
     CU_ASSERT_EQUAL(s.rate_bytes_per_s, 123049415);
     CU_ASSERT_EQUAL(s.limit_bytes, 1514000);
     /* 37 Mbps at dilation 4: 37e6 / 32 = 1156250 bytes/s, 1.5 ms of that are below two frames */
-    s = shaper_of((struct strait_emu_link){.rate_bits_per_s = 37e6}, 0, 4);
+    s = shaper_of((struct strait_link){.rate_bits_per_s = 37e6}, 0, 4);
     CU_ASSERT_EQUAL(s.rate_bytes_per_s, 1156250);
     CU_ASSERT_EQUAL(s.burst_bytes, 3028);
-    s = shaper_of((struct strait_emu_link){.rate_bits_per_s = INFINITY}, 0, 1);
+    s = shaper_of((struct strait_link){.rate_bits_per_s = INFINITY}, 0, 1);
     CU_ASSERT(!s.has_tbf && !s.has_netem);
     CU_ASSERT_EQUAL(strait_emu_shaper_credit_s(&s), 0);
 }
@@ -37,14 +37,14 @@ static void rates(void)
 static void delays(void)
 {
     struct strait_emu_shaper s = shaper_of(
-        (struct strait_emu_link){
+        (struct strait_link){
             .rate_bits_per_s = INFINITY, .delay_s = 0.025, .jitter_s = 0.001, .loss_ratio = 0.01},
         0, 4);
     CU_ASSERT(s.has_netem && !s.has_tbf);
     CU_ASSERT_EQUAL(s.delay_ns, 100000000);
     CU_ASSERT_EQUAL(s.jitter_ns, 4000000);
     CU_ASSERT_EQUAL(s.loss, 42949673); /* 4294967295 / 100 */
-    s = shaper_of((struct strait_emu_link){.rate_bits_per_s = 1e6, .loss_ratio = 1}, 0, 1);
+    s = shaper_of((struct strait_link){.rate_bits_per_s = 1e6, .loss_ratio = 1}, 0, 1);
     CU_ASSERT(s.has_netem && s.has_tbf);
     CU_ASSERT_EQUAL(s.loss, UINT32_MAX);
 }

@@ -62,7 +62,7 @@ static bool has_tc(void)
 /* --- a network ---------------------------------------------------------------------------- */
 
 struct net {
-    struct strait_emu_link out[N], in[N];
+    struct strait_link out[N], in[N];
     struct strait_emu_net *net;
 };
 
@@ -72,7 +72,7 @@ static bool net_up(struct net *w, double delay_s)
     struct strait_emu_net_plan plan = {
         .n_nodes = N, .out = w->out, .in = w->in, .realisation = STRAIT_EMU_KERNEL};
     for (int i = 0; i < N; i++)
-        w->out[i] = w->in[i] = (struct strait_emu_link){.rate_bits_per_s = 1e8, .delay_s = delay_s};
+        w->out[i] = w->in[i] = (struct strait_link){.rate_bits_per_s = 1e8, .delay_s = delay_s};
     if (!has_tc())
         return false;
     if (strait_emu_net_up(&w->net, &plan, &err) == 0)

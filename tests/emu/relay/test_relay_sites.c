@@ -12,7 +12,7 @@ static const double F = FRAME * 8;
 
 struct sites {
     struct world w;
-    struct strait_emu_link between[N_BETWEEN];
+    struct strait_link between[N_BETWEEN];
     struct strait_network network;
     struct strait_link pairs[4];
     int site[N];
@@ -35,7 +35,7 @@ static void sites_init(struct sites *s, double rate_bits_per_s, double delay_s)
 }
 
 /* The links from node 0 to node 2, in order. */
-static void path_0_to_2(struct strait_emu_link *links[STRAIT_MAX_HOPS], struct sites *s)
+static void path_0_to_2(struct strait_link *links[STRAIT_MAX_HOPS], struct sites *s)
 {
     links[0] = &s->w.out[0];
     links[1] = &s->between[OUT_0];
@@ -89,7 +89,7 @@ static void every_link_counts(void)
     static const double rates_bits_per_s[] = {1e9, 3e8, 1e8, 7e8, 2e9},
                         delays_s[] = {0.001, 0.02, 0.05, 0.003, 0.0004};
     struct sites s;
-    struct strait_emu_link *links[STRAIT_MAX_HOPS];
+    struct strait_link *links[STRAIT_MAX_HOPS];
     sites_init(&s, 1e9, 0);
     s.w.plan.overhead_bytes = 24;
     s.w.plan.dilation = 4;
@@ -114,7 +114,7 @@ static void the_narrowest_link_sets_the_pace(void)
     enum { SEGMENTS = 40 };
     for (int narrow = 0; narrow < STRAIT_MAX_HOPS; narrow++) {
         struct sites s;
-        struct strait_emu_link *links[STRAIT_MAX_HOPS];
+        struct strait_link *links[STRAIT_MAX_HOPS];
         struct arrival a[SEGMENTS];
         sites_init(&s, 1e9, 0.002);
         path_0_to_2(links, &s);
@@ -143,7 +143,7 @@ static void by_segments(void)
 {
     for (unsigned trial = 0; trial < 200; trial++) {
         struct sites s;
-        struct strait_emu_link *links[STRAIT_MAX_HOPS];
+        struct strait_link *links[STRAIT_MAX_HOPS];
         struct strait_sequence random = strait_sequence_at(trial);
         const bool frames = trial % 2 == 0;
         double slow_bits_per_s = INFINITY, left_s[STRAIT_MAX_HOPS] = {0}, due_s[40], at_s = 0;
@@ -252,7 +252,7 @@ static void the_narrow_link_drops(void)
 {
     for (int narrow = 1; narrow < STRAIT_MAX_HOPS; narrow++) {
         struct sites s;
-        struct strait_emu_link *links[STRAIT_MAX_HOPS];
+        struct strait_link *links[STRAIT_MAX_HOPS];
         struct arrival a[40];
         int numbers[STRAIT_MAX_HOPS];
         sites_init(&s, 1e9, 0.001);
