@@ -26,7 +26,7 @@ ALLOCATOR := $(if $(filter release,$(MODE)),-Wl$(comma)--no-as-needed -lmimalloc
 # Files of the same folder are included by name, all others by their path from here.
 ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -iquote . -g -ffp-contract=off -fexceptions $(WARN) $(WERROR) \
              $(CFLAGS_$(MODE)) -DSTRAIT_VERSION='"$(VERSION)"' -DSTRAIT_SHARE='"$(CURDIR)"' $(CFLAGS)
-# 150 programs are linked: gold, where it is installed, takes half the time.
+# gold, where it is installed, takes half the time.
 GOLD        := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 ALL_LDFLAGS = $(filter -fsanitize%,$(CFLAGS_$(MODE))) $(GOLD) $(LDFLAGS)
 
@@ -34,23 +34,22 @@ LIBS      = $(foreach p,$(PARTS),$(BUILD)/libstrait-$(p).a)
 sources   = $(sort $(shell find $(1) -name '*.c'))
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(call sources,$(1)))
 TEST_SRC := $(sort $(shell find tests -name 'test_*.c'))
-HARNESS   = $(filter-out tests/kit/main.c,$(wildcard tests/kit/*.c))
-# Sanitizers slow down what keeps real time: measured figures and foreign programs are for release;
-# so are golden runs and published figures, which are figures alone.
-TIMED     = test_net test_net_foreign test_net_uml test_agreement test_kernel_net test_uml test_virtual \
-            test_conformance_emu test_strategies_emu test_calibration test_cli_codec \
-            test_cli_emu test_controls test_collectives_emu test_golden_runs test_published
-# With targets of their own.
-APART     = test_judged
-TESTS     = $(filter-out $(APART:%=$(BUILD)/tests/%) $(if $(filter release,$(MODE)),,$(TIMED:%=$(BUILD)/tests/%)),$(sort $(addprefix $(BUILD)/tests/,$(basename $(notdir $(TEST_SRC))))))
+HARNESS  := $(filter-out tests/kit/main.c,$(wildcard tests/kit/*.c))
+SUITES    = $(BUILD)/tests/strait-tests
+# make test TESTS=codecs/sz: suites whose paths begin so, or tests whose sentences have these words;
+# SEED: for what is drawn; JOBS: suites at a time; JUNIT: a file for the results as XML.
+TESTS    ?=
+RUN_TESTS = $(SUITES) $(if $(JOBS),-j $(JOBS)) $(if $(SEED),--seed $(SEED)) $(if $(JUNIT),--junit $(JUNIT))
 
-.PHONY: all setup test demo agreement bench profile clean help
+.PHONY: all setup test test-quick tests-only programs demo agreement bench profile clean help
 all: $(BUILD)/strait
 
 help:
 	@echo "make          build/strait (MODE=asan or tsan: build/asan/strait, build/tsan/strait)"
 	@echo "make demo     install what is missing, build, run the main job: under two minutes"
-	@echo "make test     the same set-up, then the whole suite (MODE=asan: under sanitizers)"
+	@echo "make test     the same set-up, then all tests (MODE=asan or tsan: under sanitizers)"
+	@echo "make test TESTS=codecs/sz  suites by path, or tests by words of their sentences; SEED=1,"
+	@echo "              JOBS=2 at a time, JUNIT=results.xml; make test-quick: under a minute"
 	@echo "make agreement  prediction against emulation in every judged setting: hours"
 	@echo "make bench    measure ratio, speed and error of every codec on this machine"
 	@echo "make fuzz     every decoder under libFuzzer, FUZZ_S=2 seconds each"
@@ -72,15 +71,15 @@ setup:
 	@./setup.sh
 test: setup
 	@$(MAKE) --no-print-directory tests-only
+test-quick: setup
+	@$(MAKE) --no-print-directory tests-only QUICK=--quick
 demo: setup
 	@$(MAKE) --no-print-directory all
 	@sh experiments/demo.sh $(BUILD)/strait
 
-.PHONY: tests-only
-.PHONY: programs
-programs: $(TESTS) $(BUILD)/strait
+programs: $(SUITES) $(BUILD)/strait
 tests-only: programs
-	@STRAIT_BIN=$(BUILD)/strait sh tests/run.sh $(BUILD) $(notdir $(TESTS))
+	@$(RUN_TESTS) $(QUICK) $(TESTS)
 
 # Every setting that the prediction is judged on, emulated: hours. Resumes where it was stopped.
 agreement: all
@@ -94,9 +93,8 @@ bench: all $(BUILD)/tests/bench_deepreduce
 
 # Every check of the kernel's links, with real netem, in stock User-Mode Linux: a minute.
 .PHONY: uml
-uml: $(BUILD)/strait $(BUILD)/tests/test_uml $(BUILD)/tests/test_net_uml $(BUILD)/tests/test_kernel_net $(BUILD)/tests/test_tamper
-	@STRAIT_LONG=1 STRAIT_BIN=$(BUILD)/strait $(BUILD)/tests/test_uml
-	@STRAIT_LONG=1 STRAIT_BIN=$(BUILD)/strait $(BUILD)/tests/test_net_uml
+uml: programs
+	@$(RUN_TESTS) --long emu/guest/uml emu/guest/net_uml
 
 # Kept outside of build/, which make clean removes: it depends on nothing there and takes minutes.
 .PHONY: vkernel
@@ -105,8 +103,8 @@ vkernel:
 
 # Every setting in the virtual-time guest; without make vkernel they are skipped.
 .PHONY: vtest
-vtest: $(BUILD)/strait $(BUILD)/tests/test_virtual $(BUILD)/tests/test_kernel_net
-	@STRAIT_LONG=1 STRAIT_BIN=$(BUILD)/strait $(BUILD)/tests/test_virtual
+vtest: programs
+	@$(RUN_TESTS) --long emu/guest/virtual
 
 # Predicted against emulated, undisturbed by what else this machine does. Three phases are outside of
 # the tolerance (docs/model.md says why), so that it ends with status 1.
@@ -117,16 +115,16 @@ strategies: all vkernel
 # Uploads of 1 to 64 clients in every realisation and launcher that this machine can do, against
 # virtual time and arithmetic; then round trips, rates, loss, odd links and incast in each of them.
 .PHONY: judged
-judged: $(BUILD)/strait $(patsubst %,$(BUILD)/tests/test_%,judged net kernel_net uml virtual)
-	@status=0; export STRAIT_LONG=1 STRAIT_BIN=$(BUILD)/strait; for t in judged net kernel_net uml virtual; do \
-		$(BUILD)/tests/test_$$t || status=1; done; exit $$status
+judged: programs
+	@status=0; for t in judge/judged links/net links/kernel_net guest/uml guest/virtual; do \
+		$(SUITES) --long --here emu/$$t || status=1; done; exit $$status
 
 # Outside of build/ too: another kernel would give other digits.
 .PHONY: qemu qemu-test
 qemu:
 	@sh emu/qemu/prepare.sh
-qemu-test: $(BUILD)/strait $(BUILD)/tests/test_qemu
-	@STRAIT_LONG=1 STRAIT_BIN=$(BUILD)/strait $(BUILD)/tests/test_qemu
+qemu-test: programs
+	@$(RUN_TESTS) --long emu/guest/qemu
 
 # 64 clients and a server, each with its own copy of the model: 12 and 102 MB in virtual time; 12 MB
 # again in dilated real time (costs and sizes as calibrated there), and the difference. All are run
@@ -150,14 +148,17 @@ foreign: all
 	@sh tests/foreign/run.sh $(BUILD)/strait $(FOREIGN_PYTHON)
 
 # The bytes of every codec, of whatever compiler CC is.
+GOLDEN = build/golden-$(notdir $(CC))
 .PHONY: golden
-golden: $(BUILD)/tests/test_codec_promises
-	@$<
+golden:
+	@$(MAKE) --no-print-directory $(GOLDEN)/tests/strait-tests BUILD=$(GOLDEN) \
+		PARTS="core codecs traces" TEST_SRC=tests/codecs/test_codec_promises.c
+	@$(GOLDEN)/tests/strait-tests --here codecs/codec_promises
 
 # What chosen points of every experiment give, written anew after an intended change.
 .PHONY: golden-runs
-golden-runs: $(BUILD)/tests/test_golden_runs
-	@STRAIT_WRITE_GOLDEN=1 $<
+golden-runs: programs
+	@STRAIT_WRITE_GOLDEN=1 $(SUITES) --here campaign/golden_runs
 
 # Every decoder under libFuzzer, FUZZ_S seconds each, with clang and the sanitizers.
 FUZZ_S ?= 2
@@ -188,7 +189,7 @@ clean:
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  compile $<"
-	$(Q)$(CC) $(ALL_CFLAGS) -MD -MP -c -o $@ $<
+	$(Q)$(CC) $(ALL_CFLAGS) $(TEST_FLAGS) -MD -MP -c -o $@ $<
 
 define part_rule
 $$(BUILD)/libstrait-$(1).a: $$(call objects,$(1))
@@ -201,17 +202,32 @@ $(BUILD)/strait: $(call objects,cli) $(LIBS)
 	@echo "  link $@"
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(call objects,cli) $(ALLOCATOR) -Wl,--start-group $(LIBS) -Wl,--end-group $(LDLIBS)
 
+# All tests are one program. Every file tests/.../test_NAME.c declares a suite, whose variable is
+# the name of the file; the list of all is written here and read by tests/kit/main.c.
+$(BUILD)/tests/%.o: TEST_FLAGS = -DSTRAIT_TEST=$(basename $(@F))
+$(BUILD)/tests/suites.c: FORCE
+	@mkdir -p $(@D)
+	@{ echo '/* Written by make. */'; echo '#include "tests/kit/suites.h"'; \
+	   for t in $(basename $(notdir $(TEST_SRC))); do echo "extern const struct strait_suite $$t;"; done; \
+	   echo 'const struct strait_suite *const strait_suites[] = {'; \
+	   for t in $(basename $(notdir $(TEST_SRC))); do echo "    &$$t,"; done; \
+	   echo '};'; \
+	   echo 'const unsigned strait_n_suites = sizeof(strait_suites) / sizeof(strait_suites[0]);'; } >$@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+$(BUILD)/tests/suites.o: $(BUILD)/tests/suites.c
+	@echo "  compile $<"
+	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+.PHONY: FORCE
+FORCE:
+
 $(BUILD)/tests/libkit.a: $(HARNESS:%.c=$(BUILD)/%.o)
 	@rm -f $@
 	$(Q)ar crs $@ $^
 
-# One program a test file: tests/kit/main.c runs the suite that the file declares.
-define test_rule
-$$(BUILD)/tests/$(basename $(notdir $(1))): $$(BUILD)/$(1:.c=.o) $$(BUILD)/tests/kit/main.o $$(BUILD)/tests/libkit.a $$(LIBS)
-	@echo "  link $$@"
-	$$(Q)$$(CC) $$(ALL_CFLAGS) $$(ALL_LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(ALLOCATOR) -Wl,--start-group $$(BUILD)/tests/libkit.a $$(LIBS) -Wl,--end-group -lcunit $$(LDLIBS)
-endef
-$(foreach t,$(TEST_SRC),$(eval $(call test_rule,$(t))))
+TEST_OBJECTS = $(TEST_SRC:%.c=$(BUILD)/%.o) $(BUILD)/tests/suites.o $(BUILD)/tests/kit/main.o
+$(SUITES): $(TEST_OBJECTS) $(BUILD)/tests/libkit.a $(LIBS)
+	@echo "  link $@"
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(TEST_OBJECTS) $(ALLOCATOR) -Wl,--start-group $(BUILD)/tests/libkit.a $(LIBS) -Wl,--end-group -lcunit $(LDLIBS)
 
 $(BUILD)/tests/bench_%: $(BUILD)/tests/bench/bench_%.o $(LIBS)
 	@echo "  link $@"

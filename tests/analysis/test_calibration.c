@@ -70,4 +70,4 @@ static const struct strait_test tests[] = {
     {"without a codec only memory is measured", no_codec},
     {"a large model is measured on an even part of it", large},
 };
-STRAIT_SUITE("analysis/calibration", tests);
+STRAIT_SUITE_WITH("analysis/calibration", tests, .slow = true, .release = true);

@@ -128,4 +128,4 @@ static const struct strait_test tests[] = {
     {"the SZ3 class never pays on a 10 Gbps port with serial decoding", sz3_class},
     {"on one shared 1 Gbps port the 50 MB/s class pays from 5 on, serially never", shared_port},
 };
-STRAIT_SUITE("workloads/crossings", tests);
+STRAIT_SUITE("analysis/crossings", tests);

@@ -44,4 +44,4 @@ static const struct strait_test tests[] = {
     {"more than 5 % above the calibration is flagged", more_than_calibrated_is_flagged},
     {"without codecs, or what was never calibrated, nothing is", without_codecs_nothing_is},
 };
-STRAIT_SUITE("analysis/codec_slowdown", tests);
+STRAIT_SUITE("analysis/inflation", tests);

@@ -327,4 +327,4 @@ static const struct strait_test tests[] = {
     {"a second run into the same folder is refused", test_second_run},
     {"a full disk on standard output is an error, a closed pipe is silent", test_standard_output},
 };
-STRAIT_SUITE("cli", tests);
+STRAIT_SUITE("cli/cli", tests);

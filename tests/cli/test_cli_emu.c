@@ -407,4 +407,4 @@ static const struct strait_test tests[] = {
     {"an ordinary user emulates in namespaces of his own",
      an_ordinary_user_emulates_in_namespaces_of_his_own},
 };
-STRAIT_SUITE("cli/emulation", tests);
+STRAIT_SUITE_WITH("cli/cli_emu", tests, .alone = true, .release = true);

@@ -77,4 +77,4 @@ static const struct strait_test tests[] = {
     {"an interrupted run leaves whole rows, no process and no lock", interrupted},
     {"so does a killed one", killed},
 };
-STRAIT_SUITE("cli/interruption", tests);
+STRAIT_SUITE_WITH("cli/cli_interrupt", tests, .alone = true);

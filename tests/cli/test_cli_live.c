@@ -171,4 +171,4 @@ static const struct strait_test tests[] = {
     {"--live without a terminal says a line a refresh", as_lines},
     {"--live is emu's", elsewhere},
 };
-STRAIT_SUITE("campaign/live_view", tests);
+STRAIT_SUITE("cli/cli_live", tests);

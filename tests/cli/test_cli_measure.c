@@ -175,4 +175,4 @@ static const struct strait_test tests[] = {
     {"a benchmark gives ratios, errors and a reference", bench},
     {"a calibration is a profile that loads", calibrate},
 };
-STRAIT_SUITE("cli/codec/codec_bench", tests);
+STRAIT_SUITE("cli/cli_measure", tests);

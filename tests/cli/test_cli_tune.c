@@ -162,4 +162,4 @@ static const struct strait_test tests[] = {
     {"whole numbers stay whole, and the file's own value may lie outside", other_kinds},
     {"what cannot be tuned is refused in one line", refuses},
 };
-STRAIT_SUITE("cli/tune_command", tests);
+STRAIT_SUITE("cli/cli_tune", tests);

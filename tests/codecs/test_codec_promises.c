@@ -307,4 +307,4 @@ static const struct strait_test tests[] = {
     {"every codec writes the bytes of the wire format, at every SIMD level", golden},
     {"every codec brings recorded tensors back", recordings},
 };
-STRAIT_SUITE("codecs/promises", tests);
+STRAIT_SUITE("codecs/codec_promises", tests);

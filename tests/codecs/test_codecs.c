@@ -461,4 +461,4 @@ static const struct strait_test tests[] = {
     {"no two codecs give the same bytes", no_two_alike},
     {"threads that share a state get what one alone gets", shared_state},
 };
-STRAIT_SUITE("codecs", tests);
+STRAIT_SUITE("codecs/codecs", tests);

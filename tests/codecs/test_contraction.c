@@ -165,4 +165,4 @@ static const struct strait_test tests[] = {
     {"a contractive compressor keeps the residual within its bound", contraction},
     {"the residual of chosen at random has the mean square expected", residual_of_chance},
 };
-STRAIT_SUITE("codecs/feedback/contraction", tests);
+STRAIT_SUITE("codecs/contraction", tests);

@@ -127,4 +127,4 @@ static const struct strait_test tests[] = {
     {"sums of encoded tensors decode to the sum, and up to 16 fit", adds},
     {"other lengths and other codecs' streams are refused", refuses},
 };
-STRAIT_SUITE("docs/adding-a-codec", tests);
+STRAIT_SUITE("codecs/example_codec", tests);

@@ -29,7 +29,8 @@ static int run_until_valid(struct strait_run *run, struct strait_error *err)
 static const struct strait_backend patient_emu = {
     .name = "emu", .check = check, .run = run_until_valid};
 
-const struct strait_conformance strait_conformance = {
+static const struct strait_conformance conformance = {
     .backend = &patient_emu, .tolerance_ratio = 0.02, .tolerance_s = 5e-3, .dilation = 4};
 
-STRAIT_SUITE("emu/emu: conformance", strait_conformance_tests);
+STRAIT_SUITE_WITH("emu/conformance_emu", strait_conformance_tests, .data = &conformance,
+                  .alone = true, .release = true);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <CUnit/CUnit.h>
+#include "check.h"
 #include "core/error.h"
 
 /* Load what lies in a case's folder; 0 when it was taken, and then freed again. */

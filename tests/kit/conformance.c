@@ -2,12 +2,17 @@
 
 #include <string.h>
 
+const struct strait_conformance *conformance_of_suite(void)
+{
+    return strait_suite_data();
+}
+
 bool conform_begin(struct strait_rig *rig, int n_ranks, void (*rank_main)(struct strait_rank *))
 {
     strait_rig_init(rig, n_ranks, strait_rig_link(5e6, PATH_S / 2), rank_main);
-    rig->run.dilation = strait_conformance.dilation;
+    rig->run.dilation = conformance_of_suite()->dilation;
     struct strait_error err = {0};
-    if (strait_conformance.backend->check(&rig->run, &err) == 0 || err.code != STRAIT_ERR_HOST)
+    if (conformance_of_suite()->backend->check(&rig->run, &err) == 0 || err.code != STRAIT_ERR_HOST)
         return true;
     strait_test_skip(err.text);
     strait_rig_release(rig);
@@ -16,7 +21,7 @@ bool conform_begin(struct strait_rig *rig, int n_ranks, void (*rank_main)(struct
 
 void conform_run(struct strait_rig *rig)
 {
-    strait_rig_run(rig, strait_conformance.backend);
+    strait_rig_run(rig, conformance_of_suite()->backend);
     CU_ASSERT_EQUAL(rig->rc, 0);
     if (rig->rc != 0)
         printf("    %s: %s\n", rig->err.where, rig->err.text);
@@ -25,8 +30,8 @@ void conform_run(struct strait_rig *rig)
 bool conform_near(double found_s, double expected_s)
 {
     const double off_s = fabs(found_s - expected_s);
-    const bool near = off_s <= strait_conformance.tolerance_s +
-                                   strait_conformance.tolerance_ratio * fabs(expected_s);
+    const bool near = off_s <= conformance_of_suite()->tolerance_s +
+                                   conformance_of_suite()->tolerance_ratio * fabs(expected_s);
     if (!near)
         printf("    expected %.9f s, found %.9f s\n", expected_s, found_s);
     return near;

@@ -1,8 +1,8 @@
-/* What every backend owes a rank, as tests that all of them pass. A test file defines which backend
+/* What every backend owes a rank, as tests that all of them pass. A test file says which backend
  * and lists the tests as its suite:
  *
- *     const struct strait_conformance strait_conformance = {&strait_sim, 1e-9, 1e-9, true, 0};
- *     STRAIT_SUITE("sim/simgrid: conformance", strait_conformance_tests);
+ *     static const struct strait_conformance conformance = {&strait_sim, 1e-9, 1e-9, true, 0};
+ *     STRAIT_SUITE_WITH("sim/conformance_sim", strait_conformance_tests, .data = &conformance);
  *
  * Programs use raw operations only and leave numbers in their logs. Links of 5 Mbps with 10 ms
  * paths hold less than TCP's first window, so no ramp hides the plain sums; a case takes less than
@@ -17,7 +17,8 @@ struct strait_conformance {
     bool ideal;      /* links are shared equally at any instant, and a rerun gives the same bits */
     double dilation; /* for run->dilation */
 };
-extern const struct strait_conformance strait_conformance;
+/** Of the suite that runs. */
+const struct strait_conformance *conformance_of_suite(void);
 
 enum { STRAIT_N_CONFORMANCE = 25 };
 extern const struct strait_test strait_conformance_tests[STRAIT_N_CONFORMANCE];

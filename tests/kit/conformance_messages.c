@@ -70,7 +70,7 @@ void conform_two_streams(void)
     const double first_s = strait_noted(&rig, 1, ARRIVED, 0);
     const double second_s = strait_noted(&rig, 2, ARRIVED, 0);
     CU_ASSERT(conform_near(fmax(first_s, second_s), both_s));
-    if (strait_conformance.ideal)
+    if (conformance_of_suite()->ideal)
         CU_ASSERT(conform_near(fmin(first_s, second_s), both_s));
     CU_ASSERT(fmin(first_s, second_s) > (both_s + PATH_S) / 2);
     strait_rig_release(&rig);
@@ -96,7 +96,7 @@ void conform_channels(void)
     /* The short one has half of the port until it has arrived: 2 x 10096 / C. In one stream it
      * would have to wait for the 60096 bytes before it. */
     const double short_s = strait_noted(&rig, 1, ARRIVED, 0);
-    if (strait_conformance.ideal)
+    if (conformance_of_suite()->ideal)
         CU_ASSERT(conform_near(short_s, 2 * (10000 + FRAME) / C + PATH_S));
     CU_ASSERT(short_s < (60000 + FRAME) / C);
     CU_ASSERT(

@@ -134,7 +134,7 @@ static void deadline_at_arrival(struct strait_rank *r)
     if (r->me == 0)
         strait_rig_send(r, 1, 0, 0, 1000);
     else
-        note_try(r, (1000 + FRAME) / C + PATH_S + strait_conformance.tolerance_s);
+        note_try(r, (1000 + FRAME) / C + PATH_S + conformance_of_suite()->tolerance_s);
 }
 
 void conform_deadline_instant(void)
@@ -262,7 +262,7 @@ void conform_nothing_can_arrive(void)
     struct strait_rig rig;
     if (!conform_begin(&rig, 2, waits_for_nothing))
         return;
-    strait_rig_run(&rig, strait_conformance.backend);
+    strait_rig_run(&rig, conformance_of_suite()->backend);
     CU_ASSERT_EQUAL(rig.rc, -1);
     CU_ASSERT_EQUAL(rig.err.code, STRAIT_ERR_BACKEND);
     CU_ASSERT_PTR_NOT_NULL(strstr(rig.err.text, "rank 1 waits for ever"));
@@ -375,7 +375,7 @@ void conform_fail(void)
     struct strait_rig rig;
     if (!conform_begin(&rig, 3, gives_up))
         return;
-    strait_rig_run(&rig, strait_conformance.backend);
+    strait_rig_run(&rig, conformance_of_suite()->backend);
     CU_ASSERT_EQUAL(rig.rc, -1);
     CU_ASSERT_EQUAL(rig.err.code, STRAIT_ERR_INPUT);
     CU_ASSERT_STRING_EQUAL(rig.err.text, "rank 1 gave up");
@@ -411,7 +411,7 @@ void conform_rerun(void)
     CU_ASSERT_EQUAL(strait_n_noted(&rig, 0, ARRIVED), 12);
     for (int i = 0; i < 12; i++) {
         const double again = strait_noted(&rig, 0, ARRIVED, i);
-        if (strait_conformance.ideal)
+        if (conformance_of_suite()->ideal)
             CU_ASSERT(memcmp(&again, &first[i], sizeof(again)) == 0);
         CU_ASSERT(i == 0 || again >= strait_noted(&rig, 0, ARRIVED, i - 1));
     }

@@ -1,6 +1,6 @@
 #include "harness.h"
 
-#include <CUnit/CUnit.h>
+#include "check.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* An open sz codec with room for one tensor: what its test suites share. */
 #pragma once
-#include <CUnit/CUnit.h>
+#include "check.h"
 #include <stdlib.h>
 #include "codecs/codec.h"
 #include "traces/tensors.h"

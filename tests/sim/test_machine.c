@@ -156,4 +156,4 @@ static const struct strait_test tests[] = {
     {"a packet is released once, when its last receiver is done", references},
     {"many small messages ramp up as one large one", pieces},
 };
-STRAIT_SUITE("sim/engine", tests);
+STRAIT_SUITE("sim/machine", tests);

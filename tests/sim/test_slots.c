@@ -47,4 +47,4 @@ static const struct strait_test tests[] = {
     {"a wide job waits for its slots and is not overtaken", wide_jobs},
     {"every job gets the slot that is free first", many_slots},
 };
-STRAIT_SUITE("sim/job_slots", tests);
+STRAIT_SUITE("sim/slots", tests);

@@ -358,4 +358,4 @@ static const struct strait_test tests[] = {
     {"a recording of another shape is not taken as it is",
      a_recording_of_another_shape_is_not_taken_as_it_is},
 };
-STRAIT_SUITE("traces/tensor_fill", tests);
+STRAIT_SUITE("traces/fill", tests);

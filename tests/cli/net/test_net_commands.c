@@ -392,4 +392,4 @@ static const struct strait_test tests[] = {
     {"probe, doctor and up agree on what works here", probe},
     {"an ordinary user has all of it with a TUN node of the test", ordinary_user},
 };
-STRAIT_SUITE("cli/net/net_command", tests);
+STRAIT_SUITE_WITH("cli/net/net_commands", tests, .alone = true);

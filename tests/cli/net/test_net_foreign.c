@@ -227,4 +227,4 @@ static const struct strait_test tests[] = {
     {"top shows what a link carries", top},
     {"Open MPI's mpirun starts a ring through the rsh shim", mpi_ring},
 };
-STRAIT_SUITE("cli/net_foreign", tests);
+STRAIT_SUITE_WITH("cli/net/net_foreign", tests, .alone = true, .release = true);

@@ -179,4 +179,4 @@ static const struct strait_test tests[] = {
     {"an interrupted run takes all of it down", interrupt},
     {"so does a killed one", killed},
 };
-STRAIT_SUITE("cli/net/net_run", tests);
+STRAIT_SUITE_WITH("cli/net/net_run", tests, .alone = true);

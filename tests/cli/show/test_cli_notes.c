@@ -93,4 +93,4 @@ static const struct strait_test tests[] = {
     {"a log that was full is marked below the table", full},
     {"a grid says how many of its points repeat", in_a_grid},
 };
-STRAIT_SUITE("cli/show/show_notes", tests);
+STRAIT_SUITE("cli/show/cli_notes", tests);

@@ -310,4 +310,4 @@ static const struct strait_test tests[] = {
     {"truncated, changed and random bytes do no harm", hostile_bytes},
     {"what is no set of positions is refused", refused},
 };
-STRAIT_SUITE("codecs/index", tests);
+STRAIT_SUITE("codecs/deepreduce/index", tests);

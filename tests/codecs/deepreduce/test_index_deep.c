@@ -415,4 +415,4 @@ static const struct strait_test tests[] = {
     {"truncated, flipped and random bytes do no harm", hostile_bytes},
     {"a filter of one bit and many hashes is decoded", smallest_filter},
 };
-STRAIT_SUITE("codecs/index_deep", tests);
+STRAIT_SUITE("codecs/deepreduce/index_deep", tests);

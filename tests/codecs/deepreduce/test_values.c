@@ -342,4 +342,4 @@ static const struct strait_test tests[] = {
     {"the exponential and the logarithm are those of the C library", stable_functions},
     {"small systems are solved, singular ones refused", small_systems},
 };
-STRAIT_SUITE("codecs/values", tests);
+STRAIT_SUITE("codecs/deepreduce/values", tests);

@@ -286,4 +286,4 @@ static const struct strait_test tests[] = {
     {"rows of any length come back", long_rows},
     {"a crafted fpzip stream harms neither the program nor the next stream", crafted_fpzip},
 };
-STRAIT_SUITE("codecs/adapters", tests);
+STRAIT_SUITE("codecs/foreign/adapters", tests);

@@ -373,4 +373,4 @@ static const struct strait_test tests[] = {
     {"a forked program gets a process of its own", forked_program},
     {"CPU time of the other process is told", cpu_time_is_told},
 };
-STRAIT_SUITE("codecs/foreign/plugin", tests);
+STRAIT_SUITE("codecs/foreign/foreign", tests);

@@ -386,4 +386,4 @@ static const struct strait_test tests[] = {
     {"recorded gradients come back as theory says", recorded_gradients},
     {"SketchML's bins are equally full", bins_are_equally_full},
 };
-STRAIT_SUITE("codecs/quantiser_laws", tests);
+STRAIT_SUITE("codecs/quantise/quantiser_laws", tests);

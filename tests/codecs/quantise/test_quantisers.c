@@ -329,4 +329,4 @@ static const struct strait_test tests[] = {
     {"a parameter out of range is refused by name", refused_parameters},
     {"streams describe themselves", streams_describe_themselves},
 };
-STRAIT_SUITE("codecs/quantisers", tests);
+STRAIT_SUITE("codecs/quantise/quantisers", tests);

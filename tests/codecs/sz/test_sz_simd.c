@@ -314,4 +314,4 @@ static const struct strait_test tests[] = {
     {"integers go apart into symbols and low bits and come back", apart_and_joined},
     {"integers end at 2^22 - 1 at every level", at_the_limit},
 };
-STRAIT_SUITE("codecs/sz_simd", tests);
+STRAIT_SUITE("codecs/sz/sz_simd", tests);

@@ -207,4 +207,4 @@ static const struct strait_test tests[] = {
     {"a signal ends the guest and removes its work folder", killed_by_any},
     {"iperf3 gets the rate less the headers", goodput},
 };
-STRAIT_SUITE("cli/net/net_guest", tests);
+STRAIT_SUITE_WITH("emu/guest/net_uml", tests, .alone = true, .release = true);

@@ -46,10 +46,11 @@ static bool is_possible(void)
 static char *said_inside(const char *folder, const char *words)
 {
     struct strait_error err = {0};
-    char program[PATH_MAX] = "";
-    CU_ASSERT_FATAL(readlink("/proc/self/exe", program, sizeof(program) - 1) > 0);
+    char program[PATH_MAX];
+    const char *argv[8];
+    strait_suite_argv(argv, program, "emu/guest/qemu", &words, 1);
     CU_ASSERT_EQUAL_FATAL(mkdir(folder, 0777), 0);
-    const char *const argv[] = {program, words, NULL}, *const none[] = {NULL};
+    const char *const none[] = {NULL};
     const struct strait_emu_uml_plan plan = {.argv = argv,
                                              .folder = "/",
                                              .job = folder,

@@ -27,7 +27,7 @@ static bool is_there(void)
 
 /* Work files, and where this test's program is: both may lie below what the guest covers. */
 struct place {
-    char job[64], bin[PATH_MAX];
+    char job[64], program[PATH_MAX], bin[PATH_MAX];
     const char *read[3];
 };
 
@@ -35,9 +35,10 @@ static void place_init(struct place *p)
 {
     strcpy(p->job, "/tmp/strait-test-XXXXXX");
     CU_ASSERT_FATAL(mkdtemp(p->job) != NULL);
-    const ssize_t n = readlink("/proc/self/exe", p->bin, sizeof(p->bin) - 1);
+    const ssize_t n = readlink("/proc/self/exe", p->program, sizeof(p->program) - 1);
     CU_ASSERT_FATAL(n > 0);
-    p->bin[n] = '\0';
+    p->program[n] = '\0';
+    strcpy(p->bin, p->program);
     *strrchr(p->bin, '/') = '\0';
     p->read[0] = STRAIT_SHARE;
     p->read[1] = p->bin;
@@ -67,10 +68,10 @@ static void netem(void)
     struct place p;
     struct strait_error err = {0};
     /* both, whatever the first one says */
-    static const char commands[] = "cd \"$1\" && ./test_kernel_net \"$2\" \"$3\" \"$4\" \"$5\"; "
-                                   "s=$?; ./test_tamper \"$6\" && exit $s",
-                      all_commands[] = "cd \"$1\" && ./test_kernel_net; s=$?; "
-                                       "./test_tamper && exit $s";
+    static const char commands[] = "\"$1\" --here emu/links/kernel_net \"$2\" \"$3\" \"$4\" \"$5\"; "
+                                   "s=$?; \"$1\" --here emu/links/tamper \"$6\" && exit $s",
+                      all_commands[] = "\"$1\" --here emu/links/kernel_net; s=$?; "
+                                       "\"$1\" --here emu/links/tamper && exit $s";
     if (!guest_boots(false))
         return;
     place_init(&p);
@@ -79,23 +80,13 @@ static void netem(void)
                                 "-c",
                                 all ? all_commands : commands,
                                 "sh",
-                                p.bin,
+                                p.program,
                                 "stock ping",
                                 "loss is counted",
                                 "keeps the order",
                                 "without netem",
                                 "a delay",
                                 NULL};
-    static const char *const programs[] = {"test_kernel_net", "test_tamper"};
-    for (size_t i = 0; i < 2; i++) {
-        char program[PATH_MAX + 32];
-        snprintf(program, sizeof(program), "%s/%s", p.bin, programs[i]);
-        if (access(program, X_OK) != 0) {
-            strait_test_skip("test_kernel_net or test_tamper is not built");
-            folder_remove(p.job);
-            return;
-        }
-    }
     const int status = run_inside(&p, argv, 240, &err);
     char *out = folder_text(p.job, STRAIT_EMU_UML_OUT),
          *said = folder_text(p.job, STRAIT_EMU_UML_ERR);
@@ -108,7 +99,7 @@ static void netem(void)
     }
     /* only the test of a kernel without netem has nothing to do there */
     CU_ASSERT(strstr(out, " 0 failed, 1 skipped") != NULL);
-    CU_ASSERT(strstr(said, "skipped: emu/realise_kernel: a kernel without netem") != NULL);
+    CU_ASSERT(strstr(said, "skipped: emu/links/kernel_net: a kernel without netem") != NULL);
     CU_ASSERT(strstr(out, "a delay that is changed, removed or added to is told") != NULL);
     CU_ASSERT(strstr(said, "a delay that is changed, removed or added to") == NULL);
     free(out);
@@ -265,4 +256,4 @@ static const struct strait_test tests[] = {
     {"time, memory and names have limits", limits},
     {"nothing is left when the parent is killed", killed_parent},
 };
-STRAIT_SUITE("emu/guest/uml", tests);
+STRAIT_SUITE_WITH("emu/guest/uml", tests, .alone = true, .release = true);

@@ -38,19 +38,21 @@ static bool is_long(void)
     return getenv("STRAIT_LONG") != NULL;
 }
 
-/* The tests of that program whose sentences have these words, in the guest. */
-static void run_inside(const char *words, const char *program_name, int n_neighbours)
+/* The tests of that suite whose sentences have these words, in the guest. */
+static void run_inside(const char *words, const char *suite, int n_neighbours)
 {
     static const char *const longer[] = {"STRAIT_LONG=yes", NULL};
     struct strait_error err = {0};
-    char job[] = "/tmp/strait-test-XXXXXX", program[PATH_MAX], bin[PATH_MAX] = "";
+    char job[] = "/tmp/strait-test-XXXXXX", program[PATH_MAX], bin[PATH_MAX];
+    const char *argv[8];
     pid_t neighbours[N_NEIGHBOURS];
     if (!guest_boots(true))
         return;
-    CU_ASSERT_FATAL(mkdtemp(job) != NULL && readlink("/proc/self/exe", bin, PATH_MAX - 1) > 0);
+    CU_ASSERT_FATAL(mkdtemp(job) != NULL);
+    strait_suite_argv(argv, program, suite, &words, 1);
+    strcpy(bin, program);
     *strrchr(bin, '/') = '\0';
-    snprintf(program, sizeof(program), "%.4000s/%s", bin, program_name);
-    const char *const argv[] = {program, words, NULL}, *const read[] = {STRAIT_SHARE, bin, NULL},
+    const char *const read[] = {STRAIT_SHARE, bin, NULL},
                       *const none[] = {NULL};
     const struct strait_emu_uml_plan plan = {.virtual_time = true,
                                              .argv = argv,
@@ -111,7 +113,7 @@ static void uploads(void)
     } cases[] = {{1, 1, 0.450}, {1, 4, 0.3624}, {1, 16, 0.2648},
                  {4, 1, 0.472}, {16, 1, 0.775}, {64, 1, 2.287}};
     if (!strait_emu_in_virtual_time()) {
-        run_inside("uploads of 1", "test_virtual", 0);
+        run_inside("uploads of 1", "emu/guest/virtual", 0);
         return;
     }
     const size_t n_cases = is_long() ? sizeof(cases) / sizeof(cases[0]) : 4;
@@ -135,7 +137,7 @@ static void uploads(void)
 static void burners(void)
 {
     if (!strait_emu_in_virtual_time()) {
-        run_inside("work of 200 ms", "test_virtual", N_NEIGHBOURS);
+        run_inside("work of 200 ms", "emu/guest/virtual", N_NEIGHBOURS);
         return;
     }
     for (int ethernet = 0; ethernet < (is_long() ? 2 : 1); ethernet++) {
@@ -208,7 +210,7 @@ static void a_run(void)
  */
 static void links(void)
 {
-    run_inside(is_long() ? "" : "stock ping", "test_kernel_net", 0);
+    run_inside(is_long() ? "" : "stock ping", "emu/links/kernel_net", 0);
 }
 
 static const struct strait_test tests[] = {
@@ -217,4 +219,4 @@ static const struct strait_test tests[] = {
     {"the kernel's links hold there", links},
     {"prediction and emulation of a run agree there", a_run},
 };
-STRAIT_SUITE("emu/virtual time", tests);
+STRAIT_SUITE_WITH("emu/guest/virtual", tests, .alone = true, .release = true);

@@ -17,7 +17,8 @@
 #include "tests/kit/suite.h"
 #include "tests/kit/uploads.h"
 
-#define AS "STRAIT_JUDGED" /* "relay root": what the program is to measure when run again */
+#define SUITE "emu/judge/judged"
+#define AS    "STRAIT_JUDGED" /* "relay root": what the program is to measure when run again */
 /* Asked for by who looks into one thing: a way beside the reference, "kernel uml"; numbers of
  * cases, "23". */
 #define ONLY_WAY   "STRAIT_WAY"
@@ -150,7 +151,7 @@ static char *in_guest(const struct way *way, const char *program, struct strait_
     snprintf(only, sizeof(only), ONLY_CASES "=%s",
              getenv(ONLY_CASES) ? getenv(ONLY_CASES) : "01234567");
     CU_ASSERT_FATAL(mkdtemp(job) != NULL);
-    const char *const argv[] = {program, NULL}, *const read[] = {STRAIT_SHARE, bin, NULL},
+    const char *const argv[] = {program, "--here", SUITE, NULL}, *const read[] = {STRAIT_SHARE, bin, NULL},
                       *const none[] = {NULL}, *const env[] = {as, only, NULL};
     const bool virtual_time = strcmp(way->launcher, "vuml") == 0;
     const struct strait_emu_uml_plan plan = {
@@ -203,7 +204,7 @@ static void run_way(struct outcome *outcomes, const struct way *way)
     CU_ASSERT_FATAL(readlink("/proc/self/exe", program, PATH_MAX - 1) > 0);
     fprintf(stderr, "%s, launcher %s ...\n", way->realisation, way->launcher);
     snprintf(as, sizeof(as), AS "=%s %s", way->realisation, way->launcher);
-    const char *const argv[] = {"env", as, program, NULL};
+    const char *const argv[] = {"env", as, program, "--here", SUITE, NULL};
     char *text;
     if (strstr(way->launcher, "uml")) {
         text = in_guest(way, program, &err);
@@ -303,4 +304,4 @@ static void judged(void)
 static const struct strait_test tests[] = {
     {"uploads take as long in every realisation and launcher as in virtual time", judged},
 };
-STRAIT_SUITE("emu/judged", tests);
+STRAIT_SUITE_WITH(SUITE, tests, .apart = true, .deadline_s = 4 * 3600);

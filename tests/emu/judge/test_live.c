@@ -119,4 +119,4 @@ static const struct strait_test tests[] = {
     {"who looks on sees what the kernel's links carry, and never more than they can",
      by_the_kernel},
 };
-STRAIT_SUITE("emu/judge/live_links", tests);
+STRAIT_SUITE("emu/judge/live", tests);

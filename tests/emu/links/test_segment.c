@@ -40,10 +40,10 @@ static void cuts(void)
             memcpy(&tcp, piece + 30, sizeof(tcp));
             CU_ASSERT_EQUAL(ntohs(tcp.check), pseudo);
             CU_ASSERT_EQUAL(ntohl(tcp.seq), (uint32_t)(seq + first * MSS));
-            CU_ASSERT_EQUAL(tcp.fin, whole_end);
-            CU_ASSERT_EQUAL(tcp.psh, whole_end);
+            CU_ASSERT_EQUAL((int)tcp.fin, whole_end);
+            CU_ASSERT_EQUAL((int)tcp.psh, whole_end);
             CU_ASSERT_EQUAL(tcp.th_flags >> 7, first == 0);
-            CU_ASSERT_EQUAL(tcp.ack, 1);
+            CU_ASSERT_EQUAL((int)tcp.ack, 1);
             struct iphdr ip;
             memcpy(&ip, piece + 10, sizeof(ip));
             CU_ASSERT_EQUAL(ntohs(ip.id), 7 + first);

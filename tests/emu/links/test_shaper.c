@@ -86,4 +86,4 @@ static const struct strait_test tests[] = {
     {"delay, jitter and loss are as calculated by hand", delays},
     {"a difference between asked and found is told", differences},
 };
-STRAIT_SUITE("emu/links/qdisc", tests);
+STRAIT_SUITE("emu/links/shaper", tests);

@@ -293,4 +293,4 @@ static const struct strait_test tests[] = {
     {"a link that was taken away and put back is told by its counters", put_back},
     {"a run whose link was removed or halved meanwhile is INVALID", a_run},
 };
-STRAIT_SUITE("emu/links/realise_kernel", tests);
+STRAIT_SUITE("emu/links/tamper", tests);

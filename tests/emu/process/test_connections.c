@@ -83,4 +83,4 @@ static void ramps(void)
 static const struct strait_test tests[] = {
     {"4 MB on 1, 4 and 16 cold connections take what TCP takes", ramps},
 };
-STRAIT_SUITE("emu/connections", tests);
+STRAIT_SUITE("emu/process/connections", tests);

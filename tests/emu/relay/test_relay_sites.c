@@ -350,4 +350,4 @@ static const struct strait_test tests[] = {
     {"what a link loses does not depend on traffic elsewhere", loss_is_the_links_own},
     {"a link's queue and what has left it are told for any moment", a_queue_at_a_moment},
 };
-STRAIT_SUITE("emu/relay on sites", tests);
+STRAIT_SUITE("emu/relay/relay_sites", tests);

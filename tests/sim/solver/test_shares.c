@@ -115,4 +115,4 @@ static const struct strait_test tests[] = {
     {"both simulators share a port by the drags of its clients", both_simulators},
     {"keyed shares are uniform, by rank and seed", keyed},
 };
-STRAIT_SUITE("sim/shares", tests);
+STRAIT_SUITE("sim/solver/shares", tests);

@@ -80,4 +80,4 @@ static const struct strait_test tests[] = {
     {"an update goes to a server in the bytes of its rows' codes", stars},
     {"a ring's parts go in the bytes of their pieces of rows, at every hop", rings},
 };
-STRAIT_SUITE("workloads/strategies coded", tests);
+STRAIT_SUITE("workloads/rank/coded_bytes", tests);

@@ -172,4 +172,4 @@ static const struct strait_test tests[] = {
     {"an all-reduce without codec gives the float sum in ring order", exact_sum},
     {"every listed strategy runs on three ranks and none is like another", all_run},
 };
-STRAIT_SUITE("workloads/strategies", tests);
+STRAIT_SUITE("workloads/train/strategies", tests);

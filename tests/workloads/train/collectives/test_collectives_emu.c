@@ -71,4 +71,4 @@ static const struct strait_test tests[] = {
     {"over TCP errors of bounded codecs add up to the stated number of bounds at most",
      bounds_add_up},
 };
-STRAIT_SUITE("workloads/collectives emulated", tests);
+STRAIT_SUITE_WITH("workloads/train/collectives/collectives_emu", tests, .release = true);

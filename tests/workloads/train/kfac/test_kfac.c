@@ -292,4 +292,4 @@ static const struct strait_test tests[] = {
     {"bytes are those of all-reduces, broadcasts and preconditioned gradients", bytes},
     {"inverses take what a measured table says", measured_inverses},
 };
-STRAIT_SUITE("workloads/kfac", tests);
+STRAIT_SUITE("workloads/train/kfac/kfac", tests);

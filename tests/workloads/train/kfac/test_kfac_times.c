@@ -284,4 +284,4 @@ static const struct strait_test tests[] = {
     {"DP-KFAC takes what its recurrence says", dpkfac},
     {"calling a collective takes its time in all of them, and in their plans", launched},
 };
-STRAIT_SUITE("workloads/kfac times", tests);
+STRAIT_SUITE("workloads/train/kfac/kfac_times", tests);

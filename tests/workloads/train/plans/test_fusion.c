@@ -164,4 +164,4 @@ static const struct strait_test tests[] = {
      all_plans},
     {"a ring all-reduce costs its steps' delays, its parts, and adding and copying them", ring},
 };
-STRAIT_SUITE("workloads/train/plans/fusion_plan", tests);
+STRAIT_SUITE("workloads/train/plans/fusion", tests);

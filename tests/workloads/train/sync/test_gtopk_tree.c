@@ -131,4 +131,4 @@ static const struct strait_test tests[] = {
     {"all ranks hold the same k sums of values", values},
     {"another codec is refused", refusals},
 };
-STRAIT_SUITE("workloads/train/sync/gtopk_strategy", tests);
+STRAIT_SUITE("workloads/train/sync/gtopk_tree", tests);

@@ -299,4 +299,4 @@ static const struct strait_test tests[] = {
     {"DeAR takes what its recurrence says, and sends what an all-reduce does", dear},
     {"the best plan is never slower than any other", order},
 };
-STRAIT_SUITE("workloads/schedules", tests);
+STRAIT_SUITE("workloads/train/sync/schedules", tests);

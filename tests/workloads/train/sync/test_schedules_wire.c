@@ -296,4 +296,4 @@ static const struct strait_test tests[] = {
     {"no two schedules take the same time", distinct},
     {"schedules repeat round by round and are extrapolated exactly", repeats},
 };
-STRAIT_SUITE("workloads/schedules_wire", tests);
+STRAIT_SUITE("workloads/train/sync/schedules_wire", tests);

@@ -292,4 +292,4 @@ static const struct strait_test tests[] = {
     {"moments, their means and LAMB's steps are those in double precision", arithmetic},
     {"a masked sum is quicker than a whole one", less_than_all},
 };
-STRAIT_SUITE("workloads/slamb", tests);
+STRAIT_SUITE("workloads/train/sync/slamb", tests);
