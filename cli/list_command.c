@@ -7,6 +7,7 @@
 #include "analysis/row.h"
 #include "analysis/table.h"
 #include "core/json.h"
+#include "core/names.h"
 #include "cli/codec/codec_command.h"
 #include "command.h"
 #include "options.h"
@@ -160,10 +161,8 @@ static int show_strategy(const char *name, bool json, struct strait_error *err)
         const struct strait_strategy *const *all = strait_strategies(&n);
         for (i = 0; i < n && i + 1 < sizeof(names) / sizeof(*names); i++)
             names[i] = all[i]->name;
-        const char *nearest = strait_nearest(name, names);
-        status = strait_error_set(
-            err, STRAIT_ERR_USAGE, "list strategies", "expected a strategy, found \"%s\"%s%s%s",
-            name, nearest ? ", did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+        status = strait_refuse_name(err, STRAIT_ERR_USAGE, "list strategies", "a strategy", name,
+                                    names);
     } else if (status == 0 && json) {
         strait_command_print_json(found);
     } else if (status == 0) {
@@ -181,14 +180,10 @@ static int show(const char *what, bool json, struct strait_error *err)
         if (what && strcmp(what, lists[i].name) == 0)
             return show_list(i, json, err);
     }
-    if (what) {
-        const char *nearest = strait_nearest(what, names);
-        return strait_error_set(err, STRAIT_ERR_USAGE, "list",
-                                "expected codecs, strategies, models, networks or experiments, "
-                                "found \"%s\"%s%s%s",
-                                what, nearest ? ", did you mean \"" : "", nearest ? nearest : "",
-                                nearest ? "\"?" : "");
-    }
+    if (what)
+        return strait_refuse_name(err, STRAIT_ERR_USAGE, "list",
+                                  "codecs, strategies, models, networks or experiments", what,
+                                  names);
     for (size_t i = 0; i < N_LISTS; i++) {
         if (!json)
             printf("%s%s: %s\n\n", i > 0 ? "\n" : "", lists[i].name, lists[i].summary);

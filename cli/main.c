@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/json.h"
+#include "core/names.h"
 #include "command.h"
 
 static const struct {
@@ -78,11 +79,8 @@ static int unknown_command(const char *name)
     const char *names[N_COMMANDS + 1] = {NULL};
     for (size_t i = 0; i < N_COMMANDS; i++)
         names[i] = commands[i].name;
-    const char *nearest = strait_nearest(name, names);
     struct strait_error err = {0};
-    strait_error_set(
-        &err, STRAIT_ERR_USAGE, NULL, "expected a command (strait --help), found \"%s\"%s%s%s",
-        name, nearest ? ", did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+    strait_refuse_name(&err, STRAIT_ERR_USAGE, NULL, "a command (strait --help)", name, names);
     return strait_command_fail(&err);
 }
 

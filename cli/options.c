@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/json.h"
+#include "core/names.h"
 #include "options.h"
 
 enum { MAX_OPTIONS = 32 };

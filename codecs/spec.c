@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/json.h"
+#include "core/names.h"
 
 static const char residual_key[] = "error_feedback", momentum_key[] = "momentum";
 enum { NUMBER_CHARS = 64, WORD_CHARS = 64, EXPECTED_CHARS = 256 };
@@ -106,10 +107,9 @@ static int parse_choice(double *value, const struct strait_param *p, const char 
         const size_t used = strlen(known);
         snprintf(known + used, sizeof(known) - used, "%s%s", i > 0 ? ", " : "", p->choices[i]);
     }
-    const char *nearest = strait_nearest(text, p->choices);
-    return strait_error_set(err, STRAIT_ERR_INPUT, where, "expected %s of %s, found \"%s\"%s%s%s",
-                            p->name, known, text, nearest ? ", did you mean \"" : "",
-                            nearest ? nearest : "", nearest ? "\"?" : "");
+    char expected[EXPECTED_CHARS + 64];
+    snprintf(expected, sizeof(expected), "%.48s of %s", p->name, known);
+    return strait_refuse_name(err, STRAIT_ERR_INPUT, where, expected, text, p->choices);
 }
 
 int strait_codec_param_parse(double *value, const struct strait_param *p, const char *text,
@@ -281,10 +281,7 @@ static const struct strait_codec_ops *find_codec(const char *name, const char *t
             return codecs[i];
         names[i] = codecs[i]->name;
     }
-    const char *nearest = strait_nearest(name, names);
-    strait_error_set(
-        err, STRAIT_ERR_INPUT, text, "expected a codec (strait codec list), found \"%s\"%s%s%s",
-        name, nearest ? ", did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+    strait_refuse_name(err, STRAIT_ERR_INPUT, text, "a codec (strait codec list)", name, names);
     return NULL;
 }
 

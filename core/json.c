@@ -1,14 +1,14 @@
 /* The strict JSON reader. */
 #include <assert.h>
-#include <ctype.h>
 #include <errno.h>
 #include <float.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include "json.h"
+#include "names.h"
 
-enum { FOUND_CHARS = 448, NAME_CHARS = 64 };
+enum { FOUND_CHARS = 448 };
 
 /* A file that cannot be read is wrong input, not a failed run. */
 static json_t *unreadable(const char *path, int saved_errno, struct strait_error *err)
@@ -336,46 +336,4 @@ int strait_object_quantity_or(struct strait_object *o, double *out, const char *
         return strait_object_quantity(o, out, key, unit, min, max, err);
     *out = fallback;
     return 0;
-}
-
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Insertions, deletions, replacements and swaps of neighbours; letters without their case. */
-static size_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b)
-{
-    size_t d[NAME_CHARS + 1][NAME_CHARS + 1];
-    for (size_t i = 0; i <= n_a; i++)
-        for (size_t j = 0; j <= n_b; j++) {
-            if (i == 0 || j == 0) {
-                d[i][j] = i + j;
-                continue;
-            }
-            const int x = tolower((unsigned char)a[i - 1]), y = tolower((unsigned char)b[j - 1]);
-            d[i][j] = least(least(d[i - 1][j], d[i][j - 1]) + 1, d[i - 1][j - 1] + (x != y));
-            if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) &&
-                y == tolower((unsigned char)a[i - 2]))
-                d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1);
-        }
-    return d[n_a][n_b];
-}
-
-const char *strait_nearest(const char *name, const char *const *names)
-{
-    const char *nearest = NULL;
-    size_t best = NAME_CHARS + 1;
-    const size_t n_a = strlen(name);
-    for (; *names && n_a <= NAME_CHARS; names++) {
-        const size_t n_b = strlen(*names);
-        if (n_b > NAME_CHARS)
-            continue;
-        const size_t distance = edit_distance(name, n_a, *names, n_b);
-        if (2 * distance <= (n_a > n_b ? n_a : n_b) && distance < best) {
-            nearest = *names;
-            best = distance;
-        }
-    }
-    return nearest;
 }

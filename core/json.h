@@ -61,7 +61,3 @@ int strait_object_quantity(struct strait_object *o, double *out, const char *key
 int strait_object_quantity_or(struct strait_object *o, double *out, const char *key,
                               enum strait_unit unit, double min, double max, double fallback,
                               struct strait_error *err);
-
-/** The name in `names` (NULL-terminated) nearest to `name` by edit distance, or NULL if none is
- *  near (more than half of the letters differ). */
-const char *strait_nearest(const char *name, const char *const *names);

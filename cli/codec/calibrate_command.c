@@ -8,6 +8,7 @@
 #include "codecs/bundle.h"
 #include "codecs/profile/calibrate.h"
 #include "core/json.h"
+#include "core/names.h"
 #include "core/progress.h"
 #include "codec_command.h"
 #include "cli/command.h"
@@ -169,13 +170,11 @@ static void describe(char machine[TEXT_CHARS], char date[32])
 static int check(const struct calibrate *c, const char *what, struct strait_error *err)
 {
     static const char *const known[] = {"codecs", NULL};
-    if (!what || strcmp(what, "codecs") != 0) {
-        const char *nearest = what ? strait_nearest(what, known) : NULL;
+    if (!what)
         return strait_error_set(err, STRAIT_ERR_USAGE, "calibrate",
-                                "expected codecs, found %s%s%s%s", what ? "\"" : "nothing",
-                                what ? what : "", what ? "\"" : "",
-                                nearest ? ", did you mean \"codecs\"?" : "");
-    }
+                                "expected codecs, found nothing");
+    if (strcmp(what, "codecs") != 0)
+        return strait_refuse_name(err, STRAIT_ERR_USAGE, "calibrate", "codecs", what, known);
     if (c->n_repeats > MAX_REPEATS)
         return strait_error_set(err, STRAIT_ERR_USAGE, "calibrate",
                                 "expected at most %d after --repeats, found %ld", MAX_REPEATS,

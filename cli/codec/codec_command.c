@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "core/json.h"
+#include "core/names.h"
 #include "codec_command.h"
 #include "cli/command.h"
 
@@ -47,11 +48,10 @@ int strait_command_codec(int argc, char **argv)
         if (argc > 1 && strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 1, argv + 1);
     }
-    const char *nearest = argc > 1 ? strait_nearest(argv[1], names) : NULL;
-    strait_error_set(&err, STRAIT_ERR_USAGE, "codec",
-                     "expected list, bench, encode or decode, found %s%s%s%s%s%s",
-                     argc > 1 ? "\"" : "nothing", argc > 1 ? argv[1] : "", argc > 1 ? "\"" : "",
-                     nearest ? ", did you mean \"" : "", nearest ? nearest : "",
-                     nearest ? "\"?" : "");
+    static const char expected[] = "list, bench, encode or decode";
+    if (argc > 1)
+        strait_refuse_name(&err, STRAIT_ERR_USAGE, "codec", expected, argv[1], names);
+    else
+        strait_error_set(&err, STRAIT_ERR_USAGE, "codec", "expected %s, found nothing", expected);
     return strait_command_fail(&err);
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/json.h"
+#include "core/names.h"
 #include "codec_command.h"
 #include "cli/files.h"
 
@@ -24,11 +25,8 @@ static int parse_kind(const char **kind, const char *word, struct strait_error *
             *kind = kinds[i];
             return 0;
         }
-    const char *nearest = strait_nearest(word, words);
-    return strait_error_set(err, STRAIT_ERR_USAGE, "--kind",
-                            "expected weights, updates or gradients, found \"%s\"%s%s%s", word,
-                            nearest ? ", did you mean \"" : "", nearest ? nearest : "",
-                            nearest ? "\"?" : "");
+    return strait_refuse_name(err, STRAIT_ERR_USAGE, "--kind", "weights, updates or gradients",
+                              word, words);
 }
 
 static int load_files(struct strait_tensor_set *set, const char *const *paths, const char *kind,

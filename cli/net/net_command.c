@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/json.h"
+#include "core/names.h"
 #include "emu/programs/program.h"
 #include "net_command.h"
 
@@ -49,10 +50,7 @@ static int unknown(const char *name)
     struct strait_error err = {0};
     for (size_t i = 0; i < N_COMMANDS; i++)
         names[i] = commands[i].name;
-    const char *nearest = strait_nearest(name, names);
-    strait_error_set(
-        &err, STRAIT_ERR_USAGE, "net", "expected a command (strait net --help), found \"%s\"%s%s%s",
-        name, nearest ? ", did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
+    strait_refuse_name(&err, STRAIT_ERR_USAGE, "net", "a command (strait net --help)", name, names);
     return strait_command_fail(&err);
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/json.h"
+#include "core/names.h"
 #include "core/shipped.h"
 
 enum { MAX_ENTRIES = 100000 };
@@ -188,10 +189,10 @@ int strait_profile_load(struct strait_profile **out, const char *name_or_path,
         path = strait_shipped_path(shipped, sizeof(shipped), name_or_path);
     }
     if (access(path, R_OK) != 0 && path == shipped)
-        return strait_error_set(err, STRAIT_ERR_INPUT, name_or_path,
-                                "expected a shipped profile (default, sz3-class, fl-runner-class) "
-                                "or a path, found \"%s\"",
-                                name_or_path);
+        return strait_refuse_file_name(err, STRAIT_ERR_INPUT, name_or_path,
+                                       "a shipped profile (default, sz3-class, fl-runner-class) "
+                                       "or a path",
+                                       name_or_path, STRAIT_SHARE "/codecs/profiles");
     json_t *json = strait_json_load(path, err);
     if (!json)
         return -1;

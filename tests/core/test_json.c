@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "core/json.h"
+#include "core/names.h"
 #include "tests/kit/suite.h"
 
 /* Load text through a file of its own; shown becomes the error's where without the folder. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "core/json.h"
 #include "core/csv.h"
+#include "core/names.h"
 #include "model_build.h"
 
 enum column {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/json.h"
+#include "core/names.h"
 #include "core/shipped.h"
 #include "architectures.h"
 #include "layer_csv.h"
@@ -82,11 +83,8 @@ int strait_model_load(struct strait_model **out, const char *name_or_path, struc
     for (size_t i = 0; i < n; i++)
         if (strcmp(a[i].name, name_or_path) == 0)
             return strait_architecture_load(out, &a[i], err);
-    const char *near = strait_nearest(name_or_path, names);
-    return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                            "expected a shipped model%s%s%s or the path of a layer table, found "
-                            "\"%.60s\"",
-                            near ? " (\"" : "", near ? near : "", near ? "\"?)" : "", name_or_path);
+    return strait_refuse_name(err, STRAIT_ERR_INPUT, NULL,
+                              "a shipped model or the path of a layer table", name_or_path, names);
 }
 
 void strait_model_free(struct strait_model *m)

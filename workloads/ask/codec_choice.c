@@ -1,21 +1,22 @@
 #include "codec_choice.h"
+#include "core/names.h"
 
 #include <float.h>
 #include <string.h>
 
 enum { MAX_NAMES = 64, LOSSY_CUTOFF_ELEMS = 1024 };
 
-static int unknown_codec(const char *where, const char *name, struct strait_error *err)
+/* Those that have all of these flags would do. */
+static int unknown_codec(const char *where, const char *expected, unsigned flags, const char *name,
+                         struct strait_error *err)
 {
-    size_t n;
+    size_t n, n_names = 0;
     const struct strait_codec_ops *const *codecs = strait_codecs(&n);
     const char *names[MAX_NAMES] = {0};
-    for (size_t i = 0; i < n && i + 1 < MAX_NAMES; i++)
-        names[i] = codecs[i]->name;
-    const char *near = strait_nearest(name, names);
-    return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                            "expected a codec (strait list codecs), found \"%s\"%s%s%s", name,
-                            near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    for (size_t i = 0; i < n && n_names + 1 < MAX_NAMES; i++)
+        if ((codecs[i]->flags & flags) == flags)
+            names[n_names++] = codecs[i]->name;
+    return strait_refuse_name(err, STRAIT_ERR_INPUT, where, expected, name, names);
 }
 
 static int read_bound(struct strait_codec_spec *c, struct strait_object *o,
@@ -106,7 +107,7 @@ int strait_codec_choice_read(struct strait_codec_choice *c, struct strait_object
     strait_object_where(o, key, where, sizeof(where));
     const struct strait_codec_ops *ops = strait_codec_find(name);
     if (!ops)
-        return unknown_codec(where, name, err);
+        return unknown_codec(where, "a codec (strait list codecs)", 0, name, err);
     if (strait_codec_unavailable(ops))
         return strait_error_set(err, STRAIT_ERR_INPUT, where, "codec \"%s\" cannot be used: %s",
                                 name, strait_codec_unavailable(ops));
@@ -126,11 +127,9 @@ int strait_codec_choice_read(struct strait_codec_choice *c, struct strait_object
         strait_object_close(&codec, err) != 0)
         return -1;
     ops = strait_codec_find(lossless);
-    if (!ops || !(ops->flags & STRAIT_CODEC_LOSSLESS)) {
-        strait_object_where(&codec, "lossless", where, sizeof(where));
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected a lossless codec, found \"%s\"", lossless);
-    }
+    if (!ops || !(ops->flags & STRAIT_CODEC_LOSSLESS))
+        return unknown_codec(strait_object_where(&codec, "lossless", where, sizeof(where)),
+                             "a lossless codec", STRAIT_CODEC_LOSSLESS, lossless, err);
     c->lossless = strait_codec_spec_default(ops);
     return 0;
 }

@@ -1,4 +1,5 @@
 #include "device.h"
+#include "core/names.h"
 
 #include <stdlib.h>
 #include "core/csv.h"
@@ -37,12 +38,10 @@ int strait_constants_check(const struct strait_object *constants, struct strait_
     char where[STRAIT_JSON_POINTER_MAX * 2];
     json_object_foreach((json_t *)constants->json, key, value)
     {
-        const char *near = strait_nearest(key, strait_machine_params);
         if (!strait_param_is_of_machine(key))
-            return strait_error_set(
+            return strait_refuse_name(
                 err, STRAIT_ERR_INPUT, strait_object_where(constants, key, where, sizeof(where)),
-                "expected a constant of a machine or a network, found \"%s\"%s%s%s", key,
-                near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+                "a constant of a machine or a network", key, strait_machine_params);
     }
     return 0;
 }

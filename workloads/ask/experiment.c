@@ -1,6 +1,7 @@
 #include "experiment.h"
 
 #include "core/json.h"
+#include "core/names.h"
 #include "device.h"
 
 #include <assert.h>
@@ -24,14 +25,12 @@ static int read_choice(double *out, struct strait_object *o, const struct strait
             *out = i;
             return 0;
         }
-    char where[STRAIT_JSON_POINTER_MAX * 2], all[256] = "";
-    for (int i = 0, n = 0; p->choices[i] && n < (int)sizeof(all); i++)
+    char where[STRAIT_JSON_POINTER_MAX * 2], all[256] = "one of ";
+    for (int i = 0, n = (int)strlen(all); p->choices[i] && n < (int)sizeof(all); i++)
         n += snprintf(all + n, sizeof(all) - (size_t)n, "%s%s", i > 0 ? ", " : "", p->choices[i]);
-    const char *near = strait_nearest(name, p->choices);
-    return strait_error_set(err, STRAIT_ERR_INPUT,
-                            strait_object_where(o, p->name, where, sizeof(where)),
-                            "expected one of %s, found \"%s\"%s%s%s", all, name,
-                            near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    return strait_refuse_name(err, STRAIT_ERR_INPUT,
+                              strait_object_where(o, p->name, where, sizeof(where)), all, name,
+                              p->choices);
 }
 
 static int read_param(double *out, struct strait_object *o, const struct strait_param *p,
@@ -95,11 +94,9 @@ static int read_strategy(struct strait_experiment *e, struct strait_object *o,
         char where[STRAIT_JSON_POINTER_MAX * 2];
         for (size_t i = 0; i < n && i + 1 < MAX_NAMES; i++)
             names[i] = all[i]->name;
-        const char *near = strait_nearest(name, names);
-        return strait_error_set(
-            err, STRAIT_ERR_INPUT, strait_object_where(&s, "name", where, sizeof(where)),
-            "expected a strategy (strait list strategies), found \"%s\"%s%s%s", name,
-            near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+        return strait_refuse_name(err, STRAIT_ERR_INPUT,
+                                  strait_object_where(&s, "name", where, sizeof(where)),
+                                  "a strategy (strait list strategies)", name, names);
     }
     e->n_ranks = e->n_clients + (e->strategy->has_server ? 1 : 0);
     for (unsigned i = 0; i < e->strategy->n_params; i++) {

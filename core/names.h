@@ -1,0 +1,20 @@
+/* Names out of a known set: which of them was meant, and the sentence that refuses what is none. */
+#pragma once
+#include "error.h"
+
+/** The name in `names` (NULL-terminated) nearest to `name` by edit distance, or NULL if none is
+ *  near (more than half of the letters differ). */
+const char *strait_nearest(const char *name, const char *const *names);
+
+/** Record that `found` is none of `names` (NULL-terminated):
+ *  `expected a codec (strait list codecs), found "szz", did you mean "sz"?`
+ *  In:      expected  "a codec (strait list codecs)"
+ *  Returns: -1 */
+int strait_refuse_name(struct strait_error *err, enum strait_error_code code, const char *where,
+                       const char *expected, const char *found, const char *const *names);
+
+/** The same where the names are those of the .json files in `folder`. A folder that cannot be read
+ *  has none. */
+int strait_refuse_file_name(struct strait_error *err, enum strait_error_code code,
+                            const char *where, const char *expected, const char *found,
+                            const char *folder);
