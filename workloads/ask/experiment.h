@@ -50,6 +50,7 @@ double strait_experiment_slowness(const struct strait_experiment *e, int rank);
 struct strait_axis {
     const char *pointer;  /* JSON Pointer into the base, "/codec/bound/range" */
     const json_t *values; /* array */
+    size_t depth;         /* keys in the pointer */
 };
 struct strait_sweep {
     char *file;
@@ -59,8 +60,10 @@ struct strait_sweep {
     size_t n_axes, n_points; /* the product of the axes' sizes; 1 without any */
 };
 /** Load a file, or a shipped experiment by its bare name ("wan-scaling"), and apply settings
- *  "/pointer=value" (value JSON, or a bare word taken as a string). A set pointer that "vary"
- *  also names replaces that axis.
+ *  "/pointer=value" (value JSON, or a bare word taken as a string), those with fewer keys first:
+ *  "/network=hkbu-10gbe", then "/network/node/rate=7 Gbps", in whatever order they are given. A set
+ *  pointer that "vary" also names replaces that axis; one inside of an axis' pointer is set in each
+ *  of its values.
  *  Returns: 0, or -1 with *err. Every point is read once, so that a bad one is found at once. */
 int strait_sweep_load(struct strait_sweep **out, const char *path, const char *const *settings,
                       size_t n_settings, struct strait_error *err);

@@ -1,10 +1,12 @@
 #include "named.h"
 
 #include "core/json.h"
+#include "core/names.h"
 #include "core/shipped.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A file of that kind as an open object; NULL with *err where the experiment's file names it. */
 static json_t *load(struct strait_object *o, char path[4096], const char *kind, const char *name,
@@ -13,18 +15,26 @@ static json_t *load(struct strait_object *o, char path[4096], const char *kind, 
     char found[4096], schema[64], where[512];
     const char *given;
     struct strait_error why = {0};
+    char expected[64], folder[512];
+    snprintf(where, sizeof(where), "%s#/%s", file, key);
+    snprintf(folder, sizeof(folder), "%s/experiments/%ss", STRAIT_SHARE, kind);
+    snprintf(expected, sizeof(expected), "a %s that ships or a path", kind);
     if (strpbrk(name, "/."))
         snprintf(path, 4096, "%s", strait_shipped_path(found, sizeof(found), name));
     else
-        snprintf(path, 4096, "%s/experiments/%ss/%s.json", STRAIT_SHARE, kind, name);
-    json_t *json = strait_json_load(path, &why);
-    if (!json) {
-        snprintf(where, sizeof(where), "%s#/%s", file, key);
-        strait_error_set(err, why.code, where,
-                         "expected a %s that ships or a path, found \"%s\": %s", kind, name,
-                         why.text);
+        snprintf(path, 4096, "%s/%s.json", folder, name);
+    if (!strpbrk(name, "/.") && access(path, F_OK) != 0) {
+        strait_refuse_file_name(err, STRAIT_ERR_INPUT, where, expected, name, folder);
         return NULL;
     }
+    json_t *json = strait_json_load(path, &why);
+    if (!json && strcmp(why.where, path) != 0) /* a mistake in the file, with its line */
+        strait_error_set(err, why.code, why.where, "%s", why.text);
+    if (!json)
+        strait_error_set(err, why.code, where, "expected %s, found \"%s\": %s", expected, name,
+                         why.text);
+    if (!json)
+        return NULL;
     snprintf(schema, sizeof(schema), "strait-%s/1", kind);
     if (strait_object_open(o, path, "", json, err) != 0 ||
         strait_object_string(o, &given, "schema", err) != 0 ||
@@ -53,14 +63,17 @@ static int check_sources(const char *path, const json_t *of, const char *const *
     json_t *value;
     size_t n = json_object_size(constants);
     const char *missing = NULL;
-    json_object_foreach((json_t *)constants, key, value) if (!json_object_get(sources, key))
-        missing = key;
+    json_object_foreach ((json_t *)constants, key, value)
+        if (!json_object_get(sources, key))
+            missing = key;
     for (; *plain; plain++) {
         n += json_object_get(of, *plain) != NULL;
         if (json_object_get(of, *plain) && !json_object_get(sources, *plain))
             missing = *plain;
     }
-    json_object_foreach((json_t *)sources, key, value) if (!json_is_string(value)) missing = key;
+    json_object_foreach ((json_t *)sources, key, value)
+        if (!json_is_string(value))
+            missing = key;
     if (missing || json_object_size(sources) != n)
         return strait_error_set(err, STRAIT_ERR_INPUT, path,
                                 "expected in \"sources\" a text for each constant and no other, "
@@ -123,8 +136,17 @@ static int expand_device(json_t *experiment, const char *file, struct strait_err
     return failed;
 }
 
+/* "bsp" is {"name": "bsp"}. */
+static void expand_strategy(json_t *experiment)
+{
+    json_t *strategy = json_object_get(experiment, "strategy");
+    if (json_is_string(strategy))
+        json_object_set_new(experiment, "strategy", json_pack("{s:O}", "name", strategy));
+}
+
 int strait_named_expand(json_t *experiment, const char *file, struct strait_error *err)
 {
+    expand_strategy(experiment);
     return expand_network(experiment, file, err) != 0 || expand_device(experiment, file, err) != 0
                ? -1
                : 0;

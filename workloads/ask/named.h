@@ -1,5 +1,5 @@
-/* Networks and machines that ship under a name: their constants stand in one file each, with their
- * sources, and experiments name them. */
+/* What experiments name: networks and machines, whose constants stand in one file each with their
+ * sources, and strategies. */
 #pragma once
 #include <jansson.h>
 #include "core/error.h"
@@ -7,6 +7,6 @@
 /** Put a named network and a named machine into an experiment: "network": "NAME" becomes the
  *  network of experiments/networks/NAME.json, and "device": "NAME" or {"name": "NAME", ...} gets
  *  what it does not say itself from experiments/machines/NAME.json. A name with a / or a . is a
- *  path. Twice is the same as once.
+ *  path. "strategy": "NAME" becomes {"name": "NAME"}. Twice is the same as once.
  *  Returns: 0, or -1 with *err INPUT, which names the experiment's file and the place */
 int strait_named_expand(json_t *experiment, const char *file, struct strait_error *err);

@@ -2,11 +2,13 @@
 #include "experiment.h"
 
 #include "core/json.h"
+#include "core/names.h"
 #include "named.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_POINTS = 1000000 };
 
@@ -25,43 +27,74 @@ static const char *next_token(char *token, size_t cap, const char *pointer)
     return pointer;
 }
 
+/* An element of an array, where token is the index of one. */
+static bool is_index(const json_t *at, const char *token, size_t *index)
+{
+    char *end;
+    *index = strtoul(token, &end, 10);
+    return json_is_array(at) && *token >= '0' && *token <= '9' && !*end &&
+           *index < json_array_size(at);
+}
+
+/* Put what a name of the experiment stands for in its place, so that a pointer can go on in it. */
+static int open_name(json_t *experiment, const char *key, const char *file,
+                     struct strait_error *err)
+{
+    json_t *value = json_object_get(experiment, key);
+    if (json_is_string(value) && (strcmp(key, "codec") == 0 || strcmp(key, "download_codec") == 0))
+        return json_object_set_new(experiment, key, json_pack("{s:O}", "name", value));
+    return json_is_string(value) ? strait_named_expand(experiment, file, err) : 0;
+}
+
+/* The object or array at token of `at`, which is root or inside of it. */
+static json_t *enter(json_t *root, json_t *at, const char *token, const char *file,
+                     const char *where, struct strait_error *err)
+{
+    size_t index;
+    if (at == root && open_name(root, token, file, err) != 0)
+        return NULL;
+    json_t *next =
+        is_index(at, token, &index) ? json_array_get(at, index) : json_object_get(at, token);
+    if (json_is_object(next) || json_is_array(next))
+        return next;
+    strait_error_set(err, STRAIT_ERR_INPUT, where,
+                     "expected a place in the experiment, found nothing to enter at \"%s\"", token);
+    return NULL;
+}
+
 /* Put value (borrowed) at pointer; the last key of an object may be new. */
 static int set_pointer(const char *file, json_t *root, const char *pointer, const json_t *value,
                        struct strait_error *err)
 {
     char token[STRAIT_JSON_POINTER_MAX], where[2 * STRAIT_JSON_POINTER_MAX];
     snprintf(where, sizeof(where), "%s#%s", file, pointer);
-    json_t *at = root;
     if (pointer[0] != '/')
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                 "expected a JSON Pointer such as /clients, found \"%s\"", pointer);
-    for (const char *rest = pointer; *rest;) {
-        rest = next_token(token, sizeof(token), rest);
-        json_t *next = NULL;
-        char *end;
-        const unsigned long index = strtoul(token, &end, 10);
-        const bool is_index = json_is_array(at) && token[0] && !*end && index < json_array_size(at);
-        if (*rest) {
-            next = is_index ? json_array_get(at, index) : json_object_get(at, token);
-            if (!json_is_object(next) && !json_is_array(next))
-                return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                        "expected a place in the experiment, found nothing to "
-                                        "enter at \"%s\"",
-                                        token);
-            at = next;
-            continue;
-        }
-        json_t *copy = json_deep_copy(value);
-        const int failed = is_index             ? json_array_set_new(at, index, copy)
-                           : json_is_object(at) ? json_object_set_new(at, token, copy)
-                                                : (json_decref(copy), -1);
-        if (failed)
-            return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                    "expected a key of an object or an element of an array, found "
-                                    "\"%s\"",
-                                    token);
-    }
-    return 0;
+    json_t *at = root;
+    const char *rest = next_token(token, sizeof(token), pointer);
+    for (; *rest; rest = next_token(token, sizeof(token), rest))
+        if (!(at = enter(root, at, token, file, where, err)))
+            return -1;
+    size_t index;
+    json_t *copy = json_deep_copy(value);
+    const int failed = is_index(at, token, &index) ? json_array_set_new(at, index, copy)
+                       : json_is_object(at)        ? json_object_set_new(at, token, copy)
+                                                   : (json_decref(copy), -1);
+    return failed ? strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                     "expected a key of an object or an element of an array, "
+                                     "found \"%s\"",
+                                     token)
+                  : 0;
+}
+
+/* How many keys deep a pointer goes, or that of a setting "/pointer=value". */
+static size_t depth_of(const char *pointer)
+{
+    size_t n = 0;
+    for (; *pointer && *pointer != '='; pointer++)
+        n += *pointer == '/';
+    return n;
 }
 
 /* A key as a reference token: a JSON Pointer inside a JSON Pointer. */
@@ -91,14 +124,13 @@ static int read_axes(struct strait_sweep *s, struct strait_error *err)
     if (!s->axes)
         return strait_error_set(err, STRAIT_ERR_NOMEM, where, "memory ran out");
     s->n_points = 1;
-    json_object_foreach(s->vary, pointer, values)
-    {
+    json_object_foreach (s->vary, pointer, values) {
         escape(token, sizeof(token), pointer);
         snprintf(where, sizeof(where), "%s#/vary/%s", s->file, token);
         if (!json_is_array(values) || json_array_size(values) == 0)
             return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                     "expected an array of at least one value");
-        s->axes[s->n_axes++] = (struct strait_axis){pointer, values};
+        s->axes[s->n_axes++] = (struct strait_axis){pointer, values, depth_of(pointer)};
         if (json_array_size(values) > MAX_POINTS / s->n_points)
             return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                     "expected at most %d points in all", MAX_POINTS);
@@ -107,14 +139,48 @@ static int read_axes(struct strait_sweep *s, struct strait_error *err)
     return 0;
 }
 
+/* A setting inside of what an axis puts there: in each of its values. */
+static int set_in_axis(struct strait_sweep *s, const char *axis, json_t *values,
+                       const char *pointer, const json_t *value, struct strait_error *err)
+{
+    char last[STRAIT_JSON_POINTER_MAX];
+    int failed = 0;
+    for (size_t i = 0; i < json_array_size(values) && !failed; i++) {
+        json_t *all = json_deep_copy(s->base), *at = all;
+        failed = set_pointer(s->file, all, axis, json_array_get(values, i), err) != 0 ||
+                 set_pointer("--set", all, pointer, value, err) != 0;
+        for (const char *rest = axis; *rest && !failed;) {
+            size_t index;
+            rest = next_token(last, sizeof(last), rest);
+            at = is_index(at, last, &index) ? json_array_get(at, index) : json_object_get(at, last);
+        }
+        if (!failed)
+            json_array_set(values, i, at);
+        json_decref(all);
+    }
+    return failed ? -1 : 0;
+}
+
+static int set_all(struct strait_sweep *s, const char *pointer, const json_t *value,
+                   struct strait_error *err)
+{
+    const char *axis;
+    json_t *values;
+    if (json_is_object(s->vary)) {
+        json_object_del(s->vary, pointer);
+        json_object_foreach (s->vary, axis, values) {
+            const size_t n = strlen(axis);
+            if (strncmp(pointer, axis, n) == 0 && pointer[n] == '/')
+                return set_in_axis(s, axis, values, pointer, value, err);
+        }
+    }
+    return set_pointer("--set", s->base, pointer, value, err);
+}
+
 /* "/clients=64": the value as JSON where it is JSON, else as a string. */
 static int apply_setting(struct strait_sweep *s, const char *setting, struct strait_error *err)
 {
     const char *equals = strchr(setting, '=');
-    if (setting[0] != '/' || !equals)
-        return strait_error_set(err, STRAIT_ERR_USAGE, "--set",
-                                "expected /pointer=value such as /clients=64, found \"%s\"",
-                                setting);
     char *pointer = strndup(setting, (size_t)(equals - setting));
     json_t *value = json_loads(equals + 1, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
     if (!value)
@@ -124,12 +190,31 @@ static int apply_setting(struct strait_sweep *s, const char *setting, struct str
         strait_error_set(err, STRAIT_ERR_INPUT, "--set", "expected text in UTF-8, found \"%s\"",
                          setting);
     else
-        failed = set_pointer("--set", s->base, pointer, value, err);
-    if (pointer && json_is_object(s->vary))
-        json_object_del(s->vary, pointer);
+        failed = set_all(s, pointer, value, err);
     free(pointer);
     json_decref(value);
     return failed;
+}
+
+/* What stands further out goes first, whatever the order on the command line is: a network, then
+ * what is set inside of it. */
+static int apply_settings(struct strait_sweep *s, const char *const *settings, size_t n_settings,
+                          struct strait_error *err)
+{
+    size_t deepest = 0;
+    for (size_t i = 0; i < n_settings; i++) {
+        const char *equals = strchr(settings[i], '=');
+        if (settings[i][0] != '/' || !equals)
+            return strait_error_set(err, STRAIT_ERR_USAGE, "--set",
+                                    "expected /pointer=value such as /clients=64, found \"%s\"",
+                                    settings[i]);
+        deepest = deepest > depth_of(settings[i]) ? deepest : depth_of(settings[i]);
+    }
+    for (size_t depth = 1; depth <= deepest; depth++)
+        for (size_t i = 0; i < n_settings; i++)
+            if (depth_of(settings[i]) == depth && apply_setting(s, settings[i], err) != 0)
+                return -1;
+    return 0;
 }
 
 static int load(struct strait_sweep *s, const char *path, const char *const *settings,
@@ -138,6 +223,11 @@ static int load(struct strait_sweep *s, const char *path, const char *const *set
     char shipped[4096];
     if (!strchr(path, '/') && !strchr(path, '.')) {
         snprintf(shipped, sizeof(shipped), "%s/experiments/%s.json", STRAIT_SHARE, path);
+        if (access(shipped, F_OK) != 0)
+            return strait_refuse_file_name(err, STRAIT_ERR_INPUT, NULL,
+                                           "an experiment that ships (strait list experiments) or "
+                                           "a path",
+                                           path, STRAIT_SHARE "/experiments");
         path = shipped;
     }
     s->base = strait_json_load(path, err);
@@ -152,9 +242,8 @@ static int load(struct strait_sweep *s, const char *path, const char *const *set
     json_object_del(s->base, "vary");
     if (strait_named_expand(s->base, s->file, err) != 0) /* so that settings reach inside */
         return -1;
-    for (size_t i = 0; i < n_settings; i++)
-        if (apply_setting(s, settings[i], err) != 0)
-            return -1;
+    if (apply_settings(s, settings, n_settings, err) != 0)
+        return -1;
     if (read_axes(s, err) != 0)
         return -1;
     for (size_t i = 0; i < s->n_points; i++) { /* a bad point is found before anything runs */
@@ -195,31 +284,34 @@ void strait_sweep_free(struct strait_sweep *s)
     free(s);
 }
 
+/* The value that axis a has at point i; the last axis is the fastest. */
+static json_t *axis_value(const struct strait_sweep *s, size_t a, size_t i)
+{
+    size_t stride = 1;
+    for (size_t b = a + 1; b < s->n_axes; b++)
+        stride *= json_array_size(s->axes[b].values);
+    return json_array_get(s->axes[a].values, i / stride % json_array_size(s->axes[a].values));
+}
+
 json_t *strait_sweep_point(const struct strait_sweep *s, size_t i, json_t **labels,
                            struct strait_error *err)
 {
-    json_t *point = json_deep_copy(s->base), *named = json_object();
-    for (size_t a = 0; a < s->n_axes; a++) { /* the first axis is the slowest */
-        size_t stride = 1;
-        for (size_t b = a + 1; b < s->n_axes; b++)
-            stride *= json_array_size(s->axes[b].values);
-        const size_t n = json_array_size(s->axes[a].values);
-        json_t *value = json_array_get(s->axes[a].values, i / stride % n);
-        if (set_pointer(s->file, point, s->axes[a].pointer, value, err) != 0) {
-            json_decref(point);
-            json_decref(named);
-            return NULL;
-        }
-        json_object_set(named, s->axes[a].pointer, value);
-    }
-    if (strait_named_expand(point, s->file, err) != 0) {
+    json_t *point = json_deep_copy(s->base);
+    size_t deepest = 0;
+    for (size_t a = 0; a < s->n_axes; a++)
+        deepest = deepest > s->axes[a].depth ? deepest : s->axes[a].depth;
+    bool failed = false; /* an axis outside of another goes first, whatever their order is */
+    for (size_t depth = 0; depth <= deepest && !failed; depth++)
+        for (size_t a = 0; a < s->n_axes && !failed; a++)
+            failed = s->axes[a].depth == depth &&
+                     set_pointer(s->file, point, s->axes[a].pointer, axis_value(s, a, i), err) != 0;
+    if (failed || strait_named_expand(point, s->file, err) != 0) {
         json_decref(point);
-        json_decref(named);
         return NULL;
     }
     if (labels)
-        *labels = named;
-    else
-        json_decref(named);
+        *labels = json_object();
+    for (size_t a = 0; a < s->n_axes && labels; a++)
+        json_object_set(*labels, s->axes[a].pointer, axis_value(s, a, i));
     return point;
 }

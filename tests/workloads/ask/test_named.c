@@ -147,6 +147,78 @@ static void networks(void)
     strait_sweep_free(s);
 }
 
+/* The value at a path of keys in point i of an experiment with these settings; asserts success. */
+static json_t *value_of(const char *file, size_t i, const char *const *settings, size_t n_settings,
+                        const char *const *keys)
+{
+    struct strait_error err = {0};
+    struct strait_sweep *s;
+    if (strait_sweep_load(&s, file, settings, n_settings, &err) != 0) {
+        fprintf(stderr, "%s: %s\n", err.where, err.text);
+        CU_FAIL_FATAL("settings");
+    }
+    json_t *point = strait_sweep_point(s, i, NULL, &err), *at = point;
+    for (; *keys; keys++)
+        at = json_object_get(at, *keys);
+    json_incref(at);
+    json_decref(point);
+    strait_sweep_free(s);
+    return at;
+}
+
+#define STRING_OF(experiment, settings, ...)                                                       \
+    value_of(experiment, 0, settings, sizeof(settings) / sizeof(*(settings)),                      \
+             (const char *const[]){__VA_ARGS__, NULL})
+
+/* What is named is set before what is inside of it, in whatever order they are given. */
+static void settings_inside(void)
+{
+    const char *const network[] = {"/network/node/rate=7 Gbps", "/clients=8",
+                                   "/network=hkbu-100gbib", "/strategy/rounds=3", "/strategy=bsp"},
+                      *const codec[] = {"/codec/bound={\"range\":1e-2}", "/codec=sz",
+                                        "/download_codec/cutoff=5", "/download_codec=zstd"},
+                      *const device[] = {"/device/speed=2", "/device=rtx2080ti"};
+    json_t *found = STRING_OF("ddl-benchmarks", network, "network", "node", "rate");
+    CU_ASSERT_STRING_EQUAL(json_string_value(found), "7 Gbps");
+    json_decref(found);
+    found = STRING_OF("ddl-benchmarks", network, "network", "node", "rtt"); /* of the named one */
+    CU_ASSERT_STRING_EQUAL(json_string_value(found), "9.5 us");
+    json_decref(found);
+    found = STRING_OF("ddl-benchmarks", network, "strategy");
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(found, "rounds")), 3);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(found, "name")), "bsp");
+    json_decref(found);
+    found = STRING_OF("wan-check", codec, "codec", "bound", "range");
+    CU_ASSERT_EQUAL(json_number_value(found), 1e-2);
+    json_decref(found);
+    found = STRING_OF("wan-check", codec, "download_codec");
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(found, "name")), "zstd");
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(found, "cutoff")), 5);
+    json_decref(found);
+    found = STRING_OF("wan-check", device, "device", "name");
+    CU_ASSERT_STRING_EQUAL(json_string_value(found), "rtx2080ti");
+    json_decref(found);
+}
+
+/* A setting inside of what an axis puts there is in each of its values, not lost under them. */
+static void settings_inside_an_axis(void)
+{
+    static const char *const settings[] = {"/codec/cutoff=5"};
+    struct strait_error err = {0};
+    struct strait_sweep *s;
+    CU_ASSERT_EQUAL_FATAL(strait_sweep_load(&s, "wan-check", settings, 1, &err), 0);
+    CU_ASSERT(s->n_points >= 2); /* /codec is an axis: "none" and sz */
+    for (size_t i = 0; i < s->n_points; i++) {
+        json_t *labels, *point = strait_sweep_point(s, i, &labels, &err);
+        const json_t *codec = json_object_get(point, "codec");
+        CU_ASSERT_EQUAL(json_integer_value(json_object_get(codec, "cutoff")), 5);
+        CU_ASSERT(json_equal(codec, json_object_get(labels, "/codec")));
+        json_decref(point);
+        json_decref(labels);
+    }
+    strait_sweep_free(s);
+}
+
 #define NETWORK(constants, sources)                                                                \
     "{\"schema\":\"strait-network/1\",\"title\":\"n\",\"source\":\"s\",\"network\":{\"client\":"   \
     "{\"rate\":\"1 Gbps\"},\"constants\":{" constants "}},\"sources\":{" sources "}}"
@@ -194,5 +266,7 @@ static const struct strait_test tests[] = {
     {"constants without a source, unknown ones and names of nothing are refused", refused},
     {"a network's constants go before the machine's, and need sources", network_constants},
     {"settings reach into a named network and replace it", networks},
+    {"a setting inside of another is applied after it, in any order", settings_inside},
+    {"a setting inside of an axis is in each of its values", settings_inside_an_axis},
 };
 STRAIT_SUITE("workloads/ask/named", tests);
