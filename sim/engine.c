@@ -275,12 +275,17 @@ struct strait_op *strait_machine_send(struct strait_rank *r, int dst, int channe
     struct strait_machine *m = lane->machine;
     assert(dst >= 0 && dst < m->run->n_ranks && channel >= 0 && channel < STRAIT_MAX_CHANNELS);
     meet(lane);
+    struct strait_stream *s = strait_stream_find(m, r->me, dst, channel);
+    struct strait_error err = {0};
+    if ((s->n_sent == 0 && strait_stream_check(r, dst, channel, &err) != 0) ||
+        strait_packet_post(packet, r, dst, channel, &err) != 0)
+        strait_machine_fail(r, &err);
     struct strait_parcel *parcel = strait_parcel_new(m);
     struct strait_op *op = acked ? new_op(m, lane->now_s) : NULL;
     parcel->packet = packet;
     parcel->tag = tag;
     parcel->ack = op;
-    strait_stream_post(strait_stream_find(m, r->me, dst, channel), parcel, lane->now_s);
+    strait_stream_post(s, parcel, lane->now_s);
     return op;
 }
 
@@ -308,6 +313,7 @@ void strait_machine_wait(struct strait_rank *r, struct strait_op *op, struct str
 static void take(struct strait_machine *m, struct strait_message *out, struct strait_stream *s)
 {
     struct strait_parcel *parcel = strait_stream_take(s);
+    strait_packet_landed(parcel->packet);
     *out = (struct strait_message){.packet = parcel->packet,
                                    .src = s->src,
                                    .tag = parcel->tag,

@@ -126,6 +126,7 @@ static void deliver(struct strait_stream *s, struct strait_parcel *parcel, doubl
     if (parcel->ack)
         strait_op_acked(parcel->ack, arrived_s + s->back_s, now_s);
     if (m->nodes[s->dst].n_running == 0) {
+        strait_packet_landed(parcel->packet);
         strait_packet_drop(parcel->packet);
         strait_parcel_free(m, parcel);
         return;

@@ -234,6 +234,10 @@ struct strait_op *strait_emu_rank_send(struct strait_rank *r, int dst, int chann
     struct strait_emu_lane *lane = lane_of(r);
     struct strait_emu_rank *rank = lane->rank;
     assert(channel >= 0 && channel < STRAIT_MAX_CHANNELS && dst >= 0 && dst < r->run->n_ranks);
+    struct strait_error err = {.code = STRAIT_OK};
+    if (strait_stream_check(r, dst, channel, &err) != 0 ||
+        strait_packet_post(packet, r, dst, channel, &err) != 0)
+        strait_emu_rank_fail(r, &err);
     enter(lane);
     const int64_t now = sync_lane(lane);
     const double posted_s = strait_emu_clock_virtual_s(&rank->clock, now);
@@ -253,7 +257,6 @@ struct strait_op *strait_emu_rank_send(struct strait_rank *r, int dst, int chann
     }
     atomic_fetch_add(&rank->mine->n_sent, acked ? 2 : 1);
     leave(lane);
-    struct strait_error err = {.code = STRAIT_OK};
     if (strait_emu_transport_post(rank->transport, dst, channel, tag, packet, posted_s, now, op,
                                   &err) != 0)
         fail(lane, &err);
@@ -288,6 +291,8 @@ bool strait_emu_rank_recv(struct strait_rank *r, struct strait_message *out, int
         lane->receiving = false;
         set_stuck(lane, false);
     }
+    if (found && out->src == r->me) /* it never left this process */
+        strait_packet_landed(out->packet);
     if (found)
         advance(lane, strait_emu_clock_mono_ns(clock, out->arrived_s));
     else

@@ -167,6 +167,7 @@ static void end_message(struct strait_emu_transport *t, struct strait_emu_out *o
         *out->acks_end = m;
         out->acks_end = &m->next;
     }
+    strait_packet_landed(p);
     strait_packet_drop(p);
 }
 

@@ -1,6 +1,7 @@
 #include "transport.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <netinet/in.h>
@@ -167,13 +168,7 @@ int strait_emu_transport_post(struct strait_emu_transport *t, int dst, int chann
 {
     const struct strait_emu_stream *s =
         strait_emu_shared_stream(t->plan.shared, t->plan.me, dst, channel);
-    if (!s) {
-        strait_packet_drop(packet);
-        return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
-                                "rank %d sends to rank %d on channel %d, a stream that the run "
-                                "did not declare",
-                                t->plan.me, dst, channel);
-    }
+    assert(s); /* strait_stream_check */
     struct strait_emu_out *out = find_out(t, s);
     pthread_mutex_lock(&t->lock);
     struct strait_emu_posted *m = t->spare;

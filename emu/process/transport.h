@@ -59,10 +59,11 @@ int strait_emu_transport_connect(struct strait_emu_transport *t, int64_t until_m
                                  struct strait_error *err);
 /** Start the thread. */
 int strait_emu_transport_start(struct strait_emu_transport *t, struct strait_error *err);
-/** Queue a message; takes the packet. Never blocks.
+/** Queue a message; takes the packet, after strait_packet_post, and lands it. Never blocks. The
+ *  stream is declared.
  *  In:      posted_ns  posted_s as a moment of CLOCK_MONOTONIC, to see how late it is sent
  *           ticket  for the acknowledged event; NULL: none is asked for
- *  Returns: 0, or -1 with *err NOMEM, or BACKEND when the stream was not declared
+ *  Returns: 0, or -1 with *err NOMEM
  */
 int strait_emu_transport_post(struct strait_emu_transport *t, int dst, int channel, int tag,
                               struct strait_packet *packet, double posted_s, int64_t posted_ns,

@@ -244,25 +244,6 @@ static void a_run_beyond_its_deadline_is_an_error(void)
     world_release(&w);
 }
 
-static void use_undeclared(struct strait_rank *r)
-{
-    if (r->me == 1)
-        send_sized(r, 2, 1);
-}
-
-static void a_send_on_an_undeclared_stream_fails_the_run(void)
-{
-    struct world w;
-    struct strait_error err;
-    world_init(&w, 3, 1e8, 0.01);
-    w.run.rank_main = use_undeclared;
-    w.run.uses_stream = is_star;
-    w.run.control = "loopback";
-    CU_ASSERT(run_world(&w, &err) == -1);
-    CU_ASSERT(strstr(err.text, "rank 1 sends to rank 2 on channel 0") != NULL);
-    world_release(&w);
-}
-
 static void what_cannot_be_is_refused(void)
 {
     struct world w;
@@ -455,7 +436,6 @@ static const struct strait_test tests[] = {
     {"what the network costs follows its packets", what_the_network_costs_follows_its_packets},
     {"a stall is an error soon", a_stall_is_an_error_soon},
     {"a run beyond its deadline is an error", a_run_beyond_its_deadline_is_an_error},
-    {"a send on an undeclared stream fails the run", a_send_on_an_undeclared_stream_fails_the_run},
     {"what cannot be is refused", what_cannot_be_is_refused},
     {"cubic with HyStart is refused under dilation", cubic_with_hystart_is_refused_under_dilation},
     {"a killed rank ends the run with one error", a_killed_rank_ends_the_run_with_one_error},

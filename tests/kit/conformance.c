@@ -50,6 +50,8 @@ const struct strait_test strait_conformance_tests[STRAIT_N_CONFORMANCE] = {
     {"a receive from one rank leaves the others' messages", conform_one_source},
     {"a real payload arrives bit by bit", conform_payload},
     {"words, codec, bound and sizes arrive exactly", conform_words},
+    {"a send on a stream that the run does not declare fails", conform_undeclared},
+    {"a packet that is sent more often than it is held fails", conform_not_kept},
     {"slots are served in order and nobody overtakes", conform_slots},
     {"the function of a job runs once, in order, before its wait returns", conform_functions},
     {"a deadline is met or missed", conform_deadline},

@@ -20,5 +20,5 @@ struct strait_conformance {
 /** Of the suite that runs. */
 const struct strait_conformance *conformance_of_suite(void);
 
-enum { STRAIT_N_CONFORMANCE = 25 };
+enum { STRAIT_N_CONFORMANCE = 27 };
 extern const struct strait_test strait_conformance_tests[STRAIT_N_CONFORMANCE];

@@ -384,3 +384,63 @@ void conform_words(void)
         CU_ASSERT_EQUAL(strait_noted(&rig, 1, YES, i), 1);
     strait_rig_release(&rig);
 }
+
+/* --- what is refused ---------------------------------------------------------------------- */
+
+static bool only_channel_0(const struct strait_run *run, int src, int dst, int channel)
+{
+    (void)run;
+    return src != dst && channel == 0;
+}
+
+static void use_channel_1(struct strait_rank *r)
+{
+    strait_rig_send(r, r->me, 3, 0, 1); /* to oneself needs no stream */
+    strait_rig_recv(r, r->me, 3);
+    if (r->me == 0)
+        strait_rig_send(r, 1, 0, 0, 1);
+    else
+        strait_rig_recv(r, 0, 0);
+    if (r->me == 1)
+        strait_rig_send(r, 0, 1, 0, 1);
+}
+
+void conform_undeclared(void)
+{
+    struct strait_rig rig;
+    if (!conform_begin(&rig, 2, use_channel_1))
+        return;
+    rig.run.uses_stream = only_channel_0;
+    strait_rig_run(&rig, conformance_of_suite()->backend);
+    CU_ASSERT_EQUAL(rig.rc, -1);
+    CU_ASSERT_EQUAL(rig.err.code, STRAIT_ERR_BACKEND);
+    CU_ASSERT_STRING_EQUAL(
+        rig.err.text,
+        "rank 1 sends to rank 0 on channel 1, a stream that the run did not declare");
+    strait_rig_release(&rig);
+}
+
+/* Two references for four sends. */
+static void send_without_keep(struct strait_rank *r)
+{
+    if (r->me != 0) {
+        strait_rig_recv(r, 0, 0);
+        return;
+    }
+    struct strait_packet *p = strait_packet_keep(strait_rig_packet(100000));
+    for (int dst = 1; dst < 5; dst++)
+        r->backend->send(r, dst, 0, 0, p, false);
+}
+
+void conform_not_kept(void)
+{
+    struct strait_rig rig;
+    if (!conform_begin(&rig, 5, send_without_keep))
+        return;
+    strait_rig_run(&rig, conformance_of_suite()->backend);
+    CU_ASSERT_EQUAL(rig.rc, -1);
+    CU_ASSERT_EQUAL(rig.err.code, STRAIT_ERR_BACKEND);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(rig.err.text, "rank 0 sends to rank 3 on channel 0 a packet that it does not hold"));
+    strait_rig_release(&rig);
+}

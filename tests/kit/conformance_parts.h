@@ -27,6 +27,8 @@ void conform_overtaking(void);
 void conform_one_source(void);
 void conform_payload(void);
 void conform_words(void);
+void conform_undeclared(void);
+void conform_not_kept(void);
 
 void conform_slots(void);
 void conform_functions(void);

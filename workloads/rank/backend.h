@@ -55,10 +55,12 @@ struct strait_packet {
     unsigned char *data;                           /* NULL in a sized run; no strategy looks */
     void (*release)(struct strait_packet *packet); /* when the last reference is gone; not NULL */
     void *owner;                                   /* for release */
-    atomic_uint n_refs;
+    _Atomic(uint64_t) n_refs; /* references; above 2^32, how many of them messages hold */
 };
 struct strait_packet *strait_packet_keep(struct strait_packet *p); /* one more reference; p */
 void strait_packet_drop(struct strait_packet *p);                  /* NULL is fine */
+/** Do messages hold all references? Then whoever asks, who thinks to hold one, does not. */
+bool strait_packet_is_away(const struct strait_packet *p);
 /** An empty packet with one reference and room for payload_bytes of data (0: data NULL), which
  *  its own release frees; NULL when memory runs out. For backends that receive. */
 struct strait_packet *strait_packet_new(size_t payload_bytes);
@@ -120,13 +122,14 @@ struct strait_run {
     void (*watch)(const struct strait_run *run, const struct strait_live *live);
     void *watcher; /* the watch's own */
     /** May src send to dst on this channel? A backend with real connections sets up these before
-     *  time 0, and a send on another one fails. NULL: all pairs on all channels. */
+     *  time 0, and on every backend a send on another one fails. NULL: all pairs on all channels. */
     bool (*uses_stream)(const struct strait_run *run, int src, int dst, int channel);
 };
 
 struct strait_backend {
     const char *name;
     const char *summary;
+    bool has_packets; /* what happens to single ones (packet_effects.h) happens in it */
     /** Can this host and this run be done? 0, or -1 with *err: HOST, or INPUT by name of what it
      *  cannot do. Changes nothing. */
     int (*check)(const struct strait_run *run, struct strait_error *err);
@@ -161,6 +164,20 @@ struct strait_backend {
                                  void *arg);
     void (*join)(struct strait_rank *r, struct strait_rank *lane);
 };
+
+/* What every backend asks before it takes a message, so that all refuse alike. */
+
+/** May r send to dst on this channel, as run->uses_stream says? Of a stream's first message.
+ *  Returns: 0, or -1 with *err BACKEND */
+int strait_stream_check(const struct strait_rank *r, int dst, int channel,
+                        struct strait_error *err);
+/** Note that a message holds the sender's reference to p from here on. Where the sender has none
+ *  left (it sent p without strait_packet_keep, or dropped it) that fails.
+ *  Returns: 0, or -1 with *err BACKEND */
+int strait_packet_post(struct strait_packet *p, const struct strait_rank *r, int dst, int channel,
+                       struct strait_error *err);
+/** The message that held a reference to p is over: the reference is its receiver's. */
+void strait_packet_landed(struct strait_packet *p);
 
 extern const struct strait_backend strait_sim, strait_fluid; /* sim/ */
 extern const struct strait_backend strait_emu;               /* emu/ */

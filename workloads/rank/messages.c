@@ -29,6 +29,10 @@ static bool is_counted_here(const struct strait_wrap *w, const struct strait_pac
 void strait_drop(struct strait_rank *r, struct strait_packet *p)
 {
     struct strait_wrap *w = strait_wrap_of(r);
+    if (p && strait_packet_is_away(p))
+        strait_wrap_fail(r, STRAIT_ERR_BACKEND,
+                         "drops a packet that it does not hold any more: each send and each drop "
+                         "takes a reference, strait_keep makes one");
     if (p && is_counted_here(w, p))
         strait_wrap_hold(w, -(double)p->payload_bytes);
     strait_packet_drop(p);
