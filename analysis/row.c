@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "row.h"
+#include "workloads/ask/packet_effects.h"
 
 json_t *strait_json_number(double value)
 {
@@ -274,6 +275,10 @@ static json_t *approximations(const struct strait_point *p, const struct strait_
              "%.3g %% of the model's bytes are recorded as they are, the rest is tiled from "
              "recordings",
              100 * p->recorded_ratio);
+    const json_t *effects = json_object_get(p->facts.report, "not_modelled");
+    char not_modelled[STRAIT_NOT_MODELLED_CHARS];
+    if (effects)
+        note(list, "%s", strait_not_modelled_text(not_modelled, effects));
     const json_t *steady = json_object_get(p->facts.report, "steady");
     if (steady)
         note(list,

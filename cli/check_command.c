@@ -11,6 +11,7 @@
 #include "campaign/host_header.h"
 #include "options.h"
 #include "campaign/plan.h"
+#include "workloads/ask/packet_effects.h"
 
 enum { MAX_BACKENDS = 8, MAX_LINES = 40 };
 
@@ -21,6 +22,7 @@ struct verdict {
     double most_bytes;         /* of a point, all ranks together */
     struct strait_error first; /* why not, of the first that it cannot */
     size_t i_first;
+    json_t *not_modelled; /* {text of packet_effects.h: points} */
 };
 
 struct check {
@@ -32,6 +34,20 @@ struct check {
     struct verdict verdicts[MAX_BACKENDS];
     size_t n_verdicts;
 };
+
+static void note_effects(struct verdict *v, const struct strait_network *n)
+{
+    char text[STRAIT_NOT_MODELLED_CHARS];
+    json_t *effects = strait_packet_effects(n);
+    if (json_array_size(effects) > 0) {
+        strait_not_modelled_text(text, effects);
+        if (!v->not_modelled)
+            v->not_modelled = json_object();
+        const json_int_t n_before = json_integer_value(json_object_get(v->not_modelled, text));
+        json_object_set_new(v->not_modelled, text, json_integer(n_before + 1));
+    }
+    json_decref(effects);
+}
 
 /* One point on one backend; *err is set only by what makes the whole check fail. */
 static int check_point(struct verdict *v, const struct check *c, size_t i, const json_t *resolved,
@@ -56,6 +72,8 @@ static int check_point(struct verdict *v, const struct check *c, size_t i, const
         v->i_first = i;
     }
     v->most_bytes = fmax(v->most_bytes, p->run.memory_bytes);
+    if (!v->backend->has_packets)
+        note_effects(v, e->network);
     status = 0;
 out:
     strait_point_free(p);
@@ -145,6 +163,13 @@ static void show_verdicts(const struct check *c)
     }
     strait_table_print(t, stdout);
     strait_table_free(t);
+    for (size_t b = 0; b < c->n_verdicts; b++) {
+        const char *text;
+        json_t *n;
+        json_object_foreach (c->verdicts[b].not_modelled, text, n)
+            printf("%s, %lld point%s: %s\n", c->verdicts[b].backend->name,
+                   (long long)json_integer_value(n), json_integer_value(n) == 1 ? "" : "s", text);
+    }
 }
 
 static void print_json(const struct check *c)
@@ -154,10 +179,11 @@ static void print_json(const struct check *c)
         const struct verdict *v = &c->verdicts[b];
         const bool all = v->first.code == STRAIT_OK;
         json_array_append_new(
-            backends, json_pack("{s:s, s:i, s:o, s:s?}", "backend", v->backend->name, "can",
-                                (int)v->n_can, "memory_bytes",
-                                v->most_bytes > 0 ? strait_json_number(v->most_bytes) : json_null(),
-                                "why_not", all ? NULL : v->first.text));
+            backends,
+            json_pack("{s:s, s:i, s:o, s:s?, s:O?}", "backend", v->backend->name, "can",
+                      (int)v->n_can, "memory_bytes",
+                      v->most_bytes > 0 ? strait_json_number(v->most_bytes) : json_null(),
+                      "why_not", all ? NULL : v->first.text, "not_modelled", v->not_modelled));
     }
     json_t *out = json_pack("{s:s, s:i, s:o}", "experiment", c->sweep->file, "points",
                             (int)c->sweep->n_points, "backends", backends);
@@ -165,15 +191,17 @@ static void print_json(const struct check *c)
     json_decref(out);
 }
 
-/* 3 for what this machine cannot, 2 for what the backend does not know. */
-static int status_of(const struct check *c)
+/* 3 for what this machine cannot, 2 for what the backend does not know; of the first that cannot. */
+static int status_of(struct check *c)
 {
-    for (size_t b = 0; b < c->n_verdicts; b++)
-        if (c->verdicts[b].first.code != STRAIT_OK) {
-            fprintf(stderr, "strait: %s: %s\n", c->verdicts[b].backend->name,
-                    c->verdicts[b].first.text);
-            return 3;
-        }
+    for (size_t b = 0; b < c->n_verdicts; b++) {
+        struct strait_error *first = &c->verdicts[b].first;
+        if (first->code == STRAIT_OK)
+            continue;
+        if (!*first->where)
+            snprintf(first->where, sizeof(first->where), "%s", c->verdicts[b].backend->name);
+        return strait_command_fail(first);
+    }
     return 0;
 }
 
@@ -202,7 +230,8 @@ static int check(struct check *c, const char *experiment, struct strait_error *e
 }
 
 static const char notes[] =
-    "Exit status 3 when a backend that was asked about cannot run every point on this machine.\n\n"
+    "Exit status 3 when this machine cannot run every point on every backend that was asked\n"
+    "about, 2 when a point asks for what a backend does not know.\n\n"
     "  strait check wan-scaling\n"
     "  strait check my.json --on emu --set /clients=8\n";
 
@@ -238,6 +267,8 @@ int strait_command_check(int argc, char **argv)
     } else {
         status = check(&c, experiment, &err) != 0 ? strait_command_fail(&err) : status_of(&c);
     }
+    for (size_t b = 0; b < c.n_verdicts; b++)
+        json_decref(c.verdicts[b].not_modelled);
     strait_profile_free(c.profile);
     strait_sweep_free(c.sweep);
     free(c.settings.items);

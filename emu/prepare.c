@@ -49,23 +49,23 @@ static int check_tcp(const struct strait_run *run, double k, struct strait_error
 {
     const struct strait_tcp *tcp = &run->network->tcp;
     if (tcp->congestion == STRAIT_CUBIC && k > 1 && strait_emu_hystart_is_on())
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "emu: expected congestion control reno or bbr at dilation %g, "
+        return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
+                                "expected congestion control reno or bbr at dilation %g, "
                                 "found cubic, whose HyStart is on and not dilated",
                                 k);
     if (tcp->segment_bytes != SEGMENT_BYTES)
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "emu: expected TCP segments of %d bytes, this kernel's, found %g",
+        return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
+                                "expected TCP segments of %d bytes, this kernel's, found %g",
                                 SEGMENT_BYTES, tcp->segment_bytes);
     if (tcp->initial_window_bytes != SEGMENT_BYTES * WINDOW_SEGMENTS)
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "emu: expected an initial window of %d bytes, this kernel's, found "
+        return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
+                                "expected an initial window of %d bytes, this kernel's, found "
                                 "%g",
                                 SEGMENT_BYTES * WINDOW_SEGMENTS, tcp->initial_window_bytes);
     const double most_k = strait_emu_dilation_most(run);
     if (k > most_k)
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "emu: expected a dilation of at most %g, found %g: the longest "
+        return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
+                                "expected a dilation of at most %g, found %g: the longest "
                                 "round trip would take more than %g s",
                                 most_k, k, STRAIT_EMU_MOST_REAL_RTT_S);
     return 0;
@@ -99,24 +99,23 @@ int strait_emu_choose_realisation(enum strait_emu_realisation *out, const struct
         else if (kernel->yes && !sites)
             *out = STRAIT_EMU_KERNEL;
         else
-            return strait_error_set(err, STRAIT_ERR_HOST, NULL, "emu: no tun device: %s; %s",
+            return strait_error_set(err, STRAIT_ERR_HOST, "emu", "no tun device: %s; %s",
                                     can->tun.reason, kernel->reason);
         return 0;
     }
     *out = strcmp(run->realisation, "kernel") == 0 ? STRAIT_EMU_KERNEL : STRAIT_EMU_RELAY;
     if (*out == STRAIT_EMU_KERNEL && sites)
-        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
-                                "emu: the kernel realisation makes stars only: expected the relay "
+        return strait_error_set(err, STRAIT_ERR_HOST, "emu",
+                                "the kernel realisation makes stars only: expected the relay "
                                 "for a network with %d sites",
                                 run->network->n_sites);
     if (*out == STRAIT_EMU_KERNEL && !kernel->yes)
-        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
-                                "emu: %s (strait run --launcher uml "
+        return strait_error_set(err, STRAIT_ERR_HOST, "emu",
+                                "%s (strait run --launcher uml "
                                 "brings a kernel that has it)",
                                 kernel->reason);
     if (*out == STRAIT_EMU_RELAY && !can->tun.yes)
-        return strait_error_set(err, STRAIT_ERR_HOST, NULL, "emu: no tun device: %s",
-                                can->tun.reason);
+        return strait_error_set(err, STRAIT_ERR_HOST, "emu", "no tun device: %s", can->tun.reason);
     return 0;
 }
 
@@ -127,32 +126,31 @@ static int check_host(enum strait_emu_realisation *realisation, const struct str
     const double free_bytes = free_memory_bytes();
     const double share = strait_emu_in_virtual_time() ? VIRTUAL_MEMORY_SHARE : MEMORY_SHARE;
     if (run->real_payload && run->memory_bytes > share * free_bytes)
-        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
-                                "emu: the ranks would hold %.3g GB, this machine has %.3g GB free "
+        return strait_error_set(err, STRAIT_ERR_HOST, "emu",
+                                "the ranks would hold %.3g GB, this machine has %.3g GB free "
                                 "and may give %.0f %% of it",
                                 run->memory_bytes / 1e9, free_bytes / 1e9, 100 * share);
     if (strait_emu_is_loopback(run))
         return 0;
     if (strait_emu_in_virtual_time() && run->measured_cost && !getenv(STRAIT_HOST_CPU))
-        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
-                                "emu: this kernel in virtual time does not tell what work takes: "
+        return strait_error_set(err, STRAIT_ERR_HOST, "emu",
+                                "this kernel in virtual time does not tell what work takes: "
                                 "expected one of make vkernel");
     struct strait_emu_ability can;
     if (strait_emu_net_probe(&can, tun_path, err) != 0)
         return -1;
     if (!can.in_place.yes && !can.userns.yes)
-        return strait_error_set(err, STRAIT_ERR_HOST, NULL, "emu: no namespaces: %s; %s",
+        return strait_error_set(err, STRAIT_ERR_HOST, "emu", "no namespaces: %s; %s",
                                 can.in_place.reason, can.userns.reason);
     if (strait_emu_choose_realisation(realisation, run, &can, err) != 0)
         return -1;
     if (!can.ping.yes)
-        return strait_error_set(err, STRAIT_ERR_HOST, NULL, "emu: no probe of the delay: %s",
+        return strait_error_set(err, STRAIT_ERR_HOST, "emu", "no probe of the delay: %s",
                                 can.ping.reason);
     const char *name = strait_congestion_name(run->network->tcp.congestion);
     if (!strstr(can.congestion, name))
-        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
-                                "emu: this kernel lets no socket use %s, only %s", name,
-                                can.congestion);
+        return strait_error_set(err, STRAIT_ERR_HOST, "emu",
+                                "this kernel lets no socket use %s, only %s", name, can.congestion);
     return 0;
 }
 
@@ -160,13 +158,13 @@ static int check_names(const struct strait_run *run, struct strait_error *err)
 {
     if (!is_auto(run->realisation) && strcmp(run->realisation, "relay") != 0 &&
         strcmp(run->realisation, "kernel") != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "emu: expected the realisation relay, kernel or auto, found \"%s\"",
+        return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
+                                "expected the realisation relay, kernel or auto, found \"%s\"",
                                 run->realisation);
     if (!is_auto(run->launcher) && strcmp(run->launcher, "root") != 0 &&
         strcmp(run->launcher, "userns") != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "emu: expected the launcher root, userns or auto, found \"%s\"",
+        return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
+                                "expected the launcher root, userns or auto, found \"%s\"",
                                 run->launcher);
     return 0;
 }
@@ -178,22 +176,22 @@ int strait_emu_prepare(enum strait_emu_realisation *realisation, const struct st
     if (check_names(run, err) != 0)
         return -1;
     if (run->n_ranks < 1 || !n || n->n_ranks != run->n_ranks)
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "emu: expected a network of %d ranks, found one of %d",
-                                run->n_ranks, n ? n->n_ranks : 0);
+        return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
+                                "expected a network of %d ranks, found one of %d", run->n_ranks,
+                                n ? n->n_ranks : 0);
     if (run->control && strcmp(run->control, "unshaped") != 0 && !strait_emu_is_loopback(run))
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "emu: expected the control \"unshaped\" or \"loopback\", found "
+        return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
+                                "expected the control \"unshaped\" or \"loopback\", found "
                                 "\"%s\"",
                                 run->control);
     if (run->dilation != 0 && !(run->dilation >= 1 && run->dilation <= 1000))
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "emu: expected a dilation of 1 to 1000, found %g", run->dilation);
+        return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
+                                "expected a dilation of 1 to 1000, found %g", run->dilation);
     for (int i = 0; i < 2 * (run->n_ranks + n->n_sites); i++) {
         const struct strait_link *l = strait_network_link(n, i);
         if (!(l->rate_bits_per_s > 0 && l->delay_s >= 0))
-            return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                    "emu: expected rates above 0 and delays of at least 0 at the "
+            return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
+                                    "expected rates above 0 and delays of at least 0 at the "
                                     "port of %s %d",
                                     i / 2 < run->n_ranks ? "rank" : "site",
                                     i / 2 < run->n_ranks ? i / 2 : i / 2 - run->n_ranks);
@@ -201,8 +199,8 @@ int strait_emu_prepare(enum strait_emu_realisation *realisation, const struct st
     for (int i = 0; i < strait_network_n_links(n) && !strait_emu_is_loopback(run); i++) {
         const double rate = strait_network_link(n, i)->rate_bits_per_s;
         if (rate > MOST_LINK_BITS_PER_S)
-            return strait_error_set(err, STRAIT_ERR_HOST, NULL,
-                                    "emu: expected links of at most %g Gbps, found %g Gbps: beyond "
+            return strait_error_set(err, STRAIT_ERR_HOST, "emu",
+                                    "expected links of at most %g Gbps, found %g Gbps: beyond "
                                     "what it was measured to carry, use sim",
                                     MOST_LINK_BITS_PER_S / 1e9, rate / 1e9);
     }

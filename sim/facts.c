@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "codecs/frame.h"
+#include "workloads/ask/packet_effects.h"
 
 /* Memory that programs may still take, or INFINITY where the kernel does not say. */
 static double free_memory_bytes(void)
@@ -62,26 +63,25 @@ int strait_sim_check(const struct strait_run *run, const char *backend, int most
                      struct strait_error *err)
 {
     if (run->n_ranks < 1 || run->n_ranks > most_ranks)
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL, "%s: expected 1 to %d ranks, found %d",
-                                backend, most_ranks, run->n_ranks);
+        return strait_error_set(err, STRAIT_ERR_INPUT, backend, "expected 1 to %d ranks, found %d",
+                                most_ranks, run->n_ranks);
     if (run->measured_cost)
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "%s cannot measure what a job costs: expected costs from a "
-                                "profile or a trace",
-                                backend);
+        return strait_error_set(err, STRAIT_ERR_INPUT, backend,
+                                "cannot measure what a job costs: expected costs from a profile or "
+                                "a trace");
     if (run->control && strcmp(run->control, "no-ramp") != 0 &&
         strcmp(run->control, "no-codec-cost") != 0) /* the latter is in the jobs' costs */
-        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
-                                "%s: expected the control \"no-ramp\" or \"no-codec-cost\", "
-                                "found \"%s\"",
-                                backend, run->control);
+        return strait_error_set(err, STRAIT_ERR_INPUT, backend,
+                                "expected the control \"no-ramp\" or \"no-codec-cost\", found "
+                                "\"%s\"",
+                                run->control);
     if (check_network(run, err) != 0)
         return -1;
     const double free_bytes = free_memory_bytes();
     if (run->real_payload && run->memory_bytes > free_bytes)
-        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
-                                "%s: the ranks would hold %.3g GB, this machine has %.3g GB free",
-                                backend, run->memory_bytes / 1e9, free_bytes / 1e9);
+        return strait_error_set(err, STRAIT_ERR_HOST, backend,
+                                "the ranks would hold %.3g GB, this machine has %.3g GB free",
+                                run->memory_bytes / 1e9, free_bytes / 1e9);
     return 0;
 }
 
@@ -97,26 +97,6 @@ int strait_sim_constant(struct strait_run *run, const char *name, json_t *value,
 static json_t *number(double value) /* JSON has no infinity */
 {
     return isinf(value) ? json_string("unlimited") : json_real(value);
-}
-
-/* What the fluid model does not know of this network, by name. */
-static json_t *not_modelled(const struct strait_network *n)
-{
-    bool loss = false, jitter = false, queue = false;
-    for (int i = 0; i < strait_network_n_links(n); i++) {
-        const struct strait_link *l = strait_network_link(n, i);
-        loss |= l->loss_ratio > 0;
-        jitter |= l->jitter_s > 0;
-        queue |= l->queue_bytes > 0 && !isinf(l->queue_bytes);
-    }
-    json_t *names = json_array();
-    if (loss)
-        json_array_append_new(names, json_string("loss"));
-    if (jitter)
-        json_array_append_new(names, json_string("jitter"));
-    if (queue)
-        json_array_append_new(names, json_string("queue"));
-    return names;
 }
 
 int strait_sim_facts(struct strait_run *run, struct strait_error *err)
@@ -162,9 +142,9 @@ int strait_sim_facts(struct strait_run *run, struct strait_error *err)
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         if (strait_sim_constant(run, all[i].name, all[i].value, all[i].source, err) != 0)
             return -1;
-    json_t *names = not_modelled(n);
-    if (json_array_size(names) > 0)
-        json_object_set(run->facts->report, "not_modelled", names);
-    json_decref(names);
+    json_t *effects = strait_packet_effects(n);
+    if (json_array_size(effects) > 0)
+        json_object_set(run->facts->report, "not_modelled", effects);
+    json_decref(effects);
     return 0;
 }

@@ -19,7 +19,8 @@ enum { STRAIT_MARKS_CHARS = 4 };
 const char *strait_show_marks(char buf[STRAIT_MARKS_CHARS], const json_t *row);
 bool strait_show_any_marks(const json_t *rows);
 /** A line for each thing that a reader should know of some of the rows: rounds that were not
- *  simulated because they repeat, a log that was full. marked: the lines of the table say of
+ *  simulated because they repeat, a log that was full, effects of packets that are not modelled.
+ *  marked: the lines of the table say of
  *  which; else how many they are. */
 void strait_show_notes(FILE *out, const json_t *rows, bool marked);
 /** What the rows are of: title, model, strategy, backend, and how it was emulated. */

@@ -1,6 +1,9 @@
 /* What a reader of a table should know of its rows: not all of a point was simulated, or kept. */
 #include <stdio.h>
 #include "show.h"
+#include "workloads/ask/packet_effects.h"
+
+enum { MAX_EFFECTS = 3 };
 
 /* Each of a mark, and of what it says. */
 static const struct {
@@ -34,16 +37,49 @@ bool strait_show_any_marks(const json_t *rows)
     char buf[STRAIT_MARKS_CHARS];
     size_t i;
     json_t *row;
-    json_array_foreach(rows, i, row) if (*strait_show_marks(buf, row)) return true;
+    json_array_foreach (rows, i, row)
+        if (*strait_show_marks(buf, row))
+            return true;
     return false;
+}
+
+/* A line for each set of effects of packets that rows leave out, and of how many rows. */
+static void show_not_modelled(FILE *out, const json_t *rows)
+{
+    char text[STRAIT_NOT_MODELLED_CHARS];
+    json_t *counts = json_object(), *row, *count;
+    const char *line;
+    size_t i, n_shown = 0;
+    json_array_foreach (rows, i, row) {
+        const json_t *effects = json_object_get(json_object_get(row, "report"), "not_modelled");
+        if (!effects)
+            continue;
+        strait_not_modelled_text(text, effects);
+        const json_int_t n = json_integer_value(json_object_get(counts, text));
+        json_object_set_new(counts, text, json_integer(n + 1));
+    }
+    json_object_foreach (counts, line, count) {
+        const size_t n = (size_t)json_integer_value(count);
+        if (n_shown++ == MAX_EFFECTS) {
+            fprintf(out, "... and %zu other such settings (\"approximations\" of the rows)\n",
+                    json_object_size(counts) - MAX_EFFECTS);
+            break;
+        }
+        if (n < json_array_size(rows))
+            fprintf(out, "in %zu of %zu points ", n, json_array_size(rows));
+        fprintf(out, "%s\n", line);
+    }
+    json_decref(counts);
 }
 
 void strait_show_notes(FILE *out, const json_t *rows, bool marked)
 {
+    show_not_modelled(out, rows);
     for (int note = 0; note < N_NOTES; note++) {
         size_t i, n = 0;
         json_t *row;
-        json_array_foreach(rows, i, row) n += has_note(row, note);
+        json_array_foreach (rows, i, row)
+            n += has_note(row, note);
         if (n == 0)
             continue;
         if (marked)

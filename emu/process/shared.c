@@ -54,8 +54,8 @@ struct strait_emu_shared *strait_emu_shared_new(const struct strait_run *run, do
     const int n_streams = count_streams(run);
     const int n_each = run->network ? (int)strait_tcp_n_connections(&run->network->tcp) : 1;
     if (n_streams > MAX_CONNECTIONS / n_each) {
-        strait_error_set(err, STRAIT_ERR_HOST, NULL,
-                         "emu: the run has %d streams of %d connections, expected at most %d in "
+        strait_error_set(err, STRAIT_ERR_HOST, "emu",
+                         "the run has %d streams of %d connections, expected at most %d in "
                          "all",
                          n_streams, n_each, MAX_CONNECTIONS);
         return NULL;

@@ -53,6 +53,7 @@ struct strait_network {
      * as TCP's is to its round trip. Simulators only; NULL: all shares are equal. */
     double *drag;
     double share_spread; /* shares are keyed draws of 1 +- this */
+    bool has_server;     /* rank 0 has the server's port; for words alone */
 };
 
 /** Payload bytes a second of a long TCP stream that has the link alone:

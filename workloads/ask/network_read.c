@@ -304,6 +304,7 @@ int strait_network_read(struct strait_network **out, struct strait_object *exper
     if (!n)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     n->n_ranks = n_ranks;
+    n->has_server = has_server;
     const struct topology *topology;
     if (strait_object_enter(&o, experiment, "network", false, err) != 0 ||
         !(topology = find_topology(&o, err)) ||
