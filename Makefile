@@ -53,8 +53,8 @@ help:
 	@echo "make agreement  prediction against emulation in every judged setting: hours"
 	@echo "make bench    measure ratio, speed and error of every codec on this machine"
 	@echo "make fuzz     every decoder under libFuzzer, FUZZ_S=2 seconds each"
-	@echo "make uml      all checks of netem and tbf in stock User-Mode Linux: a minute"
-	@echo "make vkernel  the kernel of the virtual-time guest, once: vkernel/linux, 4 minutes"
+	@echo "make uml      all checks of netem and tbf in User-Mode Linux: a minute"
+	@echo "make vkernel  the guests' kernel, once: vkernel/linux, 4 minutes (virtual time, AMX)"
 	@echo "make vtest    the judged settings in virtual time: a minute or two"
 	@echo "make strategies  every strategy, predicted and emulated in virtual time: three minutes"
 	@echo "make judged   the judged settings in every realisation and launcher, a table: an hour"
@@ -91,7 +91,8 @@ bench: all $(BUILD)/tests/bench_deepreduce
 	@$(BUILD)/strait codec bench $$($(BUILD)/strait codec list sz3 >/dev/null 2>&1 && echo --against sz3:verify=no,isolate=no)
 	@$(BUILD)/tests/bench_deepreduce
 
-# Every check of the kernel's links, with real netem, in stock User-Mode Linux: a minute.
+# Every check of the kernel's links, with real netem, in User-Mode Linux (Debian's kernel, or where
+# that does not boot the one of make vkernel): a minute.
 .PHONY: uml
 uml: programs
 	@$(RUN_TESTS) --long emu/guest/uml emu/guest/net_uml

@@ -71,13 +71,18 @@ static bool check_backend(json_t *out, const struct strait_backend *backend)
     return works;
 }
 
-static bool check_emulation(json_t *out)
+/* How it works: "" in place or in a user namespace, " with --launcher vuml"; NULL: not at all. */
+static const char *check_emulation(json_t *out)
 {
     struct strait_probe found = {.launcher = NULL};
     struct strait_error why = {0};
-    if (strait_probe_emulation(&found, out, &why) != 0)
+    if (strait_probe_emulation(&found, out, true, &why) != 0)
         strait_probe_put(out, "emulation", false, why.text, "");
-    return found.launcher && found.realisation;
+    if (found.launcher && found.realisation)
+        return "";
+    if (!found.guest)
+        return NULL;
+    return strcmp(found.guest, "vuml") == 0 ? " with --launcher vuml" : " with --launcher uml";
 }
 
 static void check_machine(json_t *out)
@@ -104,8 +109,12 @@ int strait_command_doctor(int argc, char **argv)
     const struct strait_option options[] = {
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"}};
     const struct strait_usage usage = {
-        "doctor", "", "Try what simulation, emulation and pictures need, and name what is missing.",
-        options,  1,  "Exit status 0 when sim and one way of emulating work, else 3.\n"};
+        "doctor",
+        "",
+        "Try what simulation, emulation and pictures need, and name what is missing.",
+        options,
+        1,
+        "Exit status 0 when sim and one way of emulating work, else 3. Guests are booted.\n"};
     struct strait_error err = {0};
     const char *none[1];
     size_t n_positional;
@@ -118,13 +127,13 @@ int strait_command_doctor(int argc, char **argv)
     json_t *out = json_array();
     const bool sim = check_backend(out, &strait_sim);
     check_backend(out, &strait_fluid);
-    const bool emu = check_emulation(out);
+    const char *emu = check_emulation(out);
     check_programs(out);
     check_machine(out);
     strait_probe_print(out, json);
     if (!json)
-        printf("\nsimulation %s, emulation %s\n", sim ? "works" : "does not work",
-               emu ? "works" : "does not work");
+        printf("\nsimulation %s, emulation %s%s\n", sim ? "works" : "does not work",
+               emu ? "works" : "does not work", emu ? emu : "");
     json_decref(out);
     return sim && emu ? 0 : 3;
 }

@@ -11,6 +11,8 @@
 #include "command.h"
 #include "probe.h"
 
+enum { TEXT_CHARS = 4200 };
+
 void strait_probe_put(json_t *lines, const char *what, bool good, const char *found,
                       const char *hint)
 {
@@ -24,7 +26,20 @@ static void put_answer(json_t *lines, const char *what, const struct strait_emu_
     strait_probe_put(lines, what, a->yes, a->reason, hint);
 }
 
-int strait_probe_emulation(struct strait_probe *out, json_t *lines, struct strait_error *err)
+static bool put_guest(json_t *lines, const char *what, bool virtual_time, bool boot,
+                      const char *hint)
+{
+    struct strait_emu_guest_kernel kernel;
+    struct strait_error why = {0};
+    char text[TEXT_CHARS];
+    const bool boots = strait_emu_uml_find(&kernel, virtual_time, boot, &why) == 0;
+    snprintf(text, sizeof(text), boots ? "booted %s" : "%s", boots ? kernel.path : why.text);
+    strait_probe_put(lines, what, boots, text, hint);
+    return boots;
+}
+
+int strait_probe_emulation(struct strait_probe *out, json_t *lines, bool boot,
+                           struct strait_error *err)
 {
     struct strait_emu_ability can;
     struct strait_emu_shapers shapers;
@@ -37,26 +52,22 @@ int strait_probe_emulation(struct strait_probe *out, json_t *lines, struct strai
     put_answer(lines, "user namespaces", &can.userns,
                "sysctl kernel.unprivileged_userns_clone=1, by the machine's owner");
     put_answer(lines, "TUN device", &can.tun,
-               "modprobe tun; chmod 666 /dev/net/tun, by the machine's owner");
+               "modprobe tun; chmod 666 /dev/net/tun, by the machine's owner; or "
+               "--launcher vuml or uml");
     put_answer(lines, "ping", &can.ping, "apt install iputils-ping");
     strait_probe_put(lines, "congestion controls", *can.congestion != '\0', can.congestion,
                      "reno at least");
     put_answer(lines, "veth", &shapers.veth, "not needed by relay links");
     put_answer(lines, "bridge", &shapers.bridge, "not needed by relay links");
-    put_answer(lines, "tbf", &can.tbf, "a kernel with sch_tbf, or --launcher uml");
+    put_answer(lines, "tbf", &can.tbf, "a kernel with sch_tbf, or --launcher vuml or uml");
     put_answer(lines, "netem", &can.netem,
-               "not needed: the relay does the same; or --launcher uml");
+               "not needed: the relay does the same; or --launcher vuml or uml");
     put_answer(lines, "htb", &shapers.htb, "not needed by relay links");
-    struct strait_error no_uml = {0};
-    const bool uml = strait_emu_uml_check(false, &no_uml) == 0;
-    strait_probe_put(lines, "User-Mode Linux", uml,
-                     uml ? "installed, with modprobe and a process namespace" : no_uml.text,
-                     "apt install user-mode-linux kmod (for --launcher uml)");
-    struct strait_error no_vuml = {0};
-    const bool vuml = strait_emu_uml_check(true, &no_vuml) == 0;
-    strait_probe_put(lines, "virtual time", vuml,
-                     vuml ? "the guest's kernel is built, with a process namespace" : no_vuml.text,
-                     "make vkernel, 4 minutes (for --launcher vuml)");
+    const bool uml = put_guest(lines, "User-Mode Linux", false, boot,
+                               "apt install user-mode-linux kmod, or make vkernel "
+                               "(for --launcher uml)");
+    const bool vuml = put_guest(lines, "virtual time", true, boot,
+                                "make vkernel, 4 minutes (for --launcher vuml)");
     struct strait_error no_qemu = {0};
     const bool qemu = strait_emu_qemu_check(&no_qemu) == 0;
     strait_probe_put(lines, "QEMU", qemu, qemu ? "installed, with a kernel for it" : no_qemu.text,
@@ -64,9 +75,10 @@ int strait_probe_emulation(struct strait_probe *out, json_t *lines, struct strai
     *out = (struct strait_probe){.launcher = can.in_place.yes ? "root"
                                              : can.userns.yes ? "userns"
                                                               : NULL,
-                                 .missing = !can.ping.yes ? "iputils-ping"
-                                            : !uml        ? "user-mode-linux kmod"
-                                                          : NULL};
+                                 .guest = vuml  ? "vuml"
+                                          : uml ? "uml"
+                                                : NULL,
+                                 .missing = can.ping.yes ? NULL : "iputils-ping"};
     if (out->launcher && (can.netem.yes || can.tun.yes))
         out->realisation =
             strait_emu_realisation_name(can.netem.yes ? STRAIT_EMU_KERNEL : STRAIT_EMU_RELAY);

@@ -6,7 +6,8 @@
 
 struct strait_probe {
     const char *launcher;    /* "root", "userns"; NULL: none works */
-    const char *realisation; /* "relay"; NULL: none works */
+    const char *realisation; /* "relay", "kernel"; NULL: none works */
+    const char *guest;       /* "vuml" or "uml", which boots here; NULL: neither does */
     const char *missing;     /* a package that would help, NULL: none */
 };
 
@@ -14,7 +15,9 @@ struct strait_probe {
 void strait_probe_put(json_t *lines, const char *what, bool good, const char *found,
                       const char *hint);
 /** Try everything that the emulation can use, a line each.
+ *  In:      boot  boot guests' kernels although an earlier command did
  *  Returns: 0, or -1 with *err SYSTEM */
-int strait_probe_emulation(struct strait_probe *out, json_t *lines, struct strait_error *err);
+int strait_probe_emulation(struct strait_probe *out, json_t *lines, bool boot,
+                           struct strait_error *err);
 /** Lines as a table, or as JSON Lines. */
 void strait_probe_print(const json_t *lines, bool json);

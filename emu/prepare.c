@@ -8,6 +8,8 @@
 #include "emu/judge/dilation.h"
 #include "userns.h"
 
+/* Whatever this kernel lacks or this user may not do. */
+#define OTHER_KERNEL " (--launcher vuml or uml brings a kernel that has it)"
 enum { SEGMENT_BYTES = 1448, WINDOW_SEGMENTS = 10 }; /* of this kernel: MTU 1500, RFC 6928 */
 /* Of free memory; in a guest in virtual time, which has nothing else to do, more. */
 static const double MEMORY_SHARE = 0.8, VIRTUAL_MEMORY_SHARE = 0.95;
@@ -99,8 +101,9 @@ int strait_emu_choose_realisation(enum strait_emu_realisation *out, const struct
         else if (kernel->yes && !sites)
             *out = STRAIT_EMU_KERNEL;
         else
-            return strait_error_set(err, STRAIT_ERR_HOST, "emu", "no tun device: %s; %s",
-                                    can->tun.reason, kernel->reason);
+            return strait_error_set(
+                err, STRAIT_ERR_HOST, "emu", "no tun device: %s; %s" OTHER_KERNEL, can->tun.reason,
+                sites ? "the kernel's own links make stars only" : kernel->reason);
         return 0;
     }
     *out = strcmp(run->realisation, "kernel") == 0 ? STRAIT_EMU_KERNEL : STRAIT_EMU_RELAY;
@@ -110,12 +113,10 @@ int strait_emu_choose_realisation(enum strait_emu_realisation *out, const struct
                                 "for a network with %d sites",
                                 run->network->n_sites);
     if (*out == STRAIT_EMU_KERNEL && !kernel->yes)
-        return strait_error_set(err, STRAIT_ERR_HOST, "emu",
-                                "%s (strait run --launcher uml "
-                                "brings a kernel that has it)",
-                                kernel->reason);
+        return strait_error_set(err, STRAIT_ERR_HOST, "emu", "%s" OTHER_KERNEL, kernel->reason);
     if (*out == STRAIT_EMU_RELAY && !can->tun.yes)
-        return strait_error_set(err, STRAIT_ERR_HOST, "emu", "no tun device: %s", can->tun.reason);
+        return strait_error_set(err, STRAIT_ERR_HOST, "emu", "no tun device: %s" OTHER_KERNEL,
+                                can->tun.reason);
     return 0;
 }
 

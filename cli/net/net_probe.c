@@ -7,15 +7,15 @@ static int probe(bool json, struct strait_error *err)
 {
     struct strait_probe found;
     json_t *lines = json_array();
-    if (strait_probe_emulation(&found, lines, err) != 0) {
+    if (strait_probe_emulation(&found, lines, false, err) != 0) {
         json_decref(lines);
         return -1;
     }
     const bool works = found.launcher && found.realisation;
     if (json) {
-        json_t *all = json_pack("{s:b, s:s?, s:s?, s:s?, s:O}", "works", works, "launcher",
-                                found.launcher, "realisation", found.realisation, "missing_package",
-                                found.missing, "tried", lines);
+        json_t *all = json_pack("{s:b, s:s?, s:s?, s:s?, s:s?, s:O}", "works", works, "launcher",
+                                found.launcher, "realisation", found.realisation, "guest",
+                                found.guest, "missing_package", found.missing, "tried", lines);
         strait_command_print_json(all);
         json_decref(all);
     } else {
@@ -23,6 +23,9 @@ static int probe(bool json, struct strait_error *err)
         if (works)
             printf("\nlinks by %s, launched %s\n", found.realisation,
                    found.launcher[0] == 'r' ? "in place as root" : "in a user namespace");
+        else if (found.guest)
+            printf("\nonly a guest can emulate a network here: strait net run --launcher %s\n",
+                   found.guest);
         else
             puts("\nnothing here can emulate a network");
     }

@@ -8,13 +8,12 @@
 
 enum { PATH_CHARS = 4096 };
 
-bool strait_emu_job_program(const char *name)
+bool strait_emu_job_program(char *path, size_t cap, const char *name)
 {
-    char path[PATH_CHARS];
     const char *at = getenv("PATH");
     while (at && *at) {
         const int n = (int)strcspn(at, ":");
-        snprintf(path, sizeof(path), "%.*s/%s", n, at, name);
+        snprintf(path, cap, "%.*s/%s", n, at, name);
         if (access(path, X_OK) == 0)
             return true;
         at += n + (at[n] == ':');

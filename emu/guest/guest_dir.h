@@ -17,7 +17,7 @@ int strait_emu_job_write(const char *job, const char *name, const char *bytes, s
 int strait_emu_job_status(const char *job, const char *guest, struct strait_error *err);
 /** Is the name of a folder one that every guest can be told? 0, or -1 with *err INPUT. */
 int strait_emu_job_check_folder(const char *folder, struct strait_error *err);
-/** Is there a program of that name in PATH? */
-bool strait_emu_job_program(const char *name);
+/** Is there a program of that name in PATH? Then path gets where. */
+bool strait_emu_job_program(char *path, size_t cap, const char *name);
 /** Memory that the host could give, INFINITY where it does not say. */
 double strait_emu_job_free_bytes(void);

@@ -29,7 +29,8 @@ static const char *const programs[] = {"/usr/bin/ping", "/usr/bin/env"};
 
 int strait_emu_qemu_check(struct strait_error *err)
 {
-    if (!strait_emu_job_program(program))
+    char path[PATH_CHARS];
+    if (!strait_emu_job_program(path, sizeof(path), program))
         return strait_error_set(err, STRAIT_ERR_HOST, NULL,
                                 "QEMU (qemu-system-x86) is not installed: make qemu");
     if (access(busybox, X_OK) != 0)

@@ -12,9 +12,8 @@
 #include "core/process.h"
 #include "guest_dir.h"
 
-#define PROMPT_NICE "-15"
 enum { PATH_CHARS = 4096, CONSOLE_BYTES = 65536 };
-static const char program[] = "linux.uml", init[] = STRAIT_SHARE "/emu/uml/init.sh";
+static const char init[] = STRAIT_SHARE "/emu/uml/init.sh";
 /* Kernel and its tables, user land; what a rank's process, namespace and sockets take beside its
  * tensors. */
 static const double GUEST_BYTES = 256e6, RANK_BYTES = 12e6;
@@ -34,74 +33,26 @@ double strait_emu_uml_memory_bytes(bool virtual_time, int n_ranks, double ranks_
     return least_bytes <= bytes ? bytes : LARGE_STEP_BYTES * ceil(least_bytes / LARGE_STEP_BYTES);
 }
 
-/* Programs of system folders, which an ordinary user's PATH may lack. */
-static bool is_in_system(const char *name)
-{
-    char path[PATH_CHARS];
-    snprintf(path, sizeof(path), "/usr/sbin/%s", name);
-    return strait_emu_job_program(name) || access(path, X_OK) == 0;
-}
-
-/* The arguments that begin a PID namespace: everything in it ends with its first process. That is
- * not the kernel, whose way to end a panic is a signal that a first process does not get, but
- * timeout, without a time of its own. An ordinary user makes it in a user namespace. */
-static size_t wrap(const char **argv, bool as_root)
-{
-    size_t n = 0;
-    if (as_root) { /* each of its system calls is two switches of the host's: no waiting for them */
-        argv[n++] = "nice";
-        argv[n++] = "-n";
-        argv[n++] = PROMPT_NICE;
-    }
-    argv[n++] = "unshare";
-    if (!as_root) {
-        argv[n++] = "--user";
-        argv[n++] = "--map-root-user";
-    }
-    argv[n++] = "--pid";
-    argv[n++] = "--fork";
-    argv[n++] = "--kill-child";
-    argv[n++] = "timeout";
-    argv[n++] = "0";
-    return n;
-}
-
-const char *strait_emu_vkernel(void)
-{
-    const char *named = getenv("STRAIT_VKERNEL");
-    return named && *named ? named : STRAIT_SHARE "/vkernel/linux";
-}
-
-static int check_kernel(bool virtual_time, struct strait_error *err)
-{
-    if (virtual_time && access(strait_emu_vkernel(), X_OK) != 0)
-        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
-                                "the kernel of the virtual-time guest is not built: make vkernel");
-    if (virtual_time)
-        return 0;
-    if (!strait_emu_job_program(program))
-        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
-                                "User-Mode Linux is not installed: apt install user-mode-linux");
-    if (!is_in_system("modprobe"))
-        return strait_error_set(
-            err, STRAIT_ERR_HOST, NULL,
-            "modprobe, for User-Mode Linux, is not installed: apt install kmod");
-    return 0;
-}
-
-int strait_emu_uml_check(bool virtual_time, struct strait_error *err)
+int strait_emu_uml_find(struct strait_emu_guest_kernel *kernel, bool virtual_time, bool again,
+                        struct strait_error *err)
 {
     const char *argv[16];
     struct strait_error why = {0};
-    if (check_kernel(virtual_time, err) != 0)
+    if (strait_emu_guest_kernel_is_there(virtual_time, err) != 0)
         return -1;
-    const size_t n = wrap(argv, geteuid() == 0);
+    const size_t n = strait_emu_guest_kernel_wrap(argv, geteuid() == 0);
     argv[n] = "true";
     argv[n + 1] = NULL;
     if (strait_process_run(NULL, 0, argv, NULL, 10, &why) != 0)
         return strait_error_set(err, STRAIT_ERR_HOST, NULL,
                                 "no process namespace for User-Mode Linux: %.300s", why.text);
-    return 0;
+    return strait_emu_guest_kernel_choose(kernel, virtual_time, again, err);
+}
+
+int strait_emu_uml_check(bool virtual_time, struct strait_error *err)
+{
+    struct strait_emu_guest_kernel kernel;
+    return strait_emu_uml_find(&kernel, virtual_time, false, err);
 }
 
 /* --- memory ------------------------------------------------------------------------------- */
@@ -136,7 +87,8 @@ static int prepare(const struct strait_emu_uml_plan *plan, struct strait_error *
 
 /* --- running ------------------------------------------------------------------------------ */
 
-static int boot(const struct strait_emu_uml_plan *plan, const char *backing,
+static int boot(const struct strait_emu_uml_plan *plan,
+                const struct strait_emu_guest_kernel *kernel, const char *backing,
                 struct strait_error *err)
 {
     char *console = malloc(CONSOLE_BYTES);
@@ -149,13 +101,15 @@ static int boot(const struct strait_emu_uml_plan *plan, const char *backing,
     snprintf(where, sizeof(where), "uml_dir=%s", plan->job);
     snprintf(job, sizeof(job), "JOB=%s", plan->job);
     snprintf(start, sizeof(start), "init=%s", init);
-    size_t n = wrap(argv, geteuid() == 0);
-    const char *const rest[] = {"env", files, plan->virtual_time ? strait_emu_vkernel() : program,
-                                memory, "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro",
-                                start, job, where, "umid=guest", "con=null", "con0=null,fd:1",
-                                "quiet",
+    const size_t n = strait_emu_guest_kernel_wrap(argv, geteuid() == 0);
+    const char *const rest[] = {"env", files, kernel->path, memory, "root=/dev/root",
+                                "rootfstype=hostfs", "rootflags=/", "ro", start, job, where,
+                                "umid=guest", "con=null", "con0=null,fd:1", "quiet",
                                 /* what it does not know becomes its first process's environment */
-                                plan->virtual_time ? "time-travel=inf-cpu" : "MODULES=yes", NULL};
+                                plan->virtual_time ? "time-travel=inf-cpu"
+                                : kernel->is_built ? NULL
+                                                   : "MODULES=yes",
+                                NULL};
     memcpy(argv + n, rest, sizeof(rest));
     struct strait_error why = {0};
     const int status = strait_process_run(console, CONSOLE_BYTES, argv, NULL, plan->limit_s, &why);
@@ -172,7 +126,9 @@ static int boot(const struct strait_emu_uml_plan *plan, const char *backing,
 
 int strait_emu_uml_run(const struct strait_emu_uml_plan *plan, struct strait_error *err)
 {
-    if (strait_emu_uml_check(plan->virtual_time, err) != 0 || prepare(plan, err) != 0)
+    struct strait_emu_guest_kernel kernel;
+    if (strait_emu_uml_find(&kernel, plan->virtual_time, false, err) != 0 ||
+        prepare(plan, err) != 0)
         return -1;
     const double host_bytes = strait_emu_job_free_bytes();
     const double share = plan->virtual_time ? VIRTUAL_SHARE : SHARE;
@@ -187,6 +143,7 @@ int strait_emu_uml_run(const struct strait_emu_uml_plan *plan, struct strait_err
                                 "User-Mode Linux needs %.3g GB for its memory's file, neither "
                                 "/dev/shm nor %s has that",
                                 plan->memory_bytes / 1e9, plan->job);
-    return boot(plan, backing, err) != 0 ? -1
-                                         : strait_emu_job_status(plan->job, "User-Mode Linux", err);
+    return boot(plan, &kernel, backing, err) != 0
+               ? -1
+               : strait_emu_job_status(plan->job, "User-Mode Linux", err);
 }

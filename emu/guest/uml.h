@@ -1,11 +1,13 @@
 /* A program run in User-Mode Linux: a kernel with netem as an ordinary process, the host's files as
- * its own, the processor's full speed, one processor. Either Debian's (user-mode-linux), whose time
- * is the host's; or one that `make vkernel` built, whose time stands still while anything computes
- * and jumps where all wait: as if it had processors without end. */
+ * its own, the processor's full speed, one processor. Its time is the host's; or in virtual time it
+ * stands still while anything computes and jumps where all wait: as if it had processors without
+ * end. That needs the kernel that `make vkernel` builds, the first Debian's (user-mode-linux), or
+ * the same where Debian's does not boot: guest_kernel.h. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include "core/error.h"
+#include "guest_kernel.h"
 
 /* The folder that holds the work files of a guest: they stay there to be read. */
 #define STRAIT_EMU_UML_OUT     "stdout"
@@ -25,13 +27,15 @@ struct strait_emu_uml_plan {
     double limit_s;            /* wall-clock time; then it is killed */
 };
 
-/** Is what it needs installed, and allowed?
- *  Returns: 0, or -1 with *err HOST, which names the Debian package or the target of make that is
- *           missing
+/** Is what it needs installed and allowed, and does its kernel boot?
+ *  Returns: 0, or -1 with *err HOST, which names the package or the target of make that helps
+ *  Cost:    strait_emu_guest_kernel_choose
  */
 int strait_emu_uml_check(bool virtual_time, struct strait_error *err);
-/** The kernel that `make vkernel` builds; STRAIT_VKERNEL names another. */
-const char *strait_emu_vkernel(void);
+/** The same, and which kernel it is.
+ *  In:      again  boot it, whatever an earlier command found */
+int strait_emu_uml_find(struct strait_emu_guest_kernel *kernel, bool virtual_time, bool again,
+                        struct strait_error *err);
 
 /** Boot, run, halt. The guest and all that runs in it end with the calling thread, by any signal.
  *  Returns: the program's exit status, its output in files of job; or -1 with *err: HOST as above

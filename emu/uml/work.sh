@@ -12,7 +12,7 @@ echo "$pages $pages $pages" >/proc/sys/net/ipv4/tcp_mem
 
 ulimit -n 65536
 # In virtual time only the host knows what work takes.
-[ ! -r /proc/host_cpu ] || export STRAIT_HOST_CPU=/proc/host_cpu
+grep -q time-travel=inf-cpu /proc/cmdline && [ -r /proc/host_cpu ] && export STRAIT_HOST_CPU=/proc/host_cpu
 # shellcheck disable=SC2016
 xargs -0 -a "$JOB/argv" sh -c 'job=$1; cd "$2" && shift 2 &&
     "$@" </dev/null >"$job/stdout" 2>"$job/stderr"; echo $? >"$job/status"' sh "$JOB"

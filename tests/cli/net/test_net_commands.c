@@ -351,6 +351,58 @@ static void probe(void)
     program_tear_down(&p);
 }
 
+static void write_kernel(const struct program *p, const char *name, const char *says)
+{
+    char text[256], path[128];
+    snprintf(text, sizeof(text), "#!/bin/sh\n%s\n", says);
+    program_write(p, name, text);
+    snprintf(path, sizeof(path), "%s/%s", p->folder, name);
+    chmod(path, 0755);
+}
+
+/* With scripts in the places of the guests' kernels, one of which says what a kernel that works
+ * would, and no TUN device. Where this kernel has netem, emulation works without either. */
+static void doctor(void)
+{
+    static const char good[] = "echo 'strait: host_cpu 1'; echo 'strait: uptime 0 3600'; "
+                               "echo 'strait: boots'",
+                      bad[] = "echo 'Kernel panic - not syncing: of the test'; exit 1";
+    struct program p;
+    char before[4096], path[4300], built[128];
+    program_set_up(&p);
+    snprintf(before, sizeof(before), "%s", getenv("PATH"));
+    snprintf(path, sizeof(path), "%s:/usr/sbin:/usr/bin:/sbin:/bin", p.folder);
+    snprintf(built, sizeof(built), "%s/built", p.folder);
+    snprintf(p.tun, sizeof(p.tun), "%s/no-tun", p.folder);
+    setenv("PATH", path, 1);
+    setenv("STRAIT_VKERNEL", built, 1);
+    setenv("XDG_CACHE_HOME", p.folder, 1);
+    write_kernel(&p, "linux.uml", bad);
+    for (int works = 1; works >= 0; works--) { /* the second time it has learned otherwise */
+        write_kernel(&p, "built", works ? good : bad);
+        struct said s = PROGRAM_CALL(&p, "doctor");
+        const bool netem = strstr(s.out, "ok  netem") != NULL;
+        CU_ASSERT_EQUAL(s.status, works || netem ? 0 : 3);
+        CU_ASSERT_PTR_NOT_NULL(strstr(s.out, netem   ? "emulation works\n"
+                                             : works ? "emulation works with --launcher vuml\n"
+                                                     : "emulation does not work\n"));
+        CU_ASSERT_PTR_NOT_NULL(strstr(s.out, works ? "ok  virtual time" : "--  virtual time"));
+        CU_ASSERT_PTR_NOT_NULL(strstr(s.out, works ? "ok  User-Mode Linux" : "--  User-Mode"));
+        CU_ASSERT(works || strstr(s.out, "(Kernel panic - not syncing: of the test)") != NULL);
+        said_release(&s);
+        s = PROGRAM_CALL(&p, "run", "wan-check", "--on", "emu", "--set", "/clients=2", "--out",
+                         "r");
+        CU_ASSERT(netem || s.status == 3);
+        CU_ASSERT(netem || strstr(s.err, "no tun device") != NULL);
+        CU_ASSERT(netem || strstr(s.err, "--launcher vuml or uml") != NULL);
+        said_release(&s);
+    }
+    unsetenv("XDG_CACHE_HOME");
+    unsetenv("STRAIT_VKERNEL");
+    setenv("PATH", before, 1);
+    program_tear_down(&p);
+}
+
 /* The program and a TUN node of the test, as user 65534. */
 static void ordinary_user(void)
 {
@@ -390,6 +442,7 @@ static const struct strait_test tests[] = {
     {"a wrong command line is one line and exit 2", usage},
     {"every command explains itself", help},
     {"probe, doctor and up agree on what works here", probe},
+    {"doctor boots guests, and emulation works where one does", doctor},
     {"an ordinary user has all of it with a TUN node of the test", ordinary_user},
 };
 STRAIT_SUITE_WITH("cli/net/net_commands", tests, .alone = true);

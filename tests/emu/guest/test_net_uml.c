@@ -66,8 +66,10 @@ static void refusals(void)
             "uml");
     snprintf(before, sizeof(before), "%s", getenv("PATH"));
     setenv("PATH", "/nonexistent", 1);
+    setenv("STRAIT_VKERNEL", "/nonexistent", 1);
     REFUSED(&p, 3, "apt install user-mode-linux", "run", "net.json", "--launcher", "uml", "--",
             "true");
+    unsetenv("STRAIT_VKERNEL");
     setenv("PATH", before, 1);
     end(&p, true);
 }

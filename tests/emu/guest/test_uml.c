@@ -1,5 +1,5 @@
-/* Stock User-Mode Linux: the kernel's links with real netem, and a run of strait, in one machine
- * that this test boots twice. */
+/* User-Mode Linux in the host's time, Debian's or ours: the kernel's links with real netem, and a
+ * run of strait, in one machine that this test boots twice. */
 #include <jansson.h>
 #include <limits.h>
 #include <math.h>
@@ -242,11 +242,13 @@ static void missing_package(void)
     char before[PATH_MAX];
     snprintf(before, sizeof(before), "%s", getenv("PATH"));
     setenv("PATH", "/nonexistent", 1);
+    setenv("STRAIT_VKERNEL", "/nonexistent", 1);
     CU_ASSERT_EQUAL(strait_emu_uml_check(false, &err), -1);
+    unsetenv("STRAIT_VKERNEL");
     setenv("PATH", before, 1);
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_HOST); /* exit status 3 */
-    CU_ASSERT_STRING_EQUAL(err.text,
-                           "User-Mode Linux is not installed: apt install user-mode-linux");
+    CU_ASSERT_STRING_EQUAL(err.text, "User-Mode Linux is not installed: apt install "
+                                     "user-mode-linux kmod, or make vkernel");
 }
 
 static const struct strait_test tests[] = {

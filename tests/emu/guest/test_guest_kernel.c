@@ -1,0 +1,208 @@
+/* Which kernel a guest boots, with scripts in the places of both kernels: they say what a kernel's
+ * console says, and leave a word for each time that they were booted. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "core/process.h"
+#include "emu/guest/guest_kernel.h"
+#include "tests/kit/folder.h"
+#include "tests/kit/suite.h"
+
+/* As Debian's says on a processor with AMX, ended by the signal of its panic. */
+#define PANICS                                                                                     \
+    "echo 'umid is in use'; echo 'userspace - ptrace set fp regs failed, errno = 14'; "            \
+    "echo 'Kernel panic - not syncing: Attempted to kill init!'; kill -ABRT $$"
+#define BOOTS    "echo 'strait: boots'"
+#define NO_WORD  "exit 1"
+#define TIME(to) "echo 'strait: host_cpu 5200'; echo 'strait: uptime 7 " to "'; " BOOTS
+
+struct world {
+    char folder[64], path[PATH_MAX], before[PATH_MAX], cache_before[PATH_MAX];
+    char built[96], stock[96];
+};
+
+static void set_up(struct world *w)
+{
+    const char *cache = getenv("XDG_CACHE_HOME");
+    snprintf(w->cache_before, sizeof(w->cache_before), "%s", cache ? cache : "");
+    snprintf(w->before, sizeof(w->before), "%s", getenv("PATH"));
+    strcpy(w->folder, "/tmp/strait-test-XXXXXX");
+    CU_ASSERT_FATAL(mkdtemp(w->folder) != NULL);
+    snprintf(w->stock, sizeof(w->stock), "%s/linux.uml", w->folder);
+    snprintf(w->built, sizeof(w->built), "%s/built", w->folder);
+    snprintf(w->path, sizeof(w->path), "%s:/usr/sbin:/usr/bin:/sbin:/bin", w->folder);
+    setenv("PATH", w->path, 1);
+    setenv("XDG_CACHE_HOME", w->folder, 1);
+    setenv("STRAIT_VKERNEL", w->built, 1);
+}
+
+static void tear_down(struct world *w)
+{
+    setenv("PATH", w->before, 1);
+    unsetenv("STRAIT_VKERNEL");
+    if (*w->cache_before)
+        setenv("XDG_CACHE_HOME", w->cache_before, 1);
+    else
+        unsetenv("XDG_CACHE_HOME");
+    folder_remove(w->folder);
+}
+
+static void write_kernel(const char *path, const char *says)
+{
+    FILE *f = fopen(path, "we");
+    CU_ASSERT_FATAL(f != NULL);
+    fprintf(f, "#!/bin/sh\necho x >>%s.booted\n%s\n", path, says);
+    fclose(f);
+    chmod(path, 0755);
+}
+
+static int n_boots(const char *path)
+{
+    char name[128];
+    snprintf(name, sizeof(name), "%s.booted", path);
+    char *text = folder_text("/", name);
+    const int n = (int)strlen(text) / 2;
+    free(text);
+    return n;
+}
+
+/* "stock", "built", or what was said. */
+static const char *choice(const struct world *w, bool virtual_time, bool again,
+                          struct strait_error *err)
+{
+    struct strait_emu_guest_kernel kernel;
+    *err = (struct strait_error){0};
+    if (strait_emu_guest_kernel_choose(&kernel, virtual_time, again, err) != 0) {
+        CU_ASSERT_EQUAL(err->code, STRAIT_ERR_HOST); /* exit status 3 */
+        return err->text;
+    }
+    const char *wanted = kernel.is_built ? w->built : w->stock;
+    CU_ASSERT_STRING_EQUAL(kernel.path, wanted);
+    return kernel.is_built ? "built" : "stock";
+}
+
+/* The trial runs in a PID namespace. */
+static bool can_try(void)
+{
+    const char *argv[16];
+    const size_t n = strait_emu_guest_kernel_wrap(argv, geteuid() == 0);
+    struct strait_error err = {0};
+    argv[n] = "true";
+    argv[n + 1] = NULL;
+    if (strait_process_run(NULL, 0, argv, NULL, 30, &err) == 0)
+        return true;
+    strait_test_skip("no process namespace here");
+    return false;
+}
+
+static void stock_first(void)
+{
+    struct world w;
+    struct strait_error err;
+    if (!can_try())
+        return;
+    set_up(&w);
+    write_kernel(w.stock, BOOTS);
+    write_kernel(w.built, BOOTS);
+    CU_ASSERT_STRING_EQUAL(choice(&w, false, false, &err), "stock");
+    CU_ASSERT_EQUAL(n_boots(w.built), 0);
+    write_kernel(w.stock, PANICS);
+    CU_ASSERT_STRING_EQUAL(choice(&w, false, false, &err), "built");
+    tear_down(&w);
+}
+
+static void what_to_do(void)
+{
+    struct world w;
+    struct strait_error err;
+    char wanted[512];
+    if (!can_try())
+        return;
+    set_up(&w);
+    CU_ASSERT_STRING_EQUAL(choice(&w, true, false, &err),
+                           "the kernel of the virtual-time guest is not built: make vkernel");
+    write_kernel(w.stock, PANICS);
+    CU_ASSERT_STRING_EQUAL(choice(&w, false, false, &err),
+                           "Debian's User-Mode Linux does not boot on this machine (userspace - "
+                           "ptrace set fp regs failed, errno = 14): make vkernel builds a kernel "
+                           "that does");
+    write_kernel(w.built, PANICS);
+    snprintf(wanted, sizeof(wanted),
+             "%s does not boot on this machine (userspace - ptrace set fp regs failed, errno = "
+             "14): make vkernel builds it anew",
+             w.built);
+    CU_ASSERT_STRING_EQUAL(choice(&w, false, false, &err), wanted);
+    tear_down(&w);
+}
+
+/* An hour must have passed, 3600 s of sleep beside at most one. */
+static void virtual_time(void)
+{
+    const struct {
+        const char *says;
+        bool good;
+    } cases[] = {{TIME("3607"), true},
+                 {TIME("3608"), true},
+                 {TIME("7"), false},
+                 {TIME("7300"), false},
+                 {"echo 'strait: host_cpu 0'; echo 'strait: uptime 7 3607'; " BOOTS, false},
+                 {BOOTS, false}};
+    struct world w;
+    struct strait_error err;
+    if (!can_try())
+        return;
+    set_up(&w);
+    write_kernel(w.stock, BOOTS); /* nobody asks it */
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        write_kernel(w.built, cases[i].says);
+        const bool good = strcmp(choice(&w, true, true, &err), "built") == 0;
+        CU_ASSERT_EQUAL(good, cases[i].good);
+        CU_ASSERT(good ||
+                  strstr(err.text, "does not boot on this machine in virtual time") != NULL);
+    }
+    CU_ASSERT_EQUAL(n_boots(w.stock), 0);
+    tear_down(&w);
+}
+
+/* Boots and panics are remembered until somebody asks again or the file changes; what may have
+ * another reason is not. */
+static void memory(void)
+{
+    struct world w;
+    struct strait_error err;
+    if (!can_try())
+        return;
+    set_up(&w);
+    write_kernel(w.stock, BOOTS);
+    for (int i = 0; i < 3; i++)
+        CU_ASSERT_STRING_EQUAL(choice(&w, false, false, &err), "stock");
+    CU_ASSERT_EQUAL(n_boots(w.stock), 1);
+    CU_ASSERT_STRING_EQUAL(choice(&w, false, true, &err), "stock");
+    CU_ASSERT_EQUAL(n_boots(w.stock), 2);
+    write_kernel(w.stock, PANICS);
+    for (int i = 0; i < 3; i++)
+        CU_ASSERT(strstr(choice(&w, false, false, &err), "errno = 14") != NULL);
+    CU_ASSERT_EQUAL(n_boots(w.stock), 3);
+    write_kernel(w.stock, NO_WORD);
+    for (int i = 0; i < 3; i++)
+        CU_ASSERT(strstr(choice(&w, false, false, &err), "make vkernel") != NULL);
+    CU_ASSERT_EQUAL(n_boots(w.stock), 6);
+    /* nowhere to keep it: booted each time, and right all the same */
+    setenv("XDG_CACHE_HOME", "/proc/nothing", 1);
+    write_kernel(w.stock, BOOTS);
+    for (int i = 0; i < 2; i++)
+        CU_ASSERT_STRING_EQUAL(choice(&w, false, false, &err), "stock");
+    CU_ASSERT_EQUAL(n_boots(w.stock), 8);
+    tear_down(&w);
+}
+
+static const struct strait_test tests[] = {
+    {"Debian's kernel serves where it boots, else the built one", stock_first},
+    {"where none boots the reason and what to do are said", what_to_do},
+    {"in virtual time an hour passes at once and work is seen", virtual_time},
+    {"what was found is remembered for that file, but not what may change", memory},
+};
+STRAIT_SUITE("emu/guest/guest_kernel", tests);
