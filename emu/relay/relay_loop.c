@@ -1,4 +1,5 @@
 #include "relay_loop.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,11 +11,15 @@
 #include <unistd.h>
 #include "core/clock.h"
 #include "emu/links/lateness.h"
+#include "emu/judge/dilation.h"
 #include "relay.h"
 #include "emu/links/segment.h"
 
 enum { READ_BATCH = 16 }; /* packets from one device before what is due is written again */
 
+/* The clock of the guest in virtual time has steps of 256 ns, its timers have not: who waits for
+ * the next step would wait for ever. */
+static const double VIRTUAL_STEP_S = 1e-6;
 static const double WAKE_STEP_S = 1e-6, WAKE_FIRST_S = 30e-6, WAKE_MAX_S = 100e-6;
 
 struct loop {
@@ -24,6 +29,8 @@ struct loop {
     int control_fd, epoll_fd, timer_fd;
     double armed_s;  /* the timer's target */
     double wake_s;   /* running median of the time from an interrupt to our being awake */
+    double most_wake_s; /* 0: in virtual time, where nothing wakes up late */
+    double step_s;      /* what is due within that is due: steps of the clock there */
     double credit_s; /* when what woke us happened; NAN: nothing did, the clock says when */
     double began_s;
     bool realtime;
@@ -38,7 +45,7 @@ static double deliver_due(struct loop *loop)
 {
     double now_s = strait_clock_s();
     struct strait_emu_delivery d;
-    while (strait_emu_relay_take(loop->relay, now_s, &d)) {
+    while (strait_emu_relay_take(loop->relay, now_s + loop->step_s, &d)) {
         strait_emu_lateness_note(&loop->lateness, now_s - d.due_s);
         ssize_t n;
         do
@@ -89,7 +96,7 @@ static void fired(struct loop *loop, double woke_s)
 {
     const double took_s = woke_s - loop->armed_s;
     loop->wake_s += took_s > loop->wake_s ? WAKE_STEP_S : -WAKE_STEP_S;
-    loop->wake_s = fmin(fmax(loop->wake_s, 0), WAKE_MAX_S);
+    loop->wake_s = fmin(fmax(loop->wake_s, 0), loop->most_wake_s);
     loop->armed_s = INFINITY; /* edge-triggered: nothing to read */
 }
 
@@ -179,7 +186,8 @@ static void turn(struct loop *loop)
     const int n_nodes = loop->plan->n_nodes;
     for (;;) {
         const double now_s = deliver_due(loop);
-        const bool soon = strait_emu_relay_next_s(loop->relay) - loop->wake_s <= now_s;
+        const bool soon =
+            strait_emu_relay_next_s(loop->relay) - loop->wake_s <= now_s + loop->step_s;
         if (!soon)
             arm(loop);
         const int n = epoll_wait(loop->epoll_fd, events, MAX_EVENTS, soon ? 0 : -1);
@@ -206,6 +214,7 @@ static void turn(struct loop *loop)
 void strait_emu_relay_loop(const struct strait_emu_net_plan *plan, const int *tun_fds,
                            int control_fd, bool realtime)
 {
+    const bool virtual_time = strait_emu_in_virtual_time();
     struct loop *loop = calloc(1, sizeof(*loop));
     if (!loop)
         return;
@@ -215,7 +224,9 @@ void strait_emu_relay_loop(const struct strait_emu_net_plan *plan, const int *tu
                           .realtime = realtime,
                           .began_s = strait_clock_s(),
                           .armed_s = INFINITY,
-                          .wake_s = WAKE_FIRST_S,
+                          .wake_s = virtual_time ? 0 : WAKE_FIRST_S,
+                          .most_wake_s = virtual_time ? 0 : WAKE_MAX_S,
+                          .step_s = virtual_time ? VIRTUAL_STEP_S : 0,
                           .credit_s = NAN};
     const char ready = STRAIT_EMU_RELAY_READY;
     if (prepare(loop) && send_all(control_fd, &ready, 1))

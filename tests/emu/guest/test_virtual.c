@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "core/process.h"
 #include "emu/judge/dilation.h"
@@ -156,6 +157,87 @@ static void burners(void)
     }
 }
 
+static int64_t read_clock_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Of 500 reads at most two are paid for, with 256 ns each, and the clock has steps of as many:
+ * below 1 us, where all of them would cost 128 us. Who waits for the clock still sees it move. */
+static void clock_reads(void)
+{
+    if (!strait_emu_in_virtual_time()) {
+        run_inside("reading the clock", "test_virtual", 0);
+        return;
+    }
+    const struct timespec moment = {.tv_nsec = 1000};
+    nanosleep(&moment, NULL);
+    const int64_t before_ns = read_clock_ns();
+    for (int i = 0; i < 498; i++)
+        read_clock_ns();
+    const int64_t took_ns = read_clock_ns() - before_ns;
+    fprintf(stderr, "500 reads took %lld ns\n", (long long)took_ns);
+    CU_ASSERT(took_ns >= 0 && took_ns < 1000);
+    int n_reads = 0;
+    while (read_clock_ns() - before_ns < 20000 && n_reads < 1000000)
+        n_reads++;
+    CU_ASSERT(n_reads < 1000000);
+}
+
+enum { N_PIECES = 10, PIECE_BYTES = 200000 };
+
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+/* Clients send pieces one after another, rank 0 works on each as soon as it is there. */
+static void work_on_arrival(struct strait_rank *r)
+{
+    const struct strait_job job = {
+        .resource = STRAIT_CPU, .n_slots = 1, .cost_s = 1e-6, .fn = nothing};
+    struct strait_times times;
+    for (int i = 0; i < N_PIECES && r->me > 0; i++) {
+        struct strait_packet *p = strait_packet_new(0);
+        if (!p)
+            abort(); /* a test without memory proves nothing */
+        p->payload_bytes = PIECE_BYTES;
+        r->backend->wait(r, r->backend->send(r, 0, 0, i, p, true), &times);
+    }
+    for (int i = 0; i < N_PIECES * (r->run->n_ranks - 1) && r->me == 0; i++) {
+        struct strait_message m;
+        r->backend->recv(r, &m, STRAIT_ANY, 0, INFINITY);
+        strait_packet_drop(m.packet);
+        r->backend->wait(r, r->backend->start(r, &job), &times);
+    }
+}
+
+/* A message whose first half closes a gap has arrived then, not when its second half came: the work
+ * on it would be late before it begins. Of 40 messages of 139 segments at 3 % about 5 end so. */
+static void gaps(void)
+{
+    struct world w;
+    if (!strait_emu_in_virtual_time()) {
+        run_inside("lost packets", "test_virtual", 0);
+        return;
+    }
+    upload_world(&w, 4, 0.010, false);
+    w.run.rank_main = work_on_arrival;
+    for (int i = 1; i <= 4; i++)
+        w.network->out[i].loss_ratio = 0.03;
+    run_valid_s(&w);
+    const json_t *report = w.facts.report;
+    fprintf(stderr, "%.0f segments sent again, jobs %.1f ms late\n",
+            json_number_value(json_object_get(report, "tcp_retransmits")),
+            1e3 * json_number_value(json_object_get(report, "slip_sum_s")));
+    CU_ASSERT(json_number_value(json_object_get(report, "tcp_retransmits")) > 40);
+    /* 40 jobs of 1 us, on a clock with steps of 256 ns; a gap is closed after 10 ms */
+    CU_ASSERT(json_number_value(json_object_get(report, "slip_sum_s")) < 1e-4);
+    world_release(&w);
+}
+
 static double round_s_of(const json_t *row)
 {
     return json_number_value(json_object_get(row, "round_s"));
@@ -216,6 +298,8 @@ static void links(void)
 static const struct strait_test tests[] = {
     {"uploads of 1, 4, 16 and 64 clients take what TCP and the link take", uploads},
     {"work of 200 ms on 16 clients and their uploads do not disturb each other", burners},
+    {"reading the clock costs no time there", clock_reads},
+    {"work on messages with lost packets begins when they are complete", gaps},
     {"the kernel's links hold there", links},
     {"prediction and emulation of a run agree there", a_run},
 };
