@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "core/buffer.h"
 #include "dilated_clock.h"
+#include "gaps.h"
 #include "wire.h"
 
 enum { FRAME = STRAIT_EMU_MESSAGE_OVERHEAD_BYTES };
@@ -18,6 +19,8 @@ enum { N_EVENTS = 64 };
 enum { TURN_BYTES = 1 << 20 };
 /* A stamp that is older than this comes from another clock. */
 static const int64_t MOST_LATE_NS = 10000000000;
+/* And a younger one needs no second look. */
+static const int64_t LOOK_LATE_NS = 20000;
 
 int strait_emu_pump_watch(struct strait_emu_transport *t, int operation, int fd, uint32_t events,
                           enum strait_emu_source source, int index, struct strait_error *err)
@@ -52,10 +55,13 @@ int strait_emu_pump_set_blocked(struct strait_emu_transport *t, bool *blocked, b
 }
 
 /* The moment of CLOCK_MONOTONIC at which the kernel received the last bytes of a read: however late
- * this thread woke up. The kernel's stamps are of CLOCK_REALTIME. */
+ * this thread woke up. The kernel's stamps are of CLOCK_REALTIME. In virtual time nobody wakes up
+ * late. */
 static int64_t arrival_ns(struct strait_emu_transport *t, struct msghdr *h)
 {
     const int64_t now = strait_emu_mono_ns();
+    if (t->plan.virtual_time)
+        return now;
     for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c)) {
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SO_TIMESTAMPNS)
             continue;
@@ -66,11 +72,23 @@ static int64_t arrival_ns(struct strait_emu_transport *t, struct msghdr *h)
             (int64_t)(real.tv_sec - stamp.tv_sec) * 1000000000 + (real.tv_nsec - stamp.tv_nsec);
         if (late_ns < 0 || late_ns > MOST_LATE_NS)
             break; /* somebody set the clock */
-        if (late_ns > t->read_late_ns)
-            t->read_late_ns = late_ns;
         return now - late_ns;
     }
     return now;
+}
+
+/* The stamp of bytes that lay behind a gap is of when they came, not of when the gap was closed and
+ * they could be read: where segments came out of order since the last look, it was now. */
+static int64_t readable_ns(struct strait_emu_transport *t, int fd, uint32_t *n_gaps,
+                           int64_t stamp_ns)
+{
+    const int64_t now = strait_emu_mono_ns(), late_ns = now - stamp_ns;
+    const uint32_t before = *n_gaps;
+    if (late_ns >= LOOK_LATE_NS && (*n_gaps = strait_emu_tcp_n_gaps(fd)) != before)
+        return now;
+    if (late_ns > t->read_late_ns)
+        t->read_late_ns = late_ns;
+    return stamp_ns;
 }
 
 /* Read what is there; with data NULL, throw it away. at_ns: when its last byte arrived. */
@@ -129,6 +147,7 @@ static int read_acks(struct strait_emu_transport *t, struct strait_emu_out_stran
         if (out->ack_got < FRAME)
             continue;
         out->ack_got = 0;
+        now = readable_ns(t, strand->fd, &strand->n_gaps, now);
         struct strait_emu_posted *m = out->acks;
         struct strait_packet *p = NULL;
         int tag = 0;
@@ -208,7 +227,9 @@ static struct strait_emu_arriving *open_message(struct strait_emu_transport *t,
     if (strait_emu_wire_unpack(&m->packet, &m->tag, frame, &m->envelope, t->plan.real_payload,
                                err) != 0)
         return NULL;
-    if (t->plan.populate && m->packet->data)
+    /* The guest's pages are mappings of the host's, of which a process has 65530: messages that
+     * come side by side would each have its pages scattered. Elsewhere it would take time. */
+    if (t->plan.virtual_time && m->packet->data)
         strait_buffer_populate(m->packet->data, m->packet->payload_bytes);
     return m;
 }
@@ -291,6 +312,7 @@ static int end_part(struct strait_emu_transport *t, struct strait_emu_in_strand 
     strand->at = NULL;
     strand->n_read = 0;
     strand->n_done++;
+    at_ns = readable_ns(t, strand->fd, &strand->n_gaps, at_ns);
     if (at_ns > m->at_ns)
         m->at_ns = at_ns;
     return --m->n_strands == 0 ? deliver(t, strand->stream, err) : 0;

@@ -29,6 +29,7 @@ struct strait_emu_out_strand {
     int64_t resume_ns; /* not before this moment again; 0: at any time */
     int64_t paid_ns;   /* until then the bytes that were written take their time */
     size_t n_written;  /* of its part, frame included */
+    uint32_t n_gaps;   /* strait_emu_tcp_n_gaps when it was last looked at */
 };
 
 struct strait_emu_out { /* a stream that leaves this rank */
@@ -59,6 +60,7 @@ struct strait_emu_in_strand {
     unsigned char frame[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
     size_t n_read; /* of its part, frame included */
     uint64_t n_done;
+    uint32_t n_gaps; /* strait_emu_tcp_n_gaps when it was last looked at */
 };
 
 struct strait_emu_in { /* a stream that ends at this rank */

@@ -77,9 +77,7 @@ static int open_transport(struct strait_emu_rank *rank, struct strait_error *err
         .n_connections = strait_tcp_n_connections(&plan->run->network->tcp),
         .network = plan->run->network,
         .real_payload = plan->run->real_payload,
-        /* The guest's pages are mappings of the host's, of which a process has 65530: messages that
-         * come side by side would each have its pages scattered. Elsewhere it would take time. */
-        .populate = strait_emu_in_virtual_time(),
+        .virtual_time = strait_emu_in_virtual_time(),
         .events = {rank, strait_emu_lane_arrived, strait_emu_lane_acknowledged, transport_failed}};
     if (plan->net && strait_emu_net_enter(plan->net, plan->me, err) != 0)
         return -1;

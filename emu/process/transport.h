@@ -38,7 +38,7 @@ struct strait_emu_transport_plan {
     unsigned n_connections; /* of each stream; 0 counts as 1 */
     const struct strait_network *network; /* for pacing; NULL: none */
     bool real_payload;                    /* false: noise is sent and thrown away on arrival */
-    bool populate; /* the memory of large messages when they begin, not while they come */
+    bool virtual_time; /* nobody is late, and memory that comes in pieces is dear */
     struct strait_emu_events events;
 };
 
