@@ -6,7 +6,7 @@
 #include <string.h>
 #include "compare.h"
 #include "fields.h"
-#include "label.h"
+#include "names.h"
 #include "row.h"
 
 /* Transfers are those on the critical path; wait is what a client spends blocked in a receive.
@@ -90,15 +90,26 @@ static const char *most_trusted(const json_t *rows, int below)
     return best;
 }
 
+static json_t *refused_text(const json_t *row, const struct strait_names *names,
+                            const char *backend)
+{
+    const json_t *why = json_array_get(json_object_get(row, "invalid"), 0);
+    const char *setting = strait_names_setting(names, row);
+    return json_sprintf("%s: %lld clients, %s%s%s: INVALID: %s", backend,
+                        (long long)json_integer_value(json_object_get(row, "clients")),
+                        strait_names_codec(names, row), *setting ? ", " : "", setting,
+                        why ? json_string_value(why) : "no reason given");
+}
+
 /* {"point control profile": {"last": i, "rows": [valid rows of one backend]}}; of several profiles
  * the one of the last row stands for the point. */
-static json_t *group_rows(const json_t *rows, const char *backend, json_t *refused,
-                          json_t *only_invalid)
+static json_t *group_rows(const json_t *rows, const struct strait_names *names, const char *backend,
+                          json_t *refused, json_t *only_invalid)
 {
     json_t *groups = json_object();
     size_t i;
     json_t *row;
-    char key[512], text[512], setting[STRAIT_LABEL_CHARS], codec[STRAIT_LABEL_CHARS];
+    char key[512];
     json_array_foreach(rows, i, row)
     {
         if (strcmp(strait_text_of(row, "backend"), backend) != 0)
@@ -106,14 +117,9 @@ static json_t *group_rows(const json_t *rows, const char *backend, json_t *refus
         snprintf(key, sizeof(key), "%s %s", strait_text_of(row, "point"),
                  strait_text_of(row, "control"));
         if (!json_is_true(json_object_get(row, "valid"))) {
-            const json_t *why = json_array_get(json_object_get(row, "invalid"), 0);
-            strait_label_setting(setting, row);
-            snprintf(text, sizeof(text), "%s: %lld clients, %s%s%s: INVALID: %s", backend,
-                     (long long)json_integer_value(json_object_get(row, "clients")),
-                     strait_label_row_codec(codec, row), *setting ? ", " : "", setting,
-                     why ? json_string_value(why) : "no reason given");
-            json_array_append_new(refused, json_string(text));
-            json_object_set_new(only_invalid, key, json_string(text));
+            json_t *text = refused_text(row, names, backend);
+            json_array_append(refused, text);
+            json_object_set_new(only_invalid, key, text);
             continue;
         }
         json_t *group = json_object_get(groups, key);
@@ -166,8 +172,9 @@ static json_t *compare_pair(const json_t *predicted, const json_t *measured,
         strait_error_set(err, STRAIT_ERR_NOMEM, "compare", "memory ran out");
         return NULL;
     }
-    static const char *const copied[] = {"labels", "codec",    "download_codec", "clients",
-                                         "model",  "strategy", "control",        "point"};
+    static const char *const copied[] = {"labels",      "codec",    "download_codec", "clients",
+                                         "model",       "strategy", "control",        "point",
+                                         "setting_key", "codec_key"};
     const json_t *row = json_array_get(predicted, 0);
     json_t *pair = json_object(), *compared = json_object();
     bool within = true;
@@ -196,6 +203,19 @@ static const json_t *measured_for(const json_t *groups, const char *predicted_ke
     return group ? group : json_object_get(groups, predicted_key);
 }
 
+/* What both sides were asked: their title, and what --set put in, which is the same for all rows of
+ * a run. */
+static void put_asked(json_t *out, const json_t *predicted, const json_t *measured)
+{
+    const json_t *guess = json_array_get(json_object_get(predicted, "rows"), 0),
+                 *truth = json_array_get(json_object_get(measured, "rows"), 0);
+    json_object_set(out, "title", json_object_get(guess, "title"));
+    if (json_object_get(guess, "set"))
+        json_object_set(out, "set", json_object_get(guess, "set"));
+    if (json_object_get(truth, "set"))
+        json_object_set(out, "measured_set", json_object_get(truth, "set"));
+}
+
 json_t *strait_compare(const json_t *a, const json_t *b,
                        const struct strait_compare_options *options, struct strait_error *err)
 {
@@ -207,10 +227,15 @@ json_t *strait_compare(const json_t *a, const json_t *b,
                          *measured_by ? "only " : "none", measured_by);
         return NULL;
     }
+    struct strait_names *names_a, *names_b = NULL;
+    if (strait_names_new(&names_a, a, err) != 0 || (b && strait_names_new(&names_b, b, err) != 0)) {
+        strait_names_free(names_a);
+        return NULL;
+    }
     json_t *out = json_object(), *pairs = json_array(), *refused = json_array();
     json_t *lost_a = json_object(), *lost_b = json_object();
-    json_t *predicted = group_rows(a, predicted_by, refused, lost_a);
-    json_t *measured = group_rows(b ? b : a, measured_by, refused, lost_b);
+    json_t *predicted = group_rows(a, names_a, predicted_by, refused, lost_a);
+    json_t *measured = group_rows(b ? b : a, b ? names_b : names_a, measured_by, refused, lost_b);
     bool within = json_object_size(lost_a) == 0 && json_object_size(lost_b) == 0;
     bool failed = false;
     const char *key;
@@ -225,6 +250,8 @@ json_t *strait_compare(const json_t *a, const json_t *b,
         failed = failed || !pair;
         within = within && json_is_true(json_object_get(pair, "within"));
         json_array_append_new(pairs, pair);
+        if (json_array_size(pairs) == 1)
+            put_asked(out, group, other);
     }
     if (!failed && json_array_size(pairs) == 0) {
         const json_t *why = json_array_get(refused, 0);
@@ -241,6 +268,8 @@ json_t *strait_compare(const json_t *a, const json_t *b,
     json_decref(lost_b);
     json_decref(predicted);
     json_decref(measured);
+    strait_names_free(names_a);
+    strait_names_free(names_b);
     if (failed) {
         json_decref(out);
         return NULL;

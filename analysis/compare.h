@@ -27,6 +27,8 @@ const struct strait_compared *strait_compared_phases(size_t *n);
  *                      phases: {name: {predicted_s, measured_s, measured_min_s, measured_max_s,
  *                      difference_s, relative, judged, within}}, within}]
  *             refused: [text] of INVALID rows, which are never used
+ *             title, set, measured_set: of the rows that were paired; what --set put in on either
+ *             side, where it put in anything
  *             within: every pair is, and no point had INVALID rows alone
  *  In:      a, b     arrays of rows, borrowed
  *  Errors:  INPUT when not one pair is found

@@ -6,61 +6,67 @@
 #include <string.h>
 #include "fields.h"
 #include "grid.h"
+#include "label.h"
+#include "place.h"
 
 static bool is_valid(const json_t *row)
 {
     return json_is_true(json_object_get(row, "valid"));
 }
 
-static size_t find_setting(struct strait_grid *g, const json_t *row)
+static size_t find_setting(struct strait_grid *g, const struct strait_place *at, const json_t *row)
 {
-    char text[STRAIT_LABEL_CHARS];
     size_t i = 0;
-    strait_label_setting(text, row);
-    while (i < g->n_settings && strcmp(g->settings[i], text) != 0)
+    while (i < g->n_settings && strcmp(g->settings[i].key, at->setting) != 0)
         i++;
-    if (i == g->n_settings)
-        memcpy(g->settings[g->n_settings++], text, sizeof(text));
+    if (i == g->n_settings) {
+        struct strait_grid_setting *s = &g->settings[g->n_settings++];
+        memcpy(s->key, at->setting, sizeof(s->key));
+        s->label = strait_names_setting(g->names, row);
+    }
     return i;
 }
 
-static void name_family(struct strait_grid_codec *c, const json_t *row)
+/* What is said of a codec beside its bound. */
+static json_t *without_bound(const json_t *codec)
 {
-    json_t *bare = json_pack("{s:O?, s:O?}", "codec", json_object_get(row, "codec"),
-                             "download_codec", json_object_get(row, "download_codec"));
-    static const char *const both[] = {"codec", "download_codec"};
-    for (size_t i = 0; i < 2; i++) {
-        json_t *codec = json_copy(json_object_get(bare, both[i]));
-        json_object_del(codec, "bound");
-        json_object_set_new(bare, both[i], codec ? codec : json_null());
-    }
-    strait_label_row_codec(c->family, bare);
-    json_decref(bare);
+    json_t *bare = json_is_object(codec) ? json_copy((json_t *)(uintptr_t)codec) : json_null();
+    json_object_del(bare, "bound");
+    return bare;
 }
 
-static size_t find_codec(struct strait_grid *g, const json_t *row)
+static int find_family(struct strait_grid_codec *c, const json_t *row, struct strait_error *err)
 {
-    struct strait_grid_codec c = {.is_plain = strait_label_row_is_plain(row)};
-    strait_label_row_codec(c.label, row);
-    for (size_t i = 0; i < g->n_codecs; i++)
-        if (strcmp(g->codecs[i].label, c.label) == 0)
-            return i;
-    name_family(&c, row);
-    size_t n_families = 0;
-    bool known = false;
-    for (size_t i = 0; i < g->n_codecs; i++) {
-        const struct strait_grid_codec *other = &g->codecs[i];
-        n_families = other->i_family >= n_families ? other->i_family + 1 : n_families;
-        if (strcmp(other->family, c.family) == 0) {
-            known = true;
-            c.i_family = other->i_family;
-            c.i_in_family++;
-        }
+    json_t *labels = json_object(), *value;
+    const char *pointer;
+    json_object_foreach(json_object_get(row, "labels"), pointer, value)
+    {
+        if (strait_label_is_codec(pointer) && !strstr(pointer, "/bound"))
+            json_object_set_new(labels, pointer,
+                                json_is_object(value) ? without_bound(value)
+                                                      : json_deep_copy(value));
     }
-    if (!known)
-        c.i_family = n_families;
-    g->codecs[g->n_codecs] = c;
-    return g->n_codecs++;
+    json_t *bare = json_pack(
+        "{s:o, s:o, s:o}", "codec", without_bound(json_object_get(row, "codec")), "download_codec",
+        without_bound(json_object_get(row, "download_codec")), "labels", labels);
+    const bool hashed = bare && strait_hash_json(c->family, bare);
+    json_decref(bare);
+    return hashed ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "results", "memory ran out");
+}
+
+static int find_codec(size_t *found, struct strait_grid *g, const struct strait_place *at,
+                      const json_t *row, struct strait_error *err)
+{
+    for (*found = 0; *found < g->n_codecs; ++*found)
+        if (strcmp(g->codecs[*found].key, at->codec) == 0)
+            return 0;
+    struct strait_grid_codec c = {.is_plain = strait_label_row_is_plain(row),
+                                  .label = strait_names_codec(g->names, row)};
+    memcpy(c.key, at->codec, sizeof(c.key));
+    if (find_family(&c, row, err) != 0)
+        return -1;
+    g->codecs[g->n_codecs++] = c;
+    return 0;
 }
 
 static size_t find_count(struct strait_grid *g, long count)
@@ -107,6 +113,18 @@ static void plain_first(struct strait_grid *g)
         }
 }
 
+/* The first of a cell's repeats, from row i on, whose rounds took this long. */
+static const json_t *row_with(const json_t *rows, const size_t *where, size_t i, double round_s)
+{
+    for (size_t j = i; j < json_array_size(rows); j++) {
+        const json_t *row = json_array_get(rows, j);
+        if (where[j] == where[i] && !(strait_number_of(row, "round_s") < round_s) &&
+            !(strait_number_of(row, "round_s") > round_s))
+            return row;
+    }
+    return json_array_get(rows, i);
+}
+
 /* Median and range of the repeats of each cell; where[] says to which cell a row belongs. */
 static void fill_cells(struct strait_grid *g, const json_t *rows, const size_t *where, double *room)
 {
@@ -118,7 +136,7 @@ static void fill_cells(struct strait_grid *g, const json_t *rows, const size_t *
         if (where[i] == SIZE_MAX || g->cells[where[i]].row)
             continue;
         struct strait_cell *cell = &g->cells[where[i]];
-        cell->row = row;
+        cell->row = row; /* until it is known which repeat is the median */
         for (int pass = 0; pass < 2; pass++) {
             size_t m = 0;
             for (size_t j = i; j < n_rows; j++)
@@ -134,6 +152,7 @@ static void fill_cells(struct strait_grid *g, const json_t *rows, const size_t *
                 cell->round_s = median_s;
                 cell->round_min_s = room[0];
                 cell->round_max_s = room[m - 1];
+                cell->row = row_with(rows, where, i, room[(m - 1) / 2]);
             }
         }
     }
@@ -152,11 +171,68 @@ static void fill_speedups(struct strait_grid *g)
         }
 }
 
+/* Where a row belongs; what was not there before is added. */
+struct spot {
+    size_t setting, codec, count;
+};
+
+static int find_spot(struct spot *spot, struct strait_grid *g, const json_t *row,
+                     struct strait_error *err)
+{
+    struct strait_place at;
+    if (strait_place_of_row(&at, row, err) != 0 || find_codec(&spot->codec, g, &at, row, err) != 0)
+        return -1;
+    spot->setting = find_setting(g, &at, row);
+    spot->count = find_count(g, (long)json_integer_value(json_object_get(row, "clients")));
+    return 0;
+}
+
+/* Settings, codecs and counts of all valid rows. */
+static int find_all(struct strait_grid *g, const json_t *rows, struct strait_error *err)
+{
+    size_t i, n_valid = 0;
+    json_t *row;
+    struct spot spot;
+    json_array_foreach(rows, i, row)
+    {
+        if (is_valid(row) && find_spot(&spot, g, row, err) != 0)
+            return -1;
+        n_valid += is_valid(row);
+    }
+    if (n_valid == 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT, "results",
+                                "expected a valid row, found none");
+    plain_first(g);
+    qsort(g->counts, g->n_counts, sizeof(*g->counts), ascending_counts);
+    g->cells = calloc(g->n_settings * g->n_codecs * g->n_counts, sizeof(*g->cells));
+    return g->cells ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "results", "memory ran out");
+}
+
+static int fill(struct strait_grid *g, const json_t *rows, size_t *where, double *room,
+                struct strait_error *err)
+{
+    size_t i;
+    json_t *row;
+    struct spot spot;
+    json_array_foreach(rows, i, row)
+    {
+        where[i] = SIZE_MAX;
+        if (!is_valid(row))
+            continue;
+        if (find_spot(&spot, g, row, err) != 0)
+            return -1;
+        where[i] = (spot.setting * g->n_codecs + spot.codec) * g->n_counts + spot.count;
+    }
+    fill_cells(g, rows, where, room);
+    fill_speedups(g);
+    return 0;
+}
+
 int strait_grid_new(struct strait_grid **out, const json_t *rows, struct strait_error *err)
 {
     const size_t n_rows = json_array_size(rows);
     struct strait_grid *g = calloc(1, sizeof(*g));
-    size_t *where = calloc(n_rows + 1, sizeof(*where)), n_valid = 0;
+    size_t *where = calloc(n_rows + 1, sizeof(*where));
     double *room = calloc(n_rows + 1, sizeof(*room));
     int status = -1;
     *out = NULL;
@@ -166,39 +242,9 @@ int strait_grid_new(struct strait_grid **out, const json_t *rows, struct strait_
         g->counts = calloc(n_rows + 1, sizeof(*g->counts));
     }
     if (!g || !where || !room || !g->settings || !g->codecs || !g->counts)
-        goto nomem;
-    for (size_t i = 0; i < n_rows; i++) {
-        const json_t *row = json_array_get(rows, i);
-        if (!is_valid(row))
-            continue;
-        n_valid++;
-        find_setting(g, row);
-        find_codec(g, row);
-        find_count(g, (long)json_integer_value(json_object_get(row, "clients")));
-    }
-    if (n_valid == 0) {
-        strait_error_set(err, STRAIT_ERR_INPUT, "results", "expected a valid row, found none");
-        goto out;
-    }
-    plain_first(g);
-    qsort(g->counts, g->n_counts, sizeof(*g->counts), ascending_counts);
-    g->cells = calloc(g->n_settings * g->n_codecs * g->n_counts, sizeof(*g->cells));
-    if (!g->cells)
-        goto nomem;
-    for (size_t i = 0; i < n_rows; i++) {
-        const json_t *row = json_array_get(rows, i);
-        where[i] = SIZE_MAX;
-        if (is_valid(row))
-            where[i] = (find_setting(g, row) * g->n_codecs + find_codec(g, row)) * g->n_counts +
-                       find_count(g, (long)json_integer_value(json_object_get(row, "clients")));
-    }
-    fill_cells(g, rows, where, room);
-    fill_speedups(g);
-    status = 0;
-    goto out;
-nomem:
-    strait_error_set(err, STRAIT_ERR_NOMEM, "results", "memory ran out");
-out:
+        strait_error_set(err, STRAIT_ERR_NOMEM, "results", "memory ran out");
+    else if (strait_names_new(&g->names, rows, err) == 0 && find_all(g, rows, err) == 0)
+        status = fill(g, rows, where, room, err);
     free(where);
     free(room);
     if (status != 0)
@@ -212,11 +258,27 @@ void strait_grid_free(struct strait_grid *g)
 {
     if (!g)
         return;
+    strait_names_free(g->names);
     free(g->settings);
     free(g->codecs);
     free(g->counts);
     free(g->cells);
     free(g);
+}
+
+const json_t *strait_grid_breakeven(const struct strait_grid *g, size_t setting, size_t codec,
+                                    const json_t *records)
+{
+    const json_t *found = NULL;
+    size_t i;
+    json_t *record;
+    json_array_foreach(records, i, record)
+    {
+        if (strcmp(strait_text_of(record, "setting_key"), g->settings[setting].key) == 0 &&
+            strcmp(strait_text_of(record, "codec_key"), g->codecs[codec].key) == 0)
+            found = record;
+    }
+    return found;
 }
 
 static bool has_control(const json_t *row, const char *control)

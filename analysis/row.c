@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "place.h"
 #include "row.h"
 #include "workloads/ask/packet_effects.h"
 
@@ -331,8 +332,10 @@ json_t *strait_row_new(const struct strait_point *p, const struct strait_row_con
     const bool has_server = e->strategy->has_server;
     struct strait_breakdown b;
     char point[STRAIT_KEY_CHARS], constants[STRAIT_KEY_CHARS];
+    struct strait_place place;
     json_t *quality = NULL;
-    if (strait_breakdown_of(&b, p->logs, p->run.n_ranks, has_server, err) != 0)
+    if (strait_place_of_point(&place, e->json, err) != 0 ||
+        strait_breakdown_of(&b, p->logs, p->run.n_ranks, has_server, err) != 0)
         return NULL;
     if (e->strategy->quality && e->strategy->quality(&quality, e, err) != 0) {
         strait_breakdown_release(&b);
@@ -350,6 +353,7 @@ json_t *strait_row_new(const struct strait_point *p, const struct strait_row_con
     json_object_set_new(row, "record", json_string("row"));
     json_object_set_new(row, "key", json_string(c->key));
     json_object_set_new(row, "point", json_string(point));
+    strait_place_put(row, &place);
     json_object_set_new(row, "valid", json_boolean(json_array_size(p->facts.invalid) == 0));
     json_object_set_new(row, "invalid", json_deep_copy(p->facts.invalid));
     json_object_set_new(row, "flags", json_deep_copy(p->facts.flags));

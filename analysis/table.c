@@ -92,12 +92,17 @@ void strait_table_cell(struct strait_table *t, const char *text)
 
 void strait_table_cellf(struct strait_table *t, const char *format, ...)
 {
-    char text[512];
+    char *text = NULL;
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
+    const int n = vasprintf(&text, format, args);
     va_end(args);
-    strait_table_cell(t, text);
+    if (n >= 0)
+        strait_table_cell(t, text);
+    else if (t)
+        t->failed = true;
+    if (n >= 0)
+        free(text);
 }
 
 size_t strait_table_n_rows(const struct strait_table *t)

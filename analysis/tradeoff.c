@@ -8,6 +8,7 @@
 #include "codecs/spec.h"
 #include "fields.h"
 #include "grid.h"
+#include "label.h"
 #include "row.h"
 
 enum { LAST_ROUNDS = 3 };
@@ -194,7 +195,7 @@ json_t *strait_tradeoff(const json_t *rows, const struct strait_curves *curves,
     json_t *out = json_object(), *lines = json_array(), *settings = json_array();
     size_t n = 0;
     for (size_t s = 0; s < g->n_settings; s++)
-        json_array_append_new(settings, json_string(g->settings[s]));
+        json_array_append_new(settings, json_string(g->settings[s].label));
     for (size_t c = 0; sorted && c < g->n_codecs; c++)
         for (size_t k = 0; k < g->n_counts; k++) {
             sorted[n] = line_of(g, c, k, curves);

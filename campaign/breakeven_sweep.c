@@ -5,13 +5,15 @@
 #include <string.h>
 #include "analysis/breakeven.h"
 #include "analysis/label.h"
+#include "analysis/names.h"
+#include "analysis/place.h"
 #include "analysis/row.h"
 #include "breakeven_sweep.h"
 #include "worker_pool.h"
 
 /* One codec in one setting: what is compared at each count of clients. */
 struct curve {
-    char setting[STRAIT_LABEL_CHARS], codec[STRAIT_LABEL_CHARS];
+    struct strait_place place;
     json_t *with, *without; /* resolved, at some count */
 };
 
@@ -23,6 +25,8 @@ struct payoff {
     size_t n_counts;
     json_t *times; /* {hash of a resolved point: round_s} */
     json_t *tasks; /* array of resolved points that are to be timed */
+    json_t *rows;  /* array of what names the curves, one each */
+    struct strait_names *names;
     const struct strait_backend *backend;
     struct strait_store *store;
 };
@@ -50,16 +54,18 @@ static int add_curve(struct payoff *p, const struct strait_experiment *e, const 
                      const json_t *labels, struct strait_error *err)
 {
     struct curve c = {.with = NULL};
+    if (strait_place_of_point(&c.place, resolved, err) != 0)
+        return -1;
     json_t *row = json_pack("{s:o, s:o, s:O}", "codec", strait_row_codec(&e->up), "download_codec",
                             strait_row_codec(&e->down), "labels", labels);
-    const bool plain = strait_label_row_is_plain(row);
-    strait_label_setting(c.setting, row);
-    strait_label_row_codec(c.codec, row);
-    json_decref(row);
-    bool known = plain;
+    bool known = strait_label_row_is_plain(row);
     for (size_t i = 0; i < p->n_curves && !known; i++)
-        known = strcmp(p->curves[i].setting, c.setting) == 0 &&
-                strcmp(p->curves[i].codec, c.codec) == 0;
+        known = strcmp(p->curves[i].place.setting, c.place.setting) == 0 &&
+                strcmp(p->curves[i].place.codec, c.place.codec) == 0;
+    strait_place_put(row, &c.place);
+    if (!known)
+        json_array_append(p->rows, row);
+    json_decref(row);
     if (known)
         return 0;
     struct curve *more = realloc(p->curves, (p->n_curves + 1) * sizeof(*more));
@@ -91,7 +97,7 @@ static int find_curves(struct payoff *p, const struct strait_sweep *sweep, struc
         json_decref(labels);
         json_decref(resolved);
     }
-    return failed ? -1 : 0;
+    return failed ? -1 : strait_names_new(&p->names, p->rows, err);
 }
 
 /* --- times -------------------------------------------------------------------------------- */
@@ -191,16 +197,18 @@ static int both_times(double *with_s, double *without_s, long n_clients, void *c
 
 static const char *curve_key(char key[STRAIT_KEY_CHARS], const char *sweep, const struct curve *c)
 {
-    json_t *all =
-        json_pack("{s:s, s:s, s:s}", "sweep", sweep, "setting", c->setting, "codec", c->codec);
+    json_t *all = json_pack("{s:s, s:s, s:s}", "sweep", sweep, "setting", c->place.setting, "codec",
+                            c->place.codec);
     const char *hashed = all ? strait_hash_json(key, all) : NULL;
     json_decref(all);
     return hashed;
 }
 
-static json_t *search_curve(struct payoff *p, const struct curve *c, const char *sweep,
-                            const char *key, struct strait_error *err)
+static json_t *search_curve(struct payoff *p, size_t i_curve, const char *sweep, const char *key,
+                            struct strait_error *err)
 {
+    const struct curve *c = &p->curves[i_curve];
+    const json_t *named = json_array_get(p->rows, i_curve);
     struct search s = {p, c, json_array(), json_array(), json_array()};
     struct strait_breakeven b;
     char text[512];
@@ -211,12 +219,14 @@ static json_t *search_curve(struct payoff *p, const struct curve *c, const char 
                 pays, json_pack("[I, I]", (json_int_t)b.pays[i].first, (json_int_t)b.pays[i].last));
         record =
             json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:O, s:s, s:O, s:O, s:O}",
-                      "record", "break-even", "key", key, "sweep", sweep, "setting", c->setting,
-                      "codec", c->codec, "backend", p->backend->name, "first", (json_int_t)b.first,
-                      "last", (json_int_t)b.last, "every_count", b.every_count, "pays", pays,
-                      "text", strait_breakeven_text(text, sizeof(text), &b), "counts", s.counts,
-                      "with_s", s.with_s, "without_s", s.without_s);
+                      "record", "break-even", "key", key, "sweep", sweep, "setting",
+                      strait_names_setting(p->names, named), "codec",
+                      strait_names_codec(p->names, named), "backend", p->backend->name, "first",
+                      (json_int_t)b.first, "last", (json_int_t)b.last, "every_count", b.every_count,
+                      "pays", pays, "text", strait_breakeven_text(text, sizeof(text), &b), "counts",
+                      s.counts, "with_s", s.with_s, "without_s", s.without_s);
         strait_breakeven_release(&b);
+        strait_place_put(record, &c->place);
         if (!record)
             strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
     }
@@ -237,6 +247,7 @@ int strait_payoff_find(json_t **records, const struct strait_sweep *sweep,
     *records = json_array();
     p.times = json_object();
     p.tasks = json_array();
+    p.rows = json_array();
     if (!strait_payoff_sweep_hash(sweep_hash, sweep, setup))
         goto out;
     if (find_curves(&p, sweep, err) != 0)
@@ -251,8 +262,7 @@ int strait_payoff_find(json_t **records, const struct strait_sweep *sweep,
     for (size_t i = 0; i < p.n_curves; i++) {
         curve_key(key, sweep_hash, &p.curves[i]);
         const json_t *known = fresh ? NULL : strait_store_find(store, "break-even", key);
-        json_t *record =
-            known ? json_deep_copy(known) : search_curve(&p, &p.curves[i], sweep_hash, key, err);
+        json_t *record = known ? json_deep_copy(known) : search_curve(&p, i, sweep_hash, key, err);
         if (!record || (!known && strait_store_add(store, record, err) != 0)) {
             json_decref(record);
             goto out;
@@ -269,6 +279,8 @@ out:
     free(p.counts);
     json_decref(p.times);
     json_decref(p.tasks);
+    json_decref(p.rows);
+    strait_names_free(p.names);
     if (status != 0) {
         json_decref(*records);
         *records = NULL;

@@ -7,8 +7,8 @@
 
 /** Find the break-even of every codec and setting of a sweep that varies /clients.
  *  Out:     records  new array of {"record": "break-even", "key", "sweep", "setting", "codec",
- *                    "first", "last", "every_count", "pays": [[first, last]], "text", "backend",
- *                    "counts", "with_s", "without_s"}; empty where clients are not varied
+ *                    "setting_key", "codec_key", "first", "last", "every_count", "pays": [[first,
+ * last]], "text", "backend", "counts", "with_s", "without_s"}; empty where clients are not varied
  *  In:      store    records that it has are taken from there unless fresh; new ones
  *                    are added
  *  Returns: 0, or -1 with *err: INPUT by name of what the fluid backend cannot do */

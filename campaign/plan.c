@@ -80,16 +80,6 @@ static json_t *labels_without_codec(const json_t *labels)
     return plain;
 }
 
-/* "setting / clients" of a point. */
-static void place_of(char *buf, size_t cap, const json_t *labels, int n_clients)
-{
-    json_t *plain = labels_without_codec(labels);
-    char *text = json_dumps(plain, JSON_COMPACT | JSON_SORT_KEYS);
-    snprintf(buf, cap, "%s %d", text ? text : "", n_clients);
-    free(text);
-    json_decref(plain);
-}
-
 bool strait_plan_is_plain(const struct strait_experiment *e)
 {
     return strcmp(e->up.spec.ops->name, "none") == 0 && strcmp(e->down.spec.ops->name, "none") == 0;
@@ -183,12 +173,32 @@ out:
     return status;
 }
 
+/* Note of a point where it stands but for its codecs: that it is there without any, or that it has
+ * to be. */
+static int note_reference(json_t *plain_places, json_t *wanted, const json_t *resolved,
+                          const json_t *labels, bool is_plain, struct strait_error *err)
+{
+    char place[STRAIT_KEY_CHARS];
+    json_t *plain = strait_plan_without_codec(resolved);
+    if (!strait_hash_json(place, plain)) {
+        json_decref(plain);
+        return strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
+    }
+    if (is_plain)
+        json_object_set_new(plain_places, place, json_true());
+    else
+        json_array_append_new(wanted, json_pack("{s:s, s:O, s:o}", "place", place, "plain", plain,
+                                                "labels", labels_without_codec(labels)));
+    json_decref(plain);
+    return 0;
+}
+
 int strait_plan_add(struct strait_plan *plan, const struct strait_sweep *sweep,
                     const struct strait_backend *backend, int n_repeats, bool with_references,
                     struct strait_error *err)
 {
     json_t *plain_places = json_object(), *wanted = json_array();
-    char place[1024], tensors[STRAIT_KEY_CHARS] = "", folder[4096] = "";
+    char tensors[STRAIT_KEY_CHARS] = "", folder[4096] = "";
     int status = -1;
     size_t w;
     json_t *reference;
@@ -204,15 +214,9 @@ int strait_plan_add(struct strait_plan *plan, const struct strait_sweep *sweep,
         }
         if (!failed)
             failed = add_point(plan, resolved, labels, backend, n_repeats, false, tensors, err);
-        if (!failed) {
-            place_of(place, sizeof(place), labels, e->n_clients);
-            if (strait_plan_is_plain(e))
-                json_object_set_new(plain_places, place, json_true());
-            else if (with_references)
-                json_array_append_new(wanted,
-                                      json_pack("{s:s, s:O, s:o}", "place", place, "point",
-                                                resolved, "labels", labels_without_codec(labels)));
-        }
+        if (!failed && with_references)
+            failed = note_reference(plain_places, wanted, resolved, labels, strait_plan_is_plain(e),
+                                    err);
         json_decref(labels);
         json_decref(resolved);
         strait_experiment_free(e);
@@ -225,11 +229,8 @@ int strait_plan_add(struct strait_plan *plan, const struct strait_sweep *sweep,
         if (json_object_get(plain_places, at))
             continue;
         json_object_set_new(plain_places, at, json_true());
-        json_t *plain = strait_plan_without_codec(json_object_get(reference, "point"));
-        const int failed = add_point(plan, plain, json_object_get(reference, "labels"), backend, 1,
-                                     true, tensors, err);
-        json_decref(plain);
-        if (failed)
+        if (add_point(plan, json_object_get(reference, "plain"),
+                      json_object_get(reference, "labels"), backend, 1, true, tensors, err) != 0)
             goto out;
     }
     status = 0;

@@ -112,10 +112,12 @@ static void put_model(const struct strait_experiment *e)
 static int show_points(const struct check *c, struct strait_error *err)
 {
     struct strait_table *t = strait_table_new();
-    char text[STRAIT_LABEL_CHARS];
     strait_table_column(t, "point", true);
-    for (size_t a = 0; a < c->sweep->n_axes; a++)
-        strait_table_column(t, strait_label_axis(text, c->sweep->axes[a].pointer), false);
+    for (size_t a = 0; a < c->sweep->n_axes; a++) {
+        char *title = strait_label_axis(c->sweep->axes[a].pointer);
+        strait_table_column(t, title ? title : "", false);
+        free(title);
+    }
     int status = 0;
     for (size_t i = 0; i < c->sweep->n_points && i < MAX_LINES && status == 0; i++) {
         json_t *labels = NULL, *resolved = strait_sweep_point(c->sweep, i, &labels, err);
@@ -126,9 +128,11 @@ static int show_points(const struct check *c, struct strait_error *err)
             if (i == 0)
                 put_model(e);
             strait_table_cellf(t, "%zu", i + 1);
-            for (size_t a = 0; a < c->sweep->n_axes; a++)
-                strait_table_cell(t, strait_label_value(
-                                         text, json_object_get(labels, c->sweep->axes[a].pointer)));
+            for (size_t a = 0; a < c->sweep->n_axes; a++) {
+                char *text = strait_label_value(json_object_get(labels, c->sweep->axes[a].pointer));
+                strait_table_cell(t, text);
+                free(text);
+            }
         }
         strait_experiment_free(e);
         json_decref(labels);

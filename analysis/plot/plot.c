@@ -7,29 +7,23 @@
 #include "analysis/grid.h"
 #include "plot.h"
 #include "plot_script.h"
+#include "plot_styles.h"
 
-enum { MAX_PANELS = 25, MAX_DASHES = 5, MAX_CROSSINGS = 64 };
-enum drawing { LINE, DOTS, BOTH };
+enum { MAX_PANELS = 25, MAX_CROSSINGS = 64 };
 
 struct scaling {
     const struct strait_grid *grid;
     const json_t *breakevens;
+    struct strait_plot_style *styles; /* of the grid's codecs */
     enum strait_plot_y y;
+    size_t n_panels;
     double lo, hi; /* of y */
 };
 
 /* The break-even record of a curve, or NULL. */
 static const json_t *record_of(const struct scaling *p, size_t s, size_t c)
 {
-    size_t i;
-    const json_t *found = NULL;
-    json_t *record;
-    json_array_foreach(
-        p->breakevens, i,
-        record) if (strcmp(strait_text_of(record, "setting"), p->grid->settings[s]) == 0 &&
-                    strcmp(strait_text_of(record, "codec"), p->grid->codecs[c].label) == 0) found =
-        record;
-    return found;
+    return strait_grid_breakeven(p->grid, s, c, p->breakevens);
 }
 
 static double y_of(const struct scaling *p, const struct strait_cell *cell)
@@ -49,34 +43,95 @@ static bool has_curve(const struct scaling *p, size_t s, size_t c)
     return false;
 }
 
-static double curve_y(const struct scaling *p, const json_t *record, size_t i)
+static double time_of(const json_t *record, const char *key, size_t i)
 {
-    const double with_s = json_number_value(json_array_get(json_object_get(record, "with_s"), i));
-    const double without_s =
-        json_number_value(json_array_get(json_object_get(record, "without_s"), i));
-    return p->y == STRAIT_PLOT_SPEEDUP ? without_s / with_s : with_s;
+    const json_t *value = json_array_get(json_object_get(record, key), i);
+    return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* The curve at every count that was looked at, or else at the swept ones. */
-static void write_curve(FILE *out, const struct scaling *p, size_t s, size_t c)
+static double curve_y(const struct scaling *p, const json_t *record, size_t i)
+{
+    const double with_s = time_of(record, "with_s", i);
+    return p->y == STRAIT_PLOT_SPEEDUP ? time_of(record, "without_s", i) / with_s : with_s;
+}
+
+struct dot {
+    long count;
+    double y;
+};
+
+static int by_count(const void *a, const void *b)
+{
+    const struct dot *x = a, *y = b;
+    return (x->count > y->count) - (x->count < y->count);
+}
+
+/* No compression at every count that was looked at for any codec of the setting: else it would be
+ * drawn straight between swept counts, across curves that it does not meet. */
+static size_t baseline(struct dot **dots, const struct scaling *p, size_t s)
+{
+    size_t n = 0, cap = 0;
+    *dots = NULL;
+    for (size_t c = 0; c < p->grid->n_codecs; c++) {
+        const json_t *record = record_of(p, s, c);
+        const json_t *counts = json_object_get(record, "counts");
+        const size_t more = json_array_size(counts);
+        struct dot *room = realloc(*dots, (cap + more + 1) * sizeof(*room));
+        if (!room)
+            break;
+        *dots = room;
+        cap += more;
+        for (size_t i = 0; i < more; i++)
+            room[n++] = (struct dot){(long)json_integer_value(json_array_get(counts, i)),
+                                     time_of(record, "without_s", i)};
+    }
+    if (n > 0)
+        qsort(*dots, n, sizeof(**dots), by_count);
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (kept == 0 || (*dots)[kept - 1].count != (*dots)[i].count)
+            (*dots)[kept++] = (*dots)[i];
+    return kept;
+}
+
+/* A curve at every count that was looked at, or else at the swept ones: a new array of n. */
+static size_t curve_of(struct dot **dots, const struct scaling *p, size_t s, size_t c)
 {
     const struct strait_grid *g = p->grid;
     const json_t *record = record_of(p, s, c);
     const json_t *counts = json_object_get(record, "counts");
+    size_t n = json_array_size(counts);
+    if (g->codecs[c].is_plain && p->y == STRAIT_PLOT_TIME && (n = baseline(dots, p, s)) > 0)
+        return n;
+    if (g->codecs[c].is_plain && p->y == STRAIT_PLOT_TIME)
+        free(*dots);
+    *dots = calloc((n > 0 ? n : g->n_counts) + 1, sizeof(**dots));
+    for (size_t i = 0; *dots && i < n; i++)
+        (*dots)[i] = (struct dot){(long)json_integer_value(json_array_get(counts, i)),
+                                  curve_y(p, record, i)};
+    for (size_t i = 0; *dots && n == 0 && i < g->n_counts; i++)
+        (*dots)[i] = (struct dot){g->counts[i], y_of(p, strait_grid_cell(g, s, c, i))};
+    return !*dots ? 0 : n > 0 ? n : g->n_counts;
+}
+
+/* A point that is missing is a gap: the empty line ends a line. */
+static void write_curve(FILE *out, const struct scaling *p, size_t s, size_t c)
+{
+    const struct strait_grid *g = p->grid;
+    struct dot *dots;
+    const size_t n = curve_of(&dots, p, s, c);
     fprintf(out, "$line_%zu_%zu << EOD\n", s, c);
-    for (size_t i = 0; i < json_array_size(counts); i++)
-        fprintf(out, "%lld %.9g\n", (long long)json_integer_value(json_array_get(counts, i)),
-                curve_y(p, record, i));
-    for (size_t n = 0; n < g->n_counts && json_array_size(counts) == 0; n++) {
-        const double y = y_of(p, strait_grid_cell(g, s, c, n));
-        if (isfinite(y))
-            fprintf(out, "%ld %.9g\n", g->counts[n], y);
-    }
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(dots[i].y))
+            fprintf(out, "%ld %.9g\n", dots[i].count, dots[i].y);
+        else
+            fputs("\n", out);
+    free(dots);
     fprintf(out, "EOD\n$dots_%zu_%zu << EOD\n", s, c);
-    for (size_t n = 0; n < g->n_counts; n++) {
-        const double y = y_of(p, strait_grid_cell(g, s, c, n));
+    for (size_t i = 0; i < g->n_counts; i++) {
+        const double y = y_of(p, strait_grid_cell(g, s, c, i));
         if (isfinite(y))
-            fprintf(out, "%ld %.9g\n", g->counts[n], y);
+            fprintf(out, "%ld %.9g\n", g->counts[i], y);
     }
     fputs("EOD\n", out);
 }
@@ -104,8 +159,7 @@ static int ascending(const void *a, const void *b)
 
 /* All crossings of a panel in one direction; those that lie close together share a label: "11-13".
  * The label stands where the curves come from, below 1 or above. */
-static size_t write_crossings(FILE *out, char *plots, size_t cap, const struct scaling *p, size_t s,
-                              bool rising)
+static bool write_crossings(FILE *out, FILE *plots, const struct scaling *p, size_t s, bool rising)
 {
     long at[MAX_CROSSINGS];
     size_t n = 0;
@@ -113,7 +167,7 @@ static size_t write_crossings(FILE *out, char *plots, size_t cap, const struct s
         if (has_curve(p, s, c))
             n += find_crossings(at + n, MAX_CROSSINGS - n, p, s, c, rising);
     if (n == 0)
-        return 0;
+        return false;
     qsort(at, n, sizeof(*at), ascending);
     fprintf(out, "$cross_%zu_%d << EOD\n", s, rising);
     for (size_t i = 0; i < n; i++)
@@ -129,27 +183,33 @@ static size_t write_crossings(FILE *out, char *plots, size_t cap, const struct s
             fprintf(out, "%ld–%ld\n", at[i], at[j - 1]);
     }
     fputs("EOD\n", out);
-    return (size_t)snprintf(
-        plots, cap,
-        ", \\\n  $cross_%zu_%d with points pt 6 ps 2 lw 2 lc rgb '#000000' notitle"
-        ", \\\n  $crosslabel_%zu_%d using 1:2:3 with labels boxed offset 0,%.1f font ',13' "
-        "notitle",
-        s, rising, s, rising, rising ? -1.2 : 1.2);
+    fprintf(plots,
+            ", \\\n  $cross_%zu_%d with points pt 6 ps 2 lw 2 lc rgb '#000000' notitle"
+            ", \\\n  $crosslabel_%zu_%d using 1:2:3 with labels boxed offset 0,%.1f font ',13' "
+            "notitle",
+            s, rising, s, rising, rising ? -1.2 : 1.2);
+    return true;
 }
 
 static void find_range(struct scaling *p)
 {
     p->lo = INFINITY;
     p->hi = -INFINITY;
-    for (size_t s = 0; s < p->grid->n_settings && s < MAX_PANELS; s++)
-        for (size_t c = 0; c < p->grid->n_codecs; c++)
-            for (size_t n = 0; n < p->grid->n_counts; n++) {
-                const double y = y_of(p, strait_grid_cell(p->grid, s, c, n));
+    for (size_t s = 0; s < p->n_panels; s++)
+        for (size_t c = 0; c < p->grid->n_codecs; c++) {
+            struct dot *dots;
+            const size_t n = has_curve(p, s, c) ? curve_of(&dots, p, s, c) : 0;
+            for (size_t i = 0; i < n + p->grid->n_counts; i++) {
+                const double y =
+                    i < n ? dots[i].y : y_of(p, strait_grid_cell(p->grid, s, c, i - n));
                 if (isfinite(y) && y > 0) {
                     p->lo = fmin(p->lo, y);
                     p->hi = fmax(p->hi, y);
                 }
             }
+            if (n > 0)
+                free(dots);
+        }
     if (p->y == STRAIT_PLOT_SPEEDUP) {
         p->lo = fmin(p->lo, 1);
         p->hi = fmax(p->hi, 1);
@@ -192,86 +252,121 @@ static void write_axes(FILE *out, const struct scaling *p)
     }
 }
 
-static void curve_style(char *buf, size_t cap, const struct strait_grid_codec *c,
-                        enum drawing drawing)
+/* What a panel draws, behind the data that it draws; *crossings: there are any. */
+static char *panel_plots(bool *crossings, FILE *out, const struct scaling *p, size_t s)
 {
-    static const int points[MAX_DASHES] = {7, 5, 9, 11, 13};
-    static const char *const dashes[MAX_DASHES] = {"1", "'-'", "'.'", "'_-'", "'-..'"};
-    const size_t i = c->i_in_family % MAX_DASHES;
-    const char *color = c->is_plain ? "#000000" : strait_plot_color(c->i_family - 1);
-    if (drawing == DOTS)
-        snprintf(buf, cap, "with points pt %d ps 1.2 lc rgb '%s'", points[i], color);
-    else if (drawing == LINE)
-        snprintf(buf, cap, "with lines lw 2.4 dt %s lc rgb '%s'", dashes[i], color);
-    else
-        snprintf(buf, cap, "with linespoints lw 2.4 dt %s pt %d ps 1.2 lc rgb '%s'", dashes[i],
-                 points[i], color);
-}
-
-/* Whether any curve crosses 1 there. */
-static bool write_panel(FILE *out, const struct scaling *p, size_t s,
-                        const struct strait_plot_layout *l)
-{
-    const struct strait_grid *g = p->grid;
-    char quoted[STRAIT_PLOT_QUOTED_CHARS], style[160];
-    const int column = (int)s % l->n_columns;
-    const bool last_row = (int)s + l->n_columns >= (int)g->n_settings;
-    for (size_t c = 0; c < g->n_codecs; c++)
-        if (has_curve(p, s, c))
-            write_curve(out, p, s, c);
-    strait_plot_place(out, l, (int)s);
-    fprintf(out, "set title '%s' font ',14' offset 0,-0.4\n",
-            strait_plot_quote(quoted, g->settings[s]));
-    fprintf(out, "set xlabel '%s' offset 0,0.3\nset ylabel '%s' offset 0.6,0\n",
-            last_row ? "clients" : "",
-            column != 0                   ? ""
-            : p->y == STRAIT_PLOT_SPEEDUP ? "speed-up over no compression"
-                                          : "time of a round (s)");
-    char plots[64 * 1024] = "";
-    size_t used = 0;
-    if (p->y == STRAIT_PLOT_SPEEDUP)
-        used +=
-            (size_t)snprintf(plots, sizeof(plots), "1 with lines lw 1.6 lc rgb '#000000' notitle");
-    for (size_t c = 0; c < g->n_codecs && used + 1024 < sizeof(plots); c++) {
+    char *text = NULL;
+    size_t len_bytes;
+    FILE *plots = open_memstream(&text, &len_bytes);
+    const char *comma = "";
+    if (!plots)
+        return NULL;
+    if (p->y == STRAIT_PLOT_SPEEDUP) {
+        fputs("1 with lines lw 1.6 lc rgb '#000000' notitle", plots);
+        comma = ", \\\n  ";
+    }
+    for (size_t c = 0; c < p->grid->n_codecs; c++) {
         if (!has_curve(p, s, c))
             continue;
-        for (enum drawing d = LINE; d <= DOTS; d++) {
-            curve_style(style, sizeof(style), &g->codecs[c], d);
-            used += (size_t)snprintf(plots + used, sizeof(plots) - used, "%s$%s_%zu_%zu %s notitle",
-                                     used > 0 ? ", \\\n  " : "", d == DOTS ? "dots" : "line", s, c,
-                                     style);
+        write_curve(out, p, s, c);
+        for (enum strait_plot_drawing d = STRAIT_PLOT_LINE; d <= STRAIT_PLOT_DOTS; d++) {
+            fprintf(plots, "%s$%s_%zu_%zu ", comma, d == STRAIT_PLOT_DOTS ? "dots" : "line", s, c);
+            strait_plot_put_style(plots, &p->styles[c], d);
+            fputs(" notitle", plots);
+            comma = ", \\\n  ";
         }
     }
-    const size_t before = used;
     for (int rising = 0; rising < 2; rising++)
-        used += write_crossings(out, plots + used, sizeof(plots) - used, p, s, rising);
-    fprintf(out, "plot %s\nunset label 1\n", plots);
-    return used > before;
+        *crossings = write_crossings(out, plots, p, s, rising) || *crossings;
+    if (fclose(plots) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* Letters of a panel's title in one line. */
+static size_t title_wrap(const struct strait_plot_layout *l)
+{
+    return (size_t)(165 / l->n_columns);
+}
+
+static void write_panel(struct strait_plot_script *script, const struct scaling *p, size_t s,
+                        const struct strait_plot_layout *l, bool *crossings)
+{
+    FILE *out = script->out;
+    const char *title = p->grid->settings[s].label;
+    const bool last_row = (int)s + l->n_columns >= (int)p->n_panels;
+    const size_t wrap = title_wrap(l);
+    char *plots = panel_plots(crossings, out, p, s);
+    strait_plot_place(out, l, (int)s);
+    fputs("set title ", out);
+    if (strait_plot_n_lines(title, wrap) > 2) /* smaller letters */
+        strait_plot_put_text(out, title, wrap * 14 / 10);
+    else
+        strait_plot_put_text(out, title, wrap);
+    fprintf(out, " font ',%d' offset 0,-0.4\n", strait_plot_n_lines(title, wrap) > 2 ? 10 : 14);
+    fprintf(out, "set xlabel '%s' offset 0,0.3\nset ylabel '%s' offset 0.6,0\n",
+            last_row ? "clients" : "",
+            (int)s % l->n_columns != 0    ? ""
+            : p->y == STRAIT_PLOT_SPEEDUP ? "speed-up over no compression"
+                                          : "time of a round (s)");
+    fprintf(out, "plot %s\n", plots && *plots ? plots : "NaN notitle");
+    strait_plot_script_titled(script);
+    free(plots);
+}
+
+/* --- the legend --------------------------------------------------------------------------- */
+
+struct legend {
+    size_t n_columns, n_rows;
+    int font;
+    double height; /* of the picture */
+};
+
+static struct legend legend_of(const struct scaling *p)
+{
+    size_t longest = 20; /* "break-even (clients)" */
+    for (size_t c = 0; c < p->grid->n_codecs; c++)
+        longest =
+            strlen(p->grid->codecs[c].label) > longest ? strlen(p->grid->codecs[c].label) : longest;
+    struct legend l = {.n_columns = 1504 / (9 * longest + 90), .font = 13};
+    l.n_columns = l.n_columns < 1 ? 1 : l.n_columns > 4 ? 4 : l.n_columns;
+    l.n_rows = (p->grid->n_codecs + l.n_columns) / l.n_columns; /* break-even is one more */
+    l.height = 0.05 + 0.032 * (double)l.n_rows;
+    if (l.height > 0.3) {
+        l.font = 9;
+        l.height = fmin(0.02 + 0.019 * (double)l.n_rows, 0.5);
+    }
+    return l;
 }
 
 /* An empty panel that holds nothing but the legend. */
-static void write_legend(FILE *out, const struct scaling *p, double top, bool crossings)
+static void write_legend(FILE *out, const struct scaling *p, const struct legend *l, bool crossings)
 {
     const struct strait_grid *g = p->grid;
-    char quoted[STRAIT_PLOT_QUOTED_CHARS], style[160];
     fprintf(out,
             "set lmargin at screen 0.03\nset rmargin at screen 0.97\n"
             "set bmargin at screen 0.005\nset tmargin at screen %.3f\n"
             "unset border\nunset tics\nunset xlabel\nunset ylabel\nunset title\nunset logscale\n"
             "unset grid\nset xrange [0:1]\nset yrange [0:1]\n"
-            "set key center center horizontal maxcols 4 Left reverse samplen 3 spacing 1.15\nplot ",
-            top);
-    if (p->y == STRAIT_PLOT_SPEEDUP)
-        fputs("NaN with lines lw 1.6 lc rgb '#000000' title 'no compression'", out);
-    bool first = p->y != STRAIT_PLOT_SPEEDUP;
+            "set key center center horizontal maxcols %zu Left reverse samplen 3 spacing %s font "
+            "',%d'\nplot ",
+            l->height - 0.01, l->n_columns, l->font == 13 ? "1.15" : "0.95", l->font);
+    const char *comma = "";
     for (size_t c = 0; c < g->n_codecs; c++) {
-        if (p->y == STRAIT_PLOT_SPEEDUP && g->codecs[c].is_plain)
+        const bool plain = g->codecs[c].is_plain;
+        if (p->y == STRAIT_PLOT_SPEEDUP && plain && c > 0)
             continue;
-        curve_style(style, sizeof(style), &g->codecs[c], BOTH);
-        fprintf(out, "%sNaN %s title '%s'", first ? "" : ", \\\n  ", style,
-                strait_plot_quote(quoted,
-                                  g->codecs[c].is_plain ? "no compression" : g->codecs[c].label));
-        first = false;
+        fprintf(out, "%sNaN ", comma);
+        if (p->y == STRAIT_PLOT_SPEEDUP && plain)
+            fputs("with lines lw 1.6 lc rgb '#000000'", out);
+        else
+            strait_plot_put_style(out, &p->styles[c], STRAIT_PLOT_BOTH);
+        fputs(" title ", out);
+        strait_plot_put_text(
+            out, strcmp(g->codecs[c].label, "none") == 0 ? "no compression" : g->codecs[c].label,
+            0);
+        comma = ", \\\n  ";
     }
     if (crossings)
         fputs(", \\\n  NaN with points pt 6 ps 2.2 lw 2 lc rgb '#000000' title 'break-even "
@@ -288,36 +383,78 @@ static bool has_speedups(const struct strait_grid *g)
     return false;
 }
 
+static int draw(const struct scaling *p, const char *path, const char *title, const char *subtitle,
+                struct strait_error *err)
+{
+    struct strait_plot_script script;
+    bool crossings = false;
+    if (strait_plot_script_begin(&script, path, title, subtitle, err) != 0)
+        return -1;
+    const struct legend legend = legend_of(p);
+    struct strait_plot_layout l = {.left = 0.06,
+                                   .right = 0.985,
+                                   .bottom = legend.height + 0.055,
+                                   .top = 0.9,
+                                   .gap_x = 0.045,
+                                   .gap_y = 0.105};
+    strait_plot_arrange(&l, (int)p->n_panels);
+    size_t n_lines = 1; /* of the longest title in its small letters */
+    for (size_t s = 0; s < p->n_panels; s++) {
+        const size_t n = strait_plot_n_lines(p->grid->settings[s].label, title_wrap(&l) * 14 / 10);
+        n_lines = n > n_lines ? n : n_lines;
+    }
+    l.top -= 0.015 * (double)(n_lines - 1);
+    l.gap_y += 0.015 * (double)(n_lines - 1);
+    write_axes(script.out, p);
+    for (size_t s = 0; s < p->n_panels; s++)
+        write_panel(&script, p, s, &l, &crossings);
+    write_legend(script.out, p, &legend, crossings);
+    return strait_plot_script_run(&script, path, err);
+}
+
+/* Medians, panels that are left out, and what --set put in are said under the title. */
+static char *subtitle_of(const struct scaling *p, const json_t *rows)
+{
+    size_t n_repeats = 1;
+    for (size_t i = 0; i < p->grid->n_settings * p->grid->n_codecs * p->grid->n_counts; i++)
+        n_repeats =
+            p->grid->cells[i].n_repeats > n_repeats ? p->grid->cells[i].n_repeats : n_repeats;
+    char *set = strait_plot_set(json_object_get(json_array_get(rows, 0), "set")), *text = NULL,
+         repeats[64] = "", panels[64] = "";
+    if (n_repeats > 1)
+        snprintf(repeats, sizeof(repeats), "medians of up to %zu repeats", n_repeats);
+    if (p->n_panels < p->grid->n_settings)
+        snprintf(panels, sizeof(panels), "%zu of %zu settings", p->n_panels, p->grid->n_settings);
+    const bool first = !set || !*set;
+    if (asprintf(&text, "%s%s%s%s%s", set ? set : "", first || !*repeats ? "" : "; ", repeats,
+                 (first && !*repeats) || !*panels ? "" : "; ", panels) < 0)
+        text = NULL;
+    free(set);
+    return text;
+}
+
 int strait_plot_scaling(const char *path, const json_t *rows, const json_t *breakevens,
                         enum strait_plot_y y, const char *title, struct strait_error *err)
 {
     struct strait_grid *grid;
     if (strait_grid_new(&grid, rows, err) != 0)
         return -1;
-    struct scaling p = {.grid = grid, .breakevens = breakevens, .y = y};
-    if (!has_speedups(grid))
-        p.y = STRAIT_PLOT_TIME;
+    struct scaling p = {.grid = grid,
+                        .breakevens = breakevens,
+                        .styles = strait_plot_styles(grid),
+                        .y = has_speedups(grid) ? y : STRAIT_PLOT_TIME,
+                        .n_panels = grid->n_settings < MAX_PANELS ? grid->n_settings : MAX_PANELS};
     const char *own_title = strait_text_of(json_array_get(rows, 0), "title");
-    struct strait_plot_script script;
-    bool crossings = false;
-    if (strait_plot_script_begin(&script, path, title ? title : own_title, err) != 0) {
-        strait_grid_free(grid);
-        return -1;
+    char *subtitle = subtitle_of(&p, rows);
+    int status = -1;
+    if (!p.styles || !subtitle) {
+        strait_error_set(err, STRAIT_ERR_NOMEM, "plot", "memory ran out");
+    } else {
+        find_range(&p);
+        status = draw(&p, path, title ? title : own_title, subtitle, err);
     }
-    const size_t n_panels = grid->n_settings < MAX_PANELS ? grid->n_settings : MAX_PANELS;
-    const double legend = 0.05 + 0.032 * (double)((grid->n_codecs + 4) / 4);
-    struct strait_plot_layout l = {.left = 0.06,
-                                   .right = 0.985,
-                                   .bottom = legend + 0.055,
-                                   .top = 0.9,
-                                   .gap_x = 0.035,
-                                   .gap_y = 0.105};
-    strait_plot_arrange(&l, (int)n_panels);
-    find_range(&p);
-    write_axes(script.out, &p);
-    for (size_t s = 0; s < n_panels; s++)
-        crossings = write_panel(script.out, &p, s, &l) || crossings;
-    write_legend(script.out, &p, legend - 0.01, crossings);
+    free(subtitle);
+    free(p.styles);
     strait_grid_free(grid);
-    return strait_plot_script_run(&script, path, err);
+    return status;
 }

@@ -1,10 +1,11 @@
 /* Predicted against measured: bars of each phase for few pairs, points around the diagonal for
  * many. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "analysis/compare.h"
 #include "analysis/fields.h"
-#include "analysis/label.h"
+#include "analysis/names.h"
 #include "plot.h"
 #include "plot_script.h"
 #include "analysis/table.h"
@@ -12,14 +13,17 @@
 enum { MAX_BAR_PANELS = 12 };
 
 /* "8 clients, sz 1e-3, rtt 50 ms" */
-static const char *pair_name(char buf[2 * STRAIT_LABEL_CHARS], const json_t *pair)
+static char *pair_name(const struct strait_names *names, const json_t *pair)
 {
-    char codec[STRAIT_LABEL_CHARS], setting[STRAIT_LABEL_CHARS];
     const long long n = json_integer_value(json_object_get(pair, "clients"));
-    strait_label_setting(setting, pair);
-    snprintf(buf, 2 * STRAIT_LABEL_CHARS, "%lld client%s, %s%s%s", n, n == 1 ? "" : "s",
-             strait_label_row_codec(codec, pair), *setting ? ", " : "", setting);
-    return buf;
+    const char *setting = strait_names_setting(names, pair);
+    const char *control = json_string_value(json_object_get(pair, "control"));
+    char *name = NULL;
+    return asprintf(&name, "%lld client%s, %s%s%s%s%s", n, n == 1 ? "" : "s",
+                    strait_names_codec(names, pair), *setting ? ", " : "", setting,
+                    control ? ", control " : "", control ? control : "") < 0
+               ? NULL
+               : name;
 }
 
 static const json_t *phase_of(const json_t *pair, size_t i)
@@ -80,16 +84,18 @@ static void write_bars(FILE *out, const json_t *pair, size_t i, double scale)
     fprintf(out, ") font ',10'\nset xrange [-0.6:%.1f]\n", x - 0.4);
 }
 
-static void write_bar_panels(FILE *out, const json_t *pairs)
+static void write_bar_panels(struct strait_plot_script *script, const json_t *pairs,
+                             const struct strait_names *names)
 {
     struct strait_plot_layout l = {
         .left = 0.055, .right = 0.985, .bottom = 0.12, .top = 0.9, .gap_x = 0.045, .gap_y = 0.13};
-    char name[2 * STRAIT_LABEL_CHARS], quoted[STRAIT_PLOT_QUOTED_CHARS];
+    FILE *out = script->out;
     const double scale = scale_of(pairs);
     const char *unit = scale > 1 ? "milliseconds" : "seconds";
     size_t i;
     json_t *pair;
     strait_plot_arrange(&l, (int)json_array_size(pairs));
+    const size_t wrap = (size_t)(190 / l.n_columns);
     fputs("set style fill solid 1 border lc rgb '#ffffff'\nset boxwidth 0.38\nunset key\n"
           "set grid y lc rgb '#e4e4e4' lt 1 lw 1\nset border 3 lc rgb '#606060'\n"
           "set tics nomirror out\nset yrange [0:*]\n",
@@ -99,16 +105,21 @@ static void write_bar_panels(FILE *out, const json_t *pairs)
         write_bars(out, pair, i, scale);
         strait_plot_place(out, &l, (int)i);
         const bool within = json_is_true(json_object_get(pair, "within"));
-        fprintf(out, "set title '%s%s' font ',12' offset 0,-0.4\nset ylabel '%s' offset 0.6,0\n",
-                strait_plot_quote(quoted, pair_name(name, pair)),
-                within ? "" : " (outside tolerance)", i % (size_t)l.n_columns == 0 ? unit : "");
+        char *name = pair_name(names, pair);
+        fputs("set title ", out);
+        strait_plot_put_text(out, name ? name : "", wrap);
+        fprintf(out, ".'%s' font ',%d' offset 0,-0.4\nset ylabel '%s' offset 0.6,0\n",
+                within ? "" : " (outside tolerance)",
+                strait_plot_n_lines(name ? name : "", wrap) > 2 ? 9 : 12,
+                i % (size_t)l.n_columns == 0 ? unit : "");
+        free(name);
         fprintf(out,
                 "plot $bars_%zu using ($1-0.2):2 with boxes lc rgb '%s' notitle, \\\n"
                 "  '' using ($1+0.2):3 with boxes lc rgb '%s' notitle, \\\n"
                 "  '' using ($1+0.2):4:(0):($5-$4) with vectors nohead lw 2.5 lc rgb '#000000' "
-                "notitle\n"
-                "unset label 1\n",
+                "notitle\n",
                 i, strait_plot_color(5), strait_plot_color(1));
+        strait_plot_script_titled(script);
     }
     const json_t *first = json_array_get(pairs, 0);
     fprintf(out,
@@ -172,11 +183,19 @@ int strait_plot_comparison(const char *path, const json_t *comparison, double to
     if (json_array_size(pairs) == 0)
         return strait_error_set(err, STRAIT_ERR_INPUT, "plot",
                                 "expected a predicted and a measured row, found none");
-    if (strait_plot_script_begin(&script, path, title, err) != 0)
+    struct strait_names *names;
+    char *set = strait_plot_set(json_object_get(comparison, "set"));
+    if (strait_names_new(&names, pairs, err) != 0 ||
+        strait_plot_script_begin(&script, path, title, set ? set : "", err) != 0) {
+        strait_names_free(names);
+        free(set);
         return -1;
+    }
+    free(set);
     if (json_array_size(pairs) <= MAX_BAR_PANELS)
-        write_bar_panels(script.out, pairs);
+        write_bar_panels(&script, pairs, names);
     else
         write_scatter(script.out, pairs, tolerance_ratio);
+    strait_names_free(names);
     return strait_plot_script_run(&script, path, err);
 }

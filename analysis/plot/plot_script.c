@@ -2,33 +2,54 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/label.h"
 #include "core/process.h"
 #include "plot_script.h"
 
 static const double DEADLINE_S = 60;
 
-int strait_plot_script_begin(struct strait_plot_script *s, const char *path, const char *title,
-                             struct strait_error *err)
+/* At most two lines of each, the smaller the longer they are. */
+static void put_titles(FILE *out, const char *title, const char *subtitle)
 {
-    char quoted[STRAIT_PLOT_QUOTED_CHARS], base[STRAIT_PLOT_QUOTED_CHARS];
+    const bool is_long = strait_plot_n_lines(title, 130) > 1;
+    fputs("set label 1 ", out);
+    strait_plot_put_text(out, title, is_long ? 190 : 130);
+    fprintf(out, " at screen 0.5,%s center font ',%d'\n", *subtitle ? "0.978" : "0.965",
+            is_long ? 12 : 18);
+    if (!*subtitle)
+        return;
+    fputs("set label 2 ", out);
+    strait_plot_put_text(out, subtitle, 170);
+    fputs(" at screen 0.5,0.948 center font ',12'\n", out);
+}
+
+int strait_plot_script_begin(struct strait_plot_script *s, const char *path, const char *title,
+                             const char *subtitle, struct strait_error *err)
+{
     *s = (struct strait_plot_script){0};
     s->out = open_memstream(&s->text, &s->len_bytes);
     if (!s->out)
         return strait_error_system(err, "plot", "cannot begin a script");
-    const char *slash = strrchr(path, '/');
-    strait_plot_quote(base, slash ? slash + 1 : path);
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
     fprintf(s->out,
             "# gnuplot %s.gp draws %s.png; gnuplot -e svg=1 %s.gp draws %s.svg\n"
             "if (!exists('svg')) svg = 0\n"
-            "if (!exists('base')) base = '%s'\n"
-            "if (svg) set terminal svg size 1600,1000 font 'DejaVu Sans,17' background '#ffffff' "
-            "noenhanced; set output base.'.svg'\n"
-            "if (!svg) set terminal pngcairo size 1600,1000 font 'DejaVu Sans,13' noenhanced; "
-            "set output base.'.png'\n"
-            "set multiplot\n"
-            "set label 1 '%s' at screen 0.5,0.965 center font ',18'\n",
-            base, base, base, base, base, strait_plot_quote(quoted, title));
+            "if (!exists('base')) base = ",
+            base, base, base, base);
+    strait_plot_put_text(s->out, base, 0);
+    fputs("\nif (svg) set terminal svg size 1600,1000 font 'DejaVu Sans,17' background '#ffffff' "
+          "noenhanced; set output base.'.svg'\n"
+          "if (!svg) set terminal pngcairo size 1600,1000 font 'DejaVu Sans,13' noenhanced; "
+          "set output base.'.png'\n"
+          "set multiplot\n",
+          s->out);
+    put_titles(s->out, title, subtitle);
     return 0;
+}
+
+void strait_plot_script_titled(struct strait_plot_script *s)
+{
+    fputs("unset label 1\nunset label 2\n", s->out);
 }
 
 static int write_script(const char *file, const struct strait_plot_script *s,
@@ -45,7 +66,8 @@ static int write_script(const char *file, const struct strait_plot_script *s,
 
 int strait_plot_script_run(struct strait_plot_script *s, const char *path, struct strait_error *err)
 {
-    char file[4096], base[4096 + 16];
+    char file[4096], *base = NULL;
+    size_t base_bytes;
     int status = -1;
     fputs("unset multiplot\nset output\n", s->out);
     const bool whole = !ferror(s->out);
@@ -54,8 +76,15 @@ int strait_plot_script_run(struct strait_plot_script *s, const char *path, struc
         goto out;
     }
     snprintf(file, sizeof(file), "%s.gp", path);
-    char quoted[STRAIT_PLOT_QUOTED_CHARS];
-    snprintf(base, sizeof(base), "base='%s'", strait_plot_quote(quoted, path));
+    FILE *text = open_memstream(&base, &base_bytes);
+    if (text) {
+        fputs("base=", text);
+        strait_plot_put_text(text, path, 0);
+    }
+    if (!text || fclose(text) != 0) {
+        strait_error_set(err, STRAIT_ERR_NOMEM, "plot", "memory ran out");
+        goto out;
+    }
     if (write_script(file, s, err) != 0)
         goto out;
     static const char *const picture[] = {"svg=0", "svg=1"};
@@ -68,21 +97,66 @@ int strait_plot_script_run(struct strait_plot_script *s, const char *path, struc
     }
     status = 0;
 out:
+    free(base);
     free(s->text);
     *s = (struct strait_plot_script){0};
     return status;
 }
 
-const char *strait_plot_quote(char buf[STRAIT_PLOT_QUOTED_CHARS], const char *text)
+char *strait_plot_set(const json_t *set)
 {
-    size_t n = 0;
-    for (; *text && n + 3 < STRAIT_PLOT_QUOTED_CHARS; text++) {
-        if (*text == '\'')
-            buf[n++] = '\'';
-        buf[n++] = (unsigned char)*text < ' ' ? ' ' : *text;
+    char *list = strait_label_set(set), *text = NULL;
+    if (list && asprintf(&text, "%s%s", *list ? "set: " : "", list) < 0)
+        text = NULL;
+    free(list);
+    return text;
+}
+
+/* Bytes of text's first line: to a blank within `wrap` letters, or as many letters of a longer
+ * word. */
+static size_t line_bytes(const char *text, size_t wrap)
+{
+    size_t n_letters = 0, end = 0;
+    for (size_t i = 0; text[i]; i++) {
+        if (((unsigned char)text[i] & 0xc0) == 0x80)
+            continue; /* inside a letter of several bytes */
+        if (text[i] == ' ' && wrap > 0)
+            end = i;
+        if (wrap > 0 && n_letters++ == wrap)
+            return end > 0 ? end : i;
     }
-    buf[n] = '\0';
-    return buf;
+    return strlen(text);
+}
+
+static const char *next_line(const char *text, size_t wrap)
+{
+    text += line_bytes(text, wrap);
+    return text + (*text == ' ');
+}
+
+void strait_plot_put_text(FILE *out, const char *text, size_t wrap)
+{
+    const char *between = "";
+    do {
+        const char *end = text + line_bytes(text, wrap), *next = next_line(text, wrap);
+        fprintf(out, "%s'", between);
+        for (; text < end; text++) {
+            if (*text == '\'')
+                fputc('\'', out);
+            fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+        }
+        fputs("'", out);
+        between = ".\"\\n\".";
+        text = next;
+    } while (*text);
+}
+
+size_t strait_plot_n_lines(const char *text, size_t wrap)
+{
+    size_t n = 1;
+    while (*(text = next_line(text, wrap)))
+        n++;
+    return n;
 }
 
 void strait_plot_arrange(struct strait_plot_layout *l, int n)

@@ -1,9 +1,8 @@
 /* Inside of plots: a gnuplot script that grows in memory, and gnuplot itself. */
 #pragma once
+#include <jansson.h>
 #include <stdio.h>
 #include "core/error.h"
-
-enum { STRAIT_PLOT_QUOTED_CHARS = 512 };
 
 struct strait_plot_script {
     FILE *out; /* write the script here */
@@ -18,14 +17,22 @@ struct strait_plot_layout {
     double gap_x, gap_y;
 };
 
-/** Begin a script that draws <path>.png, or with -e svg=1 <path>.svg, of 1600 x 1000. */
+/** Begin a script that draws <path>.png, or with -e svg=1 <path>.svg, of 1600 x 1000. title and
+ *  subtitle ("" for none) stand above all panels, down to 0.93 of the height. */
 int strait_plot_script_begin(struct strait_plot_script *s, const char *path, const char *title,
-                             struct strait_error *err);
+                             const char *subtitle, struct strait_error *err);
+/** To be written behind the first panel: titles are drawn once. */
+void strait_plot_script_titled(struct strait_plot_script *s);
 /** Write <path>.gp and run gnuplot on it for both pictures. Ends the script either way. */
 int strait_plot_script_run(struct strait_plot_script *s, const char *path,
                            struct strait_error *err);
-/** Text inside single quotes for gnuplot, which then substitutes nothing. Returns buf. */
-const char *strait_plot_quote(char buf[STRAIT_PLOT_QUOTED_CHARS], const char *text);
+/** What --set put in, as a subtitle: "set: /clients=64", "" for nothing. A new string, or NULL. */
+char *strait_plot_set(const json_t *set);
+/** Text as an expression for gnuplot, in single quotes, inside of which it substitutes nothing; in
+ *  lines of `wrap` letters at most, 0: in one. */
+void strait_plot_put_text(FILE *out, const char *text, size_t wrap);
+/** How many lines that makes. */
+size_t strait_plot_n_lines(const char *text, size_t wrap);
 /** `set lmargin at screen ...` and so on for panel i of n. */
 void strait_plot_place(FILE *out, const struct strait_plot_layout *l, int i);
 /** Columns and rows for n panels. */

@@ -1,15 +1,16 @@
 /* Tables of results. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "analysis/breakdown.h"
 #include "analysis/fields.h"
 #include "analysis/grid.h"
 #include "analysis/label.h"
+#include "analysis/names.h"
+#include "analysis/place.h"
 #include "analysis/table.h"
 #include "show.h"
 #include "show_extras.h"
-
-enum { MAX_AXES = 32 };
 
 static void number_cell(struct strait_table *t, double value, int digits)
 {
@@ -18,24 +19,6 @@ static void number_cell(struct strait_table *t, double value, int digits)
 }
 
 /* --- a line a point ----------------------------------------------------------------------- */
-
-/* Axes beside clients and codec that any row is labelled with. */
-static size_t find_axes(const char *axes[MAX_AXES], const json_t *rows)
-{
-    size_t n = 0, i;
-    json_t *row, *value;
-    const char *pointer;
-    json_array_foreach(rows, i, row)
-        json_object_foreach(json_object_get(row, "labels"), pointer, value)
-    {
-        bool known = strait_label_is_codec(pointer) || strait_label_is_clients(pointer);
-        for (size_t k = 0; k < n && !known; k++)
-            known = strcmp(axes[k], pointer) == 0;
-        if (!known && n < MAX_AXES)
-            axes[n++] = pointer;
-    }
-    return n;
-}
 
 /* Of repeats the range; of a prediction what the quantiles of its profile make of it. */
 static void put_range(struct strait_table *t, const struct strait_cell *cell)
@@ -56,8 +39,7 @@ static void put_range(struct strait_table *t, const struct strait_cell *cell)
 
 /* Those that not every table has. */
 struct columns {
-    const char *axes[MAX_AXES];
-    size_t n_axes;
+    const struct strait_names *names; /* an axis each */
     bool range, marks;
     struct strait_extras extras;
 };
@@ -65,11 +47,13 @@ struct columns {
 static void put_line(struct strait_table *t, const struct strait_cell *cell, const char *codec,
                      const struct columns *c)
 {
-    char buf[STRAIT_LABEL_CHARS], marks[STRAIT_MARKS_CHARS];
+    char marks[STRAIT_MARKS_CHARS];
     const json_t *row = cell->row, *path = json_object_get(row, "path_s");
-    for (size_t i = 0; i < c->n_axes; i++)
-        strait_table_cell(t, strait_label_value(
-                                 buf, json_object_get(json_object_get(row, "labels"), c->axes[i])));
+    for (size_t i = 0; i < strait_names_n_axes(c->names); i++) {
+        char *value = strait_names_value(c->names, i, row);
+        strait_table_cell(t, value);
+        free(value);
+    }
     strait_table_cellf(t, "%lld", (long long)json_integer_value(json_object_get(row, "clients")));
     strait_table_cell(t, codec);
     number_cell(t, cell->round_s, 4);
@@ -77,8 +61,8 @@ static void put_line(struct strait_table *t, const struct strait_cell *cell, con
         put_range(t, cell);
     number_cell(t, cell->total_s, 4);
     for (int phase = 0; phase < STRAIT_N_PHASES; phase++) {
-        const double share =
-            strait_number_of(path, strait_phase_name((enum strait_phase)phase)) / cell->round_s;
+        const double share = strait_number_of(path, strait_phase_name((enum strait_phase)phase)) /
+                             strait_number_of(row, "round_s");
         if (share > 1e-6 && share < 0.005)
             strait_table_cell(t, "<1");
         else
@@ -107,14 +91,14 @@ static bool any_range(const struct strait_grid *g)
 static int show_lines(FILE *out, const struct strait_grid *g, const json_t *rows,
                       struct strait_error *err)
 {
-    struct columns columns = {.range = any_range(g),
+    struct columns columns = {.names = g->names,
+                              .range = any_range(g),
                               .marks = strait_show_any_marks(rows),
                               .extras = strait_extras_find(rows)};
-    char title[STRAIT_LABEL_CHARS];
-    columns.n_axes = find_axes(columns.axes, rows);
+    char title[64];
     struct strait_table *t = strait_table_new();
-    for (size_t i = 0; i < columns.n_axes; i++)
-        strait_table_column(t, strait_label_axis(title, columns.axes[i]), false);
+    for (size_t i = 0; i < strait_names_n_axes(g->names); i++)
+        strait_table_column(t, strait_names_axis(g->names, i), false);
     strait_table_column(t, "clients", true);
     strait_table_column(t, "codec", false);
     strait_table_column(t, "round s", true);
@@ -154,16 +138,6 @@ static int show_lines(FILE *out, const struct strait_grid *g, const json_t *rows
 }
 
 /* --- a grid of speed-ups ------------------------------------------------------------------ */
-
-static const json_t *breakeven_of(const json_t *records, const char *setting, const char *codec)
-{
-    size_t i;
-    json_t *record;
-    json_array_foreach(
-        records, i, record) if (strcmp(strait_text_of(record, "setting"), setting) == 0 &&
-                                strcmp(strait_text_of(record, "codec"), codec) == 0) return record;
-    return NULL;
-}
 
 /* "always", "never", "1-8, 38-64" */
 static void pays_cell(struct strait_table *t, const json_t *record)
@@ -231,12 +205,12 @@ static int show_grid(FILE *out, const struct strait_grid *g, const json_t *break
             if (!has_line(g, s, c))
                 continue;
             if (g->n_settings > 1)
-                strait_table_cell(t, named ? "" : g->settings[s]);
+                strait_table_cell(t, named ? "" : g->settings[s].label);
             named = true;
             strait_table_cell(t, g->codecs[c].label);
             put_grid_line(t, g, s, c);
             if (json_array_size(breakevens) > 0)
-                pays_cell(t, breakeven_of(breakevens, g->settings[s], g->codecs[c].label));
+                pays_cell(t, strait_grid_breakeven(g, s, c, breakevens));
         }
     }
     return strait_table_finish(t, out, err);
@@ -275,14 +249,15 @@ static int show_breakevens(FILE *out, const json_t *records, struct strait_error
     json_array_foreach(records, i, record)
     {
         const char *setting = strait_text_of(record, "setting");
-        const bool same = before && strcmp(before, setting) == 0;
+        const char *key = strait_text_of(record, "setting_key");
+        const bool same = before && strcmp(before, key) == 0;
         if (settings && before && !same)
             strait_table_rule(t);
         if (settings)
             strait_table_cell(t, same ? "" : setting);
         strait_table_cell(t, strait_text_of(record, "codec"));
         strait_table_cell(t, strait_text_of(record, "text"));
-        before = setting;
+        before = key;
     }
     return strait_table_finish(t, out, err);
 }

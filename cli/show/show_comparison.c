@@ -1,25 +1,27 @@
 /* Tables of predictions beside measurements. */
 #include <math.h>
 #include "analysis/fields.h"
-#include "analysis/label.h"
+#include "analysis/names.h"
 #include "analysis/table.h"
 #include "show.h"
 
 enum { MAX_FULL_PAIRS = 8 };
 
-static void put_pair_cells(struct strait_table *t, const json_t *pair, bool repeated)
+static void put_pair_cells(struct strait_table *t, const struct strait_names *names,
+                           const json_t *pair, bool repeated)
 {
-    char codec[STRAIT_LABEL_CHARS], setting[STRAIT_LABEL_CHARS];
     if (repeated) {
         for (int i = 0; i < 3; i++)
             strait_table_cell(t, "");
         return;
     }
     strait_table_cellf(t, "%lld", (long long)json_integer_value(json_object_get(pair, "clients")));
-    strait_table_cell(t, strait_label_row_codec(codec, pair));
-    strait_label_setting(setting, pair);
+    strait_table_cell(t, strait_names_codec(names, pair));
     const char *control = strait_text_of(pair, "control");
-    strait_table_cellf(t, "%s%s%s", setting, *control ? " control " : "", control);
+    if (*control)
+        strait_table_cellf(t, "%s control %s", strait_names_setting(names, pair), control);
+    else
+        strait_table_cell(t, strait_names_setting(names, pair));
 }
 
 static void put_relative(struct strait_table *t, double relative)
@@ -30,7 +32,7 @@ static void put_relative(struct strait_table *t, double relative)
         strait_table_cell(t, "-");
 }
 
-static void put_phases(struct strait_table *t, const json_t *pair)
+static void put_phases(struct strait_table *t, const struct strait_names *names, const json_t *pair)
 {
     char number[STRAIT_NUMBER_CHARS];
     const char *name;
@@ -38,7 +40,7 @@ static void put_phases(struct strait_table *t, const json_t *pair)
     bool repeated = false;
     json_object_foreach(json_object_get(pair, "phases"), name, phase)
     {
-        put_pair_cells(t, pair, repeated);
+        put_pair_cells(t, names, pair, repeated);
         repeated = true;
         strait_table_cell(t, name);
         strait_table_cell(t, strait_seconds_text(number, strait_number_of(phase, "predicted_s")));
@@ -52,7 +54,7 @@ static void put_phases(struct strait_table *t, const json_t *pair)
 }
 
 /* The judged phase that lies furthest outside, or else has the largest difference. */
-static void put_worst(struct strait_table *t, const json_t *pair)
+static void put_worst(struct strait_table *t, const struct strait_names *names, const json_t *pair)
 {
     char number[STRAIT_NUMBER_CHARS];
     const char *name, *worst_name = "";
@@ -71,7 +73,7 @@ static void put_worst(struct strait_table *t, const json_t *pair)
             worst_name = name;
         }
     }
-    put_pair_cells(t, pair, false);
+    put_pair_cells(t, names, pair, false);
     strait_table_cell(t, worst_name);
     strait_table_cell(t, strait_seconds_text(number, strait_number_of(worst, "predicted_s")));
     strait_table_cell(t, strait_seconds_text(number, strait_number_of(worst, "measured_s")));
@@ -89,6 +91,9 @@ int strait_show_comparison(FILE *out, const json_t *comparison,
                                          "phase",      "predicted", "measured",
                                          "difference", "relative",  "verdict"};
     char floor[STRAIT_NUMBER_CHARS];
+    struct strait_names *names;
+    if (strait_names_new(&names, pairs, err) != 0)
+        return -1;
     struct strait_table *t = strait_table_new();
     size_t i, n_within = 0;
     json_t *pair, *text;
@@ -104,12 +109,13 @@ int strait_show_comparison(FILE *out, const json_t *comparison,
         n_within += json_is_true(json_object_get(pair, "within"));
         if (full) {
             strait_table_rule(t);
-            put_phases(t, pair);
+            put_phases(t, names, pair);
         } else {
-            put_worst(t, pair);
+            put_worst(t, names, pair);
         }
     }
     const int status = strait_table_finish(t, out, err);
+    strait_names_free(names);
     fprintf(out, "\n%zu of %zu pairs within tolerance\n", n_within, json_array_size(pairs));
     json_array_foreach(json_object_get(comparison, "refused"), i, text)
         fprintf(out, "not used: %s\n", json_string_value(text));

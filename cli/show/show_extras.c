@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "analysis/fields.h"
-#include "analysis/label.h"
 
 enum { MAX_NOTES = 8 };
 
@@ -34,7 +33,7 @@ void strait_extras_columns(struct strait_table *t, const struct strait_extras *x
     if (x->link)
         strait_table_column(t, "link a round", true);
     for (size_t i = 0; i < x->n_qualities; i++) {
-        char title[STRAIT_LABEL_CHARS];
+        char title[128];
         snprintf(title, sizeof(title), "%s %%", x->qualities[i]);
         for (char *p = title; (p = strchr(p, '_'));)
             *p = ' ';

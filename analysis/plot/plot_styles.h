@@ -1,0 +1,19 @@
+/* How curves are drawn: a colour a codec, a dash and a point a bound. */
+#pragma once
+#include <stdio.h>
+#include "analysis/grid.h"
+
+enum strait_plot_drawing { STRAIT_PLOT_LINE, STRAIT_PLOT_DOTS, STRAIT_PLOT_BOTH };
+
+struct strait_plot_style {
+    const char *color;
+    size_t dash, point;
+};
+
+/** A style for each codec of a grid, all different up to 175 of them: a new array, to be freed;
+ *  NULL when memory ran out. Without compression: black. Where there are few enough, codecs that
+ *  differ in their bound alone share a colour. */
+struct strait_plot_style *strait_plot_styles(const struct strait_grid *g);
+/** " with lines ..." */
+void strait_plot_put_style(FILE *out, const struct strait_plot_style *style,
+                           enum strait_plot_drawing drawing);
