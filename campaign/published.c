@@ -283,18 +283,22 @@ static int measure_at(double *ours, double *against, const struct book *b, const
     return failed ? -1 : 0;
 }
 
-/* The figure that answers a measure; *at: the value of `over` that gives it, borrowed; NULL with
- * NAN: no value of `over` is a threshold. */
-static int measure_all(double *out, const json_t **at, const struct book *b,
-                       const struct measure *m, struct strait_error *err)
+/* A figure that answers a measure. */
+struct answer {
+    double figure;    /* NAN: no value of `over` is a threshold */
+    const json_t *at; /* the value of `over` that gives it, borrowed; NULL: none */
+    size_t i;         /* which of them */
+};
+
+static int measure_all(struct answer *out, const struct book *b, const struct measure *m,
+                       struct strait_error *err)
 {
     const char *pointer =
         m->over ? json_object_iter_key(json_object_iter((json_t *)m->over)) : NULL;
     const json_t *values = pointer ? json_object_get(m->over, pointer) : NULL;
     const size_t n = pointer ? json_array_size(values) : 1;
     const bool threshold = strcmp(m->as, "threshold") == 0;
-    *out = NAN;
-    *at = NULL;
+    *out = (struct answer){.figure = NAN};
     for (size_t i = 0; i < n; i++) {
         const json_t *value = pointer ? json_array_get(values, i) : NULL;
         double ours, against, figure;
@@ -305,16 +309,13 @@ static int measure_all(double *out, const json_t **at, const struct book *b,
                  : strcmp(m->as, "difference") == 0 ? ours - against
                                                     : ours;
         if (threshold) { /* from this value on to the last */
-            if (ours < against && isnan(*out)) {
-                *out = json_number_value(value);
-                *at = value;
-            } else if (ours >= against) {
-                *out = NAN;
-                *at = NULL;
-            }
-        } else if (isnan(*out) || (strcmp(m->pick, "max") == 0 ? figure > *out : figure < *out)) {
-            *out = figure;
-            *at = value;
+            if (ours < against && isnan(out->figure))
+                *out = (struct answer){json_number_value(value), value, i};
+            else if (ours >= against)
+                *out = (struct answer){.figure = NAN};
+        } else if (isnan(out->figure) ||
+                   (strcmp(m->pick, "max") == 0 ? figure > out->figure : figure < out->figure)) {
+            *out = (struct answer){figure, value, i};
         }
     }
     return 0;
@@ -344,26 +345,41 @@ static json_t *setting_text(const struct measure *m, const json_t *at)
     return json_string(text);
 }
 
+/* Whether ours begins where the published range does, as far as the values of `over` tell: at the
+ * first of them that is not before it. */
+static bool begins_there(const struct claim *c, const struct answer *a)
+{
+    const json_t *values = json_object_iter_value(json_object_iter((json_t *)c->measure.over));
+    if (!a->at || !values)
+        return a->figure <= c->published && a->figure >= c->published;
+    const double before =
+        a->i > 0 ? json_number_value(json_array_get(values, a->i - 1)) : -INFINITY;
+    return before < c->published && c->published <= a->figure;
+}
+
 static json_t *work(size_t i, void *context, struct strait_error *err)
 {
     const struct book *b = context;
     const struct claim *c = &b->claims[i];
-    double ours = NAN;
-    const json_t *at = NULL;
-    if (c->measure.experiment && measure_all(&ours, &at, b, &c->measure, err) != 0)
+    struct answer a = {.figure = NAN};
+    if (c->measure.experiment && measure_all(&a, b, &c->measure, err) != 0)
         return NULL;
-    const bool reached = strcmp(c->kind, "up to") == 0  ? ours >= c->published
-                         : strcmp(c->kind, "from") == 0 ? ours <= c->published
-                                                        : !isnan(ours);
+    const double ours = a.figure;
+    const bool from = strcmp(c->kind, "from") == 0;
+    const bool reached = strcmp(c->kind, "up to") == 0 ? ours >= c->published
+                         : from                        ? begins_there(c, &a)
+                                                       : !isnan(ours);
     json_t *row =
         json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:f, s:b, s:b, s:s?, s:s?}", "case", c->name,
                   "claim", c->claim, "source", c->source, "kind", c->kind, "unit", c->unit,
                   "published", c->published, "spread", c->spread, "reached", reached, "input",
                   c->input, "reason", c->reason, "group", c->group);
+    if (from) /* all of the published range lies in ours */
+        json_object_set_new(row, "covered", json_boolean(reached || ours <= c->published));
     json_object_set_new(row, "ours", strait_json_number(ours));
     json_object_set_new(row, "relative", strait_json_number(ours / c->published - 1));
     json_object_set_new(row, "setting",
-                        c->measure.experiment ? setting_text(&c->measure, at) : json_null());
+                        c->measure.experiment ? setting_text(&c->measure, a.at) : json_null());
     return row;
 }
 

@@ -24,7 +24,9 @@ static void put_row(struct strait_table *t, const json_t *row)
         strait_table_cell(t, strait_number_text(text, json_number_value(ours), 4));
     else
         strait_table_cell(t, "-");
-    const char *reached = json_is_true(json_object_get(row, "reached")) ? "reached" : "not reached";
+    const char *reached = json_is_true(json_object_get(row, "reached"))   ? "reached"
+                          : json_is_true(json_object_get(row, "covered")) ? "begins before"
+                                                                          : "not reached";
     if (!json_is_number(ours))
         strait_table_cell(t, "not reached");
     else if (figure)

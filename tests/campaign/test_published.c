@@ -91,6 +91,39 @@ static void figures(void)
     json_decref(json);
 }
 
+/* Compute of a device `speed` times as fast is less than with a speed of 3 from 4 on, of 1, 2, 4
+ * and
+ * 8. A range from 3 or 4 begins there, as far as these values tell; one from 8 is part of ours,
+ * which was said not to hold before; one from 2 holds from 4 on alone; with 1 last there is none.
+ */
+static void ranges(void)
+{
+#define FROM(published, over)                                                                      \
+    ROW("\"published\":" published ",\"kind\":\"from\"",                                           \
+        "\"metric\":\"busy_s/client/compute\",\"as\":\"threshold\",\"set\":{\"/device\":{"         \
+        "\"speed\":1}},\"against\":[{\"/device/speed\":3}],\"over\":{\"/device/speed\":" over "}")
+    static const struct {
+        const char *row;
+        bool reached, covered;
+    } cases[] = {{FROM("3", "[1,2,4,8]"), true, true},  {FROM("4", "[1,2,4,8]"), true, true},
+                 {FROM("8", "[1,2,4,8]"), false, true}, {FROM("2", "[1,2,4,8]"), false, false},
+                 {FROM("4", "[1,4,1]"), false, false},  {FROM("5", "[4,8]"), false, true},
+                 {FROM("4", "[4,8]"), true, true}};
+    enum { N = sizeof(cases) / sizeof(cases[0]) };
+    const char *rows[N];
+    char book[4096];
+    for (size_t i = 0; i < N; i++)
+        rows[i] = cases[i].row;
+    book_of(book, rows, N);
+    json_t *json = published(book, 0);
+    for (size_t i = 0; i < N; i++) {
+        CU_ASSERT_EQUAL(json_is_true(json_object_get(row(json, i), "reached")), cases[i].reached);
+        CU_ASSERT_EQUAL(json_is_true(json_object_get(row(json, i), "covered")), cases[i].covered);
+    }
+    CU_ASSERT_EQUAL(ours(json, 0), 4);
+    json_decref(json);
+}
+
 /* Four figures of 2 (n - 1) / n: one is an input, one a claim; the others are 10 % above and 60 %
  * below what was published. */
 static void errors(void)
@@ -307,6 +340,7 @@ static void shipped(void)
 
 static const struct strait_test tests[] = {
     {"figures are those of the setting, and claims are reached or not", figures},
+    {"a range is reached where it begins and holds as published, not at one end alone", ranges},
     {"errors are of predicted figures: no claims, no inputs", errors},
     {"a steady round is neither the first nor the last", steady},
     {"an order that is not the published one is told, and the exit status is 1", orders},
