@@ -1,5 +1,6 @@
 /* The trade-off table: accuracy, bytes and time of every codec, the Pareto front marked. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "analysis/table.h"
 #include "show.h"
@@ -20,7 +21,8 @@ static void put_line(struct strait_table *t, const json_t *line)
     if (isnan(accuracy))
         strait_table_cell(t, "-");
     else
-        strait_table_cellf(t, "%.2f", 100 * accuracy);
+        strait_table_cellf(t, "%.2f \u00b1%.2f", 100 * accuracy,
+                           100 * number_of(json_object_get(line, "accuracy_spread")));
     strait_table_cell(t, strait_bytes_text(text, number_of(json_object_get(line, "bytes_up"))));
     strait_table_cell(t, strait_number_text(text, number_of(json_object_get(line, "ratio")), 3));
     strait_table_cell(t, strait_seconds_text(text, number_of(json_object_get(line, "encode_s"))));
@@ -47,20 +49,25 @@ int strait_show_tradeoff(FILE *out, const json_t *tradeoff, struct strait_error 
     strait_table_column(t, "decode", true);
     json_array_foreach(json_object_get(tradeoff, "settings"), i, value)
     {
-        const char *text = json_string_value(value), *of = strrchr(text, '=');
-        char title[96];
-        snprintf(title, sizeof(title), "round, %s  ", of ? of + 1 : text);
-        strait_table_column(t, title, true);
+        const char *text = json_string_value(value);
+        char *title = NULL;
+        if (asprintf(&title, "round%s%s  ", *text ? ", " : "", text) < 0)
+            title = NULL;
+        strait_table_column(t, title ? title : "round", true);
+        free(title);
     }
     strait_table_rule(t);
     json_array_foreach(json_object_get(tradeoff, "lines"), i, value) put_line(t, value);
     if (strait_table_finish(t, out, err) != 0)
         return -1;
     fputs("\nAccuracy: recorded training with this codec on the uploads, mean of the last three "
-          "rounds; - where none was recorded.\nUpload: payload of one client and round. Encode: a "
-          "client's, decode: the server's of all clients, a round.\n*: on the Pareto front of "
-          "accuracy and round time: no codec of known accuracy is better in one and as good in "
-          "the other.\n",
+          "rounds; - where none was recorded.\n\u00b1: what chance does to it, half of a 95 % "
+          "interval: from runs with another seed, or else from the swing of those rounds.\n"
+          "Upload: payload of one client and round. Encode: a client's, decode: the server's of "
+          "all clients, a round;\nmedians over the columns where they were measured.\n"
+          "*: on the Pareto front of accuracy and round time: no quicker codec with a * is as "
+          "accurate. Accuracies are told\napart where they differ by more than chance does: a "
+          "difference within the root of both \u00b1 squared is no gain.\n",
           out);
     return 0;
 }
