@@ -93,6 +93,51 @@ static void test_outside(void)
     json_decref(c);
 }
 
+/* The larger of tolerance and floor counts, not their sum: 10 % of 0.1 s are 10 ms, so that 12 ms
+ * are outside, which 10 ms and the floor of 5 would let pass. Encode is 0.1 s times the scale. */
+static void test_larger_counts(void)
+{
+    json_t *c = compare(rows_of(row("emu", "a", 1, NULL), row("sim", "a", 1.12, NULL), NULL), NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    CU_ASSERT_DOUBLE_EQUAL(number(phase(c, 0, "encode"), "difference_s"), 0.012, 1e-12);
+    CU_ASSERT_FALSE(is(phase(c, 0, "encode"), "within"));
+    CU_ASSERT_FALSE(is(c, "within"));
+    json_decref(c);
+}
+
+/* Of two the mean, of four the mean of the two in the middle: 0.4 s times 1 and 3; and times 1, 2,
+ * 4 and 9. */
+static void test_even_median(void)
+{
+    json_t *rows =
+        rows_of(row("sim", "a", 1, NULL), row("emu", "a", 3, NULL), row("emu", "a", 1, NULL));
+    json_t *c = compare(rows, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    CU_ASSERT_DOUBLE_EQUAL(number(phase(c, 0, "wait"), "measured_s"), 0.8, 1e-12);
+    json_decref(c);
+    rows = rows_of(row("sim", "a", 1, NULL), row("emu", "a", 9, NULL), row("emu", "a", 4, NULL));
+    json_array_append_new(rows, row("emu", "a", 1, NULL));
+    json_array_append_new(rows, row("emu", "a", 2, NULL));
+    c = compare(rows, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    CU_ASSERT_DOUBLE_EQUAL(number(phase(c, 0, "wait"), "measured_s"), 0.4 * 3, 1e-12);
+    json_decref(c);
+}
+
+/* What each side was set to stands beside its pairs. */
+static void test_set(void)
+{
+    json_t *guess = row("sim", "a", 1, NULL), *truth = row("emu", "a", 1, NULL);
+    json_object_set_new(guess, "title", json_string("t"));
+    json_object_set_new(guess, "set", json_pack("{s:i}", "/clients", 8));
+    json_t *c = compare(rows_of(guess, truth, NULL), NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(c, "title")), "t");
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(json_object_get(c, "set"), "/clients")), 8);
+    CU_ASSERT_PTR_NULL(json_object_get(c, "measured_set"));
+    json_decref(c);
+}
+
 static void test_repeats(void)
 {
     json_t *rows =
@@ -171,7 +216,10 @@ static void test_nothing(void)
 static const struct strait_test tests[] = {
     {"5 % off is within 10 %, phase by phase", test_within},
     {"20 % off is outside, and a small difference is forgiven", test_outside},
+    {"tolerance or floor, whichever is larger", test_larger_counts},
     {"of repeats the median counts and the range is told", test_repeats},
+    {"of an even number the median is the mean of the two in the middle", test_even_median},
+    {"what was set on either side is told", test_set},
     {"INVALID rows are named and never used", test_invalid},
     {"a negative control is held against the measurement", test_controls},
     {"two folders are paired by point", test_two_folders},
