@@ -287,18 +287,32 @@ static bool has_control(const json_t *row, const char *control)
     return control ? own && strcmp(own, control) == 0 : !own;
 }
 
+/* Of a folder's rows those of the latest run come first. */
+static const char *backend_for_curves(const json_t *records, const char *control)
+{
+    const char *found = "";
+    size_t i;
+    json_t *row;
+    json_array_foreach(records, i, row)
+    {
+        const char *backend = strait_text_of(row, "backend");
+        if (!is_valid(row) || !has_control(row, control))
+            continue;
+        if (strcmp(backend, "emu") != 0)
+            return backend;
+        found = backend;
+    }
+    return found;
+}
+
 json_t *strait_rows_select(const json_t *records, const char *backend, const char *control)
 {
-    static const char *const for_curves[] = {"sim", "fluid", "emu"};
     json_t *rows = json_array();
     const char *profile = "";
     size_t i;
     json_t *row;
-    for (size_t b = 0; b < 3 && !*backend; b++)
-        json_array_foreach(records, i,
-                           row) if (is_valid(row) &&
-                                    strcmp(strait_text_of(row, "backend"), for_curves[b]) == 0 &&
-                                    has_control(row, control)) backend = for_curves[b];
+    if (!*backend)
+        backend = backend_for_curves(records, control);
     for (int pass = 0; pass < 2; pass++)
         json_array_foreach(records, i, row)
         {

@@ -50,6 +50,6 @@ const struct strait_cell *strait_grid_cell(const struct strait_grid *g, size_t s
 /** The break-even record of a setting and codec: the last one, or NULL; borrowed. */
 const json_t *strait_grid_breakeven(const struct strait_grid *g, size_t setting, size_t codec,
                                     const json_t *records);
-/** The rows of one backend, "" for the one that suits curves best (sim, fluid, emu), with this
+/** The rows of one backend, "" for that of the first row that was predicted, or else emu, with this
  *  control (NULL: none) and, of several profiles, those of the last row's: a new array. */
 json_t *strait_rows_select(const json_t *records, const char *backend, const char *control);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -370,13 +371,36 @@ const json_t *strait_store_records(const struct strait_store *s)
     return s->records;
 }
 
+/* The rows that a run announced, each with what that run asked for. */
+static void add_rows(json_t *rows, const struct strait_store *s, const json_t *header,
+                     const json_t *run)
+{
+    const json_t *set = json_object_get(json_object_get(header, "experiment"), "set"), *found;
+    json_t *key;
+    size_t k;
+    json_array_foreach(json_object_get(run, "keys"), k, key)
+    {
+        if (!json_is_string(key) || !(found = find_any(s, "row", json_string_value(key))))
+            continue;
+        json_t *row = json_copy((json_t *)(uintptr_t)found);
+        json_t *labels = json_object_get(json_object_get(run, "labels"), json_string_value(key));
+        if (labels)
+            json_object_set(row, "labels", labels);
+        if (json_object_size(set) > 0)
+            json_object_set(row, "set", (json_t *)(uintptr_t)set);
+        json_object_set(row, "sweep", json_object_get(header, "sweep"));
+        json_array_append_new(rows, row);
+    }
+}
+
 json_t *strait_store_rows(const struct strait_store *s)
 {
-    json_t *rows = json_array(), *seen = json_object(), *run, *key;
+    json_t *rows = json_array(), *seen = json_object(), *run;
     char id[128];
-    size_t i, k;
+    size_t i;
     for (size_t r = json_array_size(s->records); r > 0; r--) { /* the latest first */
-        json_array_foreach(json_object_get(json_array_get(s->records, r - 1), "runs"), i, run)
+        const json_t *header = json_array_get(s->records, r - 1);
+        json_array_foreach(json_object_get(header, "runs"), i, run)
         {
             const char *backend = json_string_value(json_object_get(run, "backend"));
             const char *control = json_string_value(json_object_get(run, "control"));
@@ -384,10 +408,7 @@ json_t *strait_store_rows(const struct strait_store *s)
             if (json_object_get(seen, id))
                 continue;
             json_object_set_new(seen, id, json_true());
-            json_array_foreach(json_object_get(run, "keys"), k,
-                               key) if (json_is_string(key) &&
-                                        find_any(s, "row", json_string_value(key)))
-                json_array_append(rows, find_any(s, "row", json_string_value(key)));
+            add_rows(rows, s, header, run);
         }
     }
     json_decref(seen);

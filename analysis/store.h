@@ -40,8 +40,10 @@ const json_t *strait_store_find(const struct strait_store *s, const char *record
 /** All records that are to be believed, in the order of the file; borrowed. Of rows and other
  *  keyed records only the last of each key stands. */
 const json_t *strait_store_records(const struct strait_store *s);
-/** The rows of the latest run of each backend and control, INVALID ones included: a new array.
- *  A header's "runs" is [{"backend", "control", "keys": [...]}]. */
+/** The rows of the latest run of each backend and control, INVALID ones included: a new array of
+ *  new rows. A header's "runs" is [{"backend", "control", "keys": [...], "labels": {key: labels,
+ *  where this run has others than the row}}]; its "sweep", and of its "experiment" what was "set",
+ *  if anything, stand in each of its rows. */
 json_t *strait_store_rows(const struct strait_store *s);
 /** The last header, or NULL. */
 const json_t *strait_store_header(const struct strait_store *s);

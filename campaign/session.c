@@ -144,20 +144,27 @@ int strait_session_prepare(struct strait_session *r, const char *experiment,
 
 /* --- the header --------------------------------------------------------------------------- */
 
-static json_t *runs_of(const struct strait_plan *plan)
+/* Rows that are there already may be labelled as another sweep had them. */
+static json_t *runs_of(const struct strait_session *r)
 {
-    json_t *runs = json_array();
+    const struct strait_plan *plan = &r->plan;
+    json_t *runs = json_array(), *keys = NULL, *labels = NULL;
     const struct strait_backend *before = NULL;
-    json_t *keys = NULL;
     for (size_t i = 0; i < plan->n_tasks; i++) {
-        if (plan->tasks[i].backend != before) {
-            before = plan->tasks[i].backend;
+        const struct strait_task_plan *task = &plan->tasks[i];
+        if (task->backend != before) {
+            before = task->backend;
             keys = json_array();
-            json_array_append_new(
-                runs, json_pack("{s:s, s:s?, s:o}", "backend", before->name, "control",
-                                strait_plan_control(&plan->setup, before), "keys", keys));
+            labels = json_object();
+            json_array_append_new(runs,
+                                  json_pack("{s:s, s:s?, s:o, s:o}", "backend", before->name,
+                                            "control", strait_plan_control(&plan->setup, before),
+                                            "keys", keys, "labels", labels));
         }
-        json_array_append_new(keys, json_string(plan->tasks[i].key));
+        json_array_append_new(keys, json_string(task->key));
+        const json_t *row = r->store ? strait_store_find(r->store, "row", task->key) : NULL;
+        if (row && !json_equal(json_object_get(row, "labels"), task->labels))
+            json_object_set(labels, task->key, task->labels);
     }
     return runs;
 }
@@ -169,22 +176,24 @@ static json_t *header_of(const struct strait_session *r, const json_t *constants
     struct tm utc;
     strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     strait_payoff_sweep_hash(sweep, r->sweep, &r->plan.setup);
-    return json_pack("{s:s, s:s, s:s, s:{s:s, s:O, s:O?}, s:s, s:o, s:o, s:{s:s, s:b, s:o}, s:O?, "
-                     "s:o}",
-                     "record", "header", "schema", STRAIT_RESULTS_SCHEMA, "date", date,
-                     "experiment", "file", r->sweep->file, "base", r->sweep->base, "vary",
-                     r->sweep->vary, "sweep", sweep, "versions", strait_versions_json(), "machine",
-                     strait_machine_json(), "profile", "hash", r->plan.setup.profile_hash,
-                     "calibrated", r->calibrated, "as", strait_profile_json(r->profile),
-                     "constants", constants, "runs", runs_of(&r->plan));
+    return json_pack(
+        "{s:s, s:s, s:s, s:{s:s, s:O, s:O?, s:O}, s:s, s:o, s:o, s:{s:s, s:b, s:o}, s:O?, "
+        "s:o}",
+        "record", "header", "schema", STRAIT_RESULTS_SCHEMA, "date", date, "experiment", "file",
+        r->sweep->file, "base", r->sweep->base, "vary", r->sweep->vary, "set", r->sweep->set,
+        "sweep", sweep, "versions", strait_versions_json(), "machine", strait_machine_json(),
+        "profile", "hash", r->plan.setup.profile_hash, "calibrated", r->calibrated, "as",
+        strait_profile_json(r->profile), "constants", constants, "runs", runs_of(r));
 }
 
 /* Whether the last header in the folder announced the same rows. */
 static bool is_announced(const struct strait_session *r)
 {
-    json_t *runs = runs_of(&r->plan);
+    json_t *runs = runs_of(r);
     const json_t *last = strait_store_header(r->store);
-    const bool same = last && json_equal(json_object_get(last, "runs"), runs);
+    const bool same =
+        last && json_equal(json_object_get(last, "runs"), runs) &&
+        json_equal(json_object_get(json_object_get(last, "experiment"), "set"), r->sweep->set);
     json_decref(runs);
     return same;
 }
@@ -208,11 +217,16 @@ static json_t *work(size_t i, void *context, struct strait_error *err)
     return strait_plan_run_task(&r->plan, r->missing[i], err);
 }
 
-/* Whoever reads a row should know whether it was measured now. */
-static void use_row(struct strait_session *r, const char *key, const json_t *row, bool stored)
+/* Whoever reads a row should know whether it was measured now, and what it answers: a stored row
+ * has the labels of the sweep that it was computed for, which this one need not be. */
+static void use_row(struct strait_session *r, size_t i_task, const json_t *row, bool stored)
 {
+    const char *key = r->plan.tasks[i_task].key;
     json_t *copy = json_copy((json_t *)row);
     json_object_set_new(copy, "stored", json_boolean(stored));
+    json_object_set(copy, "labels", r->plan.tasks[i_task].labels);
+    if (json_object_size(r->sweep->set) > 0)
+        json_object_set(copy, "set", r->sweep->set);
     json_object_set_new(r->rows_by_key, key, copy);
 }
 
@@ -220,7 +234,6 @@ static void use_row(struct strait_session *r, const char *key, const json_t *row
 static int take_row(size_t i, const json_t *result, void *context, struct strait_error *err)
 {
     struct strait_session *r = context;
-    (void)i;
     json_t *row = json_deep_copy(result);
     const json_t *constants = json_object_get(result, "facts_constants");
     const char *key = json_string_value(json_object_get(result, "constants"));
@@ -237,7 +250,7 @@ static int take_row(size_t i, const json_t *result, void *context, struct strait
             goto out;
     }
     status = strait_store_add(r->store, row, err);
-    use_row(r, json_string_value(json_object_get(row, "key")), row, false);
+    use_row(r, r->missing[i], row, false);
 out:
     json_decref(row);
     return status;
@@ -261,7 +274,7 @@ static int find_missing(struct strait_session *r, struct strait_error *err)
         const json_t *row = r->fresh && !earlier ? NULL : strait_store_find(r->store, "row", key);
         n_emulated += emulated;
         if (row) {
-            use_row(r, key, row, true);
+            use_row(r, i, row, true);
         } else if (ours) {
             r->missing[r->n_missing++] = i;
             if (emulated)

@@ -12,6 +12,7 @@
 #include "options.h"
 #include "campaign/plan.h"
 #include "workloads/ask/packet_effects.h"
+#include "cli/show/show.h"
 
 enum { MAX_BACKENDS = 8, MAX_LINES = 40 };
 
@@ -97,10 +98,11 @@ static int check_all(struct check *c, struct strait_error *err)
 
 /* --- showing ------------------------------------------------------------------------------ */
 
-static void put_model(const struct strait_experiment *e)
+static void put_model(const struct strait_experiment *e, const json_t *set)
 {
     char bytes[STRAIT_NUMBER_CHARS], step[STRAIT_NUMBER_CHARS];
     printf("%s\n", e->title);
+    strait_show_set(stdout, "set", set);
     printf("%s: %.4g M parameters, %s, %s a step (%s); %s, %d rank%s\n\n", e->model->name,
            (double)e->model->n_elems / 1e6,
            strait_bytes_text(bytes, 4.0 * (double)e->model->n_elems),
@@ -126,7 +128,7 @@ static int show_points(const struct check *c, struct strait_error *err)
             status = -1;
         } else {
             if (i == 0)
-                put_model(e);
+                put_model(e, c->sweep->set);
             strait_table_cellf(t, "%zu", i + 1);
             for (size_t a = 0; a < c->sweep->n_axes; a++) {
                 char *text = strait_label_value(json_object_get(labels, c->sweep->axes[a].pointer));
@@ -191,6 +193,8 @@ static void print_json(const struct check *c)
     }
     json_t *out = json_pack("{s:s, s:i, s:o}", "experiment", c->sweep->file, "points",
                             (int)c->sweep->n_points, "backends", backends);
+    if (json_object_size(c->sweep->set) > 0)
+        json_object_set(out, "set", c->sweep->set);
     strait_command_print_json(out);
     json_decref(out);
 }

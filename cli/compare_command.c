@@ -24,6 +24,22 @@ static json_t *load_rows(const char *folder, struct strait_error *err)
     return rows;
 }
 
+/* Both sides may come from runs that put in the same in other ways. */
+static int show(const json_t *comparison, const struct strait_compare_options *o,
+                struct strait_error *err)
+{
+    json_t *set = json_object_get(comparison, "set"),
+           *measured_set = json_object_get(comparison, "measured_set");
+    const bool same = (!set && !measured_set) || (set && json_equal(set, measured_set));
+    const char *title = json_string_value(json_object_get(comparison, "title"));
+    if (title && *title)
+        printf("%s\n", title);
+    strait_show_set(stdout, same ? "set" : "set in the prediction", set);
+    if (!same)
+        strait_show_set(stdout, "set in the measurement", measured_set);
+    return strait_show_comparison(stdout, comparison, o, err);
+}
+
 static int compare(const char *const folders[2], const struct strait_compare_options *o, bool json,
                    bool *within, struct strait_error *err)
 {
@@ -34,7 +50,7 @@ static int compare(const char *const folders[2], const struct strait_compare_opt
     if (comparison && json)
         strait_command_print_json(comparison);
     else if (comparison)
-        status = strait_show_comparison(stdout, comparison, o, err);
+        status = show(comparison, o, err);
     *within = json_is_true(json_object_get(comparison, "within"));
     json_decref(a);
     json_decref(b);

@@ -13,10 +13,10 @@
 
 enum { PATH_CHARS = 4096 };
 
-/* The break-even records of the last run. */
-static json_t *breakevens_of(const struct strait_store *store)
+/* The break-even records of the run that these rows are of. */
+static json_t *breakevens_of(const struct strait_store *store, const json_t *rows)
 {
-    const char *sweep = strait_text_of(strait_store_header(store), "sweep");
+    const char *sweep = strait_text_of(json_array_get(rows, 0), "sweep");
     json_t *found = json_array(), *record;
     size_t i;
     json_array_foreach(strait_store_records(store), i,
@@ -48,12 +48,13 @@ static bool varies_clients(const json_t *rows)
 static int plot_scaling(const struct strait_store *store, const json_t *all, const char *path,
                         enum strait_plot_y y, struct strait_error *err)
 {
-    json_t *rows = strait_rows_select(all, "", NULL), *breakevens = breakevens_of(store);
+    json_t *rows = strait_rows_select(all, "", NULL);
     if (json_array_size(rows) == 0) { /* nothing but a negative control */
         json_decref(rows);
         const char *control = strait_text_of(json_array_get(all, 0), "control");
         rows = strait_rows_select(all, "", *control ? control : NULL);
     }
+    json_t *breakevens = breakevens_of(store, rows);
     const int status = strait_plot_scaling(path, rows, breakevens, y, NULL, err);
     json_decref(rows);
     json_decref(breakevens);

@@ -48,6 +48,8 @@ static int show_tradeoff(struct strait_session *r, const json_t *rows, struct st
         return -1;
     json_t *tradeoff = strait_tradeoff(rows, curves, err);
     int status = tradeoff ? 0 : -1;
+    if (tradeoff && json_object_size(r->sweep->set) > 0)
+        json_object_set(tradeoff, "set", r->sweep->set);
     if (tradeoff && r->json) {
         strait_command_print_json(tradeoff);
     } else if (tradeoff) {

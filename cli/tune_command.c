@@ -10,6 +10,7 @@
 #include "command.h"
 #include "options.h"
 #include "campaign/plan.h"
+#include "cli/show/show.h"
 
 enum { TEXT_CHARS = 64 };
 static const double XI = 0.1; /* as DeAR's tuner, in deviations of the times seen */
@@ -252,6 +253,8 @@ static void print_json(const struct tune *t)
         "{s:s, s:s, s:s, s:f, s:s, s:f, s:f, s:f, s:f}", "record", "best", "param", t->param,
         "backend", t->on, "value", value_at(t, t->b.x[best]), "text", text, "round_s", t->b.y[best],
         "own_value", t->own, "own_round_s", t->own_s, "speed_up", t->own_s / t->b.y[best]);
+    if (json_object_size(t->sweep->set) > 0)
+        json_object_set(record, "set", t->sweep->set);
     strait_command_print_json(record);
     json_decref(record);
 }
@@ -270,6 +273,12 @@ static int print_table(const struct tune *t, struct strait_error *err)
 {
     char text[TEXT_CHARS], seconds[STRAIT_NUMBER_CHARS];
     const size_t best = strait_bayes_best(&t->b);
+    const char *title = json_string_value(json_object_get(t->sweep->base, "title"));
+    if (title && *title)
+        printf("%s\n", title);
+    strait_show_set(stdout, "set", t->sweep->set);
+    if ((title && *title) || json_object_size(t->sweep->set) > 0)
+        printf("\n");
     struct strait_table *table = strait_table_new();
     strait_table_column(table, "trial", true);
     strait_table_column(table, t->tuned->name, true);

@@ -301,10 +301,19 @@ static const char *common_text(const json_t *rows, const char *key, const char *
     return first;
 }
 
+void strait_show_set(FILE *out, const char *before, const json_t *set)
+{
+    char *text = strait_label_set(set);
+    if (text && *text)
+        fprintf(out, "%s: %s\n", before, text);
+    free(text);
+}
+
 void strait_show_head(FILE *out, const json_t *rows)
 {
     const json_t *row = json_array_get(rows, 0);
     fprintf(out, "%s\n", strait_text_of(row, "title"));
+    strait_show_set(out, "set", json_object_get(row, "set"));
     fprintf(out, "%s, %s; %s payload, %s cost; backend %s%s%s\n",
             common_text(rows, "model", "several models"),
             common_text(rows, "strategy", "several strategies"), strait_text_of(row, "payload"),

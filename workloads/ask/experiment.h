@@ -55,6 +55,7 @@ struct strait_axis {
 struct strait_sweep {
     char *file;
     json_t *base; /* without "vary"; --set applied */
+    json_t *set;  /* {pointer: value} of what --set put in, in its order; empty for nothing */
     json_t *vary;
     struct strait_axis *axes;
     size_t n_axes, n_points; /* the product of the axes' sizes; 1 without any */

@@ -191,6 +191,10 @@ static int apply_setting(struct strait_sweep *s, const char *setting, struct str
                          setting);
     else
         failed = set_all(s, pointer, value, err);
+    if (!failed) { /* what is set again is told where it was set last */
+        json_object_del(s->set, pointer);
+        json_object_set(s->set, pointer, value);
+    }
     free(pointer);
     json_decref(value);
     return failed;
@@ -242,6 +246,7 @@ static int load(struct strait_sweep *s, const char *path, const char *const *set
     json_object_del(s->base, "vary");
     if (strait_named_expand(s->base, s->file, err) != 0) /* so that settings reach inside */
         return -1;
+    s->set = json_object();
     if (apply_settings(s, settings, n_settings, err) != 0)
         return -1;
     if (read_axes(s, err) != 0)
@@ -280,6 +285,7 @@ void strait_sweep_free(struct strait_sweep *s)
     free(s->file);
     free(s->axes);
     json_decref(s->base);
+    json_decref(s->set);
     json_decref(s->vary);
     free(s);
 }

@@ -1,0 +1,150 @@
+/* What --set put in is told wherever its results are; rows of several such runs lie in one folder.
+ */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tests/kit/program.h"
+
+static struct program program;
+#define CALL(...) PROGRAM_CALL(&program, __VA_ARGS__)
+#define RUN(...)  CALL("run", "e.json", "--on", "fluid", "--out", "r", __VA_ARGS__)
+
+static const char experiment[] =
+    "{\"schema\":\"strait-experiment/1\",\"title\":\"Two clients\",\"model\":\"cnn\",\"clients\":2,"
+    "\"strategy\":{\"name\":\"fedavg\",\"rounds\":1,\"local_steps\":1},\"codec\":\"none\","
+    "\"network\":{\"client\":{\"rate\":\"1 Gbps\",\"rtt\":\"1 ms\"},\"server\":{\"rate\":\"1 "
+    "Gbps\"}},"
+    "\"vary\":{\"/network/client/rate\":[\"100 Mbps\",\"200 Mbps\"]}}";
+
+/* All JSON lines of a record's kind: a new array. */
+static json_t *records(const char *text, const char *kind)
+{
+    json_t *found = json_array();
+    while (*text) {
+        const size_t n = strcspn(text, "\n");
+        json_t *line = json_loadb(text, n, 0, NULL);
+        const char *own = json_string_value(json_object_get(line, "record"));
+        if (own && strcmp(own, kind) == 0)
+            json_array_append(found, line);
+        json_decref(line);
+        text += n + (text[n] == '\n');
+    }
+    return found;
+}
+
+static const char *string_at(const json_t *row, const char *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(json_object_get(row, object), key));
+    return text ? text : "";
+}
+
+static void has(const struct said *s, const char *text)
+{
+    CU_ASSERT_EQUAL(s->status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(s->out, text));
+    if (!strstr(s->out, text))
+        fprintf(stderr, "expected \"%s\", found:\n%s%s", text, s->out, s->err);
+}
+
+static void told(void)
+{
+    static const char set[] = "set: /clients=8, /network/client/rate=100 Mbps\n";
+    program_set_up(&program);
+    program_write(&program, "e.json", experiment);
+    struct said s =
+        RUN("--set", "/clients=4", "--set", "/network/client/rate=100 Mbps", "--set", "/clients=8");
+    has(&s, "Two clients\nset: /clients=8, /network/client/rate=100 Mbps\n");
+    said_release(&s);
+    s = RUN("--set", "/network/client/rate=100 Mbps", "--set", "/clients=8", "--json");
+    json_t *rows = records(s.out, "row");
+    CU_ASSERT_EQUAL_FATAL(json_array_size(rows), 1);
+    const json_t *in = json_object_get(json_array_get(rows, 0), "set");
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(in, "/clients")), 8);
+    CU_ASSERT_EQUAL(json_object_size(in), 2);
+    json_decref(rows);
+    said_release(&s);
+    s = CALL("check", "e.json", "--on", "fluid", "--set", "/network/client/rate=100 Mbps", "--set",
+             "/clients=8");
+    has(&s, set);
+    said_release(&s);
+    s = CALL("tune", "e.json", "--set", "/network/client/rate=100 Mbps", "--set", "/clients=8",
+             "--param", "/strategy/local_steps", "--range", "1..2", "--trials", "2");
+    has(&s, set);
+    said_release(&s);
+    program_tear_down(&program);
+}
+
+/* The same point, once set and once swept: what is stored of it is told as the run that uses it has
+ * it, with a label or without. */
+static void one_folder(void)
+{
+    program_set_up(&program);
+    program_write(&program, "e.json", experiment);
+    struct said s = RUN("--set", "/network/client/rate=100 Mbps");
+    said_release(&s);
+    s = RUN("--json");
+    json_t *rows = records(s.out, "row");
+    CU_ASSERT_EQUAL_FATAL(json_array_size(rows), 2);
+    CU_ASSERT(json_is_true(json_object_get(json_array_get(rows, 0), "stored")));
+    CU_ASSERT(json_is_false(json_object_get(json_array_get(rows, 1), "stored")));
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *row = json_array_get(rows, i);
+        CU_ASSERT_PTR_NULL(json_object_get(row, "set"));
+        CU_ASSERT_STRING_EQUAL(string_at(row, "labels", "/network/client/rate"),
+                               i == 0 ? "100 Mbps" : "200 Mbps");
+    }
+    json_decref(rows);
+    said_release(&s);
+    /* a picture is of the latest run, as that has its rows */
+    s = CALL("plot", "r", "--out", "swept.png");
+    CU_ASSERT(s.status == 0 || s.status == 3);
+    char *script = program_read(&program, "swept.gp");
+    CU_ASSERT_PTR_NOT_NULL(strstr(script, "set title 'client rate 100 Mbps'"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(script, "set title 'client rate 200 Mbps'"));
+    CU_ASSERT_PTR_NULL(strstr(script, "'set: "));
+    free(script);
+    said_release(&s);
+    s = RUN("--set", "/network/client/rate=100 Mbps", "--json");
+    rows = records(s.out, "row");
+    CU_ASSERT_EQUAL_FATAL(json_array_size(rows), 1);
+    CU_ASSERT_STRING_EQUAL(string_at(json_array_get(rows, 0), "set", "/network/client/rate"),
+                           "100 Mbps");
+    CU_ASSERT_EQUAL(json_object_size(json_object_get(json_array_get(rows, 0), "labels")), 0);
+    json_decref(rows);
+    said_release(&s);
+    s = CALL("plot", "r", "--out", "set.png");
+    script = program_read(&program, "set.gp");
+    CU_ASSERT_PTR_NOT_NULL(strstr(script, "'set: /network/client/rate=100 Mbps'"));
+    CU_ASSERT_PTR_NULL(strstr(script, "200 Mbps"));
+    free(script);
+    said_release(&s);
+    program_tear_down(&program);
+}
+
+/* Of two folders each side was set to its own, although the points are the same. */
+static void compared(void)
+{
+    program_set_up(&program);
+    program_write(&program, "e.json", experiment);
+    struct said s = CALL("run", "e.json", "--on", "fluid", "--out", "a", "--set",
+                         "/network/client/rate=100 Mbps");
+    said_release(&s);
+    s = CALL("run", "e.json", "--on", "sim", "--out", "b");
+    said_release(&s);
+    s = CALL("compare", "a", "b");
+    has(&s, "Two clients\nset in the prediction: /network/client/rate=100 Mbps\n");
+    has(&s, "1 of 1 pairs within tolerance\n");
+    said_release(&s);
+    s = CALL("compare", "a", "b", "--json");
+    has(&s, "\"set\":{\"/network/client/rate\":\"100 Mbps\"}");
+    said_release(&s);
+    program_tear_down(&program);
+}
+
+static const struct strait_test tests[] = {
+    {"what was set stands under the title, and in rows", told},
+    {"rows are told as the run has them that uses them", one_folder},
+    {"a comparison tells what each side was set to", compared},
+};
+STRAIT_SUITE("cli/set", tests);
