@@ -39,8 +39,7 @@ static int find_family(struct strait_grid_codec *c, const json_t *row, struct st
 {
     json_t *labels = json_object(), *value;
     const char *pointer;
-    json_object_foreach(json_object_get(row, "labels"), pointer, value)
-    {
+    json_object_foreach (json_object_get(row, "labels"), pointer, value) {
         if (strait_label_is_codec(pointer) && !strstr(pointer, "/bound"))
             json_object_set_new(labels, pointer,
                                 json_is_object(value) ? without_bound(value)
@@ -193,8 +192,7 @@ static int find_all(struct strait_grid *g, const json_t *rows, struct strait_err
     size_t i, n_valid = 0;
     json_t *row;
     struct spot spot;
-    json_array_foreach(rows, i, row)
-    {
+    json_array_foreach (rows, i, row) {
         if (is_valid(row) && find_spot(&spot, g, row, err) != 0)
             return -1;
         n_valid += is_valid(row);
@@ -214,8 +212,7 @@ static int fill(struct strait_grid *g, const json_t *rows, size_t *where, double
     size_t i;
     json_t *row;
     struct spot spot;
-    json_array_foreach(rows, i, row)
-    {
+    json_array_foreach (rows, i, row) {
         where[i] = SIZE_MAX;
         if (!is_valid(row))
             continue;
@@ -272,8 +269,7 @@ const json_t *strait_grid_breakeven(const struct strait_grid *g, size_t setting,
     const json_t *found = NULL;
     size_t i;
     json_t *record;
-    json_array_foreach(records, i, record)
-    {
+    json_array_foreach (records, i, record) {
         if (strcmp(strait_text_of(record, "setting_key"), g->settings[setting].key) == 0 &&
             strcmp(strait_text_of(record, "codec_key"), g->codecs[codec].key) == 0)
             found = record;
@@ -293,8 +289,7 @@ static const char *backend_for_curves(const json_t *records, const char *control
     const char *found = "";
     size_t i;
     json_t *row;
-    json_array_foreach(records, i, row)
-    {
+    json_array_foreach (records, i, row) {
         const char *backend = strait_text_of(row, "backend");
         if (!is_valid(row) || !has_control(row, control))
             continue;

@@ -142,8 +142,7 @@ static void put_codec(FILE *out, const json_t *codec)
     json_t *value;
     fputs(name ? name : "none", out);
     put_settings(out, codec);
-    json_object_foreach(json_object_get(codec, "bound"), kind, value)
-    {
+    json_object_foreach (json_object_get(codec, "bound"), kind, value) {
         fprintf(out, " %s%s", strcmp(kind, "range") == 0 ? "" : kind,
                 strcmp(kind, "range") == 0 ? "" : " ");
         put_value(out, value);
@@ -181,8 +180,7 @@ static void put_set(FILE *out, const json_t *set)
 {
     const char *pointer, *comma = "";
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)set, pointer, value)
-    {
+    json_object_foreach ((json_t *)(uintptr_t)set, pointer, value) {
         fprintf(out, "%s%s=", comma, pointer);
         if (json_is_string(value))
             fputs(json_string_value(value), out);

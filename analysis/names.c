@@ -38,13 +38,11 @@ static void flatten(json_t *leaves, const char *pointer, const json_t *value)
             json_object_set(leaves, pointer, (json_t *)(uintptr_t)value);
         return;
     }
-    json_object_foreach((json_t *)(uintptr_t)value, key, child)
-    {
+    json_object_foreach ((json_t *)(uintptr_t)value, key, child) {
         snprintf(below, sizeof(below), "%s/%s", pointer, key);
         flatten(leaves, below, child);
     }
-    json_array_foreach(value, i, child)
-    {
+    json_array_foreach (value, i, child) {
         snprintf(below, sizeof(below), "%s/%zu", pointer, i);
         flatten(leaves, below, child);
     }
@@ -66,18 +64,17 @@ static json_t *differing(const json_t *all_leaves)
     json_t *pointers = json_array(), *seen = json_object(), *leaves, *value, *other;
     const char *pointer;
     size_t i, k;
-    json_array_foreach(all_leaves, i, leaves) json_object_foreach(leaves, pointer, value)
-    {
-        if (json_object_get(seen, pointer))
-            continue;
-        json_object_set_new(seen, pointer, json_true());
-        json_array_foreach(all_leaves, k,
-                           other) if (!json_equal(json_object_get(other, pointer), value))
-        {
-            json_array_append_new(pointers, json_string(pointer));
-            break;
+    json_array_foreach (all_leaves, i, leaves)
+        json_object_foreach (leaves, pointer, value) {
+            if (json_object_get(seen, pointer))
+                continue;
+            json_object_set_new(seen, pointer, json_true());
+            json_array_foreach (all_leaves, k, other)
+                if (!json_equal(json_object_get(other, pointer), value)) {
+                    json_array_append_new(pointers, json_string(pointer));
+                    break;
+                }
         }
-    }
     json_decref(seen);
     return pointers;
 }
@@ -90,19 +87,18 @@ static json_t *values_of(const json_t *rows)
     json_t *axes = json_object(), *row, *value;
     const char *pointer;
     size_t i;
-    json_array_foreach(rows, i, row)
-        json_object_foreach(json_object_get(row, "labels"), pointer, value)
-    {
-        if (strait_label_is_codec(pointer) || strait_label_is_clients(pointer))
-            continue;
-        char *text = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
-        json_t *values = json_object_get(axes, pointer);
-        if (!values)
-            json_object_set_new(axes, pointer, values = json_object());
-        if (text)
-            json_object_set(values, text, value);
-        free(text);
-    }
+    json_array_foreach (rows, i, row)
+        json_object_foreach (json_object_get(row, "labels"), pointer, value) {
+            if (strait_label_is_codec(pointer) || strait_label_is_clients(pointer))
+                continue;
+            char *text = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+            json_t *values = json_object_get(axes, pointer);
+            if (!values)
+                json_object_set_new(axes, pointer, values = json_object());
+            if (text)
+                json_object_set(values, text, value);
+            free(text);
+        }
     return axes;
 }
 
@@ -112,8 +108,7 @@ static bool are_told_apart(json_t *values)
     json_t *seen = json_object(), *value;
     const char *canonical;
     bool apart = true;
-    json_object_foreach(values, canonical, value)
-    {
+    json_object_foreach (values, canonical, value) {
         char *text = strait_label_value(value);
         const bool inside = json_is_object(value) || json_is_array(value);
         apart = apart && text && !json_object_get(seen, text) &&
@@ -146,15 +141,14 @@ static int add_inside(struct strait_names *n, const char *pointer, json_t *value
     const char *canonical;
     size_t i;
     int failed = 0;
-    json_object_foreach(values, canonical, value)
-    {
+    json_object_foreach (values, canonical, value) {
         json_t *leaves = json_object();
         flatten(leaves, "", value);
         json_array_append_new(all, leaves);
     }
     json_t *pointers = differing(all);
-    json_array_foreach(pointers, i, inside) failed =
-        failed || add_axis(n, pointer, json_string_value(inside)) != 0;
+    json_array_foreach (pointers, i, inside)
+        failed = failed || add_axis(n, pointer, json_string_value(inside)) != 0;
     if (json_array_size(pointers) == 0 && json_array_size(all) > 1)
         failed = add_axis(n, pointer, NULL); /* one long value alone needs no words */
     json_decref(pointers);
@@ -194,8 +188,7 @@ static int find_axes(struct strait_names *n, const json_t *rows)
     json_t *axes = values_of(rows), *values;
     const char *pointer;
     int failed = 0;
-    json_object_foreach(axes, pointer, values)
-    {
+    json_object_foreach (axes, pointer, values) {
         if (failed)
             break;
         failed =
@@ -246,8 +239,9 @@ static json_t *codec_leaves(const json_t *row)
     const char *pointer;
     for (size_t i = 0; i < 2; i++)
         flatten(leaves, both[i][1], json_object_get(row, both[i][0]));
-    json_object_foreach(json_object_get(row, "labels"), pointer,
-                        value) if (strait_label_is_codec(pointer)) flatten(leaves, pointer, value);
+    json_object_foreach (json_object_get(row, "labels"), pointer, value)
+        if (strait_label_is_codec(pointer))
+            flatten(leaves, pointer, value);
     return leaves;
 }
 
@@ -262,8 +256,7 @@ static char *codec_text(const char *label, const json_t *leaves, const json_t *p
     if (!out)
         return NULL;
     fputs(label, out);
-    json_array_foreach(pointers, i, pointer)
-    {
+    json_array_foreach (pointers, i, pointer) {
         const char *at = json_string_value(pointer);
         const bool is_down = strncmp(at, down, sizeof(down) - 1) == 0;
         const char *rest = at + (is_down ? sizeof(down) - 1 : strlen("/codec"));
@@ -285,10 +278,9 @@ static int number_equals(json_t *labels)
     json_t *times = json_object(), *taken = json_object(), *label;
     const char *key;
     int failed = 0;
-    json_object_foreach(labels, key, label)
+    json_object_foreach (labels, key, label)
         json_object_set_new(taken, json_string_value(label), json_true());
-    json_object_foreach(labels, key, label)
-    {
+    json_object_foreach (labels, key, label) {
         const char *text = json_string_value(label);
         json_int_t i = json_integer_value(json_object_get(times, text)) + 1;
         if (i > 1) {
@@ -320,23 +312,20 @@ static int tell_codecs_apart(json_t *codecs, json_t *leaves_of)
     const char *key, *text;
     size_t i;
     int failed = 0;
-    json_object_foreach(codecs, key, label)
-    {
+    json_object_foreach (codecs, key, label) {
         text = json_string_value(label);
         if (!json_object_get(by_label, text))
             json_object_set_new(by_label, text, json_array());
         json_array_append_new(json_object_get(by_label, text), json_string(key));
     }
-    json_object_foreach(by_label, text, keys)
-    {
+    json_object_foreach (by_label, text, keys) {
         if (json_array_size(keys) < 2)
             continue;
         json_t *all = json_array();
-        json_array_foreach(keys, i, key_json)
+        json_array_foreach (keys, i, key_json)
             json_array_append(all, json_object_get(leaves_of, json_string_value(key_json)));
         json_t *pointers = differing(all);
-        json_array_foreach(keys, i, key_json)
-        {
+        json_array_foreach (keys, i, key_json) {
             char *longer = codec_text(text, json_array_get(all, i), pointers);
             failed = failed || !longer;
             json_object_set_new(codecs, json_string_value(key_json),
@@ -357,8 +346,7 @@ static json_t *unshown_of(const json_t *leaves_of, const json_t *rows_of)
                                           "/download_codec/lossless", "/download_codec/cutoff"};
     json_t *all = json_array(), *pointers = json_array(), *leaves;
     const char *key;
-    json_object_foreach((json_t *)(uintptr_t)leaves_of, key, leaves)
-    {
+    json_object_foreach ((json_t *)(uintptr_t)leaves_of, key, leaves) {
         json_t *some = json_object();
         for (size_t i = 0; i < sizeof(unshown) / sizeof(*unshown); i++)
             json_object_set(some, unshown[i], json_object_get(leaves, unshown[i]));
@@ -382,10 +370,10 @@ static int name_codecs(struct strait_names *n, json_t *rows_of)
     json_t *leaves_of = json_object(), *row;
     const char *key;
     int failed = 0;
-    json_object_foreach(rows_of, key, row) json_object_set_new(leaves_of, key, codec_leaves(row));
+    json_object_foreach (rows_of, key, row)
+        json_object_set_new(leaves_of, key, codec_leaves(row));
     json_t *unshown = unshown_of(leaves_of, rows_of);
-    json_object_foreach(rows_of, key, row)
-    {
+    json_object_foreach (rows_of, key, row) {
         char *bare = strait_label_row_codec(row);
         char *text = bare ? codec_text(bare, json_object_get(leaves_of, key), unshown) : NULL;
         failed |= !text || json_object_set_new(n->codecs, key, json_string(text)) != 0;
@@ -404,8 +392,7 @@ static int name_rows(struct strait_names *n, const json_t *rows, struct strait_e
     json_t *rows_of = json_object(), *row;
     size_t i;
     int failed = 0;
-    json_array_foreach(rows, i, row)
-    {
+    json_array_foreach (rows, i, row) {
         struct strait_place place;
         if (strait_place_of_row(&place, row, err) != 0) {
             failed = -1;

@@ -30,10 +30,9 @@ static json_t *labels_of(const json_t *row, bool codec)
 {
     json_t *some = json_object(), *value;
     const char *pointer;
-    json_object_foreach(json_object_get(row, "labels"), pointer,
-                        value) if (strait_label_is_codec(pointer) == codec &&
-                                   !strait_label_is_clients(pointer))
-        json_object_set(some, pointer, value);
+    json_object_foreach (json_object_get(row, "labels"), pointer, value)
+        if (strait_label_is_codec(pointer) == codec && !strait_label_is_clients(pointer))
+            json_object_set(some, pointer, value);
     return some;
 }
 

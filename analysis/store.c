@@ -378,8 +378,7 @@ static void add_rows(json_t *rows, const struct strait_store *s, const json_t *h
     const json_t *set = json_object_get(json_object_get(header, "experiment"), "set"), *found;
     json_t *key;
     size_t k;
-    json_array_foreach(json_object_get(run, "keys"), k, key)
-    {
+    json_array_foreach (json_object_get(run, "keys"), k, key) {
         if (!json_is_string(key) || !(found = find_any(s, "row", json_string_value(key))))
             continue;
         json_t *row = json_copy((json_t *)(uintptr_t)found);
@@ -400,8 +399,7 @@ json_t *strait_store_rows(const struct strait_store *s)
     size_t i;
     for (size_t r = json_array_size(s->records); r > 0; r--) { /* the latest first */
         const json_t *header = json_array_get(s->records, r - 1);
-        json_array_foreach(json_object_get(header, "runs"), i, run)
-        {
+        json_array_foreach (json_object_get(header, "runs"), i, run) {
             const char *backend = json_string_value(json_object_get(run, "backend"));
             const char *control = json_string_value(json_object_get(run, "control"));
             snprintf(id, sizeof(id), "%s %s", backend ? backend : "", control ? control : "");

@@ -327,7 +327,9 @@ static int mark_front(json_t *lines, size_t n_settings)
     }
     for (size_t s = 0; s < n_settings; s++) {
         size_t n = 0;
-        json_array_foreach(lines, i, line) if (is_known(line, s)) known[n++] = line;
+        json_array_foreach (lines, i, line)
+            if (is_known(line, s))
+                known[n++] = line;
         mark_setting(known, n, s);
     }
     free(known);
