@@ -147,4 +147,4 @@ static const struct strait_test tests[] = {
     {"rows are told as the run has them that uses them", one_folder},
     {"a comparison tells what each side was set to", compared},
 };
-STRAIT_SUITE("cli/set", tests);
+STRAIT_SUITE("cli/cli_set", tests);
