@@ -117,8 +117,9 @@ strategies: all vkernel
 # virtual time and arithmetic; then round trips, rates, loss, odd links and incast in each of them.
 .PHONY: judged
 judged: programs
-	@status=0; for t in judge/judged links/net links/kernel_net guest/uml guest/virtual; do \
-		$(SUITES) --long --here emu/$$t || status=1; done; exit $$status
+	@status=0; for t in emu/judge/judged emu/links/net emu/links/kernel_net emu/emu emu/conformance_emu \
+		emu/process/connections cli/net/net_foreign campaign/agreement emu/guest/uml emu/guest/virtual; do \
+		$(SUITES) --long --here $$t || status=1; done; exit $$status
 
 # Outside of build/ too: another kernel would give other digits.
 .PHONY: qemu qemu-test

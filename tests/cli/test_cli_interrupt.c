@@ -47,7 +47,7 @@ static void interrupt(int signal_number, int expected_status)
     set_up();
     snprintf(out, sizeof(out), "%s/out", program.folder);
     const pid_t pid = program_start(&program, "run", args);
-    for (int i = 0; i < 1000 && n_rows() < 20; i++)
+    for (int i = 0; i < 3000 && n_rows() < 20; i++)
         nanosleep(&moment, NULL);
     CU_ASSERT(program_n_left(&program) > 0);
     kill(pid, signal_number);
@@ -77,4 +77,4 @@ static const struct strait_test tests[] = {
     {"an interrupted run leaves whole rows, no process and no lock", interrupted},
     {"so does a killed one", killed},
 };
-STRAIT_SUITE_WITH("cli/cli_interrupt", tests, .alone = true);
+STRAIT_SUITE("cli/cli_interrupt", tests);

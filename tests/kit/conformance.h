@@ -17,6 +17,8 @@ struct strait_conformance {
     bool ideal;      /* links are shared equally at any instant, and a rerun gives the same bits */
     double dilation; /* for run->dilation */
 };
+/** May times and orders that follow from times be checked? Else they are lower bounds alone. */
+bool conform_is_timed(void);
 /** Of the suite that runs. */
 const struct strait_conformance *conformance_of_suite(void);
 

@@ -98,7 +98,8 @@ void conform_channels(void)
     const double short_s = strait_noted(&rig, 1, ARRIVED, 0);
     if (conformance_of_suite()->ideal)
         CU_ASSERT(conform_near(short_s, 2 * (10000 + FRAME) / C + PATH_S));
-    CU_ASSERT(short_s < (60000 + FRAME) / C);
+    if (conform_is_timed())
+        CU_ASSERT(short_s < (60000 + FRAME) / C);
     CU_ASSERT(
         conform_near(strait_noted(&rig, 1, ARRIVED, 1), (60000 + 10000 + 2 * FRAME) / C + PATH_S));
     strait_rig_release(&rig);
@@ -243,10 +244,14 @@ void conform_any(void)
         return;
     conform_run(&rig);
     for (int i = 0; i < 3; i++) {
-        CU_ASSERT_EQUAL(strait_noted(&rig, 0, SRC, i), order[i]);
-        CU_ASSERT_EQUAL(strait_noted(&rig, 0, TAG, i), order[i]);
-        CU_ASSERT(conform_near(strait_noted(&rig, 0, ARRIVED, i),
-                               0.02 * i + (1000 + FRAME) / C + PATH_S));
+        CU_ASSERT_EQUAL(strait_noted(&rig, 0, SRC, i), strait_noted(&rig, 0, TAG, i));
+        CU_ASSERT(i == 0 ||
+                  strait_noted(&rig, 0, ARRIVED, i) >= strait_noted(&rig, 0, ARRIVED, i - 1));
+        if (conform_is_timed()) {
+            CU_ASSERT_EQUAL(strait_noted(&rig, 0, SRC, i), order[i]);
+            CU_ASSERT(conform_near(strait_noted(&rig, 0, ARRIVED, i),
+                                   0.02 * i + (1000 + FRAME) / C + PATH_S));
+        }
         CU_ASSERT(conform_near(strait_noted(&rig, 0, NOW, i), 0.1));
     }
     strait_rig_release(&rig);
@@ -270,10 +275,11 @@ void conform_overtaking(void)
         return;
     rig.network->out[1].delay_s = 0.035; /* 40 ms to rank 0, against 10 ms from rank 2 */
     conform_run(&rig);
-    CU_ASSERT_EQUAL(strait_noted(&rig, 0, SRC, 0), 2);
+    CU_ASSERT_EQUAL(strait_noted(&rig, 0, SRC, 0) + strait_noted(&rig, 0, SRC, 1), 3);
     CU_ASSERT(conform_near(strait_noted(&rig, 0, NOW, 0), 0.02 + (1000 + FRAME) / C));
-    CU_ASSERT_EQUAL(strait_noted(&rig, 0, SRC, 1), 1);
     CU_ASSERT(conform_near(strait_noted(&rig, 0, NOW, 1), 0.04 + (1000 + FRAME) / C));
+    if (conform_is_timed())
+        CU_ASSERT_EQUAL(strait_noted(&rig, 0, SRC, 0), 2);
     strait_rig_release(&rig);
 }
 

@@ -3,8 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "judged.h"
 
-enum { CHUNK = 256 * 1024, N_TRIES = 3, N_ROUNDS = 4 };
+enum { CHUNK = 256 * 1024, N_TRANSFERS = 9, N_ROUNDS = 8 };
 
 /* What all receivers of a transfer have seen together. */
 struct meter {
@@ -92,36 +93,48 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median goodput of three transfers that begin one after another on fresh connections. */
+/* The median goodput of transfers that begin one after another on fresh connections. */
 static double goodput(struct strait_emu_net *net, int from, int to, size_t n_bytes)
 {
-    double rates[N_TRIES];
-    for (int i = 0; i < N_TRIES; i++) {
+    double rates[N_TRANSFERS];
+    for (int i = 0; i < N_TRANSFERS; i++) {
         const struct flow f = flow_open(net, from, to);
         rates[i] = transfer(net, &f, 1, n_bytes).goodput_bits_per_s;
         flow_close(f);
     }
-    qsort(rates, N_TRIES, sizeof(*rates), by_value);
-    return rates[N_TRIES / 2];
+    qsort(rates, N_TRANSFERS, sizeof(*rates), by_value);
+    return rates[N_TRANSFERS / 2];
+}
+
+bool is_no_faster(double all_s, double rate_bits_per_s, double frame_bytes, double n_bytes)
+{
+    /* less the burst that the kernel's shaper lets pass: two large frames, or 1.5 ms */
+    const double least_s = n_bytes * frame_bytes / 1448 * 8 / rate_bits_per_s -
+                           fmax(3100 * 8 / rate_bits_per_s, 0.0015);
+    fprintf(stderr, "%g bytes took %.4f s, the link %.4f s\n", n_bytes, all_s, least_s);
+    return all_s >= least_s;
 }
 
 bool goodput_is(struct strait_emu_net *net, int from, int to, double rate_bits_per_s,
                 double frame_bytes, size_t n_bytes)
 {
     const double wanted = rate_bits_per_s * 1448 / frame_bytes;
-    bool good = false;
-    for (int i = 0; i < N_ROUNDS && !good; i++) {
-        const double found = goodput(net, from, to, n_bytes);
-        good = fabs(found / wanted - 1) < 0.01;
-        fprintf(stderr, "goodput %.3f Mbps, by arithmetic %.3f\n", found / 1e6, wanted / 1e6);
+    if (!time_is_judged()) {
+        const struct flow f = flow_open(net, from, to);
+        const double all_s = transfer(net, &f, 1, n_bytes).all_s;
+        flow_close(f);
+        return is_no_faster(all_s, rate_bits_per_s, frame_bytes, (double)n_bytes);
     }
-    return good;
+    const double found = goodput(net, from, to, n_bytes);
+    fprintf(stderr, "goodput %.3f Mbps, by arithmetic %.3f\n", found / 1e6, wanted / 1e6);
+    return fabs(found / wanted - 1) < 0.01;
 }
 
 bool rtt_is(struct strait_emu_net *net, int from, int to, double wanted_s)
 {
-    bool good = false;
-    for (int i = 0; i < 2 * N_ROUNDS && !good; i++) {
+    const int n_rounds = time_is_judged() ? N_ROUNDS : 1;
+    double least_s = INFINITY;
+    for (int i = 0; i < n_rounds; i++) {
         double min_s, median_s;
         struct strait_error err = {0};
         if (strait_emu_net_ping(&min_s, &median_s, net, from, to, 11, &err) != 0) {
@@ -131,9 +144,36 @@ bool rtt_is(struct strait_emu_net *net, int from, int to, double wanted_s)
                 fprintf(stderr, "%s: %s\n", err.where, err.text);
             return err.code == STRAIT_ERR_HOST;
         }
-        good = min_s > wanted_s - 0.1e-3 && min_s < wanted_s + 0.3e-3;
+        least_s = fmin(least_s, min_s);
         fprintf(stderr, "ping %.3f ms, median %.3f, by arithmetic %.3f\n", 1e3 * min_s,
                 1e3 * median_s, 1e3 * wanted_s);
     }
-    return good;
+    return least_s > wanted_s - 0.1e-3 && (!time_is_judged() || least_s < wanted_s + 0.3e-3);
+}
+
+bool eight_fill_one(struct strait_emu_net *net, const struct flow flows[8])
+{
+    const double wanted = 1e9 * 1448 / 1514;
+    double rates[N_TRANSFERS];
+    if (!time_is_judged())
+        return is_no_faster(transfer(net, flows, 8, 8000000).all_s, 1e9, 1514, 64e6);
+    for (int i = 0; i < N_TRANSFERS; i++)
+        rates[i] = transfer(net, flows, 8, 8000000).goodput_bits_per_s;
+    qsort(rates, N_TRANSFERS, sizeof(*rates), by_value);
+    const double found = rates[N_TRANSFERS / 2];
+    fprintf(stderr, "eight clients %.3f Mbps, by arithmetic %.3f\n", found / 1e6, wanted / 1e6);
+    return fabs(found / wanted - 1) < 0.01;
+}
+
+bool counters_settle(struct strait_emu_counters *from, int i_from, struct strait_emu_counters *to,
+                     int i_to, struct strait_emu_net *net)
+{
+    for (int i = 0; i < 600; i++) { /* the last FIN and ACK are still under way */
+        sleep_ms(100);
+        CU_ASSERT_EQUAL_FATAL(strait_emu_net_counters(from, net, i_from, NULL), 0);
+        CU_ASSERT_EQUAL_FATAL(strait_emu_net_counters(to, net, i_to, NULL), 0);
+        if (from->tx_bytes == to->rx_bytes && to->tx_bytes == from->rx_bytes)
+            return true;
+    }
+    return false;
 }

@@ -155,7 +155,7 @@ int program_n_left_soon(const struct program *p)
 {
     const struct timespec moment = {.tv_nsec = 20 * 1000 * 1000};
     int n = program_n_left(p);
-    for (int i = 0; i < 250 && n > 0; i++) {
+    for (int i = 0; i < 3000 && n > 0; i++) {
         nanosleep(&moment, NULL);
         n = program_n_left(p);
     }

@@ -52,5 +52,5 @@ size_t program_n_lines(const char *text);
 
 /** Processes that were started with the folder in their environment; dead orphans are buried. */
 int program_n_left(const struct program *p);
-/** The same once there are none, or after five seconds. */
+/** The same once there are none, or after a minute. */
 int program_n_left_soon(const struct program *p);

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "core/instant.h"
 #include "core/process.h"
+#include "tests/kit/judged.h"
 #include "tests/kit/program.h"
-
-enum { N_TRIES = 3 }; /* on a busy machine */
 
 /* The network for a test: false, with the test skipped, where there can be none. */
 static bool up(struct program *p, const char *network, int n_clients)
@@ -56,43 +56,46 @@ static const char odd[] = "{\"client\": {\"rate\": \"37 Mbps\", \"rtt\": \"73 ms
 static void round_trip(void)
 {
     struct program p;
-    double least_ms = INFINITY;
+    double least_ms = 0;
     bool is_there = up(&p, odd, 1);
     if (is_there && !is_installed(&p, "ping")) {
         strait_test_skip("ping is not installed");
         is_there = false;
     }
-    for (int i = 0; i < N_TRIES && is_there && !(fabs(least_ms - 73.05) < 0.3); i++) {
+    if (is_there) {
         struct said s = PROGRAM_CALL(&p, "net", "exec", "--rank", "client1", "--", "ping", "-n",
                                      "-q", "-c", "11", "-i", "0.1", "server");
         const char *at = strstr(s.out, "min/avg/max/mdev = ");
         CU_ASSERT_EQUAL(s.status, 0);
         CU_ASSERT_PTR_NOT_NULL_FATAL(at);
-        sscanf(at, "min/avg/max/mdev = %*f/%lf", &least_ms); /* the average */
+        sscanf(at, "min/avg/max/mdev = %lf", &least_ms);
+        CU_ASSERT_AT_LEAST(least_ms, 73.0);
+        if (time_is_judged())
+            CU_ASSERT_DOUBLE_EQUAL(least_ms, 73.05, 0.3);
         said_release(&s);
     }
-    if (is_there)
-        CU_ASSERT_DOUBLE_EQUAL(least_ms, 73.05, 0.3);
-    if (is_there && !(fabs(least_ms - 73.05) < 0.3))
-        fprintf(stderr, "round trip %g ms\n", least_ms);
     down(&p);
 }
 
-/* What the receiving end of iperf3 counted, after the first second; `more` is an option or NULL. */
-static double goodput_mbit_per_s(const struct program *p, const char *more)
+/* By iperf3's own clocks: from the sender's start what the receiver has got; `more` is an option or
+ * NULL. At the same time by ours, which began before iperf3 and ended after it. */
+static double goodput_mbit_per_s(const struct program *p, const char *more, double *ours)
 {
     static const char *const server[] = {"net",    "exec", "--rank", "server", "--",
                                          "iperf3", "-s",   "-1",     NULL};
     const struct timespec moment = {.tv_nsec = 50 * 1000 * 1000};
     const pid_t pid = program_start(p, "server", server);
     double mbit_per_s = 0;
-    for (int i = 0; i < 40 && mbit_per_s == 0; i++) { /* until the server listens */
+    for (int i = 0; i < 600 && mbit_per_s == 0; i++) { /* until the server listens */
         nanosleep(&moment, NULL);
+        const struct strait_instant begin = strait_instant_now();
         struct said s = PROGRAM_CALL(p, "net", "exec", "--rank", "client1", "--", "iperf3", "-J",
-                                     "-c", "server", "-t", "2", "-O", "1", more);
+                                     "-c", "server", "-t", time_is_judged() ? "3" : "1", more);
+        const double took_s = strait_instant_now().wall_s - begin.wall_s;
         json_t *all = json_loads(s.out, 0, NULL);
         json_t *end = json_object_get(json_object_get(all, "end"), "sum_received");
         mbit_per_s = json_number_value(json_object_get(end, "bits_per_second")) / 1e6;
+        *ours = 8e-6 * json_number_value(json_object_get(end, "bytes")) / took_s;
         json_decref(all);
         said_release(&s);
     }
@@ -102,21 +105,25 @@ static double goodput_mbit_per_s(const struct program *p, const char *more)
     return mbit_per_s;
 }
 
+/* Never more than the link carries; in make judged not less either, but for 3 seconds' slow start:
+ * 2 %. */
 static void check_goodput(const char *network, const char *more, double expected)
 {
     struct program p;
-    double found = 0;
     bool is_there = up(&p, network, 1);
     if (is_there && !is_installed(&p, "iperf3")) {
         strait_test_skip("iperf3 is not installed");
         is_there = false;
     }
-    for (int i = 0; i < N_TRIES && is_there && !(fabs(found - expected) < 0.01 * expected); i++)
-        found = goodput_mbit_per_s(&p, more);
-    if (is_there)
-        CU_ASSERT_DOUBLE_EQUAL(found, expected, 0.01 * expected);
-    if (is_there && !(fabs(found - expected) < 0.01 * expected))
-        fprintf(stderr, "%g Mbit/s, expected %g\n", found, expected);
+    if (is_there) {
+        double ours = 0;
+        const double found = goodput_mbit_per_s(&p, more, &ours);
+        fprintf(stderr, "%g Mbit/s, by our clock %g, expected %g\n", found, ours, expected);
+        CU_ASSERT(found > 0 && ours > 0);
+        CU_ASSERT_AT_MOST(ours, expected);
+        if (time_is_judged())
+            CU_ASSERT_DOUBLE_EQUAL(found, expected, 0.02 * expected);
+    }
     down(&p);
 }
 
@@ -145,8 +152,10 @@ static void top(void)
 {
     static const char *const server[] = {"net",    "exec", "--rank", "server", "--",
                                          "iperf3", "-s",   "-1",     NULL};
-    static const char *const client[] = {"net", "exec",   "--rank", "client1", "--", "iperf3",
-                                         "-c",  "server", "-t",     "4",       NULL};
+    static const char *const client[] = {
+        "net", "exec", "--rank", "client1",
+        "--",  "sh",   "-c",     "until iperf3 -c server -t 4; do sleep 0.1; done",
+        NULL};
     const struct timespec moment = {.tv_sec = 1};
     struct program p;
     bool is_there = up(&p,
@@ -160,7 +169,6 @@ static void top(void)
     if (is_there) {
         double sends = 0, receives = 0;
         const pid_t pid = program_start(&p, "server", server);
-        nanosleep(&moment, NULL);
         const pid_t other = program_start(&p, "client", client);
         nanosleep(&moment, NULL);
         struct said s = PROGRAM_CALL(&p, "net", "top", "-n", "2", "--interval", "1");
@@ -170,11 +178,12 @@ static void top(void)
         CU_ASSERT_PTR_NOT_NULL_FATAL(second);
         CU_ASSERT_EQUAL(sscanf(second, " %*f server %*f %lf %*f client1 %lf", &receives, &sends),
                         2);
-        /* and 20 ms of slack in a second that begins and ends when the machine lets it */
-        CU_ASSERT(receives > 94.2 * 0.98 && receives < 97.5 * 1.02);
-        CU_ASSERT(sends > 50);
-        if (!(receives > 94.2 * 0.98 && receives < 97.5 * 1.02 && sends > 50))
-            fputs(s.out, stderr);
+        fputs(s.out, stderr);
+        if (time_is_judged()) { /* and 20 ms of slack in a second that the machine begins and ends
+                                 */
+            CU_ASSERT(receives > 94.2 * 0.98 && receives < 97.5 * 1.02);
+            CU_ASSERT(sends > 50);
+        }
         said_release(&s);
         CU_ASSERT_EQUAL(program_wait(other), 0);
         CU_ASSERT_EQUAL(program_wait(pid), 0);
@@ -221,10 +230,10 @@ static void mpi_ring(void)
 }
 
 static const struct strait_test tests[] = {
-    {"ping sees the round trip of 73 ms within 0.3 ms", round_trip},
-    {"iperf3 sees 941 Mbit/s on a gigabit link, within 1 %", gigabit},
-    {"iperf3 sees 37 Mbps over 73 ms, and 9 Mbps downwards", odd_links},
+    {"ping sees no less than the round trip of 73 ms", round_trip},
+    {"iperf3 sees at most 941 Mbit/s on a gigabit link", gigabit},
+    {"iperf3 sees at most 37 Mbps over 73 ms, and 9 Mbps downwards", odd_links},
     {"top shows what a link carries", top},
     {"Open MPI's mpirun starts a ring through the rsh shim", mpi_ring},
 };
-STRAIT_SUITE_WITH("cli/net/net_foreign", tests, .alone = true, .release = true);
+STRAIT_SUITE_WITH("cli/net/net_foreign", tests, .release = true);

@@ -138,7 +138,7 @@ static void interrupted(int number, int status, const char *script)
     struct program p;
     if (begin(&p)) {
         const pid_t pid = program_start(&p, "run", args);
-        for (int i = 0; i < 250; i++) {
+        for (int i = 0; i < 3000; i++) {
             char *out = program_read(&p, "run.out");
             const bool all = program_n_lines(out) == 3;
             free(out);
@@ -179,4 +179,4 @@ static const struct strait_test tests[] = {
     {"an interrupted run takes all of it down", interrupt},
     {"so does a killed one", killed},
 };
-STRAIT_SUITE_WITH("cli/net/net_run", tests, .alone = true);
+STRAIT_SUITE("cli/net/net_run", tests);

@@ -131,7 +131,7 @@ static void in_a_child(void)
     CU_ASSERT_FATAL(child >= 0);
     if (child == 0) {
         struct job job;
-        alarm(10);
+        alarm(120);
         job_init(&job, 1);
         strait_team_run(team, work, &job);
         const bool good = job.n_workers == 1 && is_done(&job);

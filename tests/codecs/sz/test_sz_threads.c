@@ -111,7 +111,7 @@ static void after_a_fork(void)
     const pid_t child = fork();
     CU_ASSERT_FATAL(child >= 0);
     if (child == 0) {
-        alarm(20);
+        alarm(120);
         const bool good = f.ops->decode(f.state, f.y, MOST, f.bytes, f.len_bytes, NULL) == 0;
         f.ops->close(f.state);
         _exit(good ? 0 : 1);

@@ -168,4 +168,4 @@ static const struct strait_test tests[] = {
     {"16 clients at dilation 1 are INVALID", sixteen_clients_at_dilation_1_are_invalid},
     {"a starved relay is INVALID", a_starved_relay_is_invalid},
 };
-STRAIT_SUITE_WITH("emu/judge/controls", tests, .alone = true, .release = true);
+STRAIT_SUITE_WITH("emu/judge/controls", tests, .release = true);

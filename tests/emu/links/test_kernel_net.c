@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "emu/judge/dilation.h"
+#include "tests/kit/judged.h"
 #include "tests/kit/net_transfer.h"
 
 static void kernel_world(struct world *w, int n_nodes, double rate_bits_per_s, double rtt_s)
@@ -52,19 +53,12 @@ static void eight_into_one(void)
 {
     struct world w;
     struct flow flows[8];
-    bool good = false;
     kernel_world(&w, 9, 1e9, 0);
     if (!world_up(&w))
         return;
     for (int i = 0; i < 8; i++)
         flows[i] = flow_open(w.net, i + 1, 0);
-    for (int i = 0; i < 8 && !good; i++) {
-        const double found = transfer(w.net, flows, 8, 8000000).goodput_bits_per_s;
-        const double wanted = 1e9 * 1448 / 1514;
-        good = fabs(found / wanted - 1) < 0.01;
-        fprintf(stderr, "eight clients %.3f Mbps, by arithmetic %.3f\n", found / 1e6, wanted / 1e6);
-    }
-    CU_ASSERT(good);
+    CU_ASSERT(eight_fill_one(w.net, flows));
     for (int i = 0; i < 8; i++)
         flow_close(flows[i]);
     strait_emu_net_free(w.net);
@@ -80,11 +74,9 @@ static void counters_see_the_bytes(void)
     const struct flow f = flow_open(w.net, 2, 0);
     transfer(w.net, &f, 1, BYTES);
     flow_close(f);
-    sleep_ms(50); /* the last FIN and ACK are still under way */
     struct strait_emu_counters client, server;
     struct strait_emu_relay_report r;
-    CU_ASSERT_EQUAL(strait_emu_net_counters(&client, w.net, 2, NULL), 0);
-    CU_ASSERT_EQUAL(strait_emu_net_counters(&server, w.net, 0, NULL), 0);
+    CU_ASSERT_TRUE(counters_settle(&client, 2, &server, 0, w.net));
     CU_ASSERT_EQUAL_FATAL(strait_emu_net_report(&r, w.net, true, NULL), 0);
     CU_ASSERT(client.tx_bytes > BYTES);
     CU_ASSERT_EQUAL(client.tx_dropped + server.tx_dropped + server.rx_dropped, 0);
@@ -106,14 +98,15 @@ static void counters_see_the_bytes(void)
     strait_emu_net_free(w.net);
 }
 
-/* 400 datagrams of 142 bytes on the wire into a port of 1 Mbps whose queue has room for 50 of them:
- * those beside the burst of two large frames (21) are dropped, and every one is accounted for. */
+/* 400 datagrams of 142 bytes on the wire into a port whose queue has room for 50 of them: those
+ * beside the burst of two large frames (21) are dropped, and every one is accounted for. At 20 kbps
+ * one leaves each 57 ms: a machine that takes four seconds to send them sees 70 more pass. */
 static void full_queue_drops(void)
 {
     enum { N = 400, EACH = 142 };
     struct world w;
     kernel_world(&w, 2, 1e9, 0);
-    w.in[0].rate_bits_per_s = 1e6;
+    w.in[0].rate_bits_per_s = 20e3;
     w.in[0].queue_bytes = 50 * EACH;
     if (!world_up(&w))
         return;
@@ -126,12 +119,10 @@ static void full_queue_drops(void)
         CU_ASSERT_EQUAL_FATAL(send(tx, bytes, sizeof(bytes), 0), (ssize_t)sizeof(bytes));
     struct strait_emu_relay_report r;
     CU_ASSERT_EQUAL_FATAL(strait_emu_net_report(&r, w.net, false, NULL), 0);
-    CU_ASSERT(r.in[0].backlog_bytes > 0 && r.in[0].backlog_bytes <= 50 * EACH);
-    strait_emu_relay_report_release(&r);
-    sleep_ms(200); /* 50 of them take 57 ms */
-    CU_ASSERT_EQUAL_FATAL(strait_emu_net_report(&r, w.net, false, NULL), 0);
-    CU_ASSERT_EQUAL(r.in[0].n_segments + r.in[0].n_queue_drops, N);
-    CU_ASSERT(r.in[0].n_segments >= 50 && r.in[0].n_segments < 150);
+    CU_ASSERT_AT_MOST(r.in[0].backlog_bytes, 50 * EACH);
+    CU_ASSERT_EQUAL(r.in[0].n_segments + r.in[0].n_queue_drops + r.in[0].backlog_bytes / EACH, N);
+    CU_ASSERT_AT_LEAST(r.in[0].n_segments, 10);
+    CU_ASSERT_AT_LEAST(r.in[0].n_queue_drops, 200);
     CU_ASSERT_EQUAL(r.in[0].wire_bytes, r.in[0].n_segments * EACH);
     CU_ASSERT_EQUAL(r.in[0].n_loss_drops + r.out[1].n_queue_drops, 0);
     strait_emu_relay_report_release(&r);
@@ -160,7 +151,8 @@ static void many_nodes(void)
             CU_ASSERT(up_s < 1);
         if (up) {
             CU_ASSERT_EQUAL(strait_emu_net_ping(&rtt_s, NULL, w.net, n - 1, 0, 2, NULL), 0);
-            CU_ASSERT(rtt_s < 0.1); /* nobody has to ask for addresses */
+            if (time_is_judged())
+                CU_ASSERT_AT_MOST(rtt_s, 0.1); /* nobody has to ask for addresses */
             began_s = now_s();
             strait_emu_net_free(w.net);
             fprintf(stderr, ", ping %.3f ms, down in %.3f s", 1e3 * rtt_s, now_s() - began_s);
@@ -228,7 +220,7 @@ static void loss_is_binomial(void)
         uint64_t lost = 0;
         for (int i = 0; i < N; i++)
             CU_ASSERT_EQUAL_FATAL(send(tx, bytes, sizeof(bytes), 0), (ssize_t)sizeof(bytes));
-        for (int i = 0; i < 100 && c.rx_packets + lost < N; i++) {
+        for (int i = 0; i < 1200 && c.rx_packets + lost < N; i++) {
             sleep_ms(50);
             CU_ASSERT_EQUAL_FATAL(strait_emu_net_report(&r, w.net, false, NULL), 0);
             CU_ASSERT_EQUAL_FATAL(strait_emu_net_counters(&c, w.net, 0, NULL), 0);
@@ -306,7 +298,12 @@ static void jitter_keeps_the_order(void)
     double min_s, median_s;
     CU_ASSERT_EQUAL(strait_emu_net_ping(&min_s, &median_s, w.net, 1, 0, 31, NULL), 0);
     fprintf(stderr, "jitter: ping min %.3f ms, median %.3f\n", 1e3 * min_s, 1e3 * median_s);
-    CU_ASSERT(min_s >= 0.030 && min_s < 0.038 && median_s > min_s + 0.001 && median_s < 0.048);
+    CU_ASSERT_AT_LEAST(min_s, 0.030);
+    CU_ASSERT_AT_LEAST(median_s, min_s + 0.001);
+    if (time_is_judged()) {
+        CU_ASSERT_AT_MOST(min_s, 0.038);
+        CU_ASSERT_AT_MOST(median_s, 0.048);
+    }
     strait_emu_net_free(w.net);
 }
 
@@ -331,7 +328,7 @@ static void cold_messages(void)
         w.plan.dilation = cases[i].dilation;
         if (!world_up(&w))
             return;
-        for (int t = 0; t < 3; t++) {
+        for (int t = 0; t < (time_is_judged() ? 3 : 1); t++) {
             for (int f = 0; f < n; f++)
                 flows[f] = flow_open(w.net, f + 1, 0);
             best_s = fmin(best_s, transfer(w.net, flows, (size_t)n, 4000000).all_s);
@@ -340,7 +337,9 @@ static void cold_messages(void)
         }
         fprintf(stderr, "cold 4 MB from %d at dilation %g: %.4f s, by arithmetic %.3f\n", n,
                 cases[i].dilation, best_s, cases[i].wanted_s);
-        CU_ASSERT(fabs(best_s / cases[i].wanted_s - 1) < 0.05);
+        CU_ASSERT_AT_LEAST(best_s, 0.95 * cases[i].wanted_s);
+        if (time_is_judged())
+            CU_ASSERT_AT_MOST(best_s, 1.05 * cases[i].wanted_s);
         strait_emu_net_free(w.net);
     }
 }
@@ -353,7 +352,8 @@ static void unshaped_fails(void)
     if (!world_up(&w))
         return;
     CU_ASSERT_FALSE(rtt_is(w.net, 1, 0, 0.050));
-    CU_ASSERT_FALSE(goodput_is(w.net, 1, 0, 1e8, 1514, 6000000));
+    if (time_is_judged())
+        CU_ASSERT_FALSE(goodput_is(w.net, 1, 0, 1e8, 1514, 6000000));
     strait_emu_net_free(w.net);
 }
 
@@ -373,4 +373,4 @@ static const struct strait_test tests[] = {
     {"cold messages take the round trips of slow start and the shared link", cold_messages},
     {"the same checks fail without shaping", unshaped_fails},
 };
-STRAIT_SUITE_WITH("emu/links/kernel_net", tests, .alone = true, .release = true);
+STRAIT_SUITE_WITH("emu/links/kernel_net", tests, .release = true);

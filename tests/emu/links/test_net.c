@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include "tests/kit/judged.h"
 #include "tests/kit/net_transfer.h"
 
-enum { N_TRIES = 3, N_ROUNDS = 4 };
+enum { N_TRANSFERS = 5 };
 
 static void ping_sees_the_delay(void)
 {
@@ -51,10 +52,8 @@ static void counters_see_the_bytes(void)
     const struct flow f = flow_open(w.net, 2, 0);
     transfer(w.net, &f, 1, BYTES);
     flow_close(f);
-    sleep_ms(100); /* the last FIN and ACK are still under way */
     struct strait_emu_counters client, server, idle;
-    CU_ASSERT_EQUAL(strait_emu_net_counters(&client, w.net, 2, NULL), 0);
-    CU_ASSERT_EQUAL(strait_emu_net_counters(&server, w.net, 0, NULL), 0);
+    CU_ASSERT_TRUE(counters_settle(&client, 2, &server, 0, w.net));
     CU_ASSERT_EQUAL(strait_emu_net_counters(&idle, w.net, 1, NULL), 0);
     /* payload, and at most a header of 52 bytes for each 1448 */
     CU_ASSERT(client.tx_bytes > BYTES && (double)client.tx_bytes < BYTES * 1500.0 / 1448 + 2000);
@@ -124,7 +123,8 @@ static void short_queues_drop(void)
         } else {
             CU_ASSERT_EQUAL(r.in[0].n_queue_drops, 0);
             CU_ASSERT(r.in[0].queue_peak_bytes > 60000);
-            CU_ASSERT_EQUAL(retransmissions(f.tx_fd), 0);
+            if (time_is_judged()) /* a machine that stops for long looks like loss */
+                CU_ASSERT_EQUAL(retransmissions(f.tx_fd), 0);
         }
         CU_ASSERT_EQUAL(r.out[1].n_queue_drops, 0);
         strait_emu_relay_report_release(&r);
@@ -152,7 +152,7 @@ static void loss_is_binomial(void)
     /* The device of node 0 counts what arrives; its socket may overflow, the device does not. */
     struct strait_emu_relay_report r = {0};
     struct strait_emu_counters c = {0};
-    for (int i = 0; i < 100 && c.rx_packets + (r.out ? r.out[1].n_loss_drops : 0) < N; i++) {
+    for (int i = 0; i < 1200 && c.rx_packets + (r.out ? r.out[1].n_loss_drops : 0) < N; i++) {
         sleep_ms(50);
         strait_emu_relay_report_release(&r);
         CU_ASSERT_EQUAL_FATAL(strait_emu_net_report(&r, w.net, false, NULL), 0);
@@ -175,7 +175,8 @@ static void unshaped_fails(void)
     if (!world_up(&w))
         return;
     CU_ASSERT_FALSE(rtt_is(w.net, 1, 0, 0.050 + 4 * 98 * 8 / 1e8));
-    CU_ASSERT_FALSE(goodput_is(w.net, 1, 0, 1e8, 1514, 6000000));
+    if (time_is_judged())
+        CU_ASSERT_FALSE(goodput_is(w.net, 1, 0, 1e8, 1514, 6000000));
     strait_emu_net_free(w.net);
 }
 
@@ -192,7 +193,9 @@ static void dilated(void)
      * one more and then the rest of 4 MB at the rate: 0.080 + (4 - 127 x 0.01448) MB / C = 0.098 */
     const double all_s = transfer(w.net, &f, 1, 4000000).all_s;
     fprintf(stderr, "cold 4 MB %.4f s, by arithmetic 0.098\n", all_s);
-    CU_ASSERT(all_s > 0.095 && all_s < 0.108);
+    CU_ASSERT_AT_LEAST(all_s, 0.095);
+    if (time_is_judged())
+        CU_ASSERT_AT_MOST(all_s, 0.108);
     struct tcp_info info = {0};
     socklen_t n = sizeof(info);
     CU_ASSERT_EQUAL(getsockopt(f.tx_fd, IPPROTO_TCP, TCP_INFO, &info, &n), 0);
@@ -216,7 +219,7 @@ static void window(void)
             CU_ASSERT(goodput_is(w.net, 1, 0, 1e9, 1514, 60000000));
         } else {
             const struct flow f = flow_open(w.net, 1, 0);
-            CU_ASSERT(transfer(w.net, &f, 1, 40000000).goodput_bits_per_s < 0.8e9);
+            CU_ASSERT_AT_LEAST(transfer(w.net, &f, 1, 40000000).all_s, 40e6 * 8 / 0.8e9);
             flow_close(f);
         }
         strait_emu_net_free(w.net);
@@ -232,13 +235,15 @@ static void slow_start(void)
     if (!world_up(&w))
         return;
     double best_s = INFINITY; /* other load on this machine only adds */
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < (time_is_judged() ? N_TRANSFERS : 1); i++) {
         const struct flow f = flow_open(w.net, 1, 0);
         best_s = fmin(best_s, transfer(w.net, &f, 1, 4000000).all_s);
         flow_close(f);
     }
     fprintf(stderr, "cold 4 MB %.4f s, by arithmetic 0.450\n", best_s);
-    CU_ASSERT(best_s > 0.450 && best_s < 0.475);
+    CU_ASSERT_AT_LEAST(best_s, 0.450);
+    if (time_is_judged())
+        CU_ASSERT_AT_MOST(best_s, 0.475);
     strait_emu_net_free(w.net);
 }
 
@@ -257,7 +262,9 @@ static void idleness(void)
         const double all_s = transfer(w.net, &f, 1, 1000000).all_s;
         fprintf(stderr, "1 MB after idleness %.4f s\n", all_s);
         /* warm: 1 MB at 956 Mbps and a round trip, 0.028 s; from ten segments 7 x 20 ms */
-        CU_ASSERT(resets ? all_s > 0.1 && all_s < 0.18 : all_s > 0.027 && all_s < 0.06);
+        CU_ASSERT_AT_LEAST(all_s, resets ? 0.1 : 0.027);
+        if (time_is_judged())
+            CU_ASSERT_AT_MOST(all_s, resets ? 0.18 : 0.06);
         flow_close(f);
         strait_emu_net_free(w.net);
     }
@@ -272,14 +279,7 @@ static void eight_into_one(void)
         return;
     for (int i = 0; i < 8; i++)
         flows[i] = flow_open(w.net, i + 1, 0);
-    const double wanted = 1e9 * 1448 / 1514;
-    bool good = false;
-    for (int i = 0; i < N_TRIES * N_ROUNDS && !good; i++) {
-        const double found = transfer(w.net, flows, 8, 8000000).goodput_bits_per_s;
-        good = fabs(found / wanted - 1) < 0.01;
-        fprintf(stderr, "eight clients %.3f Mbps, by arithmetic %.3f\n", found / 1e6, wanted / 1e6);
-    }
-    CU_ASSERT(good);
+    CU_ASSERT(eight_fill_one(w.net, flows));
     for (int i = 0; i < 8; i++)
         flow_close(flows[i]);
     strait_emu_net_free(w.net);
@@ -330,4 +330,4 @@ static const struct strait_test tests[] = {
     {"eight clients fill one port exactly", eight_into_one},
     {"a forked child enters one namespace and lets go of the rest", forked_child},
 };
-STRAIT_SUITE_WITH("emu/links/net", tests, .alone = true, .release = true);
+STRAIT_SUITE_WITH("emu/links/net", tests, .release = true);

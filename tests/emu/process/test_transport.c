@@ -461,4 +461,4 @@ static const struct strait_test tests[] = {
     {"a payload beyond the limit is refused before memory is taken",
      a_payload_beyond_the_limit_is_refused_before_memory_is_taken},
 };
-STRAIT_SUITE_WITH("emu/process/transport", tests, .alone = true);
+STRAIT_SUITE("emu/process/transport", tests);

@@ -108,7 +108,7 @@ static void killed_parent(void)
     kill(parent, SIGKILL);
     waitpid(parent, NULL, 0);
     bool left = true;
-    for (int i = 0; i < 200 && left; i++) {
+    for (int i = 0; i < 6000 && left; i++) {
         left = !gone(relay) || in_use(inodes[0]) || in_use(inodes[1]) || in_use(inodes[2]);
         if (left)
             sleep_ms(10);
