@@ -264,6 +264,19 @@ static void frozen(void)
     strait_outcome_free(&o);
 }
 
+/* The same two clients, both wanted, and a deadline of 1 s: the first needs 0.1 s, the second above
+ * 7 s (423,560 bytes at 118 kB/s, twice). The sum is divided by the one update that is there, not
+ * by the two that were wanted. */
+static void divided_by_those_there(void)
+{
+    struct strait_outcome o = star_run(
+        "{\"name\":\"fedavg\",\"rounds\":1,\"local_steps\":1,\"deadline\":\"1 s\"}", 2,
+        json_pack("{s:[{s:s}, {s:s}]}", "/network/client", "rate", "100 Mbps", "rate", "1 Mbps"),
+        &strait_fluid, true);
+    run_with(&o, check_frozen);
+    strait_outcome_free(&o);
+}
+
 /* --- what is refused ----------------------------------------------------------------------- */
 
 static void refused(const char *settings, const char *expected)
@@ -303,6 +316,7 @@ static const struct strait_test tests[] = {
     {"a table of slowness is taken in turn", table_in_turn},
     {"spread shares let equal clients arrive one by one", spread_shares},
     {"a model that is on its way stays as it was sent", frozen},
+    {"the average is over the updates that are there", divided_by_those_there},
     {"what cannot be is refused by name", refusals},
 };
 STRAIT_SUITE("workloads/train/federated/fedavg", tests);

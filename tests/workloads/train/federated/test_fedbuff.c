@@ -112,14 +112,32 @@ static void step_fedbuff(float *w, const float *x, int k, int tag)
         w[i] += (float)weight * x[i];
 }
 
-static void step_fedasync(float *w, const float *x, int k, int tag)
+static void mixed_in(float *w, const float *x, double alpha)
 {
-    const int age = k - tag; /* alpha 0.6, hinge with a = 2, b = 1 */
-    const double alpha = 0.6 * (age <= 1 ? 1 : 1 / (2.0 * (age - 1) + 1));
     for (int i = 0; i < CNN_ELEMS; i++) {
         w[i] = (float)(1 - alpha) * w[i];
         w[i] += (float)alpha * x[i];
     }
+}
+
+/* alpha 0.6 by the age, which is the versions that have passed since the client got its model:
+ * hinge with a = 2 and b = 1, polynomial with a = 2, constant. Up to b hinge gives 1, and so it
+ * does in its other branch at b itself. */
+static void step_hinge(float *w, const float *x, int k, int tag)
+{
+    const int age = k - tag;
+    mixed_in(w, x, 0.6 * (age <= 1 ? 1 : 1 / (2.0 * (age - 1) + 1)));
+}
+
+static void step_polynomial(float *w, const float *x, int k, int tag)
+{
+    mixed_in(w, x, 0.6 / ((k - tag + 1) * (k - tag + 1)));
+}
+
+static void step_constant(float *w, const float *x, int k, int tag)
+{
+    (void)k, (void)tag;
+    mixed_in(w, x, 0.6);
 }
 
 static const char *check_server(struct strait_rank *r, enum strait_tensor_kind kind, int n,
@@ -156,10 +174,13 @@ static void fedbuff_main(struct strait_rank *r)
 
 static void fedasync_main(struct strait_rank *r)
 {
+    static void (*const steps[])(float *, const float *, int, int) = {
+        step_constant, step_polynomial, step_hinge}; /* in the order of the strategy's choices */
     if (strait_me(r) > 0)
         scale_prepared(r, STRAIT_WEIGHTS);
     strait_wrap_of(r)->point->experiment->strategy->rank_main(r);
-    const char *wrong = check_server(r, STRAIT_WEIGHTS, 12, step_fedasync);
+    const char *wrong =
+        check_server(r, STRAIT_WEIGHTS, 12, steps[(int)strait_param(r, "staleness")]);
     if (wrong)
         fail_with(r, wrong);
 }
@@ -173,11 +194,17 @@ static void arrival_order(void)
                  N_CLIENTS, NULL, &strait_fluid, true);
     run_with(&o, fedbuff_main);
     strait_outcome_free(&o);
-    o = star_run("{\"name\":\"fedasync\",\"rounds\":12,\"staleness\":\"hinge\",\"a\":2,\"b\":1,"
+    static const char *const stalenesses[] = {"constant", "polynomial", "hinge"};
+    for (int i = 0; i < 3; i++) {
+        char strategy[256];
+        snprintf(strategy, sizeof(strategy),
+                 "{\"name\":\"fedasync\",\"rounds\":12,\"staleness\":\"%s\",\"a\":2,\"b\":1,"
                  "\"local_steps\":20,\"straggler_spread\":0.8}",
-                 N_CLIENTS, NULL, &strait_fluid, true);
-    run_with(&o, fedasync_main);
-    strait_outcome_free(&o);
+                 stalenesses[i]);
+        o = star_run(strategy, N_CLIENTS, NULL, &strait_fluid, true);
+        run_with(&o, fedasync_main);
+        strait_outcome_free(&o);
+    }
 }
 
 static void same_on_simgrid(void)
