@@ -4,7 +4,7 @@
  * threshold by Bayesian optimisation while the training goes on. */
 #include <math.h>
 
-#include "workloads/train/plans/bayes.h"
+#include "workloads/train/plans/tuner.h"
 #include "workloads/train/collectives/collectives.h"
 #include "overlap.h"
 
@@ -57,42 +57,11 @@ static void finish_group(struct strait_rank *r, struct dear *d, int g)
 
 /* --- the tuner ---------------------------------------------------------------------------- */
 
-/* Of rank 0. A trial's last rounds are timed: those after its third mark. The first is half of the
- * trial before, and the next ones warm up, as in DeAR's tuner. */
-struct tuner {
-    struct strait_bayes bayes;
-    int n_trials, n_rounds; /* of a trial */
-    double fusion_bytes;    /* of this trial */
-    double third_mark_s;
-};
-enum { FIRST_TIMED = 3, LEAST_ROUNDS = 4 };
 /* Published: 0.1, there seconds; here deviations of the times seen, so that it suits any model. */
 static const double XI = 0.1;
 
-/* Does a trial end as this round begins? Everybody counts, nobody has to be told. */
-static bool ends_trial(const struct tuner *t, int round)
-{
-    return round > 0 && round % t->n_rounds == 0 && round / t->n_rounds <= t->n_trials;
-}
-
-static void mark(struct strait_rank *r, struct tuner *t, int round)
-{
-    struct strait_error err = {0};
-    const int nth = (round - 1) % t->n_rounds + 1;
-    if (nth == FIRST_TIMED)
-        t->third_mark_s = strait_now_s(r);
-    if (!ends_trial(t, round))
-        return;
-    strait_bayes_observe(&t->bayes, t->fusion_bytes,
-                         (strait_now_s(r) - t->third_mark_s) / (t->n_rounds - FIRST_TIMED));
-    t->fusion_bytes = t->bayes.x[strait_bayes_best(&t->bayes)];
-    if (round / t->n_rounds < t->n_trials &&
-        strait_bayes_suggest(&t->fusion_bytes, &t->bayes, &err) != 0)
-        strait_fail(r, &err);
-}
-
 /* Rank 0's next threshold to everybody, while no group is under way. */
-static void regroup(struct strait_rank *r, struct dear *d, struct tuner *t)
+static void regroup(struct strait_rank *r, struct dear *d, struct strait_tuner *t)
 {
     if (strait_me(r) == 0) {
         for (int i = 1; i < strait_n_ranks(r); i++)
@@ -109,11 +78,12 @@ static void regroup(struct strait_rank *r, struct dear *d, struct tuner *t)
 
 static void dear(struct strait_rank *r)
 {
+    struct strait_error err = {0};
     struct dear d = {.layers = strait_rank_layer_costs(r),
                      .f = strait_rank_fusion(r),
                      .gradients = strait_rank_gradients(r)};
-    struct tuner *t = strait_alloc(r, 1, sizeof(*t));
-    *t = (struct tuner){
+    struct strait_tuner *t = strait_alloc(r, 1, sizeof(*t));
+    *t = (struct strait_tuner){
         .bayes = {.lo = strait_param(r, "least"), .hi = strait_param(r, "most"), .xi = XI},
         .n_trials = (int)strait_param(r, "trials"),
         .n_rounds = (int)strait_param(r, "trial_rounds"),
@@ -122,15 +92,16 @@ static void dear(struct strait_rank *r)
     strait_fuse_forward(&d.f, &d.layers, t->fusion_bytes);
     struct strait_rank *lane = strait_spawn(r, communicate, &d);
     for (int round = 0; strait_round(r); round++) {
-        if (tunes && strait_me(r) == 0 && round > 0)
-            mark(r, t, round);
+        if (tunes && strait_me(r) == 0 && round > 0 &&
+            strait_tuner_mark(t, round, strait_now_s(r), &err) != 0)
+            strait_fail(r, &err);
         for (int g = 0; g < d.f.n_buckets; g++) {
             if (round > 0)
                 finish_group(r, &d, g);
             for (int l = d.f.first[g]; l < d.f.first[g + 1]; l++)
                 strait_forward(r, l);
         }
-        if (tunes && ends_trial(t, round))
+        if (tunes && strait_tuner_ends_trial(t, round))
             regroup(r, &d, t);
         for (int g = d.f.n_buckets - 1; g >= 0; g--) {
             for (int l = d.f.first[g + 1] - 1; l >= d.f.first[g]; l--)
@@ -185,7 +156,7 @@ static const struct strait_param params[] = {
     {"trials", "bayes: thresholds that are tried", STRAIT_PARAM_INTEGER, .min = 1,
      .max = STRAIT_BAYES_MAX_POINTS, .fallback = 10},
     {"trial_rounds", "bayes: rounds of a trial; those after the third are timed",
-     STRAIT_PARAM_INTEGER, .min = LEAST_ROUNDS, .max = 1e6, .fallback = 5},
+     STRAIT_PARAM_INTEGER, .min = STRAIT_TUNER_LEAST_ROUNDS, .max = 1e6, .fallback = 5},
     STRAIT_LAUNCH_PARAM,
 };
 const struct strait_strategy strait_strategy_dear = {
