@@ -274,8 +274,8 @@ int strait_steady_run(struct strait_point *p, const struct strait_backend *backe
     const bool may =
         !p->every_round && !p->run.real_payload && !p->run.measured_cost && backend != &strait_emu;
     const int base = may && e->strategy->period ? e->strategy->period(e) : 0;
-    for (int n = base * ALIKE + 1 > FIRST_TRY ? base * ALIKE + 1 : FIRST_TRY;
-         base > 0 && 2 * n < n_rounds; n *= 2) {
+    const int least = base * ALIKE + 1; /* rounds that can show a period */
+    for (int n = least > FIRST_TRY ? least : FIRST_TRY; base > 0 && 2 * n < n_rounds; n *= 2) {
         if (run_rounds(p, backend, n, err) != 0)
             return -1;
         double *marks = marks_of(&p->logs[0], n);

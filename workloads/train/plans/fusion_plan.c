@@ -94,12 +94,11 @@ void strait_fuse_merge(struct strait_fusion *f, const struct strait_layer_costs 
         ready_s += c->bwd_s[l];
         bytes += c->bytes[l];
         start_s = fmax(free_s, ready_s);
-        const double end_s = start_s + all_reduce.alpha_s + bytes * all_reduce.s_per_byte;
         const double next_s = l > 0 ? ready_s + c->bwd_s[l - 1] : INFINITY;
-        if (next_s < end_s && next_s - start_s < all_reduce.alpha_s)
+        if (next_s - start_s < all_reduce.alpha_s) /* the published "before it ends" follows */
             continue;
         f->first[n++] = l;
-        free_s = end_s;
+        free_s = start_s + all_reduce.alpha_s + bytes * all_reduce.s_per_byte;
         bytes = 0;
     }
     turn(f, n, c->n);

@@ -250,6 +250,12 @@ static void launched(void)
                               json_pack("{s:s, s:s}", "/strategy/plan_alpha", "0.605 ms",
                                         "/strategy/plan_rate", "76.9 MB/s")),
                       1e-3, (const int[]){0, 5, 6}, 2);
+    /* A thousand times that rate: every all-reduce ends before the next gradient, so that a layer
+     * waits where that is there within alpha. 2 waits 0.27 ms for 1; 4 would wait 0.75 for 3. */
+    expect_overlapped(outcome("mgwfbp", 4, "1 ms",
+                              json_pack("{s:s, s:s}", "/strategy/plan_alpha", "0.605 ms",
+                                        "/strategy/plan_rate", "76.9 GB/s")),
+                      1e-3, (const int[]){0, 1, 3, 4, 5, 6}, 5);
     json_object_set_new(launch, "/strategy/fusion", json_string("1 B"));
     struct strait_outcome o = outcome("dear", 4, "100 us", launch);
     const struct wire w = wire_of(&o, 1e-4);

@@ -402,6 +402,37 @@ static void credit(void)
     }
 }
 
+/* Of 8 clients 3 serve, if there are servers at all and they stand apart. */
+static void who_trains(void)
+{
+    static const struct {
+        const char *strategy;
+        int n_training;
+    } cases[] = {
+        {"\"name\":\"ps\",\"servers\":3,\"placement\":\"separate\"", 5},
+        {"\"name\":\"ps\",\"servers\":3", 8},
+        {"\"name\":\"wfbp\",\"exchange\":\"servers\",\"servers\":3,\"placement\":\"separate\"", 5},
+        {"\"name\":\"wfbp\",\"exchange\":\"servers\",\"servers\":3", 8},
+        {"\"name\":\"wfbp\",\"servers\":3,\"placement\":\"separate\"", 8},
+        {"\"name\":\"bsp\"", 8},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char text[1024];
+        struct strait_error err = {0};
+        struct strait_experiment *e = NULL;
+        snprintf(text, sizeof(text),
+                 "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"clients\":8,"
+                 "\"strategy\":{%s},"
+                 "\"network\":{\"client\":{\"rate\":\"1 Gbps\",\"rtt\":\"1 ms\"}}}",
+                 cases[i].strategy);
+        json_t *json = json_loads(text, 0, NULL);
+        CU_ASSERT_EQUAL_FATAL(strait_experiment_read(&e, "t.json", json, &err), 0);
+        CU_ASSERT_EQUAL(strait_servers_n_training(e), cases[i].n_training);
+        json_decref(json);
+        strait_experiment_free(e);
+    }
+}
+
 /* --- what is refused ------------------------------------------------------------------------ */
 
 static void refused(void)
@@ -447,6 +478,7 @@ static const struct strait_test tests[] = {
     {"a server whose transport is slow takes what that moves, in and out", transport},
     {"SimGrid and fluid agree", same_on_simgrid},
     {"what is urgent overtakes all but what credit has let out", credit},
+    {"servers that stand apart do not train", who_trains},
     {"what does not fit is refused in one line", refused},
 };
 STRAIT_SUITE("workloads/train/sync/servers", tests);

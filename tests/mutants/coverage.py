@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Runs suites that count lines (MODE=coverage), one after the other, each into counts of its own.
+
+coverage.py BUILD [PATH...] runs those whose paths begin so, prints the share of lines by folder of all that have been run
+and writes BUILD/reach.json: which suites reach which function and how long each takes, for run.py.
+"""
+import collections
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+LIBRARIES = 'core codecs traces workloads sim emu analysis campaign'.split()
+
+
+def run_suite(build, suite):
+    counts = os.path.join(build, 'counts', suite.replace('/', '_'))
+    shutil.rmtree(counts, ignore_errors=True)
+    env = dict(os.environ, GCOV_PREFIX=counts, STRAIT_BIN=os.path.join(build, 'strait'))
+    begun = time.time()
+    with open(counts + '.log', 'w') as log:
+        try:
+            status = subprocess.run([os.path.join(build, 'tests', 'strait-tests'), '--here', suite],
+                                    env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                    timeout=600).returncode
+        except subprocess.TimeoutExpired:
+            status = 'late'
+    taken_s = time.time() - begun
+    print('%-40s status %s, %.1f s' % (suite, status, taken_s), flush=True)
+    return suite, counts, status, taken_s
+
+
+def counted(build, counts):
+    """{file: (lines {number: count}, functions [(name, first, last, count)])} of one suite."""
+    found = []
+    for folder, _, names in os.walk(counts):
+        for name in names:
+            if name.endswith('.gcda'):
+                made = '/' + os.path.relpath(os.path.join(folder, name[:-5] + '.gcno'), counts)
+                if os.path.exists(made) and '/tests/' not in made:
+                    os.link(made, os.path.join(folder, name[:-5] + '.gcno'))
+                    found.append(os.path.join(folder, name))
+    files = {}
+    if not found:
+        return files
+    out = subprocess.run(['gcov', '--json-format', '--stdout'] + found, capture_output=True,
+                         check=True).stdout
+    for line in out.splitlines():
+        for f in json.loads(line)['files']:
+            if f['file'].endswith('.c') and not f['file'].startswith('/'):
+                lines, functions = files.setdefault(f['file'], ({}, []))
+                for at in f['lines']:
+                    n = at['line_number']
+                    lines[n] = lines.get(n, 0) + at['count']
+                functions += [(g['name'], g['execution_count']) for g in f['functions']]
+    return files
+
+
+def main():
+    build, wanted = os.path.abspath(sys.argv[1]), sys.argv[2:]
+    listed = subprocess.run([os.path.join(build, 'tests', 'strait-tests'), '--list'], check=True,
+                            capture_output=True, text=True).stdout.splitlines()
+    suites = [s.split()[0] for s in listed if 'apart' not in s.split()[1:] and
+              (not wanted or s.startswith(tuple(wanted)))]
+    kept = os.path.join(build, 'counts')
+    os.makedirs(kept, exist_ok=True)
+    with ThreadPoolExecutor(int(os.environ.get('JOBS') or os.cpu_count())) as pool:
+        for suite, counts, status, taken_s in pool.map(lambda s: run_suite(build, s), suites):
+            with open(counts + '.json', 'w') as out:
+                json.dump({'suite': suite, 'status': status, 'seconds': round(taken_s, 1),
+                           'files': counted(build, counts)}, out)
+            shutil.rmtree(counts, ignore_errors=True)
+    summary = {'seconds': {}, 'failed': [], 'reach': collections.defaultdict(dict)}
+    lines = collections.defaultdict(dict)
+    for name in sorted(os.listdir(kept)):
+        if name.endswith('.json'):
+            with open(os.path.join(kept, name)) as f:
+                add(summary, lines, json.load(f))
+    with open(os.path.join(build, 'reach.json'), 'w') as out:
+        json.dump(summary, out)
+    report(lines)
+
+
+def add(summary, lines, one):
+    """What one suite has counted."""
+    summary['seconds'][one['suite']] = one['seconds']
+    if one['status']:
+        summary['failed'].append(one['suite'])
+    for name, (at, functions) in one['files'].items():
+        for n, count in at.items():
+            lines[name][int(n)] = lines[name].get(int(n), 0) + count
+        for function, count in functions:
+            if count:
+                suites = summary['reach'][name].setdefault(function, [])
+                if one['suite'] not in suites:
+                    suites.append(one['suite'])
+
+
+def report(lines):
+    folders = collections.defaultdict(lambda: [0, 0])
+    for name, at in lines.items():
+        parts = name.split('/')
+        for depth in range(1, len(parts)):
+            total = folders['/'.join(parts[:depth])]
+            total[0] += len(at)
+            total[1] += sum(count > 0 for count in at.values())
+    for name in sorted(lines):
+        at = lines[name]
+        missed = [n for n in sorted(at) if not at[n]]
+        if missed:
+            print('%-48s %5.1f %%  not reached: %s' % (
+                name, 100 * (1 - len(missed) / len(at)), spans(missed)))
+    print()
+    for name in sorted(folders):
+        total, reached = folders[name]
+        print('%-32s %6d lines  %5.1f %%' % (name, total, 100 * reached / total))
+    total = sum(folders[name][0] for name in LIBRARIES if name in folders)
+    reached = sum(folders[name][1] for name in LIBRARIES if name in folders)
+    print('%-32s %6d lines  %5.1f %%' % ('the libraries together', total, 100 * reached / total))
+
+
+def spans(numbers):
+    out, first = [], numbers[0]
+    for a, b in zip(numbers, numbers[1:] + [None]):
+        if b != a + 1:
+            out.append('%d' % a if a == first else '%d-%d' % (first, a))
+            first = b
+    return ' '.join(out)
+
+
+if __name__ == '__main__':
+    main()

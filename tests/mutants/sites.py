@@ -1,0 +1,243 @@
+"""Where a C file can be changed, one small change at a time, as somebody might mistype it.
+
+Works on tokens: comments, strings, preprocessor lines, assertions, error messages and what is
+allocated are left alone; a change there alters nothing that a test should see.
+"""
+import re
+
+TOKEN = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|^[ \t]*\#(?:\\\n|[^\n])*
+        |[A-Za-z_]\w*|0[xX][0-9a-fA-F]+[uUlL]*|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[uUlLfF]*
+        |<<=|>>=|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|\.\.\.|[^\s\w]""",
+    re.S | re.M | re.X)
+
+# Calls whose arguments are words for people, assertions, or amounts of memory.
+SILENT = re.compile(r'^(assert|_Static_assert|sizeof|(m|c|re)alloc|aligned_alloc|reallocarray'
+                    r'|strait_error_(set|system)|strait_fail|fail|v?f?printf|perror|fputs|puts'
+                    r'|\w*_alloc|__builtin_\w+|__attribute__)$')
+# What gives back memory or files: a lack is for the leak checker of MODE=asan, not for a suite.
+RELEASE = re.compile(r'^(free|close|fclose|munmap|json_decref|\w*_(free|release|close|clear))$')
+# What does not ask in which order.
+SYMMETRIC = {'strcmp', 'memcmp', 'strcasecmp', 'fmin', 'fmax', 'fminf', 'fmaxf'}
+KEYWORD = set('if else for while do switch case default return break continue goto sizeof struct '
+              'union enum static const extern volatile inline void typedef register'.split())
+SWAP = {'<': ('<=', '>'), '<=': ('<', '>'), '>': ('>=', '<'), '>=': ('>', '<'), '==': ('!=',),
+        '!=': ('==',), '&&': ('||',), '||': ('&&',), '+': ('-',), '-': ('+',), '*': ('/', '+'),
+        '/': ('*',), '%': ('/',), '<<': ('>>',), '>>': ('<<',), '&': ('|',), '|': ('&',),
+        '^': ('|',), '+=': ('-=', '='), '-=': ('+=', '='), '*=': ('/=', '='), '|=': ('&=', '='),
+        '&=': ('|=', '='), '++': ('--',), '--': ('++',)}
+NAMES = {'fmin': 'fmax', 'fmax': 'fmin', 'fminf': 'fmaxf', 'fmaxf': 'fminf', 'floor': 'ceil',
+         'ceil': 'floor', 'true': 'false', 'false': 'true', 'floorf': 'ceilf', 'ceilf': 'floorf'}
+OPENING, CLOSING = '([{', ')]}'
+
+
+class Site:
+    """One change: text[begin:end] becomes `after`."""
+
+    def __init__(self, kind, begin, end, after, line, function):
+        self.kind, self.begin, self.end, self.after = kind, begin, end, after
+        self.line, self.function = line, function
+
+
+class File:
+    def __init__(self, text):
+        self.text = text
+        self.tokens = []  # (text, begin, end)
+        for m in TOKEN.finditer(text):
+            t = m.group().strip()
+            if not t.startswith(('//', '/*', '#')):
+                self.tokens.append((t, m.end() - len(t), m.end()))
+        self.match = self.pairs()
+        self.inside = self.functions()
+        self.silent = self.silent_tokens()
+        self.sites = []
+
+    def pairs(self):
+        match, open_ones = {}, []
+        for i, (t, _, _) in enumerate(self.tokens):
+            if t in OPENING:
+                open_ones.append(i)
+            elif t in CLOSING and open_ones:
+                j = open_ones.pop()
+                match[i], match[j] = j, i
+        return match
+
+    def functions(self):
+        """Of every token: the function it stands in, '' in a table, None elsewhere."""
+        inside = [None] * len(self.tokens)
+        i = 0
+        while i < len(self.tokens):
+            if self.tokens[i][0] == '{' and i in self.match:
+                before = self.tokens[i - 1][0]
+                name = None
+                if before == ')':
+                    name = self.tokens[self.match[i - 1] - 1][0]
+                elif before == '=':
+                    name = ''
+                for k in range(i, self.match[i] + 1):
+                    inside[k] = name
+                i = self.match[i]
+            i += 1
+        return inside
+
+    def silent_tokens(self):
+        silent = set()
+        for i in range(len(self.tokens) - 1):
+            if SILENT.match(self.tokens[i][0]) and self.tokens[i + 1][0] == '(':
+                silent.update(range(i + 1, self.match.get(i + 1, i + 1) + 1))
+        return silent
+
+    def add(self, kind, first, last, after):
+        begin, end = self.tokens[first][1], self.tokens[last][2]
+        if self.text[begin:end] != after:
+            line = self.text.count('\n', 0, begin) + 1
+            self.sites.append(Site(kind, begin, end, after, line, self.inside[first]))
+
+    def source(self, first, last):
+        return self.text[self.tokens[first][1]:self.tokens[last][2]] if first <= last else ''
+
+    def tok(self, i):
+        return self.tokens[i][0] if 0 <= i < len(self.tokens) else ''
+
+    def is_binary(self, i):
+        """A binary operator has a value before it, and (the format is clang-format's) blanks."""
+        t, begin, end = self.tokens[i]
+        before = self.tok(i - 1)
+        value = re.match(r"[\w\)\]'\"]", before) and before not in KEYWORD
+        return value and self.text[begin - 1] in ' \n' and self.text[end] in ' \n'
+
+    def is_declared(self, i):
+        """Whether the name at i is being declared: a type stands before it."""
+        before = self.tok(i - 1)
+        if before == '*':
+            return not self.is_binary(i - 1)
+        return re.match(r'[A-Za-z_]', before) and before not in ('return', 'case', 'else')
+
+    def scan(self):
+        for i, (t, _, _) in enumerate(self.tokens):
+            if self.inside[i] is None or i in self.silent:
+                continue
+            if re.match(r'\d|\.\d', t):
+                self.number(i)
+            if self.inside[i] == '':
+                continue
+            if t in ('++', '--') or t in SWAP and self.is_binary(i):
+                for after in SWAP[t]:
+                    self.add('operator', i, i, after)
+            elif t in NAMES:
+                self.add('name', i, i, NAMES[t])
+            elif t in ('break', 'continue') and self.tok(i + 1) == ';':
+                self.add('removed ' + t, i, i, '')
+            elif t in ('if', 'while') and self.tok(i + 1) == '(':
+                last = self.match[i + 1]
+                self.add('negated', i + 2, last - 1, '!(%s)' % self.source(i + 2, last - 1))
+            elif t == 'return':
+                self.returned(i)
+            elif t == '?':
+                self.choice(i)
+            elif t == '[':
+                self.index(i)
+            elif t == '!' and self.tok(i + 1) != '=':
+                self.add('not dropped', i, i, '')
+            if re.match(r'[A-Za-z_]', t) and t not in KEYWORD:
+                if self.tok(i + 1) == '(':
+                    self.swapped(i)
+                if self.tok(i - 1) in (';', '{', '}', ')', 'else', ':'):
+                    self.statement(i)
+        return self.sites
+
+    def number(self, i):
+        t = self.tok(i)
+        # The length of an array that is declared is memory.
+        if self.tok(i - 1) == '[' and self.tok(i + 1) == ']' and self.is_declared(i - 2):
+            return
+        if re.fullmatch(r'\d+', t):
+            n = int(t)
+            for after in {n + 1, n - 1} if n else {1}:
+                self.add('constant', i, i, str(after))
+        elif re.fullmatch(r'[\d.]+(e[+-]?\d+)?f?', t):
+            f = 'f' if t.endswith('f') else ''
+            value = float(t.rstrip('f'))
+            for after in (2 * value, value / 2) if value else (1.0,):
+                self.add('constant', i, i, repr(float(after)) + f)
+
+    def returned(self, i):
+        last = i
+        while self.tok(last) != ';':
+            last = self.match.get(last, last) + 1
+        if last == i + 1:
+            return
+        value = self.source(i + 1, last - 1)
+        if value in ('-1', '0'):
+            self.add('returned', i + 1, last - 1, '0' if value == '-1' else '-1')
+        elif re.search(r'[<>=!]=| [<>] |&&|\|\|', value) and '?' not in value:
+            self.add('returned', i + 1, last - 1, '!(%s)' % value)
+        elif value not in ('true', 'false', 'NULL'):
+            self.add('returned', i + 1, last - 1, '0')
+
+    def choice(self, i):
+        k, depth, colon = i + 1, 0, None
+        while k < len(self.tokens):
+            t = self.tok(k)
+            if t in OPENING:
+                k = self.match[k]
+            elif t in CLOSING or t in (';', ',') and colon is not None:
+                break
+            elif t == '?':
+                depth += 1
+            elif t == ':':
+                if depth == 0 and colon is None:
+                    colon = k
+                else:
+                    depth -= 1
+            k += 1
+        if colon is not None:
+            self.add('choice swapped', i + 1, k - 1,
+                     '%s : %s' % (self.source(colon + 1, k - 1), self.source(i + 1, colon - 1)))
+
+    def index(self, i):
+        if re.match(r'[\w\]\)]', self.tok(i - 1)) and not self.is_declared(i - 1):
+            inner = self.source(i + 1, self.match[i] - 1)
+            if inner and not re.fullmatch(r'\d+', inner):
+                for sign in '+-':
+                    self.add('index', i + 1, self.match[i] - 1, '%s %s 1' % (inner, sign))
+
+    def swapped(self, i):
+        if self.is_declared(i) or SILENT.match(self.tok(i)) or self.tok(i) in SYMMETRIC:
+            return
+        starts, k = [i + 2], i + 2
+        while k < self.match[i + 1]:
+            if self.tok(k) in OPENING:
+                k = self.match[k]
+            elif self.tok(k) == ',':
+                starts.append(k + 1)
+            k += 1
+        starts.append(k + 1)
+        parts = [(starts[n], starts[n + 1] - 2) for n in range(len(starts) - 1)]
+        for a, b in zip(parts, parts[1:]):
+            if a[0] <= a[1] and b[0] <= b[1]:
+                self.add('arguments swapped', a[0], b[1],
+                         '%s, %s' % (self.source(*b), self.source(*a)))
+
+    def statement(self, i):
+        if self.tok(i - 1) == ')':  # of if, for or while, not of a cast or a call
+            j = self.match.get(i - 1, 0)
+            if self.tok(j - 1) not in ('if', 'for', 'while'):
+                return
+        if self.tok(i - 1) == ':' and self.tok(i - 3) != 'case' and self.tok(i - 2) != 'default':
+            return
+        if self.tok(i + 1) not in ('(', '=', '->', '.', '[', '++', '--', '+=', '-=', '*=', '/=',
+                                   '|=', '&=', '<<=', '>>=', '^='):
+            return
+        if self.tok(i + 1) == '(' and RELEASE.match(self.tok(i)) or self.tok(i) == 'assert':
+            return
+        last = i
+        while self.tok(last) not in (';', ''):
+            if self.tok(last) in CLOSING:  # the head of a for: not a statement of its own
+                return
+            last = self.match[last] + 1 if self.tok(last) in OPENING else last + 1
+        self.add('statement dropped', i, last - 1, '')
+
+
+def sites_of(text):
+    return File(text).scan()
