@@ -17,10 +17,10 @@ WARN   := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wm
 CFLAGS_release := -O3
 CFLAGS_asan    := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS_tsan    := -O1 -fsanitize=thread -fno-omit-frame-pointer
-PKGS   := jansson libzstd liblz4 zlib libxxhash lapacke openblas libmnl libarchive simgrid
 CFLAGS_coverage := -O0 --coverage
 # Equal object code tells changes that alter nothing.
 CFLAGS_mutants := -O2 -g0
+PKGS   := jansson libzstd liblz4 zlib libxxhash lapacke openblas libmnl libarchive simgrid
 # libzfp, fpzip and blosc ship no pkg-config file in Debian 12.
 LDLIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lzfp -lfpzip -lblosc -lpthread -lm
 # SimGrid makes and drops a handful of objects a message, each time in its own order, for which

@@ -151,6 +151,8 @@ class File:
         # The length of an array that is declared is memory.
         if self.tok(i - 1) == '[' and self.tok(i + 1) == ']' and self.is_declared(i - 2):
             return
+        if t == '0' and self.tok(i - 1) == '{' and self.tok(i + 1) == '}':
+            return  # nothing but a start from zeros
         if re.fullmatch(r'\d+', t):
             n = int(t)
             for after in {n + 1, n - 1} if n else {1}:

@@ -229,6 +229,156 @@ static void messages_faster_than_light_are_a_sign(void)
     court_close(&c);
 }
 
+/* 5 % of 40 s of real time, and four times the 20 ms that a job may be late once: 2.08 s. */
+static void work_outside_of_jobs_is_a_sign(void)
+{
+    struct court c;
+    court_open(&c);
+    c.shared->ranks[2].lag_sum_s = 2.07;
+    expect(&c, NULL);
+    c.shared->ranks[2].lag_sum_s = 2.09;
+    expect(&c, "rank 2 spent 2090.0 ms outside of jobs, limit 2080.0 ms of real time");
+    court_close(&c);
+}
+
+/* 1 % of 0.1 s x 4 is 4 ms; below the 5 ms that one job may be late nothing is asked. */
+static void short_runs_have_five_milliseconds(void)
+{
+    struct court c;
+    court_open(&c);
+    c.e.run_s = 0.1;
+    c.shared->ranks[0].slip_sum_s = 0.0049;
+    expect(&c, NULL);
+    c.shared->ranks[0].slip_sum_s = 0.0051;
+    expect(&c, "padded jobs of rank 0 ended late: 5.1 ms in all");
+    court_close(&c);
+}
+
+/* Of several causes each is said once, of the first rank that it struck. */
+static void first_of_many(void)
+{
+    struct court c;
+    court_open(&c);
+    for (int i = 1; i < 3; i++) {
+        c.shared->ranks[i].n_too_fast = (unsigned)i;
+        c.shared->ranks[i].too_fast_bytes = 1000 * (uint64_t)i;
+    }
+    expect(&c, "3 messages were faster than their links: 1000 bytes");
+    court_close(&c);
+    court_open(&c);
+    c.shared->ranks[1].slip_max_s = c.shared->ranks[2].slip_max_s = 1;
+    expect(&c, "padded jobs of rank 1");
+    court_close(&c);
+    court_open(&c);
+    c.shared->ranks[1].write_late_max_s = c.shared->ranks[2].write_late_max_s = 1;
+    expect(&c, "rank 1 began to send");
+    court_close(&c);
+    court_open(&c);
+    c.shared->ranks[0].lag_sum_s = c.shared->ranks[2].lag_sum_s = 9;
+    expect(&c, "rank 0 spent");
+    court_close(&c);
+}
+
+static void links_without_shapers_are_a_sign(void)
+{
+    struct court c;
+    court_open(&c);
+    c.e.shaped = false;
+    expect(&c, "the links were not shaped: control \"?\"");
+    c.w.run.control = "unshaped";
+    expect(&c, "the links were not shaped: control \"unshaped\"");
+    court_close(&c);
+}
+
+/* What a relay loses for lack of memory; the kernel's links have neither count. */
+static void a_relay_without_memory_is_a_sign(void)
+{
+    struct court c;
+    court_open(&c);
+    c.e.relay.n_memory_drops = 2;
+    expect(&c, "0 refused by devices, 2 for lack of memory");
+    c.e.realisation = STRAIT_EMU_KERNEL;
+    expect(&c, NULL);
+    court_close(&c);
+}
+
+/* What counters said before the run is not its own; each direction counts. */
+static void what_was_dropped_before_does_not_count(void)
+{
+    struct court c;
+    court_open(&c);
+    for (int i = 0; i < 3; i++) {
+        c.counters[i].tx_dropped = c.counters[3 + i].tx_dropped = 5;
+        c.counters[i].rx_dropped = c.counters[3 + i].rx_dropped = 7;
+        c.counters[i].tx_bytes = c.counters[3 + i].tx_bytes = 100;
+        c.counters[i].rx_bytes = c.counters[3 + i].rx_bytes = 100;
+    }
+    expect(&c, NULL);
+    c.counters[4].tx_dropped = 6;
+    expect(&c, "the interface of rank 1 dropped 1 packets");
+    c.counters[4].tx_dropped = 5;
+    c.shared->ranks[2].bytes_received = 50;
+    expect(&c, "the interface of rank 2 carried 0 and 0 bytes, expected at least 0 out and 50 in");
+    c.counters[5].rx_bytes = 150;
+    expect(&c, NULL);
+    c.links[1].n_queue_drops = 3; /* out[1]; its queue is unlimited */
+    expect(&c, "3 segments were dropped at a queue of rank 1");
+    c.e.before = NULL; /* nobody counted: nothing of the links is known */
+    expect(&c, NULL);
+    court_close(&c);
+}
+
+/* Who is cut off may leave bytes with its kernel that were counted as sent; what was received was
+ * on the wire all the same. */
+static void who_is_cut_off_has_not_sent_all(void)
+{
+    struct court c;
+    court_open(&c);
+    c.shared->ranks[1].bytes_sent = 1000;
+    c.counters[4].tx_bytes = 400;
+    expect(&c, "the interface of rank 1 carried 400 and 0 bytes, expected at least 1000 out");
+    c.w.run.ends_with_rank_0 = true;
+    expect(&c, NULL);
+    c.shared->ranks[0].bytes_received = 1000;
+    c.counters[3].rx_bytes = 999;
+    expect(&c, "the interface of rank 0 carried 0 and 999 bytes");
+    c.counters[3].rx_bytes = 1000;
+    expect(&c, NULL);
+    court_close(&c);
+}
+
+/* 40 ms, 2 ms of jitter out and back: 2 % of 40 ms, 0.3 ms / 4 and 4 ms to either side. */
+static void jitter_is_allowed_for(void)
+{
+    struct court c;
+    court_open(&c);
+    c.w.network->out[0].jitter_s = c.w.network->in[0].jitter_s = 0.002;
+    c.e.probes[0].rtt_s = 0.0448;
+    expect(&c, NULL);
+    c.e.probes[0].rtt_s = 0.0449;
+    expect(&c, "ping from rank 0 to 2 took 44.900 ms, expected 40.000 ms");
+    court_close(&c);
+}
+
+/* A ping is 98 bytes with its Ethernet header, and 24 around it; here each of its four hops, two
+ * out and two back, takes 976 bits / 1 Gbps; the round trip is 40 ms. */
+static void a_ping_takes_its_bytes(void)
+{
+    struct world w;
+    world_init(&w, 3, 1e9, 0.04);
+    const double bits = 8 * (98 + w.network->overhead_bytes);
+    CU_ASSERT_DOUBLE_EQUAL(strait_emu_expected_ping_s(w.network, 0, 2), 0.04 + 4 * bits / 1e9,
+                           1e-12);
+    w.network->in[2].rate_bits_per_s = 1e6; /* on the way there alone */
+    CU_ASSERT_DOUBLE_EQUAL(strait_emu_expected_ping_s(w.network, 0, 2),
+                           0.04 + 3 * bits / 1e9 + bits / 1e6, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(strait_emu_expected_ping_s(w.network, 2, 0),
+                           0.04 + 3 * bits / 1e9 + bits / 1e6, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(strait_emu_expected_ping_s(w.network, 0, 1), 0.04 + 4 * bits / 1e9,
+                           1e-12);
+    world_release(&w);
+}
+
 static bool is_star(const struct strait_run *run, int src, int dst, int channel)
 {
     (void)run;
@@ -309,6 +459,16 @@ static const struct strait_test tests[] = {
     {"a delay that is off is a sign", a_delay_that_is_off_is_a_sign},
     {"bytes that no interface saw are a sign", bytes_that_no_interface_saw_are_a_sign},
     {"messages faster than their links are a sign", messages_faster_than_light_are_a_sign},
+    {"work outside of jobs is a sign", work_outside_of_jobs_is_a_sign},
+    {"in short runs jobs may be 5 ms late", short_runs_have_five_milliseconds},
+    {"of many ranks the first is named, once a cause", first_of_many},
+    {"links without shapers are a sign", links_without_shapers_are_a_sign},
+    {"what a relay drops for lack of memory is a sign", a_relay_without_memory_is_a_sign},
+    {"what counters said before the run does not count", what_was_dropped_before_does_not_count},
+    {"who is cut off need not have sent all, but what was received came",
+     who_is_cut_off_has_not_sent_all},
+    {"a probe may be off by the jitter of its path", jitter_is_allowed_for},
+    {"a ping takes its bytes on every hop, there and back", a_ping_takes_its_bytes},
     {"dilation follows measured jobs and active links", dilation_follows_jobs_and_links},
     {"a stall is seen at the second look", a_stall_is_seen_at_the_second_look},
 };
