@@ -85,6 +85,8 @@ class File:
         for i in range(len(self.tokens) - 1):
             if SILENT.match(self.tokens[i][0]) and self.tokens[i + 1][0] == '(':
                 silent.update(range(i + 1, self.match.get(i + 1, i + 1) + 1))
+            elif self.tokens[i + 1][0] == '[' and self.is_declared(i):  # memory
+                silent.update(range(i + 1, self.match.get(i + 1, i + 1) + 1))
         return silent
 
     def add(self, kind, first, last, after):
@@ -148,9 +150,6 @@ class File:
 
     def number(self, i):
         t = self.tok(i)
-        # The length of an array that is declared is memory.
-        if self.tok(i - 1) == '[' and self.tok(i + 1) == ']' and self.is_declared(i - 2):
-            return
         if t == '0' and self.tok(i - 1) == '{' and self.tok(i + 1) == '}':
             return  # nothing but a start from zeros
         if re.fullmatch(r'\d+', t):

@@ -97,6 +97,36 @@ static void limits(void)
     CU_ASSERT_EQUAL(most, 0.01); /* it only falls */
 }
 
+/* base 0.01, limit 8: what can come is no wider than that. */
+static void ranges(void)
+{
+    static const double list[] = {0.02, 0.5, 0.003};
+    const struct {
+        enum strait_policy_kind kind;
+        double decay, least, most;
+        size_t n_list;
+    } all[] = {{STRAIT_POLICY_FIXED, 0.5, 0.01, 0.01, 0},
+               {STRAIT_POLICY_RMS_ADAPTIVE, 0.5, 0.1 * sqrt(3), 0.1 * sqrt(3), 0},
+               {STRAIT_POLICY_LOSS_ADAPTIVE, 0.5, 0.00125, 0.08, 0},
+               {STRAIT_POLICY_FAIRNESS, 0.5, 0.00125, 0.08, 0},
+               {STRAIT_POLICY_SCHEDULE, 0.5, 0.00125, 0.01, 0},
+               {STRAIT_POLICY_SCHEDULE, 1, 0.01, 0.01, 0},
+               {STRAIT_POLICY_SCHEDULE, 2, 0.01, 0.08, 0},
+               {STRAIT_POLICY_SCHEDULE, 0.5, 0.003, 0.5, 3},
+               {STRAIT_POLICY_SCHEDULE, 0.5, 0.02, 0.02, 1}};
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        struct strait_policy p = of_kind(all[i].kind);
+        double least, most;
+        p.decay = all[i].decay;
+        p.rms_factor = 0.1;
+        p.list = all[i].n_list > 0 ? list : NULL;
+        p.n_list = all[i].n_list;
+        strait_policy_range(&least, &most, &p);
+        CU_ASSERT_DOUBLE_EQUAL(least, all[i].least, 1e-15);
+        CU_ASSERT_DOUBLE_EQUAL(most, all[i].most, 1e-15);
+    }
+}
+
 /* Normal values in bins of sqrt(12) e with e small: an rms error of e, and log2(sqrt(2 pi e) / bin)
  * bits. Bins of sqrt(3) rms: by the normal integral P(|x| < 0.8660) = 0.61351, 0.18850 in each
  * bin beside it, 0.00474 in each of the next: 1.4125 bits with what follows. */
@@ -273,6 +303,7 @@ static const struct strait_test tests[] = {
     {"each policy gives its bound", values},
     {"a policy changes with its own input and with no other", inputs},
     {"bounds stay within their limit, and unknown losses change nothing", limits},
+    {"the range of a policy is as wide as it can go, and no wider", ranges},
     {"the entropy of quantised values is that of the normal and the Laplacian", entropy},
     {"recorded adaptive runs are predicted from their errors and from others, within 5 % in each "
      "round",

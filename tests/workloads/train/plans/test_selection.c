@@ -108,6 +108,7 @@ static void asked(void)
     CU_ASSERT_EQUAL(strait_n_asked(0, 1, 7), 7);
     CU_ASSERT_EQUAL(strait_n_asked(10, 1, 100), 10);
     CU_ASSERT_EQUAL(strait_n_asked(10, 1.1, 100), 11);
+    CU_ASSERT_EQUAL(strait_n_asked(100, 1.1, 1000), 110); /* 100 * 1.1 is 110.00000000000001 */
     CU_ASSERT_EQUAL(strait_n_asked(10, 1.3, 100), 13);
     CU_ASSERT_EQUAL(strait_n_asked(7, 1.3, 100), 10); /* 9.1 */
     CU_ASSERT_EQUAL(strait_n_asked(10, 1.3, 12), 12);
