@@ -15,6 +15,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -32,6 +33,15 @@ case "$0" in /tmp/*) ;; *) mount -t tmpfs none /tmp;; esac
 mount -t tmpfs none /run; cd "$0"; ip link set lo up; ulimit -d 8000000; ulimit -c 0; exec "$@"'''
 
 
+LIVE = set()  # what must end with us
+
+
+def leave(*_):
+    for p in list(LIVE):
+        p.kill()  # --kill-child: its namespace ends with it
+    os._exit(1)
+
+
 def fenced(tree, command, limit_s, env=None):
     """The status of a command inside the fence, 'late' when it took too long."""
     unshare = ['unshare', '--mount', '--net', '--pid', '--fork', '--kill-child', '--mount-proc']
@@ -39,12 +49,15 @@ def fenced(tree, command, limit_s, env=None):
         unshare.insert(1, '--map-root-user')
     p = subprocess.Popen(unshare + ['sh', '-c', FENCE, tree] + command, env=env,
                          start_new_session=True, **QUIET)
+    LIVE.add(p)
     try:
         return p.wait(limit_s)
     except subprocess.TimeoutExpired:
-        p.kill()  # --kill-child: the namespace ends with it
+        p.kill()
         p.wait()
         return 'late'
+    finally:
+        LIVE.discard(p)
 
 
 class Tree:
@@ -172,6 +185,8 @@ def line_of(text, site):
 
 def main():
     n, seed = int(sys.argv[1]), sys.argv[2]
+    signal.signal(signal.SIGINT, leave)
+    signal.signal(signal.SIGTERM, leave)
     only = sys.argv[3] if len(sys.argv) > 3 else ''
     root = os.getcwd()
     reach = Reach(os.environ.get('REACH', 'build/coverage/reach.json'))
