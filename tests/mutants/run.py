@@ -100,19 +100,19 @@ class Reach:
             self.__dict__.update(json.load(f))
 
     def suites(self, name, function):
-        """The suite that mirrors the file first, then its room's, then the quick ones."""
+        """The suite that mirrors the file first, then those that reach much of it soon. Where the
+        map does not know the function (it is newer) all that reach the file, or its room."""
         functions = self.reach.get(name, {})
-        if function:
-            able = set(functions.get(function, []))
-        else:  # a table: whatever reaches the file
-            able = set(s for suites in functions.values() for s in suites)
-        room = {s for suites in functions.values() for s in suites}
+        of_file = {s for suites in functions.values() for s in suites}
+        stem, room = os.path.splitext(name)[0], os.path.dirname(name)
+        able = set(functions.get(function, [])) or of_file or {
+            s for s in self.seconds if s.startswith(room + '/')}
+        able |= {s for s in self.seconds if s == stem}
 
         def order(suite):
-            mirrored = suite == os.path.splitext(name)[0]
             share = sum(suite in suites for suites in functions.values()) / max(1, len(functions))
-            return (not mirrored, self.seconds[suite] / (0.05 + share))
-        return sorted((able or room) - set(self.failed), key=order)
+            return (suite != stem, self.seconds[suite] / (0.05 + share))
+        return sorted(able - set(self.failed), key=order)
 
 
 def draw(root, seed, only):
