@@ -55,7 +55,8 @@ help:
 	@echo "make test     the same set-up, then all tests (MODE=asan or tsan: under sanitizers)"
 	@echo "make test TESTS=codecs/sz  suites by path, or tests by words of their sentences; SEED=1,"
 	@echo "              JOBS=2 at a time, JUNIT=results.xml; make test-quick: under a minute"
-	@echo "make mutants  N=200 SEED=1: changes that the tests should notice; make coverage: lines they reach"
+	@echo "make mutants  N=200 SEED=1: do the tests notice small changes? Under an hour on four processors"
+	@echo "make coverage  lines that the tests reach, by folder: a quarter of an hour"
 	@echo "make agreement  prediction against emulation in every judged setting: hours"
 	@echo "make bench    measure ratio, speed and error of every codec on this machine"
 	@echo "make fuzz     every decoder under libFuzzer, FUZZ_S=2 seconds each"
@@ -166,12 +167,11 @@ golden:
 # Do the tests notice what is wrong? N changes drawn by SEED over all folders (IN=codecs: of one),
 # each built in a copy of the tree, whose suites must fail. Asks make coverage which suites reach a
 # function. Ends with status 1 below 95 %. It takes about 10 s of one processor a change.
-N    ?= 200
-SEED ?= 1
-IN   ?=
+N  ?= 200
+IN ?=
 .PHONY: mutants coverage
 mutants: build/coverage/reach.json
-	@JOBS=$(JOBS) python3 tests/mutants/run.py $(N) $(SEED) $(IN)
+	@JOBS=$(JOBS) python3 tests/mutants/run.py $(N) $(or $(SEED),1) $(IN)
 
 # Lines that the suites reach, by folder: all of them or those of TESTS, with others as they were
 # counted before. What runs in guests and what a signal ends cannot be counted.
