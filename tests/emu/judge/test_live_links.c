@@ -1,0 +1,79 @@
+/* What a keeper leaves of its links, and what an onlooker gets of it. No run: readings by hand. */
+#include "emu/judge/live_links.h"
+
+#include <math.h>
+#include <string.h>
+#include "emu/process/dilated_clock.h"
+#include "tests/kit/emu_world.h"
+#include "tests/kit/suite.h"
+
+struct seen {
+    int n;
+    struct strait_live live;
+};
+
+static void look(const struct strait_run *run, const struct strait_live *live)
+{
+    struct seen *s = run->watcher;
+    s->n++;
+    s->live = *live;
+}
+
+/* Each link has figures of its own; in the network's order those of rank 0 come first, out, in. */
+static void readings(void)
+{
+    struct world w;
+    struct seen seen = {0};
+    struct strait_live_link links[4];
+    struct strait_emu_link_report out[2] = {
+        {.carried_bytes = 1, .backlog_bytes = 2, .n_queue_drops = 3, .n_loss_drops = 4},
+        {.carried_bytes = 10, .backlog_bytes = 20, .n_queue_drops = 30, .n_loss_drops = 40}};
+    struct strait_emu_link_report in[2] = {
+        {.carried_bytes = 100, .backlog_bytes = 200, .n_queue_drops = 300, .n_loss_drops = 400},
+        {.carried_bytes = STRAIT_EMU_UNKNOWN, .n_loss_drops = 5}};
+    const struct strait_emu_relay_report r = {
+        .n_nodes = 2, .out = out, .in = in, .at_s = 2 + 1e-9 * (double)strait_emu_mono_ns()};
+    world_init(&w, 2, 1e9, 0.04);
+    w.run.watch = look;
+    w.run.watcher = &seen;
+    struct strait_emu_shared *s = strait_emu_shared_new(&w.run, 4, 1, NULL);
+    CU_ASSERT_FATAL(s != NULL);
+    CU_ASSERT_EQUAL(s->n_links, 4);
+
+    strait_emu_live_show(&w.run, s, links); /* it has not begun, and nothing was read */
+    CU_ASSERT_EQUAL(seen.n, 1);
+    CU_ASSERT(isinf(seen.live.now_s) && seen.live.now_s < 0);
+    CU_ASSERT(isnan(seen.live.read_at_s));
+
+    atomic_store(&s->start_ns, (int64_t)llround(1e9 * r.at_s) - 8000000000); /* 8 s before */
+    atomic_store(&s->ranks[0].n_rounds, 3);
+    atomic_store(&s->ranks[0].rounds_s, 1.5);
+    strait_emu_live_put(s, &r);
+    CU_ASSERT_EQUAL(atomic_load(&s->n_readings), 2);
+    strait_emu_live_show(&w.run, s, links);
+    CU_ASSERT_EQUAL(seen.n, 2);
+    CU_ASSERT_EQUAL(seen.live.dilation, 4);
+    CU_ASSERT_EQUAL(seen.live.n_rounds, 3);
+    CU_ASSERT_EQUAL(seen.live.rounds_s, 1.5);
+    CU_ASSERT_DOUBLE_EQUAL(seen.live.read_at_s, 2, 1e-6); /* 8 s at k = 4 */
+    CU_ASSERT_EQUAL(seen.live.n_links, 4);
+    const double carried[] = {1, 100, 10}, queued[] = {2, 200, 20}, drops[] = {7, 700, 70};
+    for (int i = 0; i < 3; i++) {
+        CU_ASSERT_EQUAL(links[i].carried_bytes, carried[i]);
+        CU_ASSERT_EQUAL(links[i].queue_bytes, queued[i]);
+        CU_ASSERT_EQUAL(links[i].n_drops, drops[i]);
+    }
+    CU_ASSERT(isnan(links[3].carried_bytes) && isnan(links[3].queue_bytes));
+    CU_ASSERT_EQUAL(links[3].n_drops, 5);
+
+    atomic_fetch_add(&s->n_readings, 1); /* a keeper that is always in the middle of writing */
+    strait_emu_live_show(&w.run, s, links);
+    CU_ASSERT(isnan(seen.live.read_at_s));
+    strait_emu_shared_free(s);
+    world_release(&w);
+}
+
+static const struct strait_test tests[] = {
+    {"readings are those of each link, in virtual time", readings},
+};
+STRAIT_SUITE("emu/judge/live_links", tests);
