@@ -61,7 +61,8 @@ json_t *strait_store_read_line(const char *line, size_t len_bytes)
     const size_t len = len_bytes - CHECK_CHARS;
     const char *check = line + len;
     if (memcmp(check, CHECK_START, sizeof(CHECK_START) - 1) != 0 ||
-        memcmp(check + sizeof(CHECK_START) - 1 + CHECK_DIGITS, CHECK_END, sizeof(CHECK_END) - 1))
+        memcmp(check + sizeof(CHECK_START) - 1 + CHECK_DIGITS, CHECK_END, sizeof(CHECK_END) - 1) !=
+            0)
         return NULL;
     char *text = malloc(len + 1);
     char found[CHECK_DIGITS + 1];
@@ -179,13 +180,13 @@ static int make_folders(struct strait_store *s, struct strait_error *err)
             continue;
         *p = '\0';
         if (mkdir(path, 0777) != 0 && errno != EEXIST)
-            return strait_error_system(err, path, "cannot make the folder");
+            return strait_error_path(err, path, "cannot make the folder");
         *p = '/';
     }
     if (mkdir(path, 0777) == 0)
         s->made_folder = true;
     else if (errno != EEXIST)
-        return strait_error_system(err, path, "cannot make the folder");
+        return strait_error_path(err, path, "cannot make the folder");
     return 0;
 }
 
@@ -196,7 +197,7 @@ static int lock_file(struct strait_store *s, struct strait_error *err)
         struct stat opened, there;
         s->fd = open(s->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
         if (s->fd < 0)
-            return strait_error_system(err, s->path, "cannot open for writing");
+            return strait_error_path(err, s->path, "cannot open for writing");
         if (flock(s->fd, LOCK_EX | LOCK_NB) != 0) {
             if (errno == EWOULDBLOCK)
                 return strait_error_set(err, STRAIT_ERR_BACKEND, s->path,
@@ -265,7 +266,7 @@ void strait_store_free(struct strait_store *s)
     if (!s)
         return;
     struct stat info;
-    if (s->fd >= 0 && fstat(s->fd, &info) == 0 && info.st_size == 0) {
+    if (s->path && s->fd >= 0 && fstat(s->fd, &info) == 0 && info.st_size == 0) {
         unlink(s->path); /* an empty file says nothing; we hold its lock */
         if (s->made_folder)
             rmdir(s->folder);

@@ -8,6 +8,7 @@
 #include "analysis/table.h"
 #include "campaign/backends.h"
 #include "command.h"
+#include "core/names.h"
 #include "campaign/host_header.h"
 #include "options.h"
 #include "campaign/plan.h"
@@ -220,9 +221,10 @@ static int check(struct check *c, const char *experiment, struct strait_error *e
     for (size_t b = 0; b < n && b < MAX_BACKENDS; b++)
         if (!c->on || strcmp(c->on, backends[b]->name) == 0)
             c->verdicts[c->n_verdicts++].backend = backends[b];
+    static const char *const names[] = {"sim", "fluid", "emu", NULL};
     if (c->n_verdicts == 0)
-        return strait_error_set(err, STRAIT_ERR_USAGE, "check",
-                                "expected sim, fluid or emu after --on, found \"%s\"", c->on);
+        return strait_refuse_name(err, STRAIT_ERR_USAGE, "check", "sim, fluid or emu after --on",
+                                  c->on, names);
     if (strait_sweep_load(&c->sweep, experiment, c->settings.items, c->settings.n, err) != 0 ||
         strait_profile_load(&c->profile, c->profile_name ? c->profile_name : "default", err) != 0 ||
         check_all(c, err) != 0)

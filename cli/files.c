@@ -98,17 +98,34 @@ int strait_tensor_read(struct strait_array_form *form, float **x, size_t *n_chan
 
 static int refuse_existing(const char *path, struct strait_error *err)
 {
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return strait_error_set(err, STRAIT_ERR_INPUT, path,
+                                "expected a name that is free, found a folder");
     return strait_error_set(err, STRAIT_ERR_INPUT, path,
                             "expected a name that is free, found a file (--force replaces it)");
+}
+
+/* Can a file be made there? Before minutes are spent on what is in it. */
+static int check_folder(const char *path, struct strait_error *err)
+{
+    char folder[PATH_CHARS];
+    const char *slash = strrchr(path, '/');
+    const size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+    snprintf(folder, sizeof(folder), "%.*s", n > 0 ? (int)n : 1, n > 0 ? path : ".");
+    return access(folder, W_OK | X_OK) == 0 ? 0 : strait_error_path(err, path, "cannot write there");
 }
 
 int strait_file_check_new(const char *path, bool force, struct strait_error *err)
 {
     struct stat info;
-    if (force || strcmp(path, "-") == 0 || lstat(path, &info) != 0 ||
-        (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)))
+    if (strcmp(path, "-") == 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode) &&
+                                   !S_ISDIR(info.st_mode))) /* a device, a pipe */
         return 0;
-    return refuse_existing(path, err);
+    const bool is_there = lstat(path, &info) == 0;
+    if (is_there && (!force || S_ISDIR(info.st_mode)))
+        return refuse_existing(path, err);
+    return check_folder(path, err);
 }
 
 static bool write_all(int fd, const void *data, size_t n)
@@ -160,11 +177,8 @@ int strait_file_write(const char *path, bool force, const void *head, size_t hea
     if (n < 0 || (size_t)n >= sizeof(temporary))
         return strait_error_set(err, STRAIT_ERR_INPUT, path, "expected a shorter name");
     const int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
-        return strait_error_set(err, STRAIT_ERR_INPUT, path, "cannot write there: %s",
-                                strerror(errno));
     if (fd < 0)
-        return strait_error_system(err, path, "cannot write");
+        return strait_error_path(err, path, "cannot write there");
     bool good =
         write_all(fd, head, head_bytes) && write_all(fd, body, body_bytes) && fsync(fd) == 0;
     if (!good)

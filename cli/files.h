@@ -17,7 +17,8 @@ int strait_file_read(unsigned char **bytes, size_t *len_bytes, const char *path,
 int strait_tensor_read(struct strait_array_form *form, float **x, size_t *n_changed,
                        const char *path, struct strait_error *err);
 
-/** Refuse a path that exists already, unless force. "-" and what is no regular file are fine.
+/** Refuse a path that exists already, unless force, and one where no file can be made. "-", devices
+ *  and pipes are fine.
  *  Returns: 0, or -1 with *err INPUT */
 int strait_file_check_new(const char *path, bool force, struct strait_error *err);
 /** Write head and body as one file: under a temporary name beside it that is then renamed, so that

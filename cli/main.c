@@ -1,9 +1,11 @@
 /* strait: one table of subcommands. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "core/json.h"
 #include "core/names.h"
 #include "command.h"
@@ -84,8 +86,21 @@ static int unknown_command(const char *name)
     return strait_command_fail(&err);
 }
 
+/* A standard stream that is closed would be the next file that is opened, and be written into. What
+ * stands there instead refuses the wrong way, as a closed one does. */
+static void keep_standard_streams(void)
+{
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0) {
+            const int other = open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+            if (other >= 0 && other != fd)
+                close(other);
+        }
+}
+
 int main(int argc, char **argv)
 {
+    keep_standard_streams();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write, not our death */
     if (argc < 2) {
         print_help(stderr);

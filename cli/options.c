@@ -39,6 +39,12 @@ static int append(struct strait_texts *list, const char *value, const struct str
     return 0;
 }
 
+/* strtol and strtod skip what stands before a number. */
+static bool is_number(const char *value)
+{
+    return *value >= '0' && *value <= '9';
+}
+
 static int take(const struct strait_usage *u, const struct strait_option *o, const char *value,
                 struct strait_error *err)
 {
@@ -55,12 +61,12 @@ static int take(const struct strait_usage *u, const struct strait_option *o, con
         return append(o->target, value, u, err);
     case STRAIT_OPTION_COUNT:
         *(long *)o->target = strtol(value, &end, 10);
-        if (!*value || *end || errno != 0 || *(long *)o->target < 1)
+        if (!is_number(value) || *end || errno != 0 || *(long *)o->target < 1)
             return refuse(u, o, "a whole number of at least 1", value, err);
         return 0;
     case STRAIT_OPTION_NUMBER:
         *(double *)o->target = strtod(value, &end);
-        if (!*value || *end || errno != 0 ||
+        if (!is_number(value) || *end || errno != 0 ||
             !(*(double *)o->target >= 1 && *(double *)o->target <= 1e6))
             return refuse(u, o, "a number of at least 1", value, err);
         return 0;

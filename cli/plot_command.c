@@ -8,6 +8,7 @@
 #include "analysis/plot/plot.h"
 #include "analysis/store.h"
 #include "command.h"
+#include "core/names.h"
 #include "options.h"
 #include "tolerance.h"
 
@@ -158,8 +159,8 @@ int strait_command_plot(int argc, char **argv)
     if (!folder)
         strait_error_set(&err, STRAIT_ERR_USAGE, "plot", "expected a results folder, found none");
     else if (!time && strcmp(y_name, "speed-up") != 0)
-        strait_error_set(&err, STRAIT_ERR_USAGE, "plot",
-                         "expected speed-up or time after --y, found \"%s\"", y_name);
+        strait_refuse_name(&err, STRAIT_ERR_USAGE, "plot", "speed-up or time after --y", y_name,
+                           (const char *const[]){"speed-up", "time", NULL});
     else if (plot(folder, out, time ? STRAIT_PLOT_TIME : STRAIT_PLOT_SPEEDUP, &err) == 0)
         return 0;
     return strait_command_fail(&err);

@@ -5,6 +5,7 @@
 #include "analysis/compare.h"
 #include "analysis/tradeoff.h"
 #include "campaign/backends.h"
+#include "core/names.h"
 #include "command.h"
 #include "cli/guest/guest.h"
 #include "campaign/host_header.h"
@@ -172,12 +173,16 @@ static int run_all(struct strait_session *r, const char *experiment, struct stra
                : 0;
 }
 
-static bool is_one_of(const char *name, const char *const *names)
+/* Refuses what is none of names (NULL-terminated), of which `expected` tells. NULL is fine. */
+static int check_name(const char *option, const char *expected, const char *given,
+                      const char *const *names, struct strait_error *err)
 {
-    for (; *names; names++)
-        if (strcmp(name, *names) == 0)
-            return true;
-    return false;
+    char text[128];
+    for (size_t i = 0; given && names[i]; i++)
+        if (strcmp(given, names[i]) == 0)
+            return 0;
+    snprintf(text, sizeof(text), "%s after --%s", expected, option);
+    return given ? strait_refuse_name(err, STRAIT_ERR_USAGE, "run", text, given, names) : 0;
 }
 
 /* Who shapes the links, and where: "auto" is the same as nothing said. */
@@ -190,23 +195,15 @@ static int check_emulation(struct strait_session *r, struct strait_error *err)
         return strait_error_set(err, STRAIT_ERR_USAGE, "run",
                                 "expected --on emu or both with --%s, found --on %s",
                                 r->realisation ? "realisation" : "launcher", r->on);
-    if (r->realisation && !is_one_of(r->realisation, realisations))
-        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
-                                "expected relay, kernel or auto after --realisation, found \"%s\"",
-                                r->realisation);
-    if (r->launcher && !is_one_of(r->launcher, launchers))
-        return strait_error_set(
-            err, STRAIT_ERR_USAGE, "run",
-            "expected root, userns, uml, vuml, qemu or auto after --launcher, found "
-            "\"%s\"",
-            r->launcher);
+    if (check_name("realisation", "relay, kernel or auto", r->realisation, realisations, err) != 0 ||
+        check_name("launcher", "root, userns, uml, vuml, qemu or auto", r->launcher, launchers,
+                   err) != 0)
+        return -1;
     if (r->timing && !strait_session_is_both(r) && strcmp(r->on, "emu") != 0)
         return strait_error_set(err, STRAIT_ERR_USAGE, "run",
                                 "expected --on emu or both with --timing, found --on %s", r->on);
-    if (r->timing && !is_one_of(r->timing, timings))
-        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
-                                "expected live, serial or replay after --timing, found \"%s\"",
-                                r->timing);
+    if (check_name("timing", "live, serial or replay", r->timing, timings, err) != 0)
+        return -1;
     if (r->launcher && strcmp(r->launcher, "qemu") == 0 &&
         (strcmp(r->on, "emu") != 0 || !r->timing || strcmp(r->timing, "replay") != 0))
         return strait_error_set(err, STRAIT_ERR_USAGE, "run",
@@ -224,11 +221,14 @@ static int check_emulation(struct strait_session *r, struct strait_error *err)
 
 static int check_options(struct strait_session *r, struct strait_error *err)
 {
-    if (check_emulation(r, err) != 0)
+    static const char *const backends[] = {"sim", "fluid", "emu", "both", NULL};
+    static const char *const controls[] = {"no-ramp", "no-codec-cost", "unshaped", "loopback",
+                                           NULL};
+    if (check_name("on", "sim, fluid, emu or both", r->on, backends, err) != 0 ||
+        check_emulation(r, err) != 0 ||
+        check_name("control", "no-ramp, no-codec-cost (sim, fluid) or unshaped (emu)", r->control,
+                   controls, err) != 0)
         return -1;
-    if (!strait_session_is_both(r) && !strait_backend_find(r->on))
-        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
-                                "expected sim, fluid, emu or both after --on, found \"%s\"", r->on);
     if (r->check && !strait_session_is_both(r) && strcmp(r->on, "emu") != 0)
         return strait_error_set(err, STRAIT_ERR_USAGE, "run",
                                 "expected --on emu or both with --check, found --on %s", r->on);

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 #include "error.h"
+#undef strait_error_set
+#undef strait_error_system
+#undef strait_error_path
 
 /* Inputs are quoted in errors, so control characters may be in them: an error is one line. */
 static void make_one_line(char *text)
@@ -63,6 +66,16 @@ int strait_error_set(struct strait_error *err, enum strait_error_code code, cons
     return -1;
 }
 
+static void add_errno(struct strait_error *err, int saved_errno)
+{
+    char buf[128];
+    const size_t used = strlen(err->text);
+    err->saved_errno = saved_errno;
+    if (saved_errno != 0)
+        snprintf(err->text + used, sizeof(err->text) - used, ": %s",
+                 strerror_r(saved_errno, buf, sizeof(buf)));
+}
+
 int strait_error_system(struct strait_error *err, const char *where, const char *format, ...)
 {
     const int saved_errno = errno;
@@ -72,13 +85,33 @@ int strait_error_system(struct strait_error *err, const char *where, const char 
     va_start(args, format);
     record(err, saved_errno == ENOMEM ? STRAIT_ERR_NOMEM : STRAIT_ERR_SYSTEM, where, format, args);
     va_end(args);
-    err->saved_errno = saved_errno;
-    if (saved_errno != 0) {
-        char buf[128];
-        const size_t used = strlen(err->text);
-        snprintf(err->text + used, sizeof(err->text) - used, ": %s",
-                 strerror_r(saved_errno, buf, sizeof(buf)));
-    }
+    add_errno(err, saved_errno);
+    return -1;
+}
+
+static bool is_wrong_name(int saved_errno)
+{
+    static const int all[] = {ENOENT, ENOTDIR, EISDIR, EACCES, EPERM, EROFS, ENAMETOOLONG, ELOOP};
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        if (all[i] == saved_errno)
+            return true;
+    return false;
+}
+
+int strait_error_path(struct strait_error *err, const char *path, const char *format, ...)
+{
+    const int saved_errno = errno;
+    if (!err || err->code != STRAIT_OK)
+        return -1;
+    va_list args;
+    va_start(args, format);
+    record(err,
+           is_wrong_name(saved_errno) ? STRAIT_ERR_INPUT
+           : saved_errno == ENOMEM    ? STRAIT_ERR_NOMEM
+                                      : STRAIT_ERR_SYSTEM,
+           path, format, args);
+    va_end(args);
+    add_errno(err, saved_errno);
     return -1;
 }
 

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -274,6 +275,8 @@ int strait_object_integer(struct strait_object *o, long *out, const char *key, l
                           struct strait_error *err)
 {
     const json_t *value = strait_object_value(o, key);
+    if (json_is_real(value) && floor(json_real_value(value)) == json_real_value(value))
+        return refuse(o, key, "an integer without a point or an exponent", value, err);
     if (!json_is_integer(value))
         return refuse(o, key, "an integer", value, err);
     const json_int_t number = json_integer_value(value);

@@ -57,10 +57,10 @@ static int write_script(const char *file, const struct strait_plot_script *s,
 {
     FILE *out = fopen(file, "we");
     if (!out)
-        return strait_error_system(err, file, "cannot write");
+        return strait_error_path(err, file, "cannot write");
     const bool written = fwrite(s->text, 1, s->len_bytes, out) == s->len_bytes;
     if (fclose(out) != 0 || !written)
-        return strait_error_system(err, file, "cannot write");
+        return strait_error_path(err, file, "cannot write");
     return 0;
 }
 

@@ -246,9 +246,10 @@ static int show(const char *name, bool json, struct strait_error *err)
     json_t *rows = json_array(), *row;
     size_t i;
     struct strait_codec_spec spec; /* its parser knows how to complain */
-    if (name && (strchr(name, ':') || strait_codec_spec_parse(&spec, name, err) != 0)) {
+    if (name && strchr(name, ':'))
         strait_error_set(err, STRAIT_ERR_INPUT, "codec list", "expected a codec, found \"%s\"",
                          name);
+    if (name && (strchr(name, ':') || strait_codec_spec_parse(&spec, name, err) != 0)) {
         json_decref(rows);
         return -1;
     }

@@ -93,7 +93,7 @@ int strait_tensor_set_load(struct strait_tensor_set *set, const char *const *pat
 
 void strait_tensor_set_release(struct strait_tensor_set *set)
 {
-    for (size_t i = 0; i < set->n_loaded; i++)
+    for (size_t i = 0; set->owned && i < set->n_loaded; i++)
         free(set->owned[i]);
     free(set->owned);
     free(set->items);

@@ -155,8 +155,9 @@ int strait_net_rsh(int argc, char **argv)
         }
     if (at + 1 >= argc || argv[at][0] == '-') {
         strait_error_set(&err, STRAIT_ERR_USAGE, "net rsh",
-                         "expected a host and a command (strait net rsh --help), found \"%s\"",
-                         at < argc ? argv[at] : "nothing");
+                         "expected a host and a command (strait net rsh --help), found %s%s%s",
+                         at < argc ? "\"" : "", at < argc ? argv[at] : "nothing",
+                         at < argc ? "\"" : "");
         return strait_command_fail(&err);
     }
     char *line = join(argv + at + 1);

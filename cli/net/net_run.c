@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "core/names.h"
 #include "net_replicas.h"
 #include "net_guest.h"
 
@@ -33,7 +34,7 @@ static int make_log_folder(const char *path, struct strait_error *err)
 {
     if (!path || mkdir(path, 0777) == 0 || errno == EEXIST)
         return 0;
-    return strait_error_system(err, path, "cannot make the folder of logs");
+    return strait_error_path(err, path, "cannot make the folder of logs");
 }
 
 /* Returns the exit status, or -1 with *err. */
@@ -46,8 +47,8 @@ static int run(const struct order *o, int argc, char **argv, struct strait_error
     int lock = -1, status = -1;
     const bool clients = strcmp(o->ranks, "clients") == 0;
     if (!clients && strcmp(o->ranks, "all") != 0)
-        return strait_error_set(err, STRAIT_ERR_USAGE, "net run",
-                                "expected all or clients after --ranks, found \"%s\"", o->ranks);
+        return strait_refuse_name(err, STRAIT_ERR_USAGE, "net run", "all or clients after --ranks",
+                                  o->ranks, (const char *const[]){"all", "clients", NULL});
     const int guest = strait_net_guest_is_wanted(&o->guest, err);
     if (guest < 0 || (guest > 0 && make_log_folder(o->log, err) != 0))
         return -1;

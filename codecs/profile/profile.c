@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/json.h"
@@ -289,14 +290,17 @@ int strait_profile_save(const struct strait_profile *p, const char *path, struct
     json_t *json = strait_profile_json(p);
     if (!json)
         return strait_error_set(err, STRAIT_ERR_NOMEM, path, "memory ran out");
-    const int n = snprintf(temporary, sizeof(temporary), "%s.part", path);
+    struct stat info; /* a device or a pipe is written to, never replaced */
+    const bool is_device = stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+    const int n = snprintf(temporary, sizeof(temporary), "%s%s", path, is_device ? "" : ".part");
     int failed = n < 0 || (size_t)n >= sizeof(temporary) ||
                  json_dump_file(json, temporary, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0 ||
-                 rename(temporary, path) != 0;
+                 (!is_device && rename(temporary, path) != 0);
     json_decref(json);
     if (failed) {
-        strait_error_system(err, path, "cannot write the profile");
-        remove(temporary);
+        strait_error_path(err, path, "cannot write the profile");
+        if (!is_device)
+            remove(temporary);
     }
     return failed ? -1 : 0;
 }

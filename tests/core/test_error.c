@@ -76,7 +76,28 @@ static void cut_between_characters(void)
     CU_ASSERT_STRING_EQUAL(err.text + 509, "\xc3\xa9");
 }
 
+static void wrong_names(void)
+{
+    static const struct {
+        int saved_errno;
+        enum strait_error_code code;
+    } cases[] = {{ENOENT, STRAIT_ERR_INPUT}, {ENOTDIR, STRAIT_ERR_INPUT},
+                 {EISDIR, STRAIT_ERR_INPUT}, {EACCES, STRAIT_ERR_INPUT},
+                 {EROFS, STRAIT_ERR_INPUT},  {ENOSPC, STRAIT_ERR_SYSTEM},
+                 {EIO, STRAIT_ERR_SYSTEM},   {ENOMEM, STRAIT_ERR_NOMEM}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct strait_error err = {0};
+        errno = cases[i].saved_errno;
+        CU_ASSERT_EQUAL(strait_error_path(&err, "a/b", "cannot write"), -1);
+        CU_ASSERT_EQUAL(err.code, cases[i].code);
+        CU_ASSERT_EQUAL(err.saved_errno, cases[i].saved_errno);
+        CU_ASSERT_STRING_EQUAL(err.where, "a/b");
+        CU_ASSERT_EQUAL(strncmp(err.text, "cannot write: ", 14), 0);
+    }
+}
+
 static const struct strait_test tests[] = {
+    {"a place where nothing can be is bad input, a full disk is a failure", wrong_names},
     {"the first failure wins", first_wins},
     {"an error that nobody wants is dropped", nobody_listens},
     {"a failed system call tells its errno", errno_is_told},

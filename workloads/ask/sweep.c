@@ -57,8 +57,17 @@ static json_t *enter(json_t *root, json_t *at, const char *token, const char *fi
         is_index(at, token, &index) ? json_array_get(at, index) : json_object_get(at, token);
     if (json_is_object(next) || json_is_array(next))
         return next;
+    const char *names[STRAIT_JSON_MAX_KEYS + 1] = {NULL}, *key;
+    size_t n = 0;
+    json_t *value;
+    json_object_foreach(at, key, value)
+        if ((json_is_object(value) || json_is_array(value)) && n < STRAIT_JSON_MAX_KEYS)
+            names[n++] = key;
+    const char *nearest = next ? NULL : strait_nearest(token, names);
     strait_error_set(err, STRAIT_ERR_INPUT, where,
-                     "expected a place in the experiment, found nothing to enter at \"%s\"", token);
+                     "expected a place in the experiment, found nothing to enter at \"%s\"%s%s%s",
+                     token, nearest ? ", did you mean \"" : "", nearest ? nearest : "",
+                     nearest ? "\"?" : "");
     return NULL;
 }
 
@@ -102,9 +111,13 @@ static void escape(char *token, size_t cap, const char *key)
 {
     size_t n = 0;
     for (; *key && n + 2 < cap; key++) {
-        if (*key == '~' || *key == '/')
+        const bool escaped = *key == '~' || *key == '/';
+        if (escaped)
             token[n++] = '~';
-        token[n++] = *key == '~' ? '0' : *key == '/' ? '1' : *key;
+        if (escaped)
+            token[n++] = *key == '~' ? '0' : '1';
+        else
+            token[n++] = *key;
     }
     token[n] = '\0';
 }

@@ -1,0 +1,233 @@
+/* Command lines that are wrong, and the one line that each gives: tests/bad/commands/NAME.txt, where
+ *
+ *     $ run wan-scalin
+ *     2 strait: expected an experiment that ships ..., did you mean "wan-scaling"?
+ *
+ * is what follows the program's name, its exit status and its standard error; "..." stands for any
+ * text. Words are separated by blanks; 'quotes' hold one together, '' is the empty one. The folder
+ * has what files() puts there. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "tests/kit/folder.h"
+#include "tests/kit/program.h"
+
+enum { LINE_CHARS = 2048 };
+
+static struct program program;
+
+static void files(void)
+{
+    char path[128];
+    program_write(&program, "empty.json", "{}\n");
+    program_write(&program, "nothing", "");
+    program_write(&program, "text", "no JSON, no tensor\n");
+    snprintf(path, sizeof(path), "%s/folder", program.folder);
+    CU_ASSERT_EQUAL_FATAL(mkdir(path, 0777), 0);
+}
+
+/* The words of a line, which it cuts up. */
+static void split(const char *args[PROGRAM_MAX_ARGS], char *line)
+{
+    size_t n = 0;
+    while (*(line += strspn(line, " "))) {
+        CU_ASSERT_FATAL(n + 1 < PROGRAM_MAX_ARGS);
+        char *to = line;
+        args[n++] = line;
+        for (bool quoted = false; *line && (quoted || *line != ' '); line++) {
+            if (*line == '\'')
+                quoted = !quoted;
+            else
+                *to++ = *line;
+        }
+        const bool more = *line == ' ';
+        *to = '\0';
+        line += more ? 1 : 0;
+    }
+    args[n] = NULL;
+}
+
+/* Is text what the pattern says, whose "..." stand for anything? */
+static bool fits(const char *text, const char *pattern)
+{
+    const char *dots = strstr(pattern, "...");
+    if (!dots)
+        return strcmp(text, pattern) == 0;
+    const size_t n = (size_t)(dots - pattern);
+    if (strncmp(text, pattern, n) != 0)
+        return false;
+    for (const char *rest = text + n;; rest++) {
+        if (fits(rest, dots + 3))
+            return true;
+        if (!*rest)
+            return false;
+    }
+}
+
+static void check(const char *name, char *command, const char *expected)
+{
+    const char *args[PROGRAM_MAX_ARGS];
+    char shown[LINE_CHARS], found[LINE_CHARS];
+    snprintf(shown, sizeof(shown), "%s", command);
+    split(args, command);
+    struct said s = program_call(&program, args);
+    const size_t n = strlen(s.err);
+    const bool one_line = n > 0 && strchr(s.err, '\n') == s.err + n - 1;
+    snprintf(found, sizeof(found), "%d %.*s", s.status, n > 0 ? (int)n - 1 : 0, s.err);
+    const bool good = one_line && fits(found, expected) && s.out_bytes == 0;
+    CU_ASSERT_TRUE(good);
+    if (!good)
+        fprintf(stderr, "%s: strait %s\n  expected %s\n  found    %s%s\n", name, shown, expected,
+                found, s.out_bytes > 0 ? " and text on standard output" : "");
+    said_release(&s);
+}
+
+/* One file of cases. */
+static unsigned check_file(const char *folder, const char *name)
+{
+    char *text = folder_text(folder, name), command[LINE_CHARS] = "", *end;
+    unsigned n = 0;
+    for (char *line = text; *line; line = end) {
+        end = line + strcspn(line, "\n");
+        if (*end)
+            *end++ = '\0';
+        if (line[0] == '$') {
+            snprintf(command, sizeof(command), "%s", line + 2);
+        } else if (*line) {
+            CU_ASSERT_FATAL(*command != '\0');
+            check(name, command, line);
+            *command = '\0';
+            n++;
+        }
+    }
+    free(text);
+    return n;
+}
+
+static void bad_commands(void)
+{
+    static const char folder[] = STRAIT_SHARE "/tests/bad/commands";
+    unsigned n = 0;
+    program_set_up(&program);
+    files();
+    DIR *dir = opendir(folder);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(dir);
+    for (const struct dirent *e; (e = readdir(dir));)
+        if (e->d_name[0] != '.')
+            n += check_file(folder, e->d_name);
+    closedir(dir);
+    CU_ASSERT(n >= 80);
+    program_tear_down(&program);
+}
+
+/* Runs it with standard output as fd, or closed where fd is below 0; its exit status. */
+static int run_with_output(int fd, const char *const args[])
+{
+    const pid_t pid = fork();
+    CU_ASSERT_FATAL(pid >= 0);
+    if (pid == 0) {
+        char err[128];
+        snprintf(err, sizeof(err), "%s/err", program.folder);
+        const int to = open(err, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+        if (to < 0 || dup2(to, STDERR_FILENO) < 0)
+            _exit(100);
+        if (fd >= 0)
+            dup2(fd, STDOUT_FILENO);
+        else
+            close(STDOUT_FILENO);
+        program_exec(&program, args);
+    }
+    return program_wait(pid);
+}
+
+static void write_tensor(void)
+{
+    float x[2000];
+    for (size_t i = 0; i < sizeof(x) / sizeof(*x); i++)
+        x[i] = (float)i;
+    program_write_bytes(&program, "some.f32", x, sizeof(x));
+}
+
+/* A disk that is full, and a standard output that is closed: never 0, one line that says so. */
+static void outputs(void)
+{
+    static const char *const commands[][8] = {
+        {"--help"},
+        {"--version"},
+        {"list"},
+        {"list", "--json"},
+        {"codec", "list", "sz"},
+        {"codec", "--help"},
+        {"check", "wan-check", "--on", "sim"},
+        {"check", "wan-check", "--json"},
+        {"run", "wan-check", "--on", "fluid", "--no-break-even"},
+        {"run", "wan-check", "--on", "fluid", "--json", "--no-break-even"},
+        {"calibrate", "codecs", "--codec", "none", "some.f32"},
+        {"net", "list"},
+        {"net", "--help"},
+        {"doctor"}};
+    program_set_up(&program);
+    const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    CU_ASSERT_FATAL(full >= 0);
+    write_tensor();
+    for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+        for (int closed = 0; closed < 2; closed++) {
+            const int status = run_with_output(closed ? -1 : full, commands[i]);
+            char *err = program_read(&program, "err");
+            const char *said = strstr(err, "strait: standard output: cannot write: ");
+            CU_ASSERT_EQUAL(status, 1);
+            CU_ASSERT_PTR_NOT_NULL(said);
+            CU_ASSERT(said && !strstr(said + 1, "strait: "));
+            if (status != 1 || !said)
+                fprintf(stderr, "%s %s, closed %d: %d: %s\n", commands[i][0],
+                        commands[i][1] ? commands[i][1] : "", closed, status, err);
+            free(err);
+        }
+    /* a closed output is not the file that was opened next: its rows are whole */
+    char *rows = program_read(&program, "results/wan-check/results.jsonl");
+    CU_ASSERT_PTR_NULL(strstr(rows, "clients  codec"));
+    free(rows);
+    close(full);
+    program_tear_down(&program);
+}
+
+/* What is told to be written to a device goes there, and the device stays one. */
+static void devices(void)
+{
+    struct stat before, after;
+    program_set_up(&program);
+    write_tensor();
+    char device[128];
+    snprintf(device, sizeof(device), "%s/device", program.folder);
+    if (mknod(device, S_IFCHR | 0666, (dev_t)(1 << 8 | 7)) != 0) { /* as /dev/full */
+        program_tear_down(&program);
+        strait_test_skip("only root makes devices");
+        return;
+    }
+    CU_ASSERT_EQUAL(stat(device, &before), 0);
+    const char *const commands[][8] = {
+        {"calibrate", "codecs", "--codec", "none", "some.f32", "--out", "device"},
+        {"codec", "encode", "--codec", "none", "some.f32", "-o", "device"}};
+    for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
+        struct said s = program_call(&program, commands[i]);
+        CU_ASSERT_EQUAL(s.status, 1);
+        CU_ASSERT_PTR_NOT_NULL(strstr(s.err, "cannot write"));
+        CU_ASSERT_EQUAL(stat(device, &after), 0);
+        CU_ASSERT_EQUAL(after.st_mode, before.st_mode);
+        CU_ASSERT_EQUAL(after.st_rdev, before.st_rdev);
+        said_release(&s);
+    }
+    program_tear_down(&program);
+}
+
+static const struct strait_test tests[] = {
+    {"each wrong command line gives its one line and its status", bad_commands},
+    {"a full or closed standard output is never success", outputs},
+    {"a device is written to, not replaced", devices},
+};
+STRAIT_SUITE("cli: wrong command lines", tests);
