@@ -71,6 +71,7 @@ help:
 	@echo "make foreign  PyTorch's all-reduce and DDP over an emulated network (package python3-torch)"
 	@echo "make golden-runs  write tests/golden/runs.jsonl anew, after an intended change"
 	@echo "make profile  measure the profile that ships, codecs/profiles/default.json"
+	@echo "make lint     cppcheck, clang-tidy and clang's analyzer over all that changed since the last time"
 	@echo "make clean    remove build/"
 
 # Sub-makes: what a fresh machine lacks is there before anything asks for it.
@@ -209,6 +210,32 @@ SETTINGS = $(shell $(BUILD)/strait codec list --json | sed -n 's/^{"name":"\([a-
 profile: all
 	$(BUILD)/strait calibrate codecs --title "codecs on the recorded tensors" --out codecs/profiles/default.json --force \
 	    $(SETTINGS:%=--codec %)
+
+# What cppcheck, clang-tidy and the analyzer of scan-build (which clang-tidy runs) have to say, of all
+# files that are newer than their last look: ten minutes of a processor for the whole tree. What is
+# turned off stands in .clang-tidy and .ci/cppcheck-suppressions.txt, with its reason.
+LINT      := build/lint
+LINT_C    := $(sort $(filter-out tests/foreign/%,$(patsubst ./%,%,$(shell find $(PARTS) cli tests -name '*.c'))))
+LINT_FLAGS = -D_GNU_SOURCE -DSTRAIT_VERSION='"$(VERSION)"' -DSTRAIT_SHARE='"$(CURDIR)"'
+.PHONY: lint lint-only
+lint:
+	@./setup.sh cppcheck clang clang-tidy
+	@$(MAKE) --no-print-directory -k -j$$(nproc) lint-only
+lint-only: $(LINT)/cppcheck $(LINT_C:%=$(LINT)/%.tidy)
+$(LINT)/cppcheck: $(LINT_C) $(shell find $(PARTS) cli tests -name '*.h') .ci/cppcheck.cfg .ci/cppcheck-suppressions.txt
+	@mkdir -p $(@D)
+	@echo "  cppcheck"
+	$(Q)cppcheck -q --std=c11 --platform=unix64 --enable=warning,performance,portability --error-exitcode=1 \
+	    --suppressions-list=.ci/cppcheck-suppressions.txt --library=posix,gnu --library=.ci/cppcheck.cfg \
+	    -I. $(LINT_FLAGS) $(LINT_C)
+	@touch $@
+$(LINT)/%.tidy: % .clang-tidy
+	@mkdir -p $(@D)
+	@echo "  clang-tidy $<"
+	$(Q)clang-tidy --quiet $< -- -std=c17 -iquote . $(LINT_FLAGS) 2>$@.log || { cat $@.log; exit 1; }
+	$(Q)clang -MM -MP -MT $@ -MF $@.d -std=c17 -iquote . $(LINT_FLAGS) $<
+	@touch $@
+-include $(shell find $(LINT) -name '*.d' 2>/dev/null)
 
 clean:
 	rm -rf build

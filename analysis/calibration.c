@@ -94,7 +94,7 @@ static int measure(struct strait_profile_entry *entry, struct sample *s, bool lo
 {
     const struct strait_codec_ops *ops = spec->ops;
     struct strait_bundle bundle = {.lossy.ops = ops, .lossless.ops = ops, .bound = spec->bound};
-    struct strait_slice *of = calloc(2 * s->n_slices + 1, sizeof(*of)), *to = of + s->n_slices;
+    struct strait_slice *of = calloc(2 * s->n_slices + 1, sizeof(*of));
     struct strait_codec_times t;
     size_t n = 0, raw_bytes = 0;
     int failed = 0;
@@ -102,6 +102,7 @@ static int measure(struct strait_profile_entry *entry, struct sample *s, bool lo
         free(of);
         return strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
     }
+    struct strait_slice *const to = of + s->n_slices;
     bundle.lossless.state = bundle.lossy.state;
     for (size_t i = 0; i < s->n_slices; i++) {
         if (s->slices[i].lossy != lossy)

@@ -16,7 +16,7 @@ enum { OTHER_LINES = 8, LEAST_LINKS = 3 };
 
 static size_t n_rows_of(const struct strait_network *n)
 {
-    size_t n_rows = (size_t)(n->n_ranks + n->n_sites);
+    size_t n_rows = (size_t)n->n_ranks + (size_t)n->n_sites;
     for (int i = 0; n->between && i < n->n_sites * n->n_sites; i++)
         n_rows += n->between[i].rate_bits_per_s > 0;
     return n_rows;

@@ -208,7 +208,7 @@ int strait_plan_add(struct strait_plan *plan, const struct strait_sweep *sweep,
         int failed = !resolved || strait_experiment_read(&e, sweep->file, resolved, err) != 0;
         const char *here = json_string_value(json_object_get(resolved, "tensors"));
         if (!failed && reads_tensors(e, backend) &&
-            (!*tensors || strcmp(folder, here ? here : ""))) {
+            (!*tensors || strcmp(folder, here ? here : "") != 0)) {
             failed = strait_row_tensors_hash(tensors, here, err);
             snprintf(folder, sizeof(folder), "%s", here ? here : "");
         }

@@ -23,7 +23,7 @@ void strait_frame_pack(unsigned char out[STRAIT_FRAME_BYTES], const struct strai
 {
     assert(frame->codec_id <= UINT8_MAX && frame->flags <= UINT8_MAX);
     memset(out, 0, STRAIT_FRAME_BYTES);
-    memcpy(out, "STRT", 4);
+    memcpy(out, (const char[]){'S', 'T', 'R', 'T'}, 4);
     out[4] = STRAIT_FRAME_VERSION;
     out[5] = (unsigned char)frame->codec_id;
     out[6] = (unsigned char)frame->bound.kind;

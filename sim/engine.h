@@ -145,4 +145,4 @@ bool strait_machine_recv(struct strait_rank *r, struct strait_message *out, int 
                          double deadline_s);
 struct strait_rank *strait_machine_spawn(struct strait_rank *r,
                                          void (*fn)(struct strait_rank *, void *), void *arg);
-void strait_machine_join(struct strait_rank *r, struct strait_rank *lane);
+void strait_machine_join(struct strait_rank *r, struct strait_rank *other);

@@ -10,12 +10,11 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "core/names.h"
 #include "core/units.h"
 #include "emu/guest/uml.h"
 #include "cli/guest/guest_job.h"
 #include "net_command.h"
-
-extern char **environ;
 
 enum { PATH_CHARS = STRAIT_GUEST_PATH_CHARS, N_OPEN = 8, MAX_CHARS = 120000 };
 static const double LIMIT_S = 3600;
@@ -33,9 +32,9 @@ int strait_net_guest_is_wanted(const struct strait_net_guest *g, struct strait_e
     if (strcmp(launcher, "uml") == 0 || strcmp(launcher, "vuml") == 0)
         return 1;
     if (strcmp(launcher, "auto") != 0)
-        return strait_error_set(err, STRAIT_ERR_USAGE, "net run",
-                                "expected uml, vuml or auto after --launcher, found \"%s\"",
-                                launcher);
+        return strait_refuse_name(err, STRAIT_ERR_USAGE, "net run",
+                                  "uml, vuml or auto after --launcher", launcher,
+                                  (const char *const[]){"uml", "vuml", "auto", NULL});
     if (g->memory || g->limit_s > 0)
         return strait_error_set(err, STRAIT_ERR_USAGE, "net run",
                                 "expected --launcher uml or vuml with %s: it is for a guest",

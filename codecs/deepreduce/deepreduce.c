@@ -304,6 +304,7 @@ static void scatter(float *y, const struct state *s, const struct scratch *t, si
             y[t->index[i]] = t->values[i];
         return;
     }
+    assert(n == 0 || order->place);
     for (size_t i = 0; i < n; i++) {
         const uint32_t at = by_rank(s) ? order->place[i] : t->index[order->place[i]];
         y[at] = order->signs && order->sign[i] ? -t->values[i] : t->values[i];

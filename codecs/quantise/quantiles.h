@@ -10,17 +10,17 @@ struct strait_quantiles;
 
 /** For so many bins, 2 to STRAIT_QUANTILES_MAX_BINS; NULL when memory ran out. */
 struct strait_quantiles *strait_quantiles_new(uint32_t n_bins);
-void strait_quantiles_free(struct strait_quantiles *q);
+void strait_quantiles_free(struct strait_quantiles *s);
 /** Place the edges: edge i is the quantile i / n_bins of x, interpolated between the two values
  *  around it. Exact for up to 2^16 values; longer tensors take the quantiles of 2^16 values, one by
  *  chance (always the same) from each of as many equal parts: the share of the tensor below an
  *  edge is then i / n_bins with a standard deviation of at most 2^-9.
  *  In:   n   above 0
  *  Cost: two passes over x and a radix sort of the 2^16; no allocation */
-void strait_quantiles_place(struct strait_quantiles *q, const float *x, size_t n);
+void strait_quantiles_place(struct strait_quantiles *s, const float *x, size_t n);
 /** Out: values  x as it counts
  *       bins    how many edges are <= the value: 0 .. n_bins - 1
  *  In:  x       of the tensor of strait_quantiles_place, n up to STRAIT_QUANTILES_PIECE
  *  Cost: a table of 2^14 cells leads to the edges near a value; few steps remain */
-void strait_quantiles_find(struct strait_quantiles *q, float *values, uint32_t *bins,
+void strait_quantiles_find(struct strait_quantiles *s, float *values, uint32_t *bins,
                            const float *x, size_t n);

@@ -74,7 +74,7 @@ static bool read_kinds(struct sz_decoder *d, struct strait_reader *r, size_t n)
         return false;
     for (unsigned k = 0; k < m->n_kinds; k++) {
         const unsigned byte = strait_read_u8(r);
-        m->table_of[k] = byte == ZERO_KIND ? -1 : (int8_t)(byte & 7);
+        m->table_of[k] = (int8_t)(byte == ZERO_KIND ? -1 : (int)(byte & 7));
         m->shift_of[k] = (uint8_t)(byte >> 3);
         if (byte != ZERO_KIND && ((byte & 7) >= d->n_tables || byte >> 3 > SZ_MAX_SHIFT))
             return false;

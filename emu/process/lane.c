@@ -135,7 +135,7 @@ struct strait_op *strait_emu_rank_start(struct strait_rank *r, const struct stra
     else if (isnan(job->cost_s) && !r->run->measured_cost)
         strait_error_set(&err, STRAIT_ERR_BACKEND, NULL,
                          "rank %d starts a job without a cost in a run that measures none", r->me);
-    if (err.code != STRAIT_OK)
+    if (!op || err.code != STRAIT_OK)
         fail(lane, &err);
     op->job = *job;
     enter(lane);

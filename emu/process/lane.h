@@ -44,9 +44,9 @@ struct strait_emu_rank {
 struct strait_emu_lane *strait_emu_lane_new(struct strait_emu_rank *rank);
 int strait_emu_lane_begin(struct strait_emu_lane *lane, struct strait_error *err);
 /** What the transport tells the rank. */
-void strait_emu_lane_arrived(void *rank, struct strait_message *message, int channel,
+void strait_emu_lane_arrived(void *of, struct strait_message *message, int channel,
                              int64_t mono_ns);
-void strait_emu_lane_acknowledged(void *rank, void *op, int64_t mono_ns);
+void strait_emu_lane_acknowledged(void *of, void *ticket, int64_t mono_ns);
 /** Report and end the process; from any thread of it. */
 void strait_emu_lane_fail(struct strait_emu_rank *rank, const struct strait_error *err)
     __attribute__((noreturn));

@@ -1,5 +1,6 @@
 #include "pump.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -227,6 +228,7 @@ static struct strait_emu_arriving *open_message(struct strait_emu_transport *t,
     if (strait_emu_wire_unpack(&m->packet, &m->tag, frame, &m->envelope, t->plan.real_payload,
                                err) != 0)
         return NULL;
+    assert(m->packet);
     /* The guest's pages are mappings of the host's, of which a process has 65530: messages that
      * come side by side would each have its pages scattered. Elsewhere it would take time. */
     if (t->plan.virtual_time && m->packet->data)
@@ -285,6 +287,7 @@ static size_t part_at(const struct strait_emu_transport *t,
                       const struct strait_emu_in_strand *strand, int more)
 {
     const int i = (int)(strand - strand->stream->strands);
+    assert(strand->at && strand->at->packet);
     return strait_emu_wire_part_at(strand->at->packet->payload_bytes, t->n_strands, i + more);
 }
 

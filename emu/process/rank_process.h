@@ -41,4 +41,4 @@ bool strait_emu_rank_recv(struct strait_rank *r, struct strait_message *out, int
                           double deadline_s);
 struct strait_rank *strait_emu_rank_spawn(struct strait_rank *r,
                                           void (*fn)(struct strait_rank *, void *), void *arg);
-void strait_emu_rank_join(struct strait_rank *r, struct strait_rank *lane);
+void strait_emu_rank_join(struct strait_rank *r, struct strait_rank *other);

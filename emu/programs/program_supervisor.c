@@ -172,8 +172,8 @@ static void tell_state(struct keeper *k, int to)
                 json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "sent_bytes", (json_int_t)c.tx_bytes,
                           "received_bytes", (json_int_t)c.rx_bytes, "sent_packets",
                           (json_int_t)c.tx_packets, "received_packets", (json_int_t)c.rx_packets,
-                          "dropped", (json_int_t)(c.tx_dropped + c.rx_dropped), "errors",
-                          (json_int_t)(c.tx_errors + c.rx_errors)));
+                          "dropped", (json_int_t)c.tx_dropped + (json_int_t)c.rx_dropped, "errors",
+                          (json_int_t)c.tx_errors + (json_int_t)c.rx_errors));
     }
     json_dumpfd(k->state, to, JSON_COMPACT);
 }

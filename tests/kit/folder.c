@@ -23,8 +23,9 @@ char *folder_bytes(const char *folder, const char *name, size_t *len_bytes)
     *len_bytes = 0;
     do {
         *len_bytes += n_read;
-        bytes = realloc(bytes, *len_bytes + READ_BYTES + 1);
-        CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
+        char *more = realloc(bytes, *len_bytes + READ_BYTES + 1);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(more);
+        bytes = more;
     } while ((n_read = fread(bytes + *len_bytes, 1, READ_BYTES, in)) > 0);
     bytes[*len_bytes] = '\0';
     fclose(in);

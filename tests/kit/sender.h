@@ -35,7 +35,7 @@ static inline bool is_among_largest(const float *x, size_t n, size_t at, double 
 {
     double n_before = 0;
     for (size_t i = 0; i < n; i++)
-        n_before += fabsf(x[i]) > fabsf(x[at]) || (fabsf(x[i]) >= fabsf(x[at]) && i < at);
+        n_before += fabsf(x[i]) > fabsf(x[at]) || (i < at && fabsf(x[i]) >= fabsf(x[at]));
     return n_before < amount;
 }
 

@@ -138,6 +138,7 @@ static double sample_error(struct strait_rank *r)
     const size_t n = strait_n_elems(w->sample_of);
     double worst = 0;
     float *decoded = strait_buffer_new(n * sizeof(*decoded));
+    struct strait_packet encoded = {0};
     task.out = strait_buffer_new(task.room_bytes = c->room_bytes);
     if (!isnan(w->sample_bound))
         bound.value = w->sample_bound;
@@ -146,7 +147,8 @@ static double sample_error(struct strait_rank *r)
         strait_task_encode(&task);
         for (size_t i = 0; i < task.n_slices; i++)
             task.slices[i].x = decoded + (task.slices[i].x - w->sample_of->values);
-        struct strait_packet encoded = {.data = task.out, .payload_bytes = task.len_bytes};
+        encoded.data = task.out;
+        encoded.payload_bytes = task.len_bytes;
         task.packet = &encoded;
         if (task.err.code == STRAIT_OK)
             strait_task_decode(&task);

@@ -11,7 +11,7 @@ static void keep_largest(float *dense, size_t n, size_t k)
     for (size_t i = 0; i < n; i++) {
         size_t n_before = 0;
         for (size_t j = 0; j < n; j++)
-            n_before += fabsf(all[j]) > fabsf(all[i]) || (fabsf(all[j]) == fabsf(all[i]) && j < i);
+            n_before += fabsf(all[j]) > fabsf(all[i]) || (j < i && fabsf(all[j]) == fabsf(all[i]));
         dense[i] = n_before < k ? all[i] : 0;
     }
     free(all);

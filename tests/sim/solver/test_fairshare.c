@@ -33,6 +33,8 @@ static void fill(struct planned *p, int n, const double *bytes_per_s, int n_link
         for (int l = 0; l < n_links; l++)
             if (n_open[l] > 0 && (least < 0 || free[l] / n_open[l] < free[least] / n_open[least]))
                 least = l;
+        if (least < 0)
+            break;
         const double rate = free[least] / n_open[least];
         for (int i = 0; i < n; i++) {
             bool uses = false;

@@ -27,7 +27,7 @@ static double group_elems(const struct world *w, const struct plan *p, int i)
 {
     double sum = 0;
     for (int k = 0; k < N_FACTORS; k++) {
-        if (p->group[k] == p->group[i] && k > i)
+        if (k > i && p->group[k] == p->group[i])
             return 0;
         sum += p->group[k] == p->group[i] ? w->f[k].elems : 0;
     }

@@ -52,7 +52,7 @@ static void bytes(void)
     for (int n = 1; n <= MOST_RANKS; n++)
         for (int exchange = 0; exchange < N_EXCHANGES; exchange++)
             for (int codec = NONE; codec < N_CODECS; codec++)
-                for (int real = 0; real <= (n == 3); real++)
+                for (int real = 0; real < (n == 3 ? 2 : 1); real++)
                     if (exchange != ALL_REDUCE || codec == NONE || codec == RANDOMK)
                         check_bytes(exchange, codec, n, real); /* others: refused below */
 }
@@ -98,7 +98,7 @@ static void sizes_first(void)
 static double schedule_s(const struct strait_point *p, int n, double launch_s, bool beside)
 {
     const struct strait_model *m = p->experiment->model;
-    double ready[ODD_ROWS], hook_s = m->fwd_s, link_s = 0, all_s = m->fwd_s + m->bwd_s;
+    double ready[ODD_ROWS] = {0}, hook_s = m->fwd_s, link_s = 0, all_s = m->fwd_s + m->bwd_s;
     for (int i = 0; i < ODD_ROWS; i++)
         if (!is_vector[i])
             all_s += p->up.encode_fixed_s + 4.0 * (double)rows[i] / p->up.encode_bytes_per_s;
