@@ -4,8 +4,9 @@
 #include "workloads/ask/experiment.h"
 
 /** Measure every codec and bound that the points of a sweep use or may use, on this machine, for
- * the kinds of tensors that are sent, on other recordings than those that are sent (the held-out
- * set of traces/tensor_fill.h), tiled to the model's own shapes. Returns: 0 with a profile to free with
- * strait_profile_free, or -1 with *err Cost:    a few seconds */
+ *  the kinds of tensors that are sent, on other recordings than those that are sent (the held-out
+ *  set of traces/tensor_fill.h), tiled to the model's own shapes.
+ *  Returns: 0 with a profile to free with strait_profile_free, or -1 with *err
+ *  Cost:    a few seconds */
 int strait_calibrate_for(struct strait_profile **out, const struct strait_sweep *sweep,
                          struct strait_error *err);

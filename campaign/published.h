@@ -8,19 +8,21 @@
 
 /** Work out every row of a file of published figures (docs/published.md) whose case is one of
  *  `cases`, by the fluid backend.
- *  Out:     new object, or NULL with *err: INPUT naming the place in the file
- *             rows: [{case, claim, source, kind, unit, published, spread, ours, relative, reached,
- * input, setting, reason}], ours null where it could not be had: `reason` then says why orders,
- * errors: of these rows, below In:      path       NULL: the shipped one, traces/published.json
+ *  In:      path       NULL: the shipped one, traces/published.json
  *           cases      n_cases names; 0: all
- *           n_workers  processes at a time */
+ *           n_workers  processes at a time
+ *  Returns: a new object, or NULL with *err: INPUT naming the place in the file
+ *             rows            [{case, claim, source, kind, unit, published, spread, ours, relative,
+ *                             reached, input, setting, reason}]; ours null where it could not be
+ *                             had: `reason` then says why
+ *             orders, errors  of these rows, below */
 json_t *strait_published(const char *path, const char *const *cases, size_t n_cases,
                          const struct strait_profile *profile, int n_workers,
                          struct strait_error *err);
-/** [{group, case, rows, kept, wins: {published, ours, same}, errors, broken: [{low, high,
- * published: [low's, high's], ours: [.., ..], even, reason}]}]: pairs that were published as low <
- * high and are not so in ours (even: ours are equal), with the reason that the row farther from its
- * figure has. */
+/** Pairs that were published as low < high and are not so in ours (even: ours are equal), with the
+ *  reason that the row farther from its figure has.
+ *  Returns: [{group, case, rows, kept, wins: {published, ours, same}, errors,
+ *             broken: [{low, high, published: [low's, high's], ours: [.., ..], even, reason}]}] */
 json_t *strait_published_orders(const json_t *rows);
 /** {case: {rows, median, worst, worst_claim}}: of |relative|, worst with its sign; null where no
  * row predicts a figure: claims and inputs do not count. */

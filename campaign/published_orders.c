@@ -43,8 +43,7 @@ static json_t *errors_of(const json_t *rows)
     const char *worst_claim = NULL;
     size_t n = 0, i;
     json_t *row, *errors = NULL;
-    json_array_foreach(rows, i, row)
-    {
+    json_array_foreach (rows, i, row) {
         const double relative = strait_number_of(row, "relative");
         if (!sizes || !counts(row) || isnan(relative))
             continue;
@@ -114,8 +113,7 @@ static const json_t *best_of(const json_t *members, const char *column)
     const json_t *best = NULL;
     size_t i;
     json_t *row;
-    json_array_foreach(members, i, row)
-    {
+    json_array_foreach (members, i, row) {
         const bool rate = strstr(json_string_value(json_object_get(row, "unit")), "/s") != NULL;
         const double x = strait_number_of(row, column),
                      least = best ? strait_number_of(best, column) : NAN;
@@ -144,8 +142,7 @@ static json_t *gather(const json_t *rows, const char *key)
 {
     json_t *groups = json_object(), *row;
     size_t i;
-    json_array_foreach(rows, i, row)
-    {
+    json_array_foreach (rows, i, row) {
         const char *name = json_string_value(json_object_get(row, key));
         if (name && !json_object_get(groups, name))
             json_object_set_new(groups, name, json_array());
@@ -159,7 +156,7 @@ json_t *strait_published_orders(const json_t *rows)
 {
     json_t *groups = gather(rows, "group"), *orders = json_array(), *members;
     const char *name;
-    json_object_foreach(groups, name, members)
+    json_object_foreach (groups, name, members)
         json_array_append_new(orders, order_of(name, members));
     json_decref(groups);
     return orders;
@@ -169,7 +166,8 @@ json_t *strait_published_errors(const json_t *rows)
 {
     json_t *cases = gather(rows, "case"), *all = json_object(), *members;
     const char *name;
-    json_object_foreach(cases, name, members) json_object_set_new(all, name, errors_of(members));
+    json_object_foreach (cases, name, members)
+        json_object_set_new(all, name, errors_of(members));
     json_decref(cases);
     return all;
 }

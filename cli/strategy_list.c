@@ -87,8 +87,7 @@ void strait_strategy_rows_print(const json_t *rows)
     strait_table_wrap(t, 50);
     strait_table_column(t, "source", false);
     strait_table_wrap(t, 50);
-    json_array_foreach((json_t *)rows, i, row)
-    {
+    json_array_foreach ((json_t *)rows, i, row) {
         strait_table_cell(t, string_of(row, "name"));
         strait_table_cell(t, string_of(row, "summary"));
         strait_table_cell(t, string_of(row, "source"));
@@ -111,8 +110,7 @@ void strait_strategy_row_print(const json_t *row)
     strait_table_column(t, "default", false);
     strait_table_column(t, "meaning", false);
     strait_table_wrap(t, 56);
-    json_array_foreach(json_object_get(row, "parameters"), i, p)
-    {
+    json_array_foreach (json_object_get(row, "parameters"), i, p) {
         strait_table_cell(t, string_of(p, "name"));
         strait_table_cell(t, string_of(p, "takes"));
         strait_table_cell(t, string_of(p, "default"));

@@ -108,8 +108,7 @@ static void join(char text[TEXT_CHARS], const json_t *words)
     size_t i, used = 0;
     json_t *word;
     snprintf(text, TEXT_CHARS, "-");
-    json_array_foreach((json_t *)words, i, word)
-    {
+    json_array_foreach ((json_t *)words, i, word) {
         used += (size_t)snprintf(text + used, TEXT_CHARS - used, "%s%s", i > 0 ? ", " : "",
                                  json_string_value(word));
         used = used < TEXT_CHARS ? used : TEXT_CHARS - 1;
@@ -150,8 +149,7 @@ void strait_codec_rows_print(const json_t *rows)
         strait_table_column(t, columns[i].title, false);
         strait_table_wrap(t, columns[i].width);
     }
-    json_array_foreach((json_t *)rows, i, row)
-    {
+    json_array_foreach ((json_t *)rows, i, row) {
         char name[CELL_CHARS], bounds[TEXT_CHARS], params[TEXT_CHARS];
         if (family && strcmp(family, strait_text_of(row, "family")) != 0)
             strait_table_rule(t);
@@ -171,8 +169,7 @@ void strait_codec_rows_print(const json_t *rows)
     strait_table_free(t);
     puts("\nEvery codec can be used where encoded tensors are only moved: all-gather, broadcast, "
          "all-to-all,\nparameter server. In an all-reduce they are added while encoded.");
-    json_array_foreach((json_t *)rows, i, row)
-    {
+    json_array_foreach ((json_t *)rows, i, row) {
         if (!json_is_true(json_object_get(row, "available")))
             printf("* %s cannot be used here: %s\n", strait_text_of(row, "name"),
                    strait_text_of(row, "unavailable"));
@@ -189,8 +186,7 @@ static void print_params(const json_t *row)
     strait_table_column(t, "takes", false);
     strait_table_column(t, "default", false);
     strait_table_column(t, "meaning", false);
-    json_array_foreach(json_object_get(row, "parameters"), i, p)
-    {
+    json_array_foreach (json_object_get(row, "parameters"), i, p) {
         const struct strait_param *param = param_of(row, i);
         if (param->choices) {
             join(range, json_object_get(p, "choices"));
@@ -256,8 +252,7 @@ static int show(const char *name, bool json, struct strait_error *err)
     int status = strait_codec_rows(rows, err);
     if (status == 0 && !name && !json)
         strait_codec_rows_print(rows);
-    json_array_foreach(rows, i, row)
-    {
+    json_array_foreach (rows, i, row) {
         if (status != 0 || (name && strcmp(name, strait_text_of(row, "name")) != 0))
             continue;
         if (json)

@@ -120,8 +120,7 @@ static int list(bool json, struct strait_error *err)
     struct strait_table *t = strait_table_new();
     for (i = 0; i < sizeof(titles) / sizeof(*titles); i++)
         strait_table_column(t, titles[i], i == 1 || i == 2);
-    json_array_foreach(names, i, name)
-    {
+    json_array_foreach (names, i, name) {
         struct strait_emu_place place;
         json_t *state = NULL;
         if (strait_emu_place_init(&place, json_string_value(name), NULL) == 0)
@@ -174,8 +173,7 @@ static void print_counters(const json_t *state)
     size_t i;
     for (i = 0; i < sizeof(titles) / sizeof(*titles); i++)
         strait_table_column(t, titles[i], i > 0);
-    json_array_foreach(json_object_get(state, "ranks"), i, rank)
-    {
+    json_array_foreach (json_object_get(state, "ranks"), i, rank) {
         const json_t *c = json_object_get(rank, "counters");
         strait_table_cell(t, text_of(rank, "host"));
         strait_table_cell(t, strait_bytes_text(bytes, number_of(c, "sent_bytes")));
@@ -242,8 +240,7 @@ static void show_rates(const json_t *now, const json_t *before, double at_s, dou
     const json_t *ranks = json_object_get(now, "ranks"), *rank;
     struct strait_flow_row *rows = calloc(json_array_size(ranks) + 1, sizeof(*rows));
     size_t i;
-    json_array_foreach(rows ? ranks : NULL, i, rank)
-    {
+    json_array_foreach (rows ? ranks : NULL, i, rank) {
         const json_t *then = json_array_get(json_object_get(before, "ranks"), i);
         struct strait_flow_row *row = &rows[i];
         row->out = flow_of(rank, then, "sent_bytes", span_s);

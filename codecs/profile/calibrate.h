@@ -26,17 +26,14 @@ struct strait_calibration {
 };
 
 /** Measure every case: an entry for each kind of tensor that occurs, and one of kind "any" over
- * all. A lossy codec is measured on the tensors that strait_slice_lossy picks, a lossless one on
- * all. Error feedback, momentum and the state of a STATEFUL codec are each tensor's own, and their
- * cost is part of encode. Time is as core/instant.h
- * has it. Every repeat goes through all tensors before any comes again,
- * each with buffers of its own: what a tensor finds in the caches is what it finds in a training
- * run. The fixed cost is the median over long tensors of what the line through the times of the
- * first 2048 values and of the whole leaves at no bytes; the speed then makes the sum of times come
- * out.
- *
+ *  all. A lossy codec is measured on the tensors that strait_slice_lossy picks, a lossless one on
+ *  all. Error feedback, momentum and the state of a STATEFUL codec are each tensor's own, and their
+ *  cost is part of encode. Time is as core/instant.h has it. Every repeat goes through all tensors
+ *  before any comes again, each with buffers of its own: what a tensor finds in the caches is what
+ *  it finds in a training run. The fixed cost is the median over long tensors of what the line
+ *  through the times of the first 2048 values and of the whole leaves at no bytes; the speed then
+ *  makes the sum of times come out.
  *  Returns: 0 with a profile to free with strait_profile_free, or -1 with *err
- *
  *  Cost:    n_repeats times all cases; memory of three times the tensors */
 int strait_calibrate(struct strait_profile **out, const struct strait_calibration *c,
                      struct strait_error *err);

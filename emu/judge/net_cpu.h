@@ -10,7 +10,7 @@
  *  Out:     s_per_gbit  of all ranks and the relay
  *  In:      like        the run; unchanged
  *  Returns: 0, or -1 with *err: HOST (User-Mode Linux, too) or INPUT where such a run cannot be,
- * BACKEND where it failed Source:  own
- */
+ *           BACKEND where it failed
+ *  Source:  own */
 int strait_emu_kappa_measure(double *s_per_gbit, const struct strait_run *like,
                              struct strait_error *err);

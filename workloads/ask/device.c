@@ -36,8 +36,7 @@ int strait_constants_check(const struct strait_object *constants, struct strait_
     const char *key;
     json_t *value;
     char where[STRAIT_JSON_POINTER_MAX * 2];
-    json_object_foreach((json_t *)constants->json, key, value)
-    {
+    json_object_foreach ((json_t *)constants->json, key, value) {
         if (!strait_param_is_of_machine(key))
             return strait_refuse_name(
                 err, STRAIT_ERR_INPUT, strait_object_where(constants, key, where, sizeof(where)),

@@ -27,7 +27,8 @@ struct strait_belief {
  *  STRAIT_BAYES_MAX_POINTS; what comes later is forgotten. */
 void strait_bayes_observe(struct strait_bayes *b, double x, double y);
 /** The place to look at next, in [lo, hi]: the best of an even grid of 1025 places; the middle
- * where nothing was observed yet. Returns: 0, or -1 with *err NOMEM */
+ *  where nothing was observed yet.
+ *  Returns: 0, or -1 with *err NOMEM */
 int strait_bayes_suggest(double *x, const struct strait_bayes *b, struct strait_error *err);
 /** The observation with the smallest y; the first of equals. n is above 0. */
 size_t strait_bayes_best(const struct strait_bayes *b);

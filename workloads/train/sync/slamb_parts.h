@@ -43,8 +43,8 @@ void slamb_gather(void *work);  /* moments to the buffer */
 void slamb_scatter(void *work); /* the buffer's sums over the ranks to the moments: means */
 /** LAMB (You et al., ICLR 2020), each tensor in two parts: what was averaged in this step, and what
  *  was not. Of each, u = m^ / (sqrt(v^) + epsilon) + decay w with moments corrected for their
- * start, and trust |w| / |u| (1 where one is 0). Averaged: w -= lr trust u; else w -= lr /
- * sqrt(ranks) trust beta_3^age u, with the age in steps since it was averaged, or since the
- * beginning. That the trust is of u without its factor is our reading. Source: Xu et al., ICML
- * 2023, as in docs/compressed-training.md */
+ *  start, and trust |w| / |u| (1 where one is 0). Averaged: w -= lr trust u; else
+ *  w -= lr / sqrt(ranks) trust beta_3^age u, with the age in steps since it was averaged, or since
+ *  the beginning. That the trust is of u without its factor is our reading.
+ *  Source:  Xu et al., ICML 2023, as in docs/compressed-training.md */
 void slamb_lamb(void *work);
