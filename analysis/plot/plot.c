@@ -287,7 +287,7 @@ static char *panel_plots(bool *crossings, FILE *out, const struct scaling *p, si
 /* Letters of a panel's title in one line. */
 static size_t title_wrap(const struct strait_plot_layout *l)
 {
-    return (size_t)(165 / l->n_columns);
+    return (size_t)(150 / l->n_columns);
 }
 
 static void write_panel(struct strait_plot_script *script, const struct scaling *p, size_t s,
@@ -301,7 +301,7 @@ static void write_panel(struct strait_plot_script *script, const struct scaling 
     strait_plot_place(out, l, (int)s);
     fputs("set title ", out);
     if (strait_plot_n_lines(title, wrap) > 2) /* smaller letters */
-        strait_plot_put_text(out, title, wrap * 14 / 10);
+        strait_plot_put_text(out, title, wrap * 12 / 10);
     else
         strait_plot_put_text(out, title, wrap);
     fprintf(out, " font ',%d' offset 0,-0.4\n", strait_plot_n_lines(title, wrap) > 2 ? 10 : 14);
@@ -400,7 +400,7 @@ static int draw(const struct scaling *p, const char *path, const char *title, co
     strait_plot_arrange(&l, (int)p->n_panels);
     size_t n_lines = 1; /* of the longest title in its small letters */
     for (size_t s = 0; s < p->n_panels; s++) {
-        const size_t n = strait_plot_n_lines(p->grid->settings[s].label, title_wrap(&l) * 14 / 10);
+        const size_t n = strait_plot_n_lines(p->grid->settings[s].label, title_wrap(&l) * 12 / 10);
         n_lines = n > n_lines ? n : n_lines;
     }
     l.top -= 0.015 * (double)(n_lines - 1);

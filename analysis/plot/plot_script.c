@@ -13,14 +13,14 @@ static void put_titles(FILE *out, const char *title, const char *subtitle)
 {
     const bool is_long = strait_plot_n_lines(title, 130) > 1;
     fputs("set label 1 ", out);
-    strait_plot_put_text(out, title, is_long ? 190 : 130);
-    fprintf(out, " at screen 0.5,%s center font ',%d'\n", *subtitle ? "0.978" : "0.965",
+    strait_plot_put_text(out, title, is_long ? 160 : 130);
+    fprintf(out, " at screen 0.5,%s center font ',%d'\n", *subtitle ? "0.98" : "0.965",
             is_long ? 12 : 18);
     if (!*subtitle)
         return;
     fputs("set label 2 ", out);
     strait_plot_put_text(out, subtitle, 170);
-    fputs(" at screen 0.5,0.948 center font ',12'\n", out);
+    fputs(" at screen 0.5,0.943 center font ',12'\n", out);
 }
 
 int strait_plot_script_begin(struct strait_plot_script *s, const char *path, const char *title,
