@@ -73,7 +73,8 @@ static int check_point(struct verdict *v, const struct check *c, size_t i, const
         v->first = why;
         v->i_first = i;
     }
-    v->most_bytes = fmax(v->most_bytes, p->run.memory_bytes);
+    v->most_bytes = fmax(v->most_bytes,
+                         v->backend == &strait_emu ? p->run.allocated_bytes : p->run.memory_bytes);
     if (!v->backend->has_packets)
         note_effects(v, e->network);
     status = 0;

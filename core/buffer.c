@@ -13,6 +13,12 @@ static size_t align_of(size_t len_bytes)
     return len_bytes >= HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES : CACHE_LINE_BYTES;
 }
 
+size_t strait_buffer_bytes(size_t len_bytes)
+{
+    const size_t align = align_of(len_bytes);
+    return (len_bytes / align + 1) * align;
+}
+
 void *strait_buffer_new_untouched(size_t len_bytes)
 {
     const size_t align = align_of(len_bytes);
@@ -21,7 +27,7 @@ void *strait_buffer_new_untouched(size_t len_bytes)
         return strait_buffer_new(len_bytes);
     if (len_bytes > SIZE_MAX - 2 * align)
         return NULL;
-    const size_t rounded = (len_bytes / align + 1) * align;
+    const size_t rounded = strait_buffer_bytes(len_bytes);
     if (posix_memalign(&buffer, align, rounded) != 0)
         return NULL;
     madvise(buffer, rounded, MADV_DONTNEED); /* whoever had it before: zeros again */
@@ -42,7 +48,7 @@ void *strait_buffer_new(size_t len_bytes)
     void *buffer;
     if (len_bytes > SIZE_MAX - align)
         return NULL;
-    const size_t rounded = (len_bytes / align + 1) * align;
+    const size_t rounded = strait_buffer_bytes(len_bytes);
     if (posix_memalign(&buffer, align, rounded) != 0)
         return NULL;
     if (align == HUGE_PAGE_BYTES)

@@ -10,3 +10,5 @@ void *strait_buffer_new_untouched(size_t len_bytes);
 /** Touch what is not there yet of any memory, as a whole: so its pages lie side by side. */
 void strait_buffer_populate(void *memory, size_t len_bytes);
 void strait_buffer_free(void *buffer); /* NULL is fine */
+/** What strait_buffer_new takes for so many. */
+size_t strait_buffer_bytes(size_t len_bytes);

@@ -126,11 +126,12 @@ static int check_host(enum strait_emu_realisation *realisation, const struct str
     *realisation = STRAIT_EMU_RELAY;
     const double free_bytes = free_memory_bytes();
     const double share = strait_emu_in_virtual_time() ? VIRTUAL_MEMORY_SHARE : MEMORY_SHARE;
-    if (run->real_payload && run->memory_bytes > share * free_bytes)
+    const double needed_bytes = fmax(run->allocated_bytes, run->memory_bytes);
+    if (run->real_payload && needed_bytes > share * free_bytes)
         return strait_error_set(err, STRAIT_ERR_HOST, "emu",
                                 "the ranks would hold %.3g GB, this machine has %.3g GB free "
                                 "and may give %.0f %% of it",
-                                run->memory_bytes / 1e9, free_bytes / 1e9, 100 * share);
+                                needed_bytes / 1e9, free_bytes / 1e9, 100 * share);
     if (strait_emu_is_loopback(run))
         return 0;
     if (strait_emu_in_virtual_time() && run->measured_cost && !getenv(STRAIT_HOST_CPU))

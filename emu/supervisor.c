@@ -14,6 +14,7 @@
 #include "emu/process/dilated_clock.h"
 #include "emu/judge/live_links.h"
 #include "emu/links/net.h"
+#include "emu/process/oom.h"
 #include "emu/process/rank_process.h"
 #include "emu/judge/report.h"
 #include "emu/links/net_setup.h"
@@ -42,6 +43,7 @@ struct keeper {
     struct strait_emu_watch watch;
     int64_t deadline_ns;
     int n_looks;
+    uint64_t n_oom_kills; /* of this kernel, before the ranks */
 };
 
 /* The end of this process is the end of all. */
@@ -147,6 +149,12 @@ static int bury(struct keeper *k, int rank, struct strait_error *err)
             *err = r->error;
         return -1;
     }
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
+        strait_emu_oom_kills() > k->n_oom_kills)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL,
+                                "memory ran out and the kernel killed rank %d: %.3g GB were "
+                                "expected to suffice for all ranks",
+                                rank, k->plan.run->allocated_bytes / 1e9);
     if (WIFSIGNALED(status))
         return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
                                 "rank %d was ended by signal %d (%s)", rank, WTERMSIG(status),
@@ -336,7 +344,8 @@ static int judge(struct keeper *k, struct strait_error *err)
 
 void strait_emu_keeper_main(const struct strait_emu_keeper_plan *plan)
 {
-    struct keeper k = {.plan = *plan, .evidence.relay_cpu_s = NAN};
+    struct keeper k = {
+        .plan = *plan, .evidence.relay_cpu_s = NAN, .n_oom_kills = strait_emu_oom_kills()};
     struct strait_error err = {.code = STRAIT_OK};
     prctl(PR_SET_NAME, "strait-keeper");
     const bool loopback = plan->run->control && strcmp(plan->run->control, "loopback") == 0;

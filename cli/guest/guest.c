@@ -16,8 +16,6 @@
 enum { PATH_CHARS = STRAIT_GUEST_PATH_CHARS };
 /* For a row, beside what the emulation itself allows it. */
 static const double ROW_LIMIT_S = 3700, BOOT_LIMIT_S = 120;
-/* What empties the caches between two readings. */
-static const double SWEEP_BYTES = 134217728;
 
 /* A file that a text names, for a guest that has no others: /model=FILE, "model": "FILE". */
 static void add_file(struct strait_guest_texts *t, const char *text)
@@ -75,15 +73,15 @@ static void make_arguments(struct strait_guest_texts *t, const char *self, int a
     }
 }
 
-/* Not held by ranks: what is under way in TCP, a window for each at most, in buffers that take a
- * third more; and what the readings before time 0 need, which two ranks take. */
+/* Not the ranks': what is under way in TCP, a window for each at most, in buffers that take a third
+ * more. */
 static double other_bytes(const struct strait_point *p)
 {
     const double model_bytes = 4.0 * (double)p->experiment->model->n_elems;
     const struct strait_tcp *tcp = &p->run.network->tcp;
     const double window_bytes =
         fmin(strait_tcp_n_connections(tcp) * tcp->window_bytes, model_bytes);
-    return 4.0 / 3 * window_bytes * p->run.n_ranks + 2 * (SWEEP_BYTES + 2 * model_bytes);
+    return 4.0 / 3 * window_bytes * p->run.n_ranks;
 }
 
 /* The largest point's need. What the host could not do itself is the guest's to say. */
@@ -92,7 +90,9 @@ static int need_of(double *memory_bytes, const struct strait_session *r, bool vi
 {
     struct strait_profile *profile = NULL;
     const bool real = !is_qemu(r); /* there sizes alone */
-    const struct strait_point_options options = {.real_payload = real, .measured_cost = real};
+    /* there each run looks for its own profile, or measures one */
+    const struct strait_point_options options = {
+        .real_payload = real, .measured_cost = real, .may_guess = true};
     int failed = strait_profile_load(&profile, r->profile_name ? r->profile_name : "default", err);
     *memory_bytes = strait_emu_uml_memory_bytes(virtual_time, 0, 0, 0);
     for (size_t i = 0; i < r->sweep->n_points && !failed; i++) {
@@ -105,9 +105,9 @@ static int need_of(double *memory_bytes, const struct strait_session *r, bool vi
         if (!failed) {
             strait_point_check(p, &strait_emu, &ignored);
             *memory_bytes =
-                fmax(*memory_bytes,
-                     strait_emu_uml_memory_bytes(virtual_time, p->run.n_ranks, p->run.memory_bytes,
-                                                 virtual_time ? other_bytes(p) : 0));
+                fmax(*memory_bytes, strait_emu_uml_memory_bytes(virtual_time, p->run.n_ranks,
+                                                                p->run.allocated_bytes,
+                                                                virtual_time ? other_bytes(p) : 0));
         }
         strait_point_free(p);
         strait_experiment_free(e);

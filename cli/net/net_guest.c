@@ -148,7 +148,8 @@ static int run_here(const struct job *j, const struct strait_emu_uml_plan *plan,
     const int status = strait_emu_uml_run(plan, &why);
     strait_guest_show(j->path, STRAIT_EMU_UML_ERR, stderr);
     strait_guest_show(j->path, STRAIT_EMU_UML_OUT, stdout);
-    if (status >= 0 || why.code != STRAIT_ERR_BACKEND) /* its complaint names the folder */
+    const bool named = why.code == STRAIT_ERR_BACKEND || why.code == STRAIT_ERR_NOMEM;
+    if (status >= 0 || !named) /* its complaint names the folder */
         remove_folder(j->path);
     *err = why;
     return status;

@@ -124,18 +124,39 @@ int strait_emu_job_write_plan(const struct strait_emu_uml_plan *plan, struct str
                : 0;
 }
 
-int strait_emu_job_status(const char *job, const char *guest, struct strait_error *err)
+/* emu/uml/work.sh lets a guest's kernel end of that. */
+static bool ran_out_of_memory(const char *job)
+{
+    char path[PATH_CHARS], line[512];
+    bool found = false;
+    snprintf(path, sizeof(path), "%s/" STRAIT_EMU_UML_CONSOLE, job);
+    FILE *f = fopen(path, "re");
+    while (f && !found && fgets(line, sizeof(line), f))
+        found = strstr(line, "Out of memory") != NULL;
+    if (f)
+        fclose(f);
+    return found;
+}
+
+int strait_emu_job_status(const struct strait_emu_uml_plan *plan, double memory_bytes,
+                          const char *guest, struct strait_error *err)
 {
     char path[PATH_CHARS];
     int status = -1;
-    snprintf(path, sizeof(path), "%s/status", job);
+    snprintf(path, sizeof(path), "%s/status", plan->job);
     FILE *f = fopen(path, "re");
     const bool there = f && fscanf(f, "%d", &status) == 1;
     if (f)
         fclose(f);
-    return there ? status
-                 : strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
-                                    "%s ended before the program in it did; see "
-                                    "%s/" STRAIT_EMU_UML_CONSOLE,
-                                    guest, job);
+    if (there)
+        return status;
+    if (ran_out_of_memory(plan->job))
+        return strait_error_set(err, STRAIT_ERR_NOMEM, guest,
+                                "its memory of %.3g GB ran out; see "
+                                "%s/" STRAIT_EMU_UML_CONSOLE,
+                                memory_bytes / 1e9, plan->job);
+    return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
+                            "%s ended before the program in it did; see "
+                            "%s/" STRAIT_EMU_UML_CONSOLE,
+                            guest, plan->job);
 }

@@ -12,9 +12,11 @@
 int strait_emu_job_write_plan(const struct strait_emu_uml_plan *plan, struct strait_error *err);
 int strait_emu_job_write(const char *job, const char *name, const char *bytes, size_t n_bytes,
                          struct strait_error *err);
-/** The exit status of what ran in the guest, or -1 with *err BACKEND where it left none.
- *  In:      guest  what it is, for the error */
-int strait_emu_job_status(const char *job, const char *guest, struct strait_error *err);
+/** The exit status of what ran in the guest, or -1 with *err where it left none: NOMEM if its
+ *  console says that memory ran out, else BACKEND.
+ *  In:      guest  what it is, and its memory_bytes, for the error */
+int strait_emu_job_status(const struct strait_emu_uml_plan *plan, double memory_bytes,
+                          const char *guest, struct strait_error *err);
 /** Is the name of a folder one that every guest can be told? 0, or -1 with *err INPUT. */
 int strait_emu_job_check_folder(const char *folder, struct strait_error *err);
 /** Is there a program of that name in PATH? Then path gets where. */

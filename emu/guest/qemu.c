@@ -185,5 +185,5 @@ int strait_emu_qemu_run(const struct strait_emu_uml_plan *plan, struct strait_er
         status = unpack(back, plan, err);
     unlink(files);
     unlink(back);
-    return status != 0 ? -1 : strait_emu_job_status(plan->job, "QEMU's guest", err);
+    return status != 0 ? -1 : strait_emu_job_status(plan, bytes, "QEMU's guest", err);
 }

@@ -145,5 +145,5 @@ int strait_emu_uml_run(const struct strait_emu_uml_plan *plan, struct strait_err
                                 plan->memory_bytes / 1e9, plan->job);
     return boot(plan, &kernel, backing, err) != 0
                ? -1
-               : strait_emu_job_status(plan->job, "User-Mode Linux", err);
+               : strait_emu_job_status(plan, plan->memory_bytes, "User-Mode Linux", err);
 }

@@ -47,6 +47,6 @@ int strait_emu_uml_run(const struct strait_emu_uml_plan *plan, struct strait_err
 
 /** Memory for a guest, rounded up to 512 MiB times a power of two, above 4 GiB to whole GiB, so
  * that runs of about the same size find the same machine. In:      ranks_bytes  what the run holds
- *           other_bytes  what else there is for a time: under way in TCP, readings before time 0 */
+ *           other_bytes  what else there is for a time: under way in TCP */
 double strait_emu_uml_memory_bytes(bool virtual_time, int n_ranks, double ranks_bytes,
                                    double other_bytes);

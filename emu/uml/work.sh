@@ -9,6 +9,9 @@ echo 100000 >/proc/sys/net/core/netdev_max_backlog
 # clients that each had 4 MB under way were throttled.
 pages=$(awk '/MemTotal/ {print int($2 / 8)}' /proc/meminfo)
 echo "$pages $pages $pages" >/proc/sys/net/ipv4/tcp_mem
+# Whatever then is killed, the run is over; and where it was a thread of real-time priority, the guest
+# would never end.
+echo 1 >/proc/sys/vm/panic_on_oom
 
 ulimit -n 65536
 # In virtual time only the host knows what work takes.

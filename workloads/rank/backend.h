@@ -108,6 +108,7 @@ struct strait_run {
     int n_measuring;    /* ranks whose measured jobs may fall together; 0: all of them */
     uint64_t seed;
     double memory_bytes;     /* what all ranks together will hold with real payload; for check */
+    double allocated_bytes;  /* the same of ranks that are processes, with all that they allocate */
     void *context;           /* the wrappers' (struct strait_point), or a test's */
     struct strait_log *logs; /* n_ranks: filled in the process that called run, whoever ran them */
     struct strait_facts *facts; /* what the backend found out about itself; see log.h */

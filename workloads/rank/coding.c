@@ -40,11 +40,21 @@ static void release_view(struct strait_packet *p)
     free(p);
 }
 
+/* In the footprint: one waits, others are given back. */
+static void count_free_room(struct strait_codec *c)
+{
+    if (c->has_room)
+        strait_footprint_buffers(c->wrap, -1, c->room_bytes);
+    c->has_room = true;
+}
+
 static void release_encoded(struct strait_packet *p)
 {
     struct strait_codec *c = p->owner;
     unsigned char *none = NULL;
-    strait_wrap_hold(c->wrap, -(double)p->payload_bytes);
+    strait_wrap_hold_in_room(c->wrap, -(double)p->payload_bytes);
+    if (c->wrap->footprint.is_wanted)
+        count_free_room(c);
     if (!atomic_compare_exchange_strong(&c->spare, &none, p->data))
         strait_buffer_free(p->data);
     free(p);
@@ -114,9 +124,32 @@ static uint64_t key_of(struct strait_wrap *w, const struct strait_codec *c, size
 static void release_larger(struct strait_packet *p)
 {
     struct strait_codec *c = p->owner;
-    strait_wrap_hold(c->wrap, -(double)p->payload_bytes);
+    strait_wrap_hold_in_room(c->wrap, -(double)p->payload_bytes);
     strait_buffer_free(p->data);
     free(p);
+}
+
+/* In the footprint: the room that waits, or one more; of a larger one the largest so far. */
+static void count_room(struct strait_codec *c, size_t room_bytes)
+{
+    if (room_bytes > c->room_bytes) {
+        const size_t before_bytes = c->larger_bytes;
+        c->larger_bytes = room_bytes > before_bytes ? room_bytes : before_bytes;
+        strait_footprint_add(c->wrap, (double)(c->larger_bytes - before_bytes));
+        return;
+    }
+    if (!c->has_room)
+        strait_footprint_buffers(c->wrap, 1, c->room_bytes);
+    c->has_room = false;
+}
+
+/* Where the room's pages come as they are written. */
+static void count_written(struct strait_codec *c, size_t n_bytes)
+{
+    if (!c->is_untouched || n_bytes <= c->written_bytes)
+        return;
+    strait_footprint_add(c->wrap, (double)(n_bytes - c->written_bytes));
+    c->written_bytes = n_bytes;
 }
 
 struct strait_packet *strait_codec_packet(struct strait_rank *r, struct strait_codec *c,
@@ -125,6 +158,8 @@ struct strait_packet *strait_codec_packet(struct strait_rank *r, struct strait_c
     struct strait_packet *p = strait_packet_new(0);
     if (*room_bytes < c->room_bytes)
         *room_bytes = c->room_bytes;
+    if (strait_wrap_of(r)->footprint.is_wanted)
+        count_room(c, *room_bytes);
     if (p && r->run->real_payload) {
         if (*room_bytes == c->room_bytes)
             p->data = atomic_exchange(&c->spare, NULL);
@@ -182,7 +217,8 @@ struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *
         if (task.err.code != STRAIT_OK)
             r->backend->fail(r, &task.err);
         p->payload_bytes = r->run->real_payload ? task.len_bytes : (size_t)e.bytes;
-        strait_wrap_hold(w, (double)p->payload_bytes);
+        strait_wrap_hold_in_room(w, (double)p->payload_bytes);
+        count_written(c, p->payload_bytes);
         strait_codec_label(p, c, bound, x);
         strait_wrap_span(r, STRAIT_SPAN_ENCODE, &times, p, -1, -1, -1);
         note_sample(r, c, bound, x);

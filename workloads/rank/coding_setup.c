@@ -45,7 +45,8 @@ void strait_coding_begin(struct strait_rank *r)
         &w->codecs[w->me == 0 && p->experiment->strategy->has_server ? 1 : 0];
     if (strait_memory_needed(&mine->choice->spec)) /* residual, and momentum or state */
         strait_wrap_hold(w, 2 * 4.0 * (double)p->experiment->model->n_elems);
-    for (int i = 0; i < STRAIT_N_CODECS && r->run->real_payload; i++) {
+    const bool planned = w->footprint.is_wanted;
+    for (int i = 0; i < STRAIT_N_CODECS && (planned || r->run->real_payload); i++) {
         struct strait_codec *c = &w->codecs[i];
         if (c->choice->spec.ops->open(&c->lossy_state, c->choice->spec.params, &err) != 0 ||
             c->choice->lossless.ops->open(&c->lossless_state, c->choice->lossless.params, &err) !=
@@ -56,7 +57,11 @@ void strait_coding_begin(struct strait_rank *r)
         prepare_room(w, c);
         /* Where memory is short, what this rank does not send with has none, and the rest comes
          * when it is written: an encoded tensor rarely needs all of it. */
-        if (!p->shares_values)
+        c->is_untouched = planned && p->shares_values;
+        c->has_room = planned && (!p->shares_values || c == mine);
+        if (planned)
+            strait_footprint_buffers(w, p->shares_values ? 0 : 1, c->room_bytes);
+        else if (!p->shares_values)
             atomic_init(&c->spare, strait_buffer_new(c->room_bytes));
         else if (c == mine)
             atomic_init(&c->spare, strait_buffer_new_untouched(c->room_bytes));
@@ -69,6 +74,13 @@ static void keep_least(_Atomic(double) *reading, double s)
         atomic_store(reading, fmin(atomic_load(reading), s));
 }
 
+/* A whole model, encoded and decoded once more. */
+static double one_coding_bytes(const struct strait_wrap *w, const struct strait_codec *c)
+{
+    return (double)strait_buffer_bytes(4 * w->point->experiment->model->n_elems) +
+           (double)strait_buffer_bytes(c->room_bytes);
+}
+
 /* Before time 0 the first sender takes readings of what it will send, so that the first round does
  * not hang on a single one. */
 void strait_coding_rehearse(struct strait_rank *r)
@@ -79,8 +91,14 @@ void strait_coding_rehearse(struct strait_rank *r)
     struct strait_error err = {0};
     struct strait_sweeper sweeper = {0};
     struct strait_codec_times t;
-    if (!r->run->measured_cost || !s->has_server || w->me > 1 || strait_codec_is_none(c))
+    const bool planned = w->footprint.is_wanted;
+    if (!(planned || r->run->measured_cost) || !s->has_server || w->me > 1 ||
+        strait_codec_is_none(c))
         return;
+    if (planned) {
+        strait_footprint_touch(w, (double)strait_sweep_bytes() + one_coding_bytes(w, c));
+        return;
+    }
     const char *sends = w->me == 0 ? s->downlink_kind : s->uplink_kind;
     const enum strait_tensor_kind kind = strcmp(sends, "param") == 0    ? STRAIT_WEIGHTS
                                          : strcmp(sends, "update") == 0 ? STRAIT_UPDATE
@@ -169,9 +187,13 @@ static double sample_error(struct strait_rank *r)
 void strait_coding_end(struct strait_rank *r)
 {
     struct strait_wrap *w = strait_wrap_of(r);
+    const bool planned = w->footprint.is_wanted;
     if (w->sample_of && w->sample_of->version == w->sample_version)
         w->log->error_over_bound = sample_error(r);
-    for (int i = 0; i < STRAIT_N_CODECS && r->run->real_payload; i++) {
+    if (planned && w->me == (w->point->experiment->strategy->has_server ? 1 : 0) &&
+        !strait_codec_is_none(&w->codecs[0]))
+        strait_footprint_touch(w, one_coding_bytes(w, &w->codecs[0]));
+    for (int i = 0; i < STRAIT_N_CODECS && (planned || r->run->real_payload); i++) {
         struct strait_codec *c = &w->codecs[i];
         if (c->choice->spec.ops->close)
             c->choice->spec.ops->close(c->lossy_state);

@@ -78,6 +78,7 @@ bool strait_recv_by(struct strait_rank *r, struct strait_message *m, int src, in
     if (came && m->src != r->me) {
         const struct strait_times carried = {m->posted_s, m->posted_s, m->arrived_s};
         strait_wrap_span(r, STRAIT_SPAN_TRANSFER, &carried, m->packet, m->src, channel, m->tag);
+        strait_footprint_arrive(r, m, channel);
         if (is_counted_here(w, m->packet))
             strait_wrap_hold(w, (double)m->packet->payload_bytes);
     }

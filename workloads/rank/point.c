@@ -44,8 +44,12 @@ static int find_cost(struct strait_codec_cost *out, const struct strait_point *p
         return 0;
     const struct strait_profile *from =
         own && strait_profile_has(own, spec->ops->name) ? own : p->profile;
-    if (strait_profile_find(&cost, from, spec, kind, p->experiment->model->name, err))
-        return -1;
+    struct strait_error why = {0};
+    if (strait_profile_find(&cost, from, spec, kind, p->experiment->model->name, &why)) {
+        if (p->may_guess && why.code == STRAIT_ERR_INPUT)
+            return 0;
+        return strait_error_set(err, why.code, why.where, "%s", why.text);
+    }
     *out = (struct strait_codec_cost){.ratio = cost.ratio,
                                       .encode_bytes_per_s = cost.encode_bytes_per_s,
                                       .decode_bytes_per_s = cost.decode_bytes_per_s,
@@ -170,7 +174,7 @@ static int fill(struct strait_point *p, struct strait_error *err)
 /* Fresh values for each client would need more memory than the rest of the run. */
 static bool shares_values(const struct strait_experiment *e, const struct strait_point_options *o)
 {
-    return o->real_payload && e->strategy->has_server &&
+    return (o->real_payload || o->plans_memory) && e->strategy->has_server &&
            4.0 * (double)e->model->n_elems * e->n_clients > MOST_OWN_BYTES;
 }
 
@@ -199,6 +203,8 @@ int strait_point_new(struct strait_point **out, const struct strait_experiment *
         .lossless = strait_codec_spec_default(strait_codec_find("none"))};
     p->n_rounds = (int)strait_experiment_param(experiment, "rounds");
     p->every_round = options->every_round;
+    p->plans_memory = options->plans_memory;
+    p->may_guess = options->may_guess;
     p->recorded_ratio = NAN;
     p->logs = calloc((size_t)experiment->n_ranks, sizeof(*p->logs));
     p->run = (struct strait_run){.n_ranks = experiment->n_ranks,
@@ -270,18 +276,23 @@ void strait_point_free(struct strait_point *p)
 /* What all ranks hold at their peaks and how long it takes, by a run with sized payload. */
 static int need_memory(struct strait_point *p, struct strait_error *err)
 {
-    const struct strait_point_options sized = {0};
+    const struct strait_point_options sized = {.plans_memory = true, .may_guess = p->may_guess};
+    const double model_bytes = 4.0 * (double)p->experiment->model->n_elems;
     struct strait_point *probe;
     double *bytes = &p->run.memory_bytes;
     if (strait_point_new(&probe, p->experiment, p->profile, &sized, err) != 0)
         return -1;
     const int failed = strait_fluid.run(&probe->run, err);
-    for (int i = 0; i < probe->run.n_ranks && !failed; i++)
+    for (int i = 0; i < probe->run.n_ranks && !failed; i++) {
         *bytes += (double)probe->logs[i].peak_bytes;
+        p->run.allocated_bytes += probe->logs[i].allocated_bytes;
+    }
     p->expected_s = probe->logs[0].total_s[STRAIT_SPAN_ROUND];
     strait_point_free(probe);
-    if (p->shares_values)
-        *bytes -= 4.0 * (double)p->experiment->model->n_elems * (p->experiment->n_clients - 1);
+    if (p->shares_values) {
+        *bytes -= model_bytes * (p->experiment->n_clients - 1);
+        p->run.allocated_bytes += model_bytes; /* which no rank counts as its own */
+    }
     return failed;
 }
 

@@ -40,6 +40,7 @@ struct strait_point {
      * until one writes there; see strait_point_new. */
     bool shares_values;
     float *shared_values;
+    bool plans_memory, may_guess; /* as the options say */
     struct strait_run run;
     struct strait_facts facts;
     struct strait_log *logs; /* run.n_ranks, filled by strait_point_run */
@@ -52,6 +53,8 @@ struct strait_point_options {
     const char *realisation, *launcher; /* emu: as in struct strait_run */
     bool every_round;                   /* simulate all, even where they repeat */
     bool one_at_a_time;                 /* emu: as in struct strait_run */
+    bool plans_memory; /* of a sized run: count what one with real payload would allocate */
+    bool may_guess;    /* who asks for memory alone: a codec that the profile lacks saves nothing */
     void (*watch)(const struct strait_run *run, const struct strait_live *live); /* likewise */
     void *watcher;
 };
@@ -70,7 +73,8 @@ int strait_point_new(struct strait_point **out, const struct strait_experiment *
  *  extrapolated (steady.h). */
 int strait_point_run(struct strait_point *p, const struct strait_backend *backend,
                      struct strait_error *err);
-/** backend->check alone, with the memory need that a fluid run of the same point shows. */
+/** backend->check alone, with the memory need that a sized run of the same point on fluid shows:
+ *  what its ranks hold, and what their processes allocate for that (footprint.h). */
 int strait_point_check(struct strait_point *p, const struct strait_backend *backend,
                        struct strait_error *err);
 void strait_point_free(struct strait_point *p);

@@ -24,12 +24,18 @@ void strait_wrap_fail(struct strait_rank *r, enum strait_error_code code, const 
     r->backend->fail(r, &err);
 }
 
-void strait_wrap_hold(struct strait_wrap *w, double bytes)
+void strait_wrap_hold_in_room(struct strait_wrap *w, double bytes)
 {
     const long long now = atomic_fetch_add(&w->held_bytes, (long long)bytes) + (long long)bytes;
     for (long long peak = atomic_load(&w->peak_bytes);
          now > peak && !atomic_compare_exchange_weak(&w->peak_bytes, &peak, now);)
         ;
+}
+
+void strait_wrap_hold(struct strait_wrap *w, double bytes)
+{
+    strait_wrap_hold_in_room(w, bytes);
+    strait_footprint_add(w, bytes);
 }
 
 void strait_wrap_span(struct strait_rank *r, enum strait_span_kind kind,
@@ -330,9 +336,11 @@ void strait_rank_begin(struct strait_rank *r)
     if (w->point->experiment->strategy->has_server && w->me == 0)
         strait_use_host_memory(r);
     scale_layers(w, w->point->experiment->model);
+    w->footprint.is_wanted = w->point->plans_memory;
     strait_coding_begin(r);
     strait_tensor_prepare(r);
     strait_coding_rehearse(r);
+    w->footprint.rank = r;
 }
 
 void strait_rank_main(struct strait_rank *r)
@@ -345,8 +353,11 @@ void strait_rank_end(struct strait_rank *r)
     struct strait_wrap *w = strait_wrap_of(r);
     if (!w)
         return;
+    w->footprint.rank = NULL;
+    w->footprint.has_ended = true;
     w->log->peak_bytes = (uint64_t)atomic_load(&w->peak_bytes);
     strait_coding_end(r);
+    w->log->allocated_bytes = strait_footprint_end(w);
     strait_tensor_free_all(w);
     for (size_t i = 0; i < w->n_allocs; i++)
         free(w->allocs[i]);

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "codecs/bundle.h"
+#include "footprint.h"
 #include "point.h"
 #include "rank.h"
 
@@ -13,6 +14,7 @@ struct strait_tensor {
     float *values;                 /* NULL: sized run, or not touched yet */
     struct strait_packet *adopted; /* the packet whose bytes the values are */
     bool held;                     /* counted as memory of the rank */
+    bool is_shared;                /* memory of the point's, in a footprint */
     unsigned version;              /* changes with every write */
     struct strait_tensor **ranges; /* hash table of its ranges, made once each */
     size_t n_ranges, cap_ranges;
@@ -34,6 +36,9 @@ struct strait_codec {
      * its page faults are nobody's cost. Not counted as memory of the rank. */
     _Atomic(unsigned char *) spare;
     size_t room_bytes;
+    /* The same in a footprint: is the room free, how much of it was written, the largest beside. */
+    bool has_room, is_untouched;
+    size_t written_bytes, larger_bytes;
 };
 
 enum { STRAIT_N_CODECS = 3 };
@@ -46,6 +51,7 @@ struct strait_wrap {
     atomic_int round;
     double round_start_s;
     atomic_llong held_bytes, peak_bytes;
+    struct strait_footprint footprint;
     struct strait_tensor *tensors;
     float *prepared[3]; /* whole models by kind, not taken over yet */
     size_t n_outside;   /* elements of tensors that are no part of the model */
@@ -66,6 +72,8 @@ struct strait_wrap {
 
 struct strait_wrap *strait_wrap_of(const struct strait_rank *r);
 void strait_wrap_hold(struct strait_wrap *w, double bytes); /* negative: let go */
+/** The same of bytes that lie in memory which counts in the footprint anyway. */
+void strait_wrap_hold_in_room(struct strait_wrap *w, double bytes);
 void strait_wrap_span(struct strait_rank *r, enum strait_span_kind kind,
                       const struct strait_times *t, const struct strait_packet *packet, int peer,
                       int channel, int tag);

@@ -117,6 +117,15 @@ static void free_own(const struct strait_wrap *w, float *values)
         strait_buffer_free(values);
 }
 
+/* To the footprint: what a tensor's memory takes beside its values, but nothing where the point's
+ * is shared. */
+static void count_buffer(struct strait_wrap *w, const struct strait_tensor *t, int sign)
+{
+    const size_t n_bytes = 4 * (t->cap > 0 ? t->cap : t->hi - t->lo);
+    const size_t all_bytes = t->is_shared ? 0 : strait_buffer_bytes(n_bytes);
+    strait_footprint_add(w, sign * ((double)all_bytes - (double)n_bytes));
+}
+
 static void let_go(struct strait_wrap *w, struct strait_tensor *t)
 {
     if (t->adopted)
@@ -125,6 +134,8 @@ static void let_go(struct strait_wrap *w, struct strait_tensor *t)
         free_own(w, t->values);
     if (t->held)
         strait_wrap_hold(w, -4.0 * (double)(t->cap > 0 ? t->cap : t->hi - t->lo));
+    if (t->held && !t->adopted)
+        count_buffer(w, t, -1);
     t->adopted = NULL;
     t->values = NULL;
     t->held = false;
@@ -183,6 +194,11 @@ static void prepare_scratch(struct strait_rank *r)
     const int n = server ? e->n_clients : 1;
     if (!e->strategy->has_server || strcmp(from->spec.ops->name, "none") == 0)
         return;
+    if (w->footprint.is_wanted) {
+        w->footprint.n_scratch = n;
+        strait_footprint_buffers(w, n, 4 * e->model->n_elems);
+        return;
+    }
     w->scratch = calloc((size_t)n, sizeof(*w->scratch));
     for (; w->scratch && w->n_scratch < n; w->n_scratch++)
         if (!(w->scratch[w->n_scratch] = strait_buffer_new(e->model->n_elems * sizeof(float))))
@@ -199,6 +215,12 @@ float *strait_tensor_client_values(const struct strait_point *p)
     return values;
 }
 
+/* Is what this rank will send in memory of the point's? */
+static bool shares_memory(const struct strait_wrap *w)
+{
+    return w->point->shares_values && !(w->point->experiment->strategy->has_server && w->me == 0);
+}
+
 void strait_tensor_prepare(struct strait_rank *r)
 {
     struct strait_wrap *w = strait_wrap_of(r);
@@ -206,9 +228,15 @@ void strait_tensor_prepare(struct strait_rank *r)
     const size_t n_elems = w->point->experiment->model->n_elems;
     const bool server = s->has_server && w->me == 0;
     const char *sends = server ? s->downlink_kind : s->uplink_kind;
-    for (int kind = 0; kind < 3 && r->run->real_payload && sends; kind++) {
+    const bool planned = w->footprint.is_wanted;
+    for (int kind = 0; kind < 3 && (planned || r->run->real_payload) && sends; kind++) {
         if (strcmp(kind_names[kind], sends) != 0)
             continue;
+        if (planned) {
+            w->footprint.prepared[kind] = true;
+            strait_footprint_buffers(w, shares_memory(w) ? 0 : 1, 4 * n_elems);
+            continue;
+        }
         if (w->point->shared_values && !server) {
             w->prepared[kind] = w->point->shared_values;
             continue;
@@ -218,7 +246,7 @@ void strait_tensor_prepare(struct strait_rank *r)
             strait_wrap_fail(r, STRAIT_ERR_NOMEM, "a tensor does not fit in memory");
         fill_values(w->point, w->me, (enum strait_tensor_kind)kind, w->prepared[kind], 0, n_elems);
     }
-    if (r->run->real_payload)
+    if (planned || r->run->real_payload)
         prepare_scratch(r);
 }
 
@@ -241,12 +269,25 @@ static float *take_values(struct strait_wrap *w, const struct strait_tensor *t)
     return values;
 }
 
+/* What was prepared was counted then; but the point's memory never. */
+static void count_taken(struct strait_wrap *w, struct strait_tensor *t)
+{
+    if (!strait_footprint_take(w, t)) {
+        count_buffer(w, t, 1);
+        return;
+    }
+    t->is_shared = t->kind != STRAIT_SCRATCH && shares_memory(w);
+    strait_footprint_add(w, -4.0 * (double)strait_n_elems(t));
+}
+
 void strait_tensor_touch(struct strait_rank *r, struct strait_tensor *x)
 {
     struct strait_wrap *w = strait_wrap_of(r);
     struct strait_tensor *t = owner(x);
     if (!t->held) {
         t->held = true;
+        if (w->footprint.is_wanted) /* before it is held, or it would count twice for a moment */
+            count_taken(w, t);
         strait_wrap_hold(w, 4.0 * (double)(t->cap > 0 ? t->cap : strait_n_elems(t)));
         if (r->run->real_payload) {
             t->values = take_values(w, t);

@@ -23,12 +23,16 @@ double strait_cpu_s(void)
     return 1e-9 * (double)strait_cpu_thread_ns() + strait_isolated_cpu_s();
 }
 
-int strait_sweeper_init(struct strait_sweeper *s, struct strait_error *err)
+size_t strait_sweep_bytes(void)
 {
     const long cache_bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    s->len_bytes = LEAST_SWEEP_BYTES; /* a virtual machine may report what it does not have */
-    if (cache_bytes > LEAST_SWEEP_BYTES / 2 && cache_bytes <= LEAST_SWEEP_BYTES)
-        s->len_bytes = 2 * (size_t)cache_bytes;
+    const bool known = cache_bytes > LEAST_SWEEP_BYTES / 2 && cache_bytes <= LEAST_SWEEP_BYTES;
+    return known ? 2 * (size_t)cache_bytes : LEAST_SWEEP_BYTES;
+}
+
+int strait_sweeper_init(struct strait_sweeper *s, struct strait_error *err)
+{
+    s->len_bytes = strait_sweep_bytes();
     s->memory = strait_buffer_new(s->len_bytes);
     return s->memory ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "timing", "memory ran out");
 }

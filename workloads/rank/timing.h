@@ -19,6 +19,7 @@ struct strait_sweeper {
     unsigned char *memory;
     size_t len_bytes;
 };
+size_t strait_sweep_bytes(void); /* that one has on this machine */
 int strait_sweeper_init(struct strait_sweeper *s, struct strait_error *err);
 void strait_sweeper_release(struct strait_sweeper *s);
 /** Empty the caches: what a rank works on was last touched before others used them. */

@@ -206,6 +206,29 @@ static void limits(void)
     folder_remove(p.job);
 }
 
+/* tail keeps the last line, which has no end there. */
+static void little_memory(void)
+{
+    static const char *const none[] = {NULL};
+    const char *const argv[] = {"tail", "/dev/zero", NULL};
+    struct place p;
+    struct strait_error err = {0};
+    if (!guest_boots(false))
+        return;
+    place_init(&p);
+    const struct strait_emu_uml_plan plan = {.argv = argv,
+                                             .folder = "/",
+                                             .job = p.job,
+                                             .read = p.read,
+                                             .write = none,
+                                             .memory_bytes = 134217728,
+                                             .limit_s = 120};
+    CU_ASSERT_EQUAL(strait_emu_uml_run(&plan, &err), -1);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_NOMEM);
+    CU_ASSERT(strstr(err.text, "its memory of 0.134 GB ran out") != NULL);
+    folder_remove(p.job);
+}
+
 static void killed_parent(void)
 {
     struct place p;
@@ -256,6 +279,7 @@ static const struct strait_test tests[] = {
     {"what needs netem holds in the guest", netem},
     {"strait run --launcher uml leaves a valid row of the kernel's links", a_run},
     {"time, memory and names have limits", limits},
+    {"a guest whose memory runs out says so", little_memory},
     {"nothing is left when the parent is killed", killed_parent},
 };
 STRAIT_SUITE_WITH("emu/guest/uml", tests, .alone = true, .release = true);

@@ -12,8 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 #include "core/process.h"
-#include "emu/judge/dilation.h"
 #include "emu/guest/uml.h"
+#include "emu/judge/dilation.h"
+#include "emu/process/dilated_clock.h"
 #include "tests/kit/folder.h"
 #include "tests/kit/guest.h"
 #include "tests/kit/uploads.h"
@@ -40,7 +41,8 @@ static bool is_long(void)
 }
 
 /* The tests of that suite whose sentences have these words, in the guest. */
-static void run_inside(const char *words, const char *suite, int n_neighbours)
+static void run_inside_with(double memory_bytes, const char *words, const char *suite,
+                            int n_neighbours)
 {
     static const char *const longer[] = {"STRAIT_LONG=yes", NULL};
     struct strait_error err = {0};
@@ -62,8 +64,7 @@ static void run_inside(const char *words, const char *suite, int n_neighbours)
                                              .read = read,
                                              .write = none,
                                              .setenv = is_long() ? longer : NULL,
-                                             .memory_bytes =
-                                                 strait_emu_uml_memory_bytes(true, 65, 1e9, 0),
+                                             .memory_bytes = memory_bytes,
                                              .limit_s = LIMIT_S};
     for (int i = 0; i < n_neighbours; i++)
         neighbours[i] = neighbour();
@@ -79,6 +80,11 @@ static void run_inside(const char *words, const char *suite, int n_neighbours)
     free(out);
     free(said);
     folder_remove(job);
+}
+
+static void run_inside(const char *words, const char *suite, int n_neighbours)
+{
+    run_inside_with(strait_emu_uml_memory_bytes(true, 65, 1e9, 0), words, suite, n_neighbours);
 }
 
 /* --- inside ------------------------------------------------------------------------------- */
@@ -169,7 +175,7 @@ static int64_t read_clock_ns(void)
 static void clock_reads(void)
 {
     if (!strait_emu_in_virtual_time()) {
-        run_inside("reading the clock", "test_virtual", 0);
+        run_inside("reading the clock", "emu/guest/virtual", 0);
         return;
     }
     const struct timespec moment = {.tv_nsec = 1000};
@@ -220,7 +226,7 @@ static void gaps(void)
 {
     struct world w;
     if (!strait_emu_in_virtual_time()) {
-        run_inside("lost packets", "test_virtual", 0);
+        run_inside("lost packets", "emu/guest/virtual", 0);
         return;
     }
     upload_world(&w, 4, 0.010, false);
@@ -235,6 +241,39 @@ static void gaps(void)
     CU_ASSERT(json_number_value(json_object_get(report, "tcp_retransmits")) > 40);
     /* 40 jobs of 1 us, on a clock with steps of 256 ns; a gap is closed after 10 ms */
     CU_ASSERT(json_number_value(json_object_get(report, "slip_sum_s")) < 1e-4);
+    world_release(&w);
+}
+
+/* Rank 1 takes memory until there is none, and leaves the kernel a processor to see to that. */
+static void take_all(struct strait_rank *r)
+{
+    enum { STEP_BYTES = 16 << 20 };
+    strait_emu_be_ordinary();
+    while (r->me == 1) {
+        char *more = malloc(STEP_BYTES);
+        if (!more)
+            abort(); /* the kernel promises more than there is */
+        memset(more, 1, STEP_BYTES);
+    }
+}
+
+static void no_memory(void)
+{
+    struct world w;
+    struct strait_error err = {0};
+    if (!strait_emu_in_virtual_time()) { /* a machine of its own: this one has others to kill */
+        run_inside_with(512 << 20, "says that memory ran out", "emu/guest/virtual", 0);
+        return;
+    }
+    FILE *f = fopen("/proc/sys/vm/panic_on_oom", "we"); /* guests end of it, as a rule */
+    CU_ASSERT_FATAL(f && fputs("0", f) >= 0 && fclose(f) == 0);
+    upload_world(&w, 2, 0.010, false);
+    w.run.rank_main = take_all;
+    w.run.allocated_bytes = 2.5e9;
+    CU_ASSERT_EQUAL(strait_emu.run(&w.run, &err), -1);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_NOMEM);
+    CU_ASSERT_STRING_EQUAL(err.text, "memory ran out and the kernel killed rank 1: 2.5 GB were "
+                                     "expected to suffice for all ranks");
     world_release(&w);
 }
 
@@ -300,6 +339,7 @@ static const struct strait_test tests[] = {
     {"work of 200 ms on 16 clients and their uploads do not disturb each other", burners},
     {"reading the clock costs no time there", clock_reads},
     {"work on messages with lost packets begins when they are complete", gaps},
+    {"a rank that the kernel killed says that memory ran out", no_memory},
     {"the kernel's links hold there", links},
     {"prediction and emulation of a run agree there", a_run},
 };
