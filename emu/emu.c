@@ -299,8 +299,8 @@ static int run_emu(struct strait_run *run, struct strait_error *err)
     enum strait_emu_realisation realisation;
     if (strait_emu_prepare(&realisation, run, tun_path(), err) != 0)
         return -1;
-    if (realisation == STRAIT_EMU_KERNEL) /* its links cost otherwise, which the dilation heeds */
-        run->realisation = strait_emu_realisation_name(realisation);
+    /* their links cost differently, which the dilation heeds */
+    run->realisation = strait_emu_realisation_name(realisation);
     struct session s = {.run = run,
                         .realisation = realisation,
                         .facts = -1,

@@ -10,33 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "emu/guest/qemu.h"
+#include "guest_files.h"
 #include "guest_job.h"
 #include "campaign/host_header.h"
 
 enum { PATH_CHARS = STRAIT_GUEST_PATH_CHARS };
 /* For a row, beside what the emulation itself allows it. */
 static const double ROW_LIMIT_S = 3700, BOOT_LIMIT_S = 120;
-
-/* A file that a text names, for a guest that has no others: /model=FILE, "model": "FILE". */
-static void add_file(struct strait_guest_texts *t, const char *text)
-{
-    char real[PATH_CHARS];
-    struct stat st;
-    const char *value = strrchr(text, '=');
-    if (realpath(value ? value + 1 : text, real) && stat(real, &st) == 0 && S_ISREG(st.st_mode))
-        strait_guest_texts_add(t, real);
-}
-
-static void add_files(struct strait_guest_texts *t, const json_t *value)
-{
-    const char *key;
-    json_t *inner;
-    size_t i;
-    if (json_is_string(value))
-        add_file(t, json_string_value(value));
-    json_array_foreach(value, i, inner) add_files(t, inner);
-    json_object_foreach((json_t *)value, key, inner) add_files(t, inner);
-}
 
 static bool is_qemu(const struct strait_session *r)
 {
@@ -47,30 +27,25 @@ static bool is_qemu(const struct strait_session *r)
 static void add_read(struct strait_guest_texts *t, const struct strait_session *r, const char *self,
                      const char *here, int argc, char **argv)
 {
-    const bool qemu = is_qemu(r);
+    const struct strait_guest_files files = {.read = t, .has_none = is_qemu(r)};
     for (int i = 0; i < argc; i++)
-        qemu ? add_file(t, argv[i]) : strait_guest_add_folder(t, argv[i]);
-    if (qemu) {
-        add_files(t, r->sweep->base);
-        add_files(t, r->sweep->vary);
+        strait_guest_see_argument(&files, argv[i]);
+    strait_guest_see_json(&files, r->sweep->base);
+    strait_guest_see_json(&files, r->sweep->vary);
+    if (files.has_none)
         return;
-    }
     strait_guest_add_folder(t, STRAIT_SHARE);
     strait_guest_add_folder(t, self);
     strait_guest_add_folder(t, here);
 }
 
-/* The arguments for the guest: as they are, but launched in place there, on the kernel's links. */
-static void make_arguments(struct strait_guest_texts *t, const char *self, int argc, char **argv,
-                           const char *realisation)
+/* The arguments for the guest: as they are, but launched in place there. Its kernel has netem, so
+ * that "auto" takes the kernel's links, and the relay's where only these do. */
+static void make_arguments(struct strait_guest_texts *t, const char *self, int argc, char **argv)
 {
     static const char *const not_there[] = {"--launcher", NULL};
     strait_guest_texts_add(t, self);
     strait_guest_add_arguments(t, argc, argv, not_there);
-    if (!realisation) {
-        strait_guest_texts_add(t, "--realisation");
-        strait_guest_texts_add(t, "kernel");
-    }
 }
 
 /* Not the ranks': what is under way in TCP, a window for each at most, in buffers that take a third
@@ -189,7 +164,7 @@ int strait_guest_run(struct strait_session *r, const char *experiment, int argc,
              json_string_value(json_object_get(machine, "cpu")));
     json_decref(machine);
     *strrchr(out, '/') = '\0';
-    make_arguments(&arguments, self, argc, argv, r->realisation);
+    make_arguments(&arguments, self, argc, argv);
     add_read(&read, r, self, here, argc, argv);
     const char *const write[] = {out, NULL};
     const char *const env[] = {processor, virtual_time ? part : NULL, NULL};

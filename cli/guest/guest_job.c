@@ -21,6 +21,14 @@ void strait_guest_texts_add(struct strait_guest_texts *t, const char *text)
     t->n_chars += strlen(text) + 1;
 }
 
+void strait_guest_texts_add_once(struct strait_guest_texts *t, const char *text)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (strcmp(t->items[i], text) == 0)
+            return;
+    strait_guest_texts_add(t, text);
+}
+
 void strait_guest_texts_release(struct strait_guest_texts *t)
 {
     for (size_t i = 0; i < t->n; i++)
@@ -63,19 +71,19 @@ void strait_guest_add_arguments(struct strait_guest_texts *t, int argc, char **a
 void strait_guest_add_folder(struct strait_guest_texts *t, const char *path)
 {
     static const char *const covered[] = {"/tmp", "/var/tmp", "/run", "/dev/shm"};
-    char real[PATH_CHARS];
+    char name[PATH_CHARS];
     struct stat st;
-    if (!realpath(path, real) || stat(real, &st) != 0)
+    if (stat(path, &st) != 0 || snprintf(name, sizeof(name), "%s", path) >= PATH_CHARS)
         return;
     const bool is_folder = S_ISDIR(st.st_mode);
-    char *slash = strrchr(real, '/');
+    char *slash = strrchr(name, '/');
     for (size_t i = 0; i < sizeof(covered) / sizeof(covered[0]); i++) {
         const size_t n = strlen(covered[i]);
-        if (strncmp(real, covered[i], n) != 0 || real[n] != '/')
+        if (strncmp(name, covered[i], n) != 0 || name[n] != '/' || name[n + 1] == '\0')
             continue;
-        if (!is_folder && slash != real + n)
+        if (!is_folder && slash != name + n)
             *slash = '\0';
-        strait_guest_texts_add(t, real);
+        strait_guest_texts_add_once(t, name);
         return;
     }
 }

@@ -15,6 +15,8 @@ struct strait_guest_texts {
     bool is_short; /* memory did not suffice for one of them */
 };
 void strait_guest_texts_add(struct strait_guest_texts *t, const char *text);
+/** Unless it is there. */
+void strait_guest_texts_add_once(struct strait_guest_texts *t, const char *text);
 void strait_guest_texts_release(struct strait_guest_texts *t);
 /** For a plan's argv, read, write or setenv. */
 const char *const *strait_guest_texts_items(const struct strait_guest_texts *t);
@@ -26,8 +28,8 @@ int strait_guest_find_self(char self[STRAIT_GUEST_PATH_CHARS], char here[STRAIT_
  *  In:      options  names with their dashes, NULL at the end */
 void strait_guest_add_arguments(struct strait_guest_texts *t, int argc, char **argv,
                                 const char *const *options);
-/** A folder, or the folder of a file, if it lies where the guest has an empty folder of its own;
- *  the file alone where that folder is the covered one. */
+/** A folder, or the folder of a file, if its absolute path lies where the guest has an empty folder
+ *  of its own; the file alone where that folder is the covered one. */
 void strait_guest_add_folder(struct strait_guest_texts *t, const char *path);
 /** Append a work file to a stream, if it is there. */
 void strait_guest_show(const char *job, const char *name, FILE *to);

@@ -13,6 +13,7 @@
 #include "core/names.h"
 #include "core/units.h"
 #include "emu/guest/uml.h"
+#include "cli/guest/guest_files.h"
 #include "cli/guest/guest_job.h"
 #include "net_command.h"
 
@@ -75,15 +76,6 @@ static void add_env(struct strait_guest_texts *t)
     strait_guest_texts_add(t, "STRAIT_NET_FOLDER=/run/strait-net");
 }
 
-/* What an argument may name: a path, or one behind "=". */
-static void add_seen(struct strait_guest_texts *t, const char *argument)
-{
-    const char *value = strchr(argument, '=');
-    strait_guest_add_folder(t, argument);
-    if (value)
-        strait_guest_add_folder(t, value + 1);
-}
-
 static int fill(struct job *j, const char *log, int argc, char **argv, struct strait_error *err)
 {
     static const char *const not_there[] = {"--launcher", "--memory", "--limit", NULL};
@@ -99,8 +91,9 @@ static int fill(struct job *j, const char *log, int argc, char **argv, struct st
     strait_guest_add_folder(&j->read, STRAIT_SHARE);
     strait_guest_add_folder(&j->read, j->self);
     strait_guest_add_folder(&j->read, j->here);
+    const struct strait_guest_files files = {.read = &j->read};
     for (int i = 1; i < argc; i++)
-        add_seen(&j->read, argv[i]);
+        strait_guest_see_argument(&files, argv[i]);
     if (log)
         strait_guest_texts_add(&j->write, real);
     if (j->arguments.is_short || j->env.is_short || j->read.is_short || j->write.is_short)

@@ -327,6 +327,40 @@ static void a_run(void)
     free(text);
 }
 
+/* Four strategies in two sites: links that only the relay makes, which nobody asks for. */
+static void sites(void)
+{
+    char job[] = "/tmp/strait-test-XXXXXX", *text = calloc(1, TEXT_BYTES);
+    const char *strait = getenv("STRAIT_BIN");
+    struct strait_error err = {0};
+    int n_rows = 0;
+    if (!is_long() || !strait) {
+        strait_test_skip("STRAIT_LONG and STRAIT_BIN are not set: make vtest");
+        free(text);
+        return;
+    }
+    if (!guest_boots(true)) {
+        free(text);
+        return;
+    }
+    CU_ASSERT_FATAL(mkdtemp(job) != NULL);
+    const char *const argv[] = {
+        strait,        "run",    "two-sites",       "--on",       "emu",   "--out",      job,
+        "--launcher",  "vuml",   "--set",           "/clients=4", "--set", "/model=cnn", "--set",
+        "/codec=none", "--json", "--no-break-even", NULL};
+    CU_ASSERT_EQUAL(strait_process_run(text, TEXT_BYTES, argv, NULL, LIMIT_S, &err), 0);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        json_t *row = json_loads(line, 0, NULL), *report = json_object_get(row, "report");
+        const char *by = json_string_value(json_object_get(report, "realisation"));
+        n_rows += by != NULL;
+        CU_ASSERT(!by || (strcmp(by, "relay") == 0 && json_is_true(json_object_get(row, "valid"))));
+        json_decref(row);
+    }
+    CU_ASSERT_EQUAL(n_rows, 4);
+    folder_remove(job);
+    free(text);
+}
+
 /* Round trips of 50 and 73 ms; with STRAIT_LONG rates, loss, jitter, full queues, 1100 namespaces.
  */
 static void links(void)
@@ -342,5 +376,6 @@ static const struct strait_test tests[] = {
     {"a rank that the kernel killed says that memory ran out", no_memory},
     {"the kernel's links hold there", links},
     {"prediction and emulation of a run agree there", a_run},
+    {"sites get the relay's links there", sites},
 };
 STRAIT_SUITE_WITH("emu/guest/virtual", tests, .alone = true, .release = true);
