@@ -51,7 +51,7 @@ int strait_frame_unpack(struct strait_frame *frame, const unsigned char in[STRAI
     if (in[5] != 0 && !strait_codec_by_id(in[5]))
         return strait_error_set(err, STRAIT_ERR_INPUT, "frame", "expected a known codec, found %d",
                                 in[5]);
-    if (in[6] > STRAIT_BOUND_POINTWISE)
+    if (in[6] >= N_STRAIT_BOUNDS)
         return strait_error_set(err, STRAIT_ERR_INPUT, "frame",
                                 "expected a known kind of bound, found %d", in[6]);
     if (strait_get32(in + 12) != 0 || strait_get64(in + 80) != 0)
