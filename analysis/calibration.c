@@ -85,10 +85,18 @@ static struct strait_quantiles speeds(const double *times_s, size_t n, double by
                                      bytes / times_s[n / 10]};
 }
 
-/* One codec at one bound on the slices of one class (lossy or not). The speed is that of the
- * quickest repeat, as the emulation charges the quickest reading: a host that is busy with
- * something else lengthens some, and none is too short. The quantiles say how far they lie apart.
- */
+static bool has_class(const struct sample *s, bool lossy)
+{
+    for (size_t i = 0; i < s->n_slices; i++)
+        if (s->slices[i].lossy == lossy)
+            return true;
+    return false;
+}
+
+/* One codec at one bound on the slices of one class (lossy or not); where there is none, on all:
+ * tensors outside the model may be of it. The speed is that of the quickest repeat, as the
+ * emulation charges the quickest reading: a host that is busy with something else lengthens some,
+ * and none is too short. The quantiles say how far they lie apart. */
 static int measure(struct strait_profile_entry *entry, struct sample *s, bool lossy,
                    const struct strait_codec_spec *spec, struct strait_error *err)
 {
@@ -96,6 +104,7 @@ static int measure(struct strait_profile_entry *entry, struct sample *s, bool lo
     struct strait_bundle bundle = {.lossy.ops = ops, .lossless.ops = ops, .bound = spec->bound};
     struct strait_slice *of = calloc(2 * s->n_slices + 1, sizeof(*of));
     struct strait_codec_times t;
+    const bool all = !has_class(s, lossy);
     size_t n = 0, raw_bytes = 0;
     int failed = 0;
     if (!of || ops->open(&bundle.lossy.state, spec->params, err) != 0) {
@@ -105,7 +114,7 @@ static int measure(struct strait_profile_entry *entry, struct sample *s, bool lo
     struct strait_slice *const to = of + s->n_slices;
     bundle.lossless.state = bundle.lossy.state;
     for (size_t i = 0; i < s->n_slices; i++) {
-        if (s->slices[i].lossy != lossy)
+        if (s->slices[i].lossy != lossy && !all)
             continue;
         of[n] = s->slices[i];
         to[n] = s->back[i];
@@ -115,7 +124,7 @@ static int measure(struct strait_profile_entry *entry, struct sample *s, bool lo
                            strait_memory_new(ops, spec->params, of[n].n_elems, spec->memory, err));
         raw_bytes += 4 * of[n++].n_elems;
     }
-    if (n > 0 && !failed) {
+    if (!failed) {
         failed = strait_time_bundle(&t, &bundle, of, to, n, N_REPEATS, LEAST_S, &s->sweeper, err);
         const double bytes = (double)raw_bytes;
         if (!failed) {
@@ -125,10 +134,6 @@ static int measure(struct strait_profile_entry *entry, struct sample *s, bool lo
             entry->decode_bytes_per_s = bytes / t.decode_s[0];
             entry->ratio = bytes / (double)(t.len_bytes - n * STRAIT_BUNDLE_SLICE_BYTES);
         }
-    } else if (n == 0) { /* no such tensor in this model: nothing is ever charged at this speed */
-        entry->encode = entry->decode = (struct strait_quantiles){1e9, 1e9, 1e9};
-        entry->encode_bytes_per_s = entry->decode_bytes_per_s = 1e9;
-        entry->ratio = 1;
     }
     entry->ratios = (struct strait_quantiles){entry->ratio, entry->ratio, entry->ratio};
     entry->bound = spec->bound;
@@ -197,18 +202,28 @@ static struct strait_profile_entry *new_entry(struct strait_profile *p, const ch
     return e;
 }
 
+struct calibrating {
+    struct strait_profile *profile;
+    size_t n_missing;
+    bool measure; /* else count */
+};
+
 /* One direction of one point: its codec on the large tensors, the lossless one on the rest. */
-static int calibrate_choice(struct strait_profile *p, const struct strait_experiment *e,
+static int calibrate_choice(struct calibrating *of, const struct strait_experiment *e,
                             const struct strait_codec_choice *c, const char *kind,
                             struct strait_error *err)
 {
+    struct strait_profile *p = of->profile;
     const bool is_none = strcmp(c->spec.ops->name, "none") == 0;
     const bool all = (c->spec.ops->flags & STRAIT_CODEC_LOSSLESS) != 0;
     struct sample s;
     const bool have = is_none || find_entry(p, &c->spec, kind, e->model->name);
-    const bool have_lossless = is_none || find_entry(p, &c->lossless, "any", e->model->name);
+    const bool have_lossless = is_none || all || find_entry(p, &c->lossless, "any", e->model->name);
+    const size_t n_missing =
+        (have ? 0u : 1u) + (have_lossless ? 0u : 1u) + (p->add_bytes_per_s > 0 ? 0u : 1u);
     int failed = 0;
-    if (have && have_lossless && p->add_bytes_per_s > 0)
+    of->n_missing += n_missing;
+    if (n_missing == 0 || !of->measure)
         return 0;
     if (sample_init(&s, e, kind, err) != 0) {
         sample_release(&s);
@@ -224,7 +239,7 @@ static int calibrate_choice(struct strait_profile *p, const struct strait_experi
         failed = !entry || measure(entry, &s, true, &c->spec, err) != 0;
         p->n_entries += !failed;
     }
-    if (!failed && !have_lossless && !all) {
+    if (!failed && !have_lossless) {
         struct strait_profile_entry *entry = new_entry(p, "any", e->model->name);
         failed = !entry || measure(entry, &s, false, &c->lossless, err) != 0;
         p->n_entries += !failed;
@@ -255,7 +270,7 @@ static int describe(struct strait_profile *p, struct strait_error *err)
 
 /* Bounds that the strategy may ask for beside the experiment's: both ends, and between them so many
  * that neighbours are at most half a decade apart. */
-static int calibrate_bounds(struct strait_profile *p, const struct strait_experiment *e,
+static int calibrate_bounds(struct calibrating *of, const struct strait_experiment *e,
                             struct strait_error *err)
 {
     struct strait_codec_choice choice = e->up;
@@ -266,12 +281,12 @@ static int calibrate_bounds(struct strait_profile *p, const struct strait_experi
     const int n = (int)ceil(2 * log10(most / least) - 1e-9);
     for (int i = 0; i <= n && !failed; i++) {
         choice.spec.bound.value = i == n ? most : least * pow(most / least, (double)i / n);
-        failed = calibrate_choice(p, e, &choice, e->strategy->uplink_kind, err);
+        failed = calibrate_choice(of, e, &choice, e->strategy->uplink_kind, err);
     }
     return failed;
 }
 
-static int calibrate_point(struct strait_profile *p, const struct strait_sweep *sweep, size_t i,
+static int calibrate_point(struct calibrating *of, const struct strait_sweep *sweep, size_t i,
                            struct strait_error *err)
 {
     struct strait_experiment *e = NULL;
@@ -281,24 +296,34 @@ static int calibrate_point(struct strait_profile *p, const struct strait_sweep *
     if (failed)
         return -1;
     const struct strait_strategy *s = e->strategy;
-    failed = calibrate_choice(p, e, &e->up, s->uplink_kind, err) != 0 ||
-             calibrate_bounds(p, e, err) != 0 ||
-             (s->downlink_kind && calibrate_choice(p, e, &e->down, s->downlink_kind, err) != 0);
+    failed = calibrate_choice(of, e, &e->up, s->uplink_kind, err) != 0 ||
+             calibrate_bounds(of, e, err) != 0 ||
+             (s->downlink_kind && calibrate_choice(of, e, &e->down, s->downlink_kind, err) != 0);
     strait_experiment_free(e);
     return failed ? -1 : 0;
+}
+
+int strait_calibrate_missing(struct strait_profile *p, size_t *n_missing,
+                             const struct strait_sweep *sweep, bool measure,
+                             struct strait_error *err)
+{
+    struct calibrating of = {.profile = p, .measure = measure};
+    int failed = 0;
+    for (size_t i = 0; i < sweep->n_points && !failed; i++)
+        failed = calibrate_point(&of, sweep, i, err);
+    *n_missing = of.n_missing;
+    return failed || (measure && strait_profile_round(p, err) != 0) ? -1 : 0;
 }
 
 int strait_calibrate_for(struct strait_profile **out, const struct strait_sweep *sweep,
                          struct strait_error *err)
 {
     struct strait_profile *p = calloc(1, sizeof(*p));
+    size_t n_missing;
     *out = NULL;
     if (!p)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
-    int failed = describe(p, err);
-    for (size_t i = 0; i < sweep->n_points && !failed; i++)
-        failed = calibrate_point(p, sweep, i, err);
-    if (failed) {
+    if (describe(p, err) != 0 || strait_calibrate_missing(p, &n_missing, sweep, true, err) != 0) {
         strait_profile_free(p);
         return -1;
     }

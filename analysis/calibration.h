@@ -7,6 +7,14 @@
  *  the kinds of tensors that are sent, on other recordings than those that are sent (the held-out
  *  set of traces/tensor_fill.h), tiled to the model's own shapes.
  *  Returns: 0 with a profile to free with strait_profile_free, or -1 with *err
- *  Cost:    a few seconds */
+ *  Cost:    a few seconds a codec and bound */
 int strait_calibrate_for(struct strait_profile **out, const struct strait_sweep *sweep,
                          struct strait_error *err);
+/** The same for what an earlier profile lacks; its entries stay as they are.
+ *
+ *  Out:     n_missing  codecs, bounds and speeds of memory that it lacks
+ *
+ *  In:      measure  false: count only */
+int strait_calibrate_missing(struct strait_profile *p, size_t *n_missing,
+                             const struct strait_sweep *sweep, bool measure,
+                             struct strait_error *err);

@@ -258,6 +258,11 @@ static json_t *approximations(const struct strait_point *p, const struct strait_
         note(list, "encoded sizes are the profile's ratios, no tensor is encoded");
     if (!p->run.measured_cost && !(is_plain(&e->up) && is_plain(&e->down)))
         note(list, "codec times are the profile's, no codec runs");
+    static const char *const ways[] = {"", "download "};
+    for (int i = 0; i < 2 && !p->run.measured_cost; i++)
+        if (*p->speeds_of[i])
+            note(list, "speeds of the %scodec are those of %s: the profile has none of its own",
+                 ways[i], p->speeds_of[i]);
     const bool spread = e->network->share_spread > 0;
     if (!p->run.real_payload && strcmp(c->backend, "emu") == 0)
         note(list, "replayed: what is sent are so many bytes of noise");
@@ -378,7 +383,8 @@ json_t *strait_row_new(const struct strait_point *p, const struct strait_row_con
     json_object_set_new(row, "payload", json_string(p->run.real_payload ? "real" : "sized"));
     json_object_set_new(row, "cost", json_string(cost_of(p)));
     json_object_set_new(row, "dilation", strait_json_number(p->run.dilation));
-    json_object_set_new(row, "profile", text_or_null(c->profile));
+    json_object_set_new(row, "profile",
+                        p->run.measured_cost ? json_null() : text_or_null(c->profile));
     json_object_set_new(row, "constants", json_string(constants));
     json_object_set_new(row, "report", json_deep_copy(p->facts.report));
     json_object_set_new(row, "log_full", json_boolean(b.n_known_rounds < b.n_rounds));

@@ -10,7 +10,7 @@
 struct strait_row_context {
     const char *backend;
     const char *key;       /* of strait_row_key */
-    const char *profile;   /* hash of the run's profile */
+    const char *profile;   /* hash of the run's profile; a row of measured costs bears none */
     const json_t *labels;  /* the varied values, {pointer: value}; NULL: none */
     const char *control;   /* NULL: none */
     const json_t *machine; /* where the answer depends on it, else NULL */
@@ -23,7 +23,7 @@ struct strait_row_context {
 struct strait_row_inputs {
     const json_t *resolved; /* the point */
     const char *backend, *control;
-    const char *profile;              /* hash */
+    const char *profile;              /* hash, of all or of what the point takes from it */
     const char *program;              /* hash of the program that ran it */
     const char *machine;              /* where the answer depends on it (emu), else NULL */
     const char *tensors;              /* of strait_row_tensors_hash with real payload, else NULL */

@@ -141,7 +141,8 @@ static json_t *time_task(size_t i, void *context, struct strait_error *err)
     const struct payoff *p = context;
     double round_s;
     strait_store_leave(p->store);
-    if (strait_plan_round_s(&round_s, p->setup, json_array_get(p->tasks, i), p->backend, err) != 0)
+    if (strait_plan_round_s(&round_s, p->setup, json_array_get(p->tasks, i), p->backend, false,
+                            err) != 0)
         return NULL;
     return json_pack("{s:f}", "round_s", round_s);
 }
@@ -172,7 +173,7 @@ static int time_of(double *round_s, struct payoff *p, const json_t *resolved, lo
         status = 0;
         goto out;
     }
-    status = strait_plan_round_s(round_s, p->setup, point, p->backend, err);
+    status = strait_plan_round_s(round_s, p->setup, point, p->backend, false, err);
     if (status == 0)
         json_object_set_new(p->times, key, json_real(*round_s));
 out:

@@ -63,9 +63,9 @@ static int add_point(struct strait_session *r, struct pace *pace,
     if (!failed) {
         p->run.kappa_s_per_gbit = kappa_of(r, pace, p, task->resolved);
         /* what it holds was checked before, by built-in figures as to its dilation */
-        failed =
-            strait_emu.check(&p->run, err) != 0 ||
-            strait_plan_round_s(&round_s, &r->plan.setup, task->resolved, &strait_fluid, err) != 0;
+        failed = strait_emu.check(&p->run, err) != 0 ||
+                 strait_plan_round_s(&round_s, &r->plan.setup, task->resolved, &strait_fluid,
+                                     p->guess, err) != 0;
     }
     if (!failed) {
         const struct strait_emu_dilation d =

@@ -127,8 +127,10 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
 {
     struct strait_experiment *e = NULL;
     struct strait_point *p = NULL;
-    const struct strait_point_options sized = {.control =
-                                                   strait_plan_control(&plan->setup, backend)};
+    const struct strait_point_options sized = {
+        .control = strait_plan_control(&plan->setup, backend),
+        .guess = strait_plan_point_options(&plan->setup, backend).measured_cost};
+    char taken[STRAIT_KEY_CHARS];
     int status = -1;
     struct strait_error why = {0};
     if (strait_experiment_read(&e, plan->setup.file, resolved, err) != 0)
@@ -137,6 +139,9 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
         blame_codec(err, plan->setup.file, &why);
         goto out;
     }
+    /* An emulation that measures is the same with a profile that knows more codecs. */
+    const char *profile =
+        sized.guess ? strait_point_profile_hash(taken, p) : plan->setup.profile_hash;
     for (int repeat = 0; repeat < n_repeats; repeat++) {
         struct strait_task_plan *task = grow(plan, err);
         if (!task)
@@ -151,7 +156,7 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
             .resolved = resolved,
             .backend = backend->name,
             .control = strait_plan_control(&plan->setup, backend),
-            .profile = plan->setup.profile_hash,
+            .profile = profile,
             .program = plan->setup.program,
             .machine = emu ? plan->setup.machine : NULL,
             .tensors = reads_tensors(e, backend) ? tensors : NULL,

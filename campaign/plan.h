@@ -56,9 +56,10 @@ bool strait_plan_is_plain(const struct strait_experiment *e);
 json_t *strait_plan_without_codec(const json_t *resolved);
 /** Run one task. Returns: its row, a new reference, or NULL with *err */
 json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct strait_error *err);
-/** Mean round time of a resolved point on a backend with sized payload. 0, or -1 with *err. */
+/** Mean round time of a resolved point on a backend with sized payload; guess: as in struct
+ *  strait_point_options. 0, or -1 with *err. */
 int strait_plan_round_s(double *round_s, const struct strait_plan_setup *setup,
-                        const json_t *resolved, const struct strait_backend *backend,
+                        const json_t *resolved, const struct strait_backend *backend, bool guess,
                         struct strait_error *err);
 /** The control as it concerns this backend: with --on both each control breaks one side only, and
  * the other runs as it is. NULL: none. */

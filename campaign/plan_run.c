@@ -226,10 +226,11 @@ json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct st
 }
 
 int strait_plan_round_s(double *round_s, const struct strait_plan_setup *setup,
-                        const json_t *resolved, const struct strait_backend *backend,
+                        const json_t *resolved, const struct strait_backend *backend, bool guess,
                         struct strait_error *err)
 {
-    const struct strait_point_options sized = {.control = strait_plan_control(setup, backend)};
+    const struct strait_point_options sized = {.control = strait_plan_control(setup, backend),
+                                               .guess = guess};
     struct strait_experiment *e = NULL;
     struct strait_point *p = NULL;
     int status = -1;

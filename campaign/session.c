@@ -4,12 +4,12 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "analysis/calibration.h"
 #include "backends.h"
 #include "core/clock.h"
 #include "host_header.h"
 #include "emu_estimate.h"
 #include "breakeven_sweep.h"
+#include "own_profile.h"
 #include "worker_pool.h"
 #include "session.h"
 
@@ -32,40 +32,12 @@ static const char *default_folder(char *buf, size_t cap, const char *file)
     return buf;
 }
 
-/* The calibration of an earlier run in this folder, if this machine and program made it. */
-static struct strait_profile *earlier_calibration(const struct strait_session *r)
-{
-    char path[PATH_CHARS], hash[STRAIT_KEY_CHARS];
-    struct strait_error ignored = {0};
-    struct strait_store *store;
-    struct strait_profile *profile = NULL;
-    snprintf(path, sizeof(path), "%s/profile.json", r->out);
-    if ((r->fresh && r->step.from == 0) || strait_store_open(&store, r->out, false, &ignored) != 0)
-        return NULL;
-    const json_t *record = strait_store_find(store, "calibration", r->plan.setup.machine);
-    const char *known = json_string_value(json_object_get(record, "profile"));
-    const char *program = json_string_value(json_object_get(record, "program"));
-    if (known && program && strcmp(program, r->plan.setup.program) == 0 &&
-        strait_profile_load(&profile, path, &ignored) == 0 &&
-        strcmp(strait_profile_hash(hash, profile), known) != 0) {
-        strait_profile_free(profile);
-        profile = NULL;
-    }
-    strait_store_free(store);
-    return profile;
-}
-
 static int choose_profile(struct strait_session *r, struct strait_error *err)
 {
     if (r->profile_name || !strait_session_is_both(r))
         return strait_profile_load(&r->profile, r->profile_name ? r->profile_name : "default", err);
     r->calibrated = true;
-    r->profile = earlier_calibration(r);
-    if (r->profile)
-        return 0;
-    fputs("calibrating the codecs on this machine ...\n", stderr);
-    r->calibrated_now = true;
-    return strait_calibrate_for(&r->profile, r->sweep, err);
+    return strait_own_profile_choose(r, err);
 }
 
 static int make_plan(struct strait_session *r, struct strait_error *err)
@@ -325,16 +297,11 @@ static int save_measured(struct strait_session *r, struct strait_error *err)
 
 static int save_calibration(struct strait_session *r, struct strait_error *err)
 {
-    char path[PATH_CHARS];
-    snprintf(path, sizeof(path), "%s/profile.json", r->out);
     if (!r->calibrated_now)
         return 0;
-    json_t *record =
-        json_pack("{s:s, s:s, s:s, s:s}", "record", "calibration", "key", r->plan.setup.machine,
-                  "profile", r->plan.setup.profile_hash, "program", r->plan.setup.program);
-    int status = strait_profile_save(r->profile, path, err);
-    if (status == 0 && begin(r, NULL, err) == 0)
-        status = strait_store_add(r->store, record, err);
+    json_t *record = strait_own_profile_save(r, err);
+    const int status =
+        record && begin(r, NULL, err) == 0 ? strait_store_add(r->store, record, err) : -1;
     json_decref(record);
     return status;
 }

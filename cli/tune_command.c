@@ -197,7 +197,7 @@ static int try_value(double *round_s, const struct tune *t, double value, struct
                         : t->tuned->kind == STRAIT_PARAM_INTEGER ? json_integer((json_int_t)value)
                                                                  : json_real(value));
     const int status =
-        strait_plan_round_s(round_s, &t->setup, point, strait_backend_find(t->on), err);
+        strait_plan_round_s(round_s, &t->setup, point, strait_backend_find(t->on), false, err);
     json_decref(point);
     return status;
 }

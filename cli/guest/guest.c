@@ -67,7 +67,7 @@ static int need_of(double *memory_bytes, const struct strait_session *r, bool vi
     const bool real = !is_qemu(r); /* there sizes alone */
     /* there each run looks for its own profile, or measures one */
     const struct strait_point_options options = {
-        .real_payload = real, .measured_cost = real, .may_guess = true};
+        .real_payload = real, .measured_cost = real, .guess = true};
     int failed = strait_profile_load(&profile, r->profile_name ? r->profile_name : "default", err);
     *memory_bytes = strait_emu_uml_memory_bytes(virtual_time, 0, 0, 0);
     for (size_t i = 0; i < r->sweep->n_points && !failed; i++) {

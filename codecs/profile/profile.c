@@ -74,7 +74,7 @@ static int read_bound(struct strait_bound *bound, struct strait_object *entry,
             continue;
         bound->kind = (enum strait_bound_kind)k;
         n++;
-        if (strait_object_number(&o, &bound->value, name, DBL_MIN, DBL_MAX, err) != 0)
+        if (strait_object_number(&o, &bound->value, name, 0, DBL_MAX, err) != 0)
             return -1;
     }
     if (n != 1)
@@ -210,16 +210,21 @@ int strait_profile_load(struct strait_profile **out, const char *name_or_path,
     return 0;
 }
 
-void strait_profile_free(struct strait_profile *p)
+static void release(struct strait_profile *p)
 {
-    if (!p)
-        return;
     free(p->title);
     free(p->machine);
     free(p->date);
     free(p->version);
     free(p->source);
     free(p->entries);
+}
+
+void strait_profile_free(struct strait_profile *p)
+{
+    if (!p)
+        return;
+    release(p);
     free(p);
 }
 
@@ -282,6 +287,25 @@ json_t *strait_profile_json(const struct strait_profile *p)
                      "version", p->version, "source", p->source, "stated", p->stated, "add",
                      quantity(p->add_bytes_per_s, 1e6, "MB/s"), "copy",
                      quantity(p->copy_bytes_per_s, 1e6, "MB/s"), "entries", entries);
+}
+
+int strait_profile_round(struct strait_profile *p, struct strait_error *err)
+{
+    struct strait_object o;
+    struct strait_profile read = {0};
+    json_t *json = strait_profile_json(p);
+    if (!json)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    const int failed = strait_object_open(&o, p->title, "", json, err) != 0 ||
+                       read_all(&read, &o, p->title, err) != 0;
+    if (!failed) {
+        const struct strait_profile before = *p;
+        *p = read;
+        read = before;
+    }
+    release(&read);
+    json_decref(json);
+    return failed ? -1 : 0;
 }
 
 int strait_profile_save(const struct strait_profile *p, const char *path, struct strait_error *err)

@@ -43,6 +43,9 @@ int strait_profile_load(struct strait_profile **out, const char *name_or_path,
 /** Written to a temporary name, then renamed. */
 int strait_profile_save(const struct strait_profile *p, const char *path, struct strait_error *err);
 void strait_profile_free(struct strait_profile *p);
+/** Its numbers with the digits that a file keeps, so that what is computed from it now is the same
+ *  as after it was saved and loaded. 0, or -1 with *err NOMEM. */
+int strait_profile_round(struct strait_profile *p, struct strait_error *err);
 /** As it stands in a file; a new reference. */
 json_t *strait_profile_json(const struct strait_profile *p);
 const char *strait_profile_hash(char key[STRAIT_KEY_CHARS], const struct strait_profile *p);
@@ -54,3 +57,9 @@ bool strait_profile_has(const struct strait_profile *p, const char *codec);
 int strait_profile_find(struct strait_profile_cost *out, const struct strait_profile *p,
                         const struct strait_codec_spec *spec, const char *kind, const char *model,
                         struct strait_error *err);
+/** Cost of the same codec with the nearest other settings that the profile has, at the same bound.
+ *  Out:     used  the codec with those settings
+ *  Returns: false where there are none */
+bool strait_profile_find_near(struct strait_profile_cost *out, char used[STRAIT_SPEC_CHARS],
+                              const struct strait_profile *p, const struct strait_codec_spec *spec,
+                              const char *kind, const char *model);

@@ -2,6 +2,7 @@
 #include "profile.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 bool strait_profile_has(const struct strait_profile *p, const char *codec)
@@ -41,22 +42,22 @@ static struct strait_profile_cost interpolate(const struct strait_profile_entry 
     };
 }
 
-/* The nearest entries at and below, at and above the bound, of one (kind, model). */
+/* The nearest entries at and below, at and above the bound, of one (kind, model); an entry at bound
+ * 0 is for that bound alone. */
 static bool bracket(const struct strait_profile_entry **below,
-                    const struct strait_profile_entry **above, bool *any,
-                    const struct strait_profile *p, const struct strait_codec_spec *spec,
-                    const char *settings, const char *kind, const char *model)
+                    const struct strait_profile_entry **above, const struct strait_profile *p,
+                    const struct strait_codec_spec *spec, const char *settings, const char *kind,
+                    const char *model)
 {
     const struct strait_bound bound = spec->bound;
     *below = *above = NULL;
-    *any = false;
     for (size_t i = 0; i < p->n_entries; i++) {
         const struct strait_profile_entry *e = &p->entries[i];
         if (strcmp(e->codec, spec->ops->name) != 0 || strcmp(e->settings, settings) != 0 ||
             e->bound.kind != bound.kind || strcmp(e->kind, kind) != 0 ||
-            strcmp(e->model, model) != 0)
+            strcmp(e->model, model) != 0 ||
+            (e->bound.value == 0) != (bound.value == 0)) /* 0 has no logarithm */
             continue;
-        *any = true;
         /* a grid point written in decimal is that point: compare with some slack */
         if (e->bound.value <= bound.value * (1 + 1e-9) &&
             (!*below || e->bound.value > (*below)->bound.value))
@@ -68,6 +69,61 @@ static bool bracket(const struct strait_profile_entry **below,
     return *below && *above;
 }
 
+/* The cost with these settings, from the nearest kind of tensors and model that has it. */
+static bool find(struct strait_profile_cost *out, const struct strait_profile *p,
+                 const struct strait_codec_spec *spec, const char *settings, const char *kind,
+                 const char *model)
+{
+    const char *tries[][2] = {{kind, model}, {kind, ""}, {"any", model}, {"any", ""}};
+    for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+        const struct strait_profile_entry *a, *b;
+        if (!bracket(&a, &b, p, spec, settings, tries[i][0], tries[i][1]))
+            continue;
+        const double la = log10(a->bound.value), lb = log10(b->bound.value);
+        *out = interpolate(a, b,
+                           a == b || !(lb > la) ? 0 : (log10(spec->bound.value) - la) / (lb - la));
+        return true;
+    }
+    return false;
+}
+
+/* How far apart two settings of one codec are: numbers by the logarithm of their quotient, where
+ * both are above 0, anything else that differs counts as a factor e. */
+static double distance(const struct strait_codec_spec *a, const struct strait_codec_spec *b)
+{
+    double sum = a->memory.residual != b->memory.residual ? 1 : 0;
+    sum += (a->memory.momentum > 0) != (b->memory.momentum > 0) ? 1 : 0;
+    for (unsigned i = 0; i < a->ops->n_params; i++) {
+        const double x = a->params[i], y = b->params[i];
+        if (x != y)
+            sum += !a->ops->params[i].choices && x > 0 && y > 0 ? fabs(log(x / y)) : 1;
+    }
+    return sum;
+}
+
+bool strait_profile_find_near(struct strait_profile_cost *out, char used[STRAIT_SPEC_CHARS],
+                              const struct strait_profile *p, const struct strait_codec_spec *spec,
+                              const char *kind, const char *model)
+{
+    double nearest = INFINITY;
+    for (size_t i = 0; i < p->n_entries; i++) {
+        const struct strait_profile_entry *e = &p->entries[i];
+        char text[sizeof(e->codec) + STRAIT_SPEC_CHARS];
+        struct strait_codec_spec other;
+        struct strait_profile_cost cost;
+        if (strcmp(e->codec, spec->ops->name) != 0 || e->bound.kind != spec->bound.kind)
+            continue;
+        snprintf(text, sizeof(text), "%s%s%s", e->codec, *e->settings ? ":" : "", e->settings);
+        if (strait_codec_spec_parse(&other, text, NULL) != 0 ||
+            !(distance(spec, &other) < nearest) || !find(&cost, p, spec, e->settings, kind, model))
+            continue;
+        nearest = distance(spec, &other);
+        *out = cost;
+        strait_codec_spec_text(used, &other);
+    }
+    return nearest < INFINITY;
+}
+
 int strait_profile_find(struct strait_profile_cost *out, const struct strait_profile *p,
                         const struct strait_codec_spec *spec, const char *kind, const char *model,
                         struct strait_error *err)
@@ -75,20 +131,12 @@ int strait_profile_find(struct strait_profile_cost *out, const struct strait_pro
     const struct strait_bound bound = spec->bound;
     struct strait_codec_spec plain = *spec;
     char settings[STRAIT_SPEC_CHARS], text[STRAIT_SPEC_CHARS];
+    double least = INFINITY, most = 0;
     plain.bound = (struct strait_bound){.kind = STRAIT_BOUND_NONE};
     strait_codec_settings_text(settings, spec);
     const char *codec = strait_codec_spec_text(text, &plain);
-    const char *tries[][2] = {{kind, model}, {kind, ""}, {"any", model}, {"any", ""}};
-    double least = INFINITY, most = 0;
-    for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
-        const struct strait_profile_entry *a, *b;
-        bool any;
-        if (!bracket(&a, &b, &any, p, spec, settings, tries[i][0], tries[i][1]))
-            continue;
-        const double la = log10(a->bound.value), lb = log10(b->bound.value);
-        *out = interpolate(a, b, a == b || lb <= la ? 0 : (log10(bound.value) - la) / (lb - la));
+    if (find(out, p, spec, settings, kind, model))
         return 0;
-    }
     for (size_t i = 0; i < p->n_entries; i++)
         if (strcmp(p->entries[i].codec, spec->ops->name) == 0 &&
             strcmp(p->entries[i].settings, settings) == 0 &&

@@ -65,7 +65,60 @@ static void large(void)
     strait_profile_free(p);
 }
 
+static struct strait_sweep *sweep_of(const char *const *settings, size_t n)
+{
+    struct strait_error err = {0};
+    struct strait_sweep *sweep;
+    CU_ASSERT_EQUAL_FATAL(
+        strait_sweep_load(&sweep, STRAIT_SHARE "/experiments/wan-check.json", settings, n, &err),
+        0);
+    return sweep;
+}
+
+/* wan-check at another codec needs that codec alone: zstd and memory are known. */
+static void extends(void)
+{
+    const char *first[] = {"/model=cnn"};
+    const char *then[] = {"/model=cnn", "/codec={\"name\":\"qsgd\",\"levels\":31}"};
+    struct strait_error err = {0};
+    struct strait_profile *p = calibrate(first, 1);
+    struct strait_sweep *sweep = sweep_of(first, 1), *more = sweep_of(then, 2);
+    const double add = p->add_bytes_per_s;
+    const struct strait_profile_entry sz = p->entries[0];
+    size_t n;
+    CU_ASSERT_EQUAL(strait_calibrate_missing(p, &n, sweep, true, &err), 0);
+    CU_ASSERT(n == 0 && p->n_entries == 2);
+    CU_ASSERT_EQUAL(strait_calibrate_missing(p, &n, more, false, &err), 0);
+    CU_ASSERT(n == 1 && p->n_entries == 2); /* counted alone */
+    CU_ASSERT_EQUAL_FATAL(strait_calibrate_missing(p, &n, more, true, &err), 0);
+    CU_ASSERT(n == 1 && p->n_entries == 3 && p->add_bytes_per_s == add);
+    CU_ASSERT(p->entries[0].ratio == sz.ratio &&
+              p->entries[0].encode_bytes_per_s == sz.encode_bytes_per_s);
+    CU_ASSERT_STRING_EQUAL(p->entries[2].codec, "qsgd");
+    CU_ASSERT_STRING_EQUAL(p->entries[2].settings, "levels=31");
+    CU_ASSERT_EQUAL(strait_calibrate_missing(p, &n, more, true, &err), 0);
+    CU_ASSERT_EQUAL(n, 0);
+    strait_sweep_free(sweep);
+    strait_sweep_free(more);
+    strait_profile_free(p);
+}
+
+/* A lossless codec takes every tensor: no other one is missing beside it. */
+static void lossless(void)
+{
+    const char *settings[] = {"/model=cnn", "/codec=zstd"};
+    struct strait_error err = {0};
+    struct strait_profile_cost cost;
+    struct strait_profile *p = calibrate(settings, 2);
+    const struct strait_bound none = {STRAIT_BOUND_NONE, 0};
+    CU_ASSERT_EQUAL(p->n_entries, 1);
+    CU_ASSERT_EQUAL(find_published(&cost, p, "zstd", none, "update", "cnn", &err), 0);
+    strait_profile_free(p);
+}
+
 static const struct strait_test tests[] = {
+    {"a profile gets what it lacks, and nothing else", extends},
+    {"a lossless codec is measured once, on all tensors", lossless},
     {"a calibration covers what the experiment's points use, by kind and model", covers},
     {"without a codec only memory is measured", no_codec},
     {"a large model is measured on an even part of it", large},

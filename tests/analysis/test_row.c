@@ -191,6 +191,7 @@ static void test_approximations(void)
     CU_ASSERT_FALSE(says(row, "no codec runs"));
     CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(row, "payload")), "real");
     CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(row, "cost")), "measured");
+    CU_ASSERT_TRUE(json_is_null(json_object_get(row, "profile")));
     json_decref(row);
     tear_down(&f);
 }

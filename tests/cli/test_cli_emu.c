@@ -354,6 +354,58 @@ static void rows_say_where_when_and_how(void)
     program_tear_down(&program);
 }
 
+/* --- another question in the same folder -------------------------------------------------- */
+
+/* What the folder's profile lacks is measured, and only that; the run itself may come out INVALID
+ * on a busy machine, or beyond the tolerance, which is 1. */
+static void what_if_in_the_same_folder(void)
+{
+    static const struct {
+        const char *setting;
+        bool calibrates, emulates;
+        size_t n_entries; /* of the profile: the codec's, and once zstd's for small tensors */
+    } steps[] = {{"/codec/bound={\"range\":1e-2}", true, true, 2},
+                 {"/codec/bound={\"range\":1e-2}", false, false, 2},
+                 {"/codec/bound={\"ratio\":5.5}", true, true, 3},
+                 {"/codec={\"name\":\"qsgd\",\"levels\":31}", true, true, 4},
+                 {"/codec/bound={\"range\":1e-2}", false, false, 4},
+                 {"/codec=zstd", true, true, 5}};
+    set_up();
+    if (can_emulate()) {
+        bool was_valid = true;
+        for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+            struct said s = CALL("run", "tiny.json", "--on", "both", "--tries", "1", "--set",
+                                 steps[i].setting, "--json");
+            const bool calibrated = strstr(s.err, "calibrating") != NULL;
+            char *text = program_read(&program, "results/tiny/profile.json");
+            CU_ASSERT(s.status == 0 || s.status == 1);
+            CU_ASSERT_EQUAL(calibrated, steps[i].calibrates);
+            CU_ASSERT_EQUAL(n_times(text, "\"codec\":"), steps[i].n_entries);
+            if (i == 0)
+                was_valid = strstr(s.err, "INVALID") == NULL;
+            if (was_valid) /* the emulated row of the first question is still true */
+                CU_ASSERT_EQUAL(strstr(s.err, "emulating") != NULL, steps[i].emulates);
+            free(text);
+            said_release(&s);
+        }
+    }
+    program_tear_down(&program);
+}
+
+/* An emulation measures itself: no profile has to know the codec. */
+static void emulation_needs_no_entry(void)
+{
+    static const char *const codecs[] = {"/codec={\"name\":\"threshold\",\"threshold\":0.0317}",
+                                         "/codec={\"name\":\"sz\",\"bound\":{\"range\":0.7}}"};
+    set_up();
+    for (size_t i = 0; can_emulate() && i < 2; i++) {
+        struct said s = CALL("run", "tiny.json", "--on", "emu", "--tries", "1", "--set", codecs[i]);
+        CU_ASSERT(s.status == 0 || s.status == 1);
+        said_release(&s);
+    }
+    program_tear_down(&program);
+}
+
 /* --- an ordinary user --------------------------------------------------------------------- */
 
 static void an_ordinary_user_emulates_in_namespaces_of_his_own(void)
@@ -403,6 +455,9 @@ static const struct strait_test tests[] = {
      congestion_control_that_dilation_breaks_is_refused},
     {"an INVALID row is never used", an_invalid_row_is_never_used},
     {"rows say where, when and how they were emulated", rows_say_where_when_and_how},
+    {"another bound, codec or codec without loss in the same folder is calibrated and run",
+     what_if_in_the_same_folder},
+    {"an emulation needs no entry of a profile", emulation_needs_no_entry},
     {"an ordinary user emulates in namespaces of his own",
      an_ordinary_user_emulates_in_namespaces_of_his_own},
 };

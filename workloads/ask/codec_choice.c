@@ -43,7 +43,8 @@ static int read_bound(struct strait_codec_spec *c, struct strait_object *o,
             continue;
         n_found++;
         c->bound.kind = kinds[i];
-        if (strait_object_number(&b, &c->bound.value, name, 0, DBL_MAX, err) != 0)
+        const double least = kinds[i] == STRAIT_BOUND_RATIO ? 1 : 0;
+        if (strait_object_number(&b, &c->bound.value, name, least, DBL_MAX, err) != 0)
             return -1;
     }
     if (strait_object_close(&b, err) != 0)

@@ -32,24 +32,47 @@ static bool uses_stream(const struct strait_run *run, int src, int dst, int chan
     return src != dst && (!s->uses_stream || s->uses_stream(p->experiment, src, dst, channel));
 }
 
-/* What one codec costs on one kind: from the profile that the codec names, else from the run's. */
-static int find_cost(struct strait_codec_cost *out, const struct strait_point *p,
+static bool is_none(const struct strait_codec_spec *spec)
+{
+    return strcmp(spec->ops->name, "none") == 0;
+}
+
+/* Does the size of every tensor that the codec takes follow from its shape? sized: open, or NULL.
+ */
+static bool is_size_known(const struct strait_point *p, const struct strait_codec_choice *choice,
+                          const void *sized)
+{
+    const struct strait_model *m = p->experiment->model;
+    for (size_t i = 0; sized && i < m->n_rows; i++) {
+        const struct strait_param_row *row = &m->rows[i];
+        const size_t n_rows = row->n_dims >= 2 ? row->shape[0] : 0;
+        if (strait_slice_lossy(row->n_dims, row->n_elems, (size_t)choice->cutoff_elems) &&
+            choice->spec.ops->predict(sized, row->n_elems, n_rows) == 0)
+            return false;
+    }
+    return sized;
+}
+
+/* What one codec costs on one kind: from the profile that the codec names, else from the run's.
+ * near: not NULL where other settings' speeds will do, since the codec tells its sizes itself. */
+static int find_cost(struct strait_codec_cost *out, char *near, const struct strait_point *p,
                      const struct strait_profile *own, const struct strait_codec_spec *spec,
                      const char *kind, struct strait_error *err)
 {
     struct strait_profile_cost cost;
+    struct strait_error why = {0};
+    const char *model = p->experiment->model->name;
     *out = (struct strait_codec_cost){
         .ratio = 1, .encode_bytes_per_s = INFINITY, .decode_bytes_per_s = INFINITY};
-    if (strcmp(spec->ops->name, "none") == 0)
+    if (is_none(spec))
         return 0;
     const struct strait_profile *from =
         own && strait_profile_has(own, spec->ops->name) ? own : p->profile;
-    struct strait_error why = {0};
-    if (strait_profile_find(&cost, from, spec, kind, p->experiment->model->name, &why)) {
-        if (p->may_guess && why.code == STRAIT_ERR_INPUT)
-            return 0;
-        return strait_error_set(err, why.code, why.where, "%s", why.text);
-    }
+    if (strait_profile_find(&cost, from, spec, kind, model, &why) != 0 &&
+        !(near && strait_profile_find_near(&cost, near, from, spec, kind, model)))
+        return p->guess && why.code == STRAIT_ERR_INPUT
+                   ? 0
+                   : strait_error_set(err, why.code, why.where, "%s", why.text);
     *out = (struct strait_codec_cost){.ratio = cost.ratio,
                                       .encode_bytes_per_s = cost.encode_bytes_per_s,
                                       .decode_bytes_per_s = cost.decode_bytes_per_s,
@@ -84,7 +107,9 @@ int strait_point_cost(struct strait_codec_cost *out, const struct strait_point *
     const struct strait_experiment *e = p->experiment;
     struct strait_codec_spec spec = direction == 0 ? e->up.spec : e->down.spec;
     spec.bound.value = bound;
-    if (find_cost(out, p, p->own_profiles[direction], &spec, kind_of(e, direction), err) != 0)
+    char near[STRAIT_SPEC_CHARS];
+    if (find_cost(out, *p->speeds_of[direction] ? near : NULL, p, p->own_profiles[direction], &spec,
+                  kind_of(e, direction), err) != 0)
         return -1;
     if (forgets_costs(p))
         forget_cost(out);
@@ -115,11 +140,13 @@ static int find_costs(struct strait_point *p, struct strait_error *err)
         if (choices[i]->profile &&
             strait_profile_load(&p->own_profiles[i], choices[i]->profile, err) != 0)
             return -1;
-        const bool unused = strcmp(choices[i]->spec.ops->name, "none") == 0;
-        if (find_cost(costs[i], p, p->own_profiles[i], &choices[i]->spec, kind_of(e, i), err) !=
-                0 ||
-            (!unused &&
-             find_cost(lossless[i], p, p->own_profiles[i], &choices[i]->lossless, "any", err) != 0))
+        /* a lossless codec takes every tensor itself */
+        const bool all = choices[i]->spec.ops->flags & STRAIT_CODEC_LOSSLESS;
+        const bool near = is_size_known(p, choices[i], p->sized_states[i]);
+        if (find_cost(costs[i], near ? p->speeds_of[i] : NULL, p, p->own_profiles[i],
+                      &choices[i]->spec, kind_of(e, i), err) != 0 ||
+            (!all && find_cost(lossless[i], NULL, p, p->own_profiles[i], &choices[i]->lossless,
+                               "any", err) != 0))
             return -1;
     }
     p->add_bytes_per_s = e->add_bytes_per_s > 0 ? e->add_bytes_per_s : p->profile->add_bytes_per_s;
@@ -183,9 +210,7 @@ static int n_measuring(const struct strait_experiment *e)
 {
     if (!e->strategy->has_server)
         return e->n_ranks;
-    return strcmp(e->up.spec.ops->name, "none") == 0 && strcmp(e->down.spec.ops->name, "none") == 0
-               ? 1
-               : e->n_clients;
+    return is_none(&e->up.spec) && is_none(&e->down.spec) ? 1 : e->n_clients;
 }
 
 int strait_point_new(struct strait_point **out, const struct strait_experiment *experiment,
@@ -204,7 +229,7 @@ int strait_point_new(struct strait_point **out, const struct strait_experiment *
     p->n_rounds = (int)strait_experiment_param(experiment, "rounds");
     p->every_round = options->every_round;
     p->plans_memory = options->plans_memory;
-    p->may_guess = options->may_guess;
+    p->guess = options->guess || (options->real_payload && options->measured_cost);
     p->recorded_ratio = NAN;
     p->logs = calloc((size_t)experiment->n_ranks, sizeof(*p->logs));
     p->run = (struct strait_run){.n_ranks = experiment->n_ranks,
@@ -240,8 +265,8 @@ int strait_point_new(struct strait_point **out, const struct strait_experiment *
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "%d logs do not fit in memory",
                                 experiment->n_ranks);
     }
-    if (strait_facts_init(&p->facts, err) != 0 || find_costs(p, err) != 0 ||
-        open_sized(p, err) != 0 || (options->real_payload && fill(p, err) != 0)) {
+    if (strait_facts_init(&p->facts, err) != 0 || open_sized(p, err) != 0 ||
+        find_costs(p, err) != 0 || (options->real_payload && fill(p, err) != 0)) {
         strait_point_free(p);
         return -1;
     }
@@ -276,7 +301,7 @@ void strait_point_free(struct strait_point *p)
 /* What all ranks hold at their peaks and how long it takes, by a run with sized payload. */
 static int need_memory(struct strait_point *p, struct strait_error *err)
 {
-    const struct strait_point_options sized = {.plans_memory = true, .may_guess = p->may_guess};
+    const struct strait_point_options sized = {.plans_memory = true, .guess = p->guess};
     const double model_bytes = 4.0 * (double)p->experiment->model->n_elems;
     struct strait_point *probe;
     double *bytes = &p->run.memory_bytes;

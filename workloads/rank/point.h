@@ -25,6 +25,9 @@ struct strait_point {
     const struct strait_profile *profile; /* the run's; a codec choice may name its own */
     struct strait_profile *own_profiles[2];
     struct strait_codec_cost up, down, lossless_up, lossless_down;
+    bool guess; /* as in struct strait_point_options */
+    /* up, down: the settings whose speeds stand for those that the profile lacks; "": its own */
+    char speeds_of[2][STRAIT_SPEC_CHARS];
     struct strait_codec_choice plain; /* `none`, whatever the experiment says */
     double add_bytes_per_s, copy_bytes_per_s;
     void *sized_states[2]; /* up, down: to ask predict of; NULL where sizes are the profile's */
@@ -40,7 +43,7 @@ struct strait_point {
      * until one writes there; see strait_point_new. */
     bool shares_values;
     float *shared_values;
-    bool plans_memory, may_guess; /* as the options say */
+    bool plans_memory; /* as the options say */
     struct strait_run run;
     struct strait_facts facts;
     struct strait_log *logs; /* run.n_ranks, filled by strait_point_run */
@@ -48,13 +51,14 @@ struct strait_point {
 
 struct strait_point_options {
     bool real_payload, measured_cost;   /* emu: true, true */
+    bool guess; /* what the profile lacks takes no time and saves no byte: enough to plan an
+                   emulation, which measures both */
     const char *control;                /* "no-ramp", "no-codec-cost", "unshaped"; NULL: none */
     double dilation;                    /* emu: 0 chooses */
     const char *realisation, *launcher; /* emu: as in struct strait_run */
     bool every_round;                   /* simulate all, even where they repeat */
     bool one_at_a_time;                 /* emu: as in struct strait_run */
     bool plans_memory; /* of a sized run: count what one with real payload would allocate */
-    bool may_guess;    /* who asks for memory alone: a codec that the profile lacks saves nothing */
     void (*watch)(const struct strait_run *run, const struct strait_live *live); /* likewise */
     void *watcher;
 };
@@ -69,6 +73,9 @@ int strait_point_cost(struct strait_codec_cost *out, const struct strait_point *
 int strait_point_new(struct strait_point **out, const struct strait_experiment *experiment,
                      const struct strait_profile *profile,
                      const struct strait_point_options *options, struct strait_error *err);
+/** Hash of all that the point takes from the run's profile. Returns: key, or NULL when memory ran
+ *  out. */
+const char *strait_point_profile_hash(char key[STRAIT_KEY_CHARS], const struct strait_point *p);
 /** check and run on this backend; afterwards logs and facts are there. Rounds that repeat may be
  *  extrapolated (steady.h). */
 int strait_point_run(struct strait_point *p, const struct strait_backend *backend,

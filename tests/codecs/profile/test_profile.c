@@ -225,7 +225,89 @@ static void stated(void)
     strait_profile_free(p);
 }
 
+/* Bound 0 asks for every value as it is: an entry of its own, since 0 has no logarithm to
+ * interpolate in. */
+static void bound_0(void)
+{
+    char path[] = "/tmp/strait-profile-XXXXXX.json";
+    struct strait_error err = {0};
+    struct strait_profile_cost c;
+    struct strait_profile *p =
+        load_entries(ENTRY("any", ", \"bound\": {\"abs\": 0}", "1.5") "," ENTRY(
+                         "any", ", \"bound\": {\"abs\": 1e-2}",
+                         "4") "," ENTRY("any", ", \"bound\": {\"abs\": 1e-4}", "2"),
+                     &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+    for (int saved = 0; saved < 2; saved++) {
+        struct strait_bound bound = {STRAIT_BOUND_ABS, 0};
+        CU_ASSERT_EQUAL_FATAL(find_published(&c, p, "zstd", bound, "grad", "", &err), 0);
+        CU_ASSERT_EQUAL(c.ratio, 1.5);
+        bound.value = 1e-3; /* half-way: 1 / (1/2 (1/2 + 1/4)) */
+        CU_ASSERT_EQUAL_FATAL(find_published(&c, p, "zstd", bound, "grad", "", &err), 0);
+        CU_ASSERT_DOUBLE_EQUAL(c.ratio, 8.0 / 3, 1e-12);
+        bound.value = 1e-5; /* between 0 and the least that was measured nothing is known */
+        CU_ASSERT_EQUAL(find_published(&c, p, "zstd", bound, "grad", "", NULL), -1);
+        if (saved)
+            break;
+        const int fd = mkstemps(path, 5);
+        CU_ASSERT_EQUAL_FATAL(strait_profile_save(p, path, &err), 0);
+        strait_profile_free(p);
+        CU_ASSERT_EQUAL_FATAL(strait_profile_load(&p, path, &err), 0);
+        close(fd);
+        unlink(path);
+    }
+    strait_profile_free(p);
+}
+
+/* topk at 1 % is a factor 2 from 2 % and 5 from 5 %; the published payload is a step further. */
+static void near_settings(void)
+{
+#define TOPK(settings, speed)                                                                      \
+    "{\"codec\": \"topk\", \"settings\": \"" settings                                              \
+    "\", \"kind\": \"any\", \"ratio\": {\"aggregate\": 2}, \"encode\": {\"speed\": \"" speed       \
+    "\"}, \"decode\": {\"speed\": \"1 GB/s\"}}"
+    struct strait_error err = {0};
+    struct strait_profile_cost c;
+    struct strait_codec_spec spec;
+    char used[STRAIT_SPEC_CHARS];
+    struct strait_profile *p =
+        load_entries(TOPK("ratio=0.05", "1 GB/s") "," TOPK("ratio=0.01", "2 GB/s") "," TOPK(
+                         "ratio=0.02,payload=published", "3 GB/s"),
+                     &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+    CU_ASSERT_EQUAL_FATAL(strait_codec_spec_parse(&spec, "topk:ratio=0.02", &err), 0);
+    CU_ASSERT_TRUE_FATAL(strait_profile_find_near(&c, used, p, &spec, "grad", "cnn"));
+    CU_ASSERT_STRING_EQUAL(used, "topk"); /* 1 % is the default */
+    CU_ASSERT_DOUBLE_EQUAL(c.encode_bytes_per_s, 2e9, 1);
+    CU_ASSERT_EQUAL_FATAL(strait_codec_spec_parse(&spec, "topk:ratio=0.05,payload=published", &err),
+                          0);
+    CU_ASSERT_TRUE_FATAL(strait_profile_find_near(&c, used, p, &spec, "grad", "cnn"));
+    CU_ASSERT_DOUBLE_EQUAL(c.encode_bytes_per_s, 3e9, 1); /* log 2.5 is less than the step */
+    CU_ASSERT_EQUAL_FATAL(strait_codec_spec_parse(&spec, "dgc", &err), 0);
+    CU_ASSERT_FALSE(strait_profile_find_near(&c, used, p, &spec, "grad", "cnn"));
+    strait_profile_free(p);
+}
+
+/* What is computed from a profile before it is saved is computed from the file, too. */
+static void rounded(void)
+{
+    struct strait_error err = {0};
+    struct strait_profile *p = load_entries(two, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+    p->entries[0].encode_bytes_per_s = 1e9 / 3; /* six digits of MB/s: 333.333 */
+    p->entries[0].ratio = 28.0 / 3;             /* nine: 9.33333333 */
+    p->copy_bytes_per_s = 2e9 / 3;
+    CU_ASSERT_EQUAL_FATAL(strait_profile_round(p, &err), 0);
+    CU_ASSERT_EQUAL(p->entries[0].encode_bytes_per_s, 333.333 * 1e6);
+    CU_ASSERT_EQUAL(p->entries[0].ratio, 9.33333333);
+    CU_ASSERT_EQUAL(p->copy_bytes_per_s, 666.667 * 1e6);
+    strait_profile_free(p);
+}
+
 static const struct strait_test tests[] = {
+    {"bound 0 is an entry of its own, is saved and loaded", bound_0},
+    {"the nearest other settings of a codec are found", near_settings},
+    {"a rounded profile has the digits of its file", rounded},
     {"between two bounds bits and seconds a byte are linear in the logarithm", interpolation},
     {"beyond the measured bounds there is no answer, and the range is named", no_extrapolation},
     {"the model's own entry comes first, then the kind's, then any", preference},
