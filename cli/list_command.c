@@ -11,50 +11,8 @@
 #include "cli/codec/codec_command.h"
 #include "command.h"
 #include "options.h"
+#include "shipped_list.h"
 #include "strategy_list.h"
-
-static int list_models(json_t *out, struct strait_error *err)
-{
-    size_t n;
-    const char *const *names = strait_model_names(&n);
-    for (size_t i = 0; i < n; i++) {
-        struct strait_model *m;
-        if (strait_model_load(&m, names[i], err) != 0)
-            return -1;
-        json_array_append_new(
-            out, json_pack("{s:s, s:I, s:f, s:f, s:s, s:s, s:s}", "name", names[i], "parameters",
-                           (json_int_t)m->n_elems, "MB", 4e-6 * (double)m->n_elems, "step_s",
-                           strait_model_step_s(m), "device", m->device, "time",
-                           strait_timing_name(m->timing), "source", m->timing_source));
-        strait_model_free(m);
-    }
-    return 0;
-}
-
-/* What an experiment's "network" may say; the reader of experiments is the judge. */
-static int list_networks(json_t *out, struct strait_error *err)
-{
-    static const char *const rows[][3] = {
-        {"topology", "\"star\"", "every rank has one port, in and out; paths add two ports"},
-        {"topology", "\"sites\"",
-         "ranks of a site share a port to the core: \"site\", \"between\""},
-        {"topology", "\"nodes\"", "accelerators of a node share a network card: \"node\""},
-        {"site, node", "{...}",
-         "a port and its number of \"ranks\" or \"accelerators\"; or an array"},
-        {"client, server", "{...}", "a port; without a server in the strategy, its port is unused"},
-        {".../rate", "\"1 Gbps\"", "of the port, headers included"},
-        {".../rtt", "\"50 ms\"", "there and back over this port; a path adds those of its ends"},
-        {".../loss", "\"0.1 %\"", "of segments"},
-        {"overhead", "\"24 B\"", "of a frame beyond its 1514 bytes: 24 on a wire, 0 as tc counts"},
-        {"tcp/congestion", "\"reno\", \"bbr\", \"cubic\"", "as Linux has them"},
-        {"connections", "4", "TCP connections that carry each message together: parallel streams"},
-    };
-    (void)err;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-        json_array_append_new(out, json_pack("{s:s, s:s, s:s}", "key", rows[i][0], "example",
-                                             rows[i][1], "meaning", rows[i][2]));
-    return 0;
-}
 
 static int is_json(const struct dirent *entry)
 {
@@ -101,8 +59,11 @@ static const struct {
 } lists[] = {
     {"codecs", "how tensors are encoded", strait_codec_rows, strait_codec_rows_print},
     {"strategies", "who sends what when", strait_strategy_rows, strait_strategy_rows_print},
-    {"models", "what is trained; or a layer table of your own", list_models, NULL},
-    {"networks", "what an experiment may say of its network", list_networks, NULL},
+    {"models", "what is trained; or a layer table of your own", strait_model_rows, NULL},
+    {"networks", "what ships, and what an experiment may say of its own", strait_network_rows,
+     NULL},
+    {"machines", "accelerators that \"device\" may name", strait_machine_rows, NULL},
+    {"profiles", "what codecs cost; or one of strait calibrate codecs", strait_profile_rows, NULL},
     {"experiments", "what `strait run NAME` knows", list_experiments, NULL}};
 enum { N_LISTS = sizeof(lists) / sizeof(*lists) };
 
@@ -119,17 +80,40 @@ static void value_cell(struct strait_table *t, const char *key, const json_t *va
         strait_table_cell(t, strait_number_text(buf, json_number_value(value), 4));
 }
 
-static void print_table(const json_t *rows)
+/* Rows [first, end), which have the keys of the first. */
+static void print_rows(const json_t *rows, size_t first, size_t end)
 {
     struct strait_table *t = strait_table_new();
     const char *key;
-    json_t *row, *value;
-    size_t i;
-    json_object_foreach(json_array_get(rows, 0), key, value)
+    json_t *value;
+    json_object_foreach(json_array_get(rows, first), key, value)
         strait_table_column(t, strcmp(key, "step_s") == 0 ? "step" : key, !json_is_string(value));
-    json_array_foreach(rows, i, row) json_object_foreach(row, key, value) value_cell(t, key, value);
+    for (size_t i = first; i < end; i++)
+        json_object_foreach(json_array_get(rows, i), key, value) value_cell(t, key, value);
     strait_table_print(t, stdout);
     strait_table_free(t);
+}
+
+static bool has_same_keys(json_t *a, json_t *b)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(a, key, value) if (!json_object_get(b, key)) return false;
+    return json_object_size(a) == json_object_size(b);
+}
+
+/* A table for each run of rows with the same keys. */
+static void print_table(const json_t *rows)
+{
+    const size_t n = json_array_size(rows);
+    for (size_t first = 0, end; first < n; first = end) {
+        for (end = first + 1;
+             end < n && has_same_keys(json_array_get(rows, first), json_array_get(rows, end));)
+            end++;
+        if (first > 0)
+            fputs("\n", stdout);
+        print_rows(rows, first, end);
+    }
 }
 
 static int show_list(size_t i, bool json, struct strait_error *err)
@@ -182,8 +166,9 @@ static int show(const char *what, bool json, struct strait_error *err)
     }
     if (what)
         return strait_refuse_name(err, STRAIT_ERR_USAGE, "list",
-                                  "codecs, strategies, models, networks or experiments", what,
-                                  names);
+                                  "codecs, strategies, models, networks, machines, profiles or "
+                                  "experiments",
+                                  what, names);
     for (size_t i = 0; i < N_LISTS; i++) {
         if (!json)
             printf("%s%s: %s\n\n", i > 0 ? "\n" : "", lists[i].name, lists[i].summary);
@@ -200,7 +185,7 @@ int strait_command_list(int argc, char **argv)
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"}};
     const struct strait_usage usage = {
         "list",
-        "[codecs|strategies [NAME]|models|networks|experiments]",
+        "[codecs|strategies [NAME]|models|networks|machines|profiles|experiments]",
         "List what ships; models with the source of their compute time.",
         options,
         1,

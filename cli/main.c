@@ -18,7 +18,7 @@ static const struct {
      strait_command_run},
     {"check", "EXPERIMENT", "say what an experiment asks for and what can run it here",
      strait_command_check},
-    {"list", "[WHAT]", "list codecs, strategies, models, networks or experiments",
+    {"list", "[WHAT]", "list codecs, strategies, models, networks, profiles and so on",
      strait_command_list},
     {"tune", "EXPERIMENT", "find the best value of one parameter of a strategy",
      strait_command_tune},

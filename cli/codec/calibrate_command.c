@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include "analysis/table.h"
 #include "codecs/bundle.h"
 #include "codecs/profile/calibrate.h"
@@ -37,7 +38,7 @@ struct calibrate {
     struct strait_profile *profile;
     const char *title, *out;
     long n_repeats;
-    bool force;
+    bool force, append;
 };
 
 /* --- measuring ---------------------------------------------------------------------------- */
@@ -70,22 +71,16 @@ static int check_tensors(const struct strait_calibration_tensor *t, size_t n,
                             STRAIT_BUNDLE_CUTOFF_ELEMS);
 }
 
-/* The entries of `more` behind those of `all`; the first group is the beginning. */
+/* Into the profile so far; the first group, or what --append names, is the beginning. */
 static int merge(struct strait_profile **all, struct strait_profile *more, struct strait_error *err)
 {
     if (!*all) {
         *all = more;
         return 0;
     }
-    const size_t n = (*all)->n_entries + more->n_entries;
-    struct strait_profile_entry *entries = realloc((*all)->entries, (n + 1) * sizeof(*entries));
-    if (entries) {
-        memcpy(entries + (*all)->n_entries, more->entries, more->n_entries * sizeof(*entries));
-        (*all)->entries = entries;
-        (*all)->n_entries = n;
-    }
+    const int failed = strait_profile_merge(*all, more, err);
     strait_profile_free(more);
-    return entries ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "calibrate", "memory ran out");
+    return failed;
 }
 
 /* In groups of cases, for the sake of the progress line. */
@@ -179,7 +174,28 @@ static int check(const struct calibrate *c, const char *what, struct strait_erro
         return strait_error_set(err, STRAIT_ERR_USAGE, "calibrate",
                                 "expected at most %d after --repeats, found %ld", MAX_REPEATS,
                                 c->n_repeats);
-    return c->out ? strait_file_check_new(c->out, c->force, err) : 0;
+    if (c->append && !c->out)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "calibrate",
+                                "expected --out with --append, found none");
+    return c->out && !c->append ? strait_file_check_new(c->out, c->force, err) : 0;
+}
+
+/* What --append adds to: nothing where there is no such file yet. One profile is of one machine,
+ * and its figures are all measured, by one version of the codecs. */
+static int load_earlier(struct calibrate *c, const struct strait_calibration *now,
+                        struct strait_error *err)
+{
+    if (!c->append || access(c->out, F_OK) != 0)
+        return 0;
+    if (strait_profile_load(&c->profile, c->out, err) != 0)
+        return -1;
+    const struct strait_profile *p = c->profile;
+    if (p->stated || strcmp(p->machine, now->machine) != 0 || strcmp(p->version, now->version) != 0)
+        return strait_error_set(
+            err, STRAIT_ERR_INPUT, c->out,
+            "expected a profile that strait %s measured on %s, found %s%s on %s", now->version,
+            now->machine, p->stated ? "one that is stated, of " : "", p->version, p->machine);
+    return 0;
 }
 
 static int calibrate(struct calibrate *c, bool json, struct strait_error *err)
@@ -201,7 +217,8 @@ static int calibrate(struct calibrate *c, bool json, struct strait_error *err)
     if (!tensors)
         failed = strait_error_set(err, STRAIT_ERR_NOMEM, "calibrate", "memory ran out");
     else
-        failed = check_tensors(tensors, c->set.n, err) != 0 || measure(c, &what, err) != 0;
+        failed = check_tensors(tensors, c->set.n, err) != 0 || load_earlier(c, &what, err) != 0 ||
+                 measure(c, &what, err) != 0;
     free(tensors);
     if (failed)
         return -1;
@@ -228,6 +245,7 @@ static const char notes[] =
     "in an\n"
     "                                                 experiment\n"
     "  strait calibrate codecs --codec sz --codec topk:ratio=0.01 --repeats 3\n"
+    "  strait calibrate codecs --codec qsgd:levels=31 --out here.json --append\n"
     "  strait calibrate codecs gradients/*.npy --kind gradients --out mine.json\n";
 
 int strait_command_calibrate(int argc, char **argv)
@@ -243,6 +261,8 @@ int strait_command_calibrate(int argc, char **argv)
         {"title", 0, STRAIT_OPTION_TEXT, &c.title, "TEXT", "of the profile"},
         {"out", 'o', STRAIT_OPTION_TEXT, &c.out, "PROFILE.json", "write the profile"},
         {"force", 0, STRAIT_OPTION_FLAG, &c.force, NULL, "replace what --out names"},
+        {"append", 0, STRAIT_OPTION_FLAG, &c.append, NULL,
+         "keep what --out names, add or renew what is measured"},
         {"repeats", 0, STRAIT_OPTION_COUNT, &c.n_repeats, "N", "timings a tensor (default 5)"},
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "the profile on standard output"}};
     const struct strait_usage usage = {"calibrate",

@@ -191,8 +191,7 @@ int strait_profile_load(struct strait_profile **out, const char *name_or_path,
     }
     if (access(path, R_OK) != 0 && path == shipped)
         return strait_refuse_file_name(err, STRAIT_ERR_INPUT, name_or_path,
-                                       "a shipped profile (default, sz3-class, fl-runner-class) "
-                                       "or a path",
+                                       "a shipped profile (strait list profiles) or a path",
                                        name_or_path, STRAIT_SHARE "/codecs/profiles");
     json_t *json = strait_json_load(path, err);
     if (!json)
@@ -327,6 +326,31 @@ int strait_profile_save(const struct strait_profile *p, const char *path, struct
             remove(temporary);
     }
     return failed ? -1 : 0;
+}
+
+static bool is_same(const struct strait_profile_entry *a, const struct strait_profile_entry *b)
+{
+    return strcmp(a->codec, b->codec) == 0 && strcmp(a->settings, b->settings) == 0 &&
+           strcmp(a->kind, b->kind) == 0 && strcmp(a->model, b->model) == 0 &&
+           a->bound.kind == b->bound.kind && a->bound.value == b->bound.value;
+}
+
+int strait_profile_merge(struct strait_profile *p, const struct strait_profile *more,
+                         struct strait_error *err)
+{
+    const size_t most = p->n_entries + more->n_entries;
+    struct strait_profile_entry *entries = realloc(p->entries, (most + 1) * sizeof(*entries));
+    if (!entries)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    p->entries = entries;
+    for (size_t i = 0; i < more->n_entries; i++) {
+        size_t at = 0;
+        while (at < p->n_entries && !is_same(&entries[at], &more->entries[i]))
+            at++;
+        entries[at] = more->entries[i];
+        p->n_entries += at == p->n_entries;
+    }
+    return 0;
 }
 
 const char *strait_profile_hash(char key[STRAIT_KEY_CHARS], const struct strait_profile *p)

@@ -36,10 +36,14 @@ struct strait_profile_cost {
     struct strait_quantiles ratios, encode, decode;
 };
 
-/** A shipped profile by name ("default", "sz3-class", "fl-runner-class"), or a file by path.
+/** A shipped profile by name ("default", "sz3-class", ...), or a file by path.
  *  Returns: 0, or -1 with *err INPUT naming file and JSON Pointer */
 int strait_profile_load(struct strait_profile **out, const char *name_or_path,
                         struct strait_error *err);
+/** Entries of `more` in the place of those for the same codec, settings, bound, kind and model, or
+ *  behind all. 0, or -1 with *err NOMEM. */
+int strait_profile_merge(struct strait_profile *p, const struct strait_profile *more,
+                         struct strait_error *err);
 /** Written to a temporary name, then renamed. */
 int strait_profile_save(const struct strait_profile *p, const char *path, struct strait_error *err);
 void strait_profile_free(struct strait_profile *p);

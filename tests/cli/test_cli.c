@@ -270,6 +270,44 @@ static void test_lists(void)
     program_tear_down(&program);
 }
 
+/* Every file that ships in these folders is listed by the name that experiments give it. */
+static void test_shipped_lists(void)
+{
+    static const struct {
+        const char *list, *folder, *ending;
+        bool named; /* the bare name is enough */
+    } lists[] = {{"models", "experiments/models", ".csv", false},
+                 {"networks", "experiments/networks", ".json", true},
+                 {"machines", "experiments/machines", ".json", true},
+                 {"profiles", "codecs/profiles", ".json", true},
+                 {"profiles", "experiments/profiles", ".json", false}};
+    set_up();
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        char path[4096], want[512];
+        int n = 0;
+        struct said s = CALL("list", lists[i].list, "--json");
+        CU_ASSERT_EQUAL(s.status, 0);
+        snprintf(path, sizeof(path), STRAIT_SHARE "/%s", lists[i].folder);
+        DIR *dir = opendir(path);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(dir);
+        for (const struct dirent *e; (e = readdir(dir));) {
+            const char *end = strrchr(e->d_name, '.');
+            if (!end || strcmp(end, lists[i].ending) != 0)
+                continue;
+            snprintf(want, sizeof(want), "\"name\":\"%s%s%.*s\"",
+                     lists[i].named ? "" : lists[i].folder, lists[i].named ? "" : "/",
+                     lists[i].named ? (int)(end - e->d_name) : 255, e->d_name);
+            CU_ASSERT_PTR_NOT_NULL(strstr(s.out, want));
+            n++;
+        }
+        CU_ASSERT(n > 0);
+        closedir(dir);
+        said_release(&s);
+    }
+    EXPECT(2, "", "machines, profiles or experiments", "list", "machine");
+    program_tear_down(&program);
+}
+
 static void test_second_run(void)
 {
     set_up();
@@ -324,6 +362,7 @@ static const struct strait_test tests[] = {
     {"pictures are a PNG of 1600 x 1000 and an SVG", test_plot},
     {"check says what can run here", test_check},
     {"lists name what ships", test_lists},
+    {"whatever ships is listed by the name that experiments give it", test_shipped_lists},
     {"a second run into the same folder is refused", test_second_run},
     {"a full disk on standard output is an error, a closed pipe is silent", test_standard_output},
 };

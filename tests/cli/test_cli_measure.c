@@ -138,6 +138,48 @@ static void calibrate(void)
     program_tear_down(&program);
 }
 
+static size_t n_entries(const char *name)
+{
+    struct strait_profile *p = NULL;
+    char path[160];
+    snprintf(path, sizeof(path), "%s/%s", program.folder, name);
+    CU_ASSERT_EQUAL_FATAL(strait_profile_load(&p, path, NULL), 0);
+    const size_t n = p->n_entries;
+    strait_profile_free(p);
+    return n;
+}
+
+/* Each setting has an entry for weights and one for any. Bound 0 is read back. */
+static void append(void)
+{
+    static const struct {
+        const char *codec;
+        size_t n_entries;
+    } steps[] = {{"fp16", 2}, {"sz:abs=0", 4}, {"fp16", 4}, {"sz:abs=1e-3", 6}};
+    set_up();
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        struct said s =
+            CALL("calibrate", "codecs", "weights.f32", "--codec", steps[i].codec, "--kind",
+                 "weights", "--out", "mine.json", "--append", "--repeats", "1");
+        CU_ASSERT_EQUAL(s.status, 0);
+        said_release(&s);
+        CU_ASSERT_EQUAL(n_entries("mine.json"), steps[i].n_entries);
+    }
+    struct said s = CALL("calibrate", "codecs", "weights.f32", "--append");
+    CU_ASSERT_EQUAL(s.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.err, "expected --out with --append"));
+    said_release(&s);
+    char *shipped = program_read(&program, STRAIT_SHARE "/codecs/profiles/sz3-class.json");
+    program_write(&program, "stated.json", shipped);
+    free(shipped);
+    s = CALL("calibrate", "codecs", "weights.f32", "--codec", "fp16", "--out", "stated.json",
+             "--append");
+    CU_ASSERT_EQUAL(s.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.err, "one that is stated"));
+    said_release(&s);
+    program_tear_down(&program);
+}
+
 /* Every codec that needs no library of the user's has a line, and each rate a column with somebody
  * on the front. */
 static void tradeoff(void)
@@ -174,5 +216,6 @@ static const struct strait_test tests[] = {
     {"the table fits 120 columns", narrow},
     {"a benchmark gives ratios, errors and a reference", bench},
     {"a calibration is a profile that loads", calibrate},
+    {"a profile is appended to", append},
 };
 STRAIT_SUITE("cli/cli_measure", tests);

@@ -1,0 +1,11 @@
+/* Rows of strait list for what ships as files: models, networks, machines, profiles. */
+#pragma once
+#include <jansson.h>
+#include "core/error.h"
+
+/* Each appends its rows to out, named as experiments name them. 0, or -1 with *err. */
+int strait_model_rows(json_t *out, struct strait_error *err);
+/** Shipped networks have "name", what an experiment may say of its own has "key". */
+int strait_network_rows(json_t *out, struct strait_error *err);
+int strait_machine_rows(json_t *out, struct strait_error *err);
+int strait_profile_rows(json_t *out, struct strait_error *err);
