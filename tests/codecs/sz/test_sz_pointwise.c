@@ -195,6 +195,46 @@ static void target_of_anything(void)
     sz_fixture_release(&f);
 }
 
+/* Random signs of v need a bit a value below the bound v, which is a ratio of 32, and none from there
+ * on: beyond 32 no bound gives what is asked for. What comes is more, not less. */
+static void target_that_no_bound_gives(void)
+{
+    enum { N = 140000 };
+    static const double ratios[] = {34, 40, 64, 200};
+    float *x = new_floats(N);
+    struct sz_fixture f;
+    sz_fixture_init(&f, N, 1);
+    for (unsigned m = 0; m < 24; m++) {
+        struct strait_sequence s = strait_sequence_at(3);
+        const float v = ldexpf(1 + (float)m / 24, (int)m - 12);
+        for (size_t i = 0; i < N; i++)
+            x[i] = strait_sequence_unit(&s) < 0.5 ? -v : v;
+        const double ratio = ratios[m % 4];
+        CU_ASSERT(4.0 * N / (double)sz_encoded(&f, x, N, STRAIT_BOUND_RATIO, ratio) >= ratio);
+    }
+    sz_fixture_release(&f);
+    free(x);
+}
+
+/* Values with 24 bits of fraction: bounds that leave 30 bits a value have no grid any more, which
+ * counts as 32 bits, so that what is found is coarser. */
+static void target_near_one(void)
+{
+    enum { N = 140000 };
+    static const double ratios[] = {1.05, 1.1, 1.2, 1.5};
+    float *x = new_floats(N);
+    struct sz_fixture f;
+    sz_fixture_init(&f, N, 1);
+    make_tensor(x, N, TENSOR_WEIGHTS, 1);
+    for (size_t k = 0; k < sizeof(ratios) / sizeof(ratios[0]); k++) {
+        const double got = 4.0 * N / (double)sz_encoded(&f, x, N, STRAIT_BOUND_RATIO, ratios[k]);
+        CU_ASSERT(got > 0.97 * ratios[k]);
+        CU_ASSERT(got < 1.03 * ratios[k] || ratios[k] < 1.2);
+    }
+    sz_fixture_release(&f);
+    free(x);
+}
+
 static void delivered(void)
 {
     enum { N = 3000 };
@@ -243,6 +283,8 @@ static const struct strait_test tests[] = {
     {"the stream is within 1 % of the entropy of the logarithms' integers", near_entropy},
     {"even logarithms, signs and zeros cost what the closed forms say", closed_form},
     {"target ratios are met within 3 % on recorded tensors", target_ratios},
+    {"a target that no bound gives is exceeded", target_that_no_bound_gives},
+    {"targets near 1 are met", target_near_one},
     {"any tensor takes a target ratio, and keeps the bound that it reports", target_of_anything},
     {"the bound that a stream reports is the one that was asked for", delivered},
     {"a stream written by hand decodes", old_stream},

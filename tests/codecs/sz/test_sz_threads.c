@@ -123,7 +123,30 @@ static void after_a_fork(void)
     sz_fixture_release(&f);
 }
 
+/* Threads look for the extremes in parts of 2^20 values. Where one value is not finite the rest
+ * does not stand for it, however equal it is, and whichever part has it. */
+static void one_value_that_is_not_finite(void)
+{
+    enum { PART = 1 << 20, N = 3 * PART };
+    static const size_t places[] = {0, PART + 5, N - 1};
+    float *x = new_floats(N);
+    struct sz_fixture f;
+    sz_fixture_init(&f, N, 3);
+    for (size_t k = 0; k < 3; k++) {
+        for (size_t i = 0; i < N; i++)
+            x[i] = 2.5f;
+        x[places[k]] = k == 1 ? -INFINITY : NAN;
+        sz_encoded(&f, x, N, STRAIT_BOUND_ABS, 1e-3);
+        sz_decoded(&f, N);
+        CU_ASSERT(equal_bits(&x[places[k]], &f.y[places[k]], 4));
+        CU_ASSERT_EQUAL(f.y[places[k] ^ 1], 2.5f);
+    }
+    sz_fixture_release(&f);
+    free(x);
+}
+
 static const struct strait_test tests[] = {
+    {"one value that is not finite comes back from among equal ones", one_value_that_is_not_finite},
     {"any number of threads writes the same bytes and values", any_number_of_threads},
     {"callers that share a team get what one alone gets", callers_share_a_team},
     {"a team has 1 to 64 threads", wrong_teams},
