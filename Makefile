@@ -229,7 +229,7 @@ $(LINT)/cppcheck: $(LINT_C) $(shell find $(PARTS) cli tests -name '*.h') .ci/cpp
 	    --suppressions-list=.ci/cppcheck-suppressions.txt --library=posix,gnu --library=.ci/cppcheck.cfg \
 	    -I. $(LINT_FLAGS) $(LINT_C)
 	@touch $@
-$(LINT)/%.tidy: % .clang-tidy
+$(LINT)/%.tidy: % .clang-tidy tests/.clang-tidy
 	@mkdir -p $(@D)
 	@echo "  clang-tidy $<"
 	$(Q)clang-tidy --quiet $< -- -std=c17 -iquote . $(LINT_FLAGS) 2>$@.log || { cat $@.log; exit 1; }
