@@ -230,4 +230,4 @@ static const struct strait_test tests[] = {
     {"a full or closed standard output is never success", outputs},
     {"a device is written to, not replaced", devices},
 };
-STRAIT_SUITE("cli: wrong command lines", tests);
+STRAIT_SUITE("cli/bad_commands", tests);
