@@ -105,14 +105,15 @@ class Reach:
         functions = self.reach.get(name, {})
         of_file = {s for suites in functions.values() for s in suites}
         stem, room = os.path.splitext(name)[0], os.path.dirname(name)
-        able = set(functions.get(function, [])) or of_file or {
+        failed = set(self.failed)
+        able = set(functions.get(function, [])) - failed or of_file - failed or {
             s for s in self.seconds if s.startswith(room + '/')}
         able |= {s for s in self.seconds if s == stem}
 
         def order(suite):
             share = sum(suite in suites for suites in functions.values()) / max(1, len(functions))
             return (suite != stem, self.seconds[suite] / (0.05 + share))
-        return sorted(able - set(self.failed), key=order)
+        return sorted(able - failed, key=order)
 
 
 def draw(root, seed, only):

@@ -58,11 +58,11 @@ static void other_constants(void)
     strait_rig_release(&rig);
 }
 
-/* The names alone of what a link has, in this order; of any link, either way. */
+/* What a link has, in this order; of any link, either way. */
 static void unknown(const char *expected, double loss_ratio, double jitter_s, double queue_bytes)
 {
     struct strait_rig rig;
-    char found[64] = "";
+    char found[256] = "";
     size_t i;
     json_t *name;
     open_rig(&rig);
@@ -84,10 +84,12 @@ static void not_modelled(void)
 {
     unknown("", 0, 0, INFINITY);
     unknown("", 0, 0, 0); /* nobody said how long */
-    unknown("loss ", 0.01, 0, INFINITY);
-    unknown("jitter ", 0, 0.001, INFINITY);
-    unknown("queue ", 0, 0, 1e6);
-    unknown("loss jitter queue ", 0.01, 0.001, 1e6);
+    unknown("loss 1 % on 1 of 3 client downlinks ", 0.01, 0, INFINITY);
+    unknown("jitter 1 ms on 1 of 3 client uplinks ", 0, 0.001, INFINITY);
+    unknown("queues of 1 MB on 1 of 3 client downlinks ", 0, 0, 1e6);
+    unknown("loss 1 % on 1 of 3 client downlinks jitter 1 ms on 1 of 3 client uplinks "
+            "queues of 1 MB on 1 of 3 client downlinks ",
+            0.01, 0.001, 1e6);
 }
 
 /* NULL: nothing is refused. */
@@ -114,18 +116,18 @@ static void runs(void)
     refused(&rig, STRAIT_ERR_INPUT, "\"no-ramp\" or \"no-codec-cost\", found \"unshaped\"");
     rig.run.control = NULL;
     rig.run.measured_cost = true;
-    refused(&rig, STRAIT_ERR_INPUT, "fluid cannot measure what a job costs");
+    refused(&rig, STRAIT_ERR_INPUT, "cannot measure what a job costs");
     rig.run.measured_cost = false;
     rig.run.memory_bytes = 1e18; /* of sizes alone: nobody holds them */
     refused(&rig, STRAIT_OK, NULL);
     rig.run.real_payload = true;
-    refused(&rig, STRAIT_ERR_HOST, "fluid: the ranks would hold 1e+09 GB, this machine has");
+    refused(&rig, STRAIT_ERR_HOST, "the ranks would hold 1e+09 GB, this machine has");
     rig.run.memory_bytes = 1e6;
     refused(&rig, STRAIT_OK, NULL);
     rig.run.n_ranks = 4;
-    refused(&rig, STRAIT_ERR_INPUT, "fluid: expected 1 to 3 ranks, found 4");
+    refused(&rig, STRAIT_ERR_INPUT, "expected 1 to 3 ranks, found 4");
     rig.run.n_ranks = 0;
-    refused(&rig, STRAIT_ERR_INPUT, "fluid: expected 1 to 3 ranks, found 0");
+    refused(&rig, STRAIT_ERR_INPUT, "expected 1 to 3 ranks, found 0");
     rig.run.n_ranks = 2;
     refused(&rig, STRAIT_ERR_INPUT, "expected a network of 2 ranks, found one of 3");
     rig.run.network = NULL;
