@@ -88,7 +88,7 @@ static int load_tensors(const char *folder, struct strait_error *err)
 
 static void every_bad_set_is_one_error_with_its_place(void)
 {
-    CU_ASSERT_TRUE(strait_bad_cases("tensors-", load_tensors) >= 16);
+    CU_ASSERT_TRUE(strait_bad_cases("tensors-", load_tensors) >= 23);
 }
 
 static void a_folder_without_manifest_is_named(void)
