@@ -246,6 +246,26 @@ static void families_follow_from_the_layers(void)
     }
 }
 
+/* Whose times they are, and at what batch: ResNet-50's are of Shi et al.'s RTX 2080 Ti at 64,
+ * those without a publication of half a V100's peak. */
+static void times_name_their_device(void)
+{
+    const struct {
+        const char *name, *device;
+        double batch;
+    } expected[] = {{"resnet50", "NVIDIA RTX 2080 Ti", 64},
+                    {"vgg16", "NVIDIA V100", 32},
+                    {"mobilenet-v2", "NVIDIA V100", 64},
+                    {"densenet201", "NVIDIA RTX 2080 Ti", 16}};
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        struct strait_model *m = load(expected[i].name);
+        CU_ASSERT_STRING_EQUAL(m->device, expected[i].device);
+        CU_ASSERT_EQUAL(m->batch, expected[i].batch);
+        CU_ASSERT_FALSE(m->on_cpu);
+        strait_model_free(m);
+    }
+}
+
 static const struct strait_test tests[] = {
     {"parameter counts are the published ones", parameter_counts_are_the_published_ones},
     {"GPT-2 small is the model of 498 MB", gpt2_small_is_the_model_of_498_megabytes},
@@ -262,6 +282,7 @@ static const struct strait_test tests[] = {
      the_steps_of_the_others_follow_from_stated_operations},
     {"layers sum to the model", layers_sum_to_the_model},
     {"a device twice as fast halves every time", a_device_twice_as_fast_halves_every_time},
+    {"times name their device and batch", times_name_their_device},
     {"families follow from the layers", families_follow_from_the_layers},
 };
 STRAIT_SUITE("traces/models/architectures", tests);
