@@ -28,7 +28,7 @@ LDLIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lzfp -lfpzip -lblosc -
 ALLOCATOR := $(if $(filter release,$(MODE)),-Wl$(comma)--no-as-needed -lmimalloc -Wl$(comma)--as-needed)
 # Files of the same folder are included by name, all others by their path from here.
 ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -iquote . -g -ffp-contract=off -fexceptions $(WARN) $(WERROR) \
-             $(CFLAGS_$(MODE)) -DSTRAIT_VERSION='"$(VERSION)"' -DSTRAIT_SHARE='"$(CURDIR)"' $(CFLAGS)
+             $(CFLAGS_$(MODE)) -DSTRAIT_VERSION='"$(VERSION)"' $(CFLAGS)
 # gold, where it is installed, takes half the time.
 GOLD        := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 ALL_LDFLAGS = $(filter -fsanitize% --coverage,$(CFLAGS_$(MODE))) $(GOLD) $(COUNT_EXITS) $(LDFLAGS)

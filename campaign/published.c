@@ -6,6 +6,7 @@
 #include <string.h>
 #include "analysis/row.h"
 #include "core/json.h"
+#include "core/shipped.h"
 #include "workloads/train/sync/servers.h"
 #include "plan.h"
 #include "worker_pool.h"
@@ -395,9 +396,10 @@ json_t *strait_published(const char *path, const char *const *cases, size_t n_ca
                          const struct strait_profile *profile, int n_workers,
                          struct strait_error *err)
 {
-    struct book b = {.path = path ? path : STRAIT_SHARE "/traces/published.json",
-                     .profile = profile,
-                     .rows = json_array()};
+    char shipped[4096];
+    if (!path)
+        path = strait_share_path(shipped, sizeof(shipped), "traces/published.json");
+    struct book b = {.path = path, .profile = profile, .rows = json_array()};
     json_t *out = NULL;
     if (read_book(&b, cases, n_cases, err) == 0) {
         for (size_t i = 0; i < b.n_claims; i++)

@@ -8,6 +8,7 @@
 #include "analysis/table.h"
 #include "core/json.h"
 #include "core/names.h"
+#include "core/shipped.h"
 #include "cli/codec/codec_command.h"
 #include "command.h"
 #include "options.h"
@@ -22,7 +23,8 @@ static int is_json(const struct dirent *entry)
 
 static int list_experiments(json_t *out, struct strait_error *err)
 {
-    static const char folder[] = STRAIT_SHARE "/experiments";
+    char folder[4096];
+    strait_share_path(folder, sizeof(folder), "experiments");
     struct dirent **entries;
     const int n = scandir(folder, &entries, is_json, alphasort);
     if (n < 0)

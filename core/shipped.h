@@ -1,8 +1,21 @@
-/* Files that ship, found from wherever one works. */
+/* Files that ship (models, tensors, experiments, profiles), found wherever strait was put. */
 #pragma once
 #include <stddef.h>
 
-/** A path as it is given, where it can be read or is absolute; else the same path below the folder
- *  that strait was built from, where that can be read ("experiments/models/ncf.csv"); else as
- * given, for whoever opens it to complain. Returns: path or buf */
+/** Names the folder of what ships, instead of the one that belongs to the program. */
+#define STRAIT_SHARE_VARIABLE "STRAIT_SHARE"
+
+/** Path of a file that ships: "experiments/dear.json" gives
+ * "/usr/share/strait/experiments/dear.json". The folder is $STRAIT_SHARE where that is set.
+ * Otherwise it is searched for from the program (or the shared library) upward, at most four
+ * folders: first PREFIX/share/strait of an installation, then the tree that it was built in.
+ * Nothing found: the system's, /usr/local/share/strait or /usr/share/strait. Out:     buf  cap
+ * characters; PATH_MAX is enough In:      relative  "" for the folder itself Returns: buf. Whether
+ * the file is there says whoever opens it. */
+const char *strait_share_path(char *buf, size_t cap, const char *relative);
+
+/** The path as given where it is absolute or can be read; otherwise the same path below the folder
+ *  of what ships where that can be read ("experiments/models/ncf.csv"); otherwise as given, so that
+ *  opening it reports the error.
+ *  Returns: path or buf */
 const char *strait_shipped_path(char *buf, size_t cap, const char *path);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "core/shipped.h"
 #include "emu/guest/qemu.h"
 #include "guest_files.h"
 #include "guest_job.h"
@@ -34,7 +35,8 @@ static void add_read(struct strait_guest_texts *t, const struct strait_session *
     strait_guest_see_json(&files, r->sweep->vary);
     if (files.has_none)
         return;
-    strait_guest_add_folder(t, STRAIT_SHARE);
+    char share[PATH_CHARS];
+    strait_guest_add_folder(t, strait_share_path(share, sizeof(share), ""));
     strait_guest_add_folder(t, self);
     strait_guest_add_folder(t, here);
 }
@@ -147,6 +149,7 @@ int strait_guest_run(struct strait_session *r, const char *experiment, int argc,
 {
     char processor[PATH_CHARS], step[PATH_CHARS + 8], part[2 * PATH_CHARS];
     char self[PATH_CHARS], here[PATH_CHARS], job[PATH_CHARS], out[PATH_CHARS];
+    char shipped[PATH_CHARS], share[PATH_CHARS + 32];
     struct strait_guest_texts arguments = {0}, read = {0};
     double memory_bytes;
     const bool virtual_time = strcmp(r->launcher, "vuml") == 0;
@@ -167,7 +170,10 @@ int strait_guest_run(struct strait_session *r, const char *experiment, int argc,
     make_arguments(&arguments, self, argc, argv);
     add_read(&read, r, self, here, argc, argv);
     const char *const write[] = {out, NULL};
-    const char *const env[] = {processor, virtual_time ? part : NULL, NULL};
+    snprintf(share, sizeof(share), STRAIT_SHARE_VARIABLE "=%s",
+             strait_share_path(shipped, sizeof(shipped), ""));
+    const char *const env[] = {share, processor, virtual_time ? part : NULL, NULL},
+                      *const shared[] = {share, NULL};
     const size_t n_rows = r->sweep->n_points * (size_t)r->n_repeats;
     const struct strait_emu_uml_plan plan = {
         .virtual_time = virtual_time,
@@ -176,7 +182,8 @@ int strait_guest_run(struct strait_session *r, const char *experiment, int argc,
         .job = job,
         .read = strait_guest_texts_items(&read),
         .write = write,
-        .setenv = is_qemu(r) ? NULL : env, /* there the host's processor has no part in anything */
+        .setenv =
+            is_qemu(r) ? shared : env, /* there the host's processor has no part in anything */
         .memory_bytes = memory_bytes,
         .limit_s =
             BOOT_LIMIT_S + ROW_LIMIT_S * (double)((virtual_time ? 1 : n_rows) * (size_t)r->n_tries),

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "core/names.h"
 #include "core/units.h"
+#include "core/shipped.h"
 #include "emu/guest/uml.h"
 #include "cli/guest/guest_files.h"
 #include "cli/guest/guest_job.h"
@@ -79,7 +80,7 @@ static void add_env(struct strait_guest_texts *t)
 static int fill(struct job *j, const char *log, int argc, char **argv, struct strait_error *err)
 {
     static const char *const not_there[] = {"--launcher", "--memory", "--limit", NULL};
-    char real[PATH_CHARS];
+    char real[PATH_CHARS], share[PATH_CHARS];
     if (strait_guest_find_self(j->self, j->here, err) != 0)
         return -1;
     if (log && !realpath(log, real))
@@ -88,7 +89,7 @@ static int fill(struct job *j, const char *log, int argc, char **argv, struct st
     strait_guest_texts_add(&j->arguments, "net");
     strait_guest_add_arguments(&j->arguments, argc, argv, not_there);
     add_env(&j->env);
-    strait_guest_add_folder(&j->read, STRAIT_SHARE);
+    strait_guest_add_folder(&j->read, strait_share_path(share, sizeof(share), ""));
     strait_guest_add_folder(&j->read, j->self);
     strait_guest_add_folder(&j->read, j->here);
     const struct strait_guest_files files = {.read = &j->read};

@@ -179,12 +179,13 @@ static int read_all(struct strait_profile *p, struct strait_object *o, const cha
 int strait_profile_load(struct strait_profile **out, const char *name_or_path,
                         struct strait_error *err)
 {
-    char shipped[4096];
+    char shipped[4096], folder[3500];
     const char *path = name_or_path;
     struct strait_object o;
     *out = NULL;
     if (!strchr(path, '/') && !strchr(path, '.')) {
-        snprintf(shipped, sizeof(shipped), "%s/codecs/profiles/%s.json", STRAIT_SHARE, path);
+        strait_share_path(folder, sizeof(folder), "codecs/profiles");
+        snprintf(shipped, sizeof(shipped), "%s/%.500s.json", folder, path);
         path = shipped;
     } else {
         path = strait_shipped_path(shipped, sizeof(shipped), name_or_path);
@@ -192,7 +193,7 @@ int strait_profile_load(struct strait_profile **out, const char *name_or_path,
     if (access(path, R_OK) != 0 && path == shipped)
         return strait_refuse_file_name(err, STRAIT_ERR_INPUT, name_or_path,
                                        "a shipped profile (strait list profiles) or a path",
-                                       name_or_path, STRAIT_SHARE "/codecs/profiles");
+                                       name_or_path, folder);
     json_t *json = strait_json_load(path, err);
     if (!json)
         return -1;

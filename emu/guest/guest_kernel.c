@@ -8,12 +8,12 @@
 #include <unistd.h>
 #include "core/hash.h"
 #include "core/process.h"
+#include "core/shipped.h"
 #include "guest_dir.h"
 
 #define PROMPT_NICE "-15"
 enum { PATH_CHARS = STRAIT_EMU_KERNEL_PATH_CHARS, CONSOLE_BYTES = 65536, REASON_CHARS = 300 };
-static const char stock[] = "linux.uml", trial_script[] = STRAIT_SHARE "/emu/uml/vcheck.sh",
-                  start[] = "init=" STRAIT_SHARE "/emu/uml/vcheck.sh";
+static const char stock[] = "linux.uml", trial_script[] = "emu/uml/vcheck.sh"; /* which ships */
 /* What the trial's first process says (emu/uml/vcheck.sh). */
 static const char boots_mark[] = "strait: boots", uptime_mark[] = "strait: uptime ",
                   cpu_mark[] = "strait: host_cpu ";
@@ -45,10 +45,10 @@ size_t strait_emu_guest_kernel_wrap(const char **argv, bool as_root)
     return n;
 }
 
-const char *strait_emu_vkernel(void)
+const char *strait_emu_vkernel(char *buf, size_t cap)
 {
     const char *named = getenv("STRAIT_VKERNEL");
-    return named && *named ? named : STRAIT_SHARE "/vkernel/linux";
+    return named && *named ? named : strait_share_path(buf, cap, "vkernel/linux");
 }
 
 /* --- what was found before ---------------------------------------------------------------- */
@@ -74,7 +74,7 @@ static int key_of(char key[STRAIT_KEY_CHARS], const char *path, bool virtual_tim
     struct stat file, script = {0};
     if (stat(path, &file) != 0 || uname(&host) != 0)
         return -1;
-    stat(trial_script, &script);
+    stat(strait_share_path(flags, sizeof(flags), trial_script), &script);
     line_of(flags, sizeof(flags), "/proc/cpuinfo", "flags");
     line_of(name, sizeof(name), "/proc/cpuinfo", "model name");
     json_t *all = json_pack(
@@ -164,10 +164,13 @@ static int try_in(const char *folder, char *console, const struct strait_emu_gue
                   bool virtual_time, struct strait_error *why)
 {
     char files[PATH_CHARS + 16], where[PATH_CHARS + 16];
+    char start[PATH_CHARS + 16], script[PATH_CHARS];
     const char *argv[32];
     const size_t n = strait_emu_guest_kernel_wrap(argv, geteuid() == 0);
     snprintf(files, sizeof(files), "TMPDIR=%s", folder);
     snprintf(where, sizeof(where), "uml_dir=%s", folder);
+    snprintf(start, sizeof(start), "init=%s",
+             strait_share_path(script, sizeof(script), trial_script));
     const char *const rest[] = {"env",
                                 files,
                                 kernel->path,
@@ -269,7 +272,8 @@ static int find_stock(struct strait_emu_guest_kernel *out, struct strait_error *
 static bool find_built(struct strait_emu_guest_kernel *out)
 {
     out->is_built = true;
-    snprintf(out->path, sizeof(out->path), "%s", strait_emu_vkernel());
+    char shipped[STRAIT_EMU_KERNEL_PATH_CHARS];
+    snprintf(out->path, sizeof(out->path), "%s", strait_emu_vkernel(shipped, sizeof(shipped)));
     return access(out->path, X_OK) == 0;
 }
 

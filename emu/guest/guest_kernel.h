@@ -36,5 +36,6 @@ int strait_emu_guest_kernel_boots(const struct strait_emu_guest_kernel *kernel, 
 /** The arguments that begin a PID namespace for a guest, put into argv, which has room for 12.
  *  Returns: how many */
 size_t strait_emu_guest_kernel_wrap(const char **argv, bool as_root);
-/** The kernel that `make vkernel` builds; STRAIT_VKERNEL names another. */
-const char *strait_emu_vkernel(void);
+/** The kernel that `make vkernel` builds; STRAIT_VKERNEL names another.
+ *  Returns: buf, or that name */
+const char *strait_emu_vkernel(char *buf, size_t cap);

@@ -6,13 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "core/process.h"
+#include "core/shipped.h"
 #include "guest_archive.h"
 #include <archive.h>
 #include "guest_dir.h"
 
 enum { PATH_CHARS = 4096, MAX_ARGS = 300 };
 static const char program[] = "qemu-system-x86_64", busybox[] = "/bin/busybox";
-static const char kernel[] = STRAIT_SHARE "/qguest/vmlinuz";
+static const char kernel[] = "qguest/vmlinuz"; /* below what ships */
 /* In the guest's memory files are there twice, while the kernel unpacks them. */
 static const double COPIES = 2, SHARE = 0.8, STEP_BYTES = 256.0 * 1048576;
 static const double TAR_LIMIT_S = 60;
@@ -21,9 +22,8 @@ static const double TAR_LIMIT_S = 60;
 static const struct {
     const char *path;
     int depth;
-} shipped[] = {{STRAIT_SHARE "/traces", 3},          {STRAIT_SHARE "/experiments", 2},
-               {STRAIT_SHARE "/codecs/profiles", 1}, {STRAIT_SHARE "/emu/uml", 1},
-               {STRAIT_SHARE "/emu/qemu", 1},        {STRAIT_SHARE "/qguest", 1}};
+} shipped[] = {{"traces", 3},  {"experiments", 2}, {"codecs/profiles", 1},
+               {"emu/uml", 1}, {"emu/qemu", 1},    {"qguest", 1}};
 /* What runs there beside our own program and busybox; found in PATH of the guest. */
 static const char *const programs[] = {"/usr/bin/ping", "/usr/bin/env"};
 
@@ -40,7 +40,7 @@ int strait_emu_qemu_check(struct strait_error *err)
         return strait_error_set(err, STRAIT_ERR_HOST, NULL,
                                 "ping, for QEMU's guest, is not installed: apt install "
                                 "iputils-ping");
-    if (access(kernel, R_OK) != 0)
+    if (access(strait_share_path(path, sizeof(path), kernel), R_OK) != 0)
         return strait_error_set(err, STRAIT_ERR_HOST, NULL,
                                 "the kernel of QEMU's guest is not there: make qemu");
     return 0;
@@ -71,6 +71,7 @@ static int add_job(struct strait_emu_archive *a, const char *job, struct strait_
 static int add_all(struct strait_emu_archive *a, const struct strait_emu_uml_plan *plan,
                    struct strait_error *err)
 {
+    char path[PATH_CHARS];
     int failed = strait_emu_archive_add(a, busybox, err) != 0 ||
                  strait_emu_archive_add_link(a, "/bin/sh", "busybox", err) != 0 ||
                  strait_emu_archive_add_program(a, plan->argv[0], err) != 0 ||
@@ -79,7 +80,8 @@ static int add_all(struct strait_emu_archive *a, const struct strait_emu_uml_pla
     for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]) && !failed; i++)
         failed = strait_emu_archive_add_program(a, programs[i], err);
     for (size_t i = 0; i < sizeof(shipped) / sizeof(shipped[0]) && !failed; i++)
-        failed = strait_emu_archive_add_folder(a, shipped[i].path, shipped[i].depth, err);
+        failed = strait_emu_archive_add_folder(
+            a, strait_share_path(path, sizeof(path), shipped[i].path), shipped[i].depth, err);
     for (size_t i = 0; plan->read && plan->read[i] && !failed; i++)
         failed = add_any(a, plan->read[i], err);
     for (size_t i = 0; plan->write && plan->write[i] && !failed; i++)
@@ -131,13 +133,14 @@ static int boot(const struct strait_emu_uml_plan *plan, double memory_bytes, con
                 const char *back, struct strait_error *err)
 {
     char memory[64], console[PATH_CHARS + 16], chardev[PATH_CHARS + 32], line[LINE_CHARS];
+    char at[PATH_CHARS], init[PATH_CHARS];
     snprintf(memory, sizeof(memory), "%.0fM", memory_bytes / 1048576);
     snprintf(console, sizeof(console), "file:%s/" STRAIT_EMU_UML_CONSOLE, plan->job);
     snprintf(chardev, sizeof(chardev), "file,id=back,path=%s", back);
     if (snprintf(line, sizeof(line),
                  "console=ttyS0 panic=-1 quiet reboot=t mitigations=off tsc=reliable "
-                 "rootfstype=ramfs rdinit=" STRAIT_SHARE "/emu/qemu/init.sh " STRAIT_EMU_QEMU_MARK
-                 " JOB=%s",
+                 "rootfstype=ramfs rdinit=%s " STRAIT_EMU_QEMU_MARK " JOB=%s",
+                 strait_share_path(init, sizeof(init), "emu/qemu/init.sh"),
                  plan->job) >= LINE_CHARS)
         return strait_error_set(err, STRAIT_ERR_INPUT, plan->job,
                                 "expected a shorter path, a kernel takes %d characters",
@@ -150,8 +153,8 @@ static int boot(const struct strait_emu_uml_plan *plan, double memory_bytes, con
         "-cpu", "max,-rdrand,-rdseed,-erms", "-seed", "1", "-rtc", "base=2024-01-01,clock=vm",
         "-smp", "1", "-m", memory, "-nodefaults", "-no-user-config", "-display", "none", "-serial",
         console, "-chardev", chardev, "-device",
-        "isa-serial,chardev=back,index=1,iobase=0x2f8,irq=3", "-no-reboot", "-kernel", kernel,
-        "-initrd", files, "-append", line, NULL};
+        "isa-serial,chardev=back,index=1,iobase=0x2f8,irq=3", "-no-reboot", "-kernel",
+        strait_share_path(at, sizeof(at), kernel), "-initrd", files, "-append", line, NULL};
     struct strait_error why = {0};
     const int status = strait_process_run(NULL, 0, argv, NULL, plan->limit_s, &why);
     if (status == 0)
@@ -162,11 +165,12 @@ static int boot(const struct strait_emu_uml_plan *plan, double memory_bytes, con
 
 int strait_emu_qemu_run(const struct strait_emu_uml_plan *plan, struct strait_error *err)
 {
-    char files[PATH_CHARS], back[PATH_CHARS];
+    char files[PATH_CHARS], back[PATH_CHARS], share[PATH_CHARS];
     double files_bytes;
     snprintf(files, sizeof(files), "%s/files", plan->job);
     snprintf(back, sizeof(back), "%s/back", plan->job);
-    if (strait_emu_qemu_check(err) != 0 || strait_emu_job_check_folder(kernel, err) != 0 ||
+    if (strait_emu_qemu_check(err) != 0 ||
+        strait_emu_job_check_folder(strait_share_path(share, sizeof(share), ""), err) != 0 ||
         strait_emu_job_write_plan(plan, err) != 0)
         return -1;
     unlink(back);

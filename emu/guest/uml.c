@@ -10,10 +10,11 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include "core/process.h"
+#include "core/shipped.h"
 #include "guest_dir.h"
 
 enum { PATH_CHARS = 4096, CONSOLE_BYTES = 65536 };
-static const char init[] = STRAIT_SHARE "/emu/uml/init.sh";
+static const char init[] = "emu/uml/init.sh"; /* which ships */
 /* Kernel and its tables, user land; what a rank's process, namespace and sockets take beside its
  * tensors. */
 static const double GUEST_BYTES = 256e6, RANK_BYTES = 12e6;
@@ -75,10 +76,11 @@ static const char *backing_folder(const char *job, double bytes)
 static int prepare(const struct strait_emu_uml_plan *plan, struct strait_error *err)
 {
     static const char *const old[] = {"guest/pid", "guest/mconsole"};
-    if (strait_emu_job_check_folder(init, err) != 0 || strait_emu_job_write_plan(plan, err) != 0)
+    char path[PATH_CHARS];
+    if (strait_emu_job_check_folder(strait_share_path(path, sizeof(path), init), err) != 0 ||
+        strait_emu_job_write_plan(plan, err) != 0)
         return -1;
     for (size_t i = 0; i < sizeof(old) / sizeof(old[0]); i++) {
-        char path[PATH_CHARS];
         snprintf(path, sizeof(path), "%s/%s", plan->job, old[i]);
         unlink(path);
     }
@@ -92,7 +94,8 @@ static int boot(const struct strait_emu_uml_plan *plan,
                 struct strait_error *err)
 {
     char *console = malloc(CONSOLE_BYTES);
-    char memory[64], files[PATH_CHARS], where[PATH_CHARS], job[PATH_CHARS], start[PATH_CHARS];
+    char memory[64], files[PATH_CHARS], where[PATH_CHARS], job[PATH_CHARS], start[PATH_CHARS + 8];
+    char shipped[PATH_CHARS];
     const char *argv[32];
     if (!console)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
@@ -100,7 +103,7 @@ static int boot(const struct strait_emu_uml_plan *plan,
     snprintf(files, sizeof(files), "TMPDIR=%s", backing);
     snprintf(where, sizeof(where), "uml_dir=%s", plan->job);
     snprintf(job, sizeof(job), "JOB=%s", plan->job);
-    snprintf(start, sizeof(start), "init=%s", init);
+    snprintf(start, sizeof(start), "init=%s", strait_share_path(shipped, sizeof(shipped), init));
     const size_t n = strait_emu_guest_kernel_wrap(argv, geteuid() == 0);
     const char *const rest[] = {"env", files, kernel->path, memory, "root=/dev/root",
                                 "rootfstype=hostfs", "rootflags=/", "ro", start, job, where,

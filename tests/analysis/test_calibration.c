@@ -10,9 +10,7 @@ static struct strait_profile *calibrate(const char *const *settings, size_t n)
     struct strait_error err = {0};
     struct strait_sweep *sweep;
     struct strait_profile *p;
-    CU_ASSERT_EQUAL_FATAL(
-        strait_sweep_load(&sweep, STRAIT_SHARE "/experiments/wan-check.json", settings, n, &err),
-        0);
+    CU_ASSERT_EQUAL_FATAL(strait_sweep_load(&sweep, "wan-check", settings, n, &err), 0);
     if (strait_calibrate_for(&p, sweep, &err) != 0)
         fprintf(stderr, "%s: %s\n", err.where, err.text);
     CU_ASSERT_PTR_NOT_NULL_FATAL(p);

@@ -76,7 +76,7 @@ static void runner_class(void)
 /* The same with decoding free: n (1 - 1/7.39) / 1195.51 > 1/50 gives n > 27.65. */
 static void free_decoding(void)
 {
-    const char *profile = STRAIT_SHARE "/tests/data/free-decode.json";
+    const char *profile = "tests/data/free-decode.json";
     CU_ASSERT_FALSE(pays(27, "10 Gbps", 1, 1e-2, profile));
     CU_ASSERT_TRUE(pays(28, "10 Gbps", 1, 1e-2, profile));
 }

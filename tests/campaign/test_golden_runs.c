@@ -10,11 +10,11 @@
 #include <string.h>
 #include "analysis/fields.h"
 #include "analysis/row.h"
+#include "tests/kit/data.h"
 #include "tests/kit/harness.h"
 #include "tests/kit/suite.h"
 
-#define EXPERIMENTS STRAIT_SHARE "/experiments"
-#define GOLDEN      STRAIT_SHARE "/tests/golden/runs.jsonl"
+static const char GOLDEN[] = "tests/golden/runs.jsonl"; /* of the tree */
 
 /* Sums of the same numbers in another order, and logarithms of another C library. */
 static const double TOLERANCE_RATIO = 1e-9;
@@ -24,13 +24,13 @@ static json_t *load_golden(void)
     char *line = NULL;
     size_t cap = 0;
     json_t *all = json_array();
-    FILE *f = fopen(GOLDEN, "r");
+    FILE *f = fopen(DATA(GOLDEN), "r");
     CU_ASSERT_PTR_NOT_NULL_FATAL(f);
     while (getline(&line, &cap, f) > 0) {
         json_error_t error;
         json_t *entry = json_loads(line, 0, &error);
         if (!entry)
-            fprintf(stderr, GOLDEN ": line %zu: %s\n", json_array_size(all) + 1, error.text);
+            fprintf(stderr, "%s: line %zu: %s\n", GOLDEN, json_array_size(all) + 1, error.text);
         CU_ASSERT_PTR_NOT_NULL_FATAL(entry);
         json_array_append_new(all, entry);
     }
@@ -68,7 +68,8 @@ static json_t *point_of(const json_t *entry)
         CU_ASSERT_FATAL(asprintf(&settings[n++], "%s=%s", pointer, dumped) > 0);
         free(dumped);
     }
-    snprintf(path, sizeof(path), EXPERIMENTS "/%s.json", strait_text_of(entry, "experiment"));
+    snprintf(path, sizeof(path), "%s/%s.json", DATA("experiments"),
+             strait_text_of(entry, "experiment"));
     if (strait_sweep_load(&sweep, path, (const char *const *)settings, n, &err) != 0) {
         complain(entry, err.text);
     } else {
@@ -126,7 +127,7 @@ static json_t *found_of(const json_t *entry, const struct strait_profile *profil
     json_t *point = point_of(entry), *row = NULL, *kept = NULL;
     if (!point)
         return NULL;
-    if (strait_experiment_read(&e, EXPERIMENTS "/", point, &err) == 0 &&
+    if (strait_experiment_read(&e, DATA("experiments/"), point, &err) == 0 &&
         strait_point_new(&p, e, profile, &(struct strait_point_options){0}, &err) == 0 &&
         strait_point_run(p, backend, &err) == 0 && (row = strait_row_new(p, &context, &err)))
         kept = kept_of(p, row);
@@ -186,7 +187,9 @@ static void write_golden(json_t *all, const struct strait_profile *profile)
 {
     size_t i;
     json_t *entry;
-    FILE *f = fopen(GOLDEN ".new", "w");
+    char new[PATH_MAX + 8];
+    snprintf(new, sizeof(new), "%s.new", DATA(GOLDEN));
+    FILE *f = fopen(new, "w");
     CU_ASSERT_PTR_NOT_NULL_FATAL(f);
     json_array_foreach(all, i, entry)
     {
@@ -202,7 +205,7 @@ static void write_golden(json_t *all, const struct strait_profile *profile)
         json_decref(found);
     }
     CU_ASSERT_EQUAL_FATAL(fclose(f), 0);
-    CU_ASSERT_EQUAL(rename(GOLDEN ".new", GOLDEN), 0);
+    CU_ASSERT_EQUAL(rename(new, DATA(GOLDEN)), 0);
 }
 
 static void as_they_were(void)
@@ -255,7 +258,7 @@ static void of_all_experiments(void)
 {
     int n = 0;
     json_t *all = load_golden();
-    DIR *folder = opendir(EXPERIMENTS);
+    DIR *folder = opendir(DATA("experiments"));
     CU_ASSERT_PTR_NOT_NULL_FATAL(folder);
     for (struct dirent *file; (file = readdir(folder));) {
         char *end = strstr(file->d_name, ".json");

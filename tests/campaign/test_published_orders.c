@@ -1,5 +1,6 @@
 /* Who wins in published tables of compressed data parallelism, on the experiments that ship. */
 #include <math.h>
+#include "tests/kit/data.h"
 #include "tests/kit/harness.h"
 #include "tests/kit/suite.h"
 
@@ -13,7 +14,7 @@ static double step_s(const char *file, size_t i, const char *const *settings, si
     struct strait_point *p;
     const struct strait_point_options sized = {0};
     char path[512];
-    snprintf(path, sizeof(path), STRAIT_SHARE "/experiments/%s.json", file);
+    snprintf(path, sizeof(path), "%s/%s.json", DATA("experiments"), file);
     CU_ASSERT_EQUAL_FATAL(strait_sweep_load(&sweep, path, settings, n_settings, &err), 0);
     json_t *json = strait_sweep_point(sweep, i, NULL, &err);
     CU_ASSERT_EQUAL_FATAL(strait_experiment_read(&e, path, json, &err), 0);

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "tests/kit/data.h"
 #include "tests/kit/folder.h"
 #include "tests/kit/program.h"
 
@@ -111,7 +112,7 @@ static unsigned check_file(const char *folder, const char *name)
 
 static void bad_commands(void)
 {
-    static const char folder[] = STRAIT_SHARE "/tests/bad/commands";
+    const char *folder = DATA("tests/bad/commands");
     unsigned n = 0;
     program_set_up(&program);
     files();

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "analysis/store.h"
 #include "analysis/table.h"
+#include "tests/kit/data.h"
 #include "tests/kit/program.h"
 
 enum { MAX_ARGS = 12 };
@@ -116,7 +117,7 @@ static void test_usage(void)
 /* Each folder in tests/bad/experiments holds an experiment and the one line that it must give. */
 static void test_bad_experiments(void)
 {
-    static const char root[] = STRAIT_SHARE "/tests/bad/experiments";
+    const char *root = DATA("tests/bad/experiments");
     unsigned n = 0;
     set_up();
     DIR *dir = opendir(root);

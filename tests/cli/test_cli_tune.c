@@ -9,7 +9,7 @@ static struct program program;
 #define TUNE(...) CALL("tune", "e.json", "--param", "/strategy/fusion", __VA_ARGS__)
 
 static const char experiment[] =
-    "{\"schema\":\"strait-experiment/1\",\"model\":\"" STRAIT_SHARE "/tests/data/schedule.csv\","
+    "{\"schema\":\"strait-experiment/1\",\"model\":\"tests/data/schedule.csv\","
     "\"clients\":4,\"strategy\":{\"name\":\"dear\",\"rounds\":6,\"fusion\":\"100 KB\"},"
     "\"network\":{\"client\":{\"rate\":\"1 Gbps\",\"rtt\":\"1 ms\"}}}";
 

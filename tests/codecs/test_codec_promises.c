@@ -8,6 +8,7 @@
 #include "core/hash.h"
 #include "core/random.h"
 #include "traces/tensors.h"
+#include "tests/kit/data.h"
 #include "tests/kit/suite.h"
 
 enum { MAX_NAME = 64 };
@@ -212,7 +213,7 @@ static const char *const levels[] = {"portable", "avx2", "avx512"};
 static bool golden_of(uint64_t *sum, const char *name)
 {
     char line[256], found[MAX_NAME];
-    FILE *f = fopen(STRAIT_SHARE "/tests/golden/codecs.txt", "r");
+    FILE *f = fopen(DATA("tests/golden/codecs.txt"), "r");
     bool have = false;
     CU_ASSERT_FATAL(f != NULL);
     while (!have && fgets(line, sizeof(line), f)) {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "codecs/codec.h"
+#include "tests/kit/data.h"
 #include "tests/kit/example_codec.h"
 #include "tests/kit/suite.h"
 #include "tests/kit/tensor_kinds.h"
@@ -22,8 +23,8 @@ static char *text_of(const char *path)
 
 static void shown(void)
 {
-    char *page = text_of(STRAIT_SHARE "/docs/adding-a-codec.md");
-    char *code = text_of(STRAIT_SHARE "/tests/kit/example_codec.c");
+    char *page = text_of(DATA("docs/adding-a-codec.md"));
+    char *code = text_of(DATA("tests/kit/example_codec.c"));
     CU_ASSERT_PTR_NOT_NULL(strstr(page, code));
     free(page);
     free(code);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "check.h"
 #include "core/error.h"
+#include "tests/kit/data.h"
 
 /* Load what lies in a case's folder; 0 when it was taken, and then freed again. */
 typedef int (*strait_bad_load)(const char *folder, struct strait_error *err);
@@ -35,7 +36,7 @@ static inline void strait_bad_check(const char *folder, const struct strait_erro
 static inline unsigned strait_bad_cases(const char *prefix, strait_bad_load load)
 {
     unsigned n = 0;
-    const char *root = STRAIT_SHARE "/tests/bad/traces";
+    const char *root = DATA("tests/bad/traces");
     DIR *dir = opendir(root);
     CU_ASSERT_PTR_NOT_NULL_FATAL(dir);
     for (const struct dirent *e; (e = readdir(dir));) {

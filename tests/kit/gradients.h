@@ -10,7 +10,7 @@
 #include "suite.h"
 
 /* 8 rows in 4 layers, forward 8 ms and backward 16 ms on an accelerator. */
-#define ODD_LAYERS STRAIT_SHARE "/tests/data/odd-layers.csv"
+#define ODD_LAYERS "tests/data/odd-layers.csv"
 enum { ODD_ROWS = 8, ODD_ELEMS = 324 + 12 + 2112 + 64 + 2368 + 37 + 259 + 7, MOST_RANKS = 9 };
 
 /* Every path has 10 ms and 100 Mbps, no ramp: RATE payload bytes a second with frames counted. */

@@ -30,7 +30,7 @@ static inline json_t *on_three_ranks(const struct strait_strategy *s)
         json_object_set_new(set, "/codec",
                             json_pack("{s:s, s:f, s:s, s:s, s:i, s:s}", "name", "gtopk", "ratio",
                                       0.01, "payload", "published", "lossless", "none", "cutoff", 0,
-                                      "profile", STRAIT_SHARE "/tests/data/gtopk-costs.json"));
+                                      "profile", "tests/data/gtopk-costs.json"));
     return set;
 }
 

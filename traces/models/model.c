@@ -37,8 +37,9 @@ const char *const *strait_model_names(size_t *n)
 
 const char *strait_traces_path(char *buf, size_t cap, const char *relative)
 {
-    snprintf(buf, cap, "%s/traces/%s", STRAIT_SHARE, relative);
-    return buf;
+    char below[256];
+    snprintf(below, sizeof(below), "traces/%s", relative);
+    return strait_share_path(buf, cap, below);
 }
 
 static int load_recorded(struct strait_model **out, const struct recorded *r,

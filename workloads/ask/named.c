@@ -15,9 +15,10 @@ static json_t *load(struct strait_object *o, char path[4096], const char *kind, 
     char found[4096], schema[64], where[512];
     const char *given;
     struct strait_error why = {0};
-    char expected[64], folder[512];
+    char expected[64], relative[64], folder[4096];
     snprintf(where, sizeof(where), "%s#/%s", file, key);
-    snprintf(folder, sizeof(folder), "%s/experiments/%ss", STRAIT_SHARE, kind);
+    snprintf(relative, sizeof(relative), "experiments/%ss", kind);
+    strait_share_path(folder, sizeof(folder), relative);
     snprintf(expected, sizeof(expected), "a %s that ships or a path", kind);
     if (strpbrk(name, "/."))
         snprintf(path, 4096, "%s", strait_shipped_path(found, sizeof(found), name));

@@ -3,6 +3,7 @@
 
 #include "core/json.h"
 #include "core/names.h"
+#include "core/shipped.h"
 #include "named.h"
 
 #include <stdio.h>
@@ -239,12 +240,14 @@ static int load(struct strait_sweep *s, const char *path, const char *const *set
 {
     char shipped[4096];
     if (!strchr(path, '/') && !strchr(path, '.')) {
-        snprintf(shipped, sizeof(shipped), "%s/experiments/%s.json", STRAIT_SHARE, path);
+        char folder[3500];
+        strait_share_path(folder, sizeof(folder), "experiments");
+        snprintf(shipped, sizeof(shipped), "%s/%.500s.json", folder, path);
         if (access(shipped, F_OK) != 0)
             return strait_refuse_file_name(err, STRAIT_ERR_INPUT, NULL,
                                            "an experiment that ships (strait list experiments) or "
                                            "a path",
-                                           path, STRAIT_SHARE "/experiments");
+                                           path, folder);
         path = shipped;
     }
     s->base = strait_json_load(path, err);

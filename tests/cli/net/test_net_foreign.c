@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "core/instant.h"
 #include "core/process.h"
+#include "tests/kit/data.h"
 #include "tests/kit/judged.h"
 #include "tests/kit/program.h"
 
@@ -195,7 +196,7 @@ static void top(void)
  * client1 (10 ms), two hops between clients (20 ms each) and client3 to server: 60 ms. */
 static void mpi_ring(void)
 {
-    static const char source[] = STRAIT_SHARE "/tests/foreign/ring.c";
+    const char *source = DATA("tests/foreign/ring.c");
     struct program p;
     struct strait_error err = {0};
     char agent[4200], ring[128];

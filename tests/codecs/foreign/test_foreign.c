@@ -11,6 +11,7 @@
 #include "codecs/foreign/isolate.h"
 #include "core/hash.h"
 #include "core/process.h"
+#include "tests/kit/data.h"
 #include "tests/kit/suite.h"
 
 enum { N = 1000 };
@@ -37,8 +38,7 @@ static bool library_is_there(void)
     snprintf(library, sizeof(library), "%s/libfake.so", folder);
     atexit(remove_library);
     const char *const argv[] = {
-        "cc", "-shared", "-fPIC", "-O1", "-o", library, STRAIT_SHARE "/tests/data/fake_codecs.c",
-        NULL};
+        "cc", "-shared", "-fPIC", "-O1", "-o", library, DATA("tests/data/fake_codecs.c"), NULL};
     CU_ASSERT_EQUAL_FATAL(strait_process_run(NULL, 0, argv, NULL, 60, &err), 0);
     return true;
 }

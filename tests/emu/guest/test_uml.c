@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "core/process.h"
 #include "emu/guest/uml.h"
+#include "tests/kit/data.h"
 #include "tests/kit/folder.h"
 #include "tests/kit/guest.h"
 
@@ -27,7 +28,7 @@ static bool is_there(void)
 
 /* Work files, and where this test's program is: both may lie below what the guest covers. */
 struct place {
-    char job[64], program[PATH_MAX], bin[PATH_MAX];
+    char job[64], program[PATH_MAX], bin[PATH_MAX], share[PATH_MAX];
     const char *read[3];
 };
 
@@ -40,7 +41,7 @@ static void place_init(struct place *p)
     p->program[n] = '\0';
     strcpy(p->bin, p->program);
     *strrchr(p->bin, '/') = '\0';
-    p->read[0] = STRAIT_SHARE;
+    p->read[0] = strait_share_path(p->share, sizeof(p->share), "");
     p->read[1] = p->bin;
     p->read[2] = NULL;
 }
@@ -111,7 +112,7 @@ static void netem(void)
 static bool copy_experiment(char path[32])
 {
     char text[4096];
-    FILE *from = fopen(STRAIT_SHARE "/experiments/wan-check.json", "re");
+    FILE *from = fopen(DATA("experiments/wan-check.json"), "re");
     const size_t n = from ? fread(text, 1, sizeof(text), from) : 0;
     if (from)
         fclose(from);

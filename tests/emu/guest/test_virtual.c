@@ -15,6 +15,7 @@
 #include "emu/guest/uml.h"
 #include "emu/judge/dilation.h"
 #include "emu/process/dilated_clock.h"
+#include "tests/kit/data.h"
 #include "tests/kit/folder.h"
 #include "tests/kit/guest.h"
 #include "tests/kit/uploads.h"
@@ -55,7 +56,7 @@ static void run_inside_with(double memory_bytes, const char *words, const char *
     strait_suite_argv(argv, program, suite, &words, 1);
     strcpy(bin, program);
     *strrchr(bin, '/') = '\0';
-    const char *const read[] = {STRAIT_SHARE, bin, NULL},
+    const char *const read[] = {DATA(""), bin, NULL},
                       *const none[] = {NULL};
     const struct strait_emu_uml_plan plan = {.virtual_time = true,
                                              .argv = argv,

@@ -13,6 +13,7 @@
 #include "core/process.h"
 #include "emu/judge/dilation.h"
 #include "emu/guest/uml.h"
+#include "tests/kit/data.h"
 #include "tests/kit/folder.h"
 #include "tests/kit/suite.h"
 #include "tests/kit/uploads.h"
@@ -151,7 +152,8 @@ static char *in_guest(const struct way *way, const char *program, struct strait_
     snprintf(only, sizeof(only), ONLY_CASES "=%s",
              getenv(ONLY_CASES) ? getenv(ONLY_CASES) : "01234567");
     CU_ASSERT_FATAL(mkdtemp(job) != NULL);
-    const char *const argv[] = {program, "--here", SUITE, NULL}, *const read[] = {STRAIT_SHARE, bin, NULL},
+    const char *const argv[] = {program, "--here", SUITE, NULL},
+                      *const read[] = {DATA(""), bin, NULL},
                       *const none[] = {NULL}, *const env[] = {as, only, NULL};
     const bool virtual_time = strcmp(way->launcher, "vuml") == 0;
     const struct strait_emu_uml_plan plan = {

@@ -10,8 +10,8 @@
  * sums show. Gradients come 4, 4, 6 and 2 ms after one another and a ring's start-ups take 3.2 ms:
  * MG-WFBP merges the last two layers alone. */
 static const char *const experiment =
-    "{\"schema\":\"strait-experiment/1\",\"model\":\"" STRAIT_SHARE
-    "/tests/data/odd-layers.csv\",\"seed\":3,\"clients\":3,"
+    "{\"schema\":\"strait-experiment/1\",\"model\":\"tests/data/"
+    "odd-layers.csv\",\"seed\":3,\"clients\":3,"
     "\"strategy\":{\"name\":\"fedavg\",\"rounds\":2},"
     "\"network\":{\"client\":{\"rate\":\"20 Mbps\",\"rtt\":\"800 us\"},"
     "\"server\":{\"rate\":\"20 Mbps\"}}}";

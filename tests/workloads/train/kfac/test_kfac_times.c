@@ -8,7 +8,7 @@
 
 /* Inverses: 0.3 ms e^(0.025 d), so that some are cheaper than their broadcast and some are not. */
 static const char *const text =
-    "{\"schema\":\"strait-experiment/1\",\"model\":\"" STRAIT_SHARE "/tests/data/kfac.csv\","
+    "{\"schema\":\"strait-experiment/1\",\"model\":\"tests/data/kfac.csv\","
     "\"clients\":4,\"strategy\":{\"name\":\"dkfac\",\"rounds\":3},"
     "\"network\":{\"client\":{\"rate\":\"60 Mbps\",\"rtt\":\"150 us\"},"
     "\"tcp\":{\"initial_window\":\"1 GB\"}}}";

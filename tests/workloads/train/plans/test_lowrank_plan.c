@@ -2,7 +2,7 @@
 #include "workloads/train/plans/lowrank_plan.h"
 #include "tests/kit/suite.h"
 
-#define ODD_LAYERS STRAIT_SHARE "/tests/data/odd-layers.csv"
+#define ODD_LAYERS "tests/data/odd-layers.csv"
 enum { N_ROWS = 8, N_LAYERS = 4 };
 
 /* Rank 4, from the last row: head's bias of 7, and 7x37 = 259 gains (4 x 44 = 176); fc2 37x64 (4 x

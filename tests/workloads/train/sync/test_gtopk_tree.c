@@ -13,7 +13,7 @@ static json_t *settings_of(void)
 {
     return json_pack("{s:{s:s, s:f, s:s, s:s, s:i, s:s}}", "/codec", "name", "gtopk", "ratio", 0.01,
                      "payload", "published", "lossless", "none", "cutoff", 0, "profile",
-                     STRAIT_SHARE "/tests/data/gtopk-costs.json");
+                     "tests/data/gtopk-costs.json");
 }
 
 /* P - 1 packets up and P - 1 down, whatever P; without a codec as many whole gradients. */

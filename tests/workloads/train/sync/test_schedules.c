@@ -11,7 +11,7 @@
 enum { N_LAYERS = 6, ROUNDS = 3 };
 
 static const char *const text =
-    "{\"schema\":\"strait-experiment/1\",\"model\":\"" STRAIT_SHARE "/tests/data/schedule.csv\","
+    "{\"schema\":\"strait-experiment/1\",\"model\":\"tests/data/schedule.csv\","
     "\"clients\":4,\"strategy\":{\"name\":\"wfbp\",\"rounds\":3},"
     "\"network\":{\"client\":{\"rate\":\"1 Gbps\",\"rtt\":\"100 us\"},"
     "\"tcp\":{\"initial_window\":\"1 GB\"}}}";
@@ -115,10 +115,10 @@ static void wfbp_of_tensors(void)
                                          3.05e-3 * 12 / 11.15};
     const double n_elems = 486024;
     for (int i = 0; i < N_RANKS; i++) {
-        struct strait_outcome o = outcome("wfbp", ranks[i], "100 us",
-                                          json_pack("{s:s, s:s}", "/model",
-                                                    STRAIT_SHARE "/tests/data/schedule-tensors.csv",
-                                                    "/strategy/grain", "tensor"));
+        struct strait_outcome o =
+            outcome("wfbp", ranks[i], "100 us",
+                    json_pack("{s:s, s:s}", "/model", "tests/data/schedule-tensors.csv",
+                              "/strategy/grain", "tensor"));
         const struct wire w = wire_of(&o, 1e-4);
         double ready_s = FWD_S, end_s = 0;
         for (int l = 2; l >= 0; l--) {

@@ -12,7 +12,7 @@
 #define NETWORK                                                                                    \
     "\"network\":{\"client\":{\"rate\":\"1 Gbps\",\"rtt\":\"100 us\"},"                            \
     "\"tcp\":{\"initial_window\":\"1 GB\"}}}"
-#define SCHEDULE STRAIT_SHARE "/tests/data/schedule.csv"
+#define SCHEDULE "tests/data/schedule.csv"
 
 static struct strait_outcome outcome_at(const char *rate, const char *model, int n_ranks,
                                         const char *strategy, bool every_round, bool real)

@@ -9,7 +9,7 @@
 #include "tests/kit/harness.h"
 #include "tests/kit/suite.h"
 
-#define SCHEDULE STRAIT_SHARE "/tests/data/schedule.csv"
+#define SCHEDULE "tests/data/schedule.csv"
 enum { CNN_ELEMS = 105866, MOST_RANKS = 9 };
 
 struct setting {
