@@ -5,7 +5,7 @@ BUILD  ?= $(if $(filter release,$(MODE)),build,build/$(MODE))
 ifeq ($(origin CC),default)
 CC     := gcc
 endif
-PARTS  ?= core codecs traces workloads sim emu analysis campaign
+PARTS  ?= core codecs traces workloads sim emu analysis campaign lib
 
 comma := ,
 # V=1 shows the commands.
@@ -27,7 +27,7 @@ LDLIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lzfp -lfpzip -lblosc -
 # glibc's allocator takes 40 % of a large simulation. Sanitizers bring theirs.
 ALLOCATOR := $(if $(filter release,$(MODE)),-Wl$(comma)--no-as-needed -lmimalloc -Wl$(comma)--as-needed)
 # Files of the same folder are included by name, all others by their path from here.
-ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -iquote . -g -ffp-contract=off -fexceptions $(WARN) $(WERROR) \
+ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -iquote . -g -fPIC -fvisibility=hidden -ffp-contract=off -fexceptions $(WARN) $(WERROR) \
              $(CFLAGS_$(MODE)) -DSTRAIT_VERSION='"$(VERSION)"' $(CFLAGS)
 # gold, where it is installed, takes half the time.
 GOLD        := $(if $(shell command -v ld.gold),-fuse-ld=gold)

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -161,6 +162,7 @@ static void be_child(struct strait_child *child, int stderr_fd, pid_t parent,
 {
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
+    __fpurge(stdout); /* SimGrid flushes it: what the caller has not written yet is the caller's */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         _exit(1);
 #ifdef __SANITIZE_ADDRESS__

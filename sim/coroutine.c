@@ -22,6 +22,7 @@ struct place {
 void strait_coroutine_switch(struct place *from, const struct place *to);
 __asm__(".text\n"
         ".globl strait_coroutine_switch\n"
+        ".hidden strait_coroutine_switch\n"
         ".type strait_coroutine_switch, @function\n"
         "strait_coroutine_switch:\n"
         "    pushq %rbp\n"
@@ -113,6 +114,7 @@ static void live(struct strait_coroutine *c)
 void strait_coroutine_enter(void);
 __asm__(".text\n"
         ".globl strait_coroutine_enter\n"
+        ".hidden strait_coroutine_enter\n"
         ".type strait_coroutine_enter, @function\n"
         "strait_coroutine_enter:\n"
         "    movq %rbx, %rdi\n"

@@ -1,0 +1,96 @@
+/* strait as a library: encode tensors, look up what a codec costs, predict training times.
+ *
+ * Link with `pkg-config --cflags --libs strait`. Functions return 0, or -1 after filling *err; err
+ * may be NULL. Models, profiles and experiments that ship are found beside the library, or in the
+ * folder that the environment's STRAIT_SHARE names. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#include "core/error_struct.h"
+
+#define STRAIT_API __attribute__((visibility("default")))
+
+/** The library's version, "0.1.0". */
+STRAIT_API const char *strait_version(void);
+
+/* --- codecs ------------------------------------------------------------------------------- */
+
+/* A codec with its settings, for one tensor of one rank. It holds what a sender remembers between
+ * rounds: error feedback and momentum where the codec's settings have them. Only one thread may
+ * encode with it at a time. */
+struct strait_tensor_codec;
+
+/** Open a codec for tensors of one size.
+ *  Out:     out  free it with strait_tensor_codec_free
+ *  In:      spec     the codec's name and settings: "sz:range=1e-3", "topk:ratio=0.01", "zstd"
+ *                    (`strait list codecs`; a codec that keeps a bound needs one)
+ *           n_elems  float32 values in each tensor
+ *           n_rows   rows of the matrix, a divisor of n_elems; 0: a vector
+ *  Returns: 0, or -1 with *err: INPUT when the spec is wrong or has no bound, HOST when the codec
+ *           is not available here, NOMEM */
+STRAIT_API int strait_tensor_codec_new(struct strait_tensor_codec **out, const char *spec,
+                                       size_t n_elems, size_t n_rows, struct strait_error *err);
+/** NULL is allowed. */
+STRAIT_API void strait_tensor_codec_free(struct strait_tensor_codec *c);
+/** Bytes that `out` of an encode must have, whatever the values are. */
+STRAIT_API size_t strait_tensor_codec_max_bytes(const struct strait_tensor_codec *c);
+
+/** Encode one tensor, compensated by what is remembered, and bring the memory up to date.
+ *  Out:     out        at least strait_tensor_codec_max_bytes, owned by the caller
+ *           len_bytes  bytes written, at most cap_bytes
+ *  In:      x    float32[n_elems], contiguous
+ *           key  equal keys draw equal random numbers; without effect on deterministic codecs
+ *  Returns: 0, or -1 with *err INPUT when cap_bytes is too small */
+STRAIT_API int strait_tensor_codec_encode(struct strait_tensor_codec *c, void *out,
+                                          size_t cap_bytes, size_t *len_bytes, const float *x,
+                                          uint64_t key, struct strait_error *err);
+/** Decode into float32[n_elems]. Any bytes at all are safe.
+ *  Returns: 0, or -1 with *err INPUT when `in` is no stream of this codec and size */
+STRAIT_API int strait_tensor_codec_decode(const struct strait_tensor_codec *c, float *y,
+                                          const void *in, size_t len_bytes,
+                                          struct strait_error *err);
+/** Forget what is remembered between rounds. */
+STRAIT_API int strait_tensor_codec_reset(struct strait_tensor_codec *c, struct strait_error *err);
+
+/* What a profile says of one tensor. */
+struct strait_tensor_cost {
+    double ratio;              /* raw bytes / encoded bytes */
+    double encode_s, decode_s; /* on the profile's machine, one core */
+};
+
+/** Look up what a codec costs and saves.
+ *  In:      profile  a shipped profile ("default") or a file; NULL: "default"
+ *           spec     as above; the bound must lie in the range that was measured
+ *           kind     "param", "update" or "grad"
+ *           n_elems  float32 values in the tensor
+ *  Returns: 0, or -1 with *err INPUT naming what the profile lacks */
+STRAIT_API int strait_tensor_cost(struct strait_tensor_cost *out, const char *profile,
+                                  const char *spec, const char *kind, size_t n_elems,
+                                  struct strait_error *err);
+
+/* --- predictions -------------------------------------------------------------------------- */
+
+/** Predict every point of an experiment, as `strait run --json` does; nothing is written.
+ *  Out:     rows  a JSON array of rows (docs/results.md), free it with strait_rows_free. After each
+ *                 compressed point without an uncompressed counterpart in the sweep, that
+ *                 counterpart follows at the end, marked "reference"
+ *  In:      experiment  a shipped experiment ("wan-scaling") or a file
+ *           backend     "sim" or "fluid"; NULL: "sim"
+ *           profile     as above
+ *           settings    "/clients=8", "/network/client/rate=100 Mbps", ...; ends with NULL; may be
+ *                       NULL itself
+ *  Returns: 0, or -1 with *err. One point after another, in this thread; a simulation ("sim")
+ *           runs in a child process */
+STRAIT_API int strait_predict(char **rows, const char *experiment, const char *backend,
+                              const char *profile, const char *const *settings,
+                              struct strait_error *err);
+/** NULL is allowed. */
+STRAIT_API void strait_rows_free(char *rows);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,141 @@
+/* The installed functions: what they return for good and bad arguments. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lib/strait.h"
+#include "tests/kit/suite.h"
+
+enum { N = 1024, N_ROWS = 32 };
+
+/* A ramp from -1 to 1 - 2/N: max - min = 2 - 2/N. */
+static void ramp(float *x)
+{
+    for (int i = 0; i < N; i++)
+        x[i] = 2.0f * (float)i / N - 1;
+}
+
+static void keeps_bound(void)
+{
+    float x[N], y[N];
+    struct strait_error err = {0};
+    struct strait_tensor_codec *c;
+    size_t len_bytes;
+    ramp(x);
+    CU_ASSERT_EQUAL_FATAL(strait_tensor_codec_new(&c, "sz:abs=0.01", N, N_ROWS, &err), 0);
+    const size_t cap_bytes = strait_tensor_codec_max_bytes(c);
+    unsigned char *out = malloc(cap_bytes);
+    CU_ASSERT_EQUAL(strait_tensor_codec_encode(c, out, cap_bytes, &len_bytes, x, 0, &err), 0);
+    CU_ASSERT(len_bytes < sizeof(x) / 2); /* a ramp is what its predictor is made for */
+    CU_ASSERT_EQUAL(strait_tensor_codec_decode(c, y, out, len_bytes, &err), 0);
+    for (int i = 0; i < N; i++)
+        CU_ASSERT(fabs((double)x[i] - (double)y[i]) <= 0.01);
+    CU_ASSERT_EQUAL(strait_tensor_codec_decode(c, y, out, len_bytes - 1, &err), -1);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+    free(out);
+    strait_tensor_codec_free(c);
+}
+
+/* Half of the values are sent, the larger ones: what was left goes with the next round's. */
+static void remembers(void)
+{
+    const float x[4] = {4, 3, 2, 1};
+    float y[4];
+    struct strait_error err = {0};
+    struct strait_tensor_codec *c;
+    size_t len_bytes;
+    unsigned char out[4096];
+    CU_ASSERT_EQUAL_FATAL(
+        strait_tensor_codec_new(&c, "topk:ratio=0.5,error_feedback=yes", 4, 0, &err), 0);
+    CU_ASSERT_FATAL(strait_tensor_codec_max_bytes(c) <= sizeof(out));
+    static const float expected[3][4] = {
+        {4, 3, 0, 0}, /* 2 and 1 stay */
+        {4, 0, 4, 0}, /* 4 3 4 2: 3 and 2 stay */
+        {4, 3, 0, 0}, /* forgotten: as at first */
+    };
+    for (int i = 0; i < 3; i++) {
+        if (i == 2)
+            CU_ASSERT_EQUAL(strait_tensor_codec_reset(c, &err), 0);
+        CU_ASSERT_EQUAL(strait_tensor_codec_encode(c, out, sizeof(out), &len_bytes, x, 0, &err), 0);
+        CU_ASSERT_EQUAL(strait_tensor_codec_decode(c, y, out, len_bytes, &err), 0);
+        for (int k = 0; k < 4; k++)
+            CU_ASSERT_EQUAL(y[k], expected[i][k]);
+    }
+    strait_tensor_codec_free(c);
+}
+
+static void expect_refused(const char *spec, size_t n_elems, size_t n_rows, const char *text)
+{
+    struct strait_error err = {0};
+    struct strait_tensor_codec *c;
+    CU_ASSERT_EQUAL(strait_tensor_codec_new(&c, spec, n_elems, n_rows, &err), -1);
+    CU_ASSERT_PTR_NULL(c);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, text));
+}
+
+static void refuses(void)
+{
+    expect_refused("szz:range=1e-3", 16, 0, "szz");
+    expect_refused("sz", 16, 0, "expected a bound that this codec keeps, found \"none\"");
+    expect_refused("zstd:range=1e-3", 16, 0, "range");
+    expect_refused("none", 16, 3, "divides 16 elements, found 3");
+    struct strait_tensor_codec *c;
+    CU_ASSERT_EQUAL(strait_tensor_codec_new(&c, "szz", 16, 0, NULL), -1); /* err may be NULL */
+    strait_tensor_codec_free(NULL);
+}
+
+static void small_buffer(void)
+{
+    const float x[16] = {0};
+    unsigned char out[8];
+    struct strait_error err = {0};
+    struct strait_tensor_codec *c;
+    size_t len_bytes;
+    CU_ASSERT_EQUAL_FATAL(strait_tensor_codec_new(&c, "none", 16, 0, &err), 0);
+    CU_ASSERT_EQUAL(strait_tensor_codec_encode(c, out, sizeof(out), &len_bytes, x, 0, &err), -1);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+    strait_tensor_codec_free(c);
+}
+
+/* codecs/profiles/fl-runner-class.json states 7.39, 50 MB/s in and 100 MB/s out; 4 MB here. */
+static void costs(void)
+{
+    struct strait_tensor_cost cost;
+    struct strait_error err = {0};
+    CU_ASSERT_EQUAL(
+        strait_tensor_cost(&cost, "fl-runner-class", "sz:range=1e-2", "update", 1000000, &err), 0);
+    CU_ASSERT_DOUBLE_EQUAL(cost.ratio, 7.39, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(cost.encode_s, 4e6 / 50e6, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(cost.decode_s, 4e6 / 100e6, 1e-12);
+    CU_ASSERT_EQUAL(
+        strait_tensor_cost(&cost, "fl-runner-class", "sz:range=0.9", "update", 1000000, &err), -1);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+}
+
+static void predictions(void)
+{
+    static const char *const backends[] = {"emu", "both", ""};
+    char *rows;
+    for (size_t i = 0; i < 3; i++) {
+        struct strait_error err = {0};
+        CU_ASSERT_EQUAL(strait_predict(&rows, "wan-check", backends[i], NULL, NULL, &err), -1);
+        CU_ASSERT_PTR_NULL(rows);
+        CU_ASSERT_EQUAL(err.code, STRAIT_ERR_USAGE);
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "expected sim or fluid, found"));
+    }
+    struct strait_error err = {0};
+    const char *const settings[] = {"/clients=-1", NULL};
+    CU_ASSERT_EQUAL(strait_predict(&rows, "wan-check", "fluid", NULL, settings, &err), -1);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+    strait_rows_free(NULL);
+}
+
+static const struct strait_test tests[] = {
+    {"a tensor comes back within its bound, a cut stream does not", keeps_bound},
+    {"what error feedback left is sent in the next round, until it is reset", remembers},
+    {"a wrong spec, a missing bound and odd rows are refused", refuses},
+    {"a buffer that is too small is refused", small_buffer},
+    {"a cost is what the profile says", costs},
+    {"a prediction runs on sim or fluid, and says what is wrong", predictions},
+};
+STRAIT_SUITE("lib/tensor_codec", tests);
