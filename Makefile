@@ -245,6 +245,16 @@ $(BUILD)/%.o: %.c
 	@echo "  compile $<"
 	$(Q)$(CC) $(ALL_CFLAGS) $(TEST_FLAGS) -MD -MP -c -o $@ $<
 
+# Names the commit that it was built from, where that is known: compiled anew when that changes.
+COMMIT      := $(shell git describe --always --dirty --exclude '*' 2>/dev/null)
+COMMIT_DATE := $(shell git log -1 --format=%cs 2>/dev/null)
+$(BUILD)/cli/version.o: ALL_CFLAGS += -DSTRAIT_COMMIT='"$(COMMIT)"' -DSTRAIT_COMMIT_DATE='"$(COMMIT_DATE)"' -DSTRAIT_MODE='"$(MODE)"'
+$(BUILD)/cli/version.o: $(BUILD)/commit
+$(BUILD)/commit: FORCE
+	@mkdir -p $(@D); echo "$(VERSION) $(COMMIT)" | cmp -s - $@ || echo "$(VERSION) $(COMMIT)" >$@
+.PHONY: FORCE
+FORCE:
+
 define part_rule
 $$(BUILD)/libstrait-$(1).a: $$(call objects,$(1))
 	@rm -f $$@

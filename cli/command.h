@@ -2,7 +2,14 @@
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include "core/error.h"
+
+/* A row of a table of commands. */
+struct strait_subcommand {
+    const char *name, *arguments, *summary;
+    int (*run)(int argc, char **argv);
+};
 
 /* Each takes its own argv (argv[0] its name) and returns an exit status:
  * 0 good; 1 failed, INVALID or outside tolerance; 2 usage or bad input; 3 this machine cannot. */
@@ -16,13 +23,24 @@ int strait_command_codec(int argc, char **argv);
 int strait_command_calibrate(int argc, char **argv);
 int strait_command_net(int argc, char **argv);
 int strait_command_doctor(int argc, char **argv);
+int strait_command_help(int argc, char **argv);
 
-/** Print the one line of an error, "strait: <where>: <text>", on stderr.
+/** Print the one line of an error, "strait: <where>: <text>", on stderr; nothing where
+ *  there is none.
  *  Returns: its exit status */
 int strait_command_fail(const struct strait_error *err);
 /** Flush stdout.
  *  Returns: status, or 1 when stdout could not take everything (a full disk; a closed pipe is
  *           silent) */
 int strait_command_end(int status);
+/** Print a table of commands for programs: {"command", "commands": [{"name", "arguments",
+ *  "summary"}]}. In: command "net"; "" for strait itself. Returns: 0 */
+int strait_command_print_table(const char *command, const struct strait_subcommand *commands,
+                               size_t n_commands);
 /** One JSON value on a line of its own on stdout. */
 void strait_command_print_json(const json_t *value);
+
+/** One line: version, commit where known, compiler, build mode, SimGrid's version. */
+void strait_print_version(FILE *out);
+/** The day of the commit that this was built from, "2026-11-22"; "" where that is unknown. */
+const char *strait_commit_date(void);

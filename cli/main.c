@@ -10,10 +10,7 @@
 #include "core/names.h"
 #include "command.h"
 
-static const struct {
-    const char *name, *arguments, *summary;
-    int (*run)(int argc, char **argv);
-} commands[] = {
+static const struct strait_subcommand commands[] = {
     {"run", "EXPERIMENT", "run an experiment: simulated, emulated, or both and compared",
      strait_command_run},
     {"check", "EXPERIMENT", "say what an experiment asks for and what can run it here",
@@ -31,12 +28,15 @@ static const struct {
      strait_command_calibrate},
     {"net", "COMMAND", "shaped networks for programs that are not ours", strait_command_net},
     {"doctor", "", "say what this machine can do, and what to install", strait_command_doctor},
+    {"help", "[COMMAND]", "options of a command; manual pages; completion", strait_command_help},
 };
 enum { N_COMMANDS = sizeof(commands) / sizeof(*commands) };
 
 int strait_command_fail(const struct strait_error *err)
 {
     fflush(stdout);
+    if (err->code == STRAIT_OK)
+        return 0;
     fprintf(stderr, "strait: %s%s%s\n", err->where, *err->where ? ": " : "", err->text);
     return strait_error_exit_status(err);
 }
@@ -55,6 +55,19 @@ void strait_command_print_json(const json_t *value)
 {
     json_dumpf(value, stdout, JSON_COMPACT | JSON_ENCODE_ANY);
     fputs("\n", stdout);
+}
+
+int strait_command_print_table(const char *command, const struct strait_subcommand *table,
+                               size_t n_commands)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < n_commands; i++)
+        json_array_append_new(all, json_pack("{s:s, s:s, s:s}", "name", table[i].name, "arguments",
+                                             table[i].arguments, "summary", table[i].summary));
+    json_t *value = json_pack("{s:s, s:o}", "command", command, "commands", all);
+    strait_command_print_json(value);
+    json_decref(value);
+    return 0;
 }
 
 static void print_help(FILE *out)
@@ -107,12 +120,14 @@ int main(int argc, char **argv)
         return 2;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
+        (strcmp(argv[1], "help") == 0 && argc == 2)) {
         print_help(stdout);
         return strait_command_end(0);
     }
+    if (strcmp(argv[1], "--help=json") == 0)
+        return strait_command_end(strait_command_print_table("", commands, N_COMMANDS));
     if (strcmp(argv[1], "--version") == 0) {
-        puts("strait " STRAIT_VERSION);
+        strait_print_version(stdout);
         return strait_command_end(0);
     }
     for (size_t i = 0; i < N_COMMANDS; i++)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "core/json.h"
 #include "core/names.h"
+#include "command.h"
 #include "options.h"
 
 enum { MAX_OPTIONS = 32 };
@@ -95,6 +96,22 @@ static const struct strait_option *find(const struct strait_usage *u, const char
     return NULL;
 }
 
+void strait_options_print_json(const struct strait_usage *u)
+{
+    json_t *options = json_array();
+    for (size_t i = 0; i < u->n_options; i++) {
+        const struct strait_option *o = &u->options[i];
+        const char letter[2] = {o->letter, 0};
+        json_array_append_new(options, json_pack("{s:s, s:s, s:s?, s:s}", "name", o->name, "letter",
+                                                 letter, "argument", o->argument, "doc", o->doc));
+    }
+    json_t *table =
+        json_pack("{s:s, s:s, s:s, s:o, s:s}", "command", u->command, "arguments", u->arguments,
+                  "summary", u->summary, "options", options, "notes", u->notes ? u->notes : "");
+    strait_command_print_json(table);
+    json_decref(table);
+}
+
 int strait_options_parse(const struct strait_usage *u, int argc, char **argv,
                          const char **positional, size_t max_positional, size_t *n_positional,
                          bool *help, struct strait_error *err)
@@ -118,6 +135,10 @@ int strait_options_parse(const struct strait_usage *u, int argc, char **argv,
         if (strcmp(given, "--help") == 0 || strcmp(given, "-h") == 0) {
             *help = true;
             return 0;
+        }
+        if (strcmp(given, "--help=json") == 0) {
+            strait_options_print_json(u);
+            return -1;
         }
         const struct strait_option *o = find(u, given, &value);
         if (!o)

@@ -31,9 +31,12 @@ struct strait_usage {
 };
 
 /** Parse argv[1..argc). `positional` gets up to max_positional pointers into argv, *n_positional
- *  says how many. --help sets *help and stops.
- *  Returns: 0, or -1 with *err USAGE */
+ *  says how many. --help sets *help and stops. --help=json prints the table on stdout: {"command",
+ *  "arguments", "summary", "options": [{"name", "letter", "argument", "doc"}], "notes"}.
+ *  Returns: 0, or -1 with *err USAGE; or -1 and no error after --help=json */
 int strait_options_parse(const struct strait_usage *usage, int argc, char **argv,
                          const char **positional, size_t max_positional, size_t *n_positional,
                          bool *help, struct strait_error *err);
+/** The same as one line of JSON for programs: manual pages and completion are made of it. */
+void strait_options_print_json(const struct strait_usage *usage);
 void strait_options_print(const struct strait_usage *usage, FILE *out);

@@ -6,10 +6,7 @@
 #include "codec_command.h"
 #include "cli/command.h"
 
-static const struct {
-    const char *name, *arguments, *summary;
-    int (*run)(int argc, char **argv);
-} commands[] = {
+static const struct strait_subcommand commands[] = {
     {"list", "[NAME]", "every codec: family, collectives, bounds, parameters, source",
      strait_codec_list_command},
     {"bench", "[TENSORS]", "ratio, speed in and out, and error of codecs on tensors",
@@ -43,6 +40,8 @@ int strait_command_codec(int argc, char **argv)
         print_help(stdout);
         return 0;
     }
+    if (argc > 1 && strcmp(argv[1], "--help=json") == 0)
+        return strait_command_print_table("codec", commands, N_COMMANDS);
     for (size_t i = 0; i < N_COMMANDS; i++) {
         names[i] = commands[i].name;
         if (argc > 1 && strcmp(argv[1], commands[i].name) == 0)

@@ -7,10 +7,7 @@
 #include "emu/programs/program.h"
 #include "net_command.h"
 
-static const struct {
-    const char *name, *arguments, *summary;
-    int (*run)(int argc, char **argv);
-} commands[] = {
+static const struct strait_subcommand commands[] = {
     {"up", "FILE", "bring up the network of an experiment, and leave it up", strait_net_up},
     {"exec", "-- COMMAND", "run a program in a rank of it", strait_net_exec},
     {"down", "", "take it down", strait_net_down},
@@ -65,6 +62,8 @@ int strait_command_net(int argc, char **argv)
         print_help(stdout);
         return 0;
     }
+    if (strcmp(argv[1], "--help=json") == 0)
+        return strait_command_print_table("net", commands, N_COMMANDS);
     for (size_t i = 0; i < N_COMMANDS; i++)
         if (strcmp(commands[i].name, argv[1]) == 0)
             return commands[i].run(argc - 1, argv + 1);

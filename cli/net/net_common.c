@@ -32,7 +32,7 @@ int strait_net_parse(const struct strait_usage *usage, int argc, char **argv,
         *command = n < argc ? argv + n + 1 : NULL;
     if (strait_options_parse(usage, command ? n : argc, argv, positional, max_positional,
                              &n_positional, &help, err) != 0)
-        return -1;
+        return err->code == STRAIT_OK ? 1 : -1; /* --help=json has said all */
     if (help)
         strait_options_print(usage, stdout);
     return help ? 1 : 0;

@@ -148,6 +148,10 @@ int strait_net_rsh(int argc, char **argv)
         strait_options_print(&usage, stdout);
         return 0;
     }
+    if (argc > 1 && strcmp(argv[1], "--help=json") == 0) {
+        strait_options_print_json(&usage);
+        return 0;
+    }
     for (size_t i = 0; at < argc && i < sizeof(of_ssh) / sizeof(*of_ssh); i++)
         if (strcmp(argv[at], of_ssh[i]) == 0) {
             at++;
