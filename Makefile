@@ -71,6 +71,8 @@ help:
 	@echo "make foreign  PyTorch's all-reduce and DDP over an emulated network (package python3-torch)"
 	@echo "make golden-runs  write tests/golden/runs.jsonl anew, after an intended change"
 	@echo "make profile  measure the profile that ships, codecs/profiles/default.json"
+	@echo "make install  program, library, data, manual pages: PREFIX=/usr/local, DESTDIR; make uninstall"
+	@echo "make library  libstrait, shared and static"
 	@echo "make lint     cppcheck, clang-tidy and clang's analyzer over all that changed since the last time"
 	@echo "make clean    remove build/"
 
@@ -296,6 +298,61 @@ $(SUITES): $(TEST_OBJECTS) $(BUILD)/tests/libkit.a $(LIBS)
 $(BUILD)/tests/bench_%: $(BUILD)/tests/bench/bench_%.o $(LIBS)
 	@echo "  link $@"
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< -Wl,--start-group $(LIBS) -Wl,--end-group $(LDLIBS)
+
+# --- installing ---------------------------------------------------------------------------------
+# make install PREFIX=/usr DESTDIR=/tmp/package; the result may be moved as a whole.
+PREFIX  ?= /usr/local
+LIBDIR  ?= $(PREFIX)/lib
+DESTDIR ?=
+SOVERSION := 0
+SHARED  := libstrait.so.$(VERSION)
+# What a run reads, by its path in the tree.
+SHIPPED  = $(sort $(shell find experiments traces codecs/profiles \( -name '*.json' -o -name '*.csv' -o -name '*.f32' \)) \
+           $(wildcard emu/uml/*.sh emu/uml/*.patch emu/uml/*.config emu/qemu/*.sh))
+PUBLIC_HEADERS = strait.h core/error_struct.h
+COMPLETIONS = bash-completion/completions/strait zsh/site-functions/_strait fish/vendor_completions.d/strait.fish
+
+.PHONY: library install uninstall
+library: $(BUILD)/$(SHARED) $(BUILD)/libstrait.a
+
+# Only what lib/strait.h declares with STRAIT_API can be seen from outside, in both libraries.
+$(BUILD)/$(SHARED): $(call objects,lib) $(LIBS)
+	@echo "  link $@"
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -Wl,-soname,libstrait.so.$(SOVERSION) -Wl,--no-undefined \
+	    -o $@ $(call objects,lib) -Wl,--start-group $(LIBS) -Wl,--end-group -Wl,--as-needed $(LDLIBS)
+$(BUILD)/libstrait.a: $(call objects,lib) $(LIBS)
+	@echo "  archive $@"
+	$(Q)$(LD) -r -o $(BUILD)/libstrait.o $(call objects,lib) --start-group $(LIBS) --end-group
+	$(Q)objcopy --localize-hidden $(BUILD)/libstrait.o
+	@rm -f $@
+	$(Q)ar crs $@ $(BUILD)/libstrait.o
+
+install: all library
+	@set -eu; root="$(DESTDIR)"; prefix="$$root$(PREFIX)"; lib="$$root$(LIBDIR)"; share="$$prefix/share"; \
+	install -d "$$prefix/bin" "$$lib/pkgconfig" "$$share/strait" "$$share/man/man1" "$$share/doc/strait/examples"; \
+	install -m 755 $(BUILD)/strait "$$prefix/bin/strait"; \
+	install -m 644 $(BUILD)/$(SHARED) $(BUILD)/libstrait.a "$$lib"; \
+	ln -sf $(SHARED) "$$lib/libstrait.so.$(SOVERSION)"; \
+	ln -sf libstrait.so.$(SOVERSION) "$$lib/libstrait.so"; \
+	sed -e 's|@UP@|$(shell realpath -m --relative-to=$(LIBDIR)/pkgconfig $(PREFIX))|; s|@VERSION@|$(VERSION)|' lib/strait.pc.in >"$$lib/pkgconfig/strait.pc"; \
+	chmod 644 "$$lib/pkgconfig/strait.pc"; \
+	install -D -m 644 lib/strait.h "$$prefix/include/strait/strait.h"; \
+	install -D -m 644 core/error_struct.h "$$prefix/include/strait/core/error_struct.h"; \
+	for f in $(SHIPPED); do \
+	    case $$f in *.sh) mode=755;; *) mode=644;; esac; install -D -m $$mode "$$f" "$$share/strait/$$f"; done; \
+	$(BUILD)/strait help --man-pages "$$share/man/man1"; \
+	set -- bash zsh fish; for f in $(COMPLETIONS); do install -d "$$share/$$(dirname $$f)"; \
+	    $(BUILD)/strait help --completion $$1 >"$$share/$$f"; chmod 644 "$$share/$$f"; shift; done; \
+	install -m 644 README.md CHANGELOG.md docs/*.md docs/*.png "$$share/doc/strait"; \
+	install -m 644 examples/c/* "$$share/doc/strait/examples"; \
+	echo "installed in $$prefix"
+
+uninstall:
+	@set -eu; root="$(DESTDIR)"; prefix="$$root$(PREFIX)"; lib="$$root$(LIBDIR)"; share="$$prefix/share"; \
+	rm -rf "$$share/strait" "$$share/doc/strait" "$$prefix/include/strait"; \
+	rm -f "$$prefix/bin/strait" "$$lib/$(SHARED)" "$$lib/libstrait.so.$(SOVERSION)" "$$lib/libstrait.so" \
+	    "$$lib/libstrait.a" "$$lib/pkgconfig/strait.pc" "$$share/man/man1/strait.1" "$$share/man/man1/strait"-*.1; \
+	for f in $(COMPLETIONS); do rm -f "$$share/$$f"; done
 
 .PRECIOUS: $(BUILD)/%.o
 -include $(foreach p,$(PARTS) cli tests,$(shell find $(BUILD)/$(p) -name '*.d' 2>/dev/null))

@@ -15,7 +15,7 @@ static json_t *load(struct strait_object *o, char path[4096], const char *kind, 
     char found[4096], schema[64], where[512];
     const char *given;
     struct strait_error why = {0};
-    char expected[64], relative[64], folder[4096];
+    char expected[64], relative[64], folder[3500];
     snprintf(where, sizeof(where), "%s#/%s", file, key);
     snprintf(relative, sizeof(relative), "experiments/%ss", kind);
     strait_share_path(folder, sizeof(folder), relative);
@@ -23,7 +23,7 @@ static json_t *load(struct strait_object *o, char path[4096], const char *kind, 
     if (strpbrk(name, "/."))
         snprintf(path, 4096, "%s", strait_shipped_path(found, sizeof(found), name));
     else
-        snprintf(path, 4096, "%s/%s.json", folder, name);
+        snprintf(path, 4096, "%s/%.500s.json", folder, name);
     if (!strpbrk(name, "/.") && access(path, F_OK) != 0) {
         strait_refuse_file_name(err, STRAIT_ERR_INPUT, where, expected, name, folder);
         return NULL;
