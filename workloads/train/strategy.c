@@ -2,45 +2,40 @@
 
 #include <string.h>
 
-/* A new strategy is one file in strategies/ and one line here. */
-extern const struct strait_strategy strait_strategy_fedavg, strait_strategy_fedasync,
-    strait_strategy_fedbuff, strait_strategy_hierfl, strait_strategy_localsgd,
-    strait_strategy_diloco, strait_strategy_streaming_diloco, strait_strategy_bsp,
-    strait_strategy_ps, strait_strategy_wfbp, strait_strategy_fusion, strait_strategy_mgwfbp,
-    strait_strategy_bytescheduler, strait_strategy_dear, strait_strategy_grace,
-    strait_strategy_gtopk, strait_strategy_powersgd, strait_strategy_acpsgd, strait_strategy_kvfull,
-    strait_strategy_kvapprox, strait_strategy_slamb, strait_strategy_dkfac, strait_strategy_mpdkfac,
-    strait_strategy_spdkfac, strait_strategy_padkfac, strait_strategy_dpkfac,
-    strait_strategy_adaptive;
-static const struct strait_strategy *const strategies[] = {
-    &strait_strategy_fedavg,
-    &strait_strategy_fedasync,
-    &strait_strategy_fedbuff,
-    &strait_strategy_hierfl,
-    &strait_strategy_localsgd,
-    &strait_strategy_diloco,
-    &strait_strategy_streaming_diloco,
-    &strait_strategy_bsp,
-    &strait_strategy_ps,
-    &strait_strategy_wfbp,
-    &strait_strategy_fusion,
-    &strait_strategy_mgwfbp,
-    &strait_strategy_bytescheduler,
-    &strait_strategy_dear,
-    &strait_strategy_grace,
-    &strait_strategy_gtopk,
-    &strait_strategy_powersgd,
-    &strait_strategy_acpsgd,
-    &strait_strategy_kvfull,
-    &strait_strategy_kvapprox,
-    &strait_strategy_slamb,
-    &strait_strategy_dkfac,
-    &strait_strategy_mpdkfac,
-    &strait_strategy_spdkfac,
-    &strait_strategy_padkfac,
-    &strait_strategy_dpkfac,
-    &strait_strategy_adaptive,
-};
+/* A new strategy is one file below this folder and one line here. */
+#define STRATEGIES(X)                                                                              \
+    X(fedavg)                                                                                      \
+    X(fedasync)                                                                                    \
+    X(fedbuff)                                                                                     \
+    X(hierfl)                                                                                      \
+    X(localsgd)                                                                                    \
+    X(diloco)                                                                                      \
+    X(streaming_diloco)                                                                            \
+    X(bsp)                                                                                         \
+    X(ps)                                                                                          \
+    X(wfbp)                                                                                        \
+    X(fusion)                                                                                      \
+    X(mgwfbp)                                                                                      \
+    X(bytescheduler)                                                                               \
+    X(dear)                                                                                        \
+    X(grace)                                                                                       \
+    X(gtopk)                                                                                       \
+    X(powersgd)                                                                                    \
+    X(acpsgd)                                                                                      \
+    X(kvfull)                                                                                      \
+    X(kvapprox)                                                                                    \
+    X(slamb)                                                                                       \
+    X(dkfac)                                                                                       \
+    X(mpdkfac)                                                                                     \
+    X(spdkfac)                                                                                     \
+    X(padkfac)                                                                                     \
+    X(dpkfac)                                                                                      \
+    X(adaptive)
+
+#define DECLARE(name) extern const struct strait_strategy strait_strategy_##name;
+#define ROW(name)     &strait_strategy_##name,
+STRATEGIES(DECLARE)
+static const struct strait_strategy *const strategies[] = {STRATEGIES(ROW)};
 
 const char *const strait_machine_params[] = {"factor_speed",
                                              "matrix_gflops",
