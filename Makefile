@@ -69,6 +69,7 @@ help:
 	@echo "make qemu     the guest that counts instructions, once: QEMU, busybox, qguest/, seconds"
 	@echo "make qemu-test  two such guests, the same digits: some minutes"
 	@echo "make foreign  PyTorch's all-reduce and DDP over an emulated network (package python3-torch)"
+	@echo "make golden   bytes of every codec with CC=clang or gcc; adds the line of a new codec"
 	@echo "make golden-runs  write tests/golden/runs.jsonl anew, after an intended change"
 	@echo "make profile  measure the profile that ships, codecs/profiles/default.json"
 	@echo "make install  program, library, data, manual pages: PREFIX=/usr/local, DESTDIR; make uninstall"
@@ -159,13 +160,13 @@ FOREIGN_PYTHON ?= /usr/bin/python3
 foreign: all
 	@sh tests/foreign/run.sh $(BUILD)/strait $(FOREIGN_PYTHON)
 
-# The bytes of every codec, of whatever compiler CC is.
+# The bytes of every codec, of whatever compiler CC is; a new codec's line is added.
 GOLDEN = build/golden-$(notdir $(CC))
 .PHONY: golden
 golden:
 	@$(MAKE) --no-print-directory $(GOLDEN)/tests/strait-tests BUILD=$(GOLDEN) \
 		PARTS="core codecs traces" TEST_SRC=tests/codecs/test_codec_promises.c
-	@$(GOLDEN)/tests/strait-tests --here codecs/codec_promises
+	@STRAIT_WRITE_GOLDEN=1 $(GOLDEN)/tests/strait-tests --here codecs/codec_promises
 
 # Do the tests notice what is wrong? N changes drawn by SEED over all folders (IN=codecs: of one),
 # each built in a copy of the tree, whose suites must fail. Asks make coverage which suites reach a
