@@ -73,7 +73,9 @@ help:
 	@echo "make golden-runs  write tests/golden/runs.jsonl anew, after an intended change"
 	@echo "make profile  measure the profile that ships, codecs/profiles/default.json"
 	@echo "make install  program, library, data, manual pages: PREFIX=/usr/local, DESTDIR; make uninstall"
+	@echo "make deb      Debian packages in build/deb: program, data, library, headers"
 	@echo "make library  libstrait, shared and static"
+	@echo "make compile_commands.json  for editors"
 	@echo "make lint     cppcheck, clang-tidy and clang's analyzer over all that changed since the last time"
 	@echo "make clean    remove build/"
 
@@ -214,6 +216,15 @@ profile: all
 	$(BUILD)/strait calibrate codecs --title "codecs on the recorded tensors" --out codecs/profiles/default.json --force \
 	    $(SETTINGS:%=--codec %)
 
+# What editors and clang tools read: the compiler's command line of each file.
+.PHONY: compile_commands.json
+compile_commands.json:
+	@mkdir -p build
+	$(file >build/flags,$(CC) $(ALL_CFLAGS) -c)
+	@flags=$$(sed 's/\\/\\\\/g; s/"/\\"/g' build/flags); separator='['; \
+	{ for f in $(call sources,$(PARTS) cli tests); do \
+	    printf '%s\n{"directory": "%s", "file": "%s", "command": "%s %s"}' "$$separator" "$(CURDIR)" $$f "$$flags" $$f; \
+	    separator=,; done; printf '\n]\n'; } >$@
 # What cppcheck, clang-tidy and the analyzer of scan-build (which clang-tidy runs) have to say, of all
 # files that are newer than their last look: ten minutes of a processor for the whole tree. What is
 # turned off stands in .clang-tidy and .ci/cppcheck-suppressions.txt, with its reason.
@@ -249,14 +260,14 @@ $(BUILD)/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) $(TEST_FLAGS) -MD -MP -c -o $@ $<
 
 # Names the commit that it was built from, where that is known: compiled anew when that changes.
+ifeq ($(origin COMMIT),undefined)
 COMMIT      := $(shell git describe --always --dirty --exclude '*' 2>/dev/null)
 COMMIT_DATE := $(shell git log -1 --format=%cs 2>/dev/null)
+endif
 $(BUILD)/cli/version.o: ALL_CFLAGS += -DSTRAIT_COMMIT='"$(COMMIT)"' -DSTRAIT_COMMIT_DATE='"$(COMMIT_DATE)"' -DSTRAIT_MODE='"$(MODE)"'
 $(BUILD)/cli/version.o: $(BUILD)/commit
 $(BUILD)/commit: FORCE
 	@mkdir -p $(@D); echo "$(VERSION) $(COMMIT)" | cmp -s - $@ || echo "$(VERSION) $(COMMIT)" >$@
-.PHONY: FORCE
-FORCE:
 
 define part_rule
 $$(BUILD)/libstrait-$(1).a: $$(call objects,$(1))
@@ -309,8 +320,7 @@ SOVERSION := 0
 SHARED  := libstrait.so.$(VERSION)
 # What a run reads, by its path in the tree.
 SHIPPED  = $(sort $(shell find experiments traces codecs/profiles \( -name '*.json' -o -name '*.csv' -o -name '*.f32' \)) \
-           $(wildcard emu/uml/*.sh emu/uml/*.patch emu/uml/*.config emu/qemu/*.sh))
-PUBLIC_HEADERS = strait.h core/error_struct.h
+           emu/uml/init.sh emu/uml/work.sh emu/uml/vcheck.sh emu/qemu/init.sh)
 COMPLETIONS = bash-completion/completions/strait zsh/site-functions/_strait fish/vendor_completions.d/strait.fish
 
 .PHONY: library install uninstall
@@ -340,7 +350,7 @@ install: all library
 	install -D -m 644 lib/strait.h "$$prefix/include/strait/strait.h"; \
 	install -D -m 644 core/error_struct.h "$$prefix/include/strait/core/error_struct.h"; \
 	for f in $(SHIPPED); do \
-	    case $$f in *.sh) mode=755;; *) mode=644;; esac; install -D -m $$mode "$$f" "$$share/strait/$$f"; done; \
+	    mode=644; [ ! -x "$$f" ] || mode=755; install -D -m $$mode "$$f" "$$share/strait/$$f"; done; \
 	$(BUILD)/strait help --man-pages "$$share/man/man1"; \
 	set -- bash zsh fish; for f in $(COMPLETIONS); do install -d "$$share/$$(dirname $$f)"; \
 	    $(BUILD)/strait help --completion $$1 >"$$share/$$f"; chmod 644 "$$share/$$f"; shift; done; \
@@ -354,6 +364,23 @@ uninstall:
 	rm -f "$$prefix/bin/strait" "$$lib/$(SHARED)" "$$lib/libstrait.so.$(SOVERSION)" "$$lib/libstrait.so" \
 	    "$$lib/libstrait.a" "$$lib/pkgconfig/strait.pc" "$$share/man/man1/strait.1" "$$share/man/man1/strait"-*.1; \
 	for f in $(COMPLETIONS); do rm -f "$$share/$$f"; done
+
+# Four Debian packages in build/deb, compiled from a copy of the tree as it stands.
+DEB_TREE = build/deb/strait-$(VERSION)
+.PHONY: deb
+deb:
+	@./setup.sh debhelper dpkg-dev
+	@rm -rf build/deb && mkdir -p $(DEB_TREE)
+	@{ git ls-files -co --exclude-standard -z 2>/dev/null || \
+	    find . -type f ! -path './build/*' ! -path './results/*' ! -path './.git' -print0; } | \
+	    tar -c --ignore-failed-read --null -T - 2>/dev/null | tar -x -C $(DEB_TREE)
+	@{ echo "strait ($(VERSION)-1) unstable; urgency=medium"; echo; \
+	   echo "  * Release $(VERSION); CHANGELOG.md says what is new."; echo; \
+	   sed -n "s/^Maintainer: \(.*\)/ -- \1  $$(date -R -d '$(or $(COMMIT_DATE),today)')/p" debian/control; } >$(DEB_TREE)/debian/changelog
+	cd $(DEB_TREE) && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL COMMIT=$(COMMIT) COMMIT_DATE=$(COMMIT_DATE) \
+	    dpkg-buildpackage --build=binary --no-sign $(if $(JOBS),-j$(JOBS),-j2) >../build.log 2>&1 || { tail -20 ../build.log; exit 1; }
+	@rm -rf $(DEB_TREE)
+	@ls build/deb/*.deb
 
 .PRECIOUS: $(BUILD)/%.o
 -include $(foreach p,$(PARTS) cli tests,$(shell find $(BUILD)/$(p) -name '*.d' 2>/dev/null))
