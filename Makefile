@@ -230,7 +230,8 @@ compile_commands.json:
 # turned off stands in .clang-tidy and .ci/cppcheck-suppressions.txt, with its reason.
 LINT      := build/lint
 LINT_C    := $(sort $(filter-out tests/foreign/%,$(patsubst ./%,%,$(shell find $(PARTS) cli tests -name '*.c'))))
-LINT_FLAGS = -D_GNU_SOURCE -DSTRAIT_VERSION='"$(VERSION)"' -DSTRAIT_SHARE='"$(CURDIR)"'
+LINT_FLAGS = -D_GNU_SOURCE -DSTRAIT_VERSION='"$(VERSION)"' -DSTRAIT_COMMIT='""' \
+             -DSTRAIT_COMMIT_DATE='""' -DSTRAIT_MODE='"$(MODE)"'
 .PHONY: lint lint-only
 lint:
 	@./setup.sh cppcheck clang clang-tidy
