@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 #include "analysis/calibration.h"
+#include "tests/kit/data.h"
 #include "tests/kit/profile_find.h"
 #include "tests/kit/suite.h"
 
@@ -68,7 +69,7 @@ static struct strait_sweep *sweep_of(const char *const *settings, size_t n)
     struct strait_error err = {0};
     struct strait_sweep *sweep;
     CU_ASSERT_EQUAL_FATAL(
-        strait_sweep_load(&sweep, STRAIT_SHARE "/experiments/wan-check.json", settings, n, &err),
+        strait_sweep_load(&sweep, DATA("experiments/wan-check.json"), settings, n, &err),
         0);
     return sweep;
 }

@@ -291,7 +291,7 @@ static void test_shipped_lists(void)
         int n = 0;
         struct said s = CALL("list", lists[i].list, "--json");
         CU_ASSERT_EQUAL(s.status, 0);
-        snprintf(path, sizeof(path), STRAIT_SHARE "/%s", lists[i].folder);
+        snprintf(path, sizeof(path), "%s", DATA(lists[i].folder));
         DIR *dir = opendir(path);
         CU_ASSERT_PTR_NOT_NULL_FATAL(dir);
         for (const struct dirent *e; (e = readdir(dir));) {

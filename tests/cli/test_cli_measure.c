@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "codecs/profile/profile.h"
+#include "tests/kit/data.h"
 #include "tests/kit/program.h"
 #include "tests/kit/tensor_kinds.h"
 
@@ -169,7 +170,7 @@ static void append(void)
     CU_ASSERT_EQUAL(s.status, 2);
     CU_ASSERT_PTR_NOT_NULL(strstr(s.err, "expected --out with --append"));
     said_release(&s);
-    char *shipped = program_read(&program, STRAIT_SHARE "/codecs/profiles/sz3-class.json");
+    char *shipped = program_read(&program, DATA("codecs/profiles/sz3-class.json"));
     program_write(&program, "stated.json", shipped);
     free(shipped);
     s = CALL("calibrate", "codecs", "weights.f32", "--codec", "fp16", "--out", "stated.json",

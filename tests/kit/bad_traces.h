@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "check.h"
 #include "core/error.h"
-#include "tests/kit/data.h"
+#include "data.h"
 
 /* Load what lies in a case's folder; 0 when it was taken, and then freed again. */
 typedef int (*strait_bad_load)(const char *folder, struct strait_error *err);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "emu/guest/uml.h"
+#include "tests/kit/data.h"
 #include "tests/kit/folder.h"
 #include "tests/kit/program.h"
 
@@ -29,7 +30,7 @@ static void copy(const char *to, const char *name, const char *from)
 {
     char path[PATH_MAX], shipped[PATH_MAX];
     size_t n;
-    snprintf(shipped, sizeof(shipped), STRAIT_SHARE "/%s", from);
+    snprintf(shipped, sizeof(shipped), "%s", DATA(from));
     char *text = folder_bytes("/", shipped, &n);
     CU_ASSERT_FATAL(text != NULL);
     snprintf(path, sizeof(path), "%s%s", to, name);
