@@ -16,7 +16,9 @@ WARN   := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wm
           -Wvla -Wwrite-strings -Wformat=2 -Wundef
 CFLAGS_release := -O3
 CFLAGS_asan    := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-CFLAGS_tsan    := -O1 -fsanitize=thread -fno-omit-frame-pointer
+# What it puts in hides values from the warnings that follow them; the other modes have these.
+CFLAGS_tsan    := -O1 -g1 -fsanitize=thread -fno-omit-frame-pointer -Wno-maybe-uninitialized \
+                  -Wno-format-truncation -Wno-tsan
 CFLAGS_coverage := -O0 --coverage
 # Equal object code tells changes that alter nothing.
 CFLAGS_mutants := -O2 -g0
@@ -46,7 +48,9 @@ SUITES    = $(BUILD)/tests/strait-tests
 TESTS    ?=
 RUN_TESTS = $(SUITES) $(if $(JOBS),-j $(JOBS)) $(if $(SEED),--seed $(SEED)) $(if $(JUNIT),--junit $(JUNIT))
 
-.PHONY: all setup test test-quick tests-only programs demo agreement bench profile clean help
+test-threads: setup
+	@$(MAKE) --no-print-directory tests-only QUICK=--threads
+.PHONY: all setup test test-quick test-threads tests-only programs demo agreement bench profile clean help
 all: $(BUILD)/strait
 
 help:

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "tests/kit/suite.h"
 
 /* A folder may include itself and what stands before it; sim and emu never see each other. */
@@ -60,6 +61,11 @@ static void arrows(void)
             char word[1024];
             FILE *f = fopen(g.gl_pathv[i], "r");
             CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+            /* "build/core/error.o: core/error.c ...": a file that has moved left its .d behind */
+            if (fscanf(f, "%*s %1023s", word) != 1 || access(word, R_OK) != 0) {
+                fclose(f);
+                continue;
+            }
             n_files++;
             while (fscanf(f, "%1023s", word) == 1) {
                 normalise(word);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "tests/kit/judged.h"
 #include "tests/kit/program.h"
 
 enum { SHOWN_BYTES = 1 << 18 };
@@ -50,7 +51,7 @@ static bool read_until(char *shown, int fd, const char *part)
     size_t n = strlen(shown);
     struct pollfd p = {.fd = fd, .events = POLLIN};
     while (!part || !strstr(shown, part)) {
-        if (poll(&p, 1, 30000) <= 0)
+        if (poll(&p, 1, 300000) <= 0)
             return false;
         const ssize_t more = read(fd, shown + n, SHOWN_BYTES - 1 - n);
         if (more <= 0) /* EIO: nobody has the terminal open any more */
@@ -144,7 +145,11 @@ static void as_lines(void)
                            "busiest %31[^,], %*s at %lf %%",
                            &now_s, &sends, &receives, &dropped, name, &share),
                     6);
-    CU_ASSERT(now_s > 0 && sends > 0 && sends <= 10.1 && receives <= 10.1 && dropped == 0);
+    CU_ASSERT(now_s > 0 && sends > 0 && dropped == 0);
+    if (time_is_judged()) { /* a relay that was late passes on at once what was due */
+        CU_ASSERT_AT_MOST(sends, 10.1);
+        CU_ASSERT_AT_MOST(receives, 10.1);
+    }
     CU_ASSERT(strcmp(name, "server") == 0 || strcmp(name, "client1") == 0);
     CU_ASSERT(share > 0 && share <= 100);
     CU_ASSERT_PTR_NULL(strchr(s.err, '\033'));

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,9 @@
 enum { CONTEXT_BYTES = 256, TEXT_BYTES = 200, VALUE_BYTES = 64, N_SHOWN = 10 };
 
 /* One process runs one test at a time; what it is at lives as long as it does. */
-static char context[CONTEXT_BYTES];
-static unsigned n_failures;
+/* Threads of a test are at something of their own. */
+static _Thread_local char context[CONTEXT_BYTES], tensor[CONTEXT_BYTES];
+static atomic_uint n_failures;
 
 void strait_test_context(const char *format, ...)
 {
@@ -25,10 +27,15 @@ void strait_test_context(const char *format, ...)
     va_end(args);
 }
 
+void strait_test_tensor(const char *kind, size_t n_elems, unsigned long long seed)
+{
+    snprintf(tensor, sizeof(tensor), "%s n=%zu seed=%llu", kind, n_elems, seed);
+}
+
 void strait_check_begin(void)
 {
-    context[0] = '\0';
-    n_failures = 0;
+    context[0] = tensor[0] = '\0';
+    atomic_store(&n_failures, 0);
 }
 
 /* Prints the failure where it happens, between what the test prints, and counts it. Of one test the
@@ -36,13 +43,14 @@ void strait_check_begin(void)
 static void fail(const struct strait_check *c, const char *found_and_expected)
 {
     char lines[2000];
-    if (++n_failures <= N_SHOWN) {
+    const unsigned n = atomic_fetch_add(&n_failures, 1) + 1;
+    if (n <= N_SHOWN) {
         printf("    %s:%u: %s: %s\n", c->file, c->line, c->text, found_and_expected);
-        if (context[0])
-            printf("        at: %s\n", context);
+        if (context[0] || tensor[0])
+            printf("        at: %s%s%s\n", context, context[0] && tensor[0] ? ", " : "", tensor);
         if (strait_calling_lines(lines, sizeof(lines)))
             printf("%s", lines);
-    } else if (n_failures == N_SHOWN + 1) {
+    } else if (n == N_SHOWN + 1) {
         printf("    further failures of this test are not shown\n");
     }
     fflush(stdout);

@@ -3,10 +3,13 @@
 #pragma once
 #include <CUnit/CUnit.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 /** What the running test is at, for its failures: strait_test_context("%s n=%zu", name, n). It
  *  stands until the next call or the end of the test; NULL: none. */
 __attribute__((format(printf, 1, 2))) void strait_test_context(const char *format, ...);
+/** The tensor that it is at beside that (make_tensor of tensor_kinds.h says it). */
+void strait_test_tensor(const char *kind, size_t n_elems, unsigned long long seed);
 
 /* A value of any scalar type. */
 struct strait_value {

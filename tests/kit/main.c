@@ -24,6 +24,7 @@ static const char usage[] =
     "\n"
     "  -j N          suites at a time (2)\n"
     "  --quick       leave out suites that are marked slow\n"
+    "  --threads     suites with threads that share memory alone\n"
     "  --long        all settings of tests that else take a few (STRAIT_LONG=1)\n"
     "  --seed N      for what is drawn (1)\n"
     "  --junit FILE  write the results as JUnit's XML too\n"
@@ -36,7 +37,7 @@ struct options {
     const char *junit, *events, *here;
     unsigned n_at_once;
     uint64_t seed;
-    bool quick, list;
+    bool quick, threads, list;
     char **words, **paths; /* parts of sentences; beginnings of suites' paths */
     int n_words, n_paths;
 };
@@ -83,6 +84,8 @@ static int read_options(struct options *o, int argc, char **argv)
             o->here = argv[i];
         } else if (strcmp(name, "--quick") == 0) {
             o->quick = true;
+        } else if (strcmp(name, "--threads") == 0) {
+            o->threads = true;
         } else if (strcmp(name, "--long") == 0) {
             setenv("STRAIT_LONG", "1", 1);
         } else if (strcmp(name, "--list") == 0) {
@@ -141,7 +144,7 @@ static bool is_picked(const struct strait_suite *s, const struct options *o)
     for (unsigned i = 0; i < s->n_tests; i++)
         has_sentence |= strait_suite_picks(s->tests[i].sentence, o->words, o->n_words);
     return is_begun && has_sentence && (is_named || !s->apart) &&
-           !(o->quick && (s->slow || s->alone));
+           !(o->quick && (s->slow || s->alone)) && (s->threads || !o->threads);
 }
 
 static void print_left_out(unsigned n, const char *why)
@@ -198,8 +201,9 @@ static void list(void)
 {
     for (unsigned i = 0; i < strait_n_suites; i++) {
         const struct strait_suite *s = strait_suites[i];
-        printf("%-48s %3u%s%s%s%s\n", s->name, s->n_tests, s->slow ? " slow" : "",
-               s->alone ? " alone" : "", s->release ? " release" : "", s->apart ? " apart" : "");
+        printf("%-48s %3u%s%s%s%s%s\n", s->name, s->n_tests, s->slow ? " slow" : "",
+               s->alone ? " alone" : "", s->release ? " release" : "", s->threads ? " threads" : "",
+               s->apart ? " apart" : "");
     }
 }
 

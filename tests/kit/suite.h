@@ -18,6 +18,7 @@ struct strait_suite {
     bool alone;        /* needs the machine to itself: runs after the others */
     bool slow;         /* not part of make test-quick */
     bool release;      /* measures, or checks figures alone: not under sanitizers */
+    bool threads;      /* has threads that share memory: also under ThreadSanitizer */
     bool apart;        /* runs only where it is named in full */
 };
 /* STRAIT_TEST is the file's name without ".c", by the compiler's command line: one program holds

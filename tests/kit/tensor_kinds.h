@@ -4,6 +4,9 @@
 #include <stddef.h>
 #include <string.h>
 #include "core/random.h"
+#ifdef STRAIT_TEST
+#include "check.h"
+#endif
 
 enum tensor_kind {
     TENSOR_WEIGHTS,   /* normal, 0.02 */
@@ -21,6 +24,14 @@ enum tensor_kind {
     TENSOR_BITS,      /* any bits at all */
     N_TENSOR_KINDS
 };
+
+static inline const char *tensor_kind_name(enum tensor_kind kind)
+{
+    static const char *const names[N_TENSOR_KINDS] = {
+        "weights",   "rows",     "sparse", "walk",    "ones", "constant", "zeros",
+        "denormals", "outliers", "broken", "nothing", "huge", "bits"};
+    return names[kind];
+}
 
 static inline float float_of_bits(uint32_t bits)
 {
@@ -45,6 +56,9 @@ static inline float broken_value(struct strait_sequence *s)
 
 static inline void make_tensor(float *x, size_t n, enum tensor_kind kind, uint64_t seed)
 {
+#ifdef STRAIT_TEST /* not in the fuzzer, which has no suite */
+    strait_test_tensor(tensor_kind_name(kind), n, seed);
+#endif
     struct strait_sequence s = strait_sequence_at(seed * N_TENSOR_KINDS + (uint64_t)kind);
     double at = 0, scale = 1;
     for (size_t i = 0; i < n; i++) {

@@ -150,4 +150,4 @@ static const struct strait_test tests[] = {
     {"who finds the team taken works alone", taken_by_another},
     {"a forked child works alone", in_a_child},
 };
-STRAIT_SUITE("codecs/kit/team", tests);
+STRAIT_SUITE_WITH("codecs/kit/team", tests, .threads = true);

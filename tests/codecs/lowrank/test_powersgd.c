@@ -352,4 +352,4 @@ static const struct strait_test tests[] = {
     {"ranks outside their range are refused", wrong_ranks},
     {"threads with states of their own get what one alone gets", threads_with_states_of_their_own},
 };
-STRAIT_SUITE("codecs/lowrank/powersgd", tests);
+STRAIT_SUITE_WITH("codecs/lowrank/powersgd", tests, .threads = true);

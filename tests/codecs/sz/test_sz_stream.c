@@ -287,4 +287,4 @@ static const struct strait_test tests[] = {
     {"damaged pieces do no harm", hostile_pieces},
     {"one thread encodes pieces while another decodes them", through_a_pipe},
 };
-STRAIT_SUITE("codecs/sz/sz_stream", tests);
+STRAIT_SUITE_WITH("codecs/sz/sz_stream", tests, .threads = true);

@@ -152,4 +152,4 @@ static const struct strait_test tests[] = {
     {"a team has 1 to 64 threads", wrong_teams},
     {"a forked child codes without its helpers", after_a_fork},
 };
-STRAIT_SUITE("codecs/sz/sz_threads", tests);
+STRAIT_SUITE_WITH("codecs/sz/sz_threads", tests, .threads = true);

@@ -11,7 +11,7 @@
 #include "emu/process/wire.h"
 #include "tests/kit/suite.h"
 
-enum { N_MOST = 4000, PATIENCE_S = 20 };
+enum { N_MOST = 4000, PATIENCE_S = 300 };
 
 /* Two ranks in this process, on the loopback device, and what came to each. */
 struct end {
@@ -461,4 +461,4 @@ static const struct strait_test tests[] = {
     {"a payload beyond the limit is refused before memory is taken",
      a_payload_beyond_the_limit_is_refused_before_memory_is_taken},
 };
-STRAIT_SUITE("emu/process/transport", tests);
+STRAIT_SUITE_WITH("emu/process/transport", tests, .threads = true);
