@@ -205,6 +205,26 @@ static void test_full_disk(void)
     end_folder();
 }
 
+static bool write_word(const char *path, const char *word)
+{
+    FILE *f = fopen(path, "we");
+    const bool written = f && fputs(word, f) >= 0;
+    return f && fclose(f) == 0 && written;
+}
+
+/* A mount namespace; an ordinary user is himself in a user namespace, else nothing on the new file
+ * system would be his. */
+static bool enter_namespace(void)
+{
+    char map[64], groups[64];
+    snprintf(map, sizeof(map), "%u %u 1", (unsigned)geteuid(), (unsigned)geteuid());
+    snprintf(groups, sizeof(groups), "%u %u 1", (unsigned)getegid(), (unsigned)getegid());
+    if (geteuid() == 0)
+        return unshare(CLONE_NEWNS) == 0;
+    return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && write_word("/proc/self/uid_map", map) &&
+           write_word("/proc/self/setgroups", "deny") && write_word("/proc/self/gid_map", groups);
+}
+
 /* In the child: a file system of 64 KiB of its own, filled until a row does not fit. 0: as it
  * should be; 77: this user cannot mount. */
 static int fill_a_disk(void)
@@ -213,8 +233,7 @@ static int fill_a_disk(void)
     struct strait_error err = {0};
     char key[32];
     int n = 0;
-    if (unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0 ||
-        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+    if (!enter_namespace() || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("none", folder, "tmpfs", 0, "size=64k") != 0)
         return 77;
     if (strait_store_open(&s, folder, true, NULL) != 0)

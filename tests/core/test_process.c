@@ -111,11 +111,15 @@ static void failures(void)
 static void not_there(void)
 {
     struct strait_error err = {0};
+    char before[4096];
     const char *const argv[] = {"strait-no-such-program", "x", NULL};
+    snprintf(before, sizeof(before), "%s", getenv("PATH"));
+    setenv("PATH", "/usr/bin:/bin", 1); /* a folder that this user may not read is another error */
     CU_ASSERT_EQUAL(strait_process_run(NULL, 0, argv, NULL, DEADLINE_S, &err), -1);
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_HOST);
     CU_ASSERT_STRING_EQUAL(err.where, "strait-no-such-program x");
     CU_ASSERT_STRING_EQUAL(err.text, "strait-no-such-program is not installed");
+    setenv("PATH", before, 1);
     err = (struct strait_error){0};
     const char *const folder[] = {"/tmp", NULL};
     CU_ASSERT_EQUAL(strait_process_run(NULL, 0, folder, NULL, DEADLINE_S, &err), -1);
