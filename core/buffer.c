@@ -30,7 +30,7 @@ void *strait_buffer_new_untouched(size_t len_bytes)
     const size_t rounded = strait_buffer_bytes(len_bytes);
     if (posix_memalign(&buffer, align, rounded) != 0)
         return NULL;
-    madvise(buffer, rounded, MADV_DONTNEED); /* whoever had it before: zeros again */
+    madvise(buffer, rounded, MADV_DONTNEED); /* clears what an earlier owner of this memory wrote */
     return buffer;
 }
 
@@ -38,7 +38,7 @@ void strait_buffer_populate(void *memory, size_t len_bytes)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)memory;
     const uintptr_t first = (at + page - 1) / page * page, end = (at + len_bytes) / page * page;
-    if (first < end) /* a wish: without it pages come one by one */
+    if (first < end) /* only advice: if refused, pages are faulted in one by one */
         madvise((char *)memory + (first - at), end - first, MADV_POPULATE_WRITE);
 }
 
@@ -52,7 +52,7 @@ void *strait_buffer_new(size_t len_bytes)
     if (posix_memalign(&buffer, align, rounded) != 0)
         return NULL;
     if (align == HUGE_PAGE_BYTES)
-        madvise(buffer, rounded, MADV_HUGEPAGE); /* a wish: without it pages are small */
+        madvise(buffer, rounded, MADV_HUGEPAGE); /* only advice: if refused, pages stay small */
     if (align == HUGE_PAGE_BYTES)
         strait_buffer_populate(buffer, rounded);
     memset(buffer, 0, rounded);

@@ -1,13 +1,13 @@
-/* Memory for tensors and payloads: zeroed, touched, and in huge pages where the kernel has them, so
- * that no page fault is charged to whoever writes it first. */
+/* Memory for tensors and payloads: zeroed, with its pages already faulted in and huge where the
+ * kernel allows, so that no page fault is counted as a rank's work. */
 #pragma once
 #include <stddef.h>
 
-/** At least len_bytes of zeros, 64-byte aligned. NULL when memory ran out. */
+/** Allocate at least len_bytes of zeros, 64-byte aligned. NULL when memory ran out. */
 void *strait_buffer_new(size_t len_bytes);
-/** The same, but pages come when they are written first: for what is rarely used to its end. */
+/** The same without faulting pages in: for buffers that are rarely used to their end. */
 void *strait_buffer_new_untouched(size_t len_bytes);
-/** Touch what is not there yet of any memory, as a whole: so its pages lie side by side. */
+/** Fault in all pages of an allocation at once so that they are contiguous. */
 void strait_buffer_populate(void *memory, size_t len_bytes);
 void strait_buffer_free(void *buffer); /* NULL is fine */
 /** What strait_buffer_new takes for so many. */

@@ -17,7 +17,7 @@ static inline void strait_put32(unsigned char *p, uint32_t v)
         p[i] = (unsigned char)(v >> (8 * i));
 }
 
-/* As one store where the machine's order is the stream's: gcc 12 does not merge the loop. */
+/* One store on a little-endian machine: gcc 12 does not merge the loop. */
 static inline void strait_put64(unsigned char *p, uint64_t v)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -96,7 +96,7 @@ static inline void strait_get_floats(float *x, const unsigned char *p, size_t n)
 #endif
 }
 
-/* A place to write that remembers when it was full: nothing is written from then on. */
+/* A bounded output buffer. After the first write that does not fit, nothing more is written. */
 struct strait_writer {
     unsigned char *p, *end;
     bool full;
@@ -138,7 +138,7 @@ static inline void strait_write_varint(struct strait_writer *w, uint64_t v)
     strait_write_u8(w, (unsigned)v);
 }
 
-/* A place to read from that remembers a read past its end: such reads give zeros. */
+/* A bounded input. A read past the end sets `bad` and gives zeros. */
 struct strait_reader {
     const unsigned char *p, *end;
     bool bad;

@@ -1,9 +1,9 @@
-/* The clock of this machine, for waits, deadlines and measurements; the times of a run are its
- * backend's. */
+/* The clock of this machine, for waits, deadlines and measurements. The times in results come from
+ * the backend's own clock. */
 #pragma once
 #include <time.h>
 
-/** Seconds of a clock, CLOCK_MONOTONIC for most, since a moment of its own. */
+/** Read a clock, in seconds since its own origin. */
 static inline double strait_clock_read_s(clockid_t id)
 {
     struct timespec now;
@@ -11,7 +11,7 @@ static inline double strait_clock_read_s(clockid_t id)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/** Seconds that never go back, common to all processes of the machine. Source: CLOCK_MONOTONIC */
+/** CLOCK_MONOTONIC in seconds: never goes back, the same for all processes of the machine. */
 static inline double strait_clock_s(void)
 {
     return strait_clock_read_s(CLOCK_MONOTONIC);

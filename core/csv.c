@@ -1,4 +1,4 @@
-/* The strict CSV reader. Quotes are not understood because none of our tables needs them. */
+/* The strict CSV reader. Quotes are not supported: none of our tables needs them. */
 #include "csv.h"
 #include <errno.h>
 #include <math.h>
@@ -30,7 +30,7 @@ static int fail_open(const char *path, struct strait_error *err)
     return strait_error_system(err, path, "cannot read");
 }
 
-/* The first byte that no text has, or NULL. Lines may end in CRLF: CR is text only before LF. */
+/* The first control character that is not allowed, or NULL. CR is allowed only before LF. */
 static const char *odd_byte(const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {

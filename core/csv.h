@@ -10,32 +10,32 @@ struct strait_csv {
     const char *path;
     char *text;   /* the whole file; lines and fields are cut in place */
     char *cursor; /* next line, NULL after the last */
-    size_t line;  /* of the fields, 1 is first */
+    size_t line;  /* of `fields`, the first is 1 */
     char *fields[STRAIT_CSV_MAX_FIELDS];
     size_t n_fields;
-    const char *header; /* as strait_csv_header was told */
+    const char *header; /* the argument of strait_csv_header */
 };
 
-/** Read a file of text. CRLF is taken, a byte below 32 other than tab or newline is an error.
- *  Returns: 0, or -1 with *err INPUT; release in either case when csv was zeroed */
+/** Read a text file. Lines may end in CRLF; a byte below 32 other than tab or newline is an error.
+ *  Returns: 0, or -1 with *err INPUT; call release in either case when csv was zeroed */
 int strait_csv_open(struct strait_csv *csv, const char *path, struct strait_error *err);
 void strait_csv_release(struct strait_csv *csv);
 
-/** Next leading line of the form "# key: value", cut in place. Returns false at any other line;
- *  a leading line that only begins with # is skipped. */
+/** Read the next leading line "# key: value", cut in place. False at any other line; leading
+ *  comment lines of another form are skipped. */
 bool strait_csv_comment(struct strait_csv *csv, char **key, char **value);
 /** Read the header line, which must be exactly `header`. */
 int strait_csv_header(struct strait_csv *csv, const char *header, struct strait_error *err);
-/** Next row, into fields. Blank lines at the end are skipped, elsewhere they are errors.
+/** Read the next row into `fields`. Blank lines are allowed at the end of the file only.
  *  Out:     more  false after the last row
- *  Returns: 0, or -1 with *err when the number of fields is not that of the header */
+ *  Returns: 0, or -1 with *err when the number of fields differs from the header's */
 int strait_csv_next(struct strait_csv *csv, bool *more, struct strait_error *err);
 
-/** Error about the current line: "file:line", with the text. Returns -1. */
+/** Set an error at the current line, "file:line: text". Returns -1. */
 int strait_csv_fail(const struct strait_csv *csv, struct strait_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Readers of one field of the current row; the name of the column is in the error. */
+/* Read one field of the current row; errors name its column. */
 int strait_csv_number(const struct strait_csv *csv, double *out, size_t field, double min,
                       double max, struct strait_error *err);
 int strait_csv_integer(const struct strait_csv *csv, size_t *out, size_t field, size_t max,

@@ -1,4 +1,4 @@
-/* Errors: the first failure wins, and whatever it quotes, it stays one line. */
+/* Errors: the first failure wins, and the text is always one line. */
 #include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #undef strait_error_system
 #undef strait_error_path
 
-/* Inputs are quoted in errors, so control characters may be in them: an error is one line. */
+/* Inputs quoted in an error may contain control characters; replace them. */
 static void make_one_line(char *text)
 {
     for (char *c = text; *c; c++)

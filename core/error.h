@@ -3,11 +3,10 @@
 #include <stdbool.h>
 #include "error_struct.h"
 
-/** Record a failure, unless one is recorded already.
+/** Record a failure unless one is recorded already.
  *  Out:     err    may be NULL
- *  In:      where  file and JSON Pointer or line, or what was running; NULL for none
- *  Returns: -1, so that callers write `return strait_error_set(...)`
- */
+ *  In:      where  file and JSON Pointer or line, or the command that ran; NULL: none
+ *  Returns: -1, so that callers can write `return strait_error_set(...)` */
 int strait_error_set(struct strait_error *err, enum strait_error_code code, const char *where,
                      const char *format, ...) __attribute__((format(printf, 4, 5)));
 

@@ -9,6 +9,7 @@ enum { STRAIT_KEY_CHARS = 33 }; /* 32 hexadecimal digits and the end */
 uint64_t strait_checksum(const void *data, size_t len_bytes);
 /** 128-bit hash as 32 lower-case hexadecimal digits. Returns key. */
 const char *strait_hash_bytes(char key[STRAIT_KEY_CHARS], const void *data, size_t len_bytes);
-/** Hash of a JSON value: keys sorted, compact, 17 digits, so that equal values hash equally.
+/** Hash of a JSON value as canonical text: keys sorted, compact, 17 digits. Equal values give equal
+ *  hashes.
  *  Returns: key, or NULL when memory ran out */
 const char *strait_hash_json(char key[STRAIT_KEY_CHARS], const json_t *value);

@@ -1,4 +1,4 @@
-/* A binary heap of nodes that live inside other structs, least key first, then least tie. */
+/* A binary heap of nodes that live inside other structs: smallest key first, then smallest tie. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -7,16 +7,17 @@
 struct strait_heap_node {
     double key;
     int64_t tie;
-    size_t place; /* 1 + index while in a heap, 0 in none */
+    size_t place; /* 1 + index in the heap, 0: in none */
 };
 struct strait_heap {
     struct strait_heap_node **nodes;
     size_t n, cap;
 };
 
-/** Room for n nodes in all, so that the next pushes cannot fail. 0, or -1 when memory runs out. */
+/** Reserve room for n nodes in all; later pushes up to n cannot fail. 0, or -1 when memory runs
+ *  out. */
 int strait_heap_reserve(struct strait_heap *h, size_t n);
-/** node->key and node->tie are set by the caller. 0, or -1 when memory runs out. O(log n). */
+/** Insert a node whose key and tie are set. 0, or -1 when memory runs out. O(log n). */
 int strait_heap_push(struct strait_heap *h, struct strait_heap_node *node);
 void strait_heap_remove(struct strait_heap *h, struct strait_heap_node *node); /* O(log n) */
 void strait_heap_rekey(struct strait_heap *h, struct strait_heap_node *node, double key);

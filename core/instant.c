@@ -22,10 +22,10 @@ double strait_instant_cost_s(const struct strait_instant *begin)
 {
     const struct strait_instant end = strait_instant_now();
     const double thread_s = end.thread_s - begin->thread_s;
-    if (strait_cpu_is_of_host()) /* one processor does everything, and no clock sees it pass */
+    if (strait_cpu_is_of_host()) /* a guest in virtual time: only processor time passes */
         return fmax(end.process_s - begin->process_s, finest_s);
     const double others_s = end.process_s - begin->process_s - thread_s;
-    /* a twentieth of its time and 20 us: more than the clocks' own grain */
+    /* tolerance: 5 % and 20 us, more than the resolution of the clocks */
     const bool alone = end.n_waits == begin->n_waits && others_s < 0.05 * thread_s + 20e-6;
     return fmax(alone ? thread_s : end.wall_s - begin->wall_s, finest_s);
 }

@@ -77,7 +77,7 @@ const char *strait_object_where(const struct strait_object *o, const char *key, 
     return buf;
 }
 
-/* How a number is printed: the fewest of 15 to 17 digits that give it back. */
+/* Print with the fewest of 15 to 17 digits that read back as the same number. */
 static void print_real(char *buf, size_t cap, double value)
 {
     json_t *json = json_real(value);
@@ -99,7 +99,7 @@ static void print_real(char *buf, size_t cap, double value)
         buf[len - 2] = '\0';
 }
 
-/* What stands there, for "found ...". */
+/* Describe a value for "found ...". */
 static const char *describe(char buf[FOUND_CHARS], const json_t *value)
 {
     if (!value)
@@ -214,7 +214,7 @@ int strait_object_close(const struct strait_object *o, struct strait_error *err)
     return 0;
 }
 
-/* The value lies below or above the end of its range; a least value of DBL_MIN means above 0. */
+/* The value is out of range; a minimum of DBL_MIN means above 0. */
 static int refuse_range(const struct strait_object *o, const char *key, const char *noun,
                         bool below, double min, const char *end, const json_t *value,
                         struct strait_error *err)

@@ -1,5 +1,5 @@
-/* The strict JSON reader: knows the file and the JSON Pointer of what it reads, refuses unknown
- * keys with the nearest known one, and takes quantities only with their unit. */
+/* The strict JSON reader: errors name the file and JSON Pointer, unknown keys are refused with the
+ * nearest known one, and quantities need their unit. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
@@ -9,10 +9,11 @@
 
 enum { STRAIT_JSON_MAX_KEYS = 48, STRAIT_JSON_POINTER_MAX = 256 };
 
-/** Load one JSON file. Returns a new reference, or NULL with *err naming file, line and column. */
+/** Load one JSON file.
+ *  Returns: new reference, or NULL with *err naming file, line and column */
 json_t *strait_json_load(const char *path, struct strait_error *err);
 
-/* One object while it is read. It borrows json and file; keys asked for are the known ones. */
+/* An object while it is read. It borrows json and file; the keys that were asked for are known. */
 struct strait_object {
     const char *file;
     char pointer[STRAIT_JSON_POINTER_MAX];
@@ -21,27 +22,27 @@ struct strait_object {
     unsigned n_known;
 };
 
-/** Begin to read `value`, which must be an object (or NULL, an absent optional one). */
+/** Begin to read `value`, which must be an object, or NULL for an optional object that is
+ *  absent. */
 int strait_object_open(struct strait_object *o, const char *file, const char *pointer,
                        const json_t *value, struct strait_error *err);
-/** Begin to read the object under `key`; absent: as an empty one where `optional`, else an error.
- */
+/** Begin to read the object under `key`. An absent one reads as empty if `optional`, else it is an
+ *  error. */
 int strait_object_enter(struct strait_object *child, struct strait_object *o, const char *key,
                         bool optional, struct strait_error *err);
-/** Every key of the file that nobody asked for is an error that names the nearest known key. */
+/** End reading: an error if the file has a key that was not asked for. */
 int strait_object_close(const struct strait_object *o, struct strait_error *err);
 bool strait_object_has(struct strait_object *o, const char *key);
-/** The raw value under `key`, or NULL; marks the key as known. The object keeps the pointer `key`:
- *  it is a literal. Whoever takes any key there is walks `json` and does not close. */
+/** The raw value under `key`, or NULL; marks the key as known. `key` must be a string literal. To
+ *  accept arbitrary keys, iterate over o->json and skip strait_object_close(). */
 const json_t *strait_object_value(struct strait_object *o, const char *key);
-/** "file#pointer/key" for an error about that key, in buf; key NULL: about the object itself.
- *  Returns: buf */
+/** Write "file#pointer/key" for an error into buf; key NULL: the object itself. Returns: buf */
 const char *strait_object_where(const struct strait_object *o, const char *key, char *buf,
                                 size_t cap);
 
 /* Readers. The plain forms require the key; the _or forms give `fallback` where it is absent.
- * Numbers must lie in [min, max]; min DBL_MIN: above 0. Strings are borrowed from the JSON. 0, or
- * -1 with *err. */
+ * Numbers must lie in [min, max]; min DBL_MIN means above 0. Strings are borrowed from the JSON.
+ * Return 0, or -1 with *err. */
 int strait_object_string(struct strait_object *o, const char **out, const char *key,
                          struct strait_error *err);
 int strait_object_string_or(struct strait_object *o, const char **out, const char *key,

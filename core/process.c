@@ -1,4 +1,4 @@
-/* Other programs: fork and exec with every descriptor accounted for, watched through a pidfd. */
+/* Run other programs: fork and exec without inherited descriptors, watched through a pidfd. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +19,7 @@
 
 enum { COMMAND_CHARS = 256, FIRST_LINE_CHARS = 400 };
 
-/* Bytes of one pipe: kept up to the capacity, read and thrown away beyond it, so that a program
- * that says more than we want to hear still ends. */
+/* One pipe. Output beyond the capacity is read and discarded, so that the program can end. */
 struct stream {
     int fd; /* -1 once it has ended */
     char *buf;
@@ -43,7 +42,7 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-/* The program's descriptors are moved onto 0, 1 and 2 later: none may be there already. */
+/* Move a descriptor above 2, since 0, 1 and 2 are replaced by the program's own later. */
 static int above_stdio(int fd)
 {
     if (fd < 0 || fd > STDERR_FILENO)
@@ -67,7 +66,7 @@ static int open_pipe(int fds[2])
     return fcntl(fds[0], F_SETFL, O_NONBLOCK);
 }
 
-/* A file in memory instead of a pipe: nothing to feed, no SIGPIPE, no deadlock. */
+/* Input as a file in memory instead of a pipe: no writer thread, no SIGPIPE, no deadlock. */
 static int open_input(const char *input)
 {
     if (!input)
@@ -89,7 +88,8 @@ static int open_input(const char *input)
     return fd;
 }
 
-/* The program must start with the signals that a shell would give it: ours are not its business. */
+/* Before exec: caught signals and SIGPIPE get their defaults, and none is blocked. Signals that
+ * were ignored from outside stay ignored. */
 static void reset_signals(void)
 {
     for (int s = 1; s < NSIG; s++) {
@@ -105,15 +105,15 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* In the child, up to exec: only calls that are safe after a fork of a process with threads. */
+/* In the child, up to exec: only async-signal-safe calls, since the parent may have threads. */
 static void become(const struct run *r, pid_t parent, const char *const argv[])
     __attribute__((noreturn));
 
 static void become(const struct run *r, pid_t parent, const char *const argv[])
 {
-    setpgid(0, 0); /* so that its own children are killed with it */
+    setpgid(0, 0); /* so that the program's children are killed with it */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const pid_t now = getppid(); /* 0: our parent is outside a new process namespace */
+    const pid_t now = getppid(); /* 0: the parent is outside a new process namespace */
     if (now != parent && now != 0)
         _exit(127);
     reset_signals();
@@ -145,7 +145,7 @@ static int start(struct run *r, const char *const argv[], const char *input)
     errno = saved_errno;
     if (r->pid < 0)
         return -1;
-    setpgid(r->pid, r->pid); /* the child does it too; whoever comes first */
+    setpgid(r->pid, r->pid); /* parent and child both call this: whichever runs first */
     close_fd(&r->input_fd);
     close_fd(&r->out_fds[1]);
     close_fd(&r->err_fds[1]);
@@ -154,7 +154,7 @@ static int start(struct run *r, const char *const argv[], const char *input)
     return r->pidfd >= 0 ? 0 : -1;
 }
 
-/* Read what is there; at the end of the stream fd becomes -1. */
+/* Read what is available; fd becomes -1 at the end of the stream. */
 static void drain(struct stream *s)
 {
     char chunk[4096];
@@ -176,7 +176,7 @@ static void drain(struct stream *s)
     }
 }
 
-/* 1: it has ended; 0: the deadline came first; -1: errno. */
+/* Returns: 1: it has ended; 0: the deadline passed; -1: errno is set */
 static int watch(const struct run *r, struct stream *out, struct stream *err_out, double end_s)
 {
     for (;;) {
@@ -188,8 +188,8 @@ static int watch(const struct run *r, struct stream *out, struct stream *err_out
         const int n = poll(fds, 3, left_s > 3600 ? 3600000 : (int)ceil(left_s * 1e3));
         if (n < 0 && errno != EINTR)
             return -1;
-        /* First the state, then the pipes: what it wrote before its end is there by now. Its own
-         * children may hold the pipes open for longer; nobody waits for those. */
+        /* Check the state first, then read the pipes: all its output is there once it has ended.
+         * Its children may keep the pipes open; do not wait for them. */
         const bool ended = n > 0 && fds[2].revents != 0;
         drain(out);
         drain(err_out);
@@ -198,7 +198,7 @@ static int watch(const struct run *r, struct stream *out, struct stream *err_out
     }
 }
 
-/* Ends in the first line that says something. */
+/* The first line with any text in it; cut in place. */
 static const char *first_line(char *text)
 {
     char *line = text + strspn(text, " \t\r\n");
@@ -215,7 +215,7 @@ static int reap(pid_t pid, int *status)
     return reaped == pid ? 0 : -1;
 }
 
-/* The meaning of a wait status. */
+/* Turn a wait status into a result. */
 static int judge(const struct run *r, int status, const char *command, const char *program,
                  char *said, struct strait_error *err)
 {
@@ -275,7 +275,7 @@ int strait_process_run(char *out, size_t cap_bytes, const char *const argv[], co
         strait_error_system(err, command, "%s cannot be watched", argv[0]);
     }
 out:
-    if (r.pid > 0) { /* not reaped, so the group still bears its number */
+    if (r.pid > 0) { /* not reaped yet, so the group number is still ours */
         kill(-r.pid, SIGKILL);
         kill(r.pid, SIGKILL);
         reap(r.pid, &status);

@@ -1,6 +1,6 @@
-/* Keyed random numbers: nested splitmix64 sequences, so that any element is found without the
- * others. Element b of the sequence that starts at element a of the one that starts at a hash of
- * seed and purpose: for a fixed (seed, purpose, a) no two b give the same bits. */
+/* Keyed random numbers by nested splitmix64 sequences: element b of the sequence that starts at
+ * element a of the sequence that starts at a hash of seed and purpose. Any element is found without
+ * the others, and for a fixed (seed, purpose, a) no two b give the same bits. */
 #include <string.h>
 #include <xxhash.h>
 #include "random.h"

@@ -1,14 +1,14 @@
-/* Keyed random numbers: what is drawn depends on the key alone, never on the order of drawing. */
+/* Keyed random numbers: a draw depends on its key alone, never on the order of drawing. */
 #pragma once
 #include <stdint.h>
 
-/** 64 random bits for (seed, purpose, a, b), for example a the rank and b the round. */
+/** 64 random bits for (seed, purpose, a, b); a is usually the rank and b the round. */
 uint64_t strait_random_bits(uint64_t seed, const char *purpose, uint64_t a, uint64_t b);
 /** The same as a double in [0, 1), 53 bits. */
 double strait_random_unit(uint64_t seed, const char *purpose, uint64_t a, uint64_t b);
 
-/* A sequence that starts at a key, for whoever needs many draws in a stated order (one element of
- * a tensor after another). splitmix64 (Steele, Lea, Flood 2014). */
+/* A sequence that starts at a key, for many draws in a stated order (element after element of a
+ * tensor). splitmix64 (Steele, Lea, Flood 2014). */
 struct strait_sequence {
     uint64_t state;
 };

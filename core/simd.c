@@ -10,7 +10,7 @@ enum strait_simd strait_simd_best(void)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    /* The compiler's library asks the operating system too: it has to save the registers. */
+    /* __builtin_cpu_supports also checks that the operating system saves the registers. */
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") ||
         !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("popcnt"))
         return STRAIT_SIMD_PORTABLE;

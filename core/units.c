@@ -1,4 +1,4 @@
-/* Quantities with units: one table, read and printed in the C locale whatever the user's is. */
+/* Quantities with units: one table, read and printed in the C locale whatever the user's locale. */
 #include <assert.h>
 #include <locale.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include "units.h"
 
-/* base = number * times / over. Two factors, because 35 / 100 is 0.35 and 35 * 0.01 is not. */
+/* base = number * times / over. Two factors because 35 / 100 is 0.35 and 35 * 0.01 is not. */
 struct scale {
     const char *name;
     double times, over;
@@ -61,7 +61,7 @@ static const char *skip_digits(const char *text)
     return text + strspn(text, "0123456789");
 }
 
-/* End of the decimal number at the start of text, or NULL. No hexadecimal, no "inf", no ".". */
+/* End of the decimal number at the start of text, or NULL. Rejects hexadecimal, "inf" and ".". */
 static const char *number_end(const char *text)
 {
     const char *p = text + (*text == '+' || *text == '-');
@@ -95,7 +95,8 @@ static const struct scale *find_scale(enum strait_unit unit, const char *name)
     return NULL;
 }
 
-/* The number at the start of text, '.' being the decimal point in every locale; NAN: no memory. */
+/* Read the number at the start of text with '.' as decimal point in every locale; NAN: no
+ * memory. */
 static double read_number(const char *text)
 {
     const locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -114,7 +115,7 @@ int strait_quantity_parse(double *value, enum strait_unit unit, const char *text
     if (scale) {
         const double base = read_number(text) * scale->times / scale->over;
         if (isfinite(base)) {
-            *value = base + 0.0; /* no negative zero */
+            *value = base + 0.0; /* turns -0 into 0 */
             return 0;
         }
     }

@@ -1,4 +1,4 @@
-/* Quantities that people write with their unit, and the only place where units are converted. */
+/* Quantities written with their unit; the only place where units are converted. */
 #pragma once
 #include <stddef.h>
 #include "error.h"
@@ -14,9 +14,8 @@ enum strait_unit {
 
 /** Read "<number> <unit>"; the blank is optional, a bare number is an error.
  *  Out:     value  in the base unit named beside the enum
- *  In:      where  for the error, NULL for none
- *  Returns: 0, or -1 with *err STRAIT_ERR_INPUT: `expected a rate such as "1 Gbps", found "7"`
- */
+ *  In:      where  for the error, NULL: none
+ *  Returns: 0, or -1 with *err STRAIT_ERR_INPUT: `expected a rate such as "1 Gbps", found "7"` */
 int strait_quantity_parse(double *value, enum strait_unit unit, const char *text, const char *where,
                           struct strait_error *err);
 
