@@ -1,10 +1,10 @@
-/* What a bound means for one tensor: its finite range and rms, in double. */
+/* Turning a bound into an absolute error for one tensor: its finite range and rms, in double. */
 #include "bound.h"
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
-/* Bits of a float as an integer that orders as the floats do, NaN beyond the infinities. */
+/* A float's bits as an integer that orders as the floats do, NaN beyond the infinities. */
 static inline int32_t order_of(const float *x)
 {
     int32_t bits;
@@ -36,7 +36,7 @@ static inline __attribute__((always_inline)) struct extremes extremes_in(const f
     return e;
 }
 
-/* From AVX2 on memory is what it waits for: AVX-512 was no faster. */
+/* From AVX2 on the loop waits for memory: AVX-512 was no faster. */
 #if defined(__x86_64__)
 __attribute__((target("avx2"))) static struct extremes extremes_avx2(const float *x, size_t n)
 {
@@ -84,7 +84,7 @@ struct strait_extent strait_extent_of(const float *x, size_t n_elems)
     return strait_extent_at(STRAIT_SIMD_PORTABLE, x, n_elems);
 }
 
-/* The compilers' own vectors do this at the speed of memory. */
+/* Compilers vectorise eight lanes to the speed of memory. */
 enum { N_LANES = 8 };
 
 double strait_rms_of(const float *x, size_t n_elems)

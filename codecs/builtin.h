@@ -1,4 +1,4 @@
-/* The codecs that registry.c lists: one file each, or one for a few close relatives. */
+/* The codecs that registry.c lists: one file each, or one file for a few closely related ones. */
 #pragma once
 #include "codec.h"
 

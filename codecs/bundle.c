@@ -1,4 +1,4 @@
-/* A model update is many tensors: each encoded by its own codec, one payload for all. */
+/* A model update is many tensors: each is encoded by its own codec, all into one payload. */
 #include "bundle.h"
 #include <assert.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ int strait_bundle_encode(const struct strait_bundle *bundle, unsigned char *out,
     return 0;
 }
 
-/* The next tensor's bytes, of the codec that it has to have. */
+/* The next tensor's bytes; they must be of the codec that the tensor's `lossy` selects. */
 static const unsigned char *next_body(struct strait_reader *r, size_t *len_bytes, size_t index,
                                       const struct strait_coder *c, struct strait_error *err)
 {
@@ -117,7 +117,7 @@ struct body {
     size_t len_bytes;
 };
 
-/* Two streams that cannot be added as they are: decoded, added and encoded. */
+/* Add two streams that their codec cannot add: decode, add and encode. */
 static int add_decoded(const struct strait_coder *c, unsigned char *out, size_t cap_bytes,
                        size_t *len_bytes, struct body a, struct body b,
                        const struct strait_slice *s, struct strait_request request, float *scratch,

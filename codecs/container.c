@@ -53,7 +53,7 @@ static bool known_dtype(const unsigned char dtype[3])
            (dtype[2] == '2' || dtype[2] == '4' || dtype[2] == '8');
 }
 
-/* What stands before the codec's bytes. */
+/* Read everything before the codec's bytes. */
 static int read_head(struct strait_container *c, struct strait_reader *r, const char *name,
                      struct strait_error *err)
 {

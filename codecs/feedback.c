@@ -1,10 +1,9 @@
-/* What a sender remembers of one tensor between rounds. Two buffers serve the residual: `residual`
- * is v of the header, and `work` is what is encoded where that is not v itself, then what it
- * decodes to.
+/* What a sender keeps of one tensor between rounds. Two buffers: `residual` is v of the header;
+ * `work` is what is encoded if that is not v itself, and then the decoded values.
  *
- * Nothing that is remembered ever leaves the finite floats: sums are held at the largest float, a
- * value of x that is not finite is encoded as it is and leaves v and u alone, and where a codec
- * decodes a finite value to one that is not, v forgets it. */
+ * The memory stays finite: sums are clamped to the largest float, a value of x that is not finite
+ * is encoded as it is and leaves v and u alone, and where a codec decodes a finite value to one
+ * that is not, v becomes 0. */
 #include "feedback.h"
 #include <assert.h>
 #include <float.h>
@@ -121,8 +120,8 @@ static bool add_residual(struct strait_memory *m, const float *x, const float *a
     return n_other == 0;
 }
 
-/* Bring the memory up to x. Returns what is to be encoded: v or u, or a copy with those values of x
- * that are not finite in their places. */
+/* Add x to the memory. Returns what is to be encoded: v or u, or a copy with the values of x that
+ * are not finite in their places. */
 static const float *compensate(struct strait_memory *m, const float *x)
 {
     bool all_finite = true;
@@ -163,7 +162,7 @@ static void mask_sent(struct strait_memory *m, const float *x, const float *y)
     }
 }
 
-/* Everything that encode could refuse is asked before the memory changes: a refused call leaves it
+/* Check everything that encode could refuse before the memory changes: a refused call must leave it
  * as it was. */
 static int check(const struct strait_memory *m, const void *state, size_t cap_bytes, size_t n_elems,
                  struct strait_request request, struct strait_error *err)

@@ -1,7 +1,7 @@
 /* The frame before each payload on the wire. */
 #include "frame.h"
 #include <assert.h>
-#define XXH_STATIC_LINKING_ONLY /* the state of a checksum in parts, on the stack */
+#define XXH_STATIC_LINKING_ONLY /* for a checksum state on the stack */
 #include <xxhash.h>
 #include "core/bytes.h"
 

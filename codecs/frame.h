@@ -16,27 +16,27 @@
 enum { STRAIT_FRAME_BYTES = 96, STRAIT_FRAME_VERSION = 1, STRAIT_FRAME_WORDS = 4 };
 
 struct strait_frame {
-    unsigned codec_id; /* 0 where there is no payload to decode */
-    unsigned flags;    /* the caller's, 8 bits */
+    unsigned codec_id; /* 0: no payload to decode */
+    unsigned flags;    /* free for the caller, 8 bits */
     int32_t tag;
     uint64_t n_elems;
     uint64_t payload_bytes;
-    uint64_t raw_bytes; /* float32 bytes that the payload stands for */
+    uint64_t raw_bytes; /* float32 bytes of the payload's values */
     struct strait_bound bound;
-    double words[STRAIT_FRAME_WORDS]; /* control */
+    double words[STRAIT_FRAME_WORDS]; /* control words */
 };
 
-/** Write the frame of `payload`: frame->payload_bytes of it; NULL when 0. */
+/** Write the frame of `payload`, frame->payload_bytes long; NULL when 0. */
 void strait_frame_pack(unsigned char out[STRAIT_FRAME_BYTES], const struct strait_frame *frame,
                        const void *payload);
-/** Read a frame; any bytes are safe.
- *  Returns: 0, or -1 with *err INPUT: magic, version, a codec that is not in the table, a bound
- * kind that does not exist. payload_bytes is not checked yet and may be hostile: compare it to what
- * is expected before allocating. */
+/** Read a frame; any input bytes are safe.
+ *  Returns: 0, or -1 with *err INPUT: wrong magic, version, codec id or bound kind. payload_bytes
+ *           is not checked and may be hostile: compare it with what is expected before
+ *           allocating */
 int strait_frame_unpack(struct strait_frame *frame, const unsigned char in[STRAIT_FRAME_BYTES],
                         struct strait_error *err);
-/** Compare the checksum of the bytes that `frame` was unpacked from and of the payload behind it,
- *  frame->payload_bytes long. 0, or -1 with *err INPUT. */
+/** Check the checksum of the frame's bytes and of its payload, frame->payload_bytes long. 0, or -1
+ *  with *err INPUT. */
 int strait_frame_verify(const unsigned char in[STRAIT_FRAME_BYTES],
                         const struct strait_frame *frame, const void *payload,
                         struct strait_error *err);

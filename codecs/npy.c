@@ -48,7 +48,7 @@ static bool take(struct text *t, char c)
     return true;
 }
 
-/* 'word' or "word"; false also where it is too long to be anything known. */
+/* 'word' or "word"; false also if it is longer than any known word. */
 static bool take_string(struct text *t, char out[WORD_CHARS])
 {
     size_t n = 0;
@@ -75,7 +75,7 @@ static bool take_word(struct text *t, const char *word)
     return true;
 }
 
-/* Digits, and the L of Python 2 behind them. */
+/* Digits, and Python 2's trailing L. */
 static bool take_count(struct text *t, size_t *count)
 {
     skip_blanks(t);

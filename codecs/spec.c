@@ -29,7 +29,7 @@ bool strait_memory_needed(const struct strait_codec_spec *spec)
 
 /* --- numbers and choices ------------------------------------------------------------------ */
 
-/* "1e-03" is "1e-3": no sign of plus and no leading zeros in an exponent. */
+/* "1e-03" becomes "1e-3": no plus sign and no leading zeros in an exponent. */
 static void tidy_exponent(char *text)
 {
     char *e = strchr(text, 'e');
@@ -45,13 +45,13 @@ static void tidy_exponent(char *text)
     memmove(to, from, strlen(from) + 1);
 }
 
-/* The fewest digits that read back, and of the two ways to write them the one with fewer letters;
- * numbers between 0.01 and 10^7 stay without exponent: "100" is easier to read than "1e2". */
+/* The fewest digits that read back, in the shorter of the two notations; numbers between 0.01 and
+ * 10^7 stay without exponent: "100" is easier to read than "1e2". */
 static void number_text(char text[NUMBER_CHARS], double value)
 {
     char plain[400], scientific[NUMBER_CHARS];
     int digits = 1;
-    if (!isfinite(value)) { /* the end of a range may be */
+    if (!isfinite(value)) { /* the end of a range may be infinite */
         snprintf(text, NUMBER_CHARS, "%g", value);
         return;
     }
@@ -130,16 +130,16 @@ int strait_codec_param_parse(double *value, const struct strait_param *p, const 
 
 enum { MAX_KEYS = STRAIT_MAX_CODEC_PARAMS + N_STRAIT_BOUNDS + 2 };
 
-/* What one text may set, and what it has set so far. */
+/* What a text may set, and what it has set so far. */
 struct reading {
     struct strait_codec_spec *spec;
-    const char *text;               /* all of it, for errors */
-    const char *keys[MAX_KEYS + 1]; /* parameters, memory, bounds that the codec keeps */
+    const char *text;               /* the whole text, for errors */
+    const char *keys[MAX_KEYS + 1]; /* parameters, memory, supported bounds */
     bool seen[MAX_KEYS];
     unsigned n_keys;
 };
 
-/* A text that was cut ends so, which no parser takes. */
+/* Marks a truncated text; no parser accepts it. */
 static const char cut[] = "...";
 
 static bool is_cut(const char *text)
@@ -251,7 +251,7 @@ static int read_setting(struct reading *r, const char *key, const char *value,
     return read_bound(r, key, value, err);
 }
 
-/* Cut "key=value" off the text behind the colon, which moves on: NULL behind the last one. */
+/* Cut "key=value" off the text behind the colon and advance it; NULL after the last one. */
 static int next_setting(char key[WORD_CHARS], char value[WORD_CHARS], const char **rest,
                         const char *text, struct strait_error *err)
 {

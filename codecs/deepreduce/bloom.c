@@ -1,5 +1,5 @@
-/* The filter itself. A query goes through blocks of positions, hash by hash, and keeps those whose
- * bit is set: no branch depends on a bit. */
+/* The filter itself. A query takes blocks of positions, hash by hash, and keeps those whose bit is
+ * set, without a branch on a bit. */
 #include "bloom.h"
 #include <math.h>
 #include <string.h>
@@ -41,7 +41,7 @@ void strait_bloom_insert(const struct strait_bloom *b, unsigned char *bits, cons
     }
 }
 
-/* Positions from .. from + BLOCK that are still in: those whose bits so far are set. */
+/* Positions from .. from + BLOCK whose bits were all set so far. */
 struct block {
     uint64_t hash[BLOCK];
     uint32_t position[BLOCK];

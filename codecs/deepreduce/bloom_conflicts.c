@@ -1,10 +1,10 @@
-/* Policy P2 of DeepReduce (Xu et al. 2021, section 4 and algorithm 1). The positives that point to
- * one set bit are in conflict: at least one of them is true, and one that is alone is true for
- * sure. The sets are gone through from small to large, those of one size from the first bit to the
- * last; one without a chosen member gives a random one. When every set has a chosen member and some
- * are still wanted, the sets give one more each, in the same order, until there are enough.
+/* Policy P2 of DeepReduce (Xu et al. 2021, section 4 and algorithm 1). All positives that point to
+ * one set bit form a conflict set: at least one of them is true, and a positive alone in its set is
+ * certainly true. The sets are visited from small to large, those of equal size by bit number; a
+ * set without a chosen member gives a random one. When every set has a chosen member and more are
+ * wanted, each set gives one more, in the same order, until there are enough.
  *
- * Both sides draw from the same key, so both find the same. */
+ * Both sides draw from the same key and so choose the same positions. */
 #include <assert.h>
 #include "core/random.h"
 #include "bloom.h"
@@ -16,12 +16,12 @@ struct sets {
     uint32_t *index; /* n positives, chosen ones marked */
     size_t n, n_left;
     struct strait_sequence random;
-    uint32_t *start;  /* per bit, and the end: where its members begin */
-    uint32_t *member; /* numbers of positives */
+    uint32_t *start;  /* per bit, plus the end: where its members begin */
+    uint32_t *member; /* indices of positives */
     uint32_t largest; /* size of the largest set */
 };
 
-/* Whether double hashing may come back to a bit, which then counts once: only where a multiple of
+/* Whether double hashing can return to the same bit, which then counts once: only if a multiple of
  * the step is less than a bit's width from a whole turn. */
 static bool may_repeat(uint32_t step, unsigned n_hashes, uint32_t width)
 {
@@ -54,7 +54,8 @@ static unsigned bits_of(uint32_t bits[STRAIT_BLOOM_MAX_HASHES], const struct str
     return n;
 }
 
-/* Members behind the starts or, where these leave no room, in the spare memory; false: neither. */
+/* Store the members after the starts, or in the scratch memory if there is no room; false:
+ * neither. */
 static bool fill_sets(struct sets *s, uint32_t *scratch, size_t n_scratch, uint32_t *spare,
                       size_t n_spare)
 {
@@ -93,8 +94,8 @@ static bool fill_sets(struct sets *s, uint32_t *scratch, size_t n_scratch, uint3
     return true;
 }
 
-/* Let this set give one: any member that is not chosen yet, but in the first round only where none
- * is. */
+/* Choose one member of this set: any that is not chosen yet; in the first round only if none is
+ * chosen. */
 static void draw(struct sets *s, uint32_t b, bool first_round)
 {
     const uint32_t *member = s->member + s->start[b];

@@ -1,16 +1,15 @@
-/* deepreduce: a sparsifier, an index codec for the chosen positions and a value codec for the
- * chosen values, put together as one likes (DeepReduce, Xu et al. 2021). Elements that are not
- * chosen decode to 0. docs/deepreduce.md says what the parts cost.
+/* deepreduce: any combination of a sparsifier, an index codec for the chosen positions and a value
+ * codec for the chosen values (DeepReduce, Xu et al. 2021). Elements that are not chosen decode to
+ * 0. docs/deepreduce.md has the costs of the parts.
  *
  *   u8      the codec's id
  *   u8      index codec + 16 value codec + 128 if published, or 255: float32 values follow, for
- *           tensors of so few elements that nothing is worth while
+ *           tensors with too few elements to gain anything
  *   index   as the index codec writes it
- *   order   only where the value codec permutes: the place of each rank in the index, see
- *           rank_order.h. Beside the index codec raw there is no other index: varint number of
+ *   order   only if the value codec permutes: the place of each rank in the index, see
+ *           rank_order.h. With index codec raw there is no other index: varint number of
  *           chosen, then the position of each rank
- *   values  as the value codec writes them
- */
+ *   values  as the value codec writes them */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -28,9 +27,9 @@ enum { SPARSIFIER, RATIO, THRESHOLD, INDEX, FPR, VALUE, BOUND, LEVELS, PAYLOAD, 
 
 static const char *const payloads[] = {"packed", "published", NULL};
 
-/* The values by sz: at its bound of 1e-3 fewer bits than 8-bit QSGD takes and an error ten times
- * smaller, and at the error of fp16 two thirds of its bits. The index in Rice code: exact, and up
- * to a density of a tenth shorter than all others. docs/deepreduce.md has the figures. */
+/* Defaults. Values by sz: at its bound of 1e-3 it takes fewer bits than 8-bit QSGD with a tenth of
+ * the error, and at the error of fp16 two thirds of its bits. Index in Rice code: exact, and the
+ * shortest up to a density of a tenth. docs/deepreduce.md has the figures. */
 static const struct strait_param params[] = {
     [SPARSIFIER] = {.name = "sparsifier",
                     .doc = "which elements are chosen",
@@ -86,8 +85,8 @@ struct state {
     unsigned method; /* second byte of a stream */
 };
 
-/* Memory for one call: positions and one more word for each element, and for each chosen one its
- * value, and what ordering takes. */
+/* Memory for one call: a position and one more word for each element, and for each chosen element
+ * its value and the memory for sorting. */
 struct scratch {
     struct strait_pooled pooled;
     size_t n_elems, n_values;
@@ -115,7 +114,7 @@ static void give(struct state *state, struct scratch *s)
         strait_pool_give(&state->pool, s);
 }
 
-/* A piece for tensors of n_elems; NULL when memory ran out. */
+/* Scratch for tensors of n_elems; NULL when memory ran out. */
 static struct scratch *take(struct state *state, size_t n_elems)
 {
     struct scratch *s = strait_pool_take(&state->pool);
@@ -144,7 +143,7 @@ static bool reserve_values(struct scratch *s, size_t n, bool order)
     free(s->pairs);
     free(s->order.place);
     free(s->order.sign);
-    n += n / 4; /* some sparsifiers choose a few more the next time */
+    n += n / 4; /* some sparsifiers may choose a few more next time */
     s->values = malloc(4 * n + 4);
     s->sorted = order ? malloc(4 * n + 4) : NULL;
     s->pairs = order ? malloc(16 * n + 8) : NULL;
@@ -202,7 +201,7 @@ static int deepreduce_open(void **state, const double *values, struct strait_err
     return 0;
 }
 
-/* Beside the index codec raw, the positions in rank order are index and order at once. */
+/* With index codec raw, the positions in rank order serve as index and order at once. */
 static bool by_rank(const struct state *s)
 {
     return s->value.codec->permutes && s->index == &strait_index_raw;

@@ -1,4 +1,4 @@
-/* A bit for each position, lowest first, and zeros up to the end of the last byte. */
+/* A bit for each position, lowest first, padded with zeros to whole bytes. */
 #include "codecs/sparse/sparse.h"
 #include <assert.h>
 
@@ -20,8 +20,7 @@ static void bitmap_encode(struct strait_writer *w, uint32_t *index, size_t *n_ch
     if (!strait_write_room(w, n_bytes) || n_bytes == 0)
         return;
     size_t i = 0;
-    for (size_t at = 0; at < n_bytes;
-         at += 8) { /* a word at a time, then the bytes that are left */
+    for (size_t at = 0; at < n_bytes; at += 8) { /* a word at a time, then the remaining bytes */
         uint64_t word = 0;
         while (i < *n_chosen && index[i] / 8 < at + 8) {
             word |= (uint64_t)1 << index[i] % 64;

@@ -34,7 +34,7 @@ struct strait_bit_reader {
     const unsigned char *p, *end;
     uint64_t held;
     unsigned n_held;
-    bool bad; /* read past the end: such bits are zeros */
+    bool bad; /* read past the end; such bits read as zeros */
 };
 
 static inline struct strait_bit_reader strait_bits_of(const struct strait_reader *r)
@@ -58,7 +58,7 @@ static inline void strait_fill_bits(struct strait_bit_reader *b)
     }
 }
 
-/** The next width <= 32 bits, which stay: those beyond the end are zeros. */
+/** The next `width` <= 32 bits without consuming them; zeros beyond the end. */
 static inline uint32_t strait_peek_bits(struct strait_bit_reader *b, unsigned width)
 {
     strait_fill_bits(b);
@@ -68,7 +68,7 @@ static inline uint32_t strait_peek_bits(struct strait_bit_reader *b, unsigned wi
     return (uint32_t)(b->held >> (b->n_held - width) & mask);
 }
 
-/** After a peek of at least so many. */
+/** Consume bits, at most as many as the last peek showed. */
 static inline void strait_skip_bits(struct strait_bit_reader *b, unsigned width)
 {
     b->bad |= b->n_held < width;
@@ -82,8 +82,8 @@ static inline uint32_t strait_get_bits(struct strait_bit_reader *b, unsigned wid
     return v;
 }
 
-/** Go on with r at the next whole byte. False: bits were missing, or the unused ones are not zero.
- */
+/** Continue reading r at the next whole byte. False: bits were missing, or the unused bits are not
+ *  zero. */
 static inline bool strait_end_bits(struct strait_bit_reader *b, struct strait_reader *r)
 {
     const unsigned n_loose = b->n_held % 8;

@@ -1,14 +1,13 @@
-/* bloom-p0, bloom-p1, bloom-p2: a Bloom filter of the chosen positions. Its false positives become
- * chosen too (P0: all positives are sent, with the true values there), or as many positives as
- * were chosen are taken, at random (P1) or by conflict sets (P2): the set changes, and the caller
- * reads the values of the new one.
+/* bloom-p0, bloom-p1, bloom-p2: a Bloom filter of the chosen positions. P0: all positives are sent,
+ * false ones too, with their true values. P1, P2: as many positives as were chosen are kept, at
+ * random (P1) or by conflict sets (P2). The set of positions changes, and the caller reads the
+ * values of the new set.
  *
- *   varint  bits of the filter m, 0 of no positions, then nothing follows
+ *   varint  bits of the filter m; 0: no positions, and nothing follows
  *   u8      hashes h
  *   varint  number of chosen k  } P1 and P2
  *   u32     key of the draws    }
- *   filter  ceil(m / 8) bytes, bit 0 lowest
- */
+ *   filter  ceil(m / 8) bytes, bit 0 lowest */
 #include "core/random.h"
 #include "bloom.h"
 #include "core/bytes.h"
@@ -22,7 +21,7 @@ static size_t bloom_max_bytes(size_t n_elems, size_t n_chosen, double parameter)
     return strait_bloom_bytes(&b) + 32;
 }
 
-/* The filter's positives as this policy has them. */
+/* The filter's positives after this policy. */
 static size_t positives(enum policy policy, const struct strait_bloom *b, uint32_t *index,
                         const unsigned char *bits, size_t n_wanted, size_t n_elems, uint32_t key,
                         uint32_t *scratch)
@@ -70,7 +69,7 @@ static bool decode(enum policy policy, struct strait_reader *r, uint32_t *index,
     const uint64_t n_wanted = policy == P0 ? 0 : strait_read_varint(r);
     const uint32_t key = policy == P0 ? 0 : strait_read_u32(r);
     if (n_bits > UINT32_MAX || b.n_hashes < 1 || b.n_hashes > STRAIT_BLOOM_MAX_HASHES ||
-        n_wanted > n_elems || n_wanted > 64 * n_bits) /* so few bits are of no rate below 0.99 */
+        n_wanted > n_elems || n_wanted > 64 * n_bits) /* no rate below 0.99 gives so few bits */
         return false;
     const unsigned char *bits = strait_read_bytes(r, strait_bloom_bytes(&b));
     if (!bits || (n_bits % 8 != 0 && bits[n_bits / 8] >> n_bits % 8 != 0))

@@ -1,23 +1,22 @@
-/* huffman: the four bytes of every chosen position, little-endian, in the Huffman code of the
- * bytes of all positions 0 .. n-1. Both sides make that code from n, so no table is sent: the high
- * bytes, almost always 0, cost a bit each, the others their eight or a little more.
+/* huffman: the four bytes of every chosen position, little-endian, in the Huffman code of the bytes
+ * of all positions 0 .. n-1. Both sides derive the code from n, so no table is sent: the high
+ * bytes, almost always 0, cost one bit each, the others eight or slightly more.
  *
  *   varint  number of chosen
- *   codes   4 for each, most significant bit first, to whole bytes
- */
+ *   codes   4 for each, most significant bit first, to whole bytes */
 #include <assert.h>
 #include "index_bits.h"
 #include "codecs/sparse/sparse.h"
 
-/* Of n >= 256 positions every byte value is the lowest byte of n/256, rounded down: 1 in 2048 of
- * all bytes or more, and a symbol that deep in a Huffman tree is at most 16 bits long (Fibonacci's
- * 18th number is above 2048). Below 256 positions each value is 1 in 1020 or more. */
+/* With n >= 256 positions each value of the lowest byte occurs n/256 times, rounded down: in 1 of
+ * 2048 bytes or more, and a symbol that frequent has at most 16 bits in a Huffman code (the 18th
+ * Fibonacci number is above 2048). Below 256 positions each value occurs in 1 of 1020 or more. */
 enum { N_SYMBOLS = 256, MAX_BITS = 16 };
 
 struct code {
     uint16_t bits[N_SYMBOLS];
     uint8_t length[N_SYMBOLS];
-    /* canonical: codes of one length are consecutive, by symbol */
+    /* canonical code: the codes of one length are consecutive, by symbol */
     uint32_t limit[MAX_BITS + 1]; /* first 16-bit word beyond the codes of this length */
     int32_t offset[MAX_BITS + 1]; /* code - offset: rank of the symbol */
     uint8_t symbol[N_SYMBOLS];
@@ -38,8 +37,8 @@ static void count_bytes(uint64_t count[N_SYMBOLS], uint64_t n)
     }
 }
 
-/* Depths of a Huffman tree by two queues: leaves from the rarest, ties by symbol; inner nodes as
- * they come; a leaf goes before an inner node of the same count. */
+/* Depths of a Huffman tree by two queues: leaves from the rarest, ties by symbol; inner nodes in
+ * order of creation; of equal counts the leaf goes first. */
 static void lengths_of(struct code *c, const uint64_t count[N_SYMBOLS])
 {
     uint64_t weight[2 * N_SYMBOLS];
@@ -69,7 +68,7 @@ static void lengths_of(struct code *c, const uint64_t count[N_SYMBOLS])
         }
     }
     if (n == 1)
-        depth[0] = 1; /* one symbol still takes a bit */
+        depth[0] = 1; /* a single symbol still takes a bit */
     for (unsigned i = n > 1 ? 2 * n - 2 : 0; i-- > 0;)
         depth[i] = (uint8_t)(depth[parent[i]] + 1);
     memset(c->length, 0, sizeof(c->length));

@@ -1,13 +1,13 @@
-/* Gaps between sorted positions in Rice code with the best parameter, or a bitmap where that is
- * shorter: above a density of a tenth or so.
+/* Gaps between sorted positions in Rice code with the best parameter, or a bitmap if that is
+ * shorter (above a density of about a tenth).
  *
  *   byte    parameter r, or 128: then the bitmap of index_bitmap.c follows instead
  *   varint  how many
  *   bits, lowest first, for each gap g = position - last position - 1:
  *           g >> r zeros and a one, then the r low bits of g; zeros up to the end of the byte
  *
- * Rice 1979 (JPL 79-22). The cost C(r) = sum (g >> r) + n (r + 1) is convex in r, because
- * C(r + 1) - C(r) = n - sum ceil((g >> r) / 2) never falls: going downhill finds the best one. */
+ * Rice 1979 (JPL 79-22). The cost C(r) = sum (g >> r) + n (r + 1) is convex in r, because C(r + 1)
+ * - C(r) = n - sum ceil((g >> r) / 2) never falls: descent finds the minimum. */
 #include "codecs/sparse/sparse.h"
 #include <assert.h>
 
@@ -28,7 +28,7 @@ static size_t rice_max_bytes(size_t n_elems, size_t n_chosen, double parameter)
     const size_t bitmap = strait_index_bitmap.max_bytes(n_elems, n_chosen, parameter);
     if (n_chosen == 0 || n_elems == 0)
         return 2;
-    /* Fewer chosen cost no more: their sum of gaps is below n_elems too. */
+    /* An upper limit for fewer chosen too: the sum of gaps is below n_elems for any number. */
     const unsigned r = log2_floor(n_elems / n_chosen);
     const uint64_t bits = (n_elems >> r) + (uint64_t)n_chosen * (r + 1);
     const size_t rice = varint_bytes(n_chosen) + (size_t)((bits + 7) / 8);
@@ -40,7 +40,7 @@ static uint64_t cost_bits(const uint32_t *gap, size_t n, unsigned r)
     uint64_t sum = 0;
     for (size_t from = 0; from < n; from += 256) {
         const size_t end = n - from < 256 ? n : from + 256;
-        uint32_t part = 0; /* all gaps together are below 2^31 */
+        uint32_t part = 0; /* sum of all gaps, below 2^31 */
         for (size_t i = from; i < end; i++)
             part += gap[i] >> r;
         sum += part;
@@ -72,7 +72,7 @@ static void write_gaps(unsigned char *p, const uint32_t *gap, size_t n, unsigned
     for (size_t i = 0; i < n; i++) {
         uint32_t zeros = gap[i] >> r;
         const uint64_t low = gap[i] & ((1u << r) - 1);
-        while (zeros > 31 - r || held >= 32) { /* rare: what does not fit a word of 32 */
+        while (zeros > 31 - r || held >= 32) { /* rare: the code does not fit a 32-bit word */
             const uint32_t some = held >= 32 ? 0 : zeros < 32 - held ? zeros : 32 - held;
             held += some;
             zeros -= some;
@@ -121,7 +121,7 @@ static void rice_encode(struct strait_writer *w, uint32_t *index, size_t *n_chos
     w->p += n_bytes;
 }
 
-/* 57 bits or more from `bit` on; zeros beyond the end. */
+/* At least 57 bits from `bit` on; zeros beyond the end. */
 static uint64_t window(const unsigned char *p, size_t n_bytes, uint64_t bit)
 {
     const size_t at = (size_t)(bit / 8);
@@ -133,7 +133,7 @@ static uint64_t window(const unsigned char *p, size_t n_bytes, uint64_t bit)
     return v >> bit % 8;
 }
 
-/* The gap at *bit by steps: a long run of zeros, or near the end. False: beyond the end. */
+/* Read a gap at *bit step by step: a long run of zeros, or near the end. False: beyond the end. */
 static bool read_long_gap(uint64_t *gap, const unsigned char *p, size_t n_bytes, uint64_t *bit,
                           unsigned r, uint64_t most)
 {
@@ -156,7 +156,7 @@ static bool read_gaps(struct strait_reader *reader, uint32_t *index, size_t n, s
 {
     const unsigned char *p = reader->p;
     const size_t n_bytes = (size_t)(reader->end - p);
-    uint64_t bit = 0, position = 0; /* the least that the next one may be */
+    uint64_t bit = 0, position = 0; /* the smallest possible next position */
     for (size_t i = 0; i < n; i++) {
         const uint64_t v = window(p, n_bytes, bit);
         const unsigned zeros = v ? (unsigned)__builtin_ctzll(v) : 64;

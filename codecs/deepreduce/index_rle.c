@@ -1,12 +1,11 @@
-/* rle: run lengths of the bitmap of chosen elements, each in as many bits as the longest needs.
- * The published form has a 32-bit count and an 8-bit width in front ("5 bytes"), the first run one
- * of zeros, empty or not, and cannot say a run of a power of two; here a flag says with what the
- * bitmap begins, so that no run is empty and a run less one is sent: ceil(log2 longest) bits.
+/* rle: run lengths of the bitmap of chosen elements, each in as many bits as the longest needs. The
+ * published form begins with a 32-bit count and an 8-bit width ("5 bytes"), its first run is of
+ * zeros, possibly empty, and it cannot express a run whose length is a power of two. Here a flag
+ * says which kind comes first, so no run is empty and length - 1 is sent: ceil(log2 longest) bits.
  *
  *   varint  number of runs; nothing follows 0
  *   u8      width, 128: the first run is of chosen elements
- *   runs    length - 1, `width` bits each, to whole bytes
- */
+ *   runs    length - 1, `width` bits each, to whole bytes */
 #include "index_bits.h"
 #include "codecs/sparse/sparse.h"
 
@@ -24,7 +23,7 @@ static size_t rle_max_bytes(size_t n_elems, size_t n_chosen, double parameter)
     return (n_runs * width_of((uint32_t)n_elems) + 7) / 8 + 16;
 }
 
-/* Lengths of the runs, in turn of chosen and other elements. Returns how many. */
+/* Lengths of the runs of chosen and other elements, alternating. Returns how many. */
 static size_t runs_of(uint32_t *run, const uint32_t *index, size_t n_chosen, size_t n_elems)
 {
     size_t n = 0, i = 0;

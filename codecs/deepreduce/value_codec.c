@@ -1,4 +1,4 @@
-/* The table of value codecs, and what is the same for all. */
+/* The table of value codecs, and their common functions. */
 #include "value_codec.h"
 
 static const struct strait_value_codec *const codecs[] = {

@@ -1,33 +1,35 @@
-/* Value codecs: how the chosen values of a sparse tensor become bytes, whatever is done with their
- * positions. */
+/* Value codecs: how the chosen values of a sparse tensor become bytes, independent of how their
+ * positions do. */
 #pragma once
 #include "core/bytes.h"
 #include "codecs/codec.h"
 
 struct strait_value_params {
-    double bound;    /* sz: of the range of the values */
+    double bound;    /* sz: relative to the range of the values */
     unsigned levels; /* qsgd */
-    bool published;  /* payload of the published implementation where that is another */
+    bool published;  /* the published implementation's payload, if it differs */
 };
 
 struct strait_value_coder;
 
 struct strait_value_codec {
     const char *name, *source;
-    const char *codec; /* of the registry that does the work, or NULL */
-    /** Encode takes the values in descending order, and decode gives them so: the caller sends
-     *  which belongs where. */
+    const char *codec; /* name of the codec in the registry that does the work, or NULL */
+    /** Encode takes the values in descending order, and decode returns them so: the caller sends
+     *  their order. */
     bool permutes;
-    /** Of the values only the magnitudes: the caller sends the signs. Only with `permutes`. */
+    /** Codes magnitudes only: the caller sends the signs. Only with `permutes`. */
     bool magnitudes;
     int (*open)(struct strait_value_coder *c, struct strait_error *err);
     void (*close)(struct strait_value_coder *c);
-    /** Most bytes that any n_values or fewer values take. */
+    /** Upper limit of the bytes for n_values or fewer values. */
     size_t (*max_bytes)(const struct strait_value_coder *c, size_t n_values);
-    /** Room for max_bytes is there. The number of values is not written: the index tells it. */
+    /** The caller provides room for max_bytes. The number of values is not written: the index has
+     *  it. */
     int (*encode)(const struct strait_value_coder *c, struct strait_writer *w, const float *v,
                   size_t n_values, uint64_t key, struct strait_error *err);
-    /** All of in[len_bytes]. INPUT when these bytes are no n_values values; any bytes are safe. */
+    /** Decode all of in[len_bytes]. INPUT when these are not n_values values; any input bytes are
+     *  safe. */
     int (*decode)(const struct strait_value_coder *c, float *v, size_t n_values,
                   const unsigned char *in, size_t len_bytes, struct strait_error *err);
 };
@@ -40,16 +42,17 @@ struct strait_value_coder {
     const struct strait_codec_ops *ops; /* of codec->codec */
 };
 
-/** The table of value codecs, for `choices` of a parameter too: NULL-terminated names. */
+/** The table of value codecs, and their names, NULL-terminated, for `choices` of a parameter. */
 const struct strait_value_codec *const *strait_value_codecs(size_t *n);
 extern const char *const strait_value_codec_names[];
 extern const struct strait_value_codec strait_value_raw, strait_value_fp16, strait_value_sz,
     strait_value_qsgd, strait_value_polyfit, strait_value_dexp, strait_value_deflate;
 
-/** NULL when this value codec can be used here, else why not. */
+/** NULL when this value codec can be used here, else the reason why not. */
 const char *strait_value_codec_unavailable(const struct strait_value_codec *codec);
 
-/** Out: c, closed by strait_value_coder_close. Returns: 0, or -1 with *err as codecs open. */
+/** Out:     c, closed by strait_value_coder_close
+ *  Returns: 0, or -1 with *err like a codec's open */
 int strait_value_coder_open(struct strait_value_coder *c, const struct strait_value_codec *codec,
                             struct strait_value_params params, struct strait_error *err);
 void strait_value_coder_close(struct strait_value_coder *c); /* zeroed: nothing */

@@ -51,7 +51,7 @@ static void deflate_close(struct strait_value_coder *c)
     free(c->state);
 }
 
-/* Stored blocks: 5 bytes each of 16383 with zlib's default memory, and the frame. */
+/* Stored blocks: 5 bytes for each 16383 with zlib's default memory, plus header and trailer. */
 static size_t deflate_max_bytes(const struct strait_value_coder *c, size_t n_values)
 {
     (void)c;
@@ -109,7 +109,7 @@ static int deflate_decode(const struct strait_value_coder *c, float *v, size_t n
         strait_get_floats(v + n_done, piece, n);
         n_done += n;
     }
-    if (result == Z_OK && n_done == n_values) { /* nothing more may come but the end */
+    if (result == Z_OK && n_done == n_values) { /* only the end of the stream may follow */
         s->in.next_out = &beyond;
         s->in.avail_out = 1;
         result = inflate(&s->in, Z_FINISH);

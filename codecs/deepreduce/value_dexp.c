@@ -1,12 +1,12 @@
 /* dexp: the magnitudes in descending order as a e^(bx) + c e^(dx), x from 0 at the first to 1 at
- * the last (DeepReduce, Xu et al. 2021, section 6). Sent are a, b, c, d: float32 packed, float64
+ * the last (DeepReduce, Xu et al. 2021, section 6). a, b, c, d are sent: float32 packed, float64
  * published.
  *
  * The exponents come from the published method, an integral equation turned into a linear system
- * (Jacquelin 2009), or from a grid where these fit better: the equation has no answer on curves
- * that are no such sums, with one huge value for example. a and c are then least squares over all
- * values. All sums run from the first value to the last, and the exponential is our own
- * (stable_math.h), so the bytes are the same everywhere.
+ * (Jacquelin 2009), or from a grid if these fit better: the equation fails on curves that are not
+ * such sums, for example with one huge value. a and c then follow by least squares over all values.
+ * All sums run from the first value to the last, and the exponential is our own (stable_math.h), so
+ * the bytes are the same everywhere.
  *
  * NaN counts as 0, infinities as the largest float. */
 #include <float.h>
@@ -18,7 +18,7 @@
 enum { N_SAMPLES = 128, N_GRID = 13 };
 static const double grid[N_GRID] = {0,   -0.5, -1,   -2,   -4,    -8,    -16,
                                     -32, -64,  -128, -512, -2048, -16384};
-static const double steepest = -1e5, rising = 50; /* exponents beyond these are no fit */
+static const double steepest = -1e5, rising = 50; /* exponents outside are not a fit */
 
 struct dexp {
     double a, b, c, d;
@@ -56,7 +56,7 @@ static inline double decay_next(struct decay *d)
     return value;
 }
 
-/* The two factors that fit best beside given exponents; 0 where there is nothing to choose. */
+/* The best two factors for given exponents; 0 if undetermined. */
 static void factors(double *a, double *c, double uu, double uv, double vv, double uy, double vy)
 {
     const double determinant = uu * vv - uv * uv;
@@ -68,7 +68,7 @@ static void factors(double *a, double *c, double uu, double uv, double vv, doubl
     }
 }
 
-/* Squared error over the sample, less what is the same for all exponents. */
+/* Squared error over the sample, minus a constant that is the same for all exponents. */
 static double sample_error(const double *y, size_t n, double p, double q)
 {
     struct decay u = decay_of(p, n), v = decay_of(q, n);
@@ -133,7 +133,7 @@ static bool by_integrals(double *p, double *q, const float *v, size_t n, double 
     return *p > steepest && *p<rising && * q> steepest && *q < rising;
 }
 
-/* Factors over all values, for exponents as the receiver will have them. */
+/* Factors over all values, for the exponents as the receiver gets them. */
 static void fit_factors(struct dexp *f, const float *v, size_t n, double scale)
 {
     struct decay u = decay_of(f->b, n), w = decay_of(f->d, n);
@@ -160,7 +160,7 @@ static struct dexp fit(const float *v, size_t n, bool published)
         largest = magnitude(v[i]) > largest ? magnitude(v[i]) : largest;
     if (!(largest > 0))
         return f;
-    const double scale = 1 / largest; /* a denormal's is finite too, in double */
+    const double scale = 1 / largest; /* finite in double even for a denormal */
     for (size_t i = 0; i < n_samples; i++)
         y[i] = magnitude(v[n_samples > 1 ? i * (n - 1) / (n_samples - 1) : 0]) * scale;
     const double least = best_of_grid(&f.b, &f.d, y, n_samples);

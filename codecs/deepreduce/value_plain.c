@@ -1,5 +1,5 @@
 /* raw, fp16, sz, qsgd: value codecs that treat the chosen values as a tensor of their own. raw is
- * the float32 values, the others are the codecs of these names, stream and all. */
+ * the float32 values, the others are the streams of the codecs with these names. */
 #include <assert.h>
 #include <string.h>
 #include "value_codec.h"
@@ -33,7 +33,7 @@ static int raw_decode(const struct strait_value_coder *c, float *v, size_t n_val
     return 0;
 }
 
-/* The codec's own fallbacks, but for what is asked of a value codec. */
+/* The codec's defaults, except for the value codec's own parameters. */
 static int codec_open(struct strait_value_coder *c, struct strait_error *err)
 {
     enum { MAX_PARAMS = 16 };

@@ -1,19 +1,19 @@
-/* polyfit: polynomials of degree 5 through pieces of the values in descending order (DeepReduce,
- * Xu et al. 2021, section 5), by least squares in double.
+/* polyfit: polynomials of degree 5 through pieces of the values in descending order (DeepReduce, Xu
+ * et al. 2021, section 5), by least squares in double.
  *
- * packed: the positive values and the others are a piece each to begin with. While there are fewer
- * than 20 pieces, and fewer than 2 + n/64, the one that a straight line from its first to its last
- * value fits worst is cut where it fits worst: the published choice of a knot, which is best for a
+ * packed: the first two pieces are the positive values and the others. While there are fewer than
+ * 20 pieces and fewer than 2 + n/64, the piece with the worst fit to a straight line from its first
+ * to its last value is cut at its worst point: the published choice of a knot, which is best for a
  * convex curve. Sent are
  *     varint pieces; for each a varint length and float32 coefficients
  * published: pieces of fixed shares of the positive and of the other values, as in the published
  * code, so that their lengths need not be sent:
  *     float64 coefficients; float64 number of positive values
  *
- * 6 coefficients, or as many as the piece has values, of Legendre polynomials on [-1, 1], the
- * first value at -1: in powers of the rank, as published, the normal equations would be singular.
- * The sums run from the first value to the last and the 6 unknowns are solved for by own code, so
- * the bytes are the same everywhere.
+ * 6 coefficients, or as many as the piece has values, of Legendre polynomials on [-1, 1], the first
+ * value at -1: with powers of the rank, as published, the normal equations would be singular. The
+ * sums run from the first value to the last and the 6 unknowns are solved for by own code, so the
+ * bytes are the same everywhere.
  *
  * NaN counts as 0, infinities as the largest float. */
 #include <float.h>
@@ -43,7 +43,7 @@ static float to_float(double x)
     return x > -(double)FLT_MAX ? (float)x : -FLT_MAX;
 }
 
-/* Value i of n lies at i step_of(n) - 1, a single one at -1. */
+/* Value i of n is at i step_of(n) - 1; a single value at -1. */
 static double step_of(size_t n)
 {
     return n > 1 ? 2.0 / (double)(n - 1) : 0;
@@ -82,7 +82,7 @@ static void fit(double c[N_COEFFICIENTS], const float *v, size_t n)
         for (unsigned b = a + 1; b < N_COEFFICIENTS; b++)
             gram[a][b] = gram[b][a];
     const double mean = n > 0 ? right[0] / (double)n : 0;
-    if (!strait_solve(c, gram, right, n_coefficients(n))) /* not with distinct places */
+    if (!strait_solve(c, gram, right, n_coefficients(n))) /* impossible with distinct places */
         for (unsigned a = 0; a < N_COEFFICIENTS; a++)
             c[a] = a == 0 ? mean : 0;
 }
@@ -101,7 +101,7 @@ static void restore(float *v, size_t n, const double c[N_COEFFICIENTS])
     }
 }
 
-/* Where the piece is farthest from the line through its ends, both parts keeping 6 values. */
+/* The point farthest from the line through the piece's ends that leaves 6 values on both sides. */
 static void find_knot(struct piece *piece, const float *v)
 {
     const size_t n = piece->n;

@@ -1,4 +1,4 @@
-/* Foreign code in a process of its own: the caller's side. */
+/* Run foreign code in a process of its own: the caller's side. */
 #include "isolate.h"
 #include <assert.h>
 #include <errno.h>
@@ -17,8 +17,8 @@
 
 enum { GREETING_LIMIT_S = 5, GREETING_TRIES = 4 };
 
-/* The one thing here that outlives a call without being anybody's: a clock of the thread, which the
- * kernel would keep if it knew that the child works for it. */
+/* The only state that outlives a call without an owner: the CPU time of children on behalf of this
+ * thread, which the kernel does not count for it. */
 static _Thread_local double isolated_cpu_s;
 
 double strait_isolated_cpu_s(void)
@@ -40,7 +40,7 @@ static void unmap(struct strait_isolate *i)
     i->in_cap_bytes = i->out_cap_bytes = 0;
 }
 
-/* Returns the status of waitpid, 0 where it is not to be had. */
+/* Returns: the status of waitpid, 0 if it cannot be had. */
 static int stop(struct strait_isolate *i)
 {
     int status = 0;
@@ -48,7 +48,7 @@ static int stop(struct strait_isolate *i)
         return 0;
     close(i->socket);
     if (i->owner == getpid()) {
-        kill(i->pid, SIGKILL); /* no effect on the status of one that died before */
+        kill(i->pid, SIGKILL); /* does not change the status of a process that died before */
         while (waitpid(i->pid, &status, 0) < 0)
             if (errno != EINTR) {
                 status = 0;
@@ -60,7 +60,7 @@ static int stop(struct strait_isolate *i)
     return status;
 }
 
-/* A process that was forked while this was open has a copy of it, which it must not use. */
+/* A process forked while this was open has a copy of it, which it must not use. */
 static void disown(struct strait_isolate *i)
 {
     if (i->owner == 0 || i->owner == getpid())
@@ -82,7 +82,7 @@ void strait_isolate_release(struct strait_isolate *i)
     i->owner = 0;
 }
 
-/* Shared memory that can grow but never shrink under us. */
+/* Map shared memory that can grow but never shrink. */
 static int adopt(struct strait_isolate *i, struct strait_error *err)
 {
     disown(i);
@@ -120,7 +120,7 @@ int strait_isolate_room(struct strait_isolate *i, size_t in_bytes, size_t out_by
              i->here ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, i->here ? -1 : i->memory_fd, 0);
     if (memory == MAP_FAILED) {
         strait_error_system(err, i->library, "no shared memory");
-        strait_isolate_release(i); /* what has grown cannot shrink: begin anew next time */
+        strait_isolate_release(i); /* memory cannot shrink: start over next time */
         return -1;
     }
     i->memory = i->in = memory;
@@ -130,7 +130,7 @@ int strait_isolate_room(struct strait_isolate *i, size_t in_bytes, size_t out_by
     return 0;
 }
 
-/* Send and wait for the answer. Returns 1, 0 when it took too long, -1 when the process is gone. */
+/* Send and wait for the answer. Returns: 1; 0: it took too long; -1: the process is gone. */
 static int exchange(const struct strait_isolate *i, struct strait_isolated_message *message,
                     double limit_s)
 {
@@ -202,7 +202,7 @@ static int died(struct strait_isolate *i, int status, struct strait_error *err)
                             i->library, WEXITSTATUS(status));
 }
 
-/* One try. Returns 1 done; 0 the process died, its status in *status; -1 with *err. */
+/* One try. Returns: 1: done; 0: the process died, with its status in *status; -1 with *err. */
 static int try_call(struct strait_isolate *i, struct strait_isolated_job *job, int *status,
                     struct strait_error *err)
 {
@@ -224,7 +224,7 @@ static int try_call(struct strait_isolate *i, struct strait_isolated_job *job, i
         return 0;
     }
     i->n_served++;
-    isolated_cpu_s += fmax(0, fmin(message.cpu_s, limit_s)); /* whatever it says */
+    isolated_cpu_s += fmax(0, fmin(message.cpu_s, limit_s)); /* in case it reports nonsense */
     job->good = message.job.good == 1 && message.job.out_bytes <= job->out_bytes;
     job->out_bytes = job->good ? message.job.out_bytes : 0;
     return 1;
@@ -243,7 +243,7 @@ int strait_isolate_call(struct strait_isolate *i, struct strait_isolated_job *jo
     int status = 0;
     const bool fresh = i->n_served == 0;
     int result = try_call(i, job, &status, err);
-    if (result == 0 && !fresh) /* what an earlier call left behind may have killed it */
+    if (result == 0 && !fresh) /* state left by an earlier call may have killed it */
         result = try_call(i, job, &status, err);
     if (result == 0)
         return died(i, status, err);

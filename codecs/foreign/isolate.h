@@ -1,9 +1,9 @@
-/* Foreign code in a process of its own: it may crash, exit, loop or ask for all memory, and the
+/* Run foreign code in a process of its own: it may crash, exit, loop or ask for all memory, and the
  * caller gets an error. The process is forked at the first call and serves one call after another;
- * when it dies it is replaced. Values and bytes travel through memory that both share.
+ * when it dies it is replaced. Values and bytes travel through shared memory.
  *
- * Fork in a program with threads: the child runs the work and the C library's memory allocator,
- * which glibc keeps usable there. Other locks that a thread held at that moment stay locked; a
+ * Forking a program with threads: the child runs the work and the C library's memory allocator,
+ * which glibc keeps usable after fork. Other locks that a thread held at that moment stay locked; a
  * child that does not answer its first greeting for that reason is replaced too. */
 #pragma once
 #include <stdbool.h>
@@ -13,23 +13,23 @@
 #include "core/error.h"
 
 struct strait_isolated_job {
-    size_t in_bytes;  /* at `in` */
-    size_t out_bytes; /* room at `out`; afterwards what was written there */
-    uint64_t args[4]; /* what the work understands by them */
-    unsigned good;    /* afterwards: 1 when the work returned true, else 0 */
+    size_t in_bytes;  /* length at `in` */
+    size_t out_bytes; /* room at `out`; afterwards the length written there */
+    uint64_t args[4]; /* arguments of the work, by its own convention */
+    unsigned good;    /* afterwards: 1 if the work returned true, else 0 */
 };
 
-/** The foreign work. In: in, which may be read only; out, 64-byte aligned. */
+/** The foreign work. In: in: read-only; out: 64-byte aligned. */
 typedef bool (*strait_isolated_work)(const void *context, struct strait_isolated_job *job,
                                      const unsigned char *in, unsigned char *out);
 
 /* One process, for one thread at a time. */
 struct strait_isolate {
     strait_isolated_work work;
-    const void *context; /* of the work, as it is when the process starts */
-    const char *library; /* what errors are about: "libSZ3c.so" */
+    const void *context; /* of the work, as it is when the process is forked */
+    const char *library; /* name of the library for errors: "libSZ3c.so" */
     bool here;           /* no process: the caller trusts library and bytes */
-    double limit_s;      /* for a call, and a second for each MB more */
+    double limit_s;      /* of a call, plus a second for each MB */
 
     unsigned char *in, *out; /* set by strait_isolate_room */
 
@@ -40,20 +40,20 @@ struct strait_isolate {
     unsigned n_served;
 };
 
-/** Zeroed, with work, context, library, here and limit_s set, it is ready. */
+/** Before first use zero the struct and set work, context, library, here and limit_s. */
 void strait_isolate_release(struct strait_isolate *i);
-/** Room for one job: i->in and i->out, valid until the next call of this. */
+/** Make room for one job at i->in and i->out, valid until the next call of this function. */
 int strait_isolate_room(struct strait_isolate *i, size_t in_bytes, size_t out_bytes,
                         struct strait_error *err);
-/** Start the process, which otherwise the first call does: early, the program is still small. */
+/** Start the process before the first call does: an early fork copies a smaller program. */
 int strait_isolate_start(struct strait_isolate *i, struct strait_error *err);
-/** Run the work on what lies at i->in.
- *  Returns: 0 with job->good and job->out_bytes, never more than there was room; or -1 with *err:
- *           BACKEND "libSZ3c.so was ended by SIGSEGV" when it died, took too long or left;
- *           SYSTEM, NOMEM when there was no process to be had */
+/** Run the work on the bytes at i->in.
+ *  Returns: 0 with job->good and job->out_bytes, which never exceeds the room; or -1 with *err:
+ *           BACKEND "libSZ3c.so was ended by SIGSEGV" when the process died, took too long or
+ *           exited; SYSTEM, NOMEM when no process could be started */
 int strait_isolate_call(struct strait_isolate *i, struct strait_isolated_job *job,
                         struct strait_error *err);
 
-/** CPU seconds that isolated work took so far on behalf of the calling thread: what a measurement
- *  by the thread's own CPU clock has to add. */
+/** CPU seconds of isolated work on behalf of the calling thread so far; add them to the thread's
+ *  own CPU time when measuring. */
 double strait_isolated_cpu_s(void);

@@ -1,4 +1,4 @@
-/* The process of isolate.h: nothing of the program that it was forked from is left but memory. */
+/* The process of isolate.h. It keeps nothing of the program it was forked from but its memory. */
 #include "isolate_child.h"
 #include "core/cpu_clock.h"
 #include <errno.h>
@@ -22,8 +22,8 @@ struct mapping {
     size_t in_cap_bytes, out_cap_bytes;
 };
 
-/* A library that calls exit must not run what the program wanted to do at its end, nor write out
- * what the program had buffered: this runs first and ends it. */
+/* If the library calls exit, the program's exit handlers must not run and its buffered output must
+ * not be written: this handler runs first and ends the process. */
 static void leave(void)
 {
     _exit(STRAIT_ISOLATED_LEFT);
@@ -38,7 +38,7 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Keep the numbers of our two descriptors: buffered files of the program have all others. */
+/* Close all other descriptors, keeping the numbers of our two. */
 static void close_others(const struct strait_isolate *i)
 {
     const int null = open("/dev/null", O_RDWR);
@@ -92,7 +92,7 @@ static bool map(struct mapping *m, int memory_fd, const struct strait_isolated_m
         munmap(m->in, m->in_cap_bytes);
     if (m->out)
         munmap(m->out, m->out_cap_bytes);
-    /* What the caller gave cannot be damaged: a second try finds it whole. */
+    /* read-only, so that a second try finds the input undamaged */
     void *a = mmap(NULL, in, PROT_READ, MAP_SHARED, memory_fd, 0);
     void *b = mmap(NULL, out, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd, (off_t)in);
     *m = (struct mapping){a, b, in, out};
@@ -109,13 +109,13 @@ void strait_isolate_serve(const struct strait_isolate *i)
     struct mapping mapping = {0};
     struct strait_isolated_message message;
     reset_signals();
-    setpgid(0, 0); /* the terminal's signals are for the program, which then closes the socket */
+    setpgid(0, 0); /* the program handles the terminal's signals */
     prctl(PR_SET_DUMPABLE, 0);
     close_others(i);
     atexit(leave);
-    mallopt(M_MMAP_THRESHOLD, KEEP_MMAP_BYTES); /* pages that come and go cost a fifth */
+    mallopt(M_MMAP_THRESHOLD, KEEP_MMAP_BYTES); /* new mappings would cost a fifth */
     mallopt(M_TRIM_THRESHOLD, KEEP_BYTES);
-    void *volatile probe = malloc((size_t)1 << 22); /* hangs where a lock was held at the fork */
+    void *volatile probe = malloc((size_t)1 << 22); /* hangs if a lock was held at the fork */
     free(probe);
     const size_t base_bytes = address_space();
     for (;;) {
@@ -129,7 +129,7 @@ void strait_isolate_serve(const struct strait_isolate *i)
                 _exit(1);
             limit_memory(base_bytes + mapping.in_cap_bytes + mapping.out_cap_bytes, &message.job);
             const double start_s = cpu_s();
-            alarm((unsigned)message.limit_s + 2); /* ends this where the program has ended */
+            alarm((unsigned)message.limit_s + 2); /* ends this process if the program has ended */
             message.job.good = i->work(i->context, &message.job, mapping.in, mapping.out);
             alarm(0);
             message.cpu_s = cpu_s() - start_s;

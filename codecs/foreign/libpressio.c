@@ -1,11 +1,10 @@
 /* libpressio: one of the compressors of LibPressio, liblibpressio.so, where it is installed: chosen
- * by name, absolute bound, on the flat order of the values. The stream is that of foreign.h; the
+ * by name, absolute bound, on the values in their flat order. The stream is that of plugin.h; the
  * library's bytes are
  *
  *   u8      number of the compressor
- *   float64 bound: some compressors, such as zfp, decode with the options that they encoded with
- *   bytes   of that compressor
- */
+ *   float64 bound: some compressors, such as zfp, need the encoder's options to decode
+ *   bytes   of that compressor */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +79,7 @@ static const struct strait_param params[] = {
                           .choices = compressors},
     STRAIT_FOREIGN_PARAMS};
 
-/* NULL, or what is missing; the handle is to be closed in both cases unless it is NULL. */
+/* Returns: NULL, or what is missing; the caller closes the handle unless it is NULL. */
 static const char *load(struct library *l)
 {
     any_function found[N_FUNCTIONS];
@@ -114,7 +113,7 @@ static const char *libpressio_unavailable(void)
     return reason;
 }
 
-/* What one call takes. */
+/* Objects of one call. */
 struct session {
     struct pressio *pressio;
     struct pressio_compressor *compressor;
@@ -136,7 +135,7 @@ static void session_end(struct session *s, const struct functions *f)
         f->release(s->pressio);
 }
 
-/* With the bound set, unless it is 0. */
+/* Sets the bound unless it is 0. */
 static bool session_begin(struct session *s, const struct library *l, double tolerance)
 {
     const struct functions *f = &l->f;

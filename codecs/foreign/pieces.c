@@ -1,4 +1,4 @@
-/* Codecs that hand one piece of the tensor after another to a library. */
+/* Framework for codecs that pass a tensor to a library piece by piece. */
 #include "pieces.h"
 #include <assert.h>
 #include <math.h>
@@ -94,7 +94,7 @@ size_t strait_pieces_max_bytes(const void *state, size_t n_elems)
     return 4 * n_elems + 2 * (n_elems / s->kernel->piece_elems) + 40;
 }
 
-/* Rows of this length can be cut into pieces. */
+/* Whether rows of this length can be cut into pieces. */
 static bool shape_fits(const struct strait_piece_kernel *k, size_t n_elems, size_t n_cols)
 {
     return k->row_group > 0 && n_cols > 1 && n_cols < n_elems && n_elems % n_cols == 0 &&
@@ -122,7 +122,7 @@ static size_t varint_bytes(size_t v)
     return n;
 }
 
-/* The length is known only afterwards: leave room for the longest, then close up. */
+/* The length is known only afterwards: leave room for the longest, then move the bytes up. */
 static void encode_piece(const struct strait_piece_kernel *k, void *scratch,
                          struct strait_writer *w, const float *x, struct strait_piece piece)
 {
@@ -141,7 +141,7 @@ static void encode_piece(const struct strait_piece_kernel *k, void *scratch,
     }
 }
 
-/* Out: piece, what all pieces have in common. */
+/* Out:     piece: the properties that all pieces share. */
 static void encode_head(const struct strait_piece_kernel *k, struct strait_piece *piece,
                         struct strait_writer *w, const float *x, size_t n_elems,
                         struct strait_request request)
@@ -204,7 +204,7 @@ static bool decode_piece(const struct strait_piece_kernel *k, void *scratch, flo
     return p && (len == 0 || k->expand(scratch, y, piece, p, (size_t)len));
 }
 
-/* The head, into what all pieces have in common. */
+/* Read the head into the properties that all pieces share. */
 static bool decode_head(const struct strait_piece_kernel *k, struct strait_piece *piece,
                         struct strait_reader *r, size_t n_elems)
 {

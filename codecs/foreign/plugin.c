@@ -1,4 +1,4 @@
-/* Error-bounded compressors behind dlopen: what SZ3 and LibPressio have in common. */
+/* Error-bounded compressors loaded with dlopen: common to SZ3 and LibPressio. */
 #include "plugin.h"
 #include <assert.h>
 #include <dlfcn.h>
@@ -13,9 +13,9 @@
 enum { RAW, CODED };
 enum job_kind { JOB_PROBE, JOB_COMPRESS, JOB_EXPAND };
 enum { HEAD_BYTES = 32, CHECK_BLOCK = 1024 };
-enum { MIN_ELEMS = 8 }; /* fewer gain nothing; LibPressio takes one value for no dimension at all */
+enum { MIN_ELEMS = 8 }; /* fewer gain nothing; LibPressio takes one value for no dimension */
 
-/* What the work is given: constant from open to close. */
+/* Context of the work, constant from open to close. */
 struct bundle {
     const struct strait_foreign_kernel *kernel;
     void *context;
@@ -53,8 +53,8 @@ void (*strait_foreign_symbol(void *library, const char *name))(void)
     return function;
 }
 
-/* What runs in the other process. args: kind, n_elems, bits of the tolerance, verify. The decoded
- * values of JOB_COMPRESS come first, the stream behind them. */
+/* Runs in the other process. args: kind, n_elems, bits of the tolerance, verify. The decoded values
+ * of JOB_COMPRESS come first, the stream behind them. */
 static bool work(const void *context, struct strait_isolated_job *job, const unsigned char *in,
                  unsigned char *out)
 {
@@ -101,7 +101,7 @@ void strait_foreign_close(void *state)
     free(s);
 }
 
-/* The process starts here, while the program is small. */
+/* Start the process now, while the program is small. */
 static int start(struct state *s, struct strait_error *err)
 {
     const char *name = s->bundle.kernel->ops->name;
@@ -150,7 +150,7 @@ size_t strait_foreign_max_bytes(const void *state, size_t n_elems)
     return 4 * n_elems + HEAD_BYTES;
 }
 
-/* The values with the last finite one in place of those that are not. False: none is finite. */
+/* Copy, replacing values that are not finite by the last finite one. False: none is finite. */
 static bool copy_finite(float *to, const float *x, size_t n)
 {
     size_t first = 0;
@@ -166,7 +166,7 @@ static bool copy_finite(float *to, const float *x, size_t n)
     return true;
 }
 
-/* Are all values of the block what they should be? y NULL: only the infinite and NaN are not. */
+/* Whether all values of the block are within the bound. y NULL: only check that x is finite. */
 static bool block_good(const float *x, const float *y, size_t n, double tolerance)
 {
     bool good = true;
@@ -179,7 +179,7 @@ static bool block_good(const float *x, const float *y, size_t n, double toleranc
     return good;
 }
 
-/* Writes every correction where w has room for them. Returns how many there are. */
+/* Write all corrections if w has room. Returns how many there are. */
 static uint64_t correct(struct strait_writer *w, const float *x, const float *y, size_t n,
                         double tolerance)
 {
@@ -203,7 +203,8 @@ static uint64_t correct(struct strait_writer *w, const float *x, const float *y,
     return n_corrections;
 }
 
-/* The part behind the checksum, at w: false where it would not be smaller than the raw values. */
+/* Write everything behind the checksum, at w: false if it would not be smaller than the raw
+ * values. */
 static bool write_coded(struct strait_writer *w, const struct state *s, const struct piece *p,
                         const float *x, size_t n, double tolerance, size_t stream_bytes)
 {
@@ -216,7 +217,7 @@ static bool write_coded(struct strait_writer *w, const struct state *s, const st
     return !w->full;
 }
 
-/* Returns 1 coded, 0 to be stored, -1 with *err. */
+/* Returns: 1: coded; 0: store raw; -1 with *err. */
 static int encode_coded(struct state *s, struct piece *p, struct strait_writer *w, const float *x,
                         size_t n, double tolerance, struct strait_error *err)
 {
@@ -233,7 +234,7 @@ static int encode_coded(struct state *s, struct piece *p, struct strait_writer *
         return -1;
     if (job.good != 1)
         return 0;
-    /* Room for what is shorter than raw values: u8, u64 and this against u8 and those. */
+    /* leave room so that the whole stream is shorter than raw values */
     struct strait_writer body = {.p = w->p + 9, .end = w->p + 4 * n};
     if (4 * n <= 9 || !write_coded(&body, s, p, x, n, tolerance, job.out_bytes))
         return 0;
@@ -276,7 +277,7 @@ int strait_foreign_encode(void *state, unsigned char *out, size_t cap_bytes, siz
     return 0;
 }
 
-/* Put the corrections in, or only look whether they are sound where y is NULL. */
+/* Apply the corrections; y NULL: only check them. */
 static bool apply_corrections(float *y, size_t n, struct strait_reader *r)
 {
     const uint64_t n_corrections = strait_read_varint(r);
@@ -295,7 +296,7 @@ static bool apply_corrections(float *y, size_t n, struct strait_reader *r)
     return !r->bad;
 }
 
-/* r stands behind the checksum. Returns 1 good, 0 not such a stream, -1 with *err. */
+/* r is behind the checksum. Returns: 1: good; 0: malformed; -1 with *err. */
 static int decode_coded(struct state *s, float *y, size_t n, struct strait_reader r,
                         struct strait_error *err)
 {
@@ -314,7 +315,7 @@ static int decode_coded(struct state *s, float *y, size_t n, struct strait_reade
         memcpy(p->isolate.in, r.p, job.in_bytes);
         result = strait_isolate_call(&p->isolate, &job, &why);
         if (result != 0 && why.code == STRAIT_ERR_BACKEND)
-            why.code = STRAIT_ERR_INPUT; /* the stream's fault as far as anybody can tell */
+            why.code = STRAIT_ERR_INPUT; /* most likely the stream's fault */
         if (result != 0)
             strait_error_set(err, why.code, s->bundle.kernel->ops->name,
                              "expected a stream of %zu values: %s", n, why.text);

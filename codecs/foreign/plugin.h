@@ -1,36 +1,35 @@
-/* Error-bounded compressors behind dlopen: what SZ3 and LibPressio have in common. The bound is
- * checked on every value here and values that miss it, or are not finite, are sent beside the
- * library's bytes, so the promise is kept whatever the library does. Calls run in a process of
- * their own (isolate.h), with `isolate=no` in this one.
+/* Error-bounded compressors loaded with dlopen: common to SZ3 and LibPressio. Every value is
+ * checked against the bound; values that miss it or are not finite are sent beside the library's
+ * bytes, so the bound holds whatever the library does. Calls run in a process of their own
+ * (isolate.h); with `isolate=no` in this one.
  *
  *   u8      id of the codec
  *   varint  n_elems
  *   u8      0: raw float32 follow and nothing else; 1:
- *   u64     XXH3 of everything behind it: accidents stop here
+ *   u64     XXH3 of everything behind it, against accidental damage
  *   varint  number of corrections, for each: varint gap to the one before, u32 bits of the float
- *   bytes of the library
- */
+ *   bytes of the library */
 #pragma once
 #include "codecs/codec.h"
 #include "pieces.h"
 
-/* What a codec's file says about its library. Both run in a process that may die. */
+/* What a codec's file supplies. compress and expand run in a process that may die. */
 struct strait_foreign_kernel {
     const struct strait_codec_ops *ops;
-    const char *library; /* what errors are about: "libSZ3c.so" */
-    /** In: x, finite values; it may not be written. tolerance: absolute, > 0 and finite.
-     *  Returns: bytes written, at most cap_bytes; 0 when it did not work out */
+    const char *library; /* name for errors: "libSZ3c.so" */
+    /** In:      x: finite values, read-only; tolerance: absolute, > 0 and finite.
+     *  Returns: bytes written, at most cap_bytes; 0 on failure */
     size_t (*compress)(const void *context, unsigned char *out, size_t cap_bytes, const float *x,
                        size_t n_elems, double tolerance);
     bool (*expand)(const void *context, float *y, size_t n_elems, const unsigned char *in,
                    size_t len_bytes);
-    /** Does the context work, asked once? NULL: not asked. */
+    /** Whether the context works; called once. NULL: not checked. */
     bool (*probe)(const void *context);
-    const char *probe_expects; /* what the error says that was expected */
+    const char *probe_expects; /* what was expected, for the error when probe fails */
     void (*close)(void *context);
 };
 
-/* The last parameters of every such codec, behind those of its own. */
+/* The last parameters of every such codec, after its own. */
 enum {
     STRAIT_FOREIGN_ISOLATE,
     STRAIT_FOREIGN_VERIFY,
@@ -55,18 +54,19 @@ enum {
         .min = 0.1, .max = 3600, .fallback = 60                                                    \
     }
 
-/** What a codec's `open` calls. Takes context, freed by kernel->close, also when this fails.
+/** Implements a codec's `open`. Takes context, freed by kernel->close, even on failure.
  *  In:      params  N_STRAIT_FOREIGN_PARAMS of them */
 int strait_foreign_open(void **state, const struct strait_foreign_kernel *kernel, void *context,
                         const double *params, struct strait_error *err);
 
-/** First of the NULL-terminated names that can be loaded, or the one of the environment variable
- *  alone where that is set. NULL: none can. For dlclose. */
+/** Load the first of the NULL-terminated names that can be loaded, or only the library named by the
+ *  environment variable if it is set.
+ *  Returns: handle for dlclose, or NULL */
 void *strait_foreign_load(const char *const *names, const char *variable);
-/** The address of a function, NULL when the library lacks it: (type)strait_foreign_symbol(...). */
+/** Address of a function, or NULL if the library lacks it: (type)strait_foreign_symbol(...). */
 void (*strait_foreign_symbol(void *library, const char *name))(void);
 
-/* Members of struct strait_codec_ops, as codec.h says. */
+/* Members of struct strait_codec_ops, see codec.h. */
 void strait_foreign_close(void *state);
 size_t strait_foreign_max_bytes(const void *state, size_t n_elems);
 int strait_foreign_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,

@@ -1,8 +1,8 @@
-/* sz3: SZ3's own C interface, libSZ3c.so, where it is installed: its default algorithm on the flat
- * order of the values, absolute bound. The stream is that of foreign.h.
+/* sz3: SZ3's own C interface, libSZ3c.so, where it is installed: its default algorithm on the
+ * values in their flat order, absolute bound. The stream is that of plugin.h.
  *
- * SZ_compress_args calls exit for modes that it does not know and lets C++ exceptions out;
- * SZ_decompress writes as many values as the stream says, whatever the caller has room for. */
+ * SZ_compress_args calls exit for unknown modes and lets C++ exceptions out; SZ_decompress writes
+ * as many values as the stream says, however much room the caller has. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static const char variable[] = "STRAIT_SZ3_LIB";
 static const char *const names[] = {"libSZ3c.so", "libSZ3c.so.3", NULL};
 static const struct strait_param params[] = {STRAIT_FOREIGN_PARAMS};
 
-/* NULL, or what is missing; the handle is to be closed in both cases unless it is NULL. */
+/* Returns: NULL, or what is missing; the caller closes the handle unless it is NULL. */
 static const char *load(struct library *l)
 {
     l->handle = strait_foreign_load(names, variable);

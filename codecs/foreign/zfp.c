@@ -1,6 +1,6 @@
-/* zfp: libzfp's fixed-accuracy mode, in two dimensions where the tensor is a matrix, else on the
- * flat order. The stream is that of pieces.h. A piece with values that are not finite, or whose
- * decoded values miss the bound, is stored as it is. */
+/* zfp: libzfp's fixed-accuracy mode, in two dimensions if the tensor is a matrix, else on the flat
+ * order. The stream is that of pieces.h. A piece with values that are not finite, or whose decoded
+ * values miss the bound, is stored raw. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ struct scratch {
     float *values;
     bitstream *bits;
     size_t buffer_bytes;
-    unsigned char *buffer; /* twice what the encoder may need: a hostile stream reads no further */
+    unsigned char *buffer; /* twice what the encoder needs: a hostile stream cannot read further */
 };
 
 static const struct strait_param params[N_PARAMS] = {
@@ -52,7 +52,7 @@ static void drop_buffers(struct scratch *s)
     s->max_elems = 0;
 }
 
-/* Room for pieces of this shape: rows whose blocks stick out at both edges take the most. */
+/* Make room for pieces of this shape; rows with partial blocks at both edges take the most. */
 static bool make_room(struct scratch *s, struct strait_piece piece)
 {
     if (piece.n_elems <= s->max_elems)
@@ -125,7 +125,7 @@ static size_t compress(void *scratch, unsigned char *out, size_t cap_bytes, cons
     const size_t n = piece.n_elems;
     if (!all_finite(x, n) || !make_room(s, piece))
         return 0;
-    memcpy(s->values, x, 4 * n); /* libzfp takes a pointer to what may change */
+    memcpy(s->values, x, 4 * n); /* libzfp takes a non-const pointer */
     begin(s, s->values, piece);
     const size_t len = zfp_compress(s->stream, s->field);
     if (len == 0 || len > cap_bytes)

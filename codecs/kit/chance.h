@@ -1,12 +1,12 @@
-/* Chance for stochastic rounding: 32 random bits for value i of a tensor, which depend on (key, i)
- * alone, so that loops over values vectorise and pieces may be coded in any order.
+/* Random bits for stochastic rounding: 32 bits for value i of a tensor, which depend on (key, i)
+ * alone, so that loops vectorise and pieces can be coded in any order.
  *
  * The mixer is triple32 (Wellons 2018, "Prospecting for hash functions": three multiplications,
  * bias 0.021) on i, with one word of the hashed key added before it and one in the middle: for one
- * key it is a permutation of the 2^32 numbers i, and the draws of two keys are no shifted copies of
- * each other. That one key draws no 32-bit number twice hardly shows in the 2^30 levels of
- * a probability. The cheaper lowbias32 failed the tests of tests/codecs/kit/test_chance.c: its draws for
- * indices 16 and 32 apart depend on each other. */
+ * key it is a permutation of the 2^32 numbers i, and the draws of two keys are not shifted copies
+ * of each other. One key draws no 32-bit number twice, which is negligible for the 2^30 levels of a
+ * probability. The cheaper lowbias32 failed tests/codecs/kit/test_chance.c: its draws for indices
+ * 16 and 32 apart are correlated. */
 #pragma once
 #include "core/random.h"
 #include "clones.h"
@@ -15,7 +15,8 @@ struct strait_chance {
     uint32_t before, between;
 };
 
-/** The chance of values [segment 2^32, (segment + 1) 2^32) of a tensor: segment is index >> 32. */
+/** The generator for values [segment 2^32, (segment + 1) 2^32) of a tensor: segment is index >>
+ *  32. */
 static inline struct strait_chance strait_chance_at(uint64_t key, uint64_t segment)
 {
     struct strait_sequence of_key = strait_sequence_at(key);
@@ -24,7 +25,7 @@ static inline struct strait_chance strait_chance_at(uint64_t key, uint64_t segme
     return (struct strait_chance){(uint32_t)bits, (uint32_t)(bits >> 32)};
 }
 
-/** 32 bits; i is the low half of the index. */
+/** 32 random bits; i is the low half of the index. */
 STRAIT_INLINE uint32_t strait_chance_bits(struct strait_chance c, uint32_t i)
 {
     uint32_t x = i + c.before;

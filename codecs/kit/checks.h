@@ -1,13 +1,12 @@
-/* What a codec checks before it begins, and the values that quantisers make of the bits of others.
- */
+/* Checks at the beginning of encode and decode, and arithmetic on the bits of floats. */
 #pragma once
 #include <math.h>
 #include <string.h>
 #include "codecs/bound.h"
 #include "clones.h"
 
-/** 0, or -1 with *err INPUT naming the codec and the first parameter that is out of its range, or
- *  not whole (no quantiser has one that is not) unless it is `real`. */
+/** Check parameters against their ranges; unless `real`, they must be whole numbers (those of all
+ *  quantisers are). 0, or -1 with *err INPUT naming the codec and the first bad parameter. */
 static inline int strait_check_params(const struct strait_codec_ops *ops, const double *values,
                                       const char *real, struct strait_error *err)
 {
@@ -23,7 +22,7 @@ static inline int strait_check_params(const struct strait_codec_ops *ops, const 
     return 0;
 }
 
-/** The bound is one that the codec keeps, and there is room for max_bytes. */
+/** Check that the codec supports the bound and that there is room for max_bytes. */
 static inline int strait_check_encode(const struct strait_codec_ops *ops, const void *state,
                                       size_t n_elems, const struct strait_request *request,
                                       size_t cap_bytes, struct strait_error *err)
@@ -37,7 +36,7 @@ static inline int strait_check_encode(const struct strait_codec_ops *ops, const 
     return 0;
 }
 
-/** The stream is as long as its head says, for n_elems values. */
+/** Check that the stream is as long as its head says, for n_elems values. */
 static inline int strait_check_length(const struct strait_codec_ops *ops, size_t expected_bytes,
                                       size_t len_bytes, struct strait_error *err)
 {
@@ -47,7 +46,7 @@ static inline int strait_check_length(const struct strait_codec_ops *ops, size_t
     return 0;
 }
 
-/** The stream is of n_elems values, of which the codec sends the number mod 256. */
+/** Check the number of values mod 256, which the codec sends. */
 static inline int strait_check_count(const struct strait_codec_ops *ops, unsigned char sent,
                                      size_t n_elems, struct strait_error *err)
 {
@@ -57,7 +56,7 @@ static inline int strait_check_count(const struct strait_codec_ops *ops, unsigne
     return 0;
 }
 
-/** The stream begins with `head_bytes` bytes, of which the first is the codec's id. */
+/** Check that the stream has at least `head_bytes` bytes and begins with the codec's id. */
 static inline int strait_check_head(const struct strait_codec_ops *ops, const unsigned char *in,
                                     size_t len_bytes, size_t head_bytes, struct strait_error *err)
 {
@@ -81,8 +80,8 @@ STRAIT_INLINE float strait_float_of(uint32_t bits)
     return x;
 }
 
-/** `yes` or `no`, by masks: a conditional expression keeps loops that compute with floats from
- * being vectorised, for these might trap where they are not wanted. */
+/** `yes` or `no`, selected by a mask: a conditional expression prevents vectorisation of loops that
+ *  compute with floats, since the branch not taken might trap. */
 STRAIT_INLINE uint32_t strait_choose_bits(bool which, uint32_t yes, uint32_t no)
 {
     const uint32_t mask = -(uint32_t)which;
@@ -107,7 +106,7 @@ STRAIT_INLINE float strait_finite(float x)
 /** The largest magnitude of a finite value, 0 where there is none. */
 STRAIT_INLINE float strait_largest(const float *x, size_t n)
 {
-    int32_t most = 0; /* the bits of magnitudes are in their order */
+    int32_t most = 0; /* magnitudes compare like their bits */
     for (size_t i = 0; i < n; i++) {
         const int32_t a = (int32_t)strait_bits_of(strait_finite_abs(x[i]));
         most = a > most ? a : most;

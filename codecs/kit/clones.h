@@ -1,9 +1,8 @@
-/* A function that is compiled twice and chosen at load time by what the processor can do. Only
- * wider vectors, never other arithmetic: every clone gives the same bits. What it calls has to be
- * inline.
+/* Compile a function twice and choose at load time by what the processor supports. The clones
+ * differ in vector width only and give the same bits. Functions that it calls must be inline.
  *
- * Sanitizers run the portable code: their run time is not up yet when the choice is made. So does
- * clang, which (as of 14) makes the choosers of static functions visible to other files. */
+ * Sanitizers run the portable code: their run time is not ready when the choice is made. So does
+ * clang, which (as of 14) exports the choosers of static functions. */
 #pragma once
 
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) &&       \

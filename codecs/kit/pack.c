@@ -1,5 +1,5 @@
-/* Codes of 1 to 16 bits: four codes of 16 bits are one word, squeezed and stretched in two steps of
- * masks and shifts, eight codes fill `bits` bytes. */
+/* Codes of 1 to 16 bits: four codes of 16 bits fill one word, which is compacted or expanded in two
+ * steps of masks and shifts; eight codes fill `bits` bytes. */
 #include "pack.h"
 #include <string.h>
 #include "core/bytes.h"
@@ -60,7 +60,7 @@ static void widen(uint16_t *codes, const unsigned char *in, size_t n)
         codes[i] = in[i];
 }
 
-/* Up to PIECE codes; a last group of fewer than eight is filled up with zeros. */
+/* Up to PIECE codes; a last group of fewer than eight is padded with zeros. */
 static void pack_piece(unsigned char *out, const uint16_t *codes, size_t n, unsigned bits)
 {
     uint64_t words[WORDS + 2];

@@ -1,5 +1,4 @@
-/* Scratch memory of a codec's state: threads that share the state each take a piece for one call.
- */
+/* A pool of scratch buffers in a codec's state. */
 #include "scratch_pool.h"
 #include <assert.h>
 #include <stddef.h>

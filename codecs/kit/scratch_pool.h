@@ -1,5 +1,5 @@
-/* Scratch memory of a codec's state: threads that share the state each take a piece for one call.
- */
+/* A pool of scratch buffers in a codec's state: threads that share the state each take one for the
+ * time of a call. */
 #pragma once
 #include <pthread.h>
 
@@ -14,8 +14,8 @@ struct strait_pool {
 };
 
 void strait_pool_init(struct strait_pool *pool);
-/** A piece that was given back, or NULL: the caller makes one. */
+/** Take a free buffer, or NULL: the caller makes a new one. */
 void *strait_pool_take(struct strait_pool *pool);
 void strait_pool_give(struct strait_pool *pool, void *piece);
-/** The pool is empty by then: the caller has taken and freed every piece. */
+/** Before this the caller must have taken and freed every buffer. */
 void strait_pool_release(struct strait_pool *pool);

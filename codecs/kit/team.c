@@ -1,4 +1,4 @@
-/* A few threads that wait to help: made once, no allocation and no busy waiting afterwards. */
+/* A few helper threads, made once; no allocation and no busy waiting afterwards. */
 #include "team.h"
 #include <assert.h>
 #include <errno.h>
@@ -11,13 +11,13 @@ struct strait_team {
     pthread_cond_t called, left;
     void (*work)(void *arg);
     void *arg;
-    bool busy;      /* somebody runs the team */
-    bool open;      /* and helpers may still come in */
+    bool busy;      /* a caller runs the team */
+    bool open;      /* helpers may still join this call */
     bool done;      /* for good */
-    unsigned calls; /* so that nobody comes in twice */
+    unsigned calls; /* number of calls, so that no helper joins one twice */
     unsigned n_inside;
     unsigned n_helpers;
-    pid_t pid; /* a forked child has no helpers */
+    pid_t pid; /* the process that made the team; a forked child has no helpers */
     pthread_t helpers[];
 };
 

@@ -1,13 +1,13 @@
-/* fpzip: libfpzip at full precision, on the flat order or in two dimensions: gradients and updates
- * come out larger in two. Lossless. The stream is that of pieces.h; a piece is
+/* fpzip: libfpzip at full precision, on the flat order or in two dimensions (which makes gradients
+ * and updates larger). Lossless. The stream is that of pieces.h; a piece is
  *
- *   u64     XXH3 of the rest: accidents stop here
+ *   u64     XXH3 of the rest, against accidental damage
  *   bytes   of libfpzip without its head
  *
- * The library's decoder knows no end of its input and looks symbols up without a check, so it runs
- * in a process of its own (isolate.h), where crafted bytes stop. It predicts in floating-point
- * arithmetic: a piece in which that can overflow or meet a NaN is decoded again, and stored as it
- * is where bits differ. */
+ * The library's decoder does not know the end of its input and looks symbols up without a check, so
+ * it runs in a process of its own (isolate.h), where crafted bytes do no harm. It predicts in
+ * floating-point arithmetic: a piece in which that can overflow or meet a NaN is decoded again, and
+ * stored raw if bits differ. */
 #include <fpzip.h>
 #include <math.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static void set_shape(FPZ *fpz, struct strait_piece piece)
     fpz->nf = 1;
 }
 
-/* Returns: bytes read, 0 when they are no such piece. */
+/* Returns: bytes read, 0 when malformed. */
 static size_t read_piece(float *y, struct strait_piece piece, const unsigned char *in)
 {
     FPZ *fpz = fpzip_read_from_buffer(in);

@@ -1,4 +1,4 @@
-/* Bytes of floats sorted by significance: what general-purpose compressors can work with. */
+/* Bytes of floats grouped by significance. */
 #include "planes.h"
 #include <stdint.h>
 #include <string.h>

@@ -2,15 +2,14 @@
  * round. Even rounds: Q orthonormalised, P = M Q; odd rounds: P orthonormalised, Q = M^T P; decoded
  * to P Q^T. Half the arithmetic of powersgd, which it follows with a delay of half a step.
  *
- * What it sends: in an all-reduce all workers hold the other factor already, from the round before,
- * and only the new one travels: 4 rank n_rows or 4 rank n_cols bytes, the published figure. That is
- * a strategy on the calls of lowrank.h. A stream has to be decoded by whoever remembers nothing, so
- * here the other factor travels too: 4 rank (n_rows + n_cols) bytes, as much as powersgd. A fresh
- * factor from a shared seed would cost no bytes, but it gives up the warm start, which is what
- * makes the method converge, and so would be another method.
+ * Bytes: in an all-reduce all workers have the other factor from the round before, so only the new
+ * one travels: 4 rank n_rows or 4 rank n_cols bytes, the published figure. That is a strategy on
+ * the functions of lowrank.h. A stream must be decodable without memory, so here both factors
+ * travel: 4 rank (n_rows + n_cols) bytes, as in powersgd. A fresh factor from a shared seed would
+ * cost no bytes, but without the warm start the method does not converge as published.
  *
- * Vectors, matrices that would not gain, the first Q and values that are not finite: as powersgd.
- */
+ * Vectors, matrices that would not gain, the first Q and values that are not finite: as
+ * powersgd. */
 #include "codecs/builtin.h"
 #include "lowrank_stream.h"
 

@@ -56,7 +56,7 @@ void strait_lowrank_product(float *m, const struct strait_lowrank *shape, const 
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, a, b, r, 1, p, r, q, r, 0, m, b);
 }
 
-/* The factor turned column by column, the reflections' scales, and a row for LAPACK. */
+/* The factor in column order, the reflections' scales, and a row for LAPACK. */
 size_t strait_lowrank_work_elems(size_t n_rows, size_t rank)
 {
     return n_rows * rank + rank + rank;
@@ -72,7 +72,7 @@ void strait_lowrank_orthonormalise(float *a, size_t n_rows, size_t rank, float *
             column[k * n_rows + i] = a[i * rank + k];
     lapack_int bad = LAPACKE_sgeqrf_work(LAPACK_COL_MAJOR, n, r, column, n, tau, row, r);
     bad |= LAPACKE_sorgqr_work(LAPACK_COL_MAJOR, n, r, r, column, n, tau, row, r);
-    assert(bad == 0); /* it refuses wrong arguments only */
+    assert(bad == 0); /* only refuses wrong arguments */
     for (size_t i = 0; i < n_rows; i++)
         for (size_t k = 0; k < rank; k++)
             a[i * rank + k] = column[k * n_rows + i];
@@ -80,7 +80,7 @@ void strait_lowrank_orthonormalise(float *a, size_t n_rows, size_t rank, float *
 
 enum { EXPONENT_BIAS = 127, MAX_TAME = 30 };
 
-/* Bits of the largest magnitude: they order as the magnitudes do, NaN beyond the infinities. */
+/* Bits of the largest magnitude; bits order like magnitudes, NaN beyond the infinities. */
 static int32_t largest_bits(const float *m, size_t n_elems)
 {
     int32_t most = 0;

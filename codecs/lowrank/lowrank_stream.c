@@ -5,7 +5,7 @@
 #include "codecs/bound.h"
 #include "core/bytes.h"
 
-/* Factors of one stream, where floats may stand. */
+/* Factors of one stream, aligned for floats. */
 struct factors {
     struct strait_pooled pooled;
     size_t n_elems;
@@ -61,7 +61,7 @@ static size_t factor_elems(const struct strait_lowrank *shape)
     return shape->rank * (shape->n_rows + shape->n_cols);
 }
 
-/* Are the factors the shorter stream? */
+/* Whether the factors are shorter than the values. */
 static bool gains(struct strait_lowrank *shape, const struct strait_lowrank_coder *c,
                   size_t n_elems, size_t n_rows)
 {
@@ -160,7 +160,7 @@ static struct factors *take(struct strait_lowrank_coder *c, size_t n_elems)
     return f;
 }
 
-/* Room is asked for what n_elems values could need and the stream's length confirms. */
+/* Allocate only after the stream's length confirms the size that its head claims. */
 static int decode_factors(struct strait_lowrank_coder *c, float *y,
                           const struct strait_lowrank *shape, int exponent, const unsigned char *in,
                           struct strait_error *err)

@@ -1,10 +1,9 @@
-/* The codec around a low-rank iteration on one worker: what PowerSGD's and ACP-SGD's codecs share.
+/* The codec around a low-rank iteration on one worker: common to PowerSGD and ACP-SGD.
  *
  *   u8   the codec's id
- *   u8   rank, or 0: the values follow as they are (vectors, and matrices too small to gain)
- *   i8   exponent: the product is M scaled by 2^-exponent, so that factors and sums stay floats
- *   u32  n_rows; then P, n_rows x rank, and Q, n_cols x rank, as floats
- */
+ *   u8   rank, or 0: float32 values follow (vectors, and matrices too small to gain)
+ *   i8   exponent: the product is M scaled by 2^-exponent, so that factors and sums stay finite
+ *   u32  n_rows; then P, n_rows x rank, and Q, n_cols x rank, as floats */
 #pragma once
 #include "codecs/codec.h"
 #include "lowrank.h"
@@ -14,13 +13,13 @@ enum { STRAIT_LOWRANK_RAW_BYTES = 1 + 1, STRAIT_LOWRANK_HEAD_BYTES = 1 + 1 + 1 +
 
 struct strait_lowrank_coder {
     const struct strait_codec_ops *ops;
-    void (*step)(struct strait_lowrank_coder *c, const float *m); /* of the method, on p and q */
+    void (*step)(struct strait_lowrank_coder *c, const float *m); /* one step, on p and q */
     size_t rank;
     uint64_t n_steps;
-    struct strait_lowrank shape; /* of the first matrix, all 0 before; every later one has it too */
-    float *p, *q, *work;         /* one allocation, at the first matrix */
-    float *tamed;                /* a copy of the matrix, from when it is first needed */
-    struct strait_pool pool;     /* factors that decode reads */
+    struct strait_lowrank shape; /* of the first matrix; all others must have it; 0 before */
+    float *p, *q, *work;         /* one allocation, made at the first matrix */
+    float *tamed;                /* copy of the matrix, allocated when first needed */
+    struct strait_pool pool;     /* factor buffers for decode */
 };
 
 /* The one parameter, `rank`. */
@@ -29,7 +28,7 @@ extern const struct strait_param strait_lowrank_params[1];
 int strait_lowrank_open(void **state, const double *params, const struct strait_codec_ops *ops,
                         void (*step)(struct strait_lowrank_coder *c, const float *m),
                         struct strait_error *err);
-/* As in struct strait_codec_ops. */
+/* Members of struct strait_codec_ops. */
 void strait_lowrank_close(void *state);
 size_t strait_lowrank_max_bytes(const void *state, size_t n_elems);
 size_t strait_lowrank_predict(const void *state, size_t n_elems, size_t n_rows);

@@ -1,10 +1,10 @@
 /* powersgd: one step of subspace iteration a round, warm-started (Vogels et al. 2019): P = M Q,
  * orthonormalised; Q = M^T P; decoded to P Q^T, the projection of M on the space of P. 4 rank
- * (n_rows + n_cols) bytes; vectors and matrices that would not gain go as they are. Q starts from
- * the key of the first matrix's request. Values that are not finite count as 0 in the factors.
+ * (n_rows + n_cols) bytes; vectors and matrices that would not gain are sent as float32. Q starts
+ * from the key of the first matrix's request. Values that are not finite count as 0 in the factors.
  *
- * This is the method of one worker, or of each worker towards a server. With an all-reduce it is
- * two dependent ones between the calls of lowrank.h. */
+ * This is the method for one worker, or for each worker and a server. With all-reduces, two of
+ * them, the second after the first, go between the functions of lowrank.h. */
 #include "codecs/builtin.h"
 #include "lowrank_stream.h"
 

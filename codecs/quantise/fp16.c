@@ -3,12 +3,12 @@
  *   u8      codec id
  *   u16[]   the values, little-endian
  *
- * Nearest, ties to even. fp16: |x - y| <= 2^-11 |x| from 2^-14 to 65504, at most 2^-25 below, and
- * from 65520 on infinity. bf16: |x - y| <= 2^-8 |x|, the range of float32. Infinities and NaN stay
- * what they are; a NaN's payload is cut.
+ * To nearest, ties to even. fp16: |x - y| <= 2^-11 |x| from 2^-14 to 65504, at most 2^-25 below;
+ * infinity from 65520 on. bf16: |x - y| <= 2^-8 |x|, the range of float32. Infinities and NaN are
+ * kept; a NaN's payload is cut.
  *
- * Sums add the decoded values and round once, so a sum of W streams carries W - 1 more roundings:
- * what an all-reduce in half precision does. */
+ * A sum adds the decoded values and rounds once, so a sum of W streams has W - 1 more roundings,
+ * like an all-reduce in half precision. */
 #include "codecs/builtin.h"
 #include "core/bytes.h"
 #include "half.h"
@@ -89,8 +89,8 @@ static void from_bfloat(float *y, const uint16_t *v, size_t n)
         y[i] = strait_float_of_bfloat(v[i]);
 }
 
-/* float32 holds twice the digits of either format and two more, so that rounding the float32 sum is
- * rounding the exact sum. */
+/* float32 has more than twice the digits of either format plus two, so rounding the float32 sum
+ * equals rounding the exact sum. */
 STRAIT_CLONED
 static void add_halves(uint16_t *sum, const uint16_t *a, const uint16_t *b, size_t n)
 {

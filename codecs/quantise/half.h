@@ -1,14 +1,14 @@
-/* IEEE 754 binary16 and bfloat16, value by value, without branches, so that loops vectorise.
- * Rounding is to nearest, ties to even, once; too large gives infinity, NaN stays NaN (quiet). */
+/* IEEE 754 binary16 and bfloat16, value by value, without branches, so that loops vectorise. Rounds
+ * once, to nearest, ties to even; overflow gives infinity, NaN stays NaN (quiet). */
 #pragma once
 #include "codecs/kit/checks.h"
 
 STRAIT_INLINE uint16_t strait_half_of(float x)
 {
     const uint32_t bits = strait_bits_of(x), a = bits & 0x7fffffffu;
-    /* Rounds at bit 13 and moves the exponent's bias from 127 to 15. */
+    /* Rounds at bit 13 and changes the exponent's bias from 127 to 15. */
     const uint32_t normal = (a + 0xfffu + (a >> 13 & 1u) - (112u << 23)) >> 13;
-    /* 1/2 has its last bit at 2^-24, which is that of a subnormal half: the addition rounds. */
+    /* The last bit of 1/2 is 2^-24, like that of a subnormal half: the addition rounds. */
     const float small = strait_float_of(strait_choose_bits((int32_t)a < 0x38800000, a, 0));
     const uint32_t subnormal = strait_bits_of(small + 0.5f) - 0x3f000000u;
     const uint32_t nan = 0x7e00u | (a >> 13 & 0x3ffu);

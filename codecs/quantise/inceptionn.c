@@ -1,18 +1,18 @@
-/* INCEPTIONN: each value in 0, 8, 16 or 32 bits by its magnitude.
+/* INCEPTIONN: each value in 0, 8, 16 or 32 bits depending on its magnitude.
  *
  *   u8      codec id
- *   u8      k, | 128 where the fixed point is as published
+ *   u8      k, | 128 for the published fixed point
  *   u32     number of values mod 2^32
  *   tags    2 bits a value: 0 nothing, 1 eight bits, 2 sixteen, 3 all
- *   u32[]   values from 1 on, not finite ones too, as they are
+ *   u32[]   values of magnitude 1 and above, and those not finite, as they are
  *   u16[]   values from 2^-(k / 2) on (k / 2 rounded down): sign, then 15 bits of fixed point
- *   u8[]    values from 2^-k on: sign, then 7 bits of fixed point; the smaller are 0
+ *   u8[]    values from 2^-k on: sign, then 7 bits of fixed point; smaller values become 0
  *
  * Fixed point "aligned": the top bit is worth half of the class's upper end, steps of 2^-15 and of
- * 2^-(k / 2 + 7), cut off toward 0. With k up to 14 this keeps |x - y| < 2^-k on every value, the
+ * 2^-(k / 2 + 7), truncated toward 0. With k up to 14 this keeps |x - y| < 2^-k on every value, the
  * bound that the method is named for. "published": the top bit is worth 1 in both classes, so that
- * steps are 2^-14 and 2^-6 and a byte that came out 0 decodes to 2^-7, as in GRACE's code: the
- * bound is not kept, |x - y| < 2^-6. The bytes are as many.
+ * steps are 2^-14 and 2^-6 and a byte that came out 0 decodes to 2^-7, as in GRACE's code: then
+ * only |x - y| < 2^-6 holds. The number of bytes is the same.
  *
  * GRACE's default, given there as 2e-10, is k = 10. Sizes depend on the values. */
 #include <stdlib.h>
@@ -29,7 +29,7 @@ struct state {
     bool published;
 };
 
-/* What follows from the two: the magnitudes' bits where classes begin, and fixed-point units. */
+/* Derived from k and the form: magnitudes (as bits) where classes begin, and fixed-point units. */
 struct classes {
     int32_t from_8, from_16, from_32;
     float per_unit_8, per_unit_16, unit_8, unit_16, zero_8;
@@ -96,7 +96,7 @@ static struct classes classes_of(unsigned k, bool published)
                             .zero_8 = published ? power(-7) : 0};
 }
 
-/* Returns how many of each tag. */
+/* Returns how many values have each tag. */
 STRAIT_CLONED
 static void classify(uint16_t *tags, uint32_t *counts, const float *x, uint32_t n, struct classes c)
 {
@@ -114,7 +114,7 @@ static void classify(uint16_t *tags, uint32_t *counts, const float *x, uint32_t 
     counts[ALL] = not_16;
 }
 
-/* What each value is sent as, in 32 bits: sign above the cut-off number of units, or all. */
+/* What is sent of each value, in 32 bits: sign above the truncated number of units, or all bits. */
 STRAIT_CLONED
 static void fix(uint32_t *sent, const uint16_t *tags, const float *x, uint32_t n, struct classes c)
 {
@@ -128,8 +128,8 @@ static void fix(uint32_t *sent, const uint16_t *tags, const float *x, uint32_t n
     }
 }
 
-/* A piece sorted by class: slot 0 for what is not sent, then room for the 8, 16 and 32 bits. The
- * next free slots of all four are the quarters of one word. */
+/* A piece sorted by class: slot 0 for values that are not sent, then room for 8, 16 and 32 bits.
+ * The next free slots of the four classes are the quarters of one word. */
 enum { SLOT_8 = 1, SLOT_16 = SLOT_8 + PIECE, SLOT_32 = SLOT_16 + PIECE, N_SLOTS = SLOT_32 + PIECE };
 static const uint64_t first_slots =
     (uint64_t)SLOT_8 << 16 | (uint64_t)SLOT_16 << 32 | (uint64_t)SLOT_32 << 48;

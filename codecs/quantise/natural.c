@@ -1,4 +1,4 @@
-/* Natural compression: each value becomes one of the two powers of two around it, by chance so that
+/* Natural compression: each value becomes one of the two neighbouring powers of two, drawn so that
  * the mean is the value.
  *
  *   u8      codec id
@@ -6,9 +6,9 @@
  *   codes   8: sign, then 7 bits e for 2^(e - 109), 0 for 0 (GRACE's bytes: exponents from 2^-108
  *           to 2^18); 9, packed: sign, then the 8 bits of a float32's exponent (the paper's)
  *
- * Below the smallest power a value becomes 0 or that power, by chance too. From the largest power
- * (2^18 or 2^127) on it becomes that, so that only there the mean is not the value. NaN counts as
- * 0, infinity as large. */
+ * Values below the smallest power become 0 or that power, drawn in the same way. Values at or above
+ * the largest power (2^18 or 2^127) become that power; only there the mean is not the value. NaN
+ * counts as 0, infinity as large. */
 #include <stdlib.h>
 #include "codecs/builtin.h"
 #include "codecs/kit/chance.h"
@@ -16,7 +16,7 @@
 #include "codecs/kit/pack.h"
 
 enum { HEAD_BYTES = 2, PIECE = 4096 };
-/* Of a float32's exponent field: what the 7 bits leave out below 1, and the largest of each. */
+/* Exponent fields of float32: the offset of the 7-bit form, and the largest of each form. */
 enum { SKIPPED = 18, LARGEST_8 = 127 + 18, LARGEST_9 = 254 };
 
 struct state {
@@ -60,8 +60,8 @@ static size_t natural_predict(const void *state, size_t n_elems, size_t n_rows)
     return natural_bytes(state, n_elems);
 }
 
-/* The fraction of a float is the probability of the next power: 23 bits of chance decide exactly. A
- * subnormal is a fraction of the smallest normal power, which is the same rule. */
+/* The fraction of a float is the probability of the next power: 23 random bits decide exactly. A
+ * subnormal is a fraction of the smallest normal power, which follows the same rule. */
 STRAIT_INLINE int32_t rounded_exponent(uint32_t magnitude, uint32_t draw)
 {
     return (int32_t)(magnitude >> 23) + ((int32_t)(draw >> 9) < (int32_t)(magnitude & 0x7fffffu));
@@ -95,7 +95,7 @@ static void quantise_8(unsigned char *codes, const float *x, uint32_t n, uint32_
         const uint32_t draw = strait_chance_bits(chance, first + i);
         const int32_t normal = rounded_exponent(magnitude, draw) - SKIPPED;
         const bool tiny = (int32_t)magnitude < 19 << 23;
-        /* Below 2^-108 the probability of that is the value in its units. */
+        /* Below 2^-108 the probability of that power is the value divided by it. */
         const float small = strait_float_of(strait_choose_bits(tiny, magnitude, 0)) * 0x1p108f;
         const int32_t up = (int32_t)(draw >> 2) < (int32_t)(small * 0x1p30f);
         int32_t e = (int32_t)strait_choose_bits(tiny, (uint32_t)up, (uint32_t)normal);
@@ -129,7 +129,7 @@ static int natural_encode(void *state, unsigned char *out, size_t cap_bytes, siz
     return 0;
 }
 
-/* Code 255 of the 9-bit form is infinity: encode never writes it. */
+/* Code 255 of the 9-bit form would be infinity: encode never writes it. */
 STRAIT_CLONED
 static void restore_9(float *y, const uint16_t *codes, size_t n)
 {

@@ -1,18 +1,18 @@
 /* QSGD: each bucket's l2 norm, and for each value a whole number of norm / levels, rounded up or
- * down by chance so that the mean is the value.
+ * down at random so that the mean is the value.
  *
  *   u8      codec id
  *   u8      payload: 0 packed, 1 published
  *   u16     levels L
  *   u32     values of a bucket; 0: all in one
- *   u8      number of values mod 256, which the length leaves open where several share a byte
+ *   u8      number of values mod 256, which the length leaves open if several share a byte
  *   f32[]   norm of each bucket
  *   codes   packed: q + L in ceil(log2(2 L + 1)) bits each; published: q in 8 bits signed, in 16
  *           from 128 levels on (GRACE sends halves there, which are as long)
  *
- * Not finite values count as 0. A norm beyond the largest float is sent as that, which is still
- * above every value. Unbiased up to the rounding of float32, 2^-22 of the value, and of a draw,
- * 2^-30 of a level. */
+ * Values that are not finite count as 0. A norm beyond the largest float is sent as the largest
+ * float, which is still at least every value. Unbiased up to the rounding of float32, 2^-22 of the
+ * value, and of a draw, 2^-30 of a level. */
 #include <float.h>
 #include <stdlib.h>
 #include "codecs/builtin.h"
@@ -24,7 +24,7 @@
 enum { HEAD_BYTES = 9, PIECE = 4096, N_LANES = 8, MAX_LEVELS = 32767 };
 enum payload { PACKED, PUBLISHED };
 
-/* What a stream says of itself. */
+/* The head of a stream. */
 struct shape {
     enum payload payload;
     uint32_t levels, bucket;
@@ -97,7 +97,7 @@ static size_t qsgd_predict(const void *state, size_t n_elems, size_t n_rows)
     return qsgd_bytes(state, n_elems);
 }
 
-/* Squares in double, in eight interleaved lanes, which are then added in order. */
+/* Sum of squares in double, in eight interleaved lanes, which are then added in order. */
 STRAIT_CLONED
 static double sum_of_squares(const float *x, size_t n)
 {
@@ -123,10 +123,10 @@ static float norm_of(const float *x, size_t n)
     return norm < (double)FLT_MAX ? (float)norm : FLT_MAX;
 }
 
-/* |x| first by a power of two, so that neither factor leaves the range of normal floats. */
+/* Scale |x| by a power of two first, so that both factors stay normal floats. */
 struct scale {
     float first, then;
-    int32_t levels, zero; /* zero: what is added to a signed number to make its code */
+    int32_t levels, zero; /* zero: added to a signed number to give its code */
 };
 
 static struct scale scale_of(float norm, uint32_t levels, int32_t zero)

@@ -1,4 +1,4 @@
-/* The edges that cut a tensor into bins of equally many values, and the bin of each value. */
+/* The edges that divide a tensor into bins of equally many values, and the bin of each value. */
 #include "quantiles.h"
 #include <stdlib.h>
 #include "codecs/kit/chance.h"
@@ -7,7 +7,7 @@
 enum { MAX_SAMPLE = 1 << 16, CELL_BITS = 14, N_CELLS = 1 << CELL_BITS };
 enum { DIGIT_BITS = 11, N_DIGITS = 1 << DIGIT_BITS };
 
-/* Where to look for a key: from the edges below its cell, so many steps up. */
+/* Where to search for a key: the edges below its cell, then this many steps up. */
 struct search {
     uint32_t low;
     unsigned shift, n_steps;
@@ -20,8 +20,8 @@ struct strait_quantiles {
     uint32_t keys[STRAIT_QUANTILES_PIECE];
     uint16_t cells[N_CELLS]; /* edges up to the smallest key of the cell */
     struct search search;
-    /* Distinct edges in order, then so many of the largest key that no search leaves them. Above
-     * the first k of them begins bin ranks[k]: bins between equal edges are empty. */
+    /* Distinct edges in order, padded with the largest key so that no search leaves them. Above the
+     * first k of them bin ranks[k] begins: bins between equal edges are empty. */
     uint32_t n_edges;
     uint32_t *edges;
     uint32_t *ranks;
@@ -50,7 +50,7 @@ void strait_quantiles_free(struct strait_quantiles *s)
     free(s);
 }
 
-/* Not finite and -0 as 0. */
+/* Non-finite values and -0 as 0. */
 STRAIT_INLINE float cleaned(float x)
 {
     return strait_finite(x) + 0.0f;
@@ -92,7 +92,7 @@ static struct span span_of(const float *x, size_t n)
     return s;
 }
 
-/* One value of each of equal parts; all where there are no more. */
+/* One value from each of equal parts; all values if there are fewer. */
 static size_t draw_sample(uint32_t *sample, const float *x, size_t n)
 {
     const size_t m = n < MAX_SAMPLE ? n : MAX_SAMPLE;
@@ -122,7 +122,7 @@ static void sort_digit(uint32_t *to, const uint32_t *from, size_t n, unsigned sh
         to[starts[from[i] >> shift & (N_DIGITS - 1)]++] = from[i];
 }
 
-/* The Q - 1 edges from m > 0 sorted keys: quantile i / Q lies at (m - 1) i / Q. */
+/* The Q - 1 edges from m > 0 sorted keys: quantile i / Q is at position (m - 1) i / Q. */
 static void place_edges(struct strait_quantiles *s, const uint32_t *sorted, size_t m)
 {
     const uint32_t n_bins = s->n_bins;

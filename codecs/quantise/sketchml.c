@@ -1,20 +1,19 @@
-/* SketchML's quantile buckets: each value becomes the mean of its bin, bins hold equally many.
+/* SketchML's quantile buckets: each value becomes the mean of its bin; bins hold equally many
+ * values.
  *
  *   u8      codec id
  *   u8      payload: 0 packed, 1 published
  *   u16     bins Q
- *   u8      number of values mod 256, which the length leaves open where several share a byte
- *   f32[]   mean of each bin, 0 where it is empty
+ *   u8      number of values mod 256, which the length leaves open if several share a byte
+ *   f32[]   mean of each bin, 0 if it is empty
  *   codes   packed: bin in ceil(log2 Q) bits; published: in 8 bits, in 16 from 256 bins on
  *
- * Bin b holds x where b of the Q - 1 edges are <= x; edge i is the quantile i / Q, interpolated
- * between the two values around it. Quantiles are exact for up to 2^16 values. Longer tensors take
- * them from 2^16 values, one by chance from each of as many equal parts: the share of the tensor
- * below an edge is then i / Q with a standard deviation of at most 2^-9. Means are those of all
- * values. The paper's sketches are approximate too, and as published in GRACE the bins are of the
- * dense tensor, without the paper's hashing of sparse keys.
+ * Bin b holds x if b of the Q - 1 edges are <= x; edge i is the quantile i / Q, as quantiles.h
+ * places it. Means are those of all values. The paper's sketches are approximate too, and as
+ * published in GRACE the bins are those of the dense tensor, without the paper's hashing of sparse
+ * keys.
  *
- * Not finite values count as 0. Nothing is drawn by the request's key. */
+ * Values that are not finite count as 0. The request's key is not used. */
 #include <stdlib.h>
 #include "codecs/builtin.h"
 #include "core/bytes.h"
@@ -27,7 +26,7 @@ enum { HEAD_BYTES = 5, PIECE = STRAIT_QUANTILES_PIECE, N_LANES = 4 };
 enum { MAX_BINS = STRAIT_QUANTILES_MAX_BINS };
 enum payload { PACKED, PUBLISHED };
 
-/* One lane of a bin. */
+/* One lane of a bin's sum. */
 struct tally {
     double sum;
     uint64_t count;
@@ -213,7 +212,7 @@ static int sketchml_encode(void *state, unsigned char *out, size_t cap_bytes, si
     return 0;
 }
 
-/* False where a code is of no bin. */
+/* False if a code is not a bin. */
 static bool look_up(float *y, const uint16_t *codes, size_t n, const unsigned char *means,
                     uint32_t n_bins)
 {

@@ -1,5 +1,5 @@
-/* TernGrad: each value becomes -s, 0 or s, where s is the largest magnitude after clipping, and s
- * by chance so that the mean is the (clipped) value.
+/* TernGrad: each value becomes -s, 0 or s, where s is the largest magnitude after clipping, drawn
+ * so that the mean is the (clipped) value.
  *
  *   u8      codec id
  *   u8      payload: 0 packed, 1 published, 2 two bits
@@ -10,12 +10,12 @@
  *           of n values m k + j with m = ceil(n / 5); absent digits are 0
  *           published: one signed byte each; two bits: t, four values a byte
  *
- * Clipping is at `clip` standard deviations about 0, as published; clip 0 is off. Where the spread
- * is below 2^-20 of the mean (a constant tensor, a single value) nothing is clipped: published code
- * sends zeros there. Not finite values count as 0.
+ * Clipping is at `clip` standard deviations about 0, as published; clip 0 is off. If the spread is
+ * below 2^-20 of the mean (a constant tensor, a single value) nothing is clipped: published code
+ * sends zeros there. Values that are not finite count as 0.
  *
- * Where clip is 0 it is unbiased up to the rounding of float32, 2^-23 of the value, and of a draw,
- * 2^-30 of s; otherwise not: what is clipped is lost. */
+ * With clip 0 it is unbiased up to the rounding of float32, 2^-23 of the value, and of a draw,
+ * 2^-30 of s; with clipping it is biased. */
 #include <stdlib.h>
 #include "codecs/builtin.h"
 #include "core/bytes.h"
@@ -152,7 +152,7 @@ STRAIT_INLINE void join(unsigned char *out, const uint8_t *t, uint32_t m)
                                  81 * t[4 * m + j]);
 }
 
-/* Nonzero where a byte stands for no five digits. v * 171 >> 9 is v / 3 for every byte v. */
+/* Nonzero if a byte is not five digits. v * 171 >> 9 is v / 3 for every byte v. */
 STRAIT_INLINE unsigned split(uint8_t *t, const unsigned char *in, uint32_t m)
 {
     unsigned char bad = 0;
@@ -208,7 +208,7 @@ static void put_trits(unsigned char *out, const uint8_t *trits, size_t n, enum p
     }
 }
 
-/* False where a code stands for no value. */
+/* False if a code is not a value. */
 static bool get_trits(uint8_t *trits, const unsigned char *in, size_t n, enum payload payload)
 {
     const size_t n_blocks = n / BLOCK, rest = n % BLOCK;

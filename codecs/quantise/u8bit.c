@@ -5,11 +5,11 @@
  *   f32     largest magnitude m
  *   i8[]    level, negative for negative values
  *
- * Level 0 is 0; the 126 levels above are the middles of intervals: each decade from 10^-6 to 1 is
- * cut at 4.5, and both parts of decade 10^g (g = -6 .. -1) into 2^(g + 6) intervals. To the nearest
- * (Dettmers), level 127 is 1, and |x - y| <= 0.0086 m (half of the widest step, 0.55 / 32). Down to
- * the level below (GRACE), level 127 is the middle between level 126 and 1, and |x - y| <= 0.0172
- * m. Not finite values count as 0. */
+ * Level 0 is 0; the 126 levels above are the midpoints of intervals: each decade from 10^-6 to 1 is
+ * cut at 4.5, and both parts of decade 10^g (g = -6 .. -1) into 2^(g + 6) intervals. Rounding to
+ * the nearest (Dettmers), level 127 is 1, and |x - y| <= 0.0086 m (half of the widest step, 0.55 /
+ * 32). Rounding down (GRACE), level 127 is the midpoint between level 126 and 1, and |x - y| <=
+ * 0.0172 m. Values that are not finite count as 0. */
 #include <assert.h>
 #include <stdlib.h>
 #include "codecs/builtin.h"
@@ -20,13 +20,13 @@ enum { HEAD_BYTES = 6, PIECE = 4096, N_LEVELS = 128 };
 enum rounding { NEAREST, DOWN, N_ROUNDINGS };
 
 /* Cells of equal upper bits find a level's place: six bits of fraction are 1/64 of a value apart,
- * which is less than levels are. The first cell is all below 2^-20. */
+ * which is less than the distance of levels. The first cell is everything below 2^-20. */
 enum { CELL_SHIFT = 17, FIRST_CELL = (127 - 20) << 6, N_CELLS = (20 << 6) + 1 };
 
 struct state {
     enum rounding rounding;
     float levels[N_ROUNDINGS][N_LEVELS];
-    float thresholds[N_LEVELS + 1]; /* level k from thresholds[k] on; [128]: infinity */
+    float thresholds[N_LEVELS + 1]; /* level k begins at thresholds[k]; [128]: infinity */
     uint8_t cells[N_CELLS];         /* level of the smallest value of the cell */
 };
 
@@ -115,7 +115,7 @@ static float largest(const float *x, size_t n)
     return strait_largest(x, n);
 }
 
-/* In units of scale, at most 1, and the cell where each is. */
+/* Values in units of scale, at most 1, and the cell of each. */
 STRAIT_CLONED
 static void normalise(float *v, int32_t *cells, const float *x, size_t n, float scale)
 {

@@ -1,7 +1,7 @@
 /* efsignsgd: signs and the mean magnitude s = ||x||_1 / n, decoded to -s and s; n/8 + 4 bytes
- * (published: n + 4). With error feedback it converges where plain signs need not. The square of
- * its error is ||x||_2^2 - ||x||_1^2 / n. A value that is not finite counts as 0 in s; an infinity
- * keeps its sign, NaN is positive. Wire: the id, s as a float, the signs (signs.h). */
+ * (published: n + 4). With error feedback it converges where plain signs may not. Its squared error
+ * is ||x||_2^2 - ||x||_1^2 / n. A value that is not finite counts as 0 in s; an infinity keeps its
+ * sign, NaN is positive. Wire: the id, s as a float, the signs (signs.h). */
 #include <stdlib.h>
 #include "codecs/builtin.h"
 #include "codecs/bound.h"

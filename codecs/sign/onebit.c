@@ -1,8 +1,8 @@
-/* onebit: which side of 0 each value is on, and the mean of either side, to which it is decoded;
- * n/8 + 8 bytes (published: n + 8). The two means minimise the square of the error for these bits;
- * one pair a tensor here, where Seide et al. have one a column of the matrix. An empty side has
- * mean 0. A value that is not finite counts as 0 in its mean; an infinity keeps its side, NaN is
- * positive. Wire: the id, the mean below 0, the other mean, the signs (signs.h). */
+/* onebit: the sign of each value and the means of the negative and of the other values, to which
+ * they decode; n/8 + 8 bytes (published: n + 8). The two means minimise the squared error for these
+ * bits. Here one pair of means a tensor, where Seide et al. have one a column of the matrix. The
+ * mean of no values is 0. A value that is not finite counts as 0 in its mean; an infinity keeps its
+ * sign, NaN is positive. Wire: the id, the mean below 0, the other mean, the signs (signs.h). */
 #include <stdlib.h>
 #include "codecs/builtin.h"
 #include "codecs/bound.h"

@@ -1,5 +1,5 @@
-/* Signs of a tensor on the wire, and the sums over its two sides. Plain loops that a compiler turns
- * into vector compares: eight bytes of 0 or 1 become eight bits by one multiplication. */
+/* Signs of a tensor on the wire, and sums by sign. Plain loops that compilers turn into vector
+ * compares: eight bytes of 0 or 1 become eight bits by one multiplication. */
 #include "signs.h"
 #include <math.h>
 #include <stdlib.h>
@@ -110,7 +110,7 @@ static void add_lanes(double *lanes, const float *x, size_t n)
             lanes[k] += (double)x[i + k];
 }
 
-/* The sides apart, in simple passes over a block that stays in the nearest cache. A NaN is neither
+/* Sums by sign, in simple passes over a block that stays in the first-level cache. A NaN is neither
  * above nor below 0 and adds 0. */
 static void add_block(double *negative, double *positive, size_t *n_negative, const float *x)
 {

@@ -1,5 +1,5 @@
 /* signsgd: the sign of each value, n/8 bytes (published: n), decoded to -1 and 1; the majority vote
- * over ranks is the sum of what is decoded, and its sign. +0 and -0 count as positive, as in the
+ * over ranks is the sign of the sum of decoded values. +0 and -0 count as positive, as in the
  * published x >= 0; NaN counts as 0. Wire: the id, then the signs (signs.h). */
 #include <stdlib.h>
 #include "codecs/builtin.h"

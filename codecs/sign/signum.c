@@ -1,4 +1,4 @@
-/* signum: the sign of a momentum, m <- beta m + (1 - beta) g from m = 0, as signsgd sends it: n/8
+/* signum: the sign of a momentum, m <- beta m + (1 - beta) g from m = 0, sent as in signsgd: n/8
  * bytes (published: n), decoded to -1 and 1. A gradient value that is not finite counts as 0, so m
  * stays finite; m = 0 counts as positive. Wire: the id, then the signs (signs.h). */
 #include <float.h>
@@ -11,7 +11,7 @@
 struct state {
     bool published;
     float beta;
-    float *momentum; /* n_elems of them from the first encode on */
+    float *momentum; /* n_elems of them, allocated by the first encode */
     size_t n_elems;
 };
 
@@ -58,8 +58,8 @@ static size_t signum_predict(const void *state, size_t n_elems, size_t n_rows)
     return signum_bytes(state, n_elems);
 }
 
-/* Cannot leave the finite floats: of two weights that add up to 1 the product of one with the
- * largest float 2^128 - 2^104 rounds to 2^104 below that weight of 2^128, the other to less. */
+/* The result is always finite: of two weights that add up to 1, the product of one with the largest
+ * float 2^128 - 2^104 rounds to 2^104 below that weight of 2^128, the other to less. */
 static float blend(float beta, float m, float g)
 {
     const float finite = fabsf(g) <= FLT_MAX ? g : 0;

@@ -1,6 +1,6 @@
-/* adaq: AdaQ sends where the largest positive and the largest negative values are, and the mean of
- * each. Means are of the finite values chosen, 0 of none; NaN and infinities are chosen by their
- * sign and decode to that sign's mean.
+/* adaq: AdaQ sends the positions of the largest positive and the largest negative values, and the
+ * mean of each. Means are of the finite values chosen, 0 if there are none; NaN and infinities are
+ * chosen by their sign and decode to that sign's mean.
  *
  *   head of sparse_stream.h, with the number of both signs together
  *   u32    how many of them are positive
@@ -51,7 +51,7 @@ static float mean_of(const float *x, const uint32_t *index, size_t n)
     return count > 0 ? (float)(sum / count) : 0;
 }
 
-/* The positive to the front, the negative behind them, each ascending. Returns how many are
+/* Move the positive to the front, the negative behind them, each ascending. Returns how many are
  * positive. */
 static size_t part(uint32_t *index, size_t n, const float *x, uint32_t *scratch)
 {

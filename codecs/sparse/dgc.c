@@ -1,9 +1,9 @@
-/* dgc: Deep Gradient Compression as a codec: the values above a threshold that a sample of 1 %
- * gives (dgc.h). Published (GRACE): 8k' + 4k' bytes behind a head of 10, k' within 30 % of n ratio
- * as a rule; "published" has 32-bit indices. Sizes differ between ranks: the exchange before the
- * all-gather, and the all-reduce of one number for clipping, are the strategy's. Zeros, which the
- * published rule sends where more than 1 - ratio of a tensor is 0, are left out: they decode to
- * themselves. NaN and infinities are always sent, bit by bit. */
+/* dgc: Deep Gradient Compression as a codec: the values above a threshold found on a sample of 1 %
+ * (dgc.h). Published (GRACE): 8k' + 4k' bytes behind a head of 10, k' usually within 30 % of n
+ * ratio; "published" has 32-bit indices. Sizes differ between ranks: the exchange of sizes before
+ * the all-gather, and the all-reduce of one number for clipping, are done by the strategy. Zeros,
+ * which the published rule sends if more than 1 - ratio of a tensor is 0, are left out, since they
+ * decode to 0 anyway. NaN and infinities are always sent, bit by bit. */
 #include "codecs/builtin.h"
 #include "sparse_stream.h"
 

@@ -1,9 +1,9 @@
-/* gtopk: top-k whose streams merge: the sum of two, cut down to its own k largest, is again a
- * stream of k. Merged along a tree of log2 P steps that is the all-reduce of gTop-k (Shi et al.
+/* gtopk: top-k with streams that can be merged: the sum of two, cut down to its own k largest, is
+ * again a stream of k. Merging along a tree of log2 P steps is the all-reduce of gTop-k (Shi et al.
  * 2019, algorithms 2 and 3), 8k bytes a step behind a head of 10 as published.
  *
- * `add` is therefore not the sum that codec.h asks for: up to k elements of the two are dropped. A
- * strategy that knows which of its own elements did not survive puts them back into its residual
+ * So `add` is not the exact sum that codec.h asks for: up to k elements of the two are dropped. A
+ * strategy that knows which of its own elements were dropped puts them back into its residual
  * (algorithm 4, line 10). Of equal magnitudes the lower position stays. Summing in another order
  * may keep other elements: a strategy states its tree. */
 #include "codecs/builtin.h"
@@ -56,7 +56,7 @@ static size_t merge(struct strait_sparse_piece *sum, struct chosen a, struct cho
     return n;
 }
 
-/* kept: room for k positions among the n that were merged; scratch is sum's. */
+/* kept: room for k of the n merged positions; scratch is sum's. */
 static void write_largest(struct strait_writer *w, const struct strait_sparse_state *s,
                           struct strait_sparse_piece *sum, size_t n, size_t k, size_t n_elems,
                           uint32_t *kept)
@@ -104,7 +104,7 @@ static int gtopk_add(void *state, unsigned char *out, size_t cap_bytes, size_t *
         of_b.index = piece_b->index;
         const size_t n = merge(sum, of_a, of_b);
         write_largest(&w, s, sum, n, of_a.n, n_elems, piece_a->scratch);
-        if (w.full) /* streams of a larger ratio than this state's */
+        if (w.full) /* the streams have a larger ratio than this state */
             failed = strait_sparse_refused(s->ops, n_elems, err);
         *len_bytes = (size_t)(w.p - out);
     }

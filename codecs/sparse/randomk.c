@@ -1,7 +1,8 @@
 /* randomk: k = max(1, floor(n ratio)) values at positions that the request's key chooses, so only
- * the key and the values are sent; ranks that share the key choose alike, and their streams add up.
- * With `scale` values are sent times n / k, which makes them unbiased (Stich et al. 2018, as rand-k
- * without memory); GRACE does not scale. Values may be NaN or infinite: they are sent as they are.
+ * the key and the values are sent; ranks that share the key choose the same positions, and their
+ * streams can be added. With `scale` values are multiplied by n / k, which makes them unbiased
+ * (Stich et al. 2018, as rand-k without memory); GRACE does not scale. NaN and infinities are sent
+ * as they are.
  *
  *   u8     wire id
  *   u8     1: scaled
@@ -23,7 +24,7 @@ static const struct strait_param params[] = {
     {.name = "scale", .doc = "send values times n / k: unbiased", .max = 1, .choices = no_yes},
 };
 
-/* The state's payload says whether values are scaled. */
+/* The state's `payload` field holds whether values are scaled. */
 static int randomk_open(void **state, const double *values, struct strait_error *err)
 {
     const struct strait_sparsifier_params p = {.ratio = values[0]};
@@ -70,7 +71,7 @@ static int randomk_encode(void *state, unsigned char *out, size_t cap_bytes, siz
     return 0;
 }
 
-/* The head of a stream of exactly that length. */
+/* Read the head; the stream must have exactly that length. */
 static bool read_head(const struct strait_codec_ops *ops, const unsigned char *in, size_t len_bytes,
                       size_t n_elems, size_t *k, uint64_t *key)
 {

@@ -1,4 +1,4 @@
-/* Choosing values by magnitude: thresholds, and the exact k largest. */
+/* Select values by magnitude: thresholds, and the exact k largest. */
 #include "select.h"
 #include <assert.h>
 #include <stdbool.h>
@@ -9,7 +9,7 @@ enum {
     N_TOP = 1 << TOP_BITS,
     N_LOW = 1 << LOW_BITS,
     BLOCK = 32,            /* values that are tested at once */
-    MIN_SAMPLED = 1 << 12, /* fewer values than these are counted as they are */
+    MIN_SAMPLED = 1 << 12, /* smaller tensors are counted whole */
     SAMPLE_SHARE = 64,
     MAX_SAMPLE = 1 << 14
 };
@@ -68,7 +68,8 @@ static inline uint32_t magnitude_at(const void *values, size_t i)
     return bits & STRAIT_MAGNITUDE_MASK;
 }
 
-/* From the largest digit down to the one that holds the k-th; *n_above grows by those passed. */
+/* From the largest digit down to the one that holds the k-th; adds the number passed to
+ * *n_above. */
 static uint32_t digit_of(const uint32_t *count, uint32_t n_digits, size_t k, size_t *n_above)
 {
     uint32_t digit = n_digits - 1;
@@ -101,8 +102,8 @@ struct strait_kth strait_kth_largest(const void *values, size_t n, size_t k)
     }
 }
 
-/* A magnitude that about k of the values reach, rather more. One value of every stretch of equal
- * length, at a place that a hash chooses, so that periodic tensors do no harm. */
+/* A magnitude that slightly more than k values should reach. Samples one value of every stretch of
+ * equal length, at a hashed place, so that periodic tensors do no harm. */
 static uint32_t guess(const float *x, size_t n_elems, size_t k, uint32_t *sample)
 {
     size_t n = n_elems / SAMPLE_SHARE;
@@ -112,7 +113,7 @@ static uint32_t guess(const float *x, size_t n_elems, size_t k, uint32_t *sample
         const size_t hash = ((uint32_t)i * 0x9e3779b9u) >> 7;
         sample[i] = strait_magnitude(&x[i * stretch + hash % stretch]);
     }
-    /* Five standard deviations of the rank in the sample, whose square is its mean at most. */
+    /* Five standard deviations of the rank in the sample; the variance is at most the mean. */
     const size_t mean = (size_t)((double)k / (double)n_elems * (double)n) + 1;
     size_t deviation = 1;
     while (deviation * deviation < mean)
@@ -134,7 +135,7 @@ static void select_from_all(uint32_t *index, const float *x, size_t n_elems, siz
     }
 }
 
-/* The same among candidates, whose magnitudes stand beside their positions. */
+/* The same among candidates, whose magnitudes are stored beside their positions. */
 static void select_from_some(uint32_t *index, size_t k, const uint32_t *at, const uint32_t *m,
                              size_t n_candidates)
 {

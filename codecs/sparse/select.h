@@ -1,5 +1,5 @@
-/* Choosing values by magnitude. Magnitudes are the bit patterns of |x|, which order as |x| does:
- * -0 is 0, an infinity comes above every finite value and NaN above the infinities. */
+/* Select values by magnitude. A magnitude is the bit pattern of |x|, which orders like |x|: -0 is
+ * 0, an infinity is above every finite value, NaN above the infinities. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -21,14 +21,15 @@ static inline float strait_magnitude_float(uint32_t magnitude)
     return x;
 }
 
-/** The least magnitude whose value is at least t >= 0, exactly: |x| >= t where x is not NaN
- *  holds just when strait_magnitude(x) reaches it. Beyond the largest float: infinity's. */
+/** The smallest magnitude with |x| >= t, for t >= 0, exactly: strait_magnitude(x) reaches it if and
+ *  only if |x| >= t, for x not NaN. Beyond the largest float: infinity's. */
 uint32_t strait_magnitude_of_least(double t);
 
-/** How many of x[n_elems] have a magnitude of at least `least`. Cost: one vectorised pass. */
+/** Number of values in x[n_elems] with a magnitude of at least `least`. Cost: one vectorised
+ *  pass. */
 size_t strait_count_reaching(const float *x, size_t n_elems, uint32_t least);
 
-/** Positions of those that have. Out: index, ascending, room for n_elems. Returns how many. */
+/** Positions of those values. Out: index: ascending, room for n_elems. Returns: how many */
 size_t strait_select_reaching(uint32_t *index, const float *x, size_t n_elems, uint32_t least);
 
 struct strait_kth {
@@ -36,16 +37,16 @@ struct strait_kth {
     size_t n_above;     /* values of larger magnitude: fewer than k */
 };
 
-/** The k-th largest magnitude, 1 <= k <= n. In: values, n 32-bit patterns of floats, signs ignored.
- *  Cost: three passes that count the digits of 11, 10 and 10 bits; 8 KiB of stack */
+/** The k-th largest magnitude, 1 <= k <= n. In: values: n 32-bit patterns of floats, signs ignored.
+ *  Cost:    three passes that count digits of 11, 10 and 10 bits; 8 KiB of stack */
 struct strait_kth strait_kth_largest(const void *values, size_t n, size_t k);
 
-/** Positions of the k largest magnitudes, of equal ones the lower positions.
- *  Out:  index    ascending, k of them
- *  In:   scratch  uint32_t[n_elems]
- *        k        at most n_elems, which is below 2^31
- *  Cost: O(n_elems) whatever the values. As a rule one pass: a sample gives a magnitude that
- *        slightly more than k reach, and only those are looked at again.
- *  Source: own; the digits as in a radix selection */
+/** Positions of the k largest magnitudes; of equal ones, the lower positions.
+ *  Out:     index    ascending, k of them
+ *  In:      scratch  uint32_t[n_elems]
+ *           k        at most n_elems, which is below 2^31
+ *  Cost:    O(n_elems) for any values, usually one pass: a sample gives a magnitude that slightly
+ *           more than k values reach, and only those are examined again
+ *  Source:  own; the digits as in a radix selection */
 void strait_select_largest(uint32_t *index, const float *x, size_t n_elems, size_t k,
                            uint32_t *scratch);

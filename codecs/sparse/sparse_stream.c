@@ -1,5 +1,5 @@
-/* What the sparsifier codecs share: the head of a stream, the ways to write chosen elements, the
- * state and its scratch memory. */
+/* Common to the sparsifier codecs: head of a stream, encodings of chosen elements, state and
+ * scratch. */
 #include "sparse_stream.h"
 #include <assert.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ struct strait_sparse_piece *strait_sparse_take(struct strait_sparse_state *s, si
         return piece;
     piece_free(piece);
     piece = malloc(sizeof(*piece));
-    /* One array for the three. */
+    /* One array for all three. */
     uint32_t *index = malloc(4 * (3 * n_elems + 1024));
     if (!piece || !index) {
         free(piece);

@@ -1,10 +1,10 @@
-/* What the sparsifier codecs share: the head of a stream, the ways to write chosen elements, the
+/* Common to the sparsifier codecs: the head of a stream, the encodings of chosen elements, the
  * state and its scratch memory.
  *
  *   u8   wire id of the codec
  *   u8   payload: enum strait_sparse_payload
  *   u32  n_elems
- *   u32  how many are chosen
+ *   u32  number of chosen elements
  *   positions: packed as index_rice.c, published as 32-bit or 64-bit numbers
  *   values: float32 each, in the order of their positions */
 #pragma once
@@ -17,9 +17,9 @@ enum { STRAIT_SPARSE_HEAD_BYTES = 10 };
 enum strait_sparse_payload {
     STRAIT_SPARSE_PACKED,
     STRAIT_SPARSE_PUBLISHED,      /* 32-bit positions */
-    STRAIT_SPARSE_PUBLISHED_INT64 /* as PyTorch's indices are sent */
+    STRAIT_SPARSE_PUBLISHED_INT64 /* as PyTorch sends indices */
 };
-/** For `choices`: the first two and all three of them. */
+/** For `choices`: the first two, or all three. */
 extern const char *const strait_sparse_two_payloads[], *const strait_sparse_three_payloads[];
 
 struct strait_sparse_state {
@@ -34,48 +34,50 @@ struct strait_sparse_state {
 struct strait_sparse_piece {
     struct strait_pooled pooled;
     size_t cap_elems;
-    uint32_t *index, *scratch; /* cap_elems, and 1024 more of scratch */
+    uint32_t *index, *scratch; /* cap_elems, plus 1024 for scratch */
     float *values;             /* cap_elems */
 };
 
-/** Check values[ops->n_params] against their ranges and make the state. */
+/** Check values[ops->n_params] against their ranges and allocate the state. */
 int strait_sparse_open(void **state, const struct strait_codec_ops *ops,
                        const struct strait_sparsifier *rule, struct strait_sparsifier_params params,
                        double payload, const double *values, struct strait_error *err);
 void strait_sparse_close(void *state);
-/** Errors: INPUT beyond STRAIT_SPARSE_MAX_ELEMS, NOMEM. */
+/** Take scratch. Errors: INPUT beyond STRAIT_SPARSE_MAX_ELEMS, NOMEM. */
 struct strait_sparse_piece *strait_sparse_take(struct strait_sparse_state *s, size_t n_elems,
                                                struct strait_error *err);
 void strait_sparse_give(struct strait_sparse_state *s, struct strait_sparse_piece *piece);
 
 void strait_sparse_write_head(struct strait_writer *w, const struct strait_sparse_state *s,
                               size_t n_elems, size_t n_chosen);
-/** False when this is no head of this codec for n_elems values. Out: payload, n_chosen. */
+/** Read a head. False when it is not of this codec for n_elems values. Out: payload, n_chosen. */
 bool strait_sparse_read_head(struct strait_reader *r, const struct strait_codec_ops *ops,
                              size_t n_elems, unsigned *payload, size_t *n_chosen);
-/** Positions as the payload says. Their number is the reader's to know: of any other, false. */
+/** Write or read positions in the payload's form. The reader passes their number; false if it
+ *  differs. */
 void strait_sparse_write_index(struct strait_writer *w, unsigned payload, uint32_t *index,
                                size_t n_chosen, size_t n_elems, uint32_t *scratch);
 bool strait_sparse_read_index(struct strait_reader *r, unsigned payload, uint32_t *index,
                               size_t n_chosen, size_t n_elems, uint32_t *scratch);
 size_t strait_sparse_index_max_bytes(unsigned payload, size_t n_elems, size_t n_chosen);
-/** Head and positions of a stream of index and values into piece->index. Out: n_chosen, and the
- *  4 n_chosen bytes of values, inside `in`. False: no such stream. */
+/** Read head and positions of a stream into piece->index. Out: n_chosen, and the 4 n_chosen bytes
+ *  of values inside `in`. False: malformed. */
 bool strait_sparse_read(const struct strait_sparse_state *s, struct strait_sparse_piece *piece,
                         size_t *n_chosen, const unsigned char **values, const unsigned char *in,
                         size_t len_bytes, size_t n_elems);
 int strait_sparse_refused(const struct strait_codec_ops *ops, size_t n_elems,
                           struct strait_error *err);
-/** What each of these codecs' encode begins with: check, take a piece, choose.
- *  Out: n_chosen of piece->index. Returns: NULL with *err where encode has to refuse */
+/** Common start of encode: check, take scratch, choose.
+ *  Out:     n_chosen  elements of piece->index
+ *  Returns: NULL with *err if encode must refuse */
 struct strait_sparse_piece *strait_sparse_choose(size_t *n_chosen, struct strait_sparse_state *s,
                                                  const float *x, size_t n_elems,
                                                  struct strait_request request, size_t cap_bytes,
                                                  struct strait_error *err);
 
-/* The members of codec.h for a codec that sends chosen positions with their values. */
+/* Members of struct strait_codec_ops for codecs that send chosen positions with their values. */
 size_t strait_sparse_max_bytes(const void *state, size_t n_elems);
-/** 0 where the payload is packed or the rule's number of chosen is not known. */
+/** 0 if the payload is packed or the rule's number of chosen elements varies. */
 size_t strait_sparse_predict_fixed(const void *state, size_t n_elems, size_t n_rows);
 int strait_sparse_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
                          const float *x, size_t n_elems, struct strait_request request,
@@ -83,7 +85,7 @@ int strait_sparse_encode(void *state, unsigned char *out, size_t cap_bytes, size
 int strait_sparse_decode(void *state, float *y, size_t n_elems, const unsigned char *in,
                          size_t len_bytes, struct strait_error *err);
 
-/** The sum of two floats, NaN always as 0x7fc00000: the bits of others depend on the machine. */
+/** The sum of two floats, any NaN as 0x7fc00000: other NaN bits depend on the machine. */
 static inline float strait_sparse_sum(float a, float b)
 {
     const float sum = a + b;

@@ -1,7 +1,7 @@
-/* AdaQ: positive and negative values each have a threshold of their own, found on a sample of 1 %
- * and then moved, up to 20 times, until the number chosen is within [0.8, 1.25] of its share
- * (Dryden, Moon, Jacobs, Van Essen, MLHPC 2016; the loop as in GRACE for TensorFlow). Zeros are
- * never chosen. */
+/* AdaQ: positive and negative values each have their own threshold, found on a sample of 1 % and
+ * then moved, up to 20 times, until the number chosen is within [0.8, 1.25] of its target (Dryden,
+ * Moon, Jacobs, Van Essen, MLHPC 2016; the loop as in GRACE for TensorFlow). Zeros are never
+ * chosen. */
 #include "sparse.h"
 #include "core/random.h"
 #include "select.h"
@@ -29,7 +29,7 @@ static float finite(float threshold)
     return strait_magnitude_float(m > STRAIT_MAGNITUDE_LARGEST ? STRAIT_MAGNITUDE_LARGEST : m);
 }
 
-/* The least magnitude that is chosen of m[n], the values of one sign, none of them 0. */
+/* The smallest chosen magnitude of m[n], the values of one sign, none of them 0. */
 static uint32_t cut_of(const uint32_t *m, size_t n, double ratio, uint64_t key, uint32_t *sample)
 {
     if (n == 0)
@@ -44,7 +44,7 @@ static uint32_t cut_of(const uint32_t *m, size_t n, double ratio, uint64_t key, 
     float threshold =
         finite(strait_magnitude_float(strait_kth_largest(sample, n_sample, k).magnitude));
 
-    /* Strictly above at first and in the end, at least in between: as published. */
+    /* Strictly above in the first and last count, "at least" in between: as published. */
     double chosen = (double)count_from(m, n, strait_magnitude(&threshold) + 1);
     for (int i = 0; i < MAX_ADJUSTMENTS; i++) {
         if (chosen > 1.25 * share)

@@ -1,4 +1,4 @@
-/* Deep Gradient Compression: the rule that chooses, and the kernels of clipping and warm-up. */
+/* Deep Gradient Compression: the sparsifier, and the kernels of clipping and warm-up. */
 #include "dgc.h"
 #include <math.h>
 #include "core/random.h"
@@ -13,8 +13,8 @@ static size_t at_least_one(double n)
     return n < 1 ? 1 : (size_t)n;
 }
 
-/* The lowest magnitude of the top of a sample; values that are not finite count as 0 there, since
- * no factor brings a threshold back from infinity. */
+/* The smallest magnitude of the top of a sample; non-finite values count as 0 there, since no
+ * factor brings a threshold back from infinity. */
 static float sampled_threshold(const float *x, size_t n_elems, double ratio, uint64_t key,
                                uint32_t *sample)
 {

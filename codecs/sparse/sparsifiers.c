@@ -1,4 +1,4 @@
-/* The one table of rules that choose elements, and those that are short. */
+/* The one table of sparsifiers, and the short ones. */
 #include "sparse.h"
 #include "select.h"
 #include "subset.h"

@@ -1,6 +1,6 @@
-/* threshold: every value of |x| >= threshold, however many they are. Published (GRACE, PyTorch):
- * 4k' + 4k' bytes behind a head of 10, or 8k' + 4k' with 64-bit indices; sizes differ between ranks
- * and are exchanged first. NaN and infinities are always sent, bit by bit. */
+/* threshold: every value with |x| >= threshold, however many. Published (GRACE, PyTorch): 4k' + 4k'
+ * bytes behind a head of 10, or 8k' + 4k' with 64-bit indices; sizes differ between ranks and are
+ * exchanged first. NaN and infinities are always sent, bit by bit. */
 #include "codecs/builtin.h"
 #include "sparse_stream.h"
 

@@ -1,7 +1,7 @@
-/* topk: the k = max(1, floor(n ratio)) values of largest magnitude, of equal ones the first.
+/* topk: the k = max(1, floor(n ratio)) values of largest magnitude; of equal ones, the first.
  * Published (GRACE, PyTorch): 4k + 4k bytes behind a head of 10, or 8k + 4k with the 64-bit indices
  * that its Horovod package sends. Packed: gaps in Rice code. NaN and infinities are chosen first
- * and come back bit by bit. */
+ * and restored bit by bit. */
 #include "codecs/builtin.h"
 #include "sparse_stream.h"
 

@@ -1,8 +1,8 @@
-/* sz: the error-bounded codec of this project: no prediction, for the values of a neural network
- * are noise to every predictor. Quantise, take blocks of 256 apart into symbols and low bits, code
- * the symbols with interleaved rANS under a few shared tables. Measured against coders with
- * prediction on recorded weights, gradients and updates: smaller at every bound, and several times
- * as fast.
+/* sz: the error-bounded codec of this project. It does not predict, because the values of a neural
+ * network are noise to any predictor. It quantises, splits blocks of 256 values into symbols and
+ * low bits, and codes the symbols with interleaved rANS under a few shared tables. Measured against
+ * coders with prediction on recorded weights, gradients and updates: smaller at every bound, and
+ * several times as fast.
  *
  *   u8      mode (low 3 bits), 8: a centre follows the step, 16: pointwise
  *   varint  n_elems
@@ -15,9 +15,8 @@
  *   pointwise: float32 bound less what rounding takes, u8 signs, varint zigzag of the middle,
  *              see sz_pointwise.c
  *
- * The pieces of a tensor that is streamed, laid end to end, are these bytes: a piece is a segment,
- * the first with the head before it, or the whole where there are no segments.
- */
+ * The pieces of a streamed tensor, concatenated, are these same bytes: a piece is a segment, the
+ * first one with the head before it; a tensor without segments is one piece. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -55,8 +54,8 @@ int sz_check_bound(struct strait_bound bound, struct strait_error *err)
     return 0;
 }
 
-/* A target ratio is met from samples; what these missed is aimed for again, and the best of it
- * taken. */
+/* The bound for a target ratio is estimated from samples; the target is then corrected by the miss
+ * and tried again, and the best result is kept. */
 static int encode_target(struct sz_state *s, struct strait_writer *w, const float *x, size_t n,
                          struct strait_bound bound, struct strait_error *err)
 {
@@ -69,7 +68,7 @@ static int encode_target(struct sz_state *s, struct strait_writer *w, const floa
         if (sz_encode_whole(s, w, x, n, bound, err) != 0)
             return -1;
         const double got = raw_bytes / (double)(w->p - start.p);
-        off = fabs(sz_log2(got / wanted)) + (got < 0.97 * wanted ? 100 : 0); /* rather too small */
+        off = fabs(sz_log2(got / wanted)) + (got < 0.97 * wanted ? 100 : 0); /* prefer too small */
         if (off < best_off) {
             best = bound.value;
             best_off = off;

@@ -1,13 +1,12 @@
-/* sz: the sum of two streams. Where both have a step, the same one, integers are added, and nothing
- * is rounded again: the sum decodes to (q_a + q_b) * step + (c_a + c_b). A constant is a centre
- * with every integer 0. Where a value is no integer on either side, the sum of the two floats is
- * stored as it is. */
+/* sz: the sum of two streams. If both have the same step, integers are added without further
+ * rounding: the sum decodes to (q_a + q_b) * step + (c_a + c_b). A constant is a centre with every
+ * integer 0. If a value is not an integer on either side, the float sum is stored raw. */
 #include <math.h>
 #include "sz_whole.h"
 
 struct operand {
     struct sz_head head;
-    struct strait_reader r; /* behind the head */
+    struct strait_reader r; /* positioned behind the head */
     struct sz_chain chain;
     struct sz_fixed fixed;
 };
@@ -18,7 +17,7 @@ struct add_job {
     struct sz_head head; /* of the sum */
     struct strait_writer *w;
     struct sz_chain chain;
-    pthread_mutex_t mutex; /* of the operands and what follows */
+    pthread_mutex_t mutex; /* protects the operands and all below */
     size_t next;
     bool bad;
     struct strait_turns chosen, written;
@@ -55,7 +54,7 @@ bool sz_summable(const void *state, const unsigned char *a, size_t a_bytes, cons
            sz_read_head(&of_b, &head_b, (size_t)n_elems) && share_step(&head_a, &head_b);
 }
 
-/* All that has no segments is looked at once. */
+/* A stream without segments is decoded at once. */
 static bool open_operand(struct operand *o, const unsigned char *in, size_t len_bytes, size_t n)
 {
     o->r = (struct strait_reader){.p = in, .end = in + len_bytes};
@@ -70,8 +69,8 @@ static bool open_operand(struct operand *o, const unsigned char *in, size_t len_
     return o->head.mode != SZ_CONST || left == 0;
 }
 
-/* Integers of the block at `at`; NaN where there is none, its value then in y.
- *  Returns: false when the bytes are no segment; *whole: there are integers only */
+/* Integers of the block at `at`; NaN for values without integer, whose values go to y.
+ * Returns: false when malformed; *whole: all values have integers */
 static bool get_block(struct operand *o, struct sz_unpacker *u, float *q, float *y, size_t at,
                       unsigned m, bool *whole)
 {
@@ -103,7 +102,8 @@ static void set_values(float *y, const float *q, unsigned m, const struct operan
             y[i] = o->head.mode == SZ_CONST ? o->head.constant : q[i] * step + centre;
 }
 
-/* The sum of one segment, or of all where there are none, into e->integer and e->value. */
+/* The sum of one segment, or of the whole tensor if there are none, into e->integer and
+ * e->value. */
 static bool sum_segment(struct add_job *job, struct sz_encoder *e, struct sz_unpacker *a,
                         struct sz_unpacker *b, size_t index)
 {
@@ -138,7 +138,7 @@ static bool sum_segment(struct add_job *job, struct sz_encoder *e, struct sz_unp
            (!in_segments(&job->b.head) || sz_unpack_end(b));
 }
 
-/* Differences where both have them. */
+/* Use differences if both streams do. */
 static bool wants_delta(const struct add_job *job, const struct sz_unpacker *a,
                         const struct sz_unpacker *b)
 {
@@ -154,7 +154,7 @@ static bool open_segment(struct operand *o, struct sz_unpacker *u, struct sz_dec
     return !in_segments(&o->head) || sz_segment_open(u, d, &o->chain, &o->r, &o->head, index);
 }
 
-/* Take the next segment: false when there is none left. *good: whether these bytes are one. */
+/* Open the next segment: false when there is none left. *good: whether it is well-formed. */
 static bool open_next(struct add_job *job, struct sz_unpacker *a, struct sz_unpacker *b,
                       struct sz_decoder *of_a, struct sz_decoder *of_b, size_t *index, bool *good)
 {
@@ -169,7 +169,7 @@ static bool open_next(struct add_job *job, struct sz_unpacker *a, struct sz_unpa
     return any;
 }
 
-/* Whole tensors and segments alike, of a sum in e. Bad ones only take their turn. */
+/* Write the sum in e, of a segment or a whole tensor. A malformed segment only takes its turn. */
 static void add_segment(struct add_job *job, struct sz_encoder *e, const struct sz_unpacker *a,
                         const struct sz_unpacker *b, size_t index, bool good)
 {
@@ -241,7 +241,7 @@ static void write_fixed(struct strait_writer *w, const struct sz_encoder *e, siz
     sz_fixed_write(w, &sum, n);
 }
 
-/* Sums without segments. False: the bytes of a or b are no stream. */
+/* Sums without segments. False: a or b is malformed. */
 static bool add_small(struct add_job *job, struct strait_writer *w, struct sz_encoder *e,
                       struct sz_decoder *of_a, struct sz_decoder *of_b)
 {

@@ -45,12 +45,12 @@ SZ_AVX2 static bool quantise(int32_t *q, struct sz_stats *stats, const float *x,
     stats->sum = sum_of(sum);
     stats->max = max_of(max);
     stats->n_nonzero = SZ_BLOCK - sum_of(zeros);
-    if (stats->max >= (uint32_t)SZ_MOST) /* the portable loop knows what to do from there on */
+    if (stats->max >= (uint32_t)SZ_MOST) /* left to the portable loop */
         return sz_quantise_some(q, stats, x, SZ_BLOCK, grid);
     return _mm256_movemask_ps(all_good) != 0xff;
 }
 
-/* Upper parts of 32 integers as bytes. */
+/* Upper parts of 32 integers, as bytes. */
 SZ_AVX2 SZ_INLINE __m256i bytes_of(const int32_t *q, __m128i shift)
 {
     __m256i v[4];
@@ -68,7 +68,7 @@ SZ_AVX2 void sz_avx2_symbols(uint8_t *sym, const int32_t *q, unsigned shift)
         _mm256_storeu_si256((__m256i *)(sym + i), bytes_of(q + i, _mm_cvtsi32_si128((int)shift)));
 }
 
-/* For each set of eight: where the members go that are there, and who comes to each place. */
+/* For each 8-bit mask: where its set members go, and which member goes to each place. */
 #define BIT(m, i)   ((uint64_t)((m) >> (i)&1))
 #define RANK1(m, i) (BIT(m, i) * UINT64_C(0x0101010101010101) << 8 * (i) << 8)
 #define RANKS(m)                                                                                   \

@@ -2,7 +2,7 @@
 #include "sz_vector.h"
 #if defined(__x86_64__)
 
-/* 32 values of up to 8 bits: bytes to pairs, fours and eights, which are whole bytes again. */
+/* 32 values of up to 8 bits: combined to pairs, fours and eights, which are whole bytes again. */
 SZ_AVX2 SZ_INLINE unsigned char *pack_narrow(unsigned char *p, const uint32_t *v, unsigned width)
 {
     const __m256i mask = _mm256_set1_epi32((int)((1u << width) - 1));
@@ -29,7 +29,7 @@ SZ_AVX2 SZ_INLINE unsigned char *pack_narrow(unsigned char *p, const uint32_t *v
     return p;
 }
 
-/* Eight values of 9 to 16 bits: pairs, fours, and the fours one behind the other. */
+/* Eight values of 9 to 16 bits: combined to pairs and fours, then the fours one after the other. */
 SZ_AVX2 SZ_INLINE unsigned char *pack_wide(unsigned char *p, const uint32_t *v, unsigned width)
 {
     const __m256i mask = _mm256_set1_epi32((int)((1u << width) - 1));
@@ -69,14 +69,14 @@ void sz_put_packed(struct sz_encoder *e, unsigned table, const struct sz_freqs *
 {
     sz_packed_symbol *out = e->packed[table];
     uint32_t start = 0;
-    sz_put_symbols(e->tables[table], freqs); /* for what is less than a block */
+    sz_put_symbols(e->tables[table], freqs); /* for partial blocks */
     for (unsigned i = 0; i < 256; i++) {
         const uint32_t f = freqs->f[i];
         if (f == 0)
             continue;
-        /* With the least shift such that f <= 2^shift, q = x * ceil(2^(31 + shift) / f) >> (31 +
-         * shift) is x / f for every x below 2^31 (Alverson 1991). For f = 1 the reciprocal does
-         * not fit: one less makes q = x - 1, and the bias makes that good. */
+        /* With the smallest shift such that f <= 2^shift, q = x * ceil(2^(31 + shift) / f) >> (31 +
+         * shift) is x / f for every x below 2^31 (Alverson 1991). For f = 1 the reciprocal does not
+         * fit: one less makes q = x - 1, which the bias corrects. */
         const unsigned shift = f > 1 ? 32 - (unsigned)__builtin_clz(f - 1) : 1;
         const uint64_t power = UINT64_C(1) << (31 + shift);
         const uint64_t floor = (uint64_t)((double)power / f);

@@ -1,5 +1,5 @@
-/* sz: the inner loops with AVX-512: sixteen values at a time where nothing depends on what came
- * before, eight and masks in the coder, of which more would only wait for each other. */
+/* sz: the inner loops with AVX-512: sixteen values at a time where they are independent; eight and
+ * masks in the coder, where wider vectors would only wait for each other. */
 #include "sz_vector.h"
 #if defined(__x86_64__)
 
@@ -33,7 +33,7 @@ AVX512 SZ_INLINE bool quantise_from(int32_t *q, struct sz_stats *stats, const fl
         nonzero = _mm512_add_epi32(nonzero, _mm512_min_epu32(size, one));
     }
     stats->max = _mm512_reduce_max_epu32(max);
-    if (stats->max >= (uint32_t)SZ_MOST) /* the portable loop knows what to do from there on */
+    if (stats->max >= (uint32_t)SZ_MOST) /* left to the portable loop */
         return sz_quantise_some(q, stats, x, SZ_BLOCK, grid);
     stats->sum = (uint32_t)_mm512_reduce_add_epi32(sum); /* below 2^30 */
     stats->n_nonzero = (uint32_t)_mm512_reduce_add_epi32(nonzero);
@@ -124,7 +124,7 @@ AVX512 static unsigned get_symbols(uint8_t *sym, uint32_t *states, const unsigne
     for (unsigned i = 0; i < SZ_BLOCK; i += SZ_LANES)
         for (unsigned k = 0; k < 4; k++) {
             const __m128i s = _mm256_cvtepi32_epi8(pop(&lane[k], &p, slots));
-            /* the upper eight bytes are 0: they count in every turn */
+            /* the upper eight bytes are 0 and count as special in every iteration */
             n_special +=
                 (unsigned)_mm_popcnt_u32(_mm_cmple_epu8_mask(s, _mm_set1_epi8(SZ_ZERO))) - 8;
             _mm_storel_epi64((__m128i *)(sym + i + 8 * k), s);

@@ -1,8 +1,8 @@
-/* Blocks of the sz codec decoded: symbols, low bits and escapes back to values. Nothing that the
- * bytes say is believed before it is checked. */
+/* Decode blocks of the sz codec: symbols, low bits and escapes to values. All input is checked
+ * before it is used. */
 #include "sz_kernels.h"
 
-/* All is used up and every lane is where its encoder began. */
+/* Whether everything was consumed and every lane is back at the encoder's initial state. */
 bool sz_source_close(const struct sz_source *s)
 {
     for (unsigned lane = 0; lane < s->n_lanes; lane++)
@@ -11,7 +11,7 @@ bool sz_source_close(const struct sz_source *s)
     return s->words == s->words_end && s->low == s->low_end && s->escape == s->escape_end;
 }
 
-/* At least 2 * SZ_BLOCK readable bytes at s->words, the zeros behind the last words included. */
+/* Make at least 2 * SZ_BLOCK bytes readable at s->words, including zeros behind the last words. */
 static void have_words(struct sz_source *s)
 {
     const size_t left = (size_t)(s->words_end - s->words);
@@ -24,7 +24,7 @@ static void have_words(struct sz_source *s)
     s->in_tail = true;
 }
 
-enum { PADDING = 24 }; /* bytes that are read behind low bits */
+enum { PADDING = 24 }; /* bytes read beyond the low bits */
 
 /* Symbols and low bits to integers; escapes give 0. */
 static bool get_integers(int32_t *q, const uint8_t *sym, unsigned n, unsigned n_special,
@@ -58,7 +58,7 @@ static void get_escapes(float *y, const uint8_t *sym, unsigned n, struct sz_sour
     }
 }
 
-/* Differences to integers, in place. Returns the last integer. */
+/* Sum differences to integers, in place. Returns the last integer. */
 static int32_t sum_up(int32_t *q, const uint8_t *sym, unsigned n, bool escapes,
                       const unsigned char *escape, const struct sz_grid *grid, int32_t before)
 {
@@ -79,11 +79,11 @@ static int32_t sum_up(int32_t *q, const uint8_t *sym, unsigned n, bool escapes,
     return before;
 }
 
-/* A whole block without escapes and exact zeros, all in one go. */
+/* Decode a whole block without escapes and exact zeros in one pass. */
 static bool decode_straight(float *y, struct sz_source *s, unsigned shift, const uint32_t *slots,
                             const struct sz_grid *grid)
 {
-    enum { RARE = 4 }; /* of SZ_PROB: otherwise most blocks would be begun twice */
+    enum { RARE = 4 }; /* of SZ_PROB: with more, most blocks would be decoded twice */
     const size_t need = SZ_BLOCK / 8 * shift;
     if ((slots[RARE] & 255) <= SZ_ZERO || s->n_lanes != SZ_LANES ||
         (shift > 0 && (size_t)(s->low_end - s->low) < need + PADDING) ||

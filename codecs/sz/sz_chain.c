@@ -1,5 +1,5 @@
-/* sz: a segment takes over the tables of the segment before where that is shorter, with the few
- * symbols more that it needs: weights' histograms hardly move from one segment to the next. */
+/* sz: a segment takes over the tables of the previous segment if that is shorter, plus the few
+ * symbols that these lack: histograms of weights hardly change from one segment to the next. */
 #include <assert.h>
 #include "sz_parts.h"
 
@@ -32,7 +32,7 @@ static void set_prices(struct sz_chain *chain, unsigned t, const struct sz_logs 
     }
 }
 
-/* A histogram under a table; symbols that it lacks are added at a price. */
+/* Cost of a histogram under a table; each missing symbol is added at a price. */
 static uint64_t cost_under(const struct sz_count *c, const uint32_t *price,
                            const struct sz_freqs *f, unsigned *n_more)
 {
@@ -47,7 +47,7 @@ static uint64_t cost_under(const struct sz_count *c, const uint32_t *price,
     return bits + ((uint64_t)more * MORE_BITS << LOG_BITS);
 }
 
-/* The table that took such blocks when the tables were made, or the best one for them. */
+/* Cost under the table used for such blocks when the tables were made, or under the best one. */
 static uint64_t cost_of_slot(const struct sz_count *c, const struct sz_slot *slot,
                              const struct sz_chain *chain, int8_t *table, unsigned *n_more)
 {
@@ -83,7 +83,7 @@ static uint64_t take_over(const struct sz_encoder *e, const struct sz_chain *cha
     return n_more <= SZ_MORE / 2 ? sum : UINT64_MAX;
 }
 
-/* The (shift, table) pairs that occur. False: too many. */
+/* Number the (shift, table) pairs that occur. False: too many. */
 static bool name_kinds(struct sz_model *m, const struct sz_split *s, bool zero,
                        uint8_t kind_of_slot[SZ_SLOTS])
 {
@@ -109,7 +109,7 @@ static bool name_kinds(struct sz_model *m, const struct sz_split *s, bool zero,
     return true;
 }
 
-/* The symbols that the tables lack. */
+/* Collect the symbols that the tables lack. */
 static bool add_symbols(struct sz_encoder *e, struct sz_chain *chain)
 {
     e->n_more = 0;
@@ -142,7 +142,7 @@ static uint64_t cost_of_counts(const struct sz_encoder *e)
     return sum;
 }
 
-/* Bits of the symbols under tables that were made for just these, slots as they are assigned. */
+/* Bits of the symbols under new tables made for this segment, slots as assigned. */
 static uint64_t own_cost(const struct sz_encoder *e, const int8_t table_of_slot[SZ_SLOTS],
                          unsigned n_tables)
 {
@@ -173,14 +173,14 @@ static void set_tables(struct sz_encoder *e, struct sz_chain *chain)
     }
 }
 
-/* Which of the two: costs are in 1/65536 bit. */
+/* Old or new tables; costs are in 1/65536 bit. */
 struct choice {
-    bool again;    /* the tables of the chain */
+    bool again;    /* keep the tables of the chain */
     uint64_t cost; /* of symbols and tables */
 };
 
-/* Whether new tables are worth a try: not where these do as well as their own would, and less and
- * less often where tries came to nothing. */
+/* Whether the old tables are good enough to skip trying new ones: yes if they do as well as new
+ * ones would; tries become rarer when they fail. */
 static bool will_do(uint64_t again, uint64_t own, unsigned n_tables, struct sz_chain *chain)
 {
     if (again <= own + ((uint64_t)n_tables * TABLE_BITS << LOG_BITS))
@@ -214,7 +214,7 @@ static struct choice choose(struct sz_encoder *e, struct sz_chain *chain, bool z
     }
     chain->patience = chain->n_waits = 0;
     name_tables(e);
-    /* 21 shifts of two tables are always few enough. */
+    /* 21 shifts of two tables always fit. */
     while (!name_kinds(&e->model, &e->split, zero, kind_of_slot)) {
         sz_model_merge_first(e);
         name_tables(e);
@@ -233,7 +233,7 @@ void sz_chain_choose(struct sz_encoder *e, struct sz_chain *chain, size_t n_elem
     const struct choice choice = choose(e, chain, zero, kind_of_slot);
     if (choice.cost >> LOG_BITS >= 8 * SZ_MANY)
         e->how |= SZ_HOW_MANY;
-    /* A coder takes a little more than the entropy. */
+    /* The coder takes slightly more than the entropy. */
     const uint64_t coded = choice.cost >> LOG_BITS;
     if (coded + coded / 64 + 8 * s->n_low_bytes + 32 * (uint64_t)s->n_escapes >= 32 * n_elems) {
         e->how = SZ_HOW_RAW;

@@ -1,8 +1,7 @@
 /* sz: tensors of a few hundred values: integers of one width, without tables.
  *
- *   varint zigzag of the least integer, u8 width (128 more: with escapes)
- *   integers above the least in `width` bits, all ones an escape; float32 escapes
- */
+ *   varint zigzag of the smallest integer, u8 width (128 more: with escapes)
+ *   integers above the smallest in `width` bits, all ones: an escape; float32 escapes */
 #include <math.h>
 #include "sz_head.h"
 

@@ -7,10 +7,10 @@ enum { MODES = 7, HAS_CENTRE = 8, POINTWISE = 16 };
 
 const struct sz_grid sz_integers = {.step = 1, .inverse = 1};
 
-/* What of the bound is left for the rounding of y to float, half a unit in its last place, so that
- * hardly any value needs an escape: 2^-12 is enough for values below 2^12 steps. Where values lie
- * far from 0 their centre says how much it takes, to a power of two: so equal bounds give equal
- * steps unless the centres are of other magnitudes. */
+/* Share of the bound that is left for rounding y to float, half a unit in its last place, so that
+ * hardly any value needs an escape: 2^-12 is enough for values below 2^12 steps. For values far
+ * from 0 the magnitude of their centre determines it, as a power of two: so equal bounds give equal
+ * steps unless the centres differ in magnitude. */
 static double rounding_share(double centre, double bound)
 {
     const double rounding = fabs(centre) * 0x1p-24 / bound;
@@ -29,8 +29,8 @@ bool sz_grid_for(struct sz_grid *grid, double bound, float centre)
     grid->centre = centre;
     grid->step = (float)(2 * bound * (1 - rounding_share((double)centre, bound)));
     grid->inverse = 1.0f / grid->step;
-    /* A float difference <= threshold was at most half a unit larger before it was rounded: one
-     * unit below the bound is enough. */
+    /* A computed difference <= threshold was at most half a unit larger before rounding: one unit
+     * below the bound is enough. */
     grid->threshold = (float)bound;
     if ((double)grid->threshold > bound)
         grid->threshold = nextafterf(grid->threshold, 0);
@@ -127,7 +127,7 @@ double strait_sz_delivered_bound(const unsigned char *in, size_t len_bytes)
         return (double)NAN;
     if (head.mode == SZ_RAW || head.mode == SZ_RAW_SEGMENTS)
         return 0;
-    /* The widest share that this step and centre can have come from. The step was rounded to
+    /* The largest share that this step and centre can have come from. The step was rounded to
      * float: up to half a unit in its last place. */
     const double half = (double)head.grid.step / 2, centre = (double)head.grid.centre;
     double share = 0x1p-3;

@@ -1,4 +1,4 @@
-/* Inside the sz codec: the head of a stream, and tensors that need no more than one. */
+/* Inside the sz codec: the head of a stream, and tensors without segments. */
 #pragma once
 #include "codecs/bound.h"
 #include "sz_parts.h"
@@ -11,13 +11,13 @@ enum sz_mode {
     SZ_RAW_SEGMENTS
 };
 
-/* How a value is a sign and a power of 2^step: pointwise bounds (sz_pointwise.c). */
+/* A value as a sign and an integer power of 2^step: pointwise bounds (sz_pointwise.c). */
 struct sz_powers {
     float within;                 /* the bound less what rounding takes; all else follows from it */
     double step, offset, inverse; /* |x| is about 2^(integer * step + offset) */
     double limit;                 /* encoder: |x - y| <= limit * |x| */
     int32_t middle;               /* what integers are counted from */
-    int32_t least, most;          /* decoder: no more than floats need, counted so */
+    int32_t least, most;          /* decoder: limits for finite floats, counted from `middle` */
     unsigned signs;               /* 0: both, 1: all plus, 2: all minus */
 };
 
@@ -27,25 +27,25 @@ struct sz_head {
     bool delta; /* encoder: integers as differences */
     size_t n_elems;
     float constant;
-    struct sz_grid grid; /* pointwise: of integers themselves */
+    struct sz_grid grid; /* pointwise: of the integers */
     struct sz_powers powers;
 };
 
-/* The grid on which integers are themselves. */
+/* The grid with step 1 and no centre. */
 extern const struct sz_grid sz_integers;
 
-/** A grid for this absolute bound: without centre its step follows from the bound alone, so that
- * streams of equal bounds can be summed. False: nothing below float32 itself would do. */
+/** A grid for this absolute bound. Without centre its step follows from the bound alone, so that
+ *  streams of equal bounds can be summed. False: only float32 itself would meet the bound. */
 bool sz_grid_for(struct sz_grid *grid, double bound, float centre);
 void sz_write_head(struct strait_writer *w, const struct sz_head *head);
-/** False when these bytes are no head of a stream of n_elems values. */
+/** False when malformed or not of n_elems values. */
 bool sz_read_head(struct strait_reader *r, struct sz_head *head, size_t n_elems);
 
 /* Tensors of up to SZ_FIXED_ELEMS values (sz_fixed.c): integers of one width. */
 struct sz_fixed {
     int32_t q[SZ_FIXED_ELEMS];
-    uint8_t mark[SZ_FIXED_ELEMS]; /* an escape: */
-    float value[SZ_FIXED_ELEMS];  /* this, and what the others decode to once read */
+    uint8_t mark[SZ_FIXED_ELEMS]; /* 1: an escape, whose float is */
+    float value[SZ_FIXED_ELEMS];  /* here; after reading, the decoded value of every element */
 };
 void sz_fixed_quantise(struct sz_fixed *f, const float *x, size_t n, const struct sz_head *head);
 void sz_fixed_write(struct strait_writer *w, const struct sz_fixed *f, size_t n);
@@ -57,10 +57,10 @@ bool sz_fixed_read(struct sz_fixed *f, size_t n, struct strait_reader *r,
 /** log2 of a positive normal double and 2^x for |x| < 1000, the same bits on every machine. */
 double sz_log2(double x);
 double sz_exp2(double x);
-/** False: the bound is so tight that float32 itself has to do. */
+/** False: the bound is so tight that values must be stored raw. */
 bool sz_powers_for(struct sz_powers *powers, double bound, const float *x, size_t n,
                    const struct strait_extent *extent);
-/** What follows from `within`. False when it is not in range. */
+/** Compute the members that follow from `within`. False when it is out of range. */
 bool sz_powers_complete(struct sz_powers *powers);
 void sz_powers_forward(float *q, const float *x, size_t n, const struct sz_powers *powers);
 /** q are integers below 2^28 in magnitude. */

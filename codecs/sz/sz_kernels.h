@@ -1,64 +1,64 @@
 /* Inside the sz codec: its inner loops, one set for each level of simd.h. All sets give the same
- * integers, bytes and values; they work on whole blocks, and what is less than a block or rare
- * takes the functions of sz_portable.c. */
+ * integers, bytes and values. They work on whole blocks; partial blocks and rare cases use the
+ * functions of sz_portable.c. */
 #pragma once
 #include "core/error.h"
 #include "core/simd.h"
 #include "sz_parts.h"
 
 struct sz_stats {
-    uint32_t sum, n_nonzero, max; /* of the magnitudes of a block's integers */
+    uint32_t sum, n_nonzero, max; /* of the magnitudes of a block */
 };
 
-/* A symbol as the vector coder wants it: 12 bits its frequency f, 13 a bias, 4 a shift; above them
- * 32 bits of a reciprocal: x / f is the upper product with it, shifted. */
+/* A symbol for the vector coder: 12 bits frequency f, 13 a bias, 4 a shift; above them 32 bits of a
+ * reciprocal: x / f is the upper product with it, shifted. */
 typedef uint64_t sz_packed_symbol;
 
 struct sz_kernels {
     enum strait_simd level;
 
-    /** As sz_quantise, with the statistics of what it gives. */
+    /** As sz_quantise, also gives statistics of the result. */
     bool (*quantise)(int32_t *q, struct sz_stats *stats, const float *x,
                      const struct sz_grid *grid);
-    /** Symbols of the integers that all fit one. */
+    /** Symbols of a block whose integers all fit a symbol. */
     void (*symbols)(uint8_t *sym, const int32_t *q, unsigned shift);
-    /** Symbols with escapes where `mark` says so (NULL: nowhere), and with SZ_ZERO where `sparse`.
+    /** Symbols of a block with escapes as in `mark` (NULL: none), and with SZ_ZERO if `sparse`.
      *  Out:     low  the integers of the other symbols, then SZ_LANES zeros
      *  Returns: how many those are */
     unsigned (*special)(uint8_t *sym, uint32_t *low, const int32_t *q, const uint8_t *mark,
                         bool sparse, unsigned shift);
-    /** The lower `width` bits of n values, 1..SZ_MAX_SHIFT of them; whole bytes in the end. What is
-     *  behind v[n] up to a multiple of SZ_LANES is 0.
+    /** Pack the lower `width` bits (1..SZ_MAX_SHIFT) of n values, padded to whole bytes. v must be
+     *  zero behind v[n] up to a multiple of SZ_LANES.
      *  Returns: the end; 80 bytes behind it may be written too */
     unsigned char *(*pack)(unsigned char *p, const uint32_t *v, unsigned n, unsigned width);
-    /** The tables that put_block looks at. */
+    /** Prepare the tables that put_block uses. */
     void (*put_table)(struct sz_encoder *e, unsigned table, const struct sz_freqs *freqs);
-    /** Push a block, last symbol first, on SZ_LANES states. Returns: as sz_rans_put; 8 words below
-     *  that may be overwritten */
+    /** Push a block, last symbol first, on SZ_LANES states.
+     *  Returns: as sz_rans_put; 8 words below that may be overwritten */
     uint16_t *(*put_block)(const struct sz_encoder *e, unsigned table, uint32_t *states,
                            uint16_t *p, const uint8_t *sym);
 
     /** As sz_get_slots. */
     void (*get_slots)(uint32_t slot[SZ_PROB], const struct sz_freqs *freqs);
-    /** Pop a block from SZ_LANES states; at most 2 * SZ_BLOCK bytes at *words are read.
-     *  Returns: how many escapes and SZ_ZEROs there are among the symbols */
+    /** Pop a block from SZ_LANES states; reads at most 2 * SZ_BLOCK bytes at *words.
+     *  Returns: number of escapes and SZ_ZEROs among the symbols */
     unsigned (*get_symbols)(uint8_t *sym, uint32_t *states, const unsigned char **words,
                             const uint32_t *slots);
-    /** A block to values in one go, unless there is an escape or an SZ_ZERO in it.
+    /** Decode a block to values in one pass, if it has no escape and no SZ_ZERO.
      *  In:      low  SZ_BLOCK * shift bits and 24 bytes more
-     *  Returns: false: there is; states and *words are unchanged, y is undefined */
+     *  Returns: false: it has; states and *words are unchanged, y is undefined */
     bool (*get_values)(float *y, uint32_t *states, const unsigned char **words,
                        const uint32_t *slots, const unsigned char *low, unsigned shift,
                        const struct sz_grid *grid);
-    /** Symbols and low bits to integers, 0 for an escape.
-     *  In:      low  the bits that are there, and 24 bytes more
+    /** Combine symbols and low bits to integers, 0 for an escape.
+     *  In:      low  the low bits, and 24 readable bytes more
      *           n_special  escapes and SZ_ZEROs among the symbols */
     void (*join)(int32_t *q, const uint8_t *sym, unsigned n_special, const unsigned char *low,
                  unsigned shift);
     void (*values)(float *y, const int32_t *q, const struct sz_grid *grid);
 };
 
-/** As strait_put64, of which compilers sometimes make eight stores. */
+/** As strait_put64, which compilers sometimes turn into eight stores. */
 static inline void sz_store64(unsigned char *p, uint64_t v)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -68,10 +68,10 @@ static inline void sz_store64(unsigned char *p, uint64_t v)
 #endif
 }
 
-/** The set of a level; the next lower one where this build has none. */
+/** The set of a level, or of the next lower level that this build has. */
 const struct sz_kernels *sz_kernels_at(enum strait_simd level);
 
-/** As the codec's `open`, with inner loops of this level, which the machine must have (sz.c). */
+/** As the codec's `open`, with inner loops of this level, which the machine must support (sz.c). */
 int sz_open_at(void **state, const double *params, enum strait_simd level,
                struct strait_error *err);
 
@@ -86,7 +86,7 @@ void sz_symbols_some(uint8_t *sym, const int32_t *q, unsigned n, unsigned shift)
 unsigned sz_special_some(uint8_t *sym, uint32_t *low, const int32_t *q, unsigned n,
                          const uint8_t *mark, bool sparse, unsigned shift);
 unsigned char *sz_pack_some(unsigned char *p, const uint32_t *v, unsigned n, unsigned width);
-/** Symbols up to this one. */
+/** Number of symbols that are at most `most`. */
 unsigned sz_count_upto(unsigned most, const uint8_t *sym, unsigned n);
 void sz_join_some(int32_t *q, const uint8_t *sym, unsigned n, unsigned n_special,
                   const unsigned char *low, unsigned shift);

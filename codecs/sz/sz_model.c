@@ -1,5 +1,5 @@
 /* sz: which blocks share a frequency table. Blocks are counted in slots by magnitude; neighbouring
- * slots are merged while data and tables together get shorter. Integers throughout, so that every
+ * slots are merged while data and tables together get shorter. All in integers, so that every
  * compiler and machine decides alike. */
 #include "sz_parts.h"
 #include <assert.h>
@@ -24,7 +24,7 @@ static inline uint64_t times_log2(const struct sz_logs *logs, uint32_t n)
     return n < SZ_PROB ? logs->small[n] : n * sz_log2_of(logs, n);
 }
 
-/* Bit by bit: squaring doubles a logarithm. The last entry is log2 of 2. */
+/* Bit by bit: squaring doubles a logarithm. The last entry is log2(2). */
 void sz_log_init(struct sz_logs *logs)
 {
     for (unsigned i = 0; i < 1024; i++) {
@@ -82,7 +82,7 @@ static void merged(struct sz_count *sum, const struct sz_count *a, const struct 
     set_cost(sum, logs);
 }
 
-/* Bits that say of which of the two a block is. */
+/* Bits that tell which of the two a block uses. */
 static uint64_t kind_cost(const struct sz_count *a, const struct sz_count *b,
                           const struct sz_logs *logs)
 {
@@ -132,7 +132,7 @@ void sz_model_gather(struct sz_encoder *e)
     e->n_counts = s->n_slots;
 }
 
-/* Count `at` takes the next one in. */
+/* Merge the next count into count `at`. */
 static void take_in(struct sz_encoder *e, unsigned at)
 {
     struct sz_count *c = e->counts;

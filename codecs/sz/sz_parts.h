@@ -1,4 +1,4 @@
-/* Inside the sz codec: the parts that its files share. The stream is described in sz.c. */
+/* Inside the sz codec: declarations that its files share. The stream is described in sz.c. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,14 +8,14 @@
 
 enum {
     SZ_BLOCK = 256,          /* values that share a shift and a table */
-    SZ_SEGMENT = 128 * 1024, /* values that share coder lanes; a piece when streaming */
+    SZ_SEGMENT = 128 * 1024, /* values that share coder lanes; also the piece when streaming */
     SZ_CHUNK = SZ_SEGMENT,
     SZ_BLOCKS = SZ_SEGMENT / SZ_BLOCK,
-    SZ_FIXED_ELEMS = 512,  /* tensors up to here need no tables */
-    SZ_TABLE_BYTES = 4096, /* more than the tables of a segment ever take */
-    SZ_SEGMENT_BYTES = 4 * SZ_SEGMENT + SZ_TABLE_BYTES, /* most bytes of a segment */
+    SZ_FIXED_ELEMS = 512,  /* tensors up to this size need no tables */
+    SZ_TABLE_BYTES = 4096, /* upper limit for the tables of a segment */
+    SZ_SEGMENT_BYTES = 4 * SZ_SEGMENT + SZ_TABLE_BYTES, /* upper limit for a segment */
     SZ_HEAD_BYTES = 40,
-    SZ_MORE = 255, /* symbols that a segment may add to tables that it takes over */
+    SZ_MORE = 255, /* symbols that a segment may add to the tables it takes over */
     SZ_MAX_SHIFT = 20,
     SZ_TABLES = 8,
     SZ_SLOTS = 128,  /* histograms while counting */
@@ -27,12 +27,12 @@ enum {
     SZ_PROB = 1 << SZ_PROB_BITS,
     SZ_STATE_LOW = 1 << 15,
     SZ_RECIPROCAL_BITS = 43, /* enough for every state below 4095 << 19 */
-    SZ_LANES = 32, /* 128 bytes of states: where the coder writes at least SZ_MANY bytes */
+    SZ_LANES = 32, /* 128 bytes of states: used if the coder writes at least SZ_MANY bytes */
     SZ_FEW_LANES = 4,
     SZ_MANY = 8192
 };
 
-/* How values become integers: x is about integer * step + centre. */
+/* The mapping of values to integers: x is about integer * step + centre. */
 struct sz_grid {
     float centre, step, inverse;
     float threshold; /* |x - y| computed in float <= threshold implies |x - y| <= bound */
@@ -49,16 +49,16 @@ struct sz_put_symbol {
     uint16_t start, complement;
 };
 
-/* Frequencies 1..4095 of what occurs; they add up to SZ_PROB. */
+/* Frequencies 1..4095 of the symbols that occur; their sum is SZ_PROB. */
 struct sz_freqs {
     uint16_t f[256];
 };
 
 void sz_put_symbols(struct sz_put_symbol e[256], const struct sz_freqs *freqs);
-/** Slot to symbol (8 bits), frequency (12) and offset within the symbol (12). */
+/** Table from slot to symbol (8 bits), frequency (12) and offset within the symbol (12). */
 void sz_get_slots(uint32_t slot[SZ_PROB], const struct sz_freqs *freqs);
 
-/** Push one symbol; the word below p may be overwritten in any case. */
+/** Push one symbol; the word below p may be overwritten even if none is written. */
 static inline uint16_t *sz_rans_put(uint32_t *state, uint16_t *p, const struct sz_put_symbol *e)
 {
     uint32_t x = *state;
@@ -71,7 +71,7 @@ static inline uint16_t *sz_rans_put(uint32_t *state, uint16_t *p, const struct s
     return p;
 }
 
-/** Pop one symbol; two bytes at p are read in any case. */
+/** Pop one symbol; two bytes at p are always read. */
 static inline const unsigned char *sz_rans_get(uint8_t *sym, uint32_t *state,
                                                const unsigned char *p, const uint32_t *slots)
 {
@@ -84,15 +84,14 @@ static inline const unsigned char *sz_rans_get(uint8_t *sym, uint32_t *state,
     return p + 2 * under;
 }
 
-/** Push n symbols on n_lanes states, the last first. Returns: as sz_rans_put. */
+/** Push n symbols on n_lanes states, the last first. Returns: as sz_rans_put */
 uint16_t *sz_rans_put_some(uint32_t *states, unsigned n_lanes, uint16_t *p, const uint8_t *sym,
                            unsigned n, const struct sz_put_symbol *e);
-/** Code the symbols of one chunk, last to first, downwards from `end`, under the tables of e.
+/** Code the symbols of one segment, last to first, downwards from `end`, under the tables of e.
+ *  Out:     states  n_lanes of them
  *  In:      sym     n_elems symbols
  *           kind    one a block; table_of[kind] < 0 in the model: nothing to code
- *  Out:     states  n_lanes of them
- *  Returns: the first word; at most n_elems words and 8 more are written below end
- */
+ *  Returns: the first word; at most n_elems words and 8 more are written below end */
 uint16_t *sz_rans_encode(const struct sz_encoder *e, uint32_t *states, unsigned n_lanes,
                          uint16_t *end, const uint8_t *sym, size_t n_elems, const uint8_t *kind);
 /** Decode the next n (1..256) symbols of a block; reads at most n words and moves *words. */
@@ -121,33 +120,34 @@ struct sz_model {
     int8_t table_of[SZ_KINDS]; /* -1: all integers of the block are 0 */
 };
 
-struct sz_count { /* a histogram with what the model asks of it */
+struct sz_count { /* a histogram with the figures that the model needs */
     uint32_t n[256];
     uint32_t total;
     unsigned low, high;  /* of the symbols that occur */
-    uint64_t data, cost; /* of the symbols, and with a table, in 1/65536 bit */
+    uint64_t data, cost; /* bits of the symbols; of these with a table, in 1/65536 bit */
     uint32_t
-        n_blocks[SZ_MAX_SHIFT + 1]; /* of each shift: blocks of one shift and table are alike */
+        n_blocks[SZ_MAX_SHIFT + 1]; /* by shift: blocks of the same shift and table are alike */
     uint8_t slots[SZ_SLOTS];
     unsigned n_slots;
 };
 
-/** Frequencies that add up to SZ_PROB, at least 1 and below SZ_PROB for what occurs. */
+/** Scale counts to frequencies with sum SZ_PROB, each from 1 to SZ_PROB - 1 if the symbol
+ *  occurs. */
 void sz_normalise(struct sz_freqs *freqs, const uint32_t *n, unsigned n_symbols);
 void sz_write_freqs(struct strait_writer *w, const struct sz_freqs *freqs);
-/** False when these bytes are no table. */
+/** False when malformed. */
 bool sz_read_freqs(struct strait_reader *r, struct sz_freqs *freqs);
-/** The kind of every block: kinds of n_kinds, in bits or coded, whichever is shorter. */
+/** Write the kind of every block, as plain bits or coded, whichever is shorter. */
 void sz_write_kinds(struct strait_writer *w, const uint8_t *kind, size_t n_blocks,
                     unsigned n_kinds);
 bool sz_read_kinds(struct strait_reader *r, uint8_t *kind, size_t n_blocks, unsigned n_kinds);
 
-/* ---- scratch memory: all that a call ever uses */
+/* ---- scratch memory of a call */
 
 struct sz_split { /* integers of a segment, taken apart */
     uint8_t sym[SZ_SEGMENT];
-    uint8_t kind[SZ_BLOCKS];                               /* a slot first, then the kind */
-    unsigned char low[SZ_SEGMENT / 8 * SZ_MAX_SHIFT + 96]; /* more than a block writes beyond */
+    uint8_t kind[SZ_BLOCKS];                               /* first a slot, then the kind */
+    unsigned char low[SZ_SEGMENT / 8 * SZ_MAX_SHIFT + 96]; /* with room for overwriting */
     float escape[SZ_SEGMENT / 2 + SZ_BLOCK];
     size_t low_end[SZ_SEGMENT / SZ_CHUNK], escape_end[SZ_SEGMENT / SZ_CHUNK];
     size_t n_low_bytes, n_escapes;
@@ -157,26 +157,26 @@ struct sz_split { /* integers of a segment, taken apart */
     uint8_t slot_of[32][SZ_MAX_SHIFT + 1][2], slot_of_shift[SZ_MAX_SHIFT + 1][2];
 };
 
-/* How a segment is coded: the first byte of it. */
+/* How a segment is coded: its first byte. */
 enum {
     SZ_HOW_RAW,
     SZ_HOW_PLAIN,
     SZ_HOW_DELTA, /* differences of neighbouring integers */
     SZ_HOW_WAY = 3,
-    SZ_HOW_NEW = 4,   /* tables follow; else those of the segment before */
+    SZ_HOW_NEW = 4,   /* tables follow; else those of the previous segment */
     SZ_HOW_MORE = 8,  /* symbols follow that these tables lack */
     SZ_HOW_MANY = 16, /* SZ_LANES lanes; else SZ_FEW_LANES */
     SZ_HOW_ALL = 31
 };
 
-/* The tables that the segments of a stream hand on, each to the next. */
+/* The tables that each segment of a stream passes on to the next. */
 struct sz_chain {
     unsigned n_tables;
     struct sz_freqs freqs[SZ_TABLES];
-    uint32_t version[SZ_TABLES], newest; /* above 0, another one when frequencies change */
+    uint32_t version[SZ_TABLES], newest; /* above 0, changes with the frequencies */
     /* encoders alone: */
     uint32_t price[SZ_TABLES][256]; /* of a symbol, in 1/65536 bit */
-    unsigned patience, n_waits;     /* segments that go without a try of new tables */
+    unsigned patience, n_waits;     /* segments to skip before new tables are tried */
     uint8_t table_of[32][SZ_MAX_SHIFT + 1]
                     [2]; /* of slots by bin, shift and sparse, from 1; 0: none */
 };
@@ -199,10 +199,10 @@ struct sz_encoder {
     uint32_t wanted[SZ_TABLES];
     uint32_t version[SZ_TABLES]; /* of tables[]; 0: of no stream */
     struct sz_put_symbol tables[SZ_TABLES][256];
-    uint64_t packed[SZ_TABLES][256]; /* the same, as the vector coders want them */
+    uint64_t packed[SZ_TABLES][256]; /* the same for the vector coders */
     uint16_t words[SZ_CHUNK + SZ_BLOCK];
-    unsigned char bytes[SZ_SEGMENT_BYTES]; /* until its turn to be written comes */
-    float integer[SZ_SEGMENT]; /* where they do not come from a grid; NaN: there is none */
+    unsigned char bytes[SZ_SEGMENT_BYTES]; /* kept until its turn to be written */
+    float integer[SZ_SEGMENT];             /* if not from a grid; NaN: the value has no integer */
     float value[SZ_SEGMENT];   /* of sums and samples */
     struct sz_logs logs;
 };
@@ -221,69 +221,71 @@ struct sz_decoder {
     unsigned char nans[4 * SZ_BLOCK]; /* floats */
 };
 
-/** Count what sz_split found: e->counts, in the order of magnitude. */
+/** Make e->counts from the histograms of sz_split, ordered by magnitude. */
 void sz_model_gather(struct sz_encoder *e);
-/** Merge e->counts to at most SZ_TABLES while data and tables together get shorter. */
+/** Merge e->counts to at most SZ_TABLES, and further while data and tables together get shorter. */
 void sz_model_merge(struct sz_encoder *e);
-/** Merge the first two counts, whatever that costs. */
+/** Merge the first two counts, at any cost. */
 void sz_model_merge_first(struct sz_encoder *e);
 /** log2(v) in 1/65536 bit. */
 uint64_t sz_log2_of(const struct sz_logs *logs, uint32_t v);
 
 /* ---- tables handed on (sz_chain.c) */
 
-/** Choose the tables of the segment in e->split: those of the segment before, perhaps with a few
- * symbols more, or new ones, or none and raw values, whichever is shortest. Sets e->model, e->how
- * and e->more, and rewrites split->kind from slots to kinds. Segment after segment, in order. */
+/** Choose the tables of the segment in e->split: those of the previous segment, possibly with a few
+ *  added symbols; or new ones; or none and raw values, whichever is shortest. Sets e->model, e->how
+ *  and e->more, and rewrites split->kind from slots to kinds. Call segment after segment, in
+ *  order. */
 void sz_chain_choose(struct sz_encoder *e, struct sz_chain *chain, size_t n_elems);
-/** Give a symbol that a table lacks the frequency 1. False: it has it, or has no frequency left. */
+/** Give a symbol that a table lacks the frequency 1. False: the table has it, or cannot spare
+ *  one. */
 bool sz_chain_add(struct sz_chain *chain, unsigned table, unsigned symbol);
-/** Table t was replaced or changed. */
+/** Note that table t was replaced or changed. */
 void sz_chain_changed(struct sz_chain *chain, unsigned t);
 
 /* ---- quantising (sz_quantise.c) */
 
-/** The integer next to x, where there is one that a float holds exactly, else `otherwise`. Both
- * sides take it as the value of an escape when they go on from there with differences. */
+/** The integer nearest to x if a float holds it exactly, else `otherwise`. Encoder and decoder both
+ *  use it as the integer of an escape when differences continue from there. */
 int32_t sz_nearest(float x, const struct sz_grid *grid, int32_t otherwise);
-/** Integers of n <= SZ_BLOCK values; where the bound fails the integer is 0.
- *  Returns: true when that happened */
+/** Integers of n <= SZ_BLOCK values; 0 where the bound cannot be kept.
+ *  Returns: true if that happened */
 bool sz_quantise(int32_t *q, const float *x, unsigned n, const struct sz_grid *grid);
-/** After sz_quantise returned true: mark what fails, after a try of the neighbouring integers. */
+/** After sz_quantise returned true: try the neighbouring integers and mark what still fails. */
 void sz_repair(int32_t *q, uint8_t *mark, const float *x, unsigned n, const struct sz_grid *grid);
-/** Quantise a segment and take its integers apart. False: too many escapes, store it raw. */
+/** Quantise a segment and split its integers. False: too many escapes, store it raw. */
 bool sz_split(struct sz_split *s, const struct sz_kernels *kernels, const float *x, size_t n,
               const struct sz_grid *grid, bool delta);
 
 /* ---- blocks decoded (sz_block.c) */
 
-struct sz_source { /* what is left of one chunk */
+struct sz_source { /* the unread rest of a segment */
     const struct sz_kernels *kernels;
     const unsigned char *words, *words_end, *low, *low_end, *escape, *escape_end;
     unsigned n_lanes;
     uint32_t states[SZ_LANES];
-    unsigned char tail[4 * SZ_BLOCK + 8]; /* the last words, so that none is read beyond the end */
+    unsigned char tail[4 * SZ_BLOCK + 8]; /* the last words, copied so that reads stay in bounds */
     bool in_tail;
 };
 
-/** True when all is used up and every lane is where its encoder began. */
+/** Whether everything was consumed and every lane is back at the encoder's initial state. */
 bool sz_source_close(const struct sz_source *s);
 /** Decode one block of n <= SZ_BLOCK values.
  *  In/out:  before  with delta the integer before the block, then its last
- *  Returns: false when the chunk has too little left for it */
+ *  Returns: false when the segment is too short */
 bool sz_block_decode(float *y, unsigned n, struct sz_source *s, unsigned shift,
                      const uint32_t *slots, const struct sz_grid *grid, bool delta,
                      int32_t *before);
 
-/** Bits of these counts under their own frequencies, in 1/65536 bit. */
+/** Bits of symbols with these counts under their own frequencies, in 1/65536 bit. */
 uint64_t sz_entropy(const struct sz_logs *logs, const uint32_t *n, unsigned n_symbols);
 
-/* What a few sampled blocks say about a tensor (sz_sample.c). */
+/* Properties of a tensor estimated from a few blocks (sz_sample.c). */
 struct sz_sample {
-    float centre;   /* 0 unless the values lie far from it, so that zeros stay zeros */
-    double typical; /* root mean square of a middling block: outliers have no say */
+    float centre;   /* 0 unless the values are far from 0, so that zeros stay zeros */
+    double typical; /* root mean square of a median block: outliers do not count */
 };
 struct sz_sample sz_sample_values(const float *x, size_t n);
-/** True when differences of neighbouring integers cost less than the integers. */
+/** Whether differences of neighbouring integers are shorter than the integers. */
 bool sz_sample_delta(const struct sz_encoder *e, const float *x, size_t n,
                      const struct sz_grid *grid);

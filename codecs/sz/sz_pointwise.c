@@ -1,16 +1,15 @@
 /* sz: pointwise bounds. A value is a sign and a power of two whose exponent is an integer times a
- * step: then |x - y| <= e |x| is one interval of exponents, whatever the magnitude. Logarithms and
- * powers are made of additions, multiplications and one division in double, so that they are the
- * same bits on every machine, and what the decoder will form is compared to every value.
+ * step: |x - y| <= e |x| is then one interval of exponents, whatever the magnitude. Logarithms and
+ * powers use additions, multiplications and one division in double, so that their bits are the same
+ * on every machine, and every value is compared with what the decoder will compute.
  *
  *   integer 0: zero; 1: minus zero
  *   v < 0: integer v; v >= 0: integer v + 2, where
- *   v = 2 k + (1 if negative), or k alone where all values have one sign; k counts from `middle`
- */
+ *   v = 2 k + (1 if negative), or k alone where all values have one sign; k counts from `middle` */
 #include <math.h>
 #include "sz_head.h"
 
-/* Adding it rounds a double below 2^51 to an integer, held in the low bits. */
+/* Adding it rounds a double below 2^51 to an integer in the low bits. */
 static const double magic = 0x1.8p52;
 
 static inline uint64_t bits_of(double x)
@@ -27,12 +26,12 @@ static inline double double_of(uint64_t bits)
     return x;
 }
 
-/* x = 2^k m with m from sqrt(1/2) to sqrt(2), log m = 2 artanh((m - 1) / (m + 1)): the first term
- * left out is below 2^-40. Zero, infinities and NaN give some number. */
+/* x = 2^k m with m from sqrt(1/2) to sqrt(2), log m = 2 artanh((m - 1) / (m + 1)): the first
+ * omitted term is below 2^-40. Zero, infinities and NaN give some number. */
 static inline double log_of(double x)
 {
     const uint64_t bits = bits_of(x), one = UINT64_C(1023) << 52;
-    const uint64_t k = (bits + (one - UINT64_C(0x3fe6a09e00000000))) >> 52; /* 1023 more */
+    const uint64_t k = (bits + (one - UINT64_C(0x3fe6a09e00000000))) >> 52; /* 1023 too large */
     const double m = double_of(bits - (k << 52) + one);
     const double t = (m - 1) / (m + 1), u = t * t;
     const double series =
@@ -45,7 +44,7 @@ static inline double log_of(double x)
     return double_of(UINT64_C(0x4330000000000000) | k) - (0x1p52 + 1023) + series;
 }
 
-/* 2^x = 2^k 2^f with |f| <= 1/2: the first term left out is below 2^-40. */
+/* 2^x = 2^k 2^f with |f| <= 1/2: the first omitted term is below 2^-40. */
 static inline double power_of(double x)
 {
     const double shifted = x + magic, f = x - (shifted - magic);
@@ -92,7 +91,7 @@ bool sz_powers_complete(struct sz_powers *p)
 
 enum { SAMPLES = 64, SAMPLE_ELEMS = 64 };
 
-/* Mean exponent of what is sampled, as an integer. */
+/* Mean exponent of the sampled values, as an integer. */
 static int32_t middle_of(const float *x, size_t n, const struct sz_powers *p)
 {
     double sum = 0, count = 0;
@@ -110,10 +109,10 @@ static int32_t middle_of(const float *x, size_t n, const struct sz_powers *p)
 bool sz_powers_for(struct sz_powers *p, double bound, const float *x, size_t n,
                    const struct strait_extent *extent)
 {
-    if (!(bound >= 0x1p-21)) /* the rounding of y to float takes 2^-24 of it */
+    if (!(bound >= 0x1p-21)) /* rounding y to float takes 2^-24 of the bound */
         return false;
     p->limit = nextafter(bound, 0);
-    /* A bound of 1 or more would allow 0 for everything: no use to anybody. */
+    /* A bound of 1 or more would allow all zeros. */
     const double within = bound > 0.9 ? 0.9 : bound;
     p->within = (float)((within - 0x1p-24) * (1 - 0x1p-20));
     p->signs = extent->min >= 0 ? 1 : extent->max <= 0 ? 2 : 0;
@@ -124,7 +123,7 @@ bool sz_powers_for(struct sz_powers *p, double bound, const float *x, size_t n,
     return sz_powers_complete(p);
 }
 
-/* The decoder's value, without sign, of an integer as counted from 0. */
+/* The decoder's magnitude for an integer, counted from 0. */
 static inline double magnitude_of(double k, const struct sz_powers *p)
 {
     return power_of(k * p->step + p->offset);
@@ -150,7 +149,7 @@ static inline double is_negative(double x)
     return double_of(UINT64_C(0x4330000000000000) | bits_of(x) >> 63) - 0x1p52;
 }
 
-/* Branch-free, so that all of it vectorises: masks take the place of choices. */
+/* Branch-free so that it vectorises: masks instead of conditions. */
 static void forward_block(float *restrict q, const float *restrict x, unsigned n,
                           const struct sz_powers *p)
 {
@@ -204,7 +203,7 @@ static void inverse_block(float *restrict y, const float *restrict q, unsigned n
         k[i] = counted < least ? least : counted > most ? most : counted;
         const uint32_t minus = ((uint32_t)v & parity) | (all & 1);
         const uint32_t zero = -(uint32_t)((uint32_t)integer < 2);
-        /* sign bit, and in the others what is left of the value */
+        /* the sign bit, and in the others the bits of the value */
         sign[i] = ((zero & (uint32_t)integer) | (~zero & minus)) << 31 | (~zero >> 1);
     }
     for (unsigned i = 0; i < n; i++)

@@ -1,4 +1,4 @@
-/* sz: the inner loops in plain C, written so that compilers vectorise what can be. */
+/* sz: the inner loops in plain C, written so that compilers can vectorise them. */
 #include "sz_kernels.h"
 #include <math.h>
 #include "sz_round.h"
@@ -100,7 +100,7 @@ struct bit_sink {
     unsigned n_held;
 };
 
-/* Fewer than 8 bits are held before and after. */
+/* Fewer than 8 bits are pending before and after. */
 static inline void put_bits(struct bit_sink *b, uint64_t bits, unsigned n)
 {
     b->held |= bits << b->n_held;
@@ -111,7 +111,7 @@ static inline void put_bits(struct bit_sink *b, uint64_t bits, unsigned n)
     b->n_held &= 7;
 }
 
-/* Four or two at a time: at most 56 bits beside what is held. */
+/* Four or two values at a time: at most 56 bits beside the pending ones. */
 unsigned char *sz_pack_some(unsigned char *p, const uint32_t *v, unsigned n, unsigned width)
 {
     const uint32_t mask = (1u << width) - 1;
@@ -143,7 +143,7 @@ static uint16_t *put_block(const struct sz_encoder *e, unsigned table, uint32_t 
 
 /* ---- out of the stream */
 
-/* In bytes, of which half a block cannot overflow one. */
+/* Counts in bytes, which half a block cannot overflow. */
 unsigned sz_count_upto(unsigned most, const uint8_t *sym, unsigned n)
 {
     unsigned count = 0;
@@ -207,7 +207,7 @@ void sz_join_some(int32_t *q, const uint8_t *sym, unsigned n, unsigned n_special
         join_plain(q, sym, dense, SZ_BLOCK, shift);
         return;
     }
-    dense[n - n_special] = 0; /* looked at, not used */
+    dense[n - n_special] = 0; /* read but not used */
     for (unsigned i = 0, k = 0; i < n; i++) {
         const uint32_t plain = sym[i] > SZ_ZERO;
         q[i] = (int32_t)(((((uint32_t)sym[i] - SZ_CENTRE) << shift) + dense[k]) & -plain);

@@ -1,9 +1,9 @@
-/* sz: floats to integers under the bound, one by one where a block as a whole did not do. */
+/* sz: floats to integers under the bound, value by value after a block as a whole failed. */
 #include <math.h>
 #include "sz_kernels.h"
 #include "sz_round.h"
 
-/* The decoder forms the same product and sum: never fused, see -ffp-contract=off. */
+/* The decoder computes the same product and sum: never fused, see -ffp-contract=off. */
 static inline float value_of(int32_t q, const struct sz_grid *grid)
 {
     return (float)q * grid->step + grid->centre;

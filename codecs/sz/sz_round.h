@@ -1,4 +1,4 @@
-/* Inside the sz codec: floats to integers without a conversion that could be out of range. */
+/* Inside the sz codec: floats to integers without a conversion that could overflow. */
 #pragma once
 #include <stdint.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static inline uint32_t sz_bits_of(float x)
     return bits;
 }
 
-/** The integer next to x, ties to even, where |x| <= SZ_MOST; else any. */
+/** The integer nearest to x, ties to even, if |x| <= SZ_MOST; else undefined. */
 static inline int32_t sz_round(float x)
 {
     return (int32_t)(sz_bits_of(x + SZ_MAGIC) - sz_bits_of(SZ_MAGIC));

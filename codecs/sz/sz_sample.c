@@ -1,4 +1,5 @@
-/* sz: what a few blocks say: where the values are centred, and whether differences are shorter. */
+/* sz: estimates from a few blocks: the centre of the values, and whether differences are
+ * shorter. */
 #include "sz_kernels.h"
 #include <math.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static inline double finite_or_0(float x)
     return isfinite(x) ? (double)x : 0;
 }
 
-/* Sums of a few blocks side by side, each in the order of its values. */
+/* Sum several blocks side by side, each in the order of its values. */
 enum { SIDE_BY_SIDE = 4 };
 
 static void add_up(double *sums, double *squares, const float *const *x)
@@ -43,7 +44,7 @@ static void add_up(double *sums, double *squares, const float *const *x)
     memcpy(squares, square, sizeof(square));
 }
 
-/* One after the other: what the centre is made of. */
+/* Sum in order: the centre is computed from this. */
 static double sum_in_order(const float *x, size_t n)
 {
     double sum = 0;
@@ -67,7 +68,7 @@ struct sz_sample sz_sample_values(const float *x, size_t n)
     const float *block[SAMPLES];
     const size_t n_samples = samples_in(n);
     size_t n_finite = 0;
-    for (size_t k = 0; k < SAMPLES; k++) /* where there are fewer: the first once more */
+    for (size_t k = 0; k < SAMPLES; k++) /* with fewer blocks: the first again */
         block[k] = x + sample_at(k < n_samples ? k : 0, n);
     for (size_t k = 0; k < n_samples; k += SIDE_BY_SIDE)
         add_up(sum_of_block + k, of_block + k, block + k);
@@ -80,7 +81,8 @@ struct sz_sample sz_sample_values(const float *x, size_t n)
         return (struct sz_sample){0};
     const double count = (double)n_finite, mean_square = squares / count;
     struct sz_sample sample = {0};
-    /* mean^2 > 4 (mean_square - mean^2) is out of reach for half of mean_square, however rounded */
+    /* mean^2 > 4 (mean_square - mean^2) is impossible at half of mean_square, however it is
+     * rounded */
     if (rough / count * (rough / count) >= 0.5 * mean_square) {
         const double mean = sum_in_order(x, n) / count;
         const double variance = mean_square - mean * mean;
@@ -96,7 +98,7 @@ static uint32_t magnitude_of(int32_t v)
     return v < 0 ? -(uint32_t)v : (uint32_t)v;
 }
 
-/* Sign, octave and two more bits; what is below them is random and counted apart. */
+/* Sign, octave and two more bits; the bits below are random and counted apart. */
 static unsigned bucket_of(int32_t v, uint64_t *plain_bits)
 {
     const uint32_t magnitude = magnitude_of(v);

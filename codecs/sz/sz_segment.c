@@ -1,17 +1,16 @@
 /* sz: segments of up to 2^17 values.
  *
- *   u24 varint  where the tensor has more than one: bytes that follow this number, and its index
+ *   u24 varint  if the tensor has more than one: bytes that follow this number, and its index
  *   u8          how: RAW, PLAIN or DELTA; 4: new tables; 8: more symbols; 16: many lanes
- *   with new tables: u8 n_tables, bits of each; else they are those of the segment before
+ *   with new tables: u8 n_tables, bits of each; else they are those of the previous segment
  *   with more symbols: u8 how many, and of each: u8 table, u8 symbol; its frequency is 1, taken
  *               from the first symbol of the highest
  *   RAW: float32 values, that is all; else:
  *   u8          n_kinds
  *   u8          a kind: shift << 3 | table, or 255: every integer of the block is 0    x n_kinds
  *   bits        the kinds of the blocks
- *   where there is anything in it: varint n_words, n_low_bytes, n_escapes; u32 lane states;
- *               u16 words; low bits; float32 escapes
- */
+ *   if any block is coded: varint n_words, n_low_bytes, n_escapes; u32 lane states;
+ *               u16 words; low bits; float32 escapes */
 #include <math.h>
 #include "sz_segment.h"
 
@@ -22,7 +21,7 @@ static size_t blocks_of(size_t n)
     return (n + SZ_BLOCK - 1) / SZ_BLOCK;
 }
 
-/* Values of the segment that the coder sees. */
+/* Number of values of the segment that the coder codes. */
 static size_t coded_in(const struct sz_model *m, const uint8_t *kind, size_t n)
 {
     size_t coded = 0;
@@ -41,7 +40,7 @@ static void finish_split(struct sz_encoder *e, bool good, bool delta)
         sz_model_gather(e);
 }
 
-/* What the split took for the value of an escape was an integer or NaN: put the true ones. */
+/* The split may have stored an integer or NaN as the value of an escape: store the true value. */
 static void set_escapes(struct sz_split *s, const float *value, size_t n)
 {
     size_t k = 0;
@@ -68,7 +67,8 @@ void sz_segment_split(struct sz_encoder *e, const float *x, size_t n, const stru
     }
 }
 
-/* Integers to differences, as the decoder sums them up; none follows a value without integer. */
+/* Integers to differences, as the decoder sums them; none continues from a value without
+ * integer. */
 static void difference(float *d, const float *value, size_t n, const struct sz_grid *grid)
 {
     int32_t before = 0;
@@ -80,7 +80,8 @@ static void difference(float *d, const float *value, size_t n, const struct sz_g
     }
 }
 
-/* Where a difference was too large for a symbol, does the decoder go on from the same integer? */
+/* Where a difference was too large for a symbol: does the decoder continue from the same
+ * integer? */
 static bool goes_on(const struct sz_encoder *e, const float *value, size_t n,
                     const struct sz_grid *grid)
 {
@@ -204,7 +205,7 @@ void sz_segment_write(struct sz_encoder *e, struct strait_writer *w, const float
         write_values(e, &coded, n);
     }
     if (e->how == SZ_HOW_RAW || coded.full) {
-        if (!w->full) /* others may go on from the tables: these stay */
+        if (!w->full) /* only then: other segments may depend on the tables */
             *how = (unsigned char)(e->how & ~(unsigned)SZ_HOW_WAY);
         write_floats(w, value, n);
     } else {

@@ -14,40 +14,40 @@ static inline size_t sz_segment_elems(size_t n_elems, size_t index)
     return left < SZ_SEGMENT ? left : SZ_SEGMENT;
 }
 
-/* Encoding takes three steps; the middle one segment after segment. */
+/* Encoding takes three steps; the second one must run segment by segment, in order. */
 
-/** Quantise n values and take their integers apart into e->split. */
+/** Step 1: quantise n values and split their integers into e->split. */
 void sz_segment_split(struct sz_encoder *e, const float *x, size_t n, const struct sz_head *head);
-/** The same from e->integer, which it may overwrite; `value` is what stands for an escape. */
+/** The same from e->integer, which may be overwritten; `value` holds the escapes. */
 void sz_segment_split_integers(struct sz_encoder *e, const float *value, size_t n,
                                const struct sz_head *head, bool delta);
-/* then sz_chain_choose, then: */
-/** Write segment `index` of the tensor; at most 4 n bytes and SZ_TABLE_BYTES. */
+/* Step 2: sz_chain_choose. */
+/** Step 3: write segment `index` of the tensor; at most 4 n bytes and SZ_TABLE_BYTES. */
 void sz_segment_write(struct sz_encoder *e, struct strait_writer *w, const float *value, size_t n,
                       const struct sz_head *head, size_t index);
 
-/* One segment on its way out: opened in order, decoded in any. */
+/* Decoding one segment: segments are opened in order and then decoded in any order. */
 struct sz_unpacker {
     const struct sz_head *head;
     struct sz_decoder *d;
     struct strait_reader body;
     struct sz_source source;
     unsigned how;
-    size_t n_elems, n_coded, at; /* at: values done */
+    size_t n_elems, n_coded, at; /* at: values done so far */
     int32_t before;
-    bool any_escape; /* in the last block as integers */
+    bool any_escape; /* in the last block of integers */
 };
-/** Read the head of segment `index`, bring the chain up to date and give the unpacker its copy.
- *  Returns: false when these bytes are none; r is then anywhere */
+/** Read the head of segment `index`, update the chain and copy it into the unpacker.
+ *  Returns: false when malformed; the position of r is then undefined */
 bool sz_segment_open(struct sz_unpacker *u, struct sz_decoder *d, struct sz_chain *chain,
                      struct strait_reader *r, const struct sz_head *head, size_t index);
-/** Before the first block; false when the bytes are no segment. */
+/** Call before the first block; false when malformed. */
 bool sz_unpack_begin(struct sz_unpacker *u);
-/** Values of the next block, m of them. */
+/** The values of the next block, m of them. */
 bool sz_unpack_values(struct sz_unpacker *u, float *y, unsigned m);
-/** Integers of the next block; NaN for an escape or a raw value, which is then in y. */
+/** The integers of the next block; NaN for an escape or a raw value, which is then in y. */
 bool sz_unpack_integers(struct sz_unpacker *u, float *q, float *y, unsigned m);
-/** After the last block: everything was used up. */
+/** Call after the last block: whether everything was consumed. */
 bool sz_unpack_end(const struct sz_unpacker *u);
-/** All of it, begin to end. */
+/** Decode the whole segment, begin to end. */
 bool sz_segment_decode(struct sz_unpacker *u, float *y);

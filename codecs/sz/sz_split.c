@@ -1,8 +1,8 @@
-/* sz: blocks of a segment taken apart into symbols, low bits and escapes, and counted. */
+/* sz: split the blocks of a segment into symbols, low bits and escapes, and count them. */
 #include "sz_kernels.h"
 
-/* Differences within a chunk. After an escape they go on from the integer next to it. Where `shift`
- * is known, what does not fit a symbol becomes an escape. Returns the last integer. */
+/* Differences within a segment. After an escape they continue from the integer nearest to it. If
+ * `shift` is known, what does not fit a symbol becomes an escape. Returns the last integer. */
 static int32_t difference(int32_t *d, uint8_t *mark, const int32_t *q, const float *x, unsigned n,
                           const struct sz_grid *grid, int32_t before, int shift)
 {
@@ -21,8 +21,8 @@ static inline int ilog2(uint32_t v)
     return 31 - __builtin_clz(v);
 }
 
-/* Mean magnitude of the non-zeros in [4, 8) after the shift; one more where the largest would
- * not fit a symbol otherwise: an escape costs 32 bits, a shift too many 0.05 bit a value. */
+/* Mean magnitude of the non-zeros in [4, 8) after the shift; one more if the largest would not fit
+ * a symbol otherwise: an escape costs 32 bits, an unnecessary shift 0.05 bit a value. */
 static unsigned choose_shift(const struct sz_stats *s)
 {
     if (s->n_nonzero == 0)
@@ -34,7 +34,7 @@ static unsigned choose_shift(const struct sz_stats *s)
     return shift < SZ_MAX_SHIFT ? shift : SZ_MAX_SHIFT;
 }
 
-/* The histogram of blocks like this one. Few enough stay free for one of each shift. */
+/* Find the histogram for blocks like this one. Enough stay free for one of each shift. */
 static unsigned choose_slot(struct sz_split *s, const struct sz_stats *stats, unsigned shift,
                             bool sparse)
 {

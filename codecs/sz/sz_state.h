@@ -1,4 +1,4 @@
-/* Inside the sz codec: what an open codec holds. */
+/* Inside the sz codec: the state of an open codec. */
 #pragma once
 #include "codecs/kit/scratch_pool.h"
 #include "codecs/kit/team.h"
@@ -12,8 +12,8 @@ struct sz_state {
     struct strait_team *team; /* NULL: one thread */
 };
 
-/** Scratch memory for every thread is allocated here, so that the first call costs no more than
- *  later ones. n_threads: 1..SZ_MAX_THREADS.
+/** Allocates scratch memory for every thread, so that the first call costs no more than later ones.
+ *  n_threads: 1..SZ_MAX_THREADS.
  *  Returns: NULL with *err NOMEM or SYSTEM */
 struct sz_state *sz_state_new(const struct sz_kernels *kernels, unsigned n_threads,
                               struct strait_error *err);

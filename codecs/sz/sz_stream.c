@@ -1,12 +1,11 @@
-/* sz: streams by pieces. A piece is a segment, the first with the head of the tensor before it:
- * nothing but the tables of the segment before goes from one piece to the next. A tensor without
- * segments is one piece. */
+/* sz: streaming by pieces. A piece is a segment, the first one with the tensor's head before it:
+ * only the tables carry over from one piece to the next. A tensor without segments is one piece. */
 #include <stdlib.h>
 #include "sz_whole.h"
 
 struct stream {
     struct sz_state *state;
-    struct sz_encoder *e; /* one of the two, until end */
+    struct sz_encoder *e; /* either one, until end */
     struct sz_decoder *d;
     size_t next; /* piece */
     bool failed;
@@ -120,7 +119,7 @@ static int stream_get(void *stream, size_t *n_done, const unsigned char *in, siz
 {
     struct stream *s = stream;
     struct strait_reader r = {.p = in, .end = in + len_bytes};
-    /* After a piece that was none the tables are not known any more. */
+    /* After a malformed piece the tables are unknown. */
     if (s->failed || !get_piece(s, &r)) {
         s->failed = true;
         return strait_error_set(err, STRAIT_ERR_INPUT, "sz",

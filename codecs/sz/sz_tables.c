@@ -2,7 +2,7 @@
 #include "sz_parts.h"
 #include <assert.h>
 
-/* n scaled so that they add up to about `target`, at least 1 each. Returns their sum. */
+/* Scale n to about the sum `target`, at least 1 each. Returns the sum. */
 static int32_t scale(struct sz_freqs *freqs, const uint32_t *n, unsigned n_symbols, uint64_t total,
                      uint64_t target)
 {
@@ -23,14 +23,14 @@ void sz_normalise(struct sz_freqs *freqs, const uint32_t *n, unsigned n_symbols)
         total += n[i];
     assert(total > 0);
     memset(freqs, 0, sizeof(*freqs));
-    /* Rare symbols round up to 1: what they take too much, all others leave. */
+    /* Rare symbols round up to 1, at the expense of all others. */
     int32_t target = SZ_PROB, sum = 0;
     for (unsigned tries = 0; tries < 3 && sum != SZ_PROB; tries++) {
         sum = scale(freqs, n, n_symbols, total, (uint64_t)target);
         target -= sum - SZ_PROB;
     }
-    /* Rounding left a few too many or too few: take or give where a step of one costs least,
-     * n * log2(f / (f - 1)), about n / f. */
+    /* Rounding left the sum too large or too small: adjust where a step of one costs least, n *
+     * log2(f / (f - 1)), about n / f. */
     while (sum != SZ_PROB) {
         unsigned best = n_symbols;
         const bool take = sum > SZ_PROB;
@@ -50,7 +50,7 @@ void sz_normalise(struct sz_freqs *freqs, const uint32_t *n, unsigned n_symbols)
         freqs->f[best] = (uint16_t)(freqs->f[best] + (take ? -1 : 1));
         sum += take ? -1 : 1;
     }
-    /* A frequency of SZ_PROB does not fit its 12 bits: give one to a neighbour. */
+    /* A frequency of SZ_PROB does not fit 12 bits: give one to a neighbour. */
     for (unsigned i = 0; i < n_symbols; i++)
         if (freqs->f[i] == SZ_PROB) {
             freqs->f[i]--;
@@ -130,8 +130,8 @@ static uint32_t zigzag(int32_t v)
     return (uint32_t)v << 1 ^ (uint32_t)(v >> 31);
 }
 
-/* The frequencies of escapes and zeros, then of one run of symbols; the last of the run follows
- * from the sum. */
+/* Write the frequencies of escapes and zeros, then of one run of symbols; the last of the run
+ * follows from the sum. */
 void sz_write_freqs(struct strait_writer *w, const struct sz_freqs *freqs)
 {
     struct bit_writer b = {.w = w};
@@ -184,7 +184,7 @@ bool sz_read_freqs(struct strait_reader *r, struct sz_freqs *freqs)
         freqs->f[i] = (uint16_t)before;
         sum += before;
     }
-    /* A run may be empty of symbols: low == high with what is left, perhaps nothing. */
+    /* A run may have no symbols: low == high with the remainder, possibly 0. */
     if (r->bad || sum > SZ_PROB || SZ_PROB - sum >= SZ_PROB)
         return false;
     freqs->f[high] = (uint16_t)(SZ_PROB - sum);

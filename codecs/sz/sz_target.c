@@ -1,5 +1,5 @@
-/* sz: the bound at which a tensor comes to a given ratio: the size of coded samples is smooth in
- * the logarithm of the bound, so a few of them find it. */
+/* sz: find the bound at which a tensor has a given ratio: the size of coded samples is smooth in
+ * the logarithm of the bound, so a few of them suffice. */
 #include <math.h>
 #include "sz_whole.h"
 
@@ -13,8 +13,8 @@ enum {
 struct search {
     struct sz_encoder *e; /* e->value holds the sample */
     size_t n, n_sampled;
-    double weight;    /* values that each of the sample stands for; the others are zeros */
-    double zero_bits; /* to say which blocks are zeros */
+    double weight;    /* values that each sampled value stands for; the others are zeros */
+    double zero_bits; /* bits that tell which blocks are zeros */
     float centre;
 };
 
@@ -31,8 +31,8 @@ static unsigned magnitude_of(const float *x)
     return most >> MAGNITUDE_SHIFT;
 }
 
-/* All of a small tensor, else blocks evenly spread over the order of magnitude: what is rare comes
- * as often as it is. Blocks of zeros cost nothing and are left out. */
+/* All of a small tensor, else blocks evenly spread over the order of magnitudes, so that rare
+ * magnitudes occur as often as in the tensor. Blocks of zeros cost nothing and are left out. */
 static void take_sample(struct search *s, const float *x)
 {
     struct sz_encoder *e = s->e;
@@ -92,7 +92,7 @@ static double bits_at(const struct search *s, double octave)
     sz_segment_split(e, e->value, s->n_sampled, &head);
     sz_chain_choose(e, &chain, s->n_sampled);
     sz_segment_write(e, &w, e->value, s->n_sampled, &head, 0);
-    /* Tables once, what the samples cost as often as they fit. */
+    /* Tables count once, the samples as often as they fit. */
     const double once = (double)(e->table_bytes + head_bytes);
     const double often = (double)(w.p - e->bytes) - once;
     return (8 * (once + often * s->weight) + s->zero_bits) / (double)s->n;
@@ -108,11 +108,11 @@ double sz_target_bound(struct sz_encoder *e, const float *x, size_t n, double ra
     struct search s = {.e = e, .n = n};
     take_sample(&s, x);
     if (s.n_sampled <= SZ_FIXED_ELEMS && n > SZ_FIXED_ELEMS)
-        return largest; /* hardly anything but zeros */
+        return largest; /* almost only zeros */
     const struct sz_sample sample = sz_sample_values(e->value, s.n_sampled);
     s.centre = sample.centre;
     const double top = sz_log2(largest) + 1, spread = sample.typical;
-    /* Where many values are spread evenly over steps, each bit less doubles the step. */
+    /* If many values are spread evenly over steps, each bit less doubles the step. */
     double octave = spread > 0 ? sz_log2(spread) + 1 - aim : top - 4 - aim;
     double low = -110, high = top, bits_low = 32, bits_high = 0;
     bool found_low = false, found_high = false, found = false;
@@ -140,6 +140,6 @@ double sz_target_bound(struct sz_encoder *e, const float *x, size_t n, double ra
             octave += step < 0 ? fmin(step, -0.5) : fmax(step, 0.5);
         }
     }
-    /* Where no bound gives just that, as with values that are zeros for the most part, at least. */
+    /* If no bound gives just this ratio, as with mostly zeros, one that gives more. */
     return sz_exp2(found ? octave : high);
 }

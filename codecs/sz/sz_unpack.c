@@ -1,5 +1,5 @@
-/* sz: segments decoded, to values or to integers, see sz_segment.c for their bytes. Nothing that
- * these say is believed before it is checked. */
+/* sz: decode segments to values or to integers; sz_segment.c describes the bytes. All input is
+ * checked before it is used. */
 #include <math.h>
 #include "sz_segment.h"
 
@@ -91,7 +91,7 @@ static bool open_source(struct sz_source *s, struct strait_reader *r, size_t n_c
     uint32_t all = 0;
     for (unsigned lane = 0; lane < n_lanes; lane++)
         all |= s->states[lane] = strait_read_u32(r);
-    /* From below 2^31 states stay there, whatever is decoded. */
+    /* States that start below 2^31 stay below, whatever is decoded. */
     if (r->bad || all > INT32_MAX || n_words > n_coded || n_low > n_coded * 3 ||
         n_escapes > n_coded)
         return false;
@@ -145,7 +145,7 @@ static void read_raw(struct sz_unpacker *u, float *y, unsigned m)
     u->body.p += 4 * m;
 }
 
-/* Integers of a block from the coder, NaN where an escape is; the escapes' values in y. */
+/* Integers of a block from the coder, NaN for escapes; the escapes' values go to y. */
 static bool get_block(struct sz_unpacker *u, float *q, float *y, unsigned m, unsigned kind)
 {
     struct sz_source *s = &u->source;
@@ -169,7 +169,7 @@ static bool get_block(struct sz_unpacker *u, float *q, float *y, unsigned m, uns
     return good;
 }
 
-/* Differences to integers, as far as a float holds them. */
+/* Sum differences to integers, as long as a float holds them. */
 static void sum_up(struct sz_unpacker *u, float *q, const float *y, unsigned m)
 {
     int32_t before = u->before;

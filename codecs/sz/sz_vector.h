@@ -1,4 +1,4 @@
-/* Inside the sz codec: what its AVX2 and AVX-512 loops share, eight values at a time. Everything is
+/* Inside the sz codec: common to its AVX2 and AVX-512 loops, eight values at a time. Everything is
  * inlined into functions of either target. */
 #pragma once
 #if defined(__x86_64__)
@@ -9,14 +9,15 @@
 #define SZ_AVX2   __attribute__((target("avx2,bmi,bmi2,popcnt")))
 #define SZ_INLINE static inline __attribute__((always_inline))
 
-/** Eight entries of a table of 32-bit words, below 2^31 the indices. Loads one by one: gathering is
- *  slower on some machines and, where it leaks what it gathers, made slower yet by microcode. */
+/** Eight entries of a table of 32-bit words; indices below 2^31. Loads one by one: gather
+ *  instructions are slower on some machines, and slower still where microcode prevents their data
+ *  leaks. */
 SZ_AVX2 SZ_INLINE __m256i sz_look_up(const uint32_t *table, __m256i at)
 {
     const __m128i lower = _mm256_castsi256_si128(at), upper = _mm256_extracti128_si256(at, 1);
     uint64_t i[4] = {(uint64_t)_mm_cvtsi128_si64(lower), (uint64_t)_mm_extract_epi64(lower, 1),
                      (uint64_t)_mm_cvtsi128_si64(upper), (uint64_t)_mm_extract_epi64(upper, 1)};
-    /* Taking pairs apart in vector registers, as a compiler may prefer, takes longer. */
+    /* Keeps the compiler from extracting the pairs in vector registers, which is slower. */
     __asm__("" : "+r"(i[0]), "+r"(i[1]), "+r"(i[2]), "+r"(i[3]));
     __m128i a = _mm_cvtsi32_si128((int)table[(uint32_t)i[0]]);
     __m128i b = _mm_cvtsi32_si128((int)table[(uint32_t)i[2]]);
@@ -29,9 +30,9 @@ SZ_AVX2 SZ_INLINE __m256i sz_look_up(const uint32_t *table, __m256i at)
     return _mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1);
 }
 
-/* Values of `width` bits: eight of them take `width` whole bytes. */
+/* Unpack values of `width` bits: eight of them take `width` whole bytes. */
 struct sz_spread {
-    __m256i bytes, shift, mask; /* to the 32 bits of each value, down, and what is of the next */
+    __m256i bytes, shift, mask; /* to the 32 bits of each value, down, excess bits off */
     size_t upper;               /* where the 16 bytes with values 4..7 begin */
 };
 
@@ -93,7 +94,7 @@ static const int8_t sz_places[32] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
                                      -1, -1, -1, -1, -1, 0,  1,  2,  3,  4,  5,
                                      6,  7,  8,  9,  10, 11, 12, 13, 14, 15};
 
-/** Write the first n of eight words just below p; what is below those may be overwritten. */
+/** Write the first n of eight words just below p; the bytes below may be overwritten. */
 SZ_AVX2 SZ_INLINE uint16_t *sz_put_words(uint16_t *p, __m128i words, unsigned n)
 {
     const __m128i up = _mm_loadu_si128((const __m128i *)(sz_places + 2 * n));
@@ -101,7 +102,7 @@ SZ_AVX2 SZ_INLINE uint16_t *sz_put_words(uint16_t *p, __m128i words, unsigned n)
     return p - n;
 }
 
-/** Entries of eight symbols: what is below the reciprocals, and those. */
+/** Look up eight symbols. Returns the parts below the reciprocals; *reciprocal: the reciprocals. */
 SZ_AVX2 SZ_INLINE __m256i sz_entries(__m256i *reciprocal, const uint64_t *packed,
                                      const uint8_t *sym)
 {
@@ -115,7 +116,7 @@ SZ_AVX2 SZ_INLINE __m256i sz_entries(__m256i *reciprocal, const uint64_t *packed
     return _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88));
 }
 
-/** The states after their words were put; x < f << 19. */
+/** The states after their words were written; x < f << 19. */
 SZ_AVX2 SZ_INLINE __m256i sz_push(__m256i x, __m256i entry, __m256i reciprocal)
 {
     const __m256i even = _mm256_mul_epu32(x, reciprocal);
@@ -130,7 +131,7 @@ SZ_AVX2 SZ_INLINE __m256i sz_push(__m256i x, __m256i entry, __m256i reciprocal)
     return _mm256_add_epi32(_mm256_add_epi32(x, bias), _mm256_mullo_epi32(quotient, complement));
 }
 
-/* ---- members that both levels have (sz_avx2.c, sz_avx2_pack.c) */
+/* ---- common members of both levels (sz_avx2.c, sz_avx2_pack.c) */
 
 void sz_put_packed(struct sz_encoder *e, unsigned table, const struct sz_freqs *freqs);
 void sz_avx2_symbols(uint8_t *sym, const int32_t *q, unsigned shift);

@@ -1,13 +1,13 @@
 /* Inside the sz codec: loops of both vector levels, eight values at a time. Included once by each
- * level, which defines SZ_TARGET (the attribute of its functions), lane_mask and before this:
+ * level, which first defines SZ_TARGET (the attribute of its functions), lane_mask and:
  *
  *   lane_mask below(a, b)            lanes with a < b; all of them below 2^31
  *   lane_mask not_below(a, b)        the others
  *   unsigned count_of(m)             lanes in the mask
  *   __m256i put_16(m, x)             x >> 16 in these lanes, x in the others
  *   __m128i words_of(m, x)           the lower words of these lanes, side by side
- *   __m256i refilled(m, x, words)    x << 16 and the next of the words in these lanes, x elsewhere
- */
+ *   __m256i refilled(m, x, words)    x << 16 and the next of the words in these lanes, x
+ *   elsewhere */
 
 SZ_TARGET static uint16_t *put_block(const struct sz_encoder *e, unsigned table, uint32_t *states,
                                      uint16_t *p, const uint8_t *sym)
@@ -30,7 +30,7 @@ SZ_TARGET static uint16_t *put_block(const struct sz_encoder *e, unsigned table,
     return p;
 }
 
-/* Pop eight symbols: the slots, of which the lowest bytes are those. */
+/* Pop eight symbols. Returns the slots; their lowest bytes are the symbols. */
 SZ_TARGET SZ_INLINE __m256i pop(__m256i *state, const unsigned char **words, const uint32_t *slots)
 {
     const __m256i mask = _mm256_set1_epi32(SZ_PROB - 1);

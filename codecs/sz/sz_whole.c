@@ -1,6 +1,6 @@
-/* sz: a tensor as a whole: what its head says, and its segments, by one thread or by several. Every
- * segment's tables depend on the one before, so these are chosen in turn; what costs, quantising
- * and coding, runs at once. The bytes do not depend on the number of threads. */
+/* sz: a whole tensor: its head and its segments, by one thread or several. Each segment's tables
+ * depend on the previous one, so they are chosen in turn; quantising and coding, which cost most,
+ * run in parallel. The bytes do not depend on the number of threads. */
 #include <math.h>
 #include "sz_whole.h"
 
@@ -63,7 +63,7 @@ static float centre_of(const float *x, size_t n, const struct strait_extent *ext
     return apart ? (float)(extent->min / 2 + extent->max / 2) : 0.0f;
 }
 
-/* Whether one value stands for all. */
+/* Whether one value can represent all. */
 static bool is_constant(const struct strait_extent *extent, double limit, bool exact, float *value)
 {
     const double middle = (double)(float)(extent->min / 2 + extent->max / 2);
@@ -88,7 +88,7 @@ void sz_coding_begin(struct sz_coding *c, struct sz_state *s, struct sz_encoder 
     double limit = 0;
     if (target) {
         limit = sz_target_bound(e, x, n, bound.value, &extent);
-        memset(e->version, 0, sizeof(e->version)); /* tables of another stream */
+        memset(e->version, 0, sizeof(e->version)); /* tables may be of another stream */
     } else if (!pointwise)
         limit = strait_bound_within(bound, &extent, x, n);
     if (n == 0)
@@ -248,7 +248,7 @@ struct decode_job {
     struct strait_reader *r;
     const struct sz_head *head;
     float *y;
-    pthread_mutex_t mutex; /* of all that follows, and of the reader */
+    pthread_mutex_t mutex; /* protects all that follows, and the reader */
     struct sz_chain chain;
     size_t next, n_done;
     bool bad;

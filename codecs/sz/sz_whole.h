@@ -3,7 +3,7 @@
 #include "sz_segment.h"
 #include "sz_state.h"
 
-/* A tensor on its way into a stream. */
+/* Encoding of a tensor in progress. */
 struct sz_coding {
     struct sz_head head;
     const float *x;
@@ -14,7 +14,7 @@ size_t sz_max_bytes(const void *state, size_t n_elems);
 /** Choose mode and grid. */
 void sz_coding_begin(struct sz_coding *c, struct sz_state *s, struct sz_encoder *e, const float *x,
                      size_t n_elems, struct strait_bound bound);
-/** The pieces one after another; where the mode is no SEGMENTS, the first is all. */
+/** Write the next piece; without SEGMENTS the first one is everything. */
 void sz_coding_put(struct sz_coding *c, struct sz_encoder *e, struct strait_writer *w,
                    size_t index);
 static inline size_t sz_pieces_in(const struct sz_head *head)
@@ -23,19 +23,19 @@ static inline size_t sz_pieces_in(const struct sz_head *head)
     return whole ? 1 : sz_segments_in(head->n_elems);
 }
 
-/** A tensor in one piece was written from `start` to w: put the values as they are in its place
- * where that is shorter, or asked for. */
+/** After a tensor in one piece was written from `start` to w: replace it by raw values if that is
+ *  shorter or requested. */
 void sz_finish_whole(struct strait_writer *w, const struct strait_writer *start, const float *value,
                      size_t n, bool raw);
-/** A tensor without segments, from behind its head. False when these bytes are none. */
+/** Decode a tensor without segments, from behind its head. False when malformed. */
 bool sz_decode_plain(float *y, struct strait_reader *r, const struct sz_head *head);
-/** All pieces, by the team where there is one. Errors: NOMEM. */
+/** Encode all pieces, with the team if there is one. Errors: NOMEM. */
 int sz_encode_whole(struct sz_state *s, struct strait_writer *w, const float *x, size_t n,
                     struct strait_bound bound, struct strait_error *err);
-/** *good: false when these bytes are no stream; the reader is behind it otherwise. */
+/** *good: false when malformed; otherwise the reader is behind the stream. */
 int sz_decode_whole(struct sz_state *s, float *y, size_t n, struct strait_reader *r, bool *good,
                     struct strait_error *err);
-/** 0, or -1 with *err INPUT: the bound as a whole, then what it may be. */
+/** Check the bound: 0, or -1 with *err INPUT naming it and what is allowed. */
 int sz_check_bound(struct strait_bound bound, struct strait_error *err);
 
 /* Sums of streams (sz_add.c), streams by pieces (sz_stream.c), target ratios (sz_target.c) */
@@ -45,6 +45,7 @@ int sz_add(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
 bool sz_summable(const void *state, const unsigned char *a, size_t a_bytes, const unsigned char *b,
                  size_t b_bytes);
 extern const struct strait_codec_stream_ops sz_stream_ops;
-/** The absolute bound at which raw / encoded bytes are about `ratio`, from samples of x. */
+/** The absolute bound at which raw / encoded bytes is about `ratio`, estimated from samples of
+ *  x. */
 double sz_target_bound(struct sz_encoder *e, const float *x, size_t n, double ratio,
                        const struct strait_extent *extent);
