@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Wall-clock limit of a simulation where the run sets none: a program that polls without letting
- * time pass would never end. */
+/* Wall-clock limit of a simulation if the run sets none: a program that polls without advancing
+ * time would never end. */
 #define OWN_DEADLINE_S 3600.0
 
 struct header {   /* of the anonymous file; logs and the report follow */
@@ -78,7 +78,7 @@ void strait_child_finish(struct strait_child *child, const json_t *report)
     leave(child, &header);
 }
 
-/* Reap the child; kill it first when its time is over. -1: the latter, with *err. */
+/* Reap the child, killing it first if it exceeds its time limit. -1 with *err: it did. */
 static int await(int *status, pid_t pid, double limit_s, struct strait_error *err)
 {
     const double end_s = strait_clock_s() + limit_s;
@@ -118,7 +118,7 @@ static int read_report(int fd, struct strait_facts *facts, struct strait_error *
     return 0;
 }
 
-/* First line of what the child wrote to stderr: an assertion, or SimGrid's last words. */
+/* First line of the child's stderr: a failed assertion or SimGrid's last message. */
 static const char *first_line(char *line, size_t cap, int fd)
 {
     const ssize_t n = pread(fd, line, cap - 1, 0);
@@ -166,7 +166,7 @@ static void be_child(struct strait_child *child, int stderr_fd, pid_t parent,
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         _exit(1);
 #ifdef __SANITIZE_ADDRESS__
-    (void)stderr_fd; /* a sanitizer's report is for the reader of the test */
+    (void)stderr_fd; /* not captured: a sanitizer's report should reach the terminal */
 #else
     dup2(stderr_fd, STDERR_FILENO);
 #endif

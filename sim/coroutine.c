@@ -14,8 +14,9 @@
 #endif
 
 #ifdef __x86_64__
-/* swapcontext makes two system calls a switch for signal masks that nobody changes here: a third of
- * a large simulation. This keeps what the System V ABI (x86-64, section 3.2) says a call keeps. */
+/* swapcontext makes two system calls a switch to save signal masks, which never change here; that
+ * took a third of a large simulation. This saves what the System V ABI (x86-64, section 3.2)
+ * requires. */
 struct place {
     void *stack_pointer;
 };
@@ -65,12 +66,12 @@ struct strait_coroutine {
     void *arg;
     char *stack;
     bool ended;
-    void *fake_stack, *caller_fake_stack; /* the address sanitizer's */
+    void *fake_stack, *caller_fake_stack; /* for the address sanitizer */
     const void *caller_stack;
     size_t caller_stack_bytes;
 };
 
-/* The sanitizer has to know on which stack the program is. */
+/* Tell the sanitizer which stack is in use. */
 static void enter(struct strait_coroutine *c)
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -106,11 +107,11 @@ static void live(struct strait_coroutine *c)
     c->fn(c->arg);
     c->ended = true;
     leave(c);
-    abort(); /* an ended coroutine is never resumed */
+    abort(); /* unreachable: an ended coroutine is never resumed */
 }
 
 #ifdef __x86_64__
-/* The first switch to a coroutine returns into this, with the coroutine in rbx. */
+/* Entry point of the first switch to a coroutine, which is passed in rbx. */
 void strait_coroutine_enter(void);
 __asm__(".text\n"
         ".globl strait_coroutine_enter\n"
@@ -125,7 +126,7 @@ __asm__(".text\n"
 static void begin_at_live(struct strait_coroutine *c)
 {
     uint64_t *top = (uint64_t *)(void *)(c->stack + c->all->stack_bytes); /* 16-byte aligned */
-    uint64_t *frame = top - 10; /* as strait_coroutine_switch leaves it */
+    uint64_t *frame = top - 10; /* as strait_coroutine_switch leaves the stack */
     memset(frame, 0, 10 * sizeof(*frame));
     __asm__ volatile("stmxcsr (%0)\n\tfnstcw 4(%0)" : : "r"(frame) : "memory");
     frame[5] = (uint64_t)(uintptr_t)c;    /* rbx */

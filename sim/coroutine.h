@@ -1,21 +1,21 @@
-/* Coroutines with stacks of their own: guarded, and real memory only where touched. */
+/* Coroutines with their own guarded stacks; only touched pages use memory. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 
 struct strait_coroutine;
 
-struct strait_coroutines { /* zero it once, set stack_bytes */
+struct strait_coroutines { /* zero it, then set stack_bytes */
     size_t stack_bytes;
     struct strait_coroutine *spare, *running;
-    size_t n_made; /* each is two mappings of memory */
+    size_t n_made; /* each uses two memory mappings */
 };
 
-/** Make one that will call fn(arg) when first resumed. NULL when memory runs out. */
+/** Make one that calls fn(arg) when first resumed. NULL when memory runs out. */
 struct strait_coroutine *strait_coroutine_new(struct strait_coroutines *all, void (*fn)(void *),
                                               void *arg);
-/** Run it until it pauses or ends; from outside of all coroutines.
- *  Returns: true when it has ended: its stack is used again by the next one */
+/** Run it until it pauses or ends. Call from outside all coroutines.
+ *  Returns: true when it has ended; its stack is reused */
 bool strait_coroutine_resume(struct strait_coroutines *all, struct strait_coroutine *c);
-/** Back to whoever resumed the running one. */
+/** Return from the running coroutine to whoever resumed it. */
 void strait_coroutine_pause(struct strait_coroutines *all);

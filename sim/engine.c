@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two times that are the same event for the clock of either kernel: a message that arrives at a
- * deadline is in time although the last digits differ. SimGrid runs at this precision. */
+/* Times closer than this are the same event: a message that arrives at a deadline is in time
+ * although the last digits differ. SimGrid runs at this precision. */
 #define SAME_EVENT_S 1e-9
 
 struct strait_op {
     struct strait_op *next; /* spare */
     struct strait_times times;
-    bool known; /* when it ends */
+    bool known; /* the end is known */
     struct strait_lane *waiter;
 };
 
@@ -69,7 +69,7 @@ void strait_machine_begin(struct strait_machine *m)
         begin(m->nodes[i].lanes);
 }
 
-/* Nothing happens any more: every rank closes its books. */
+/* Nothing more happens: run rank_end of every rank. */
 static void end_ranks(struct strait_machine *m)
 {
     for (int i = 0; i < m->run->n_ranks && m->run->rank_end; i++)
@@ -120,7 +120,7 @@ void strait_machine_rest(struct strait_machine *m)
         deadlock(m);
 }
 
-/* Until until_s, or earlier when woken. */
+/* Block until until_s, or until woken earlier. */
 static void block(struct strait_lane *lane, double until_s, enum strait_blocked_on on)
 {
     struct strait_machine *m = lane->machine;
@@ -139,15 +139,17 @@ static void block(struct strait_lane *lane, double until_s, enum strait_blocked_
     lane->now_s = fmax(lane->now_s, lane->seen_s);
 }
 
-/* Let the world come to the lane's time: before it does what others see, or sees what they do. */
+/* Wait until virtual time has reached the lane's time: needed before it does what others can
+ * observe, or observes them. */
 static void meet(struct strait_lane *lane)
 {
     while (lane->seen_s < lane->now_s)
         block(lane, lane->now_s, STRAIT_ON_TIME);
 }
 
-/* A rank's only lane goes ahead of the world while it works: nobody can tell, and a step of a ring
- * takes one event instead of three. What ends with rank 0 must not have been ahead of its end. */
+/* A rank's only lane may run ahead of virtual time while it works: no other lane can observe it,
+ * and a ring step takes one event instead of three. A run that ends with rank 0 must not have lanes
+ * ahead of that end. */
 static void sleep_until(struct strait_lane *lane, double until_s)
 {
     const struct strait_machine *m = lane->machine;
@@ -167,7 +169,7 @@ void strait_lane_wake(struct strait_lane *lane, double now_s)
     strait_lanes_wake(&lane->machine->lanes, lane);
 }
 
-/* What the rank posted is carried before it counts as ended. */
+/* Wait until everything that the rank posted has been carried; then it counts as ended. */
 static void drain(struct strait_lane *lane)
 {
     struct strait_node *node = &lane->machine->nodes[lane->rank.me];
@@ -177,7 +179,7 @@ static void drain(struct strait_lane *lane)
     }
     node->drainer = NULL;
     sleep_until(lane, node->drained_s);
-    if (lane->rank.me == 0 && lane->machine->run->ends_with_rank_0) /* who gets it now still runs */
+    if (lane->rank.me == 0 && lane->machine->run->ends_with_rank_0) /* receivers still run */
         sleep_until(lane, node->drained_s + 2 * SAME_EVENT_S);
 }
 
@@ -334,7 +336,7 @@ bool strait_machine_recv(struct strait_rank *r, struct strait_message *out, int 
     assert(!inbox->reader); /* one lane reads a channel */
     const bool is_certain = src != STRAIT_ANY && deadline_s == INFINITY;
     if (!is_certain)
-        meet(lane); /* what comes first, or in time, is known by then */
+        meet(lane); /* afterwards it is known which message is first and whether one is in time */
     for (;;) {
         struct strait_stream *s = strait_inbox_first(m, r->me, src, channel);
         const double arrival_s = s ? s->there.first->arrived_s : INFINITY;

@@ -1,6 +1,6 @@
-/* The machine of virtual time that both simulators share: ranks, lanes, slots, streams, inboxes
- * and the operations of workloads/rank/backend.h, over one of two kernels. It lives in a throw-away
- * process: nothing is freed, and the first failure ends the process. */
+/* The virtual-time engine of both simulators: ranks, lanes, slots, streams, inboxes and the
+ * operations of workloads/rank/backend.h, driven by one of two time sources. It runs in a
+ * throw-away process: nothing is freed, and the first failure ends the process. */
 #pragma once
 #include "workloads/rank/backend.h"
 #include "child.h"
@@ -10,18 +10,18 @@
 #include "job_slots.h"
 #include "window.h"
 
-/* Stack of a lane's coroutine; touched pages only are real memory. */
+/* Stack size of a lane's coroutine; only touched pages use memory. */
 #ifdef __SANITIZE_ADDRESS__
 enum { STRAIT_LANE_STACK_KIB = 1024 };
 #else
 enum { STRAIT_LANE_STACK_KIB = 256 };
 #endif
 
-/* One message under way: queued at its stream, then there with its time of arrival. */
+/* One message: queued at its stream, later in the inbox with its time of arrival. */
 struct strait_parcel {
     struct strait_parcel *next;
     struct strait_packet *packet;
-    struct strait_op *ack; /* NULL: nobody waits for the acknowledgement */
+    struct strait_op *ack; /* NULL: no acknowledgement wanted */
     int tag;
     double posted_s, arrived_s;
     uint64_t seq;
@@ -34,39 +34,39 @@ struct strait_queue { /* first in, first out */
 struct strait_stream {
     struct strait_machine *machine;
     int src, dst, channel;
-    double delay_s, back_s; /* one way and back */
+    double delay_s, back_s; /* one way; and back, for acknowledgements */
     struct strait_window window;
     struct strait_queue posted, there;
-    double left_bytes; /* of the first posted message */
+    double left_bytes; /* still to send of the first posted message */
     double flow_start_s, flow_bytes;
     double arrived_s; /* of the last message */
     uint64_t n_sent;
-    bool busy;                    /* the kernel is carrying out its actions */
-    struct strait_heap_node node; /* in its inbox, by the arrival of the first message there */
-    void *kernel;                 /* the kernel's own */
+    bool busy;                    /* the time source is carrying out its actions */
+    struct strait_heap_node node; /* in its inbox, by the arrival of its first message */
+    void *kernel;                 /* private to the time source */
 };
 
 /* One channel of one rank. */
 struct strait_inbox {
-    struct strait_heap streams; /* those that have something there */
-    struct strait_lane *reader; /* who is blocked on it */
-    int wanted;                 /* the rank that it waits for, or STRAIT_ANY */
+    struct strait_heap streams; /* streams with arrived messages */
+    struct strait_lane *reader; /* the lane blocked on this inbox */
+    int wanted;                 /* the source it waits for, or STRAIT_ANY */
 };
 
 enum strait_blocked_on { STRAIT_ON_TIME, STRAIT_ON_MESSAGE, STRAIT_ON_LANE };
 
 struct strait_lane {
-    struct strait_rank rank; /* first: the handle is the lane */
+    struct strait_rank rank; /* must be first: the handle is the lane */
     struct strait_machine *machine;
     void (*fn)(struct strait_rank *, void *); /* NULL: lane 0, the rank's program */
     void *arg;
-    double now_s;  /* exact: the time that it slept until, not what the kernel made of it */
-    double seen_s; /* the world has come so far: a lane that nobody sees may be ahead of it */
+    double now_s;  /* exact: the time that it slept until, not the time source's approximation */
+    double seen_s; /* events known up to here; an unobserved lane may be ahead */
     bool blocked, woken, for_ever, ended;
     enum strait_blocked_on on;
     int wanted, channel; /* ON_MESSAGE */
     double woken_s;
-    struct strait_lane *joiner; /* who waits for its end */
+    struct strait_lane *joiner; /* lane that waits for this one to end */
     struct strait_lane *next;   /* of its rank */
     struct strait_task *task;
 };
@@ -75,62 +75,62 @@ struct strait_node { /* one rank */
     struct strait_inbox *inboxes[STRAIT_MAX_CHANNELS];
     struct strait_slots slots[STRAIT_N_RESOURCES];
     struct strait_lane *lanes;
-    struct strait_lane *drainer; /* lane 0, once it has returned and messages are under way */
-    int n_lanes, n_running;      /* begun so far, not ended */
-    uint64_t n_under_way;        /* messages that have not left yet */
-    double drained_s;            /* the last of those that left arrives */
+    struct strait_lane *drainer; /* lane 0, waiting after its return until all is carried */
+    int n_lanes, n_running;      /* started so far, and not ended */
+    uint64_t n_under_way;        /* messages that have not left the port yet */
+    double drained_s;            /* arrival of the last message that has left */
 };
 
 struct strait_machine {
     struct strait_run *run;
     const struct strait_backend *backend;
     const struct strait_kernel *kernel;
-    void *world; /* the kernel's */
+    void *world; /* private to the time source */
     struct strait_child *child;
     bool ramp;
     struct strait_lanes lanes;
-    double frame_bytes; /* of every message */
+    double frame_bytes; /* frame bytes of every message */
     struct strait_node *nodes;
     int n_ranks_running;
-    uint64_t n_active; /* lanes that run or wait for a time, and busy streams: 0 is a deadlock */
-    struct strait_stream **streams; /* open hash of (src, dst, channel) */
+    uint64_t n_active; /* lanes that run or wait for a time, plus busy streams; 0 means deadlock */
+    struct strait_stream **streams; /* open-addressing hash table by (src, dst, channel) */
     size_t n_streams, cap_streams;
     struct strait_parcel *spare_parcels;
     struct strait_op *spare_ops;
     uint64_t n_used_streams, n_flows, n_messages, n_blocks;
 };
 
-/** The world before time 0; begin makes lane 0 of every rank. In a child only. */
+/** Set up everything before time 0; `begin` makes lane 0 of every rank. In a child only. */
 struct strait_machine *strait_machine_new(struct strait_run *run,
                                           const struct strait_backend *backend,
                                           const struct strait_kernel *kernel, void *world,
                                           struct strait_child *child);
 void strait_machine_begin(struct strait_machine *m);
 
-/** The whole life of a lane, on its coroutine. When the run is over it does not return. */
+/** Body of a lane's coroutine. Does not return once the run is over. */
 void strait_lane_main(struct strait_lane *lane);
 
-/** What a stream that was kicked does now; IDLE: until it is kicked again. */
+/** The next action of a kicked stream; IDLE: none until it is kicked again. */
 struct strait_action strait_stream_next(struct strait_stream *s, double now_s);
-/** The flow of the last FLOW has left the sender's port: the message, if whole, gets its arrival.
- */
+/** The flow of the last FLOW action has left the sender's port; a message that is now complete gets
+ *  its time of arrival. */
 void strait_stream_flow_ended(struct strait_stream *s, double now_s);
 
-/* For machine.c: streams.c. */
+/* For engine.c, from streams.c. */
 struct strait_stream *strait_stream_find(struct strait_machine *m, int src, int dst, int channel);
 void strait_stream_post(struct strait_stream *s, struct strait_parcel *parcel, double now_s);
-/** The first of the messages there, by arrival then rank; NULL when there is none from src. */
+/** The stream with the first arrived message, by arrival then rank; NULL: none from src. */
 struct strait_stream *strait_inbox_first(struct strait_machine *m, int dst, int src, int channel);
 struct strait_inbox *strait_inbox_of(struct strait_machine *m, int dst, int channel);
-/** Take the first message there of the stream. */
+/** Remove the stream's first arrived message. */
 struct strait_parcel *strait_stream_take(struct strait_stream *s);
 struct strait_parcel *strait_parcel_new(struct strait_machine *m);
 void strait_parcel_free(struct strait_machine *m, struct strait_parcel *parcel);
 
-/* For streams.c: machine.c. */
+/* For streams.c, from engine.c. */
 void strait_lane_wake(struct strait_lane *lane, double now_s);
 void strait_op_acked(struct strait_op *op, double back_s, double now_s);
-/** One thing that could still happen is over; ends the run in error when it was the last. */
+/** One activity has ended; fails the run if it was the last one and lanes still wait. */
 void strait_machine_rest(struct strait_machine *m);
 
 /* The operations, for the tables of both backends. */

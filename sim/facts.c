@@ -7,7 +7,7 @@
 #include "codecs/frame.h"
 #include "workloads/ask/packet_effects.h"
 
-/* Memory that programs may still take, or INFINITY where the kernel does not say. */
+/* Memory that programs may still allocate, or INFINITY if the kernel does not say. */
 static double free_memory_bytes(void)
 {
     double kib = INFINITY;
@@ -94,7 +94,7 @@ int strait_sim_constant(struct strait_run *run, const char *name, json_t *value,
     return 0;
 }
 
-static json_t *number(double value) /* JSON has no infinity */
+static json_t *number(double value) /* null for infinity, which JSON lacks */
 {
     return isinf(value) ? json_string("unlimited") : json_real(value);
 }

@@ -1,16 +1,16 @@
-/* What both simulators share outside a run: what they refuse, and every constant that they used. */
+/* Common to both simulators: what they refuse, and the constants they used. */
 #pragma once
 #include "workloads/rank/backend.h"
 
-/** 0, or -1 with *err: INPUT by name of what a simulation cannot do, HOST where memory is short.
- *  In:      most_ranks  that this backend can hold at once */
+/** 0, or -1 with *err: INPUT naming what cannot be simulated, HOST when memory is short.
+ *  In:      most_ranks  limit of this backend */
 int strait_sim_check(const struct strait_run *run, const char *backend, int most_ranks,
                      struct strait_error *err);
 
-/** Add the constants of the network model, each with its source, and what of the network the model
- *  does not know, to run->facts. */
+/** Add to run->facts: the constants of the network model with their sources, and the properties of
+ *  the network that the model ignores. */
 int strait_sim_facts(struct strait_run *run, struct strait_error *err);
 
-/** Add one constant. value is stolen. */
+/** Add one constant. Steals value. */
 int strait_sim_constant(struct strait_run *run, const char *name, json_t *value, const char *source,
                         struct strait_error *err);

@@ -1,5 +1,5 @@
-/* The backend `fluid`: an event loop of its own turns the clock, and an exact fair-share solver
- * says when flows end. A stream needs no stack. */
+/* The backend `fluid`: its own event loop, with an exact fair-share solver that says when flows
+ * end. Streams need no stack. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 #include "sim/solver/fairshare.h"
 #include "engine.h"
 
-/* A stack is two mappings; the kernel allows 65530 a process. */
+/* A stack uses two mappings; the kernel allows 65530 a process. */
 enum { MOST_RANKS = 30000 };
 
 struct world;
@@ -22,7 +22,7 @@ struct world {
     double now_s;
     struct strait_machine *machine;
     struct strait_fairshare *fairshare;
-    struct strait_heap timers; /* of streams; tie: in the order of their making */
+    struct strait_heap timers; /* of streams; ties in the order of creation */
     int64_t n_timers;
 };
 
@@ -31,7 +31,7 @@ static double now_s(void *world)
     return ((const struct world *)world)->now_s;
 }
 
-/* Carry out what the stream wants now. */
+/* Carry out the stream's next action. */
 static void act(struct world *w, struct strait_stream *s)
 {
     struct pump *p = s->kernel;
@@ -72,7 +72,7 @@ static void kick(void *world, struct strait_stream *s)
 
 static const struct strait_kernel kernel = {now_s, kick};
 
-/* Everything that is due: what flows left behind first, so that lanes see all of it. */
+/* Process all due events: flow ends first, so that lanes see all their effects. */
 static void run_due(struct world *w)
 {
     for (struct strait_flow *f; (f = strait_fairshare_ended(w->fairshare, w->now_s));) {

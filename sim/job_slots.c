@@ -35,8 +35,8 @@ static void sift_up(double *heap, unsigned i, double value)
     heap[i] = value;
 }
 
-/* Nobody overtakes: the slots that are left were not free before those that were taken, so no later
- * job starts earlier than this one. */
+/* No job overtakes: the remaining slots were not free before those taken, so no later job starts
+ * earlier than this one. */
 double strait_slots_queue(struct strait_slots *s, double now_s, unsigned n_slots, double cost_s)
 {
     assert(n_slots > 0 && n_slots <= s->n);

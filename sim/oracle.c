@@ -11,10 +11,10 @@ double strait_oracle_equal_s(size_t n, double bytes, double bytes_per_s, double 
 int strait_oracle_shared(double *end_s, const double *begin_s, size_t n, double bytes,
                          double bytes_per_s, double delay_s)
 {
-    double *target = malloc(n * sizeof(*target)); /* virtual time at which i has all its bytes */
+    double *target = malloc(n * sizeof(*target)); /* virtual time at which message i is complete */
     if (!target && n > 0)
         return -1;
-    double now_s = 0, served_bytes = 0; /* by each stream that has been there all the time */
+    double now_s = 0, served_bytes = 0; /* served_bytes: by a stream active since time 0 */
     for (size_t in = 0, out = 0; out < n;) {
         const double n_sharing = (double)(in - out);
         const double next_in_s = in < n ? begin_s[in] : INFINITY;

@@ -6,12 +6,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* SimGrid shares a link in inverse proportion to the latencies of the routes over it: the latency
- * of a rank's port is its drag, so small that it takes no time (1 ns a flow). */
+/* SimGrid shares a link in inverse proportion to the latencies of the routes over it, so a port's
+ * latency carries the rank's drag, scaled until it takes no time (1 ns a flow). */
 #define DRAG_S 1e-9
 
-/* Path delay and ramp are the machine's: with latency in the links SimGrid would charge it for
- * every message instead of once a stream, and would make shares depend on it. */
+/* The engine adds path delay and ramp: with latency in the links SimGrid would charge it for every
+ * message instead of once a stream, and shares would depend on it. */
 static void put_link(FILE *f, const struct strait_network *n, const char *name, int index,
                      const struct strait_link *l, double drag)
 {
@@ -19,8 +19,7 @@ static void put_link(FILE *f, const struct strait_network *n, const char *name, 
             strait_goodput_bytes_per_s(n, l), DRAG_S * drag);
 }
 
-/* The ranks of one site and the switch that their ports meet at; hosts and links come before the
- * pairs. */
+/* Write the ranks of one site and their switch; hosts and links come before the routes. */
 static void put_switch(FILE *f, const struct strait_network *n, int site, const int *ranks,
                        int n_ranks)
 {
@@ -40,7 +39,7 @@ static void put_switch(FILE *f, const struct strait_network *n, int site, const 
     fputs("</zone>\n", f);
 }
 
-/* What lies between the switches of two sites; site n_sites is the core's own ranks. */
+/* Write the route between the switches of two sites; site n_sites is that of ranks at the core. */
 static void put_route(FILE *f, const struct strait_network *n, int from, int to)
 {
     fprintf(f,

@@ -1,9 +1,9 @@
-/* The network as a SimGrid platform: one host a rank, one link each way, no latency in it; sites as
+/* The network as a SimGrid platform: one host a rank, one link each way without latency, sites as
  * zones. */
 #pragma once
 #include "workloads/ask/network.h"
 #include "core/error.h"
 
-/** Write the platform file for a network.
+/** Write the platform file of a network.
  *  Returns: a file descriptor of an anonymous file, or -1 with *err */
 int strait_platform_write(const struct strait_network *n, struct strait_error *err);

@@ -1,6 +1,6 @@
-/* The backend `sim`: SimGrid turns the clock and shares the links. One actor runs all lanes, which
- * are coroutines on its back, and one carries out the actions of each stream: a lane that blocks
- * costs no call of the simulator. The C API of 3.32, without what later releases removed. */
+/* The backend `sim`: SimGrid advances the clock and shares the links. One actor runs all lanes as
+ * coroutines, and one actor for each stream carries out its actions, so that a blocking lane costs
+ * no SimGrid call. Uses the C API of 3.32, without what later releases removed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,16 +20,16 @@
 #include "engine.h"
 #include "platform.h"
 
-/* 10,000 clients and a server: 20,000 actors (two streams a client) and 10,001 lanes, each of them
- * two mappings, stay below the kernel's limit. */
+/* 10,000 clients and a server need 20,000 actors (two streams a client) and 10,001 lanes; at two
+ * mappings each they stay below the kernel's limit. */
 enum { MOST_RANKS = 10001, OTHER_MAPPINGS = 1000 };
 
 struct world {
     struct strait_machine *machine;
     sg_host_t *hosts;
-    sg_sem_t bell;                 /* of the actor that runs the lanes */
-    bool waits;                    /* it does, and nobody has rung yet */
-    struct strait_stream **kicked; /* by lanes, in that order; their actors are not told yet */
+    sg_sem_t bell;                 /* wakes the actor that runs the lanes */
+    bool waits;                    /* it waits, and the bell was not rung yet */
+    struct strait_stream **kicked; /* by lanes, in that order; their actors do not know yet */
     size_t n_kicked, cap_kicked, n_ends, most_mappings;
 };
 
@@ -60,25 +60,25 @@ static void start_actor(sg_host_t host, xbt_main_func_t code, void *data)
     sg_actor_start(actor, code, 0, NULL);
 }
 
-/* An actor on the host where a stream begins. Ends come in pairs, each on the host where the
- * other's stream leads to; the second is spare until a stream back takes it. */
+/* An actor on the sending host of a stream. Ends come in pairs, one on either host of the stream;
+ * the second one is spare until a stream in the other direction needs it. */
 struct end {
     struct strait_stream *stream; /* NULL: spare */
     sg_sem_t kicked;
     char mailbox_name[24];
     sg_mailbox_t mailbox;
-    struct end *opposite, *next; /* spare, between the same hosts */
+    struct end *opposite, *next; /* opposite: its partner; next: spare, between the same hosts */
 };
 
-/* Not sg_host_sendto: in 3.32 the end of each searches a list of all that are under way, 4.4 us of
- * 5.7 with 1,024 of them and 20 of 22 with 4,096. A put into a mailbox with a permanent receiver
- * begins as immediately and charges the same links; the receiver, the end opposite, tells the
- * simulator only where they lead to. */
+/* Not sg_host_sendto: in 3.32 it searches a list of all sends at its end, 4.4 us of 5.7 with 1,024
+ * of them and 20 of 22 with 4,096. A put into a mailbox with a permanent receiver starts at once
+ * too and uses the same links; the receiver, the opposite end, only tells SimGrid the
+ * destination. */
 static void carry(struct end *end, double bytes)
 {
-    /* Waiting for what has not begun begins it in the same call. */
+    /* Waiting also starts it, in the same call. */
     sg_comm_wait(sg_mailbox_put_init(end->mailbox, end, (long)bytes));
-    sg_mailbox_get(end->mailbox); /* is there: else the mailbox would keep all that ever arrived */
+    sg_mailbox_get(end->mailbox); /* there already; else the mailbox would keep every message */
 }
 
 static void end_actor(int argc, char **argv)
@@ -99,7 +99,7 @@ static void end_actor(int argc, char **argv)
             break;
         case STRAIT_SLEEP:
             sg_actor_sleep_until(action.until_s);
-            t_s = action.until_s; /* exact, as the clock need not be */
+            t_s = action.until_s; /* exact, which SimGrid's clock may not be */
             break;
         case STRAIT_FLOW:
             carry(end, action.bytes);
@@ -114,7 +114,7 @@ static void end_actor(int argc, char **argv)
     }
 }
 
-/* Only noted: a call of the simulator would leave the lane's stack for another actor's. */
+/* Only note it: a SimGrid call would switch from the lane's stack to another actor's. */
 static void kick(void *world, struct strait_stream *s)
 {
     struct world *w = world;
@@ -136,7 +136,7 @@ static struct end *new_end(struct world *w)
     return end;
 }
 
-/* The spare ends from src to dst hang on a stream that no program can post to. */
+/* The list of spare ends from src to dst; it is kept at a stream that no program can post to. */
 static struct end **spare_ends(struct world *w, int src, int dst)
 {
     return (struct end **)&strait_stream_find(w->machine, src, dst, STRAIT_MAX_CHANNELS)->kernel;
@@ -153,7 +153,7 @@ static size_t most_mappings(void)
     return n;
 }
 
-/* Where no stack can be had the simulator would abort. */
+/* Fail with an error where SimGrid would abort for lack of a stack. */
 static void check_mappings(struct world *w, const struct strait_stream *s)
 {
     const size_t n_stacks = w->n_ends + 2 + w->machine->lanes.coroutines.n_made;
@@ -168,7 +168,7 @@ static void check_mappings(struct world *w, const struct strait_stream *s)
     strait_child_fail(w->machine->child, &err);
 }
 
-/* A spare end, or a new pair: what has to listen is there before anything is said. */
+/* Take a spare end, or make a pair; the receiver exists before anything is sent. */
 static struct end *take_end(struct world *w, const struct strait_stream *s)
 {
     struct end **spare = spare_ends(w, s->src, s->dst), *end = *spare;
@@ -202,8 +202,8 @@ static void start_kicked(struct world *w)
     w->n_kicked = 0;
 }
 
-/* Until something makes a lane ready, or the first of those that sleep is due. A time-out and a
- * ring may meet in one instant: a ring that is left over makes the next wait return early. */
+/* Wait until a lane is ready or the first sleeping lane is due. If a time-out and a ring coincide,
+ * the ring that is left over makes the next wait return early. */
 static void wait_for_lanes(struct world *w)
 {
     struct strait_lanes *lanes = &w->machine->lanes;
@@ -216,7 +216,7 @@ static void wait_for_lanes(struct world *w)
     if (isinf(next_s))
         sg_sem_acquire(w->bell);
     else if (sg_sem_acquire_timeout(w->bell, left_s))
-        sg_actor_yield(); /* lanes see all that flows left behind at this instant */
+        sg_actor_yield(); /* so that lanes see all flow ends at this instant */
     w->waits = false;
     strait_lanes_due(lanes, simgrid_get_clock());
 }
@@ -235,11 +235,12 @@ static void lanes_actor(int argc, char **argv)
 
 static const struct strait_kernel kernel = {now_s, kick};
 
-/* Never the defaults: LV08 multiplies latencies by 13 and its 4 MiB window is not the run's. */
+/* Set all options: the default LV08 multiplies latencies by 13, and its 4 MiB window is not the
+ * run's. */
 static void configure(void)
 {
-    char name[] = "strait", quiet[] = "--log=root.thresh:critical"; /* never the user's argv */
-    char factory[] = "--cfg=contexts/factory:" FACTORY;             /* chosen while it starts */
+    char name[] = "strait", quiet[] = "--log=root.thresh:critical"; /* not the user's argv */
+    char factory[] = "--cfg=contexts/factory:" FACTORY;             /* set at its start */
     char *argv[] = {name, quiet, factory, NULL};
     int argc = 3;
     simgrid_init(&argc, argv);

@@ -1,4 +1,4 @@
-/* Streams and inboxes: what is posted, what goes next, and what has arrived where. */
+/* Streams and inboxes: posting, the next message to send, and arrival. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static size_t place_of(const struct strait_machine *m, int src, int dst, int cha
     return (size_t)(key ^ (key >> 29)) & (m->cap_streams - 1);
 }
 
-/* The slot of the stream, or the free one where it belongs. */
+/* The hash slot of the stream, or the free slot where it belongs. */
 static struct strait_stream **slot_of(const struct strait_machine *m, int src, int dst, int channel)
 {
     for (size_t i = place_of(m, src, dst, channel);; i = (i + 1) & (m->cap_streams - 1)) {
@@ -117,7 +117,7 @@ struct strait_stream *strait_inbox_first(struct strait_machine *m, int dst, int 
     return s->there.first ? s : NULL;
 }
 
-/* The packet of the message is the receiver's from here on, unless nobody receives any more. */
+/* From here on the receiver owns the message's packet, unless the receiver has ended. */
 static void deliver(struct strait_stream *s, struct strait_parcel *parcel, double arrived_s,
                     double now_s)
 {
@@ -140,7 +140,8 @@ static void deliver(struct strait_stream *s, struct strait_parcel *parcel, doubl
     s->node.tie = s->src;
     if (strait_heap_push(&inbox->streams, &s->node) != 0)
         strait_child_no_memory(m->child);
-    /* A reader sleeps for the first message there: wake it only if this one comes before. */
+    /* The reader sleeps until the first arrived message is due: wake it only if this one comes
+     * before. */
     if (inbox->reader &&
         (inbox->wanted == s->src ||
          (inbox->wanted == STRAIT_ANY && strait_heap_first(&inbox->streams) == &s->node)))

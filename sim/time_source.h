@@ -1,13 +1,13 @@
-/* What the machine of virtual time needs from whoever turns the clock: SimGrid or the fluid loop.
- * The machine decides what is sent when, and runs the lanes; a kernel knows only time and flows. */
+/* What the engine needs from its source of time, SimGrid or the fluid loop. The engine decides what
+ * is sent when and runs the lanes; the source knows only time and flows. */
 #pragma once
 
 struct strait_stream;
 
 struct strait_kernel {
     double (*now_s)(void *world);
-    /** An idle stream has something to do: carry out strait_stream_next until it is idle again. On
-     *  the stack of a lane: it must not wait for anything. */
+    /** An idle stream has work: carry out strait_stream_next until it is idle again. Called on a
+     *  lane's stack, so it must not block. */
     void (*kick)(void *world, struct strait_stream *stream);
 };
 

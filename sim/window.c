@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Times are sums of RTTs and flow times: equal ones may differ in their last digits. */
+/* Tolerates rounding: times are sums of RTTs and flow times. */
 static bool reached(double now_s, double start_s, double rtt_s)
 {
     return now_s - start_s >= rtt_s * (1 - 1e-9);
@@ -26,22 +26,22 @@ void strait_window_init(struct strait_window *w, double rtt_s, double path_bytes
     w->cwnd_bytes = w->initial_bytes;
 }
 
-/* Saturated: acknowledgements come as fast as the network carries, only the receiver's cap holds.
- */
+/* Saturated: acknowledgements come as fast as the network carries; only the receiver's window
+ * limits. */
 static double limit(const struct strait_window *w)
 {
     return w->saturated ? w->cap_bytes : fmin(w->cwnd_bytes, w->cap_bytes);
 }
 
-/* Slow start: the window grows by what was acknowledged, while at least half of it was used, or it
- * was sent when the window was what held it back. */
+/* Slow start: the window grows by what was acknowledged if at least half of it was used, or if the
+ * sender was limited by the window. */
 static void grow(struct strait_window *w, double acked_bytes)
 {
     if (w->cwnd_bytes < 2 * acked_bytes || w->saturated || w->limited)
         w->cwnd_bytes = fmin(w->cwnd_bytes + acked_bytes, fmax(w->cwnd_bytes, 2 * w->cap_bytes));
 }
 
-/* Of bytes that begin to leave at start_s, when do the first of the last connection? */
+/* When the last connection sends its first bytes of a transfer that starts at start_s. */
 static double last_turn_s(const struct strait_window *w, double start_s, double bytes,
                           double s_per_byte)
 {
@@ -60,8 +60,8 @@ static void close_window(struct strait_window *w)
     w->open = false;
 }
 
-/* One halving for each full RTO of silence, down to the initial window. Silence is counted from the
- * last send, which was before the last byte left the queue. */
+/* Halve the window for each full RTO of silence, down to the initial window. Silence counts from
+ * the last send, which was before the last byte left the queue. */
 static void decay(struct strait_window *w, double idle_s)
 {
     if (!w->decays || !(idle_s > w->rto_s) || isinf(idle_s))
@@ -71,7 +71,7 @@ static void decay(struct strait_window *w, double idle_s)
         fmax(w->initial_bytes, w->cwnd_bytes * pow(0.5, fmin(floor(idle_s / w->rto_s), 1000)));
 }
 
-/* An acknowledgement lets twice as much go: the turns get longer with the windows. */
+/* An acknowledgement releases twice as much: turns get longer as windows grow. */
 static void set_block(struct strait_window *w, bool waited)
 {
     w->block_bytes = waited ? 2 * w->block_bytes : STRAIT_TURN_BYTES;
@@ -85,10 +85,10 @@ static void begin_episode(struct strait_window *w, double now_s, double window_b
     w->full_bytes = 0;
 }
 
-/* How long the last byte of an episode waited. A window in hand goes at once and then waits for all
- * before it; beyond it each acknowledgement releases two segments (slow start), so that the rest is
- * sent twice as fast as it leaves, one RTT after the beginning. The receiver's cap bounds it all.
- */
+/* How long the last byte of an episode waited in the queue. The initial window is sent at once and
+ * then waits for all before it; after that each acknowledgement releases two segments (slow start),
+ * so that the rest is sent at twice the link's rate, starting one RTT later. The receiver's window
+ * limits it all. */
 static double queueing_s(const struct strait_window *w, double end_s)
 {
     const double took_s = end_s - w->full_s, bytes_per_s = w->full_bytes / took_s;
@@ -112,7 +112,7 @@ double strait_window_next(struct strait_window *w, double now_s, double wanted_b
         w->full = false;
         decay(w, now_s - (w->last_s - w->queue_s));
     }
-    if (!w->open && limit(w) >= w->pipe_bytes) { /* full windows never wait for an RTT */
+    if (!w->open && limit(w) >= w->pipe_bytes) { /* a full window never waits for an RTT */
         if (!w->full) {
             begin_episode(w, now_s, limit(w));
             set_block(w, waited);
@@ -168,8 +168,8 @@ double strait_window_left_s(const struct strait_window *w, double end_s)
     const double rest_bytes = w->full_bytes - at_once_bytes, next_bytes = 2 * w->full_window_bytes;
     if (rest_bytes <= 0)
         return fmax(end_s, turn_s + at_once_bytes * s_per_byte / n);
-    /* Beyond them the last connection waits for its own acknowledgements, a round trip each time.
-     */
+    /* After these the last connection waits for its own acknowledgements, one round trip each
+     * time. */
     const double n_more = ceil(log2(rest_bytes / next_bytes + 1));
     const double last_bytes = rest_bytes - next_bytes * (exp2(n_more - 1) - 1);
     return fmax(end_s, turn_s + n_more * w->rtt_s + last_bytes * s_per_byte / n);

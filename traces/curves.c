@@ -74,7 +74,7 @@ static bool same_settings(const struct strait_curve *c, unsigned clients, unsign
            strcmp(c->target, target) == 0 && strcmp(c->codec, codec) == 0;
 }
 
-/* The curve that this row belongs to: the last one, or a new one that no earlier one repeats. */
+/* The curve of this row: the last one, or a new one that must not repeat an earlier one. */
 static struct strait_curve *curve_of_row(struct strait_curves *c, const struct strait_csv *csv,
                                          const struct strait_curve *row, struct strait_error *err)
 {
@@ -182,7 +182,7 @@ const struct strait_curve *strait_curves_find(const struct strait_curves *c, uns
     return NULL;
 }
 
-/* Mean accuracy of rounds first..first+n-1, counted from 0. */
+/* Mean accuracy of rounds first..first+n-1, the first round being 0. */
 static double mean_acc(const struct strait_curve *c, size_t first, size_t n)
 {
     double sum = 0;

@@ -1,4 +1,4 @@
-/* Which recorded tensors stand for the parameters of a model. */
+/* Choose which recorded tensors stand for a model's parameters. */
 #include "tensor_fill.h"
 #include <assert.h>
 #include <float.h>
@@ -11,7 +11,7 @@
 
 enum { MAX_MODELS = 16, TABLE_ASPECT = 8 };
 
-/* What a search sees: the files that are not taken, and the models in the order of nearness. */
+/* Input of a search: the files still free, and the models ordered by nearness. */
 struct search {
     const struct strait_tensors *t;
     const bool *taken; /* of recordings; NULL: none */
@@ -19,7 +19,7 @@ struct search {
     size_t n_models;
 };
 
-/* What a pool is to resemble. */
+/* What a pool stands for. */
 struct target {
     const char *model, *kind;
     enum strait_fill_class class;
@@ -51,7 +51,7 @@ static void add_model(struct search *s, const char *model)
         s->models[s->n_models++] = model;
 }
 
-/* The model itself where it was recorded, then the nearest family, then the rest. */
+/* The model itself if it was recorded, then the nearest family, then the rest. */
 static void order_models(struct search *s, const struct strait_model *m)
 {
     add_model(s, m->name);
@@ -63,7 +63,7 @@ static void order_models(struct search *s, const struct strait_model *m)
         add_model(s, s->t->recordings[i].model);
 }
 
-/* Last step at which anything of this model and kind (and layer, unless NULL) was recorded; -1. */
+/* Last recorded step of this model and kind (and layer, unless NULL); -1: none. */
 static long last_step(const struct strait_tensors *t, const char *model, const char *layer,
                       const char *kind)
 {
@@ -77,7 +77,7 @@ static long last_step(const struct strait_tensors *t, const char *model, const c
     return step;
 }
 
-/* How far a recording is from the step at which SENT has what it stands for. */
+/* Distance of a recording from the step that SENT uses for the same layer. */
 static double distance(const struct search *s, const struct strait_recording *r, const char *kind)
 {
     const bool other_kind = strcmp(r->kind, kind) != 0;
@@ -87,7 +87,7 @@ static double distance(const struct search *s, const struct strait_recording *r,
     return fabs(log((double)r->step + 1) - log((double)step + 1));
 }
 
-/* The free recording of this tensor nearest to the step where `kind` is sent, or NULL. */
+/* The free recording of this tensor nearest to the step that SENT uses, or NULL. */
 static const struct strait_recording *nearest_step(const struct search *s, const char *model,
                                                    const char *layer, const char *own_kind,
                                                    const char *kind)
@@ -122,7 +122,7 @@ static bool add_source(struct strait_fill_pool *pool, const struct strait_record
     return true;
 }
 
-/* Add one recording of each layer of (model, own_kind, class); false without memory. */
+/* Add one recording of each layer of (model, own_kind, class); false when memory runs out. */
 static bool add_layers(struct strait_fill_pool *pool, const struct search *s, const char *model,
                        const char *own_kind, enum strait_fill_class class, const char *kind)
 {
@@ -137,8 +137,8 @@ static bool add_layers(struct strait_fill_pool *pool, const struct search *s, co
     return true;
 }
 
-/* One model: its own kind in this class, then the other class of matrices, then the gradients
- * that an update sums up. */
+/* Search one model: its own kind in this class, then the other class of matrices, then, for
+ * updates, gradients. */
 static bool search_model(struct strait_fill_pool *pool, const struct search *s,
                          const struct target *want, const char *model)
 {
@@ -175,7 +175,7 @@ static bool search_all(struct strait_fill_pool *pool, const struct search *s,
     return true;
 }
 
-/* Largest minus smallest finite value; 0 where there is none. */
+/* Largest minus smallest finite value; 0 if there is none. */
 static double finite_range(const struct strait_recording *r)
 {
     double min = INFINITY, max = -INFINITY;
@@ -195,7 +195,7 @@ static void scale_to_first(struct strait_fill_pool *pool)
     for (size_t i = 1; i < pool->n_sources; i++) {
         const double range = finite_range(pool->sources[i].recording);
         const double scale = range > 0 ? first / range : 0;
-        /* Scales that would leave the normal numbers say that there is nothing to match. */
+        /* A scale outside this range means that there is nothing to match. */
         pool->sources[i].scale = scale > 1e-12 && scale < 1e12 ? scale : 1;
     }
 }
@@ -258,7 +258,7 @@ static int fill_rows(struct strait_fill_plan *p, const struct search *s,
     return 0;
 }
 
-/* The plan of one set; for HELD_OUT, what `sent` uses is taken. */
+/* Make the plan of one set; for HELD_OUT, files that `sent` uses are taken. */
 static int plan(struct strait_fill_plan **out, const struct strait_model *m,
                 const struct strait_tensors *t, const char *kind,
                 const struct strait_fill_plan *sent, struct strait_error *err)
@@ -321,7 +321,7 @@ void strait_fill_plan_free(struct strait_fill_plan *p)
     free(p);
 }
 
-/* Elements [position, position + n) of the endless repetition of a pool. */
+/* Write elements [position, position + n) of the endless repetition of a pool. */
 static void tile(float *out, size_t n, const struct strait_fill_pool *pool, size_t position,
                  size_t row, unsigned rank)
 {

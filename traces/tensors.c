@@ -1,4 +1,4 @@
-/* Recorded tensors behind their manifest. */
+/* Recorded tensors and their manifest. */
 #include "tensors.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -61,7 +61,7 @@ static int read_shape(struct strait_object *o, struct strait_recording *r, struc
     return 0;
 }
 
-/* What the manifest says beside name and shape; min, max and rms are null for non-finite data. */
+/* Read the statistics; min, max and rms are null for non-finite data. */
 static int read_statistics(struct strait_object *o, struct strait_recording *r,
                            struct strait_error *err)
 {
@@ -153,7 +153,7 @@ static int map_file(struct strait_recording *r, const char *folder, struct strai
     return status;
 }
 
-/* The same tensor may not be listed twice. */
+/* Refuse a tensor that is listed twice. */
 static int check_unique(const struct strait_tensors *t, size_t i, const struct strait_object *o,
                         struct strait_error *err)
 {

@@ -1,4 +1,4 @@
-/* Components of the fair-share solver, beneath the two ways to share one. */
+/* Components of the fair-share solver, used by both ways to share a component's links. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,25 +1,25 @@
-/* Inside the fair-share solver: components, and the two ways to share one. */
+/* Inside the fair-share solver: components, and the two ways to share their links. */
 #pragma once
 #include "fairshare.h"
 
-/* Flows that share links, directly or through others. */
+/* Flows that share links, directly or through other flows. */
 struct strait_component {
-    int hub;       /* the link that all flows share, their others to themselves; -1: no such link */
-    double last_s; /* what is written here and in the flows holds at this time */
+    int hub;       /* the link that all flows share, all other links being private; -1: none */
+    double last_s; /* the state here and in the flows is valid at this time */
     struct strait_flow **flows;
     size_t n, cap_flows;
-    bool dirty;                    /* something came or went since the rates were worked out */
-    struct strait_component *next; /* of the dirty or of the spare ones */
+    bool dirty;                    /* flows were added or removed since the rates were computed */
+    struct strait_component *next; /* in the list of dirty or of spare components */
     struct strait_heap_node node;  /* in by_next while it has flows and is clean */
 
-    /* Hub: a flow at the fair level ends when served_bytes, what the level has given to each unit
-     * of weight since the beginning, reaches its key; a capped flow ends when the time reaches its
-     * key. Caps are compared per unit of weight. */
+    /* Hub: a flow at the fair level ends when served_bytes, the bytes given to each unit of weight
+     * since the beginning, reaches its key; a capped flow ends when the time reaches its key. Caps
+     * are compared per unit of weight. */
     double level, served_bytes;
-    long double capped_sum, fair_weight; /* of their rates; of the others' weights */
+    long double capped_sum, fair_weight; /* sum of capped rates; sum of the other flows' weights */
     struct strait_heap fair_finish, capped_finish;
-    struct strait_heap fair_by_cap;   /* least cap first */
-    struct strait_heap capped_by_cap; /* greatest cap first: keys are negative */
+    struct strait_heap fair_by_cap;   /* smallest cap first */
+    struct strait_heap capped_by_cap; /* largest cap first: keys are negative */
 };
 
 struct strait_fair_link {
@@ -27,9 +27,9 @@ struct strait_fair_link {
     struct strait_component *component; /* NULL: idle */
     size_t n_flows;
     /* Scratch of progressive_filling.c. */
-    double free; /* capacity not given away yet */
+    double free; /* capacity not allocated yet */
     size_t n_open, first, end;
-    double open_weight; /* of the open flows */
+    double open_weight; /* of the flows without a rate yet */
     bool reached;
     struct strait_heap_node node;
 };
@@ -39,9 +39,9 @@ struct strait_fairshare {
     int n_links;
     double now_s;
     int64_t n_started;
-    struct strait_heap by_next; /* components */
+    struct strait_heap by_next; /* components, by the end of their next flow */
     struct strait_component *dirty, *spare;
-    struct strait_component **all; /* ever made, to free them */
+    struct strait_component **all; /* all ever made, to free them */
     size_t n_all, cap_all, n_flows;
     struct strait_flow *done_first, *done_last;
     /* Scratch of progressive_filling.c, with room for every flow and every link. */
@@ -52,21 +52,21 @@ struct strait_fairshare {
 };
 
 /* component.c */
-/** Flows whose ends differ by less than this end together: rounding is no event of its own. */
+/** Flows whose ends are closer than this end together: rounding must not cause separate events. */
 double strait_fairshare_slack_s(double now_s);
 
-/** Bytes/s of the narrowest link of a flow beside the hub. */
+/** Bytes/s of a flow's narrowest link other than the hub. */
 double strait_flow_cap(const struct strait_fairshare *fs, const struct strait_flow *flow, int hub);
-/** An empty one without a hub; NULL when memory runs out. */
+/** An empty component without a hub; NULL when memory runs out. */
 struct strait_component *strait_component_new(struct strait_fairshare *fs, double last_s);
-/** Room for n flows, so that what moves flows about cannot fail. 0, or -1. */
+/** Reserve room for n flows, so that moving flows cannot fail. 0, or -1. */
 int strait_component_reserve(struct strait_component *c, size_t n);
 void strait_component_append(struct strait_component *c, struct strait_flow *flow);
-/** Put it into by_next with the next end of its flows. 0, or -1. */
+/** Insert it into by_next by the next end of its flows. 0, or -1. */
 int strait_component_schedule(struct strait_fairshare *fs, struct strait_component *c,
                               double next_s);
 
-/* hub.c: room for its flows is reserved by strait_component_reserve, so nothing here can fail. */
+/* hub.c. Cannot fail: strait_component_reserve has made room. */
 void strait_hub_begin(struct strait_component *c, int link);
 void strait_hub_add(struct strait_component *c, struct strait_flow *flow, double left_bytes,
                     double cap);
@@ -78,8 +78,8 @@ struct strait_flow *strait_hub_first_ended(const struct strait_component *c, dou
 
 /* progressive_filling.c */
 void strait_filling_advance(struct strait_component *c, double now_s);
-/** Work out the rates. A component that has fallen apart becomes several, and one that has got a
- *  hub is served as such. 0, or -1 when memory runs out. */
+/** Compute the rates. Splits a component whose flows no longer share links, and switches one that
+ *  has got a hub to processor sharing. 0, or -1 when memory runs out. */
 int strait_filling_settle(struct strait_fairshare *fs, struct strait_component *c);
 double strait_filling_next_s(const struct strait_component *c);
 struct strait_flow *strait_filling_first_ended(const struct strait_component *c, double slack_s);

@@ -51,7 +51,7 @@ static void advance(struct strait_component *c, double now_s)
 {
     if (now_s <= c->last_s)
         return;
-    assert(!c->dirty); /* its rates are those of this stretch of time */
+    assert(!c->dirty); /* the rates are valid for this interval */
     if (c->hub >= 0)
         strait_hub_advance(c, now_s);
     else
@@ -67,7 +67,7 @@ static void make_dirty(struct strait_fairshare *fs, struct strait_component *c)
     fs->dirty = c;
 }
 
-/* The flows have more in common than the hub: from now on their bytes are kept one by one. */
+/* The flows now share more than the hub: track the bytes of each flow. */
 static void leave_hub(struct strait_component *c)
 {
     for (size_t i = 0; i < c->n && c->hub >= 0; i++)
@@ -83,7 +83,7 @@ static void move_hub(struct strait_fairshare *fs, struct strait_component *c, in
     strait_hub_add(c, f, left_bytes, strait_flow_cap(fs, f, link));
 }
 
-/* Links are busy in different components: all flows move to the larger one. */
+/* The links belong to different components: move all flows to the larger one. */
 static struct strait_component *merge(struct strait_fairshare *fs, struct strait_component *a,
                                       struct strait_component *b)
 {
@@ -103,7 +103,7 @@ static struct strait_component *merge(struct strait_fairshare *fs, struct strait
     return to;
 }
 
-/* The component that a flow over these links belongs to, ready to take it. */
+/* The component of a flow over these links, ready to add it. */
 static struct strait_component *component_for(struct strait_fairshare *fs, const int *links,
                                               int n_links, double now_s)
 {
@@ -238,8 +238,8 @@ static struct strait_flow *first_ended(const struct strait_component *c, double 
                        : strait_filling_first_ended(c, slack_s);
 }
 
-/* Move the flows of one component that end now to the list of those to hand out. One does, since
- * the component was due: where rounding says otherwise, the first to end. */
+/* Move the flows of a due component that end now to the list of ended flows. At least one must end:
+ * if rounding says otherwise, the first. */
 static void collect(struct strait_fairshare *fs, struct strait_component *c, double now_s)
 {
     advance(c, now_s);

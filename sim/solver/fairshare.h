@@ -1,11 +1,10 @@
 /* Exact max-min fair sharing of links: which flow ends when.
  *
- * Flows that touch no common link, directly or through others, do not matter to each other: they
- * are kept in separate components. Where all flows of a component share one link (the hub) and
- * have their other links to themselves, as in a star, the component is processor sharing with
- * private caps: a flow is either held by its cap or gets the hub's fair level, and an arrival or a
- * departure costs O(log n). Any other component is solved by progressive filling, O(n log n) a
- * change. */
+ * Flows that share no link, directly or through other flows, do not affect each other and are kept
+ * in separate components. If all flows of a component share one link (the hub) and their other
+ * links are private, as in a star, the component is processor sharing with private caps: a flow
+ * gets either its cap or the hub's fair level, and an arrival or departure costs O(log n). Any
+ * other component is solved by progressive filling, O(n log n) a change. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,10 +14,10 @@ enum { STRAIT_FLOW_MAX_LINKS = 5 };
 
 struct strait_component;
 
-struct strait_flow { /* the caller's storage; zero it once */
-    void *owner;     /* the caller's, like weight */
-    double weight;   /* what it gets of a link, beside the others' weights; 0 counts as 1 */
-    /* The solver's own. */
+struct strait_flow { /* in the caller's memory; zero it once */
+    void *owner;     /* for the caller */
+    double weight;   /* share of a link relative to other flows' weights; 0 counts as 1 */
+    /* Private to the solver. */
     struct strait_component *component;
     int link[STRAIT_FLOW_MAX_LINKS]; /* n_links different ones */
     int n_links;
@@ -32,16 +31,16 @@ struct strait_flow { /* the caller's storage; zero it once */
 
 struct strait_fairshare;
 
-/** n_links links of the given capacities, nothing on them. NULL when memory runs out. */
+/** n_links links of the given capacities, without flows. NULL when memory runs out. */
 struct strait_fairshare *strait_fairshare_new(int n_links, const double *bytes_per_s);
 void strait_fairshare_free(struct strait_fairshare *fs);
-/** Begin a flow of bytes (above 0) over these links, 2 at least, at now_s, which never goes back.
+/** Start a flow of bytes (above 0) over these links, at least 2, at now_s, which never decreases.
  *  Returns: 0, or -1 when memory runs out */
 int strait_fairshare_start(struct strait_fairshare *fs, struct strait_flow *flow, const int *links,
                            int n_links, double bytes, double now_s);
-/** When the next flow ends if nothing else starts; INFINITY: there is none; NAN: memory ran out.
- *  Ask again after flows started or ended, before time goes on. */
+/** When the next flow ends if nothing else starts; INFINITY: none; NAN: memory ran out. Ask again
+ *  after flows started or ended, before time advances. */
 double strait_fairshare_next_s(struct strait_fairshare *fs);
-/** The flows that end at now_s, which is at most strait_fairshare_next_s, one a call; NULL: no
- *  more. The flow is the caller's again. */
+/** A flow that ends at now_s, which is at most strait_fairshare_next_s; call until NULL. The flow's
+ *  memory is the caller's again. */
 struct strait_flow *strait_fairshare_ended(struct strait_fairshare *fs, double now_s);

@@ -19,7 +19,7 @@ static struct strait_flow *of_by_cap(struct strait_heap_node *node)
 static void must_push(struct strait_heap *h, struct strait_heap_node *node)
 {
     const int rc = strait_heap_push(h, node);
-    assert(rc == 0); /* reserved */
+    assert(rc == 0); /* room was reserved */
     (void)rc;
 }
 
@@ -51,7 +51,7 @@ static void put_capped(struct strait_component *c, struct strait_flow *f, double
     must_push(&c->capped_by_cap, &f->by_cap);
 }
 
-/* Every cap among the capped stays at or below every cap among the others. */
+/* Keeps every capped flow's cap at or below every other flow's cap. */
 void strait_hub_add(struct strait_component *c, struct strait_flow *flow, double left_bytes,
                     double cap)
 {
@@ -95,7 +95,7 @@ static double level_of(const struct strait_component *c, double bytes_per_s)
     return free >= 0 ? INFINITY : 0;
 }
 
-/* The level at which the link is full, with everybody whose cap is below it at the cap. */
+/* Find the level at which the link is full when flows with smaller caps get their caps. */
 void strait_hub_settle(struct strait_component *c, double bytes_per_s)
 {
     struct strait_flow *f;

@@ -1,5 +1,6 @@
 /* Progressive filling (Bertsekas and Gallager, Data Networks, section 6.5.2): the link with the
- * least left for each unit of weight of its open flows fixes these flows; repeat without them. */
+ * least capacity for each unit of weight of its open flows fixes the rates of these flows; repeat
+ * without them. */
 #include <math.h>
 
 #include "component.h"
@@ -84,7 +85,7 @@ static void fill(struct strait_fairshare *fs, const struct strait_component *c, 
         struct strait_fair_link *l = &fs->links[fs->touched[i]];
         l->node.key = l->free / l->open_weight;
         l->node.tie = fs->touched[i];
-        strait_heap_push(&fs->filling, &l->node); /* room for every link was made at the start */
+        strait_heap_push(&fs->filling, &l->node); /* room was reserved at the start */
     }
     for (struct strait_heap_node *node; (node = strait_heap_first(&fs->filling));) {
         const struct strait_fair_link *l = of_node(node);
@@ -95,7 +96,7 @@ static void fill(struct strait_fairshare *fs, const struct strait_component *c, 
     }
 }
 
-/* Order the flows of c that hang together with `seed` from fs->order[first] on. Returns the end. */
+/* Move the flows of c that are connected with `seed` to fs->order[first] on. Returns the end. */
 static size_t spread(struct strait_fairshare *fs, const struct strait_component *c,
                      struct strait_flow *seed, size_t first)
 {
@@ -115,7 +116,7 @@ static size_t spread(struct strait_fairshare *fs, const struct strait_component 
     return end;
 }
 
-/* The link that all n flows share, if they have nothing else in common; -1: there is none. */
+/* The link that all n flows share, if they share no other; -1: none. */
 static int hub_of(const struct strait_fairshare *fs, struct strait_flow *const *flows, size_t n)
 {
     for (int hop = 0; hop < flows[0]->n_links; hop++) {

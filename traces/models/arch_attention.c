@@ -1,8 +1,8 @@
 /* GPT-2, BERT and ViT as Hugging Face and torchvision build them.
  *
  * FLOPs are those of matrix products, 2 a multiply-add, for one sample forward. The products of
- * attention itself (queries with keys, weights with values) have no parameters of their own; they
- * are counted with the layer that makes the values, which backward reaches right after them. */
+ * attention itself (queries with keys, weights with values) have no parameters; they are counted
+ * with the layer that makes the values, which backward reaches right after them. */
 #include <stdio.h>
 #include "architectures.h"
 
@@ -11,7 +11,8 @@ static double product_flop(size_t n_tokens, size_t in, size_t out)
     return 2.0 * (double)n_tokens * (double)in * (double)out;
 }
 
-/* Queries with keys and weights with values: each n_tokens x n_tokens x width multiply-adds. */
+/* FLOPs of queries with keys and weights with values: n_tokens x n_tokens x width multiply-adds
+ * each. */
 static double attention_flop(size_t n_tokens, size_t width)
 {
     return 2 * product_flop(n_tokens, n_tokens, width);
@@ -25,7 +26,7 @@ static void matrix(struct strait_builder *b, const char *name, const char *type,
     strait_build_param(b, "weight", 2, shape);
 }
 
-/* weight[rows x cols] and bias[out]; Hugging Face's Conv1D keeps its weight as in x out. */
+/* weight[rows x cols] and bias[out]; Hugging Face's Conv1D stores its weight as in x out. */
 static void linear(struct strait_builder *b, const char *name, const char *type, size_t rows,
                    size_t cols, size_t out, double flop)
 {
@@ -62,8 +63,8 @@ void strait_arch_gpt2_small(struct strait_builder *b)
         snprintf(name, sizeof name, "h.%u.mlp.c_proj", i);
         linear(b, name, "Conv1D", 4 * WIDTH, WIDTH, WIDTH, product_flop(TOKENS, 4 * WIDTH, WIDTH));
     }
-    /* The head is wte once more: its product comes right after this layer, its gradient is
-     * complete only when backward has reached wte. */
+    /* The output head shares wte's weights: its product comes right after this layer, its gradient
+     * is complete only when backward has reached wte. */
     layer_norm(b, "ln_f", WIDTH, product_flop(TOKENS, WIDTH, VOCABULARY));
 }
 

@@ -43,7 +43,7 @@ void strait_arch_densenet201(struct strait_builder *b)
     strait_arch_linear(b, "classifier", n, 1000);
 }
 
-/* A convolution with its normalisation: of which branch, from, to, kernel, map that it makes. */
+/* A convolution with its normalisation: branch, inputs, outputs, kernel, side of the output. */
 struct unit {
     const char *name;
     size_t in, out, high, wide, side;

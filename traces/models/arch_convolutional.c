@@ -48,7 +48,7 @@ void strait_arch_resnet50(struct strait_builder *b)
 
 void strait_arch_vgg16(struct strait_builder *b)
 {
-    /* Configuration D; 0 is a pooling that halves the map. The index in "features" counts the
+    /* Configuration D; 0 is a pooling that halves the side. The index in "features" counts
      * activations and poolings as torchvision does. */
     static const size_t outs[] = {64, 64,  0,   128, 128, 0,   256, 256, 256,
                                   0,  512, 512, 512, 0,   512, 512, 512, 0};

@@ -5,20 +5,20 @@
 
 struct strait_architecture {
     const char *name, *source;
-    void (*build)(struct strait_builder *b); /* layers with shapes and FLOPs a sample */
+    void (*build)(struct strait_builder *b); /* adds layers with shapes and FLOPs a sample */
     unsigned batch;
     const char *device;
-    /* Either a published throughput with its source ... */
+    /* Either a published throughput with its source... */
     double published_samples_per_s;
     const char *published_source;
-    /* ... or a stated rate with its source. */
+    /* ...or a stated rate with its source. */
     double stated_flop_per_s;
     const char *stated_source;
 };
 
 /** The table, n of them, in the order of `strait list models`. */
 const struct strait_architecture *strait_architectures(size_t *n);
-/** Build one of them, with its times. */
+/** Build one of them, with its compute times. */
 int strait_architecture_load(struct strait_model **out, const struct strait_architecture *a,
                              struct strait_error *err);
 

@@ -84,8 +84,8 @@ static bool same_times(const struct strait_param_row *a, const struct strait_par
            a->bwd_s_p50 == b->bwd_s_p50 && a->bwd_s_p90 == b->bwd_s_p90;
 }
 
-/* What holds between this row and the earlier ones: one block a layer, with one type and one time;
- * no parameter twice. */
+/* Check a row against earlier ones: a layer's rows are consecutive, with one type and one time; no
+ * parameter occurs twice. */
 static int check_against_earlier(struct strait_csv *csv, const struct strait_model *m,
                                  const struct strait_param_row *row, bool *new_layer,
                                  struct strait_error *err)
@@ -149,7 +149,7 @@ static int read_row(struct strait_csv *csv, struct strait_builder *b, struct str
     return 0;
 }
 
-/* ready_order is a permutation of the rows. first_line is the line of row 0. */
+/* Check that ready_order is a permutation of the rows. first_line is the line of row 0. */
 static int check_ready_order(struct strait_csv *csv, const struct strait_model *m,
                              size_t first_line, struct strait_error *err)
 {
@@ -175,7 +175,7 @@ static int check_ready_order(struct strait_csv *csv, const struct strait_model *
     return status;
 }
 
-/* Path of a file that is named relative to another. */
+/* Resolve a path relative to the file that names it. */
 static void beside(char *buf, size_t cap, const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/');
@@ -331,7 +331,7 @@ int strait_iters_csv_load(struct strait_model *m, size_t *n_iters, const char *p
 {
     enum { MAX_ITERS = 100000 };
     struct strait_csv csv = {.path = path};
-    double *us = calloc(3 * MAX_ITERS, sizeof *us); /* three columns, each in one piece */
+    double *us = calloc(3 * MAX_ITERS, sizeof *us); /* three columns, each contiguous */
     size_t n = 0, iter;
     bool more;
     int status = -1;

@@ -8,11 +8,11 @@
 #define STRAIT_ITERS_CSV_HEADER "iter,fwd_us,bwd_us,opt_us"
 
 /** Read a layer table into a model with timing USER_TABLE; fwd_s and bwd_s are the sums over its
- *  layers, or the medians of the iterations that it names.
+ *  layers, or the medians of the iterations file that it names.
  *  Returns: 0, or -1 with *err INPUT naming file and line */
 int strait_layer_csv_load(struct strait_model **out, const char *path, struct strait_error *err);
 
 /** Replace fwd_s, bwd_s and opt_s by the medians of a table of iterations.
- *  Out:     n_iters  rows of the table, may be NULL */
+ *  Out:     n_iters  rows of the table; may be NULL */
 int strait_iters_csv_load(struct strait_model *m, size_t *n_iters, const char *path,
                           struct strait_error *err);

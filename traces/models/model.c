@@ -1,4 +1,4 @@
-/* Shipped models by name, layer tables by path, and what can be done to either. */
+/* Load shipped models by name and layer tables by path; change their device rate. */
 #include "model.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
-/* Putting a model together, row by row. */
+/* Build a model row by row. */
 #include "model_build.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for one more element, doubling; false without memory. */
+/* Make room for one more element, doubling; false when memory runs out. */
 static bool grow(void **items, size_t *cap, size_t n, size_t size)
 {
     if (n < *cap)
@@ -43,7 +43,7 @@ struct strait_layer *strait_build_layer(struct strait_builder *b, const char *na
     void *layers = m->layers, *rows = m->rows;
     const bool ok = grow(&layers, &b->cap_layers, m->n_layers, sizeof *m->layers);
     m->layers = layers;
-    /* The layer's name and type wait in the row that its first parameter will take. */
+    /* Store the layer's name and type in the row that its first parameter will use. */
     const bool ok_row = ok && grow(&rows, &b->cap_rows, m->n_rows, sizeof *m->rows);
     m->rows = rows;
     if (!ok_row) {
@@ -89,7 +89,8 @@ struct strait_param_row *strait_build_param(struct strait_builder *b, const char
     return row;
 }
 
-/* Normalisation over the features of a token marks attention; else convolutions mark themselves. */
+/* Normalisation over the features of a token means attention; convolutional layers mean
+ * convolutional. */
 static enum strait_family guess_family(const struct strait_model *m)
 {
     bool conv = false;
