@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include "core/csv.h"
 
-/* A table of factors, one a client, taken in turn when there are more clients. */
+/* Read a table of factors, one a client, taken in turn when there are more clients. */
 static int read_slowness(struct strait_experiment *e, const char *path, const char *where,
                          struct strait_error *err)
 {
@@ -45,12 +45,12 @@ int strait_constants_check(const struct strait_object *constants, struct strait_
     return 0;
 }
 
-/* "device": {"speed": 2} is twice as fast as the model's table; {"compute": "30 TFLOP/s"} is a
- * rate of the device, for models whose table follows from FLOPs; {"slowness": "file.csv"} makes
- * stragglers, {"inverse": "file.csv"} is what inverting a factor of K-FAC took; "link" and "memory"
- * are the ways of data to it. {"add": "200 GB/s", "copy": ..} stand for the profile's,
- * {"constants": {..}} for parameters of strategies that say nothing themselves; "name" is whose
- * these are (named.h). */
+/* Keys of "device": {"speed": 2} is twice as fast as the model's table; {"compute": "30 TFLOP/s"}
+ * is a rate, for models whose times follow from FLOPs; {"slowness": "file.csv"} makes stragglers;
+ * {"inverse": "file.csv"} is the measured inversion time of a K-FAC factor; "link" and "memory" are
+ * speeds of data paths; {"add": "200 GB/s", "copy": ..} replace the profile's; {"constants": {..}}
+ * set strategy parameters that the strategy itself leaves out; "name" is the machine that they come
+ * from (named.h). */
 int strait_device_read(struct strait_experiment *e, struct strait_object *constants,
                        struct strait_object *o, struct strait_error *err)
 {

@@ -1,14 +1,15 @@
-/* What an experiment says of the clients' machine. */
+/* The "device" key of an experiment: the clients' machine. */
 #pragma once
 #include "core/json.h"
 #include "experiment.h"
 
-/** Each must be one that some strategy takes from its machine or its network.
- *  Returns: 0, or -1 with *err INPUT: "x.json#/device/constants/peice: expected ..., did you mean"
- */
+/** Check the names of constants: each must be a parameter that some strategy takes from its machine
+ *  or network.
+ *  Returns: 0, or -1 with *err INPUT: "x.json#/device/constants/peice: expected ..., did you
+ *           mean" */
 int strait_constants_check(const struct strait_object *constants, struct strait_error *err);
 /** Read "device" of the experiment o into e, whose model is loaded.
- *  Out:     constants  those for strategies' parameters, open to be read; without "device" none
+ *  Out:     constants  values for strategies' parameters, open for reading; empty without "device"
  *  Returns: 0, or -1 with *err INPUT */
 int strait_device_read(struct strait_experiment *e, struct strait_object *constants,
                        struct strait_object *o, struct strait_error *err);

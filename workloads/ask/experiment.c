@@ -76,8 +76,7 @@ static int read_param(double *out, struct strait_object *o, const struct strait_
     return -1;
 }
 
-/* What the strategy says itself goes first, then the constants of the network, then the machine's.
- */
+/* Precedence: the strategy's own value, then the network's constants, then the machine's. */
 static int read_strategy(struct strait_experiment *e, struct strait_object *o,
                          struct strait_object constants[2], struct strait_error *err)
 {
@@ -149,10 +148,10 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
     e->n_clients = (int)n_clients;
     e->seed = (uint64_t)seed;
     struct strait_error why = {0};
-    struct strait_object constants[2] = {0}; /* of the network, of the machine */
+    struct strait_object constants[2] = {0}; /* [0]: the network's, [1]: the machine's */
     if (strait_model_load(&e->model, model, &why) != 0) {
-        /* a line of the user's table names itself; a name or a file that is not there is the
-         * experiment's mistake */
+        /* An error in a line of the user's table names that line; an unknown name or a missing file
+         * is an error in the experiment. */
         const bool in_file = why.where[0] && strcmp(why.where, model) != 0;
         const bool is_path = !in_file && why.where[0] && !strstr(why.text, model);
         return strait_error_set(err, why.code,
@@ -234,6 +233,6 @@ bool strait_experiment_has_param(const struct strait_experiment *e, const char *
 double strait_experiment_param(const struct strait_experiment *e, const char *name)
 {
     const double *value = find_param(e, name);
-    assert(value); /* the strategy declares it */
+    assert(value); /* declared by the strategy */
     return *value;
 }

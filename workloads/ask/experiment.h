@@ -1,4 +1,4 @@
-/* The experiment file: one point of it, resolved, with every name looked up. */
+/* One point of an experiment file, with all values resolved and all names looked up. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
@@ -16,22 +16,22 @@ struct strait_experiment {
     json_t *json;     /* resolved, without "vary"; owns every string below */
     const char *file; /* for errors; owned */
     const char *title;
-    bool is_tradeoff; /* results are shown as a trade-off of codecs, not by clients */
+    bool is_tradeoff; /* show results as a trade-off of codecs instead of by clients */
     struct strait_model *model;
-    const char *tensors; /* folder of recorded tensors: NULL is the shipped one */
+    const char *tensors; /* folder of recorded tensors; NULL: the shipped one */
     const struct strait_strategy *strategy;
     double params[STRAIT_MAX_PARAMS]; /* in the order of strategy->params */
     struct strait_codec_choice up, down;
     int n_clients, n_ranks;
     uint64_t seed;
     struct strait_network *network; /* of n_ranks */
-    double compute_speed;           /* of the clients' device; 1: as the model's table says */
-    double add_bytes_per_s, copy_bytes_per_s; /* of that device; 0: the profile's */
-    double *slowness; /* of client i: [i % n_slowness]; n_slowness 0: all 1 */
+    double compute_speed;           /* of the clients' device, relative to the model's table */
+    double add_bytes_per_s, copy_bytes_per_s; /* of the clients' device; 0: the profile's */
+    double *slowness; /* compute time factor of client i: [i % n_slowness]; n_slowness 0: all 1 */
     size_t n_slowness;
     struct strait_measured inverse_s; /* of a factor of K-FAC by its dimension; n 0: a model */
-    struct strait_host_link link;     /* of every rank's accelerator */
-    double memory_bytes_per_s;        /* that the accelerator reads of its own */
+    struct strait_host_link link;     /* between every rank and its accelerator */
+    double memory_bytes_per_s;        /* speed at which the accelerator reads its own memory */
 };
 
 /** Read one resolved point. file names it in errors.
@@ -40,13 +40,13 @@ int strait_experiment_read(struct strait_experiment **out, const char *file, con
                            struct strait_error *err);
 void strait_experiment_free(struct strait_experiment *e);
 bool strait_experiment_has_param(const struct strait_experiment *e, const char *name);
-/** Value of a strategy parameter by name; it must be declared. Of a choice: its index. */
+/** Value of a strategy parameter by name, which must be declared; for a choice its index. */
 double strait_experiment_param(const struct strait_experiment *e, const char *name);
 
-/** How many times as long as on the others' device this rank's compute takes; a server's: 1. */
+/** Factor on this rank's compute time; 1 for a server. */
 double strait_experiment_slowness(const struct strait_experiment *e, int rank);
 
-/* The file as it is written: a base and the axes of "vary". */
+/* An experiment file as written: a base and the axes of "vary". */
 struct strait_axis {
     const char *pointer;  /* JSON Pointer into the base, "/codec/bound/range" */
     const json_t *values; /* array */
@@ -69,8 +69,8 @@ struct strait_sweep {
 int strait_sweep_load(struct strait_sweep **out, const char *path, const char *const *settings,
                       size_t n_settings, struct strait_error *err);
 void strait_sweep_free(struct strait_sweep *s);
-/** The i-th point, last axis fastest: a new reference to its resolved JSON; *labels (may be NULL)
- *  gets a new object {pointer: value} of the axes' values. NULL with *err when a pointer leads
- *  nowhere. */
+/** Resolve point i, the last axis varying fastest.
+ *  Out:     labels   may be NULL; new object {pointer: value} of the axes' values
+ *  Returns: new reference, or NULL with *err when a pointer does not exist */
 json_t *strait_sweep_point(const struct strait_sweep *s, size_t i, json_t **labels,
                            struct strait_error *err);

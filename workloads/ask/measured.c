@@ -70,7 +70,7 @@ double strait_measured_at(const struct strait_measured *m, double x)
     assert(m->n > 0 && x > 0);
     if (m->n == 1)
         return m->y[0];
-    size_t i = 1; /* the line that ends at or after x, or the last one */
+    size_t i = 1; /* the segment that ends at or after x, or the last one */
     while (i + 1 < m->n && m->x[i] < x)
         i++;
     const double slope = log(m->y[i] / m->y[i - 1]) / log(m->x[i] / m->x[i - 1]);

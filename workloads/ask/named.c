@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A file of that kind as an open object; NULL with *err where the experiment's file names it. */
+/* Load a file of that kind and open its object; NULL with *err naming the experiment's key. */
 static json_t *load(struct strait_object *o, char path[4096], const char *kind, const char *name,
                     const char *file, const char *key, struct strait_error *err)
 {
@@ -53,9 +53,10 @@ static json_t *load(struct strait_object *o, char path[4096], const char *kind, 
 }
 
 static const char *const of_machine[] = {"add", "copy", "link", "memory", "inverse", NULL},
-                         *const of_network[] = {NULL}; /* ports have one source for all */
+                         *const of_network[] = {NULL}; /* ports share one source */
 
-/* Every constant, and every number of a machine, has a source, and every source a number. */
+/* Check that every constant and every number of a machine has a source, and every source a
+ * number. */
 static int check_sources(const char *path, const json_t *of, const char *const *plain,
                          const json_t *sources, struct strait_error *err)
 {

@@ -1,4 +1,4 @@
-/* One link model for every backend: what the wire and TCP are, in units of the base kind. */
+/* The network model of every backend: links, ports, sites and TCP. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,36 +9,35 @@
 struct strait_link {
     double rate_bits_per_s; /* on the wire, headers included */
     double delay_s;         /* one way; a path adds the delays of its two ports */
-    double loss_ratio;      /* of segments */
-    double jitter_s;        /* uniform, +- around delay_s, never reordering */
+    double loss_ratio;      /* of segments, each drawn independently */
+    double jitter_s;        /* uniform, +- around delay_s, packets keep their order */
     double queue_bytes;     /* drop-tail; INFINITY: never drops, the default */
 };
 
 enum strait_congestion { STRAIT_RENO, STRAIT_BBR, STRAIT_CUBIC };
 
-/* More TCP connections for one stream than this were not measured. */
+/* The largest number of TCP connections a stream that was measured. */
 enum { STRAIT_MAX_CONNECTIONS = 16 };
-/* What a sender gives to one of several connections before it is the next one's turn. */
+/* Bytes that a sender writes to one of several connections before it is the next one's turn. */
 enum { STRAIT_TURN_BYTES = 1 << 14 };
 
-/* TCP as Linux has it. Sources: RFC 6928 (initial window), RFC 5681 (slow start, restart after
- * idle), Linux net/ipv4/tcp_output.c tcp_cwnd_restart, include/net/tcp.h TCP_RTO_MIN. */
+/* TCP as in Linux. Sources: RFC 6928 (initial window), RFC 5681 (slow start, restart after idle),
+ * Linux net/ipv4/tcp_output.c tcp_cwnd_restart, include/net/tcp.h TCP_RTO_MIN. */
 struct strait_tcp {
     enum strait_congestion congestion;
     double segment_bytes;        /* payload of one full segment: 1448 with time stamps */
-    double initial_window_bytes; /* 10 segments; INFINITY: no ramp at all (negative control) */
-    double window_bytes;         /* most unacknowledged bytes of a connection; INFINITY: no cap */
+    double initial_window_bytes; /* 10 segments; INFINITY: no ramp (negative control) */
+    double window_bytes;         /* limit of unacknowledged bytes a connection; INFINITY: none */
     double rto_min_s;            /* 0.2 */
     bool slow_start_after_idle;  /* the window decays while idle (not under BBR) */
-    unsigned n_connections;      /* that carry a stream, each an equal part of every message behind
-                                    a frame of its own; 0 counts as 1 */
+    unsigned n_connections;      /* of a stream, each carries an equal part of every message */
 };
 
 /* Every rank has one port, out (towards its switch) and in (from it). In a star all ports meet at
- * one switch, the core. Else ranks stand at sites: the ports of a site meet at its switch, and the
- * site has one port of its own to the core, which its ranks share. A site is a cluster on a wide
- * area network, or a node of several accelerators: only the figures differ. Between two sites there
- * may be a link of that pair alone. */
+ * one switch, the core. Otherwise ranks belong to sites: the ports of a site meet at its switch,
+ * and its ranks share one port of the site to the core. A site is a cluster on a wide-area network
+ * or a node with several accelerators; only the figures differ. Two sites may also have a link of
+ * their own. */
 struct strait_network {
     int n_ranks;
     struct strait_link *out, *in;           /* n_ranks each */
@@ -49,55 +48,56 @@ struct strait_network {
     double overhead_bytes; /* beyond the 1514 bytes of a full Ethernet frame: 24 on a real wire
                               (check sum 4, preamble 8, gap 12), 0 as tc counts */
     struct strait_tcp tcp;
-    /* A stream's share of a link beside the others' is inverse to the sum of its two ranks' drags,
-     * as TCP's is to its round trip. Simulators only; NULL: all shares are equal. */
+    /* A stream's share of a link is inversely proportional to the sum of its two ranks' drags, as
+     * TCP's is to its round trip. Simulators only; NULL: all shares are equal. */
     double *drag;
-    double share_spread; /* shares are keyed draws of 1 +- this */
+    double share_spread; /* spread of the shares, keyed draws of 1 +- this */
     bool has_server;     /* rank 0 has the server's port; for words alone */
 };
 
-/** Payload bytes a second of a long TCP stream that has the link alone:
- *  rate / 8 * 1448 / (1514 + overhead). Source: header sizes (IP 20, TCP 32, Ethernet 14). */
+/** Payload bytes/s of a long TCP stream alone on the link: rate / 8 * 1448 / (1514 + overhead).
+ *  Source:  header sizes (IP 20, TCP 32, Ethernet 14) */
 double strait_goodput_bytes_per_s(const struct strait_network *n, const struct strait_link *l);
-/** TCP connections that carry a stream: 1 to STRAIT_MAX_CONNECTIONS. */
+/** TCP connections of a stream, 1 to STRAIT_MAX_CONNECTIONS: n_connections, with 0 as 1. */
 unsigned strait_tcp_n_connections(const struct strait_tcp *tcp);
-/** What every message costs beside its payload: one frame for each connection. */
+/** Bytes of a message beside its payload: one frame a connection. */
 double strait_network_frame_bytes(const struct strait_network *n);
 /** The site of a rank: 0 in a star, -1 at the core. */
 int strait_network_site(const struct strait_network *n, int rank);
 
-/* Links by number: 2 r and 2 r + 1 are out and in of rank r, then those of the sites alike, then
- * the pairs'. */
+/* Links by number: 2 r and 2 r + 1 are out and in of rank r, then those of the sites in the same
+ * order, then those of pairs of sites. */
 enum { STRAIT_MAX_HOPS = 5 };
 int strait_network_n_links(const struct strait_network *n);
 const struct strait_link *strait_network_link(const struct strait_network *n, int link);
-/** The links from src to dst in order; at least 2, since a rank does not send to itself.
+/** The links from src to dst in order: at least 2, since src and dst differ.
  *  Returns: how many */
 int strait_network_path(const struct strait_network *n, int src, int dst,
                         int links[STRAIT_MAX_HOPS]);
 
 /** Rate of the narrowest link from src to dst. */
 double strait_path_bits_per_s(const struct strait_network *n, int src, int dst);
-/** Payload bytes a second of a long TCP stream that has the path alone. */
+/** Payload bytes/s of a long TCP stream alone on the path. */
 double strait_path_goodput_bytes_per_s(const struct strait_network *n, int src, int dst);
-/** The most by which the jitter of its links moves a packet from src to dst. */
+/** The most by which jitter can move a packet from src to dst. */
 double strait_path_jitter_s(const struct strait_network *n, int src, int dst);
-/** Does a link from src to dst lose packets? */
+/** Whether a link from src to dst loses packets. */
 bool strait_path_is_lossy(const struct strait_network *n, int src, int dst);
-/** What a stream from src to dst gets of a link beside what others get; 1 where all are equal. */
+/** Weight of a stream from src to dst on shared links; 1 if all are equal. */
 double strait_path_share(const struct strait_network *n, int src, int dst);
 /** Give every rank a keyed share, uniform in 1 +- spread (below 1), the same in both directions and
- *  in every round. A server has none of its own: its streams take that of the other end.
+ *  in every round. A server has no share of its own: its streams take the other end's.
  *  Returns: 0, or -1 when memory runs out */
 int strait_network_spread_shares(struct strait_network *n, double spread, uint64_t seed,
                                  bool has_server);
-/** One way from src to dst: the sum over its links; 0 to oneself. */
+/** One-way delay from src to dst: the sum over its links; 0 to oneself. */
 double strait_path_delay_s(const struct strait_network *n, int src, int dst);
-/** There and back again. */
+/** Round-trip time. */
 double strait_path_rtt_s(const struct strait_network *n, int src, int dst);
 const char *strait_congestion_name(enum strait_congestion c); /* "reno", "bbr", "cubic" */
 
-/** All links equal to the given ones; node 0 gets the server's. NULL when memory runs out. */
+/** A star with all links equal to the given ones; node 0 has the server's. NULL when memory runs
+ *  out. */
 struct strait_network *strait_network_star(int n_ranks, struct strait_link server_out,
                                            struct strait_link server_in,
                                            struct strait_link client_out,

@@ -8,7 +8,7 @@
 
 #include "network.h"
 
-/* What "client" or "site" says: one port for all, or several that are taken in turn. */
+/* "client" or "site": one port for all, or several that are taken in turn. */
 struct ports {
     struct strait_link *out, *in;
     int *n_ranks; /* of a site; 0 for clients */
@@ -67,7 +67,7 @@ static void release_ports(struct ports *p)
     free(p->n_ranks);
 }
 
-/* Element i of an array, or its only value. */
+/* Element i of an array, or the value itself. */
 static int open_element(struct strait_object *element, struct strait_object *parent,
                         const char *key, int i, struct strait_error *err)
 {
@@ -82,7 +82,7 @@ static int open_element(struct strait_object *element, struct strait_object *par
                               err);
 }
 
-/* n_ranks_key: what a site calls the number of its ranks; NULL for the ports of ranks. */
+/* n_ranks_key: a site's key for its number of ranks; NULL for the ports of ranks. */
 static int read_ports(struct ports *p, struct strait_object *network, const char *key,
                       const char *n_ranks_key, struct strait_error *err)
 {
@@ -113,8 +113,7 @@ static int read_ports(struct ports *p, struct strait_object *network, const char
 
 /* --- sites -------------------------------------------------------------------------------- */
 
-/* Ranks fill the sites in order; a server stands at the core. One port repeats as often as needed.
- */
+/* Ranks fill the sites in order; a server is at the core. One port repeats as often as needed. */
 static int place_ranks(struct strait_network *n, const struct ports *sites, bool has_server,
                        const char *where, struct strait_error *err)
 {
@@ -190,8 +189,8 @@ static void widen(double *window_bytes, const struct strait_network *n, int src,
                                                 strait_path_rtt_s(n, src, dst));
 }
 
-/* Twice what the longest path holds, as a well-tuned host has it, and at least 1 MB. Of many ranks
- * only paths from and to rank 0 and between neighbours are looked at. */
+/* Twice the bandwidth-delay product of the longest path, as on a well-tuned host, and at least 1
+ * MB. With many ranks only paths of rank 0 and between neighbours are considered. */
 static double default_window_bytes(const struct strait_network *n)
 {
     double window_bytes = 1e6;
@@ -205,7 +204,7 @@ static double default_window_bytes(const struct strait_network *n)
     return window_bytes;
 }
 
-/* Name of the ports between switches, and of their ranks, by topology. */
+/* Keys for the ports between switches, and for their ranks, by topology. */
 struct topology {
     const char *name, *site, *n_ranks;
 };
@@ -313,8 +312,8 @@ int strait_network_read(struct strait_network **out, struct strait_object *exper
         make_links(n, &o, has_server, err) != 0 ||
         make_sites(n, &o, topology, has_server, err) != 0 || read_tcp(&n->tcp, &o, err) != 0)
         goto fail;
-    strait_object_value(&o, "constants"); /* strategies' (device.h) */
-    if (!has_server)                      /* a server's port may stand there and is not used */
+    strait_object_value(&o, "constants"); /* for strategies, read in device.c */
+    if (!has_server)                      /* "server" may be present and is ignored */
         strait_object_value(&o, "server");
     if (strait_object_close(&o, err) != 0)
         goto fail;

@@ -1,4 +1,4 @@
-/* A base and its axes: JSON Pointers into the base, and the values that stand there in turn. */
+/* A base and its axes: JSON Pointers into the base, and the values to put there. */
 #include "experiment.h"
 
 #include "core/json.h"
@@ -13,7 +13,7 @@
 
 enum { MAX_POINTS = 1000000 };
 
-/* One reference token of a JSON Pointer (RFC 6901), unescaped; returns what follows it. */
+/* Unescape one reference token of a JSON Pointer (RFC 6901); returns what follows it. */
 static const char *next_token(char *token, size_t cap, const char *pointer)
 {
     size_t n = 0;
@@ -72,7 +72,7 @@ static json_t *enter(json_t *root, json_t *at, const char *token, const char *fi
     return NULL;
 }
 
-/* Put value (borrowed) at pointer; the last key of an object may be new. */
+/* Put value (borrowed) at pointer; only the last key may be new. */
 static int set_pointer(const char *file, json_t *root, const char *pointer, const json_t *value,
                        struct strait_error *err)
 {
@@ -107,7 +107,7 @@ static size_t depth_of(const char *pointer)
     return n;
 }
 
-/* A key as a reference token: a JSON Pointer inside a JSON Pointer. */
+/* Escape a key as a reference token (a JSON Pointer as a key of another one). */
 static void escape(char *token, size_t cap, const char *key)
 {
     size_t n = 0;
@@ -191,7 +191,7 @@ static int set_all(struct strait_sweep *s, const char *pointer, const json_t *va
     return set_pointer("--set", s->base, pointer, value, err);
 }
 
-/* "/clients=64": the value as JSON where it is JSON, else as a string. */
+/* Apply "/clients=64": the value is parsed as JSON, else it is a string. */
 static int apply_setting(struct strait_sweep *s, const char *setting, struct strait_error *err)
 {
     const char *equals = strchr(setting, '=');
@@ -260,14 +260,14 @@ static int load(struct strait_sweep *s, const char *path, const char *const *set
         return strait_error_set(err, STRAIT_ERR_INPUT, s->file, "expected an object");
     s->vary = json_incref(json_object_get(s->base, "vary"));
     json_object_del(s->base, "vary");
-    if (strait_named_expand(s->base, s->file, err) != 0) /* so that settings reach inside */
+    if (strait_named_expand(s->base, s->file, err) != 0) /* so that settings can reach inside */
         return -1;
     s->set = json_object();
     if (apply_settings(s, settings, n_settings, err) != 0)
         return -1;
     if (read_axes(s, err) != 0)
         return -1;
-    for (size_t i = 0; i < s->n_points; i++) { /* a bad point is found before anything runs */
+    for (size_t i = 0; i < s->n_points; i++) { /* find a bad point before anything runs */
         struct strait_experiment *e;
         json_t *point = strait_sweep_point(s, i, NULL, err);
         const int failed = !point || strait_experiment_read(&e, s->file, point, err) != 0;

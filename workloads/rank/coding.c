@@ -1,5 +1,5 @@
-/* Encode, decode and add as strategies call them: the one place that knows whether payload is real
- * or sized and whether cost is measured or comes from a profile. */
+/* Encode, decode and add for strategies: the only file that knows whether payload is real or sized
+ * and whether cost is measured or from a profile. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ bool strait_packet_is_view(const struct strait_packet *p)
 
 struct view {
     struct strait_packet packet;
-    const struct strait_tensor *of; /* alive for as long as the rank that made it */
+    const struct strait_tensor *of; /* lives as long as the rank that made it */
 };
 
 static bool is_same_place(const struct strait_tensor *a, const struct strait_tensor *b)
@@ -76,7 +76,7 @@ static bool is_same_place(const struct strait_tensor *a, const struct strait_ten
            a->hi == b->hi;
 }
 
-/* The values themselves are what travels: nothing is copied, nothing is charged. */
+/* A packet that is the values themselves: nothing is copied or charged. */
 static struct strait_packet *view(struct strait_rank *r, struct strait_codec *c,
                                   struct strait_tensor *x)
 {
@@ -89,11 +89,11 @@ static struct strait_packet *view(struct strait_rank *r, struct strait_codec *c,
     p->data = (unsigned char *)strait_values(r, x);
     p->payload_bytes = 4 * strait_n_elems(x);
     p->release = release_view;
-    p->owner = c; /* made here, so not counted as received */
+    p->owner = c; /* encoded here, so not counted as received */
     return p;
 }
 
-/* The first client's first encoded tensor is checked against its bound when the run is over. */
+/* Keep the first client's first encoded tensor, to check it against its bound after the run. */
 static void note_sample(struct strait_rank *r, struct strait_codec *c, double bound,
                         struct strait_tensor *x)
 {
@@ -110,8 +110,8 @@ static void note_sample(struct strait_rank *r, struct strait_codec *c, double bo
     w->sample_version = x->version;
 }
 
-/* Of this rank, round and place in the model; of round and place alone where streams are to be
- * summable. */
+/* Key of the random draws: rank, round and position in the model; without the rank if streams must
+ * be summable. */
 static uint64_t key_of(struct strait_wrap *w, const struct strait_codec *c, size_t lo)
 {
     const bool shared = c->choice->spec.ops->flags & STRAIT_CODEC_SHARED_KEY;
@@ -120,7 +120,7 @@ static uint64_t key_of(struct strait_wrap *w, const struct strait_codec *c, size
                               shared ? lo : (uint64_t)w->me << 40 ^ lo, round);
 }
 
-/* Larger than the room that waits: memory of its own, which nobody uses again. */
+/* For packets larger than the reusable buffer: free their own memory. */
 static void release_larger(struct strait_packet *p)
 {
     struct strait_codec *c = p->owner;
@@ -227,7 +227,8 @@ struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *
     return p;
 }
 
-/* By the frame: of two codecs of one name the one whose own bound it is, else of the same kind. */
+/* The codec of a received frame: of two codecs with one name, the one with the frame's bound, else
+ * with its kind of bound. */
 static struct strait_codec *codec_of(struct strait_wrap *w, const struct strait_packet *p)
 {
     struct strait_codec *found = NULL;

@@ -1,8 +1,8 @@
-/* Sums of packets while they are encoded. Payload real: the codec's own `add`, tensor by tensor.
- * Sized: bytes as of one summand, since how much a sum grows depends on how alike the summands are;
- * cost as of one encode and two decodes, which is what an addition does: measured on normal values,
- * an sz addition takes 1.00 to 1.04 times that at 1.6 to 7.8 bits a value, fp16 1.25, bf16 0.86;
- * randomk far less (AMD EPYC, one core). */
+/* Sums of encoded packets. Real payload: the codec's own `add`, tensor by tensor. Sized: the size
+ * of one summand, since how much a sum grows depends on how similar the summands are; the cost of
+ * one encode and two decodes, which is what an addition consists of. Measured on normal values (AMD
+ * EPYC, one core), an sz addition takes 1.00 to 1.04 times that at 1.6 to 7.8 bits a value, fp16
+ * 1.25, bf16 0.86; randomk far less. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* A tensor is coded parameter by parameter: what that costs and gives by the profile, where the
- * ranks' readings of it stand, and the pieces that the real codec gets. */
+/* A tensor is coded parameter by parameter: size and cost from the profile, the ranks' shared
+ * readings, and the tensors passed to the real codec. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ bool strait_codec_is_lossy(const struct strait_codec *c, const struct strait_par
            strait_slice_lossy(row->n_dims, row->n_elems, (size_t)c->choice->cutoff_elems);
 }
 
-/* Call fn for every parameter that [lo, hi) meets; what lies outside the model is one matrix. */
+/* Call fn for every parameter that overlaps [lo, hi); elements outside the model are one matrix. */
 static size_t
 each_row(const struct strait_wrap *w, const struct strait_tensor *t,
          void (*fn)(void *arg, const struct strait_param_row *row, size_t lo, size_t hi), void *arg)
@@ -41,11 +41,11 @@ each_row(const struct strait_wrap *w, const struct strait_tensor *t,
 struct estimating {
     const struct strait_codec *codec;
     struct strait_codec_cost lossy;
-    const void *sized_state; /* to ask predict of; NULL: only the profile knows sizes */
+    const void *sized_state; /* for predict; NULL: sizes come from the profile */
     struct strait_estimate of;
 };
 
-/* Rows of a piece of a parameter as a matrix: only the whole has them. */
+/* Rows of a parameter as a matrix; 0 for a part of one. */
 static size_t n_rows_of(const struct strait_param_row *row, size_t n_elems)
 {
     return n_elems == row->n_elems && row->n_dims >= 2 ? row->shape[0] : 0; /* 0 outside */
@@ -66,7 +66,7 @@ static void estimate_row(void *arg, const struct strait_param_row *row, size_t l
     e->of.bytes += exact_bytes > 0 ? (double)exact_bytes : raw_bytes / cost->ratio;
 }
 
-/* The profile is asked once a bound: rounds share it, and so do the pieces of a tensor. */
+/* Look a bound up in the profile once: rounds and parts of tensors share the result. */
 static struct strait_codec_cost cost_at(struct strait_rank *r, struct strait_codec *c, double bound)
 {
     struct strait_wrap *w = strait_wrap_of(r);
@@ -104,7 +104,7 @@ bool strait_adds_encoded(const struct strait_codec *c)
 
 struct sizing {
     const struct strait_codec *codec;
-    const void *state; /* of its lossy codec */
+    const void *state; /* of the lossy codec */
     bool fixed;
 };
 
@@ -129,7 +129,7 @@ bool strait_size_is_fixed(struct strait_rank *r, const struct strait_codec *c,
     return s.fixed;
 }
 
-/* --- readings that ranks share ------------------------------------------------------------ */
+/* --- readings shared by ranks ------------------------------------------------------------- */
 
 _Atomic(double) *strait_reading_of(const struct strait_wrap *w, enum strait_reading_of operation,
                                    const struct strait_codec *c, double bound,
@@ -143,7 +143,7 @@ _Atomic(double) *strait_reading_of(const struct strait_wrap *w, enum strait_read
         struct strait_reading *r = &w->point->readings[(key + i) % STRAIT_MAX_READINGS];
         uint64_t found = 0;
         if (atomic_compare_exchange_strong(&r->key, &found, key))
-            atomic_store(&r->least_s, INFINITY); /* racing ranks lose one reading at most */
+            atomic_store(&r->least_s, INFINITY); /* racing ranks lose at most one reading */
         else if (found != key)
             continue;
         return &r->least_s;
@@ -163,7 +163,7 @@ struct slicing {
     bool with_memory;
 };
 
-/* What the sender remembers of elements [lo, hi), which are one parameter or a piece of one. */
+/* The sender's memory for elements [lo, hi), which are one parameter or a part of one. */
 static struct strait_memory *memory_of(struct strait_rank *r, struct strait_codec *c, size_t lo,
                                        size_t hi)
 {

@@ -1,5 +1,5 @@
-/* Coding before and after a run: codecs opened, room made, first readings taken, the delivered
- * error checked, all released. */
+/* Coding before and after a run: open codecs, allocate buffers, take first readings, check the
+ * delivered error, release everything. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { N_REHEARSALS = 5 };
 
-/* Room for the whole model, whatever its values. */
+/* Allocate for the worst case of the whole model. */
 static void prepare_room(const struct strait_wrap *w, struct strait_codec *c)
 {
     const struct strait_model *m = w->point->experiment->model;
@@ -55,8 +55,8 @@ void strait_coding_begin(struct strait_rank *r)
         if (strait_codec_is_none(c))
             continue;
         prepare_room(w, c);
-        /* Where memory is short, what this rank does not send with has none, and the rest comes
-         * when it is written: an encoded tensor rarely needs all of it. */
+        /* When memory is short: no buffer for codecs that this rank does not send with, and pages
+         * only when written, since an encoded tensor rarely needs all of them. */
         c->is_untouched = planned && p->shares_values;
         c->has_room = planned && (!p->shares_values || c == mine);
         if (planned)
@@ -82,7 +82,7 @@ static double one_coding_bytes(const struct strait_wrap *w, const struct strait_
 }
 
 /* Before time 0 the first sender takes readings of what it will send, so that the first round does
- * not hang on a single one. */
+ * not depend on a single reading. */
 void strait_coding_rehearse(struct strait_rank *r)
 {
     struct strait_wrap *w = strait_wrap_of(r);
@@ -121,7 +121,7 @@ void strait_coding_rehearse(struct strait_rank *r)
         r->backend->fail(r, &err);
     keep_least(strait_reading_of(w, STRAIT_READING_ENCODE, c, NAN, &whole), t.encode_s[0]);
     keep_least(strait_reading_of(w, STRAIT_READING_DECODE, c, NAN, &whole), t.decode_s[0]);
-    for (size_t i = 0; i < from.n_slices; i++) /* what was rehearsed is no round */
+    for (size_t i = 0; i < from.n_slices; i++) /* the rehearsal must not count as a round */
         if (from.slices[i].memory && strait_memory_reset(from.slices[i].memory, &err) != 0)
             r->backend->fail(r, &err);
     free(from.slices);
@@ -145,8 +145,8 @@ static double slice_error(const float *x, const float *y, size_t n, struct strai
     return worst;
 }
 
-/* The sample encoded again, decoded, and held against its bound tensor by tensor, since relative
- * bounds are per tensor. A lossless tensor must come back as it was. */
+/* Encode the sample again, decode it, and compare with its bound tensor by tensor, since relative
+ * bounds are per tensor. A lossless tensor must come back unchanged. */
 static double sample_error(struct strait_rank *r)
 {
     struct strait_wrap *w = strait_wrap_of(r);

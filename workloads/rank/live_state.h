@@ -1,17 +1,17 @@
-/* What a run that goes on can tell of itself; times are virtual seconds. */
+/* The state of a run in progress, for a live view; times are virtual seconds. */
 #pragma once
 #include <stddef.h>
 
-struct strait_live_link { /* by number as a network has them */
-    double carried_bytes; /* on the wire since time 0; NAN: nobody counts them */
-    double queue_bytes;   /* waiting now; NAN as above */
+struct strait_live_link { /* numbered as in strait_network */
+    double carried_bytes; /* on the wire since time 0; NAN: not counted */
+    double queue_bytes;   /* waiting now; NAN: not known */
     double n_drops;       /* by a full queue or loss, since time 0 */
 };
 
 struct strait_live {
-    double now_s;     /* below 0: time 0 is to come */
-    double dilation;  /* real seconds for one; NAN: in virtual time, where nobody can say */
-    int n_rounds;     /* that rank 0 has ended */
+    double now_s;     /* below 0: before time 0 */
+    double dilation;  /* real seconds for one; NAN: in virtual time, where it is undefined */
+    int n_rounds;     /* ended by rank 0 */
     double rounds_s;  /* when it ended the last of them */
     double read_at_s; /* when the links were read; NAN: not yet */
     const struct strait_live_link *links;

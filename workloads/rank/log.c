@@ -26,7 +26,7 @@ void strait_log_add(struct strait_log *log, const struct strait_span *span)
         const size_t cap = log->cap_spans ? 2 * log->cap_spans : 64;
         struct strait_span *more = realloc(log->spans, cap * sizeof(*more));
         if (!more) {
-            lose(log, span); /* the totals above go on */
+            lose(log, span); /* still counted in the totals above */
             return;
         }
         log->spans = more;
@@ -84,7 +84,7 @@ int strait_log_read(int fd, struct strait_log *log, struct strait_error *err)
         return -1;
     in.spans = NULL;
     in.cap_spans = in.n_spans;
-    if (in.n_spans > 2 * STRAIT_LOG_MAX_SPANS) /* rounds are kept beyond */
+    if (in.n_spans > 2 * STRAIT_LOG_MAX_SPANS) /* rounds are kept beyond the limit */
         return strait_error_set(err, STRAIT_ERR_BACKEND, "log",
                                 "expected at most %d spans, found %zu", 2 * STRAIT_LOG_MAX_SPANS,
                                 in.n_spans);

@@ -1,4 +1,4 @@
-/* Messages and lanes of a rank, counted and logged on their way to the backend. */
+/* Messages and lanes of a rank: counted and logged, then passed to the backend. */
 #include <assert.h>
 #include <math.h>
 
@@ -19,8 +19,8 @@ struct strait_packet *strait_keep(struct strait_packet *p)
     return strait_packet_keep(p);
 }
 
-/* What was received is counted until it is decoded or dropped; what was encoded here counts itself
- * until its last reference is gone. */
+/* Received packets are counted until decoded or dropped; packets encoded here are counted until
+ * their last reference is dropped. */
 static bool is_counted_here(const struct strait_wrap *w, const struct strait_packet *p)
 {
     return !strait_codec_made(w, p) && p->payload_bytes > 0;

@@ -1,4 +1,4 @@
-/* Packets: immutable, counted, shared by all who send or hold them. */
+/* Packets: immutable, reference-counted, shared by all who send or hold them. */
 #include <assert.h>
 #include <stdlib.h>
 

@@ -10,7 +10,7 @@
 #include "steady.h"
 #include "rank_state.h"
 
-/* Of all clients' tensors, beyond which they share. */
+/* If all clients' tensors together exceed this, clients share values. */
 static const double MOST_OWN_BYTES = 4e9;
 /* Kinds of recordings, in the order of enum strait_tensor_kind. */
 static const char *const kinds[] = {"param", "update", "grad"};
@@ -81,7 +81,7 @@ static int find_cost(struct strait_codec_cost *out, char *near, const struct str
     return 0;
 }
 
-/* Negative control: the codec still shrinks the data but takes no time. */
+/* Negative control: the codec shrinks the data but takes no time. */
 static void forget_cost(struct strait_codec_cost *cost)
 {
     cost->encode_bytes_per_s = cost->decode_bytes_per_s = INFINITY;
@@ -93,7 +93,7 @@ static bool forgets_costs(const struct strait_point *p)
     return p->run.control && strcmp(p->run.control, "no-codec-cost") == 0;
 }
 
-/* Recorded kind of what travels up (0) and down (1). */
+/* Recorded kind that is sent up (0) and down (1). */
 static const char *kind_of(const struct strait_experiment *e, int direction)
 {
     if (direction == 0)
@@ -116,7 +116,7 @@ int strait_point_cost(struct strait_codec_cost *out, const struct strait_point *
     return 0;
 }
 
-/* A sized run needs the profile wherever the strategy's bounds may lead: better asked now. */
+/* A sized run needs profile entries for every bound that the strategy may use: check now. */
 static int check_bounds(const struct strait_point *p, struct strait_error *err)
 {
     const struct strait_experiment *e = p->experiment;
@@ -155,7 +155,7 @@ static int find_costs(struct strait_point *p, struct strait_error *err)
     return check_bounds(p, err);
 }
 
-/* Sizes that follow from the shape alone need no profile: an open codec tells them. */
+/* Sizes that follow from the shape alone come from an open codec, not from the profile. */
 static int open_sized(struct strait_point *p, struct strait_error *err)
 {
     const struct strait_codec_choice *choices[2] = {&p->experiment->up, &p->experiment->down};
@@ -175,7 +175,7 @@ static void close_sized(struct strait_point *p)
             choices[i]->spec.ops->close(p->sized_states[i]);
 }
 
-/* The recordings that stand for the model's tensors, of the kinds that the strategy sends. */
+/* Choose recordings for the model's tensors, of the kinds that the strategy sends. */
 static int fill(struct strait_point *p, struct strait_error *err)
 {
     const struct strait_experiment *e = p->experiment;
@@ -198,14 +198,14 @@ static int fill(struct strait_point *p, struct strait_error *err)
     return 0;
 }
 
-/* Fresh values for each client would need more memory than the rest of the run. */
+/* Whether separate values for each client would need more memory than the rest of the run. */
 static bool shares_values(const struct strait_experiment *e, const struct strait_point_options *o)
 {
     return (o->real_payload || o->plans_memory) && e->strategy->has_server &&
            4.0 * (double)e->model->n_elems * e->n_clients > MOST_OWN_BYTES;
 }
 
-/* Ranks that have measured work at the same time: without a codec clients have none. */
+/* Ranks that may have measured work at the same time: clients without a codec have none. */
 static int n_measuring(const struct strait_experiment *e)
 {
     if (!e->strategy->has_server)
@@ -298,7 +298,7 @@ void strait_point_free(struct strait_point *p)
     free(p);
 }
 
-/* What all ranks hold at their peaks and how long it takes, by a run with sized payload. */
+/* Memory of all ranks at their peaks, and duration, from a run with sized payload. */
 static int need_memory(struct strait_point *p, struct strait_error *err)
 {
     const struct strait_point_options sized = {.plans_memory = true, .guess = p->guess};
@@ -321,7 +321,7 @@ static int need_memory(struct strait_point *p, struct strait_error *err)
     return failed;
 }
 
-/* Before there are ranks, which then all see it. */
+/* Fill before the ranks are forked, so that they share it. */
 static int fill_shared(struct strait_point *p, struct strait_error *err)
 {
     if (!p->shares_values || p->shared_values)

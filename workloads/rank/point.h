@@ -1,4 +1,4 @@
-/* One point made ready and run: experiment, profile and backend come together here. */
+/* One point of a sweep with its profile and data, ready to run on a backend. */
 #pragma once
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -7,22 +7,22 @@
 #include "traces/tensor_fill.h"
 #include "traces/tensors.h"
 
-/* What a codec costs and saves on one direction's tensors, looked up once. */
+/* Ratio and speeds of a codec for the tensors of one direction, looked up once. */
 struct strait_codec_cost {
     double ratio; /* raw / encoded */
     double encode_bytes_per_s, decode_bytes_per_s, encode_fixed_s, decode_fixed_s;
 };
 
-/* The quickest reading of one piece of measured work, shared by all ranks of a run. */
+/* The shortest reading of one kind of measured work, shared by all ranks of a run. */
 enum { STRAIT_MAX_READINGS = 512 };
 struct strait_reading {
-    _Atomic(uint64_t) key; /* of operation, codec and elements; 0: free */
+    _Atomic(uint64_t) key; /* hash of operation, codec and elements; 0: free */
     _Atomic(double) least_s;
 };
 
 struct strait_point {
     const struct strait_experiment *experiment;
-    const struct strait_profile *profile; /* the run's; a codec choice may name its own */
+    const struct strait_profile *profile; /* the run's; a codec choice may name another */
     struct strait_profile *own_profiles[2];
     struct strait_codec_cost up, down, lossless_up, lossless_down;
     bool guess; /* as in struct strait_point_options */
@@ -30,17 +30,17 @@ struct strait_point {
     char speeds_of[2][STRAIT_SPEC_CHARS];
     struct strait_codec_choice plain; /* `none`, whatever the experiment says */
     double add_bytes_per_s, copy_bytes_per_s;
-    void *sized_states[2]; /* up, down: to ask predict of; NULL where sizes are the profile's */
+    void *sized_states[2]; /* up, down: for predict; NULL if sizes come from the profile */
     struct strait_tensors *tensors;    /* real payload only */
     struct strait_fill_plan *fills[3]; /* by kind: weights, update, gradients; real payload only */
-    int n_rounds;                      /* that ranks run; fewer where the rest repeats them */
+    int n_rounds;                      /* to be run; fewer if the rest is extrapolated */
     double recorded_ratio;             /* share of the model's bytes that is recorded exactly;
                                           NAN in a sized run */
     struct strait_reading *readings;   /* STRAIT_MAX_READINGS, shared across fork; measured only */
     bool every_round;
-    double expected_s; /* real payload: what fluid says that it takes; 0: not asked yet */
-    /* Clients' tensors are so large that all send the same values, from memory that the ranks share
-     * until one writes there; see strait_point_new. */
+    double expected_s; /* real payload: duration predicted by fluid; 0: not known yet */
+    /* The clients' tensors are so large that all clients send the same values, from memory that the
+     * ranks share until one writes to it; see strait_point_new. */
     bool shares_values;
     float *shared_values;
     bool plans_memory; /* as the options say */
@@ -54,29 +54,29 @@ struct strait_point_options {
     bool guess; /* what the profile lacks takes no time and saves no byte: enough to plan an
                    emulation, which measures both */
     const char *control;                /* "no-ramp", "no-codec-cost", "unshaped"; NULL: none */
-    double dilation;                    /* emu: 0 chooses */
+    double dilation;                    /* emu: 0: chosen */
     const char *realisation, *launcher; /* emu: as in struct strait_run */
-    bool every_round;                   /* simulate all, even where they repeat */
+    bool every_round;                   /* simulate every round, even if they repeat */
     bool one_at_a_time;                 /* emu: as in struct strait_run */
     bool plans_memory; /* of a sized run: count what one with real payload would allocate */
     void (*watch)(const struct strait_run *run, const struct strait_live *live); /* likewise */
     void *watcher;
 };
 
-/** Where the bounds lie that a strategy asks of a codec while it runs, beside the experiment's own:
- *  cost there as the profile has it. In: direction 0 up, 1 down. Errors: INPUT naming the range. */
+/** The cost at a bound other than the experiment's, for strategies that change bounds, from the
+ *  profile. In: direction: 0 up, 1 down. Errors: INPUT naming the measured range. */
 int strait_point_cost(struct strait_codec_cost *out, const struct strait_point *p, int direction,
                       double bound, struct strait_error *err);
-/** Borrow experiment and profile until the free; open what the run needs. Errors: INPUT where the
- *  profile has no entry for a codec at this bound. With a server and real payload, clients whose
- *  tensors take more than 4 GB together share those of rank 1, and the row says so. */
+/** Prepare a point. Borrows experiment and profile until free. With a server and real payload,
+ *  clients whose tensors take more than 4 GB together share those of rank 1; the row says so.
+ *  Errors:  INPUT when the profile has no entry for a codec at this bound */
 int strait_point_new(struct strait_point **out, const struct strait_experiment *experiment,
                      const struct strait_profile *profile,
                      const struct strait_point_options *options, struct strait_error *err);
 /** Hash of all that the point takes from the run's profile. Returns: key, or NULL when memory ran
  *  out. */
 const char *strait_point_profile_hash(char key[STRAIT_KEY_CHARS], const struct strait_point *p);
-/** check and run on this backend; afterwards logs and facts are there. Rounds that repeat may be
+/** Check and run on this backend; afterwards logs and facts are filled. Repeating rounds may be
  *  extrapolated (steady.h). */
 int strait_point_run(struct strait_point *p, const struct strait_backend *backend,
                      struct strait_error *err);

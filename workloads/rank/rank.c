@@ -291,7 +291,7 @@ void strait_train(struct strait_rank *r, struct strait_tensor *update, int n_ste
 
 /* --- begin and end ------------------------------------------------------------------------ */
 
-/* What belongs to no layer is shared out among them. */
+/* Divide time that belongs to no layer among the layers. */
 static void scale_layers(struct strait_wrap *w, const struct strait_model *m)
 {
     double fwd_s = 0, bwd_s = 0;
@@ -303,7 +303,7 @@ static void scale_layers(struct strait_wrap *w, const struct strait_model *m)
     w->layer_bwd_scale = bwd_s > 0 ? m->bwd_s / bwd_s : 1;
 }
 
-/* A server hears from all clients: it has a log's most, the others share what is left. */
+/* A server receives from all clients: it may keep the most spans, the others share the rest. */
 static size_t most_spans(const struct strait_rank *r, const struct strait_point *point)
 {
     const bool has_server = point->experiment->strategy->has_server;

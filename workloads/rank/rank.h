@@ -1,6 +1,6 @@
-/* What strategies call: the ten operations wrapped, so that every codec call is charged, every
- * operation leaves a span, and payload and cost (real or sized, measured or from a profile) are
- * decided in one place. No call returns an error: the first failure ends the run. */
+/* The functions that strategies call. They wrap the ten operations so that every codec call is
+ * charged, every operation leaves a span, and payload (real or sized) and cost (measured or from a
+ * profile) are handled in one place. None returns an error: the first failure ends the run. */
 #pragma once
 #include "backend.h"
 
@@ -14,117 +14,123 @@ struct strait_task;   /* a started encode, decode or compute; strait_wait ends i
 int strait_me(const struct strait_rank *r);
 int strait_n_ranks(const struct strait_rank *r);
 double strait_now_s(const struct strait_rank *r);
-/** As the strategy declared it, units taken off. */
+/** Value of a declared parameter, in base units. */
 double strait_param(const struct strait_rank *r, const char *name);
-/** [0, 1) by seed, purpose, rank and round. */
+/** Random number in [0, 1), keyed by seed, purpose, rank and round. */
 double strait_draw(const struct strait_rank *r, const char *purpose);
-/** The next round, while there is any: the only round loop. Rank 0's marks are the run's times. */
+/** Begin the next round; false after the last. This is the only round loop. Rank 0's rounds are the
+ *  run's times. */
 bool strait_round(struct strait_rank *r);
-/** For what has no next round to hide behind. */
+/** True in the last round: communication normally overlapped with the next round must finish
+ *  here. */
 bool strait_is_last_round(const struct strait_rank *r);
-/** For ranks that follow another's rounds: label spans and draws with this one. */
+/** For ranks that follow another rank's rounds: label spans and key draws with this round. */
 void strait_enter_round(struct strait_rank *r, int round);
-/** End the run: for what a strategy calls that can fail. */
+/** Fail the run, for strategies whose own helpers fail. */
 void strait_fail(struct strait_rank *r, const struct strait_error *err) __attribute__((noreturn));
-/** Zeroed; freed with the rank. */
+/** Zeroed memory, freed with the rank. */
 void *strait_alloc(struct strait_rank *r, size_t n, size_t size);
 
-/* Compute: the times of the model's table on the device that it was timed on. A layer's time is its
- * share of the recorded total, so that all layers together take what the whole does. */
+/* Compute: the times of the model's table on the device that it was timed on. The layers' times are
+ * scaled so that their sum is the recorded total. */
 void strait_forward(struct strait_rank *r, int layer);
 void strait_backward(struct strait_rank *r, int layer);
-/** The same, and with real payload x, of kind GRADIENTS, holds what was recorded again: a round's
- *  sum is not the next one's gradient. Views of x must have been read. */
+/** The same; with real payload x, of kind GRADIENTS, is refilled with its recorded values, since
+ *  the last round may have summed into it. Views of x must have been read. */
 void strait_backward_into(struct strait_rank *r, int layer, struct strait_tensor *x);
 /** One optimiser step. */
 void strait_step(struct strait_rank *r);
-/** A share of it; fn computes what is real, with real payload alone. */
+/** A share of an optimiser step; with real payload fn(arg) computes it. */
 void strait_step_part(struct strait_rank *r, double share, void (*fn)(void *), void *arg);
-/** The optimiser's share of the layers [first, end), by elements. */
+/** The optimiser's step for the layers [first, end), its time by their share of elements. */
 void strait_step_layers(struct strait_rank *r, int first, int end);
-/** From now on this rank computes in factor times the time: a straggler. Its codecs do not. */
+/** From now on this rank's compute takes `factor` times as long: a straggler. Its codecs do not. */
 void strait_set_slowness(struct strait_rank *r, double factor);
 /** n_steps of forward, backward and optimiser. The update's values are the recorded ones. */
 void strait_train(struct strait_rank *r, struct strait_tensor *update, int n_steps);
 
 /** The model, for plans: shapes, layers, times. */
 const struct strait_model *strait_model(const struct strait_rank *r);
-/** All that is asked for, for plans. */
+/** The experiment, for plans. */
 const struct strait_experiment *strait_experiment(const struct strait_rank *r);
-/** The network and the time to add to or copy a byte, for plans. */
+/** For plans: the network, and the time to add or copy a byte. */
 const struct strait_network *strait_network(const struct strait_rank *r);
 double strait_add_s_per_byte(const struct strait_rank *r);
 double strait_copy_s_per_byte(const struct strait_rank *r);
-/** A server: adds and copies at the profile's speed, whatever the clients' device does. */
+/** From now on this rank, a server, adds and copies at the profile's speed instead of the clients'
+ *  device's. */
 void strait_use_host_memory(struct strait_rank *r);
-/** Any other work on a resource of this rank, done when it returns. cost_s as in struct strait_job;
- *  fn may be NULL. kind says what its span counts as. */
+/** Any other work on a resource of this rank; returns when it is done. cost_s as in struct
+ *  strait_job; fn may be NULL; kind is the span's. */
 void strait_work(struct strait_rank *r, enum strait_span_kind kind, enum strait_resource resource,
                  double cost_s, void (*fn)(void *), void *arg);
 struct strait_task *strait_work_start(struct strait_rank *r, enum strait_span_kind kind,
                                       enum strait_resource resource, double cost_s,
                                       void (*fn)(void *), void *arg);
-/** bytes over the link between host and accelerator, STRAIT_TO_ACCEL or STRAIT_FROM_ACCEL, which
- *  take cost_s: a transfer that nobody else takes part in, on every backend a job of that time. */
+/** Copy bytes over the host-accelerator link (STRAIT_TO_ACCEL or STRAIT_FROM_ACCEL) in cost_s.
+ *  Modelled as a timed job on every backend; transfers do not contend. */
 struct strait_task *strait_copy_start(struct strait_rank *r, enum strait_resource link,
                                       double bytes, double cost_s);
-/** Where the model computes: STRAIT_ACCEL, or STRAIT_CPU where its table was timed on one. */
+/** The resource that the model computes on: STRAIT_ACCEL, or STRAIT_CPU if its table was timed on
+ *  one. */
 enum strait_resource strait_device(const struct strait_rank *r);
-/** How much faster than the model's table that device is: divide costs that come from elsewhere. */
+/** Speed of that device relative to the model's table: divide costs from other sources by it. */
 double strait_device_speed(const struct strait_rank *r);
 
 /* Tensors. */
 enum strait_tensor_kind { STRAIT_WEIGHTS, STRAIT_UPDATE, STRAIT_GRADIENTS, STRAIT_SCRATCH };
-/** Elements of the layers [first, end) of the model (0, STRAIT_ALL_LAYERS: all). With real payload
- *  they hold recorded values of that kind (SCRATCH: zeros), made when first touched. */
+/** The layers [first, end) of the model (0, STRAIT_ALL_LAYERS: all) as a tensor. With real payload
+ *  it holds recorded values of its kind (SCRATCH: zeros), filled on first use. */
 struct strait_tensor *strait_tensor(struct strait_rank *r, enum strait_tensor_kind kind, int first,
                                     int end);
-/** n_elems of memory that is no part of the model (factors, sketches): zeros, coded as one matrix.
- *  All ranks must make theirs in the same order, since their place decides draws and memories. */
+/** n_elems of zeros outside the model (factors, sketches), coded as one matrix. All ranks must make
+ *  theirs in the same order: the position keys random draws and error feedback. */
 struct strait_tensor *strait_scratch(struct strait_rank *r, size_t n_elems);
-/** Memory of its own for what x is: zeros. */
+/** A tensor of the same elements as x with its own memory: zeros. */
 struct strait_tensor *strait_like(struct strait_rank *r, const struct strait_tensor *x);
-/** Elements [lo, hi) of x, counted from its start, in memory that it shares with x. The same range
- *  gives the same handle; it lives as long as x. */
+/** Elements [lo, hi) of x, counted from its start, sharing its memory. The same range gives the
+ *  same handle; it lives as long as x. */
 struct strait_tensor *strait_range(struct strait_rank *r, struct strait_tensor *x, size_t lo,
                                    size_t hi);
 /** Part i of n of x: the range [i size / n, (i + 1) size / n). */
 struct strait_tensor *strait_slice(struct strait_rank *r, struct strait_tensor *x, int i, int n);
 size_t strait_n_elems(const struct strait_tensor *x);
-/** The values with real payload, else NULL. For tests and for wrappers; no strategy looks. */
+/** The values with real payload, else NULL. For tests and this room; not for strategies. */
 float *strait_values(struct strait_rank *r, struct strait_tensor *x);
 
 /* Codec work; always charged. bound NAN: the experiment's. */
-/** "up", "down", or "none": plain values whatever the experiment says. */
+/** The codec "up", "down", or "none" (plain values whatever the experiment says). */
 struct strait_codec *strait_codec(struct strait_rank *r, const char *which);
-/** Are its packets views of tensors, which have to stay as they are until all have read them? */
+/** Whether its packets are views of tensors, which must not change until all receivers have read
+ *  them. */
 bool strait_sends_views(const struct strait_codec *c);
-/** Can its packets be summed without decoding them (strait_add_encoded)? */
+/** Whether its packets can be added without decoding (strait_add_encoded). */
 bool strait_adds_encoded(const struct strait_codec *c);
-/** Does the size of x encoded follow from its shape alone? Else receivers have to be told. */
+/** Whether the encoded size of x follows from its shape alone; if not, receivers must be told. */
 bool strait_size_is_fixed(struct strait_rank *r, const struct strait_codec *c,
                           const struct strait_tensor *x);
-/** `none` is a view of x, which stays as it is until the packet is dropped. */
+/** Encode x. With `none` the packet is a view of x, which must not change until the packet is
+ *  dropped. */
 struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *c, double bound,
                                     struct strait_tensor *x);
 void strait_decode(struct strait_rank *r, struct strait_tensor *y, struct strait_packet *taken);
 struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_tensor *y,
                                         struct strait_packet *taken);
 void strait_wait(struct strait_rank *r, struct strait_task *task);
-/** A packet that decodes to the sum of two, both taken, that encode tensors of x's place. Tensors
- *  that its codec does not add (small lossless ones; streams without a common step) are decoded,
- *  added and encoded. Charged as one encode and two decodes, or as measured. */
+/** Add two packets that encode the same elements as x; takes both. Tensors that the codec cannot
+ *  add (small lossless ones; streams without a common step) are decoded, added and encoded. Charged
+ *  as one encode and two decodes, or as measured. */
 struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_codec *c,
                                          struct strait_tensor *x, struct strait_packet *a_taken,
                                          struct strait_packet *b_taken);
 /** sum += weight * x */
 void strait_add(struct strait_rank *r, struct strait_tensor *sum, struct strait_tensor *x,
                 double weight);
-/** y = weight * x, where x may be y: charged as a copy. */
+/** y = weight * x; x may be y. Charged as a copy. */
 void strait_set(struct strait_rank *r, struct strait_tensor *y, struct strait_tensor *x,
                 double weight);
-/** strait_encode for a tensor that changes while the packet is still on its way: `none` is copied
- *  too, and charged as a copy. */
+/** strait_encode for a tensor that changes while the packet is under way: with `none` the values
+ *  are copied, and charged as a copy. */
 struct strait_packet *strait_snapshot(struct strait_rank *r, struct strait_codec *c, double bound,
                                       struct strait_tensor *x);
 
@@ -133,24 +139,25 @@ struct strait_packet *strait_control(struct strait_rank *r, double word); /* no 
 struct strait_packet *strait_keep(struct strait_packet *p);
 void strait_drop(struct strait_rank *r, struct strait_packet *p);
 void strait_send(struct strait_rank *r, int dst, int channel, int tag, struct strait_packet *taken);
-/** The same; the task ends when the acknowledgement is back. */
+/** The same; the task ends when the acknowledgement has arrived. */
 struct strait_task *strait_send_acked(struct strait_rank *r, int dst, int channel, int tag,
                                       struct strait_packet *taken);
 struct strait_message strait_recv(struct strait_rank *r, int src, int channel);
-/** The last of those that are there already, the others dropped; waits for one if there is none. */
+/** The newest of the messages that have arrived, dropping the others; waits for one if there is
+ *  none. */
 struct strait_message strait_recv_newest(struct strait_rank *r, int src, int channel);
 bool strait_recv_by(struct strait_rank *r, struct strait_message *m, int src, int channel,
                     double deadline_s);
-void strait_post(struct strait_rank *r, int channel, int word); /* to oneself: lane to lane, free */
+void strait_post(struct strait_rank *r, int channel, int word); /* to a lane of this rank; free */
 int strait_pend(struct strait_rank *r, int channel);            /* and instant */
 struct strait_rank *strait_spawn(struct strait_rank *r, void (*fn)(struct strait_rank *, void *),
                                  void *arg);
 void strait_join(struct strait_rank *r, struct strait_rank *lane);
 
-/** A tensor like x, in spare memory of x's whole that the next call uses again. */
+/** A tensor like x in spare memory, which the next call for the same whole tensor reuses. */
 struct strait_tensor *strait_spare(struct strait_rank *r, struct strait_tensor *x);
 
-/* What every backend is given: set-up, the strategy, tear-down. */
+/* For backends: set-up, the strategy, tear-down. */
 void strait_rank_begin(struct strait_rank *r);
 void strait_rank_main(struct strait_rank *r);
 void strait_rank_end(struct strait_rank *r);

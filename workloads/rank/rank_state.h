@@ -1,4 +1,4 @@
-/* Inside of the wrappers: what a rank carries beside its backend's handle. Not for strategies. */
+/* Inside this room: the state of a rank beside its backend's handle. Not for strategies. */
 #pragma once
 #include <pthread.h>
 #include <stdatomic.h>
@@ -8,19 +8,19 @@
 #include "rank.h"
 
 struct strait_tensor {
-    struct strait_tensor *parent; /* of a slice: whose memory it shares */
+    struct strait_tensor *parent; /* of a range: the tensor whose memory it shares */
     enum strait_tensor_kind kind;
     size_t lo, hi;                 /* elements of the flattened model */
     float *values;                 /* NULL: sized run, or not touched yet */
-    struct strait_packet *adopted; /* the packet whose bytes the values are */
-    bool held;                     /* counted as memory of the rank */
+    struct strait_packet *adopted; /* the packet whose data are the values */
+    bool held;                     /* counted in the rank's memory */
     bool is_shared;                /* memory of the point's, in a footprint */
     unsigned version;              /* changes with every write */
-    struct strait_tensor **ranges; /* hash table of its ranges, made once each */
+    struct strait_tensor **ranges; /* hash table of its ranges; one handle each */
     size_t n_ranges, cap_ranges;
-    struct strait_tensor *spare; /* for a range on its way */
+    struct strait_tensor *spare; /* spare memory for copies of ranges */
     size_t cap;                  /* of a spare: elements that its memory has room for */
-    struct strait_tensor *next;  /* the owner's next range; all tensors that own their memory */
+    struct strait_tensor *next;  /* next range of the parent, or next tensor with its own memory */
 };
 
 struct strait_codec {
@@ -28,12 +28,12 @@ struct strait_codec {
     const struct strait_codec_choice *choice;
     const struct strait_codec_cost *lossy, *lossless;
     void *lossy_state, *lossless_state;
-    struct strait_codec_cost lossy_there; /* of the bound that was last asked for beside its own */
-    double there;                         /* that bound; NAN: none yet */
-    struct strait_remembered *remembered; /* error feedback and the like, by place in the model */
+    struct strait_codec_cost lossy_there; /* cached cost of the last other bound */
+    double there;                         /* that bound; NAN: none */
+    struct strait_remembered *remembered; /* error feedback and the like, by model position */
     struct strait_wrap *wrap;
-    /* Where encode writes: room for the whole model, made before time 0 and used again, so that
-     * its page faults are nobody's cost. Not counted as memory of the rank. */
+    /* Output buffer of encode: room for the whole model, allocated before time 0 and reused, so
+     * that page faults are not charged. Not counted in the rank's memory. */
     _Atomic(unsigned char *) spare;
     size_t room_bytes;
     /* The same in a footprint: is the room free, how much of it was written, the largest beside. */
@@ -46,24 +46,24 @@ enum { STRAIT_N_CODECS = 3 };
 struct strait_wrap {
     const struct strait_point *point;
     int me;
-    pthread_mutex_t mutex; /* lanes may be threads: the log, the lists */
+    pthread_mutex_t mutex; /* protects log and lists: lanes may be threads */
     struct strait_log *log;
     atomic_int round;
     double round_start_s;
     atomic_llong held_bytes, peak_bytes;
     struct strait_footprint footprint;
     struct strait_tensor *tensors;
-    float *prepared[3]; /* whole models by kind, not taken over yet */
-    size_t n_outside;   /* elements of tensors that are no part of the model */
+    float *prepared[3];                       /* whole models by kind, not in use yet */
+    size_t n_outside;                         /* elements of tensors outside the model */
     double add_bytes_per_s, copy_bytes_per_s; /* of its memory */
-    double slowness; /* of compute: as drawn for this rank; the experiment's factor comes on top */
-    double layer_fwd_scale, layer_bwd_scale; /* from the layers' times to the whole's */
-    float **scratch;                         /* and n_scratch to decode into */
+    double slowness; /* compute factor drawn for this rank; the experiment's comes on top */
+    double layer_fwd_scale, layer_bwd_scale; /* scale the layers' times to the recorded total */
+    float **scratch;                         /* n_scratch buffers to decode into */
     int n_scratch;
     struct strait_codec codecs[STRAIT_N_CODECS]; /* up, down, none */
     void **allocs;
     size_t n_allocs, cap_allocs;
-    /* What the first encode of a client sent, to measure the error that it delivers afterwards. */
+    /* The first tensor that a client encodes, kept to measure the delivered error after the run. */
     struct strait_tensor *sample_of;
     struct strait_codec *sample_codec;
     double sample_bound;
@@ -71,46 +71,47 @@ struct strait_wrap {
 };
 
 struct strait_wrap *strait_wrap_of(const struct strait_rank *r);
-void strait_wrap_hold(struct strait_wrap *w, double bytes); /* negative: let go */
+void strait_wrap_hold(struct strait_wrap *w, double bytes); /* negative: release */
 /** The same of bytes that lie in memory which counts in the footprint anyway. */
 void strait_wrap_hold_in_room(struct strait_wrap *w, double bytes);
 void strait_wrap_span(struct strait_rank *r, enum strait_span_kind kind,
                       const struct strait_times *t, const struct strait_packet *packet, int peer,
                       int channel, int tag);
-/** Job on a resource, done: started, waited for, logged. */
+/** Run a job on a resource, wait for it and log it. */
 void strait_wrap_work(struct strait_rank *r, enum strait_span_kind kind,
                       const struct strait_job *job);
 void strait_wrap_fail(struct strait_rank *r, enum strait_error_code code, const char *text)
     __attribute__((noreturn));
 
-/** Did this rank encode it? Then it counts itself until its last reference is gone. */
+/** Whether this rank encoded it; then it is counted until its last reference is dropped. */
 bool strait_codec_made(const struct strait_wrap *w, const struct strait_packet *p);
-/** Are its bytes a sender's tensor itself? Only where ranks share an address space. */
+/** Whether its bytes are a sender's tensor itself; only where ranks share an address space. */
 bool strait_packet_is_view(const struct strait_packet *p);
-/** A task that strait_wait ends. */
+/** A task for strait_wait. */
 struct strait_task *strait_task_of(struct strait_rank *r, enum strait_span_kind kind,
                                    struct strait_op *op);
 
 /* Tensors (tensor.c). */
-/** Fill what the strategy will send, before time 0: recordings of the uplink's kind on clients, of
- *  the downlink's on a server; and make room for what each sender's codec will be decoded into.
- *  strait_tensor then takes these values over: fresh memory can take longer than the work on it. */
+/** Before time 0, fill what the strategy will send (recordings of the uplink's kind on clients, of
+ *  the downlink's on a server) and allocate buffers for decoding from each sender's codec.
+ *  strait_tensor then takes these values over: faulting in fresh memory can take longer than the
+ *  work on it. */
 void strait_tensor_prepare(struct strait_rank *r);
-/** What client 1 would send: a whole model of the uplink's kind. NULL when memory ran out. */
+/** The values of client 1: a whole model of the uplink's kind. NULL when memory ran out. */
 float *strait_tensor_client_values(const struct strait_point *p);
-/** Make the values exist where payload is real, and count the memory either way. */
+/** Allocate and fill the values if payload is real; count the memory in any case. */
 void strait_tensor_touch(struct strait_rank *r, struct strait_tensor *t);
-/** A job that gives a touched tensor its recorded values again. */
+/** A job that refills a tensor with its recorded values. */
 struct strait_tensor_refill {
     const struct strait_wrap *wrap;
     struct strait_tensor *tensor;
 };
 void strait_tensor_refill(void *refill);
-/** Take the packet's bytes as the values, without a copy; false where that cannot be. */
+/** Use the packet's bytes as the values, without a copy; false if that is impossible. */
 bool strait_tensor_adopt(struct strait_rank *r, struct strait_tensor *t, struct strait_packet *p);
 void strait_tensor_free_all(struct strait_wrap *w);
 /* Coding (coding.c). */
 void strait_coding_begin(struct strait_rank *r);
-/** Readings of what this rank will send, after its tensors were prepared. */
+/** Take readings of what this rank will send, after its tensors were prepared. */
 void strait_coding_rehearse(struct strait_rank *r);
 void strait_coding_end(struct strait_rank *r);

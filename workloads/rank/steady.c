@@ -4,18 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rounds of the first try. A period must be found three times at least, the last round left out. */
+/* FIRST_TRY: rounds of the first attempt. ALIKE: times that a period must be found, without the
+ * last round. */
 enum { FIRST_TRY = 12, ALIKE = 3 };
-/* Times count from 0, so that equal stretches differ by the rounding of a few additions. */
+/* Times count from 0, so equal intervals differ by the rounding of a few additions. */
 static const double TOLERANCE = 1e-9;
 
 struct steady {
-    int n_rounds; /* simulated */
+    int n_rounds; /* rounds simulated */
     int first, period;
     double period_s;
 };
 
-/* The spans of one rank in order of their start, and where each round begins among them. */
+/* The spans of one rank in order of start, and the first span of each round. */
 struct track {
     const struct strait_span **spans;
     size_t n_spans, *first; /* n_rounds + 1 */
@@ -47,8 +48,8 @@ static int most_period(int n_rounds)
     return (n_rounds - 1) / ALIKE;
 }
 
-/* When rank 0's rounds began and the last one ended: n_rounds + 1 times; NULL: they are not all
- * there, or memory ran out. */
+/* Start times of rank 0's rounds and the end of the last: n_rounds + 1 times; NULL: some are
+ * missing, or memory ran out. */
 static double *marks_of(const struct strait_log *log, int n_rounds)
 {
     double *marks = calloc((size_t)n_rounds + 1, sizeof(*marks));
@@ -79,7 +80,7 @@ static bool track_of(struct track *t, const struct strait_log *log, const double
     qsort(t->spans, t->n_spans, sizeof(*t->spans), by_start);
     size_t at = 0;
     for (int round = 0; round <= n_rounds; round++) {
-        /* what begins with a round, up to rounding, belongs to it */
+        /* a span that starts with the round, up to rounding, belongs to it */
         while (at < t->n_spans && t->spans[at]->start_s < marks[round] - TOLERANCE)
             at++;
         t->first[round] = at;
@@ -98,8 +99,8 @@ static bool near(double a, double b, double scale_s)
     return fabs(a - b) <= TOLERANCE * scale_s;
 }
 
-/* Does this rank do the same in rounds [a, a + n) and [b, b + n)? Spans that begin at once may
- * change places: their sums are compared. */
+/* Whether this rank does the same in rounds [a, a + n) and [b, b + n). Spans that start together
+ * may be in any order: their sums are compared. */
 static bool alike(const struct track *t, const double *marks, int a, int b, int n)
 {
     const size_t n_a = t->first[a + n] - t->first[a], n_b = t->first[b + n] - t->first[b];
@@ -123,13 +124,13 @@ static bool alike(const struct track *t, const double *marks, int a, int b, int 
     return bytes_a == bytes_b;
 }
 
-/* Narrow the periods that are left to those with which this rank repeats from the middle on. */
+/* Keep only the periods with which this rank repeats from the middle on. */
 static void keep_periods(bool *left, int base, const struct track *t, const double *marks,
                          int n_rounds)
 {
     const int most = most_period(n_rounds);
     for (int period = base; period <= most; period += base) {
-        const int last = n_rounds - 1 - period; /* the last round has no next one */
+        const int last = n_rounds - 1 - period; /* the last round is not followed by another */
         for (int k = 1; k < ALIKE || last - k * period >= n_rounds / 2; k++)
             left[period] = left[period] && alike(t, marks, last - k * period, last, period);
     }
@@ -140,8 +141,7 @@ static bool is_complete(const struct strait_log *log)
     return log->n_lost == 0 && !log->drew;
 }
 
-/* The shortest period with which all ranks repeat, a multiple of the strategy's own; 0: there is
- * none. */
+/* The shortest period, a multiple of the strategy's own, with which all ranks repeat; 0: none. */
 static int find_period(const struct strait_point *p, int base, const double *marks, int n_rounds)
 {
     const int most = most_period(n_rounds);
@@ -167,7 +167,7 @@ static int find_period(const struct strait_point *p, int base, const double *mar
     return period;
 }
 
-/* What one log has of counters, to extend them by what one period more adds. */
+/* Add to a log's counters what one more period adds. */
 static void extend_counters(struct strait_log *log, const struct strait_log *shorter, uint64_t more)
 {
     log->n_messages += more * (log->n_messages - shorter->n_messages);
@@ -190,7 +190,7 @@ static struct strait_span moved(const struct strait_span *span, double by_s, int
     return s;
 }
 
-/* The log with the period before `from_s` repeated `more` times there; the counters are kept. */
+/* Repeat the period before `from_s` `more` times in the log; counters are unchanged. */
 static void repeat_spans(struct strait_log *log, double from_s, const struct steady *s, int more)
 {
     struct strait_log out = {.max_spans = log->max_spans};
@@ -220,7 +220,7 @@ static void repeat_spans(struct strait_log *log, double from_s, const struct ste
     log->lost_from_s = out.lost_from_s;
 }
 
-/* Counters of a log without its spans. */
+/* Copy the counters of the logs, without spans. */
 static struct strait_log *counters_of(const struct strait_point *p)
 {
     struct strait_log *all = calloc((size_t)p->run.n_ranks, sizeof(*all));
@@ -283,7 +283,7 @@ int strait_steady_run(struct strait_point *p, const struct strait_backend *backe
         free(marks);
         if (s.period == 0)
             continue;
-        /* whole periods must be left over */
+        /* the rest must be whole periods */
         s.n_rounds += (n_rounds - n) % s.period;
         if (s.n_rounds != n && run_rounds(p, backend, s.n_rounds, err) != 0)
             return -1;

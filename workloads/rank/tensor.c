@@ -1,4 +1,4 @@
-/* Tensors of a rank: made when first touched, filled with recordings, counted as memory. */
+/* Tensors of a rank: allocated on first use, filled with recordings, counted as memory. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static struct strait_tensor *owner(struct strait_tensor *t)
     return t->parent ? t->parent : t;
 }
 
-/* A tensor that owns its memory, in the rank's list. */
+/* A tensor with its own memory, added to the rank's list. */
 static struct strait_tensor *new_owner(struct strait_rank *r, enum strait_tensor_kind kind,
                                        size_t lo, size_t hi)
 {
@@ -51,7 +51,7 @@ struct strait_tensor *strait_scratch(struct strait_rank *r, size_t n_elems)
     return new_owner(r, STRAIT_SCRATCH, lo, lo + n_elems);
 }
 
-/* The place of a range in the owner's table: where it is, or the free one where it belongs. */
+/* The hash slot of a range in the owner's table, or the free slot where it belongs. */
 static struct strait_tensor **range_slot(const struct strait_tensor *of, size_t lo, size_t hi)
 {
     const size_t mask = of->cap_ranges - 1;
@@ -110,7 +110,7 @@ struct strait_tensor *strait_slice(struct strait_rank *r, struct strait_tensor *
                         size / parts * (part + 1) + size % parts * (part + 1) / parts);
 }
 
-/* Not what ranks share: it is the point's. */
+/* Free values unless they are shared by ranks; those belong to the point. */
 static void free_own(const struct strait_wrap *w, float *values)
 {
     if (values != w->point->shared_values)
@@ -184,7 +184,8 @@ static void fill_values(const struct strait_point *p, int rank, enum strait_tens
     }
 }
 
-/* A whole model for every sender whose packets have to be decoded; `none` is taken as it comes. */
+/* Allocate a whole model for every sender whose packets must be decoded; `none` needs no
+ * decoding. */
 static void prepare_scratch(struct strait_rank *r)
 {
     struct strait_wrap *w = strait_wrap_of(r);
@@ -250,7 +251,7 @@ void strait_tensor_prepare(struct strait_rank *r)
         prepare_scratch(r);
 }
 
-/* The prepared values of its kind, if it is the first whole tensor that asks; else new ones. */
+/* Take the prepared values of its kind for the first whole tensor; else allocate. */
 static float *take_values(struct strait_wrap *w, const struct strait_tensor *t)
 {
     float *values = NULL;
@@ -317,14 +318,14 @@ bool strait_tensor_adopt(struct strait_rank *r, struct strait_tensor *t, struct 
 {
     struct strait_wrap *w = strait_wrap_of(r);
     if (t->parent || (r->run->real_payload && atomic_load(&p->n_refs) != 1))
-        return false; /* a slice shares its memory; a packet that others hold stays as it is */
+        return false; /* a range shares its memory; a packet with other holders must not change */
     if (r->run->real_payload && strait_packet_is_view(p)) { /* of a rank in this address space */
         memcpy(strait_values(r, t), p->data, p->payload_bytes);
         strait_drop(r, p);
         t->version++;
         return true;
     }
-    let_go(w, t); /* the packet was counted when it came: its bytes change hands */
+    let_go(w, t); /* the packet was counted on arrival: its memory changes owner */
     t->cap = 0;
     t->held = true;
     t->adopted = p;

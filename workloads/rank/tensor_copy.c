@@ -1,4 +1,4 @@
-/* Values written anew: a scaled copy of a tensor, and a packet whose bytes are its own. */
+/* Copies of values: a scaled copy of a tensor, and a packet with its own data. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -75,6 +75,6 @@ struct strait_packet *strait_snapshot(struct strait_rank *r, struct strait_codec
     p->n_elems = strait_n_elems(x);
     p->codec_id = c->choice->spec.ops->id;
     p->bound = c->choice->spec.bound;
-    strait_wrap_hold(w, (double)n_bytes); /* until this rank drops it, like one that came */
+    strait_wrap_hold(w, (double)n_bytes); /* until this rank drops it, like a received packet */
     return p;
 }

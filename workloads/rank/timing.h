@@ -1,4 +1,4 @@
-/* What a codec takes on given tensors, as a rank pays it: data that no cache holds. */
+/* Measure a codec on given tensors as a rank would pay for it: with cold caches. */
 #pragma once
 #include "codecs/bundle.h"
 
@@ -7,14 +7,14 @@ enum { STRAIT_TIMING_MAX_REPEATS = 64 };
 struct strait_codec_times {
     double encode_s[STRAIT_TIMING_MAX_REPEATS], decode_s[STRAIT_TIMING_MAX_REPEATS]; /* ascending */
     size_t n_repeats;
-    size_t len_bytes; /* encoded, heads of the slices included */
+    size_t len_bytes; /* encoded, including the heads of the tensors */
 };
 
-/** CPU time of this thread, and of foreign codecs that work for it in a process of their own.
- *  Source: core/cpu_clock */
+/** CPU time of this thread, and of isolated codecs working for it in another process.
+ *  Source:  core/cpu_clock */
 double strait_cpu_s(void);
 
-/* As large as two last-level caches. */
+/* A buffer of twice the last-level cache. */
 struct strait_sweeper {
     unsigned char *memory;
     size_t len_bytes;
@@ -22,14 +22,13 @@ struct strait_sweeper {
 size_t strait_sweep_bytes(void); /* that one has on this machine */
 int strait_sweeper_init(struct strait_sweeper *s, struct strait_error *err);
 void strait_sweeper_release(struct strait_sweeper *s);
-/** Empty the caches: what a rank works on was last touched before others used them. */
+/** Empty the caches: between two uses of a tensor a rank's caches hold other data. */
 void strait_sweep(const struct strait_sweeper *s);
 
-/** Encode and decode, one run to warm up, then at least n_repeats that count, and more until they
- *  span least_s seconds (at most MAX_REPEATS): a host is busy with something else for that long.
- *  Out:     out
+/** Encode and decode: one warm-up, then at least n_repeats measured runs, and more until they span
+ *  least_s seconds (at most MAX_REPEATS), since a disturbance of the host lasts about as long.
  *  In:      bundle  open
- *           from    n_slices slices with the values; to: the same with room for what is decoded
+ *           from    n_slices tensors with values; to: the same with room for the decoded values
  *  Returns: 0, or -1 with *err
  *  Cost:    (n_repeats + 1) x (encode + decode + two sweeps), or least_s */
 int strait_time_bundle(struct strait_codec_times *out, const struct strait_bundle *bundle,

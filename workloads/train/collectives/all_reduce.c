@@ -1,5 +1,4 @@
-/* All-reduces by name. The tree's is a reduction to place 0 and a broadcast from there; of three
- * ranks:
+/* All-reduces by name. The tree reduces to position 0 and broadcasts from there; with three ranks:
  *
  *             rank 0      rank 1      rank 2
  *   start     a           b           c
@@ -28,7 +27,7 @@ void strait_all_reduce(struct strait_rank *r, struct strait_group g, struct stra
         strait_all_reduce_to_owners(r, g, c, x);
         return;
     case STRAIT_AR_RING_ENCODED:
-        if (strait_sends_views(c)) /* plain values are added as they are in any ring */
+        if (strait_sends_views(c)) /* plain values are added in any ring */
             strait_all_reduce(r, g, c, x, STRAIT_AR_RING);
         else
             strait_all_reduce_encoded(r, g, c, x);
@@ -44,7 +43,7 @@ bool strait_all_reduce_uses(enum strait_all_reduce how, int n, int src, int dst)
         return src != dst && dst == (src + 1) % n;
     case STRAIT_AR_HALVING:
         return strait_halving_uses(n, src, dst);
-    case STRAIT_AR_TREE: /* up and down between the same pairs */
+    case STRAIT_AR_TREE: /* both directions use the same pairs */
         for (int mask = 1; mask < n; mask *= 2) {
             const int low = src < dst ? src : dst, high = src < dst ? dst : src;
             if (high == low + mask && low % (2 * mask) == 0)

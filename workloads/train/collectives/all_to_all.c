@@ -1,4 +1,4 @@
-/* All-reduce through the owners of parts, the compressed reduce-scatter and all-gather of GRACE's
+/* All-reduce through the owners of parts: the compressed reduce-scatter and all-gather of GRACE's
  * distributed back end (Xu et al., ICDCS 2021). Parts of three ranks (capitals are sums):
  *
  *             rank 0              rank 1              rank 2
@@ -7,8 +7,8 @@
  *   step 1    S0 S1 S2            S0 S1 S2            S0 S1 S2
  *
  * Sum order of part p: rank p first, then p+1, ... (as in the ring). With a codec every part is
- * encoded twice whatever the number of ranks: at its source for its owner, and the sum for all: the
- * sum has n - 1 errors, its copies one more. */
+ * encoded twice for any number of ranks: at its source for its owner, and the sum for all. The sum
+ * has n - 1 errors, its copies one more. */
 #include <assert.h>
 #include <math.h>
 
@@ -16,7 +16,8 @@
 
 enum { PART, SUM }; /* tags */
 
-/* Every part to its owner, the neighbour's first: no port is everybody's first. */
+/* Send every part to its owner, the next neighbour's first, so that no port is the first target of
+ * all. */
 static void scatter(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                     struct strait_tensor *x)
 {
@@ -40,7 +41,7 @@ void strait_all_reduce_to_owners(struct strait_rank *r, struct strait_group g,
 {
     struct strait_tensor *mine = strait_slice(r, x, g.me, g.n);
     scatter(r, g, c, x);
-    for (int k = 1; k < g.n; k++) /* all are here before the sum changes what others still read */
+    for (int k = 1; k < g.n; k++) /* wait: others may still read what the sum overwrites */
         g.packets[k] = receive_from(r, g, strait_around(g.me + k, g.n), PART);
     for (int k = 1; k < g.n; k++) {
         struct strait_tensor *theirs = strait_spare(r, mine);
@@ -52,7 +53,7 @@ void strait_all_reduce_to_owners(struct strait_rank *r, struct strait_group g,
     struct strait_packet *sum = strait_encode(r, c, NAN, mine);
     for (int k = 1; k < g.n; k++)
         strait_send(r, g.ranks[strait_around(g.me + k, g.n)], g.channel, SUM, strait_keep(sum));
-    strait_decode(r, mine, sum); /* everybody has the same bits */
+    strait_decode(r, mine, sum); /* so that all ranks have the same bits */
     for (int k = 1; k < g.n; k++) {
         const int owner = strait_around(g.me + k, g.n);
         strait_decode(r, strait_slice(r, x, owner, g.n), receive_from(r, g, owner, SUM));

@@ -1,6 +1,6 @@
-/* One rank's tensor for everybody, encoded once at the root and passed on as it came (one error).
+/* Broadcast of one rank's tensor, encoded once at the root and passed on encoded (one error).
  *
- * Binomial tree, eight ranks: the far half first, so that it can go on while the root does.
+ * Binomial tree, eight ranks: the far half first, so that it can continue while the root does.
  *
  *             rank 0   1    2    3    4    5    6    7
  *   step 0    A        .    .    .    A    .    .    .      0 > 4
@@ -8,16 +8,15 @@
  *   step 2    A        A    A    A    A    A    A    A      0 > 1, 2 > 3, 4 > 5, 6 > 7
  *   of three  A . .  >  A . A  >  A A A                     0 > 2, then 0 > 1
  *
- * The steps are an order of posting: sends of one rank share its port, as those of Open MPI's tree
- * do, so that k = log2 n levels of m bytes take the sum over j = 1 .. k of delay + j m / rate.
+ * The steps are an order of posting: a rank's sends share its port, as in Open MPI's tree, so that
+ * k = log2 n levels of m bytes take the sum over j = 1 .. k of delay + j m / rate.
  *
- * Chain of three ranks, two pieces: what has come goes on while the next piece comes.
+ * Chain of three ranks, two pieces: a received piece is passed on while the next one arrives.
  *
  *             rank 0   1     2
  *   step 0    A B      A .   . .
  *   step 1    A B      A B   A .
- *   step 2    A B      A B   A B
- */
+ *   step 2    A B      A B   A B */
 #include <math.h>
 
 #include "parts.h"
@@ -38,10 +37,10 @@ void strait_broadcast(struct strait_rank *r, struct strait_group g, int root,
         if (place + mask < g.n)
             strait_send(r, g.ranks[strait_around(g.me + mask, g.n)], g.channel, root,
                         strait_keep(packet));
-    strait_decode(r, x, packet); /* the root too: everybody has the same bits */
+    strait_decode(r, x, packet); /* the root decodes too, so that all ranks have the same bits */
 }
 
-/* Decodes one piece while the next one comes. */
+/* Decodes one piece while the next one arrives. */
 void strait_broadcast_pipelined(struct strait_rank *r, struct strait_group g, int root,
                                 struct strait_codec *c, struct strait_tensor *x, int n_pieces)
 {

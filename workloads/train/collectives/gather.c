@@ -3,14 +3,14 @@
  *             rank 0     rank 1     rank 2
  *   start     A          B          C
  *   step 0    A     C    A B          B C        rank i sends its own
- *   step 1    A B C      A B C      A B C        and passes on what came
+ *   step 1    A B C      A B C      A B C        and passes on what it received
  *
- * Nothing is decoded on the way, so the one error is that of the source. */
+ * Nothing is decoded on the way, so the only error is the source's. */
 #include <assert.h>
 
 #include "parts.h"
 
-/* Everybody's size, in the word of an empty message. */
+/* Exchange all sizes, as control words of empty messages. */
 static void exchange_sizes(struct strait_rank *r, struct strait_group g,
                            const struct strait_packet *mine)
 {

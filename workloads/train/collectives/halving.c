@@ -27,8 +27,8 @@
 #include "parts.h"
 
 struct folded {
-    int n;     /* the power of two */
-    int place; /* among them; -1: folded away */
+    int n;     /* the largest power of two that is at most the number of ranks */
+    int place; /* among these; -1: folded away */
     int extra; /* ranks beyond n */
 };
 
@@ -42,7 +42,7 @@ static struct folded fold(int n, int me)
     return f;
 }
 
-/* Place in the group of a place among those that are left. */
+/* Position in the group of a position among the remaining ranks. */
 static int unfolded(struct folded f, int place)
 {
     return place < f.extra ? 2 * place + 1 : place + f.extra;
@@ -66,7 +66,7 @@ static void add_from(struct strait_rank *r, struct strait_group g, int from,
     strait_add(r, sum, theirs, 1);
 }
 
-/* Part i as it comes; the packet stays, to be passed on. */
+/* Receive part i; keep the packet, to pass it on. */
 static struct strait_task *receive_part(struct strait_rank *r, struct strait_group g,
                                         struct folded f, int from, int i, struct strait_tensor *x)
 {
@@ -76,8 +76,8 @@ static struct strait_task *receive_part(struct strait_rank *r, struct strait_gro
     return strait_decode_start(r, parts(r, x, f, i, 1), m.packet);
 }
 
-/* Halve: of the parts that are still mine, the partner's half goes to it, and its share of mine is
- * added. Afterwards part `first` alone is mine. */
+/* Halve: of my remaining parts, send the partner's half and add its share of mine. Afterwards only
+ * part `first` is mine. */
 static int halve(struct strait_rank *r, struct strait_group g, struct folded f,
                  struct strait_codec *c, struct strait_tensor *x)
 {
@@ -92,10 +92,10 @@ static int halve(struct strait_rank *r, struct strait_group g, struct folded f,
     return first;
 }
 
-/* Double: all parts that are here go to the partner as they came, and are decoded meanwhile. Views
- * are read by partners that may be late, and the next call adds to what the first of them read: so
- * the acknowledgements of all but the last partner's, whose next message tells as much, are waited
- * for. Over equal links they are there before. */
+/* Double: pass all parts that I have to the partner as received, and decode them meanwhile.
+ * Partners may read views late, and the next call adds to what the first of them read: so wait for
+ * the acknowledgements of all but the last partner, whose next message implies its own. Over equal
+ * links they have arrived before. */
 static void double_up(struct strait_rank *r, struct strait_group g, struct folded f,
                       struct strait_codec *c, struct strait_tensor *x, int mine)
 {
@@ -134,7 +134,7 @@ void strait_all_reduce_by_halving(struct strait_rank *r, struct strait_group g,
         for (int i = 0; i < f.n; i++)
             strait_wait(r, g.tasks[i]);
     } else {
-        const int folded = f.place < f.extra ? g.me - 1 : -1; /* whose sum goes with mine */
+        const int folded = f.place < f.extra ? g.me - 1 : -1; /* whose sum is added to mine */
         if (folded >= 0)
             add_from(r, g, folded, x, 0);
         double_up(r, g, f, c, x, halve(r, g, f, c, x));

@@ -1,4 +1,4 @@
-/* What a call takes before the first step of its collective: the lane waits. */
+/* Spends the time to call a collective before its first step: the lane waits. */
 #include "collectives.h"
 
 double strait_launch_s(const struct strait_rank *r)

@@ -1,8 +1,8 @@
-/* Between the files of the collectives alone. */
+/* Shared by the files of the collectives. */
 #pragma once
 #include "collectives.h"
 
-/** i of n places around a ring, i of any sign. */
+/** i modulo n, also for negative i. */
 static inline int strait_around(int i, int n)
 {
     return (i % n + n) % n;

@@ -27,8 +27,8 @@ static void add_sum(struct strait_rank *r, struct strait_tensor *x, struct strai
     strait_add(r, x, theirs, 1);
 }
 
-/* Where packets are views the root adds when all subtrees are here: until then some of them may
- * still be reading what it broadcast before. */
+/* If packets are views, the root adds only when all subtrees have arrived: before that some of them
+ * may still be reading the root's previous broadcast. */
 void strait_reduce(struct strait_rank *r, struct strait_group g, int root, struct strait_codec *c,
                    struct strait_tensor *x)
 {

@@ -1,6 +1,5 @@
-/* Reduction to a root along a chain, in pieces: what the broadcast's chain does, backwards. It
- * starts at the place behind the root and goes once around. Sums of three ranks, root 0, two
- * pieces:
+/* Reduction to a root along a chain, in pieces: the broadcast's chain, reversed. It starts at the
+ * position after the root and goes once around. Sums of three ranks, root 0, two pieces:
  *
  *             rank 1   rank 2        rank 0
  *   start     b0 b1    c0 c1         a0 a1
@@ -8,8 +7,8 @@
  *   step 1    .  .     .  b1+c1      a0+(b0+c0) a1    1 > 2, 2 > 0
  *   step 2    .  .     .  .          S0 S1            2 > 0
  *
- * Sum order: as the chain goes, the root last: a + ((b + c) + ..), each addition mine + theirs.
- * With a codec each of the n - 1 hops encodes, and each of their errors is in the sum. */
+ * Sum order: along the chain, the root last: a + ((b + c) + ..), each addition mine + theirs. With
+ * a codec each of the n - 1 hops encodes, and all their errors are in the sum. */
 #include <assert.h>
 #include <math.h>
 

@@ -10,9 +10,10 @@
  *
  * Sum order of part p: rank p first, then p+1, ... (float, in ring order). With a codec every hop
  * of the reduction decodes, adds and encodes again (n - 1 errors); the gather encodes once at the
- * source and passes the bytes on (one error). Encoded, every rank's part is encoded once, packets
- * are added as they are, and the sum's packet goes round: n errors as well, but on one grid of
- * integers, where no order matters; streams without a common step cost one error more each. */
+ * source and passes the bytes on (one error). In the encoded form every rank's part is encoded
+ * once, packets are added encoded, and the sum's packet is passed around: also n errors, but on one
+ * grid of integers, where order does not matter; streams without a common step have one more error
+ * each. */
 #include <assert.h>
 #include <math.h>
 
@@ -35,7 +36,7 @@ void strait_reduce_scatter(struct strait_rank *r, struct strait_group g, struct 
     }
 }
 
-/* The packet of part me + 1 to everybody, from everybody the others'. */
+/* Pass the packet of part me + 1 around the ring, and receive the others'. */
 static void pass_round(struct strait_rank *r, struct strait_group g, struct strait_packet *taken,
                        struct strait_tensor *x)
 {
@@ -62,7 +63,7 @@ void strait_all_gather(struct strait_rank *r, struct strait_group g, struct stra
                    x);
 }
 
-/* Its own part is encoded while the sum so far is on its way. */
+/* Encodes its next own part while the partial sum is on its way. */
 void strait_all_reduce_encoded(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                                struct strait_tensor *x)
 {

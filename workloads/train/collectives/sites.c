@@ -1,5 +1,5 @@
-/* Hierarchical all-reduce over sites: plain inside, with the codec between. Two sites of two ranks
- * (capitals are sums of all):
+/* Hierarchical all-reduce over sites: not encoded inside, with the codec between. Two sites of two
+ * ranks (capitals are sums of all):
  *
  *             rank 0     rank 1     rank 2     rank 3
  *   start     a          b          c          d
@@ -25,7 +25,7 @@ static int site_of(struct strait_sites s, int rank)
     return s.of(s.arg, rank);
 }
 
-/* Nobody before it stands at its site. */
+/* Whether it is the first rank of its site. */
 static bool leads(struct strait_sites s, int rank)
 {
     for (int i = 0; i < rank; i++)
@@ -66,7 +66,7 @@ void strait_all_reduce_by_sites(struct strait_rank *r, const struct strait_hiera
 
 bool strait_hierarchy_uses(struct strait_sites sites, int src, int dst, bool inside)
 {
-    int n = 0, from = 0, to = 0; /* places among those of the site, or among leaders */
+    int n = 0, from = 0, to = 0; /* positions in the site, or among leaders */
     if (inside ? site_of(sites, src) != site_of(sites, dst)
                : !leads(sites, src) || !leads(sites, dst))
         return false;

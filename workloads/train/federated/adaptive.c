@@ -1,14 +1,14 @@
-/* Federated averaging with error bounds that follow the training and compression on idle cores
- * (FedCSpc, IEEE TPDS 2025, and FedEFsz, IEEE TPDS 2025, both on SZ3): the server encodes the
- * parameters and announces the round's bound; clients decode and train on their accelerator, while
- * a second lane encodes and sends what the round before has left, on cores that have nothing else
- * to do; the server decodes on `decode_cores` cores and adds in rank order.
+/* Federated averaging with adaptive error bounds and compression on idle cores (FedCSpc, IEEE TPDS
+ * 2025, and FedEFsz, IEEE TPDS 2025, both on SZ3). The server encodes the parameters and announces
+ * the round's bound. Clients decode and train on their accelerator, while a second lane encodes and
+ * sends the previous round's update on otherwise idle cores. The server decodes on `decode_cores`
+ * cores and adds in rank order.
  *
  *     round      0        1                   2 (the last)
  *     client     train 0  train 1, send 0     train 2, send 1; send 2
  *     server              adds 0              adds 1, adds 2
  *
- * Neither the papers' rules for the bound nor FedCSpc's schedule are public: policies are ours
+ * Neither the papers' rules for the bound nor FedCSpc's schedule are public: the policies are ours
  * (policy.h), and an update that counts one round late is our reading of compression that overlaps
  * training. `overlap` "none" encodes after training, as FedSZ does (arXiv 2312.13461). */
 #include <math.h>
@@ -28,7 +28,7 @@ enum {
     DONE = 3,
     STOP = -1
 };
-enum { BOUND, LOSS, MEAN_LOSS, IS_LAST }; /* words of a model; an update has its client's LOSS */
+enum { BOUND, LOSS, MEAN_LOSS, IS_LAST }; /* words of a model; an update has the client's LOSS */
 enum { NONE, TRAIN };
 static const char *const overlaps[] = {"none", "train", NULL};
 enum { ONCE, EACH };
@@ -52,13 +52,13 @@ static bool reads_losses(const struct strait_policy *p)
 
 /* --- server ------------------------------------------------------------------------------- */
 
-/* Updates of two rounds can be on their way at once: those of an odd round and of an even one. */
+/* Updates of two rounds can be under way at once: an odd and an even round. */
 struct server {
     int n_clients;
     struct strait_policy policy;
     struct strait_curves *curves; /* NULL: the policy reads none */
     const struct strait_curve *series;
-    double mean_loss; /* that clients reported; NAN: none yet */
+    double mean_loss; /* of the losses that clients reported; NAN: none yet */
     struct wave {
         struct strait_tensor **y;      /* n_clients */
         struct strait_task **decoding; /* n_clients */
@@ -88,7 +88,7 @@ static struct server begin(struct strait_rank *r)
     return s;
 }
 
-/* Encoded once, or for every client as simple runners do; the flows share the server's port. */
+/* Encode once, or for every client as simple runners do; the flows share the server's port. */
 static void send_model(struct strait_rank *r, struct server *s, struct strait_tensor *w, int round)
 {
     const bool each = (int)strait_param(r, "encode") == EACH;
@@ -112,7 +112,7 @@ static void send_model(struct strait_rank *r, struct server *s, struct strait_te
     }
 }
 
-/* Until all updates of this round are here; those of the next one may be among them. */
+/* Receive until all updates of this round are complete; some of the next one may be among them. */
 static void collect(struct strait_rank *r, struct server *s, struct strait_tensor *w, int round)
 {
     struct wave *wave = &s->waves[round % 2];
@@ -170,19 +170,19 @@ static void compress(struct strait_rank *lane, void *arg)
     }
 }
 
-/* The loss that this client would see: recorded is only the mean, so clients differ by a factor
- * that is drawn once, uniform in its logarithm. */
+/* This client's loss: only the mean is recorded, so clients differ by a factor drawn once,
+ * log-uniform. */
 static double loss_of(struct strait_rank *r, double mean_loss)
 {
     const double spread = strait_param(r, "loss_spread");
     const double unit =
         strait_random_unit(strait_experiment(r)->seed, "client loss", (uint64_t)strait_me(r), 0);
-    return mean_loss * exp(spread * sqrt(12) * (unit - 0.5)); /* of standard deviation 1 */
+    return mean_loss * exp(spread * sqrt(12) * (unit - 0.5)); /* unit standard deviation */
 }
 
-/* Everybody's bound as announced; for fairness this client's own, from what the server says of all
- * clients and what this one reported then: the round before, with overlap the one before that.
- * NAN: the codec has no bound. */
+/* The announced bound; under the fairness policy this client's own, from the server's mean loss
+ * over all clients and the loss that this client reported then (in the previous round; with
+ * overlap, the one before that). NAN: the codec has no bound. */
 static double bound_of(const struct strait_policy *p, const struct strait_packet *model,
                        double reported_loss)
 {
@@ -193,7 +193,7 @@ static double bound_of(const struct strait_policy *p, const struct strait_packet
     return bound > 0 ? bound : NAN;
 }
 
-/* On the cores that encode, steps are jobs of their own: the codec waits for one at most. */
+/* On the cores that encode, each step is a job: the codec waits for at most one. */
 static void train(struct strait_rank *r, struct strait_tensor *update, bool shares_cores)
 {
     const int n_steps = (int)strait_param(r, "local_steps");
@@ -216,7 +216,7 @@ static void client(struct strait_rank *r)
         struct strait_message m = strait_recv(r, SERVER, MODEL);
         const int round = m.tag, k = round % 2;
         strait_enter_round(r, round);
-        if (round > (late ? 1 : 0)) /* the update whose memory this round takes is encoded */
+        if (round > (late ? 1 : 0)) /* the update whose memory this round reuses is encoded */
             strait_pend(r, DONE);
         last = m.packet->words[IS_LAST] > 0;
         c.bound[k] = bound_of(&policy, m.packet, c.loss[late ? k : 1 - k]);
@@ -237,7 +237,7 @@ static void adaptive(struct strait_rank *r)
     (strait_me(r) == SERVER ? server : client)(r);
 }
 
-/* --- as declared -------------------------------------------------------------------------- */
+/* --- declarations ------------------------------------------------------------------------- */
 
 static bool bounds_of(double *least, double *most, const struct strait_experiment *e)
 {
@@ -253,7 +253,7 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
     const int k = (int)strait_experiment_param(e, "curve_clients");
     const char *name = strait_policy_names[p.kind];
     const bool none =
-        strcmp(e->up.spec.ops->name, "none") == 0; /* to compare with: no bound to set */
+        strcmp(e->up.spec.ops->name, "none") == 0; /* as a reference: no bound to set */
     if (!none && p.kind != STRAIT_POLICY_FIXED && e->up.spec.bound.kind == STRAIT_BOUND_NONE) {
         snprintf(where, sizeof(where), "%s#/codec/bound", e->file);
         return strait_error_set(err, STRAIT_ERR_INPUT, where,

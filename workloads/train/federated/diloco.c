@@ -1,6 +1,6 @@
-/* DiLoCo (Douillard et al. 2023): every rank trains alone for H inner steps; how far its parameters
- * moved is averaged by a ring all-reduce with the codec, and an outer Nesterov step goes that way.
- * The inner step is the model's own. */
+/* DiLoCo (Douillard et al. 2023): every rank trains alone for H inner steps; the change of its
+ * parameters is averaged by a ring all-reduce with the codec, and an outer Nesterov step applies
+ * the mean. The inner step is the model's own. */
 #include "workloads/ask/experiment.h"
 #include "federated.h"
 #include "workloads/train/collectives/legal.h"
@@ -13,7 +13,7 @@ static void diloco(struct strait_rank *r)
     struct strait_tensor *w = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS);
     struct strait_tensor *momentum = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
     struct strait_tensor *update = strait_tensor(r, STRAIT_UPDATE, 0, STRAIT_ALL_LAYERS);
-    struct strait_tensor *moved[2]; /* in turn: see strait_average */
+    struct strait_tensor *moved[2]; /* alternating, see strait_average */
     for (int i = 0; i < 2; i++)
         moved[i] = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
     for (int round = 0; strait_round(r); round++) {

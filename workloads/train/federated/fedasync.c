@@ -1,5 +1,5 @@
-/* FedAsync (Xie, Koyejo and Gupta 2019): clients send their parameters when they are done; the
- * server mixes each into its own with a weight that falls with its staleness, and answers with the
+/* FedAsync (Xie, Koyejo and Gupta 2019): clients send their parameters when they are ready; the
+ * server mixes each into its own with a weight that decreases with staleness, and replies with the
  * result. A round is one such mixing. */
 #include <math.h>
 
@@ -38,11 +38,11 @@ static void server(struct strait_rank *r)
         struct strait_message m = strait_recv(r, STRAIT_ANY, TRAINED);
         const double alpha = strait_param(r, "alpha") * staleness_weight(r, version - m.tag);
         strait_decode(r, x, m.packet);
-        strait_set(r, w, w, 1 - alpha); /* in order of arrival: that is the method */
+        strait_set(r, w, w, 1 - alpha); /* in order of arrival, as the method requires */
         strait_add(r, w, x, alpha);
         strait_send(r, m.src, MODEL, version + 1, strait_snapshot(r, codec, NAN, w));
     }
-} /* ends with rank 0: the clients are cut off wherever they are */
+} /* the run ends with rank 0; clients are cut off */
 
 static void fedasync(struct strait_rank *r)
 {

@@ -1,10 +1,10 @@
-/* Federated averaging (McMahan et al., AISTATS 2017) as it is deployed (Bonawitz et al., MLSys
- * 2019): the server asks some clients, perhaps more than it wants, and closes the round when enough
- * updates are there or time is up. Clients may be slow or fall silent.
+/* Federated averaging (McMahan et al., AISTATS 2017) as deployed (Bonawitz et al., MLSys 2019): the
+ * server asks some clients, possibly more than it needs, and closes the round when enough updates
+ * have arrived or time is up. Clients may be slow or stop responding.
  *
  * The server decodes on `decode_cores` cores and adds in rank order. With more than one of
  * `pieces`, a client sends each piece while it encodes the next, and the server decodes it while
- * the next is on its way: a round then takes the slowest of the three and one piece. */
+ * the next arrives: a round then takes the slowest of the three stages plus one piece. */
 #include <math.h>
 
 #include "workloads/ask/experiment.h"
@@ -18,7 +18,7 @@ enum {
     STOP = -1
 }; /* two channels; a tag is the round */
 
-struct update { /* of one of the clients that were asked */
+struct update { /* of one of the asked clients */
     struct strait_tensor *y;
     struct strait_task **decoding; /* n_pieces */
     int n_here;
@@ -55,8 +55,8 @@ static struct server begin(struct strait_rank *r)
     return s;
 }
 
-/* Encoded once; the flows share the server's port. Where a round may close before everybody has the
- * model, it is on its way while the next one is made. */
+/* Send the model, encoded once; the flows share the server's port. If a round may close before all
+ * clients have the model, it is still under way while the next one is made. */
 static void ask(struct strait_rank *r, struct server *s, struct strait_tensor *w, int round)
 {
     const bool may_close_early = s->n_asked > s->n_wanted || !isinf(s->limit_s);
@@ -73,26 +73,26 @@ static void ask(struct strait_rank *r, struct server *s, struct strait_tensor *w
     strait_drop(r, model);
 }
 
-/* Decode as they arrive, k cores: k at a time. Returns how many updates are whole. */
+/* Decode updates as they arrive, k cores: k at a time. Returns how many updates are complete. */
 static int collect(struct strait_rank *r, struct server *s, int round)
 {
     const double deadline_s = strait_now_s(r) + s->limit_s;
     struct strait_message m;
     int n_whole = 0;
     while (n_whole < s->n_wanted && strait_recv_by(r, &m, STRAIT_ANY, UPDATE, deadline_s)) {
-        if (m.tag != round) { /* late: its bytes were paid, its work is lost */
+        if (m.tag != round) { /* late: its bytes were sent, its work is lost */
             strait_drop(r, m.packet);
             continue;
         }
         struct update *u = s->of_client[m.src - 1];
         u->decoding[u->n_here] =
             strait_decode_start(r, piece_of(r, u->y, u->n_here, s->n_pieces), m.packet);
-        n_whole += ++u->n_here == s->n_pieces; /* a stream is in order */
+        n_whole += ++u->n_here == s->n_pieces; /* pieces arrive in order */
     }
     return n_whole;
 }
 
-/* Whatever the order of arrival, one of adding. */
+/* Add in rank order, whatever the order of arrival. */
 static void average(struct strait_rank *r, struct server *s, struct strait_tensor *w, int n_whole)
 {
     for (int i = 0; i < s->n_asked; i++) {
@@ -130,7 +130,7 @@ static void client(struct strait_rank *r)
         strait_decode(r, w, m.packet);
         const double dropout = strait_param(r, "dropout");
         if (dropout > 0 && strait_draw(r, "dropout") < dropout)
-            continue; /* without a word: only the server's deadline notices */
+            continue; /* silent: only the server's deadline notices */
         strait_train(r, update, (int)strait_param(r, "local_steps"));
         for (int i = 0; i < n_pieces; i++)
             strait_send(

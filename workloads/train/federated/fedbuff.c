@@ -1,6 +1,6 @@
-/* FedBuff (Nguyen et al., AISTATS 2022): nobody waits for anybody. A client that reports gets the
- * newest model at once; the server steps after every `buffer` updates, each of which counts less
- * the more versions have passed since its client began. */
+/* FedBuff (Nguyen et al., AISTATS 2022): fully asynchronous. A client that reports gets the newest
+ * model at once; the server steps after every `buffer` updates, each weighted by how many versions
+ * have passed since its client began. */
 #include <math.h>
 
 #include "federated.h"
@@ -25,13 +25,13 @@ static void server(struct strait_rank *r)
             const double weight = strait_param(r, "server_lr") / buffer / sqrt(1 + version - m.tag);
             strait_send(r, m.src, MODEL, version, strait_keep(model));
             strait_decode(r, y, m.packet);
-            strait_add(r, w, y, weight); /* in order of arrival: that is the method */
+            strait_add(r, w, y, weight); /* in order of arrival, as the method requires */
         }
         strait_drop(r, model);
         model = strait_snapshot(r, codec, NAN, w);
     }
     strait_drop(r, model);
-} /* ends with rank 0: the clients are cut off wherever they are */
+} /* the run ends with rank 0; clients are cut off */
 
 static void fedbuff(struct strait_rank *r)
 {

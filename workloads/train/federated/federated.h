@@ -16,7 +16,7 @@ void strait_star_begin(struct strait_rank *r, struct strait_packet *model);
  *  run. Rounds are the client's own. */
 void strait_star_report_forever(struct strait_rank *r, enum strait_tensor_kind trained);
 
-/* The parameters of strait_straggle, for tables of parameters. */
+/* The parameters of strait_straggle, for parameter tables. */
 extern const char *const strait_straggler_draws[];
 #define STRAIT_STRAGGLER_PARAMS                                                                    \
     {"straggler_spread", "standard deviation of the logarithm of a client's slowness (median 1)",  \
@@ -26,13 +26,13 @@ extern const char *const strait_straggler_draws[];
             STRAIT_PARAM_CHOICE, .min = 0, .max = 1, .choices = strait_straggler_draws             \
     }
 
-/** Draw how slow this client is from now on. Called with first before the first round, and again in
- *  every round, where it counts if "straggler_draw" says so. */
+/** Draw this client's slowness. Call with first before the first round, and in every round; the
+ *  latter counts only if "straggler_draw" says so. */
 void strait_straggle(struct strait_rank *r, bool first);
 
-/** x becomes the mean of everybody's: a ring all-reduce whose parts are divided by n where they are
- *  summed. The view of a part may still be on its way when it returns, until the next call has
- *  returned: whoever writes to x before that takes two tensors in turn. */
+/** x becomes the mean over all ranks: a ring all-reduce whose parts are divided by n where they are
+ *  summed. A view of a part may still be under way until the next call has returned: use two
+ *  tensors in turn if x is written before that. */
 void strait_average(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                     struct strait_tensor *x);
 
@@ -46,7 +46,7 @@ void strait_average(struct strait_rank *r, struct strait_group g, struct strait_
             .min = 0, .max = 0.9999, .fallback = 0.9                                               \
     }
 
-/** m = mu m + g; w += lr (g + mu m), where g is the mean movement of the parameters, which is minus
- *  the outer gradient. Charged as four passes over g on the CPU. */
+/** m = mu m + g; w += lr (g + mu m), where g is the mean change of the parameters, the negative
+ *  outer gradient. Charged as four passes over g on the CPU. */
 void strait_outer_step(struct strait_rank *r, struct strait_tensor *w, struct strait_tensor *m,
                        struct strait_tensor *g);

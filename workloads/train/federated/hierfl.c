@@ -1,6 +1,6 @@
-/* Hierarchical federated averaging (Liu et al., ICC 2020): clients of a region average with their
- * leader for `region_rounds` rounds, then the leaders average with the server. A region's leader is
- * its first client, which trains like the others. */
+/* Hierarchical federated averaging (Liu et al., ICC 2020): the clients of a region average with
+ * their leader for `region_rounds` rounds, then the leaders average with the server. A region's
+ * leader is its first client, which also trains. */
 #include <math.h>
 
 #include "workloads/ask/experiment.h"
@@ -13,8 +13,8 @@ struct region { /* the ranks [leader, end) */
     int leader, end;
 };
 
-/* The only place that knows what a region is: `size` clients in a row, the last region with what is
- * left; size 0: the sites of the network, all of a star. */
+/* Defines regions: `size` consecutive clients, the last region with the rest; size 0: the sites of
+ * the network, or all clients of a star. */
 static struct region region_of(const struct strait_network *n, int size, int rank)
 {
     struct region region = {rank, rank + 1};
@@ -36,7 +36,7 @@ static struct region my_region(const struct strait_rank *r, int rank)
     return region_of(r->run->network, (int)strait_param(r, "region_size"), rank);
 }
 
-/* Messages of n senders from `first` on, decoded as they come into y[0 ... n - 1]. */
+/* Receive from n senders from `first` on; decode as they arrive into y[0 ... n - 1]. */
 static void collect(struct strait_rank *r, int channel, int n, const int *place_of,
                     struct strait_tensor **y, struct strait_task **decoding)
 {
@@ -77,12 +77,12 @@ static void server(struct strait_rank *r)
 
 struct leader {
     struct region region;
-    int n; /* clients, itself among them */
-    /* As it came from the server; what the region added since; the sum of both. */
+    int n; /* clients, including the leader */
+    /* base: from the server; moved: the region's change since; w: the sum. */
     struct strait_tensor *base, *moved, *w;
-    struct strait_tensor **updates; /* n, its own first */
+    struct strait_tensor **updates; /* n, the leader's own first */
     struct strait_task **decoding;
-    int *place_of; /* of a rank among its clients */
+    int *place_of; /* position of a rank among its clients */
 };
 
 static void send_region(struct strait_rank *r, const struct leader *l, int tag,
@@ -93,7 +93,7 @@ static void send_region(struct strait_rank *r, const struct leader *l, int tag,
     strait_drop(r, taken);
 }
 
-/* One round inside the region: the mean of its clients' updates comes on top of `moved`. */
+/* One round in the region: adds the mean of its clients' updates to `moved`. */
 static void region_round(struct strait_rank *r, const struct leader *l)
 {
     strait_train(r, l->updates[0], (int)strait_param(r, "local_steps"));
@@ -132,7 +132,7 @@ static void lead(struct strait_rank *r)
     while ((m = strait_recv(r, SERVER, MODEL)).tag != STOP) {
         strait_enter_round(r, m.tag);
         strait_straggle(r, false);
-        send_region(r, &l, m.tag, strait_keep(m.packet)); /* as it came: encoded once */
+        send_region(r, &l, m.tag, strait_keep(m.packet)); /* passed on encoded */
         strait_decode(r, l.base, m.packet);
         strait_set(r, l.moved, l.moved, 0);
         region_round(r, &l);
@@ -179,7 +179,7 @@ static void hierfl(struct strait_rank *r)
 static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
     const bool down = channel == MODEL || channel == REGION_MODEL;
-    const int from = down ? src : dst, to = down ? dst : src; /* as the model goes */
+    const int from = down ? src : dst, to = down ? dst : src; /* direction of the model */
     if (to == SERVER || channel > REGION_UPDATE)
         return false;
     const struct region region =

@@ -1,5 +1,5 @@
 /* Local SGD (Stich, ICLR 2019; Lin et al., ICLR 2020): every rank trains alone for some steps, then
- * all take the mean of their parameters by a ring all-reduce. */
+ * all average their parameters by a ring all-reduce. */
 #include "workloads/ask/experiment.h"
 #include "federated.h"
 #include "workloads/train/collectives/legal.h"

@@ -1,18 +1,18 @@
 /* Streaming DiLoCo (Douillard et al. 2025): the layers are cut into fragments that are synchronised
- * one after another, each once in H inner steps. A fragment's all-reduce runs beside the next
- * `overlap_steps` inner steps, on a lane of its own; then its outer step is taken, and the result
- * is mixed with what the rank has meanwhile trained itself. */
+ * one after another, each once in H inner steps. A fragment's all-reduce overlaps the next
+ * `overlap_steps` inner steps, on its own lane; then its outer step is taken, and the result is
+ * mixed with what the rank has trained meanwhile. */
 #include "workloads/ask/experiment.h"
 #include "federated.h"
 #include "workloads/train/plans/fragments.h"
 #include "workloads/train/collectives/legal.h"
 
-enum { MOVED = 0, TO_COMM, REDUCED, END = -1 }; /* channels; words are fragments */
+enum { MOVED = 0, TO_COMM, REDUCED, END = -1 }; /* channels; messages are fragment numbers */
 
 struct fragment {
     struct strait_tensor *update, *moved[2], *momentum, *global, *local;
     int n_begun;
-    long due; /* the step after which it is taken; -1: not under way */
+    long due; /* the step after which its outer step is taken; -1: not under way */
 };
 struct streaming {
     struct strait_group world;
@@ -22,7 +22,7 @@ struct streaming {
 
 static struct strait_tensor *moved_now(const struct fragment *f)
 {
-    return f->moved[f->n_begun % 2]; /* in turn: see strait_average */
+    return f->moved[f->n_begun % 2]; /* alternating, see strait_average */
 }
 
 static void communicate(struct strait_rank *r, void *arg)
@@ -43,7 +43,7 @@ static void begin_fragment(struct strait_rank *r, struct streaming *s, int p, lo
     strait_post(r, TO_COMM, p);
 }
 
-/* One lane, first come first served: they come back in the order in which they were begun. */
+/* One lane, first come, first served: fragments return in the order in which they were started. */
 static void end_fragment(struct strait_rank *r, struct streaming *s)
 {
     struct fragment *f = &s->fragments[strait_pend(r, REDUCED)];
@@ -95,7 +95,7 @@ static void streaming_diloco(struct strait_rank *r)
                 if (s.fragments[p].due == step)
                     end_fragment(r, &s);
         }
-    for (int p = 0; p < s.n; p++) /* after the run: nothing left to hide behind */
+    for (int p = 0; p < s.n; p++) /* after the run: no steps are left to overlap with */
         if (s.fragments[p].due > step)
             end_fragment(r, &s);
     strait_post(r, TO_COMM, END);

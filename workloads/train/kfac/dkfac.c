@@ -1,6 +1,6 @@
-/* D-KFAC (as SPD-KFAC measures it, Shi, Zhang and Li, ICDCS 2021): K-FAC by data parallelism.
- * After the backward pass everybody computes the factors of its batch, all are all-reduced, and
- * everybody inverts all of them. */
+/* D-KFAC (as measured by SPD-KFAC, Shi, Zhang and Li, ICDCS 2021): data-parallel K-FAC. After the
+ * backward pass every rank computes the factors of its batch, all factors are all-reduced, and
+ * every rank inverts all of them. */
 #include "kfac_parts.h"
 
 static void dkfac(struct strait_rank *r)

@@ -1,7 +1,7 @@
-/* DP-KFAC (distributed preconditioning: Zhang, Shi and Li, IEEE TCC 2022): no factor travels. The
- * worker that owns a layer, layers round-robin, computes A and G of its own batch alone, inverts
- * them, preconditions the averaged gradient and broadcasts that. Without an update the same with
- * the inverses that it has. */
+/* DP-KFAC (distributed preconditioning: Zhang, Shi and Li, IEEE TCC 2022): no factor is sent. The
+ * owner of a layer (round-robin) computes A and G of its own batch only, inverts them,
+ * preconditions the averaged gradient and broadcasts the result. Rounds without new factors use the
+ * old inverses. */
 #include "kfac_parts.h"
 
 static void dpkfac(struct strait_rank *r)

@@ -9,7 +9,7 @@ enum { END = -1, NONE = -1 };
 
 struct kfac_job {
     enum { ALL_REDUCE, REDUCE, BROADCAST } what;
-    struct strait_tensor *x[2]; /* by turns of the rounds; the same one where that is safe */
+    struct strait_tensor *x[2]; /* alternating by round; the same one where that is safe */
     struct strait_codec *codec;
     int root;
     enum kfac_channel tell;
@@ -55,7 +55,7 @@ static void ask(struct kfac *k, int job)
     strait_post(k->r, KFAC_ASK, 2 * job + k->round % 2);
 }
 
-/* A receive, so that the time that a step waits is seen as such. */
+/* Waits by receiving, so that the time is logged as waiting. */
 void kfac_wait(struct kfac *k, enum kfac_channel tell)
 {
     for (; k->n_asked[tell] > 0; k->n_asked[tell]--)
@@ -64,7 +64,7 @@ void kfac_wait(struct kfac *k, enum kfac_channel tell)
 
 /* --- plans -------------------------------------------------------------------------------- */
 
-/* The narrowest port and the longest way to a neighbour. */
+/* The narrowest port and the largest delay to a neighbour. */
 static void slowest(const struct kfac *k, double *bytes_per_s, double *delay_s)
 {
     const struct strait_network *n = k->r->run->network;
@@ -99,7 +99,7 @@ double kfac_broadcast_s(const struct kfac *k, double bytes)
     const double piece_bytes = strait_param(k->r, "piece"), launch_s = strait_launch_s(k->r);
     double bytes_per_s, delay_s;
     slowest(k, &bytes_per_s, &delay_s);
-    if (piece_bytes > 0) { /* the first piece down the chain, the others behind it */
+    if (piece_bytes > 0) { /* the first piece down the chain, then the others */
         const double n_pieces = ceil(bytes / piece_bytes),
                      piece_s = (bytes / n_pieces + frame_bytes_of(k)) / bytes_per_s;
         return launch_s + (n - 1) * (delay_s + piece_s) + (n > 1 ? (n_pieces - 1) * piece_s : 0);
@@ -133,7 +133,7 @@ void kfac_plan_full_buffers(struct kfac *k, double most_bytes)
 
 /* --- begin and end ------------------------------------------------------------------------ */
 
-/* Buckets of layers from the last to the first, as their gradients come. */
+/* Buckets of layers from the last to the first, as gradients become ready. */
 static void make_buckets(struct kfac *k)
 {
     const struct strait_model *m = strait_model(k->r);
@@ -188,7 +188,8 @@ struct kfac *kfac_begin(struct strait_rank *r)
     return k;
 }
 
-/* A buffer for the factors of one group, or for one of them: of a group its last one. */
+/* A buffer for the factors of one group, or for one factor; `completes`: the group's last
+ * factor. */
 static struct kfac_job job_for(struct kfac *k, size_t n_elems, int root, enum kfac_channel tell)
 {
     struct strait_tensor *x = strait_scratch(k->r, n_elems);
@@ -197,7 +198,7 @@ static struct kfac_job job_for(struct kfac *k, size_t n_elems, int root, enum kf
         .what = !sum                            ? BROADCAST
                 : k->plan.to_owner && root >= 0 ? REDUCE
                                                 : ALL_REDUCE,
-        .x = {x, x}, /* written again after an all-reduce of gradients was waited for */
+        .x = {x, x}, /* reused only after an all-reduce of gradients was waited for */
         .codec = strait_codec(k->r, "none"),
         .root = root,
         .tell = tell};
@@ -301,12 +302,12 @@ void kfac_forward(struct kfac *k, bool with_factors)
     }
 }
 
-/* A bucket is asked for after the factors of its last layer: so an all-reduce of gradients comes
- * after all sums of factors, and who has waited for it may write theirs again. */
+/* A bucket is requested after the factors of its last layer, so an all-reduce of gradients follows
+ * all sums of factors, and a rank that has waited for it may overwrite factors. */
 void kfac_backward(struct kfac *k, bool with_factors)
 {
     const struct strait_model *m = strait_model(k->r);
-    size_t end = 0; /* of the layer in its bucket */
+    size_t end = 0; /* end of the layer in its bucket */
     for (int l = (int)m->n_layers - 1; l >= 0; l--) {
         const int b = k->bucket_of[l];
         struct strait_tensor *x = k->jobs[b].x[k->round % 2];
@@ -386,7 +387,7 @@ void kfac_train(struct kfac *k)
     kfac_end(k);
 }
 
-/* --- what an experiment may ask for --------------------------------------------------------- */
+/* --- checks of an experiment ---------------------------------------------------------------- */
 
 int kfac_check(const struct strait_experiment *e, struct strait_error *err)
 {

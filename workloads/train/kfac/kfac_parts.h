@@ -1,9 +1,9 @@
-/* What the K-FAC strategies share: the passes of the model with factors beside them, and a second
- * lane that runs collectives one after another in the order in which they are asked for, as the
- * one communication stream of Horovod does. Factors and inverses travel plain, as triangles; the
- * experiment's codec is for gradients alone. With real payload the gradients are recorded ones;
- * factors, inverses and preconditioned gradients are zeros of the right size, and what computes
- * them is a stated cost: no matrix is multiplied or inverted. */
+/* Common to the K-FAC strategies: the model's passes with factor computation, and a second lane
+ * that runs collectives one after another in the order requested, like Horovod's single
+ * communication stream. Factors and inverses are sent unencoded, as triangles; the experiment's
+ * codec is for gradients only. With real payload the gradients are recorded ones; factors, inverses
+ * and preconditioned gradients are zeros of the right size, and their computation is a stated cost:
+ * no matrix is multiplied or inverted. */
 #pragma once
 #include "workloads/train/collectives/collectives.h"
 #include "workloads/ask/experiment.h"
@@ -11,25 +11,25 @@
 #include "workloads/train/plans/placement.h"
 #include "workloads/ask/strategy.h"
 
-/* Channels: collectives between ranks; and inside of a rank what the lane is asked and tells. */
+/* Channels: collectives between ranks; requests to the lane and its answers. */
 enum kfac_channel { KFAC_COLLECTIVE, KFAC_ASK, KFAC_GRADIENTS, KFAC_FACTORS, KFAC_INVERSES };
 enum { KFAC_N_CHANNELS = KFAC_INVERSES + 1 };
 
-/* What is broadcast after the owners have done their part. */
+/* What is broadcast after the owners' work. */
 enum kfac_broadcasts {
     KFAC_NOTHING,
     KFAC_EACH_INVERSE,
-    KFAC_EACH_LAYERS_INVERSES, /* both of a layer together */
+    KFAC_EACH_LAYERS_INVERSES, /* both inverses of a layer together */
     KFAC_GROUPS_OF_INVERSES,
     KFAC_EACH_GRADIENT
 };
 
-/* What a strategy decides, once. Arrays are of k->n factors. */
+/* The strategy's decisions, taken once. Arrays have k->n entries, one a factor. */
 struct kfac_plan {
-    int *owner;              /* who inverts it, or STRAIT_EVERYWHERE */
-    int n_groups, *group_of; /* factors that travel together, in a buffer of their own */
-    bool to_owner;           /* groups are reduced to their owner, where it has one */
-    bool pipelined;          /* each group travels as soon as it is complete */
+    int *owner;              /* the rank that inverts it, or STRAIT_EVERYWHERE */
+    int n_groups, *group_of; /* factors sent together, in one buffer */
+    bool to_owner;           /* reduce groups with an owner to it; else all-reduce */
+    bool pipelined;          /* send each group as soon as it is complete */
     enum kfac_broadcasts broadcasts;
 };
 
@@ -40,7 +40,7 @@ struct kfac {
     int n; /* factors, in the order of strait_factors_of */
     struct strait_factor *factors;
     int *factor_before, *factor_after; /* each layer's A and G, or -1 */
-    struct kfac_plan plan;             /* the strategy's, between begin and start */
+    struct kfac_plan plan;             /* set by the strategy between begin and start */
     struct kfac_job *jobs;             /* buckets of gradients, groups of factors, broadcasts */
     int n_buckets, *bucket_of;         /* of layers, by jobs */
     int *group_end, *broadcast_end;    /* of each factor: the job that it completes, or -1 */
@@ -49,35 +49,36 @@ struct kfac {
 
 /* Begin and end. */
 struct kfac *kfac_begin(struct strait_rank *r);
-void kfac_start(struct kfac *k); /* the plan is made */
+void kfac_start(struct kfac *k); /* call when the plan is complete */
 void kfac_end(struct kfac *k);
-/** Ends the run. */
+/** Fail the run: memory ran out. */
 void kfac_no_memory(struct kfac *k) __attribute__((noreturn));
 
 /* Plans. */
-/** Every factor to everybody, groups as large as bytes allow: what travels after the passes. */
+/** All-reduce every factor after both passes, in groups as large as most_bytes allows. */
 void kfac_plan_full_buffers(struct kfac *k, double most_bytes);
-/** group_of from the starts of contiguous groups of factors lo .. end - 1. */
+/** Set group_of from the starts of contiguous groups of the factors lo .. end - 1. */
 void kfac_plan_groups(struct kfac *k, const int *first, int n_groups, int lo);
-/** Of a ring all-reduce of x bytes: alpha_s + beta x, as the network has it. */
+/** Cost of a ring all-reduce of x bytes on this network: alpha_s + beta x. */
 void kfac_ring_cost(const struct kfac *k, double *alpha_s, double *beta_s_per_byte);
 double kfac_broadcast_s(const struct kfac *k, double bytes);
 double kfac_inverse_s(const struct kfac *k, int i); /* on this device */
 
 /* Steps of a round. */
-bool kfac_updates(struct kfac *k); /* is this a round of new factors? */
+bool kfac_updates(struct kfac *k); /* whether this round computes new factors */
 void kfac_forward(struct kfac *k, bool with_factors);
-void kfac_backward(struct kfac *k, bool with_factors); /* gradients are sent behind it */
-void kfac_compute(struct kfac *k, int i);              /* and send its group, if pipelined */
+void kfac_backward(struct kfac *k, bool with_factors); /* gradients are sent as they become ready */
+void kfac_compute(struct kfac *k, int i);              /* also sends its group if pipelined */
 void kfac_send_groups(struct kfac *k);
 void kfac_invert(struct kfac *k, int i);
-/** Every factor by its owner, or here; each broadcast begins when its part of the work is done. */
+/** Invert every factor, at its owner or here; each broadcast starts when its owner's work is
+ *  done. */
 void kfac_invert_and_broadcast(struct kfac *k);
 void kfac_precondition(struct kfac *k, int i);
 void kfac_broadcast_gradient(struct kfac *k, int i);
-/** All that was asked for and tells here is done. */
+/** Wait until all jobs requested on this channel are done. */
 void kfac_wait(struct kfac *k, enum kfac_channel tell);
-/** Precondition everything, and the optimiser's step. */
+/** Precondition all gradients, then the optimiser's step. */
 void kfac_finish(struct kfac *k);
 /** All rounds by the plan, begin to end: passes (with the factors computed behind them where the
  *  plan is pipelined, else after them), gradients summed, factors summed, inverted and broadcast. */
@@ -86,7 +87,7 @@ void kfac_train(struct kfac *k);
 int kfac_check(const struct strait_experiment *e, struct strait_error *err);
 bool kfac_uses_stream(const struct strait_experiment *e, int src, int dst, int channel);
 
-/* Parameters of all of them, and of those that broadcast. */
+/* Parameters of all K-FAC strategies, and of those that broadcast. */
 #define KFAC_PARAMS                                                                                \
     {"rounds",     "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,        \
      .fallback = 5},                                                                               \

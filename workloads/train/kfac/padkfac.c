@@ -1,8 +1,8 @@
-/* PAD-KFAC (after its public code; no paper was found): behind both passes a factor is reduced to
- * the one worker that inverts it instead of being all-reduced. Owners are contiguous blocks of
+/* PAD-KFAC (after its public code; no paper was found): after both passes a factor is reduced to
+ * the one worker that inverts it instead of being all-reduced. Owners have contiguous ranges of
  * factors, A in the order of the forward pass and then G in that of the backward pass, with the
- * least possible largest load; neighbours with one owner make one reduction and one broadcast.
- * Factors up to `reduce_above` are all-reduced, those of a pass together, and everybody inverts
+ * smallest possible largest load; adjacent factors of one owner share a reduction and a broadcast.
+ * Factors up to `reduce_above` are all-reduced, those of a pass together, and every rank inverts
  * them. */
 #include "kfac_parts.h"
 
@@ -11,8 +11,7 @@ static void plan(struct kfac *k)
     const double small = strait_param(k->r, "reduce_above");
     double *cost_s = strait_alloc(k->r, (size_t)k->n, sizeof(*cost_s));
     int *owner = strait_alloc(k->r, (size_t)k->n, sizeof(*owner)), n = 0;
-    int block = -1,
-        together[2] = {-1, -1}; /* groups: of this owner; of the small G, of the small A */
+    int block = -1, together[2] = {-1, -1}; /* groups: this owner's; the small G; the small A */
     for (int i = 0; i < k->n; i++)
         if ((double)k->factors[i].dim > small)
             cost_s[n++] = kfac_inverse_s(k, i);

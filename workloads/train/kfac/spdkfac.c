@@ -1,7 +1,7 @@
-/* SPD-KFAC (Shi, Zhang and Li, ICDCS 2021): every A is computed before its layer's forward and all-
- * reduced behind the forward pass, every G behind the backward pass, merged so that the last sum
- * ends earliest; inverses go to the least loaded worker (LBP), except those that cost less than
- * their broadcast. */
+/* SPD-KFAC (Shi, Zhang and Li, ICDCS 2021): every A is computed before its layer's forward and
+ * all-reduced during the forward pass, every G during the backward pass, merged so that the last
+ * sum ends earliest; inversions go to the least loaded worker (LBP), except those that cost less
+ * than their broadcast. */
 #include <math.h>
 
 #include "kfac_parts.h"
@@ -10,8 +10,8 @@ enum fusion { OPTIMAL, FULL_BUFFERS, LAYER_WISE, WAITING };
 enum placement { BALANCED, ROUND_ROBIN, EVERYWHERE, LAYERS };
 enum pipeline { PIPELINED, AFTER_BACKWARD };
 
-/* Groups of one side's factors, n of them from lo on; free_s: when the channel is through with the
- * groups before. Returns when it is through with these. */
+/* Group the n factors of one side from lo on; free_s: when the channel has sent the groups before.
+ * Returns when it has sent these. */
 static double fuse(struct kfac *k, int lo, int n, double free_s)
 {
     struct strait_rank *r = k->r;
@@ -39,7 +39,7 @@ static double fuse(struct kfac *k, int lo, int n, double free_s)
     return free_s;
 }
 
-/* As the public code does it: by the dimension of A alone, both factors of a layer together. */
+/* As in the public code: by the dimension of A alone, both factors of a layer together. */
 static void place_layers(struct kfac *k)
 {
     const double local_dims = strait_param(k->r, "local_dims");

@@ -109,7 +109,7 @@ int strait_keys_low_rank(float *basis, float *small, const float *keys, size_t n
     if (!failed && LAPACKE_dsyev(LAPACK_ROW_MAJOR, 'V', 'U', (int)d, energy, (int)d, weight) != 0)
         failed = strait_error_set(err, STRAIT_ERR_BACKEND, "attention",
                                   "the eigenvectors of %zu keys were not found", n);
-    for (size_t r = 0; r < rank && !failed; r++) /* ascending: the last ones hold most */
+    for (size_t r = 0; r < rank && !failed; r++) /* ascending: the last ones hold most energy */
         for (size_t a = 0; a < d; a++)
             basis[a * rank + r] = (float)energy[a * d + (d - 1 - r)];
     for (size_t i = 0; i < n && !failed; i++)
@@ -162,7 +162,7 @@ int strait_cache_init(struct strait_cache *c, size_t n_layers, size_t n_heads, s
 
 void strait_cache_release(struct strait_cache *c)
 {
-    free(c->keys); /* and the others behind them */
+    free(c->keys); /* one allocation for all arrays */
     memset(c, 0, sizeof(*c));
 }
 
@@ -171,7 +171,7 @@ size_t strait_cache_at(const struct strait_cache *c, size_t layer, size_t head, 
     return ((layer * c->n_heads + head) * c->n_tokens + token) * c->head_dim;
 }
 
-/* What one head needs; rank and bits resolved. */
+/* Scratch for one head; rank and bits resolved. */
 struct trial {
     const struct strait_cache *cache;
     struct strait_key_choice choice;
@@ -202,7 +202,7 @@ static int choose(struct trial *t, size_t at, size_t token, struct strait_key_qu
     return 0;
 }
 
-/* The keys as they are kept, and the directions that queries are turned to. */
+/* The keys as kept, and the directions to project queries on. */
 static int keep(struct trial *t, const float *keys, struct strait_error *err)
 {
     const size_t d = t->cache->head_dim, n = t->cache->n_tokens;

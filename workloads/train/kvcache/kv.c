@@ -1,11 +1,11 @@
-/* Decoding with the key-value cache in the host's memory. A round is one token of every sequence:
- * layer by layer, what attention needs crosses the host-accelerator link, and is computed with.
+/* Decoding with the key-value cache in host memory. A round is one token of every sequence: layer
+ * by layer, what attention needs is copied over the host-accelerator link, then computed with.
  *
- * kvfull moves the whole cache, one layer ahead of the computation. kvapprox keeps approximate keys
- * on the accelerator (few dimensions, or few bits: attention.h), scores with them, and fetches the
- * exact keys and values of the top_k tokens alone, row by row; with `speculate` a layer's tokens
- * are chosen with the query that it would have for the input of the layer before, so that they
- * arrive while that one is computed. */
+ * kvfull copies the whole cache, one layer ahead of the computation. kvapprox keeps approximate
+ * keys on the accelerator (few dimensions, or few bits: attention.h), scores with them, and fetches
+ * only the top_k tokens' exact keys and values, row by row. With `speculate` a layer's tokens are
+ * chosen with a query computed from the previous layer's input, so that they arrive while that
+ * layer is computed. */
 #include "workloads/ask/experiment.h"
 #include "workloads/rank/rank.h"
 #include "workloads/ask/strategy.h"
@@ -13,11 +13,11 @@
 
 struct cache {
     int n_layers;
-    double whole_bytes, rows_bytes;             /* that cross the link */
+    double whole_bytes, rows_bytes;             /* copied over the link */
     double whole_s, rows_s, score_s, compute_s; /* of one layer, all sequences */
 };
 
-/* Bytes of keys and values that `tokens` tokens of one layer have. */
+/* Bytes of keys and values of `tokens` tokens of one layer. */
 static double bytes_of(const struct strait_rank *r, double tokens)
 {
     return 2 * tokens * strait_param(r, "kv_heads") * strait_param(r, "head_dim") *
@@ -34,7 +34,7 @@ static struct cache cache_of(const struct strait_rank *r, bool approximate)
                       .compute_s = strait_param(r, "compute") / strait_device_speed(r)};
     if (!approximate)
         return c;
-    /* A key and its value lie together, one row a head. */
+    /* A key and its value are adjacent, one row a head. */
     const double row = 2 * strait_param(r, "head_dim") * strait_param(r, "element_bytes");
     const double efficiency = strait_host_link_efficiency(&e->link, row);
     const double k = strait_param(r, "top_k") < tokens ? strait_param(r, "top_k") : tokens;
@@ -61,7 +61,7 @@ static void kvfull(struct strait_rank *r)
     while (strait_round(r))
         for (int layer = 0; layer < c.n_layers; layer++) {
             strait_wait(r, coming);
-            if (layer + 1 < c.n_layers || !strait_is_last_round(r)) /* or the next token's first */
+            if (layer + 1 < c.n_layers || !strait_is_last_round(r)) /* or the next token's layer */
                 coming = fetch(r, c.whole_bytes, c.whole_s);
             compute(r, c.compute_s);
         }
@@ -80,7 +80,7 @@ static void kvapprox(struct strait_rank *r)
             }
             strait_wait(r, coming);
             coming = NULL;
-            if (speculate && layer + 1 < c.n_layers) { /* a token's first query is not known yet */
+            if (speculate && layer + 1 < c.n_layers) { /* the first layer's query is not known */
                 compute(r, c.score_s);
                 coming = fetch(r, c.rows_bytes, c.rows_s);
             }
@@ -91,7 +91,7 @@ static void kvapprox(struct strait_rank *r)
 static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
     (void)e, (void)src, (void)dst, (void)channel;
-    return false; /* each rank is a replica of its own */
+    return false; /* each rank is an independent replica */
 }
 
 #define CACHE_PARAMS                                                                               \

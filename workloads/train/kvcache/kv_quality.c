@@ -7,7 +7,7 @@
 #include "workloads/ask/experiment.h"
 #include "transformer.h"
 
-/* Of the small transformer: a context that runs in a tenth of a second, and the tokens after it. */
+/* For the small transformer: a context that runs in 0.1 s, and the tokens after it. */
 enum { CONTEXT = 512, QUERIES = 16 };
 
 static double key_bits(const struct strait_experiment *e)
@@ -29,7 +29,7 @@ int kv_check_keys(const struct strait_experiment *e, struct strait_error *err)
                             all, bits);
 }
 
-/* The same share of tokens, directions and bits as of the run's cache. */
+/* The same shares of tokens, directions and bits as in the run's cache. */
 static struct strait_key_choice choice_of(const struct strait_experiment *e, size_t n_tokens)
 {
     const double kept = strait_experiment_param(e, "keys_kept"),
@@ -89,7 +89,7 @@ int kv_approximate_quality(json_t **out, const struct strait_experiment *e,
     return failed ? -1 : 0;
 }
 
-/* All keys and values are there. */
+/* Everything is kept, so nothing is missed. */
 int kv_full_quality(json_t **out, const struct strait_experiment *e, struct strait_error *err)
 {
     const struct strait_key_quality q = {.recall = 1};

@@ -16,7 +16,7 @@ enum {
     ALL = (STRAIT_GPT_WORDS + STRAIT_GPT_POSITIONS) * WIDTH + STRAIT_GPT_BLOCKS * BLOCK,
     STEP = 200
 };
-static const double DEFAULT_RMS = 0.02; /* as GPT-2 begins */
+static const double DEFAULT_RMS = 0.02; /* GPT-2's initialisation */
 
 /* --- parameters ------------------------------------------------------------------------------ */
 
@@ -27,7 +27,7 @@ static const struct strait_recording *find(const struct strait_tensors *t, const
     return r && r->n_elems == n_elems ? r : NULL;
 }
 
-/* The recorded one of this kind, whatever its block; NULL: none. */
+/* A recorded parameter of this kind in any block; NULL: none. */
 static const struct strait_recording *find_alike(const struct strait_tensors *t, const char *name,
                                                  size_t n_elems)
 {
@@ -48,7 +48,7 @@ static double rms_of(const struct strait_recording *r)
     return sqrt(sum / (double)r->n_elems);
 }
 
-/* Box and Muller's normal numbers, one of each pair. */
+/* Normal numbers by Box and Muller, one of each pair. */
 static void draw(float *x, size_t n, double rms, uint64_t seed, const char *layer)
 {
     struct strait_sequence s = strait_sequence_at(strait_random_bits(seed, layer, 0, 0));
@@ -66,7 +66,7 @@ struct filling {
     size_t n_recorded;
 };
 
-/* The next values of memory: [out][in] as recorded becomes [in][out]; n_in 1: as it is. */
+/* Fill the next values: [out][in] as recorded becomes [in][out]; n_in 1: unchanged. */
 static float *take(struct filling *f, const char *layer, const char *name, size_t n_in,
                    size_t n_out, double otherwise)
 {
@@ -137,8 +137,8 @@ void strait_transformer_free(struct strait_transformer *t)
 
 /* --- forward --------------------------------------------------------------------------------- */
 
-/* y[n][n_out] += x[n][n_in] w. Four tokens at a time share what is read of w, and the innermost
- * loop has no sum to carry, so that compilers make vectors of it. */
+/* y[n][n_out] += x[n][n_in] w. Four tokens at a time share each read of w, and the innermost loop
+ * carries no sum, so that compilers vectorise it. */
 static void multiply(float *restrict y, const float *restrict x, const float *restrict w, size_t n,
                      size_t n_in, size_t n_out)
 {
@@ -184,7 +184,7 @@ static float gelu(float x)
     return 0.5f * x * (1 + erff(x * (float)sqrt(0.5)));
 }
 
-/* Of [token][3 width] one third by heads: [head][token][HEAD]. */
+/* Rearrange one third of [token][3 width] by heads: [head][token][HEAD]. */
 static void by_heads(float *out, const float *qkv, int third, size_t n)
 {
     for (size_t t = 0; t < n; t++)
@@ -210,8 +210,7 @@ struct room {
     float *x, *normal, *before, *qkv, *mixed, *hidden, *scores;
 };
 
-/* Keys, values and queries of a layer; queries also as they would be for the input of the layer
- * before. */
+/* Keys, values and queries of a layer; also queries computed from the previous layer's input. */
 static void fill_layer(struct strait_cache *c, const struct strait_block *b, size_t layer,
                        struct room *m)
 {
@@ -275,7 +274,7 @@ int strait_transformer_run(struct strait_cache *out, const struct strait_transfo
     embed(m.x, t, n, seed);
     for (size_t layer = 0; layer < STRAIT_GPT_BLOCKS; layer++) {
         fill_layer(out, &t->blocks[layer], layer, &m);
-        if (layer + 1 < STRAIT_GPT_BLOCKS) /* what comes after the last keys is nobody's input */
+        if (layer + 1 < STRAIT_GPT_BLOCKS) /* the output after the last keys is not needed */
             finish_layer(out, &t->blocks[layer], layer, &m);
     }
     free(memory);

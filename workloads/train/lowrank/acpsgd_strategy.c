@@ -1,7 +1,7 @@
 /* ACP-SGD (Zhang et al., ICDCS 2023): alternate compressed PowerSGD. Even steps send P = M Q for an
  * orthonormal Q, odd ones Q = M^T P for an orthonormal P: one all-reduce a step, of half the bytes,
- * which depends on nothing but its own gradients. So factors are computed layer by layer behind the
- * backward pass, fused into buckets, and summed in a second lane beside it. */
+ * which depends only on its own gradients. So factors are computed layer by layer during the
+ * backward pass, fused into buckets, and summed on a second lane at the same time. */
 #include "workloads/train/collectives/collectives.h"
 #include "workloads/ask/experiment.h"
 #include "lowrank_work.h"
@@ -37,7 +37,7 @@ static void communicate(struct strait_rank *lane, void *arg)
     }
 }
 
-/* Backward from the last layer; a bucket is on its way as soon as its last factor is there. */
+/* Backward from the last layer; a bucket is sent as soon as its last factor is computed. */
 static void backward(struct strait_rank *r, const struct acpsgd *a, enum strait_side side)
 {
     const struct strait_model *m = strait_model(r);
@@ -55,7 +55,7 @@ static void acpsgd(struct strait_rank *r)
     const struct strait_model *m = strait_model(r);
     struct acpsgd a = {
         .w = strait_lowrank_work_new(r, "acpsgd", (size_t)strait_param(r, "rank"), true)};
-    for (int side = 0; side < 2; side++) { /* as many buckets as the gradients would have */
+    for (int side = 0; side < 2; side++) { /* as many buckets as for the gradients */
         const double share = (double)a.w->plan.n_elems[side] / (double)m->n_elems;
         a.buckets[side] = strait_alloc(r, m->n_layers, sizeof(*a.buckets[side]));
         a.n_buckets[side] = strait_lowrank_fuse(a.buckets[side], &a.w->plan, m, side,

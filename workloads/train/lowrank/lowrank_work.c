@@ -7,7 +7,7 @@
 #include "core/random.h"
 #include "workloads/rank/coding.h"
 
-/* --- what it costs ------------------------------------------------------------------------ */
+/* --- cost --------------------------------------------------------------------------------- */
 
 static bool find(struct strait_profile_cost *cost, const struct strait_point *p,
                  struct strait_codec_spec *spec, size_t rank)
@@ -18,7 +18,7 @@ static bool find(struct strait_profile_cost *cost, const struct strait_point *p,
            0;
 }
 
-/* Linear in the rank through the two measured ranks that are nearest. */
+/* Linear in the rank through the two nearest measured ranks. */
 static bool find_near(struct strait_profile_cost *cost, const struct strait_point *p,
                       struct strait_codec_spec *spec, size_t rank)
 {
@@ -73,11 +73,11 @@ struct job {
     enum strait_side side;
     int n_ranks;
     size_t first, end;
-    bool plain; /* what goes as it is, is copied too */
+    bool plain; /* unfactored tensors are copied too */
     void (*each)(const struct job *j);
 };
 
-struct views { /* of one part */
+struct views { /* views of one part */
     float *m, *mean, *sent[2], *factor[2];
     const float *gradient;
 };
@@ -104,7 +104,7 @@ static void all_parts(void *arg)
     }
 }
 
-/* The share of the codec's time that this job is: matrices like the codec, the rest like a copy. */
+/* This job's share of the codec's time: matrices like the codec, the rest like a copy. */
 static double cost_s(const struct job *j, double per_matrix_s, double per_byte_s)
 {
     double sum_s = 0;
@@ -132,7 +132,7 @@ static void run(struct strait_rank *r, enum strait_span_kind kind, struct job *j
 
 /* --- set-up ------------------------------------------------------------------------------- */
 
-/* Both factors begin the same on all ranks: ACP-SGD's first step needs Q, PowerSGD's too. */
+/* Draw the same initial factors on all ranks: ACP-SGD's and PowerSGD's first steps need Q. */
 static void draw_factors(struct strait_rank *r, const struct strait_lowrank_work *w)
 {
     float *q = strait_values(r, w->factors[STRAIT_SIDE_Q]);
@@ -144,8 +144,8 @@ static void draw_factors(struct strait_rank *r, const struct strait_lowrank_work
     }
 }
 
-/* BLAS may sum in an order that depends on where its operands lie: the same on all ranks, so that
- * equal factors stay equal. */
+/* The order of BLAS's sums may depend on the operands' alignment: make it the same on all ranks, so
+ * that equal factors stay equal. */
 enum { ALIGNMENT = 64 };
 static float *aligned(void *p)
 {
@@ -197,7 +197,7 @@ int strait_lowrank_check(const struct strait_experiment *e, struct strait_error 
 
 /* --- PowerSGD ----------------------------------------------------------------------------- */
 
-/* M = error + gradient, in the place of error. */
+/* M = error + gradient, stored in error. */
 static void compensate(const struct views *v, size_t n_elems)
 {
     for (size_t i = 0; i < n_elems; i++)
@@ -240,7 +240,7 @@ void strait_lowrank_q(struct strait_rank *r, struct strait_lowrank_work *w)
     run(r, STRAIT_SPAN_ENCODE, &j, w->encode_s / 3, w->encode_s_per_byte / 3);
 }
 
-/* Others may still read the sum that stands in the buffer. */
+/* Not in place: others may still read the sum in the buffer. */
 static void mean_of(float *mean, const float *sum, size_t n, int n_ranks)
 {
     for (size_t i = 0; i < n; i++)
@@ -251,7 +251,7 @@ static void finish(const struct job *j)
 {
     const struct views v = views_of(j);
     const struct strait_lowrank_part *p = j->part;
-    if (p->shape.rank == 0) { /* nothing is left to remember */
+    if (p->shape.rank == 0) { /* nothing left to remember */
         mean_of(v.mean, v.sent[STRAIT_SIDE_P], p->n_elems, j->n_ranks);
         return;
     }

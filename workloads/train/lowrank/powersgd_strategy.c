@@ -1,7 +1,7 @@
 /* PowerSGD (Vogels, Karimireddy, Jaggi, NeurIPS 2019, algorithms 1 and 2): every gradient matrix is
- * sent as two factors of low rank, M ~ P Q^T, in two all-reduces of which the second depends on the
- * first; all matrices of the model share a buffer in each. Vectors go with the first, as they are.
- * Q is warm-started from the step before; error feedback keeps what was not sent. */
+ * sent as two low-rank factors, M ~ P Q^T, in two all-reduces, the second after the first; all
+ * matrices of the model share a buffer in each. Vectors go with the first, unfactored. Q is
+ * warm-started from the previous step; error feedback keeps what was not sent. */
 #include "workloads/train/collectives/collectives.h"
 #include "workloads/ask/experiment.h"
 #include "lowrank_work.h"

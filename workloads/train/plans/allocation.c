@@ -17,7 +17,7 @@ double strait_rate_at(const struct strait_rate_point points[STRAIT_N_RANGE_BOUND
     return a.bits + (b.bits - a.bits) * log(error / a.error) / log(b.error / a.error);
 }
 
-/* One tensor after its local steps. */
+/* One parameter after its local steps. */
 struct tensor {
     const float *before, *update;
     size_t n;
@@ -41,7 +41,7 @@ static void look(struct tensor *t)
     t->rms = sqrt(squares / (double)t->n);
 }
 
-/* Bits and squared errors of a tensor in bins of that width around multiples of it. */
+/* Bits and squared errors of a tensor in bins of this width centred on its multiples. */
 static int quantise(double *bits, double *squares, const struct tensor *t, double bin,
                     struct strait_error *err)
 {
@@ -62,7 +62,7 @@ static int quantise(double *bits, double *squares, const struct tensor *t, doubl
     return 0;
 }
 
-/* The tensors of a snapshot; how many there are, or 0 with *err. */
+/* Load the tensors of a snapshot. Returns how many, or 0 with *err. */
 enum { MOST_TENSORS = 16 };
 static size_t open_snapshot(struct tensor tensors[MOST_TENSORS], const struct strait_tensors *all,
                             long step, struct strait_error *err)
@@ -82,7 +82,8 @@ static size_t open_snapshot(struct tensor tensors[MOST_TENSORS], const struct st
     return n;
 }
 
-/* All tensors under one rule: of the range, or where that is 0 of the rms of their updates. */
+/* All tensors under one rule: bins relative to the range, or if that is 0 to the rms of their
+ * updates. */
 static int rate_of(struct strait_rate_point *out, const struct tensor *tensors, size_t n,
                    double of_range, double of_rms, struct strait_error *err)
 {

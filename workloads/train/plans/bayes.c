@@ -9,7 +9,7 @@
 
 enum { N_PLACES = 1025 };
 static const double lengths[] = {0.03, 0.06, 0.12, 0.25, 0.5, 1, 2, 4};
-/* 1e-6: what scikit-learn's alpha is in bayes_opt; the others: times that vary by themselves. */
+/* 1e-6: scikit-learn's alpha in bayes_opt; the others: for times that vary by themselves. */
 static const double noises[] = {1e-6, 1e-3, 1e-2, 1e-1};
 
 /* A process conditioned on its observations: K = L L', weights = K^-1 y. */
@@ -48,7 +48,7 @@ static int condition(struct process *p, const double *x, const double *y, size_t
         for (size_t j = 0; j < n; j++)
             p->l[i * n + j] = matern(x[i] - x[j], length) + (i == j ? noise : 0);
     memcpy(p->weights, y, n * sizeof(*y));
-    const lapack_int order = (lapack_int)n; /* by columns the upper half is L' */
+    const lapack_int order = (lapack_int)n; /* in column order the upper half is L' */
     lapack_int bad = LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', order, p->l, order);
     bad |= LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'U', order, 1, p->l, order, p->weights, order);
     assert(bad == 0); /* the noise keeps it positive definite */
@@ -118,7 +118,7 @@ size_t strait_bayes_best(const struct strait_bayes *b)
     return best;
 }
 
-/* Observations as the process sees them. */
+/* Scale observations for the process. */
 static void scale(double *x, double *y, const struct strait_bayes *b)
 {
     double mean = 0, variance = 0;

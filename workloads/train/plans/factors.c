@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Where the model's table says no FLOPs. A core: single-precision matrix products of 64 to 2048
- * rows, one thread of OpenBLAS 0.3.21, measured on an AMD EPYC with AVX-512: 103 to 115 GFLOP/s. An
- * accelerator: half of the 15.7 TFLOP/s of the NVIDIA V100's data sheet, stated, not measured. */
+/* Rates for models without FLOPs. CPU core: single-precision matrix products of 64 to 2048 rows,
+ * one thread of OpenBLAS 0.3.21, measured on an AMD EPYC with AVX-512: 103 to 115 GFLOP/s.
+ * Accelerator: half of the 15.7 TFLOP/s of the NVIDIA V100's data sheet, stated, not measured. */
 #define CORE_FLOP_PER_S        107e9
 #define ACCELERATOR_FLOP_PER_S 7.85e12
 
@@ -29,7 +29,7 @@ double strait_matrix_flop_per_s(const struct strait_model *m)
     return m->on_cpu ? CORE_FLOP_PER_S : ACCELERATOR_FLOP_PER_S;
 }
 
-/* The weight of a layer with factors, else NULL. in: kernel included, without the bias. */
+/* The weight of a layer with factors, else NULL. in: inputs times kernel size, without the bias. */
 static const struct strait_param_row *weight_of(const struct strait_model *m, int layer, size_t *in,
                                                 size_t *out, bool *bias, size_t largest_dim)
 {
@@ -46,7 +46,7 @@ static const struct strait_param_row *weight_of(const struct strait_model *m, in
     }
     if (!weight)
         return NULL;
-    /* PyTorch's [out, in, ...]; the Conv1D of GPT-2 is a linear layer that is kept as [in, out] */
+    /* PyTorch stores [out, in, ...]; GPT-2's Conv1D is a linear layer stored as [in, out] */
     *out = weight->shape[strcmp(weight->type, "Conv1D") == 0 && weight->n_dims == 2 ? 1 : 0];
     *in = weight->n_elems / *out;
     return *out <= largest_dim && *in + (*bias ? 1 : 0) <= largest_dim ? weight : NULL;
@@ -62,7 +62,7 @@ int strait_n_factor_layers(const struct strait_model *m, size_t largest_dim)
     return n;
 }
 
-/* Forward is rows x in x out multiply-adds, a factor of dimension d rows x d x d. */
+/* Forward is rows x in x out multiply-adds; a factor of dimension d is rows x d x d. */
 static struct strait_factor factor(int layer, bool of_input, size_t dim, double forward_s,
                                    size_t in, size_t out, const struct strait_factor_costs *c)
 {
@@ -76,7 +76,7 @@ static struct strait_factor factor(int layer, bool of_input, size_t dim, double 
                                   .inverse_s = strait_inverse_s(c, dim)};
 }
 
-/* Times of the layers as they are charged: their share of the recorded total. */
+/* A layer's charged time: its share of the recorded total. */
 static double share(double layer_s, double layers_s, double total_s)
 {
     return layers_s > 0 ? layer_s * total_s / layers_s : 0;

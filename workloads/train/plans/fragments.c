@@ -2,8 +2,8 @@
 
 #include <assert.h>
 
-/* Fill fragments from the front, none above most; the layers that are left are always enough for
- * the fragments that are left. Returns how many fragments it takes. */
+/* Fill fragments from the front up to `most` each, always leaving enough layers for the remaining
+ * fragments. Returns how many fragments it takes. */
 static int fill(int *first, int n, const size_t *sizes, int n_layers, size_t most)
 {
     int p = 0;

@@ -1,9 +1,9 @@
-/* How a model is cut into fragments of whole layers. Pure. */
+/* Cut a model into fragments of whole layers. Pure. */
 #pragma once
 #include <stddef.h>
 
-/** Cut n_layers layers into n fragments of layers in a row such that the largest fragment, which
- *  sets the peak of the traffic, is as small as can be.
+/** Cut n_layers layers into n fragments of consecutive layers so that the largest fragment, which
+ *  sets the peak of the traffic, is as small as possible.
  *  Out:     first   n + 1 layers: fragment p is [first[p], first[p + 1]); none is empty
  *  In:      sizes   elements of each layer, n_layers of them, at least n
  *  Cost:    O(n_layers log(sum of sizes)) */

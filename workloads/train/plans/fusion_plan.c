@@ -44,7 +44,7 @@ void strait_fuse_none(struct strait_fusion *f, const struct strait_layer_costs *
         f->first[l] = l;
 }
 
-/* A plan that was noted from its last bucket on, turned round: first[0] = 0 ... n. */
+/* Reverse a plan that was noted from its last bucket on: first[0] = 0 ... n. */
 static void turn(struct strait_fusion *f, int n_buckets, int n_layers)
 {
     f->n_buckets = n_buckets;
@@ -89,7 +89,7 @@ void strait_fuse_merge(struct strait_fusion *f, const struct strait_layer_costs 
                        struct strait_linear_cost all_reduce)
 {
     int n = 0;
-    double ready_s = 0, start_s = 0, free_s = 0, bytes = 0; /* of the bucket that is open */
+    double ready_s = 0, start_s = 0, free_s = 0, bytes = 0; /* of the open bucket */
     for (int l = c->n - 1; l >= 0; l--) {
         ready_s += c->bwd_s[l];
         bytes += c->bytes[l];
@@ -107,7 +107,7 @@ void strait_fuse_merge(struct strait_fusion *f, const struct strait_layer_costs 
 void strait_fuse_best(struct strait_fusion *f, double *end_s, const struct strait_layer_costs *c,
                       struct strait_linear_cost all_reduce)
 {
-    /* end_s[l]: of the layers [l, n); first[l]: where the bucket that l begins ends. */
+    /* end_s[l]: best end for the layers [l, n); first[l]: end of the bucket that begins at l. */
     double ready_s = 0;
     end_s[c->n] = 0;
     for (int l = c->n - 1; l >= 0; l--) {
@@ -125,7 +125,7 @@ void strait_fuse_best(struct strait_fusion *f, double *end_s, const struct strai
         }
     }
     int n = 0;
-    for (int l = 0; l < c->n; n++) { /* n <= l: what is overwritten has been read */
+    for (int l = 0; l < c->n; n++) { /* n <= l: only overwrites what was read */
         const int end = f->first[l];
         f->first[n] = l;
         l = end;

@@ -1,12 +1,12 @@
-/* Which layers' gradients go over the network together: plans as pure functions of sizes, times and
- * what an all-reduce costs. Bucket g holds the layers [first[g], first[g + 1]) in the order of the
- * forward pass, so the backward pass completes the last bucket first, and each with the gradient of
- * its first layer. */
+/* Which layers' gradients are sent together: plans as pure functions of sizes, times and the cost
+ * of an all-reduce. Bucket g holds the layers [first[g], first[g + 1]) in the order of the forward
+ * pass; the backward pass completes the last bucket first, and each with the gradient of its first
+ * layer. */
 #pragma once
 #include "traces/models/model.h"
 #include "workloads/ask/network.h"
 
-/* What a plan knows of a model. */
+/* The model as a plan sees it. */
 struct strait_layer_costs {
     int n;
     double *bytes;         /* of each layer's gradient */
@@ -24,41 +24,42 @@ struct strait_linear_cost {
 };
 
 /** Fill c, whose arrays have room for m->n_layers, with the model's layers on a device of this
- *  speed (1: as its table says). What belongs to no layer is shared out, as rank.h does. */
+ *  speed (1: as in its table). Time that belongs to no layer is divided among the layers, as in
+ *  rank.h. */
 void strait_layer_costs_fill(struct strait_layer_costs *c, const struct strait_model *m,
                              double speed);
 
-/** A ring all-reduce without codec over n ranks, no ramp, parts all equal: 2 (n - 1) steps of path
- *  delay and (m / n + frame) / goodput, and n - 1 additions and copies of a part; s_per_byte 0:
- * they are free. Exact on a star of equal ports. Elsewhere an approximation: the mean delay, since
- * each part passes all links, and the goodput of the slowest, which all parts pass. Source:
- * Patarasuk and Yuan, JPDC 2009; with links of this network and ranks' memory */
+/** Cost of a ring all-reduce without codec over n ranks, without ramp, parts all equal: 2 (n - 1)
+ *  steps of path delay and (m / n + frame) / goodput, and n - 1 additions and copies of a part
+ *  (s_per_byte 0: free). Exact on a star of equal ports. Elsewhere approximate: the mean delay,
+ *  since each part passes all links, and the goodput of the slowest, which all parts pass.
+ *  Source:  Patarasuk and Yuan, JPDC 2009; with this network's links and the ranks' memory */
 struct strait_linear_cost strait_ring_cost(const struct strait_network *network, int n,
                                            double add_s_per_byte, double copy_s_per_byte);
 
-/** A bucket for each layer. Source: wait-free back-propagation (Zhang et al., USENIX ATC 2017) */
+/** One bucket a layer. Source: wait-free back-propagation (Zhang et al., USENIX ATC 2017) */
 void strait_fuse_none(struct strait_fusion *f, const struct strait_layer_costs *c);
-/** From the last layer on: a bucket is closed when it has reached `bytes`, the first one
- *  first_bytes. Source: PyTorch DistributedDataParallel, compute_bucket_assignment_by_size */
+/** From the last layer on: close a bucket when it has reached `bytes`, the first one first_bytes.
+ *  Source:  PyTorch DistributedDataParallel, compute_bucket_assignment_by_size */
 void strait_fuse_backward(struct strait_fusion *f, const struct strait_layer_costs *c,
                           double first_bytes, double bytes);
 /** From the first layer on: a layer that would make the bucket reach `bytes` begins another.
- *  Source: DeAR (Zhang et al., ICDCS 2023), its public code */
+ *  Source:  DeAR (Zhang et al., ICDCS 2023), its public code */
 void strait_fuse_forward(struct strait_fusion *f, const struct strait_layer_costs *c, double bytes);
-/** From the last layer down, layer l is merged into l - 1 where the gradient of l - 1 is there
- *  before the all-reduce of l would end, and waiting for it costs less than the alpha that merging
- *  saves. Greedy: best for the layer at hand, not always for all (strait_fuse_best).
- *  Source: MG-WFBP (Shi et al., INFOCOM 2019), its rule and public code */
+/** From the last layer down, merge layer l into l - 1 if the gradient of l - 1 is ready before the
+ *  all-reduce of l would end, and waiting for it costs less than the alpha saved. Greedy, not
+ *  always optimal (strait_fuse_best).
+ *  Source:  MG-WFBP (Shi et al., INFOCOM 2019), its rule and public code */
 void strait_fuse_merge(struct strait_fusion *f, const struct strait_layer_costs *c,
                        struct strait_linear_cost all_reduce);
-/** The plan whose last all-reduce ends first, of all plans: all-reduces one after another in
- *  backward order. Earlier ends never hurt, so the best end for the layers from l on needs only the
- *  best ends for fewer: dynamic programming, O(n^2).
+/** The plan whose last all-reduce ends first, all-reduces running one after another in backward
+ *  order. Dynamic programming, O(n^2): an earlier end never hurts, so the best end for the layers
+ *  from l on needs only the best ends for fewer.
  *  In:      end_s  scratch, room for n + 1 */
 void strait_fuse_best(struct strait_fusion *f, double *end_s, const struct strait_layer_costs *c,
                       struct strait_linear_cost all_reduce);
 
-/** From the start of the backward pass until the last bucket is summed, all-reduces one after
- *  another in the order in which their buckets are complete. */
+/** Time from the start of the backward pass until the last bucket is summed, all-reduces running
+ *  one after another in the order in which buckets are complete. */
 double strait_fusion_end_s(const struct strait_fusion *f, const struct strait_layer_costs *c,
                            struct strait_linear_cost all_reduce);

@@ -1,18 +1,18 @@
-/* What PowerSGD and ACP-SGD send of a model: which gradients become factors of low rank, M ~ P Q^T,
- * and where everything stands in the two fused buffers that are summed, that of all P and that of
- * all Q. Pure functions of the model's shapes. */
+/* What PowerSGD and ACP-SGD send: which gradients become low-rank factors, M ~ P Q^T, and the
+ * layout of the two fused buffers that are summed, one with all P and one with all Q. Pure
+ * functions of the model's shapes. */
 #pragma once
 #include "codecs/lowrank/lowrank.h"
 #include "traces/models/model.h"
 
 enum strait_side { STRAIT_SIDE_P, STRAIT_SIDE_Q };
 
-/* One parameter. The order of a plan is that in which gradients become ready: last row first. */
+/* One parameter. Parts are in the order in which gradients become ready: last row first. */
 struct strait_lowrank_part {
-    struct strait_lowrank shape; /* rank 0: goes as it is, a vector or too small to gain */
+    struct strait_lowrank shape; /* rank 0: sent unfactored: a vector, or too small to gain */
     size_t lo, n_elems;          /* of the flattened model */
-    size_t at[2];                /* its place in the buffer of each side */
-    size_t n_at[2];              /* and its elements there: of its factor, or all of its own */
+    size_t at[2];                /* offset in each side's buffer */
+    size_t n_at[2];              /* elements there: of the factor, or of the unfactored tensor */
 };
 
 struct strait_lowrank_plan {
@@ -20,11 +20,12 @@ struct strait_lowrank_plan {
     size_t n, n_elems[2];              /* of the buffers */
 };
 
-/** Lay out one part for every row of the model. Matrices are rows by everything else, by the first
- *  dimension, as the codecs take them.
- *  In:  parts  room for m->n_rows
- *       plain_on_both_sides  what goes as it is stands in both buffers (ACP-SGD, where a step sends
- *                            one of them), or only in that of P (PowerSGD, where it sends both) */
+/** Lay out one part for every row of the model. As in the codecs, a matrix has the first dimension
+ *  as rows and all others as columns.
+ *  In:      parts  room for m->n_rows
+ *           plain_on_both_sides  unfactored tensors are in both buffers (ACP-SGD, where a step
+ *                                sends one of them), or only in that of P (PowerSGD, where it
+ *                                sends both) */
 struct strait_lowrank_plan strait_lowrank_plan(struct strait_lowrank_part *parts,
                                                const struct strait_model *m, size_t rank,
                                                bool plain_on_both_sides);
@@ -33,8 +34,8 @@ struct strait_lowrank_plan strait_lowrank_plan(struct strait_lowrank_part *parts
 struct strait_lowrank_bucket {
     size_t first, end;
 };
-/** Fuse the parts of one side, in order, until a bucket holds `bytes` or more. A bucket ends with
- *  a layer, since the gradients of one become ready together.
+/** Fuse the parts of one side, in order, until a bucket holds at least `bytes`. A bucket ends at a
+ *  layer boundary, since the gradients of a layer become ready together.
  *  Out:     buckets  room for m->n_layers
  *  Returns: how many */
 size_t strait_lowrank_fuse(struct strait_lowrank_bucket *buckets,

@@ -48,8 +48,8 @@ int strait_place_balanced(int *owner, int n, const double *cost_s, const double 
     return 0;
 }
 
-/* best[b] of the first j tasks in b + 1 blocks; row by row, since a row needs only the one before.
- */
+/* best[b]: smallest load of the first j tasks in b + 1 ranges; computed row by row from the row
+ * before. */
 int strait_place_contiguous(int *owner, int n, const double *cost_s, int n_workers)
 {
     double *sum = malloc(3 * (size_t)(n + 1) * sizeof(*sum));
@@ -83,8 +83,8 @@ int strait_place_contiguous(int *owner, int n, const double *cost_s, int n_worke
     return 0;
 }
 
-/* end[j]: when the first j members have been sent at the earliest. A later start never ends
- * earlier, so the best of the first i is all that the rest has to know. */
+/* end[j]: the earliest time at which the first j members can have been sent. A later start never
+ * ends earlier, so only the best time for the first i members matters. */
 int strait_fuse_ready(int *first, double *end_s, int n, const double *ready_s, const double *bytes,
                       double alpha_s, double beta_s_per_byte, double free_s)
 {

@@ -25,7 +25,7 @@ static double unlimited(const struct strait_policy *p, const struct strait_state
         if (p->list)
             return p->list[(size_t)s->round < p->n_list ? (size_t)s->round : p->n_list - 1];
         return p->base * pow(p->decay, s->round);
-    case STRAIT_POLICY_RMS_ADAPTIVE: /* uniform in +-b is an error of b / sqrt(3) */
+    case STRAIT_POLICY_RMS_ADAPTIVE: /* uniform in +-b has rms b / sqrt(3) */
         return p->rms_factor * sqrt(3) * s->rms;
     case STRAIT_POLICY_LOSS_ADAPTIVE:
         return by_ratio(p, s->loss, s->first_loss);

@@ -7,8 +7,8 @@
 
 /* --- a quantiser ----------------------------------------------------------------------------- */
 
-/* Five-point Gauss-Legendre; panels of the first bin, where peaked shapes change fast, and of every
- * other. Bins end where nothing is left to add. */
+/* Five-point Gauss-Legendre; panels of the first bin, where peaked shapes change fast, and of the
+ * others. Bins end where they no longer contribute. */
 static const double NODES[5] = {-0.9061798459386640, -0.5384693101056831, 0, 0.5384693101056831,
                                 0.9061798459386640};
 static const double WEIGHTS[5] = {0.2369268850561891, 0.4786286704993665, 0.5688888888888889,
@@ -20,7 +20,7 @@ struct values {
     double shape, scale, height; /* height exp(-|x / scale|^shape), rms 1 */
 };
 
-/* Bin k and its mirror image: probability and mean square error. x = width u^4 in the first one. */
+/* Bin k and its mirror image: probability and mean square error. In the first bin x = width u^4. */
 static double bin_of(double *square, const struct values *v, int k, double bin)
 {
     const int n = k > 0 ? N_PANELS : N_PANELS_FIRST;
@@ -47,7 +47,7 @@ void strait_quantised(double *bits, double *rel_error, double shape, double boun
     for (int k = 0; k < MOST_BINS && p > LEAST_PROBABILITY; k++) {
         p = bin_of(&square, &v, k, 2 * bound);
         sum += square;
-        if (p > 0) /* one bin around 0, two of every other */
+        if (p > 0) /* one bin around 0, two of each other */
             *bits -= p * log2(k > 0 ? p / 2 : p);
     }
     *rel_error = sqrt(sum);
@@ -56,7 +56,7 @@ void strait_quantised(double *bits, double *rel_error, double shape, double boun
 double strait_shape_of_bits(double bits, double bound)
 {
     double lo = LEAST_SHAPE, hi = MOST_SHAPE, found, error;
-    for (int i = 0; i < N_HALVINGS; i++) { /* the more peaked, the fewer bits */
+    for (int i = 0; i < N_HALVINGS; i++) { /* more peaked means fewer bits */
         const double shape = (lo + hi) / 2;
         strait_quantised(&found, &error, shape, bound);
         if (found < bits)
@@ -70,10 +70,10 @@ double strait_shape_of_bits(double bits, double bound)
 /* --- recorded runs --------------------------------------------------------------------------- */
 
 static const double NEAREST_BOUND =
-    0.03; /* of the range: costs about what the adaptive rule does */
+    0.03; /* of the range: costs about as much as the adaptive rule */
 enum { N_FIT = STRAIT_REPLAY_N_FIT, ROUNDS_BESIDE = 3 };
 
-/* The rule of the recorded runs: README of the curves. */
+/* The bound of the recorded adaptive rule, see traces/curves/README.md. */
 static double recorded_bound(const struct strait_curve *adaptive)
 {
     return adaptive->par * sqrt(3);
@@ -91,8 +91,8 @@ static const struct strait_curve *fixed_of(const struct strait_curves *all,
                               bound, false);
 }
 
-/* Mean logarithms of bits and error around a round; the first, before which all runs are equal,
- * stands alone. */
+/* Mean logarithms of bits and error around a round; the first round, before which all runs are
+ * equal, is not averaged. */
 static void around(double *log_bits, double *log_error, const struct strait_curve *c, size_t round,
                    size_t n_beside)
 {
@@ -107,8 +107,8 @@ static void around(double *log_bits, double *log_error, const struct strait_curv
     }
 }
 
-/* The level comes from the run of a fixed bound, the round's own deviation from what the server
- * saw of the run itself. */
+/* The level comes from the run with a fixed bound; the round's deviation from the error that the
+ * server saw in the run itself. */
 static void features(double x[N_FIT], const struct strait_curve *fixed,
                      const struct strait_curve *adaptive, size_t round)
 {
@@ -119,7 +119,7 @@ static void features(double x[N_FIT], const struct strait_curve *fixed,
     around(&own_bits, &x[4], adaptive, round, 1);
 }
 
-/* Normal equations: 5 x 5, a few decades of condition. */
+/* Add to the normal equations: 5 x 5, condition of a few decades. */
 static void add_run(double squares[N_FIT * N_FIT], double right[N_FIT],
                     const struct strait_curve *adaptive, const struct strait_curve *fixed)
 {
@@ -192,8 +192,9 @@ static double update_bits(const struct strait_replay *r, int round, double bound
     return bits;
 }
 
-/* Parameters in bins that are fine against their own rms: every halving of the error is a bit. The
- * line through fixed bounds has that error elsewhere, in the tensors of wide range. */
+/* Parameters in bins that are fine relative to their own rms: every halving of the error costs one
+ * bit. In the runs of fixed bounds the same error is distributed differently, mostly in tensors of
+ * wide range. */
 static double param_bits(const struct strait_replay *r, int round, double bound)
 {
     struct strait_rate_point points[STRAIT_N_RANGE_BOUNDS];

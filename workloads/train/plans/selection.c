@@ -26,6 +26,6 @@ int strait_n_asked(int n_wanted, double factor, int n_clients)
 {
     if (n_wanted == 0)
         return n_clients;
-    const double most = ceil(n_wanted * factor - 1e-9); /* 10 * 1.1 is 11 */
+    const double most = ceil(n_wanted * factor - 1e-9); /* so that 10 * 1.1 gives 11 */
     return most < n_clients ? (int)most : n_clients;
 }

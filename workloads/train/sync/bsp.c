@@ -1,6 +1,6 @@
 /* Bulk-synchronous data parallelism: forward, backward, all-reduce of the whole gradient, step
- * (Valiant, CACM 1990; the all-reduces: see collectives/). Nothing overlaps: the bar that the
- * schedules which overlap are held against. */
+ * (Valiant, CACM 1990; the all-reduces: see collectives/). Nothing overlaps: the baseline for
+ * schedules that overlap. */
 #include "workloads/train/collectives/collectives.h"
 #include "workloads/ask/experiment.h"
 #include "workloads/train/collectives/legal.h"
@@ -9,7 +9,7 @@
 enum { WORLD = 0, INSIDE = 0, BETWEEN = 1 }; /* channels */
 enum { BY_SITES = STRAIT_AR_RING_ENCODED + 1 };
 
-/* Sites as the file says, else as the network does. */
+/* Sites as in the strategy's parameters, else as in the network. */
 struct layout {
     int site_size;
     const struct strait_network *network;
@@ -31,7 +31,7 @@ static void bsp(struct strait_rank *r)
     if (how == BY_SITES)
         sites = strait_hierarchy_of(r, (struct strait_sites){strait_n_ranks(r), site_of, &layout},
                                     INSIDE, BETWEEN);
-    struct strait_tensor *gradient[2]; /* by turns: the other one's last views may still be read */
+    struct strait_tensor *gradient[2]; /* alternating: views of the other may still be read */
     for (int i = 0; i < 2; i++)
         gradient[i] = strait_tensor(r, STRAIT_GRADIENTS, 0, STRAIT_ALL_LAYERS);
 

@@ -1,10 +1,10 @@
-/* ByteScheduler (Peng et al., SOSP 2019): gradients are cut into partitions, and what the next
- * forward pass needs first goes first. Layer l of the next step waits for its own partitions only,
- * not for all. An all-reduce needs one order everywhere, so rank 0 announces it, partition by
- * partition, by control words; it keeps at most `credit` of them announced and not yet summed. Over
- * parameter servers every worker has an order of its own and at most `credit` partitions sent and
- * not yet acknowledged: what is posted cannot be overtaken, so credit is what keeps a stream short.
- * More credit fills the pipe, less lets an urgent partition in sooner. */
+/* ByteScheduler (Peng et al., SOSP 2019): gradients are cut into partitions, and those that the
+ * next forward pass needs first are sent first. Layer l of the next step waits only for its own
+ * partitions. All-reduces need the same order on all ranks, so rank 0 announces it, partition by
+ * partition, by control words; it keeps at most `credit` partitions announced and not yet summed.
+ * With parameter servers every worker has its own order and at most `credit` partitions sent and
+ * not yet acknowledged: a posted message cannot be overtaken, so credit limits the queue of a
+ * stream. More credit keeps the link busy, less lets an urgent partition in sooner. */
 #include <math.h>
 
 #include "servers.h"
@@ -23,13 +23,13 @@ struct bytescheduler {
     struct strait_gradients gradients;
     struct strait_servers *servers; /* NULL: all-reduce */
     int n_layers, *n_parts;         /* of each layer */
-    int *unsummed;                  /* of each layer, as the training lane knows */
-    int *unstarted;                 /* of those that are here, as the communicating lane knows */
-    int *unannounced;               /* as the scheduler knows */
-    int *n_rounds;                  /* in which it was here, as the communicating lane knows */
+    int *unsummed;                  /* of each layer, in the training lane */
+    int *unstarted;                 /* ready but not started, in the communicating lane */
+    int *unannounced;               /* in the scheduler */
+    int *n_rounds;                  /* in which it was ready, in the communicating lane */
 };
 
-/* Rank 0: the most urgent partition next, while there is credit. */
+/* Rank 0: announce the most urgent partition while there is credit. */
 static void schedule(struct strait_rank *lane, void *arg)
 {
     struct bytescheduler *b = arg;
@@ -60,7 +60,8 @@ static int next_layer(struct strait_rank *lane)
     return layer;
 }
 
-/* Everybody: the next partition of each layer that is announced, as soon as it is here too. */
+/* All ranks: reduce the next partition of each announced layer, as soon as its gradient is ready
+ * here. */
 static void communicate(struct strait_rank *lane, void *arg)
 {
     struct bytescheduler *b = arg;
@@ -83,7 +84,7 @@ static void communicate(struct strait_rank *lane, void *arg)
     }
 }
 
-/* Wait until this layer is summed, then make its step. */
+/* Wait until this layer is summed, then do its optimiser step. */
 static void finish_layer(struct strait_rank *r, struct bytescheduler *b, int layer)
 {
     while (b->unsummed[layer] > 0)
@@ -180,8 +181,8 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
     return strait_overlap_uses_stream(e, src, dst, channel);
 }
 
-/* A partition's name in messages is its layer; their number is bounded by what a tag's int holds.
- */
+/* Messages identify a partition by its layer; the number of partitions is limited by a tag's
+ * int. */
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
     const double bytes = strait_experiment_param(e, "partition");

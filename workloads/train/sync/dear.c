@@ -1,7 +1,7 @@
-/* DeAR (Zhang et al., ICDCS 2023): each all-reduce is taken apart. Its reduce-scatter hides behind
- * the backward pass, its all-gather behind the next forward pass, group by group; the step of a
- * group is put off until its gather is there. With the tuner `bayes` rank 0 looks for the fusion
- * threshold by Bayesian optimisation while the training goes on. */
+/* DeAR (Zhang et al., ICDCS 2023): each all-reduce is split. Its reduce-scatter overlaps the
+ * backward pass, its all-gather the next forward pass, bucket by bucket ("groups" in DeAR); the
+ * optimiser step of a bucket is delayed until its gather is complete. With the tuner `bayes` rank 0
+ * searches the fusion threshold by Bayesian optimisation during the training. */
 #include <math.h>
 
 #include "workloads/train/plans/tuner.h"
@@ -29,7 +29,7 @@ static void communicate(struct strait_rank *lane, void *arg)
     struct strait_group world = strait_world(lane, GRADIENT);
     struct strait_codec *codec = strait_codec(lane, "up");
     for (int round = 0; strait_pend(lane, TO_COMM) != END; round++) {
-        const int n = d->f.n_buckets;      /* the groups stay as they are until all are gathered */
+        const int n = d->f.n_buckets;      /* groups change only after all are gathered */
         for (int g = n - 1; g >= 0; g--) { /* the last group is ready first */
             strait_launch(lane);
             strait_reduce_scatter(lane, world, codec, group_of(lane, d, round, g));
@@ -37,7 +37,7 @@ static void communicate(struct strait_rank *lane, void *arg)
                 strait_pend(lane, TO_COMM);
         }
         strait_post(lane, SCATTERED, 0);
-        for (int g = 0; g < n; g++) { /* one gather at a time, when asked for */
+        for (int g = 0; g < n; g++) { /* one gather at a time, on request */
             strait_pend(lane, TO_COMM);
             strait_launch(lane);
             strait_all_gather(lane, world, codec, group_of(lane, d, round, g));
@@ -46,7 +46,7 @@ static void communicate(struct strait_rank *lane, void *arg)
     }
 }
 
-/* Group g has arrived: ask for the next one, then make the step that was put off. */
+/* Group g is gathered: request the next one, then do the delayed step. */
 static void finish_group(struct strait_rank *r, struct dear *d, int g)
 {
     strait_pend(r, GATHERED);
@@ -57,10 +57,10 @@ static void finish_group(struct strait_rank *r, struct dear *d, int g)
 
 /* --- the tuner ---------------------------------------------------------------------------- */
 
-/* Published: 0.1, there seconds; here deviations of the times seen, so that it suits any model. */
+/* Published: 0.1 s; here 0.1 standard deviations of the observed times, to suit any model. */
 static const double XI = 0.1;
 
-/* Rank 0's next threshold to everybody, while no group is under way. */
+/* Broadcast rank 0's next threshold while no group is under way. */
 static void regroup(struct strait_rank *r, struct dear *d, struct strait_tuner *t)
 {
     if (strait_me(r) == 0) {
@@ -111,7 +111,7 @@ static void dear(struct strait_rank *r)
         strait_pend(r, SCATTERED);
         strait_post(r, TO_COMM, 0);
         for (int g = 0; strait_is_last_round(r) && g < d.f.n_buckets; g++)
-            finish_group(r, &d, g); /* nothing left for the last gathers to hide behind */
+            finish_group(r, &d, g); /* no forward pass is left to overlap the last gathers */
     }
     strait_post(r, TO_COMM, END);
     strait_join(r, lane);
@@ -136,7 +136,7 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
                             "expected more than \"least\", %.0f B, found %.0f B", least, most);
 }
 
-/* Once a tuner has found its threshold all rounds are alike. */
+/* After a tuner has found its threshold all rounds are alike. */
 static int period(const struct strait_experiment *e)
 {
     return (int)strait_experiment_param(e, "tuner") == FIXED;

@@ -1,8 +1,8 @@
-/* Buckets of a fixed size, in the two styles that are in daily use. `ddp` (Li et al., PyTorch
- * Distributed, VLDB 2020): the buckets are laid out before the first step, and each is all-reduced
- * when its last gradient is there. `horovod` (Sergeev and Del Balso, 2018): every `cycle` the ranks
- * tell rank 0 how many gradients they have; what all have is packed into buckets of at most
- * `bucket` bytes, and the next cycle begins when these are summed. */
+/* Buckets of a fixed size, in two common styles. `ddp` (Li et al., PyTorch Distributed, VLDB 2020):
+ * buckets are laid out before the first step, and each is all-reduced when its last gradient is
+ * ready. `horovod` (Sergeev and Del Balso, 2018): every `cycle` the ranks tell rank 0 how many
+ * gradients they have; those that all have are packed into buckets of at most `bucket` bytes, and
+ * the next cycle begins when these are summed. */
 #include <math.h>
 
 #include "workloads/train/collectives/collectives.h"
@@ -31,7 +31,7 @@ struct horovod {
     double bucket_bytes, cycle_s;
 };
 
-/* Gradients that are here by now, n of them having been counted before. */
+/* Count gradients that are ready now; n were counted before. */
 static int count_ready(struct strait_rank *lane, int n)
 {
     struct strait_message m;
@@ -42,7 +42,8 @@ static int count_ready(struct strait_rank *lane, int n)
     return n;
 }
 
-/* The least that any rank has, found by rank 0: they come in the same order everywhere. */
+/* The minimum over all ranks, found by rank 0: gradients become ready in the same order
+ * everywhere. */
 static int agree(struct strait_rank *lane, int n_ready)
 {
     const int n_ranks = strait_n_ranks(lane);
@@ -87,7 +88,7 @@ static void background(struct strait_rank *lane, void *arg)
     const struct horovod *h = arg;
     const int n = h->layers.n;
     struct strait_group world = strait_world(lane, GRADIENT);
-    /* until there is no first gradient of a step any more */
+    /* until no further step begins */
     for (int round = 0; strait_pend(lane, READY) != END; round++) {
         double cycle_start_s = strait_now_s(lane);
         for (int n_ready = 1, n_summed = 0; n_summed < n;) {

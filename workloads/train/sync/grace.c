@@ -1,9 +1,8 @@
-/* GRACE (Xu et al., ICDCS 2021): each gradient tensor by itself, in the order of the backward pass.
- * A hook compensates and compresses it as soon as it is there (error feedback is the codec's); a
- * collective of its own carries it while the backward pass goes on; when that is over, every tensor
- * is decompressed and aggregated. Where the encoded tensor is only moved, each rank decodes what
- * all P of them sent and adds in rank order; where it is reduced on the way, the collective codes.
- */
+/* GRACE (Xu et al., ICDCS 2021): each gradient tensor separately, in the order of the backward
+ * pass. A hook compensates and compresses it as soon as it is ready (error feedback is the
+ * codec's); its own collective sends it during the backward pass; after that, every tensor is
+ * decompressed and aggregated. If the encoded tensor is only moved, each rank decodes what all P of
+ * them sent and adds in rank order; if it is reduced on the way, the collective does the coding. */
 #include <math.h>
 #include <string.h>
 
@@ -15,21 +14,21 @@
 enum { DATA = 0, TO_COMM = 1, EXCHANGED = 2, END = -1 };
 enum exchange { AUTO, ALL_REDUCE, ALL_GATHER, BROADCAST, ALL_TO_ALL };
 
-/* Gradients are two by turns: others may still read the last round's, but that all take part in
- * this round's exchanges says that they are through with the one before. */
+/* Gradients alternate between two tensors: others may still read the last round's; but once all
+ * take part in this round's exchanges they have finished reading the one before. */
 struct grace {
     enum exchange how;
-    bool beside;               /* exchanges run beside backward pass and codec */
-    struct strait_group world; /* of the lane that exchanges */
+    bool beside;               /* exchanges overlap backward pass and codec */
+    struct strait_group world; /* of the exchanging lane */
     struct strait_codec *codec;
-    struct strait_tensor **layers[2];   /* gradients by turn, then by layer of the model */
+    struct strait_tensor **layers[2];   /* gradients by alternating tensor, then by layer */
     struct strait_tensor **gradient[2]; /* the same by row */
-    struct strait_tensor **sum;         /* by row, where everybody's is decoded by all */
+    struct strait_tensor **sum;         /* by row, if every rank decodes all packets */
     struct strait_packet ***packets;    /* by row, then by rank */
     int turn;
 };
 
-/* GRACE has one collective for each codec: what adds up is reduced, all else gathered. */
+/* GRACE's collective for a codec: all-reduce for codecs that can add, else all-gather. */
 static enum exchange exchange_of(double asked, bool none, bool adds)
 {
     return (enum exchange)asked != AUTO ? (enum exchange)asked
@@ -45,7 +44,7 @@ static bool is_reduced(enum exchange how)
 /* The hook of one tensor. */
 static void compress(struct strait_rank *r, const struct grace *g, int row)
 {
-    if (!is_reduced(g->how)) /* else the collective does */
+    if (!is_reduced(g->how)) /* otherwise the collective encodes */
         g->packets[row][strait_me(r)] = strait_encode(r, g->codec, NAN, g->gradient[g->turn][row]);
 }
 
@@ -54,7 +53,7 @@ static void start_exchange(struct strait_rank *r, const struct grace *g, int row
     strait_post(r, TO_COMM, 2 * row + g->turn);
 }
 
-/* Binomial tree of packets, the root's encoded tensor as it is. */
+/* Binomial tree of packets: the root's encoded tensor is passed on unchanged. */
 static void broadcast(struct strait_rank *lane, struct strait_group w, int root,
                       struct strait_packet **packet)
 {
@@ -75,14 +74,14 @@ static void exchange(struct strait_rank *lane, struct grace *g, int row, int tur
     strait_launch(lane);
     switch (g->how) {
     case AUTO:
-    case ALL_REDUCE: /* values as they are, or encoded tensors added as they are */
+    case ALL_REDUCE: /* plain values, or encoded tensors added encoded */
         strait_all_reduce(lane, g->world, g->codec, gradient,
                           strait_sends_views(g->codec) ? STRAIT_AR_RING : STRAIT_AR_RING_ENCODED);
         return;
     case ALL_TO_ALL:
         strait_all_reduce(lane, g->world, g->codec, gradient, STRAIT_AR_ALL_TO_ALL);
         return;
-    case ALL_GATHER: /* receivers have to be told sizes that do not follow from the shape */
+    case ALL_GATHER: /* sizes that do not follow from the shape are exchanged first */
         if (!strait_size_is_fixed(lane, g->codec, gradient))
             strait_launch(lane);
         strait_gather_packets(lane, g->world, g->packets[row],
@@ -108,7 +107,7 @@ static void communicate(struct strait_rank *lane, void *arg)
     }
 }
 
-/* Decompress what everybody sent, the own included, and add it up. */
+/* Decompress all ranks' packets, including its own, and add them. */
 static void aggregate(struct strait_rank *r, struct grace *g, int row)
 {
     const int n = strait_n_ranks(r);
@@ -153,7 +152,7 @@ static struct grace set_up(struct strait_rank *r)
     return g;
 }
 
-/* Layer by layer from the last, each followed by the hooks of its tensors. */
+/* Layer by layer from the last, each followed by its tensors' hooks. */
 static void backward(struct strait_rank *r, struct grace *g)
 {
     const struct strait_model *m = strait_model(r);
@@ -203,7 +202,7 @@ static enum exchange asked_for(const struct strait_experiment *e)
                        strait_codec_adds(&e->up.spec));
 }
 
-/* What is only moved may be encoded by any codec. */
+/* Any codec is legal where packets are only moved. */
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
     switch (asked_for(e)) {

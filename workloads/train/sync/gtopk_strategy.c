@@ -1,7 +1,7 @@
-/* gTop-k S-SGD (Shi et al., ICDCS 2019): after the backward pass each rank chooses the k largest of
- * its gradient; a binomial tree merges the choices, and each merge keeps the k largest sums, so
- * that every hop carries k elements; the tree carries the result back. 2 ceil(log2 P) hops one
- * after another, 2 (P - 1) messages. Of three ranks:
+/* gTop-k S-SGD (Shi et al., ICDCS 2019): after the backward pass each rank chooses the k largest
+ * elements of its gradient; a binomial tree merges the choices, and each merge keeps the k largest
+ * sums, so that every hop carries k elements; the result is broadcast along the tree. 2 ceil(log2
+ * P) hops one after another, 2 (P - 1) messages. With three ranks:
  *
  *             rank 0             rank 1         rank 2
  *   start     A                  B              C
@@ -9,7 +9,7 @@
  *   merge     top(top(A+B)+C)    .              .             2 > 0
  *   back      S                  S              S             0 > 2, 0 > 1
  *
- * k is of each tensor here, and tensors of one dimension are summed whole. */
+ * Here k is for each tensor, and one-dimensional tensors are summed whole. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 
 enum { CHOSEN = 0 };
 
-/* Returns: what all ranks have chosen together, on every rank. */
+/* Returns the merged choice, the same on every rank. */
 static struct strait_packet *all_reduce(struct strait_rank *r, struct strait_codec *codec,
                                         struct strait_tensor *x, int round)
 {
@@ -45,7 +45,7 @@ static void gtopk(struct strait_rank *r)
 {
     struct strait_codec *codec = strait_codec(r, "up");
     struct strait_group world = strait_world(r, CHOSEN);
-    struct strait_tensor *gradient[2], *sum; /* by turns: others may still read the last one */
+    struct strait_tensor *gradient[2], *sum; /* alternating: others may still read the last one */
     for (int turn = 0; turn < 2; turn++)
         gradient[turn] = strait_tensor(r, STRAIT_GRADIENTS, 0, STRAIT_ALL_LAYERS);
     sum = strait_like(r, gradient[0]);
@@ -53,7 +53,7 @@ static void gtopk(struct strait_rank *r)
         struct strait_tensor *x = gradient[round % 2];
         strait_forward(r, STRAIT_ALL_LAYERS);
         strait_backward_into(r, STRAIT_ALL_LAYERS, x);
-        if (strait_sends_views(codec)) /* without a codec: k is all, the same tree */
+        if (strait_sends_views(codec)) /* without a codec: the same tree with all elements */
             strait_all_reduce(r, world, codec, x, STRAIT_AR_TREE);
         else
             strait_decode(r, sum, all_reduce(r, codec, x, round));
@@ -74,7 +74,7 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
                             codec);
 }
 
-/* Up and down between the same pairs. */
+/* Both directions use the same pairs. */
 static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
     return channel == CHOSEN && strait_all_reduce_uses(STRAIT_AR_TREE, e->n_ranks, src, dst);

@@ -1,6 +1,6 @@
-/* MG-WFBP (Shi et al., INFOCOM 2019): wait-free back-propagation with neighbouring layers merged
- * where one all-reduce less is worth more than the wait for it. The plan is made before the first
- * step, from the layers' times and from what an all-reduce costs on this network. */
+/* MG-WFBP (Shi et al., INFOCOM 2019): wait-free back-propagation that merges neighbouring layers
+ * where saving an all-reduce gains more than waiting costs. The plan is made before the first step,
+ * from the layers' times and the cost of an all-reduce on this network. */
 #include <math.h>
 
 #include "workloads/train/collectives/collectives.h"

@@ -3,7 +3,7 @@
 #include "workloads/train/collectives/collectives.h"
 #include "workloads/train/collectives/legal.h"
 
-enum { GRADIENT = 0, READY = 1, SUMMED = 2, END = -1 }; /* a word is a bucket */
+enum { GRADIENT = 0, READY = 1, SUMMED = 2, END = -1 }; /* messages are bucket numbers */
 
 struct strait_layer_costs strait_rank_layer_costs(struct strait_rank *r)
 {
@@ -76,7 +76,7 @@ static void all_reduce(struct strait_rank *lane, struct strait_group world,
     strait_all_gather(lane, world, codec, x);
 }
 
-/* The tensors of layers first to end - 1, the last one first. */
+/* All-reduce the tensors of layers [first, end), the last one first. */
 static void all_reduce_each(struct strait_rank *lane, struct strait_group world,
                             struct strait_codec *codec, struct strait_tensor *x, int first, int end)
 {

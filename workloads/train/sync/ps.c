@@ -1,8 +1,7 @@
 /* Synchronous data parallelism with a sharded parameter server (Li et al., OSDI 2014; co-located
- * with the workers, and summing inside of nodes first, as BytePS, Jiang et al., OSDI 2020):
- * forward, backward, push the gradient, servers add, pull the sum, step. Without co-location the
- * last ranks are servers and do not train, so that rank 0, whose marks are the run's times, does.
- */
+ * with the workers, and summing in nodes first, as in BytePS, Jiang et al., OSDI 2020): forward,
+ * backward, push the gradient, servers add, pull the sum, step. Without co-location the last ranks
+ * are servers and do not train, so that rank 0, whose rounds are the run's times, does. */
 #include "servers.h"
 
 static void ps(struct strait_rank *r)

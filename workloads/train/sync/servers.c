@@ -1,11 +1,11 @@
-/* Two workers and a server behind them, a layer of two pieces:
+/* Two workers and a separate server, a layer of two partitions:
  *
  *             worker 0     worker 1     server
  *   start     a0 a1        b0 b1        . .
  *   push      a0 a1        b0 b1        a0 b0 > S0, then a1 b1 > S1
  *   pull      S0 S1        S0 S1        S0 S1
  *
- * Sum order: workers by rank; a co-located server's own first. Inside of a node: ring order. */
+ * Sum order: workers by rank; a co-located server's own first. Inside a node: ring order. */
 #include "servers.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ enum {
 enum { PUSH = STRAIT_SERVERS_PUSH, PULL = STRAIT_SERVERS_PULL }; /* channels; a tag is a piece */
 enum { END = -1, NOTHING = -2 };
 
-/* Ranks: node by node, and in a node place by place. */
+/* Ranks are ordered node by node, in a node by position. */
 static int worker_rank(const struct strait_servers *s, int worker)
 {
     return worker * s->inside.n + s->place;
@@ -30,7 +30,7 @@ static int server_rank(const struct strait_servers *s, int server)
     return worker_rank(s, (s->colocated ? 0 : s->n_workers) + server);
 }
 
-/* The share of a layer that a place has after the reduce-scatter. */
+/* The share of a layer that a position has after the reduce-scatter. */
 static int share_of(const struct strait_servers *s, int rank)
 {
     return (rank % s->inside.n + 1) % s->inside.n;
@@ -52,7 +52,7 @@ void strait_servers_assign(int *owner, double *load_bytes, int n_servers, const 
     }
 }
 
-/* A layer's shares are cut alike, by the largest of them. */
+/* The shares of a layer are cut alike, by the largest of them. */
 static int n_pieces_of(size_t n_elems, int n_shares, double partition_bytes)
 {
     const double share = ceil((double)n_elems / n_shares);
@@ -84,7 +84,7 @@ static void plan(struct strait_rank *r, struct strait_servers *s, bool whole)
                           (int)strait_param(r, "assign") == STRAIT_BY_BYTES);
 }
 
-/* All handles, made before there are lanes. */
+/* Make all handles before there are lanes. */
 static void cut(struct strait_rank *r, struct strait_servers *s)
 {
     const size_t n = (size_t)s->n_pieces, n_shares = (size_t)s->inside.n;
@@ -138,7 +138,7 @@ struct strait_servers *strait_servers_new(struct strait_rank *r, enum strait_pus
     for (int turn = 0; turn < 2; turn++)
         s->x[turn] = order == STRAIT_WHOLE ? &s->gradients.whole[turn] : s->gradients.layer[turn];
     plan(r, s, order == STRAIT_WHOLE);
-    s->credit = credit < s->n_pieces ? credit : s->n_pieces; /* no more are out at once */
+    s->credit = credit < s->n_pieces ? credit : s->n_pieces; /* no more can be under way */
     cut(r, s);
     make_room(r, s);
     const size_t n = (size_t)s->n_pieces, n_layers = (size_t)s->n_layers;
@@ -163,7 +163,8 @@ int strait_servers_n_parts(const struct strait_servers *s, int layer)
 
 /* --- push --------------------------------------------------------------------------------- */
 
-/* A layer whose gradient is there, or END; NOTHING when none is and something is left to send. */
+/* A layer whose gradient is ready, or END; NOTHING when none is ready and something is left to
+ * send. */
 static int next_ready(struct strait_rank *lane, const struct strait_servers *s)
 {
     struct strait_message m;
@@ -184,7 +185,7 @@ static void take(struct strait_rank *lane, struct strait_servers *s, int layer)
     s->n_unsent_all += s->n_unsent[layer];
 }
 
-/* Gradients come from the last layer on, and are needed from the first one on. */
+/* Gradients become ready from the last layer on, and are needed from the first layer on. */
 static int next_layer(const struct strait_servers *s)
 {
     int l = s->urgent ? 0 : s->n_layers - 1;
@@ -193,7 +194,7 @@ static int next_layer(const struct strait_servers *s)
     return l;
 }
 
-/* The next piece of a layer; every worker begins with another one. */
+/* Push the next partition of a layer; every worker begins with a different one. */
 static void push_piece(struct strait_rank *lane, struct strait_servers *s, int layer)
 {
     const int n = s->first[layer + 1] - s->first[layer], i = n - s->n_unsent[layer]--,
@@ -213,7 +214,7 @@ static void push_piece(struct strait_rank *lane, struct strait_servers *s, int l
         strait_send(lane, server, PUSH, q, packet);
 }
 
-/* What has come meanwhile is looked at before anything is sent. */
+/* Checks for newly ready layers before each send. */
 static void push(struct strait_rank *lane, void *arg)
 {
     struct strait_servers *s = arg;
@@ -231,7 +232,7 @@ static void push(struct strait_rank *lane, void *arg)
 
 /* --- serve -------------------------------------------------------------------------------- */
 
-/* Every byte goes through one thread of the node's server, of which each place has its share. */
+/* Every byte passes one thread of the node's server, which its positions share. */
 static void transport(struct strait_rank *lane, const struct strait_servers *s,
                       const struct strait_packet *packet)
 {
@@ -259,8 +260,8 @@ static void send_sum(struct strait_rank *lane, const struct strait_servers *s, i
     strait_drop(lane, packet);
 }
 
-/* Decoded as they arrive, added by rank when all are here. By then everybody has read the sum of
- * the round before last, whose memory this is. */
+/* Decoded as they arrive, added in rank order when all have arrived. By then all have read the sum
+ * of the round before last, whose memory is reused. */
 static bool serve(struct strait_rank *lane, struct strait_servers *s)
 {
     struct strait_message m = strait_recv(lane, STRAIT_ANY, PUSH);
@@ -282,7 +283,7 @@ static bool serve(struct strait_rank *lane, struct strait_servers *s)
         return true;
     for (int w = 0; w < s->n_workers; w++) {
         if (worker_rank(s, w) == strait_me(lane))
-            continue; /* the sum begins with it */
+            continue; /* the sum starts from it */
         strait_wait(lane, s->decoding[w * n + q]);
         if (w > 0 || !first_is_sum)
             strait_add(lane, sum, s->arrived[w * n + q], 1);
@@ -312,7 +313,7 @@ void strait_servers_serve(struct strait_rank *r, struct strait_servers *s)
 
 /* --- pull --------------------------------------------------------------------------------- */
 
-/* What comes from a server is this place's share: the neighbours in the node get it too. */
+/* A server sends this position's share; pass it on to the neighbours in the node. */
 static void pull(struct strait_rank *lane, void *arg)
 {
     struct strait_servers *s = arg;

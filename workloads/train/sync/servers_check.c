@@ -1,4 +1,4 @@
-/* What an experiment says of parameter servers, and what of it is possible. */
+/* Checks of an experiment's parameter servers. */
 #include "servers.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ bool strait_uses_servers(const struct strait_experiment *e)
 
 int strait_servers_n_training(const struct strait_experiment *e)
 {
-    /* other strategies place other things */
+    /* other strategies have no such parameter */
     const bool has_servers = strait_experiment_has_param(e, "servers"),
                has_exchange = strait_experiment_has_param(e, "exchange");
     if (!has_servers || (has_exchange && !strait_uses_servers(e)) ||

@@ -1,8 +1,8 @@
-/* SLAMB (Xu et al., ICML 2023): large-batch training whose workers keep moments of their own and
+/* SLAMB (Xu et al., ICML 2023): large-batch training whose workers keep their own moments and
  * average a part of them. Step j averages chunk j mod (1 / ratio) of one fixed permutation, the
- * same on every rank, so that no indices travel, and everything that is small; one fused buffer.
- * LAMB's step goes further with what was averaged than with what was not. Every local_steps steps
- * all parameters are averaged, tensor by tensor. */
+ * same on every rank, so that no indices are sent, plus all small tensors; one fused buffer. The
+ * LAMB step is larger for averaged elements than for the others. Every local_steps steps all
+ * parameters are averaged, tensor by tensor. */
 #include <math.h>
 
 #include "workloads/train/collectives/collectives.h"
@@ -13,7 +13,7 @@
 
 enum { MOMENTS = 0 };
 
-/* A pass over the elements that travel, on the host's CPU. */
+/* One pass over the sent elements, on the host's CPU. */
 static void move_all(struct strait_rank *r, void (*fn)(void *), struct slamb_work *k)
 {
     const size_t n = k->end - k->first + k->mask->n_always;
@@ -21,9 +21,8 @@ static void move_all(struct strait_rank *r, void (*fn)(void *), struct slamb_wor
                 k->moments ? fn : NULL, k);
 }
 
-/* w becomes everybody's mean. What travels is a copy: w goes on changing while others still read.
- * It is free again at the next averaging: nobody ends a step between that has not read all of it.
- */
+/* w becomes the mean over all ranks. A copy is sent: w changes while others still read. The copy is
+ * free again at the next averaging: every rank has read all of it by then. */
 static void average(struct strait_rank *r, struct strait_group world, struct strait_tensor *w,
                     struct strait_tensor *copy)
 {
@@ -67,7 +66,7 @@ static void slamb(struct strait_rank *r)
         const int chunk = k.step % n_chunks;
         k.first = strait_part_start(mask.n_masked, chunk, n_chunks);
         k.end = strait_part_start(mask.n_masked, chunk + 1, n_chunks);
-        struct strait_tensor *buffer = /* by turns: views may be on their way */
+        struct strait_tensor *buffer = /* alternating: views may be under way */
             strait_range(r, buffers[k.step % 2], 0, k.end - k.first + mask.n_always);
         k.buffer = strait_values(r, buffer);
         strait_forward(r, STRAIT_ALL_LAYERS);
@@ -93,7 +92,7 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
     return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
 }
 
-/* Chunks and synchronisations come round together. */
+/* The common period of chunks and synchronisations. */
 static int period(const struct strait_experiment *e)
 {
     const uint64_t n_chunks = (uint64_t)lround(1 / strait_experiment_param(e, "ratio"));

@@ -53,13 +53,13 @@ struct slamb_mask slamb_mask_of(struct strait_rank *r, int n_chunks)
     return k;
 }
 
-/* The masked element at place i of the permutation. */
+/* The masked element at position i of the permutation. */
 static size_t permuted(const struct slamb_mask *k, size_t i)
 {
     return (size_t)(((__uint128_t)k->a * i + k->b) % k->n_masked);
 }
 
-/* The element of the model that masked element i is. */
+/* The model's element of masked element i. */
 static size_t place_of(const struct slamb_mask *k, size_t i)
 {
     size_t lo = 0, hi = k->n_large; /* the last run that begins at or before i */
@@ -115,7 +115,7 @@ void slamb_scatter(void *work)
 /* --- LAMB ------------------------------------------------------------------------------------ */
 
 struct step {
-    double over_1, over_2;        /* 1 over what moments lack since they began at 0 */
+    double over_1, over_2;        /* bias correction: 1 / (1 - beta^step) */
     double w2[2], u2[2], rate[2]; /* [1]: not averaged in this step */
 };
 
@@ -133,13 +133,13 @@ double *slamb_powers(struct strait_rank *r, double beta_3, int n_chunks)
     return powers;
 }
 
-/* Steps since a masked element was averaged; small ones, without `last`, always were. */
+/* Steps since a masked element was last averaged; 0 for small tensors, which have no `last`. */
 static int age_of(const struct slamb_work *k, const float *last, size_t i)
 {
     return last ? k->step + 1 - (int)last[i] : 0;
 }
 
-/* One tensor: elements from `at` on. */
+/* Step of one tensor: elements from `at` on. */
 static void lamb_tensor(const struct slamb_work *k, struct step s, size_t at, size_t n,
                         const float *last)
 {

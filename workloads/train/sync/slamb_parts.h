@@ -1,10 +1,10 @@
-/* SLAMB's arithmetic: which moments are averaged in a step, and LAMB's step with them. */
+/* SLAMB's arithmetic: which moments are averaged in a step, and the LAMB step. */
 #pragma once
 #include <stdint.h>
 #include "traces/models/model.h"
 #include "workloads/rank/rank.h"
 
-/* Large matrices are masked; what has one dimension or is small is averaged in every step. */
+/* Large matrices are masked; small tensors and vectors are averaged in every step. */
 struct slamb_mask {
     size_t *large, *small; /* first elements of runs in the flattened model, ascending */
     size_t *large_before;  /* elements of all large runs before each */
@@ -15,16 +15,15 @@ struct slamb_mask {
     int n_chunks;
 };
 
-/* Moments of a rank at a step; all arrays of the flattened model but `last` and `buffer`. */
+/* Moments of a rank at a step; all arrays are of the flattened model except `last` and `buffer`. */
 struct slamb_work {
     const struct slamb_mask *mask;
     const struct strait_model *model;
     float *gradients, *moments, *squares, *w;
-    float *last; /* of masked elements: the step of the last averaging, 1 is first; 0: none */
-    float
-        *buffer; /* what travels: the chunk in the order of the permutation, then the small ones */
+    float *last;       /* of masked elements: the step of their last averaging, from 1; 0: none */
+    float *buffer;     /* what is sent: the chunk in permuted order, then the small ones */
     size_t first, end; /* of the permutation */
-    int step, n_ranks; /* 0 is first */
+    int step, n_ranks; /* step: from 0 */
     double lr;
     const double *powers; /* of beta_3, by age */
 };
@@ -33,18 +32,18 @@ uint64_t slamb_gcd(uint64_t a, uint64_t b);
 /** Drawn from the run's seed, the same on every rank. */
 struct slamb_mask slamb_mask_of(struct strait_rank *r, int n_chunks);
 
-/** beta_3^age for all ages that there are: every chunk is averaged once in n_chunks steps. */
+/** beta_3^age for all possible ages: every chunk is averaged once in n_chunks steps. */
 double *slamb_powers(struct strait_rank *r, double beta_3, int n_chunks);
 
 /* Jobs on a struct slamb_work. */
-/** m = beta_1 m + (1 - beta_1) g and v = beta_2 v + (1 - beta_2) g^2 of all elements. */
+/** m = beta_1 m + (1 - beta_1) g and v = beta_2 v + (1 - beta_2) g^2 for all elements. */
 void slamb_moments(void *work);
 void slamb_gather(void *work);  /* moments to the buffer */
-void slamb_scatter(void *work); /* the buffer's sums over the ranks to the moments: means */
-/** LAMB (You et al., ICLR 2020), each tensor in two parts: what was averaged in this step, and what
- *  was not. Of each, u = m^ / (sqrt(v^) + epsilon) + decay w with moments corrected for their
- *  start, and trust |w| / |u| (1 where one is 0). Averaged: w -= lr trust u; else
- *  w -= lr / sqrt(ranks) trust beta_3^age u, with the age in steps since it was averaged, or since
- *  the beginning. That the trust is of u without its factor is our reading.
+void slamb_scatter(void *work); /* means of the buffer's sums back to the moments */
+/** A LAMB step (You et al., ICLR 2020), each tensor in two parts: elements averaged in this step,
+ *  and the others. For each part u = m^ / (sqrt(v^) + epsilon) + decay w, with bias-corrected
+ *  moments, and trust = |w| / |u| (1 if either is 0). Averaged elements: w -= lr trust u; others: w
+ *  -= lr / sqrt(ranks) trust beta_3^age u, with the age in steps since the last averaging, or since
+ *  the beginning. That trust uses u without its factor is our reading.
  *  Source:  Xu et al., ICML 2023, as in docs/compressed-training.md */
 void slamb_lamb(void *work);

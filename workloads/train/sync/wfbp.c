@@ -1,6 +1,6 @@
 /* Wait-free back-propagation (Zhang et al., USENIX ATC 2017): the gradient of a layer is
- * all-reduced, or pushed to parameter servers, as soon as it is there, while the layers before it
- * are still being computed. */
+ * all-reduced, or pushed to parameter servers, as soon as it is ready, while earlier layers are
+ * still being computed. */
 #include "servers.h"
 
 enum { LAYER, TENSOR };
