@@ -1,4 +1,4 @@
-/* The emulation as the caller sees it: what it can do, and a run in processes of its own. */
+/* The emulation as the caller sees it: what it can do, and a run in its own processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -23,7 +23,7 @@
 
 enum { WATCH_MS = 500 };
 
-/* Another tun node than /dev/net/tun, for users that may not open that one. */
+/* An alternative TUN node, for users who may not open /dev/net/tun. */
 static const char *tun_path(void)
 {
     return getenv("STRAIT_TUN");
@@ -35,7 +35,7 @@ static int check(const struct strait_run *run, struct strait_error *err)
     return strait_emu_prepare(&realisation, run, tun_path(), err);
 }
 
-/* What a run holds in the process that called it. */
+/* State of a run in the calling process. */
 struct session {
     struct strait_run *run;
     struct strait_emu_shared *shared;
@@ -43,12 +43,12 @@ struct session {
     enum strait_emu_realisation realisation;
     int *logs; /* a file for each rank's log */
     int facts;
-    int caller[2]; /* sockets: ours, the keeper's */
+    int caller[2]; /* sockets: ours, the supervisor's */
     int alive[2];  /* pipe whose other end all processes of the run hold */
     int signals;
-    struct strait_live_link *links; /* for who looks on */
+    struct strait_live_link *links; /* for the live view */
     sigset_t old_mask;
-    pid_t launcher; /* the child that starts the keeper; 0: none */
+    pid_t launcher; /* the child that starts the supervisor; 0: none */
 };
 
 static int open_files(struct session *s, struct strait_error *err)
@@ -73,7 +73,7 @@ static int open_files(struct session *s, struct strait_error *err)
     return 0;
 }
 
-/* Signals that would end this process wait until the run is cleaned up. */
+/* Block the signals that would end this process until the run is cleaned up. */
 static int hold_signals(struct session *s, struct strait_error *err)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
@@ -105,19 +105,19 @@ static void close_callers_ends(struct session *s)
     close(s->signals);
 }
 
-/* Ranks have two sockets for each peer and channel. */
+/* Raise the descriptor limit: ranks have two sockets for each peer and channel. */
 static void allow_descriptors(void)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return;
     limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit); /* where it is refused, a socket will say so */
+    setrlimit(RLIMIT_NOFILE, &limit); /* if refused, a socket call will fail */
 }
 
-/* The scheduler shares the machine between sessions first (CONFIG_SCHED_AUTOGROUP): without more
- * weight for this one, a single busy program of another session delays all ranks. Refused without
- * rights, and absent on many machines. */
+/* Give this session more weight: with CONFIG_SCHED_AUTOGROUP the scheduler divides the machine
+ * between sessions first, and a single busy program of another session would delay all ranks.
+ * Refused without rights, and absent on many machines. */
 static void be_prompt_as_session(void)
 {
     const int fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
@@ -128,7 +128,7 @@ static void be_prompt_as_session(void)
     close(fd);
 }
 
-/* The child of the caller: gets the rights, makes the PID namespace, starts its first process. */
+/* The caller's child: gets the rights, makes the PID namespace, starts its first process. */
 static void launch(struct session *s) __attribute__((noreturn));
 static void launch(struct session *s)
 {
@@ -138,7 +138,7 @@ static void launch(struct session *s)
     const bool root = s->run->launcher && strcmp(s->run->launcher, "root") == 0;
     prctl(PR_SET_NAME, "strait-launch");
     pthread_sigmask(SIG_SETMASK, &s->old_mask, NULL);
-    setsid(); /* the terminal's signals are the caller's */
+    setsid(); /* the terminal's signals go to the caller only */
     be_prompt_as_session();
     close_callers_ends(s);
     allow_descriptors();
@@ -157,7 +157,7 @@ static void launch(struct session *s)
             report_and_exit(s, &err);
         }
     }
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user before would have cleared it */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the change of user, which would have cleared it */
     const pid_t keeper = fork();
     if (keeper == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -183,7 +183,7 @@ static void launch(struct session *s)
     _exit(EXIT_SUCCESS);
 }
 
-/* Until all processes of the run are gone. Returns the signal that ended it early, or 0. */
+/* Wait until all processes of the run have ended. Returns the signal that ended it early, or 0. */
 static int wait_for_end(struct session *s, struct strait_error *err)
 {
     const bool watched = s->run->watch != NULL;
@@ -205,7 +205,7 @@ static int wait_for_end(struct session *s, struct strait_error *err)
         if (n > 0 && p[1].revents &&
             read(s->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
             caught = (int)info.ssi_signo;
-            kill(s->launcher, SIGKILL); /* the keeper and the rest go with it */
+            kill(s->launcher, SIGKILL); /* the supervisor and all others end with it */
         }
     }
 }
@@ -287,7 +287,7 @@ static int live(struct session *s, struct strait_error *err)
         ;
     if (caught) {
         pthread_sigmask(SIG_SETMASK, &s->old_mask, NULL);
-        raise(caught); /* the caller's own handling; by default it ends here */
+        raise(caught); /* the caller's handler; by default it ends this process */
         return strait_error_set(err, STRAIT_ERR_BACKEND, NULL, "interrupted by %s",
                                 strsignal(caught));
     }

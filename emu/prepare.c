@@ -1,4 +1,4 @@
-/* What is asked for against what there is. */
+/* Compare what the run asks for with what the host offers. */
 #include "prepare.h"
 #include <math.h>
 #include <stdio.h>
@@ -11,9 +11,9 @@
 /* Whatever this kernel lacks or this user may not do. */
 #define OTHER_KERNEL " (--launcher vuml or uml brings a kernel that has it)"
 enum { SEGMENT_BYTES = 1448, WINDOW_SEGMENTS = 10 }; /* of this kernel: MTU 1500, RFC 6928 */
-/* Of free memory; in a guest in virtual time, which has nothing else to do, more. */
+/* Of free memory; more in a guest in virtual time, which runs nothing else. */
 static const double MEMORY_SHARE = 0.8, VIRTUAL_MEMORY_SHARE = 0.95;
-/* Dilation makes any rate slow enough, but a path's delay must stay above what a relay is late. */
+/* Dilation makes any rate feasible, but a path's delay must stay above the relay's lateness. */
 static const double MOST_LINK_BITS_PER_S = 40e9;
 
 bool strait_emu_is_loopback(const struct strait_run *run)
@@ -78,7 +78,7 @@ static bool is_auto(const char *name)
     return !name || strcmp(name, "auto") == 0;
 }
 
-/* Does the network ask for what only netem gives? */
+/* Whether the network needs netem. */
 static bool needs_netem(const struct strait_network *n)
 {
     for (int i = 0; i < n->n_ranks; i++)
@@ -92,7 +92,7 @@ int strait_emu_choose_realisation(enum strait_emu_realisation *out, const struct
 {
     const struct strait_emu_answer *kernel =
         can->tbf.yes && needs_netem(run->network) ? &can->netem : &can->tbf;
-    const bool sites = run->network->n_sites > 0; /* their links are the relay's alone */
+    const bool sites = run->network->n_sites > 0; /* only the relay has their links */
     if (is_auto(run->realisation)) {
         if (can->netem.yes && !sites)
             *out = STRAIT_EMU_KERNEL;

@@ -22,17 +22,18 @@
 
 enum { LOOK_MS = 100, RELAY_LOOKS = 5 };
 enum { PHASE_S = 150, DEFAULT_DEADLINE_S = 3600 };
-/* Between the last connection and time 0: round trips for late acknowledgements, and a moment. */
+/* Between the last connection and time 0: round trips for late acknowledgements, and a short
+ * time. */
 static const double SETTLE_RTTS = 2, SETTLE_S = 0.06;
-/* Before time 0 all ranks have heard the start time and have their threads. */
+/* Time before time 0 for all ranks to receive the start time and create their threads... */
 static const double WAKE_S = 0.03, WAKE_RANK_S = 0.001;
-/* ... and that takes longer there: with 17 ranks rank 0 was 100 ms late without it. */
+/* ...and this factor in User-Mode Linux: with 17 ranks rank 0 was 100 ms late without it. */
 static const double WAKE_IN_UML = 15;
 
 struct child {
     pid_t pid;
-    int fd;    /* socket to it; -1: it has ended */
-    char said; /* its last word */
+    int fd;    /* socket to the rank; -1: it has ended */
+    char said; /* its last message */
 };
 
 struct keeper {
@@ -46,7 +47,7 @@ struct keeper {
     uint64_t n_oom_kills; /* of this kernel, before the ranks */
 };
 
-/* The end of this process is the end of all. */
+/* Ending this process ends the whole run. */
 static void leave(struct keeper *k, const struct strait_error *err) __attribute__((noreturn));
 static void leave(struct keeper *k, const struct strait_error *err)
 {
@@ -61,7 +62,7 @@ static void leave(struct keeper *k, const struct strait_error *err)
     _exit(err->code == STRAIT_OK ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-/* Namespaces, links, relay; the counters as they are before; a probe of the delays. */
+/* Build namespaces, links and relay; read the counters; probe the delays. */
 static int build_net(struct keeper *k, struct strait_error *err)
 {
     const struct strait_run *run = k->plan.run;
@@ -124,7 +125,7 @@ static void tell(struct keeper *k, int rank, enum strait_emu_word word)
 {
     const char c = (char)word;
     if (k->children[rank].fd >= 0)
-        send(k->children[rank].fd, &c, 1, MSG_NOSIGNAL); /* a rank that is gone is seen by poll */
+        send(k->children[rank].fd, &c, 1, MSG_NOSIGNAL); /* poll notices a rank that is gone */
 }
 
 static void tell_all(struct keeper *k, enum strait_emu_word word)
@@ -133,7 +134,7 @@ static void tell_all(struct keeper *k, enum strait_emu_word word)
         tell(k, i, word);
 }
 
-/* Its socket has ended: why? */
+/* Find out why a rank's socket has ended. */
 static int bury(struct keeper *k, int rank, struct strait_error *err)
 {
     struct child *c = &k->children[rank];
@@ -166,7 +167,7 @@ static int bury(struct keeper *k, int rank, struct strait_error *err)
     return 0;
 }
 
-/* What a rank says, or that it is gone. */
+/* Receive a rank's message, or notice that it is gone. */
 static int listen_to(struct keeper *k, int rank, struct strait_error *err)
 {
     char word;
@@ -179,7 +180,7 @@ static int listen_to(struct keeper *k, int rank, struct strait_error *err)
     return 0;
 }
 
-/* Now and then: does the relay live, can anything still move, is there time left? */
+/* Periodic checks: does the relay live, can anything still move, is there time left? */
 static int look_around(struct keeper *k, struct strait_error *err)
 {
     struct strait_emu_relay_report r;
@@ -195,7 +196,7 @@ static int look_around(struct keeper *k, struct strait_error *err)
     return strait_emu_watch_look(&k->watch, k->plan.shared, err);
 }
 
-/* Wait a little for words of the ranks. Fails when one is lost, or the caller is. */
+/* Wait briefly for messages of the ranks. Fails when a rank or the caller is lost. */
 static int attend(struct keeper *k, struct strait_error *err)
 {
     const int n = k->plan.run->n_ranks;
@@ -270,7 +271,8 @@ static int start(struct keeper *k, struct strait_error *err)
     return 0;
 }
 
-/* Until all ranks have returned, or rank 0 where that ends the run, and all mail is delivered. */
+/* Wait until all ranks have returned, or rank 0 if that ends the run, and all messages are
+ * delivered. */
 static int run_ranks(struct keeper *k, struct strait_error *err)
 {
     const struct strait_run *run = k->plan.run;

@@ -1,5 +1,5 @@
-/* The keeper: the process in which an emulated run lives. It is the first of a PID namespace, so
- * that the kernel ends all other processes of the run with it. */
+/* The supervisor: the process that contains an emulated run. It is the first of a PID namespace, so
+ * the kernel ends all other processes of the run with it. */
 #pragma once
 #include "workloads/rank/backend.h"
 #include "emu/judge/dilation.h"
@@ -14,9 +14,9 @@ struct strait_emu_keeper_plan {
     const char *launcher; /* "root", "userns", "uml" or "vuml" */
     const char *tun_path; /* NULL: the usual one */
     int caller;           /* socket that ends when the caller does */
-    int facts;            /* file that takes the facts as JSON */
-    const int *logs;      /* files that take the ranks' logs */
+    int facts;            /* file for the facts as JSON */
+    const int *logs;      /* files for the ranks' logs */
 };
 
-/** Build the network, run the ranks, judge; what became of it goes to shared->outcome. */
+/** Build the network, run the ranks, check validity; the result goes to shared->outcome. */
 void strait_emu_keeper_main(const struct strait_emu_keeper_plan *plan) __attribute__((noreturn));

@@ -70,7 +70,7 @@ static void say(struct strait_emu_answer *a, bool yes, const char *format, ...)
     va_end(args);
 }
 
-/* Runs in a child that may do to itself what it likes. */
+/* A test that runs in a child, and so may change its own process. */
 typedef void (*trial)(struct strait_emu_ability *a, const char *tun_path);
 
 static void try_in_place(struct strait_emu_ability *a, const char *tun_path)
@@ -129,7 +129,7 @@ static void try_ping(struct strait_emu_ability *a)
             err.text[0] ? err.text : "no answer on the loopback device of a namespace");
 }
 
-/* A pair of devices in the present namespace, with one of the kernel's shapers on either. */
+/* Try a pair of devices in the present namespace, with one of the kernel's shapers on either. */
 static void try_kernel(struct strait_emu_ability *a)
 {
     struct strait_error err = {0}, why = {0};
@@ -176,7 +176,7 @@ static void try_inside(struct strait_emu_ability *a, const char *tun_path)
     try_ping(a);
 }
 
-/* Try in a child, which sends back what it found. */
+/* Run a test in a child, which sends back its result. */
 static int in_child(struct strait_emu_ability *a, trial fn, const char *tun_path,
                     struct strait_error *err)
 {
@@ -202,7 +202,7 @@ static int in_child(struct strait_emu_ability *a, trial fn, const char *tun_path
     }
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         continue;
-    if (n == (ssize_t)sizeof(found)) /* below the size that pipes write at once */
+    if (n == (ssize_t)sizeof(found)) /* smaller than what a pipe writes atomically */
         *a = found;
     return 0;
 }

@@ -7,29 +7,29 @@
 #include <string.h>
 #include "emu/guest/qemu.h"
 
-/* CPU-seconds for one gigabit through relay and two TCP stacks, fitted to runs of 1 to 64 flows:
+/* CPU seconds for one gigabit through relay and two TCP stacks, fitted to runs of 1 to 64 flows:
  * with more flows the super-packets are shorter. */
 static const double KAPPA_ONE_S = 0.10, KAPPA_EACH_S = 0.015, KAPPA_MOST_S = 1.05;
-/* The same in User-Mode Linux, where every timer and every switch between processes costs some of
- * the host's, and trains get shorter as k grows: 12 to 15 s with 16 flows at k of 20 to 64, where
- * uploads are right from k = 20 on, with 1 and 4 flows from 1 and 2 on. The relay needs more: with
- * one flow it is late at k of 2 to 4 and in time at 16, with 4 at 8 and at 24, with 16 at 29 and
- * at 50, which is all that the round trip leaves (strait_emu_dilation_most). */
+/* The same in User-Mode Linux, where every timer and every process switch costs host time, and
+ * trains get shorter as k grows: 12 to 15 s with 16 flows at k of 20 to 64. Uploads are correct
+ * from k = 20 on, with 1 and 4 flows from 1 and 2 on. The relay needs more: with one flow it is
+ * late at k of 2 to 4 and in time at 16, with 4 at 8 and at 24, with 16 at 29 and at 50, the
+ * largest k that the round trip allows (strait_emu_dilation_most). */
 static const double UML_EACH_S = 0.9, UML_MOST_S = 22, UML_LEAST_K = 6, UML_RELAY_EACH_S = 8;
-/* What a rank takes to begin a message, of one processor: all may begin at once, and none more than
- * LATE_S times k late (validity.c). 64 were 5 to 16 ms late on two processors at k = 1; in
- * User-Mode Linux, on one, 16 were 23 ms late, and with real payload each takes 7 ms, where the
- * host takes that processor away for 20 ms now and then. */
+/* Processor time to begin a message: all ranks may begin at once, and none may be more than LATE_S
+ * times k late (validity.c). 64 were 5 to 16 ms late on two processors at k = 1; in User-Mode
+ * Linux, on one, 16 were 23 ms late, and with real payload each takes 7 ms, since the host takes
+ * that processor away for 20 ms now and then. */
 static const double BEGIN_S = 0.0005, UML_BEGIN_S = 0.0014, UML_PAYLOAD_BEGIN_S = 0.007;
 static const double LATE_S = 0.005;
-/* The same in QEMU's guest, where it is instructions and comes out the same each time, of uploads
- * of 4 to 24 MB over the kernel's links: 0.26, 0.35, 0.59 and 2.2 with 1, 4, 16 and 64 flows. */
+/* The same in QEMU's guest, where it counts instructions and is reproducible, from uploads of 4 to
+ * 24 MB over the kernel's links: 0.26, 0.35, 0.59 and 2.2 with 1, 4, 16 and 64 flows. */
 static const double QEMU_ONE_S = 0.25, QEMU_EACH_S = 0.03, QEMU_MOST_S = 2.2;
-/* Every segment on its own, as loss drawn by the kernel needs it. */
+/* Every segment separately, as loss drawn by the kernel requires. */
 static const double KAPPA_LOSS_S = 1.2;
-/* An unlimited link still has an end. */
+/* The rate assumed for an unlimited link. */
 static const double MOST_BITS_PER_S = 40e9;
-/* Share of the processors that the network, and of the spare ones that the jobs may fill. */
+/* Share of all processors for the network, and of the spare ones for jobs. */
 static const double NET_SHARE = 0.5, COMPUTE_SHARE = 0.75;
 static const double MOST_K = 64;
 
@@ -122,7 +122,7 @@ static bool is_lossy(const struct strait_network *n)
     return false;
 }
 
-/* Where nobody measured. */
+/* If nothing was measured. */
 static double built_in_kappa_s(const struct strait_run *run)
 {
     const bool kernel = run->realisation && strcmp(run->realisation, "kernel") == 0,
@@ -157,7 +157,7 @@ struct strait_emu_dilation strait_emu_dilation_choose(const struct strait_run *r
 {
     struct strait_emu_dilation d = {.k = 1, .k_cpu = 1};
     d.n_compute = n_processors > 2 && !run->one_at_a_time ? n_processors - 1 : 1;
-    if (strait_emu_in_virtual_time()) { /* everything is in time, whatever it takes */
+    if (strait_emu_in_virtual_time()) { /* everything is in time, however long it takes */
         d.k = run->dilation > 0 ? run->dilation : 1;
         d.k_net = 1;
         return d;
@@ -171,7 +171,7 @@ struct strait_emu_dilation strait_emu_dilation_choose(const struct strait_run *r
     if (strait_emu_in_uml() && run->measured_cost)
         d.k_cpu = fmax(d.k_cpu, UML_LEAST_K);
     d.k_net = fmax(d.k_net, begin_s(run) * run->n_ranks / (n_processors * LATE_S));
-    d.k = fmin(ceil(fmax(d.k_cpu, d.k_net)), MOST_K); /* every second of it is waited for */
+    d.k = fmin(ceil(fmax(d.k_cpu, d.k_net)), MOST_K); /* wall time is proportional to k */
     d.k = fmax(fmin(d.k, floor(strait_emu_dilation_most(run))), 1);
     if (run->dilation > 0)
         d.k = run->dilation;

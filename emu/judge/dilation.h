@@ -1,35 +1,37 @@
-/* How much slower than the modelled world this machine must run it, so that it can keep up. */
+/* How much slower than the modelled world this machine must run so that it keeps up. */
 #pragma once
 #include <stdbool.h>
 #include "workloads/rank/backend.h"
 
 struct strait_emu_dilation {
     double k;            /* real seconds for one virtual one: 1, 2, 3 ... 64, or as asked */
-    double k_cpu;        /* least that the measured jobs need */
-    double k_net;        /* least that the links, and ranks that begin at once, need */
-    double kappa_s;      /* CPU-seconds of the network for a gigabit, on which k_net rests */
+    double k_cpu;        /* smallest k for the measured jobs */
+    double k_net;        /* smallest k for the links, and for ranks that start together */
+    double kappa_s;      /* CPU seconds of the network a gigabit, on which k_net is based */
     bool kappa_measured; /* on this machine, before the run; else built in */
-    unsigned n_compute;  /* measured jobs that run at once */
+    unsigned n_compute;  /* measured jobs that may run at once */
 };
 
-/** Source: k is the least whole number that processors and links need; a measured job must
- *  find a processor within k times its own time, and the relay must move all segments. */
+/** Choose the dilation.
+ *  Source:  k is the smallest whole number that processors and links allow: a measured job must
+ *           find a processor within k times its own time, and the relay must be able to move all
+ *           segments */
 struct strait_emu_dilation strait_emu_dilation_choose(const struct strait_run *run,
                                                       unsigned n_processors);
 /** Processors that this process may use. */
 unsigned strait_emu_processors(void);
-/** Is this User-Mode Linux? By what the kernel calls its processor. */
+/** Whether this is User-Mode Linux, by the kernel's name of its processor. */
 bool strait_emu_in_uml(void);
-/** Does time stand still here while anything computes? By the kernel's command line. */
+/** Whether time stands still here while anything computes, by the kernel's command line. */
 bool strait_emu_in_virtual_time(void);
-/** Is this QEMU's guest, in which every instruction takes a nanosecond? By the same. */
+/** Whether this is QEMU's guest, in which every instruction takes a nanosecond, by the same. */
 bool strait_emu_in_qemu(void);
 /** A second SYN that is sent again makes the kernel begin with a window of one segment. */
 #define STRAIT_EMU_MOST_REAL_RTT_S 2.5
-/** The most dilation at which no round trip of the run's network takes longer than that. */
+/** The largest dilation at which no round trip of the run's network takes longer than that. */
 double strait_emu_dilation_most(const struct strait_run *run);
-/** Where this process runs as root: "root", "uml", "vuml" or "qemu". */
+/** The launcher of this process as root: "root", "uml", "vuml" or "qemu". */
 const char *strait_emu_place_name(void);
-/** The sum of the link rates that can be busy at once, bits per second: a flow from the senders'
- *  ports to the receivers' over the streams of the run. */
+/** Sum of the link rates that can be busy at once, bits per second: the maximum flow from senders'
+ *  to receivers' ports over the run's streams. */
 double strait_emu_active_bits_per_s(const struct strait_run *run);

@@ -26,7 +26,7 @@ static struct strait_live_link link_of(const struct strait_emu_link_report *r)
                                      .n_drops = (double)(r->n_queue_drops + r->n_loss_drops)};
 }
 
-/* When they were read; 0: not yet, or it changes faster than it can be copied. */
+/* Returns when they were read; 0: not yet, or the reading changed while copying. */
 static double copy_links(struct strait_live_link *links, struct strait_emu_shared *s)
 {
     for (int i = 0; i < TRIES; i++) {

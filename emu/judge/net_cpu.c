@@ -1,4 +1,4 @@
-/* A run of its own, without shapers and codecs, and what it costs. */
+/* A separate run without shapers and codecs, to measure the network's CPU cost. */
 #include "net_cpu.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ static struct strait_op *send_again(struct strait_rank *r, struct strait_packet 
     return r->backend->send(r, 0, 0, 0, strait_packet_keep(p), true);
 }
 
-/* Acknowledged messages, so that a sender knows when it may send more. */
+/* Acknowledged messages tell a sender when it may send more. */
 static void pour(struct strait_rank *r)
 {
     struct strait_op *ops[N_UNDER_WAY];
@@ -62,9 +62,10 @@ static void pour(struct strait_rank *r)
     strait_packet_drop(p);
 }
 
-/* What makes a gigabit dear is the number of packets, and Linux makes super-packets of a thousandth
- * of a second at the flow's own rate (tcp_tso_autosize). Nobody shapes these flows, so their trains
- * are cut to what equal shares of the first rank's port would give, by ports that are as slow. */
+/* The cost of a gigabit depends on the number of packets, and Linux makes super-packets of a
+ * thousandth of a second at the flow's rate (tcp_tso_autosize). These flows are unshaped, so their
+ * trains are cut to what equal shares of the first rank's port would give, by ports of that
+ * rate. */
 static struct strait_network *short_trains(const struct strait_run *like)
 {
     const struct strait_network *n = like->network;

@@ -57,7 +57,7 @@ static json_t *probes_of(const struct strait_emu_evidence *e)
     return list;
 }
 
-/* null: what the kernel does not tell. */
+/* null if the kernel does not tell. */
 static json_t *known(double value)
 {
     return isnan(value) ? json_null() : json_real(value);

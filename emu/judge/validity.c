@@ -8,9 +8,9 @@
 
 enum { PING_FRAME_BYTES = 98 };
 static const double RTT_RATIO = 0.02, RTT_REAL_S = 0.0003;
-/* Padded jobs that end late: of the run's time, in all on one rank, and at once. */
+/* Limits for padded jobs that end late: total a rank as a share of the run, and single. */
 static const double SLIP_RATIO = 0.01, SLIP_ONCE_S = 0.005;
-/* Work outside of jobs, which a simulation does not charge. */
+/* Limit for work outside jobs, which simulations do not charge. */
 static const double LAG_RATIO = 0.05;
 static const double LATE_S = 0.0005, LATE_RATIO = 0.01;
 
@@ -136,7 +136,7 @@ static void check_slip(struct verdict *v)
                 "limits %.1f and %.1f ms of real time (dilation %g)",
                 i, 1e3 * r->slip_sum_s, 1e3 * r->slip_max_s, 1e3 * sum_limit_s, 1e3 * once_limit_s,
                 e->dilation);
-            break; /* the others follow from the same cause */
+            break; /* the others have the same cause */
         }
     }
     for (int i = 0; i < e->run->n_ranks; i++) {
@@ -160,7 +160,7 @@ static void check_slip(struct verdict *v)
     }
 }
 
-/* A relay knows how late it was itself, a sentinel how late the kernel is. */
+/* The relay measures its own lateness, the sentinel the kernel's. */
 static void check_relay(struct verdict *v)
 {
     const struct strait_emu_evidence *e = v->e;
@@ -168,7 +168,7 @@ static void check_relay(struct verdict *v)
     const bool is_relay = e->realisation == STRAIT_EMU_RELAY;
     const double limit_s =
         fmax(LATE_S, LATE_RATIO * e->dilation * strait_emu_largest_rtt_s(e->run, e->shared));
-    if (r->late_p99_s > limit_s) /* NAN: nobody knows */
+    if (r->late_p99_s > limit_s) /* NAN: unknown */
         say(v, "%s was late: p99 %.3f ms, limit %.3f ms of real time (dilation %g)",
             is_relay ? "the relay" : "this machine", 1e3 * r->late_p99_s, 1e3 * limit_s,
             e->dilation);
@@ -215,8 +215,8 @@ static void check_counters(struct verdict *v)
         if (dropped > 0)
             say(v, "the interface of rank %d dropped %" PRIu64 " packets, expected none", i,
                 dropped);
-        /* a run that ends with rank 0 leaves bytes behind that kernels had taken and not sent yet;
-         * what was received is proof enough */
+        /* a run that ends with rank 0 leaves bytes that kernels took but did not send; received
+         * bytes prove enough */
         const bool cut_off = e->run->ends_with_rank_0;
         if ((sent < r->bytes_sent && !cut_off) || received < r->bytes_received)
             say(v,
@@ -226,8 +226,8 @@ static void check_counters(struct verdict *v)
     }
 }
 
-/* The quickest reading of the same work is charged, so that slow ones lengthen no result; but where
- * all are slow, so may the quickest be. */
+/* The shortest reading of the same work is charged, so slow readings do not lengthen the result;
+ * but if all are slow, the shortest may be too. */
 static void flag_readings(struct verdict *v)
 {
     uint64_t n = 0, n_slow = 0;

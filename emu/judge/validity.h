@@ -1,4 +1,4 @@
-/* Does an emulated run mean what it says? One text for each sign that it does not. */
+/* Whether an emulated run is valid; one text for each reason that it is not. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@ struct strait_emu_probe { /* a stock ping between two nodes before the start, vi
     double rtt_s, expected_s;
 };
 
-/* What was seen around and during a run. */
+/* Observations before, during and after a run. */
 struct strait_emu_evidence {
     const struct strait_run *run;
     const struct strait_emu_shared *shared;
@@ -27,24 +27,23 @@ struct strait_emu_evidence {
     struct strait_emu_counters *before, *after; /* of each node; NULL without namespaces */
     uint64_t softnet_drops;                     /* of this machine, during the run */
     double pressure_s;  /* PSI: some thread of this machine waited for a processor; NAN: unknown */
-    double relay_cpu_s; /* during the run; NAN: the kernel did its work */
+    double relay_cpu_s; /* during the run; NAN: kernel links */
 };
 
-/** Append a text for each sign of invalidity, and to flags for what else should be known.
- *  Returns: 0, or -1 with *err NOMEM
- */
+/** Append a text to `invalid` for each reason, and to `flags` for what else is worth knowing.
+ *  Returns: 0, or -1 with *err NOMEM */
 int strait_emu_validity(json_t *invalid, json_t *flags, const struct strait_emu_evidence *e,
                         struct strait_error *err);
-/** Of all streams of the run. */
+/** Over all streams of the run. */
 double strait_emu_largest_rtt_s(const struct strait_run *run,
                                 const struct strait_emu_shared *shared);
-/** What a ping should take: the delays, and four links for its 98 bytes and the overhead. */
+/** Expected ping time: the delays, plus four links for its 98 bytes and the overhead. */
 double strait_emu_expected_ping_s(const struct strait_network *n, int from, int to);
-/** Is a probe further off than 2 % and 0.3 ms of real time (and the jitter)? */
+/** Whether a probe differs by more than 2 % and 0.3 ms of real time (and the jitter). */
 bool strait_emu_probe_is_off(const struct strait_network *n, const struct strait_emu_probe *p,
                              double dilation);
-/** Seconds since boot in which some thread waited for a processor; NAN where the kernel does not
- *  tell. With padded jobs that is no sign of anything. */
+/** Seconds since boot in which some thread waited for a processor; NAN if the kernel does not tell.
+ *  Not conclusive with padded jobs. */
 double strait_emu_pressure_s(void);
-/** Packets that the kernel's backlog dropped since it booted, in no queue's statistics. */
+/** Packets dropped by the kernel's backlog since boot, which no queue's statistics count. */
 uint64_t strait_emu_softnet_drops(void);

@@ -1,4 +1,4 @@
-/* Sees when a run can never end: all lanes wait for messages and none is under way. */
+/* Detects that a run can never end: all lanes wait for messages and none is under way. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -6,13 +6,12 @@
 #include "emu/process/shared.h"
 
 struct strait_emu_watch {
-    bool still;    /* at the last look nothing could move */
-    uint64_t mark; /* what had moved by then */
+    bool still;    /* nothing could move at the last check */
+    uint64_t mark; /* progress counter at that check */
 };
 
-/** Look; call a few times a second.
- *  Returns: 0, or -1 with *err BACKEND "rank 3 waits for ever ..."
- */
+/** Check; call a few times a second.
+ *  Returns: 0, or -1 with *err BACKEND "rank 3 waits for ever ..." */
 int strait_emu_watch_look(struct strait_emu_watch *w, struct strait_emu_shared *s,
                           struct strait_error *err);
 /** Messages and acknowledgements that were sent and have not arrived. */

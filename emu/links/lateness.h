@@ -1,5 +1,4 @@
-/* How late something was, again and again: a histogram of eight steps an octave, 1 us to an hour.
- */
+/* A histogram of lateness: eight bins an octave, 1 us to an hour. */
 #pragma once
 #include <stdint.h>
 
@@ -11,6 +10,5 @@ struct strait_emu_lateness {
 };
 
 void strait_emu_lateness_note(struct strait_emu_lateness *l, double late_s);
-/** Upper edge of the step that holds the quantile q, at most the largest; 0 when nothing was noted.
- */
+/** Upper edge of the bin with the quantile q, at most the largest value; 0 when empty. */
 double strait_emu_lateness_quantile_s(const struct strait_emu_lateness *l, double q);

@@ -21,9 +21,9 @@
 
 enum {
     LO_INDEX = 1,
-    /* A sender's burst waits here until the relay has read it; a full ring would drop silently. */
-    QUEUE_PACKETS = 32767, /* the most that Linux takes; some kernels took more */
-    /* The largest automatic buffers of Linux, kept where the plan needs less. */
+    /* Holds a sender's burst until the relay has read it; a full ring would drop silently. */
+    QUEUE_PACKETS = 32767, /* the most that Linux accepts; some kernels accepted more */
+    /* Linux's largest automatic buffers, used if the plan needs less. */
     READ_BUFFER_BYTES = 6291456,
     WRITE_BUFFER_BYTES = 4194304
 };
@@ -38,7 +38,7 @@ struct strait_emu_net {
     struct strait_emu_node *nodes;
     enum strait_emu_realisation realisation;
     const struct strait_emu_realisation_ops *ops;
-    void *state; /* of the realisation; NULL: it has not begun */
+    void *state; /* of the realisation; NULL: not begun */
 };
 
 struct build {
@@ -79,8 +79,8 @@ int strait_emu_sysctl(const char *name, const char *value, struct strait_error *
     return n < 0 ? strait_error_system(err, path, "cannot set it to \"%s\"", value) : 0;
 }
 
-/* Full size from the first byte: autotuning from the kernel's 16 and 128 KB costs slow start a
- * round trip here and there, which a tuned host does not pay and the plan does not say. */
+/* Full size from the start: autotuning from the kernel's 16 and 128 KB sometimes costs slow start a
+ * round trip, which a tuned host does not pay and the plan does not contain. */
 static int set_buffer(const char *name, double largest_bytes, struct strait_error *err)
 {
     const double bytes = fmin(largest_bytes, 2147483647.0);
@@ -109,16 +109,16 @@ static int set_sysctls(const struct strait_emu_net_plan *plan, struct strait_err
 {
     if (strait_emu_no_ipv6(err) != 0)
         return -1;
-    /* The buffer counts what memory a packet takes, not its payload: down to a half or a third of
-     * it is window (tcp_adv_win_scale, since Linux 6.6 a measured ratio). */
+    /* The buffer limits a packet's memory, not its payload: as little as a half or a third of it is
+     * window (tcp_adv_win_scale; a measured ratio since Linux 6.6). */
     const double buffer_bytes = 4 * plan->window_bytes;
     if (set_buffer("ipv4/tcp_rmem", fmax(buffer_bytes, READ_BUFFER_BYTES), err) != 0 ||
         set_buffer("ipv4/tcp_wmem", fmax(buffer_bytes, WRITE_BUFFER_BYTES), err) != 0)
         return -1;
     if (strait_emu_sysctl("ipv4/tcp_no_metrics_save", "1", err) != 0)
         return -1;
-    /* In virtual time a sender is woken at no cost: what it has not sent yet need not lie in the
-     * kernel's memory, of which 64 clients with large messages would need gigabytes. */
+    /* In virtual time waking a sender costs nothing, so unsent data need not be in the kernel's
+     * memory; with 64 clients and large messages that would be gigabytes. */
     if (strait_emu_in_virtual_time() &&
         strait_emu_sysctl("ipv4/tcp_notsent_lowat", NOT_SENT_BYTES, err) != 0)
         return -1;
@@ -126,7 +126,7 @@ static int set_sysctls(const struct strait_emu_net_plan *plan, struct strait_err
                              plan->slow_start_after_idle ? "1" : "0", err);
 }
 
-/* Addresses, sizes, and the devices on. */
+/* Set addresses and sizes, and switch the devices on. */
 static int configure(const struct strait_emu_node *node, int index,
                      const struct strait_emu_net_plan *plan, struct strait_error *err)
 {
@@ -137,7 +137,7 @@ static int configure(const struct strait_emu_node *node, int index,
         .mtu_bytes = STRAIT_EMU_MTU_BYTES,
         .queue_packets = QUEUE_PACKETS,
         .gso_max_segments = train,
-        /* The limit in segments is the one meant; this one leaves room for headers. */
+        /* The limit in segments is what counts; this one leaves room for headers. */
         .gso_max_bytes = train ? (uint32_t)fmin(65536, (train + 1.0) * STRAIT_EMU_MTU_BYTES) : 0,
     };
     return strait_emu_netlink_device_up(node->netlink_fd, LO_INDEX, &loopback, err) != 0 ||
@@ -179,7 +179,7 @@ static int build_node(struct build *b, int index)
                : 0;
 }
 
-/* In a thread of its own, because each new namespace replaces the thread's. */
+/* Runs in its own thread, since each new namespace replaces the thread's. */
 static void *build_all(void *arg)
 {
     struct build *b = arg;
@@ -189,7 +189,7 @@ static void *build_all(void *arg)
     return NULL;
 }
 
-/* Two descriptors a node here and one in the relay, beside what else is open. */
+/* Two descriptors a node here and one in the relay, plus others that are open. */
 static int allow_descriptors(int n_nodes, struct strait_error *err)
 {
     const rlim_t wanted = 3 * (rlim_t)n_nodes + 256;

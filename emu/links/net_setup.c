@@ -6,10 +6,12 @@
 #include "qdisc.h"
 
 enum { N_PINGS = 10, PING_TRIES = 3 };
-/* A path has room for more than twice its bytes under way, and never for less than this. */
+/* A path's window is at least this multiple of its bandwidth-delay product, and at least this
+ * size. */
 static const double WINDOW_BDPS = 2.5, LEAST_WINDOW_BYTES = 4194304;
 
-/* The window that no stream may lack: the experiment's, or what its longest fat path holds. */
+/* The smallest window for every stream: the experiment's, or that of the largest bandwidth-delay
+ * product. */
 static double window_bytes(const struct strait_network *n, const struct strait_emu_shared *s)
 {
     double most = LEAST_WINDOW_BYTES;
@@ -87,10 +89,10 @@ static int probe(struct strait_emu_probe *p, struct strait_emu_net *net, int to,
     p->from = 0;
     p->to = to;
     p->expected_s = strait_emu_net_realisation(net) == STRAIT_EMU_KERNEL
-                        ? strait_path_rtt_s(n, 0, to) /* an idle tbf takes no time */
+                        ? strait_path_rtt_s(n, 0, to) /* an idle tbf adds no transmission time */
                         : strait_emu_expected_ping_s(n, 0, to);
-    for (int i = 0; i < PING_TRIES; i++) { /* a probe that is off may have met a busy machine */
-        struct strait_error why = {0};     /* such a machine may also lose an answer for once */
+    for (int i = 0; i < PING_TRIES; i++) { /* a wrong probe may be due to a busy machine */
+        struct strait_error why = {0};     /* which may also lose a single answer */
         if (strait_emu_net_ping(&p->rtt_s, NULL, net, 0, to, N_PINGS, &why) != 0) {
             if (why.code == STRAIT_ERR_BACKEND && i + 1 < PING_TRIES)
                 continue;

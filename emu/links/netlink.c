@@ -68,7 +68,7 @@ int strait_emu_netlink_route(int fd, int index, const struct strait_emu_route *r
         mnl_attr_put_u32(&r.head, RTA_GATEWAY, route->gateway);
     if (route->rto_min_ms) {
         struct nlattr *const nest = mnl_attr_nest_start(&r.head, RTA_METRICS);
-        /* TCP heeds rto_min only where it is locked */
+        /* TCP uses rto_min only if it is locked */
         mnl_attr_put_u32(&r.head, RTAX_LOCK, 1U << RTAX_RTO_MIN);
         mnl_attr_put_u32(&r.head, RTAX_RTO_MIN, route->rto_min_ms);
         mnl_attr_nest_end(&r.head, nest);

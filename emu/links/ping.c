@@ -1,4 +1,4 @@
-/* The round trip as a program that is not ours sees it. */
+/* Round-trip time measured by an independent program. */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "net.h"
 
 enum { PING_OUTPUT_BYTES = 1 << 20 };
-/* Of real time. An answer may take five seconds, and one of virtual time. */
+/* Real seconds. An answer may take five seconds plus one of virtual time. */
 static const double INTERVAL_S = 0.02, ANSWER_S = 5;
 
 struct ping {

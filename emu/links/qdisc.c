@@ -13,13 +13,14 @@
 #include "segment.h"
 
 enum { NS_PER_TICK = 64 /* of tbf's times (PSCHED_SHIFT) */, NETEM_LIMIT_PACKETS = 1000000 };
-/* Under jitter netem keeps the order of packets only where it also has a rate: one that takes next
- * to no time. */
+/* With jitter, netem keeps packets in order only if it also has a rate: one so high that it takes
+ * hardly any time. */
 static const uint32_t ORDER_BYTES_PER_S = 4000000000U;
 static const double FRAME_BYTES = STRAIT_EMU_MTU_BYTES + STRAIT_EMU_ETHERNET_BYTES;
-/* Below 1.5 ms a busy machine loses rate; in User-Mode Linux 1.5 ms lost 2 to 15 %, 5 ms 0.1 %. */
+/* With less than 1.5 ms a busy machine loses rate; in User-Mode Linux 1.5 ms lost 2 to 15 %, 5 ms
+ * 0.1 %. */
 static const double LATE_S = 1.5e-3, LATE_IN_UML_S = 5e-3;
-/* Nothing is late in virtual time: room for the largest super-packet, of 0.25 ms (gso_max_segs). */
+/* Nothing is late in virtual time: room for the largest super-packet, 0.25 ms (gso_max_segs). */
 static const double LATE_IN_VIRTUAL_S = 0.3e-3;
 static const double LEAST_FRAMES = 2; /* in a burst */
 static const double MOST_BYTES = 2147483647.0;
@@ -135,7 +136,7 @@ static int add_tbf(int fd, int index, uint32_t parent, const struct strait_emu_s
     begin_queue(&m, index, parent, TBF_HANDLE, "tbf");
     struct tc_tbf_qopt fixed = {
         .limit = s->limit_bytes,
-        .rate = {.linklayer = TC_LINKLAYER_ETHERNET, /* the kernel does its own arithmetic */
+        .rate = {.linklayer = TC_LINKLAYER_ETHERNET, /* the kernel computes its own tables */
                  .rate = (uint32_t)fmin((double)s->rate_bytes_per_s, UINT32_MAX)}};
     struct nlattr *const options = mnl_attr_nest_start(&m.head, TCA_OPTIONS);
     mnl_attr_put(&m.head, TCA_TBF_PARMS, sizeof(fixed), &fixed);
@@ -195,7 +196,7 @@ static void read_tbf(struct strait_emu_shaper *s, const struct nlattr *options)
         (uint32_t)round(1e-9 * NS_PER_TICK * fixed.buffer * (double)s->rate_bytes_per_s);
 }
 
-/* Of one queue: what it is, where it hangs, what it was told. */
+/* Hash of one queue: kind, parent, options. */
 static uint64_t settings_of(const struct tcmsg *info, const struct nlattr *kind,
                             const struct nlattr *options)
 {
@@ -244,7 +245,7 @@ static int read_one(const struct nlmsghdr *head, void *context)
         read_tbf(&r->shaper, found[TCA_OPTIONS]);
         r->tbf_drops = queue.drops;
     }
-    if (info.tcm_parent == TC_H_ROOT) { /* what passed the root passed both */
+    if (info.tcm_parent == TC_H_ROOT) { /* the root passes everything that the others pass */
         r->bytes = basic.bytes;
         r->n_segments = basic.packets;
         r->backlog_bytes = queue.backlog;

@@ -46,7 +46,7 @@ static int make_device(int fd, const char *kind, const char *name)
     return ask(fd, &m);
 }
 
-/* As the root of the loopback device, which goes away with the namespace. */
+/* Create it as the root of the loopback device, which disappears with the namespace. */
 static int make_discipline(int fd, const char *kind, unsigned short type, const void *options,
                            size_t n_bytes)
 {
@@ -111,7 +111,7 @@ int strait_emu_shapers_probe(struct strait_emu_shapers *out, struct strait_error
         return strait_error_system(err, NULL, "cannot start a child to try what is possible");
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         continue;
-    if (n == (ssize_t)sizeof(found)) /* below the size that pipes write at once */
+    if (n == (ssize_t)sizeof(found)) /* smaller than what a pipe writes atomically */
         s = found;
     *out = s;
     return 0;

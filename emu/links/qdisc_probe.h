@@ -1,5 +1,5 @@
-/* Which further devices and queueing disciplines this kernel has, found by making each of them
- * once; netem, tbf and TUN, which strait itself needs, are strait_emu_net_probe's. */
+/* Which other devices and queueing disciplines this kernel has, found by creating each once; netem,
+ * tbf and TUN, which strait itself needs, are probed by strait_emu_net_probe. */
 #pragma once
 #include "emu/userns.h"
 
@@ -7,8 +7,7 @@ struct strait_emu_shapers {
     struct strait_emu_answer veth, bridge, htb;
 };
 
-/** Try each in a network namespace of a child process, with the rights that one has or with a user
- *  namespace's.
- *  Returns: 0 with every answer filled, or -1 with *err SYSTEM when no child could be started
- */
+/** Try each in a network namespace of a child process, with this user's rights or those in a user
+ *  namespace.
+ *  Returns: 0 with every answer filled, or -1 with *err SYSTEM when no child could be started */
 int strait_emu_shapers_probe(struct strait_emu_shapers *out, struct strait_error *err);

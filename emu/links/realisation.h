@@ -1,33 +1,33 @@
-/* A way to make the links of a plan real. All of them share namespaces, nodes and counters, which
- * net.c owns. */
+/* The interface of a realisation, which makes the links of a plan. Namespaces, nodes and counters
+ * are common and owned by net.c. */
 #pragma once
 #include <stdbool.h>
 #include "net.h"
 
-struct strait_emu_node { /* as net.c makes it, in its namespace */
+struct strait_emu_node { /* made by net.c, in its namespace */
     int namespace_fd, netlink_fd;
     int device_index; /* of STRAIT_EMU_DEVICE, set by add_node */
 };
 
-/** One realisation. Its state is its own; begin and add_node are called in a thread that may go to
- *  namespaces as it likes, the others in the thread that calls strait_emu_net_up. */
+/** A realisation. begin and add_node are called in a thread that may change namespaces, the others
+ *  in the thread that calls strait_emu_net_up. */
 struct strait_emu_realisation_ops {
     const char *name;
-    /** What comes before the nodes. *state is to be closed even where this fails. */
+    /** Before the nodes. *state must be closed even on failure. */
     int (*begin)(void **state, const struct strait_emu_net_plan *plan, struct strait_error *err);
-    /** Make a node's device, without address, not up. The thread is in the node's namespace. */
+    /** Make a node's device, without address, down. The thread is in the node's namespace. */
     int (*add_node)(void *state, struct strait_emu_node *node, int index, struct strait_error *err);
-    /** Now that its device is up and has its address: its routes. */
+    /** Add the node's routes; its device is up and has its address. */
     int (*connect_node)(void *state, const struct strait_emu_node *node, int index,
                         struct strait_error *err);
-    /** All nodes stand. */
+    /** After all nodes. */
     int (*start)(void *state, const struct strait_emu_node *nodes, struct strait_error *err);
     /** As strait_emu_net_report. */
     int (*report)(struct strait_emu_relay_report *out, void *state,
                   const struct strait_emu_node *nodes, bool restart, struct strait_error *err);
-    /** In a forked child: let go of every descriptor. */
+    /** In a forked child: close every descriptor. */
     void (*forget)(void *state);
-    /** End it all, unless forgotten, and free the state. */
+    /** End everything, unless forgotten, and free the state. */
     void (*close)(void *state);
 };
 
@@ -35,20 +35,19 @@ extern const struct strait_emu_realisation_ops strait_emu_relay_ops, strait_emu_
 
 /* What realisations have in common. */
 
-/** A plan's addresses are in this network, host byte order. */
+/** The network of all addresses of a plan, host byte order. */
 #define STRAIT_EMU_NETWORK     0x0a000000U
 #define STRAIT_EMU_PREFIX_BITS 8
 
 /** Smallest retransmission time-out of a plan's routes, real milliseconds. */
 uint32_t strait_emu_net_plan_rto_min_ms(const struct strait_emu_net_plan *plan);
-/** Make a new namespace and move the calling thread there.
- *  Returns: its descriptor, or -1 with *err HOST where that is not allowed
- */
+/** Make a new namespace and move the calling thread into it.
+ *  Returns: its descriptor, or -1 with *err HOST if not allowed */
 int strait_emu_namespace_new(struct strait_error *err);
 /** Write a sysctl of the calling thread's namespace.
  *  In:      name  below /proc/sys/net
  */
 int strait_emu_sysctl(const char *name, const char *value, struct strait_error *err);
-/** No packets that nobody sent: switch IPv6 off in the calling thread's namespace. */
+/** Switch IPv6 off in the calling thread's namespace: it would send packets of its own. */
 int strait_emu_no_ipv6(struct strait_error *err);
 void strait_emu_close_fd(int *fd);

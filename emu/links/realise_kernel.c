@@ -1,6 +1,6 @@
-/* Links by the kernel: a veth pair for each node, whose other end is a port of a router in a
- * namespace of its own, and a shaper at either end. The router has one route and one neighbour for
- * each node, so set-up is linear, nothing is flooded, and there is no limit of ports. */
+/* Links by the kernel: a veth pair for each node, whose other end is a port of a router in its own
+ * namespace, with a shaper at either end. The router has one route and one neighbour for each node,
+ * so set-up is linear, nothing is flooded, and the number of ports is unlimited. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/ethtool.h>
@@ -27,11 +27,11 @@ static const uint32_t ROUTER = 0x0afffffeU; /* 10.255.255.254, host byte order *
 struct kernel {
     struct strait_emu_net_plan plan; /* its links are read during set-up only */
     int namespace_fd, netlink_fd;    /* of the router */
-    bool in_loses;                   /* a link to some node loses packets */
+    bool in_loses;                   /* some in link loses packets */
     struct strait_emu_shaper *out, *in;
-    struct strait_emu_shaper_reading *before; /* 2 n: where the report's counters begin */
+    struct strait_emu_shaper_reading *before; /* 2 n: counters at the start of the report */
     uint64_t *settings, *bytes;               /* 2 n: at set-up; at the last report */
-    struct strait_emu_sentinel *sentinel;     /* NULL: nobody knows how late the machine is */
+    struct strait_emu_sentinel *sentinel;     /* NULL: the machine's lateness is unknown */
     int n_changed;
     char change[STRAIT_EMU_CHANGE_CHARS];
 };
@@ -92,7 +92,7 @@ static int add_node(void *state, struct strait_emu_node *node, int index, struct
     return strait_emu_netlink_veth(node->netlink_fd, &here, &port, k->namespace_fd, err);
 }
 
-/* One setting of a device in the calling thread's namespace, read back. */
+/* Switch off one setting of a device in the calling thread's namespace, and read it back. */
 static int switch_off(int fd, uint32_t set, uint32_t get, const char *what,
                       struct strait_error *err)
 {
@@ -107,9 +107,9 @@ static int switch_off(int fd, uint32_t set, uint32_t get, const char *what,
     return 0;
 }
 
-/* netem draws once for a super-packet: where loss is asked for, there must be none. TCP makes them
- * whatever the device says of offload, and they would be cut behind the queue only: so one segment
- * is the most that it may put into one. Offload is switched off for everybody else. */
+/* netem draws once for a super-packet, so with loss there must be none. TCP builds them whatever
+ * offload the device offers, and they would be cut only behind the queue: so limit them to one
+ * segment. Offload is switched off too, for other senders. */
 static int no_super_packets(const struct strait_emu_node *node, struct strait_error *err)
 {
     const struct strait_emu_device single = {.gso_max_segments = 1};
@@ -155,7 +155,7 @@ static int connect_node(void *state, const struct strait_emu_node *node, int ind
                : 0;
 }
 
-/* Out links, then in links, as the kernel has them. */
+/* Read the out links, then the in links. */
 static int read_all(struct strait_emu_shaper_reading *to, const struct kernel *k,
                     const struct strait_emu_node *nodes, struct strait_error *err)
 {
@@ -166,7 +166,7 @@ static int read_all(struct strait_emu_shaper_reading *to, const struct kernel *k
                                   err);
 }
 
-/* Read back: a difference to what was asked for would be a wrong answer with a straight face. */
+/* Read the shapers back: a silent difference from the plan would make all results wrong. */
 static int start(void *state, const struct strait_emu_node *nodes, struct strait_error *err)
 {
     struct kernel *k = state;
@@ -184,8 +184,8 @@ static int start(void *state, const struct strait_emu_node *nodes, struct strait
     return k->plan.realtime ? strait_emu_sentinel_start(&k->sentinel, err) : 0;
 }
 
-/* Somebody with the rights may have changed a link since set-up, or taken it away and put it back,
- * which begins its counters again. Once seen it stays said. */
+/* Someone with rights may have changed a link since set-up, or removed and restored it, which
+ * resets its counters. Once found, a change stays in the report. */
 static void look_for_changes(struct kernel *k, const struct strait_emu_shaper_reading *now)
 {
     const int n = k->plan.n_nodes;
@@ -213,7 +213,7 @@ static struct strait_emu_link_report link_report(const struct strait_emu_shaper 
                                                  const struct strait_emu_shaper_reading *after,
                                                  double overhead_bytes)
 {
-    if (after->bytes < before->bytes) /* its counters began again */
+    if (after->bytes < before->bytes) /* counters were reset */
         before = &none;
     const uint64_t n = after->n_segments - before->n_segments;
     const uint64_t tbf_drops = after->tbf_drops - before->tbf_drops;
@@ -289,7 +289,7 @@ static void forget(void *state)
 static void close_kernel(void *state)
 {
     struct kernel *k = state;
-    forget(k); /* devices end with their namespaces */
+    forget(k); /* devices disappear with their namespaces */
     strait_emu_sentinel_free(k->sentinel);
     free(k->out);
     free(k->before);

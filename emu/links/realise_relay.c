@@ -48,7 +48,7 @@ static int connect_node(void *state, const struct strait_emu_node *node, int ind
     return strait_emu_netlink_route(node->netlink_fd, node->device_index, &all, err);
 }
 
-/* The process has its own copies then. */
+/* Called when the process has its own copies. */
 static void close_devices(struct relay *r)
 {
     for (int i = 0; i < r->plan.n_nodes; i++)
@@ -81,7 +81,7 @@ static void forget(void *state)
 static void close_relay(void *state)
 {
     struct relay *r = state;
-    strait_emu_relay_stop(&r->process); /* does nothing after forget */
+    strait_emu_relay_stop(&r->process); /* no effect after forget */
     close_devices(r);
     free(r->tun_fds);
     free(r);

@@ -108,9 +108,9 @@ size_t strait_emu_shape_cut(unsigned char *to, const struct strait_emu_shape *sh
     tcp.seq = htonl(ntohl(tcp.seq) + (uint32_t)skipped_bytes);
     if (!with_last)
         tcp.th_flags &= (uint8_t) ~(TH_FIN | TH_PUSH);
-    if (first > 0) /* congestion window reduced (RFC 3168): said once, by the first segment */
+    if (first > 0) /* congestion window reduced (RFC 3168): only in the first segment */
         tcp.th_flags &= 0x7f;
-    /* The kernel completes the checksum; here stands only the pseudo-header's part (RFC 9293). */
+    /* Only the pseudo-header's part (RFC 9293); the kernel completes the checksum. */
     const size_t tcp_len_bytes = shape->header_bytes - ip_bytes + payload_bytes;
     tcp.check = htons(fold(add_words(IPPROTO_TCP + (uint32_t)tcp_len_bytes, ip_at + 12, 8)));
     memcpy(ip_at + ip_bytes, &tcp, sizeof(tcp));

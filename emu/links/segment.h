@@ -1,5 +1,5 @@
-/* IPv4 packets as a TUN device hands them over, a virtio_net_hdr in front: how many TCP segments a
- * super-packet stands for, what they weigh on the wire, and cutting some of them out. */
+/* IPv4 packets as a TUN device delivers them, after a virtio_net_hdr: the number of TCP segments in
+ * a super-packet, their bytes on the wire, and cutting some of them out. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,19 +15,18 @@ enum {
 struct strait_emu_shape {
     uint32_t src, dst;      /* addresses in network byte order */
     unsigned n_segments;    /* 1 unless it is a TCP super-packet */
-    unsigned header_bytes;  /* IP and TCP headers, which every segment repeats */
+    unsigned header_bytes;  /* IP and TCP headers, repeated in every segment */
     unsigned segment_bytes; /* payload of every segment but the last */
     unsigned last_bytes;    /* payload of the last one */
 };
 
 /** Read the headers of a packet.
  *  In:      bytes  virtio_net_hdr and IPv4 packet, len_bytes of them
- *  Returns: false for what is not a whole IPv4 packet
- */
+ *  Returns: false if it is not a whole IPv4 packet */
 bool strait_emu_shape_read(struct strait_emu_shape *out, const unsigned char *bytes,
                            size_t len_bytes);
 
-/** Bytes on the wire of segment `first` and the n - 1 after it, frame_bytes added to each. */
+/** Bytes on the wire of segment `first` and the n - 1 after it, with frame_bytes for each. */
 double strait_emu_shape_wire_bytes(const struct strait_emu_shape *shape, unsigned first, unsigned n,
                                    double frame_bytes);
 

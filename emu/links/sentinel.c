@@ -15,7 +15,7 @@
 enum { PERIOD_NS = 2000000 };
 
 struct shared {
-    atomic_bool restart; /* the process forgets what it has noted */
+    atomic_bool restart; /* asks the process to reset its notes */
     struct strait_emu_lateness lateness;
 };
 
@@ -29,7 +29,7 @@ static void watch(struct shared *s, pid_t parent)
 {
     prctl(PR_SET_NAME, "strait-sentinel");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) /* it died before the line above */
+    if (getppid() != parent) /* the parent died before the prctl */
         _exit(EXIT_SUCCESS);
     prctl(PR_SET_TIMERSLACK, 1);
     close_range(0, ~0U, 0);
@@ -42,7 +42,7 @@ static void watch(struct shared *s, pid_t parent)
         now_ns = strait_emu_mono_ns();
         if (atomic_exchange(&s->restart, false))
             s->lateness = (struct strait_emu_lateness){.max_s = 0};
-        /* it missed what was due while it slept on: each of them was late */
+        /* all instants that it slept through were late */
         for (int64_t missed_ns = due_ns; missed_ns <= now_ns; missed_ns += PERIOD_NS)
             strait_emu_lateness_note(&s->lateness, 1e-9 * (double)(now_ns - missed_ns));
     }

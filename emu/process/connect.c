@@ -1,4 +1,4 @@
-/* How the transport's connections come to stand, before time 0. */
+/* Setting up the transport's connections, before time 0. */
 #include <errno.h>
 #include <math.h>
 #include <netinet/in.h>
@@ -12,13 +12,13 @@
 
 enum { GREETING_BYTES = 12, N_EVENTS = 64 };
 
-/* The first bytes of a connection, before time 0: which strand of which stream it is. */
+/* The first bytes of a connection, before time 0: stream and number of the connection. */
 struct greeting {
     int32_t src, channel, strand;
 };
 _Static_assert(sizeof(struct greeting) == GREETING_BYTES, "sent as it lies in memory");
 
-/* Nothing but what the experiment says: no buffer sizes, which would end autotuning. */
+/* Sets only what the experiment says: setting buffer sizes would disable autotuning. */
 static int prepare_socket(int fd, const struct strait_emu_transport_plan *plan,
                           struct strait_error *err)
 {
@@ -108,7 +108,7 @@ static int accept_all(struct strait_emu_transport *t, struct strait_error *err)
     }
 }
 
-/* Whoever does not greet like a rank of this run is let go. */
+/* Drop connections that do not greet like a rank of this run. */
 static int read_greeting(struct strait_emu_transport *t, int fd, int *n_left,
                          struct strait_error *err)
 {
@@ -171,7 +171,7 @@ int strait_emu_transport_connect(struct strait_emu_transport *t, int64_t until_m
             case STRAIT_EMU_OUT:
                 failed = end_connection(t, index, &n_left, err);
                 break;
-            default: /* a strand that is ready carries nothing before the start */
+            default: /* a connection that is ready carries nothing before the start */
                 break;
             }
         }

@@ -1,4 +1,4 @@
-/* Dilated time: one virtual second lasts k real ones, since a start that all ranks share. */
+/* Dilated time: one virtual second lasts k real seconds, from a start common to all ranks. */
 #pragma once
 #include <stdint.h>
 #include <time.h>
@@ -9,10 +9,10 @@ int64_t strait_emu_mono_ns(void);
 int64_t strait_emu_thread_cpu_ns(void);
 /** Sleep until that moment of CLOCK_MONOTONIC; signals do not shorten it. */
 void strait_emu_sleep_until_ns(int64_t mono_ns);
-/** Let the calling thread run before ordinary ones as soon as it wakes up, where this user may:
- * what waits for a moment or a message should not wait for other programs. */
+/** Raise the calling thread's priority, if this user may: threads that wait for a moment or a
+ *  message must not wait for other programs. */
 void strait_emu_be_prompt(void);
-/** The opposite, for what takes a processor for long. */
+/** The opposite, for long computations. */
 void strait_emu_be_ordinary(void);
 struct timespec strait_emu_timespec(int64_t mono_ns);
 
@@ -21,9 +21,9 @@ struct strait_emu_clock {
     double dilation;  /* k, at least 1 */
 };
 
-/** Virtual seconds of a moment of CLOCK_MONOTONIC. */
+/** Convert a moment of CLOCK_MONOTONIC to virtual seconds. */
 double strait_emu_clock_virtual_s(const struct strait_emu_clock *c, int64_t mono_ns);
-/** The moment of CLOCK_MONOTONIC of virtual seconds; far ones are cut to about 30 years. */
+/** Convert virtual seconds to a moment of CLOCK_MONOTONIC, limited to about 30 years. */
 int64_t strait_emu_clock_mono_ns(const struct strait_emu_clock *c, double virtual_s);
-/** Real nanoseconds that a virtual duration lasts. */
+/** Real nanoseconds of a virtual duration. */
 int64_t strait_emu_clock_real_ns(const struct strait_emu_clock *c, double duration_s);

@@ -1,7 +1,7 @@
-/* The operations. A lane has a time of its own: when what it last waited for happened, by the ideal
- * timeline. What its thread wakes up later by, and the small change between two operations, is made
- * up for by the padding of the next job, as long as it stays within most_lag_ns; simulated lanes
- * pay nothing for that either. */
+/* The operations. A lane has its own time: when what it last waited for happened, on the ideal
+ * timeline. Late wake-ups of its thread, and the short work between two operations, are compensated
+ * by shorter padding of the next job, up to most_lag_ns; simulated lanes pay nothing for that
+ * either. */
 #include "lane.h"
 
 #include <assert.h>
@@ -25,7 +25,7 @@ void strait_emu_lane_fail(struct strait_emu_rank *rank, const struct strait_erro
         atomic_store(&mine->has_error, 2);
     } else {
         for (int i = 0; i < 1000 && atomic_load(&mine->has_error) < 2; i++)
-            usleep(1000); /* another thread of this rank is writing its own */
+            usleep(1000); /* another thread of this rank is reporting its own */
     }
     _exit(EXIT_FAILURE);
 }
@@ -37,7 +37,7 @@ static void fail(struct strait_emu_lane *lane, const struct strait_error *err)
     strait_emu_lane_fail(lane->rank, err);
 }
 
-/* The run has ended around this lane: its log must not change any more. Under the lock. */
+/* The run has ended while this lane runs: its log must not change any more. Under the lock. */
 static void park_if_stopping(struct strait_emu_lane *lane)
 {
     struct strait_emu_rank *rank = lane->rank;
@@ -62,7 +62,7 @@ static void leave(struct strait_emu_lane *lane)
 {
     struct strait_emu_rank_shared *mine = lane->rank->mine;
     atomic_fetch_add(&mine->progress, 1);
-    if (lane->base.me == 0 && lane->base.lane == 0) { /* which ends the rounds, and logs them */
+    if (lane->base.me == 0 && lane->base.lane == 0) { /* this lane ends the rounds and logs them */
         const struct strait_log *log = &lane->base.run->logs[0];
         atomic_store(&mine->n_rounds, (int)log->n_of_kind[STRAIT_SPAN_ROUND]);
         atomic_store(&mine->rounds_s, log->total_s[STRAIT_SPAN_ROUND]);
@@ -70,7 +70,7 @@ static void leave(struct strait_emu_lane *lane)
     pthread_mutex_unlock(&lane->rank->lock);
 }
 
-/* Sleep until something moved. Under the lock. False: until_ns passed. */
+/* Sleep until something happened. Under the lock. False: until_ns passed. */
 static bool sleep_lane(struct strait_emu_lane *lane, bool forever, int64_t until_ns)
 {
     struct strait_emu_rank *rank = lane->rank;
@@ -81,7 +81,7 @@ static bool sleep_lane(struct strait_emu_lane *lane, bool forever, int64_t until
     return result != ETIMEDOUT;
 }
 
-/* For the stall watch: this lane moves only when another one does. Under the lock. */
+/* For the stall watch: this lane depends on another one. Under the lock. */
 static void set_stuck(struct strait_emu_lane *lane, bool stuck)
 {
     if (lane->stuck == stuck)
@@ -101,7 +101,7 @@ static int64_t sync_lane(struct strait_emu_lane *lane)
 {
     struct strait_emu_rank *rank = lane->rank;
     const int64_t now = strait_emu_mono_ns(), lag = now - lane->now_ns;
-    if (lag > rank->most_lag_ns) { /* too much to make up for: the lane's time moves on */
+    if (lag > rank->most_lag_ns) { /* too much to compensate: advance the lane's time */
         const double lag_s = (double)lag / 1e9;
         rank->mine->lag_sum_s += lag_s;
         if (lag_s > rank->mine->lag_max_s)
@@ -191,7 +191,8 @@ void strait_emu_lane_arrived(void *of, struct strait_message *message, int chann
         (double)message->packet->payload_bytes / strait_path_goodput_bytes_per_s(net, src, me) +
         strait_path_delay_s(net, src, me) - strait_path_jitter_s(net, src, me);
     pthread_mutex_lock(&rank->lock);
-    /* 2 % and half a real millisecond: the clock, and headers that a super-packet saves */
+    /* tolerance of 2 % and half a real millisecond: for the clock, and for headers that a
+     * super-packet saves */
     if (took_s < 0.98 * least_s - 0.0005 / rank->clock.dilation - rank->plan.shared->credit_s) {
         mine->n_too_fast++;
         mine->too_fast_took_s = took_s;
@@ -274,7 +275,7 @@ bool strait_emu_rank_recv(struct strait_rank *r, struct strait_message *out, int
     const int64_t deadline_ns = strait_emu_clock_mono_ns(clock, deadline_s);
     enter(lane);
     sync_lane(lane);
-    /* What lies there now may be taken whatever the deadline: a poll. */
+    /* Messages that have arrived may be taken at any deadline: a poll. */
     const double now_s = strait_emu_clock_virtual_s(clock, strait_emu_mono_ns());
     bool found = strait_emu_inbox_take(&rank->inbox, out, src, channel, fmax(deadline_s, now_s));
     if (!found && deadline_s > now_s) {
@@ -338,7 +339,7 @@ static void *live(void *of)
     return NULL;
 }
 
-/* The lane joins those of the rank and runs. Under the lock. */
+/* Add the lane to the rank's list and start it. Under the lock. */
 int strait_emu_lane_begin(struct strait_emu_lane *lane, struct strait_error *err)
 {
     struct strait_emu_rank *rank = lane->rank;

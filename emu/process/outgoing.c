@@ -1,4 +1,4 @@
-/* The writing half of the transport's thread: which strand hands how much to TCP, and when. */
+/* The writing half of the transport's thread: which connection writes how much to TCP, and when. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -10,20 +10,20 @@
 #include "wire.h"
 
 enum { FRAME = STRAIT_EMU_MESSAGE_OVERHEAD_BYTES, N_NOISE_VECTORS = 16 };
-/* Bytes that the one connection of a stream may write before the others have their turn. */
+/* Bytes that a stream's only connection may write before it is another stream's turn. */
 enum { WRITE_TURN_BYTES = 1 << 17 };
-/* From this size on a checksum is worth looking for. */
+/* From this size on, reuse a checksum computed before. */
 enum { LARGE_BYTES = 1 << 16 };
-/* How long a sender that found its ring of envelopes full waits before it looks again. */
+/* Delay before a sender with a full ring of envelopes tries again. */
 static const int64_t HELD_NS = 1000000;
-/* What a strand may hand over at once, as the virtual time that it takes at its pace: in real time
- * it would be ever smaller writes with ever more dilation, where calls cost most. */
+/* Bytes that a connection may write at once, as virtual time at its pace: a limit in real time
+ * would mean ever smaller writes at larger dilation, where system calls cost most. */
 static const int64_t BURST_NS = 2000000;
-/* But never less than this in one write, or the calls cost more than the bytes. */
+/* Smallest write; below it system calls cost more than the bytes. */
 enum { LEAST_WRITE_BYTES = 1 << 14 };
 
-/* The message whose part the strand writes next, NULL when there is none. Out: by how many strands
- * its stream's pace is shared: those that have something to write and room for it. */
+/* The message whose part the connection writes next, or NULL. Out: the number of connections that
+ * share the stream's pace: those with something to write and room for it. */
 static struct strait_emu_posted *next_of(struct strait_emu_transport *t,
                                          const struct strait_emu_out_strand *strand, int *n_sharing)
 {
@@ -37,7 +37,7 @@ static struct strait_emu_posted *next_of(struct strait_emu_transport *t,
     return m;
 }
 
-/* Bytes that a strand may write before it is the next one's turn. */
+/* Bytes that a connection may write before it is the next one's turn. */
 static size_t turn_of(const struct strait_emu_transport *t)
 {
     return t->n_strands > 1 ? STRAIT_TURN_BYTES : WRITE_TURN_BYTES;
@@ -48,7 +48,7 @@ static int64_t burst_ns(const struct strait_emu_transport *t)
     return (int64_t)((double)BURST_NS * t->plan.shared->dilation);
 }
 
-/* Bytes that the strand may hand over now. */
+/* Bytes that the connection may write now. */
 static size_t allowance(const struct strait_emu_transport *t,
                         const struct strait_emu_out_strand *strand, double ns_per_byte)
 {
@@ -65,7 +65,7 @@ static int number_of(const struct strait_emu_out_strand *strand)
     return (int)(strand - strand->stream->strands);
 }
 
-/* The strand's part of the message with its frame: how long? */
+/* Length of the connection's part of the message, with its frame. */
 static size_t part_bytes(const struct strait_emu_transport *t,
                          const struct strait_emu_out_strand *strand, const struct strait_packet *p)
 {
@@ -74,7 +74,7 @@ static size_t part_bytes(const struct strait_emu_transport *t,
            strait_emu_wire_part_at(p->payload_bytes, t->n_strands, i);
 }
 
-/* What is left of the strand's part as vectors, up to about most bytes of it. */
+/* The rest of the connection's part as vectors, up to about `most` bytes. */
 static int vectors_of(const struct strait_emu_transport *t,
                       const struct strait_emu_out_strand *strand, struct strait_emu_posted *m,
                       size_t most, struct iovec *v)
@@ -104,7 +104,7 @@ static int vectors_of(const struct strait_emu_transport *t,
     return n;
 }
 
-/* A large packet on its way to many has the same frame everywhere: do not sum it up again. */
+/* A large packet sent to many has the same frame each time: reuse its checksum. */
 static void pack(struct strait_emu_transport *t, struct strait_emu_posted *m)
 {
     bool found = false;
@@ -120,7 +120,7 @@ static void pack(struct strait_emu_transport *t, struct strait_emu_posted *m)
     t->sent_checksum += strait_emu_wire_checksum(m->frame);
 }
 
-/* Put the message's envelope where the receiver will look. False: the ring is full. */
+/* Put the message's envelope into the receiver's ring. False: the ring is full. */
 static bool begin_message(struct strait_emu_transport *t, struct strait_emu_out *out,
                           struct strait_emu_posted *m)
 {
@@ -142,8 +142,8 @@ static bool begin_message(struct strait_emu_transport *t, struct strait_emu_out 
     return true;
 }
 
-/* All strands have written their parts of the first message: it leaves the stream. Under the lock,
- * which it lets go. */
+/* All connections have written their parts of the first message: remove it. Called under the lock,
+ * which it releases. */
 static void end_message(struct strait_emu_transport *t, struct strait_emu_out *out)
 {
     struct strait_emu_posted *m = out->first;
@@ -154,7 +154,7 @@ static void end_message(struct strait_emu_transport *t, struct strait_emu_out *o
     out->first = m->next;
     if (!out->first)
         out->end = &out->first;
-    if (!acked) { /* from the unlock on somebody else's */
+    if (!acked) { /* after the unlock it may belong to others */
         m->next = t->spare;
         t->spare = m;
     }
@@ -183,7 +183,7 @@ static void end_part(struct strait_emu_transport *t, struct strait_emu_out_stran
         pthread_mutex_unlock(&t->lock);
 }
 
-/* Its turn is over although the kernel would take more: to the end of the list. */
+/* Its turn is over although the kernel would take more: move it to the end of the list. */
 static void take_turn_again(struct strait_emu_transport *t, struct strait_emu_out_strand *strand)
 {
     pthread_mutex_lock(&t->lock);
@@ -191,7 +191,7 @@ static void take_turn_again(struct strait_emu_transport *t, struct strait_emu_ou
     pthread_mutex_unlock(&t->lock);
 }
 
-/* Not before that moment again. */
+/* Do not write again before that moment. */
 static void rest(struct strait_emu_transport *t, struct strait_emu_out_strand *strand,
                  int64_t until_ns)
 {
@@ -200,7 +200,7 @@ static void rest(struct strait_emu_transport *t, struct strait_emu_out_strand *s
         t->resume_ns = until_ns;
 }
 
-/* Has the strand used up its burst? */
+/* Whether the connection has used up its burst. */
 static bool is_too_fast(const struct strait_emu_transport *t,
                         const struct strait_emu_out_strand *strand)
 {
@@ -215,7 +215,8 @@ static void pay(struct strait_emu_out_strand *strand, size_t n_bytes, double ns_
     strand->paid_ns += (int64_t)(ns_per_byte * (double)n_bytes);
 }
 
-/* Has the strand nothing to write, or may it not now? Then that is arranged for. */
+/* Whether the connection has nothing to write or may not write now; if so, arranges for it to
+ * continue later. */
 static bool is_held(struct strait_emu_transport *t, struct strait_emu_out_strand *strand,
                     struct strait_emu_posted *m, size_t turn_bytes)
 {
@@ -249,7 +250,7 @@ int strait_emu_outgoing_flush(struct strait_emu_transport *t, int index, struct 
         size_t len = 0;
         for (size_t i = 0; i < h.msg_iovlen; i++)
             len += v[i].iov_len;
-        /* A segment that is cut short by the end of a write would cost a place in the window. */
+        /* A segment cut short by the end of a write would waste a place in the window. */
         const size_t end = part_bytes(t, strand, m->packet);
         const bool is_last = strand->n_written + len == end;
         const ssize_t n =

@@ -34,7 +34,7 @@ void strait_emu_slots_begin(struct strait_emu_slots *s, const struct strait_emu_
     s->clock = *clock;
 }
 
-/* n slots, those that have been free longest. Returns since when all of them are. */
+/* Take the n slots that have been free longest. Returns since when all of them are free. */
 static int64_t take_slots(struct strait_emu_resource *r, unsigned n)
 {
     const int64_t since = r->free_at_ns[n - 1];
@@ -54,7 +54,7 @@ static void give_slots(struct strait_emu_resource *r, unsigned n, int64_t since)
     r->n_free += n;
 }
 
-/* The job's own work, unless nothing may be touched any more. */
+/* Run the job's own work, unless halted. */
 static void call(struct strait_emu_slots *s, const struct strait_job *job)
 {
     pthread_mutex_lock(s->lock);
@@ -78,7 +78,7 @@ void strait_emu_slots_halt(struct strait_emu_slots *s)
     pthread_mutex_unlock(s->lock);
 }
 
-/* The real work, alone on a core; what it used, in nanoseconds. */
+/* Run the real work alone on a core; returns the CPU time in nanoseconds. */
 static int64_t measure(struct strait_emu_slots *s, const struct strait_job *job)
 {
     while (sem_wait(s->compute) != 0)
@@ -90,7 +90,7 @@ static int64_t measure(struct strait_emu_slots *s, const struct strait_job *job)
     return used;
 }
 
-/* The smaller of this reading and the quickest so far, which it may become. */
+/* The smaller of this reading and the shortest so far, which is updated. */
 static double least(_Atomic(double) *so_far, double reading_s)
 {
     if (!so_far)
@@ -101,7 +101,7 @@ static double least(_Atomic(double) *so_far, double reading_s)
     return fmin(reading_s, before_s);
 }
 
-/* Do the job and hold its slots as long as it takes. Not under the lock. */
+/* Run the job and hold its slots for its duration. Not under the lock. */
 static void perform(struct strait_emu_slots *s, struct strait_op *op, int64_t *used_ns,
                     int64_t *slip_ns, bool *slow)
 {
@@ -113,7 +113,7 @@ static void perform(struct strait_emu_slots *s, struct strait_op *op, int64_t *u
             *used_ns = measure(s, &op->job);
         else
             call(s, &op->job);
-        strait_emu_be_prompt(); /* the end of a job is kept as exactly as its messages */
+        strait_emu_be_prompt(); /* a job must end as punctually as messages are sent */
     }
     const double cost_s =
         measured ? least(op->job.least_s, (double)*used_ns / 1e9) : op->job.cost_s;
@@ -130,7 +130,7 @@ static void perform(struct strait_emu_slots *s, struct strait_op *op, int64_t *u
 
 static void *worker(void *slots);
 
-/* A thread for each job that has its slots, so that none waits for another's thread. */
+/* Ensure a thread for each job that has its slots, so that none waits for another's thread. */
 static int need_threads(struct strait_emu_slots *s, struct strait_error *err)
 {
     while (s->n_runnable > s->n_idle) {
@@ -151,7 +151,7 @@ static int need_threads(struct strait_emu_slots *s, struct strait_error *err)
     return 0;
 }
 
-/* Give slots to the jobs at the head of the queue, as far as they go. */
+/* Give free slots to the jobs at the head of the queue. */
 static int dispatch(struct strait_emu_slots *s, enum strait_resource resource,
                     struct strait_error *err)
 {
@@ -190,10 +190,10 @@ static void finish(struct strait_emu_slots *s, struct strait_op *op, int64_t use
     const enum strait_resource resource = op->job.resource;
     if (resource != STRAIT_TIMER)
         give_slots(&s->resources[resource], op->job.n_slots, op->ended_ns);
-    op->done = true; /* from here on its owner may free it, once the lock is let go */
+    op->done = true; /* once the lock is released its owner may free it */
     if (op->waiter)
         pthread_cond_signal(op->waiter);
-    dispatch(s, resource, NULL); /* where no thread can be had, this one goes on with the job */
+    dispatch(s, resource, NULL); /* without another thread this one runs the next job */
 }
 
 static void *worker(void *slots)

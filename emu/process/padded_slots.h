@@ -1,5 +1,6 @@
-/* Jobs on the slots of a rank: first come first served, real work measured and padded to the time
- * that it takes in dilated time, all ranks' measured work one after another on spare cores. */
+/* Jobs on the slots of a rank, first come, first served. Real work is measured, and its job padded
+ * to the duration in dilated time; the measured work of all ranks runs one at a time on each spare
+ * core. */
 #pragma once
 #include <pthread.h>
 #include <semaphore.h>
@@ -9,16 +10,15 @@
 #include "workloads/rank/backend.h"
 #include "dilated_clock.h"
 
-/* A reading that much above the quickest of the same work tells of something else that ran there.
- */
+/* A reading this far above the shortest of the same work was disturbed. */
 #define STRAIT_EMU_SLOW_RATIO 1.05
 
-/* A started job, or an acknowledged send (which no slot knows). */
+/* A started job, or an acknowledged send (which uses no slot). */
 struct strait_op {
     struct strait_op *next;
     struct strait_job job;
-    /* Moments of CLOCK_MONOTONIC on the ideal timeline: a job that followed another begins when
-     * that one ended, however late this machine's threads woke up. */
+    /* Moments of CLOCK_MONOTONIC on the ideal timeline: a job after another begins when that one
+     * ended, however late this machine's threads woke up. */
     int64_t queued_ns, started_ns, ended_ns;
     bool done;
     pthread_cond_t *waiter; /* signalled when done; NULL: nobody waits yet */
@@ -26,26 +26,26 @@ struct strait_op {
 
 struct strait_emu_resource {
     unsigned n_slots, n_free;
-    int64_t *free_at_ns; /* n_free: since when each free slot is so, ascending */
+    int64_t *free_at_ns; /* n_free: since when each free slot is free, ascending */
     struct strait_op *first, **end;
 };
 
 struct strait_emu_slots {
-    pthread_mutex_t *lock; /* the rank's; held by all who call */
+    pthread_mutex_t *lock; /* the rank's; all callers hold it */
     struct strait_emu_clock clock;
-    sem_t *compute; /* shared by all ranks: measured jobs that may run at once */
+    sem_t *compute; /* shared by all ranks: limits measured jobs running at once */
     struct strait_emu_resource resources[STRAIT_N_RESOURCES];
     struct strait_op *runnable, **runnable_end; /* have their slots, wait for a thread */
     pthread_cond_t work;
     pthread_t *threads;
     unsigned n_threads, cap_threads, n_idle, n_runnable;
     bool stopping, halted;
-    unsigned n_calls;           /* functions of jobs that are running */
-    pthread_cond_t calm, never; /* none is; nothing signals it */
+    unsigned n_calls;           /* functions of jobs running now */
+    pthread_cond_t calm, never; /* calm: none runs; never: is not signalled */
     /* figures, real seconds */
     double slip_sum_s, slip_max_s, cpu_s;
     uint64_t n_measured;
-    uint64_t n_slow; /* of these, readings above the quickest by more than STRAIT_EMU_SLOW_RATIO */
+    uint64_t n_slow; /* of these, readings above the shortest by more than STRAIT_EMU_SLOW_RATIO */
 };
 
 /** In:      lock     the rank's, initialised
@@ -55,12 +55,12 @@ struct strait_emu_slots {
  */
 int strait_emu_slots_init(struct strait_emu_slots *s, pthread_mutex_t *lock, sem_t *compute,
                           const unsigned n_slots[STRAIT_N_RESOURCES], struct strait_error *err);
-/** Jobs may be started from here on. */
+/** Jobs may start from here on. */
 void strait_emu_slots_begin(struct strait_emu_slots *s, const struct strait_emu_clock *clock);
-/** Queue op, whose job and queued_ns are set. The lock is held. */
+/** Queue op; its job and queued_ns are set. Under the lock. */
 int strait_emu_slots_start(struct strait_emu_slots *s, struct strait_op *op,
                            struct strait_error *err);
-/** Wait until no function of a job runs, and let none begin any more. The lock is not held. */
+/** Wait until no function of a job runs, and let no other begin. Not under the lock. */
 void strait_emu_slots_halt(struct strait_emu_slots *s);
-/** Wait for running jobs, end the threads. The lock is not held. */
+/** Wait for running jobs and end the threads. Not under the lock. */
 void strait_emu_slots_release(struct strait_emu_slots *s);

@@ -16,9 +16,9 @@
 
 enum { FRAME = STRAIT_EMU_MESSAGE_OVERHEAD_BYTES };
 enum { N_EVENTS = 64 };
-/* Bytes that one strand may read before the others have their turn. */
+/* Bytes that one connection may read before it is the others' turn. */
 enum { TURN_BYTES = 1 << 20 };
-/* A stamp that is older than this comes from another clock. */
+/* An older time stamp is from another clock. */
 static const int64_t MOST_LATE_NS = 10000000000;
 /* And a younger one needs no second look. */
 static const int64_t LOOK_LATE_NS = 20000;
@@ -92,7 +92,7 @@ static int64_t readable_ns(struct strait_emu_transport *t, int fd, uint32_t *n_g
     return stamp_ns;
 }
 
-/* Read what is there; with data NULL, throw it away. at_ns: when its last byte arrived. */
+/* Read what is available; data NULL: discard it. at_ns: when its last byte arrived. */
 static ssize_t read_bytes(struct strait_emu_transport *t, int fd, void *data, size_t len,
                           int64_t *at_ns)
 {
@@ -111,7 +111,7 @@ static ssize_t read_bytes(struct strait_emu_transport *t, int fd, void *data, si
     return n;
 }
 
-/* Nothing comes back on any other strand than the first, but that it is broken. */
+/* Other connections than the first only report that they broke. */
 static int read_nothing(struct strait_emu_out_strand *strand, struct strait_error *err)
 {
     char byte;
@@ -126,7 +126,7 @@ static int read_nothing(struct strait_emu_out_strand *strand, struct strait_erro
                             dst);
 }
 
-/* Acknowledgements come back on the stream's first strand, in order. */
+/* Acknowledgements return on the stream's first connection, in order. */
 static int read_acks(struct strait_emu_transport *t, struct strait_emu_out_strand *strand,
                      struct strait_error *err)
 {
@@ -198,7 +198,8 @@ static int write_acks(struct strait_emu_transport *t, int index, struct strait_e
                                        err);
 }
 
-/* A message that no strand has brought a part of yet: what does the frame announce? */
+/* Start a message of which no connection has brought a part: read the announced sizes from the
+ * frame. */
 static struct strait_emu_arriving *open_message(struct strait_emu_transport *t,
                                                 struct strait_emu_in *in,
                                                 const unsigned char *frame,
@@ -221,7 +222,7 @@ static struct strait_emu_arriving *open_message(struct strait_emu_transport *t,
     }
     *m = (struct strait_emu_arriving){.envelope = s->ring[taken % STRAIT_EMU_RING],
                                       .n_strands = (unsigned)t->n_strands};
-    *in->end = m; /* at once: it is freed with the others */
+    *in->end = m; /* at once, so that it is freed with the others */
     in->end = &m->next;
     atomic_store_explicit(&s->n_taken, taken + 1, memory_order_release);
     memcpy(m->frame, frame, FRAME);
@@ -236,7 +237,7 @@ static struct strait_emu_arriving *open_message(struct strait_emu_transport *t,
     return m;
 }
 
-/* The strand has read a frame: of a message that another one has brought the frame of, or new. */
+/* A connection has read a frame: of a message that another one has started, or of a new one. */
 static int open_part(struct strait_emu_transport *t, struct strait_emu_in_strand *strand,
                      struct strait_error *err)
 {
@@ -256,7 +257,7 @@ static int open_part(struct strait_emu_transport *t, struct strait_emu_in_strand
     return m ? 0 : -1;
 }
 
-/* The first message is complete: check it, hand it over. */
+/* The first message is complete: check it and hand it over. */
 static int deliver(struct strait_emu_transport *t, struct strait_emu_in *in,
                    struct strait_error *err)
 {
@@ -282,7 +283,7 @@ static int deliver(struct strait_emu_transport *t, struct strait_emu_in *in,
     return write_acks(t, (int)(in->strands - t->in_strands), err);
 }
 
-/* Where the strand's part lies in the payload. */
+/* Offset of the connection's part in the payload. */
 static size_t part_at(const struct strait_emu_transport *t,
                       const struct strait_emu_in_strand *strand, int more)
 {
@@ -291,7 +292,7 @@ static size_t part_at(const struct strait_emu_transport *t,
     return strait_emu_wire_part_at(strand->at->packet->payload_bytes, t->n_strands, i + more);
 }
 
-/* One read of what is due: the frame, or the part, thrown away where the run is sized. */
+/* One read of what comes next: frame or part; a sized part is discarded. */
 static ssize_t read_some(struct strait_emu_transport *t, struct strait_emu_in_strand *strand,
                          int64_t *at_ns)
 {
@@ -306,8 +307,8 @@ static ssize_t read_some(struct strait_emu_transport *t, struct strait_emu_in_st
                       left, at_ns);
 }
 
-/* The strand's part is complete. A message is complete after all that came before it, since every
- * strand carries all of them in order. */
+/* The connection's part is complete. A message is delivered after all earlier ones, since every
+ * connection carries all messages in order. */
 static int end_part(struct strait_emu_transport *t, struct strait_emu_in_strand *strand,
                     int64_t at_ns, struct strait_error *err)
 {

@@ -1,74 +1,74 @@
-/* Inside of the transport: its streams and the thread that moves their bytes. */
+/* Inside the transport: its streams, and the thread that moves their bytes. */
 #pragma once
 #include <pthread.h>
 #include <sys/types.h>
 #include "transport.h"
 
-struct strait_emu_posted { /* a message that waits to be sent, or for its acknowledgement */
+struct strait_emu_posted { /* a message waiting to be sent or acknowledged */
     struct strait_emu_posted *next;
     struct strait_packet *packet;
     double posted_s;
     int64_t posted_ns;
     void *ticket;
     int tag;
-    bool prompt;        /* nothing was before it: to be written at once */
+    bool prompt;        /* nothing was before it: write at once */
     bool begun;         /* frame and envelope are made; pump only */
     unsigned n_strands; /* that have not written their part; under the lock */
     unsigned char frame[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
 };
 
-/* A strand is one of the TCP connections of a stream. All have the same number of them, and each
- * carries a part of every message, in the order of the messages, behind a copy of its frame. */
+/* A strand is one of a stream's TCP connections. All streams have the same number; each connection
+ * carries a part of every message, in order, behind a copy of its frame. */
 struct strait_emu_out_strand {
     int fd;
     struct strait_emu_out *stream;
     struct strait_emu_posted *at; /* whose part it writes; NULL: none waits; under the lock */
-    bool ready;                   /* on the list of those that wait for a turn */
+    bool ready;                   /* on the list of those waiting for a turn */
     struct strait_emu_out_strand *next_ready;
     bool connected, blocked;
-    int64_t resume_ns; /* not before this moment again; 0: at any time */
-    int64_t paid_ns;   /* until then the bytes that were written take their time */
+    int64_t resume_ns; /* not to write before this moment; 0: at any time */
+    int64_t paid_ns;   /* until then the pace is used up by what was written */
     size_t n_written;  /* of its part, frame included */
     uint32_t n_gaps;   /* strait_emu_tcp_n_gaps when it was last looked at */
 };
 
-struct strait_emu_out { /* a stream that leaves this rank */
+struct strait_emu_out { /* a stream from this rank */
     struct strait_emu_stream *shared;
     struct strait_emu_out_strand *strands;
-    struct strait_emu_posted *first, **end;     /* not written by all strands; under the lock */
-    struct strait_emu_posted *acks, **acks_end; /* sent, acknowledgement to come; pump only */
+    struct strait_emu_posted *first, **end;     /* not written by all connections; under the lock */
+    struct strait_emu_posted *acks, **acks_end; /* sent, not acknowledged; pump only */
     const struct strait_emu_posted *begun;      /* the last, until it is written; pump only */
     double ns_per_byte;                         /* of all strands; see strait_emu_pump */
     unsigned char ack[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
     size_t ack_got;
 };
 
-struct strait_emu_arriving { /* a message of which some strand has brought the frame */
+struct strait_emu_arriving { /* a message of which some connection has read the frame */
     struct strait_emu_arriving *next;
     struct strait_packet *packet;
     struct strait_emu_envelope envelope;
     int tag;
     unsigned n_strands; /* whose part is not complete */
-    int64_t at_ns;      /* the last byte so far */
+    int64_t at_ns;      /* arrival of the last byte so far */
     unsigned char frame[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
 };
 
 struct strait_emu_in_strand {
     int fd;
     struct strait_emu_in *stream;
-    struct strait_emu_arriving *at; /* whose part it reads, once it has read the frame */
+    struct strait_emu_arriving *at; /* whose part it reads, after the frame */
     unsigned char frame[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
     size_t n_read; /* of its part, frame included */
     uint64_t n_done;
     uint32_t n_gaps; /* strait_emu_tcp_n_gaps when it was last looked at */
 };
 
-struct strait_emu_in { /* a stream that ends at this rank */
+struct strait_emu_in { /* a stream to this rank */
     struct strait_emu_stream *shared;
     struct strait_emu_in_strand *strands;
     struct strait_emu_arriving *first, **end, *spare;
     uint64_t n_delivered;
-    unsigned n_acks; /* to be sent back, on the first strand */
+    unsigned n_acks; /* to be sent back, on the first connection */
     size_t ack_written;
     bool blocked;
 };
@@ -81,27 +81,27 @@ struct strait_emu_transport {
     int n_outs, n_ins, n_strands;              /* of each stream */
     struct strait_emu_out_strand *out_strands; /* n_outs times n_strands, stream by stream */
     struct strait_emu_in_strand *in_strands;
-    unsigned char *noise; /* what a sized payload consists of */
+    unsigned char *noise; /* content of sized payloads */
 
     pthread_mutex_t lock;
     pthread_cond_t drained;
     struct strait_emu_posted *spare;                  /* under the lock, as all up to stopping */
-    struct strait_emu_out_strand *ready, **ready_end; /* that wait for their turn to write */
+    struct strait_emu_out_strand *ready, **ready_end; /* waiting for their turn to write */
     unsigned n_ready;
     uint64_t n_queued;
     bool stopping;
 
     pthread_t thread;
     bool running;
-    int64_t resume_ns; /* the first of the strands'; 0: none waits */
+    int64_t resume_ns; /* the earliest of the connections'; 0: none waits */
     int64_t write_late_ns, read_late_ns;
     uint64_t bytes_sent, bytes_received,
-        sent_checksum; /* these five are the pump's, read when it is gone */
+        sent_checksum; /* these five belong to the pump; read them when it has ended */
 };
 
 enum { STRAIT_EMU_NOISE_BYTES = 1 << 18 };
 
-/* What an epoll event is about: OUT and IN with the number of the strand. */
+/* What an epoll event is about: OUT and IN with the number of the connection. */
 enum strait_emu_source {
     STRAIT_EMU_WAKE,
     STRAIT_EMU_LISTENER,
@@ -116,23 +116,23 @@ int strait_emu_open_socket(const struct strait_emu_transport_plan *plan, struct 
 /* For both halves of the thread. */
 int strait_emu_pump_broken(int other, const char *direction, ssize_t n, struct strait_error *err);
 bool strait_emu_pump_would_block(ssize_t n);
-/** Be told, or no longer, when there is room to write. */
+/** Start or stop waiting for room to write. */
 int strait_emu_pump_set_blocked(struct strait_emu_transport *t, bool *blocked, bool now, int fd,
                                 enum strait_emu_source source, int index, struct strait_error *err);
-/** Write as much as the kernel takes, but not more than a turn, nor faster than the pace. */
+/** Write as much as the kernel takes, limited by a turn and by the pace. */
 int strait_emu_outgoing_flush(struct strait_emu_transport *t, int index, struct strait_error *err);
-/** One turn for each strand that was posted to or could go on. */
+/** One turn for each connection that has new messages or can continue. */
 int strait_emu_outgoing_flush_ready(struct strait_emu_transport *t, struct strait_error *err);
-/** Those whose rest is over. */
+/** The same for those whose waiting time is over. */
 int strait_emu_outgoing_flush_rested(struct strait_emu_transport *t, struct strait_error *err);
-/** The strand has something to write. Under the lock. */
+/** Put the connection on the list to write. Under the lock. */
 void strait_emu_pump_ready(struct strait_emu_transport *t, struct strait_emu_out_strand *strand);
 /** The thread.
  *
  *  It hands messages to TCP at twice the rate of the stream's narrowest link, after a first burst;
- *  strands that have something to write and room for it share that rate.
- *  Without a device that pushes back a warm window of many megabytes would leave its sender at
- *  once, and moving the bursts of all ranks takes a small machine longer than is right; at twice
- *  its rate the link's queue is filled as well, so nothing arrives later, and TCP's own start is
- *  left alone: its windows double no faster than that. */
+ *  connections that have something to write and room for it share that rate. Without a device that
+ *  pushes back, a warm window of many megabytes would leave its sender at once, and moving the
+ *  bursts of all ranks would take a small machine too long. At twice its rate the link's queue
+ *  fills as well, so nothing arrives later, and slow start is not limited: its windows double no
+ *  faster than that. */
 void *strait_emu_pump(void *transport);

@@ -17,11 +17,10 @@
 #include "emu/judge/dilation.h"
 #include "lane.h"
 
-/* A lane that is cut off finishes the operation that it is in; longer than this it never takes. */
+/* PARK_S: a cut-off lane finishes its current operation within this time. */
 enum { PARK_S = 20, CONNECT_S = 120 };
-/* Virtual time that a lane may be behind the real one and still make up for it. Jobs that cannot
- * and messages that are late for it are counted where they happen; the limit is for a lane that
- * spins until time passes. */
+/* Virtual time that a lane may be late and still compensate. Jobs that cannot, and late messages,
+ * are counted where they happen; the limit is for a lane that spins until time passes. */
 static const double MOST_LAG_S = 0.1;
 
 static uint32_t loopback_address(int rank)
@@ -30,7 +29,7 @@ static uint32_t loopback_address(int rank)
     return htonl(INADDR_LOOPBACK);
 }
 
-/* The keeper says a word, or is gone: then nobody needs this rank any more. */
+/* The supervisor's next message; 0: it is gone, and this rank is not needed any more. */
 static char hear(struct strait_emu_rank *rank)
 {
     char word;
@@ -56,8 +55,8 @@ static void expect(struct strait_emu_rank *rank, enum strait_emu_word word)
         _exit(EXIT_FAILURE);
 }
 
-/* A connection that breaks usually means that its other end was ended, which the keeper sees and
- * reports better: leave it the time. */
+/* A broken connection usually means that its other end was ended, which the supervisor reports
+ * better: leave it the time. */
 static void transport_failed(void *of, const struct strait_error *err)
 {
     struct strait_emu_rank *rank = of;
@@ -126,7 +125,7 @@ static double process_cpu_s(void)
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
-/* Of all threads that there still are: second field of their schedstat. */
+/* Of all existing threads: second field of their schedstat. */
 static double run_delay_s(void)
 {
     double sum_s = 0;
@@ -186,7 +185,7 @@ static void stop_lanes(struct strait_emu_rank *rank)
     pthread_mutex_unlock(&rank->lock);
 }
 
-/* Until all lanes have ended, or are parked because the keeper says stop. */
+/* Wait until all lanes have ended, or are parked because the supervisor says stop. */
 static int wait_for_lanes(struct strait_emu_rank *rank, struct strait_error *err)
 {
     int64_t give_up_ns = 0;
@@ -232,7 +231,7 @@ static void write_figures(struct strait_emu_rank *rank)
     pthread_mutex_unlock(&rank->lock);
 }
 
-/* Threads of lanes that nobody joined. */
+/* Join threads of lanes that nobody joined. */
 static void reap_lanes(struct strait_emu_rank *rank)
 {
     for (struct strait_emu_lane *l = rank->lanes; l; l = l->next) {
@@ -244,8 +243,8 @@ static void reap_lanes(struct strait_emu_rank *rank)
     }
 }
 
-/* The program has ended: what comes from now on vanishes, what it sent is still carried, and then
- * its log goes to the file. */
+/* The program has ended: drop what arrives from now on, wait until everything sent is carried, then
+ * write the log. */
 static int end(struct strait_emu_rank *rank, struct strait_error *err)
 {
     pthread_mutex_lock(&rank->lock);
@@ -261,13 +260,13 @@ static int end(struct strait_emu_rank *rank, struct strait_error *err)
         ;
     strait_emu_transport_stop(rank->transport);
     strait_emu_slots_halt(&rank->slots);
-    if (rank->plan.run->rank_end) /* nothing that it sent is in anybody's hands any more */
+    if (rank->plan.run->rank_end) /* nobody holds anything that it sent any more */
         rank->plan.run->rank_end(&rank->first->base);
     if (strait_log_write(rank->plan.log, &rank->plan.run->logs[rank->plan.me], err) != 0)
         return -1;
     write_figures(rank);
     say(rank, STRAIT_EMU_BYE);
-    char nothing; /* connections stay open until the keeper has heard all ranks */
+    char nothing; /* connections stay open until the supervisor has heard all ranks */
     while (recv(rank->plan.control, &nothing, 1, 0) < 0 && errno == EINTR)
         ;
     return 0;
@@ -281,7 +280,7 @@ void strait_emu_rank_main(const struct strait_emu_rank_plan *plan)
         _exit(EXIT_FAILURE);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_TIMERSLACK, 1UL);
-    char name[16]; /* what the kernel keeps of it */
+    char name[16]; /* the kernel keeps 15 characters */
     snprintf(name, sizeof(name), "strait-rank-%d", plan->me);
     prctl(PR_SET_NAME, name);
     rank->plan = *plan;

@@ -5,16 +5,16 @@
 #include "emu/links/net.h"
 #include "shared.h"
 
-/* What keeper and rank say to each other, one byte a message, never over the shaped network. */
+/* Messages between supervisor and rank, one byte each, never over the shaped network. */
 enum strait_emu_word {
     STRAIT_EMU_LISTENING = 'L', /* rank: others may connect */
-    STRAIT_EMU_CONNECT = 'C',   /* keeper: everybody listens */
-    STRAIT_EMU_READY = 'R',     /* rank: its streams stand */
-    STRAIT_EMU_GO = 'G',        /* keeper: the start time is in the shared memory */
+    STRAIT_EMU_CONNECT = 'C',   /* supervisor: all ranks listen */
+    STRAIT_EMU_READY = 'R',     /* rank: its streams are connected */
+    STRAIT_EMU_GO = 'G',        /* supervisor: the start time is in the shared memory */
     STRAIT_EMU_DONE = 'D',      /* rank: its program has ended, its log is written */
-    STRAIT_EMU_STOP = 'S',      /* keeper: rank 0 has ended the run, wherever you are */
-    STRAIT_EMU_END = 'E',       /* keeper: nothing is under way any more */
-    STRAIT_EMU_BYE = 'B'        /* rank: its transport stands still, its figures are written */
+    STRAIT_EMU_STOP = 'S',      /* supervisor: rank 0 has ended the run: stop anywhere */
+    STRAIT_EMU_END = 'E',       /* supervisor: nothing is under way any more */
+    STRAIT_EMU_BYE = 'B'        /* rank: its transport has stopped, its figures are written */
 };
 
 struct strait_emu_rank_plan {
@@ -22,11 +22,11 @@ struct strait_emu_rank_plan {
     struct strait_emu_shared *shared;
     struct strait_emu_net *net; /* NULL: all ranks on the loopback device */
     int me;
-    int control; /* socket to the keeper */
+    int control; /* socket to the supervisor */
     int log;     /* file that takes the rank's log */
 };
 
-/** The life of a rank process, from its fork on. */
+/** Main function of a rank process. */
 void strait_emu_rank_main(const struct strait_emu_rank_plan *plan) __attribute__((noreturn));
 
 /* The operations, as the table strait_emu lists them. */

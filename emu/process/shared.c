@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-/* Sockets, ports and rings for more than this are beyond one machine. */
+/* More sockets, ports and rings than this are too many for one machine. */
 enum { MAX_CONNECTIONS = 20000 };
 
 static bool uses_stream(const struct strait_run *run, int src, int dst, int channel)
@@ -74,7 +74,7 @@ struct strait_emu_shared *strait_emu_shared_new(const struct strait_run *run, do
         strait_error_system(err, "mmap", "cannot share %zu bytes between the ranks", size);
         return NULL;
     }
-    struct strait_emu_shared *s = (void *)at; /* zeroed by the kernel, as atomics may begin */
+    struct strait_emu_shared *s = (void *)at; /* zeroed by the kernel, as atomics may start */
     s->size_bytes = size;
     s->n_ranks = run->n_ranks;
     s->n_streams = n_streams;

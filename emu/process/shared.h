@@ -1,5 +1,6 @@
-/* The memory that the caller, the keeper and all rank processes of one run share: states, counters,
- * and what must not cost bytes on the shaped network (the time at which a message was posted). */
+/* The memory shared by the caller, the supervisor and all rank processes of a run: states,
+ * counters, and data that must not cost bytes on the shaped network (such as the time at which a
+ * message was posted). */
 #pragma once
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -9,13 +10,13 @@
 #include "workloads/rank/backend.h"
 #include "emu/links/net.h"
 
-/* Messages of one stream that may be on the wire at once; a sender holds the next one back. */
+/* Limit of messages of one stream on the wire at once; a sender delays the next one. */
 enum { STRAIT_EMU_RING = 512 };
 
-struct strait_emu_envelope { /* what travels beside a message, not on the wire */
+struct strait_emu_envelope { /* sent beside a message, not on the wire */
     double posted_s;
-    uint64_t noise_bytes; /* of a sized payload, which follow the frame */
-    uint64_t acked;       /* an acknowledgement is asked for */
+    uint64_t noise_bytes; /* of a sized payload, after the frame */
+    uint64_t acked;       /* an acknowledgement is wanted */
 };
 
 struct strait_emu_stream { /* one TCP connection, or as many as the network says */
@@ -24,16 +25,16 @@ struct strait_emu_stream { /* one TCP connection, or as many as the network says
     struct strait_emu_envelope ring[STRAIT_EMU_RING];
 };
 
-/* What one rank process tells the others; written by that rank alone, after the start by atomics
+/* Data of one rank process for the others; written by that rank alone, after the start by atomics,
  * or before a byte on its control socket that orders it. */
 struct strait_emu_rank_shared {
     uint16_t port;                 /* where it listens, network byte order */
     atomic_uint_fast64_t n_sent;   /* messages and acknowledgements that will arrive somewhere */
     atomic_uint_fast64_t n_landed; /* ... that arrived here */
-    atomic_uint_fast64_t progress; /* moves whenever a lane does */
+    atomic_uint_fast64_t progress; /* changes whenever a lane advances */
     atomic_int n_lanes;            /* that have not returned */
     atomic_int n_stuck;            /* of these, in a receive without deadline or joining another */
-    atomic_int stuck_src, stuck_channel; /* of the last one that came to wait */
+    atomic_int stuck_src, stuck_channel; /* of the last one that began to wait */
     atomic_int has_error;
     struct strait_error error;
 
@@ -41,20 +42,20 @@ struct strait_emu_rank_shared {
     double returned_s;                        /* virtual, when its program ended */
     uint64_t bytes_sent, bytes_received;      /* frames and payload */
     uint64_t sent_checksum;                   /* of all messages, in any order */
-    uint64_t n_retransmits;                   /* TCP_INFO, all streams */
+    uint64_t n_retransmits;                   /* from TCP_INFO, all streams */
     double slip_sum_s, slip_max_s;            /* real: padded jobs that ended late */
-    double lag_sum_s, lag_max_s;              /* real: work of lanes outside of jobs, see lane.c */
+    double lag_sum_s, lag_max_s;              /* real: work of lanes outside jobs, see lane.c */
     double write_late_max_s, read_late_max_s; /* real: see transport.h */
     double cpu_s;                             /* CPU time of the whole process since time 0 */
-    double run_delay_s;                       /* its threads were ready and had no processor */
-    double job_cpu_s;                         /* of it, what was measured of jobs */
+    double run_delay_s;                       /* its threads were ready but had no processor */
+    double job_cpu_s;                         /* part of cpu_s that was measured in jobs */
     uint64_t n_measured;                      /* jobs whose cost was measured */
     uint64_t n_slow;                          /* of these, well above the quickest; see slots.h */
     uint64_t n_too_fast;                      /* messages faster than their links */
     double too_fast_took_s, too_fast_least_s;
     uint64_t too_fast_bytes;
 
-    atomic_int n_rounds; /* of rank 0, for who looks on */
+    atomic_int n_rounds; /* of rank 0, for the live view */
     _Atomic(double) rounds_s;
 };
 
@@ -62,14 +63,14 @@ struct strait_emu_shared {
     size_t size_bytes;
     int n_ranks, n_streams;
     double dilation;
-    double credit_s; /* virtual: how much earlier than by its rate a message may pass idle links */
-    _Atomic(int64_t) start_ns; /* written by the keeper before it says go; 0: not yet */
+    double credit_s; /* virtual: how much earlier than its rate a message may pass idle links */
+    _Atomic(int64_t) start_ns; /* written by the supervisor before GO; 0: not yet */
     sem_t compute;             /* measured jobs that may run at once */
-    /* The keeper's last words: 0 until there are any, 1 the run is over, 2 error tells why not. */
+    /* The supervisor's result: 0: none yet; 1: the run is over; 2: see error. */
     atomic_int outcome;
     struct strait_error error;
-    /* What the keeper last read of the links, in the network's order. */
-    atomic_uint n_readings; /* odd while it writes */
+    /* The supervisor's last reading of the links, in the network's order. */
+    atomic_uint n_readings; /* odd while it is being written */
     double read_at_s;       /* CLOCK_MONOTONIC; 0: not yet */
     int n_links;
     struct strait_emu_link_report *links;
@@ -78,10 +79,10 @@ struct strait_emu_shared {
     struct strait_emu_stream *streams;
 };
 
-/** Map the memory for a run, with one stream for each that run->uses_stream declares.
+/** Map the memory of a run, with one stream for each that run->uses_stream declares; children
+ *  forked later share it.
  *  In:      n_compute  measured jobs that may run at once on this machine
- *  Returns: the memory, or NULL with *err; children that are forked later share it
- */
+ *  Returns: the memory, or NULL with *err */
 struct strait_emu_shared *strait_emu_shared_new(const struct strait_run *run, double dilation,
                                                 unsigned n_compute, struct strait_error *err);
 void strait_emu_shared_free(struct strait_emu_shared *s);

@@ -35,7 +35,7 @@ static int listen_here(struct strait_emu_transport *t, struct strait_error *err)
                                  err);
 }
 
-/* Real time that a byte of the stream takes when it is handed to TCP. 0: none. */
+/* Real time for a byte of the stream at its pace; 0: unlimited. */
 static double pace_ns_per_byte(const struct strait_emu_transport_plan *plan, int dst)
 {
     const struct strait_network *n = plan->network;
@@ -151,7 +151,7 @@ int strait_emu_transport_start(struct strait_emu_transport *t, struct strait_err
 static struct strait_emu_out *find_out(struct strait_emu_transport *t,
                                        const struct strait_emu_stream *s)
 {
-    int low = 0; /* streams are listed in the order of the shared table */
+    int low = 0; /* streams are sorted as in the shared table */
     for (int high = t->n_outs; low < high;) {
         const int mid = low + (high - low) / 2;
         if (t->outs[mid].shared < s)

@@ -1,6 +1,5 @@
-/* The TCP connections of one rank: one a stream, or several that share each of its messages;
- * messages one after another as posted, always drained on the receiving side, by one thread of its
- * own. */
+/* The TCP connections of one rank: one a stream, or several that share each of its messages.
+ * Messages are sent in order and always drained on the receiving side, by a thread of its own. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,24 +7,23 @@
 #include "workloads/rank/backend.h"
 #include "shared.h"
 
-/* What a message costs on each connection of its stream beside its payload: its frame and nothing
- * else. */
+/* Bytes of a message on each connection beside its payload: its frame only. */
 #define STRAIT_EMU_MESSAGE_OVERHEAD_BYTES 96
-/* Messages are handed to TCP, all connections of a stream together, at this many times the rate of
+/* Messages are handed to TCP, all connections of a stream together, at this multiple of the rate of
  * the stream's narrowest link. */
 #define STRAIT_EMU_PACING_RATIO 2.0
-/* Larger payloads are refused before memory is taken for them. */
+/* Larger payloads are refused before memory is allocated. */
 #define STRAIT_EMU_MAX_PAYLOAD_BYTES ((uint64_t)1 << 32)
 
-/* What the transport tells its rank; all of it on the transport's thread. */
+/* Callbacks to the rank; all run on the transport's thread. */
 struct strait_emu_events {
     void *context;
-    /** The kernel had the last byte at mono_ns; message->arrived_s is left to the rank. Takes the
+    /** The kernel had the last byte at mono_ns; the rank sets message->arrived_s. Takes the
      *  packet. */
     void (*arrived)(void *context, struct strait_message *message, int channel, int64_t mono_ns);
-    /** The acknowledgement of the send that was posted with this ticket is back. */
+    /** The send that was posted with this ticket was acknowledged. */
     void (*acknowledged)(void *context, void *ticket, int64_t mono_ns);
-    /** A connection broke, a frame was wrong, memory ran out. */
+    /** A connection broke, a frame was wrong, or memory ran out. */
     void (*failed)(void *context, const struct strait_error *err);
 };
 
@@ -34,10 +32,10 @@ struct strait_emu_transport_plan {
     int me;
     uint32_t (*address)(int rank); /* IPv4, network byte order */
     enum strait_congestion congestion;
-    double window_bytes;    /* most unacknowledged bytes of a connection; INFINITY: no cap */
+    double window_bytes;    /* limit of unacknowledged bytes a connection; INFINITY: none */
     unsigned n_connections; /* of each stream; 0 counts as 1 */
     const struct strait_network *network; /* for pacing; NULL: none */
-    bool real_payload;                    /* false: noise is sent and thrown away on arrival */
+    bool real_payload;                    /* false: send noise and discard it on arrival */
     bool virtual_time; /* nobody is late, and memory that comes in pieces is dear */
     struct strait_emu_events events;
 };
@@ -46,15 +44,14 @@ struct strait_emu_transport;
 
 /** Listen for the other ranks; the port goes to the shared memory. Call inside the rank's
  *  namespace.
- *  Returns: 0, or -1 with *err; free with strait_emu_transport_free
- */
+ *  Out:     out  free with strait_emu_transport_free
+ *  Returns: 0, or -1 with *err */
 int strait_emu_transport_new(struct strait_emu_transport **out,
                              const struct strait_emu_transport_plan *plan,
                              struct strait_error *err);
-/** Set up all declared streams of this rank, once every rank listens.
+/** Connect all declared streams of this rank, once every rank listens.
  *  In:      until_mono_ns  when to give up
- *  Returns: 0, or -1 with *err BACKEND naming the rank that was not reached
- */
+ *  Returns: 0, or -1 with *err BACKEND naming the rank that was not reached */
 int strait_emu_transport_connect(struct strait_emu_transport *t, int64_t until_mono_ns,
                                  struct strait_error *err);
 /** Start the thread. */
@@ -68,20 +65,20 @@ int strait_emu_transport_start(struct strait_emu_transport *t, struct strait_err
 int strait_emu_transport_post(struct strait_emu_transport *t, int dst, int channel, int tag,
                               struct strait_packet *packet, double posted_s, int64_t posted_ns,
                               void *ticket, struct strait_error *err);
-/** Wait until all that was posted is in the kernel's hands. */
+/** Wait until everything posted was written to the kernel. */
 void strait_emu_transport_drain(struct strait_emu_transport *t);
 
 struct strait_emu_transport_figures {
     uint64_t bytes_sent, bytes_received; /* frames, payload and acknowledgements */
     uint64_t sent_checksum;  /* sum of the checksums of all messages: what was sent, in any order */
     uint64_t n_retransmits;  /* segments, from TCP_INFO of all streams of this rank */
-    double write_late_max_s; /* real: from the post of a message that had nothing before it */
+    double write_late_max_s; /* real: delay of a message that had nothing before it */
     double read_late_max_s;  /* real: from the arrival of bytes in the kernel to their reading */
 };
-/** Once the thread was stopped. */
+/** Call after the thread was stopped. */
 struct strait_emu_transport_figures
 strait_emu_transport_figures(const struct strait_emu_transport *t);
-/** End the thread; connections stay open and carry no more. */
+/** End the thread; connections stay open but carry nothing. */
 void strait_emu_transport_stop(struct strait_emu_transport *t);
 /** Stop and close all connections. NULL is fine. */
 void strait_emu_transport_free(struct strait_emu_transport *t);

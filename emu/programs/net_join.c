@@ -16,10 +16,11 @@
 #include <unistd.h>
 #include "program.h"
 
-/* To be asked, to be killed, and to bury a thousand namespaces, whose devices end one by one. */
+/* ASKED_MS: to end after a request. KILLED_MS: to end after a kill, since a thousand namespaces are
+ * removed one by one. */
 enum { ASKED_MS = 10000, KILLED_MS = 120000 };
 
-/* A socket to the keeper with the question asked, or -1 with *err. */
+/* Connect to the supervisor and send a request. A socket, or -1 with *err. */
 static int ask(const struct strait_emu_place *place, int request, int rank,
                struct strait_error *err)
 {
@@ -59,7 +60,7 @@ json_t *strait_emu_visit_state(const struct strait_emu_place *place, struct stra
     return state;
 }
 
-/* The process at the other end of a socket, as a descriptor. */
+/* The process at the other end of a socket, as a pidfd. */
 static int keeper_of(int fd)
 {
     struct ucred peer = {.pid = 0};
@@ -79,7 +80,7 @@ int strait_emu_visit_end(const struct strait_emu_place *place, struct strait_err
         close(fd);
         return strait_error_system(err, place->socket, "cannot watch the keeper end");
     }
-    /* It is over when all other processes of its PID namespace are. */
+    /* It ends when all other processes of its PID namespace have ended. */
     struct pollfd p = {.fd = keeper, .events = POLLIN};
     int ready = poll(&p, 1, ASKED_MS);
     if (ready == 0) {
@@ -88,15 +89,16 @@ int strait_emu_visit_end(const struct strait_emu_place *place, struct strait_err
     }
     close(keeper);
     close(fd);
-    strait_emu_place_is_up(place); /* removes what a killed keeper left */
+    strait_emu_place_is_up(place); /* removes what a killed supervisor left */
     return ready > 0 ? 0
                      : strait_error_set(err, STRAIT_ERR_BACKEND, "net",
                                         "the keeper of \"%s\" does not end", place->name);
 }
 
-/* --- rooms ---------------------------------------------------------------------------------- */
+/* --- namespaces of a rank
+ * ----------------------------------------------------------------------- */
 
-/* The descriptors that come with one byte; 0 when they are all there. */
+/* Receive the descriptors that come with one byte; 0 when complete. */
 static int receive_keys(int fd, int keys[STRAIT_EMU_N_KEYS])
 {
     const size_t n_bytes = STRAIT_EMU_N_KEYS * sizeof(*keys);
@@ -142,7 +144,7 @@ void strait_emu_visit_release(struct strait_emu_visit *v)
     }
 }
 
-/* To enter one's own user namespace again is an error. */
+/* Entering one's own user namespace again is an error. */
 static bool is_ours(int fd, const char *path)
 {
     struct stat a, b;
@@ -160,10 +162,10 @@ int strait_emu_visit_join(const struct strait_emu_visit *v, struct strait_error 
     return 0;
 }
 
-/* What a child could not do. */
+/* Which step failed in the child. */
 struct failure {
     int saved_errno;
-    bool at_start; /* of the program itself */
+    bool at_start; /* starting the program itself */
 };
 
 static void signals_as_new(void)
@@ -187,14 +189,14 @@ static void become(const struct strait_emu_visit *v, const struct strait_emu_pro
         setpgid(0, 0);
     signals_as_new();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (poll(&parent, 1, 0) != 0) /* it ended before the line above */
+    if (poll(&parent, 1, 0) != 0) /* the parent ended before the prctl */
         _exit(EXIT_FAILURE);
     if (setns(v->uts_fd, CLONE_NEWUTS) == 0 && setns(v->net_fd, CLONE_NEWNET) == 0 &&
         setns(v->mount_fd, CLONE_NEWNS) == 0 && chdir(p->cwd) == 0 &&
         dup2(p->stdio[0], STDIN_FILENO) >= 0 && dup2(p->stdio[1], STDOUT_FILENO) >= 0 &&
         dup2(p->stdio[2], STDERR_FILENO) >= 0) {
         for (const char *const *e = p->env; *e; e++)
-            putenv((char *)(uintptr_t)*e); /* kept, and not changed */
+            putenv((char *)(uintptr_t)*e); /* putenv keeps the pointer and does not write */
         close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
         execvp(p->argv[0], (char *const *)(const void *)p->argv);
         f.at_start = true;
@@ -221,7 +223,7 @@ pid_t strait_emu_visit_start(const struct strait_emu_visit *v, const struct stra
     }
     const int saved = errno;
     if (pid > 0 && p->own_group)
-        setpgid(pid, pid); /* the child does it too; whoever comes first */
+        setpgid(pid, pid); /* parent and child both call this: whichever runs first */
     close(alive[0]);
     close(report[1]);
     struct failure f;

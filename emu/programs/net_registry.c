@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOCK_TRIES = 20 }; /* a look by another command holds the lock for a moment */
+enum { LOCK_TRIES = 20 }; /* another command that checks the network holds the lock briefly */
 static const char LOCK_END[] = ".lock";
 
 static int check_name(const char *name, struct strait_error *err)
@@ -53,7 +53,7 @@ static int find_folder(char folder[STRAIT_EMU_PLACE_CHARS], struct strait_error 
     return put(folder, "/tmp/strait-", user, "", err);
 }
 
-/* Whoever else could write there could send programs into any network. */
+/* Must belong to this user: whoever else could write there could send programs into any network. */
 static int make_folder(const char *folder, struct strait_error *err)
 {
     struct stat info;
@@ -84,7 +84,7 @@ int strait_emu_place_init(struct strait_emu_place *out, const char *name, struct
     return 0;
 }
 
-/* The lock file itself may have been removed between the open and the lock. */
+/* Whether the lock file still exists: it may have been removed between open and lock. */
 static bool is_still_there(int fd, const char *path)
 {
     struct stat ours, there;

@@ -11,9 +11,7 @@
 #include <unistd.h>
 #include "emu/userns.h"
 
-/* Children will be in a new PID namespace: with the rights that one has, or with a user
- * namespace's.
- */
+/* Get the rights for a new PID namespace: one's own, or those in a user namespace. */
 static int get_rights(const char **launcher, struct strait_error *err)
 {
     *launcher = "root";
@@ -28,7 +26,7 @@ static int get_rights(const char **launcher, struct strait_error *err)
     return 0;
 }
 
-/* The keeper's first word is how its set-up ended. */
+/* Wait for the supervisor's first message: how its set-up ended. */
 static int hear_ready(int leash, struct strait_error *err)
 {
     struct strait_error said = {.code = STRAIT_OK};
@@ -91,7 +89,7 @@ static void drop_leash(struct strait_emu_foreign *f)
 void strait_emu_foreign_let_go(struct strait_emu_foreign *f)
 {
     const char word = 'd';
-    send(f->leash, &word, 1, MSG_NOSIGNAL); /* to a keeper that is gone there is nothing to say */
+    send(f->leash, &word, 1, MSG_NOSIGNAL); /* no effect if the supervisor is gone */
     drop_leash(f);
 }
 

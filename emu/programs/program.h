@@ -1,43 +1,41 @@
-/* A network that programs use which are not ours: it is one process, the keeper, first of a PID
- * namespace in which everything else lives, so that its death, of whatever kind, ends all. */
+/* A network for user programs. It is one process, the supervisor, the first of a PID namespace that
+ * contains everything else, so that all ends when it dies in any way. */
 #pragma once
 #include <sys/types.h>
 #include "workloads/ask/experiment.h"
 #include "net_registry.h"
 
-/* What whoever started a network holds of it. */
+/* The starter's handle of a network. */
 struct strait_emu_foreign {
     pid_t keeper; /* child of the caller */
-    int leash;    /* when it is closed the network ends, unless it was let go; -1: none */
+    int leash;    /* closing it ends the network, unless let go; -1: none */
 };
 
-/** Bring up the network of an experiment in its own time: no dilation. The caller is changed: as an
- *  ordinary user it is root of a user namespace afterwards, and in any case its later children live
- *  in the network's PID namespace. One thread only.
+/** Bring up the network of an experiment in real time, without dilation. Changes the caller: an
+ *  ordinary user becomes root of a user namespace, and its future children live in the network's
+ *  PID namespace. One thread only.
  *  Out:     out  end with _stop or _let_go
  *  In:      lock_fd  of strait_emu_place_lock; closed
- *           label    what the description calls the experiment
- *  Returns: 0, or -1 with *err: HOST where this machine or user cannot
- */
+ *           label    the experiment's name in the description
+ *  Returns: 0, or -1 with *err: HOST if this machine or user cannot */
 int strait_emu_foreign_start(struct strait_emu_foreign *out, const struct strait_emu_place *place,
                              int lock_fd, const struct strait_experiment *experiment,
                              const char *label, struct strait_error *err);
-/** From now on the network stays when the caller ends. */
+/** From now on the network stays up when the caller ends. */
 void strait_emu_foreign_let_go(struct strait_emu_foreign *f);
-/** Has the keeper ended? Before it lets go of its last descriptor, no process in the network ends
- *  because of it. */
+/** Whether the supervisor has ended. Before that, no process in the network ends because of it. */
 bool strait_emu_foreign_is_gone(const struct strait_emu_foreign *f);
-/** End the network and wait until nothing of it is left. The keeper cannot end before its dead are
- *  buried, so every child of the caller is waited for. */
+/** End the network and wait until nothing of it is left. Also reaps every child of the caller,
+ *  since the supervisor cannot end before its namespace is empty. */
 void strait_emu_foreign_stop(struct strait_emu_foreign *f);
 
-/* --- between the parts of a network --------------------------------------------------------- */
+/* --- internal to networks -------------------------------------------------------------------- */
 
-/* What the keeper can be asked through its socket, one request a connection. */
+/* Requests to the supervisor through its socket, one a connection. */
 enum strait_emu_request {
-    STRAIT_EMU_ASK_ROOM = 'r',  /* answers a struct strait_emu_keys with descriptors */
-    STRAIT_EMU_ASK_STATE = 's', /* answers its description with counters, JSON, to the end */
-    STRAIT_EMU_ASK_END = 'e'    /* answers by closing, and ends */
+    STRAIT_EMU_ASK_ROOM = 'r',  /* answer: a struct strait_emu_keys with descriptors */
+    STRAIT_EMU_ASK_STATE = 's', /* answer: its description with counters, JSON, to the end */
+    STRAIT_EMU_ASK_END = 'e'    /* answer: closes, and ends the network */
 };
 struct strait_emu_question {
     int32_t request, rank;
@@ -50,12 +48,12 @@ struct strait_emu_foreign_plan {
     const char *label, *launcher, *tun_path;
     int lock_fd, leash;
 };
-/** The keeper's whole life. */
+/** Main function of the supervisor. */
 void strait_emu_foreign_keep(const struct strait_emu_foreign_plan *plan) __attribute__((noreturn));
 /** The host name of a rank: "server", "client1", ... Returns buf. */
 const char *strait_emu_foreign_host(char buf[32], const struct strait_experiment *e, int rank);
-/** The description of a network without its counters: a new reference, NULL without memory. */
+/** The description of a network without counters: a new reference, NULL without memory. */
 json_t *strait_emu_foreign_state(const struct strait_emu_foreign_plan *plan, long keeper_pid,
                                  bool congestion_set);
-/** Text of /etc/hosts for every rank: owned by the caller; NULL without memory. */
+/** Text of /etc/hosts for all ranks: owned by the caller; NULL without memory. */
 char *strait_emu_foreign_hosts(const struct strait_experiment *e);

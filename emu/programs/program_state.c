@@ -1,4 +1,4 @@
-/* What is said of a network: names, addresses and links of its ranks. */
+/* The description of a network: names, addresses and links of its ranks. */
 #include <arpa/inet.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* The keeper of a network: builds it, answers those who want to enter or look, buries orphans. */
+/* The supervisor of a network for user programs: builds it, answers requests, reaps orphans. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -40,8 +40,7 @@ static void leave(struct keeper *k)
     _exit(EXIT_SUCCESS); /* the kernel kills the rest of the PID namespace first */
 }
 
-/* A session without terminal, streams or orders of its own; a working directory that nobody minds.
- */
+/* Detach from the caller: own session, no terminal, no streams, a neutral working directory. */
 static int be_alone(struct keeper *k, struct strait_error *err)
 {
     sigset_t mask;
@@ -56,7 +55,7 @@ static int be_alone(struct keeper *k, struct strait_error *err)
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
         limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit); /* where it is refused, an open will say so */
+        setrlimit(RLIMIT_NOFILE, &limit); /* if refused, an open will fail */
     }
     sigemptyset(&mask);
     sigaddset(&mask, SIGCHLD);
@@ -67,7 +66,7 @@ static int be_alone(struct keeper *k, struct strait_error *err)
     return k->signals < 0 ? strait_error_system(err, "signalfd", "cannot be made") : 0;
 }
 
-/* Our number outside, as /proc of outside has it. */
+/* Our process id outside, from the outer /proc. */
 static long number_outside(void)
 {
     char text[32] = "";
@@ -142,7 +141,7 @@ static int set_up(struct keeper *k, struct strait_error *err)
 static void give_keys(const struct keeper *k, int to, int rank)
 {
     if (rank < 0 || rank >= strait_emu_net_n_nodes(k->net))
-        return; /* the asker reads an end */
+        return; /* the asker reads end-of-file */
     const int keys[STRAIT_EMU_N_KEYS] = {strait_emu_net_namespace_fd(k->net, rank),
                                          k->rooms[rank].mount_fd, k->rooms[rank].uts_fd, k->pid_fd,
                                          k->user_fd};
@@ -156,7 +155,7 @@ static void give_keys(const struct keeper *k, int to, int rank)
     c->cmsg_type = SCM_RIGHTS;
     c->cmsg_len = CMSG_LEN(sizeof(keys));
     memcpy(CMSG_DATA(c), keys, sizeof(keys));
-    sendmsg(to, &m, MSG_NOSIGNAL); /* who has gone away needs no keys */
+    sendmsg(to, &m, MSG_NOSIGNAL); /* no effect if the asker has gone */
 }
 
 static void tell_state(struct keeper *k, int to)
@@ -198,8 +197,8 @@ static void answer(struct keeper *k)
     close(peer);
 }
 
-/* Orphans of the PID namespace are ours to bury. The relay is our child too: without it no packet
- * arrives, and a network that only looks alive is worse than none. */
+/* Reap orphans of the PID namespace. The relay is also our child: end the network with it, since no
+ * packet arrives without it. */
 static void heed_signals(struct keeper *k)
 {
     struct signalfd_siginfo info;

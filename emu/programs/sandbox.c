@@ -9,18 +9,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* In a mount namespace of its own, what is there is covered for a moment only. */
+/* Covered only briefly, in our own mount namespace. */
 static const char SCRATCH[] = "/tmp";
 
 int strait_emu_room_prepare(struct strait_error *err)
 {
     if (unshare(CLONE_NEWNS) != 0)
         return strait_error_system(err, NULL, "cannot make a mount namespace");
-    /* What the machine mounts or lets go of later is followed; nothing of ours goes out. */
+    /* Follow later mounts and unmounts of the machine, but propagate none of ours. */
     if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0)
         return strait_error_system(err, "/", "cannot keep the mounts to oneself");
-    /* A container with parts of /proc hidden forbids it to users: programs then see the /proc of
-     * the machine, with other process numbers than their own. */
+    /* Forbidden to users in containers that hide parts of /proc: programs then see the machine's
+     * /proc, with process ids other than their own. */
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) != 0)
         errno = 0;
     return 0;
@@ -35,7 +35,7 @@ struct making {
     int status;
 };
 
-/* Make `path` read `text`, from a file in the scratch folder. */
+/* Make `path` contain `text`, by a bind mount of a file in the scratch folder. */
 static int cover(const char *path, const char *file, const char *text, struct strait_error *err)
 {
     char source[64];
@@ -58,8 +58,8 @@ static int cover_files(const struct making *m, struct strait_error *err)
     snprintf(line, sizeof(line), "%s\n", m->host);
     if (cover("/etc/hosts", "hosts", m->hosts, err) != 0)
         return -1;
-    /* A machine may be without these. No name server can be reached: say so at once, since asking
-     * one would take its time-out. */
+    /* Any of these may be missing. No name server can be reached: configure none, since asking one
+     * would time out. */
     if (access("/etc/hostname", F_OK) == 0 && cover("/etc/hostname", "hostname", line, err) != 0)
         return -1;
     if (access("/etc/resolv.conf", F_OK) == 0 &&
@@ -69,7 +69,7 @@ static int cover_files(const struct making *m, struct strait_error *err)
 }
 
 /* Programs look for devices in /sys. Only the two folders that differ are covered, so that the
- * control groups below /sys stay visible; where users may not mount it, it stays as it is. */
+ * control groups below /sys stay visible; if mounting is not allowed, it stays unchanged. */
 static void cover_devices(void)
 {
     static const char *const folders[] = {"/sys/devices/virtual/net", "/sys/class/net"};

@@ -1,5 +1,5 @@
-/* Packets under way through the relay, each a train of one or more TCP segments, and the memory
- * that they live in. */
+/* Packets under way in the relay, each a train of one or more TCP segments (a super-packet), and
+ * their memory. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include "emu/links/segment.h"
 
 struct strait_emu_train {
-    struct strait_heap_node due;   /* its key: when something happens to it next */
+    struct strait_heap_node due;   /* by the time of its next event */
     struct strait_emu_train *next; /* in the pool */
     unsigned pool_class;
     int dst;
@@ -24,11 +24,11 @@ enum { STRAIT_EMU_POOL_CLASSES = 10 }; /* buffers of 2^8 .. 2^17 bytes */
 struct strait_emu_trains {             /* begins zeroed */
     struct strait_emu_train *free[STRAIT_EMU_POOL_CLASSES];
     size_t kept_bytes;
-    double frame_bytes; /* on the wire beside each segment's IP packet */
+    double frame_bytes; /* on the wire, for each segment beside its IP packet */
 };
 
 void strait_emu_trains_release(struct strait_emu_trains *pool);
-/** Room for a packet; only pool_class and len_bytes are set. NULL: memory ran out, or the pool's
+/** Memory for a packet; sets only pool_class and len_bytes. NULL: memory ran out, or the pool's
  *  limit of 1 GiB. */
 struct strait_emu_train *strait_emu_train_new(struct strait_emu_trains *pool, size_t len_bytes);
 void strait_emu_train_drop(struct strait_emu_trains *pool, struct strait_emu_train *t);
@@ -39,7 +39,7 @@ double strait_emu_train_wire_bytes(const struct strait_emu_trains *pool,
 /** When segment j is complete at the link that the train waits for. */
 double strait_emu_train_there_s(const struct strait_emu_trains *pool,
                                 const struct strait_emu_train *t, unsigned j);
-/** Segments [first, first + n) as a train of their own, on the same way; NULL as for new. */
+/** Segments [first, first + n) as a train of their own on the same path; NULL as for new. */
 struct strait_emu_train *strait_emu_train_cut(struct strait_emu_trains *pool,
                                               const struct strait_emu_train *t, unsigned first,
                                               unsigned n);

@@ -12,20 +12,20 @@
  * from j to j+1 by c1 w_(j+1) - c2 w_j: one sign for all j but the last step, so its maximum is at
  * j = 1, n-1 or n, and
  *     M_n = max(max(F2, A_1) + c2 S_n,  A_(n-1) + c2 (w_(n-1) + w_n),  A_n + c2 w_n),  F2 = M_n.
- * With c1 <= c2 the first term wins: the train is never held up for its own tail. With c1 > c2 the
- * others win, and link 2 idles between the segments; those gaps belong to trains of other sources.
- * So link 2 takes trains in the order of their last segments, at A_n: by then the gaps are past and
- * F2 never stands for idle time to come. Trains of one source come out exactly as by segment and
- * in order. Trains of several sources share link 2 whole instead of segment by segment: capacity
- * is exact, a segment is late by at most one train of each source (0.25 ms of virtual time on its
- * own link, strait_emu_net_train_segments).
+ * With c1 <= c2 the first term is the largest: the train never waits for its own tail. With c1 > c2
+ * the others are, and link 2 idles between the segments; those gaps are available to trains of
+ * other sources. So link 2 serves trains in the order of their last segments, at A_n: by then the
+ * gaps are in the past and F2 never includes future idle time. Trains of one source leave exactly
+ * as if handled by segment, and in order. Trains of several sources share link 2 whole instead of
+ * segment by segment: capacity is exact, and a segment is late by at most one train of each source
+ * (0.25 ms of virtual time on its own link, strait_emu_net_train_segments).
  *
- * Between sites a train crosses up to five links, each as link 2 above; what it is on the next one
- * is its first segment's arrival and an even spacing up to its last one's.
+ * Between sites a train crosses up to five links, each as link 2 above; on the next one it is
+ * described by its first segment's arrival and an even spacing up to its last one's.
  *
- * Drop-tail. Segment j finds max(0, F - A_j) / c bytes, F having advanced by the accepted ones of
- * its own train, and is dropped when there are some and w_j more would exceed the queue. Lost and
- * dropped segments are cut out, and each run of survivors goes on as a train of its own. */
+ * Drop-tail. Segment j finds max(0, F - A_j) / c bytes, F including the accepted segments of its
+ * own train, and is dropped when there are some and w_j more would exceed the queue. Lost and
+ * dropped segments are cut out, and each run of survivors continues as a train of its own. */
 #include "relay.h"
 #include <arpa/inet.h>
 #include <assert.h>
@@ -38,9 +38,9 @@
 #include "packet_run.h"
 
 struct link {
-    double s_per_byte, delay_s, jitter_s, loss_ratio, queue_bytes; /* real time, 0: not there */
+    double s_per_byte, delay_s, jitter_s, loss_ratio, queue_bytes; /* real time; 0: absent */
     double free_s;
-    double newest_s; /* with jitter: the latest arrival so far, no later one may come before it */
+    double newest_s; /* with jitter: the latest arrival so far, which no later packet may precede */
     unsigned train_segments;
     uint64_t id, n_loss_draws, n_jitter_draws;
     struct strait_emu_link_report count;
@@ -50,10 +50,10 @@ struct strait_emu_relay {
     int n_nodes;
     bool unshaped;
     uint64_t seed;
-    struct link *links; /* by number as a network has them; out and in of node i: 2 i, 2 i + 1 */
+    struct link *links; /* numbered as in a network; out and in of node i: 2 i, 2 i + 1 */
     int n_links;
     const struct strait_network *sites; /* NULL: a star */
-    struct strait_heap heap; /* packet runs by when they are due, of equal ones the first pushed */
+    struct strait_heap heap;            /* packets by due time, of equal ones the first pushed */
     int64_t n_pushed;
     struct strait_emu_trains trains;
     uint64_t n_unroutable, n_memory_drops;
@@ -103,7 +103,7 @@ struct strait_emu_relay *strait_emu_relay_new(const struct strait_emu_net_plan *
         links[2 * i] = link_of(&plan->out[i], 2 * i, plan);
         links[2 * i + 1] = link_of(&plan->in[i], 2 * i + 1, plan);
     }
-    for (size_t i = 2 * n; i < n_links; i++) /* a pair without a link has none on its path */
+    for (size_t i = 2 * n; i < n_links; i++) /* a pair without a link uses none on its path */
         if (plan->between[i - 2 * n].rate_bits_per_s > 0)
             links[i] = link_of(&plan->between[i - 2 * n], i, plan);
     return relay;
@@ -141,7 +141,7 @@ static void schedule(struct strait_emu_relay *relay, struct strait_emu_train *p,
     }
 }
 
-/* The delay of a link, with its jitter, for what leaves it at left_s. */
+/* When a segment that leaves the link at left_s arrives, with delay and jitter. */
 static double arrival_s(struct strait_emu_relay *relay, struct link *link, double left_s)
 {
     if (link->jitter_s == 0)
@@ -153,7 +153,7 @@ static double arrival_s(struct strait_emu_relay *relay, struct link *link, doubl
     return fmax(at_s, link->newest_s);
 }
 
-/* Bytes that still wait or are under way when something arrives at at_s. */
+/* Bytes waiting or being sent when something arrives at at_s. */
 static double backlog_bytes(const struct link *link, double free_s, double at_s)
 {
     return link->s_per_byte > 0 && free_s > at_s ? (free_s - at_s) / link->s_per_byte : 0;
@@ -165,7 +165,7 @@ static void note_peak(struct link *link, double bytes)
         link->count.queue_peak_bytes = (uint64_t)llround(bytes);
 }
 
-/* All segments of p were accepted: they take link's time and go on. */
+/* All segments of p were accepted: they use link's time and continue. */
 static void carry(struct strait_emu_relay *relay, struct link *link, struct strait_emu_train *p)
 {
     const unsigned n = p->shape.n_segments;
@@ -207,7 +207,7 @@ static bool lost(struct strait_emu_relay *relay, struct link *link)
                                                       link->n_loss_draws++) < link->loss_ratio;
 }
 
-/* Offer the segments of p one by one and carry each run of those that the link accepts. */
+/* Offer the segments of p one by one, and carry each run that the link accepts. */
 static void cross_by_segment(struct strait_emu_relay *relay, struct link *link,
                              struct strait_emu_train *p)
 {
@@ -257,7 +257,7 @@ static void cross(struct strait_emu_relay *relay, struct link *link, struct stra
         cross_by_segment(relay, link, p);
 }
 
-/* A node may write to itself through its port, as any other. */
+/* A node may write to itself through its port, like any other. */
 static void path_of(struct strait_emu_train *p, const struct strait_emu_relay *relay, int src)
 {
     if (relay->sites) {
@@ -297,7 +297,7 @@ void strait_emu_relay_offer(struct strait_emu_relay *relay, double now_s, int sr
         schedule(relay, p, now_s);
         return;
     }
-    /* The sender's device already limits trains to its own link; a slower one may follow. */
+    /* The sender's device already limits trains for its own link; a slower one may follow. */
     struct link *out = &relay->links[p->links[0]];
     const unsigned n = shape.n_segments;
     unsigned max = out->train_segments;
@@ -358,7 +358,7 @@ struct strait_emu_link_report strait_emu_relay_link(const struct strait_emu_rela
     report.backlog_bytes = (uint64_t)llround(backlog_bytes(l, l->free_s, now_s));
     report.carried_bytes = report.wire_bytes > report.backlog_bytes
                                ? report.wire_bytes - report.backlog_bytes
-                               : 0; /* what was under way when the counters began again */
+                               : 0; /* bytes under way when the counters were reset */
     if (relay->unshaped)
         report.carried_bytes = STRAIT_EMU_UNKNOWN;
     return report;

@@ -15,7 +15,7 @@
 #include "relay.h"
 #include "emu/links/segment.h"
 
-enum { READ_BATCH = 16 }; /* packets from one device before what is due is written again */
+enum { READ_BATCH = 16 }; /* packets from one device before due packets are written again */
 
 /* The clock of the guest in virtual time has steps of 256 ns, its timers have not: who waits for
  * the next step would wait for ever. */
@@ -27,11 +27,11 @@ struct loop {
     struct strait_emu_relay *relay;
     const int *tun_fds;
     int control_fd, epoll_fd, timer_fd;
-    double armed_s;  /* the timer's target */
-    double wake_s;   /* running median of the time from an interrupt to our being awake */
+    double armed_s;     /* when the timer is set to fire */
+    double wake_s;      /* running median of the time from an interrupt to being awake */
     double most_wake_s; /* 0: in virtual time, where nothing wakes up late */
     double step_s;      /* what is due within that is due: steps of the clock there */
-    double credit_s; /* when what woke us happened; NAN: nothing did, the clock says when */
+    double credit_s;    /* when the event that woke us happened; NAN: use the clock */
     double began_s;
     bool realtime;
     struct strait_emu_lateness lateness;
@@ -40,7 +40,7 @@ struct loop {
     unsigned char scratch[STRAIT_EMU_PACKET_CAP_BYTES];
 };
 
-/* Write all packets that are due. The write runs the receiver's TCP, so time passes in between. */
+/* Write all due packets. A write runs the receiver's TCP, so time passes between writes. */
 static double deliver_due(struct loop *loop)
 {
     double now_s = strait_clock_s();
@@ -75,7 +75,7 @@ static void read_device(struct loop *loop, int node)
     }
 }
 
-/* The timer goes off early by what waking up takes; turn() polls for the rest. */
+/* Set the timer early by the time that waking up takes; turn() polls for the rest. */
 static void arm(struct loop *loop)
 {
     const double target_s = strait_emu_relay_next_s(loop->relay) - loop->wake_s;
@@ -91,7 +91,7 @@ static void arm(struct loop *loop)
     loop->armed_s = target_s;
 }
 
-/* The timer fired. Half of all wake-ups take less than the estimate, half take more. */
+/* The timer fired: update the median of wake-up times. */
 static void fired(struct loop *loop, double woke_s)
 {
     const double took_s = woke_s - loop->armed_s;
@@ -142,7 +142,7 @@ static void report(struct loop *loop, bool restart)
     loop->n_delivered = loop->n_write_failures = 0;
 }
 
-/* False when the other side is gone. */
+/* False when the other side has closed. */
 static bool answer_control(struct loop *loop)
 {
     char command;
@@ -194,7 +194,7 @@ static void turn(struct loop *loop)
         if (n < 0 && errno != EINTR)
             return;
         const double woke_s = strait_clock_s();
-        /* A packet that ended our sleep came before we were awake, but not before we slept. */
+        /* A packet that woke us arrived before we were awake, but not before we slept. */
         loop->credit_s = soon ? NAN : fmax(now_s, woke_s - loop->wake_s);
         for (int i = 0; i < n; i++) {
             const int id = (int)events[i].data.u64;

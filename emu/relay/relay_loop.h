@@ -1,11 +1,11 @@
-/* What the relay process does: TUN devices, one timer and the arithmetic of relay.h. */
+/* Main loop of the relay process: TUN devices, one timer and the computation of relay.h. */
 #pragma once
 #include <stdbool.h>
 #include "emu/links/net.h"
 
-/* Single bytes on the control socket. The relay says READY once; each REPORT or RESTART (the same,
- * and empty counters afterwards) is answered by a struct strait_emu_relay_report, whose pointers
- * mean nothing, then the out links' reports, then the in links'. */
+/* Single bytes on the control socket. The relay sends READY once; it answers each REPORT or RESTART
+ * (the same, resetting counters afterwards) with a struct strait_emu_relay_report, whose pointers
+ * are meaningless, then the out links' reports, then the in links'. */
 enum {
     STRAIT_EMU_RELAY_READY = '+',
     STRAIT_EMU_RELAY_REPORT = 'r',
@@ -13,8 +13,7 @@ enum {
 };
 
 /** Relay until the other end of the control socket is closed.
- *  In:      tun_fds   plan->n_nodes devices, not blocking
- *           realtime  whether SCHED_FIFO was granted, for the report
- */
+ *  In:      tun_fds   plan->n_nodes devices, non-blocking
+ *           realtime  whether SCHED_FIFO was granted, for the report */
 void strait_emu_relay_loop(const struct strait_emu_net_plan *plan, const int *tun_fds,
                            int control_fd, bool realtime);

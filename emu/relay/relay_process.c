@@ -20,7 +20,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Close every descriptor but these: an inherited pipe would hide its end from others. */
+/* Close all other descriptors: an inherited pipe would hide its end from others. */
 static void close_others(int *keep, size_t n)
 {
     qsort(keep, n, sizeof(*keep), by_value);
@@ -38,7 +38,7 @@ static void signals_as_new(void)
     for (int s = 1; s < NSIG; s++)
         signal(s, SIG_DFL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGINT, SIG_IGN); /* a terminal's Ctrl-C is for the parent: the relay ends with it */
+    signal(SIGINT, SIG_IGN); /* a terminal's Ctrl-C is for the parent; the relay ends with it */
     signal(SIGQUIT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     sigset_t none;
@@ -71,7 +71,7 @@ static void run(const struct strait_emu_net_plan *plan, const int *tun_fds, int 
     strait_emu_relay_loop(plan, tun_fds, control_fd, realtime);
 }
 
-/* Receive all of it before the deadline. */
+/* Receive all bytes before the deadline. */
 static bool receive_all(int fd, void *bytes, size_t n_bytes)
 {
     for (size_t done = 0; done < n_bytes;) {
@@ -161,7 +161,7 @@ void strait_emu_relay_stop(struct strait_emu_relay_process *process)
         siginfo_t info;
         while (waitid(P_PIDFD, (id_t)process->pidfd, &info, WEXITED) != 0 && errno == EINTR)
             continue;
-    } else if (process->control_fd >= 0) { /* no pidfd on this kernel: it ends by itself */
+    } else if (process->control_fd >= 0) { /* this kernel has no pidfd: the relay ends by itself */
         close(process->control_fd);
         process->control_fd = -1;
         while (waitpid(process->pid, NULL, 0) < 0 && errno == EINTR)

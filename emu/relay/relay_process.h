@@ -1,4 +1,4 @@
-/* The relay as a process: its start, its reports, its end. */
+/* The relay as a process: start, reports, end. */
 #pragma once
 #include <stdbool.h>
 #include <sys/types.h>
@@ -7,13 +7,12 @@
 struct strait_emu_relay_process {
     pid_t pid;
     int pidfd;      /* -1: no process */
-    int control_fd; /* closing it ends the relay, as does the death of the thread that started it */
+    int control_fd; /* closing it ends the relay, as does the end of the thread that started it */
 };
 
 /** Fork the relay.
  *  Out:     out      end with strait_emu_relay_stop
- *  In:      tun_fds  plan->n_nodes devices; the caller closes its copies
- */
+ *  In:      tun_fds  plan->n_nodes devices; the caller closes its copies */
 int strait_emu_relay_start(struct strait_emu_relay_process *out,
                            const struct strait_emu_net_plan *plan, const int *tun_fds,
                            struct strait_error *err);
@@ -23,5 +22,5 @@ int strait_emu_relay_ask(struct strait_emu_relay_report *out,
                          struct strait_error *err);
 /** End the process and reap it. */
 void strait_emu_relay_stop(struct strait_emu_relay_process *process);
-/** Let go of it without ending it: for a forked child of the process that started it. */
+/** Release it without ending it: for a forked child of the process that started it. */
 void strait_emu_relay_forget(struct strait_emu_relay_process *process);
