@@ -1,16 +1,16 @@
-/* The critical path: each rank on it is sorted once, then every step is one binary search. */
+/* The critical path: each rank on it is sorted once, then every step is a binary search. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "breakdown.h"
 
-/* Times that meet are equal up to the rounding of a few additions of seconds. */
+/* Adjacent times are equal up to the rounding of a few additions. */
 static const double TOLERANCE_S = 1e-9;
-/* Transfers that take no time may follow each other; a circle of them must not hang us. */
+/* Limit on consecutive transfers without duration, which might form a cycle. */
 enum { MAX_HOPS_WITHOUT_TIME = 64 };
 
-/* One rank's spans that can be on the path, by their end. */
+/* One rank's spans that can be on the path, sorted by end. */
 struct track {
     const struct strait_span **spans;
     size_t n_spans;
@@ -56,7 +56,8 @@ static enum strait_phase phase_of(int32_t kind)
     }
 }
 
-/* A busy span without length explains nothing; a transfer without length still names its sender. */
+/* A busy span without length explains nothing; a transfer without length still identifies its
+ * sender. */
 static bool can_be_on_path(const struct strait_span *s, int n_ranks)
 {
     if (phase_of(s->kind) == STRAIT_PHASE_OTHER)
@@ -66,7 +67,7 @@ static bool can_be_on_path(const struct strait_span *s, int n_ranks)
     return s->end_s > s->start_s;
 }
 
-/* By end; of those that end together a transfer comes first, so that work is found before it. */
+/* By end; a transfer sorts before work with the same end, so that the work is found first. */
 static int by_end(const void *a, const void *b)
 {
     const struct strait_span *x = *(const struct strait_span *const *)a,
@@ -98,7 +99,7 @@ static int sort_track(struct walk *w, int rank, struct strait_error *err)
     return 0;
 }
 
-/* The span that ended last at or before t_s; n_hops counts those before it that took no time. */
+/* The span that ended last at or before t_s; n_hops counts previous spans without duration. */
 static const struct strait_span *last_before(const struct track *t, double t_s, int n_hops)
 {
     size_t lo = 0, hi = t->n_spans; /* the first that ends after t_s */
@@ -119,7 +120,7 @@ static const struct strait_span *last_before(const struct track *t, double t_s, 
     return NULL;
 }
 
-/* From rank 0 at end_s back to start_s. */
+/* Walk from rank 0 at end_s back to start_s. */
 static int walk_round(struct walk *w, double start_s, double end_s, struct strait_error *err)
 {
     int rank = 0, n_hops = 0;
@@ -149,7 +150,7 @@ static double overlap_s(const struct strait_span *s, double from_s, double to_s)
     return hi > lo ? hi - lo : 0;
 }
 
-/* Waiting before the first round or after the last one (for the word to stop) is not counted. */
+/* Mean wait; not before the first round or after the last one (for the stop message). */
 static double mean_wait_s(const struct strait_log *logs, int first, int n_ranks, double from_s,
                           double to_s)
 {
@@ -175,7 +176,7 @@ static void fill_busy(struct strait_breakdown *out, const struct strait_log *log
     }
 }
 
-/* Before this moment all logs are complete. */
+/* Until this moment all logs are complete. */
 static double known_until_s(const struct strait_log *logs, int n_ranks)
 {
     double until_s = INFINITY;
@@ -241,7 +242,7 @@ int strait_breakdown_of(struct strait_breakdown *out, const struct strait_log *l
     out->round_s = sum_s / (double)n;
     out->total_s = rounds[n - 1]->end_s - rounds[0]->start_s;
     const double n_known = (double)out->n_known_rounds;
-    /* the mean of all rounds is divided as that of those that are known */
+    /* divide the mean of all rounds in the proportions of the known rounds */
     const double scale = n_known < (double)n ? out->round_s * n_known / known_rounds_s : 1;
     double known_s = 0;
     for (int phase = 0; phase < STRAIT_PHASE_OTHER && n_known > 0; phase++)

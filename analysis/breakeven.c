@@ -36,7 +36,7 @@ static int append(struct strait_breakeven *b, long first, long last, struct stra
     return 0;
 }
 
-/* The last count with lo's sign, where lo and hi differ. */
+/* Bisect for the last count with lo's sign; lo and hi differ. */
 static int last_like_lo(long *last, const struct search *s, long lo, long hi, bool lo_pays,
                         struct strait_error *err)
 {
@@ -60,7 +60,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* sorted: the counts to look at. */
+/* sorted: the counts to examine. */
 static int scan(struct strait_breakeven *out, const long *sorted, size_t n, const struct search *s,
                 struct strait_error *err)
 {

@@ -1,5 +1,5 @@
-/* The codecs of an experiment timed as its ranks will call them: the whole model, cut at its
- * parameters, through strait_bundle_encode, on recordings that are not the ones that are sent. */
+/* Time an experiment's codecs as its ranks call them: the whole model, parameter by parameter,
+ * through strait_bundle_encode, on held-out recordings. */
 #include "calibration.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@
 enum { MAX_BYTES = 128 << 20, N_REPEATS = 10 };
 static const double LEAST_S = 1.5;
 
-/* A model's tensors of one kind: the held-out recordings, larger models cut down evenly. */
+/* A model's tensors of one kind, held-out recordings; larger models are cut down evenly. */
 struct sample {
     float *values, *decoded;
     struct strait_sweeper sweeper;

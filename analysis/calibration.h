@@ -1,4 +1,4 @@
-/* A profile for one experiment, measured on this machine. */
+/* Measure a profile for one experiment on this machine. */
 #pragma once
 #include "codecs/profile/profile.h"
 #include "workloads/ask/experiment.h"

@@ -1,8 +1,8 @@
-/* Fields of results as JSON has them, where some may be missing. */
+/* Read fields of result rows, some of which may be missing. */
 #pragma once
 #include <jansson.h>
 
-/** A number; NAN where there is none. */
+/** A number; NAN if missing. */
 double strait_number_of(const json_t *object, const char *key);
-/** A text of the object's; "" where there is none. */
+/** A text, borrowed from the object; "" if missing. */
 const char *strait_text_of(const json_t *object, const char *key);

@@ -32,7 +32,7 @@ static void add(struct strait_flow *to, const struct strait_flow *f)
     to->n_drops = sum(to->n_drops, f->n_drops);
 }
 
-/* Queues and drops of all links, rates of the ports alone. */
+/* Queues and drops of all links, rates of the ports only. */
 struct strait_flow_row strait_flows_total(const struct strait_flow_row *rows, size_t n)
 {
     struct strait_flow_row total = {.out = unknown, .in = unknown};
@@ -49,7 +49,7 @@ struct strait_flow_row strait_flows_total(const struct strait_flow_row *rows, si
     return total;
 }
 
-static double larger(double a, double b) /* of what is known, else 0 */
+static double larger(double a, double b) /* of the known ones, else 0 */
 {
     return fmax(isnan(a) ? 0 : a, isnan(b) ? 0 : b);
 }

@@ -190,8 +190,8 @@ static double ratio(uint64_t raw_bytes, uint64_t payload_bytes)
     return payload_bytes > 0 ? (double)raw_bytes / (double)payload_bytes : NAN;
 }
 
-/* Bytes of all ranks and rounds; what the server sends goes down, everything else up. Those over
- * the links between hosts and accelerators are no part of the others. */
+/* Bytes of all ranks and rounds: what the server sends is down, everything else up. Bytes between
+ * hosts and accelerators are counted separately. */
 static void put_bytes(json_t *row, const struct strait_point *p)
 {
     const struct strait_experiment *e = p->experiment;
@@ -244,7 +244,7 @@ static void note(json_t *list, const char *format, ...)
     json_array_append_new(list, json_string(text));
 }
 
-/* What is faked, scaled, tiled, aggregated or not modelled. */
+/* Everything that is stated, scaled, tiled, aggregated or not modelled. */
 static json_t *approximations(const struct strait_point *p, const struct strait_breakdown *b,
                               const json_t *quality, const struct strait_row_context *c)
 {
@@ -319,7 +319,7 @@ static json_t *approximations(const struct strait_point *p, const struct strait_
     return list;
 }
 
-/* "stated" where the figures of the upload's codec were never measured. */
+/* "stated" if the upload codec's figures were never measured. */
 static const char *cost_of(const struct strait_point *p)
 {
     const struct strait_profile *own = p->own_profiles[0];

@@ -1,4 +1,4 @@
-/* One row of results: everything that a point's run said, as one JSON object. */
+/* One row of results: all about one run of a point, as one JSON object. */
 #pragma once
 #include <jansson.h>
 #include "core/error.h"
@@ -6,32 +6,32 @@
 #include "workloads/rank/point.h"
 #include "breakdown.h"
 
-/* What a row says beside the run itself. Strings and JSON are borrowed. */
+/* What a row has beside the run itself. Strings and JSON are borrowed. */
 struct strait_row_context {
     const char *backend;
     const char *key;       /* of strait_row_key */
     const char *profile;   /* hash of the run's profile; a row of measured costs bears none */
     const json_t *labels;  /* the varied values, {pointer: value}; NULL: none */
     const char *control;   /* NULL: none */
-    const json_t *machine; /* where the answer depends on it, else NULL */
+    const json_t *machine; /* if the result depends on it, else NULL */
     int repeat;            /* from 0 */
-    double wall_s;         /* what the run took here */
-    double interval_s[2];  /* of a round, from the profile's quantiles; NAN: not known */
+    double wall_s;         /* duration of the run on this machine */
+    double interval_s[2];  /* of a round, from the profile's quantiles; NAN: unknown */
 };
 
-/* All that determines a row. */
+/* Everything that determines a row. */
 struct strait_row_inputs {
     const json_t *resolved; /* the point */
     const char *backend, *control;
     const char *profile;              /* hash, of all or of what the point takes from it */
-    const char *program;              /* hash of the program that ran it */
-    const char *machine;              /* where the answer depends on it (emu), else NULL */
+    const char *program;              /* hash of the program file */
+    const char *machine;              /* if the result depends on it (emu), else NULL */
     const char *tensors;              /* of strait_row_tensors_hash with real payload, else NULL */
     const struct strait_point *point; /* for the model's table and the codecs' own profiles */
     double dilation;
     const char *timing;      /* NULL: live */
     bool check, every_round; /* held against a run at twice the dilation; nothing extrapolated */
-    const char *realisation, *launcher; /* as asked for; NULL: chosen */
+    const char *realisation, *launcher; /* as requested; NULL: chosen */
     int repeat;
 };
 
@@ -45,8 +45,8 @@ const char *strait_row_model_hash(char key[STRAIT_KEY_CHARS], const struct strai
 int strait_row_tensors_hash(char key[STRAIT_KEY_CHARS], const char *folder,
                             struct strait_error *err);
 
-/** The row of a point that has run.
- *  Returns: new object, or NULL with *err: BACKEND when the logs hold no round */
+/** The row of a point after its run.
+ *  Returns: new object, or NULL with *err: BACKEND when the logs have no round */
 json_t *strait_row_new(const struct strait_point *p, const struct strait_row_context *context,
                        struct strait_error *err);
 

@@ -129,7 +129,7 @@ void strait_table_rule(struct strait_table *t)
     t->rules[row] = true;
 }
 
-/* One code point from text, which is moved on; a byte that is not UTF-8 stands for itself. */
+/* Take one code point from text, advancing it; a byte that is not UTF-8 stands for itself. */
 static uint32_t next_code_point(const unsigned char **text)
 {
     const unsigned char *p = *text;
@@ -168,7 +168,7 @@ static size_t width_of(const char *text, size_t n_bytes)
     return width;
 }
 
-/* The bytes of text's first line, whole words within `wrap` columns; 0: all of it. */
+/* Bytes of text's first line, whole words within `wrap` columns; 0: all of it. */
 static size_t line_bytes(const char *text, size_t wrap)
 {
     size_t end = wrap > 0 ? strcspn(text, " ") : strlen(text);
@@ -222,7 +222,7 @@ static void print_rule(FILE *out, const size_t *widths, size_t n)
     }
 }
 
-/* One row, as many lines as its longest cell takes. */
+/* Print one row, with as many lines as its longest cell needs. */
 static void print_row(const struct strait_table *t, size_t row, const size_t *shown, size_t n_shown,
                       const size_t *widths, FILE *out)
 {

@@ -1,4 +1,4 @@
-/* Text tables that line up whatever letters are in them, and numbers that read at a glance. */
+/* Aligned text tables for any letters, and numbers in a readable form. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -7,40 +7,40 @@
 
 enum { STRAIT_NUMBER_CHARS = 32 };
 
-struct strait_table; /* a header line and rows of cells; copies what it is given */
+struct strait_table; /* a header line and rows of cells; copies its arguments */
 
-/** NULL when memory runs out, as every function below then does nothing: strait_table_finish
- *  tells. */
+/** A new table. NULL when memory runs out; the functions below then do nothing, and
+ *  strait_table_finish reports it. */
 struct strait_table *strait_table_new(void);
 void strait_table_free(struct strait_table *t);
-/** A further column. numbers: right-aligned. */
+/** Add a column. numbers: right-aligned. */
 void strait_table_column(struct strait_table *t, const char *title, bool numbers);
-/** Break the cells of the column declared last at blanks into lines of `width` columns at most; a
- *  longer word keeps its line to itself. */
+/** Wrap the cells of the last declared column at blanks into lines of at most `width` columns; a
+ *  longer word gets a line of its own. */
 void strait_table_wrap(struct strait_table *t, size_t width);
-/** Leave the column declared last out where all its cells are this text, which is borrowed: a share
- *  of 0 everywhere says nothing. */
+/** Omit the last declared column if all its cells equal this text, which is borrowed. */
 void strait_table_omit(struct strait_table *t, const char *text);
-/** The next cell, row by row; text may be NULL for an empty one. */
+/** Add the next cell, row by row; NULL: empty. */
 void strait_table_cell(struct strait_table *t, const char *text);
 void strait_table_cellf(struct strait_table *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/** A thin line before the next row. */
+/** Draw a thin line before the next row. */
 void strait_table_rule(struct strait_table *t);
 size_t strait_table_n_rows(const struct strait_table *t);
-/** Write it, two blanks between columns, to a stream of the caller's. */
+/** Print it with two blanks between columns. */
 void strait_table_print(const struct strait_table *t, FILE *out);
-/** Write it and free it. 0, or -1 with *err NOMEM: memory ran out before. */
+/** Print and free it. 0, or -1 with *err NOMEM if memory ran out earlier. */
 int strait_table_finish(struct strait_table *t, FILE *out, struct strait_error *err);
 
-/** Columns that UTF-8 text takes on a terminal: code points without combining marks; two for the
- *  wide letters of East Asia. A byte that is not UTF-8 counts as one. */
+/** Terminal columns of UTF-8 text: code points without combining marks, wide East Asian letters
+ *  count two. A byte that is not UTF-8 counts one. */
 size_t strait_text_width(const char *text);
 
-/** A number with `digits` significant digits and no exponent between 1e-4 and 1e7: "1.234",
- *  "12.34", "1234"; "-" for what is not finite. Returns buf. */
+/** Format a number with `digits` significant digits, without exponent between 1e-4 and 1e7:
+ *  "1.234", "12.34", "1234"; "-" if not finite. Returns: buf */
 const char *strait_number_text(char buf[STRAIT_NUMBER_CHARS], double value, int digits);
-/** Seconds with the unit that suits: "1.234 s", "56.7 ms", "890 us", "2 h 05 min". Returns buf. */
+/** Format seconds with a suitable unit: "1.234 s", "56.7 ms", "890 us", "2 h 05 min". Returns:
+ *  buf */
 const char *strait_seconds_text(char buf[STRAIT_NUMBER_CHARS], double value_s);
-/** Bytes in powers of ten: "498 MB". Returns buf. */
+/** Format bytes in powers of ten: "498 MB". Returns: buf */
 const char *strait_bytes_text(char buf[STRAIT_NUMBER_CHARS], double value_bytes);

@@ -1,4 +1,4 @@
-/* The backends that a run can be computed on. */
+/* The backends on which a run can be computed. */
 #pragma once
 #include "workloads/rank/backend.h"
 

@@ -1,4 +1,4 @@
-/* Break-even: first all round times that are needed, by all workers; then the search. */
+/* Break-even: first compute all needed round times with all workers, then search. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +11,10 @@
 #include "breakeven_sweep.h"
 #include "worker_pool.h"
 
-/* One codec in one setting: what is compared at each count of clients. */
+/* One codec in one setting, compared with no compression at each number of clients. */
 struct curve {
     struct strait_place place;
-    json_t *with, *without; /* resolved, at some count */
+    json_t *with, *without; /* resolved, at some number of clients */
 };
 
 struct payoff {
@@ -24,7 +24,7 @@ struct payoff {
     long *counts; /* swept */
     size_t n_counts;
     json_t *times; /* {hash of a resolved point: round_s} */
-    json_t *tasks; /* array of resolved points that are to be timed */
+    json_t *tasks; /* array of resolved points to compute */
     json_t *rows;  /* array of what names the curves, one each */
     struct strait_names *names;
     const struct strait_backend *backend;
@@ -34,7 +34,7 @@ struct payoff {
 struct search {
     struct payoff *payoff;
     const struct curve *curve;
-    json_t *counts, *with_s, *without_s; /* what was looked at */
+    json_t *counts, *with_s, *without_s; /* the counts examined */
 };
 
 const char *strait_payoff_sweep_hash(char key[STRAIT_KEY_CHARS], const struct strait_sweep *sweep,
@@ -120,7 +120,7 @@ static void want(struct payoff *p, const json_t *resolved, long n_clients)
     json_decref(point);
 }
 
-/* The counts that the search will look at, as far as they are known beforehand. */
+/* Request the counts that the search will examine, as far as they are known beforehand. */
 static void want_curve(struct payoff *p, const struct curve *c)
 {
     long first = p->counts[0], last = p->counts[0];

@@ -7,7 +7,7 @@
 #include "emu/judge/dilation.h"
 #include "emu/judge/net_cpu.h"
 
-/* What the line before the emulation sums up. */
+/* Figures of the line printed before the emulation. */
 struct pace {
     size_t n_points;
     double least_k, most_k;
@@ -22,7 +22,7 @@ static void widen(double *least, double *most, double value)
     *most = fmax(*most, value);
 }
 
-/* 0: the built-in figures. A run that fixes its dilation and one in virtual time need none. */
+/* 0: the built-in figures. Not needed with a fixed dilation or in virtual time. */
 static double kappa_of(struct strait_session *r, struct pace *pace, const struct strait_point *p,
                        const json_t *resolved)
 {
@@ -32,7 +32,7 @@ static double kappa_of(struct strait_session *r, struct pace *pace, const struct
     if (r->dilation > 0 || p->run.n_ranks < 2 || p->run.control || strait_emu_in_virtual_time() ||
         !strait_plan_kappa_key(key, &r->plan.setup, resolved, p->run.n_ranks))
         return 0;
-    if (json_object_get(r->plan.setup.kappas, key)) /* 0: it was tried in vain */
+    if (json_object_get(r->plan.setup.kappas, key)) /* 0: a measurement failed before */
         return strait_plan_kappa_s(&r->plan.setup, resolved, p->run.n_ranks);
     const json_t *known = r->fresh ? NULL : strait_store_find(r->store, "kappa", key);
     if (known) {

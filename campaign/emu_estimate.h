@@ -1,9 +1,9 @@
-/* Before anything is emulated: what the network costs this machine, how slow the points must
- * therefore be, and how long that takes. */
+/* Before emulating: measure what the network costs this machine, and derive the dilation and the
+ * duration. */
 #pragma once
 #include "session.h"
 
-/** Measure what the emulated points among r->missing need and r->store lacks, half a second for
- *  each network and count of ranks; say on stderr what follows from it.
- *  Returns: 0, or -1 with *err: INPUT or HOST when a point cannot be at its dilation */
+/** Measure the costs that the emulated points among r->missing need and r->store lacks, half a
+ *  second for each network and number of ranks; print on stderr what follows from them.
+ *  Returns: 0, or -1 with *err: INPUT or HOST when a point is impossible at its dilation */
 int strait_pace_find(struct strait_session *r, struct strait_error *err);

@@ -1,4 +1,4 @@
-/* The machine, as /proc and uname tell. */
+/* The machine, from /proc and uname. */
 #include <fcntl.h>
 #include <math.h>
 #include <sched.h>
@@ -13,10 +13,10 @@
 #include <unistd.h>
 #include "host_header.h"
 
-/* What guests get their memory in (emu/guest/uml.c). */
+/* Granularity of a guest's memory (emu/guest/uml.c). */
 static const double GUEST_STEP_BYTES = 512.0 * 1048576;
 
-/* The value behind "key :" in a file of /proc, in buf. */
+/* The value of "key :" in a file of /proc, in buf. */
 static const char *proc_value(char *buf, size_t cap, const char *path, const char *key)
 {
     char line[512];

@@ -9,7 +9,7 @@
 #include "emu/programs/program.h"
 #include "workloads/rank/point.h"
 
-/* Lines beside the links': head, titles, rules, total, blanks. */
+/* Lines other than the links': heading, titles, rules, total, blanks. */
 enum { OTHER_LINES = 8, LEAST_LINKS = 3 };
 
 /* --- what the links do -------------------------------------------------------------------- */
@@ -79,7 +79,8 @@ static void take_reading(struct strait_live_view *v, const struct strait_run *ru
 
 /* --- what is shown ------------------------------------------------------------------------ */
 
-/* Real seconds, by the rounds so far, before the first by the prediction; NAN: nobody knows. */
+/* Estimated real seconds left, from the rounds so far, before the first from the prediction; NAN:
+ * unknown. */
 static double left_s(const struct strait_point *p, const struct strait_live *live)
 {
     const double all_s = live->n_rounds > 0  ? live->rounds_s * p->n_rounds / live->n_rounds
@@ -126,7 +127,7 @@ size_t strait_live_most_rows(int terminal_fd)
     return most < LEAST_LINKS ? LEAST_LINKS : (size_t)most;
 }
 
-/* Lines are cut at the right edge: a wrapped one could not be wiped. */
+/* Cut lines at the right edge: a wrapped line could not be erased. */
 static void draw(FILE *to, struct strait_live_view *v, const struct strait_run *run,
                  const struct strait_live *live)
 {
@@ -150,7 +151,7 @@ static void draw(FILE *to, struct strait_live_view *v, const struct strait_run *
     free(text);
 }
 
-/* In one write: a run may be ended at any moment. */
+/* In one write, since a run may be ended at any moment. */
 static void show(struct strait_live_view *v, const struct strait_run *run,
                  const struct strait_live *live)
 {
@@ -182,7 +183,7 @@ static void show(struct strait_live_view *v, const struct strait_run *run,
 void strait_live_watch(const struct strait_run *run, const struct strait_live *live)
 {
     struct strait_live_view *v = run->watcher;
-    if (v->screen) /* we may be no foreground process, and must not be stopped for it */
+    if (v->screen) /* a background process must not be stopped for writing */
         signal(SIGTTOU, SIG_IGN);
     if (live)
         take_reading(v, run, live);

@@ -102,7 +102,7 @@ static struct strait_task_plan *grow(struct strait_plan *plan, struct strait_err
     return task;
 }
 
-/* What a profile does not know is the experiment's mistake, unless the file itself is wrong. */
+/* A missing profile entry is an error of the experiment, unless the profile itself is wrong. */
 static void blame_codec(struct strait_error *err, const char *file, const struct strait_error *why)
 {
     char where[sizeof(why->where)];
@@ -114,13 +114,13 @@ static void blame_codec(struct strait_error *err, const char *file, const struct
     strait_error_set(err, why->code, where, "%s", why->text);
 }
 
-/* Do recorded values decide what the row says? */
+/* Whether the row depends on recorded values. */
 static bool reads_tensors(const struct strait_experiment *e, const struct strait_backend *backend)
 {
     return backend == &strait_emu || e->strategy->quality;
 }
 
-/* One point with all its repeats. */
+/* Add a point with all its repeats. */
 static int add_point(struct strait_plan *plan, const json_t *resolved, const json_t *labels,
                      const struct strait_backend *backend, int n_repeats, bool reference,
                      const char *tensors, struct strait_error *err)

@@ -1,4 +1,4 @@
-/* What a run has to do: one task a point, backend and repeat, each with its key. */
+/* The tasks of a run: one a point, backend and repeat, each with its key. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
@@ -13,24 +13,24 @@ struct strait_task_plan {
     json_t *resolved, *labels; /* owned */
     const struct strait_backend *backend;
     int repeat;
-    bool reference; /* not of the sweep: the same point without compression */
+    bool reference; /* not in the sweep: the same point without compression */
     char key[STRAIT_KEY_CHARS];
 };
 
-/* What all tasks share. Strings and profile are borrowed. */
+/* Common to all tasks. Strings and profile are borrowed. */
 struct strait_plan_setup {
     const char *file;
     const struct strait_profile *profile;
-    bool calibrated; /* the profile is this machine's own */
+    bool calibrated; /* the profile was measured on this machine */
     const char *control;
     double dilation;
-    json_t *kappas; /* emu: what networks cost this machine, by strait_plan_kappa_key; NULL: none */
+    json_t *kappas; /* emu: CPU cost of networks, by strait_plan_kappa_key; NULL: none */
     const char *realisation, *launcher; /* NULL: chosen */
     const char *timing;                 /* emu: "live", "serial" or "replay"; NULL: live */
-    bool check;                         /* emulated points are run again at twice the dilation */
-    bool every_round;                   /* none is extrapolated */
-    int n_retries;                      /* of an emulated point that came back INVALID */
-    struct strait_live_view *view;      /* of emulated points; NULL: none */
+    bool check;                         /* run emulated points again at twice the dilation */
+    bool every_round;                   /* never extrapolate */
+    int n_retries;                      /* of an INVALID emulated point */
+    struct strait_live_view *view;      /* for emulated points; NULL: none */
     char profile_hash[STRAIT_KEY_CHARS], program[STRAIT_KEY_CHARS], machine[STRAIT_KEY_CHARS];
 };
 
@@ -40,19 +40,19 @@ struct strait_plan {
     size_t n_tasks, cap_tasks;
 };
 
-/** Fill in the hashes of a setup. */
+/** Compute the hashes of a setup. */
 void strait_plan_setup_hashes(struct strait_plan_setup *s);
-/** Add every point of a sweep on a backend, n_repeats times; with_references: also each compressed
- *  point's counterpart without compression, where the sweep has none.
- *  Returns: 0, or -1 with *err: INPUT when the profile lacks what a point needs */
+/** Add every point of a sweep on a backend, n_repeats times. with_references: also each compressed
+ *  point without compression, unless the sweep has it.
+ *  Returns: 0, or -1 with *err: INPUT when the profile lacks an entry */
 int strait_plan_add(struct strait_plan *plan, const struct strait_sweep *sweep,
                     const struct strait_backend *backend, int n_repeats, bool with_references,
                     struct strait_error *err);
 void strait_plan_release(struct strait_plan *plan);
 
-/** Does it compress nothing? */
+/** Whether the experiment compresses in neither direction. */
 bool strait_plan_is_plain(const struct strait_experiment *e);
-/** A point without compression: its codecs taken out. A new reference. */
+/** The point with its codecs removed. A new reference. */
 json_t *strait_plan_without_codec(const json_t *resolved);
 /** Run one task. Returns: its row, a new reference, or NULL with *err */
 json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct strait_error *err);
@@ -61,17 +61,16 @@ json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct st
 int strait_plan_round_s(double *round_s, const struct strait_plan_setup *setup,
                         const json_t *resolved, const struct strait_backend *backend, bool guess,
                         struct strait_error *err);
-/** The control as it concerns this backend: with --on both each control breaks one side only, and
- * the other runs as it is. NULL: none. */
+/** The control for this backend; NULL: none. With --on both a control applies to one side only. */
 const char *strait_plan_control(const struct strait_plan_setup *setup,
                                 const struct strait_backend *backend);
-/** What a network's cost depends on beside the kind of run: ranks, links, machine and program.
+/** Key for a network's CPU cost: kind of run, ranks, links, machine and program.
  *  Returns: key, or NULL when memory ran out */
 const char *strait_plan_kappa_key(char key[STRAIT_KEY_CHARS], const struct strait_plan_setup *setup,
                                   const json_t *resolved, int n_ranks);
-/** That cost in seconds of processor time a gigabit; 0: nobody measured it. */
+/** That cost in CPU seconds a gigabit; 0: not measured. */
 double strait_plan_kappa_s(const struct strait_plan_setup *setup, const json_t *resolved,
                            int n_ranks);
-/** How a backend runs its points. */
+/** Options for the points of a backend. */
 struct strait_point_options strait_plan_point_options(const struct strait_plan_setup *setup,
                                                       const struct strait_backend *backend);

@@ -1,5 +1,4 @@
-/* Tasks as they are run: one attempt after another, what is to be known of each, the interval of a
- * prediction. */
+/* Run tasks: attempts and retries, flags, the interval of a prediction. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +25,7 @@ static double mean_round_s(const struct strait_point *p)
 
 /* --- the interval of a prediction --------------------------------------------------------- */
 
-/* A codec's cost with every tensor at this end of the profile's quantiles. */
+/* Move a codec's cost to this end of the profile's quantiles, for all tensors. */
 static void move_cost(struct strait_codec_cost *cost, const struct strait_point *p, int way,
                       bool slow)
 {
@@ -51,7 +50,7 @@ static void move_cost(struct strait_codec_cost *cost, const struct strait_point 
 }
 
 /* Mean round with every tensor's ratio and speeds at the profile's p90, then at its p10, by the
- * fluid backend; NAN where it cannot. A stated profile has no spread, and so no interval. */
+ * fluid backend; NAN if it fails. A stated profile has no spread, and so no interval. */
 static void find_interval(double interval_s[2], const struct strait_plan_setup *setup,
                           const struct strait_experiment *e)
 {
@@ -156,10 +155,11 @@ static double median_round_s(const json_t *row)
     return median_s;
 }
 
-/* More than this between a run and one at twice its dilation: the host bent one of them. */
+/* A larger difference between a run and one at twice its dilation means that the host distorted one
+ * of them. */
 static const double INVARIANCE_RATIO = 0.02;
 
-/* The same point again at twice the dilation: where its time differs, the row is INVALID. */
+/* Run the point again at twice the dilation; if its time differs, the row becomes INVALID. */
 static int check_invariance(json_t *row, const struct strait_plan *plan,
                             const struct strait_task_plan *task, struct strait_error *err)
 {
@@ -189,8 +189,8 @@ static int check_invariance(json_t *row, const struct strait_plan *plan,
     return 0;
 }
 
-/* A busy host spoils an emulation now and then: what came back INVALID is tried again, each time
- * with twice the dilation, and the row keeps what was wrong before. */
+/* Retry an emulated task that came back INVALID, which a busy host sometimes causes, each time with
+ * twice the dilation; the row keeps the earlier reasons. */
 json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct strait_error *err)
 {
     const struct strait_task_plan *task = &plan->tasks[i];
@@ -207,7 +207,7 @@ json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct st
         struct strait_error why = {0};
         json_t *next = attempt(plan, task, dilation, &why);
         if (!next && why.code == STRAIT_ERR_INPUT)
-            break; /* not possible at that dilation: the row stays INVALID */
+            break; /* impossible at that dilation: the row stays INVALID */
         if (!next)
             *err = why;
         json_decref(row);

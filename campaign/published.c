@@ -13,7 +13,7 @@
 
 enum { MAX_SETTINGS = 32, SETTING_CHARS = 1024 };
 
-/* What a row of the file asks to be worked out, all borrowed from the JSON. */
+/* The `measure` of a row, borrowed from the JSON. */
 struct measure {
     const char *experiment, *metric, *as, *pick;
     const json_t *set, *against, *over; /* objects; array of objects; object of one array */
@@ -23,7 +23,7 @@ struct claim {
     const json_t *json;
     const char *name, *claim, *source, *kind, *unit, *group, *reason;
     double published, spread;
-    bool input; /* a constant of ours follows from it: no prediction */
+    bool input; /* one of our constants was derived from it: not a prediction */
     struct measure measure;
 };
 
@@ -186,8 +186,8 @@ static int add_settings(struct settings *s, const json_t *set, struct strait_err
     return 0;
 }
 
-/* The mean of the rounds but the first and the last, where there are others: what overlaps into the
- * next round is whole in these. */
+/* Mean of the rounds except the first and the last, if there are others: in these, communication
+ * that overlaps the next round is complete. */
 static double steady_s(const json_t *rounds_s)
 {
     const size_t n = json_array_size(rounds_s), skip = n > 2 ? 1 : 0;
@@ -197,7 +197,7 @@ static double steady_s(const json_t *rounds_s)
     return sum_s / (double)(n - 2 * skip);
 }
 
-/* batch: of all who train together. */
+/* batch: of all training ranks together. */
 static double metric_of(const json_t *row, const char *metric, double batch)
 {
     const double round_s = json_number_value(json_object_get(row, "round_s"));
@@ -221,7 +221,7 @@ static double metric_of(const json_t *row, const char *metric, double batch)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* The metric at one point of an experiment. */
+/* The metric at one point. */
 static int measure_one(double *out, const struct book *b, const struct measure *m,
                        const struct settings *settings, struct strait_error *err)
 {
@@ -258,7 +258,8 @@ end:
 
 /* --- one claim ---------------------------------------------------------------------------- */
 
-/* Our figure with `more` set beside the measure's own; against: with the best of those instead. */
+/* Our figure with `more` set in addition to the measure's own settings; against: the best figure
+ * with those instead. */
 static int measure_at(double *ours, double *against, const struct book *b, const struct measure *m,
                       const char *pointer, const json_t *value, struct strait_error *err)
 {
@@ -268,7 +269,7 @@ static int measure_at(double *ours, double *against, const struct book *b, const
                  measure_one(ours, b, m, &s, err) != 0;
     size_t i;
     json_t *other;
-    *against = INFINITY; /* the best of them: all metrics that are compared are costs */
+    *against = INFINITY; /* the smallest: all compared metrics are costs */
     json_array_foreach(m->against, i, other)
     {
         double found;
@@ -309,7 +310,7 @@ static int measure_all(struct answer *out, const struct book *b, const struct me
                  : strcmp(m->as, "times") == 0      ? against / ours
                  : strcmp(m->as, "difference") == 0 ? ours - against
                                                     : ours;
-        if (threshold) { /* from this value on to the last */
+        if (threshold) { /* true from this value to the last */
             if (ours < against && isnan(out->figure))
                 *out = (struct answer){json_number_value(value), value, i};
             else if (ours >= against)
@@ -322,7 +323,7 @@ static int measure_all(struct answer *out, const struct book *b, const struct me
     return 0;
 }
 
-/* As one would give it to `strait run`. */
+/* As arguments of `strait run`. */
 static json_t *setting_text(const struct measure *m, const json_t *at)
 {
     char text[SETTING_CHARS];

@@ -1,5 +1,4 @@
-/* Published figures beside ours: what a paper claims, the setting of ours that answers it, and by
- * how much they differ. */
+/* Compare published figures with ours: a paper's claim, our setting for it, and the difference. */
 #pragma once
 #include <jansson.h>
 #include <stdio.h>
@@ -24,8 +23,8 @@ json_t *strait_published(const char *path, const char *const *cases, size_t n_ca
  *  Returns: [{group, case, rows, kept, wins: {published, ours, same}, errors,
  *             broken: [{low, high, published: [low's, high's], ours: [.., ..], even, reason}]}] */
 json_t *strait_published_orders(const json_t *rows);
-/** {case: {rows, median, worst, worst_claim}}: of |relative|, worst with its sign; null where no
- * row predicts a figure: claims and inputs do not count. */
+/** {case: {rows, median, worst, worst_claim}} of |relative|, worst with its sign; null if no row
+ *  predicts a figure. Claims and inputs do not count. */
 json_t *strait_published_errors(const json_t *rows);
-/** The tables of it. 0, or -1 with *err NOMEM. */
+/** Print it as tables. 0, or -1 with *err NOMEM. */
 int strait_show_published(FILE *out, const json_t *published, struct strait_error *err);

@@ -1,5 +1,4 @@
-/* What rows of published figures say together: whether the order of a group is the published one,
- * who wins, and how large the errors are. */
+/* Orders, winners and errors over groups of rows. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +6,8 @@
 #include "analysis/row.h"
 #include "published.h"
 
-/* Published figures nearer than this to each other are no order, nor those that their own spread
- * (one standard deviation of the difference) does not tell apart. */
+/* Published figures closer than this, or within one standard deviation of their difference, count
+ * as equal. */
 static const double NEAR_RATIO = 0.02;
 
 static bool are_near(const json_t *a, const json_t *b)
@@ -21,8 +20,7 @@ static bool are_near(const json_t *a, const json_t *b)
 
 /* --- errors ------------------------------------------------------------------------------- */
 
-/* Of a claim about an extreme or a threshold no error is expected to be small, and an input has
- * none. */
+/* Claims about an extreme or a threshold, and inputs, are not counted in errors. */
 static bool counts(const json_t *row)
 {
     return strcmp(json_string_value(json_object_get(row, "kind")), "figure") == 0 &&
@@ -35,7 +33,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Median and largest of |ours / published - 1| over the rows that count; NULL: there is none. */
+/* Median and largest of |ours / published - 1| over the counted rows; NULL: none. */
 static json_t *errors_of(const json_t *rows)
 {
     const size_t n_rows = json_array_size(rows);
@@ -65,7 +63,7 @@ static json_t *errors_of(const json_t *rows)
 
 /* --- orders ------------------------------------------------------------------------------- */
 
-/* Of two rows the one that is farther from its figure has to say why; else the other. */
+/* The reason of the row with the larger error; if it has none, of the other. */
 static json_t *reason_of(const json_t *a, const json_t *b)
 {
     const bool first =
@@ -76,7 +74,7 @@ static json_t *reason_of(const json_t *a, const json_t *b)
     return json_incref((json_t *)reason);
 }
 
-/* low was published below high. */
+/* Check a pair published as low < high. */
 static void check_pair(json_t *broken, const json_t *low, const json_t *high)
 {
     const double published[2] = {strait_number_of(low, "published"),
@@ -107,7 +105,7 @@ static json_t *broken_of(const json_t *members)
     return broken;
 }
 
-/* The best of a column: the least, of rates the most. */
+/* The best of a column: the smallest, or the largest if it is a rate. */
 static const json_t *best_of(const json_t *members, const char *column)
 {
     const json_t *best = NULL;
@@ -127,7 +125,7 @@ static json_t *order_of(const char *group, const json_t *members)
 {
     json_t *broken = broken_of(members);
     const json_t *published = best_of(members, "published"), *ours = best_of(members, "ours");
-    /* ours may be any of those that were as good as the winner */
+    /* ours may be any row that ties with the winner */
     const bool same = ours && are_near(ours, published);
     return json_pack("{s:s, s:O, s:i, s:b, s:{s:s, s:s?, s:b}, s:o, s:o}", "group", group, "case",
                      json_object_get(json_array_get(members, 0), "case"), "rows",
@@ -137,7 +135,7 @@ static json_t *order_of(const char *group, const json_t *members)
                      errors_of(members), "broken", broken);
 }
 
-/* Rows by the text under a key, in the order in which it first comes. */
+/* Group rows by the text under a key, in order of first occurrence. */
 static json_t *gather(const json_t *rows, const char *key)
 {
     json_t *groups = json_object(), *row;

@@ -1,4 +1,4 @@
-/* A run's work, without its words. */
+/* Plans, simulates and stores a run; run_command.c prints it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static int make_plan(struct strait_session *r, struct strait_error *err)
     return strait_plan_add(plan, r->sweep, backend, emu ? (int)r->n_repeats : 1, !emu, err);
 }
 
-/* What this host cannot do is said before the first point runs. */
+/* Report what this host cannot do before the first point runs. */
 static int check_host(const struct strait_session *r, struct strait_error *err)
 {
     int failed = 0;
@@ -158,7 +158,7 @@ static json_t *header_of(const struct strait_session *r, const json_t *constants
         strait_profile_json(r->profile), "constants", constants, "runs", runs_of(r));
 }
 
-/* Whether the last header in the folder announced the same rows. */
+/* Whether the folder's last header announced the same rows. */
 static bool is_announced(const struct strait_session *r)
 {
     json_t *runs = runs_of(r);
@@ -184,7 +184,7 @@ static int begin(struct strait_session *r, const json_t *constants, struct strai
 static json_t *work(size_t i, void *context, struct strait_error *err)
 {
     struct strait_session *r = context; /* a worker's own copy */
-    strait_store_leave(r->store);       /* an orphan must not keep the next run from writing */
+    strait_store_leave(r->store);       /* so that an orphan does not keep the lock */
     r->view.i_task = i + 1;
     return strait_plan_run_task(&r->plan, r->missing[i], err);
 }
@@ -202,7 +202,7 @@ static void use_row(struct strait_session *r, size_t i_task, const json_t *row, 
     json_object_set_new(r->rows_by_key, key, copy);
 }
 
-/* Constants are stored once: in the header, or as a record where a row's differ from it. */
+/* Store constants once: in the header, or as a record if a row's differ. */
 static int take_row(size_t i, const json_t *result, void *context, struct strait_error *err)
 {
     struct strait_session *r = context;
@@ -228,8 +228,8 @@ out:
     return status;
 }
 
-/* A part of a run emulates the first row that is missing behind the earlier parts', whose rows are
- * there, or were INVALID. */
+/* One part of a run emulates the first row that earlier parts neither computed nor found
+ * INVALID. */
 static int find_missing(struct strait_session *r, struct strait_error *err)
 {
     struct strait_step *step = &r->step;
@@ -258,7 +258,8 @@ static int find_missing(struct strait_session *r, struct strait_error *err)
     return 0;
 }
 
-/* Virtual time takes all workers; real time only one, or it would measure the others. */
+/* Points in virtual time run on all workers; in real time on one, since others would disturb the
+ * measurement. */
 static int compute(struct strait_session *r, struct strait_error *err)
 {
     size_t *all = r->missing;
@@ -267,19 +268,19 @@ static int compute(struct strait_session *r, struct strait_error *err)
     while (n_virtual < n_all && r->plan.tasks[all[n_virtual]].backend != &strait_emu)
         n_virtual++;
     int status = strait_pool_run(n_virtual, (int)r->n_jobs, work, take_row, r, "simulating", err);
-    r->missing = all + n_virtual; /* emu's tasks come last in the plan */
+    r->missing = all + n_virtual; /* the plan has emu's tasks last */
     const bool screen = isatty(STDERR_FILENO);
     r->view = (struct strait_live_view){
         .screen = screen, .what = "emulating", .n_tasks = n_all - n_virtual};
     r->plan.setup.view = screen || r->live ? &r->view : NULL;
-    if (status == 0) /* the view has the progress in its first line */
+    if (status == 0) /* the live view shows the progress itself */
         status = strait_pool_run(n_all - n_virtual, 1, work, take_row, r,
                                  screen ? NULL : r->view.what, err);
     r->missing = all;
     return status;
 }
 
-/* What this machine was found to be, so that the next run need not ask again. */
+/* Store what was measured about this machine, so that the next run can use it. */
 static int save_measured(struct strait_session *r, struct strait_error *err)
 {
     size_t i;

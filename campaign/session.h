@@ -1,4 +1,4 @@
-/* One run: from what was asked for to rows in the results folder. */
+/* Plans, computes and stores a run: from the command's options to rows in the results folder. */
 #pragma once
 #include "analysis/compare.h"
 #include "analysis/store.h"
@@ -8,42 +8,41 @@
 #include "resume_part.h"
 
 struct strait_session {
-    /* as asked for */
+    /* --- options */
     const char *timing; /* NULL: live */
     const char *on, *out, *profile_name, *control;
     const char *realisation, *launcher; /* NULL: chosen */
     struct strait_texts settings;
     long n_jobs, n_repeats, n_tries;
     double dilation;
-    struct strait_compare_options within; /* of --on both */
+    struct strait_compare_options within; /* for --on both */
     bool json, fresh, no_breakeven, check, every_round, live;
-    /* as it goes */
+    /* --- state */
     struct strait_sweep *sweep;
     struct strait_profile *profile;
     bool calibrated, calibrated_now;
-    json_t *measured; /* records of what the network costs, new in this run */
+    json_t *measured; /* new records of network costs */
     struct strait_plan plan;
     struct strait_store *store;
-    char *folder;        /* owned: where r->out points */
-    json_t *rows_by_key; /* everything that this run uses or made */
+    char *folder;        /* owned: r->out points here */
+    json_t *rows_by_key; /* all rows of this run, stored or new */
     size_t *missing, n_missing;
     struct strait_step step; /* of a run in parts */
     double start_s;
     struct strait_live_view view;
-    bool failed; /* INVALID or outside tolerance */
+    bool failed; /* a row is INVALID or outside tolerance */
 };
 
 /** Load the experiment and choose the results folder; the first part of prepare. 0, or -1 with
- * *err.
- */
+ *  *err. */
 int strait_session_load(struct strait_session *r, const char *experiment, struct strait_error *err);
-/** Load the experiment, choose or measure the profile, plan every task and ask the host; nothing is
- *  written. 0, or -1 with *err. */
+/** Load the experiment, choose or measure the profile, plan every task and check the host; writes
+ *  nothing. 0, or -1 with *err. */
 int strait_session_prepare(struct strait_session *r, const char *experiment,
                            struct strait_error *err);
-/** Open the folder and compute what it lacks. 0, or -1 with *err. */
+/** Open the folder and compute the missing rows. 0, or -1 with *err. */
 int strait_session_compute(struct strait_session *r, struct strait_error *err);
-/** Write the end record where anything is new. 0, or -1 with *err. */
+/** Write the end record if anything is new. 0, or -1 with *err. */
 int strait_session_finish(struct strait_session *r, struct strait_error *err);
 void strait_session_release(struct strait_session *r);
 /** The rows of one backend (NULL: all), in the order of the plan: a new array. */

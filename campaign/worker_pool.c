@@ -1,4 +1,4 @@
-/* The pool: workers take the next task from a shared counter and answer through a pipe. */
+/* The pool: workers take the next task from a shared counter and send results through a pipe. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,7 +18,7 @@
 
 enum { GRACE_MS = 3000 };
 
-/* What precedes the text of a result in the pipe. */
+/* Header of a result in the pipe. */
 struct head {
     uint64_t i_task, len_bytes;
 };
@@ -58,7 +58,7 @@ static int write_all(int fd, const void *data, size_t len_bytes)
     return 0;
 }
 
-/* Text of an error as JSON takes it: UTF-8 or, failing that, ASCII. */
+/* Make an error's text valid JSON: UTF-8, or else ASCII. */
 static json_t *error_text(char *text)
 {
     json_t *out = json_string(text);
@@ -108,7 +108,7 @@ static int start_worker(struct pool *p, struct worker *w, struct strait_error *e
         if (getppid() != parent)
             _exit(1);
         close(p->signal_fd);
-        for (int i = 0; i < p->n_workers; i++) /* other workers' pipes are none of our business */
+        for (int i = 0; i < p->n_workers; i++) /* close other workers' pipes */
             if (p->workers[i].fd >= 0)
                 close(p->workers[i].fd);
         close(fds[0]);
@@ -116,7 +116,7 @@ static int start_worker(struct pool *p, struct worker *w, struct strait_error *e
         serve(p, fds[1]);
         _exit(0);
     }
-    setpgid(w->pid, w->pid); /* here too: whoever comes first */
+    setpgid(w->pid, w->pid); /* parent and child both call this: whichever runs first */
     close(fds[1]);
     w->fd = fds[0];
     return 0;
@@ -259,7 +259,7 @@ static void stop_workers(struct pool *p)
             nanosleep(&step, NULL);
         }
         if (w->pid > 0)
-            kill(-w->pid, SIGKILL); /* its group: whatever it had started and left behind */
+            kill(-w->pid, SIGKILL); /* its process group, including anything it has started */
         w->pid = 0;
         if (w->fd >= 0)
             close(w->fd);

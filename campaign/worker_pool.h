@@ -1,19 +1,18 @@
-/* Tasks in forked workers: what a worker breaks, leaks or changes ends with it. */
+/* Run tasks in forked workers, so that crashes, leaks and changes stay in the worker. */
 #pragma once
 #include <jansson.h>
 #include <stddef.h>
 #include "core/error.h"
 
-/** Task i, in a worker: a new reference, or NULL with *err. */
+/** Do task i, in a worker. Returns: new reference, or NULL with *err */
 typedef json_t *(*strait_pool_work)(size_t i, void *context, struct strait_error *err);
-/** Its result, in the parent, in the order of completion; result is borrowed. 0, or -1 with *err,
- *  which stops all. */
+/** Receive its result, in the parent, in order of completion; result is borrowed. 0, or -1 with
+ *  *err, which stops all. */
 typedef int (*strait_pool_done)(size_t i, const json_t *result, void *context,
                                 struct strait_error *err);
 
-/** Run n_tasks tasks on n_workers processes, each in a process group of its own. The first task
- *  that fails, a worker that dies, SIGINT, SIGTERM or SIGHUP stop all: no worker is left when this
- *  returns.
+/** Run n_tasks tasks on n_workers processes, each in its own process group. A failed task, a worker
+ *  that dies, SIGINT, SIGTERM and SIGHUP stop everything; no worker is left when this returns.
  *  In:      what  for the progress line on stderr; NULL: none
  *  Returns: 0, or -1 with *err */
 int strait_pool_run(size_t n_tasks, int n_workers, strait_pool_work work, strait_pool_done done,

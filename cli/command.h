@@ -1,4 +1,4 @@
-/* The subcommands, and what they share: how an error is printed and how a program ends. */
+/* The subcommands, and what they share: printing errors and exit statuses. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
@@ -30,8 +30,7 @@ int strait_command_help(int argc, char **argv);
  *  Returns: its exit status */
 int strait_command_fail(const struct strait_error *err);
 /** Flush stdout.
- *  Returns: status, or 1 when stdout could not take everything (a full disk; a closed pipe is
- *           silent) */
+ *  Returns: status, or 1 if stdout failed (a full disk; silent for a closed pipe) */
 int strait_command_end(int status);
 /** Print a table of commands for programs: {"command", "commands": [{"name", "arguments",
  *  "summary"}]}. In: command "net"; "" for strait itself. Returns: 0 */

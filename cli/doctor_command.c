@@ -12,7 +12,7 @@
 
 enum { TEXT_CHARS = 512 };
 
-/* The first line that a program says of its version. */
+/* The first line of a program's version output. */
 static bool ask_version(char *buf, size_t cap, const char *const argv[])
 {
     struct strait_error why = {0};
@@ -38,7 +38,7 @@ static const char small_experiment[] =
     " \"network\": {\"client\": {\"rate\": \"1 Gbps\", \"rtt\": \"1 ms\"},"
     " \"server\": {\"rate\": \"1 Gbps\"}}}";
 
-/* A point of our own on the real backend: the library, its constants and the forked child. */
+/* Run a small point on the real backend: tests the library, its constants and the forked child. */
 static bool check_backend(json_t *out, const struct strait_backend *backend)
 {
     char text[TEXT_CHARS] = "";
@@ -71,7 +71,8 @@ static bool check_backend(json_t *out, const struct strait_backend *backend)
     return works;
 }
 
-/* How it works: "" in place or in a user namespace, " with --launcher vuml"; NULL: not at all. */
+/* How emulation works here: "" in place or in a user namespace, " with --launcher vuml"; NULL: not
+ * at all. */
 static const char *check_emulation(json_t *out)
 {
     struct strait_probe found = {.launcher = NULL};

@@ -80,7 +80,7 @@ int strait_tensor_read(struct strait_array_form *form, float **x, size_t *n_chan
         free(bytes);
         return -1;
     }
-    if (strait_array_value_bytes(form) >= sizeof(float)) { /* there is room where they lie */
+    if (strait_array_value_bytes(form) >= sizeof(float)) { /* large enough to convert in place */
         *x = (float *)(void *)bytes;
         *n_changed = strait_array_values(*x, form, bytes + at_bytes);
         return 0;
@@ -141,7 +141,7 @@ static bool write_all(int fd, const void *data, size_t n)
     return true;
 }
 
-/* Standard output, a device or a pipe: nothing to rename. */
+/* Standard output, a device or a pipe: cannot be renamed. */
 static int write_through(const char *path, const void *head, size_t head_bytes, const void *body,
                          size_t body_bytes, struct strait_error *err)
 {

@@ -1,4 +1,4 @@
-/* The command line of one subcommand: a table that is parsed by and printed as help. */
+/* The command line of one subcommand: one table for parsing and for help. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,17 +9,17 @@
 enum strait_option_kind {
     STRAIT_OPTION_FLAG,  /* bool */
     STRAIT_OPTION_TEXT,  /* const char * */
-    STRAIT_OPTION_TEXTS, /* struct strait_texts: may be given again and again */
+    STRAIT_OPTION_TEXTS, /* struct strait_texts: may be repeated */
     STRAIT_OPTION_COUNT, /* long, at least 1 */
     STRAIT_OPTION_NUMBER /* double, at least 1 */
 };
 
 struct strait_option {
-    const char *name; /* without its dashes */
+    const char *name; /* without dashes */
     char letter;      /* short form, or 0 */
     enum strait_option_kind kind;
     void *target;
-    const char *argument; /* "FILE" for help; NULL for flags */
+    const char *argument; /* "FILE" in help; NULL for flags */
     const char *doc;
 };
 
@@ -27,7 +27,7 @@ struct strait_usage {
     const char *command, *arguments, *summary; /* "run", "EXPERIMENT", one sentence */
     const struct strait_option *options;
     size_t n_options;
-    const char *notes; /* examples and units; printed as they are */
+    const char *notes; /* examples and units, printed unchanged */
 };
 
 /** Parse argv[1..argc). `positional` gets up to max_positional pointers into argv, *n_positional

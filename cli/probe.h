@@ -11,7 +11,7 @@ struct strait_probe {
     const char *missing;     /* a package that would help, NULL: none */
 };
 
-/** Append a line {"what", "good", "found", "hint"}; the hint is dropped where it is good. */
+/** Append a line {"what", "good", "found", "hint"}; without the hint if it is good. */
 void strait_probe_put(json_t *lines, const char *what, bool good, const char *found,
                       const char *hint);
 /** Try everything that the emulation can use, a line each.
@@ -19,5 +19,5 @@ void strait_probe_put(json_t *lines, const char *what, bool good, const char *fo
  *  Returns: 0, or -1 with *err SYSTEM */
 int strait_probe_emulation(struct strait_probe *out, json_t *lines, bool boot,
                            struct strait_error *err);
-/** Lines as a table, or as JSON Lines. */
+/** Print the lines as a table, or as JSON Lines. */
 void strait_probe_print(const json_t *lines, bool json);

@@ -1,4 +1,4 @@
-/* Inside of plots: a gnuplot script that grows in memory, and gnuplot itself. */
+/* Inside plots: a gnuplot script that grows in memory, and running gnuplot. */
 #pragma once
 #include <jansson.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@ struct strait_plot_script {
     size_t len_bytes;
 };
 
-/* Where panels lie, in shares of the picture; y counts from the bottom. */
+/* Position of panels as fractions of the picture; y counts from the bottom. */
 struct strait_plot_layout {
     int n_columns, n_rows;
     double left, right, bottom, top;
@@ -23,7 +23,7 @@ int strait_plot_script_begin(struct strait_plot_script *s, const char *path, con
                              const char *subtitle, struct strait_error *err);
 /** To be written behind the first panel: titles are drawn once. */
 void strait_plot_script_titled(struct strait_plot_script *s);
-/** Write <path>.gp and run gnuplot on it for both pictures. Ends the script either way. */
+/** Write <path>.gp and run gnuplot on it for both pictures. Ends the script in any case. */
 int strait_plot_script_run(struct strait_plot_script *s, const char *path,
                            struct strait_error *err);
 /** What --set put in, as a subtitle: "set: /clients=64", "" for nothing. A new string, or NULL. */
@@ -33,9 +33,9 @@ char *strait_plot_set(const json_t *set);
 void strait_plot_put_text(FILE *out, const char *text, size_t wrap);
 /** How many lines that makes. */
 size_t strait_plot_n_lines(const char *text, size_t wrap);
-/** `set lmargin at screen ...` and so on for panel i of n. */
+/** Write `set lmargin at screen ...` and so on for panel i of n. */
 void strait_plot_place(FILE *out, const struct strait_plot_layout *l, int i);
-/** Columns and rows for n panels. */
+/** Choose columns and rows for n panels. */
 void strait_plot_arrange(struct strait_plot_layout *l, int n);
-/** Colour i of a palette that the colour-blind tell apart (Okabe and Ito, 2008). */
+/** Colour i of a palette that is safe for colour-blind readers (Okabe and Ito, 2008). */
 const char *strait_plot_color(size_t i);

@@ -21,7 +21,7 @@ static const struct strait_bound_grid grids[] = {
     {STRAIT_BOUND_RATIO, ratios, 3},
 };
 
-/* Each case's sums by kind of tensor, and the case that it is held against. */
+/* Sums of one case by kind of tensor, and its reference case. */
 struct result {
     struct strait_trial by_kind[N_KINDS];
     int against; /* NO_CASE */
@@ -43,8 +43,8 @@ static bool same_spec(const struct strait_codec_spec *a, const struct strait_cod
     return strcmp(strait_codec_spec_text(text_a, a), strait_codec_spec_text(text_b, b)) == 0;
 }
 
-/* The reference at the bound of this case; its own bound, if it has one, stays. False: the case
- * has no bound that it could be given. */
+/* The reference codec at this case's bound, or at its own if it has one. False: this case has no
+ * such bound. */
 static bool reference_for(struct strait_codec_spec *out, const struct strait_codec_spec *reference,
                           const struct strait_codec_spec *of)
 {
@@ -102,7 +102,7 @@ static int measure_tensor(struct result *r, const struct strait_codec_spec *spec
     int failed = -1;
     if (!bytes || !y)
         strait_error_set(err, STRAIT_ERR_NOMEM, spec->ops->name, "memory ran out");
-    else /* one repeat more: the first does not count */
+    else /* one more, since the first does not count */
         failed =
             strait_trial_run(&trial, spec, state, bytes, y, t, 0, (unsigned)n_repeats + 1, err);
     strait_buffer_free(bytes);
@@ -132,7 +132,7 @@ static int measure_case(struct bench *b, size_t i, struct strait_progress *progr
     return failed;
 }
 
-/* Recorded tensors that a lossy codec is given; of the user's all. */
+/* The recorded tensors that lossy codecs get; all of the user's. */
 static int choose_tensors(struct bench *b, struct strait_error *err)
 {
     size_t n = 0;
@@ -183,7 +183,7 @@ static struct factors factors_of(const struct bench *b, size_t i, size_t kind)
                             other->encode_s / own->encode_s, other->decode_s / own->decode_s};
 }
 
-/* "all" beside a single kind would say the same twice. */
+/* "all" would repeat a single kind. */
 static bool is_shown(const struct bench *b, size_t i, size_t kind)
 {
     const struct strait_trial *t = b->results[i].by_kind;

@@ -25,7 +25,7 @@ static bool is_standard(const char *path)
     return strcmp(path, "-") == 0;
 }
 
-/* Bytes are not for a terminal. */
+/* Refuse to write binary output to a terminal. */
 static int check_output(const char *command, const char *out, bool force, struct strait_error *err)
 {
     if (is_standard(out) && isatty(STDOUT_FILENO))
@@ -63,7 +63,7 @@ static int read_key(uint64_t *key, const char *text, struct strait_error *err)
     return 0;
 }
 
-/* What --codec asks for, complete enough to encode. */
+/* Parse --codec and check that it is complete enough to encode. */
 static int read_spec(struct strait_codec_spec *spec, const char *text, struct strait_error *err)
 {
     if (!text)
@@ -110,7 +110,7 @@ static void report_encode(const struct encode *e, const struct strait_container 
     fputs("\n", stderr);
 }
 
-/* Encoded right behind its head, decoded again, and held against the bound before it is kept. */
+/* Encode behind the head, decode again, and check the bound before keeping it. */
 static int encode_tensor(const struct encode *e, struct strait_container *c, const float *x,
                          size_t n_changed, struct strait_error *err)
 {
@@ -216,8 +216,8 @@ struct decode {
     bool force;
 };
 
-/* A few bytes may stand for any number of equal values: what the machine cannot hold is refused
- * before it is asked for. */
+/* A few bytes may stand for any number of equal values: refuse what exceeds the machine's memory
+ * before allocating it. */
 static int check_memory(const struct strait_container *c, const char *path,
                         struct strait_error *err)
 {

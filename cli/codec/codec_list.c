@@ -1,4 +1,4 @@
-/* strait codec list: everything that is to be said of each codec. */
+/* strait codec list: all properties of each codec. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +35,8 @@ static json_t *bounds_json(const struct strait_codec_ops *ops)
     return out;
 }
 
-/* Encoded tensors can go wherever they are only moved. An all-reduce adds on the way: that takes a
- * codec whose streams add, or for a few methods a strategy of several rounds. */
+/* Encoded tensors can always be moved. An all-reduce adds on the way: that needs a codec that can
+ * add, or for some methods a strategy of several rounds. */
 static const char *all_reduce_of(const struct strait_codec_ops *ops)
 {
     static const char *const strategies[] = {"powersgd", "acpsgd", "dgc"};
@@ -241,7 +241,7 @@ static int show(const char *name, bool json, struct strait_error *err)
 {
     json_t *rows = json_array(), *row;
     size_t i;
-    struct strait_codec_spec spec; /* its parser knows how to complain */
+    struct strait_codec_spec spec; /* its parser gives the error */
     if (name && strchr(name, ':'))
         strait_error_set(err, STRAIT_ERR_INPUT, "codec list", "expected a codec, found \"%s\"",
                          name);

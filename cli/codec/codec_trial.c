@@ -21,8 +21,7 @@ static double median(double *v, unsigned n)
 
 /* --- error -------------------------------------------------------------------------------- */
 
-/* Over the finite values of x; what is not finite has to come back bit by bit where there is a
- * bound. */
+/* Errors over the finite values of x; others must be restored bit by bit if there is a bound. */
 static void compare(struct strait_trial *trial, struct strait_bound bound, const float *x,
                     const float *y, size_t n)
 {

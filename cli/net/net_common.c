@@ -38,7 +38,7 @@ int strait_net_parse(const struct strait_usage *usage, int argc, char **argv,
     return help ? 1 : 0;
 }
 
-/* The axes that make networks differ, for the complaint; all where none is named so. */
+/* The axes that make networks differ, for the error; all if none is about the network. */
 static void name_axes(char *text, size_t cap, const struct strait_sweep *s)
 {
     static const char *const parts[] = {"/network", "/clients", "/"};
@@ -130,8 +130,8 @@ void strait_net_env_room(struct strait_net_env *env, const struct strait_emu_pla
 {
     const json_t *r = json_array_get(json_object_get(state, "ranks"), (size_t)rank);
     *env = (struct strait_net_env){.n = 0};
-    /* For commands of strait inside: as an ordinary user, they are root there and would look for
-     * networks elsewhere. */
+    /* For strait commands inside: an ordinary user is root there, and they would look for networks
+     * elsewhere. */
     strait_net_env_add(env, "STRAIT_NET=%s", place->name);
     strait_net_env_add(env, "STRAIT_NET_FOLDER=%s", place->folder);
     strait_net_env_add(env, "STRAIT_RANK=%d", rank);

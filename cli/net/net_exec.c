@@ -35,13 +35,13 @@ static int attend(pid_t pid, const sigset_t *mask)
             return 1;
         siginfo_t info;
         const int number = sigwaitinfo(mask, &info);
-        /* A terminal's signals reach the program by themselves: it is in the same group. */
+        /* The program is in the same process group and gets a terminal's signals itself. */
         if (number > 0 && number != SIGCHLD && info.si_code <= 0)
             kill(pid, number);
     }
 }
 
-/* argv in a rank: ends with its exit status, or with ours and the one line printed. */
+/* Run argv in a rank; ends with its exit status, or with ours after printing one line. */
 static void exec_in(const char *name, const char *rank_text, const char *const *argv)
     __attribute__((noreturn));
 static void exec_in(const char *name, const char *rank_text, const char *const *argv)
@@ -169,7 +169,7 @@ int strait_net_rsh(int argc, char **argv)
         strait_error_set(&err, STRAIT_ERR_NOMEM, "net rsh", "memory ran out");
         return strait_command_fail(&err);
     }
-    /* The one place where a shell is asked: rsh's callers quote for it. */
+    /* The only use of a shell: rsh's callers quote for one. */
     const char *const shell[] = {"sh", "-c", line, NULL};
     exec_in(strait_net_default_name(), argv[at], shell);
 }

@@ -1,5 +1,5 @@
 /* A network and its programs in a guest: for netem where the host has none, or in virtual time. A
- * child runs the guest, so that a signal can end it and leave nothing. */
+ * child runs the guest, so that a signal can end everything. */
 #include "net_guest.h"
 #include <errno.h>
 #include <ftw.h>
@@ -20,7 +20,7 @@
 
 enum { PATH_CHARS = STRAIT_GUEST_PATH_CHARS, N_OPEN = 8, MAX_CHARS = 120000 };
 static const double LIMIT_S = 3600;
-/* A program, unless --memory says more, and what many of them share. */
+/* Memory of a program unless --memory is given, and of what they share. */
 static const double COPY_BYTES = 64e6, OTHER_BYTES = 256e6, LEAST_BYTES = 256e6;
 
 struct job {

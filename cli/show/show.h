@@ -1,4 +1,4 @@
-/* Results as people read them. */
+/* Print results for people. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
@@ -6,15 +6,15 @@
 #include "analysis/compare.h"
 #include "core/error.h"
 
-/** Rows of one backend: a line a point and each curve's break-even, or above
- *  STRAIT_SHOW_MAX_LINES points a grid of speed-ups, settings and codecs down, counts of clients
- *  across, break-even last.
+/** Print the rows of one backend: one line a point and each curve's break-even; above
+ *  STRAIT_SHOW_MAX_LINES points a grid of speed-ups with settings and codecs as rows, numbers of
+ *  clients as columns, break-even last.
  *  In:      breakevens  array of records; NULL: none
  *  Returns: 0, or -1 with *err */
 enum { STRAIT_SHOW_MAX_LINES = 60 };
 int strait_show_rows(FILE *out, const json_t *rows, const json_t *breakevens,
                      struct strait_error *err);
-/** Marks of what strait_show_notes explains, "" for most rows. Returns buf. */
+/** Marks of a row that strait_show_notes explains; "" for most rows. Returns: buf */
 enum { STRAIT_MARKS_CHARS = 4 };
 const char *strait_show_marks(char buf[STRAIT_MARKS_CHARS], const json_t *row);
 bool strait_show_any_marks(const json_t *rows);
@@ -27,8 +27,9 @@ void strait_show_notes(FILE *out, const json_t *rows, bool marked);
 void strait_show_set(FILE *out, const char *before, const json_t *set);
 /** What the rows are of: title, what was set, model, strategy, backend, and how it was emulated. */
 void strait_show_head(FILE *out, const json_t *rows);
-/** What strait_tradeoff found, as a table. 0, or -1 with *err. */
+/** Print the result of strait_tradeoff as a table. 0, or -1 with *err. */
 int strait_show_tradeoff(FILE *out, const json_t *tradeoff, struct strait_error *err);
-/** A comparison: phases of each pair, or above a few pairs a line a pair. 0, or -1 with *err. */
+/** Print a comparison: all phases of each pair, or above a few pairs one line a pair. 0, or -1 with
+ *  *err. */
 int strait_show_comparison(FILE *out, const json_t *comparison,
                            const struct strait_compare_options *options, struct strait_error *err);

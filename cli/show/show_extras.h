@@ -1,5 +1,4 @@
-/* What some strategies tell beside times: bytes between host and accelerator, and numbers of what
- * they do to results. */
+/* Extra columns of some strategies: bytes between host and accelerator, and quality metrics. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
@@ -14,9 +13,9 @@ struct strait_extras {
     size_t n_qualities;
 };
 
-/** Those that any row has. */
+/** The extras that any row has. */
 struct strait_extras strait_extras_find(const json_t *rows);
 void strait_extras_columns(struct strait_table *t, const struct strait_extras *x);
 void strait_extras_put(struct strait_table *t, const json_t *row, const struct strait_extras *x);
-/** Of what the qualities are, each text once. */
+/** Print what the quality metrics were measured on, each text once. */
 void strait_extras_notes(FILE *out, const json_t *rows);
