@@ -241,8 +241,9 @@ static int check(struct check *c, const char *experiment, struct strait_error *e
 }
 
 static const char notes[] =
-    "Exit status 3 when this machine cannot run every point on every backend that was asked\n"
-    "about, 2 when a point asks for what a backend does not know.\n\n"
+    "Exit status 3 if this machine cannot run every point on every backend checked,\n"
+    "2 if a backend does not support a point.\n"
+    "\n"
     "  strait check wan-scaling\n"
     "  strait check my.json --on emu --set /clients=8\n";
 
@@ -250,15 +251,16 @@ int strait_command_check(int argc, char **argv)
 {
     struct check c = {.on = NULL};
     const struct strait_option options[] = {
-        {"on", 0, STRAIT_OPTION_TEXT, &c.on, "BACKEND", "ask only about sim, fluid or emu"},
+        {"on", 0, STRAIT_OPTION_TEXT, &c.on, "BACKEND", "check only sim, fluid or emu"},
         {"set", 0, STRAIT_OPTION_TEXTS, &c.settings, "/POINTER=VALUE",
          "set a value of the experiment"},
-        {"profile", 0, STRAIT_OPTION_TEXT, &c.profile_name, "FILE", "what codecs cost"},
+        {"profile", 0, STRAIT_OPTION_TEXT, &c.profile_name, "FILE",
+         "codec costs: a name or a file"},
         {"json", 0, STRAIT_OPTION_FLAG, &c.json, NULL, "one JSON object on standard output"}};
     const struct strait_usage usage = {
         "check",
         "EXPERIMENT",
-        "Validate an experiment, list its points, say what can run it here.",
+        "Validate an experiment, list its points, say which backends can run it here.",
         options,
         sizeof(options) / sizeof(*options),
         notes};

@@ -84,15 +84,15 @@ static int compare_published(const char *const *cases, size_t n_cases, const cha
 enum { MAX_CASES = 64 };
 
 static const char notes[] =
-    "With one folder, its simulated rows are held against its emulated ones; with two, the first\n"
-    "folder's rows are the prediction. Points are paired when they are equal in everything. Of\n"
-    "repeated measurements the median counts. INVALID rows are never used.\n"
-    "Judged are encode, transfer, decode (on the critical path), wait (of a client), and the "
-    "round\n"
-    "without its compute. Exit status 1 when one of them lies outside the tolerance.\n\n"
-    "--published holds what papers claim against our prediction of the same setting: all cases, "
-    "or\n"
-    "those named. Exit status 1 when an order of theirs is not ours.\n\n"
+    "With one folder, its simulated rows are compared with its emulated ones; with\n"
+    "two, the first folder's rows are the prediction. Points are paired if they are\n"
+    "equal in everything. Of repeated measurements the median counts. INVALID rows\n"
+    "are never used. Judged are encode, transfer, decode, wait of a client, and the\n"
+    "round without its compute. Exit status 1 if one is outside the tolerance.\n"
+    "\n"
+    "--published compares figures of papers with our prediction of the same\n"
+    "setting. Exit status 1 if an order differs.\n"
+    "\n"
     "  strait compare results/wan-check\n"
     "  strait compare predicted measured --tolerance '5 %' --floor '2 ms'\n"
     "  strait compare --published spd-kfac dear\n";
@@ -107,12 +107,12 @@ int strait_command_compare(int argc, char **argv)
     const struct strait_option options[] = {
         STRAIT_TOLERANCE_OPTIONS(tolerance, ""),
         {"published", 0, STRAIT_OPTION_FLAG, &published, NULL,
-         "published figures beside ours; positional words are names of cases"},
+         "compare with published figures: all, or CASEs"},
         {"figures", 0, STRAIT_OPTION_TEXT, &file, "FILE",
-         "other published figures than those that ship (docs/published.md)"},
+         "--published: another file (docs/published.md)"},
         {"profile", 0, STRAIT_OPTION_TEXT, &profile, "PROFILE",
-         "codec costs of --published (default: the shipped profile)"},
-        {"jobs", 'j', STRAIT_OPTION_COUNT, &n_jobs, "N", "processes at a time for --published"},
+         "--published: codec costs (the shipped profile)"},
+        {"jobs", 'j', STRAIT_OPTION_COUNT, &n_jobs, "N", "--published: processes at a time"},
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "one JSON object on standard output"}};
     const struct strait_usage usage = {
         "compare",

@@ -128,8 +128,9 @@ static int plot(const char *folder, const char *out, enum strait_plot_y y, struc
 }
 
 static const char notes[] =
-    "Draws DIR/scaling.png and .svg, and where there are predicted and measured rows also\n"
-    "DIR/compare.png and .svg; beside each picture lies the gnuplot script with its data.\n\n"
+    "Draws DIR/scaling.png and .svg, and if there are predicted and measured rows\n"
+    "also DIR/compare.png and .svg, each with its gnuplot script and data.\n"
+    "\n"
     "  strait plot results/wan-scaling\n"
     "  strait plot results/wan-scaling --y time --out curve.png\n";
 

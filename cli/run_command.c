@@ -253,8 +253,9 @@ static int check_options(struct strait_session *r, struct strait_error *err)
 }
 
 static const char notes[] =
-    "EXPERIMENT is a path, or the bare name of a shipped one (strait list experiments).\n"
-    "A rerun computes only the points that its results folder lacks.\n\n"
+    "EXPERIMENT is a path, or the bare name of a shipped one (strait list\n"
+    "experiments). A rerun computes only the points missing in its results folder.\n"
+    "\n"
     "  strait run wan-scaling\n"
     "  strait run wan-scaling --set /clients=8 --set '/network/client/rate=100 Mbps'\n"
     "  strait run wan-check --on both --repeats 3\n\n"
@@ -281,44 +282,39 @@ int strait_command_run(int argc, char **argv)
     struct strait_tolerance tolerance = {NULL, NULL};
     const struct strait_option options[] = {
         {"on", 0, STRAIT_OPTION_TEXT, &r.on, "BACKEND",
-         "sim (default), fluid, emu, or both: calibrate, sim, emu, compare"},
-        {"jobs", 'j', STRAIT_OPTION_COUNT, &r.n_jobs, "N",
-         "points at a time (default: processors; emu: always 1)"},
+         "sim (default), fluid, emu, or both, compared"},
+        {"jobs", 'j', STRAIT_OPTION_COUNT, &r.n_jobs, "N", "points at a time (processors; emu: 1)"},
         {"set", 0, STRAIT_OPTION_TEXTS, &r.settings, "/POINTER=VALUE",
-         "set a value of the experiment, before anything runs"},
-        {"out", 'o', STRAIT_OPTION_TEXT, &r.out, "DIR",
-         "results folder (default results/<experiment>)"},
+         "set a value of the experiment"},
+        {"out", 'o', STRAIT_OPTION_TEXT, &r.out, "DIR", "results folder (results/<experiment>)"},
         {"profile", 0, STRAIT_OPTION_TEXT, &r.profile_name, "FILE",
-         "what codecs cost: a name or a file (default: the shipped one)"},
+         "codec costs: a name or file (the shipped one)"},
         {"repeats", 0, STRAIT_OPTION_COUNT, &r.n_repeats, "N", "emu: measure each point N times"},
         {"tries", 0, STRAIT_OPTION_COUNT, &r.n_tries, "N",
-         "emu: tries of a point that comes back INVALID (3), each at twice the last's dilation"},
+         "emu: tries of an INVALID point (3), see below"},
         {"dilation", 0, STRAIT_OPTION_NUMBER, &r.dilation, "K",
-         "emu: K real seconds for a virtual one (default: chosen)"},
+         "emu: real seconds a virtual second (chosen)"},
         {"timing", 0, STRAIT_OPTION_TEXT, &r.timing, "MODE",
-         "emu: live (default); serial: one measured job at a time, at more dilation; replay: "
-         "recorded "
-         "times and sizes, nothing is encoded"},
+         "emu: live (default), serial or replay"},
         {"check", 0, STRAIT_OPTION_FLAG, &r.check, NULL,
-         "emu: run each point again at twice the dilation; INVALID where that differs by over 2 %"},
+         "emu: run each point at twice the dilation too"},
         {"every-round", 0, STRAIT_OPTION_FLAG, &r.every_round, NULL,
-         "sim, fluid: simulate all rounds, even where they repeat"},
+         "sim, fluid: do not extrapolate rounds"},
         {"realisation", 0, STRAIT_OPTION_TEXT, &r.realisation, "NAME",
-         "emu: who shapes the links: relay, kernel or auto (kernel where netem works)"},
+         "emu: shape links by relay, kernel or auto"},
         {"launcher", 0, STRAIT_OPTION_TEXT, &r.launcher, "NAME",
-         "emu: where it runs: root, userns, uml, vuml (User-Mode Linux, in virtual time), qemu "
-         "(counted instructions) or auto"},
+         "emu: root, userns, uml, vuml, qemu or auto"},
         {"live", 0, STRAIT_OPTION_FLAG, &r.live, NULL,
-         "emu: say twice a second what the links do, also where stderr is no terminal"},
+         "emu: print link statistics without a terminal"},
         {"control", 0, STRAIT_OPTION_TEXT, &r.control, "NAME", "a negative control, see below"},
         {"json", 0, STRAIT_OPTION_FLAG, &r.json, NULL, "rows as JSON Lines on standard output"},
         {"fresh", 0, STRAIT_OPTION_FLAG, &r.fresh, NULL, "compute every point again"},
         STRAIT_TOLERANCE_OPTIONS(tolerance, "both: "),
         {"no-break-even", 0, STRAIT_OPTION_FLAG, &r.no_breakeven, NULL,
-         "do not look for the counts at which compression pays"}};
+         "skip the break-even search"}};
     const struct strait_usage usage = {"run",
                                        "EXPERIMENT",
-                                       "Run every point of an experiment and show what it takes.",
+                                       "Run every point of an experiment and show the times.",
                                        options,
                                        sizeof(options) / sizeof(*options),
                                        notes};

@@ -8,15 +8,11 @@ struct strait_tolerance {
 };
 /* when: said before both, "both: ". */
 #define STRAIT_TOLERANCE_OPTIONS(tolerance, when)                                                  \
-    {"tolerance",                                                                                  \
-     0,                                                                                            \
-     STRAIT_OPTION_TEXT,                                                                           \
-     &(tolerance).ratio,                                                                           \
-     "PERCENT",                                                                                    \
-     when "predictions may be off by so much of the measured value (default 10 %)"},               \
+    {"tolerance",        0,         STRAIT_OPTION_TEXT,                                            \
+     &(tolerance).ratio, "PERCENT", when "allowed error of a prediction (10 %)"},                  \
     {                                                                                              \
         "floor", 0, STRAIT_OPTION_TEXT, &(tolerance).floor, "TIME",                                \
-            when "a difference that never matters (default 5 ms)"                                  \
+            when "ignore smaller differences (5 ms)"                                               \
     }
 
 /** 0, or -1 with *err INPUT: "--tolerance: expected ..." */

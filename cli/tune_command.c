@@ -323,12 +323,15 @@ static int check_options(const struct tune *t, struct strait_error *err)
 }
 
 static const char notes[] =
-    "Each trial simulates the experiment, which has one point, with another value; the next value\n"
-    "is where a Gaussian process over the trials expects the largest improvement.\n\n"
-    "  strait tune dear-tuned --set '/strategy={\"name\":\"dear\"}' --param /strategy/fusion "
-    "--range '50 KB..2 MB'\n"
-    "  strait tune wan-scaling --set /clients=8 --set /codec=none --set /strategy/decode_cores=1 "
-    "\\\n    --set '/network/server/rate=1 Gbps' --param /strategy/pieces --range 1..64 --log\n";
+    "Each trial simulates the experiment, which must have one point, with another\n"
+    "value; the next value is where a Gaussian process over the trials expects the\n"
+    "largest improvement. --set replaces an axis of the file.\n"
+    "\n"
+    "  strait tune dear-tuned --set '/strategy={\"name\":\"dear\"}' \\\n"
+    "    --param /strategy/fusion --range '50 KB..2 MB'\n"
+    "  strait tune wan-scaling --set /clients=8 --set /codec=none \\\n"
+    "    --set /strategy/decode_cores=1 --set '/network/server/rate=1 Gbps' \\\n"
+    "    --param /strategy/pieces --range 1..64 --log\n";
 
 int strait_command_tune(int argc, char **argv)
 {
@@ -347,16 +350,16 @@ int strait_command_tune(int argc, char **argv)
     const struct strait_option options[] = {
         {"param", 0, STRAIT_OPTION_TEXT, &t->param, "/strategy/NAME",
          "a size, time, share or number of the strategy"},
-        {"range", 0, STRAIT_OPTION_TEXT, &t->range, "LEAST..MOST", "where to look, with units"},
+        {"range", 0, STRAIT_OPTION_TEXT, &t->range, "MIN..MAX", "range to search, with units"},
         {"trials", 0, STRAIT_OPTION_COUNT, &t->n_trials, "N",
-         "values to try, the file's own included (10)"},
+         "values to try, including the file's own (10)"},
         {"log", 0, STRAIT_OPTION_FLAG, &t->log_scale, NULL,
-         "look at the logarithm: for ranges over decades"},
+         "search the logarithm, for ranges over decades"},
         {"on", 0, STRAIT_OPTION_TEXT, &t->on, "BACKEND", "fluid (default) or sim"},
         {"set", 0, STRAIT_OPTION_TEXTS, &t->settings, "/POINTER=VALUE",
-         "set a value of the experiment; replaces an axis"},
+         "set a value of the experiment"},
         {"profile", 0, STRAIT_OPTION_TEXT, &t->profile_name, "FILE",
-         "what codecs cost: a name or a file (default: the shipped one)"},
+         "codec costs: a name or file (the shipped one)"},
         {"json", 0, STRAIT_OPTION_FLAG, &t->json, NULL, "trials and the best as JSON Lines"}};
     const struct strait_usage usage = {"tune",
                                        "EXPERIMENT",

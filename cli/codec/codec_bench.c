@@ -304,18 +304,19 @@ static int bench(struct bench *b, bool json, struct strait_error *err)
 }
 
 static const char notes[] =
-    "TENSORS are .npy or raw float32 files; without any, the recorded tensors that ship. A SPEC "
-    "is\n"
-    "a codec with its settings (strait codec list); a bounded codec without a bound is measured "
-    "at\n"
-    "1e-2, 1e-3 and 1e-4 of the range. error/bound: the largest error in units of the bound; L2\n"
-    "error: of all values together, relative to their own. Every tensor is encoded as if it were\n"
-    "its sender's first: what error feedback or momentum would remember is empty.\n\n"
+    "TENSORS are .npy or raw float32 files; without any, the shipped recorded\n"
+    "tensors. A SPEC is a codec with its settings (strait codec list); a bounded\n"
+    "codec without a bound is measured at 1e-2, 1e-3 and 1e-4 of the range.\n"
+    "error/bound: the largest error in units of the bound; L2 error: of all values\n"
+    "together, relative to their norm. Every tensor is encoded as in the first\n"
+    "round, with empty error feedback and momentum.\n"
+    "\n"
     "  strait codec bench\n"
     "  strait codec bench --codec sz --codec zfp --kind gradients\n"
-    "  strait codec bench layer1.npy layer2.npy --codec sz:abs=1e-4 --codec topk:ratio=0.01\n"
-    "  strait codec bench --codec sz --against sz3\n\n"
-    "Exit status 1 when a codec did not keep its bound.\n";
+    "  strait codec bench layer1.npy --codec sz:abs=1e-4 --codec topk:ratio=0.01\n"
+    "  strait codec bench --codec sz --against sz3\n"
+    "\n"
+    "Exit status 1 if a codec exceeded its bound.\n";
 
 int strait_codec_bench_command(int argc, char **argv)
 {
@@ -325,10 +326,9 @@ int strait_codec_bench_command(int argc, char **argv)
     bool json = false, help = false;
     const struct strait_option options[] = {
         {"codec", 0, STRAIT_OPTION_TEXTS, &texts, "SPEC",
-         "measure this codec; may be given again (default all)"},
+         "measure this codec; repeatable (default all)"},
         {"kind", 0, STRAIT_OPTION_TEXT, &kind, "KIND", "weights, updates or gradients"},
-        {"against", 0, STRAIT_OPTION_TEXT, &b.against, "SPEC",
-         "ratio and speeds also in units of this codec's"},
+        {"against", 0, STRAIT_OPTION_TEXT, &b.against, "SPEC", "also show factors over this codec"},
         {"repeats", 0, STRAIT_OPTION_COUNT, &b.n_repeats, "N", "timings a tensor (default 5)"},
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"}};
     const struct strait_usage usage = {"codec bench",

@@ -167,12 +167,12 @@ static int encode(struct encode *e, struct strait_error *err)
 }
 
 static const char encode_notes[] =
-    "FILE is a NumPy file (float32; float16 and float64 are converted) or raw float32, told apart\n"
-    "by their first bytes; - is standard input, or output after -o. The encoded tensor is decoded\n"
-    "again before it is written. A SPEC is a codec with its settings (strait codec list): a bound\n"
-    "where it keeps one, and its parameters. Error feedback and momentum change nothing in a "
-    "single\n"
-    "tensor.\n\n"
+    "FILE is a NumPy file (float32; float16 and float64 are converted) or raw\n"
+    "float32, distinguished by the first bytes; - is standard input, or output\n"
+    "after -o. The encoded tensor is decoded again before it is written. A SPEC is a\n"
+    "codec with its settings (strait codec list): a bound if it is bounded, and its\n"
+    "parameters. Error feedback and momentum have no effect on a single tensor.\n"
+    "\n"
     "  strait codec encode weights.npy --codec sz:range=1e-3\n"
     "  strait codec encode gradient.f32 --codec topk:ratio=0.01 -o gradient.strait\n"
     "  strait codec encode - --codec zstd < weights.npy > weights.npy.strait\n";
@@ -182,15 +182,16 @@ int strait_codec_encode_command(int argc, char **argv)
     struct encode e = {0};
     bool help = false;
     const struct strait_option options[] = {
-        {"codec", 0, STRAIT_OPTION_TEXT, &e.codec, "SPEC", "how: sz:range=1e-3"},
+        {"codec", 0, STRAIT_OPTION_TEXT, &e.codec, "SPEC",
+         "codec and settings, such as sz:range=1e-3"},
         {"out", 'o', STRAIT_OPTION_TEXT, &e.out, "OUT", "name of the result (default FILE.strait)"},
-        {"key", 0, STRAIT_OPTION_TEXT, &e.key, "N", "of chance, for stochastic codecs (default 0)"},
+        {"key", 0, STRAIT_OPTION_TEXT, &e.key, "N", "seed of stochastic codecs (default 0)"},
         {"rows", 0, STRAIT_OPTION_COUNT, &e.n_rows, "N",
-         "of the matrix (default a NumPy file's first dimension)"},
+         "rows of a matrix (a NumPy file's first dim.)"},
         {"force", 0, STRAIT_OPTION_FLAG, &e.force, NULL, "replace what OUT names"}};
     const struct strait_usage usage = {"codec encode",
                                        "FILE",
-                                       "Encode a tensor into a file of its own.",
+                                       "Encode a tensor into a file.",
                                        options,
                                        sizeof(options) / sizeof(*options),
                                        encode_notes};
@@ -316,8 +317,9 @@ static int decode(struct decode *d, struct strait_error *err)
 }
 
 static const char decode_notes[] =
-    "OUT is a NumPy file where FILE was made of one, else raw float32; without -o it is FILE\n"
-    "without its .strait. - is standard input, or output after -o.\n\n"
+    "OUT is a NumPy file if FILE was made from one, else raw float32; the default is\n"
+    "FILE without its .strait. - is standard input, or output after -o.\n"
+    "\n"
     "  strait codec decode weights.npy.strait\n"
     "  strait codec decode weights.npy.strait -o again.npy\n"
     "  strait codec decode - < weights.npy.strait > weights.npy\n";

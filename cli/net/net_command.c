@@ -11,20 +11,19 @@ static const struct strait_subcommand commands[] = {
     {"up", "FILE", "bring up the network of an experiment, and leave it up", strait_net_up},
     {"exec", "-- COMMAND", "run a program in a rank of it", strait_net_exec},
     {"down", "", "take it down", strait_net_down},
-    {"run", "FILE -- COMMAND", "bring up, one copy of a program a client, take down",
-     strait_net_run},
+    {"run", "FILE -- COMMAND", "bring up, run a copy in each client, take down", strait_net_run},
     {"list", "", "the networks that are up", strait_net_list},
-    {"status", "", "ranks, addresses, links and counters of one", strait_net_status},
+    {"status", "", "ranks, addresses, links and counters of a network", strait_net_status},
     {"top", "", "Mbit/s of every rank, every second", strait_net_top},
-    {"rsh", "HOST COMMAND", "run a command line in a host, called as ssh is", strait_net_rsh},
-    {"probe", "", "try what this machine can do, and say what will be used", strait_net_probe},
+    {"rsh", "HOST COMMAND", "run a command line in a rank, called like ssh", strait_net_rsh},
+    {"probe", "", "test what this machine can do and what is used", strait_net_probe},
 };
 enum { N_COMMANDS = sizeof(commands) / sizeof(*commands) };
 
 static void print_help(FILE *out)
 {
     fputs("usage: strait net COMMAND [ARGUMENTS]\n\n"
-          "A network of namespaces with shaped links, for programs that are not ours.\n\n",
+          "Run your own programs on an emulated network.\n\n",
           out);
     for (size_t i = 0; i < N_COMMANDS; i++) {
         char left[64];
@@ -36,8 +35,8 @@ static void print_help(FILE *out)
           "  strait net exec --rank client1 -- ping -c 3 server\n"
           "  strait net down\n"
           "  strait net run wan-check --set /clients=4 -- python3 train.py\n\n"
-          "Everything runs in real time (dilation 1): a program's own computing is not slowed\n"
-          "down with the links, so more busy ranks than processors make results too slow.\n",
+          "Everything runs in real time (dilation 1): with more busy ranks than processors\n"
+          "the programs compute too slowly.\n",
           out);
 }
 
@@ -73,10 +72,12 @@ int strait_command_net(int argc, char **argv)
 /* --- up and down ------------------------------------------------------------------------------ */
 
 static const char up_notes[] =
-    "One process, the keeper, stays; its end by any cause takes down everything. Of the\n"
-    "experiment its network, its clients and whether its strategy has a server count; one that\n"
-    "varies them needs --set. Time is real (dilation 1). As an ordinary user all of it is in\n"
-    "namespaces of that user; STRAIT_TUN names another TUN node than /dev/net/tun.\n\n"
+    "One process, the keeper, stays; when it ends for any reason, everything ends.\n"
+    "Uses the experiment's network, its number of clients and whether its strategy\n"
+    "has a server; if the file varies them, choose with --set. Time is real\n"
+    "(dilation 1). For an ordinary user everything is in that user's namespaces;\n"
+    "STRAIT_TUN names another TUN node than /dev/net/tun.\n"
+    "\n"
     "  strait net up wan-check --set /clients=4\n"
     "  strait net up my.json --name slow --set '/network/client/rate=\"37 Mbps\"'\n";
 
@@ -120,13 +121,13 @@ int strait_net_up(int argc, char **argv)
     bool json = false;
     const struct strait_option options[] = {
         {"name", 0, STRAIT_OPTION_TEXT, &name, "NAME", "of the network (default)"},
-        {"launcher", 0, STRAIT_OPTION_TEXT, &launcher, "auto", "here; for a guest see net run"},
+        {"launcher", 0, STRAIT_OPTION_TEXT, &launcher, "auto", "here; for guests see net run"},
         {"set", 0, STRAIT_OPTION_TEXTS, &settings, "/POINTER=VALUE",
          "set a value of the experiment"},
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "its description on standard output"}};
     const struct strait_usage usage = {"net up",
                                        "FILE",
-                                       "Bring up the network of an experiment, and leave it up.",
+                                       "Bring up the network of an experiment and leave it up.",
                                        options,
                                        sizeof(options) / sizeof(*options),
                                        up_notes};

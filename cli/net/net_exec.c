@@ -83,10 +83,12 @@ static void exec_in(const char *name, const char *rank_text, const char *const *
 }
 
 static const char exec_notes[] =
-    "The program has the rank's network, host name, hosts file and process numbers, our standard\n"
-    "streams, working directory and signals; STRAIT_RANK, STRAIT_HOST and STRAIT_ADDR say where\n"
-    "it is. The exit status is its own, 128 + the signal that ended it, 127 or 126 when there is\n"
-    "no such program or it cannot be started. Time is real (dilation 1).\n\n"
+    "The program has the rank's network, host name, hosts file and process numbers,\n"
+    "your standard streams, working directory and signals; STRAIT_RANK, STRAIT_HOST\n"
+    "and STRAIT_ADDR say where it runs. The exit status is the program's, 128 + the\n"
+    "signal that ended it, 127 if there is no such program, or 126 if it cannot be\n"
+    "started. Time is real (dilation 1).\n"
+    "\n"
     "  strait net exec --rank client1 -- iperf3 -c server\n"
     "  strait net exec -- bash\n";
 
@@ -118,10 +120,11 @@ int strait_net_exec(int argc, char **argv)
 }
 
 static const char rsh_notes[] =
-    "For programs that start their parts on other hosts through rsh or ssh, such as mpirun: the\n"
-    "words behind HOST are one command line for sh, as ssh passes them on. The network is the one\n"
-    "that it is called in (STRAIT_NET). Options of ssh before HOST (-n -q -x -T) are taken and\n"
-    "mean nothing.\n\n"
+    "For programs such as mpirun that start processes on other hosts through rsh or\n"
+    "ssh: the words after HOST are one command line for sh, as with ssh. Uses the\n"
+    "network in which it is called (STRAIT_NET). Options of ssh before HOST\n"
+    "(-n -q -x -T) are accepted and ignored.\n"
+    "\n"
     "  strait net exec -- mpirun --host server,client1 \\\n"
     "      --mca plm_rsh_agent \"strait net rsh\" ./ring\n";
 

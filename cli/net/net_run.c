@@ -79,17 +79,20 @@ static int run(const struct order *o, int argc, char **argv, struct strait_error
 }
 
 static const char notes[] =
-    "Each copy has the network, host name and hosts file (server, client1, ...) of its rank, and\n"
-    "RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR (of the copy with RANK 0), MASTER_PORT (29500\n"
-    "unless set), GLOO_SOCKET_IFNAME, TP_SOCKET_IFNAME, NCCL_SOCKET_IFNAME (eth0),\n"
-    "OMP_NUM_THREADS (1 unless set), STRAIT_RANK, STRAIT_HOST, STRAIT_ADDR. The first copy that\n"
-    "fails ends the others. Exit status 1 says which failed. Time is real (dilation 1): more busy\n"
-    "copies than processors make results too slow.\n\n"
-    "--launcher uml does all of it in User-Mode Linux, one processor: netem where this kernel has\n"
-    "none. vuml is the same in virtual time (make vkernel, once), for programs that wait instead\n"
-    "of spinning. There all files can be read but, of /tmp, /var/tmp, /run and /dev/shm, only\n"
-    "this folder and those that arguments name; files can be kept in the folder of --log alone.\n"
-    "Output comes at the end.\n\n"
+    "Each copy has the network, host name and hosts file (server, client1, ...) of\n"
+    "its rank, and RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR (of the copy with\n"
+    "RANK 0), MASTER_PORT (29500 unless set), GLOO_SOCKET_IFNAME, TP_SOCKET_IFNAME,\n"
+    "NCCL_SOCKET_IFNAME (eth0), OMP_NUM_THREADS (1 unless set), STRAIT_RANK,\n"
+    "STRAIT_HOST, STRAIT_ADDR. The first copy that fails ends the others. Exit\n"
+    "status 1 names those that failed. Time is real (dilation 1): with more busy\n"
+    "copies than processors the programs compute too slowly.\n"
+    "\n"
+    "--launcher uml runs everything in User-Mode Linux, one processor: netem where\n"
+    "this kernel has none. vuml is the same in virtual time (make vkernel, once),\n"
+    "for programs that wait instead of spinning. A guest can read all files, but of\n"
+    "/tmp, /var/tmp, /run and /dev/shm only this folder and those that arguments\n"
+    "name; only files in the folder of --log are kept. Output comes at the end.\n"
+    "\n"
     "  strait net run wan-check --set /clients=4 --log logs -- python3 train.py\n"
     "  strait net run wan-check --set /clients=2 --launcher uml -- ping -c 3 server\n";
 
@@ -102,25 +105,25 @@ int strait_net_run(int argc, char **argv)
         {"set", 0, STRAIT_OPTION_TEXTS, &o.settings, "/POINTER=VALUE",
          "set a value of the experiment"},
         {"ranks", 0, STRAIT_OPTION_TEXT, &o.ranks, "WHICH",
-         "clients (default), or all with the server as RANK 0"},
-        {"log", 0, STRAIT_OPTION_TEXT, &o.log, "DIR",
-         "a file a copy, DIR/client1.log, instead of lines here"},
+         "clients, or all: with the server as RANK 0"},
+        {"log", 0, STRAIT_OPTION_TEXT, &o.log, "DIR", "output to DIR/client1.log and so on"},
         {"keep-going", 0, STRAIT_OPTION_FLAG, &o.keep_going, NULL,
-         "let the others end by themselves when one fails"},
+         "let the others continue when one fails"},
         {"name", 0, STRAIT_OPTION_TEXT, &o.name, "NAME", "of the network (run-PID)"},
         {"launcher", 0, STRAIT_OPTION_TEXT, &o.guest.launcher, "WHERE",
-         "auto: here (default); uml, vuml: in a guest, see below"},
+         "auto: here (default); uml, vuml: in a guest"},
         {"memory", 0, STRAIT_OPTION_TEXT, &o.guest.memory, "SIZE",
-         "of the guest, such as 2GB (0.5 GB and 64 MB a rank, or more)"},
+         "of the guest (0.5 GB and 64 MB a rank or more)"},
         {"limit", 0, STRAIT_OPTION_NUMBER, &o.guest.limit_s, "SECONDS",
-         "until a guest is killed (3600)"}};
-    const struct strait_usage usage = {"net run",
-                                       "FILE -- COMMAND [ARGUMENTS]",
-                                       "Bring up the network of an experiment, run a copy of a "
-                                       "program in every client, take down.",
-                                       options,
-                                       sizeof(options) / sizeof(*options),
-                                       notes};
+         "wall-clock limit of a guest (3600)"}};
+    const struct strait_usage usage = {
+        "net run",
+        "FILE -- COMMAND [ARGUMENTS]",
+        "Bring up a network, run a copy of a program in every client, "
+        "take it down.",
+        options,
+        sizeof(options) / sizeof(*options),
+        notes};
     struct strait_error err = {0};
     int status = strait_net_parse(&usage, argc, argv, &o.file, 1, &command, &err);
     const bool is_help = status == 1;

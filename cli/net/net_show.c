@@ -200,8 +200,7 @@ int strait_net_status(int argc, char **argv)
         "Ranks, addresses, links and counters of a network.",
         options,
         2,
-        "Counters are the devices' own: IP packets, where a train of TCP "
-        "segments counts as one.\n"};
+        "Counters are the devices': IP packets; a train of TCP segments counts as one.\n"};
     struct strait_error err = {0};
     struct strait_emu_place place;
     json_t *state = NULL;
@@ -303,8 +302,8 @@ int strait_net_top(int argc, char **argv)
         "Mbit/s that every rank sends and receives, every second.",
         options,
         sizeof(options) / sizeof(*options),
-        "Of IP packets, by the devices' own counters. Plain lines where standard output is no\n"
-        "terminal. Ends with an error when the network goes down.\n"};
+        "Counts IP packets, from the devices' counters. Prints plain lines if standard\n"
+        "output is not a terminal. Ends with an error when the network goes down.\n"};
     struct strait_error err = {0};
     int status = strait_net_parse(&usage, argc, argv, none, 0, NULL, &err);
     if (status == 0)
