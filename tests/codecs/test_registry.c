@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "codecs/codec.h"
+#include "tests/kit/data.h"
 #include "tests/kit/folder.h"
 #include "tests/kit/suite.h"
 
@@ -28,7 +29,7 @@ static void declared_are_listed(void)
 {
     static const char prefix[] = "strait_codec_";
     size_t n_listed, n_declared = 0;
-    char *text = folder_text(STRAIT_SHARE, "codecs/builtin.h");
+    char *text = folder_text(DATA(""), "codecs/builtin.h");
     strait_codecs(&n_listed);
     for (char *at = text; (at = strstr(at, prefix));) {
         char name[64];
