@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "analysis/table.h"
-#include "emu/judge/dilation.h"
+#include "emu/host/dilation.h"
 #include "emu/judge/net_cpu.h"
 
 /* Figures of the line printed before the emulation. */

@@ -3,12 +3,12 @@
 #include <string.h>
 #include "analysis/compare.h"
 #include "analysis/store.h"
-#include "command.h"
+#include "cli/kit/command.h"
 #include "campaign/host_header.h"
-#include "options.h"
+#include "cli/kit/options.h"
 #include "campaign/published.h"
 #include "cli/show/show.h"
-#include "tolerance.h"
+#include "cli/kit/tolerance.h"
 
 /* The rows of the latest runs in a folder; a new reference, or NULL with *err. */
 static json_t *load_rows(const char *folder, struct strait_error *err)

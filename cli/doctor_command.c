@@ -5,9 +5,9 @@
 #include "analysis/row.h"
 #include "analysis/table.h"
 #include "core/process.h"
-#include "command.h"
+#include "cli/kit/command.h"
 #include "campaign/host_header.h"
-#include "options.h"
+#include "cli/kit/options.h"
 #include "probe.h"
 
 enum { TEXT_CHARS = 512 };

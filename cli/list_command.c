@@ -10,8 +10,8 @@
 #include "core/names.h"
 #include "core/shipped.h"
 #include "cli/codec/codec_command.h"
-#include "command.h"
-#include "options.h"
+#include "cli/kit/command.h"
+#include "cli/kit/options.h"
 #include "shipped_list.h"
 #include "strategy_list.h"
 

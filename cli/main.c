@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "core/json.h"
 #include "core/names.h"
-#include "command.h"
+#include "cli/kit/command.h"
 
 static const struct strait_subcommand commands[] = {
     {"run", "EXPERIMENT", "run an experiment: simulated, emulated, or both and compared",

@@ -7,10 +7,10 @@
 #include "analysis/grid.h"
 #include "analysis/plot/plot.h"
 #include "analysis/store.h"
-#include "command.h"
+#include "cli/kit/command.h"
 #include "core/names.h"
-#include "options.h"
-#include "tolerance.h"
+#include "cli/kit/options.h"
+#include "cli/kit/tolerance.h"
 
 enum { PATH_CHARS = 4096 };
 

@@ -7,8 +7,8 @@
 #include "emu/links/qdisc_probe.h"
 #include "emu/guest/qemu.h"
 #include "emu/guest/uml.h"
-#include "emu/userns.h"
-#include "command.h"
+#include "emu/links/userns.h"
+#include "cli/kit/command.h"
 #include "probe.h"
 
 enum { TEXT_CHARS = 4200 };

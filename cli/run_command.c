@@ -6,15 +6,15 @@
 #include "analysis/tradeoff.h"
 #include "campaign/backends.h"
 #include "core/names.h"
-#include "command.h"
+#include "cli/kit/command.h"
 #include "cli/guest/guest.h"
 #include "campaign/host_header.h"
 #include "core/clock.h"
-#include "options.h"
+#include "cli/kit/options.h"
 #include "campaign/breakeven_sweep.h"
 #include "campaign/session.h"
 #include "cli/show/show.h"
-#include "tolerance.h"
+#include "cli/kit/tolerance.h"
 
 /* --- showing ------------------------------------------------------------------------------ */
 

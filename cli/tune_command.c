@@ -7,8 +7,8 @@
 #include "campaign/backends.h"
 #include "core/progress.h"
 #include "workloads/train/plans/bayes.h"
-#include "command.h"
-#include "options.h"
+#include "cli/kit/command.h"
+#include "cli/kit/options.h"
 #include "campaign/plan.h"
 #include "cli/show/show.h"
 

@@ -1,7 +1,7 @@
 /* What this program is: the lines of make that compile this file say what it was built from. */
 #include <simgrid/forward.h>
 #include <simgrid/version.h>
-#include "command.h"
+#include "cli/kit/command.h"
 
 /* "gcc 12.2.0" */
 #define TEXT_OF(x)   #x

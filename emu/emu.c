@@ -17,9 +17,9 @@
 #include <unistd.h>
 #include "supervisor.h"
 #include "emu/judge/live_links.h"
-#include "prepare.h"
+#include "emu/judge/prepare.h"
 #include "emu/process/rank_process.h"
-#include "userns.h"
+#include "emu/links/userns.h"
 
 enum { WATCH_MS = 500 };
 

@@ -11,13 +11,13 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "emu/process/dilated_clock.h"
+#include "emu/host/dilated_clock.h"
 #include "emu/judge/live_links.h"
 #include "emu/links/net.h"
 #include "emu/process/oom.h"
 #include "emu/process/rank_process.h"
 #include "emu/judge/report.h"
-#include "emu/links/net_setup.h"
+#include "net_setup.h"
 #include "emu/judge/watch.h"
 
 enum { LOOK_MS = 100, RELAY_LOOKS = 5 };

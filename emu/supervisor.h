@@ -2,7 +2,7 @@
  * the kernel ends all other processes of the run with it. */
 #pragma once
 #include "workloads/rank/backend.h"
-#include "emu/judge/dilation.h"
+#include "emu/host/dilation.h"
 #include "emu/links/net.h"
 #include "emu/process/shared.h"
 

@@ -12,8 +12,8 @@
 #include "core/names.h"
 #include "core/progress.h"
 #include "codec_command.h"
-#include "cli/command.h"
-#include "cli/files.h"
+#include "cli/kit/command.h"
+#include "cli/kit/files.h"
 #include "campaign/host_header.h"
 
 enum { MAX_REPEATS = 15, GROUP = 8, TEXT_CHARS = 512 };

@@ -9,7 +9,7 @@
 #include "core/buffer.h"
 #include "core/progress.h"
 #include "codec_command.h"
-#include "cli/command.h"
+#include "cli/kit/command.h"
 
 enum { N_KINDS = 4, ALL = N_KINDS - 1, MAX_REPEATS = 100, NO_CASE = -1 };
 static const char *const kinds[N_KINDS] = {"param", "update", "grad", "any"};

@@ -4,7 +4,7 @@
 #include "core/json.h"
 #include "core/names.h"
 #include "codec_command.h"
-#include "cli/command.h"
+#include "cli/kit/command.h"
 
 static const struct strait_subcommand commands[] = {
     {"list", "[NAME]", "every codec: family, collectives, bounds, parameters, source",

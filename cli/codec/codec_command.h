@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include "codecs/spec.h"
 #include "traces/tensors.h"
-#include "cli/options.h"
+#include "cli/kit/options.h"
 
 /* The subcommands of `strait codec`; argv[0] is the subcommand. */
 int strait_codec_list_command(int argc, char **argv);

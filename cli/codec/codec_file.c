@@ -6,10 +6,10 @@
 #include <unistd.h>
 #include "analysis/table.h"
 #include "codecs/container.h"
-#include "core/instant.h"
+#include "core/clock.h"
 #include "codec_command.h"
-#include "cli/command.h"
-#include "cli/files.h"
+#include "cli/kit/command.h"
+#include "cli/kit/files.h"
 #include "campaign/host_header.h"
 
 enum { PATH_CHARS = 4096, LINE_CHARS = 2048 };

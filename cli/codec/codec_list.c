@@ -8,7 +8,7 @@
 #include "codecs/spec.h"
 #include "core/json.h"
 #include "codec_command.h"
-#include "cli/command.h"
+#include "cli/kit/command.h"
 
 enum { TEXT_CHARS = 1024, CELL_CHARS = 120, MAX_LINES = 16 };
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/instant.h"
+#include "core/clock.h"
 #include "codec_command.h"
 
 enum { MAX_REPEATS = 101 };

@@ -4,7 +4,7 @@
 #include "core/json.h"
 #include "core/names.h"
 #include "codec_command.h"
-#include "cli/files.h"
+#include "cli/kit/files.h"
 
 static const char *const words[] = {"weights", "updates", "gradients", NULL};
 static const char *const kinds[] = {"param", "update", "grad"};

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "cli/command.h"
-#include "cli/options.h"
+#include "cli/kit/command.h"
+#include "cli/kit/options.h"
 #include "completion.h"
 #include "core/process.h"
 #include "manual.h"

@@ -1,7 +1,7 @@
 #include "manual.h"
 #include <stdbool.h>
 #include <string.h>
-#include "cli/command.h"
+#include "cli/kit/command.h"
 #include "tables.h"
 
 enum { NAME_CHARS = 128, PATH_CHARS = 4096 };

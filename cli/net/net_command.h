@@ -4,8 +4,8 @@
 #include "emu/programs/net_registry.h"
 #include "emu/programs/net_join.h"
 #include "workloads/ask/experiment.h"
-#include "cli/command.h"
-#include "cli/options.h"
+#include "cli/kit/command.h"
+#include "cli/kit/options.h"
 
 /* Each takes its own argv and returns an exit status, like the commands of command.h. */
 int strait_net_up(int argc, char **argv);

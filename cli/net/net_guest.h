@@ -1,7 +1,7 @@
 /* strait net run --launcher uml or vuml: run the same command again inside a guest. */
 #pragma once
 #include "core/error.h"
-#include "cli/options.h"
+#include "cli/kit/options.h"
 
 /* Options of net run for the guest; NULL and 0: not given. */
 struct strait_net_guest {

@@ -1,6 +1,6 @@
 /* The process of isolate.h. It keeps nothing of the program it was forked from but its memory. */
 #include "isolate_child.h"
-#include "core/cpu_clock.h"
+#include "core/clock.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>

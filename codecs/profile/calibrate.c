@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/buffer.h"
-#include "core/instant.h"
+#include "core/clock.h"
 #include "codecs/bundle.h"
 
 enum { MAX_REPEATS = 15, MEMORY_BYTES = 64 << 20, HEAD_ELEMS = 2048, LONG_ELEMS = 8 * HEAD_ELEMS };

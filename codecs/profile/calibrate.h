@@ -28,7 +28,7 @@ struct strait_calibration {
 /** Measure every case: an entry for each kind of tensor that occurs, and one of kind "any" over
  *  all. A lossy codec is measured on the tensors that strait_slice_lossy picks, a lossless one on
  *  all. Error feedback, momentum and the state of a STATEFUL codec are each tensor's own, and their
- *  cost is part of encode. Time is as core/instant.h has it. Every repeat goes through all tensors
+ *  cost is part of encode. Time is as core/clock.h has it. Every repeat goes through all tensors
  *  before any comes again, each with buffers of its own: what a tensor finds in the caches is what
  *  it finds in a training run. The fixed cost is the median over long tensors of what the line
  *  through the times of the first 2048 values and of the whole leaves at no bytes; the speed then

@@ -243,7 +243,7 @@ bool sz_chain_add(struct sz_chain *chain, unsigned table, unsigned symbol);
 /** Note that table t was replaced or changed. */
 void sz_chain_changed(struct sz_chain *chain, unsigned t);
 
-/* ---- quantising (sz_quantise.c) */
+/* ---- quantising (sz_block.c) */
 
 /** The integer nearest to x if a float holds it exactly, else `otherwise`. Encoder and decoder both
  *  use it as the integer of an escape when differences continue from there. */

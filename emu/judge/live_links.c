@@ -1,7 +1,7 @@
 #include "live_links.h"
 #include <math.h>
-#include "emu/process/dilated_clock.h"
-#include "dilation.h"
+#include "emu/host/dilated_clock.h"
+#include "emu/host/dilation.h"
 
 enum { TRIES = 100 };
 

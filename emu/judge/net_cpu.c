@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "dilation.h"
+#include "emu/host/dilation.h"
 #include "emu/links/net_plan.h"
 #include "emu/links/segment.h"
 

@@ -1,7 +1,7 @@
 #include "report.h"
 
 #include <math.h>
-#include "emu/prepare.h"
+#include "prepare.h"
 #include "emu/process/transport.h"
 
 enum { KERNEL_SEGMENT_BYTES = 1448, KERNEL_WINDOW_SEGMENTS = 10 };

@@ -1,6 +1,6 @@
 /* The report of an emulated run: figures, constants with their sources, reasons for INVALID. */
 #pragma once
-#include "dilation.h"
+#include "emu/host/dilation.h"
 #include "validity.h"
 
 /** Fill facts from the evidence.

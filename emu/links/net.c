@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include "net_plan.h"
-#include "emu/judge/dilation.h"
+#include "emu/host/dilation.h"
 #include "netlink.h"
 #include "realisation.h"
 #include "segment.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include "core/hash.h"
-#include "emu/judge/dilation.h"
+#include "emu/host/dilation.h"
 #include "message.h"
 #include "segment.h"
 

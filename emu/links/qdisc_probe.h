@@ -1,7 +1,7 @@
 /* Which other devices and queueing disciplines this kernel has, found by creating each once; netem,
  * tbf and TUN, which strait itself needs, are probed by strait_emu_net_probe. */
 #pragma once
-#include "emu/userns.h"
+#include "userns.h"
 
 struct strait_emu_shapers {
     struct strait_emu_answer veth, bridge, htb;

@@ -13,7 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "emu/process/dilated_clock.h"
+#include "emu/host/dilated_clock.h"
 #include "net_plan.h"
 #include "netlink.h"
 #include "realisation.h"

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "emu/process/dilated_clock.h"
-#include "emu/judge/dilation.h"
+#include "emu/host/dilated_clock.h"
+#include "emu/host/dilation.h"
 
 enum { PERIOD_NS = 2000000 };
 

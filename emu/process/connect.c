@@ -7,7 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "dilated_clock.h"
+#include "emu/host/dilated_clock.h"
 #include "pump.h"
 
 enum { GREETING_BYTES = 12, N_EVENTS = 64 };

@@ -1,7 +1,7 @@
 /* Inside a rank process: the rank that its lanes share, and one lane. */
 #pragma once
 #include <pthread.h>
-#include "dilated_clock.h"
+#include "emu/host/dilated_clock.h"
 #include "inbox.h"
 #include "rank_process.h"
 #include "padded_slots.h"

@@ -5,7 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include "dilated_clock.h"
+#include "emu/host/dilated_clock.h"
 #include "pump.h"
 #include "wire.h"
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include "core/error.h"
 #include "workloads/rank/backend.h"
-#include "dilated_clock.h"
+#include "emu/host/dilated_clock.h"
 
 /* A reading this far above the shortest of the same work was disturbed. */
 #define STRAIT_EMU_SLOW_RATIO 1.05

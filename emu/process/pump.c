@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include "core/buffer.h"
-#include "dilated_clock.h"
+#include "emu/host/dilated_clock.h"
 #include "gaps.h"
 #include "wire.h"
 

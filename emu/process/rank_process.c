@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-#include "emu/judge/dilation.h"
+#include "emu/host/dilation.h"
 #include "lane.h"
 
 /* PARK_S: a cut-off lane finishes its current operation within this time. */

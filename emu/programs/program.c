@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "emu/userns.h"
+#include "emu/links/userns.h"
 
 /* Get the rights for a new PID namespace: one's own, or those in a user namespace. */
 static int get_rights(const char **launcher, struct strait_error *err)

@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "program.h"
-#include "emu/prepare.h"
+#include "emu/judge/prepare.h"
 #include "sandbox.h"
-#include "emu/links/net_setup.h"
+#include "emu/net_setup.h"
 
 enum { BACKLOG = 64, PATIENCE_S = 2 };
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "core/clock.h"
 #include "emu/links/lateness.h"
-#include "emu/judge/dilation.h"
+#include "emu/host/dilation.h"
 #include "relay.h"
 #include "emu/links/segment.h"
 

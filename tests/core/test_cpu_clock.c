@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-#include "core/cpu_clock.h"
-#include "core/instant.h"
+#include "core/clock.h"
 #include "tests/kit/suite.h"
 
 static void clocks_of_this_machine(void)

@@ -1,7 +1,7 @@
 /* What work costs, by which clock. */
 #include <pthread.h>
 #include <time.h>
-#include "core/instant.h"
+#include "core/clock.h"
 #include "tests/kit/suite.h"
 
 static void spin(double seconds)

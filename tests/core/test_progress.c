@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
-#include "core/instant.h"
+#include "core/clock.h"
 #include "core/progress.h"
 #include "tests/kit/suite.h"
 

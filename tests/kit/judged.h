@@ -4,7 +4,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stdlib.h>
-#include "emu/judge/dilation.h"
+#include "emu/host/dilation.h"
 
 static inline bool time_is_judged(void)
 {

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "emu/links/net.h"
-#include "emu/userns.h"
+#include "emu/links/userns.h"
 #include "suite.h"
 
 enum { MAX_NODES = 9 };

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "core/instant.h"
+#include "core/clock.h"
 
 enum { MAX_AT_ONCE = 64, PATH_BYTES = 128, ARGS = 64 };
 

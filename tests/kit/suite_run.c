@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <CUnit/Basic.h>
-#include "core/instant.h"
+#include "core/clock.h"
 
 /* This process is one suite: its counters live as long as it does. */
 static const struct strait_suite *suite;

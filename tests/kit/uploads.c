@@ -2,7 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include "core/cpu_clock.h"
+#include "core/clock.h"
 
 double upload_goodput(double overhead_bytes)
 {

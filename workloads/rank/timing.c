@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/buffer.h"
-#include "core/cpu_clock.h"
+#include "core/clock.h"
 
 enum { LEAST_SWEEP_BYTES = 128 << 20 };
 

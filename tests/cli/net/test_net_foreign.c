@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "core/instant.h"
+#include "core/clock.h"
 #include "core/process.h"
 #include "tests/kit/data.h"
 #include "tests/kit/judged.h"

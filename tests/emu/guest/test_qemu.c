@@ -14,7 +14,7 @@
 #include <archive.h>
 #include "core/process.h"
 #include "emu/guest/guest_archive.h"
-#include "emu/judge/dilation.h"
+#include "emu/host/dilation.h"
 #include "emu/guest/qemu.h"
 #include "tests/kit/emu_world.h"
 #include "tests/kit/folder.h"

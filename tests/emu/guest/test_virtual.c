@@ -13,8 +13,8 @@
 #include <unistd.h>
 #include "core/process.h"
 #include "emu/guest/uml.h"
-#include "emu/judge/dilation.h"
-#include "emu/process/dilated_clock.h"
+#include "emu/host/dilation.h"
+#include "emu/host/dilated_clock.h"
 #include "tests/kit/data.h"
 #include "tests/kit/folder.h"
 #include "tests/kit/guest.h"

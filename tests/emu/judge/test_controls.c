@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "emu/judge/dilation.h"
+#include "emu/host/dilation.h"
 #include "tests/kit/emu_world.h"
 #include "tests/kit/suite.h"
 

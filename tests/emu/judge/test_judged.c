@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "core/process.h"
-#include "emu/judge/dilation.h"
+#include "emu/host/dilation.h"
 #include "emu/guest/uml.h"
 #include "tests/kit/data.h"
 #include "tests/kit/folder.h"

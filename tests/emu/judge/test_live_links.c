@@ -3,7 +3,7 @@
 
 #include <math.h>
 #include <string.h>
-#include "emu/process/dilated_clock.h"
+#include "emu/host/dilated_clock.h"
 #include "tests/kit/emu_world.h"
 #include "tests/kit/suite.h"
 

@@ -1,7 +1,7 @@
 #include "emu/judge/validity.h"
 #include <math.h>
 #include <string.h>
-#include "emu/judge/dilation.h"
+#include "emu/host/dilation.h"
 #include "emu/judge/watch.h"
 #include "tests/kit/emu_world.h"
 #include "tests/kit/suite.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "emu/judge/dilation.h"
+#include "emu/host/dilation.h"
 #include "tests/kit/judged.h"
 #include "tests/kit/net_transfer.h"
 

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "codecs/frame.h"
-#include "emu/process/dilated_clock.h"
+#include "emu/host/dilated_clock.h"
 #include "emu/process/pump.h"
 #include "emu/process/wire.h"
 #include "tests/kit/suite.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "qdisc.h"
+#include "emu/links/qdisc.h"
 
 enum { N_PINGS = 10, PING_TRIES = 3 };
 /* A path's window is at least this multiple of its bandwidth-delay product, and at least this

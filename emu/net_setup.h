@@ -1,6 +1,6 @@
 /* Set up the shaped network of a run, and probe it. */
 #pragma once
-#include "net.h"
+#include "emu/links/net.h"
 #include "emu/process/shared.h"
 #include "emu/judge/validity.h"
 

@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <net/if.h>
-#include "emu/links/segment.h"
+#include "segment.h"
 
 static int refused(int fd, const char *path, const char *what, struct strait_error *err)
 {

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/cpu_clock.h"
-#include "emu/judge/dilation.h"
-#include "userns.h"
+#include "core/clock.h"
+#include "emu/host/dilation.h"
+#include "emu/links/userns.h"
 
 /* Whatever this kernel lacks or this user may not do. */
 #define OTHER_KERNEL " (--launcher vuml or uml brings a kernel that has it)"

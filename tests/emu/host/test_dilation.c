@@ -1,5 +1,5 @@
 /* How much slower than real an emulation runs, from jobs, links and processors. Not in a guest. */
-#include "emu/judge/dilation.h"
+#include "emu/host/dilation.h"
 
 #include <math.h>
 #include "tests/kit/emu_world.h"
@@ -134,4 +134,4 @@ static const struct strait_test tests[] = {
     {"ranks that begin at once are in time", beginnings},
     {"links that share a port are active as far as it goes", active_links},
 };
-STRAIT_SUITE("emu/judge/dilation", tests);
+STRAIT_SUITE("emu/host/dilation", tests);

@@ -5,7 +5,7 @@
 
 /** CLOCK_MONOTONIC in nanoseconds: common to all processes and namespaces of the machine. */
 int64_t strait_emu_mono_ns(void);
-/** CPU time of the calling thread in nanoseconds, see core/cpu_clock.h. */
+/** CPU time of the calling thread in nanoseconds, see core/clock.h. */
 int64_t strait_emu_thread_cpu_ns(void);
 /** Sleep until that moment of CLOCK_MONOTONIC; signals do not shorten it. */
 void strait_emu_sleep_until_ns(int64_t mono_ns);

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include "workloads/rank/backend.h"
 #include "emu/links/net.h"
-#include "userns.h"
+#include "emu/links/userns.h"
 
 /** Check names, dilation, TCP and memory, and try what the host must be able to do.
  *  Out:     realisation  the requested one; else the kernel if netem works, else the relay

@@ -1,10 +1,10 @@
 /* Links by the relay: a TUN device in each node, all read and written by one process. */
 #include <arpa/inet.h>
 #include <stdlib.h>
-#include "netlink.h"
-#include "realisation.h"
-#include "emu/relay/relay_process.h"
-#include "emu/relay/tun.h"
+#include "emu/links/netlink.h"
+#include "emu/links/realisation.h"
+#include "relay_process.h"
+#include "emu/links/tun.h"
 
 struct relay {
     struct strait_emu_net_plan plan; /* its links are read by start only */

@@ -1,6 +1,6 @@
 #include "dilated_clock.h"
 #include "codecs/foreign/isolate.h"
-#include "core/cpu_clock.h"
+#include "core/clock.h"
 
 #include <errno.h>
 #include <sched.h>

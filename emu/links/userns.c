@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "core/process.h"
-#include "emu/links/netlink.h"
-#include "emu/links/qdisc.h"
-#include "emu/relay/tun.h"
+#include "netlink.h"
+#include "qdisc.h"
+#include "tun.h"
 
 static int write_file(const char *path, const char *text)
 {

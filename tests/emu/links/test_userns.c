@@ -113,4 +113,4 @@ static const struct strait_test tests[] = {
     {"an ordinary user has the same network with a TUN node of the test", ordinary_user},
     {"what cannot be is refused with the reason", refusals},
 };
-STRAIT_SUITE("emu/userns", tests);
+STRAIT_SUITE("emu/links/userns", tests);
