@@ -26,7 +26,7 @@ static const struct strait_subcommand commands[] = {
      strait_command_codec},
     {"calibrate", "codecs", "measure the codecs on this machine: a profile for experiments",
      strait_command_calibrate},
-    {"net", "COMMAND", "shaped networks for programs that are not ours", strait_command_net},
+    {"net", "COMMAND", "run your own programs on an emulated network", strait_command_net},
     {"doctor", "", "say what this machine can do, and what to install", strait_command_doctor},
     {"help", "[COMMAND]", "options of a command; manual pages; completion", strait_command_help},
 };

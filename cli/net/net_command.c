@@ -1,4 +1,4 @@
-/* strait net: networks for programs that are not ours. */
+/* strait net: run your own programs on an emulated network. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
