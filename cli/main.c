@@ -11,12 +11,10 @@
 #include "cli/kit/command.h"
 
 static const struct strait_subcommand commands[] = {
-    {"run", "EXPERIMENT", "run an experiment: simulated, emulated, or both and compared",
-     strait_command_run},
+    {"run", "EXPERIMENT", "simulate or emulate an experiment, or compare both", strait_command_run},
     {"check", "EXPERIMENT", "say what an experiment asks for and what can run it here",
      strait_command_check},
-    {"list", "[WHAT]", "list codecs, strategies, models, networks, profiles and so on",
-     strait_command_list},
+    {"list", "[WHAT]", "list codecs, strategies, models, profiles and more", strait_command_list},
     {"tune", "EXPERIMENT", "find the best value of one parameter of a strategy",
      strait_command_tune},
     {"compare", "DIR [DIR]", "compare predicted with measured times, point by point",
@@ -24,7 +22,7 @@ static const struct strait_subcommand commands[] = {
     {"plot", "DIR", "draw the curves of a results folder as PNG and SVG", strait_command_plot},
     {"codec", "COMMAND", "the codecs by themselves: list, bench, encode, decode",
      strait_command_codec},
-    {"calibrate", "codecs", "measure the codecs on this machine: a profile for experiments",
+    {"calibrate", "codecs", "measure the codecs on this machine as a profile",
      strait_command_calibrate},
     {"net", "COMMAND", "run your own programs on an emulated network", strait_command_net},
     {"doctor", "", "say what this machine can do, and what to install", strait_command_doctor},
@@ -84,7 +82,7 @@ static void print_help(FILE *out)
           "  strait run wan-scaling                    the curve of the main experiment\n"
           "  strait run wan-scaling --set /clients=8   one count of clients\n"
           "  strait COMMAND --help                     options, units and examples\n\n"
-          "Exit status: 0 good; 1 failed, INVALID or outside tolerance; 2 usage or bad input;\n"
+          "Exit status: 0 good; 1 failed, INVALID, outside tolerance; 2 usage or bad input;\n"
           "3 this machine cannot.\n",
           out);
 }
