@@ -7,7 +7,7 @@
 #include "cli/kit/command.h"
 
 static const struct strait_subcommand commands[] = {
-    {"list", "[NAME]", "every codec: family, collectives, bounds, parameters, source",
+    {"list", "[NAME]", "all codecs: family, collectives, bounds, parameters",
      strait_codec_list_command},
     {"bench", "[TENSORS]", "ratio, speed in and out, and error of codecs on tensors",
      strait_codec_bench_command},
