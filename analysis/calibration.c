@@ -14,7 +14,7 @@
 #include "workloads/rank/timing.h"
 
 enum { MAX_BYTES = 128 << 20, N_REPEATS = 10 };
-static const double LEAST_S = 1.5;
+static const double MIN_S = 1.5;
 
 /* A model's tensors of one kind, held-out recordings; larger models are cut down evenly. */
 struct sample {
@@ -38,12 +38,12 @@ static int sample_init(struct sample *s, const struct strait_experiment *e, cons
 {
     const struct strait_model *m = e->model;
     struct strait_tensors *tensors = NULL;
-    struct strait_fill_plan *plan = NULL;
+    struct strait_tensor_fill_plan *plan = NULL;
     const double share = fmin(1, MAX_BYTES / (4.0 * (double)m->n_elems));
     int failed = -1;
     *s = (struct sample){0};
     if (strait_tensors_load(&tensors, e->tensors, err) != 0 ||
-        strait_fill_plan_new(&plan, m, tensors, kind, STRAIT_FILL_HELD_OUT, err) != 0)
+        strait_tensor_fill_plan_new(&plan, m, tensors, kind, STRAIT_FILL_HELD_OUT, err) != 0)
         goto out;
     s->slices = calloc(m->n_rows, sizeof(*s->slices));
     s->back = calloc(m->n_rows, sizeof(*s->back));
@@ -67,13 +67,13 @@ static int sample_init(struct sample *s, const struct strait_experiment *e, cons
                                   .n_rows = lossy && n == row->n_elems ? row->shape[0] : 0};
         s->back[i] =
             (struct strait_slice){.x = s->decoded + s->n_elems, .n_elems = n, .lossy = lossy};
-        strait_fill_row(s->slices[i].x, n, plan, i, 0, 1);
+        strait_tensor_fill_row(s->slices[i].x, n, plan, i, 0, 1);
         s->n_elems += n;
     }
     s->n_slices = m->n_rows;
     failed = 0;
 out:
-    strait_fill_plan_free(plan);
+    strait_tensor_fill_plan_free(plan);
     strait_tensors_free(tensors);
     return failed;
 }
@@ -119,13 +119,13 @@ static int measure(struct strait_profile_entry *entry, struct sample *s, bool lo
         of[n] = s->slices[i];
         to[n] = s->back[i];
         of[n].lossy = to[n].lossy = true; /* one codec, one bound here */
-        if (strait_memory_needed(spec) && !failed)
-            failed = !(of[n].memory =
-                           strait_memory_new(ops, spec->params, of[n].n_elems, spec->memory, err));
+        if (strait_feedback_needed(spec) && !failed)
+            failed = !(of[n].memory = strait_feedback_new(ops, spec->params, of[n].n_elems,
+                                                          spec->memory, err));
         raw_bytes += 4 * of[n++].n_elems;
     }
     if (!failed) {
-        failed = strait_time_bundle(&t, &bundle, of, to, n, N_REPEATS, LEAST_S, &s->sweeper, err);
+        failed = strait_time_bundle(&t, &bundle, of, to, n, N_REPEATS, MIN_S, &s->sweeper, err);
         const double bytes = (double)raw_bytes;
         if (!failed) {
             entry->encode = speeds(t.encode_s, t.n_repeats, bytes);
@@ -140,7 +140,7 @@ static int measure(struct strait_profile_entry *entry, struct sample *s, bool lo
     snprintf(entry->codec, sizeof(entry->codec), "%s", ops->name);
     strait_codec_settings_text(entry->settings, spec);
     for (size_t i = 0; i < n; i++)
-        strait_memory_free(of[i].memory);
+        strait_feedback_free(of[i].memory);
     if (ops->close)
         ops->close(bundle.lossy.state);
     free(of);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 /* Caches and neighbours on a core lengthen even processor time. */
-static const double MOST_RATIO = 1.05;
+static const double MAX_RATIO = 1.05;
 
 static double coding_s(const struct strait_log *logs, int n_ranks)
 {
@@ -13,15 +13,15 @@ static double coding_s(const struct strait_log *logs, int n_ranks)
     return sum_s;
 }
 
-bool strait_inflation_text(char *text, size_t cap, const struct strait_log *charged,
-                           const struct strait_log *calibrated, int n_ranks)
+bool strait_codec_slowdown_text(char *text, size_t cap, const struct strait_log *charged,
+                                const struct strait_log *calibrated, int n_ranks)
 {
     const double here_s = coding_s(charged, n_ranks), then_s = coding_s(calibrated, n_ranks);
-    if (!(then_s > 0) || here_s <= MOST_RATIO * then_s)
+    if (!(then_s > 0) || here_s <= MAX_RATIO * then_s)
         return false;
     snprintf(text, cap,
              "codecs took %.4g s of processor time in all, %.4g s by the calibration of this "
              "machine: %.1f %% more, at most %.0f %% expected",
-             here_s, then_s, 100 * (here_s / then_s - 1), 100 * (MOST_RATIO - 1));
+             here_s, then_s, 100 * (here_s / then_s - 1), 100 * (MAX_RATIO - 1));
     return true;
 }

@@ -8,5 +8,5 @@
  *  Out:     text  the flag's text if it is more than 5 % above; else unchanged
  *  In:      charged, calibrated  n_ranks logs each, of the same rounds
  *  Returns: whether text was written */
-bool strait_inflation_text(char *text, size_t cap, const struct strait_log *charged,
-                           const struct strait_log *calibrated, int n_ranks);
+bool strait_codec_slowdown_text(char *text, size_t cap, const struct strait_log *charged,
+                                const struct strait_log *calibrated, int n_ranks);

@@ -33,14 +33,14 @@ const struct strait_compared *strait_compared_phases(size_t *n)
 static double phase_s(const json_t *row, const struct strait_compared *p)
 {
     if (!p->key)
-        return strait_number_of(row, "round_s") -
-               strait_number_of(json_object_get(row, "path_s"), "compute");
+        return strait_row_number(row, "round_s") -
+               strait_row_number(json_object_get(row, "path_s"), "compute");
     const json_t *group = p->group ? json_object_get(row, p->group) : row;
     if (!p->group || strcmp(p->group, "busy_s") != 0)
-        return strait_number_of(group, p->key);
+        return strait_row_number(group, p->key);
     const json_t *server = json_object_get(group, "server");
-    return strait_number_of(json_object_get(group, "client"), p->key) +
-           (json_is_object(server) ? strait_number_of(server, p->key) : 0);
+    return strait_row_number(json_object_get(group, "client"), p->key) +
+           (json_is_object(server) ? strait_row_number(server, p->key) : 0);
 }
 
 static int ascending(const void *a, const void *b)
@@ -76,7 +76,7 @@ static int trust(const char *backend)
 }
 
 /* The backend among rows that is trusted most, below `below`. */
-static const char *most_trusted(const json_t *rows, int below)
+static const char *max_trusted(const json_t *rows, int below)
 {
     const char *best = "";
     size_t i;
@@ -219,8 +219,8 @@ static void put_asked(json_t *out, const json_t *predicted, const json_t *measur
 json_t *strait_compare(const json_t *a, const json_t *b,
                        const struct strait_compare_options *options, struct strait_error *err)
 {
-    const char *measured_by = most_trusted(b ? b : a, 3);
-    const char *predicted_by = most_trusted(a, b ? 3 : trust(measured_by));
+    const char *measured_by = max_trusted(b ? b : a, 3);
+    const char *predicted_by = max_trusted(a, b ? 3 : trust(measured_by));
     if (!*measured_by || !*predicted_by) {
         strait_error_set(err, STRAIT_ERR_INPUT, "compare",
                          "expected rows of two backends, found %s%s",

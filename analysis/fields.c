@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-double strait_number_of(const json_t *object, const char *key)
+double strait_row_number(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
     return json_is_number(value) ? json_number_value(value) : NAN;

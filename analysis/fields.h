@@ -3,6 +3,6 @@
 #include <jansson.h>
 
 /** A number; NAN if missing. */
-double strait_number_of(const json_t *object, const char *key);
+double strait_row_number(const json_t *object, const char *key);
 /** A text, borrowed from the object; "" if missing. */
 const char *strait_text_of(const json_t *object, const char *key);

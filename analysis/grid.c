@@ -117,8 +117,8 @@ static const json_t *row_with(const json_t *rows, const size_t *where, size_t i,
 {
     for (size_t j = i; j < json_array_size(rows); j++) {
         const json_t *row = json_array_get(rows, j);
-        if (where[j] == where[i] && !(strait_number_of(row, "round_s") < round_s) &&
-            !(strait_number_of(row, "round_s") > round_s))
+        if (where[j] == where[i] && !(strait_row_number(row, "round_s") < round_s) &&
+            !(strait_row_number(row, "round_s") > round_s))
             return row;
     }
     return json_array_get(rows, i);
@@ -141,7 +141,7 @@ static void fill_cells(struct strait_grid *g, const json_t *rows, const size_t *
             for (size_t j = i; j < n_rows; j++)
                 if (where[j] == where[i])
                     room[m++] =
-                        strait_number_of(json_array_get(rows, j), pass ? "total_s" : "round_s");
+                        strait_row_number(json_array_get(rows, j), pass ? "total_s" : "round_s");
             qsort(room, m, sizeof(*room), ascending);
             const double median_s = (room[(m - 1) / 2] + room[m / 2]) / 2;
             cell->n_repeats = m;

@@ -192,7 +192,7 @@ static double ratio(uint64_t raw_bytes, uint64_t payload_bytes)
 
 /* Bytes of all ranks and rounds: what the server sends is down, everything else up. Bytes between
  * hosts and accelerators are counted separately. */
-static void put_bytes(json_t *row, const struct strait_point *p)
+static void put_bytes(json_t *row, const struct strait_trial *p)
 {
     const struct strait_experiment *e = p->experiment;
     const int n = p->run.n_ranks, first = e->strategy->has_server ? 1 : 0;
@@ -220,7 +220,7 @@ static void put_bytes(json_t *row, const struct strait_point *p)
                         strait_json_number(ratio(all.raw_bytes, all.payload_bytes)));
 }
 
-static void put_checks(json_t *row, const struct strait_point *p)
+static void put_checks(json_t *row, const struct strait_trial *p)
 {
     uint64_t peak_bytes = 0;
     double error = -1;
@@ -245,7 +245,7 @@ static void note(json_t *list, const char *format, ...)
 }
 
 /* Everything that is stated, scaled, tiled, aggregated or not modelled. */
-static json_t *approximations(const struct strait_point *p, const struct strait_breakdown *b,
+static json_t *approximations(const struct strait_trial *p, const struct strait_breakdown *b,
                               const json_t *quality, const struct strait_row_context *c)
 {
     const struct strait_experiment *e = p->experiment;
@@ -320,7 +320,7 @@ static json_t *approximations(const struct strait_point *p, const struct strait_
 }
 
 /* "stated" if the upload codec's figures were never measured. */
-static const char *cost_of(const struct strait_point *p)
+static const char *cost_of(const struct strait_trial *p)
 {
     const struct strait_profile *own = p->own_profiles[0];
     const struct strait_profile *from =
@@ -330,7 +330,7 @@ static const char *cost_of(const struct strait_point *p)
     return from && from->stated && !is_plain(&p->experiment->up) ? "stated" : "profile";
 }
 
-json_t *strait_row_new(const struct strait_point *p, const struct strait_row_context *c,
+json_t *strait_row_new(const struct strait_trial *p, const struct strait_row_context *c,
                        struct strait_error *err)
 {
     const struct strait_experiment *e = p->experiment;

@@ -3,7 +3,7 @@
 #include <jansson.h>
 #include "core/error.h"
 #include "core/hash.h"
-#include "workloads/rank/point.h"
+#include "workloads/rank/trial.h"
 #include "breakdown.h"
 
 /* What a row has beside the run itself. Strings and JSON are borrowed. */
@@ -27,7 +27,7 @@ struct strait_row_inputs {
     const char *program;              /* hash of the program file */
     const char *machine;              /* if the result depends on it (emu), else NULL */
     const char *tensors;              /* of strait_row_tensors_hash with real payload, else NULL */
-    const struct strait_point *point; /* for the model's table and the codecs' own profiles */
+    const struct strait_trial *point; /* for the model's table and the codecs' own profiles */
     double dilation;
     const char *timing;      /* NULL: live */
     bool check, every_round; /* held against a run at twice the dilation; nothing extrapolated */
@@ -47,7 +47,7 @@ int strait_row_tensors_hash(char key[STRAIT_KEY_CHARS], const char *folder,
 
 /** The row of a point after its run.
  *  Returns: new object, or NULL with *err: BACKEND when the logs have no round */
-json_t *strait_row_new(const struct strait_point *p, const struct strait_row_context *context,
+json_t *strait_row_new(const struct strait_trial *p, const struct strait_row_context *context,
                        struct strait_error *err);
 
 /** A codec choice as rows show it: {"name": "sz", "bound": {"range": 1e-3}, "profile": null}. */

@@ -288,7 +288,7 @@ size_t strait_text_width(const char *text)
     return width_of(text, strlen(text));
 }
 
-const char *strait_number_text(char buf[STRAIT_NUMBER_CHARS], double value, int digits)
+const char *strait_format_number(char buf[STRAIT_NUMBER_CHARS], double value, int digits)
 {
     if (!isfinite(value)) {
         snprintf(buf, STRAIT_NUMBER_CHARS, "-");
@@ -322,11 +322,11 @@ const char *strait_seconds_text(char buf[STRAIT_NUMBER_CHARS], double value_s)
     } else if (size_s < 0.5e-9) { /* less than a nanosecond is rounding */
         snprintf(buf, STRAIT_NUMBER_CHARS, "0 s");
     } else if (size_s >= 0.9995) {
-        snprintf(buf, STRAIT_NUMBER_CHARS, "%s s", strait_number_text(number, value_s, 4));
+        snprintf(buf, STRAIT_NUMBER_CHARS, "%s s", strait_format_number(number, value_s, 4));
     } else if (size_s >= 0.9995e-3) {
-        snprintf(buf, STRAIT_NUMBER_CHARS, "%s ms", strait_number_text(number, 1e3 * value_s, 3));
+        snprintf(buf, STRAIT_NUMBER_CHARS, "%s ms", strait_format_number(number, 1e3 * value_s, 3));
     } else {
-        snprintf(buf, STRAIT_NUMBER_CHARS, "%s us", strait_number_text(number, 1e6 * value_s, 3));
+        snprintf(buf, STRAIT_NUMBER_CHARS, "%s us", strait_format_number(number, 1e6 * value_s, 3));
     }
     return buf;
 }
@@ -343,7 +343,7 @@ const char *strait_bytes_text(char buf[STRAIT_NUMBER_CHARS], double value_bytes)
     if (!isfinite(value_bytes))
         snprintf(buf, STRAIT_NUMBER_CHARS, "-");
     else
-        snprintf(buf, STRAIT_NUMBER_CHARS, "%s %s", strait_number_text(number, value_bytes, 3),
+        snprintf(buf, STRAIT_NUMBER_CHARS, "%s %s", strait_format_number(number, value_bytes, 3),
                  units[i]);
     return buf;
 }

@@ -38,7 +38,7 @@ size_t strait_text_width(const char *text);
 
 /** Format a number with `digits` significant digits, without exponent between 1e-4 and 1e7:
  *  "1.234", "12.34", "1234"; "-" if not finite. Returns: buf */
-const char *strait_number_text(char buf[STRAIT_NUMBER_CHARS], double value, int digits);
+const char *strait_format_number(char buf[STRAIT_NUMBER_CHARS], double value, int digits);
 /** Format seconds with a suitable unit: "1.234 s", "56.7 ms", "890 us", "2 h 05 min". Returns:
  *  buf */
 const char *strait_seconds_text(char buf[STRAIT_NUMBER_CHARS], double value_s);

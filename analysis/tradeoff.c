@@ -169,12 +169,12 @@ static struct told told_of(const json_t *row, const struct strait_curves *curves
     const json_t *busy = json_object_get(row, "busy_s");
     const double n_rounds = (double)json_array_size(json_object_get(row, "rounds_s"));
     return (struct told){.curve = strait_tradeoff_curve(curves, row),
-                         .bytes_up = strait_number_of(json_object_get(row, "bytes"), "up") /
-                                     n_rounds / strait_number_of(row, "clients"),
+                         .bytes_up = strait_row_number(json_object_get(row, "bytes"), "up") /
+                                     n_rounds / strait_row_number(row, "clients"),
                          .ratio =
-                             strait_label_row_is_plain(row) ? 1 : strait_number_of(row, "ratio"),
-                         .encode_s = strait_number_of(json_object_get(busy, "client"), "encode"),
-                         .decode_s = strait_number_of(json_object_get(busy, "server"), "decode"),
+                             strait_label_row_is_plain(row) ? 1 : strait_row_number(row, "ratio"),
+                         .encode_s = strait_row_number(json_object_get(busy, "client"), "encode"),
+                         .decode_s = strait_row_number(json_object_get(busy, "server"), "decode"),
                          .measured = strcmp(strait_text_of(row, "cost"), "measured") == 0};
 }
 
@@ -247,12 +247,12 @@ static json_t *line_of(const struct strait_grid *g, size_t codec, size_t count, 
 static int by_accuracy(const void *a, const void *b)
 {
     const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
-    const double p = strait_number_of(x, "accuracy"), q = strait_number_of(y, "accuracy");
+    const double p = strait_row_number(x, "accuracy"), q = strait_row_number(y, "accuracy");
     if (isnan(p) != isnan(q))
         return isnan(p) ? 1 : -1;
     if (!isnan(p) && (p < q || p > q))
         return p < q ? 1 : -1;
-    const double s = strait_number_of(x, "bytes_up"), t = strait_number_of(y, "bytes_up");
+    const double s = strait_row_number(x, "bytes_up"), t = strait_row_number(y, "bytes_up");
     return (s > t) - (s < t);
 }
 
@@ -264,17 +264,17 @@ static double round_of(const json_t *line, size_t s)
 
 static bool is_known(const json_t *line, size_t s)
 {
-    return !isnan(strait_number_of(line, "accuracy")) && !isnan(round_of(line, s));
+    return !isnan(strait_row_number(line, "accuracy")) && !isnan(round_of(line, s));
 }
 
 /* Whether a line that is at least as quick leaves this one nothing: no accuracy that could be told
  * from chance. Lines that are equal in both beat neither. */
 static bool leaves_nothing(const json_t *quicker, const json_t *line, size_t s)
 {
-    const double accuracy = strait_number_of(line, "accuracy"),
-                 other = strait_number_of(quicker, "accuracy");
-    const double spread = hypot(strait_number_of(line, "accuracy_spread"),
-                                strait_number_of(quicker, "accuracy_spread"));
+    const double accuracy = strait_row_number(line, "accuracy"),
+                 other = strait_row_number(quicker, "accuracy");
+    const double spread = hypot(strait_row_number(line, "accuracy_spread"),
+                                strait_row_number(quicker, "accuracy_spread"));
     const bool equal =
         !(accuracy < other) && !(accuracy > other) && !(round_of(quicker, s) < round_of(line, s));
     return !equal && !(accuracy - other > spread);
@@ -286,7 +286,7 @@ static int by_time(const json_t *a, const json_t *b, size_t s)
     const double x = round_of(a, s), y = round_of(b, s);
     if (x < y || x > y)
         return x > y ? 1 : -1;
-    const double p = strait_number_of(a, "accuracy"), q = strait_number_of(b, "accuracy");
+    const double p = strait_row_number(a, "accuracy"), q = strait_row_number(b, "accuracy");
     return (p < q) - (p > q);
 }
 

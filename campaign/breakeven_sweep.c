@@ -37,8 +37,9 @@ struct search {
     json_t *counts, *with_s, *without_s; /* the counts examined */
 };
 
-const char *strait_payoff_sweep_hash(char key[STRAIT_KEY_CHARS], const struct strait_sweep *sweep,
-                                     const struct strait_plan_setup *setup)
+const char *strait_breakeven_sweep_hash(char key[STRAIT_KEY_CHARS],
+                                        const struct strait_sweep *sweep,
+                                        const struct strait_plan_setup *setup)
 {
     json_t *all = json_pack("{s:O, s:O?, s:s, s:s, s:s?}", "base", sweep->base, "vary", sweep->vary,
                             "profile", setup->profile_hash, "program", setup->program, "control",
@@ -238,9 +239,9 @@ static json_t *search_curve(struct payoff *p, size_t i_curve, const char *sweep,
     return record;
 }
 
-int strait_payoff_find(json_t **records, const struct strait_sweep *sweep,
-                       const struct strait_plan_setup *setup, struct strait_store *store,
-                       int n_workers, bool fresh, struct strait_error *err)
+int strait_breakeven_sweep_find(json_t **records, const struct strait_sweep *sweep,
+                                const struct strait_plan_setup *setup, struct strait_store *store,
+                                int n_workers, bool fresh, struct strait_error *err)
 {
     struct payoff p = {.setup = setup, .backend = &strait_fluid, .store = store};
     char sweep_hash[STRAIT_KEY_CHARS], key[STRAIT_KEY_CHARS];
@@ -249,7 +250,7 @@ int strait_payoff_find(json_t **records, const struct strait_sweep *sweep,
     p.times = json_object();
     p.tasks = json_array();
     p.rows = json_array();
-    if (!strait_payoff_sweep_hash(sweep_hash, sweep, setup))
+    if (!strait_breakeven_sweep_hash(sweep_hash, sweep, setup))
         goto out;
     if (find_curves(&p, sweep, err) != 0)
         goto out;

@@ -12,9 +12,10 @@
  *  In:      store    records that it has are taken from there unless fresh; new ones
  *                    are added
  *  Returns: 0, or -1 with *err: INPUT by name of what the fluid backend cannot do */
-int strait_payoff_find(json_t **records, const struct strait_sweep *sweep,
-                       const struct strait_plan_setup *setup, struct strait_store *store,
-                       int n_workers, bool fresh, struct strait_error *err);
+int strait_breakeven_sweep_find(json_t **records, const struct strait_sweep *sweep,
+                                const struct strait_plan_setup *setup, struct strait_store *store,
+                                int n_workers, bool fresh, struct strait_error *err);
 /** Hash of what a sweep's curves depend on, for records and headers. Returns key. */
-const char *strait_payoff_sweep_hash(char key[STRAIT_KEY_CHARS], const struct strait_sweep *sweep,
-                                     const struct strait_plan_setup *setup);
+const char *strait_breakeven_sweep_hash(char key[STRAIT_KEY_CHARS],
+                                        const struct strait_sweep *sweep,
+                                        const struct strait_plan_setup *setup);

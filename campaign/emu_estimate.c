@@ -10,8 +10,8 @@
 /* Figures of the line printed before the emulation. */
 struct pace {
     size_t n_points;
-    double least_k, most_k;
-    double least_kappa_s, most_kappa_s;
+    double min_k, max_k;
+    double min_net_cpu_s, max_net_cpu_s;
     double wall_s;
     bool built_in, said_why;
 };
@@ -23,45 +23,45 @@ static void widen(double *least, double *most, double value)
 }
 
 /* 0: the built-in figures. Not needed with a fixed dilation or in virtual time. */
-static double kappa_of(struct strait_session *r, struct pace *pace, const struct strait_point *p,
-                       const json_t *resolved)
+static double net_cpu_of(struct strait_session *r, struct pace *pace, const struct strait_trial *p,
+                         const json_t *resolved)
 {
     char key[STRAIT_KEY_CHARS];
     struct strait_error why = {0};
-    double kappa_s = 0;
+    double net_cpu_s = 0;
     if (r->dilation > 0 || p->run.n_ranks < 2 || p->run.control || strait_emu_in_virtual_time() ||
-        !strait_plan_kappa_key(key, &r->plan.setup, resolved, p->run.n_ranks))
+        !strait_plan_net_cpu_key(key, &r->plan.setup, resolved, p->run.n_ranks))
         return 0;
-    if (json_object_get(r->plan.setup.kappas, key)) /* 0: a measurement failed before */
-        return strait_plan_kappa_s(&r->plan.setup, resolved, p->run.n_ranks);
-    const json_t *known = r->fresh ? NULL : strait_store_find(r->store, "kappa", key);
+    if (json_object_get(r->plan.setup.net_cpus, key)) /* 0: a measurement failed before */
+        return strait_plan_net_cpu_s(&r->plan.setup, resolved, p->run.n_ranks);
+    const json_t *known = r->fresh ? NULL : strait_store_find(r->store, "net_cpu_estimate", key);
     if (known) {
-        kappa_s = json_number_value(json_object_get(known, "s_per_gbit"));
-    } else if (strait_emu_kappa_measure(&kappa_s, &p->run, &why) == 0) {
-        json_array_append_new(r->measured,
-                              json_pack("{s:s, s:s, s:f, s:i}", "record", "kappa", "key", key,
-                                        "s_per_gbit", kappa_s, "senders", p->run.n_ranks - 1));
+        net_cpu_s = json_number_value(json_object_get(known, "s_per_gbit"));
+    } else if (strait_emu_net_cpu_measure(&net_cpu_s, &p->run, &why) == 0) {
+        json_array_append_new(r->measured, json_pack("{s:s, s:s, s:f, s:i}", "record",
+                                                     "net_cpu_estimate", "key", key, "s_per_gbit",
+                                                     net_cpu_s, "senders", p->run.n_ranks - 1));
     } else {
         if (!pace->said_why)
             fprintf(stderr, "strait: what the network costs was not measured: %s\n", why.text);
         pace->said_why = true;
-        kappa_s = 0;
+        net_cpu_s = 0;
     }
-    json_object_set_new(r->plan.setup.kappas, key, json_real(kappa_s));
-    return kappa_s;
+    json_object_set_new(r->plan.setup.net_cpus, key, json_real(net_cpu_s));
+    return net_cpu_s;
 }
 
 static int add_point(struct strait_session *r, struct pace *pace,
                      const struct strait_task_plan *task, struct strait_error *err)
 {
-    struct strait_point_options options = strait_plan_point_options(&r->plan.setup, task->backend);
+    struct strait_trial_options options = strait_plan_point_options(&r->plan.setup, task->backend);
     struct strait_experiment *e = NULL;
-    struct strait_point *p = NULL;
+    struct strait_trial *p = NULL;
     double round_s = 0;
     int failed = strait_experiment_read(&e, r->sweep->file, task->resolved, err) != 0 ||
-                 strait_point_new(&p, e, r->profile, &options, err) != 0;
+                 strait_trial_new(&p, e, r->profile, &options, err) != 0;
     if (!failed) {
-        p->run.kappa_s_per_gbit = kappa_of(r, pace, p, task->resolved);
+        p->run.net_cpu_s_per_gbit = net_cpu_of(r, pace, p, task->resolved);
         /* what it holds was checked before, by built-in figures as to its dilation */
         failed = strait_emu.check(&p->run, err) != 0 ||
                  strait_plan_round_s(&round_s, &r->plan.setup, task->resolved, &strait_fluid,
@@ -71,12 +71,12 @@ static int add_point(struct strait_session *r, struct pace *pace,
         const struct strait_emu_dilation d =
             strait_emu_dilation_choose(&p->run, strait_emu_processors());
         pace->n_points++;
-        widen(&pace->least_k, &pace->most_k, d.k);
-        widen(&pace->least_kappa_s, &pace->most_kappa_s, d.kappa_s);
-        pace->built_in |= !d.kappa_measured;
+        widen(&pace->min_k, &pace->max_k, d.k);
+        widen(&pace->min_net_cpu_s, &pace->max_net_cpu_s, d.net_cpu_s);
+        pace->built_in |= !d.net_cpu_measured;
         pace->wall_s += (r->check ? 3 : 1) * d.k * round_s * p->n_rounds;
     }
-    strait_point_free(p);
+    strait_trial_free(p);
     strait_experiment_free(e);
     return failed ? -1 : 0;
 }
@@ -93,26 +93,26 @@ static void say(const struct strait_session *r, const struct pace *pace)
         return;
     fprintf(stderr, "emulating %zu point%s at dilation ", pace->n_points,
             pace->n_points == 1 ? "" : "s");
-    say_range(pace->least_k, pace->most_k);
+    say_range(pace->min_k, pace->max_k);
     if (strait_emu_in_virtual_time()) {
         fputs(", in virtual time\n", stderr);
         return;
     }
     if (!(r->dilation > 0)) {
         fputs("; the network takes ", stderr);
-        say_range(pace->least_kappa_s, pace->most_kappa_s);
+        say_range(pace->min_net_cpu_s, pace->max_net_cpu_s);
         fprintf(stderr, " s of processor time a gigabit (%s)",
                 pace->built_in ? "built in" : "measured");
     }
     fprintf(stderr, "; expected to take %s\n", strait_seconds_text(text, pace->wall_s));
 }
 
-int strait_pace_find(struct strait_session *r, struct strait_error *err)
+int strait_emu_estimate_find(struct strait_session *r, struct strait_error *err)
 {
-    struct pace pace = {.least_k = INFINITY, .least_kappa_s = INFINITY};
+    struct pace pace = {.min_k = INFINITY, .min_net_cpu_s = INFINITY};
     r->measured = json_array();
-    r->plan.setup.kappas = json_object();
-    if (!r->measured || !r->plan.setup.kappas)
+    r->plan.setup.net_cpus = json_object();
+    if (!r->measured || !r->plan.setup.net_cpus)
         return strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
     for (size_t i = 0; i < r->n_missing; i++) {
         const struct strait_task_plan *task = &r->plan.tasks[r->missing[i]];

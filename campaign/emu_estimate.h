@@ -6,4 +6,4 @@
 /** Measure the costs that the emulated points among r->missing need and r->store lacks, half a
  *  second for each network and number of ranks; print on stderr what follows from them.
  *  Returns: 0, or -1 with *err: INPUT or HOST when a point is impossible at its dilation */
-int strait_pace_find(struct strait_session *r, struct strait_error *err);
+int strait_emu_estimate_find(struct strait_session *r, struct strait_error *err);

@@ -36,7 +36,7 @@ static const char *proc_value(char *buf, size_t cap, const char *path, const cha
     return buf;
 }
 
-int strait_machine_n_cores(void)
+int strait_host_n_cores(void)
 {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0)
@@ -45,7 +45,7 @@ int strait_machine_n_cores(void)
     return n > 0 ? (int)n : 1;
 }
 
-void strait_machine_memory(double *total_bytes, double *available_bytes)
+void strait_host_memory(double *total_bytes, double *available_bytes)
 {
     char value[64];
     *total_bytes =
@@ -64,25 +64,25 @@ static json_t *kernel_json(void)
     return json_string(text);
 }
 
-json_t *strait_machine_json(void)
+json_t *strait_host_json(void)
 {
     char cpu[256];
-    const char *host_cpu = getenv(STRAIT_MACHINE_HOST_CPU);
+    const char *host_cpu = getenv(STRAIT_HOST_CPU_NAME);
     double total_bytes, available_bytes;
-    strait_machine_memory(&total_bytes, &available_bytes);
+    strait_host_memory(&total_bytes, &available_bytes);
     proc_value(cpu, sizeof(cpu), "/proc/cpuinfo", "model name");
     if (host_cpu) { /* a guest's processor says nothing, and each boot leaves some MB more or less
                      */
         snprintf(cpu, sizeof(cpu), "%.200s, User-Mode Linux", host_cpu);
         total_bytes = GUEST_STEP_BYTES * ceil(total_bytes / GUEST_STEP_BYTES);
     }
-    return json_pack("{s:s, s:i, s:f, s:o}", "cpu", cpu, "cores", strait_machine_n_cores(),
+    return json_pack("{s:s, s:i, s:f, s:o}", "cpu", cpu, "cores", strait_host_n_cores(),
                      "memory_bytes", total_bytes, "kernel", kernel_json());
 }
 
-const char *strait_machine_hash(char key[STRAIT_KEY_CHARS])
+const char *strait_host_hash(char key[STRAIT_KEY_CHARS])
 {
-    json_t *machine = strait_machine_json();
+    json_t *machine = strait_host_json();
     const char *hashed = strait_hash_json(key, machine);
     json_decref(machine);
     return hashed;

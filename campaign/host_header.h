@@ -4,18 +4,18 @@
 #include "core/hash.h"
 
 /* In a guest: names the host's processor. */
-#define STRAIT_MACHINE_HOST_CPU "STRAIT_HOST_PROCESSOR"
+#define STRAIT_HOST_CPU_NAME "STRAIT_HOST_PROCESSOR"
 
 /** {"cpu", "cores", "memory_bytes", "kernel", "host"}; a new reference. */
-json_t *strait_machine_json(void);
+json_t *strait_host_json(void);
 /** Hash of everything about the machine that measured times depend on: all but its free memory.
  *  Returns: key */
-const char *strait_machine_hash(char key[STRAIT_KEY_CHARS]);
+const char *strait_host_hash(char key[STRAIT_KEY_CHARS]);
 /** {"strait", "simgrid", "jansson", "kernel", "program"}; a new reference. */
 json_t *strait_versions_json(void);
 /** Hash of the running program's file: another build is another program. Returns: key */
 const char *strait_program_hash(char key[STRAIT_KEY_CHARS]);
 /** Number of processors that this process may use. */
-int strait_machine_n_cores(void);
+int strait_host_n_cores(void);
 /** Memory in bytes: all, and what is available now. */
-void strait_machine_memory(double *total_bytes, double *available_bytes);
+void strait_host_memory(double *total_bytes, double *available_bytes);

@@ -7,10 +7,10 @@
 #include <unistd.h>
 #include "analysis/table.h"
 #include "emu/programs/program.h"
-#include "workloads/rank/point.h"
+#include "workloads/rank/trial.h"
 
 /* Lines other than the links': heading, titles, rules, total, blanks. */
-enum { OTHER_LINES = 8, LEAST_LINKS = 3 };
+enum { OTHER_LINES = 8, MIN_LINKS = 3 };
 
 /* --- what the links do -------------------------------------------------------------------- */
 
@@ -34,7 +34,7 @@ static void fill_rows(struct strait_live_view *v, const struct strait_run *run,
                       const struct strait_live *live)
 {
     const struct strait_network *n = run->network;
-    const struct strait_point *p = run->context;
+    const struct strait_trial *p = run->context;
     struct strait_flow_row *row = v->rows;
     char host[32];
     for (int i = 0; i < n->n_ranks + n->n_sites; i++, row++) {
@@ -45,7 +45,7 @@ static void fill_rows(struct strait_live_view *v, const struct strait_run *run,
             snprintf(row->name, sizeof(row->name), "site %d", i - n->n_ranks + 1);
         else
             snprintf(row->name, sizeof(row->name), "%s",
-                     strait_emu_foreign_host(host, p->experiment, i));
+                     strait_emu_program_host(host, p->experiment, i));
     }
     const int pairs = 2 * (n->n_ranks + n->n_sites);
     for (int i = 0; n->between && i < n->n_sites * n->n_sites; i++) {
@@ -81,7 +81,7 @@ static void take_reading(struct strait_live_view *v, const struct strait_run *ru
 
 /* Estimated real seconds left, from the rounds so far, before the first from the prediction; NAN:
  * unknown. */
-static double left_s(const struct strait_point *p, const struct strait_live *live)
+static double left_s(const struct strait_trial *p, const struct strait_live *live)
 {
     const double all_s = live->n_rounds > 0  ? live->rounds_s * p->n_rounds / live->n_rounds
                          : p->expected_s > 0 ? p->expected_s
@@ -92,7 +92,7 @@ static double left_s(const struct strait_point *p, const struct strait_live *liv
 static void print_head(FILE *to, const struct strait_live_view *v, const struct strait_run *run,
                        const struct strait_live *live)
 {
-    const struct strait_point *p = run->context;
+    const struct strait_trial *p = run->context;
     char text[STRAIT_NUMBER_CHARS];
     fprintf(to, "%s %zu/%zu: ", v->what, v->i_task, v->n_tasks);
     if (!(live->now_s >= 0)) {
@@ -124,7 +124,7 @@ size_t strait_live_most_rows(int terminal_fd)
     const int n_lines =
         ioctl(terminal_fd, TIOCGWINSZ, &window) == 0 && window.ws_row > 0 ? window.ws_row : 24;
     const int most = n_lines - OTHER_LINES;
-    return most < LEAST_LINKS ? LEAST_LINKS : (size_t)most;
+    return most < MIN_LINKS ? MIN_LINKS : (size_t)most;
 }
 
 /* Cut lines at the right edge: a wrapped line could not be erased. */

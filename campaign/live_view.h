@@ -16,5 +16,5 @@ struct strait_live_view { /* zeroed, except for the first three */
 
 /** Rows for links that fit on a terminal beside headings and totals. */
 size_t strait_live_most_rows(int terminal_fd);
-/** Callback for run->watch; run->watcher is a strait_live_view, run->context a strait_point. */
+/** Callback for run->watch; run->watcher is a strait_live_view, run->context a strait_trial. */
 void strait_live_watch(const struct strait_run *run, const struct strait_live *live);

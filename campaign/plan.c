@@ -12,7 +12,7 @@ void strait_plan_setup_hashes(struct strait_plan_setup *s)
     if (s->profile)
         strait_profile_hash(s->profile_hash, s->profile);
     strait_program_hash(s->program);
-    strait_machine_hash(s->machine);
+    strait_host_hash(s->machine);
 }
 
 const char *strait_plan_control(const struct strait_plan_setup *setup,
@@ -25,12 +25,12 @@ const char *strait_plan_control(const struct strait_plan_setup *setup,
     return breaks_sim == (backend != &strait_emu) ? setup->control : NULL;
 }
 
-struct strait_point_options strait_plan_point_options(const struct strait_plan_setup *setup,
+struct strait_trial_options strait_plan_point_options(const struct strait_plan_setup *setup,
                                                       const struct strait_backend *backend)
 {
     const bool is_emu = backend == &strait_emu;
     const bool real = is_emu && !(setup->timing && strcmp(setup->timing, "replay") == 0);
-    return (struct strait_point_options){.real_payload = real,
+    return (struct strait_trial_options){.real_payload = real,
                                          .measured_cost = real,
                                          .control = strait_plan_control(setup, backend),
                                          .dilation = setup->dilation,
@@ -41,8 +41,9 @@ struct strait_point_options strait_plan_point_options(const struct strait_plan_s
                                                           strcmp(setup->timing, "serial") == 0};
 }
 
-const char *strait_plan_kappa_key(char key[STRAIT_KEY_CHARS], const struct strait_plan_setup *setup,
-                                  const json_t *resolved, int n_ranks)
+const char *strait_plan_net_cpu_key(char key[STRAIT_KEY_CHARS],
+                                    const struct strait_plan_setup *setup, const json_t *resolved,
+                                    int n_ranks)
 {
     json_t *all = json_pack("{s:s, s:s, s:s?, s:s?, s:s?, s:i, s:O?}", "machine", setup->machine,
                             "program", setup->program, "realisation", setup->realisation,
@@ -53,12 +54,12 @@ const char *strait_plan_kappa_key(char key[STRAIT_KEY_CHARS], const struct strai
     return hashed;
 }
 
-double strait_plan_kappa_s(const struct strait_plan_setup *setup, const json_t *resolved,
-                           int n_ranks)
+double strait_plan_net_cpu_s(const struct strait_plan_setup *setup, const json_t *resolved,
+                             int n_ranks)
 {
     char key[STRAIT_KEY_CHARS];
-    return setup->kappas && strait_plan_kappa_key(key, setup, resolved, n_ranks)
-               ? json_number_value(json_object_get(setup->kappas, key))
+    return setup->net_cpus && strait_plan_net_cpu_key(key, setup, resolved, n_ranks)
+               ? json_number_value(json_object_get(setup->net_cpus, key))
                : 0;
 }
 
@@ -126,8 +127,8 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
                      const char *tensors, struct strait_error *err)
 {
     struct strait_experiment *e = NULL;
-    struct strait_point *p = NULL;
-    const struct strait_point_options sized = {
+    struct strait_trial *p = NULL;
+    const struct strait_trial_options sized = {
         .control = strait_plan_control(&plan->setup, backend),
         .guess = strait_plan_point_options(&plan->setup, backend).measured_cost};
     char taken[STRAIT_KEY_CHARS];
@@ -135,13 +136,13 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
     struct strait_error why = {0};
     if (strait_experiment_read(&e, plan->setup.file, resolved, err) != 0)
         goto out;
-    if (strait_point_new(&p, e, plan->setup.profile, &sized, &why) != 0) {
+    if (strait_trial_new(&p, e, plan->setup.profile, &sized, &why) != 0) {
         blame_codec(err, plan->setup.file, &why);
         goto out;
     }
     /* An emulation that measures is the same with a profile that knows more codecs. */
     const char *profile =
-        sized.guess ? strait_point_profile_hash(taken, p) : plan->setup.profile_hash;
+        sized.guess ? strait_trial_profile_hash(taken, p) : plan->setup.profile_hash;
     for (int repeat = 0; repeat < n_repeats; repeat++) {
         struct strait_task_plan *task = grow(plan, err);
         if (!task)
@@ -173,7 +174,7 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
     }
     status = 0;
 out:
-    strait_point_free(p);
+    strait_trial_free(p);
     strait_experiment_free(e);
     return status;
 }

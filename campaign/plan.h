@@ -7,7 +7,7 @@
 #include "core/hash.h"
 #include "codecs/profile/profile.h"
 #include "workloads/ask/experiment.h"
-#include "workloads/rank/point.h"
+#include "workloads/rank/trial.h"
 
 struct strait_task_plan {
     json_t *resolved, *labels; /* owned */
@@ -24,7 +24,7 @@ struct strait_plan_setup {
     bool calibrated; /* the profile was measured on this machine */
     const char *control;
     double dilation;
-    json_t *kappas; /* emu: CPU cost of networks, by strait_plan_kappa_key; NULL: none */
+    json_t *net_cpus; /* emu: CPU cost of networks, by strait_plan_net_cpu_key; NULL: none */
     const char *realisation, *launcher; /* NULL: chosen */
     const char *timing;                 /* emu: "live", "serial" or "replay"; NULL: live */
     bool check;                         /* run emulated points again at twice the dilation */
@@ -57,7 +57,7 @@ json_t *strait_plan_without_codec(const json_t *resolved);
 /** Run one task. Returns: its row, a new reference, or NULL with *err */
 json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct strait_error *err);
 /** Mean round time of a resolved point on a backend with sized payload; guess: as in struct
- *  strait_point_options. 0, or -1 with *err. */
+ *  strait_trial_options. 0, or -1 with *err. */
 int strait_plan_round_s(double *round_s, const struct strait_plan_setup *setup,
                         const json_t *resolved, const struct strait_backend *backend, bool guess,
                         struct strait_error *err);
@@ -66,11 +66,12 @@ const char *strait_plan_control(const struct strait_plan_setup *setup,
                                 const struct strait_backend *backend);
 /** Key for a network's CPU cost: kind of run, ranks, links, machine and program.
  *  Returns: key, or NULL when memory ran out */
-const char *strait_plan_kappa_key(char key[STRAIT_KEY_CHARS], const struct strait_plan_setup *setup,
-                                  const json_t *resolved, int n_ranks);
+const char *strait_plan_net_cpu_key(char key[STRAIT_KEY_CHARS],
+                                    const struct strait_plan_setup *setup, const json_t *resolved,
+                                    int n_ranks);
 /** That cost in CPU seconds a gigabit; 0: not measured. */
-double strait_plan_kappa_s(const struct strait_plan_setup *setup, const json_t *resolved,
-                           int n_ranks);
+double strait_plan_net_cpu_s(const struct strait_plan_setup *setup, const json_t *resolved,
+                             int n_ranks);
 /** Options for the points of a backend. */
-struct strait_point_options strait_plan_point_options(const struct strait_plan_setup *setup,
+struct strait_trial_options strait_plan_point_options(const struct strait_plan_setup *setup,
                                                       const struct strait_backend *backend);

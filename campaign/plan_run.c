@@ -11,7 +11,7 @@
 #include "host_header.h"
 #include "plan.h"
 
-static double mean_round_s(const struct strait_point *p)
+static double mean_round_s(const struct strait_trial *p)
 {
     double sum_s = 0;
     size_t n = 0;
@@ -26,7 +26,7 @@ static double mean_round_s(const struct strait_point *p)
 /* --- the interval of a prediction --------------------------------------------------------- */
 
 /* Move a codec's cost to this end of the profile's quantiles, for all tensors. */
-static void move_cost(struct strait_codec_cost *cost, const struct strait_point *p, int way,
+static void move_cost(struct strait_codec_cost *cost, const struct strait_trial *p, int way,
                       bool slow)
 {
     const struct strait_experiment *e = p->experiment;
@@ -54,19 +54,19 @@ static void move_cost(struct strait_codec_cost *cost, const struct strait_point 
 static void find_interval(double interval_s[2], const struct strait_plan_setup *setup,
                           const struct strait_experiment *e)
 {
-    const struct strait_point_options sized = {.control =
+    const struct strait_trial_options sized = {.control =
                                                    strait_plan_control(setup, &strait_fluid)};
     struct strait_error ignored = {0};
     for (int slow = 0; slow < 2; slow++) {
-        struct strait_point *p;
+        struct strait_trial *p;
         interval_s[slow] = NAN;
-        if (strait_point_new(&p, e, setup->profile, &sized, &ignored) != 0)
+        if (strait_trial_new(&p, e, setup->profile, &sized, &ignored) != 0)
             return;
         move_cost(&p->up, p, 0, slow);
         move_cost(&p->down, p, 1, slow);
-        if (strait_point_run(p, &strait_fluid, &ignored) == 0)
+        if (strait_trial_run(p, &strait_fluid, &ignored) == 0)
             interval_s[slow] = mean_round_s(p);
-        strait_point_free(p);
+        strait_trial_free(p);
     }
     if (!(interval_s[1] > interval_s[0] * (1 + 1e-9)))
         interval_s[0] = interval_s[1] = NAN;
@@ -75,18 +75,18 @@ static void find_interval(double interval_s[2], const struct strait_plan_setup *
 /* --- what codecs took --------------------------------------------------------------------- */
 
 /* A flag where a machine that calibrated them gives them less of itself now. */
-static void flag_inflation(struct strait_point *p, const struct strait_plan_setup *setup,
+static void flag_inflation(struct strait_trial *p, const struct strait_plan_setup *setup,
                            const struct strait_experiment *e)
 {
-    const struct strait_point_options sized = {.every_round = true};
+    const struct strait_trial_options sized = {.every_round = true};
     struct strait_error ignored = {0};
-    struct strait_point *calibrated = NULL;
+    struct strait_trial *calibrated = NULL;
     char text[256];
-    if (strait_point_new(&calibrated, e, setup->profile, &sized, &ignored) == 0 &&
-        strait_point_run(calibrated, &strait_fluid, &ignored) == 0 &&
-        strait_inflation_text(text, sizeof(text), p->logs, calibrated->logs, e->n_ranks))
+    if (strait_trial_new(&calibrated, e, setup->profile, &sized, &ignored) == 0 &&
+        strait_trial_run(calibrated, &strait_fluid, &ignored) == 0 &&
+        strait_codec_slowdown_text(text, sizeof(text), p->logs, calibrated->logs, e->n_ranks))
         json_array_append_new(p->facts.flags, json_string(text));
-    strait_point_free(calibrated);
+    strait_trial_free(calibrated);
 }
 
 /* --- running ------------------------------------------------------------------------------ */
@@ -95,20 +95,20 @@ static void flag_inflation(struct strait_point *p, const struct strait_plan_setu
 static json_t *attempt(const struct strait_plan *plan, const struct strait_task_plan *task,
                        double dilation, struct strait_error *err)
 {
-    struct strait_point_options options = strait_plan_point_options(&plan->setup, task->backend);
+    struct strait_trial_options options = strait_plan_point_options(&plan->setup, task->backend);
     struct strait_experiment *e = NULL;
-    struct strait_point *p = NULL;
+    struct strait_trial *p = NULL;
     json_t *row = NULL;
     const double start_s = strait_clock_s();
     options.dilation = dilation;
     options.watch = plan->setup.view ? strait_live_watch : NULL;
     options.watcher = plan->setup.view;
     int failed = strait_experiment_read(&e, plan->setup.file, task->resolved, err) != 0 ||
-                 strait_point_new(&p, e, plan->setup.profile, &options, err) != 0;
+                 strait_trial_new(&p, e, plan->setup.profile, &options, err) != 0;
     if (!failed)
-        p->run.kappa_s_per_gbit = strait_plan_kappa_s(&plan->setup, task->resolved, e->n_ranks);
-    if (!failed && strait_point_run(p, task->backend, err) == 0) {
-        json_t *machine = task->backend == &strait_emu ? strait_machine_json() : NULL;
+        p->run.net_cpu_s_per_gbit = strait_plan_net_cpu_s(&plan->setup, task->resolved, e->n_ranks);
+    if (!failed && strait_trial_run(p, task->backend, err) == 0) {
+        json_t *machine = task->backend == &strait_emu ? strait_host_json() : NULL;
         struct strait_row_context context = {.backend = task->backend->name,
                                              .key = task->key,
                                              .profile = plan->setup.profile_hash,
@@ -129,7 +129,7 @@ static json_t *attempt(const struct strait_plan *plan, const struct strait_task_
         if (row) /* for the store, which keeps constants once: the parent takes them out */
             json_object_set_new(row, "facts_constants", json_deep_copy(p->facts.constants));
     }
-    strait_point_free(p);
+    strait_trial_free(p);
     strait_experiment_free(e);
     return row;
 }
@@ -229,18 +229,18 @@ int strait_plan_round_s(double *round_s, const struct strait_plan_setup *setup,
                         const json_t *resolved, const struct strait_backend *backend, bool guess,
                         struct strait_error *err)
 {
-    const struct strait_point_options sized = {.control = strait_plan_control(setup, backend),
+    const struct strait_trial_options sized = {.control = strait_plan_control(setup, backend),
                                                .guess = guess};
     struct strait_experiment *e = NULL;
-    struct strait_point *p = NULL;
+    struct strait_trial *p = NULL;
     int status = -1;
     if (strait_experiment_read(&e, setup->file, resolved, err) == 0 &&
-        strait_point_new(&p, e, setup->profile, &sized, err) == 0 &&
-        strait_point_run(p, backend, err) == 0) {
+        strait_trial_new(&p, e, setup->profile, &sized, err) == 0 &&
+        strait_trial_run(p, backend, err) == 0) {
         *round_s = mean_round_s(p);
         status = 0;
     }
-    strait_point_free(p);
+    strait_trial_free(p);
     strait_experiment_free(e);
     return status;
 }

@@ -13,9 +13,9 @@ static const double NEAR_RATIO = 0.02;
 static bool are_near(const json_t *a, const json_t *b)
 {
     const double difference =
-        fabs(strait_number_of(a, "published") - strait_number_of(b, "published"));
-    return difference <= NEAR_RATIO * fabs(strait_number_of(b, "published")) ||
-           difference <= hypot(strait_number_of(a, "spread"), strait_number_of(b, "spread"));
+        fabs(strait_row_number(a, "published") - strait_row_number(b, "published"));
+    return difference <= NEAR_RATIO * fabs(strait_row_number(b, "published")) ||
+           difference <= hypot(strait_row_number(a, "spread"), strait_row_number(b, "spread"));
 }
 
 /* --- errors ------------------------------------------------------------------------------- */
@@ -42,7 +42,7 @@ static json_t *errors_of(const json_t *rows)
     size_t n = 0, i;
     json_t *row, *errors = NULL;
     json_array_foreach (rows, i, row) {
-        const double relative = strait_number_of(row, "relative");
+        const double relative = strait_row_number(row, "relative");
         if (!sizes || !counts(row) || isnan(relative))
             continue;
         sizes[n++] = fabs(relative);
@@ -67,7 +67,7 @@ static json_t *errors_of(const json_t *rows)
 static json_t *reason_of(const json_t *a, const json_t *b)
 {
     const bool first =
-        fabs(strait_number_of(a, "relative")) >= fabs(strait_number_of(b, "relative"));
+        fabs(strait_row_number(a, "relative")) >= fabs(strait_row_number(b, "relative"));
     const json_t *reason = json_object_get(first ? a : b, "reason");
     if (!json_is_string(reason))
         reason = json_object_get(first ? b : a, "reason");
@@ -77,9 +77,9 @@ static json_t *reason_of(const json_t *a, const json_t *b)
 /* Check a pair published as low < high. */
 static void check_pair(json_t *broken, const json_t *low, const json_t *high)
 {
-    const double published[2] = {strait_number_of(low, "published"),
-                                 strait_number_of(high, "published")},
-                 ours[2] = {strait_number_of(low, "ours"), strait_number_of(high, "ours")};
+    const double published[2] = {strait_row_number(low, "published"),
+                                 strait_row_number(high, "published")},
+                 ours[2] = {strait_row_number(low, "ours"), strait_row_number(high, "ours")};
     if (are_near(low, high) || ours[0] < ours[1])
         return;
     const bool even = !(fabs(ours[0] - ours[1]) > 1e-9 * fabs(ours[1]));
@@ -99,7 +99,7 @@ static json_t *broken_of(const json_t *members)
     for (size_t i = 0; i < json_array_size(members); i++)
         for (size_t k = i + 1; k < json_array_size(members); k++) {
             const json_t *a = json_array_get(members, i), *b = json_array_get(members, k);
-            const bool up = strait_number_of(a, "published") < strait_number_of(b, "published");
+            const bool up = strait_row_number(a, "published") < strait_row_number(b, "published");
             check_pair(broken, up ? a : b, up ? b : a);
         }
     return broken;
@@ -113,8 +113,8 @@ static const json_t *best_of(const json_t *members, const char *column)
     json_t *row;
     json_array_foreach (members, i, row) {
         const bool rate = strstr(json_string_value(json_object_get(row, "unit")), "/s") != NULL;
-        const double x = strait_number_of(row, column),
-                     least = best ? strait_number_of(best, column) : NAN;
+        const double x = strait_row_number(row, column),
+                     least = best ? strait_row_number(best, column) : NAN;
         if (!isnan(x) && (!best || (rate ? x > least : x < least)))
             best = row;
     }

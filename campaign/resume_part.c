@@ -12,16 +12,16 @@ static bool read_file(const char *path, size_t *next, int *more)
     return read;
 }
 
-void strait_step_load(struct strait_step *step)
+void strait_resume_load(struct strait_resume *step)
 {
     size_t next;
     int more;
-    *step = (struct strait_step){.path = getenv(STRAIT_STEP_FILE)};
+    *step = (struct strait_resume){.path = getenv(STRAIT_STEP_FILE)};
     if (step->path && read_file(step->path, &next, &more))
         step->from = step->next = next;
 }
 
-int strait_step_save(const struct strait_step *step, struct strait_error *err)
+int strait_resume_save(const struct strait_resume *step, struct strait_error *err)
 {
     if (!step->path)
         return 0;
@@ -32,7 +32,7 @@ int strait_step_save(const struct strait_step *step, struct strait_error *err)
     return 0;
 }
 
-size_t strait_step_next(const char *path)
+size_t strait_resume_next(const char *path)
 {
     size_t next;
     int more;

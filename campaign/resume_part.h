@@ -8,7 +8,7 @@
 /* Environment variable with the file's path; unset: the run is whole. */
 #define STRAIT_STEP_FILE "STRAIT_STEP"
 
-struct strait_step {
+struct strait_resume {
     const char *path; /* NULL: the run is whole */
     size_t from;      /* emulated rows of the plan done by earlier parts */
     size_t next;      /* the same after this part */
@@ -16,8 +16,8 @@ struct strait_step {
 };
 
 /** Read the file; start at 0 if it does not exist; a whole run if none is named. */
-void strait_step_load(struct strait_step *step);
+void strait_resume_load(struct strait_resume *step);
 /** 0, or -1 with *err. */
-int strait_step_save(const struct strait_step *step, struct strait_error *err);
+int strait_resume_save(const struct strait_resume *step, struct strait_error *err);
 /** After a part: where the next one begins; 0: none is needed. */
-size_t strait_step_next(const char *path);
+size_t strait_resume_next(const char *path);

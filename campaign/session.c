@@ -77,14 +77,14 @@ static int check_host(const struct strait_session *r, struct strait_error *err)
         const struct strait_task_plan *task = &r->plan.tasks[i];
         if (task->backend != &strait_emu || task->repeat > 0)
             continue;
-        const struct strait_point_options options =
+        const struct strait_trial_options options =
             strait_plan_point_options(&r->plan.setup, task->backend);
         struct strait_experiment *e = NULL;
-        struct strait_point *p = NULL;
+        struct strait_trial *p = NULL;
         failed = strait_experiment_read(&e, r->sweep->file, task->resolved, err) != 0 ||
-                 strait_point_new(&p, e, r->profile, &options, err) != 0 ||
-                 strait_point_check(p, task->backend, err) != 0;
-        strait_point_free(p);
+                 strait_trial_new(&p, e, r->profile, &options, err) != 0 ||
+                 strait_trial_check(p, task->backend, err) != 0;
+        strait_trial_free(p);
         strait_experiment_free(e);
     }
     return failed ? -1 : 0;
@@ -93,7 +93,7 @@ static int check_host(const struct strait_session *r, struct strait_error *err)
 int strait_session_load(struct strait_session *r, const char *experiment, struct strait_error *err)
 {
     char folder[PATH_CHARS];
-    strait_step_load(&r->step);
+    strait_resume_load(&r->step);
     if (strait_sweep_load(&r->sweep, experiment, r->settings.items, r->settings.n, err) != 0)
         return -1;
     if (!r->out)
@@ -147,13 +147,13 @@ static json_t *header_of(const struct strait_session *r, const json_t *constants
     const time_t now = time(NULL);
     struct tm utc;
     strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    strait_payoff_sweep_hash(sweep, r->sweep, &r->plan.setup);
+    strait_breakeven_sweep_hash(sweep, r->sweep, &r->plan.setup);
     return json_pack(
         "{s:s, s:s, s:s, s:{s:s, s:O, s:O?, s:O}, s:s, s:o, s:o, s:{s:s, s:b, s:o}, s:O?, "
         "s:o}",
         "record", "header", "schema", STRAIT_RESULTS_SCHEMA, "date", date, "experiment", "file",
         r->sweep->file, "base", r->sweep->base, "vary", r->sweep->vary, "set", r->sweep->set,
-        "sweep", sweep, "versions", strait_versions_json(), "machine", strait_machine_json(),
+        "sweep", sweep, "versions", strait_versions_json(), "machine", strait_host_json(),
         "profile", "hash", r->plan.setup.profile_hash, "calibrated", r->calibrated, "as",
         strait_profile_json(r->profile), "constants", constants, "runs", runs_of(r));
 }
@@ -232,7 +232,7 @@ out:
  * INVALID. */
 static int find_missing(struct strait_session *r, struct strait_error *err)
 {
-    struct strait_step *step = &r->step;
+    struct strait_resume *step = &r->step;
     size_t n_emulated = 0;
     r->missing = calloc(r->plan.n_tasks + 1, sizeof(*r->missing));
     r->rows_by_key = json_object();
@@ -310,9 +310,9 @@ static int save_calibration(struct strait_session *r, struct strait_error *err)
 int strait_session_compute(struct strait_session *r, struct strait_error *err)
 {
     return strait_store_open(&r->store, r->out, true, err) != 0 || find_missing(r, err) != 0 ||
-                   save_calibration(r, err) != 0 || strait_pace_find(r, err) != 0 ||
+                   save_calibration(r, err) != 0 || strait_emu_estimate_find(r, err) != 0 ||
                    save_measured(r, err) != 0 || compute(r, err) != 0 ||
-                   strait_step_save(&r->step, err) != 0
+                   strait_resume_save(&r->step, err) != 0
                ? -1
                : 0;
 }
@@ -354,7 +354,7 @@ void strait_session_release(struct strait_session *r)
     strait_profile_free(r->profile);
     strait_sweep_free(r->sweep);
     json_decref(r->rows_by_key);
-    json_decref(r->plan.setup.kappas);
+    json_decref(r->plan.setup.net_cpus);
     json_decref(r->measured);
     free(r->missing);
     free(r->settings.items);

@@ -27,7 +27,7 @@ struct strait_session {
     char *folder;        /* owned: r->out points here */
     json_t *rows_by_key; /* all rows of this run, stored or new */
     size_t *missing, n_missing;
-    struct strait_step step; /* of a run in parts */
+    struct strait_resume step; /* of a run in parts */
     double start_s;
     struct strait_live_view view;
     bool failed; /* a row is INVALID or outside tolerance */

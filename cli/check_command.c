@@ -21,7 +21,7 @@ enum { MAX_BACKENDS = 8, MAX_LINES = 40 };
 struct verdict {
     const struct strait_backend *backend;
     size_t n_can;
-    double most_bytes;         /* of a point, all ranks together */
+    double max_bytes;          /* of a point, all ranks together */
     struct strait_error first; /* why not, of the first that it cannot */
     size_t i_first;
     json_t *not_modelled; /* {text of packet_effects.h: points} */
@@ -56,15 +56,15 @@ static int check_point(struct verdict *v, const struct check *c, size_t i, const
                        struct strait_error *err)
 {
     const struct strait_plan_setup setup = {.file = c->sweep->file};
-    const struct strait_point_options options = strait_plan_point_options(&setup, v->backend);
+    const struct strait_trial_options options = strait_plan_point_options(&setup, v->backend);
     struct strait_error why = {0};
     struct strait_experiment *e = NULL;
-    struct strait_point *p = NULL;
+    struct strait_trial *p = NULL;
     int status = -1;
     if (strait_experiment_read(&e, c->sweep->file, resolved, err) != 0 ||
-        strait_point_new(&p, e, c->profile, &options, err) != 0)
+        strait_trial_new(&p, e, c->profile, &options, err) != 0)
         goto out;
-    if (strait_point_check(p, v->backend, &why) == 0) {
+    if (strait_trial_check(p, v->backend, &why) == 0) {
         v->n_can++;
     } else if (why.code == STRAIT_ERR_NOMEM || why.code == STRAIT_ERR_SYSTEM) {
         *err = why;
@@ -73,13 +73,13 @@ static int check_point(struct verdict *v, const struct check *c, size_t i, const
         v->first = why;
         v->i_first = i;
     }
-    v->most_bytes = fmax(v->most_bytes,
-                         v->backend == &strait_emu ? p->run.allocated_bytes : p->run.memory_bytes);
+    v->max_bytes = fmax(v->max_bytes,
+                        v->backend == &strait_emu ? p->run.allocated_bytes : p->run.memory_bytes);
     if (!v->backend->has_packets)
         note_effects(v, e->network);
     status = 0;
 out:
-    strait_point_free(p);
+    strait_trial_free(p);
     strait_experiment_free(e);
     return status;
 }
@@ -163,7 +163,7 @@ static void show_verdicts(const struct check *c)
         const struct verdict *v = &c->verdicts[b];
         strait_table_cell(t, v->backend->name);
         strait_table_cellf(t, "%zu of %zu", v->n_can, c->sweep->n_points);
-        strait_table_cell(t, v->most_bytes > 0 ? strait_bytes_text(bytes, v->most_bytes) : "-");
+        strait_table_cell(t, v->max_bytes > 0 ? strait_bytes_text(bytes, v->max_bytes) : "-");
         if (v->first.code == STRAIT_OK)
             strait_table_cell(t, "");
         else
@@ -190,8 +190,8 @@ static void print_json(const struct check *c)
             backends,
             json_pack("{s:s, s:i, s:o, s:s?, s:O?}", "backend", v->backend->name, "can",
                       (int)v->n_can, "memory_bytes",
-                      v->most_bytes > 0 ? strait_json_number(v->most_bytes) : json_null(),
-                      "why_not", all ? NULL : v->first.text, "not_modelled", v->not_modelled));
+                      v->max_bytes > 0 ? strait_json_number(v->max_bytes) : json_null(), "why_not",
+                      all ? NULL : v->first.text, "not_modelled", v->not_modelled));
     }
     json_t *out = json_pack("{s:s, s:i, s:o}", "experiment", c->sweep->file, "points",
                             (int)c->sweep->n_points, "backends", backends);

@@ -102,7 +102,7 @@ int strait_command_compare(int argc, char **argv)
     const char *folders[2] = {NULL, NULL};
     struct strait_tolerance tolerance = {NULL, NULL};
     const char *cases[MAX_CASES] = {NULL}, *file = NULL, *profile = "default";
-    long n_jobs = strait_machine_n_cores();
+    long n_jobs = strait_host_n_cores();
     bool json = false, help = false, within = false, published = false;
     const struct strait_option options[] = {
         STRAIT_TOLERANCE_OPTIONS(tolerance, ""),

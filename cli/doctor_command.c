@@ -45,13 +45,13 @@ static bool check_backend(json_t *out, const struct strait_backend *backend)
     struct strait_error why = {0};
     struct strait_experiment *e = NULL;
     struct strait_profile *profile = NULL;
-    struct strait_point *p = NULL;
-    const struct strait_point_options options = {.real_payload = false};
+    struct strait_trial *p = NULL;
+    const struct strait_trial_options options = {.real_payload = false};
     json_t *json = json_loads(small_experiment, 0, NULL);
     const bool works = strait_experiment_read(&e, "doctor", json, &why) == 0 &&
                        strait_profile_load(&profile, "default", &why) == 0 &&
-                       strait_point_new(&p, e, profile, &options, &why) == 0 &&
-                       strait_point_run(p, backend, &why) == 0;
+                       strait_trial_new(&p, e, profile, &options, &why) == 0 &&
+                       strait_trial_run(p, backend, &why) == 0;
     if (!works)
         snprintf(text, sizeof(text), "%s", why.text);
     else if (backend == &strait_sim) {
@@ -64,7 +64,7 @@ static bool check_backend(json_t *out, const struct strait_backend *backend)
     }
     strait_probe_put(out, backend->name, works, text,
                      "apt install libsimgrid-dev, then build again");
-    strait_point_free(p);
+    strait_trial_free(p);
     strait_profile_free(profile);
     strait_experiment_free(e);
     json_decref(json);
@@ -91,10 +91,10 @@ static void check_machine(json_t *out)
     char text[TEXT_CHARS], total[STRAIT_NUMBER_CHARS], available[STRAIT_NUMBER_CHARS];
     double total_bytes, available_bytes;
     struct timespec resolution;
-    snprintf(text, sizeof(text), "%d", strait_machine_n_cores());
-    strait_probe_put(out, "processors", strait_machine_n_cores() >= 2, text,
+    snprintf(text, sizeof(text), "%d", strait_host_n_cores());
+    strait_probe_put(out, "processors", strait_host_n_cores() >= 2, text,
                      "with one processor emulation needs more dilation");
-    strait_machine_memory(&total_bytes, &available_bytes);
+    strait_host_memory(&total_bytes, &available_bytes);
     snprintf(text, sizeof(text), "%s, %s available", strait_bytes_text(total, total_bytes),
              strait_bytes_text(available, available_bytes));
     strait_probe_put(out, "memory", available_bytes > 1e9, text, "some experiments need more");

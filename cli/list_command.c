@@ -64,7 +64,7 @@ static const struct {
     {"models", "what is trained; or a layer table of your own", strait_model_rows, NULL},
     {"networks", "what ships, and what an experiment may say of its own", strait_network_rows,
      NULL},
-    {"machines", "accelerators that \"device\" may name", strait_machine_rows, NULL},
+    {"machines", "accelerators that \"device\" may name", strait_engine_rows, NULL},
     {"profiles", "what codecs cost; or one of strait calibrate codecs", strait_profile_rows, NULL},
     {"experiments", "what `strait run NAME` knows", list_experiments, NULL}};
 enum { N_LISTS = sizeof(lists) / sizeof(*lists) };
@@ -79,7 +79,7 @@ static void value_cell(struct strait_table *t, const char *key, const json_t *va
     else if (strcmp(key, "step_s") == 0)
         strait_table_cell(t, strait_seconds_text(buf, json_number_value(value)));
     else
-        strait_table_cell(t, strait_number_text(buf, json_number_value(value), 4));
+        strait_table_cell(t, strait_format_number(buf, json_number_value(value), 4));
 }
 
 /* Rows [first, end), which have the keys of the first. */

@@ -42,9 +42,9 @@ int strait_probe_emulation(struct strait_probe *out, json_t *lines, bool boot,
                            struct strait_error *err)
 {
     struct strait_emu_ability can;
-    struct strait_emu_shapers shapers;
+    struct strait_emu_qdisc_support shapers;
     if (strait_emu_net_probe(&can, getenv("STRAIT_TUN"), err) != 0 ||
-        strait_emu_shapers_probe(&shapers, err) != 0)
+        strait_emu_qdisc_support_probe(&shapers, err) != 0)
         return -1;
     strait_probe_put(lines, "root", geteuid() == 0, geteuid() == 0 ? "yes" : "no",
                      "not needed where user namespaces work");

@@ -31,8 +31,8 @@ static int find_breakevens(json_t **records, struct strait_session *r, struct st
     struct strait_error why = {0};
     *records = NULL;
     if (r->no_breakeven || is_tradeoff(r) || strcmp(r->on, "emu") == 0 ||
-        strait_payoff_find(records, r->sweep, &r->plan.setup, r->store, (int)r->n_jobs, r->fresh,
-                           &why) == 0)
+        strait_breakeven_sweep_find(records, r->sweep, &r->plan.setup, r->store, (int)r->n_jobs,
+                                    r->fresh, &why) == 0)
         return 0;
     if (why.code != STRAIT_ERR_INPUT && why.code != STRAIT_ERR_HOST) {
         *err = why;
@@ -289,7 +289,7 @@ static const char notes[] =
 int strait_command_run(int argc, char **argv)
 {
     struct strait_session r = {.on = "sim",
-                               .n_jobs = strait_machine_n_cores(),
+                               .n_jobs = strait_host_n_cores(),
                                .n_repeats = 1,
                                .n_tries = 3,
                                .start_s = strait_clock_s()};

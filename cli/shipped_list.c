@@ -81,7 +81,7 @@ static int title_row(json_t *out, const char *name, const char *path, struct str
     return 0;
 }
 
-int strait_machine_rows(json_t *out, struct strait_error *err)
+int strait_engine_rows(json_t *out, struct strait_error *err)
 {
     return each_file(out, "experiments/machines", ".json", true, title_row, err);
 }

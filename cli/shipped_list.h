@@ -7,5 +7,5 @@
 int strait_model_rows(json_t *out, struct strait_error *err);
 /** Shipped networks have "name", what an experiment may say of its own has "key". */
 int strait_network_rows(json_t *out, struct strait_error *err);
-int strait_machine_rows(json_t *out, struct strait_error *err);
+int strait_engine_rows(json_t *out, struct strait_error *err);
 int strait_profile_rows(json_t *out, struct strait_error *err);

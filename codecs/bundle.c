@@ -59,8 +59,8 @@ int strait_bundle_encode(const struct strait_bundle *bundle, unsigned char *out,
         used += STRAIT_BUNDLE_SLICE_BYTES;
         const struct strait_request request = request_of(bundle, c, &s[i], i);
         if ((s[i].memory && s[i].lossy
-                 ? strait_memory_encode(s[i].memory, c, out + used, cap_bytes - used, &len, s[i].x,
-                                        s[i].n_elems, request, err)
+                 ? strait_feedback_encode(s[i].memory, c, out + used, cap_bytes - used, &len,
+                                          s[i].x, s[i].n_elems, request, err)
                  : c->ops->encode(c->state, out + used, cap_bytes - used, &len, s[i].x,
                                   s[i].n_elems, request, err)) != 0)
             return -1;

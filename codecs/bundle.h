@@ -19,7 +19,8 @@ struct strait_slice {
     size_t n_elems;
     bool lossy;
     size_t n_rows;                /* number of rows as a matrix; 0: a vector */
-    struct strait_memory *memory; /* the sender's error feedback; NULL: none. Lossy tensors only */
+    struct strait_feedback
+        *memory; /* the sender's error feedback; NULL: none. Lossy tensors only */
 };
 
 /* The codecs of a payload. `lossy` may itself be a lossless codec: its bound then has kind NONE. */

@@ -12,7 +12,7 @@
 #include <string.h>
 #include "bound.h"
 
-struct strait_memory {
+struct strait_feedback {
     const struct strait_codec_ops *ops;
     void *state; /* of a STATEFUL codec */
     double *params;
@@ -36,8 +36,8 @@ static bool is_stateful(const struct strait_codec_ops *ops)
     return ops->flags & STRAIT_CODEC_STATEFUL;
 }
 
-static int memory_fill(struct strait_memory *m, const double *params,
-                       struct strait_memory_options options, struct strait_error *err)
+static int memory_fill(struct strait_feedback *m, const double *params,
+                       struct strait_feedback_options options, struct strait_error *err)
 {
     const size_t n = m->n_elems > 0 ? m->n_elems : 1;
     m->params = calloc(m->ops->n_params + 1, sizeof(*m->params));
@@ -56,16 +56,17 @@ static int memory_fill(struct strait_memory *m, const double *params,
     return is_stateful(m->ops) ? m->ops->open(&m->state, m->params, err) : 0;
 }
 
-struct strait_memory *strait_memory_new(const struct strait_codec_ops *ops, const double *params,
-                                        size_t n_elems, struct strait_memory_options options,
-                                        struct strait_error *err)
+struct strait_feedback *strait_feedback_new(const struct strait_codec_ops *ops,
+                                            const double *params, size_t n_elems,
+                                            struct strait_feedback_options options,
+                                            struct strait_error *err)
 {
     if (!(options.momentum >= 0 && options.momentum < 1)) {
         strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
                          "expected a momentum from 0 to below 1, found %g", options.momentum);
         return NULL;
     }
-    struct strait_memory *m = calloc(1, sizeof(*m));
+    struct strait_feedback *m = calloc(1, sizeof(*m));
     if (!m) {
         strait_error_set(err, STRAIT_ERR_NOMEM, ops->name, "no memory for a tensor's memory");
         return NULL;
@@ -75,11 +76,11 @@ struct strait_memory *strait_memory_new(const struct strait_codec_ops *ops, cons
     m->momentum = (float)options.momentum;
     if (memory_fill(m, params, options, err) == 0)
         return m;
-    strait_memory_free(m);
+    strait_feedback_free(m);
     return NULL;
 }
 
-void strait_memory_free(struct strait_memory *m)
+void strait_feedback_free(struct strait_feedback *m)
 {
     if (!m)
         return;
@@ -93,7 +94,7 @@ void strait_memory_free(struct strait_memory *m)
 }
 
 /* u <- momentum u + x at finite x. Returns whether all of them are. */
-static bool add_momentum(struct strait_memory *m, const float *x)
+static bool add_momentum(struct strait_feedback *m, const float *x)
 {
     float *u = m->velocity;
     uint32_t n_other = 0;
@@ -107,7 +108,7 @@ static bool add_momentum(struct strait_memory *m, const float *x)
 }
 
 /* v <- v + add at finite x; add is x itself or u. Returns whether all x are finite. */
-static bool add_residual(struct strait_memory *m, const float *x, const float *add)
+static bool add_residual(struct strait_feedback *m, const float *x, const float *add)
 {
     float *v = m->residual;
     uint32_t n_other = 0;
@@ -122,7 +123,7 @@ static bool add_residual(struct strait_memory *m, const float *x, const float *a
 
 /* Add x to the memory. Returns what is to be encoded: v or u, or a copy with the values of x that
  * are not finite in their places. */
-static const float *compensate(struct strait_memory *m, const float *x)
+static const float *compensate(struct strait_feedback *m, const float *x)
 {
     bool all_finite = true;
     if (!m->work)
@@ -142,7 +143,7 @@ static const float *compensate(struct strait_memory *m, const float *x)
 }
 
 /* v <- v - y */
-static void subtract_sent(struct strait_memory *m, const float *x, const float *y)
+static void subtract_sent(struct strait_feedback *m, const float *x, const float *y)
 {
     float *v = m->residual;
     for (size_t i = 0; i < m->n_elems; i++) {
@@ -153,7 +154,7 @@ static void subtract_sent(struct strait_memory *m, const float *x, const float *
 }
 
 /* Momentum factor masking: what decodes to something other than 0 was sent. */
-static void mask_sent(struct strait_memory *m, const float *x, const float *y)
+static void mask_sent(struct strait_feedback *m, const float *x, const float *y)
 {
     float *u = m->velocity;
     for (size_t i = 0; i < m->n_elems; i++) {
@@ -164,8 +165,8 @@ static void mask_sent(struct strait_memory *m, const float *x, const float *y)
 
 /* Check everything that encode could refuse before the memory changes: a refused call must leave it
  * as it was. */
-static int check(const struct strait_memory *m, const void *state, size_t cap_bytes, size_t n_elems,
-                 struct strait_request request, struct strait_error *err)
+static int check(const struct strait_feedback *m, const void *state, size_t cap_bytes,
+                 size_t n_elems, struct strait_request request, struct strait_error *err)
 {
     if (n_elems != m->n_elems)
         return strait_error_set(err, STRAIT_ERR_INPUT, m->ops->name,
@@ -180,9 +181,9 @@ static int check(const struct strait_memory *m, const void *state, size_t cap_by
     return 0;
 }
 
-int strait_memory_encode(struct strait_memory *m, const struct strait_coder *coder,
-                         unsigned char *out, size_t cap_bytes, size_t *len_bytes, const float *x,
-                         size_t n_elems, struct strait_request request, struct strait_error *err)
+int strait_feedback_encode(struct strait_feedback *m, const struct strait_coder *coder,
+                           unsigned char *out, size_t cap_bytes, size_t *len_bytes, const float *x,
+                           size_t n_elems, struct strait_request request, struct strait_error *err)
 {
     assert(m->state || !coder || coder->ops == m->ops);
     void *state = is_stateful(m->ops) ? m->state : coder->state;
@@ -203,7 +204,7 @@ int strait_memory_encode(struct strait_memory *m, const struct strait_coder *cod
     return 0;
 }
 
-int strait_memory_reset(struct strait_memory *m, struct strait_error *err)
+int strait_feedback_reset(struct strait_feedback *m, struct strait_error *err)
 {
     void *fresh = NULL;
     if (is_stateful(m->ops) && m->ops->open(&fresh, m->params, err) != 0)
@@ -218,7 +219,7 @@ int strait_memory_reset(struct strait_memory *m, struct strait_error *err)
     return 0;
 }
 
-const float *strait_memory_residual(const struct strait_memory *m)
+const float *strait_feedback_residual(const struct strait_feedback *m)
 {
     return m->residual;
 }

@@ -10,28 +10,29 @@
  * and if the codec is SPARSE, u <- 0 at every element that was sent (momentum factor masking). With
  * momentum but no residual, u itself is encoded. Values that are not finite are encoded as they are
  * and change neither v nor u. */
-struct strait_memory_options {
+struct strait_feedback_options {
     bool residual;
     double momentum; /* below 1; 0: none */
 };
 
-struct strait_memory;
+struct strait_feedback;
 
 /** Create the memory of one tensor of n_elems values on one rank; opens its own codec state if the
  *  codec is STATEFUL. With both options off and no state it encodes x unchanged.
  *  In:      params  as for ops->open
  *  Returns: NULL with *err: NOMEM, or the codec's error */
-struct strait_memory *strait_memory_new(const struct strait_codec_ops *ops, const double *params,
-                                        size_t n_elems, struct strait_memory_options options,
-                                        struct strait_error *err);
-void strait_memory_free(struct strait_memory *m);
+struct strait_feedback *strait_feedback_new(const struct strait_codec_ops *ops,
+                                            const double *params, size_t n_elems,
+                                            struct strait_feedback_options options,
+                                            struct strait_error *err);
+void strait_feedback_free(struct strait_feedback *m);
 /** As ops->encode, of x[n_elems] plus what is remembered; then updates the memory. `coder` is used
  *  unless the codec is STATEFUL.
  *  Cost:    encode, decode if there is a residual, and a pass over the tensor; no allocation */
-int strait_memory_encode(struct strait_memory *m, const struct strait_coder *coder,
-                         unsigned char *out, size_t cap_bytes, size_t *len_bytes, const float *x,
-                         size_t n_elems, struct strait_request request, struct strait_error *err);
+int strait_feedback_encode(struct strait_feedback *m, const struct strait_coder *coder,
+                           unsigned char *out, size_t cap_bytes, size_t *len_bytes, const float *x,
+                           size_t n_elems, struct strait_request request, struct strait_error *err);
 /** Set residual and momentum to 0 and reopen the codec's state. */
-int strait_memory_reset(struct strait_memory *m, struct strait_error *err);
+int strait_feedback_reset(struct strait_feedback *m, struct strait_error *err);
 /** The residual, float32[n_elems], borrowed; NULL when there is none. */
-const float *strait_memory_residual(const struct strait_memory *m);
+const float *strait_feedback_residual(const struct strait_feedback *m);

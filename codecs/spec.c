@@ -21,7 +21,7 @@ struct strait_codec_spec strait_codec_spec_default(const struct strait_codec_ops
     return spec;
 }
 
-bool strait_memory_needed(const struct strait_codec_spec *spec)
+bool strait_feedback_needed(const struct strait_codec_spec *spec)
 {
     return (spec->ops->flags & STRAIT_CODEC_STATEFUL) || spec->memory.residual ||
            spec->memory.momentum > 0;
@@ -200,7 +200,7 @@ static int refuse_key(const struct reading *r, const char *key, struct strait_er
 static int read_memory(struct reading *r, const char *key, const char *value,
                        struct strait_error *err)
 {
-    struct strait_memory_options *m = &r->spec->memory;
+    struct strait_feedback_options *m = &r->spec->memory;
     if (strcmp(key, momentum_key) == 0) {
         if (read_number(&m->momentum, value) && m->momentum >= 0 && m->momentum < 1)
             return 0;

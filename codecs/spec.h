@@ -11,13 +11,13 @@ struct strait_codec_spec {
     const struct strait_codec_ops *ops;
     double params[STRAIT_MAX_CODEC_PARAMS]; /* in the order of ops->params */
     struct strait_bound bound;              /* kind NONE if none was given */
-    struct strait_memory_options memory;
+    struct strait_feedback_options memory;
 };
 
 /** The codec as published: default of every parameter, no bound, the source's memory. */
 struct strait_codec_spec strait_codec_spec_default(const struct strait_codec_ops *ops);
 /** Whether a sender with these settings keeps anything between rounds. */
-bool strait_memory_needed(const struct strait_codec_spec *spec);
+bool strait_feedback_needed(const struct strait_codec_spec *spec);
 /** Parse `name[:key=value,...]`. Keys are the codec's parameters, one bound ("abs", "range", "rms",
  *  "pointwise", "ratio"), "error_feedback" (yes, no) and "momentum". A bounded codec without a
  *  bound gets kind NONE: callers that need one check.

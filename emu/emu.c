@@ -133,7 +133,7 @@ static void launch(struct session *s) __attribute__((noreturn));
 static void launch(struct session *s)
 {
     struct strait_error err = {.code = STRAIT_OK};
-    const char *launcher = strait_emu_place_name();
+    const char *launcher = strait_emu_registry_name();
     const bool userns = s->run->launcher && strcmp(s->run->launcher, "userns") == 0;
     const bool root = s->run->launcher && strcmp(s->run->launcher, "root") == 0;
     prctl(PR_SET_NAME, "strait-launch");
@@ -161,15 +161,16 @@ static void launch(struct session *s)
     const pid_t keeper = fork();
     if (keeper == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        strait_emu_keeper_main(&(struct strait_emu_keeper_plan){.run = s->run,
-                                                                .shared = s->shared,
-                                                                .dilation = s->dilation,
-                                                                .realisation = s->realisation,
-                                                                .launcher = launcher,
-                                                                .tun_path = tun_path(),
-                                                                .caller = s->caller[1],
-                                                                .facts = s->facts,
-                                                                .logs = s->logs});
+        strait_emu_supervisor_main(
+            &(struct strait_emu_supervisor_plan){.run = s->run,
+                                                 .shared = s->shared,
+                                                 .dilation = s->dilation,
+                                                 .realisation = s->realisation,
+                                                 .launcher = launcher,
+                                                 .tun_path = tun_path(),
+                                                 .caller = s->caller[1],
+                                                 .facts = s->facts,
+                                                 .logs = s->logs});
     }
     int status = 0;
     if (keeper < 0)

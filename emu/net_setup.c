@@ -8,13 +8,13 @@
 enum { N_PINGS = 10, PING_TRIES = 3 };
 /* A path's window is at least this multiple of its bandwidth-delay product, and at least this
  * size. */
-static const double WINDOW_BDPS = 2.5, LEAST_WINDOW_BYTES = 4194304;
+static const double WINDOW_BDPS = 2.5, MIN_WINDOW_BYTES = 4194304;
 
 /* The smallest window for every stream: the experiment's, or that of the largest bandwidth-delay
  * product. */
 static double window_bytes(const struct strait_network *n, const struct strait_emu_shared *s)
 {
-    double most = LEAST_WINDOW_BYTES;
+    double most = MIN_WINDOW_BYTES;
     if (isfinite(n->tcp.window_bytes))
         return n->tcp.window_bytes;
     for (int i = 0; i < s->n_streams; i++) {
@@ -26,10 +26,10 @@ static double window_bytes(const struct strait_network *n, const struct strait_e
     return most;
 }
 
-int strait_emu_stage_build(struct strait_emu_net **out, const struct strait_run *run,
-                           const struct strait_emu_shared *shared, double dilation,
-                           const char *tun_path, enum strait_emu_realisation realisation,
-                           struct strait_error *err)
+int strait_emu_net_setup_build(struct strait_emu_net **out, const struct strait_run *run,
+                               const struct strait_emu_shared *shared, double dilation,
+                               const char *tun_path, enum strait_emu_realisation realisation,
+                               struct strait_error *err)
 {
     const struct strait_network *n = run->network;
     const size_t n_nodes = (size_t)run->n_ranks;
@@ -61,19 +61,19 @@ int strait_emu_stage_build(struct strait_emu_net **out, const struct strait_run 
     return failed;
 }
 
-double strait_emu_stage_credit_s(const struct strait_run *run, double dilation,
-                                 enum strait_emu_realisation realisation)
+double strait_emu_net_setup_credit_s(const struct strait_run *run, double dilation,
+                                     enum strait_emu_realisation realisation)
 {
     const struct strait_network *n = run->network;
-    const double late_s = strait_emu_shaper_late_s();
-    double most_s = 0;
+    const double late_s = strait_emu_qdisc_late_s();
+    double max_s = 0;
     for (int i = 0; i < 2 * run->n_ranks && realisation == STRAIT_EMU_KERNEL; i++) {
         const struct strait_link *link = i < run->n_ranks ? &n->out[i] : &n->in[i - run->n_ranks];
-        struct strait_emu_shaper s;
-        strait_emu_shaper_of(&s, link, n->overhead_bytes, dilation, late_s);
-        most_s = fmax(most_s, strait_emu_shaper_credit_s(&s) / dilation);
+        struct strait_emu_qdisc s;
+        strait_emu_qdisc_of(&s, link, n->overhead_bytes, dilation, late_s);
+        max_s = fmax(max_s, strait_emu_qdisc_credit_s(&s) / dilation);
     }
-    return most_s;
+    return max_s;
 }
 
 static bool same_class(const struct strait_network *n, int a, int b)
@@ -105,8 +105,9 @@ static int probe(struct strait_emu_probe *p, struct strait_emu_net *net, int to,
     return 0;
 }
 
-int strait_emu_stage_probe(struct strait_emu_probe *probes, int *n, struct strait_emu_net *net,
-                           const struct strait_run *run, double dilation, struct strait_error *err)
+int strait_emu_net_setup_probe(struct strait_emu_probe *probes, int *n, struct strait_emu_net *net,
+                               const struct strait_run *run, double dilation,
+                               struct strait_error *err)
 {
     const struct strait_network *network = run->network;
     *n = 0;

@@ -8,16 +8,17 @@
  *  Out:     out  free with strait_emu_net_free
  *  Returns: 0, or -1 with *err as strait_emu_net_up
  */
-int strait_emu_stage_build(struct strait_emu_net **out, const struct strait_run *run,
-                           const struct strait_emu_shared *shared, double dilation,
-                           const char *tun_path, enum strait_emu_realisation realisation,
-                           struct strait_error *err);
+int strait_emu_net_setup_build(struct strait_emu_net **out, const struct strait_run *run,
+                               const struct strait_emu_shared *shared, double dilation,
+                               const char *tun_path, enum strait_emu_realisation realisation,
+                               struct strait_error *err);
 /** How much earlier than its rate allows a message may pass, virtual seconds: 0 with the relay,
  *  with the kernel the largest burst of an idle tbf. */
-double strait_emu_stage_credit_s(const struct strait_run *run, double dilation,
-                                 enum strait_emu_realisation realisation);
+double strait_emu_net_setup_credit_s(const struct strait_run *run, double dilation,
+                                     enum strait_emu_realisation realisation);
 /** Ping from rank 0 to one rank of each kind of port. Skips paths that lose packets.
  *  Out:     probes  STRAIT_EMU_MAX_PROBES, n of them filled
  *  Returns: 0, or -1 with *err as strait_emu_net_ping */
-int strait_emu_stage_probe(struct strait_emu_probe *probes, int *n, struct strait_emu_net *net,
-                           const struct strait_run *run, double dilation, struct strait_error *err);
+int strait_emu_net_setup_probe(struct strait_emu_probe *probes, int *n, struct strait_emu_net *net,
+                               const struct strait_run *run, double dilation,
+                               struct strait_error *err);

@@ -37,7 +37,7 @@ struct child {
 };
 
 struct keeper {
-    struct strait_emu_keeper_plan plan;
+    struct strait_emu_supervisor_plan plan;
     struct strait_emu_net *net;
     struct child *children;
     struct strait_emu_evidence evidence;
@@ -71,16 +71,17 @@ static int build_net(struct keeper *k, struct strait_error *err)
     if (!e->before)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     e->after = e->before + run->n_ranks;
-    if (strait_emu_stage_build(&k->net, run, k->plan.shared, k->plan.dilation.k, k->plan.tun_path,
-                               k->plan.realisation, err) != 0)
+    if (strait_emu_net_setup_build(&k->net, run, k->plan.shared, k->plan.dilation.k,
+                                   k->plan.tun_path, k->plan.realisation, err) != 0)
         return -1;
     e->realisation = k->plan.realisation;
     k->plan.shared->credit_s =
-        strait_emu_stage_credit_s(run, k->plan.dilation.k, k->plan.realisation);
+        strait_emu_net_setup_credit_s(run, k->plan.dilation.k, k->plan.realisation);
     for (int i = 0; i < run->n_ranks; i++)
         if (strait_emu_net_counters(&e->before[i], k->net, i, err) != 0)
             return -1;
-    return strait_emu_stage_probe(e->probes, &e->n_probes, k->net, run, k->plan.dilation.k, err);
+    return strait_emu_net_setup_probe(e->probes, &e->n_probes, k->net, run, k->plan.dilation.k,
+                                      err);
 }
 
 static int fork_rank(struct keeper *k, int rank, struct strait_error *err)
@@ -344,7 +345,7 @@ static int judge(struct keeper *k, struct strait_error *err)
     return failed;
 }
 
-void strait_emu_keeper_main(const struct strait_emu_keeper_plan *plan)
+void strait_emu_supervisor_main(const struct strait_emu_supervisor_plan *plan)
 {
     struct keeper k = {
         .plan = *plan, .evidence.relay_cpu_s = NAN, .n_oom_kills = strait_emu_oom_kills()};

@@ -6,7 +6,7 @@
 #include "emu/links/net.h"
 #include "emu/process/shared.h"
 
-struct strait_emu_keeper_plan {
+struct strait_emu_supervisor_plan {
     struct strait_run *run;
     struct strait_emu_shared *shared;
     struct strait_emu_dilation dilation;
@@ -19,4 +19,5 @@ struct strait_emu_keeper_plan {
 };
 
 /** Build the network, run the ranks, check validity; the result goes to shared->outcome. */
-void strait_emu_keeper_main(const struct strait_emu_keeper_plan *plan) __attribute__((noreturn));
+void strait_emu_supervisor_main(const struct strait_emu_supervisor_plan *plan)
+    __attribute__((noreturn));

@@ -9,7 +9,7 @@
 struct strait_tensor_codec {
     struct strait_codec_spec spec;
     struct strait_coder coder;
-    struct strait_memory *memory;
+    struct strait_feedback *memory;
     size_t n_elems, n_rows;
 };
 
@@ -47,7 +47,7 @@ int strait_tensor_codec_new(struct strait_tensor_codec **out, const char *spec, 
         return -1;
     }
     c->coder.ops = c->spec.ops;
-    c->memory = strait_memory_new(c->spec.ops, c->spec.params, n_elems, c->spec.memory, err);
+    c->memory = strait_feedback_new(c->spec.ops, c->spec.params, n_elems, c->spec.memory, err);
     if (!c->memory) {
         strait_tensor_codec_free(c);
         return -1;
@@ -60,7 +60,7 @@ void strait_tensor_codec_free(struct strait_tensor_codec *c)
 {
     if (!c)
         return;
-    strait_memory_free(c->memory);
+    strait_feedback_free(c->memory);
     c->coder.ops->close(c->coder.state);
     free(c);
 }
@@ -75,8 +75,8 @@ int strait_tensor_codec_encode(struct strait_tensor_codec *c, void *out, size_t 
                                struct strait_error *err)
 {
     const struct strait_request request = {.bound = c->spec.bound, .key = key, .n_rows = c->n_rows};
-    return strait_memory_encode(c->memory, &c->coder, out, cap_bytes, len_bytes, x, c->n_elems,
-                                request, err);
+    return strait_feedback_encode(c->memory, &c->coder, out, cap_bytes, len_bytes, x, c->n_elems,
+                                  request, err);
 }
 
 int strait_tensor_codec_decode(const struct strait_tensor_codec *c, float *y, const void *in,
@@ -87,7 +87,7 @@ int strait_tensor_codec_decode(const struct strait_tensor_codec *c, float *y, co
 
 int strait_tensor_codec_reset(struct strait_tensor_codec *c, struct strait_error *err)
 {
-    return strait_memory_reset(c->memory, err);
+    return strait_feedback_reset(c->memory, err);
 }
 
 int strait_tensor_cost(struct strait_tensor_cost *out, const char *profile, const char *spec,

@@ -22,7 +22,7 @@ static struct strait_lane *lane_of(const struct strait_rank *r)
     return (struct strait_lane *)(uintptr_t)r; /* the handle is the lane's first member */
 }
 
-static struct strait_lane *new_lane(struct strait_machine *m, int rank)
+static struct strait_lane *new_lane(struct strait_engine *m, int rank)
 {
     struct strait_node *node = &m->nodes[rank];
     struct strait_lane *lane = strait_child_alloc(m->child, 1, sizeof(*lane));
@@ -36,12 +36,12 @@ static struct strait_lane *new_lane(struct strait_machine *m, int rank)
     return lane;
 }
 
-struct strait_machine *strait_machine_new(struct strait_run *run,
-                                          const struct strait_backend *backend,
-                                          const struct strait_kernel *kernel, void *world,
-                                          struct strait_child *child)
+struct strait_engine *strait_engine_new(struct strait_run *run,
+                                        const struct strait_backend *backend,
+                                        const struct strait_kernel *kernel, void *world,
+                                        struct strait_child *child)
 {
-    struct strait_machine *m = strait_child_alloc(child, 1, sizeof(*m));
+    struct strait_engine *m = strait_child_alloc(child, 1, sizeof(*m));
     m->run = run;
     m->backend = backend;
     m->kernel = kernel;
@@ -61,7 +61,7 @@ static void begin(struct strait_lane *lane)
         strait_child_no_memory(lane->machine->child);
 }
 
-void strait_machine_begin(struct strait_machine *m)
+void strait_engine_begin(struct strait_engine *m)
 {
     for (int i = 0; i < m->run->n_ranks; i++)
         new_lane(m, i);
@@ -70,7 +70,7 @@ void strait_machine_begin(struct strait_machine *m)
 }
 
 /* Nothing more happens: run rank_end of every rank. */
-static void end_ranks(struct strait_machine *m)
+static void end_ranks(struct strait_engine *m)
 {
     for (int i = 0; i < m->run->n_ranks && m->run->rank_end; i++)
         for (struct strait_lane *l = m->nodes[i].lanes; l; l = l->next)
@@ -78,7 +78,7 @@ static void end_ranks(struct strait_machine *m)
                 m->run->rank_end(&l->rank);
 }
 
-static void finish(struct strait_machine *m, double end_s)
+static void finish(struct strait_engine *m, double end_s)
 {
     end_ranks(m);
     json_t *report =
@@ -90,8 +90,8 @@ static void finish(struct strait_machine *m, double end_s)
     strait_child_finish(m->child, report);
 }
 
-static void deadlock(struct strait_machine *m) __attribute__((noreturn));
-static void deadlock(struct strait_machine *m)
+static void deadlock(struct strait_engine *m) __attribute__((noreturn));
+static void deadlock(struct strait_engine *m)
 {
     struct strait_error err = {0};
     for (int i = 0; i < m->run->n_ranks && err.code == STRAIT_OK; i++)
@@ -113,7 +113,7 @@ static void deadlock(struct strait_machine *m)
     strait_child_fail(m->child, &err);
 }
 
-void strait_machine_rest(struct strait_machine *m)
+void strait_engine_rest(struct strait_engine *m)
 {
     assert(m->n_active > 0);
     if (--m->n_active == 0)
@@ -123,14 +123,14 @@ void strait_machine_rest(struct strait_machine *m)
 /* Block until until_s, or until woken earlier. */
 static void block(struct strait_lane *lane, double until_s, enum strait_blocked_on on)
 {
-    struct strait_machine *m = lane->machine;
+    struct strait_engine *m = lane->machine;
     m->n_blocks++;
     lane->woken = false;
     lane->blocked = true;
     lane->for_ever = isinf(until_s);
     lane->on = on;
     if (lane->for_ever)
-        strait_machine_rest(m);
+        strait_engine_rest(m);
     if (strait_lanes_block(&m->lanes, lane, until_s) != 0)
         strait_child_no_memory(m->child);
     lane->blocked = false;
@@ -152,7 +152,7 @@ static void meet(struct strait_lane *lane)
  * ahead of that end. */
 static void sleep_until(struct strait_lane *lane, double until_s)
 {
-    const struct strait_machine *m = lane->machine;
+    const struct strait_engine *m = lane->machine;
     lane->now_s = fmax(lane->now_s, until_s);
     if (m->nodes[lane->rank.me].n_running > 1 || m->run->ends_with_rank_0)
         meet(lane);
@@ -185,7 +185,7 @@ static void drain(struct strait_lane *lane)
 
 void strait_lane_main(struct strait_lane *lane)
 {
-    struct strait_machine *m = lane->machine;
+    struct strait_engine *m = lane->machine;
     struct strait_node *node = &m->nodes[lane->rank.me];
     lane->seen_s = m->kernel->now_s(m->world);
     lane->now_s = fmax(lane->now_s, lane->seen_s);
@@ -206,20 +206,20 @@ void strait_lane_main(struct strait_lane *lane)
         finish(m, lane->now_s);
     if (lane->joiner)
         strait_lane_wake(lane->joiner, lane->now_s);
-    strait_machine_rest(m);
+    strait_engine_rest(m);
 }
 
-void strait_machine_fail(struct strait_rank *r, const struct strait_error *err)
+void strait_engine_fail(struct strait_rank *r, const struct strait_error *err)
 {
     strait_child_fail(lane_of(r)->machine->child, err);
 }
 
-double strait_machine_now_s(const struct strait_rank *r)
+double strait_engine_now_s(const struct strait_rank *r)
 {
     return lane_of(r)->now_s;
 }
 
-static struct strait_op *new_op(struct strait_machine *m, double queued_s)
+static struct strait_op *new_op(struct strait_engine *m, double queued_s)
 {
     struct strait_op *op = m->spare_ops;
     if (op)
@@ -230,7 +230,7 @@ static struct strait_op *new_op(struct strait_machine *m, double queued_s)
     return op;
 }
 
-static struct strait_slots *slots_of(struct strait_machine *m, int rank, enum strait_resource which)
+static struct strait_slots *slots_of(struct strait_engine *m, int rank, enum strait_resource which)
 {
     struct strait_slots *slots = &m->nodes[rank].slots[which];
     if (slots->n == 0 && strait_slots_init(slots, m->run->n_slots(m->run, rank, which)) != 0)
@@ -251,10 +251,10 @@ static void check_job(struct strait_rank *r, const struct strait_job *job)
                          "rank %d: expected a job of at most %u slots, found %u", r->me,
                          slots_of(lane_of(r)->machine, r->me, job->resource)->n, job->n_slots);
     if (err.code != STRAIT_OK)
-        strait_machine_fail(r, &err);
+        strait_engine_fail(r, &err);
 }
 
-struct strait_op *strait_machine_start(struct strait_rank *r, const struct strait_job *job)
+struct strait_op *strait_engine_start(struct strait_rank *r, const struct strait_job *job)
 {
     struct strait_lane *lane = lane_of(r);
     check_job(r, job);
@@ -270,18 +270,18 @@ struct strait_op *strait_machine_start(struct strait_rank *r, const struct strai
     return op;
 }
 
-struct strait_op *strait_machine_send(struct strait_rank *r, int dst, int channel, int tag,
-                                      struct strait_packet *packet, bool acked)
+struct strait_op *strait_engine_send(struct strait_rank *r, int dst, int channel, int tag,
+                                     struct strait_packet *packet, bool acked)
 {
     struct strait_lane *lane = lane_of(r);
-    struct strait_machine *m = lane->machine;
+    struct strait_engine *m = lane->machine;
     assert(dst >= 0 && dst < m->run->n_ranks && channel >= 0 && channel < STRAIT_MAX_CHANNELS);
     meet(lane);
     struct strait_stream *s = strait_stream_find(m, r->me, dst, channel);
     struct strait_error err = {0};
     if ((s->n_sent == 0 && strait_stream_check(r, dst, channel, &err) != 0) ||
         strait_packet_post(packet, r, dst, channel, &err) != 0)
-        strait_machine_fail(r, &err);
+        strait_engine_fail(r, &err);
     struct strait_parcel *parcel = strait_parcel_new(m);
     struct strait_op *op = acked ? new_op(m, lane->now_s) : NULL;
     parcel->packet = packet;
@@ -299,7 +299,7 @@ void strait_op_acked(struct strait_op *op, double back_s, double now_s)
         strait_lane_wake(op->waiter, now_s);
 }
 
-void strait_machine_wait(struct strait_rank *r, struct strait_op *op, struct strait_times *times)
+void strait_engine_wait(struct strait_rank *r, struct strait_op *op, struct strait_times *times)
 {
     struct strait_lane *lane = lane_of(r);
     op->waiter = lane;
@@ -312,7 +312,7 @@ void strait_machine_wait(struct strait_rank *r, struct strait_op *op, struct str
     lane->machine->spare_ops = op;
 }
 
-static void take(struct strait_machine *m, struct strait_message *out, struct strait_stream *s)
+static void take(struct strait_engine *m, struct strait_message *out, struct strait_stream *s)
 {
     struct strait_parcel *parcel = strait_stream_take(s);
     strait_packet_landed(parcel->packet);
@@ -325,11 +325,11 @@ static void take(struct strait_machine *m, struct strait_message *out, struct st
     strait_parcel_free(m, parcel);
 }
 
-bool strait_machine_recv(struct strait_rank *r, struct strait_message *out, int src, int channel,
-                         double deadline_s)
+bool strait_engine_recv(struct strait_rank *r, struct strait_message *out, int src, int channel,
+                        double deadline_s)
 {
     struct strait_lane *lane = lane_of(r);
-    struct strait_machine *m = lane->machine;
+    struct strait_engine *m = lane->machine;
     assert(src >= STRAIT_ANY && src < m->run->n_ranks && channel >= 0 &&
            channel < STRAIT_MAX_CHANNELS);
     struct strait_inbox *inbox = strait_inbox_of(m, r->me, channel);
@@ -357,8 +357,8 @@ bool strait_machine_recv(struct strait_rank *r, struct strait_message *out, int 
     }
 }
 
-struct strait_rank *strait_machine_spawn(struct strait_rank *r,
-                                         void (*fn)(struct strait_rank *, void *), void *arg)
+struct strait_rank *strait_engine_spawn(struct strait_rank *r,
+                                        void (*fn)(struct strait_rank *, void *), void *arg)
 {
     struct strait_lane *maker = lane_of(r);
     meet(maker);
@@ -371,7 +371,7 @@ struct strait_rank *strait_machine_spawn(struct strait_rank *r,
     return &lane->rank;
 }
 
-void strait_machine_join(struct strait_rank *r, struct strait_rank *other)
+void strait_engine_join(struct strait_rank *r, struct strait_rank *other)
 {
     struct strait_lane *lane = lane_of(r), *joined = lane_of(other);
     joined->joiner = lane;

@@ -32,7 +32,7 @@ struct strait_queue { /* first in, first out */
 };
 
 struct strait_stream {
-    struct strait_machine *machine;
+    struct strait_engine *machine;
     int src, dst, channel;
     double delay_s, back_s; /* one way; and back, for acknowledgements */
     struct strait_window window;
@@ -57,7 +57,7 @@ enum strait_blocked_on { STRAIT_ON_TIME, STRAIT_ON_MESSAGE, STRAIT_ON_LANE };
 
 struct strait_lane {
     struct strait_rank rank; /* must be first: the handle is the lane */
-    struct strait_machine *machine;
+    struct strait_engine *machine;
     void (*fn)(struct strait_rank *, void *); /* NULL: lane 0, the rank's program */
     void *arg;
     double now_s;  /* exact: the time that it slept until, not the time source's approximation */
@@ -81,7 +81,7 @@ struct strait_node { /* one rank */
     double drained_s;            /* arrival of the last message that has left */
 };
 
-struct strait_machine {
+struct strait_engine {
     struct strait_run *run;
     const struct strait_backend *backend;
     const struct strait_kernel *kernel;
@@ -101,11 +101,11 @@ struct strait_machine {
 };
 
 /** Set up everything before time 0; `begin` makes lane 0 of every rank. In a child only. */
-struct strait_machine *strait_machine_new(struct strait_run *run,
-                                          const struct strait_backend *backend,
-                                          const struct strait_kernel *kernel, void *world,
-                                          struct strait_child *child);
-void strait_machine_begin(struct strait_machine *m);
+struct strait_engine *strait_engine_new(struct strait_run *run,
+                                        const struct strait_backend *backend,
+                                        const struct strait_kernel *kernel, void *world,
+                                        struct strait_child *child);
+void strait_engine_begin(struct strait_engine *m);
 
 /** Body of a lane's coroutine. Does not return once the run is over. */
 void strait_lane_main(struct strait_lane *lane);
@@ -117,32 +117,32 @@ struct strait_action strait_stream_next(struct strait_stream *s, double now_s);
 void strait_stream_flow_ended(struct strait_stream *s, double now_s);
 
 /* For engine.c, from streams.c. */
-struct strait_stream *strait_stream_find(struct strait_machine *m, int src, int dst, int channel);
+struct strait_stream *strait_stream_find(struct strait_engine *m, int src, int dst, int channel);
 void strait_stream_post(struct strait_stream *s, struct strait_parcel *parcel, double now_s);
 /** The stream with the first arrived message, by arrival then rank; NULL: none from src. */
-struct strait_stream *strait_inbox_first(struct strait_machine *m, int dst, int src, int channel);
-struct strait_inbox *strait_inbox_of(struct strait_machine *m, int dst, int channel);
+struct strait_stream *strait_inbox_first(struct strait_engine *m, int dst, int src, int channel);
+struct strait_inbox *strait_inbox_of(struct strait_engine *m, int dst, int channel);
 /** Remove the stream's first arrived message. */
 struct strait_parcel *strait_stream_take(struct strait_stream *s);
-struct strait_parcel *strait_parcel_new(struct strait_machine *m);
-void strait_parcel_free(struct strait_machine *m, struct strait_parcel *parcel);
+struct strait_parcel *strait_parcel_new(struct strait_engine *m);
+void strait_parcel_free(struct strait_engine *m, struct strait_parcel *parcel);
 
 /* For streams.c, from engine.c. */
 void strait_lane_wake(struct strait_lane *lane, double now_s);
 void strait_op_acked(struct strait_op *op, double back_s, double now_s);
 /** One activity has ended; fails the run if it was the last one and lanes still wait. */
-void strait_machine_rest(struct strait_machine *m);
+void strait_engine_rest(struct strait_engine *m);
 
 /* The operations, for the tables of both backends. */
-void strait_machine_fail(struct strait_rank *r, const struct strait_error *err)
+void strait_engine_fail(struct strait_rank *r, const struct strait_error *err)
     __attribute__((noreturn));
-double strait_machine_now_s(const struct strait_rank *r);
-struct strait_op *strait_machine_start(struct strait_rank *r, const struct strait_job *job);
-struct strait_op *strait_machine_send(struct strait_rank *r, int dst, int channel, int tag,
-                                      struct strait_packet *packet, bool acked);
-void strait_machine_wait(struct strait_rank *r, struct strait_op *op, struct strait_times *times);
-bool strait_machine_recv(struct strait_rank *r, struct strait_message *out, int src, int channel,
-                         double deadline_s);
-struct strait_rank *strait_machine_spawn(struct strait_rank *r,
-                                         void (*fn)(struct strait_rank *, void *), void *arg);
-void strait_machine_join(struct strait_rank *r, struct strait_rank *other);
+double strait_engine_now_s(const struct strait_rank *r);
+struct strait_op *strait_engine_start(struct strait_rank *r, const struct strait_job *job);
+struct strait_op *strait_engine_send(struct strait_rank *r, int dst, int channel, int tag,
+                                     struct strait_packet *packet, bool acked);
+void strait_engine_wait(struct strait_rank *r, struct strait_op *op, struct strait_times *times);
+bool strait_engine_recv(struct strait_rank *r, struct strait_message *out, int src, int channel,
+                        double deadline_s);
+struct strait_rank *strait_engine_spawn(struct strait_rank *r,
+                                        void (*fn)(struct strait_rank *, void *), void *arg);
+void strait_engine_join(struct strait_rank *r, struct strait_rank *other);

@@ -59,12 +59,12 @@ static int check_network(const struct strait_run *run, struct strait_error *err)
     return 0;
 }
 
-int strait_sim_check(const struct strait_run *run, const char *backend, int most_ranks,
+int strait_sim_check(const struct strait_run *run, const char *backend, int max_ranks,
                      struct strait_error *err)
 {
-    if (run->n_ranks < 1 || run->n_ranks > most_ranks)
+    if (run->n_ranks < 1 || run->n_ranks > max_ranks)
         return strait_error_set(err, STRAIT_ERR_INPUT, backend, "expected 1 to %d ranks, found %d",
-                                most_ranks, run->n_ranks);
+                                max_ranks, run->n_ranks);
     if (run->measured_cost)
         return strait_error_set(err, STRAIT_ERR_INPUT, backend,
                                 "cannot measure what a job costs: expected costs from a profile or "

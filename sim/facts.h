@@ -3,8 +3,8 @@
 #include "workloads/rank/backend.h"
 
 /** 0, or -1 with *err: INPUT naming what cannot be simulated, HOST when memory is short.
- *  In:      most_ranks  limit of this backend */
-int strait_sim_check(const struct strait_run *run, const char *backend, int most_ranks,
+ *  In:      max_ranks  limit of this backend */
+int strait_sim_check(const struct strait_run *run, const char *backend, int max_ranks,
                      struct strait_error *err);
 
 /** Add to run->facts: the constants of the network model with their sources, and the properties of

@@ -8,7 +8,7 @@
 #include "engine.h"
 
 /* A stack uses two mappings; the kernel allows 65530 a process. */
-enum { MOST_RANKS = 30000 };
+enum { MAX_RANKS = 30000 };
 
 struct world;
 
@@ -20,7 +20,7 @@ struct pump { /* of a stream */
 
 struct world {
     double now_s;
-    struct strait_machine *machine;
+    struct strait_engine *machine;
     struct strait_fairshare *fairshare;
     struct strait_heap timers; /* of streams; ties in the order of creation */
     int64_t n_timers;
@@ -108,8 +108,8 @@ static struct strait_fairshare *links_of(const struct strait_network *n, struct 
 static void simulate(struct strait_child *child)
 {
     struct world w = {.fairshare = links_of(child->run->network, child)};
-    w.machine = strait_machine_new(child->run, &strait_fluid, &kernel, &w, child);
-    strait_machine_begin(w.machine);
+    w.machine = strait_engine_new(child->run, &strait_fluid, &kernel, &w, child);
+    strait_engine_begin(w.machine);
     for (;;) { /* the last lane ends the process */
         strait_lanes_run(&w.machine->lanes);
         const double flow_s = strait_fairshare_next_s(w.fairshare);
@@ -126,7 +126,7 @@ static void simulate(struct strait_child *child)
 
 static int check(const struct strait_run *run, struct strait_error *err)
 {
-    return strait_sim_check(run, "fluid", MOST_RANKS, err);
+    return strait_sim_check(run, "fluid", MAX_RANKS, err);
 }
 
 static int run_once(struct strait_run *run, struct strait_error *err)
@@ -141,12 +141,12 @@ const struct strait_backend strait_fluid = {
     .summary = "simulated time on an exact fair-share solver of our own, for many ranks",
     .check = check,
     .run = run_once,
-    .fail = strait_machine_fail,
-    .now_s = strait_machine_now_s,
-    .start = strait_machine_start,
-    .send = strait_machine_send,
-    .wait = strait_machine_wait,
-    .recv = strait_machine_recv,
-    .spawn = strait_machine_spawn,
-    .join = strait_machine_join,
+    .fail = strait_engine_fail,
+    .now_s = strait_engine_now_s,
+    .start = strait_engine_start,
+    .send = strait_engine_send,
+    .wait = strait_engine_wait,
+    .recv = strait_engine_recv,
+    .spawn = strait_engine_spawn,
+    .join = strait_engine_join,
 };

@@ -22,15 +22,15 @@
 
 /* 10,000 clients and a server need 20,000 actors (two streams a client) and 10,001 lanes; at two
  * mappings each they stay below the kernel's limit. */
-enum { MOST_RANKS = 10001, OTHER_MAPPINGS = 1000 };
+enum { MAX_RANKS = 10001, OTHER_MAPPINGS = 1000 };
 
 struct world {
-    struct strait_machine *machine;
+    struct strait_engine *machine;
     sg_host_t *hosts;
     sg_sem_t bell;                 /* wakes the actor that runs the lanes */
     bool waits;                    /* it waits, and the bell was not rung yet */
     struct strait_stream **kicked; /* by lanes, in that order; their actors do not know yet */
-    size_t n_kicked, cap_kicked, n_ends, most_mappings;
+    size_t n_kicked, cap_kicked, n_ends, max_mappings;
 };
 
 #if SIMGRID_VERSION >= 33400
@@ -142,7 +142,7 @@ static struct end **spare_ends(struct world *w, int src, int dst)
     return (struct end **)&strait_stream_find(w->machine, src, dst, STRAIT_MAX_CHANNELS)->kernel;
 }
 
-static size_t most_mappings(void)
+static size_t max_mappings(void)
 {
     size_t n = 65530; /* Linux: DEFAULT_MAX_MAP_COUNT */
     FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
@@ -158,13 +158,13 @@ static void check_mappings(struct world *w, const struct strait_stream *s)
 {
     const size_t n_stacks = w->n_ends + 2 + w->machine->lanes.coroutines.n_made;
     struct strait_error err = {0};
-    if (2 * n_stacks + OTHER_MAPPINGS <= w->most_mappings)
+    if (2 * n_stacks + OTHER_MAPPINGS <= w->max_mappings)
         return;
     strait_error_set(&err, STRAIT_ERR_HOST, "sim",
                      "rank %d's stream to rank %d is one too many: %zu streams and lanes have a "
                      "stack each, of two mappings, and vm.max_map_count is %zu; raise it, or use "
                      "the backend fluid",
-                     s->src, s->dst, n_stacks, w->most_mappings);
+                     s->src, s->dst, n_stacks, w->max_mappings);
     strait_child_fail(w->machine->child, &err);
 }
 
@@ -269,17 +269,17 @@ static void simulate(struct strait_child *child)
         snprintf(path, sizeof(path), "h%d", i);
         w.hosts[i] = sg_host_by_name(path);
     }
-    w.machine = strait_machine_new(child->run, &strait_sim, &kernel, &w, child);
-    strait_machine_begin(w.machine);
+    w.machine = strait_engine_new(child->run, &strait_sim, &kernel, &w, child);
+    strait_engine_begin(w.machine);
     w.bell = sg_sem_init(0);
-    w.most_mappings = most_mappings();
+    w.max_mappings = max_mappings();
     start_actor(w.hosts[0], lanes_actor, &w);
     simgrid_run();
 }
 
 static int check(const struct strait_run *run, struct strait_error *err)
 {
-    return strait_sim_check(run, "sim", MOST_RANKS, err);
+    return strait_sim_check(run, "sim", MAX_RANKS, err);
 }
 
 static int add_facts(struct strait_run *run, struct strait_error *err)
@@ -315,12 +315,12 @@ const struct strait_backend strait_sim = {
     .summary = "simulated time on SimGrid's fair-share network model",
     .check = check,
     .run = run_once,
-    .fail = strait_machine_fail,
-    .now_s = strait_machine_now_s,
-    .start = strait_machine_start,
-    .send = strait_machine_send,
-    .wait = strait_machine_wait,
-    .recv = strait_machine_recv,
-    .spawn = strait_machine_spawn,
-    .join = strait_machine_join,
+    .fail = strait_engine_fail,
+    .now_s = strait_engine_now_s,
+    .start = strait_engine_start,
+    .send = strait_engine_send,
+    .wait = strait_engine_wait,
+    .recv = strait_engine_recv,
+    .spawn = strait_engine_spawn,
+    .join = strait_engine_join,
 };

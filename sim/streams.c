@@ -22,7 +22,7 @@ static struct strait_parcel *pop(struct strait_queue *q)
     return parcel;
 }
 
-struct strait_parcel *strait_parcel_new(struct strait_machine *m)
+struct strait_parcel *strait_parcel_new(struct strait_engine *m)
 {
     struct strait_parcel *parcel = m->spare_parcels;
     if (!parcel)
@@ -32,13 +32,13 @@ struct strait_parcel *strait_parcel_new(struct strait_machine *m)
     return parcel;
 }
 
-void strait_parcel_free(struct strait_machine *m, struct strait_parcel *parcel)
+void strait_parcel_free(struct strait_engine *m, struct strait_parcel *parcel)
 {
     parcel->next = m->spare_parcels;
     m->spare_parcels = parcel;
 }
 
-static size_t place_of(const struct strait_machine *m, int src, int dst, int channel)
+static size_t place_of(const struct strait_engine *m, int src, int dst, int channel)
 {
     uint64_t key = ((uint64_t)(uint32_t)src << 32) ^ ((uint64_t)(uint32_t)dst << 8) ^
                    (uint64_t)(uint32_t)channel;
@@ -47,7 +47,7 @@ static size_t place_of(const struct strait_machine *m, int src, int dst, int cha
 }
 
 /* The hash slot of the stream, or the free slot where it belongs. */
-static struct strait_stream **slot_of(const struct strait_machine *m, int src, int dst, int channel)
+static struct strait_stream **slot_of(const struct strait_engine *m, int src, int dst, int channel)
 {
     for (size_t i = place_of(m, src, dst, channel);; i = (i + 1) & (m->cap_streams - 1)) {
         struct strait_stream *s = m->streams[i];
@@ -56,7 +56,7 @@ static struct strait_stream **slot_of(const struct strait_machine *m, int src, i
     }
 }
 
-static void grow(struct strait_machine *m)
+static void grow(struct strait_engine *m)
 {
     struct strait_stream **old = m->streams;
     const size_t n_old = m->cap_streams;
@@ -68,7 +68,7 @@ static void grow(struct strait_machine *m)
     free(old);
 }
 
-static void init_stream(struct strait_stream *s, struct strait_machine *m, int src, int dst,
+static void init_stream(struct strait_stream *s, struct strait_engine *m, int src, int dst,
                         int channel)
 {
     const struct strait_network *net = m->run->network;
@@ -82,7 +82,7 @@ static void init_stream(struct strait_stream *s, struct strait_machine *m, int s
                        strait_path_goodput_bytes_per_s(net, src, dst), &net->tcp, m->ramp);
 }
 
-struct strait_stream *strait_stream_find(struct strait_machine *m, int src, int dst, int channel)
+struct strait_stream *strait_stream_find(struct strait_engine *m, int src, int dst, int channel)
 {
     if (2 * m->n_streams >= m->cap_streams)
         grow(m);
@@ -95,7 +95,7 @@ struct strait_stream *strait_stream_find(struct strait_machine *m, int src, int 
     return *slot;
 }
 
-struct strait_inbox *strait_inbox_of(struct strait_machine *m, int dst, int channel)
+struct strait_inbox *strait_inbox_of(struct strait_engine *m, int dst, int channel)
 {
     struct strait_inbox **inbox = &m->nodes[dst].inboxes[channel];
     if (!*inbox)
@@ -109,7 +109,7 @@ static struct strait_stream *of_node(struct strait_heap_node *node)
                 : NULL;
 }
 
-struct strait_stream *strait_inbox_first(struct strait_machine *m, int dst, int src, int channel)
+struct strait_stream *strait_inbox_first(struct strait_engine *m, int dst, int src, int channel)
 {
     if (src == STRAIT_ANY)
         return of_node(strait_heap_first(&strait_inbox_of(m, dst, channel)->streams));
@@ -121,7 +121,7 @@ struct strait_stream *strait_inbox_first(struct strait_machine *m, int dst, int 
 static void deliver(struct strait_stream *s, struct strait_parcel *parcel, double arrived_s,
                     double now_s)
 {
-    struct strait_machine *m = s->machine;
+    struct strait_engine *m = s->machine;
     parcel->arrived_s = arrived_s;
     if (parcel->ack)
         strait_op_acked(parcel->ack, arrived_s + s->back_s, now_s);
@@ -166,7 +166,7 @@ static double size_of(const struct strait_stream *s, const struct strait_parcel 
 
 void strait_stream_post(struct strait_stream *s, struct strait_parcel *parcel, double now_s)
 {
-    struct strait_machine *m = s->machine;
+    struct strait_engine *m = s->machine;
     m->n_used_streams += s->n_sent == 0;
     parcel->seq = s->n_sent++;
     parcel->posted_s = now_s;
@@ -188,11 +188,11 @@ void strait_stream_post(struct strait_stream *s, struct strait_parcel *parcel, d
 
 struct strait_action strait_stream_next(struct strait_stream *s, double now_s)
 {
-    struct strait_machine *m = s->machine;
+    struct strait_engine *m = s->machine;
     assert(s->busy);
     if (!s->posted.first) {
         s->busy = false;
-        strait_machine_rest(m);
+        strait_engine_rest(m);
         return (struct strait_action){.kind = STRAIT_IDLE};
     }
     const double next_s = strait_window_next(&s->window, now_s, s->left_bytes, &s->flow_bytes);
@@ -205,7 +205,7 @@ struct strait_action strait_stream_next(struct strait_stream *s, double now_s)
 
 void strait_stream_flow_ended(struct strait_stream *s, double now_s)
 {
-    struct strait_machine *m = s->machine;
+    struct strait_engine *m = s->machine;
     strait_window_sent(&s->window, s->flow_start_s, now_s, s->flow_bytes);
     s->left_bytes -= s->flow_bytes;
     if (s->left_bytes > 0)

@@ -22,10 +22,10 @@ struct search {
 /* What a pool stands for. */
 struct target {
     const char *model, *kind;
-    enum strait_fill_class class;
+    enum strait_tensor_fill_class class;
 };
 
-enum strait_fill_class strait_fill_class(unsigned n_dims, const size_t *shape)
+enum strait_tensor_fill_class strait_tensor_fill_class(unsigned n_dims, const size_t *shape)
 {
     if (n_dims < 2)
         return STRAIT_FILL_VECTOR;
@@ -34,9 +34,9 @@ enum strait_fill_class strait_fill_class(unsigned n_dims, const size_t *shape)
     return STRAIT_FILL_INNER;
 }
 
-static enum strait_fill_class class_of(const struct strait_recording *r)
+static enum strait_tensor_fill_class class_of(const struct strait_recording *r)
 {
-    return strait_fill_class(r->n_dims, r->shape);
+    return strait_tensor_fill_class(r->n_dims, r->shape);
 }
 
 static void add_model(struct search *s, const char *model)
@@ -108,23 +108,26 @@ static const struct strait_recording *nearest_step(const struct search *s, const
     return best;
 }
 
-static bool add_source(struct strait_fill_pool *pool, const struct strait_recording *r)
+static bool add_source(struct strait_tensor_fill_pool *pool, const struct strait_recording *r)
 {
     for (size_t i = 0; i < pool->n_sources; i++)
         if (pool->sources[i].recording == r)
             return true;
-    struct strait_fill_source *more = realloc(pool->sources, (pool->n_sources + 1) * sizeof *more);
+    struct strait_tensor_fill_source *more =
+        realloc(pool->sources, (pool->n_sources + 1) * sizeof *more);
     if (!more)
         return false;
     pool->sources = more;
-    pool->sources[pool->n_sources++] = (struct strait_fill_source){.recording = r, .scale = 1};
+    pool->sources[pool->n_sources++] =
+        (struct strait_tensor_fill_source){.recording = r, .scale = 1};
     pool->n_elems += r->n_elems;
     return true;
 }
 
 /* Add one recording of each layer of (model, own_kind, class); false when memory runs out. */
-static bool add_layers(struct strait_fill_pool *pool, const struct search *s, const char *model,
-                       const char *own_kind, enum strait_fill_class class, const char *kind)
+static bool add_layers(struct strait_tensor_fill_pool *pool, const struct search *s,
+                       const char *model, const char *own_kind, enum strait_tensor_fill_class class,
+                       const char *kind)
 {
     for (size_t i = 0; i < s->t->n_recordings; i++) {
         const struct strait_recording *r = &s->t->recordings[i];
@@ -139,10 +142,10 @@ static bool add_layers(struct strait_fill_pool *pool, const struct search *s, co
 
 /* Search one model: its own kind in this class, then the other class of matrices, then, for
  * updates, gradients. */
-static bool search_model(struct strait_fill_pool *pool, const struct search *s,
+static bool search_model(struct strait_tensor_fill_pool *pool, const struct search *s,
                          const struct target *want, const char *model)
 {
-    const enum strait_fill_class other =
+    const enum strait_tensor_fill_class other =
         want->class == STRAIT_FILL_INNER ? STRAIT_FILL_TABLE : STRAIT_FILL_INNER;
     const char *const kinds[] = {want->kind, strcmp(want->kind, "update") == 0 ? "grad" : NULL};
     for (size_t k = 0; k < 2 && kinds[k]; k++) {
@@ -157,7 +160,7 @@ static bool search_model(struct strait_fill_pool *pool, const struct search *s,
     return true;
 }
 
-static bool search_all(struct strait_fill_pool *pool, const struct search *s,
+static bool search_all(struct strait_tensor_fill_pool *pool, const struct search *s,
                        const struct target *want)
 {
     static const char *const any[] = {"update", "grad", "param"};
@@ -189,7 +192,7 @@ static double finite_range(const struct strait_recording *r)
     return max > min ? max - min : 0;
 }
 
-static void scale_to_first(struct strait_fill_pool *pool)
+static void scale_to_first(struct strait_tensor_fill_pool *pool)
 {
     const double first = finite_range(pool->sources[0].recording);
     for (size_t i = 1; i < pool->n_sources; i++) {
@@ -200,17 +203,17 @@ static void scale_to_first(struct strait_fill_pool *pool)
     }
 }
 
-static const char *class_name(enum strait_fill_class class)
+static const char *class_name(enum strait_tensor_fill_class class)
 {
     static const char *const text[] = {"vectors", "matrices", "tables"};
     return text[class];
 }
 
-static int fill_pool(struct strait_fill_plan *p, const struct search *s,
-                     enum strait_fill_class class, const struct strait_fill_plan *sent,
-                     struct strait_error *err)
+static int fill_pool(struct strait_tensor_fill_plan *p, const struct search *s,
+                     enum strait_tensor_fill_class class,
+                     const struct strait_tensor_fill_plan *sent, struct strait_error *err)
 {
-    struct strait_fill_pool *pool = &p->pools[class];
+    struct strait_tensor_fill_pool *pool = &p->pools[class];
     struct target want = {s->n_models ? s->models[0] : "", p->kind, class};
     if (sent && sent->pools[class].n_sources > 0) {
         const struct strait_recording *r = sent->pools[class].sources[0].recording;
@@ -233,14 +236,14 @@ static bool same_shape(const struct strait_recording *r, const struct strait_par
            memcmp(r->shape, row->shape, row->n_dims * sizeof row->shape[0]) == 0;
 }
 
-static int fill_rows(struct strait_fill_plan *p, const struct search *s,
-                     const struct strait_model *m, const struct strait_fill_plan *sent,
+static int fill_rows(struct strait_tensor_fill_plan *p, const struct search *s,
+                     const struct strait_model *m, const struct strait_tensor_fill_plan *sent,
                      struct strait_error *err)
 {
     char layer[sizeof m->rows->layer + sizeof m->rows->param + 1];
     for (size_t i = 0; i < m->n_rows; i++) {
         const struct strait_param_row *row = &m->rows[i];
-        struct strait_fill_row *fill = &p->rows[i];
+        struct strait_tensor_fill_row *fill = &p->rows[i];
         fill->n_elems = row->n_elems;
         snprintf(layer, sizeof layer, "%s.%s", row->layer, row->param);
         const struct strait_recording *r = nearest_step(s, m->name, layer, p->kind, p->kind);
@@ -249,7 +252,8 @@ static int fill_rows(struct strait_fill_plan *p, const struct search *s,
             p->recorded_bytes += row->n_elems * sizeof(float);
             continue;
         }
-        const enum strait_fill_class class = strait_fill_class(row->n_dims, row->shape);
+        const enum strait_tensor_fill_class class =
+            strait_tensor_fill_class(row->n_dims, row->shape);
         if (p->pools[class].n_sources == 0 && fill_pool(p, s, class, sent, err) != 0)
             return -1;
         fill->tiled_from = &p->pools[class];
@@ -259,13 +263,13 @@ static int fill_rows(struct strait_fill_plan *p, const struct search *s,
 }
 
 /* Make the plan of one set; for HELD_OUT, files that `sent` uses are taken. */
-static int plan(struct strait_fill_plan **out, const struct strait_model *m,
+static int plan(struct strait_tensor_fill_plan **out, const struct strait_model *m,
                 const struct strait_tensors *t, const char *kind,
-                const struct strait_fill_plan *sent, struct strait_error *err)
+                const struct strait_tensor_fill_plan *sent, struct strait_error *err)
 {
     struct search s = {.t = t};
     bool *taken = calloc(t->n_recordings, sizeof *taken);
-    struct strait_fill_plan *p = calloc(1, sizeof *p);
+    struct strait_tensor_fill_plan *p = calloc(1, sizeof *p);
     int status = -1;
     if (p)
         p->rows = calloc(m->n_rows, sizeof *p->rows);
@@ -278,7 +282,7 @@ static int plan(struct strait_fill_plan **out, const struct strait_model *m,
     p->set = sent ? STRAIT_FILL_HELD_OUT : STRAIT_FILL_SENT;
     p->n_rows = m->n_rows;
     for (size_t i = 0; sent && i < t->n_recordings; i++)
-        taken[i] = strait_fill_uses(sent, &t->recordings[i]);
+        taken[i] = strait_tensor_fill_uses(sent, &t->recordings[i]);
     s.taken = taken;
     order_models(&s, m);
     if (fill_rows(p, &s, m, sent, err) != 0)
@@ -287,16 +291,16 @@ static int plan(struct strait_fill_plan **out, const struct strait_model *m,
     p = NULL;
     status = 0;
 out:
-    strait_fill_plan_free(p);
+    strait_tensor_fill_plan_free(p);
     free(taken);
     return status;
 }
 
-int strait_fill_plan_new(struct strait_fill_plan **out, const struct strait_model *m,
-                         const struct strait_tensors *t, const char *kind, enum strait_fill_set set,
-                         struct strait_error *err)
+int strait_tensor_fill_plan_new(struct strait_tensor_fill_plan **out, const struct strait_model *m,
+                                const struct strait_tensors *t, const char *kind,
+                                enum strait_tensor_fill_set set, struct strait_error *err)
 {
-    struct strait_fill_plan *sent = NULL;
+    struct strait_tensor_fill_plan *sent = NULL;
     if (strcmp(kind, "param") != 0 && strcmp(kind, "grad") != 0 && strcmp(kind, "update") != 0)
         return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
                                 "expected the kind param, grad or update, found \"%.40s\"", kind);
@@ -307,11 +311,11 @@ int strait_fill_plan_new(struct strait_fill_plan **out, const struct strait_mode
         return 0;
     }
     const int status = plan(out, m, t, kind, sent, err);
-    strait_fill_plan_free(sent);
+    strait_tensor_fill_plan_free(sent);
     return status;
 }
 
-void strait_fill_plan_free(struct strait_fill_plan *p)
+void strait_tensor_fill_plan_free(struct strait_tensor_fill_plan *p)
 {
     if (!p)
         return;
@@ -322,14 +326,14 @@ void strait_fill_plan_free(struct strait_fill_plan *p)
 }
 
 /* Write elements [position, position + n) of the endless repetition of a pool. */
-static void tile(float *out, size_t n, const struct strait_fill_pool *pool, size_t position,
+static void tile(float *out, size_t n, const struct strait_tensor_fill_pool *pool, size_t position,
                  size_t row, unsigned rank)
 {
     while (n > 0) {
         const size_t repetition = position / pool->n_elems;
         const double factor = 1 - strait_random_unit(rank, "fill-scale", row, repetition) / 256;
         size_t at = position % pool->n_elems;
-        const struct strait_fill_source *source = pool->sources;
+        const struct strait_tensor_fill_source *source = pool->sources;
         for (; at >= source->recording->n_elems; source++)
             at -= source->recording->n_elems;
         const size_t left = source->recording->n_elems - at, count = n < left ? n : left;
@@ -343,10 +347,10 @@ static void tile(float *out, size_t n, const struct strait_fill_pool *pool, size
     }
 }
 
-void strait_fill_row(float *out, size_t n_elems, const struct strait_fill_plan *p, size_t row,
-                     size_t first, unsigned rank)
+void strait_tensor_fill_row(float *out, size_t n_elems, const struct strait_tensor_fill_plan *p,
+                            size_t row, size_t first, unsigned rank)
 {
-    const struct strait_fill_row *fill = &p->rows[row];
+    const struct strait_tensor_fill_row *fill = &p->rows[row];
     assert(row < p->n_rows && first <= fill->n_elems && n_elems <= fill->n_elems - first);
     if (fill->recorded) {
         memcpy(out, fill->recorded->values + first, n_elems * sizeof *out);
@@ -357,12 +361,13 @@ void strait_fill_row(float *out, size_t n_elems, const struct strait_fill_plan *
     tile(out, n_elems, fill->tiled_from, (size_t)offset + first, row, rank);
 }
 
-double strait_fill_recorded_ratio(const struct strait_fill_plan *p)
+double strait_tensor_fill_recorded_ratio(const struct strait_tensor_fill_plan *p)
 {
     return (double)p->recorded_bytes / (double)(p->recorded_bytes + p->tiled_bytes);
 }
 
-bool strait_fill_uses(const struct strait_fill_plan *p, const struct strait_recording *r)
+bool strait_tensor_fill_uses(const struct strait_tensor_fill_plan *p,
+                             const struct strait_recording *r)
 {
     for (size_t i = 0; i < p->n_rows; i++)
         if (p->rows[i].recorded == r)
@@ -374,7 +379,8 @@ bool strait_fill_uses(const struct strait_fill_plan *p, const struct strait_reco
     return false;
 }
 
-const char *strait_fill_describe(char *buf, size_t cap, const struct strait_fill_plan *p)
+const char *strait_tensor_fill_describe(char *buf, size_t cap,
+                                        const struct strait_tensor_fill_plan *p)
 {
     size_t n_sources = 0;
     for (size_t c = 0; c < STRAIT_FILL_N_CLASSES; c++)
@@ -384,6 +390,6 @@ const char *strait_fill_describe(char *buf, size_t cap, const struct strait_fill
     else
         snprintf(buf, cap,
                  "%s %s, %.3g %% of the bytes recorded, the rest tiled from %zu recordings",
-                 p->model, p->kind, 100 * strait_fill_recorded_ratio(p), n_sources);
+                 p->model, p->kind, 100 * strait_tensor_fill_recorded_ratio(p), n_sources);
     return buf;
 }

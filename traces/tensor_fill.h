@@ -7,43 +7,43 @@
 #include "tensors.h"
 
 /* Two disjoint sets of files: a codec is calibrated on one and judged on the other. */
-enum strait_fill_set {
+enum strait_tensor_fill_set {
     STRAIT_FILL_SENT,    /* the last recorded step of each layer */
     STRAIT_FILL_HELD_OUT /* files not in SENT: the nearest other step, else other tensors */
 };
 
 /* Classes of parameters that are tiled separately: a bias cannot stand for a matrix, and the rows
  * of an embedding or of a vocabulary-wide head differ from a layer's weights. */
-enum strait_fill_class {
+enum strait_tensor_fill_class {
     STRAIT_FILL_VECTOR, /* one dimension (or none) */
     STRAIT_FILL_INNER,  /* weights of linear and convolutional layers */
     STRAIT_FILL_TABLE,  /* two dimensions, the first above 8 times the second */
     STRAIT_FILL_N_CLASSES
 };
 
-struct strait_fill_source {
+struct strait_tensor_fill_source {
     const struct strait_recording *recording;
     double scale; /* brings it to the value range of its pool's first; exactly 1 if alone */
 };
 
 /* Recordings laid end to end and repeated endlessly. */
-struct strait_fill_pool {
-    struct strait_fill_source *sources;
+struct strait_tensor_fill_pool {
+    struct strait_tensor_fill_source *sources;
     size_t n_sources, n_elems;
 };
 
-struct strait_fill_row {
+struct strait_tensor_fill_row {
     const struct strait_recording *recorded;   /* the recording of this very tensor, or NULL */
-    const struct strait_fill_pool *tiled_from; /* else: the pool of its class */
+    const struct strait_tensor_fill_pool *tiled_from; /* else: the pool of its class */
     size_t n_elems;
 };
 
-struct strait_fill_plan {
+struct strait_tensor_fill_plan {
     char model[64], kind[16];
-    enum strait_fill_set set;
-    struct strait_fill_row *rows; /* n_rows, as the rows of the model */
+    enum strait_tensor_fill_set set;
+    struct strait_tensor_fill_row *rows; /* n_rows, as the rows of the model */
     size_t n_rows;
-    struct strait_fill_pool pools[STRAIT_FILL_N_CLASSES]; /* empty if no row needs it */
+    struct strait_tensor_fill_pool pools[STRAIT_FILL_N_CLASSES]; /* empty if no row needs it */
     size_t recorded_bytes, tiled_bytes;
 };
 
@@ -72,23 +72,25 @@ struct strait_fill_plan {
  *  In:      t     must outlive the plan
  *           kind  "param", "grad" or "update"
  *  Returns: 0, or -1 with *err INPUT when no recording of a class is left */
-int strait_fill_plan_new(struct strait_fill_plan **out, const struct strait_model *m,
-                         const struct strait_tensors *t, const char *kind, enum strait_fill_set set,
-                         struct strait_error *err);
-void strait_fill_plan_free(struct strait_fill_plan *p);
+int strait_tensor_fill_plan_new(struct strait_tensor_fill_plan **out, const struct strait_model *m,
+                                const struct strait_tensors *t, const char *kind,
+                                enum strait_tensor_fill_set set, struct strait_error *err);
+void strait_tensor_fill_plan_free(struct strait_tensor_fill_plan *p);
 
 /** Fill elements [first, first + n_elems) of a row for one rank. The same arguments give the same
  *  values, and a row may be filled in parts.
  *  Cost:    O(n_elems), no allocation */
-void strait_fill_row(float *out, size_t n_elems, const struct strait_fill_plan *p, size_t row,
-                     size_t first, unsigned rank);
+void strait_tensor_fill_row(float *out, size_t n_elems, const struct strait_tensor_fill_plan *p,
+                            size_t row, size_t first, unsigned rank);
 
 /** Share of the bytes that are exactly recorded; the rest is tiled. */
-double strait_fill_recorded_ratio(const struct strait_fill_plan *p);
+double strait_tensor_fill_recorded_ratio(const struct strait_tensor_fill_plan *p);
 /** Whether any element comes from this recording. */
-bool strait_fill_uses(const struct strait_fill_plan *p, const struct strait_recording *r);
+bool strait_tensor_fill_uses(const struct strait_tensor_fill_plan *p,
+                             const struct strait_recording *r);
 /** For a result row: `gpt update, 8.9 % of the bytes recorded, the rest tiled from 4 recordings`.
  */
-const char *strait_fill_describe(char *buf, size_t cap, const struct strait_fill_plan *p);
+const char *strait_tensor_fill_describe(char *buf, size_t cap,
+                                        const struct strait_tensor_fill_plan *p);
 /** The class of a tensor, by its shape. */
-enum strait_fill_class strait_fill_class(unsigned n_dims, const size_t *shape);
+enum strait_tensor_fill_class strait_tensor_fill_class(unsigned n_dims, const size_t *shape);

@@ -53,9 +53,10 @@ static double scale_of(const json_t *pairs)
     json_array_foreach(
         pairs, i,
         pair) for (size_t k = 0; k < n;
-                   k++) if (is_shown(&phases[k]) &&
-                            (strait_number_of(phase_of(pair, k), "predicted_s") >= 1 ||
-                             strait_number_of(phase_of(pair, k), "measured_s") >= 1)) return 1;
+                   k++)
+            if (is_shown(&phases[k]) && (strait_row_number(phase_of(pair, k), "predicted_s") >= 1 ||
+                                         strait_row_number(phase_of(pair, k), "measured_s") >= 1))
+                return 1;
     return 1000;
 }
 
@@ -69,10 +70,10 @@ static void write_bars(FILE *out, const json_t *pair, size_t i, double scale)
         const json_t *phase = phase_of(pair, k);
         if (is_shown(&phases[k]))
             fprintf(out, "%d %.9g %.9g %.9g %.9g\n", x++,
-                    scale * strait_number_of(phase, "predicted_s"),
-                    scale * strait_number_of(phase, "measured_s"),
-                    scale * strait_number_of(phase, "measured_min_s"),
-                    scale * strait_number_of(phase, "measured_max_s"));
+                    scale * strait_row_number(phase, "predicted_s"),
+                    scale * strait_row_number(phase, "measured_s"),
+                    scale * strait_row_number(phase, "measured_min_s"),
+                    scale * strait_row_number(phase, "measured_max_s"));
     }
     fputs("EOD\nset xtics (", out);
     x = 0;
@@ -143,8 +144,8 @@ static void write_scatter(FILE *out, const json_t *pairs, double tolerance_ratio
         fprintf(out, "$points_%zu << EOD\nNaN NaN\n", k);
         json_array_foreach(pairs, i, pair)
         {
-            const double x = strait_number_of(phase_of(pair, k), "measured_s"),
-                         y = strait_number_of(phase_of(pair, k), "predicted_s");
+            const double x = strait_row_number(phase_of(pair, k), "measured_s"),
+                         y = strait_row_number(phase_of(pair, k), "predicted_s");
             if (!(x > 1e-6 && y > 1e-6) || !is_shown(&phases[k]))
                 continue;
             fprintf(out, "%.9g %.9g\n", x, y);

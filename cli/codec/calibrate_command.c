@@ -116,7 +116,7 @@ static void print_entry(struct strait_table *t, const struct strait_profile_entr
     }
     strait_table_cell(t, text);
     strait_table_cell(t, strait_tensor_kind_word(e->kind));
-    strait_table_cell(t, strait_number_text(number, e->ratio, 4));
+    strait_table_cell(t, strait_format_number(number, e->ratio, 4));
     strait_table_cellf(t, "%.0f", e->encode_bytes_per_s / 1e6);
     strait_table_cellf(t, "%.0f to %.0f", e->encode.p10 / 1e6, e->encode.p90 / 1e6);
     strait_table_cellf(t, "%.1f", e->encode_fixed_s * 1e6);
@@ -151,7 +151,7 @@ static void print_profile(const struct strait_profile *p)
 
 static void describe(char machine[TEXT_CHARS], char date[32])
 {
-    json_t *json = strait_machine_json();
+    json_t *json = strait_host_json();
     const time_t now = time(NULL);
     struct tm tm;
     snprintf(machine, TEXT_CHARS, "one of %lld processors, %.400s",

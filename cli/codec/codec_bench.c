@@ -23,7 +23,7 @@ static const struct strait_bound_grid grids[] = {
 
 /* Sums of one case by kind of tensor, and its reference case. */
 struct result {
-    struct strait_trial by_kind[N_KINDS];
+    struct strait_codec_trial by_kind[N_KINDS];
     int against; /* NO_CASE */
 };
 
@@ -96,20 +96,20 @@ static int measure_tensor(struct result *r, const struct strait_codec_spec *spec
                           const struct strait_set_tensor *t, long n_repeats,
                           struct strait_error *err)
 {
-    struct strait_trial trial;
+    struct strait_codec_trial trial;
     unsigned char *bytes = strait_buffer_new(spec->ops->max_bytes(state, t->n_elems) + 1);
     float *y = strait_buffer_new(t->n_elems * sizeof(*y) + 1);
     int failed = -1;
     if (!bytes || !y)
         strait_error_set(err, STRAIT_ERR_NOMEM, spec->ops->name, "memory ran out");
     else /* one more, since the first does not count */
-        failed =
-            strait_trial_run(&trial, spec, state, bytes, y, t, 0, (unsigned)n_repeats + 1, err);
+        failed = strait_codec_trial_run(&trial, spec, state, bytes, y, t, 0,
+                                        (unsigned)n_repeats + 1, err);
     strait_buffer_free(bytes);
     strait_buffer_free(y);
     for (size_t k = 0; k < N_KINDS && !failed; k++)
         if (k == ALL || strcmp(kinds[k], t->kind) == 0)
-            strait_trial_add(&r->by_kind[k], &trial);
+            strait_codec_trial_add(&r->by_kind[k], &trial);
     return failed;
 }
 
@@ -177,16 +177,16 @@ static struct factors factors_of(const struct bench *b, size_t i, size_t kind)
     const int at = b->results[i].against;
     if (at == NO_CASE)
         return (struct factors){NAN, NAN, NAN};
-    const struct strait_trial *own = &b->results[i].by_kind[kind],
-                              *other = &b->results[at].by_kind[kind];
-    return (struct factors){strait_trial_ratio(own) / strait_trial_ratio(other),
+    const struct strait_codec_trial *own = &b->results[i].by_kind[kind],
+                                    *other = &b->results[at].by_kind[kind];
+    return (struct factors){strait_codec_trial_ratio(own) / strait_codec_trial_ratio(other),
                             other->encode_s / own->encode_s, other->decode_s / own->decode_s};
 }
 
 /* "all" would repeat a single kind. */
 static bool is_shown(const struct bench *b, size_t i, size_t kind)
 {
-    const struct strait_trial *t = b->results[i].by_kind;
+    const struct strait_codec_trial *t = b->results[i].by_kind;
     size_t n_kinds = 0;
     for (size_t k = 0; k < ALL; k++)
         n_kinds += t[k].n_tensors > 0;
@@ -215,20 +215,21 @@ static void print_row(struct strait_table *t, const struct bench *b, size_t i, s
                       bool first)
 {
     char text[STRAIT_SPEC_CHARS], number[STRAIT_NUMBER_CHARS];
-    const struct strait_trial *r = &b->results[i].by_kind[kind];
+    const struct strait_codec_trial *r = &b->results[i].by_kind[kind];
     const struct factors f = factors_of(b, i, kind);
     strait_table_cell(t, first ? strait_codec_spec_text(text, &b->cases.items[i]) : "");
     strait_table_cell(t, strait_tensor_kind_word(kinds[kind]));
-    strait_table_cell(t, strait_number_text(number, strait_trial_ratio(r), 4));
+    strait_table_cell(t, strait_format_number(number, strait_codec_trial_ratio(r), 4));
     strait_table_cellf(t, "%.0f", r->raw_bytes / r->encode_s / 1e6);
     strait_table_cellf(t, "%.0f", r->raw_bytes / r->decode_s / 1e6);
-    strait_table_cell(t, strait_number_text(number, r->error_over_bound, 5));
-    strait_table_cell(t, r->exact ? "0" : strait_number_text(number, strait_trial_l2_error(r), 3));
+    strait_table_cell(t, strait_format_number(number, r->error_over_bound, 5));
+    strait_table_cell(
+        t, r->exact ? "0" : strait_format_number(number, strait_codec_trial_l2_error(r), 3));
     if (!b->against)
         return;
-    strait_table_cell(t, strait_number_text(number, f.ratio, 4));
-    strait_table_cell(t, strait_number_text(number, f.encode, 3));
-    strait_table_cell(t, strait_number_text(number, f.decode, 3));
+    strait_table_cell(t, strait_format_number(number, f.ratio, 4));
+    strait_table_cell(t, strait_format_number(number, f.encode, 3));
+    strait_table_cell(t, strait_format_number(number, f.decode, 3));
 }
 
 static void print_table(const struct bench *b)
@@ -263,20 +264,20 @@ static void print_json(const struct bench *b)
     char text[STRAIT_SPEC_CHARS];
     for (size_t i = 0; i < b->cases.n; i++)
         for (size_t k = 0; k < N_KINDS; k++) {
-            const struct strait_trial *r = &b->results[i].by_kind[k];
+            const struct strait_codec_trial *r = &b->results[i].by_kind[k];
             const struct factors f = factors_of(b, i, k);
             if (!is_shown(b, i, k))
                 continue;
-            json_t *row =
-                json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:b}", "codec",
-                          b->cases.items[i].ops->name, "spec",
-                          strait_codec_spec_text(text, &b->cases.items[i]), "tensors",
-                          strait_tensor_kind_word(kinds[k]), "n_tensors", (json_int_t)r->n_tensors,
-                          "raw_bytes", r->raw_bytes, "encoded_bytes", r->encoded_bytes, "ratio",
-                          strait_trial_ratio(r), "encode_bytes_per_s", r->raw_bytes / r->encode_s,
-                          "decode_bytes_per_s", r->raw_bytes / r->decode_s, "error_over_bound",
-                          strait_json_number(r->error_over_bound), "relative_l2_error",
-                          strait_json_number(strait_trial_l2_error(r)), "exact", r->exact);
+            json_t *row = json_pack(
+                "{s:s, s:s, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:b}", "codec",
+                b->cases.items[i].ops->name, "spec",
+                strait_codec_spec_text(text, &b->cases.items[i]), "tensors",
+                strait_tensor_kind_word(kinds[k]), "n_tensors", (json_int_t)r->n_tensors,
+                "raw_bytes", r->raw_bytes, "encoded_bytes", r->encoded_bytes, "ratio",
+                strait_codec_trial_ratio(r), "encode_bytes_per_s", r->raw_bytes / r->encode_s,
+                "decode_bytes_per_s", r->raw_bytes / r->decode_s, "error_over_bound",
+                strait_json_number(r->error_over_bound), "relative_l2_error",
+                strait_json_number(strait_codec_trial_l2_error(r)), "exact", r->exact);
             if (b->against)
                 json_object_set_new(row, "against",
                                     json_pack("{s:s, s:o, s:o, s:o}", "spec", b->against, "ratio",
@@ -299,7 +300,7 @@ static int bench(struct bench *b, bool json, struct strait_error *err)
     (json ? print_json : print_table)(b);
     int status = 0;
     for (size_t i = 0; i < b->cases.n && status == 0; i++)
-        status = strait_trial_check(&b->results[i].by_kind[ALL], &b->cases.items[i], err);
+        status = strait_codec_trial_check(&b->results[i].by_kind[ALL], &b->cases.items[i], err);
     return status;
 }
 

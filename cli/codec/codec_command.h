@@ -82,7 +82,7 @@ const char *strait_tensor_kind_word(const char *kind);
 
 /* --- codec_trial.c: measuring one tensor */
 
-struct strait_trial {
+struct strait_codec_trial {
     size_t n_tensors;
     double raw_bytes, encoded_bytes;
     double encode_s, decode_s; /* medians, summed over tensors */
@@ -96,12 +96,13 @@ struct strait_trial {
  *  In/out:  bytes  at least ops->max_bytes(state, n_elems); afterwards the last encoding
  *           y      float32[n_elems]
  *  In:      state  open; for this tensor only if the codec is STATEFUL */
-int strait_trial_run(struct strait_trial *trial, const struct strait_codec_spec *spec, void *state,
-                     unsigned char *bytes, float *y, const struct strait_set_tensor *t,
-                     uint64_t key, unsigned n_repeats, struct strait_error *err);
-void strait_trial_add(struct strait_trial *sum, const struct strait_trial *trial);
-double strait_trial_ratio(const struct strait_trial *trial);
-double strait_trial_l2_error(const struct strait_trial *trial);
+int strait_codec_trial_run(struct strait_codec_trial *trial, const struct strait_codec_spec *spec,
+                           void *state, unsigned char *bytes, float *y,
+                           const struct strait_set_tensor *t, uint64_t key, unsigned n_repeats,
+                           struct strait_error *err);
+void strait_codec_trial_add(struct strait_codec_trial *sum, const struct strait_codec_trial *trial);
+double strait_codec_trial_ratio(const struct strait_codec_trial *trial);
+double strait_codec_trial_l2_error(const struct strait_codec_trial *trial);
 /** 0, or -1 with *err BACKEND if a bound was exceeded or a lossless codec changed a value. */
-int strait_trial_check(const struct strait_trial *trial, const struct strait_codec_spec *spec,
-                       struct strait_error *err);
+int strait_codec_trial_check(const struct strait_codec_trial *trial,
+                             const struct strait_codec_spec *spec, struct strait_error *err);

@@ -41,7 +41,7 @@ static void put_sizes(FILE *line, double raw_bytes, double encoded_bytes)
     char raw[STRAIT_NUMBER_CHARS], encoded[STRAIT_NUMBER_CHARS], number[STRAIT_NUMBER_CHARS];
     fprintf(line, "%s as %s, ratio %s", strait_bytes_text(raw, raw_bytes),
             strait_bytes_text(encoded, encoded_bytes),
-            strait_number_text(number, raw_bytes / encoded_bytes, 4));
+            strait_format_number(number, raw_bytes / encoded_bytes, 4));
 }
 
 /* --- encode ------------------------------------------------------------------------------- */
@@ -90,7 +90,7 @@ static int choose_rows(struct strait_container *c, long asked, struct strait_err
 }
 
 static void report_encode(const struct encode *e, const struct strait_container *c,
-                          const struct strait_trial *t, size_t n_changed)
+                          const struct strait_codec_trial *t, size_t n_changed)
 {
     char form[LINE_CHARS], number[STRAIT_NUMBER_CHARS];
     fprintf(stderr, "%s: %s, ", e->path, strait_array_text(form, sizeof(form), &c->form));
@@ -101,10 +101,10 @@ static void report_encode(const struct encode *e, const struct strait_container 
         fprintf(stderr, ", every bit kept");
     else if (t->error_over_bound >= 0)
         fprintf(stderr, ", largest error %s of the bound",
-                strait_number_text(number, t->error_over_bound, 4));
+                strait_format_number(number, t->error_over_bound, 4));
     if (!t->exact)
         fprintf(stderr, ", relative L2 error %s",
-                strait_number_text(number, strait_trial_l2_error(t), 3));
+                strait_format_number(number, strait_codec_trial_l2_error(t), 3));
     fprintf(stderr, ", in %.0f MB/s, out %.0f MB/s", t->raw_bytes / t->encode_s / 1e6,
             t->raw_bytes / t->decode_s / 1e6);
     fputs("\n", stderr);
@@ -114,7 +114,7 @@ static void report_encode(const struct encode *e, const struct strait_container 
 static int encode_tensor(const struct encode *e, struct strait_container *c, const float *x,
                          size_t n_changed, struct strait_error *err)
 {
-    struct strait_trial trial;
+    struct strait_codec_trial trial;
     void *state;
     const size_t head_bytes = strait_container_head_bytes(c), n = c->form.n_elems;
     const struct strait_set_tensor tensor = {
@@ -127,9 +127,9 @@ static int encode_tensor(const struct encode *e, struct strait_container *c, con
     if (!file || !y)
         strait_error_set(err, STRAIT_ERR_NOMEM, e->path, "memory ran out");
     else
-        failed = strait_trial_run(&trial, &c->spec, state, file + head_bytes, y, &tensor, c->key, 1,
-                                  err) != 0 ||
-                 strait_trial_check(&trial, &c->spec, err) != 0;
+        failed = strait_codec_trial_run(&trial, &c->spec, state, file + head_bytes, y, &tensor,
+                                        c->key, 1, err) != 0 ||
+                 strait_codec_trial_check(&trial, &c->spec, err) != 0;
     if (!failed) {
         c->payload_bytes = (size_t)trial.encoded_bytes;
         strait_container_seal(file, c);
@@ -225,7 +225,7 @@ static int check_memory(const struct strait_container *c, const char *path,
     double total_bytes, available_bytes;
     char wanted[STRAIT_NUMBER_CHARS], found[STRAIT_NUMBER_CHARS];
     const double bytes = 4 * (double)c->form.n_elems;
-    strait_machine_memory(&total_bytes, &available_bytes);
+    strait_host_memory(&total_bytes, &available_bytes);
     if (bytes <= available_bytes || available_bytes <= 0)
         return 0;
     return strait_error_set(err, STRAIT_ERR_HOST, path, "expected %s of memory, found %s",

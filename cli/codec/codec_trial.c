@@ -22,7 +22,7 @@ static double median(double *v, unsigned n)
 /* --- error -------------------------------------------------------------------------------- */
 
 /* Errors over the finite values of x; others must be restored bit by bit if there is a bound. */
-static void compare(struct strait_trial *trial, struct strait_bound bound, const float *x,
+static void compare(struct strait_codec_trial *trial, struct strait_bound bound, const float *x,
                     const float *y, size_t n)
 {
     const bool pointwise = bound.kind == STRAIT_BOUND_POINTWISE;
@@ -48,15 +48,16 @@ static void compare(struct strait_trial *trial, struct strait_bound bound, const
 
 /* --- trials ------------------------------------------------------------------------------- */
 
-int strait_trial_run(struct strait_trial *trial, const struct strait_codec_spec *spec, void *state,
-                     unsigned char *bytes, float *y, const struct strait_set_tensor *t,
-                     uint64_t key, unsigned n_repeats, struct strait_error *err)
+int strait_codec_trial_run(struct strait_codec_trial *trial, const struct strait_codec_spec *spec,
+                           void *state, unsigned char *bytes, float *y,
+                           const struct strait_set_tensor *t, uint64_t key, unsigned n_repeats,
+                           struct strait_error *err)
 {
     const struct strait_codec_ops *ops = spec->ops;
     const struct strait_request request = {.bound = spec->bound, .key = key, .n_rows = t->n_rows};
     const size_t cap = ops->max_bytes(state, t->n_elems);
     double encode_s[MAX_REPEATS], decode_s[MAX_REPEATS];
-    *trial = (struct strait_trial){.n_tensors = 1, .raw_bytes = 4 * (double)t->n_elems};
+    *trial = (struct strait_codec_trial){.n_tensors = 1, .raw_bytes = 4 * (double)t->n_elems};
     n_repeats = n_repeats < MAX_REPEATS ? n_repeats : MAX_REPEATS;
     for (unsigned k = 0; k < n_repeats; k++) {
         size_t len_bytes;
@@ -79,7 +80,7 @@ int strait_trial_run(struct strait_trial *trial, const struct strait_codec_spec 
     return 0;
 }
 
-void strait_trial_add(struct strait_trial *sum, const struct strait_trial *trial)
+void strait_codec_trial_add(struct strait_codec_trial *sum, const struct strait_codec_trial *trial)
 {
     const bool first = sum->n_tensors == 0;
     sum->n_tensors += trial->n_tensors;
@@ -94,18 +95,18 @@ void strait_trial_add(struct strait_trial *sum, const struct strait_trial *trial
         first ? trial->error_over_bound : fmax(sum->error_over_bound, trial->error_over_bound);
 }
 
-double strait_trial_ratio(const struct strait_trial *trial)
+double strait_codec_trial_ratio(const struct strait_codec_trial *trial)
 {
     return trial->raw_bytes / trial->encoded_bytes;
 }
 
-double strait_trial_l2_error(const struct strait_trial *trial)
+double strait_codec_trial_l2_error(const struct strait_codec_trial *trial)
 {
     return trial->error_squares > 0 ? sqrt(trial->error_squares / trial->squares) : 0;
 }
 
-int strait_trial_check(const struct strait_trial *trial, const struct strait_codec_spec *spec,
-                       struct strait_error *err)
+int strait_codec_trial_check(const struct strait_codec_trial *trial,
+                             const struct strait_codec_spec *spec, struct strait_error *err)
 {
     char text[STRAIT_SPEC_CHARS];
     /* Sums of squares in another order: an rms bound may differ in the last bits. */

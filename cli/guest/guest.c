@@ -52,7 +52,7 @@ static void make_arguments(struct strait_guest_texts *t, const char *self, int a
 
 /* Not the ranks': what is under way in TCP, a window for each at most, in buffers that take a third
  * more. */
-static double other_bytes(const struct strait_point *p)
+static double other_bytes(const struct strait_trial *p)
 {
     const double model_bytes = 4.0 * (double)p->experiment->model->n_elems;
     const struct strait_tcp *tcp = &p->run.network->tcp;
@@ -68,25 +68,25 @@ static int need_of(double *memory_bytes, const struct strait_session *r, bool vi
     struct strait_profile *profile = NULL;
     const bool real = !is_qemu(r); /* there sizes alone */
     /* there each run looks for its own profile, or measures one */
-    const struct strait_point_options options = {
+    const struct strait_trial_options options = {
         .real_payload = real, .measured_cost = real, .guess = true};
     int failed = strait_profile_load(&profile, r->profile_name ? r->profile_name : "default", err);
     *memory_bytes = strait_emu_uml_memory_bytes(virtual_time, 0, 0, 0);
     for (size_t i = 0; i < r->sweep->n_points && !failed; i++) {
         struct strait_error ignored = {0};
         struct strait_experiment *e = NULL;
-        struct strait_point *p = NULL;
+        struct strait_trial *p = NULL;
         json_t *labels = NULL, *resolved = strait_sweep_point(r->sweep, i, &labels, err);
         failed = !resolved || strait_experiment_read(&e, r->sweep->file, resolved, err) != 0 ||
-                 strait_point_new(&p, e, profile, &options, err) != 0;
+                 strait_trial_new(&p, e, profile, &options, err) != 0;
         if (!failed) {
-            strait_point_check(p, &strait_emu, &ignored);
+            strait_trial_check(p, &strait_emu, &ignored);
             *memory_bytes =
                 fmax(*memory_bytes, strait_emu_uml_memory_bytes(virtual_time, p->run.n_ranks,
                                                                 p->run.allocated_bytes,
                                                                 virtual_time ? other_bytes(p) : 0));
         }
-        strait_point_free(p);
+        strait_trial_free(p);
         strait_experiment_free(e);
         json_decref(labels);
         json_decref(resolved);
@@ -127,7 +127,7 @@ static int run_guests(const struct strait_session *r, const struct strait_emu_um
         if (status >= 0)
             strait_guest_show(plan->job, STRAIT_EMU_UML_ERR, stderr);
         worst = status > worst ? status : worst;
-        next = strait_step_next(step);
+        next = strait_resume_next(step);
     } while ((status == 0 || status == 1) && next > begun); /* else the last, or it failed */
     if (status < 0)
         return -1;
@@ -162,8 +162,8 @@ int strait_guest_run(struct strait_session *r, const char *experiment, int argc,
     snprintf(out, sizeof(out), "%s", job);
     snprintf(step, sizeof(step), "%s/step", job);
     snprintf(part, sizeof(part), STRAIT_STEP_FILE "=%s", step);
-    json_t *machine = strait_machine_json();
-    snprintf(processor, sizeof(processor), STRAIT_MACHINE_HOST_CPU "=%s",
+    json_t *machine = strait_host_json();
+    snprintf(processor, sizeof(processor), STRAIT_HOST_CPU_NAME "=%s",
              json_string_value(json_object_get(machine, "cpu")));
     json_decref(machine);
     *strrchr(out, '/') = '\0';

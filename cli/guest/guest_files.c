@@ -9,7 +9,7 @@
 enum { PATH_CHARS = STRAIT_GUEST_PATH_CHARS, WORD_CHARS = 512 };
 /* Files name files that name files: an experiment, a layer table, its iterations. Large ones are
  * data and not read for names. */
-enum { MOST_DEPTH = 3, MOST_TEXT_BYTES = 1 << 20 };
+enum { MAX_DEPTH = 3, MAX_TEXT_BYTES = 1 << 20 };
 
 static void see(const struct strait_guest_files *f, const char *name, const char *folder,
                 int depth);
@@ -53,9 +53,9 @@ static void see_inside(const struct strait_guest_files *f, const char *path, int
     const bool json = ends_with(path, ".json");
     if (!json && !ends_with(path, ".csv"))
         return;
-    char *text = calloc(1, MOST_TEXT_BYTES + 1);
+    char *text = calloc(1, MAX_TEXT_BYTES + 1);
     FILE *from = text ? fopen(path, "re") : NULL;
-    const size_t n = from ? fread(text, 1, MOST_TEXT_BYTES, from) : 0;
+    const size_t n = from ? fread(text, 1, MAX_TEXT_BYTES, from) : 0;
     snprintf(folder, sizeof(folder), "%s", path);
     *strrchr(folder, '/') = '\0';
     json_t *value = json && n > 0 ? json_loadb(text, n, 0, NULL) : NULL;
@@ -99,7 +99,7 @@ static void see(const struct strait_guest_files *f, const char *name, const char
         if (strcmp(written, real) != 0 && !strstr(written, "/./") && !strstr(written, "/../"))
             strait_guest_add_folder(f->read, written);
     }
-    if (is_file && depth < MOST_DEPTH)
+    if (is_file && depth < MAX_DEPTH)
         see_inside(f, real, depth + 1);
 }
 

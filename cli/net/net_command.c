@@ -84,16 +84,16 @@ static const char up_notes[] =
 static int bring_up(const char *name, const char *file, const struct strait_texts *settings,
                     bool json, struct strait_error *err)
 {
-    struct strait_emu_place place;
-    struct strait_emu_foreign net = {.leash = -1};
+    struct strait_emu_registry place;
+    struct strait_emu_program net = {.leash = -1};
     struct strait_experiment *e = NULL;
     json_t *state = NULL;
     int lock = -1, status = -1;
     if (strait_net_load(&e, file, settings, err) == 0 &&
-        strait_emu_place_init(&place, name, err) == 0 &&
-        (lock = strait_emu_place_lock(&place, err)) >= 0 &&
-        strait_emu_foreign_start(&net, &place, lock, e, file, err) == 0)
-        state = strait_emu_visit_state(&place, err);
+        strait_emu_registry_init(&place, name, err) == 0 &&
+        (lock = strait_emu_registry_lock(&place, err)) >= 0 &&
+        strait_emu_program_start(&net, &place, lock, e, file, err) == 0)
+        state = strait_emu_join_state(&place, err);
     if (state && json) {
         strait_command_print_json(state);
     } else if (state) {
@@ -103,10 +103,10 @@ static int bring_up(const char *name, const char *file, const struct strait_text
                place.state, name, name, name);
     }
     if (state) {
-        strait_emu_foreign_let_go(&net);
+        strait_emu_program_let_go(&net);
         status = 0;
     } else if (net.keeper > 0) {
-        strait_emu_foreign_stop(&net);
+        strait_emu_program_stop(&net);
     }
     json_decref(state);
     strait_experiment_free(e);
@@ -157,12 +157,12 @@ int strait_net_down(int argc, char **argv)
         "net down", "", "Take a network down and end every program in it.",
         options,    1,  "Programs in it are killed (SIGKILL). Returns when nothing is left.\n"};
     struct strait_error err = {0};
-    struct strait_emu_place place;
+    struct strait_emu_registry place;
     const char *none[1];
     int status = strait_net_parse(&usage, argc, argv, none, 0, NULL, &err);
-    if (status == 0 && strait_emu_place_init(&place, name, &err) != 0)
+    if (status == 0 && strait_emu_registry_init(&place, name, &err) != 0)
         status = -1;
     if (status == 0)
-        status = strait_emu_visit_end(&place, &err);
+        status = strait_emu_join_end(&place, &err);
     return status < 0 ? strait_command_fail(&err) : 0;
 }

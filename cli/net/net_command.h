@@ -49,5 +49,5 @@ void strait_net_env_add(struct strait_net_env *env, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /** Add the variables that every program of a rank gets: STRAIT_*, and the interface for Gloo, RPC
  *  and NCCL. */
-void strait_net_env_room(struct strait_net_env *env, const struct strait_emu_place *place,
+void strait_net_env_room(struct strait_net_env *env, const struct strait_emu_registry *place,
                          const json_t *state, int rank);

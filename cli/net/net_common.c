@@ -125,7 +125,7 @@ void strait_net_env_add(struct strait_net_env *env, const char *format, ...)
     env->items[++env->n] = NULL;
 }
 
-void strait_net_env_room(struct strait_net_env *env, const struct strait_emu_place *place,
+void strait_net_env_room(struct strait_net_env *env, const struct strait_emu_registry *place,
                          const json_t *state, int rank)
 {
     const json_t *r = json_array_get(json_object_get(state, "ranks"), (size_t)rank);

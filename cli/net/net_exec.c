@@ -47,8 +47,8 @@ static void exec_in(const char *name, const char *rank_text, const char *const *
 static void exec_in(const char *name, const char *rank_text, const char *const *argv)
 {
     struct strait_error err = {0};
-    struct strait_emu_place place;
-    struct strait_emu_visit visit = {-1, -1, -1, -1, -1};
+    struct strait_emu_registry place;
+    struct strait_emu_join visit = {-1, -1, -1, -1, -1};
     struct strait_net_env env;
     char *const cwd = getcwd(NULL, 0);
     json_t *state = NULL;
@@ -56,22 +56,22 @@ static void exec_in(const char *name, const char *rank_text, const char *const *
     int rank = -1;
     if (!cwd)
         strait_error_system(&err, NULL, "cannot find the working directory");
-    else if (strait_emu_place_init(&place, name, &err) == 0)
-        state = strait_emu_visit_state(&place, &err);
+    else if (strait_emu_registry_init(&place, name, &err) == 0)
+        state = strait_emu_join_state(&place, &err);
     if (state)
         rank = strait_net_rank(state, rank_text, &err);
     const sigset_t mask = block_signals();
-    if (rank >= 0 && strait_emu_visit_open(&visit, &place, rank, &err) == 0 &&
-        strait_emu_visit_join(&visit, &err) == 0) {
+    if (rank >= 0 && strait_emu_join_open(&visit, &place, rank, &err) == 0 &&
+        strait_emu_join_join(&visit, &err) == 0) {
         strait_net_env_room(&env, &place, state, rank);
-        const struct strait_emu_program program = {
+        const struct strait_emu_command program = {
             .argv = argv,
             .env = env.items,
             .cwd = cwd,
             .stdio = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}};
-        pid = strait_emu_visit_start(&visit, &program, &err);
+        pid = strait_emu_join_start(&visit, &program, &err);
     }
-    strait_emu_visit_release(&visit);
+    strait_emu_join_release(&visit);
     json_decref(state);
     free(cwd);
     if (pid > 0)

@@ -21,7 +21,7 @@
 enum { PATH_CHARS = STRAIT_GUEST_PATH_CHARS, N_OPEN = 8, MAX_CHARS = 120000 };
 static const double LIMIT_S = 3600;
 /* Memory of a program unless --memory is given, and of what they share. */
-static const double COPY_BYTES = 64e6, OTHER_BYTES = 256e6, LEAST_BYTES = 256e6;
+static const double COPY_BYTES = 64e6, OTHER_BYTES = 256e6, MIN_BYTES = 256e6;
 
 struct job {
     char path[PATH_CHARS], self[PATH_CHARS], here[PATH_CHARS];
@@ -52,7 +52,7 @@ static int memory_of(double *bytes, const struct strait_net_guest *g, bool virtu
     if (g->memory &&
         strait_quantity_parse(bytes, STRAIT_UNIT_BYTES, g->memory, "--memory", err) != 0)
         return -1;
-    if (g->memory && *bytes < LEAST_BYTES)
+    if (g->memory && *bytes < MIN_BYTES)
         return strait_error_set(err, STRAIT_ERR_USAGE, "net run",
                                 "expected at least 256 MB after --memory, found \"%s\"", g->memory);
     if (!g->memory)

@@ -31,8 +31,8 @@ struct copy {
 };
 
 struct copies {
-    const struct strait_copies_plan *plan;
-    struct strait_emu_foreign *net;
+    const struct strait_tensor_copy_plan *plan;
+    struct strait_emu_program *net;
     struct copy *items;
     int signals, null;
     int n_running, n_failed, n_ended_by_us;
@@ -103,7 +103,7 @@ static int open_output(struct copies *s, struct copy *c, int fds[2], struct stra
 
 /* --- start ------------------------------------------------------------------------------------ */
 
-static void put_env(struct strait_net_env *env, const struct strait_copies_plan *plan, int i)
+static void put_env(struct strait_net_env *env, const struct strait_tensor_copy_plan *plan, int i)
 {
     const json_t *master =
         json_array_get(json_object_get(plan->state, "ranks"), (size_t)plan->first);
@@ -122,25 +122,25 @@ static void put_env(struct strait_net_env *env, const struct strait_copies_plan 
 static int start(struct copies *s, int i, const char *cwd, struct strait_error *err)
 {
     struct copy *c = &s->items[i];
-    struct strait_emu_visit visit;
+    struct strait_emu_join visit;
     struct strait_net_env env;
     int fds[2];
-    if (strait_emu_visit_open(&visit, s->plan->place, s->plan->first + i, err) != 0)
+    if (strait_emu_join_open(&visit, s->plan->place, s->plan->first + i, err) != 0)
         return -1;
     put_env(&env, s->plan, i);
     pid_t pid = -1;
     if (open_output(s, c, fds, err) == 0) {
-        const struct strait_emu_program program = {.argv = s->plan->argv,
+        const struct strait_emu_command program = {.argv = s->plan->argv,
                                                    .env = env.items,
                                                    .cwd = cwd,
                                                    .stdio = {s->null, fds[0], fds[1]},
                                                    .own_group = true};
-        pid = strait_emu_visit_start(&visit, &program, err);
+        pid = strait_emu_join_start(&visit, &program, err);
     }
     for (int j = 0; j < 2; j++)
         if (fds[j] >= 0)
             close(fds[j]);
-    strait_emu_visit_release(&visit);
+    strait_emu_join_release(&visit);
     if (pid < 0)
         return -1;
     c->pid = pid;
@@ -206,7 +206,7 @@ static void bury(struct copies *s)
             s->n_running--;
             if (status == 0)
                 continue;
-            s->keeper_lost = s->keeper_lost || strait_emu_foreign_is_gone(s->net);
+            s->keeper_lost = s->keeper_lost || strait_emu_program_is_gone(s->net);
             if (s->ending || s->keeper_lost)
                 s->n_ended_by_us++;
             else
@@ -253,7 +253,7 @@ static void attend(struct copies *s)
 /* With the network nobody is left who could hold a pipe: each comes to its end. */
 static void end_all(struct copies *s)
 {
-    strait_emu_foreign_stop(s->net);
+    strait_emu_program_stop(s->net);
     for (int i = 0; i < s->plan->n; i++) {
         struct copy *c = &s->items[i];
         s->n_ended_by_us += c->pid > 0;
@@ -283,8 +283,8 @@ static int judge(const struct copies *s, struct strait_error *err)
                             s->n_failed, s->plan->n, s->failed, others, logs);
 }
 
-int strait_copies_run(const struct strait_copies_plan *plan, struct strait_emu_foreign *net,
-                      struct strait_error *err)
+int strait_tensor_copy_run(const struct strait_tensor_copy_plan *plan,
+                           struct strait_emu_program *net, struct strait_error *err)
 {
     struct copies s = {.plan = plan,
                        .net = net,

@@ -4,8 +4,8 @@
 #include "emu/programs/program.h"
 #include "net_command.h"
 
-struct strait_copies_plan {
-    const struct strait_emu_place *place;
+struct strait_tensor_copy_plan {
+    const struct strait_emu_registry *place;
     const json_t *state;
     const char *const *argv;
     const char *log; /* folder, one file a copy; NULL: print lines prefixed with the host's name */
@@ -16,5 +16,5 @@ struct strait_copies_plan {
 /** Run them until all have ended. The first that fails, SIGINT, SIGTERM and SIGHUP (which the
  *  caller has blocked, with SIGCHLD) end the others. Also ends the network.
  *  Returns: 0, or -1 with *err BACKEND: which one failed and how */
-int strait_copies_run(const struct strait_copies_plan *plan, struct strait_emu_foreign *net,
-                      struct strait_error *err);
+int strait_tensor_copy_run(const struct strait_tensor_copy_plan *plan,
+                           struct strait_emu_program *net, struct strait_error *err);

@@ -40,8 +40,8 @@ static int make_log_folder(const char *path, struct strait_error *err)
 /* Returns the exit status, or -1 with *err. */
 static int run(const struct order *o, int argc, char **argv, struct strait_error *err)
 {
-    struct strait_emu_place place;
-    struct strait_emu_foreign net = {.leash = -1};
+    struct strait_emu_registry place;
+    struct strait_emu_program net = {.leash = -1};
     struct strait_experiment *e = NULL;
     json_t *state = NULL;
     int lock = -1, status = -1;
@@ -57,22 +57,22 @@ static int run(const struct order *o, int argc, char **argv, struct strait_error
     if (strait_net_load(&e, o->file, &o->settings, err) != 0)
         return -1;
     hold_signals();
-    if (strait_emu_place_init(&place, o->name, err) == 0 && make_log_folder(o->log, err) == 0 &&
-        (lock = strait_emu_place_lock(&place, err)) >= 0 &&
-        strait_emu_foreign_start(&net, &place, lock, e, o->file, err) == 0)
-        state = strait_emu_visit_state(&place, err);
+    if (strait_emu_registry_init(&place, o->name, err) == 0 && make_log_folder(o->log, err) == 0 &&
+        (lock = strait_emu_registry_lock(&place, err)) >= 0 &&
+        strait_emu_program_start(&net, &place, lock, e, o->file, err) == 0)
+        state = strait_emu_join_state(&place, err);
     if (state) {
         const int first = clients && e->n_ranks > e->n_clients ? 1 : 0;
-        const struct strait_copies_plan plan = {.place = &place,
-                                                .state = state,
-                                                .argv = o->command,
-                                                .log = o->log,
-                                                .first = first,
-                                                .n = e->n_ranks - first,
-                                                .keep_going = o->keep_going};
-        status = strait_copies_run(&plan, &net, err);
+        const struct strait_tensor_copy_plan plan = {.place = &place,
+                                                     .state = state,
+                                                     .argv = o->command,
+                                                     .log = o->log,
+                                                     .first = first,
+                                                     .n = e->n_ranks - first,
+                                                     .keep_going = o->keep_going};
+        status = strait_tensor_copy_run(&plan, &net, err);
     }
-    strait_emu_foreign_stop(&net);
+    strait_emu_program_stop(&net);
     json_decref(state);
     strait_experiment_free(e);
     return status;

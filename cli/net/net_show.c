@@ -113,7 +113,7 @@ void strait_net_print(const json_t *state)
 static int list(bool json, struct strait_error *err)
 {
     static const char *const titles[] = {"name", "ranks", "keeper", "launcher", "experiment"};
-    json_t *names = strait_emu_place_names(err), *name;
+    json_t *names = strait_emu_registry_names(err), *name;
     size_t i;
     if (!names)
         return -1;
@@ -121,10 +121,10 @@ static int list(bool json, struct strait_error *err)
     for (i = 0; i < sizeof(titles) / sizeof(*titles); i++)
         strait_table_column(t, titles[i], i == 1 || i == 2);
     json_array_foreach (names, i, name) {
-        struct strait_emu_place place;
+        struct strait_emu_registry place;
         json_t *state = NULL;
-        if (strait_emu_place_init(&place, json_string_value(name), NULL) == 0)
-            state = strait_emu_visit_state(&place, NULL);
+        if (strait_emu_registry_init(&place, json_string_value(name), NULL) == 0)
+            state = strait_emu_join_state(&place, NULL);
         if (!state) /* it went down meanwhile, or is being set up */
             continue;
         if (json)
@@ -202,13 +202,13 @@ int strait_net_status(int argc, char **argv)
         2,
         "Counters are the devices': IP packets; a train of TCP segments counts as one.\n"};
     struct strait_error err = {0};
-    struct strait_emu_place place;
+    struct strait_emu_registry place;
     json_t *state = NULL;
     int status = strait_net_parse(&usage, argc, argv, none, 0, NULL, &err);
     if (status == 1)
         return 0;
-    if (status == 0 && strait_emu_place_init(&place, name, &err) == 0)
-        state = strait_emu_visit_state(&place, &err);
+    if (status == 0 && strait_emu_registry_init(&place, name, &err) == 0)
+        state = strait_emu_join_state(&place, &err);
     if (!state)
         return strait_command_fail(&err);
     if (json) {
@@ -261,20 +261,20 @@ static void show_rates(const json_t *now, const json_t *before, double at_s, dou
 
 static int watch(const char *name, double interval_s, long count, struct strait_error *err)
 {
-    struct strait_emu_place place;
+    struct strait_emu_registry place;
     const struct timespec pause = {.tv_sec = (time_t)interval_s,
                                    .tv_nsec = (long)(1e9 * fmod(interval_s, 1))};
     const bool screen = isatty(STDOUT_FILENO);
     const double start_s = strait_clock_s();
     double before_s = start_s;
-    if (strait_emu_place_init(&place, name, err) != 0)
+    if (strait_emu_registry_init(&place, name, err) != 0)
         return -1;
-    json_t *before = strait_emu_visit_state(&place, err);
+    json_t *before = strait_emu_join_state(&place, err);
     if (before && !screen)
         puts("# seconds host sends_mbit_per_s receives_mbit_per_s");
     for (long i = 0; before && i < count && !ferror(stdout); i++) {
         nanosleep(&pause, NULL);
-        json_t *now = strait_emu_visit_state(&place, err);
+        json_t *now = strait_emu_join_state(&place, err);
         const double now_s = strait_clock_s();
         if (now)
             show_rates(now, before, now_s - start_s, now_s - before_s, screen);

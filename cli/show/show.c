@@ -15,7 +15,7 @@
 static void number_cell(struct strait_table *t, double value, int digits)
 {
     char buf[STRAIT_NUMBER_CHARS];
-    strait_table_cell(t, strait_number_text(buf, value, digits));
+    strait_table_cell(t, strait_format_number(buf, value, digits));
 }
 
 /* --- a line a point ----------------------------------------------------------------------- */
@@ -31,8 +31,8 @@ static void put_range(struct strait_table *t, const struct strait_cell *cell)
         hi_s = json_number_value(json_array_get(interval, 1));
     }
     if (hi_s > lo_s)
-        strait_table_cellf(t, "%s..%s", strait_number_text(lo, lo_s, 4),
-                           strait_number_text(hi, hi_s, 4));
+        strait_table_cellf(t, "%s..%s", strait_format_number(lo, lo_s, 4),
+                           strait_format_number(hi, hi_s, 4));
     else
         strait_table_cell(t, "");
 }
@@ -61,15 +61,15 @@ static void put_line(struct strait_table *t, const struct strait_cell *cell, con
         put_range(t, cell);
     number_cell(t, cell->total_s, 4);
     for (int phase = 0; phase < STRAIT_N_PHASES; phase++) {
-        const double share = strait_number_of(path, strait_phase_name((enum strait_phase)phase)) /
-                             strait_number_of(row, "round_s");
+        const double share = strait_row_number(path, strait_phase_name((enum strait_phase)phase)) /
+                             strait_row_number(row, "round_s");
         if (share > 1e-6 && share < 0.005)
             strait_table_cell(t, "<1");
         else
             strait_table_cellf(t, "%.0f", isfinite(share) ? 100 * share : 0);
     }
-    number_cell(t, strait_number_of(row, "wait_s"), 3);
-    number_cell(t, strait_label_row_is_plain(row) ? 1 : strait_number_of(row, "ratio"), 3);
+    number_cell(t, strait_row_number(row, "wait_s"), 3);
+    number_cell(t, strait_label_row_is_plain(row) ? 1 : strait_row_number(row, "ratio"), 3);
     if (strait_label_row_is_plain(row))
         strait_table_cell(t, "1");
     else
@@ -170,9 +170,9 @@ static void put_grid_line(struct strait_table *t, const struct strait_grid *g, s
         if (!cell->row)
             strait_table_cell(t, "");
         else if (g->codecs[c].is_plain || !isfinite(cell->speedup))
-            strait_table_cellf(t, "%s s", strait_number_text(number, cell->round_s, 3));
+            strait_table_cellf(t, "%s s", strait_format_number(number, cell->round_s, 3));
         else
-            strait_table_cellf(t, "%sx", strait_number_text(number, cell->speedup, 3));
+            strait_table_cellf(t, "%sx", strait_format_number(number, cell->speedup, 3));
     }
 }
 

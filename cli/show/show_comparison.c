@@ -43,10 +43,10 @@ static void put_phases(struct strait_table *t, const struct strait_names *names,
         put_pair_cells(t, names, pair, repeated);
         repeated = true;
         strait_table_cell(t, name);
-        strait_table_cell(t, strait_seconds_text(number, strait_number_of(phase, "predicted_s")));
-        strait_table_cell(t, strait_seconds_text(number, strait_number_of(phase, "measured_s")));
-        strait_table_cell(t, strait_seconds_text(number, strait_number_of(phase, "difference_s")));
-        put_relative(t, strait_number_of(phase, "relative"));
+        strait_table_cell(t, strait_seconds_text(number, strait_row_number(phase, "predicted_s")));
+        strait_table_cell(t, strait_seconds_text(number, strait_row_number(phase, "measured_s")));
+        strait_table_cell(t, strait_seconds_text(number, strait_row_number(phase, "difference_s")));
+        put_relative(t, strait_row_number(phase, "relative"));
         strait_table_cell(t, !json_is_true(json_object_get(phase, "judged"))  ? "not judged"
                              : json_is_true(json_object_get(phase, "within")) ? "within"
                                                                               : "OUTSIDE");
@@ -67,18 +67,18 @@ static void put_worst(struct strait_table *t, const struct strait_names *names, 
         const bool outside = !json_is_true(json_object_get(phase, "within")),
                    worst_outside = worst && !json_is_true(json_object_get(worst, "within"));
         if (!worst || outside > worst_outside ||
-            (outside == worst_outside && fabs(strait_number_of(phase, "difference_s")) >
-                                             fabs(strait_number_of(worst, "difference_s")))) {
+            (outside == worst_outside && fabs(strait_row_number(phase, "difference_s")) >
+                                             fabs(strait_row_number(worst, "difference_s")))) {
             worst = phase;
             worst_name = name;
         }
     }
     put_pair_cells(t, names, pair, false);
     strait_table_cell(t, worst_name);
-    strait_table_cell(t, strait_seconds_text(number, strait_number_of(worst, "predicted_s")));
-    strait_table_cell(t, strait_seconds_text(number, strait_number_of(worst, "measured_s")));
-    strait_table_cell(t, strait_seconds_text(number, strait_number_of(worst, "difference_s")));
-    put_relative(t, strait_number_of(worst, "relative"));
+    strait_table_cell(t, strait_seconds_text(number, strait_row_number(worst, "predicted_s")));
+    strait_table_cell(t, strait_seconds_text(number, strait_row_number(worst, "measured_s")));
+    strait_table_cell(t, strait_seconds_text(number, strait_row_number(worst, "difference_s")));
+    put_relative(t, strait_row_number(worst, "relative"));
     strait_table_cell(t, json_is_true(json_object_get(pair, "within")) ? "within" : "OUTSIDE");
 }
 

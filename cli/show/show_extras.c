@@ -15,7 +15,7 @@ struct strait_extras strait_extras_find(const json_t *rows)
     const char *name;
     json_array_foreach(rows, i, row)
     {
-        x.link |= strait_number_of(json_object_get(row, "bytes"), "link") > 0;
+        x.link |= strait_row_number(json_object_get(row, "bytes"), "link") > 0;
         json_object_foreach(json_object_get(row, "quality"), name, value)
         {
             bool known = !json_is_number(value);
@@ -45,16 +45,16 @@ void strait_extras_put(struct strait_table *t, const json_t *row, const struct s
 {
     char buf[STRAIT_NUMBER_CHARS];
     const double times =
-        strait_number_of(row, "ranks") * (double)json_array_size(json_object_get(row, "rounds_s"));
+        strait_row_number(row, "ranks") * (double)json_array_size(json_object_get(row, "rounds_s"));
     if (x->link)
         strait_table_cell(
             t, strait_bytes_text(buf,
-                                 strait_number_of(json_object_get(row, "bytes"), "link") / times));
+                                 strait_row_number(json_object_get(row, "bytes"), "link") / times));
     for (size_t i = 0; i < x->n_qualities; i++)
         strait_table_cell(
             t,
-            strait_number_text(
-                buf, 100 * strait_number_of(json_object_get(row, "quality"), x->qualities[i]), 3));
+            strait_format_number(
+                buf, 100 * strait_row_number(json_object_get(row, "quality"), x->qualities[i]), 3));
 }
 
 void strait_extras_notes(FILE *out, const json_t *rows)

@@ -18,10 +18,10 @@ static void put_row(struct strait_table *t, const json_t *row)
         figure                                             ? ""
         : strcmp(strait_text_of(row, "kind"), "from") == 0 ? "from "
                                                            : "up to ",
-        strait_number_text(text, json_number_value(json_object_get(row, "published")), 4),
+        strait_format_number(text, json_number_value(json_object_get(row, "published")), 4),
         strait_text_of(row, "unit"));
     if (json_is_number(ours))
-        strait_table_cell(t, strait_number_text(text, json_number_value(ours), 4));
+        strait_table_cell(t, strait_format_number(text, json_number_value(ours), 4));
     else
         strait_table_cell(t, "-");
     const char *reached = json_is_true(json_object_get(row, "reached"))   ? "reached"

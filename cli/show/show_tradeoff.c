@@ -24,7 +24,7 @@ static void put_line(struct strait_table *t, const json_t *line)
         strait_table_cellf(t, "%.2f \u00b1%.2f", 100 * accuracy,
                            100 * number_of(json_object_get(line, "accuracy_spread")));
     strait_table_cell(t, strait_bytes_text(text, number_of(json_object_get(line, "bytes_up"))));
-    strait_table_cell(t, strait_number_text(text, number_of(json_object_get(line, "ratio")), 3));
+    strait_table_cell(t, strait_format_number(text, number_of(json_object_get(line, "ratio")), 3));
     strait_table_cell(t, strait_seconds_text(text, number_of(json_object_get(line, "encode_s"))));
     strait_table_cell(t, strait_seconds_text(text, number_of(json_object_get(line, "decode_s"))));
     json_array_foreach(json_object_get(line, "round_s"), s, round_s)

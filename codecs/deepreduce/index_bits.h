@@ -42,7 +42,7 @@ static inline struct strait_bit_reader strait_bits_of(const struct strait_reader
     return (struct strait_bit_reader){.p = r->p, .end = r->end, .bad = r->bad};
 }
 
-static inline void strait_fill_bits(struct strait_bit_reader *b)
+static inline void strait_tensor_fill_bits(struct strait_bit_reader *b)
 {
     if (b->n_held >= 32)
         return;
@@ -61,7 +61,7 @@ static inline void strait_fill_bits(struct strait_bit_reader *b)
 /** The next `width` <= 32 bits without consuming them; zeros beyond the end. */
 static inline uint32_t strait_peek_bits(struct strait_bit_reader *b, unsigned width)
 {
-    strait_fill_bits(b);
+    strait_tensor_fill_bits(b);
     const uint64_t mask = ((uint64_t)1 << width) - 1;
     if (b->n_held < width)
         return (uint32_t)(b->held << (width - b->n_held) & mask);

@@ -21,7 +21,7 @@
 #include "least_squares.h"
 #include "value_codec.h"
 
-enum { N_COEFFICIENTS = 6, MAX_PIECES = 22, MOST_PIECES = 20, VALUES_PER_PIECE = 64 };
+enum { N_COEFFICIENTS = 6, MAX_PIECES = 22, CUT_PIECES = 20, VALUES_PER_PIECE = 64 };
 
 struct piece {
     size_t from, n;
@@ -147,7 +147,7 @@ static unsigned cut(struct piece *pieces, const float *v, size_t n)
         pieces[n_pieces++] = (struct piece){.from = n_positive, .n = n - n_positive};
     for (unsigned i = 0; i < n_pieces; i++)
         find_knot(&pieces[i], v);
-    while (n_pieces < MOST_PIECES && n_pieces < 2 + n / VALUES_PER_PIECE) {
+    while (n_pieces < CUT_PIECES && n_pieces < 2 + n / VALUES_PER_PIECE) {
         unsigned worst = 0;
         for (unsigned i = 1; i < n_pieces; i++)
             if (pieces[i].gain > pieces[worst].gain)
@@ -248,7 +248,7 @@ static bool decode_packed(float *v, size_t n, struct strait_reader *r)
 {
     const uint64_t n_pieces = strait_read_varint(r);
     size_t at = 0;
-    if (n_pieces > MOST_PIECES)
+    if (n_pieces > CUT_PIECES)
         return false;
     for (unsigned i = 0; i < n_pieces && !r->bad; i++) {
         const uint64_t length = strait_read_varint(r);

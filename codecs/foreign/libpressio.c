@@ -83,12 +83,12 @@ static const struct strait_param params[] = {
 static const char *load(struct library *l)
 {
     any_function found[N_FUNCTIONS];
-    l->handle = strait_foreign_load(names, variable);
+    l->handle = strait_plugin_load(names, variable);
     if (!l->handle)
         return getenv(variable) ? "STRAIT_LIBPRESSIO_LIB is no library that can be loaded"
                                 : "liblibpressio.so is not installed";
     for (size_t i = 0; i < N_FUNCTIONS; i++) {
-        found[i] = strait_foreign_symbol(l->handle, symbols[i]);
+        found[i] = strait_plugin_symbol(l->handle, symbols[i]);
         if (!found[i])
             return "liblibpressio.so lacks the C interface of LibPressio 1";
     }
@@ -206,7 +206,7 @@ static bool expand(const void *context, float *y, size_t n_elems, const unsigned
     return good;
 }
 
-static const struct strait_foreign_kernel kernel = {
+static const struct strait_plugin_kernel kernel = {
     .ops = &strait_codec_libpressio,
     .library = "liblibpressio.so",
     .compress = compress,
@@ -224,7 +224,7 @@ static int libpressio_open(void **state, const double *values, struct strait_err
     const char *reason = l ? load(l) : "memory ran out";
     if (!reason) {
         l->compressor = (unsigned char)values[PARAM_COMPRESSOR];
-        return strait_foreign_open(state, &kernel, l, values + N_OWN_PARAMS, err);
+        return strait_plugin_open(state, &kernel, l, values + N_OWN_PARAMS, err);
     }
     if (l)
         unload(l);
@@ -243,8 +243,8 @@ const struct strait_codec_ops strait_codec_libpressio = {
     .n_params = sizeof(params) / sizeof(params[0]),
     .unavailable = libpressio_unavailable,
     .open = libpressio_open,
-    .close = strait_foreign_close,
-    .max_bytes = strait_foreign_max_bytes,
-    .encode = strait_foreign_encode,
-    .decode = strait_foreign_decode,
+    .close = strait_plugin_close,
+    .max_bytes = strait_plugin_max_bytes,
+    .encode = strait_plugin_encode,
+    .decode = strait_plugin_decode,
 };

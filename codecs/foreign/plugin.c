@@ -17,7 +17,7 @@ enum { MIN_ELEMS = 8 }; /* fewer gain nothing; LibPressio takes one value for no
 
 /* Context of the work, constant from open to close. */
 struct bundle {
-    const struct strait_foreign_kernel *kernel;
+    const struct strait_plugin_kernel *kernel;
     void *context;
 };
 
@@ -33,7 +33,7 @@ struct piece {
     struct strait_isolate isolate;
 };
 
-void *strait_foreign_load(const char *const *names, const char *variable)
+void *strait_plugin_load(const char *const *names, const char *variable)
 {
     const char *asked = getenv(variable);
     void *library = NULL;
@@ -44,7 +44,7 @@ void *strait_foreign_load(const char *const *names, const char *variable)
     return library;
 }
 
-void (*strait_foreign_symbol(void *library, const char *name))(void)
+void (*strait_plugin_symbol(void *library, const char *name))(void)
 {
     void *object = dlsym(library, name);
     void (*function)(void);
@@ -89,7 +89,7 @@ static struct piece *take(struct state *s)
     return p;
 }
 
-void strait_foreign_close(void *state)
+void strait_plugin_close(void *state)
 {
     struct state *s = state;
     for (struct piece *p; (p = strait_pool_take(&s->pool)) != NULL;) {
@@ -122,8 +122,8 @@ static int start(struct state *s, struct strait_error *err)
     return result;
 }
 
-int strait_foreign_open(void **state, const struct strait_foreign_kernel *kernel, void *context,
-                        const double *params, struct strait_error *err)
+int strait_plugin_open(void **state, const struct strait_plugin_kernel *kernel, void *context,
+                       const double *params, struct strait_error *err)
 {
     struct state *s = calloc(1, sizeof(*s));
     if (!s) {
@@ -137,14 +137,14 @@ int strait_foreign_open(void **state, const struct strait_foreign_kernel *kernel
     s->limit_s = params[STRAIT_FOREIGN_LIMIT];
     strait_pool_init(&s->pool);
     if (start(s, err) != 0) {
-        strait_foreign_close(s);
+        strait_plugin_close(s);
         return -1;
     }
     *state = s;
     return 0;
 }
 
-size_t strait_foreign_max_bytes(const void *state, size_t n_elems)
+size_t strait_plugin_max_bytes(const void *state, size_t n_elems)
 {
     (void)state;
     return 4 * n_elems + HEAD_BYTES;
@@ -244,18 +244,18 @@ static int encode_coded(struct state *s, struct piece *p, struct strait_writer *
     return 1;
 }
 
-int strait_foreign_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                          const float *x, size_t n_elems, struct strait_request request,
-                          struct strait_error *err)
+int strait_plugin_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
+                         const float *x, size_t n_elems, struct strait_request request,
+                         struct strait_error *err)
 {
     struct state *s = state;
     const struct strait_codec_ops *ops = s->bundle.kernel->ops;
     if (strait_bound_check(request.bound, ops, err) != 0)
         return -1;
-    if (cap_bytes < strait_foreign_max_bytes(state, n_elems))
+    if (cap_bytes < strait_plugin_max_bytes(state, n_elems))
         return strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
                                 "expected room for %zu bytes, found %zu",
-                                strait_foreign_max_bytes(state, n_elems), cap_bytes);
+                                strait_plugin_max_bytes(state, n_elems), cap_bytes);
     struct piece *p = take(s);
     if (!p)
         return strait_error_set(err, STRAIT_ERR_NOMEM, ops->name, "memory ran out");
@@ -328,8 +328,8 @@ static int decode_coded(struct state *s, float *y, size_t n, struct strait_reade
     return result == 0 ? job.good == 1 : -1;
 }
 
-int strait_foreign_decode(void *state, float *y, size_t n_elems, const unsigned char *in,
-                          size_t len_bytes, struct strait_error *err)
+int strait_plugin_decode(void *state, float *y, size_t n_elems, const unsigned char *in,
+                         size_t len_bytes, struct strait_error *err)
 {
     struct state *s = state;
     const struct strait_codec_ops *ops = s->bundle.kernel->ops;

@@ -14,7 +14,7 @@
 #include "pieces.h"
 
 /* What a codec's file supplies. compress and expand run in a process that may die. */
-struct strait_foreign_kernel {
+struct strait_plugin_kernel {
     const struct strait_codec_ops *ops;
     const char *library; /* name for errors: "libSZ3c.so" */
     /** In:      x: finite values, read-only; tolerance: absolute, > 0 and finite.
@@ -56,21 +56,21 @@ enum {
 
 /** Implements a codec's `open`. Takes context, freed by kernel->close, even on failure.
  *  In:      params  N_STRAIT_FOREIGN_PARAMS of them */
-int strait_foreign_open(void **state, const struct strait_foreign_kernel *kernel, void *context,
-                        const double *params, struct strait_error *err);
+int strait_plugin_open(void **state, const struct strait_plugin_kernel *kernel, void *context,
+                       const double *params, struct strait_error *err);
 
 /** Load the first of the NULL-terminated names that can be loaded, or only the library named by the
  *  environment variable if it is set.
  *  Returns: handle for dlclose, or NULL */
-void *strait_foreign_load(const char *const *names, const char *variable);
-/** Address of a function, or NULL if the library lacks it: (type)strait_foreign_symbol(...). */
-void (*strait_foreign_symbol(void *library, const char *name))(void);
+void *strait_plugin_load(const char *const *names, const char *variable);
+/** Address of a function, or NULL if the library lacks it: (type)strait_plugin_symbol(...). */
+void (*strait_plugin_symbol(void *library, const char *name))(void);
 
 /* Members of struct strait_codec_ops, see codec.h. */
-void strait_foreign_close(void *state);
-size_t strait_foreign_max_bytes(const void *state, size_t n_elems);
-int strait_foreign_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                          const float *x, size_t n_elems, struct strait_request request,
-                          struct strait_error *err);
-int strait_foreign_decode(void *state, float *y, size_t n_elems, const unsigned char *in,
-                          size_t len_bytes, struct strait_error *err);
+void strait_plugin_close(void *state);
+size_t strait_plugin_max_bytes(const void *state, size_t n_elems);
+int strait_plugin_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
+                         const float *x, size_t n_elems, struct strait_request request,
+                         struct strait_error *err);
+int strait_plugin_decode(void *state, float *y, size_t n_elems, const unsigned char *in,
+                         size_t len_bytes, struct strait_error *err);

@@ -32,13 +32,13 @@ static const struct strait_param params[] = {STRAIT_FOREIGN_PARAMS};
 /* Returns: NULL, or what is missing; the caller closes the handle unless it is NULL. */
 static const char *load(struct library *l)
 {
-    l->handle = strait_foreign_load(names, variable);
+    l->handle = strait_plugin_load(names, variable);
     if (!l->handle)
         return getenv(variable) ? "STRAIT_SZ3_LIB is no library that can be loaded"
                                 : "libSZ3c.so is not installed";
-    l->compress = (compress_fn)strait_foreign_symbol(l->handle, "SZ_compress_args");
-    l->decompress = (decompress_fn)strait_foreign_symbol(l->handle, "SZ_decompress");
-    l->free = (free_fn)strait_foreign_symbol(l->handle, "free_buf");
+    l->compress = (compress_fn)strait_plugin_symbol(l->handle, "SZ_compress_args");
+    l->decompress = (decompress_fn)strait_plugin_symbol(l->handle, "SZ_decompress");
+    l->free = (free_fn)strait_plugin_symbol(l->handle, "free_buf");
     return l->compress && l->decompress && l->free ? NULL
                                                    : "libSZ3c.so lacks the C interface of SZ3 3";
 }
@@ -86,7 +86,7 @@ static bool expand(const void *context, float *y, size_t n_elems, const unsigned
     return values != NULL;
 }
 
-static const struct strait_foreign_kernel kernel = {
+static const struct strait_plugin_kernel kernel = {
     .ops = &strait_codec_sz3,
     .library = "libSZ3c.so",
     .compress = compress,
@@ -101,7 +101,7 @@ static int sz3_open(void **state, const double *values, struct strait_error *err
     struct library *l = calloc(1, sizeof(*l));
     const char *reason = l ? load(l) : "memory ran out";
     if (!reason)
-        return strait_foreign_open(state, &kernel, l, values, err);
+        return strait_plugin_open(state, &kernel, l, values, err);
     if (l)
         unload(l);
     return strait_error_set(err, l ? STRAIT_ERR_HOST : STRAIT_ERR_NOMEM, "sz3", "%s", reason);
@@ -118,8 +118,8 @@ const struct strait_codec_ops strait_codec_sz3 = {
     .n_params = sizeof(params) / sizeof(params[0]),
     .unavailable = sz3_unavailable,
     .open = sz3_open,
-    .close = strait_foreign_close,
-    .max_bytes = strait_foreign_max_bytes,
-    .encode = strait_foreign_encode,
-    .decode = strait_foreign_decode,
+    .close = strait_plugin_close,
+    .max_bytes = strait_plugin_max_bytes,
+    .encode = strait_plugin_encode,
+    .decode = strait_plugin_decode,
 };

@@ -21,7 +21,7 @@ struct measured { /* one tensor, or the head of a long one, under one case */
     size_t len_bytes;
     unsigned char *encoded;
     float *decoded;
-    struct strait_memory *memory;
+    struct strait_feedback *memory;
 };
 
 static int by_value(const void *a, const void *b)
@@ -57,8 +57,8 @@ static int measure_once(struct measured *m, const struct strait_calibration_case
                       ? m->n_elems / (m->tensor->n_elems / m->tensor->n_rows)
                       : 0};
     const struct strait_instant begin = strait_instant_now();
-    if ((m->memory ? strait_memory_encode(m->memory, &coder, m->encoded, cap, &m->len_bytes, x,
-                                          m->n_elems, request, err)
+    if ((m->memory ? strait_feedback_encode(m->memory, &coder, m->encoded, cap, &m->len_bytes, x,
+                                            m->n_elems, request, err)
                    : coder.ops->encode(state, m->encoded, cap, &m->len_bytes, x, m->n_elems,
                                        request, err)) != 0)
         return -1;
@@ -81,9 +81,9 @@ static int measure_case(struct measured *m, size_t n, const struct strait_calibr
     for (size_t i = 0; i < n && !failed; i++) {
         m[i].encoded = strait_buffer_new(ops->max_bytes(state, m[i].n_elems) + 1);
         m[i].decoded = strait_buffer_new(4 * m[i].n_elems + 1);
-        if (strait_memory_needed(&c->spec))
-            failed = !(m[i].memory = strait_memory_new(ops, c->spec.params, m[i].n_elems,
-                                                       c->spec.memory, err));
+        if (strait_feedback_needed(&c->spec))
+            failed = !(m[i].memory = strait_feedback_new(ops, c->spec.params, m[i].n_elems,
+                                                         c->spec.memory, err));
         if (failed)
             break;
         if (!m[i].encoded || !m[i].decoded)
@@ -97,7 +97,7 @@ static int measure_case(struct measured *m, size_t n, const struct strait_calibr
     for (size_t i = 0; i < n; i++) {
         strait_buffer_free(m[i].encoded);
         strait_buffer_free(m[i].decoded);
-        strait_memory_free(m[i].memory);
+        strait_feedback_free(m[i].memory);
         if (failed)
             continue;
         qsort(m[i].encode_s, n_repeats, sizeof(double), by_value);

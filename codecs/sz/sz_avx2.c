@@ -45,7 +45,7 @@ SZ_AVX2 static bool quantise(int32_t *q, struct sz_stats *stats, const float *x,
     stats->sum = sum_of(sum);
     stats->max = max_of(max);
     stats->n_nonzero = SZ_BLOCK - sum_of(zeros);
-    if (stats->max >= (uint32_t)SZ_MOST) /* left to the portable loop */
+    if (stats->max >= (uint32_t)SZ_MAX_INTEGER) /* left to the portable loop */
         return sz_quantise_some(q, stats, x, SZ_BLOCK, grid);
     return _mm256_movemask_ps(all_good) != 0xff;
 }

@@ -33,7 +33,7 @@ AVX512 SZ_INLINE bool quantise_from(int32_t *q, struct sz_stats *stats, const fl
         nonzero = _mm512_add_epi32(nonzero, _mm512_min_epu32(size, one));
     }
     stats->max = _mm512_reduce_max_epu32(max);
-    if (stats->max >= (uint32_t)SZ_MOST) /* left to the portable loop */
+    if (stats->max >= (uint32_t)SZ_MAX_INTEGER) /* left to the portable loop */
         return sz_quantise_some(q, stats, x, SZ_BLOCK, grid);
     stats->sum = (uint32_t)_mm512_reduce_add_epi32(sum); /* below 2^30 */
     stats->n_nonzero = (uint32_t)_mm512_reduce_add_epi32(nonzero);

@@ -143,7 +143,7 @@ bool sz_quantise(int32_t *q, const float *x, unsigned n, const struct sz_grid *g
 int32_t sz_nearest(float x, const struct sz_grid *grid, int32_t otherwise)
 {
     const float scaled = (x - grid->centre) * grid->inverse;
-    return fabsf(scaled) <= SZ_MOST ? sz_round(scaled) : otherwise;
+    return fabsf(scaled) <= SZ_MAX_INTEGER ? sz_round(scaled) : otherwise;
 }
 
 static const int32_t tries[] = {0, -1, 1};
@@ -153,7 +153,7 @@ void sz_repair(int32_t *q, uint8_t *mark, const float *x, unsigned n, const stru
     for (unsigned i = 0; i < n; i++) {
         const float scaled = (x[i] - grid->centre) * grid->inverse;
         mark[i] = 0;
-        if (fabsf(scaled) <= SZ_MOST) {
+        if (fabsf(scaled) <= SZ_MAX_INTEGER) {
             const int32_t nearest = sz_round(scaled);
             unsigned k = 0;
             for (; k < 3; k++)

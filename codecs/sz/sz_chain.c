@@ -3,7 +3,7 @@
 #include <assert.h>
 #include "sz_parts.h"
 
-enum { LOG_BITS = 16, MORE_BITS = 16 + SZ_PROB_BITS, TABLE_BITS = 400, MOST_PATIENCE = 8 };
+enum { LOG_BITS = 16, MORE_BITS = 16 + SZ_PROB_BITS, TABLE_BITS = 400, MAX_PATIENCE = 8 };
 
 void sz_chain_changed(struct sz_chain *chain, unsigned t)
 {
@@ -207,8 +207,8 @@ static struct choice choose(struct sz_encoder *e, struct sz_chain *chain, bool z
     if (again <= cost_of_counts(e) && name_kinds(&e->model, &e->split, zero, kind_of_slot)) {
         sz_model_gather(e); /* for the symbols to add */
         chain->patience = 2 * chain->patience + 1;
-        if (chain->patience > MOST_PATIENCE)
-            chain->patience = MOST_PATIENCE;
+        if (chain->patience > MAX_PATIENCE)
+            chain->patience = MAX_PATIENCE;
         chain->n_waits = chain->patience;
         return (struct choice){.again = true, .cost = again};
     }

@@ -16,8 +16,8 @@ static inline bool quantise(int32_t *restrict q, const float *restrict x, unsign
         const float scaled = (x[i] - centre) * inverse;
         const int32_t integer = sz_round(scaled);
         const float y = (float)integer * step + centre;
-        const uint32_t good =
-            -(uint32_t)(fabsf(x[i] - y) <= threshold) & -(uint32_t)(fabsf(scaled) <= SZ_MOST);
+        const uint32_t good = -(uint32_t)(fabsf(x[i] - y) <= threshold) &
+                              -(uint32_t)(fabsf(scaled) <= SZ_MAX_INTEGER);
         q[i] = (int32_t)((uint32_t)integer & good);
         failed |= ~good;
     }

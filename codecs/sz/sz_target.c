@@ -5,7 +5,7 @@
 
 enum {
     SAMPLE_BLOCKS = SZ_SEGMENT / SZ_BLOCK,
-    MOST_TRIES = 16,
+    MAX_TRIES = 16,
     MAGNITUDE_SHIFT = 20,
     MAGNITUDES = 1 << (31 - MAGNITUDE_SHIFT)
 };
@@ -36,7 +36,7 @@ static unsigned magnitude_of(const float *x)
 static void take_sample(struct search *s, const float *x)
 {
     struct sz_encoder *e = s->e;
-    enum { MOST_BLOCKS = sizeof(e->words) / sizeof(e->words[0]) };
+    enum { MAX_BLOCKS = sizeof(e->words) / sizeof(e->words[0]) };
     uint32_t rank[MAGNITUDES] = {0}, below = 0;
     s->weight = 1;
     s->n_sampled = s->n;
@@ -44,7 +44,7 @@ static void take_sample(struct search *s, const float *x)
         memcpy(e->value, x, s->n * sizeof(*x));
         return;
     }
-    const size_t every = s->n / SZ_BLOCK / MOST_BLOCKS + 1, n_blocks = s->n / SZ_BLOCK / every;
+    const size_t every = s->n / SZ_BLOCK / MAX_BLOCKS + 1, n_blocks = s->n / SZ_BLOCK / every;
     for (size_t i = 0; i < n_blocks; i++)
         rank[e->words[i] = (uint16_t)magnitude_of(x + i * every * SZ_BLOCK)]++;
     const uint32_t n_zero = rank[0], n_live = (uint32_t)n_blocks - n_zero;
@@ -116,7 +116,7 @@ double sz_target_bound(struct sz_encoder *e, const float *x, size_t n, double ra
     double octave = spread > 0 ? sz_log2(spread) + 1 - aim : top - 4 - aim;
     double low = -110, high = top, bits_low = 32, bits_high = 0;
     bool found_low = false, found_high = false, found = false;
-    for (unsigned tries = 0; tries < MOST_TRIES && high - low > 0x1p-10; tries++) {
+    for (unsigned tries = 0; tries < MAX_TRIES && high - low > 0x1p-10; tries++) {
         octave = octave < low ? low : octave > high ? high : octave;
         const double bits = bits_at(&s, octave);
         found = fabs(bits - aim) < 0.002 * aim;
@@ -133,7 +133,7 @@ double sz_target_bound(struct sz_encoder *e, const float *x, size_t n, double ra
             break;
         if (found_low && found_high) {
             const double part = (bits_low - aim) / (bits_low - bits_high);
-            const bool late = tries > MOST_TRIES / 2;
+            const bool late = tries > MAX_TRIES / 2;
             octave = low + (high - low) * (late ? 0.5 : fmin(fmax(part, 0.02), 0.98));
         } else {
             const double step = bits - aim;

@@ -8,7 +8,7 @@
 
 enum { PATH_CHARS = 4096 };
 
-bool strait_emu_job_program(char *path, size_t cap, const char *name)
+bool strait_emu_guest_dir_program(char *path, size_t cap, const char *name)
 {
     const char *at = getenv("PATH");
     while (at && *at) {
@@ -21,7 +21,7 @@ bool strait_emu_job_program(char *path, size_t cap, const char *name)
     return false;
 }
 
-double strait_emu_job_free_bytes(void)
+double strait_emu_guest_dir_free_bytes(void)
 {
     double kib = INFINITY;
     char line[128];
@@ -34,8 +34,8 @@ double strait_emu_job_free_bytes(void)
     return kib * 1024;
 }
 
-int strait_emu_job_write(const char *job, const char *name, const char *bytes, size_t n_bytes,
-                         struct strait_error *err)
+int strait_emu_guest_dir_write(const char *job, const char *name, const char *bytes, size_t n_bytes,
+                               struct strait_error *err)
 {
     char path[PATH_CHARS];
     snprintf(path, sizeof(path), "%s/%s", job, name);
@@ -64,12 +64,12 @@ static int end_list(struct list *l, const char *job, const char *name, struct st
 {
     const int failed = fclose(l->file) != 0
                            ? strait_error_system(err, NULL, "no memory for a list")
-                           : strait_emu_job_write(job, name, l->bytes, l->n_bytes, err);
+                           : strait_emu_guest_dir_write(job, name, l->bytes, l->n_bytes, err);
     free(l->bytes);
     return failed;
 }
 
-int strait_emu_job_check_folder(const char *folder, struct strait_error *err)
+int strait_emu_guest_dir_check_folder(const char *folder, struct strait_error *err)
 {
     return folder[0] == '/' && strpbrk(folder, " \t\n\",'\\") == NULL
                ? 0
@@ -86,7 +86,7 @@ static int write_folders(const struct strait_emu_uml_plan *plan, const char *nam
         return -1;
     int failed = 0;
     for (size_t i = 0; folders && folders[i] && !failed; i++) {
-        failed = strait_emu_job_check_folder(folders[i], err);
+        failed = strait_emu_guest_dir_check_folder(folders[i], err);
         fprintf(l.file, "%s\n", folders[i]);
     }
     return end_list(&l, plan->job, name, err) != 0 ? -1 : failed;
@@ -107,11 +107,12 @@ static int write_command(const struct strait_emu_uml_plan *plan, struct strait_e
     return end_list(&l, plan->job, "argv", err);
 }
 
-int strait_emu_job_write_plan(const struct strait_emu_uml_plan *plan, struct strait_error *err)
+int strait_emu_guest_dir_write_plan(const struct strait_emu_uml_plan *plan,
+                                    struct strait_error *err)
 {
     static const char *const old[] = {"status", STRAIT_EMU_UML_OUT, STRAIT_EMU_UML_ERR,
                                       STRAIT_EMU_UML_CONSOLE};
-    if (strait_emu_job_check_folder(plan->job, err) != 0)
+    if (strait_emu_guest_dir_check_folder(plan->job, err) != 0)
         return -1;
     for (size_t i = 0; i < sizeof(old) / sizeof(old[0]); i++) {
         char path[PATH_CHARS];
@@ -138,8 +139,8 @@ static bool ran_out_of_memory(const char *job)
     return found;
 }
 
-int strait_emu_job_status(const struct strait_emu_uml_plan *plan, double memory_bytes,
-                          const char *guest, struct strait_error *err)
+int strait_emu_guest_dir_status(const struct strait_emu_uml_plan *plan, double memory_bytes,
+                                const char *guest, struct strait_error *err)
 {
     char path[PATH_CHARS];
     int status = -1;

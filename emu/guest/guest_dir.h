@@ -9,17 +9,18 @@
  *  and which folders it sees (read, write).
  *  Returns: 0, or -1 with *err: INPUT for folders with blanks, quotes or commas in their names,
  *           SYSTEM where the folder cannot be written */
-int strait_emu_job_write_plan(const struct strait_emu_uml_plan *plan, struct strait_error *err);
-int strait_emu_job_write(const char *job, const char *name, const char *bytes, size_t n_bytes,
-                         struct strait_error *err);
+int strait_emu_guest_dir_write_plan(const struct strait_emu_uml_plan *plan,
+                                    struct strait_error *err);
+int strait_emu_guest_dir_write(const char *job, const char *name, const char *bytes, size_t n_bytes,
+                               struct strait_error *err);
 /** The exit status of what ran in the guest, or -1 with *err where it left none: NOMEM if its
  *  console says that memory ran out, else BACKEND.
  *  In:      guest  what it is, and its memory_bytes, for the error */
-int strait_emu_job_status(const struct strait_emu_uml_plan *plan, double memory_bytes,
-                          const char *guest, struct strait_error *err);
+int strait_emu_guest_dir_status(const struct strait_emu_uml_plan *plan, double memory_bytes,
+                                const char *guest, struct strait_error *err);
 /** Is the name of a folder one that every guest can be told? 0, or -1 with *err INPUT. */
-int strait_emu_job_check_folder(const char *folder, struct strait_error *err);
+int strait_emu_guest_dir_check_folder(const char *folder, struct strait_error *err);
 /** Is there a program of that name in PATH? Then path gets where. */
-bool strait_emu_job_program(char *path, size_t cap, const char *name);
+bool strait_emu_guest_dir_program(char *path, size_t cap, const char *name);
 /** Memory that the host could give, INFINITY where it does not say. */
-double strait_emu_job_free_bytes(void);
+double strait_emu_guest_dir_free_bytes(void);

@@ -249,7 +249,7 @@ int strait_emu_guest_kernel_boots(const struct strait_emu_guest_kernel *kernel, 
 static bool is_in_system(const char *name)
 {
     char path[PATH_CHARS];
-    if (strait_emu_job_program(path, sizeof(path), name))
+    if (strait_emu_guest_dir_program(path, sizeof(path), name))
         return true;
     snprintf(path, sizeof(path), "/usr/sbin/%s", name);
     return access(path, X_OK) == 0;
@@ -259,7 +259,7 @@ static bool is_in_system(const char *name)
 static int find_stock(struct strait_emu_guest_kernel *out, struct strait_error *why)
 {
     out->is_built = false;
-    if (!strait_emu_job_program(out->path, sizeof(out->path), stock))
+    if (!strait_emu_guest_dir_program(out->path, sizeof(out->path), stock))
         return strait_error_set(why, STRAIT_ERR_HOST, NULL,
                                 "User-Mode Linux is not installed: apt install user-mode-linux "
                                 "kmod, or make vkernel");

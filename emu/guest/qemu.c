@@ -30,7 +30,7 @@ static const char *const programs[] = {"/usr/bin/ping", "/usr/bin/env"};
 int strait_emu_qemu_check(struct strait_error *err)
 {
     char path[PATH_CHARS];
-    if (!strait_emu_job_program(path, sizeof(path), program))
+    if (!strait_emu_guest_dir_program(path, sizeof(path), program))
         return strait_error_set(err, STRAIT_ERR_HOST, NULL,
                                 "QEMU (qemu-system-x86) is not installed: make qemu");
     if (access(busybox, X_OK) != 0)
@@ -170,14 +170,14 @@ int strait_emu_qemu_run(const struct strait_emu_uml_plan *plan, struct strait_er
     snprintf(files, sizeof(files), "%s/files", plan->job);
     snprintf(back, sizeof(back), "%s/back", plan->job);
     if (strait_emu_qemu_check(err) != 0 ||
-        strait_emu_job_check_folder(strait_share_path(share, sizeof(share), ""), err) != 0 ||
-        strait_emu_job_write_plan(plan, err) != 0)
+        strait_emu_guest_dir_check_folder(strait_share_path(share, sizeof(share), ""), err) != 0 ||
+        strait_emu_guest_dir_write_plan(plan, err) != 0)
         return -1;
     unlink(back);
     int status = pack(&files_bytes, files, plan, err);
     const double bytes =
         STEP_BYTES * ceil((plan->memory_bytes + COPIES * files_bytes) / STEP_BYTES);
-    const double host_bytes = strait_emu_job_free_bytes();
+    const double host_bytes = strait_emu_guest_dir_free_bytes();
     if (status == 0 && bytes > SHARE * host_bytes)
         status = strait_error_set(err, STRAIT_ERR_HOST, NULL,
                                   "QEMU's guest would need %.3g GB of memory, this machine has "
@@ -189,5 +189,5 @@ int strait_emu_qemu_run(const struct strait_emu_uml_plan *plan, struct strait_er
         status = unpack(back, plan, err);
     unlink(files);
     unlink(back);
-    return status != 0 ? -1 : strait_emu_job_status(plan, bytes, "QEMU's guest", err);
+    return status != 0 ? -1 : strait_emu_guest_dir_status(plan, bytes, "QEMU's guest", err);
 }

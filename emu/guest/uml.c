@@ -26,12 +26,12 @@ static const double LARGE_BYTES = 4096.0 * 1048576, LARGE_STEP_BYTES = 1024.0 * 
 double strait_emu_uml_memory_bytes(bool virtual_time, int n_ranks, double ranks_bytes,
                                    double other_bytes)
 {
-    const double least_bytes =
+    const double min_bytes =
         GUEST_BYTES + RANK_BYTES * n_ranks + ranks_bytes / (virtual_time ? 1 : SHARE) + other_bytes;
     double bytes = STEP_BYTES;
-    while (bytes < least_bytes && bytes < LARGE_BYTES)
+    while (bytes < min_bytes && bytes < LARGE_BYTES)
         bytes *= 2;
-    return least_bytes <= bytes ? bytes : LARGE_STEP_BYTES * ceil(least_bytes / LARGE_STEP_BYTES);
+    return min_bytes <= bytes ? bytes : LARGE_STEP_BYTES * ceil(min_bytes / LARGE_STEP_BYTES);
 }
 
 int strait_emu_uml_find(struct strait_emu_guest_kernel *kernel, bool virtual_time, bool again,
@@ -77,8 +77,8 @@ static int prepare(const struct strait_emu_uml_plan *plan, struct strait_error *
 {
     static const char *const old[] = {"guest/pid", "guest/mconsole"};
     char path[PATH_CHARS];
-    if (strait_emu_job_check_folder(strait_share_path(path, sizeof(path), init), err) != 0 ||
-        strait_emu_job_write_plan(plan, err) != 0)
+    if (strait_emu_guest_dir_check_folder(strait_share_path(path, sizeof(path), init), err) != 0 ||
+        strait_emu_guest_dir_write_plan(plan, err) != 0)
         return -1;
     for (size_t i = 0; i < sizeof(old) / sizeof(old[0]); i++) {
         snprintf(path, sizeof(path), "%s/%s", plan->job, old[i]);
@@ -116,7 +116,7 @@ static int boot(const struct strait_emu_uml_plan *plan,
     memcpy(argv + n, rest, sizeof(rest));
     struct strait_error why = {0};
     const int status = strait_process_run(console, CONSOLE_BYTES, argv, NULL, plan->limit_s, &why);
-    strait_emu_job_write(plan->job, STRAIT_EMU_UML_CONSOLE, console, strlen(console), NULL);
+    strait_emu_guest_dir_write(plan->job, STRAIT_EMU_UML_CONSOLE, console, strlen(console), NULL);
     free(console);
     if (status >= 0 || why.code == STRAIT_ERR_BACKEND) /* its status says nothing, the file does */
         return 0;
@@ -133,7 +133,7 @@ int strait_emu_uml_run(const struct strait_emu_uml_plan *plan, struct strait_err
     if (strait_emu_uml_find(&kernel, plan->virtual_time, false, err) != 0 ||
         prepare(plan, err) != 0)
         return -1;
-    const double host_bytes = strait_emu_job_free_bytes();
+    const double host_bytes = strait_emu_guest_dir_free_bytes();
     const double share = plan->virtual_time ? VIRTUAL_SHARE : SHARE;
     if (plan->memory_bytes > share * host_bytes)
         return strait_error_set(err, STRAIT_ERR_HOST, NULL,
@@ -148,5 +148,5 @@ int strait_emu_uml_run(const struct strait_emu_uml_plan *plan, struct strait_err
                                 plan->memory_bytes / 1e9, plan->job);
     return boot(plan, &kernel, backing, err) != 0
                ? -1
-               : strait_emu_job_status(plan, plan->memory_bytes, "User-Mode Linux", err);
+               : strait_emu_guest_dir_status(plan, plan->memory_bytes, "User-Mode Linux", err);
 }

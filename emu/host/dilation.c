@@ -9,7 +9,7 @@
 
 /* CPU seconds for one gigabit through relay and two TCP stacks, fitted to runs of 1 to 64 flows:
  * with more flows the super-packets are shorter. */
-static const double KAPPA_ONE_S = 0.10, KAPPA_EACH_S = 0.015, KAPPA_MOST_S = 1.05;
+static const double NET_CPU_ONE_S = 0.10, NET_CPU_EACH_S = 0.015, NET_CPU_MOST_S = 1.05;
 /* The same in User-Mode Linux, where every timer and every process switch costs host time, and
  * trains get shorter as k grows: 12 to 15 s with 16 flows at k of 20 to 64. Uploads are correct
  * from k = 20 on, with 1 and 4 flows from 1 and 2 on. The relay needs more: with one flow it is
@@ -26,12 +26,12 @@ static const double LATE_S = 0.005;
  * 24 MB over the kernel's links: 0.26, 0.35, 0.59 and 2.2 with 1, 4, 16 and 64 flows. */
 static const double QEMU_ONE_S = 0.25, QEMU_EACH_S = 0.03, QEMU_MOST_S = 2.2;
 /* Every segment separately, as loss drawn by the kernel requires. */
-static const double KAPPA_LOSS_S = 1.2;
+static const double NET_CPU_LOSS_S = 1.2;
 /* The rate assumed for an unlimited link. */
-static const double MOST_BITS_PER_S = 40e9;
+static const double MAX_BITS_PER_S = 40e9;
 /* Share of all processors for the network, and of the spare ones for jobs. */
 static const double NET_SHARE = 0.5, COMPUTE_SHARE = 0.75;
-static const double MOST_K = 64;
+static const double MAX_K = 64;
 
 unsigned strait_emu_processors(void)
 {
@@ -74,7 +74,7 @@ bool strait_emu_in_qemu(void)
     return kernel_was_told(STRAIT_EMU_QEMU_MARK);
 }
 
-const char *strait_emu_place_name(void)
+const char *strait_emu_registry_name(void)
 {
     return strait_emu_in_virtual_time() ? "vuml"
            : strait_emu_in_uml()        ? "uml"
@@ -98,11 +98,11 @@ double strait_emu_active_bits_per_s(const struct strait_run *run)
 {
     double *left = calloc((size_t)run->n_ranks, sizeof(*left)), sum = 0;
     if (!left)
-        return MOST_BITS_PER_S;
+        return MAX_BITS_PER_S;
     for (int i = 0; i < run->n_ranks; i++)
-        left[i] = fmin(run->network->in[i].rate_bits_per_s, MOST_BITS_PER_S);
+        left[i] = fmin(run->network->in[i].rate_bits_per_s, MAX_BITS_PER_S);
     for (int src = 0; src < run->n_ranks; src++) {
-        double out = fmin(run->network->out[src].rate_bits_per_s, MOST_BITS_PER_S);
+        double out = fmin(run->network->out[src].rate_bits_per_s, MAX_BITS_PER_S);
         for (int dst = 0; dst < run->n_ranks && out > 0; dst++) {
             const double flow = talks(run, src, dst) ? fmin(out, left[dst]) : 0;
             out -= flow;
@@ -123,7 +123,7 @@ static bool is_lossy(const struct strait_network *n)
 }
 
 /* If nothing was measured. */
-static double built_in_kappa_s(const struct strait_run *run)
+static double built_in_net_cpu_s(const struct strait_run *run)
 {
     const bool kernel = run->realisation && strcmp(run->realisation, "kernel") == 0,
                relay = run->realisation && strcmp(run->realisation, "relay") == 0;
@@ -131,11 +131,11 @@ static double built_in_kappa_s(const struct strait_run *run)
     const bool qemu = strait_emu_in_qemu();
     if (strait_emu_in_uml())
         return relay ? UML_RELAY_EACH_S * n_flows : fmin(UML_EACH_S * n_flows, UML_MOST_S);
-    double kappa_s = qemu ? fmin(QEMU_ONE_S + QEMU_EACH_S * (n_flows - 1), QEMU_MOST_S)
-                          : fmin(KAPPA_ONE_S + KAPPA_EACH_S * n_flows, KAPPA_MOST_S);
+    double net_cpu_s = qemu ? fmin(QEMU_ONE_S + QEMU_EACH_S * (n_flows - 1), QEMU_MOST_S)
+                            : fmin(NET_CPU_ONE_S + NET_CPU_EACH_S * n_flows, NET_CPU_MOST_S);
     if (kernel && is_lossy(run->network))
-        kappa_s = fmax(kappa_s, qemu ? QEMU_MOST_S : KAPPA_LOSS_S);
-    return kappa_s;
+        net_cpu_s = fmax(net_cpu_s, qemu ? QEMU_MOST_S : NET_CPU_LOSS_S);
+    return net_cpu_s;
 }
 
 static double begin_s(const struct strait_run *run)
@@ -165,13 +165,13 @@ struct strait_emu_dilation strait_emu_dilation_choose(const struct strait_run *r
     const int n_measuring = run->n_measuring > 0 ? run->n_measuring : run->n_ranks;
     if (run->measured_cost)
         d.k_cpu = fmax(1, n_measuring / (COMPUTE_SHARE * d.n_compute));
-    d.kappa_measured = run->kappa_s_per_gbit > 0;
-    d.kappa_s = d.kappa_measured ? run->kappa_s_per_gbit : built_in_kappa_s(run);
-    d.k_net = d.kappa_s * strait_emu_active_bits_per_s(run) / 1e9 / (NET_SHARE * n_processors);
+    d.net_cpu_measured = run->net_cpu_s_per_gbit > 0;
+    d.net_cpu_s = d.net_cpu_measured ? run->net_cpu_s_per_gbit : built_in_net_cpu_s(run);
+    d.k_net = d.net_cpu_s * strait_emu_active_bits_per_s(run) / 1e9 / (NET_SHARE * n_processors);
     if (strait_emu_in_uml() && run->measured_cost)
         d.k_cpu = fmax(d.k_cpu, UML_LEAST_K);
     d.k_net = fmax(d.k_net, begin_s(run) * run->n_ranks / (n_processors * LATE_S));
-    d.k = fmin(ceil(fmax(d.k_cpu, d.k_net)), MOST_K); /* wall time is proportional to k */
+    d.k = fmin(ceil(fmax(d.k_cpu, d.k_net)), MAX_K); /* wall time is proportional to k */
     d.k = fmax(fmin(d.k, floor(strait_emu_dilation_most(run))), 1);
     if (run->dilation > 0)
         d.k = run->dilation;

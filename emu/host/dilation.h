@@ -7,8 +7,8 @@ struct strait_emu_dilation {
     double k;            /* real seconds for one virtual one: 1, 2, 3 ... 64, or as asked */
     double k_cpu;        /* smallest k for the measured jobs */
     double k_net;        /* smallest k for the links, and for ranks that start together */
-    double kappa_s;      /* CPU seconds of the network a gigabit, on which k_net is based */
-    bool kappa_measured; /* on this machine, before the run; else built in */
+    double net_cpu_s;    /* CPU seconds of the network a gigabit, on which k_net is based */
+    bool net_cpu_measured; /* on this machine, before the run; else built in */
     unsigned n_compute;  /* measured jobs that may run at once */
 };
 
@@ -31,7 +31,7 @@ bool strait_emu_in_qemu(void);
 /** The largest dilation at which no round trip of the run's network takes longer than that. */
 double strait_emu_dilation_most(const struct strait_run *run);
 /** The launcher of this process as root: "root", "uml", "vuml" or "qemu". */
-const char *strait_emu_place_name(void);
+const char *strait_emu_registry_name(void);
 /** Sum of the link rates that can be busy at once, bits per second: the maximum flow from senders'
  *  to receivers' ports over the run's streams. */
 double strait_emu_active_bits_per_s(const struct strait_run *run);

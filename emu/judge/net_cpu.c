@@ -15,7 +15,7 @@ static const double POUR_S = 0.3, DEADLINE_S = 20;
 /* Linux: a super-packet lasts 1 / 1024 s (sk_pacing_shift 10) at 1.2 times the rate of its flow
  * (tcp_pacing_ca_ratio), and has two segments at least (tcp_min_tso_segs). */
 static const double AUTOSIZE_S = 1.2 / 1024;
-enum { LEAST_SEGMENTS = 2 };
+enum { MIN_SEGMENTS = 2 };
 
 static unsigned one_slot(const struct strait_run *run, int rank, enum strait_resource resource)
 {
@@ -72,7 +72,7 @@ static struct strait_network *short_trains(const struct strait_run *like)
     const double share = n->in[0].rate_bits_per_s / (like->n_ranks - 1);
     const double segment_bytes =
         STRAIT_EMU_MTU_BYTES + STRAIT_EMU_ETHERNET_BYTES + n->overhead_bytes;
-    const double train_bits = fmax(share * AUTOSIZE_S, 8 * LEAST_SEGMENTS * segment_bytes);
+    const double train_bits = fmax(share * AUTOSIZE_S, 8 * MIN_SEGMENTS * segment_bytes);
     struct strait_link port = {.rate_bits_per_s =
                                    fmin(n->out[1].rate_bits_per_s, train_bits / STRAIT_EMU_TRAIN_S),
                                .queue_bytes = INFINITY};
@@ -81,8 +81,8 @@ static struct strait_network *short_trains(const struct strait_run *like)
     return strait_network_star(like->n_ranks, port, port, port, port, n->overhead_bytes, n->tcp);
 }
 
-int strait_emu_kappa_measure(double *s_per_gbit, const struct strait_run *like,
-                             struct strait_error *err)
+int strait_emu_net_cpu_measure(double *s_per_gbit, const struct strait_run *like,
+                               struct strait_error *err)
 {
     if (strait_emu_in_uml() || strait_emu_in_qemu()) /* where processor time is not as elsewhere */
         return strait_error_set(err, STRAIT_ERR_HOST, NULL,

@@ -12,5 +12,5 @@
  *  Returns: 0, or -1 with *err: HOST (also in User-Mode Linux) or INPUT if such a run is
  *           impossible, BACKEND when it failed
  *  Source:  own */
-int strait_emu_kappa_measure(double *s_per_gbit, const struct strait_run *like,
-                             struct strait_error *err);
+int strait_emu_net_cpu_measure(double *s_per_gbit, const struct strait_run *like,
+                               struct strait_error *err);

@@ -14,7 +14,7 @@ enum { SEGMENT_BYTES = 1448, WINDOW_SEGMENTS = 10 }; /* of this kernel: MTU 1500
 /* Of free memory; more in a guest in virtual time, which runs nothing else. */
 static const double MEMORY_SHARE = 0.8, VIRTUAL_MEMORY_SHARE = 0.95;
 /* Dilation makes any rate feasible, but a path's delay must stay above the relay's lateness. */
-static const double MOST_LINK_BITS_PER_S = 40e9;
+static const double MAX_LINK_BITS_PER_S = 40e9;
 
 bool strait_emu_is_loopback(const struct strait_run *run)
 {
@@ -64,12 +64,12 @@ static int check_tcp(const struct strait_run *run, double k, struct strait_error
                                 "expected an initial window of %d bytes, this kernel's, found "
                                 "%g",
                                 SEGMENT_BYTES * WINDOW_SEGMENTS, tcp->initial_window_bytes);
-    const double most_k = strait_emu_dilation_most(run);
-    if (k > most_k)
+    const double max_k = strait_emu_dilation_most(run);
+    if (k > max_k)
         return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
                                 "expected a dilation of at most %g, found %g: the longest "
                                 "round trip would take more than %g s",
-                                most_k, k, STRAIT_EMU_MOST_REAL_RTT_S);
+                                max_k, k, STRAIT_EMU_MOST_REAL_RTT_S);
     return 0;
 }
 
@@ -200,11 +200,11 @@ int strait_emu_prepare(enum strait_emu_realisation *realisation, const struct st
     }
     for (int i = 0; i < strait_network_n_links(n) && !strait_emu_is_loopback(run); i++) {
         const double rate = strait_network_link(n, i)->rate_bits_per_s;
-        if (rate > MOST_LINK_BITS_PER_S)
+        if (rate > MAX_LINK_BITS_PER_S)
             return strait_error_set(err, STRAIT_ERR_HOST, "emu",
                                     "expected links of at most %g Gbps, found %g Gbps: beyond "
                                     "what it was measured to carry, use sim",
-                                    MOST_LINK_BITS_PER_S / 1e9, rate / 1e9);
+                                    MAX_LINK_BITS_PER_S / 1e9, rate / 1e9);
     }
     const double k = strait_emu_dilation_choose(run, strait_emu_processors()).k;
     return check_tcp(run, k, err) != 0 ? -1 : check_host(realisation, run, tun_path, err);

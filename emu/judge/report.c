@@ -138,11 +138,11 @@ static int ranks_of(json_t *to, const struct strait_emu_evidence *e)
     return failed;
 }
 
-static const char *kappa_source(const struct strait_emu_dilation *dilation)
+static const char *net_cpu_source(const struct strait_emu_dilation *dilation)
 {
     if (strait_emu_in_virtual_time())
         return "not needed in virtual time";
-    return dilation->kappa_measured ? "measured before the run" : "built in";
+    return dilation->net_cpu_measured ? "measured before the run" : "built in";
 }
 
 int strait_emu_report(struct strait_facts *facts, const struct strait_emu_evidence *e,
@@ -150,13 +150,13 @@ int strait_emu_report(struct strait_facts *facts, const struct strait_emu_eviden
                       struct strait_error *err)
 {
     const char *realisation = strait_emu_realisation_name(e->realisation);
-    json_t *head =
-        json_pack("{s:s, s:s, s:f, s:f, s:f, s:{s:f, s:s}, s:i, s:f, s:f, s:s, s:o}", "realisation",
-                  e->shaped ? realisation : "none", "launcher", launcher, "dilation", dilation->k,
-                  "dilation_cpu", dilation->k_cpu, "dilation_net", dilation->k_net, "kappa",
-                  "s_per_gbit", dilation->kappa_s, "source", kappa_source(dilation), "n_compute",
-                  (int)dilation->n_compute, "wall_s", e->wall_s, "run_s", e->run_s, "congestion",
-                  strait_congestion_name(e->run->network->tcp.congestion), "probes", probes_of(e));
+    json_t *head = json_pack(
+        "{s:s, s:s, s:f, s:f, s:f, s:{s:f, s:s}, s:i, s:f, s:f, s:s, s:o}", "realisation",
+        e->shaped ? realisation : "none", "launcher", launcher, "dilation", dilation->k,
+        "dilation_cpu", dilation->k_cpu, "dilation_net", dilation->k_net, "net_cpu_estimate",
+        "s_per_gbit", dilation->net_cpu_s, "source", net_cpu_source(dilation), "n_compute",
+        (int)dilation->n_compute, "wall_s", e->wall_s, "run_s", e->run_s, "congestion",
+        strait_congestion_name(e->run->network->tcp.congestion), "probes", probes_of(e));
     int failed = !head || json_object_update(facts->report, head) != 0;
     json_decref(head);
     failed = failed || ranks_of(facts->report, e) != 0 ||

@@ -22,15 +22,15 @@ static const double FRAME_BYTES = STRAIT_EMU_MTU_BYTES + STRAIT_EMU_ETHERNET_BYT
 static const double LATE_S = 1.5e-3, LATE_IN_UML_S = 5e-3;
 /* Nothing is late in virtual time: room for the largest super-packet, 0.25 ms (gso_max_segs). */
 static const double LATE_IN_VIRTUAL_S = 0.3e-3;
-static const double LEAST_FRAMES = 2; /* in a burst */
-static const double MOST_BYTES = 2147483647.0;
+static const double MIN_FRAMES = 2; /* in a burst */
+static const double MAX_BYTES = 2147483647.0;
 static const uint32_t NETEM_HANDLE = 1U << 16, NETEM_CLASS = 1U << 16 | 1, TBF_HANDLE = 16U << 16;
 
-void strait_emu_shaper_of(struct strait_emu_shaper *out, const struct strait_link *link,
-                          double overhead_bytes, double dilation, double late_s)
+void strait_emu_qdisc_of(struct strait_emu_qdisc *out, const struct strait_link *link,
+                         double overhead_bytes, double dilation, double late_s)
 {
     const double share = FRAME_BYTES / (FRAME_BYTES + overhead_bytes);
-    *out = (struct strait_emu_shaper){
+    *out = (struct strait_emu_qdisc){
         .delay_ns = llround(1e9 * dilation * link->delay_s),
         .jitter_ns = llround(1e9 * dilation * fmin(link->jitter_s, link->delay_s)),
         .loss = (uint32_t)llround(link->loss_ratio * UINT32_MAX)};
@@ -42,24 +42,24 @@ void strait_emu_shaper_of(struct strait_emu_shaper *out, const struct strait_lin
     const double queue_bytes = link->queue_bytes > 0 ? link->queue_bytes * share : INFINITY;
     out->rate_bytes_per_s = (uint64_t)bytes_per_s;
     out->burst_bytes =
-        (uint32_t)fmin(fmax(LEAST_FRAMES * FRAME_BYTES, ceil(bytes_per_s * late_s)), MOST_BYTES);
-    out->limit_bytes = (uint32_t)fmin(fmax(1, round(queue_bytes)), MOST_BYTES);
+        (uint32_t)fmin(fmax(MIN_FRAMES * FRAME_BYTES, ceil(bytes_per_s * late_s)), MAX_BYTES);
+    out->limit_bytes = (uint32_t)fmin(fmax(1, round(queue_bytes)), MAX_BYTES);
 }
 
-double strait_emu_shaper_late_s(void)
+double strait_emu_qdisc_late_s(void)
 {
     if (strait_emu_in_virtual_time())
         return LATE_IN_VIRTUAL_S;
     return strait_emu_in_uml() ? LATE_IN_UML_S : LATE_S;
 }
 
-double strait_emu_shaper_credit_s(const struct strait_emu_shaper *s)
+double strait_emu_qdisc_credit_s(const struct strait_emu_qdisc *s)
 {
     return s->has_tbf ? (double)s->burst_bytes / (double)s->rate_bytes_per_s : 0;
 }
 
-bool strait_emu_shaper_same(char *text, size_t cap, const struct strait_emu_shaper *wanted,
-                            const struct strait_emu_shaper *found)
+bool strait_emu_qdisc_same(char *text, size_t cap, const struct strait_emu_qdisc *wanted,
+                           const struct strait_emu_qdisc *found)
 {
     const struct {
         const char *what;
@@ -113,7 +113,7 @@ static void begin_queue(union strait_emu_message *m, int index, uint32_t parent,
     mnl_attr_put_strz(&m->head, TCA_KIND, kind);
 }
 
-static int add_netem(int fd, int index, const struct strait_emu_shaper *s, struct strait_error *err)
+static int add_netem(int fd, int index, const struct strait_emu_qdisc *s, struct strait_error *err)
 {
     union strait_emu_message m;
     begin_queue(&m, index, TC_H_ROOT, NETEM_HANDLE, "netem");
@@ -129,7 +129,7 @@ static int add_netem(int fd, int index, const struct strait_emu_shaper *s, struc
     return ask(fd, &m, "netem", err);
 }
 
-static int add_tbf(int fd, int index, uint32_t parent, const struct strait_emu_shaper *s,
+static int add_tbf(int fd, int index, uint32_t parent, const struct strait_emu_qdisc *s,
                    struct strait_error *err)
 {
     union strait_emu_message m;
@@ -147,8 +147,8 @@ static int add_tbf(int fd, int index, uint32_t parent, const struct strait_emu_s
     return ask(fd, &m, "tbf", err);
 }
 
-int strait_emu_shaper_add(int fd, int index, const struct strait_emu_shaper *s,
-                          struct strait_error *err)
+int strait_emu_qdisc_add(int fd, int index, const struct strait_emu_qdisc *s,
+                         struct strait_error *err)
 {
     if (s->has_netem && add_netem(fd, index, s, err) != 0)
         return -1;
@@ -158,11 +158,11 @@ int strait_emu_shaper_add(int fd, int index, const struct strait_emu_shaper *s,
 /* --- reading ------------------------------------------------------------------------------ */
 
 struct list {
-    struct strait_emu_shaper_reading *out;
+    struct strait_emu_qdisc_reading *out;
     int n, first_index;
 };
 
-static void read_netem(struct strait_emu_shaper *s, const struct nlattr *options)
+static void read_netem(struct strait_emu_qdisc *s, const struct nlattr *options)
 {
     const struct nlattr *found[TCA_NETEM_MAX + 1];
     struct tc_netem_qopt fixed;
@@ -179,7 +179,7 @@ static void read_netem(struct strait_emu_shaper *s, const struct nlattr *options
     strait_emu_attribute_copy(&s->jitter_ns, sizeof(s->jitter_ns), found[TCA_NETEM_JITTER64]);
 }
 
-static void read_tbf(struct strait_emu_shaper *s, const struct nlattr *options)
+static void read_tbf(struct strait_emu_qdisc *s, const struct nlattr *options)
 {
     const struct nlattr *found[TCA_TBF_MAX + 1];
     struct tc_tbf_qopt fixed;
@@ -225,7 +225,7 @@ static int read_one(const struct nlmsghdr *head, void *context)
                           mnl_nlmsg_get_payload_len(head) - head_bytes);
     if (at < 0 || at >= l->n || !found[TCA_KIND])
         return MNL_CB_OK;
-    struct strait_emu_shaper_reading *r = &l->out[at];
+    struct strait_emu_qdisc_reading *r = &l->out[at];
     r->settings += settings_of(&info, found[TCA_KIND], found[TCA_OPTIONS]);
     struct gnet_stats_basic basic;
     struct gnet_stats_queue queue;
@@ -253,8 +253,8 @@ static int read_one(const struct nlmsghdr *head, void *context)
     return MNL_CB_OK;
 }
 
-int strait_emu_shaper_read(struct strait_emu_shaper_reading *out, int n, int first_index, int fd,
-                           struct strait_error *err)
+int strait_emu_qdisc_read(struct strait_emu_qdisc_reading *out, int n, int first_index, int fd,
+                          struct strait_error *err)
 {
     const struct tcmsg info = {.tcm_family = AF_UNSPEC};
     union strait_emu_message m;

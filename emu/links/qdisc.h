@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include "net.h"
 
-struct strait_emu_shaper {
+struct strait_emu_qdisc {
     bool has_netem, has_tbf;
     int64_t delay_ns, jitter_ns;
     uint32_t loss; /* in units of 1 / (2^32 - 1) */
@@ -18,25 +18,25 @@ struct strait_emu_shaper {
  *  every segment, but an overhead only once for a super-packet, so rate and queue are scaled by
  *  1514 / (1514 + overhead).
  *  In:      late_s  real time by which tbf may be woken late and still keep the rate */
-void strait_emu_shaper_of(struct strait_emu_shaper *out, const struct strait_link *link,
-                          double overhead_bytes, double dilation, double late_s);
+void strait_emu_qdisc_of(struct strait_emu_qdisc *out, const struct strait_link *link,
+                         double overhead_bytes, double dilation, double late_s);
 /** late_s for this machine: 1.5 ms; 5 ms in User-Mode Linux, whose host may take its processor. */
-double strait_emu_shaper_late_s(void);
+double strait_emu_qdisc_late_s(void);
 /** How much earlier than its rate allows a message may pass an idle shaper, real seconds. */
-double strait_emu_shaper_credit_s(const struct strait_emu_shaper *s);
+double strait_emu_qdisc_credit_s(const struct strait_emu_qdisc *s);
 /** Whether `found` equals `wanted`, to the kernel's resolution. If not, text says what differs:
  *  "tbf rate 100 bytes/s, asked for 200". */
-bool strait_emu_shaper_same(char *text, size_t cap, const struct strait_emu_shaper *wanted,
-                            const struct strait_emu_shaper *found);
+bool strait_emu_qdisc_same(char *text, size_t cap, const struct strait_emu_qdisc *wanted,
+                           const struct strait_emu_qdisc *found);
 
 /** Put a shaper on a device of the socket's namespace; does nothing if it has neither netem nor
  *  tbf.
  *  Returns: 0, or -1 with *err: HOST if this kernel lacks one of them */
-int strait_emu_shaper_add(int fd, int index, const struct strait_emu_shaper *s,
-                          struct strait_error *err);
+int strait_emu_qdisc_add(int fd, int index, const struct strait_emu_qdisc *s,
+                         struct strait_error *err);
 
-struct strait_emu_shaper_reading {
-    struct strait_emu_shaper shaper; /* as the kernel reports it */
+struct strait_emu_qdisc_reading {
+    struct strait_emu_qdisc shaper;  /* as the kernel reports it */
     uint64_t n_segments, bytes;      /* that left the inner one */
     uint64_t netem_drops, tbf_drops; /* packets; netem's include tbf's */
     uint64_t backlog_bytes;          /* in them now */
@@ -44,5 +44,5 @@ struct strait_emu_shaper_reading {
 };
 
 /** Read the shapers of devices first_index .. first_index + n - 1 in the socket's namespace. */
-int strait_emu_shaper_read(struct strait_emu_shaper_reading *out, int n, int first_index, int fd,
-                           struct strait_error *err);
+int strait_emu_qdisc_read(struct strait_emu_qdisc_reading *out, int n, int first_index, int fd,
+                          struct strait_error *err);

@@ -67,7 +67,7 @@ static int make_discipline(int fd, const char *kind, unsigned short type, const 
     return failure;
 }
 
-static void try_all(struct strait_emu_shapers *s)
+static void try_all(struct strait_emu_qdisc_support *s)
 {
     struct strait_error err = {0};
     if (unshare(CLONE_NEWNET) != 0 &&
@@ -84,9 +84,9 @@ static void try_all(struct strait_emu_shapers *s)
     close(fd);
 }
 
-int strait_emu_shapers_probe(struct strait_emu_shapers *out, struct strait_error *err)
+int strait_emu_qdisc_support_probe(struct strait_emu_qdisc_support *out, struct strait_error *err)
 {
-    struct strait_emu_shapers s = {.veth = {.yes = false}};
+    struct strait_emu_qdisc_support s = {.veth = {.yes = false}};
     struct strait_emu_answer *const answers[] = {&s.veth, &s.bridge, &s.htb};
     int ends[2];
     for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++)
@@ -101,7 +101,7 @@ int strait_emu_shapers_probe(struct strait_emu_shapers *out, struct strait_error
     }
     const int saved = errno;
     close(ends[1]);
-    struct strait_emu_shapers found;
+    struct strait_emu_qdisc_support found;
     ssize_t n = 0;
     while (pid > 0 && (n = read(ends[0], &found, sizeof(found))) < 0 && errno == EINTR)
         continue;

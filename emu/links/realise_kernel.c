@@ -28,8 +28,8 @@ struct kernel {
     struct strait_emu_net_plan plan; /* its links are read during set-up only */
     int namespace_fd, netlink_fd;    /* of the router */
     bool in_loses;                   /* some in link loses packets */
-    struct strait_emu_shaper *out, *in;
-    struct strait_emu_shaper_reading *before; /* 2 n: counters at the start of the report */
+    struct strait_emu_qdisc *out, *in;
+    struct strait_emu_qdisc_reading *before;  /* 2 n: counters at the start of the report */
     uint64_t *settings, *bytes;               /* 2 n: at set-up; at the last report */
     struct strait_emu_sentinel *sentinel;     /* NULL: the machine's lateness is unknown */
     int n_changed;
@@ -63,13 +63,13 @@ static int begin(void **state, const struct strait_emu_net_plan *plan, struct st
     k->in = k->out + n;
     k->bytes = k->settings + 2 * n;
     const double dilation = strait_emu_net_plan_dilation(plan);
-    const double late_s = strait_emu_shaper_late_s();
+    const double late_s = strait_emu_qdisc_late_s();
     for (size_t i = 0; i < n; i++) {
         k->in_loses |= plan->in[i].loss_ratio > 0;
         if (plan->unshaped)
             continue;
-        strait_emu_shaper_of(&k->out[i], &plan->out[i], plan->overhead_bytes, dilation, late_s);
-        strait_emu_shaper_of(&k->in[i], &plan->in[i], plan->overhead_bytes, dilation, late_s);
+        strait_emu_qdisc_of(&k->out[i], &plan->out[i], plan->overhead_bytes, dilation, late_s);
+        strait_emu_qdisc_of(&k->in[i], &plan->in[i], plan->overhead_bytes, dilation, late_s);
     }
     k->namespace_fd = strait_emu_namespace_new(err);
     if (k->namespace_fd < 0 || strait_emu_no_ipv6(err) != 0 ||
@@ -149,21 +149,21 @@ static int connect_node(void *state, const struct strait_emu_node *node, int ind
         strait_emu_netlink_neighbour(k->netlink_fd, port, address, here_mac, err) != 0 ||
         strait_emu_netlink_route(k->netlink_fd, port, &one, err) != 0)
         return -1;
-    return strait_emu_shaper_add(fd, NODE_INDEX, &k->out[index], err) != 0 ||
-                   strait_emu_shaper_add(k->netlink_fd, port, &k->in[index], err) != 0
+    return strait_emu_qdisc_add(fd, NODE_INDEX, &k->out[index], err) != 0 ||
+                   strait_emu_qdisc_add(k->netlink_fd, port, &k->in[index], err) != 0
                ? -1
                : 0;
 }
 
 /* Read the out links, then the in links. */
-static int read_all(struct strait_emu_shaper_reading *to, const struct kernel *k,
+static int read_all(struct strait_emu_qdisc_reading *to, const struct kernel *k,
                     const struct strait_emu_node *nodes, struct strait_error *err)
 {
     for (int i = 0; i < k->plan.n_nodes; i++)
-        if (strait_emu_shaper_read(&to[i], 1, NODE_INDEX, nodes[i].netlink_fd, err) != 0)
+        if (strait_emu_qdisc_read(&to[i], 1, NODE_INDEX, nodes[i].netlink_fd, err) != 0)
             return -1;
-    return strait_emu_shaper_read(to + k->plan.n_nodes, k->plan.n_nodes, FIRST_PORT, k->netlink_fd,
-                                  err);
+    return strait_emu_qdisc_read(to + k->plan.n_nodes, k->plan.n_nodes, FIRST_PORT, k->netlink_fd,
+                                 err);
 }
 
 /* Read the shapers back: a silent difference from the plan would make all results wrong. */
@@ -176,7 +176,7 @@ static int start(void *state, const struct strait_emu_node *nodes, struct strait
     for (int i = 0; i < 2 * n; i++) {
         char text[STRAIT_EMU_CHANGE_CHARS / 2];
         k->settings[i] = k->before[i].settings;
-        if (!strait_emu_shaper_same(text, sizeof(text), &k->out[i], &k->before[i].shaper))
+        if (!strait_emu_qdisc_same(text, sizeof(text), &k->out[i], &k->before[i].shaper))
             return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
                                     "the %s link of node %d is not shaped as asked for: %s",
                                     i < n ? "out" : "in", i % n, text);
@@ -186,7 +186,7 @@ static int start(void *state, const struct strait_emu_node *nodes, struct strait
 
 /* Someone with rights may have changed a link since set-up, or removed and restored it, which
  * resets its counters. Once found, a change stays in the report. */
-static void look_for_changes(struct kernel *k, const struct strait_emu_shaper_reading *now)
+static void look_for_changes(struct kernel *k, const struct strait_emu_qdisc_reading *now)
 {
     const int n = k->plan.n_nodes;
     int n_changed = 0;
@@ -196,7 +196,7 @@ static void look_for_changes(struct kernel *k, const struct strait_emu_shaper_re
         k->bytes[i] = now[i].bytes;
         if (!again && now[i].settings == k->settings[i])
             continue;
-        if (strait_emu_shaper_same(text, sizeof(text), &k->out[i], &now[i].shaper) && again)
+        if (strait_emu_qdisc_same(text, sizeof(text), &k->out[i], &now[i].shaper) && again)
             snprintf(text, sizeof(text), "its counters began again");
         if (!k->change[0])
             snprintf(k->change, sizeof(k->change), "the %s link of node %d: %s",
@@ -206,11 +206,11 @@ static void look_for_changes(struct kernel *k, const struct strait_emu_shaper_re
     k->n_changed = n_changed > k->n_changed ? n_changed : k->n_changed;
 }
 
-static const struct strait_emu_shaper_reading none = {.bytes = 0};
+static const struct strait_emu_qdisc_reading none = {.bytes = 0};
 
-static struct strait_emu_link_report link_report(const struct strait_emu_shaper *shaper,
-                                                 const struct strait_emu_shaper_reading *before,
-                                                 const struct strait_emu_shaper_reading *after,
+static struct strait_emu_link_report link_report(const struct strait_emu_qdisc *shaper,
+                                                 const struct strait_emu_qdisc_reading *before,
+                                                 const struct strait_emu_qdisc_reading *after,
                                                  double overhead_bytes)
 {
     if (after->bytes < before->bytes) /* counters were reset */
@@ -236,7 +236,7 @@ static int report(struct strait_emu_relay_report *out, void *state,
 {
     struct kernel *k = state;
     const size_t n = (size_t)k->plan.n_nodes;
-    struct strait_emu_shaper_reading *now = calloc(2 * n, sizeof(*now));
+    struct strait_emu_qdisc_reading *now = calloc(2 * n, sizeof(*now));
     *out = (struct strait_emu_relay_report){.realisation = STRAIT_EMU_KERNEL,
                                             .at_s = 1e-9 * (double)strait_emu_mono_ns(),
                                             .n_nodes = k->plan.n_nodes,

@@ -135,22 +135,22 @@ static void try_kernel(struct strait_emu_ability *a)
     struct strait_error err = {0}, why = {0};
     const struct strait_emu_veth_end here = {1001, "here", {2, 0, 0, 0, 0, 1}},
                                      there = {1002, "there", {2, 0, 0, 0, 0, 2}};
-    const struct strait_emu_shaper tbf = {.has_tbf = true,
-                                          .rate_bytes_per_s = 1000000,
-                                          .burst_bytes = 16384,
-                                          .limit_bytes = 1000000},
-                                   netem = {.has_netem = true, .delay_ns = 1000000};
+    const struct strait_emu_qdisc tbf = {.has_tbf = true,
+                                         .rate_bytes_per_s = 1000000,
+                                         .burst_bytes = 16384,
+                                         .limit_bytes = 1000000},
+                                  netem = {.has_netem = true, .delay_ns = 1000000};
     const int namespace_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
     const int netlink_fd = strait_emu_netlink_open(&err);
     if (netlink_fd < 0 ||
         strait_emu_netlink_veth(netlink_fd, &here, &there, namespace_fd, &err) != 0 ||
-        strait_emu_shaper_add(netlink_fd, here.index, &tbf, &err) != 0)
+        strait_emu_qdisc_add(netlink_fd, here.index, &tbf, &err) != 0)
         say(&a->tbf, false, "%.250s", err.text);
     else
         say(&a->tbf, true, "made a veth pair and shaped its rate");
     if (!a->tbf.yes)
         say(&a->netem, false, "not tried: no device to try it on");
-    else if (strait_emu_shaper_add(netlink_fd, there.index, &netem, &why) != 0)
+    else if (strait_emu_qdisc_add(netlink_fd, there.index, &netem, &why) != 0)
         say(&a->netem, false, "%.250s", why.text);
     else
         say(&a->netem, true, "shaped the delay of a veth device");

@@ -1,6 +1,6 @@
 /* The operations. A lane has its own time: when what it last waited for happened, on the ideal
  * timeline. Late wake-ups of its thread, and the short work between two operations, are compensated
- * by shorter padding of the next job, up to most_lag_ns; simulated lanes pay nothing for that
+ * by shorter padding of the next job, up to max_lag_ns; simulated lanes pay nothing for that
  * either. */
 #include "lane.h"
 
@@ -101,7 +101,7 @@ static int64_t sync_lane(struct strait_emu_lane *lane)
 {
     struct strait_emu_rank *rank = lane->rank;
     const int64_t now = strait_emu_mono_ns(), lag = now - lane->now_ns;
-    if (lag > rank->most_lag_ns) { /* too much to compensate: advance the lane's time */
+    if (lag > rank->max_lag_ns) { /* too much to compensate: advance the lane's time */
         const double lag_s = (double)lag / 1e9;
         rank->mine->lag_sum_s += lag_s;
         if (lag_s > rank->mine->lag_max_s)
@@ -187,16 +187,16 @@ void strait_emu_lane_arrived(void *of, struct strait_message *message, int chann
     message->arrived_s = strait_emu_clock_virtual_s(&rank->clock, mono_ns);
     const int src = message->src, me = rank->plan.me;
     const double took_s = message->arrived_s - message->posted_s;
-    const double least_s =
+    const double min_s =
         (double)message->packet->payload_bytes / strait_path_goodput_bytes_per_s(net, src, me) +
         strait_path_delay_s(net, src, me) - strait_path_jitter_s(net, src, me);
     pthread_mutex_lock(&rank->lock);
     /* tolerance of 2 % and half a real millisecond: for the clock, and for headers that a
      * super-packet saves */
-    if (took_s < 0.98 * least_s - 0.0005 / rank->clock.dilation - rank->plan.shared->credit_s) {
+    if (took_s < 0.98 * min_s - 0.0005 / rank->clock.dilation - rank->plan.shared->credit_s) {
         mine->n_too_fast++;
         mine->too_fast_took_s = took_s;
-        mine->too_fast_least_s = least_s;
+        mine->too_fast_least_s = min_s;
         mine->too_fast_bytes = message->packet->payload_bytes;
     }
     put(rank, message, channel);

@@ -25,7 +25,7 @@ struct strait_emu_rank {
     struct strait_emu_rank_plan plan;
     struct strait_emu_rank_shared *mine;
     struct strait_emu_clock clock;
-    int64_t most_lag_ns;
+    int64_t max_lag_ns;
     double cpu_before_s;   /* of the process, before time 0 */
     double delay_before_s; /* the same for run_delay_s, see shared.h */
     pthread_mutex_t lock;  /* protects everything below */

@@ -20,7 +20,7 @@ static const int64_t HELD_NS = 1000000;
  * would mean ever smaller writes at larger dilation, where system calls cost most. */
 static const int64_t BURST_NS = 2000000;
 /* Smallest write; below it system calls cost more than the bytes. */
-enum { LEAST_WRITE_BYTES = 1 << 14 };
+enum { MIN_WRITE_BYTES = 1 << 14 };
 
 /* The message whose part the connection writes next, or NULL. Out: the number of connections that
  * share the stream's pace: those with something to write and room for it. */
@@ -57,7 +57,7 @@ static size_t allowance(const struct strait_emu_transport *t,
     if (ns_per_byte <= 0)
         return turn_of(t);
     const double n = (double)(burst_ns(t) - ahead_ns) / ns_per_byte;
-    return (size_t)fmin(fmax(n, LEAST_WRITE_BYTES), (double)turn_of(t));
+    return (size_t)fmin(fmax(n, MIN_WRITE_BYTES), (double)turn_of(t));
 }
 
 static int number_of(const struct strait_emu_out_strand *strand)

@@ -115,8 +115,7 @@ static void perform(struct strait_emu_slots *s, struct strait_op *op, int64_t *u
             call(s, &op->job);
         strait_emu_be_prompt(); /* a job must end as punctually as messages are sent */
     }
-    const double cost_s =
-        measured ? least(op->job.least_s, (double)*used_ns / 1e9) : op->job.cost_s;
+    const double cost_s = measured ? least(op->job.min_s, (double)*used_ns / 1e9) : op->job.cost_s;
     *slow = measured && (double)*used_ns / 1e9 > STRAIT_EMU_SLOW_RATIO * cost_s;
     op->ended_ns = op->started_ns + strait_emu_clock_real_ns(&s->clock, cost_s);
     const int64_t now = strait_emu_mono_ns();

@@ -19,7 +19,7 @@ enum { N_EVENTS = 64 };
 /* Bytes that one connection may read before it is the others' turn. */
 enum { TURN_BYTES = 1 << 20 };
 /* An older time stamp is from another clock. */
-static const int64_t MOST_LATE_NS = 10000000000;
+static const int64_t MAX_LATE_NS = 10000000000;
 /* And a younger one needs no second look. */
 static const int64_t LOOK_LATE_NS = 20000;
 
@@ -71,7 +71,7 @@ static int64_t arrival_ns(struct strait_emu_transport *t, struct msghdr *h)
         clock_gettime(CLOCK_REALTIME, &real);
         const int64_t late_ns =
             (int64_t)(real.tv_sec - stamp.tv_sec) * 1000000000 + (real.tv_nsec - stamp.tv_nsec);
-        if (late_ns < 0 || late_ns > MOST_LATE_NS)
+        if (late_ns < 0 || late_ns > MAX_LATE_NS)
             break; /* somebody set the clock */
         return now - late_ns;
     }

@@ -21,7 +21,7 @@
 enum { PARK_S = 20, CONNECT_S = 120 };
 /* Virtual time that a lane may be late and still compensate. Jobs that cannot, and late messages,
  * are counted where they happen; the limit is for a lane that spins until time passes. */
-static const double MOST_LAG_S = 0.1;
+static const double MAX_LAG_S = 0.1;
 
 static uint32_t loopback_address(int rank)
 {
@@ -151,7 +151,7 @@ static int begin(struct strait_emu_rank *rank, struct strait_error *err)
     rank->cpu_before_s = process_cpu_s();
     rank->delay_before_s = run_delay_s();
     rank->clock = (struct strait_emu_clock){shared->start_ns, shared->dilation};
-    rank->most_lag_ns = strait_emu_clock_real_ns(&rank->clock, MOST_LAG_S);
+    rank->max_lag_ns = strait_emu_clock_real_ns(&rank->clock, MAX_LAG_S);
     strait_emu_slots_begin(&rank->slots, &rank->clock);
     if (strait_emu_transport_start(rank->transport, err) != 0)
         return -1;

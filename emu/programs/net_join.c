@@ -21,7 +21,7 @@
 enum { ASKED_MS = 10000, KILLED_MS = 120000 };
 
 /* Connect to the supervisor and send a request. A socket, or -1 with *err. */
-static int ask(const struct strait_emu_place *place, int request, int rank,
+static int ask(const struct strait_emu_registry *place, int request, int rank,
                struct strait_error *err)
 {
     const struct strait_emu_question q = {request, rank};
@@ -39,7 +39,7 @@ static int ask(const struct strait_emu_place *place, int request, int rank,
         errno = saved;
         return strait_error_system(err, place->socket, "cannot reach the keeper");
     }
-    if (strait_emu_place_is_up(place))
+    if (strait_emu_registry_is_up(place))
         return strait_error_set(err, STRAIT_ERR_BACKEND, "net",
                                 "network \"%s\" is being set up or taken down", place->name);
     return strait_error_set(err, STRAIT_ERR_USAGE, "net",
@@ -47,7 +47,7 @@ static int ask(const struct strait_emu_place *place, int request, int rank,
                             place->name);
 }
 
-json_t *strait_emu_visit_state(const struct strait_emu_place *place, struct strait_error *err)
+json_t *strait_emu_join_state(const struct strait_emu_registry *place, struct strait_error *err)
 {
     const int fd = ask(place, STRAIT_EMU_ASK_STATE, 0, err);
     if (fd < 0)
@@ -70,7 +70,7 @@ static int keeper_of(int fd)
     return pidfd_open(peer.pid, 0);
 }
 
-int strait_emu_visit_end(const struct strait_emu_place *place, struct strait_error *err)
+int strait_emu_join_end(const struct strait_emu_registry *place, struct strait_error *err)
 {
     const int fd = ask(place, STRAIT_EMU_ASK_END, 0, err);
     if (fd < 0)
@@ -89,7 +89,7 @@ int strait_emu_visit_end(const struct strait_emu_place *place, struct strait_err
     }
     close(keeper);
     close(fd);
-    strait_emu_place_is_up(place); /* removes what a killed supervisor left */
+    strait_emu_registry_is_up(place); /* removes what a killed supervisor left */
     return ready > 0 ? 0
                      : strait_error_set(err, STRAIT_ERR_BACKEND, "net",
                                         "the keeper of \"%s\" does not end", place->name);
@@ -116,11 +116,11 @@ static int receive_keys(int fd, int keys[STRAIT_EMU_N_KEYS])
     return 0;
 }
 
-int strait_emu_visit_open(struct strait_emu_visit *out, const struct strait_emu_place *place,
-                          int rank, struct strait_error *err)
+int strait_emu_join_open(struct strait_emu_join *out, const struct strait_emu_registry *place,
+                         int rank, struct strait_error *err)
 {
     int keys[STRAIT_EMU_N_KEYS];
-    *out = (struct strait_emu_visit){-1, -1, -1, -1, -1};
+    *out = (struct strait_emu_join){-1, -1, -1, -1, -1};
     const int fd = ask(place, STRAIT_EMU_ASK_ROOM, rank, err);
     if (fd < 0)
         return -1;
@@ -130,11 +130,11 @@ int strait_emu_visit_open(struct strait_emu_visit *out, const struct strait_emu_
         return strait_error_set(err, STRAIT_ERR_BACKEND, "net",
                                 "the keeper of \"%s\" does not let one into rank %d", place->name,
                                 rank);
-    *out = (struct strait_emu_visit){keys[0], keys[1], keys[2], keys[3], keys[4]};
+    *out = (struct strait_emu_join){keys[0], keys[1], keys[2], keys[3], keys[4]};
     return 0;
 }
 
-void strait_emu_visit_release(struct strait_emu_visit *v)
+void strait_emu_join_release(struct strait_emu_join *v)
 {
     int *const fds[] = {&v->net_fd, &v->mount_fd, &v->uts_fd, &v->pid_fd, &v->user_fd};
     for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
@@ -152,7 +152,7 @@ static bool is_ours(int fd, const char *path)
            a.st_ino == b.st_ino;
 }
 
-int strait_emu_visit_join(const struct strait_emu_visit *v, struct strait_error *err)
+int strait_emu_join_join(const struct strait_emu_join *v, struct strait_error *err)
 {
     if (!is_ours(v->user_fd, "/proc/self/ns/user") && setns(v->user_fd, CLONE_NEWUSER) != 0)
         return strait_error_system(err, "net", "cannot enter the network's user namespace");
@@ -178,9 +178,9 @@ static void signals_as_new(void)
 }
 
 /* In the child, up to exec. `alive` ends when the parent does. */
-static void become(const struct strait_emu_visit *v, const struct strait_emu_program *p, int alive,
+static void become(const struct strait_emu_join *v, const struct strait_emu_command *p, int alive,
                    int report) __attribute__((noreturn));
-static void become(const struct strait_emu_visit *v, const struct strait_emu_program *p, int alive,
+static void become(const struct strait_emu_join *v, const struct strait_emu_command *p, int alive,
                    int report)
 {
     struct failure f = {.at_start = false};
@@ -205,8 +205,8 @@ static void become(const struct strait_emu_visit *v, const struct strait_emu_pro
     _exit(write(report, &f, sizeof(f)) == (ssize_t)sizeof(f) ? 127 : 126);
 }
 
-pid_t strait_emu_visit_start(const struct strait_emu_visit *v, const struct strait_emu_program *p,
-                             struct strait_error *err)
+pid_t strait_emu_join_start(const struct strait_emu_join *v, const struct strait_emu_command *p,
+                            struct strait_error *err)
 {
     int alive[2], report[2];
     if (pipe2(alive, O_CLOEXEC) != 0)

@@ -68,9 +68,10 @@ static int make_folder(const char *folder, struct strait_error *err)
     return 0;
 }
 
-int strait_emu_place_init(struct strait_emu_place *out, const char *name, struct strait_error *err)
+int strait_emu_registry_init(struct strait_emu_registry *out, const char *name,
+                             struct strait_error *err)
 {
-    *out = (struct strait_emu_place){.name = ""};
+    *out = (struct strait_emu_registry){.name = ""};
     if (check_name(name, err) != 0 || find_folder(out->folder, err) != 0 ||
         make_folder(out->folder, err) != 0)
         return -1;
@@ -92,7 +93,7 @@ static bool is_still_there(int fd, const char *path)
            ours.st_ino == there.st_ino;
 }
 
-int strait_emu_place_lock(const struct strait_emu_place *p, struct strait_error *err)
+int strait_emu_registry_lock(const struct strait_emu_registry *p, struct strait_error *err)
 {
     const struct timespec moment = {.tv_nsec = 10 * 1000 * 1000};
     for (int i = 0; i < LOCK_TRIES; i++) {
@@ -112,19 +113,19 @@ int strait_emu_place_lock(const struct strait_emu_place *p, struct strait_error 
                             p->name);
 }
 
-bool strait_emu_place_is_up(const struct strait_emu_place *p)
+bool strait_emu_registry_is_up(const struct strait_emu_registry *p)
 {
     const int fd = open(p->lock, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return false;
     const bool stale = flock(fd, LOCK_EX | LOCK_NB) == 0;
     if (stale && is_still_there(fd, p->lock))
-        strait_emu_place_clear(p);
+        strait_emu_registry_clear(p);
     close(fd);
     return !stale;
 }
 
-void strait_emu_place_clear(const struct strait_emu_place *p)
+void strait_emu_registry_clear(const struct strait_emu_registry *p)
 {
     unlink(p->socket);
     unlink(p->state);
@@ -151,10 +152,10 @@ static json_t *sorted(json_t *names)
     return out;
 }
 
-json_t *strait_emu_place_names(struct strait_error *err)
+json_t *strait_emu_registry_names(struct strait_error *err)
 {
-    struct strait_emu_place p;
-    if (strait_emu_place_init(&p, "default", err) != 0)
+    struct strait_emu_registry p;
+    if (strait_emu_registry_init(&p, "default", err) != 0)
         return NULL;
     DIR *dir = opendir(p.folder);
     if (!dir) {
@@ -168,7 +169,7 @@ json_t *strait_emu_place_names(struct strait_error *err)
         if (n <= n_end || n - n_end >= sizeof(name) || strcmp(e->d_name + n - n_end, LOCK_END) != 0)
             continue;
         snprintf(name, sizeof(name), "%.*s", (int)(n - n_end), e->d_name);
-        if (strait_emu_place_init(&p, name, NULL) == 0 && strait_emu_place_is_up(&p))
+        if (strait_emu_registry_init(&p, name, NULL) == 0 && strait_emu_registry_is_up(&p))
             json_array_append_new(names, json_string(name));
     }
     closedir(dir);

@@ -44,17 +44,18 @@ static int hear_ready(int leash, struct strait_error *err)
     return -1;
 }
 
-int strait_emu_foreign_start(struct strait_emu_foreign *out, const struct strait_emu_place *place,
-                             int lock_fd, const struct strait_experiment *experiment,
-                             const char *label, struct strait_error *err)
+int strait_emu_program_start(struct strait_emu_program *out,
+                             const struct strait_emu_registry *place, int lock_fd,
+                             const struct strait_experiment *experiment, const char *label,
+                             struct strait_error *err)
 {
-    struct strait_emu_foreign_plan plan = {.place = place,
+    struct strait_emu_program_plan plan = {.place = place,
                                            .experiment = experiment,
                                            .label = label,
                                            .tun_path = getenv("STRAIT_TUN"),
                                            .lock_fd = lock_fd};
     int pair[2] = {-1, -1};
-    *out = (struct strait_emu_foreign){.leash = -1};
+    *out = (struct strait_emu_program){.leash = -1};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
         strait_error_system(err, "socketpair", "cannot be made");
     else if (get_rights(&plan.launcher, err) == 0) {
@@ -62,7 +63,7 @@ int strait_emu_foreign_start(struct strait_emu_foreign *out, const struct strait
         out->keeper = fork();
         if (out->keeper == 0) {
             close(pair[0]);
-            strait_emu_foreign_keep(&plan);
+            strait_emu_program_keep(&plan);
         }
         if (out->keeper < 0)
             strait_error_system(err, "fork", "cannot start the keeper");
@@ -72,34 +73,34 @@ int strait_emu_foreign_start(struct strait_emu_foreign *out, const struct strait
         close(pair[1]);
     const bool up = out->keeper > 0 && hear_ready(out->leash, err) == 0;
     if (!up) {
-        strait_emu_foreign_stop(out);
-        strait_emu_place_clear(place);
+        strait_emu_program_stop(out);
+        strait_emu_registry_clear(place);
     }
     close(lock_fd);
     return up ? 0 : -1;
 }
 
-static void drop_leash(struct strait_emu_foreign *f)
+static void drop_leash(struct strait_emu_program *f)
 {
     if (f->leash >= 0)
         close(f->leash);
     f->leash = -1;
 }
 
-void strait_emu_foreign_let_go(struct strait_emu_foreign *f)
+void strait_emu_program_let_go(struct strait_emu_program *f)
 {
     const char word = 'd';
     send(f->leash, &word, 1, MSG_NOSIGNAL); /* no effect if the supervisor is gone */
     drop_leash(f);
 }
 
-bool strait_emu_foreign_is_gone(const struct strait_emu_foreign *f)
+bool strait_emu_program_is_gone(const struct strait_emu_program *f)
 {
     struct pollfd p = {.fd = f->leash};
     return f->leash >= 0 && poll(&p, 1, 0) > 0;
 }
 
-void strait_emu_foreign_stop(struct strait_emu_foreign *f)
+void strait_emu_program_stop(struct strait_emu_program *f)
 {
     drop_leash(f);
     while (f->keeper > 0) {

@@ -6,7 +6,7 @@
 #include "net_registry.h"
 
 /* The starter's handle of a network. */
-struct strait_emu_foreign {
+struct strait_emu_program {
     pid_t keeper; /* child of the caller */
     int leash;    /* closing it ends the network, unless let go; -1: none */
 };
@@ -15,19 +15,20 @@ struct strait_emu_foreign {
  *  ordinary user becomes root of a user namespace, and its future children live in the network's
  *  PID namespace. One thread only.
  *  Out:     out  end with _stop or _let_go
- *  In:      lock_fd  of strait_emu_place_lock; closed
+ *  In:      lock_fd  of strait_emu_registry_lock; closed
  *           label    the experiment's name in the description
  *  Returns: 0, or -1 with *err: HOST if this machine or user cannot */
-int strait_emu_foreign_start(struct strait_emu_foreign *out, const struct strait_emu_place *place,
-                             int lock_fd, const struct strait_experiment *experiment,
-                             const char *label, struct strait_error *err);
+int strait_emu_program_start(struct strait_emu_program *out,
+                             const struct strait_emu_registry *place, int lock_fd,
+                             const struct strait_experiment *experiment, const char *label,
+                             struct strait_error *err);
 /** From now on the network stays up when the caller ends. */
-void strait_emu_foreign_let_go(struct strait_emu_foreign *f);
+void strait_emu_program_let_go(struct strait_emu_program *f);
 /** Whether the supervisor has ended. Before that, no process in the network ends because of it. */
-bool strait_emu_foreign_is_gone(const struct strait_emu_foreign *f);
+bool strait_emu_program_is_gone(const struct strait_emu_program *f);
 /** End the network and wait until nothing of it is left. Also reaps every child of the caller,
  *  since the supervisor cannot end before its namespace is empty. */
-void strait_emu_foreign_stop(struct strait_emu_foreign *f);
+void strait_emu_program_stop(struct strait_emu_program *f);
 
 /* --- internal to networks -------------------------------------------------------------------- */
 
@@ -42,18 +43,18 @@ struct strait_emu_question {
 };
 enum { STRAIT_EMU_N_KEYS = 5 }; /* namespaces: network, mount, UTS, PID, user */
 
-struct strait_emu_foreign_plan {
-    const struct strait_emu_place *place;
+struct strait_emu_program_plan {
+    const struct strait_emu_registry *place;
     const struct strait_experiment *experiment;
     const char *label, *launcher, *tun_path;
     int lock_fd, leash;
 };
 /** Main function of the supervisor. */
-void strait_emu_foreign_keep(const struct strait_emu_foreign_plan *plan) __attribute__((noreturn));
+void strait_emu_program_keep(const struct strait_emu_program_plan *plan) __attribute__((noreturn));
 /** The host name of a rank: "server", "client1", ... Returns buf. */
-const char *strait_emu_foreign_host(char buf[32], const struct strait_experiment *e, int rank);
+const char *strait_emu_program_host(char buf[32], const struct strait_experiment *e, int rank);
 /** The description of a network without counters: a new reference, NULL without memory. */
-json_t *strait_emu_foreign_state(const struct strait_emu_foreign_plan *plan, long keeper_pid,
+json_t *strait_emu_program_state(const struct strait_emu_program_plan *plan, long keeper_pid,
                                  bool congestion_set);
 /** Text of /etc/hosts for all ranks: owned by the caller; NULL without memory. */
-char *strait_emu_foreign_hosts(const struct strait_experiment *e);
+char *strait_emu_program_hosts(const struct strait_experiment *e);

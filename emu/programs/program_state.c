@@ -8,7 +8,7 @@
 
 enum { HOSTS_LINE_CHARS = 80 };
 
-const char *strait_emu_foreign_host(char buf[32], const struct strait_experiment *e, int rank)
+const char *strait_emu_program_host(char buf[32], const struct strait_experiment *e, int rank)
 {
     const bool has_server = e->n_ranks > e->n_clients;
     if (has_server && rank == 0)
@@ -24,7 +24,7 @@ static const char *address_text(char buf[INET_ADDRSTRLEN], int rank)
     return inet_ntop(AF_INET, &address, buf, INET_ADDRSTRLEN);
 }
 
-char *strait_emu_foreign_hosts(const struct strait_experiment *e)
+char *strait_emu_program_hosts(const struct strait_experiment *e)
 {
     const size_t cap = ((size_t)e->n_ranks + 1) * HOSTS_LINE_CHARS;
     char *text = malloc(cap), host[32], address[INET_ADDRSTRLEN];
@@ -33,7 +33,7 @@ char *strait_emu_foreign_hosts(const struct strait_experiment *e)
     size_t used = (size_t)snprintf(text, cap, "127.0.0.1\tlocalhost\n");
     for (int i = 0; i < e->n_ranks; i++)
         used += (size_t)snprintf(text + used, cap - used, "%s\t%s rank%d\n",
-                                 address_text(address, i), strait_emu_foreign_host(host, e, i), i);
+                                 address_text(address, i), strait_emu_program_host(host, e, i), i);
     return text;
 }
 
@@ -49,7 +49,7 @@ static json_t *link_json(const struct strait_link *l)
                      number(l->jitter_s), "queue_bytes", number(l->queue_bytes));
 }
 
-json_t *strait_emu_foreign_state(const struct strait_emu_foreign_plan *plan, long keeper_pid,
+json_t *strait_emu_program_state(const struct strait_emu_program_plan *plan, long keeper_pid,
                                  bool congestion_set)
 {
     const struct strait_experiment *e = plan->experiment;
@@ -58,7 +58,7 @@ json_t *strait_emu_foreign_state(const struct strait_emu_foreign_plan *plan, lon
     char host[32], address[INET_ADDRSTRLEN];
     for (int i = 0; i < e->n_ranks; i++)
         json_array_append_new(ranks, json_pack("{s:i, s:s, s:s, s:o, s:o}", "rank", i, "host",
-                                               strait_emu_foreign_host(host, e, i), "address",
+                                               strait_emu_program_host(host, e, i), "address",
                                                address_text(address, i), "out",
                                                link_json(&e->network->out[i]), "in",
                                                link_json(&e->network->in[i])));

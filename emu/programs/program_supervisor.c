@@ -23,9 +23,9 @@
 enum { BACKLOG = 64, PATIENCE_S = 2 };
 
 struct keeper {
-    const struct strait_emu_foreign_plan *plan;
+    const struct strait_emu_program_plan *plan;
     struct strait_emu_net *net;
-    struct strait_emu_room *rooms;
+    struct strait_emu_sandbox *rooms;
     json_t *state;
     int leash; /* -1 when nobody holds it any more and the network stays */
     int listener, signals, pid_fd, user_fd;
@@ -36,7 +36,7 @@ static void leave(struct keeper *k) __attribute__((noreturn));
 static void leave(struct keeper *k)
 {
     strait_emu_net_free(k->net);
-    strait_emu_place_clear(k->plan->place);
+    strait_emu_registry_clear(k->plan->place);
     _exit(EXIT_SUCCESS); /* the kernel kills the rest of the PID namespace first */
 }
 
@@ -79,7 +79,7 @@ static int build(struct keeper *k, bool *congestion_set, struct strait_error *er
     const struct strait_run run = {.n_ranks = e->n_ranks, .network = e->network, .seed = e->seed};
     const struct strait_emu_shared no_streams = {.n_streams = 0};
     const double k_real_time = 1;
-    char *hosts = strait_emu_foreign_hosts(e), host[32];
+    char *hosts = strait_emu_program_hosts(e), host[32];
     enum strait_emu_realisation realisation = STRAIT_EMU_RELAY;
     struct strait_emu_ability can;
     k->rooms = calloc((size_t)e->n_ranks, sizeof(*k->rooms));
@@ -89,14 +89,14 @@ static int build(struct keeper *k, bool *congestion_set, struct strait_error *er
     if (!failed)
         failed = strait_emu_net_probe(&can, k->plan->tun_path, err) != 0 ||
                  strait_emu_choose_realisation(&realisation, &run, &can, err) != 0 ||
-                 strait_emu_stage_build(&k->net, &run, &no_streams, k_real_time, k->plan->tun_path,
-                                        realisation, err) != 0;
+                 strait_emu_net_setup_build(&k->net, &run, &no_streams, k_real_time,
+                                            k->plan->tun_path, realisation, err) != 0;
     *congestion_set = true;
     for (int i = 0; i < e->n_ranks && !failed; i++) {
         bool set;
-        failed =
-            strait_emu_room_make(&k->rooms[i], &set, k->net, i, strait_emu_foreign_host(host, e, i),
-                                 hosts, strait_congestion_name(e->network->tcp.congestion), err);
+        failed = strait_emu_sandbox_make(&k->rooms[i], &set, k->net, i,
+                                         strait_emu_program_host(host, e, i), hosts,
+                                         strait_congestion_name(e->network->tcp.congestion), err);
         *congestion_set = *congestion_set && set;
     }
     free(hosts);
@@ -105,7 +105,7 @@ static int build(struct keeper *k, bool *congestion_set, struct strait_error *er
 
 static int be_found(struct keeper *k, struct strait_error *err)
 {
-    const struct strait_emu_place *place = k->plan->place;
+    const struct strait_emu_registry *place = k->plan->place;
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     _Static_assert(sizeof(a.sun_path) >= sizeof(place->socket), "a place fits a socket's address");
     memcpy(a.sun_path, place->socket, sizeof(place->socket));
@@ -126,10 +126,10 @@ static int set_up(struct keeper *k, struct strait_error *err)
 {
     bool congestion_set = false;
     const long pid = number_outside();
-    if (be_alone(k, err) != 0 || strait_emu_room_prepare(err) != 0 ||
+    if (be_alone(k, err) != 0 || strait_emu_sandbox_prepare(err) != 0 ||
         build(k, &congestion_set, err) != 0)
         return -1;
-    k->state = strait_emu_foreign_state(k->plan, pid, congestion_set);
+    k->state = strait_emu_program_state(k->plan, pid, congestion_set);
     json_object_set_new(
         k->state, "realisation",
         json_string(strait_emu_realisation_name(strait_emu_net_realisation(k->net))));
@@ -225,7 +225,7 @@ static void heed_leash(struct keeper *k)
     k->leash = -1;
 }
 
-void strait_emu_foreign_keep(const struct strait_emu_foreign_plan *plan)
+void strait_emu_program_keep(const struct strait_emu_program_plan *plan)
 {
     struct keeper k = {.plan = plan,
                        .leash = plan->leash,

@@ -12,7 +12,7 @@
 /* Covered only briefly, in our own mount namespace. */
 static const char SCRATCH[] = "/tmp";
 
-int strait_emu_room_prepare(struct strait_error *err)
+int strait_emu_sandbox_prepare(struct strait_error *err)
 {
     if (unshare(CLONE_NEWNS) != 0)
         return strait_error_system(err, NULL, "cannot make a mount namespace");
@@ -27,7 +27,7 @@ int strait_emu_room_prepare(struct strait_error *err)
 }
 
 struct making {
-    struct strait_emu_room *room;
+    struct strait_emu_sandbox *room;
     bool congestion_set;
     int net_fd;
     const char *host, *hosts, *congestion;
@@ -119,9 +119,9 @@ static void *make_in_thread(void *arg)
     return NULL;
 }
 
-int strait_emu_room_make(struct strait_emu_room *out, bool *congestion_set,
-                         const struct strait_emu_net *net, int node, const char *host,
-                         const char *hosts, const char *congestion, struct strait_error *err)
+int strait_emu_sandbox_make(struct strait_emu_sandbox *out, bool *congestion_set,
+                            const struct strait_emu_net *net, int node, const char *host,
+                            const char *hosts, const char *congestion, struct strait_error *err)
 {
     struct making m = {.room = out,
                        .net_fd = strait_emu_net_namespace_fd(net, node),
@@ -129,7 +129,7 @@ int strait_emu_room_make(struct strait_emu_room *out, bool *congestion_set,
                        .hosts = hosts,
                        .congestion = congestion};
     pthread_t thread;
-    *out = (struct strait_emu_room){-1, -1};
+    *out = (struct strait_emu_sandbox){-1, -1};
     errno = pthread_create(&thread, NULL, make_in_thread, &m);
     if (errno != 0)
         return strait_error_system(err, NULL, "cannot start a thread");

@@ -55,7 +55,7 @@ struct strait_emu_relay {
     const struct strait_network *sites; /* NULL: a star */
     struct strait_heap heap;            /* packets by due time, of equal ones the first pushed */
     int64_t n_pushed;
-    struct strait_emu_trains trains;
+    struct strait_emu_packet_runs trains;
     uint64_t n_unroutable, n_memory_drops;
 };
 
@@ -109,9 +109,10 @@ struct strait_emu_relay *strait_emu_relay_new(const struct strait_emu_net_plan *
     return relay;
 }
 
-static struct strait_emu_train *of_node(struct strait_heap_node *node)
+static struct strait_emu_packet_run *of_node(struct strait_heap_node *node)
 {
-    return (struct strait_emu_train *)((char *)node - offsetof(struct strait_emu_train, due));
+    return (struct strait_emu_packet_run *)((char *)node -
+                                            offsetof(struct strait_emu_packet_run, due));
 }
 
 void strait_emu_relay_free(struct strait_emu_relay *relay)
@@ -120,24 +121,25 @@ void strait_emu_relay_free(struct strait_emu_relay *relay)
         return;
     for (size_t i = 0; i < relay->heap.n; i++)
         free(of_node(relay->heap.nodes[i]));
-    strait_emu_trains_release(&relay->trains);
+    strait_emu_packet_runs_release(&relay->trains);
     strait_heap_release(&relay->heap);
     free(relay->links);
     free(relay);
 }
 
-static struct strait_emu_train *counted(struct strait_emu_relay *relay, struct strait_emu_train *p)
+static struct strait_emu_packet_run *counted(struct strait_emu_relay *relay,
+                                             struct strait_emu_packet_run *p)
 {
     relay->n_memory_drops += !p;
     return p;
 }
 
-static void schedule(struct strait_emu_relay *relay, struct strait_emu_train *p, double at_s)
+static void schedule(struct strait_emu_relay *relay, struct strait_emu_packet_run *p, double at_s)
 {
     p->due = (struct strait_heap_node){.key = at_s, .tie = relay->n_pushed++};
     if (strait_heap_push(&relay->heap, &p->due) != 0) {
         relay->n_memory_drops++;
-        strait_emu_train_drop(&relay->trains, p);
+        strait_emu_packet_run_drop(&relay->trains, p);
     }
 }
 
@@ -166,36 +168,39 @@ static void note_peak(struct link *link, double bytes)
 }
 
 /* All segments of p were accepted: they use link's time and continue. */
-static void carry(struct strait_emu_relay *relay, struct link *link, struct strait_emu_train *p)
+static void carry(struct strait_emu_relay *relay, struct link *link,
+                  struct strait_emu_packet_run *p)
 {
     const unsigned n = p->shape.n_segments;
-    const double all_bytes = strait_emu_train_wire_bytes(&relay->trains, p, 0, n),
+    const double all_bytes = strait_emu_packet_run_wire_bytes(&relay->trains, p, 0, n),
                  c = link->s_per_byte;
     const double start_s = fmax(link->free_s, p->first_s);
-    const double first_left_s = start_s + c * strait_emu_train_wire_bytes(&relay->trains, p, 0, 1);
+    const double first_left_s =
+        start_s + c * strait_emu_packet_run_wire_bytes(&relay->trains, p, 0, 1);
     double left_s = start_s + c * all_bytes;
-    left_s = fmax(left_s, strait_emu_train_there_s(&relay->trains, p, n - 1) +
-                              c * strait_emu_train_wire_bytes(&relay->trains, p, n - 1, 1));
+    left_s = fmax(left_s, strait_emu_packet_run_there_s(&relay->trains, p, n - 1) +
+                              c * strait_emu_packet_run_wire_bytes(&relay->trains, p, n - 1, 1));
     if (n > 1)
-        left_s = fmax(left_s, strait_emu_train_there_s(&relay->trains, p, n - 2) +
-                                  c * strait_emu_train_wire_bytes(&relay->trains, p, n - 2, 2));
+        left_s =
+            fmax(left_s, strait_emu_packet_run_there_s(&relay->trains, p, n - 2) +
+                             c * strait_emu_packet_run_wire_bytes(&relay->trains, p, n - 2, 2));
     link->free_s = left_s;
     /* The backlog changes linearly from the first segment to the last. */
     note_peak(link, backlog_bytes(link, first_left_s, p->first_s));
     note_peak(link,
-              backlog_bytes(link, left_s, strait_emu_train_there_s(&relay->trains, p, n - 1)));
+              backlog_bytes(link, left_s, strait_emu_packet_run_there_s(&relay->trains, p, n - 1)));
     link->count.n_packets++;
     link->count.n_segments += n;
     link->count.wire_bytes += (uint64_t)llround(all_bytes);
     if (p->hop + 1 == p->n_hops) {
         link->newest_s = arrival_s(relay, link, left_s);
     } else { /* on link 1 all segments came at once and leave back to back: the spacing is c */
-        p->s_per_byte =
-            n > 1 && p->hop > 0
-                ? (left_s - first_left_s) / strait_emu_train_wire_bytes(&relay->trains, p, 1, n - 1)
-                : c;
+        p->s_per_byte = n > 1 && p->hop > 0
+                            ? (left_s - first_left_s) /
+                                  strait_emu_packet_run_wire_bytes(&relay->trains, p, 1, n - 1)
+                            : c;
         p->first_s = arrival_s(relay, link, first_left_s);
-        link->newest_s = strait_emu_train_there_s(&relay->trains, p, n - 1);
+        link->newest_s = strait_emu_packet_run_there_s(&relay->trains, p, n - 1);
     }
     p->hop++;
     schedule(relay, p, link->newest_s);
@@ -209,15 +214,15 @@ static bool lost(struct strait_emu_relay *relay, struct link *link)
 
 /* Offer the segments of p one by one, and carry each run that the link accepts. */
 static void cross_by_segment(struct strait_emu_relay *relay, struct link *link,
-                             struct strait_emu_train *p)
+                             struct strait_emu_packet_run *p)
 {
     const unsigned n = p->shape.n_segments;
     unsigned run = 0; /* segments [j - run, j) are accepted and not yet carried */
     double free_s = link->free_s;
     for (unsigned j = 0; j <= n; j++) {
         if (j < n) {
-            const double at_s = strait_emu_train_there_s(&relay->trains, p, j),
-                         bytes = strait_emu_train_wire_bytes(&relay->trains, p, j, 1);
+            const double at_s = strait_emu_packet_run_there_s(&relay->trains, p, j),
+                         bytes = strait_emu_packet_run_wire_bytes(&relay->trains, p, j, 1);
             const double before_bytes = backlog_bytes(link, free_s, at_s);
             const bool full = link->queue_bytes > 0 && before_bytes > 0 &&
                               before_bytes + bytes > link->queue_bytes;
@@ -232,8 +237,8 @@ static void cross_by_segment(struct strait_emu_relay *relay, struct link *link,
             }
         }
         if (run > 0 && run < n) {
-            struct strait_emu_train *q =
-                counted(relay, strait_emu_train_cut(&relay->trains, p, j - run, run));
+            struct strait_emu_packet_run *q =
+                counted(relay, strait_emu_packet_run_cut(&relay->trains, p, j - run, run));
             if (q)
                 carry(relay, link, q);
         } else if (run == n) {
@@ -242,14 +247,15 @@ static void cross_by_segment(struct strait_emu_relay *relay, struct link *link,
         }
         run = 0;
     }
-    strait_emu_train_drop(&relay->trains, p);
+    strait_emu_packet_run_drop(&relay->trains, p);
 }
 
-static void cross(struct strait_emu_relay *relay, struct link *link, struct strait_emu_train *p)
+static void cross(struct strait_emu_relay *relay, struct link *link,
+                  struct strait_emu_packet_run *p)
 {
     const double before_bytes = backlog_bytes(link, link->free_s, p->first_s);
     const double with_bytes =
-        before_bytes + strait_emu_train_wire_bytes(&relay->trains, p, 0, p->shape.n_segments);
+        before_bytes + strait_emu_packet_run_wire_bytes(&relay->trains, p, 0, p->shape.n_segments);
     const bool fits = link->queue_bytes == 0 || with_bytes <= link->queue_bytes;
     if (fits && link->loss_ratio == 0)
         carry(relay, link, p);
@@ -258,7 +264,7 @@ static void cross(struct strait_emu_relay *relay, struct link *link, struct stra
 }
 
 /* A node may write to itself through its port, like any other. */
-static void path_of(struct strait_emu_train *p, const struct strait_emu_relay *relay, int src)
+static void path_of(struct strait_emu_packet_run *p, const struct strait_emu_relay *relay, int src)
 {
     if (relay->sites) {
         p->n_hops = strait_network_path(relay->sites, src, p->dst, p->links);
@@ -282,7 +288,8 @@ void strait_emu_relay_offer(struct strait_emu_relay *relay, double now_s, int sr
         relay->n_unroutable++;
         return;
     }
-    struct strait_emu_train *p = counted(relay, strait_emu_train_new(&relay->trains, len_bytes));
+    struct strait_emu_packet_run *p =
+        counted(relay, strait_emu_packet_run_new(&relay->trains, len_bytes));
     if (!p)
         return;
     memcpy(p->bytes, bytes, len_bytes);
@@ -309,13 +316,13 @@ void strait_emu_relay_offer(struct strait_emu_relay *relay, double now_s, int sr
         return;
     }
     for (unsigned first = 0; first < n; first += max) {
-        struct strait_emu_train *q =
-            counted(relay, strait_emu_train_cut(&relay->trains, p, first,
-                                                n - first < max ? n - first : max));
+        struct strait_emu_packet_run *q =
+            counted(relay, strait_emu_packet_run_cut(&relay->trains, p, first,
+                                                     n - first < max ? n - first : max));
         if (q)
             cross(relay, out, q);
     }
-    strait_emu_train_drop(&relay->trains, p);
+    strait_emu_packet_run_drop(&relay->trains, p);
 }
 
 double strait_emu_relay_next_s(const struct strait_emu_relay *relay)
@@ -329,7 +336,7 @@ bool strait_emu_relay_take(struct strait_emu_relay *relay, double now_s,
 {
     for (struct strait_heap_node *first;
          (first = strait_heap_first(&relay->heap)) && first->key <= now_s;) {
-        struct strait_emu_train *p = of_node(first);
+        struct strait_emu_packet_run *p = of_node(first);
         strait_heap_remove(&relay->heap, first);
         if (p->hop == p->n_hops) {
             *out = (struct strait_emu_delivery){p->dst, p->due.key, p->bytes, p->len_bytes, p};
@@ -342,7 +349,7 @@ bool strait_emu_relay_take(struct strait_emu_relay *relay, double now_s,
 
 void strait_emu_relay_done(struct strait_emu_relay *relay, const struct strait_emu_delivery *d)
 {
-    strait_emu_train_drop(&relay->trains, d->packet);
+    strait_emu_packet_run_drop(&relay->trains, d->packet);
 }
 
 int strait_emu_relay_n_links(const struct strait_emu_relay *relay)

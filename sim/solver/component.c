@@ -7,8 +7,8 @@
 
 double strait_fairshare_slack_s(double now_s)
 {
-    const double least_s = 1e-12;
-    return fmax(least_s, 4 * (nextafter(now_s, INFINITY) - now_s));
+    const double min_s = 1e-12;
+    return fmax(min_s, 4 * (nextafter(now_s, INFINITY) - now_s));
 }
 
 static struct strait_component *make(struct strait_fairshare *fs)

@@ -77,9 +77,10 @@ double strait_hub_next_s(const struct strait_component *c);
 struct strait_flow *strait_hub_first_ended(const struct strait_component *c, double slack_s);
 
 /* progressive_filling.c */
-void strait_filling_advance(struct strait_component *c, double now_s);
+void strait_progressive_filling_advance(struct strait_component *c, double now_s);
 /** Compute the rates. Splits a component whose flows no longer share links, and switches one that
  *  has got a hub to processor sharing. 0, or -1 when memory runs out. */
-int strait_filling_settle(struct strait_fairshare *fs, struct strait_component *c);
-double strait_filling_next_s(const struct strait_component *c);
-struct strait_flow *strait_filling_first_ended(const struct strait_component *c, double slack_s);
+int strait_progressive_filling_settle(struct strait_fairshare *fs, struct strait_component *c);
+double strait_progressive_filling_next_s(const struct strait_component *c);
+struct strait_flow *strait_progressive_filling_first_ended(const struct strait_component *c,
+                                                           double slack_s);

@@ -55,7 +55,7 @@ static void advance(struct strait_component *c, double now_s)
     if (c->hub >= 0)
         strait_hub_advance(c, now_s);
     else
-        strait_filling_advance(c, now_s);
+        strait_progressive_filling_advance(c, now_s);
 }
 
 static void make_dirty(struct strait_fairshare *fs, struct strait_component *c)
@@ -193,7 +193,7 @@ static int settle(struct strait_fairshare *fs, struct strait_component *c)
         strait_hub_settle(c, fs->links[c->hub].bytes_per_s);
         return strait_component_schedule(fs, c, strait_hub_next_s(c));
     }
-    if (c->n > 0 && strait_filling_settle(fs, c) != 0)
+    if (c->n > 0 && strait_progressive_filling_settle(fs, c) != 0)
         return -1;
     if (c->n == 0) {
         if (strait_heap_holds(&c->node))
@@ -235,7 +235,7 @@ static struct strait_flow *first_ended(const struct strait_component *c, double 
     if (c->n == 0)
         return NULL;
     return c->hub >= 0 ? strait_hub_first_ended(c, slack_s)
-                       : strait_filling_first_ended(c, slack_s);
+                       : strait_progressive_filling_first_ended(c, slack_s);
 }
 
 /* Move the flows of a due component that end now to the list of ended flows. At least one must end:

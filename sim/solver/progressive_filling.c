@@ -5,7 +5,7 @@
 
 #include "component.h"
 
-void strait_filling_advance(struct strait_component *c, double now_s)
+void strait_progressive_filling_advance(struct strait_component *c, double now_s)
 {
     for (size_t i = 0; i < c->n; i++)
         c->flows[i]->left_bytes =
@@ -13,7 +13,7 @@ void strait_filling_advance(struct strait_component *c, double now_s)
     c->last_s = now_s;
 }
 
-double strait_filling_next_s(const struct strait_component *c)
+double strait_progressive_filling_next_s(const struct strait_component *c)
 {
     double next_s = INFINITY;
     for (size_t i = 0; i < c->n; i++)
@@ -21,7 +21,8 @@ double strait_filling_next_s(const struct strait_component *c)
     return next_s;
 }
 
-struct strait_flow *strait_filling_first_ended(const struct strait_component *c, double slack_s)
+struct strait_flow *strait_progressive_filling_first_ended(const struct strait_component *c,
+                                                           double slack_s)
 {
     for (size_t i = 0; i < c->n; i++)
         if (c->flows[i]->left_bytes <= c->flows[i]->rate * slack_s)
@@ -151,11 +152,11 @@ static int found(struct strait_fairshare *fs, struct strait_flow *const *flows, 
             strait_hub_add(c, flows[i], flows[i]->left_bytes, strait_flow_cap(fs, flows[i], hub));
         strait_hub_settle(c, fs->links[hub].bytes_per_s);
     }
-    return strait_component_schedule(fs, c,
-                                     hub >= 0 ? strait_hub_next_s(c) : strait_filling_next_s(c));
+    return strait_component_schedule(
+        fs, c, hub >= 0 ? strait_hub_next_s(c) : strait_progressive_filling_next_s(c));
 }
 
-int strait_filling_settle(struct strait_fairshare *fs, struct strait_component *c)
+int strait_progressive_filling_settle(struct strait_fairshare *fs, struct strait_component *c)
 {
     const size_t n = c->n;
     fill(fs, c, list_flows(fs, c));
@@ -163,7 +164,7 @@ int strait_filling_settle(struct strait_fairshare *fs, struct strait_component *
     if (end == n && hub_of(fs, fs->order, n) < 0) {
         for (size_t i = 0; i < n; i++)
             c->flows[i]->component = c;
-        return strait_component_schedule(fs, c, strait_filling_next_s(c));
+        return strait_component_schedule(fs, c, strait_progressive_filling_next_s(c));
     }
     for (size_t first = 0, i = 0;;) {
         if (found(fs, &fs->order[first], end - first, c->last_s) != 0)

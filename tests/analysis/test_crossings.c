@@ -27,7 +27,7 @@ static double round_s(int n_clients, const char *server, int n_cores, double bou
         json_pack("{s:i, s:s, s:i, s:o}", "/clients", n_clients, "/network/server/rate", server,
                   "/strategy/decode_cores", n_cores, "/codec", codec);
     struct strait_outcome o = strait_outcome_of(text, settings, "default", &strait_fluid,
-                                                (struct strait_point_options){0});
+                                                (struct strait_trial_options){0});
     const double total_s = o.total_s;
     strait_outcome_free(&o);
     return total_s;
@@ -49,7 +49,7 @@ static void overlap(void)
                                                "range", 1e-2, "profile", "fl-runner-class"));
         struct strait_outcome o =
             strait_outcome_of(text, settings, "default", &strait_fluid,
-                              (struct strait_point_options){.control = "no-ramp"});
+                              (struct strait_trial_options){.control = "no-ramp"});
         total_s[i] = o.total_s;
         strait_outcome_free(&o);
     }

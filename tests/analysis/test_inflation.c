@@ -16,17 +16,18 @@ static void more_than_calibrated_is_flagged(void)
     char text[256] = "";
     fill(here);
     fill(then);
-    CU_ASSERT_FALSE(strait_inflation_text(text, sizeof(text), here, then, 3));
+    CU_ASSERT_FALSE(strait_codec_slowdown_text(text, sizeof(text), here, then, 3));
     here[1].total_s[STRAIT_SPAN_ENCODE] += 0.049;
     here[2].total_s[STRAIT_SPAN_AGGREGATE] = here[2].total_s[STRAIT_SPAN_COMPUTE] =
         9; /* not asked */
-    CU_ASSERT_FALSE(strait_inflation_text(text, sizeof(text), here, then, 3));
+    CU_ASSERT_FALSE(strait_codec_slowdown_text(text, sizeof(text), here, then, 3));
     CU_ASSERT_STRING_EQUAL(text, "");
     here[0].total_s[STRAIT_SPAN_DECODE] += 0.011; /* 6 % in all */
-    CU_ASSERT_TRUE(strait_inflation_text(text, sizeof(text), here, then, 3));
+    CU_ASSERT_TRUE(strait_codec_slowdown_text(text, sizeof(text), here, then, 3));
     CU_ASSERT_STRING_EQUAL(text, "codecs took 1.06 s of processor time in all, 1 s by the "
                                  "calibration of this machine: 6.0 % more, at most 5 % expected");
-    CU_ASSERT_FALSE(strait_inflation_text(text, sizeof(text), then, here, 3)); /* less is fine */
+    CU_ASSERT_FALSE(
+        strait_codec_slowdown_text(text, sizeof(text), then, here, 3)); /* less is fine */
 }
 
 static void without_codecs_nothing_is(void)
@@ -35,9 +36,9 @@ static void without_codecs_nothing_is(void)
     char text[256];
     fill(here);
     memset(none, 0, sizeof(none));
-    CU_ASSERT_FALSE(strait_inflation_text(text, sizeof(text), none, none, 3));
+    CU_ASSERT_FALSE(strait_codec_slowdown_text(text, sizeof(text), none, none, 3));
     CU_ASSERT_FALSE(
-        strait_inflation_text(text, sizeof(text), here, none, 3)); /* never calibrated */
+        strait_codec_slowdown_text(text, sizeof(text), here, none, 3)); /* never calibrated */
 }
 
 static const struct strait_test tests[] = {

@@ -13,7 +13,7 @@ struct fixture {
     struct strait_model model;
     struct strait_param_row table[1];
     struct strait_network network;
-    struct strait_point point;
+    struct strait_trial point;
     struct strait_log logs[3];
 };
 

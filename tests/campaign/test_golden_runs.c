@@ -54,17 +54,17 @@ static void complain(const json_t *entry, const char *what)
 /* The one point that the settings leave of an experiment; NULL: complained. */
 static json_t *point_of(const json_t *entry)
 {
-    enum { MOST_SETTINGS = 16 };
+    enum { MAX_SETTINGS = 16 };
     struct strait_error err = {0};
     struct strait_sweep *sweep;
-    char path[512], *settings[MOST_SETTINGS];
+    char path[512], *settings[MAX_SETTINGS];
     const char *pointer;
     json_t *value, *point = NULL;
     size_t n = 0;
     json_object_foreach(json_object_get(entry, "set"), pointer, value)
     {
         char *dumped = json_dumps(value, JSON_ENCODE_ANY);
-        CU_ASSERT_FATAL(n < MOST_SETTINGS && dumped != NULL);
+        CU_ASSERT_FATAL(n < MAX_SETTINGS && dumped != NULL);
         CU_ASSERT_FATAL(asprintf(&settings[n++], "%s=%s", pointer, dumped) > 0);
         free(dumped);
     }
@@ -85,7 +85,7 @@ static json_t *point_of(const json_t *entry)
 }
 
 /* Payload of all ranks' spans of each kind: what was encoded, decoded, carried. */
-static json_t *bytes_by_phase(const struct strait_point *p)
+static json_t *bytes_by_phase(const struct strait_trial *p)
 {
     uint64_t bytes[STRAIT_N_SPAN_KINDS] = {0};
     for (int r = 0; r < p->run.n_ranks; r++)
@@ -100,7 +100,7 @@ static json_t *bytes_by_phase(const struct strait_point *p)
 }
 
 /* What a golden run keeps of its row. */
-static json_t *kept_of(const struct strait_point *p, const json_t *row)
+static json_t *kept_of(const struct strait_trial *p, const json_t *row)
 {
     static const char *const sizes[] = {"raw", "payload", "frame", "messages", "up", "down"};
     static const char *const seconds[] = {"round_s", "total_s", "path_s", "wait_s", "busy_s"};
@@ -121,20 +121,20 @@ static json_t *found_of(const json_t *entry, const struct strait_profile *profil
         strcmp(strait_text_of(entry, "on"), "sim") == 0 ? &strait_sim : &strait_fluid;
     struct strait_error err = {0};
     struct strait_experiment *e = NULL;
-    struct strait_point *p = NULL;
+    struct strait_trial *p = NULL;
     const struct strait_row_context context = {
         .backend = backend->name, .key = "golden", .interval_s = {NAN, NAN}};
     json_t *point = point_of(entry), *row = NULL, *kept = NULL;
     if (!point)
         return NULL;
     if (strait_experiment_read(&e, DATA("experiments/"), point, &err) == 0 &&
-        strait_point_new(&p, e, profile, &(struct strait_point_options){0}, &err) == 0 &&
-        strait_point_run(p, backend, &err) == 0 && (row = strait_row_new(p, &context, &err)))
+        strait_trial_new(&p, e, profile, &(struct strait_trial_options){0}, &err) == 0 &&
+        strait_trial_run(p, backend, &err) == 0 && (row = strait_row_new(p, &context, &err)))
         kept = kept_of(p, row);
     else
         complain(entry, err.text);
     json_decref(row);
-    strait_point_free(p);
+    strait_trial_free(p);
     strait_experiment_free(e);
     json_decref(point);
     return kept;
@@ -280,7 +280,7 @@ static void of_all_experiments(void)
  * the same plan under another name by what rounding leaves. */
 static void none_alike(void)
 {
-    static const double LEAST_RATIO = 5e-3;
+    static const double MIN_RATIO = 5e-3;
     size_t i, k, n_alike = 0, n_compared = 0;
     json_t *a, *b, *all = load_golden();
     json_array_foreach(all, i, a) for (k = 0; k < i; k++)
@@ -290,12 +290,12 @@ static void none_alike(void)
             strcmp(strait_text_of(b, "experiment"), "strategies") != 0)
             continue;
         const json_t *a_bytes = json_object_get(a, "bytes"), *b_bytes = json_object_get(b, "bytes");
-        const double a_s = strait_number_of(json_object_get(a, "times"), "round_s"),
-                     b_s = strait_number_of(json_object_get(b, "times"), "round_s");
+        const double a_s = strait_row_number(json_object_get(a, "times"), "round_s"),
+                     b_s = strait_row_number(json_object_get(b, "times"), "round_s");
         n_compared++;
         if (json_equal(json_object_get(a_bytes, "payload"), json_object_get(b_bytes, "payload")) !=
                 1 ||
-            fabs(a_s - b_s) > LEAST_RATIO * b_s)
+            fabs(a_s - b_s) > MIN_RATIO * b_s)
             continue;
         fprintf(stderr, "%s is like %s: %.17g and %.17g s\n", strait_text_of(a, "strategy"),
                 strait_text_of(b, "strategy"), a_s, b_s);

@@ -11,22 +11,22 @@ static double step_s(const char *file, size_t i, const char *const *settings, si
     struct strait_sweep *sweep;
     struct strait_experiment *e;
     struct strait_profile *profile;
-    struct strait_point *p;
-    const struct strait_point_options sized = {0};
+    struct strait_trial *p;
+    const struct strait_trial_options sized = {0};
     char path[512];
     snprintf(path, sizeof(path), "%s/%s.json", DATA("experiments"), file);
     CU_ASSERT_EQUAL_FATAL(strait_sweep_load(&sweep, path, settings, n_settings, &err), 0);
     json_t *json = strait_sweep_point(sweep, i, NULL, &err);
     CU_ASSERT_EQUAL_FATAL(strait_experiment_read(&e, path, json, &err), 0);
     CU_ASSERT_EQUAL_FATAL(strait_profile_load(&profile, "default", &err), 0);
-    CU_ASSERT_EQUAL_FATAL(strait_point_new(&p, e, profile, &sized, &err), 0);
-    CU_ASSERT_EQUAL_FATAL(strait_point_run(p, &strait_fluid, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_trial_new(&p, e, profile, &sized, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_trial_run(p, &strait_fluid, &err), 0);
     double end_s = 0;
     for (size_t k = 0; k < p->logs[0].n_spans; k++)
         if (p->logs[0].spans[k].kind == STRAIT_SPAN_ROUND)
             end_s = p->logs[0].spans[k].end_s;
     const double mean_s = end_s / strait_experiment_param(e, "rounds");
-    strait_point_free(p);
+    strait_trial_free(p);
     strait_profile_free(profile);
     strait_experiment_free(e);
     json_decref(json);

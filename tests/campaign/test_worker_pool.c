@@ -9,11 +9,11 @@
 #include <unistd.h>
 #include "tests/kit/suite.h"
 
-enum { MOST_TASKS = 200 };
+enum { MAX_TASKS = 200 };
 
 struct tally {
-    int n_answers[MOST_TASKS];
-    int pids[MOST_TASKS];
+    int n_answers[MAX_TASKS];
+    int pids[MAX_TASKS];
     size_t n_done, fails_at, text_bytes;
     struct strait_error wrong;
 };
@@ -39,7 +39,7 @@ static int count(size_t i, const json_t *result, void *context, struct strait_er
 {
     struct tally *t = context;
     (void)err;
-    CU_ASSERT_FATAL(i < MOST_TASKS);
+    CU_ASSERT_FATAL(i < MAX_TASKS);
     CU_ASSERT_EQUAL(json_integer_value(json_object_get(result, "square")), (json_int_t)(i * i));
     CU_ASSERT_EQUAL(json_string_length(json_object_get(result, "text")), t->text_bytes);
     t->pids[i] = (int)json_integer_value(json_object_get(result, "pid"));
@@ -50,7 +50,7 @@ static int count(size_t i, const json_t *result, void *context, struct strait_er
 
 static void expect_all(size_t n_tasks, int n_workers, size_t text_bytes)
 {
-    struct tally t = {.fails_at = MOST_TASKS, .text_bytes = text_bytes};
+    struct tally t = {.fails_at = MAX_TASKS, .text_bytes = text_bytes};
     struct strait_error err = {0};
     CU_ASSERT_EQUAL(strait_pool_run(n_tasks, n_workers, square, count, &t, NULL, &err), 0);
     CU_ASSERT_EQUAL(err.code, STRAIT_OK);
@@ -66,8 +66,8 @@ static void all_done(void)
 {
     expect_all(0, 3, 0);
     expect_all(1, 3, 0); /* more workers than tasks */
-    expect_all(MOST_TASKS, 1, 0);
-    expect_all(MOST_TASKS, 4, 10);
+    expect_all(MAX_TASKS, 1, 0);
+    expect_all(MAX_TASKS, 4, 10);
     expect_all(5, 2, 300000); /* answers that take several reads */
 }
 
@@ -107,7 +107,7 @@ static int refuse(size_t i, const json_t *result, void *context, struct strait_e
 
 static void nobody_takes_it(void)
 {
-    struct tally t = {.fails_at = MOST_TASKS};
+    struct tally t = {.fails_at = MAX_TASKS};
     struct strait_error err = {0};
     CU_ASSERT_EQUAL(strait_pool_run(100, 1, square, refuse, &t, NULL, &err), -1);
     CU_ASSERT_STRING_EQUAL(err.text, "full");

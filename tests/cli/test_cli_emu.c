@@ -237,7 +237,8 @@ static void what_dilation_changes_is_invalid(void)
         CU_ASSERT_EQUAL(s.status, is_valid(row) ? 0 : 1);
         CU_ASSERT_EQUAL(strstr(s.err, "INVALID: ") != NULL, !is_valid(row));
         CU_ASSERT_STRING_EQUAL(
-            text_at(json_object_get(json_object_get(row, "report"), "kappa"), "source", NULL),
+            text_at(json_object_get(json_object_get(row, "report"), "net_cpu_estimate"), "source",
+                    NULL),
             "built in"); /* a dilation that is given needs none */
         const json_t *relative = json_object_get(json_object_get(row, "invariance"), "relative");
         printf("    valid %d, relative %g: %s\n", is_valid(row), json_number_value(relative),
@@ -317,7 +318,7 @@ static size_t n_times(const char *text, const char *part)
 
 static void rows_say_where_when_and_how(void)
 {
-    static const char *const kappa = "\"record\":\"kappa\"";
+    static const char *const net_cpu = "\"record\":\"net_cpu_estimate\"";
     set_up();
     if (can_emulate()) {
         struct said s = CALL("run", "speck.json", "--on", "emu", "--timing", "replay", "--repeats",
@@ -331,7 +332,8 @@ static void rows_say_where_when_and_how(void)
             CU_ASSERT_EQUAL(number_at(row, "repeat", NULL), i);
             CU_ASSERT_EQUAL(number_at(row, "machine", "cores"), sysconf(_SC_NPROCESSORS_ONLN));
             CU_ASSERT(strlen(text_at(row, "machine", "kernel")) > 0);
-            const json_t *cost = json_object_get(json_object_get(row, "report"), "kappa");
+            const json_t *cost =
+                json_object_get(json_object_get(row, "report"), "net_cpu_estimate");
             CU_ASSERT(number_at(cost, "s_per_gbit", NULL) > 0);
             CU_ASSERT_STRING_EQUAL(text_at(cost, "source", NULL), "measured before the run");
             all_valid = all_valid && is_valid(row);
@@ -348,7 +350,7 @@ static void rows_say_where_when_and_how(void)
         CU_ASSERT(!all_valid || strstr(s.err, "emulating") == NULL);
         said_release(&s);
         char *store = program_read(&program, "results/speck/results.jsonl");
-        CU_ASSERT_EQUAL(n_times(store, kappa), 1); /* once for both */
+        CU_ASSERT_EQUAL(n_times(store, net_cpu), 1); /* once for both */
         free(store);
     }
     program_tear_down(&program);

@@ -42,7 +42,7 @@ static void finds(void)
     set_up(experiment);
     struct said s = TUNE("--range", "100 KB..6 MB", "--trials", "8", "--json");
     CU_ASSERT_EQUAL_FATAL(s.status, 0);
-    double least_s = INFINITY, first_s = NAN;
+    double min_s = INFINITY, first_s = NAN;
     size_t n_trials = 0;
     json_t *best = NULL;
     for (char *line = strtok(s.out, "\n"); line; line = strtok(NULL, "\n")) {
@@ -58,18 +58,18 @@ static void finds(void)
             first_s = round_s;
             CU_ASSERT_EQUAL(value, 1e5);
         }
-        least_s = fmin(least_s, round_s);
+        min_s = fmin(min_s, round_s);
         json_decref(record);
     }
     CU_ASSERT_PTR_NOT_NULL_FATAL(best);
     CU_ASSERT(n_trials >= 3 && n_trials <= 8);
-    CU_ASSERT_EQUAL(number(best, "round_s"), least_s);
+    CU_ASSERT_EQUAL(number(best, "round_s"), min_s);
     CU_ASSERT_EQUAL(number(best, "own_round_s"), first_s);
-    CU_ASSERT(least_s < first_s); /* six start-ups of 1 ms a step against few */
+    CU_ASSERT(min_s < first_s); /* six start-ups of 1 ms a step against few */
     char setting[128];
     snprintf(setting, sizeof(setting), "/strategy/fusion=%s",
              json_string_value(json_object_get(best, "text")));
-    CU_ASSERT_DOUBLE_EQUAL(run_s(setting), least_s, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(run_s(setting), min_s, 1e-12);
     json_decref(best);
     said_release(&s);
     s = TUNE("--range", "100 KB..6 MB", "--trials", "3", "--on", "sim");

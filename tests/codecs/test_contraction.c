@@ -11,7 +11,7 @@
 static void check_telescope(struct sender *s, size_t n_rounds, enum tensor_kind kind)
 {
     const size_t n = s->n_elems;
-    const float *v = strait_memory_residual(s->memory);
+    const float *v = strait_feedback_residual(s->memory);
     float *x = malloc(n * sizeof(*x));
     double *in = calloc(n, sizeof(*in)), *out = calloc(n, sizeof(*out));
     double *slack = calloc(n, sizeof(*slack));
@@ -65,7 +65,7 @@ static void sent_and_left_is_what_came(void)
         sender_init(&s, ops, params[0], params[1], 900, true, 0);
         s.request = (struct strait_request){.bound = cases[c].bound, .n_rows = cases[c].n_rows};
         check_telescope(&s, 30, TENSOR_WEIGHTS);
-        CU_ASSERT_EQUAL(strait_memory_reset(s.memory, NULL), 0);
+        CU_ASSERT_EQUAL(strait_feedback_reset(s.memory, NULL), 0);
         check_telescope(&s, 10, TENSOR_ROWS);
         sender_release(&s);
     }
@@ -92,9 +92,9 @@ static double norm(const float *x, size_t n)
 static void check_contraction(struct sender *s, double k)
 {
     const size_t n = s->n_elems;
-    const float *v = strait_memory_residual(s->memory);
+    const float *v = strait_feedback_residual(s->memory);
     float *x = malloc(n * sizeof(*x)), *w = malloc(n * sizeof(*w));
-    double g = 0, least = 1, most_left = 0;
+    double g = 0, least = 1, max_left = 0;
     for (uint64_t round = 0; round < 60; round++) {
         make_tensor(x, n, round % 2 ? TENSOR_WEIGHTS : TENSOR_SPARSE, round);
         double l1 = 0;
@@ -111,11 +111,11 @@ static void check_contraction(struct sender *s, double k)
         CU_ASSERT(left * left <= (1 - delta) * squares * (1 + 1e-6));
         if (k <= 0)
             CU_ASSERT_DOUBLE_EQUAL(left * left, (1 - delta) * squares, 1e-6 * squares);
-        most_left = fmax(most_left, left);
+        max_left = fmax(max_left, left);
     }
     const double q = sqrt(1 - least);
-    CU_ASSERT(most_left > 0);
-    CU_ASSERT(most_left <= q * g / (1 - q) * (1 + 1e-5));
+    CU_ASSERT(max_left > 0);
+    CU_ASSERT(max_left <= q * g / (1 - q) * (1 + 1e-5));
     free(x);
     free(w);
 }
@@ -154,7 +154,7 @@ static void residual_of_chance(void)
         s.request.key = 1000 + round;
         round_of(&s, x);
     }
-    const double left = norm(strait_memory_residual(s.memory), n);
+    const double left = norm(strait_feedback_residual(s.memory), n);
     CU_ASSERT_DOUBLE_EQUAL(left * left / (double)n, 3, 4.9 * sqrt(54 / (double)n));
     sender_release(&s);
     free(x);

@@ -12,7 +12,7 @@ static void check_round(struct sender *s, const float *x, const float *y, const 
     round_of(s, x);
     CU_ASSERT(memcmp(s->y, y, s->n_elems * sizeof(*y)) == 0);
     if (residual)
-        CU_ASSERT(memcmp(strait_memory_residual(s->memory), residual,
+        CU_ASSERT(memcmp(strait_feedback_residual(s->memory), residual,
                          s->n_elems * sizeof(*residual)) == 0);
 }
 
@@ -51,7 +51,7 @@ static void momentum_of_a_dense_codec(void)
         check_round(&s, (float[]){1}, (float[]){1}, residual ? (float[]){0} : NULL);
         check_round(&s, (float[]){1}, (float[]){1.5f}, residual ? (float[]){0} : NULL);
         check_round(&s, (float[]){0}, (float[]){0.75f}, residual ? (float[]){0} : NULL);
-        CU_ASSERT_EQUAL(strait_memory_residual(s.memory) != NULL, residual);
+        CU_ASSERT_EQUAL(strait_feedback_residual(s.memory) != NULL, residual);
         sender_release(&s);
     }
 }
@@ -67,7 +67,7 @@ static void momentum_without_residual(void)
     check_round(&s, (float[]){4, 1}, (float[]){4, 0}, NULL);
     check_round(&s, (float[]){0, 1}, (float[]){0, 1.5f}, NULL);
     check_round(&s, (float[]){0, 0}, (float[]){0, 0}, NULL);
-    CU_ASSERT_PTR_NULL(strait_memory_residual(s.memory));
+    CU_ASSERT_PTR_NULL(strait_feedback_residual(s.memory));
     sender_release(&s);
 }
 
@@ -147,7 +147,7 @@ static void any_bits(void)
             for (uint64_t round = 0; round < 12; round++) {
                 make_tensor(x, 300, kinds[round % 4], round);
                 round_of(&s, x);
-                const float *v = strait_memory_residual(s.memory);
+                const float *v = strait_feedback_residual(s.memory);
                 for (size_t i = 0; i < 300; i++)
                     CU_ASSERT_FATAL(isfinite(v[i]));
             }
@@ -170,7 +170,7 @@ static void state_of_its_own(void)
     check_round(&a, (float[]){1}, (float[]){1}, NULL);
     check_round(&b, (float[]){-0.5f}, (float[]){-1}, NULL);
     check_round(&a, (float[]){-0.5f}, (float[]){1}, NULL);
-    CU_ASSERT_EQUAL(strait_memory_reset(a.memory, NULL), 0);
+    CU_ASSERT_EQUAL(strait_feedback_reset(a.memory, NULL), 0);
     check_round(&a, (float[]){-0.5f}, (float[]){-1}, NULL);
     CU_ASSERT_EQUAL(signum->open(&b.coder.state, (double[]){0.9, 0}, NULL), 0);
     sender_release(&a);
@@ -184,7 +184,7 @@ static void reset(void)
     for (int again = 0; again < 2; again++) {
         check_round(&s, (float[]){4, 1}, (float[]){4, 0}, (float[]){0, 1});
         check_round(&s, (float[]){2, 2}, (float[]){0, 3.5f}, (float[]){2, 0});
-        CU_ASSERT_EQUAL(strait_memory_reset(s.memory, NULL), 0);
+        CU_ASSERT_EQUAL(strait_feedback_reset(s.memory, NULL), 0);
     }
     sender_release(&s);
 }
@@ -194,8 +194,8 @@ static int try(struct sender *s, size_t n_elems, size_t cap_bytes, struct strait
 {
     const float x[3] = {7, 7, 7};
     *err = (struct strait_error){0};
-    return strait_memory_encode(s->memory, &s->coder, s->bytes, cap_bytes, &s->len_bytes, x,
-                                n_elems, (struct strait_request){.bound = bound}, err);
+    return strait_feedback_encode(s->memory, &s->coder, s->bytes, cap_bytes, &s->len_bytes, x,
+                                  n_elems, (struct strait_request){.bound = bound}, err);
 }
 
 static void refused_calls(void)
@@ -220,15 +220,15 @@ static void refused_options(void)
     const struct strait_codec_ops *none = strait_codec_find("none");
     for (size_t i = 0; i < 4; i++) {
         struct strait_error err = {0};
-        CU_ASSERT_PTR_NULL(strait_memory_new(
-            none, NULL, 5, (struct strait_memory_options){.momentum = momenta[i]}, &err));
+        CU_ASSERT_PTR_NULL(strait_feedback_new(
+            none, NULL, 5, (struct strait_feedback_options){.momentum = momenta[i]}, &err));
         CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
     }
     struct strait_error err = {0}; /* the error of a STATEFUL codec's own state */
-    CU_ASSERT_PTR_NULL(strait_memory_new(strait_codec_find("signum"), (double[]){3, 0}, 5,
-                                         (struct strait_memory_options){0}, &err));
+    CU_ASSERT_PTR_NULL(strait_feedback_new(strait_codec_find("signum"), (double[]){3, 0}, 5,
+                                           (struct strait_feedback_options){0}, &err));
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
-    strait_memory_free(NULL);
+    strait_feedback_free(NULL);
 }
 
 static void nothing_to_remember(void)
@@ -238,7 +238,7 @@ static void nothing_to_remember(void)
     size_t len;
     const float x[] = {1, -2, 3, NAN};
     sender_init(&s, strait_codec_find("efsignsgd"), 0, 0, 4, false, 0);
-    CU_ASSERT_PTR_NULL(strait_memory_residual(s.memory));
+    CU_ASSERT_PTR_NULL(strait_feedback_residual(s.memory));
     CU_ASSERT_EQUAL_FATAL(s.coder.ops->encode(s.coder.state, alone, sizeof(alone), &len, x, 4,
                                               (struct strait_request){0}, NULL),
                           0);

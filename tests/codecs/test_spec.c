@@ -140,9 +140,9 @@ static void reads(void)
     CU_ASSERT_EQUAL_FATAL(
         strait_codec_spec_parse(&spec, "none:error_feedback=yes,momentum=0.5", &err), 0);
     CU_ASSERT(spec.memory.residual && spec.memory.momentum == 0.5);
-    CU_ASSERT(strait_memory_needed(&spec));
+    CU_ASSERT(strait_feedback_needed(&spec));
     CU_ASSERT_EQUAL_FATAL(strait_codec_spec_parse(&spec, "none", &err), 0);
-    CU_ASSERT_FALSE(strait_memory_needed(&spec));
+    CU_ASSERT_FALSE(strait_feedback_needed(&spec));
 }
 
 static void bad_texts(void)

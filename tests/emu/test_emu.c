@@ -194,7 +194,7 @@ static void what_the_network_costs_follows_its_packets(void)
         world_init(&w, 3, i == 0 ? 40e6 : 1e9, 0.05);
         w.run.real_payload = true;
         if (is_possible(&w)) {
-            CU_ASSERT(strait_emu_kappa_measure(&cost_s[i], &w.run, &err) == 0);
+            CU_ASSERT(strait_emu_net_cpu_measure(&cost_s[i], &w.run, &err) == 0);
             printf("    %.3f s of processor time a gigabit\n", cost_s[i]);
         }
         CU_ASSERT(json_object_size(w.facts.report) == 0 && w.run.control == NULL);
@@ -399,7 +399,7 @@ static void end_caller(int signal_number)
         _exit(run_and_compare(&w, "?"));
     CU_ASSERT_FATAL(caller > 0);
     CU_ASSERT(wait_for_ranks(&w));
-    int pids[MOST_PROCESSES];
+    int pids[MAX_PROCESSES];
     const int n = descendants(caller, pids);
     CU_ASSERT(n >= 5); /* the caller,  launcher, keeper, relay, three ranks */
     kill(caller, signal_number);

@@ -9,7 +9,7 @@
 
 enum {
     CNN_ELEMS = 105866,
-    MOST_RANKS = 9,
+    MAX_RANKS = 9,
     N_PIECES = 3,
     RANKS_A_SITE = 3,
     LAP = 9 /* channel between collectives */
@@ -152,20 +152,20 @@ static inline struct strait_outcome run_ranks_on(const struct ranks_on *on, int 
         "\"network\":{\"client\":{\"rate\":\"100 Mbps\",\"rtt\":\"20 ms\"}}}";
     struct strait_error err = {0};
     const bool emulated = on->backend == &strait_emu;
-    const struct strait_point_options options = {
+    const struct strait_trial_options options = {
         .real_payload = real_payload, .measured_cost = emulated, .dilation = emulated};
     json_t *settings =
         json_pack("{s:i, s:o}", "/clients", n, "/network", json_loads(on->network, 0, NULL));
     if (codec)
         json_object_set_new(settings, "/codec", json_loads(codec, 0, NULL));
     struct strait_outcome o = strait_outcome_of(text, settings, "default", &strait_fluid,
-                                                (struct strait_point_options){0});
-    strait_point_free(o.point);
-    CU_ASSERT_EQUAL_FATAL(strait_point_new(&o.point, o.experiment, o.profile, &options, &err), 0);
+                                                (struct strait_trial_options){0});
+    strait_trial_free(o.point);
+    CU_ASSERT_EQUAL_FATAL(strait_trial_new(&o.point, o.experiment, o.profile, &options, &err), 0);
     o.point->run.rank_main = rank_main;
     o.point->run.uses_stream = uses_collective_stream;
     o.point->run.memory_bytes = 1; /* asked for: no need to find out */
-    CU_ASSERT_EQUAL(strait_point_run(o.point, on->backend, &err), 0);
+    CU_ASSERT_EQUAL(strait_trial_run(o.point, on->backend, &err), 0);
     if (err.code)
         fprintf(stderr, "%d ranks: %s: %s\n", n, err.where, err.text);
     o.payload_bytes = o.n_messages = 0;

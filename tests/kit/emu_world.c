@@ -89,7 +89,7 @@ int descendants(int ancestor, int *pids)
 {
     DIR *d = opendir("/proc");
     int n = 0;
-    for (struct dirent *e; d && (e = readdir(d)) && n < MOST_PROCESSES;) {
+    for (struct dirent *e; d && (e = readdir(d)) && n < MAX_PROCESSES;) {
         char name[64];
         const int pid = atoi(e->d_name);
         int up = pid > 0 ? parent_of(pid, name, sizeof(name)) : -1;
@@ -108,7 +108,7 @@ int descendants(int ancestor, int *pids)
 
 int descendant_named(int ancestor, const char *wanted)
 {
-    int pids[MOST_PROCESSES];
+    int pids[MAX_PROCESSES];
     const int n = descendants(ancestor, pids);
     for (int i = 0; i < n; i++) {
         char name[64];

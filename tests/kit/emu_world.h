@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include "workloads/rank/backend.h"
 
-enum { WORLD_RANKS = 80, WORLD_NUMBERS = 64, MOST_PROCESSES = 64 };
+enum { WORLD_RANKS = 80, WORLD_NUMBERS = 64, MAX_PROCESSES = 64 };
 
 struct board { /* shared by all rank processes and the test */
     double numbers[WORLD_RANKS][WORLD_NUMBERS];
@@ -27,7 +27,7 @@ bool world_is_invalid(const struct world *w);
 struct board *board_of(const struct strait_rank *r);
 /** Parent and name of a process; -1: it is gone, or dead and not yet reaped. */
 int parent_of(int pid, char *name, size_t cap);
-/** The living processes below one, to any depth. Returns their number, at most MOST_PROCESSES; pids
+/** The living processes below one, to any depth. Returns their number, at most MAX_PROCESSES; pids
  *  may be NULL. */
 int descendants(int ancestor, int *pids);
 /** The one with that name, or 0. */

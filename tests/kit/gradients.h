@@ -11,7 +11,7 @@
 
 /* 8 rows in 4 layers, forward 8 ms and backward 16 ms on an accelerator. */
 #define ODD_LAYERS "tests/data/odd-layers.csv"
-enum { ODD_ROWS = 8, ODD_ELEMS = 324 + 12 + 2112 + 64 + 2368 + 37 + 259 + 7, MOST_RANKS = 9 };
+enum { ODD_ROWS = 8, ODD_ELEMS = 324 + 12 + 2112 + 64 + 2368 + 37 + 259 + 7, MAX_RANKS = 9 };
 
 /* Every path has 10 ms and 100 Mbps, no ramp: RATE payload bytes a second with frames counted. */
 #define GRADIENTS_NETWORK                                                                          \
@@ -24,7 +24,7 @@ static const double path_s = 0.01, bytes_per_s = 100e6 / 8 * 1448 / 1538;
 enum { FRAME_BYTES = 96 };
 
 struct gradients { /* in memory that a fluid run's process shares */
-    float in[MOST_RANKS][ODD_ELEMS], out[MOST_RANKS][ODD_ELEMS];
+    float in[MAX_RANKS][ODD_ELEMS], out[MAX_RANKS][ODD_ELEMS];
 };
 static struct gradients *gradients;
 /* What a rank's gradient is made of before the strategy begins; NULL: the recorded values. */
@@ -34,7 +34,7 @@ static enum strait_tensor_kind result_kind;
 
 static inline void gradients_main(struct strait_rank *r)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     struct strait_tensor *result = NULL;
     if (make_gradient)
         make_gradient(w->prepared[STRAIT_GRADIENTS], r->me);
@@ -60,11 +60,11 @@ static inline void run_gradients(const char *text, json_t *settings, int n,
     json_object_set_new(settings, "/clients", json_integer(n));
     struct strait_outcome o =
         strait_outcome_of(text, settings, "default", &strait_fluid,
-                          (struct strait_point_options){.real_payload = true});
+                          (struct strait_trial_options){.real_payload = true});
     o.point->run.rank_main = gradients_main;
     for (int i = 0; i < n; i++)
         strait_log_release(&o.point->logs[i]);
-    CU_ASSERT_EQUAL(strait_point_run(o.point, &strait_fluid, &err), 0);
+    CU_ASSERT_EQUAL(strait_trial_run(o.point, &strait_fluid, &err), 0);
     if (err.code)
         fprintf(stderr, "%s: %s\n", err.where, err.text);
     strait_outcome_free(&o);
@@ -85,7 +85,7 @@ static inline struct strait_outcome sized_run(const char *text, json_t *settings
 {
     json_object_set_new(settings, "/clients", json_integer(n));
     return strait_outcome_of(text, settings, "default", &strait_fluid,
-                             (struct strait_point_options){0});
+                             (struct strait_trial_options){0});
 }
 
 /* Elements of part i of n. */

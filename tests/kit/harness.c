@@ -40,15 +40,15 @@ static json_t *resolve(const char *text, json_t *settings)
 
 struct strait_outcome strait_outcome_of(const char *text, json_t *settings, const char *profile,
                                         const struct strait_backend *backend,
-                                        struct strait_point_options options)
+                                        struct strait_trial_options options)
 {
     struct strait_error err = {0};
     struct strait_outcome o = {0};
     json_t *json = resolve(text, settings);
     if (strait_experiment_read(&o.experiment, "test.json", json, &err) != 0 ||
         strait_profile_load(&o.profile, profile, &err) != 0 ||
-        strait_point_new(&o.point, o.experiment, o.profile, &options, &err) != 0 ||
-        strait_point_run(o.point, backend, &err) != 0)
+        strait_trial_new(&o.point, o.experiment, o.profile, &options, &err) != 0 ||
+        strait_trial_run(o.point, backend, &err) != 0)
         fprintf(stderr, "%s: %s\n", err.where, err.text);
     json_decref(json);
     CU_ASSERT_EQUAL_FATAL(err.code, STRAIT_OK);
@@ -65,15 +65,15 @@ struct strait_outcome strait_outcome_of(const char *text, json_t *settings, cons
 
 void strait_outcome_free(struct strait_outcome *o)
 {
-    strait_point_free(o->point);
+    strait_trial_free(o->point);
     strait_profile_free(o->profile);
     strait_experiment_free(o->experiment);
 }
 
-void strait_recorded(float *out, const struct strait_point *p, enum strait_tensor_kind kind,
+void strait_recorded(float *out, const struct strait_trial *p, enum strait_tensor_kind kind,
                      int rank)
 {
     const struct strait_model *m = p->experiment->model;
     for (size_t row = 0; row < m->n_rows; out += m->rows[row++].n_elems)
-        strait_fill_row(out, m->rows[row].n_elems, p->fills[kind], row, 0, (unsigned)rank);
+        strait_tensor_fill_row(out, m->rows[row].n_elems, p->fills[kind], row, 0, (unsigned)rank);
 }

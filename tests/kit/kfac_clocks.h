@@ -9,7 +9,7 @@
 #include "harness.h"
 #include "suite.h"
 
-enum { N_LAYERS = 5, N_FACTOR_LAYERS = 4, N_FACTORS = 8, MOST_RANKS = 6, ROUNDS = 3, NONE = -1 };
+enum { N_LAYERS = 5, N_FACTOR_LAYERS = 4, N_FACTORS = 8, MAX_RANKS = 6, ROUNDS = 3, NONE = -1 };
 
 static const double RATE_BYTES_PER_S = 60e6 / 8 * 1448 / 1538, DELAY_S = 150e-6, FRAME_BYTES = 96;
 static const double FACTOR_SPEED = 1.5, MATRIX_FLOP_PER_S = 20e9, OPT_S = 1.2e-3;
@@ -74,10 +74,10 @@ struct world {
     double piece_bytes; /* of chains; 0: all at once */
     double add_s_per_byte, copy_s_per_byte;
     double launch_s;           /* of each collective; 0 for one rank alone */
-    double now_s[MOST_RANKS];  /* of each rank's passes and inverses */
-    double lane_s[MOST_RANKS]; /* of its collectives, one after another */
-    double free_s[MOST_RANKS]; /* when its stream to the next rank has sent all */
-    double told_s[N_TOLD][MOST_RANKS];
+    double now_s[MAX_RANKS];   /* of each rank's passes and inverses */
+    double lane_s[MAX_RANKS];  /* of its collectives, one after another */
+    double free_s[MAX_RANKS];  /* when its stream to the next rank has sent all */
+    double told_s[N_TOLD][MAX_RANKS];
     struct factor f[N_FACTORS];
 };
 
@@ -97,7 +97,7 @@ static inline double sent_s(struct world *w, int r, double at_s, double n_elems)
 /* One step of a ring: rank r sends part r + shift and works on the one before it. */
 static inline void ring_step(struct world *w, double n_elems, int shift, double s_per_byte)
 {
-    double there_s[MOST_RANKS];
+    double there_s[MAX_RANKS];
     for (int r = 0; r < w->n; r++)
         there_s[(r + 1) % w->n] = sent_s(w, r, w->lane_s[r], part(n_elems, r + shift, w->n));
     for (int r = 0; r < w->n; r++)
@@ -127,7 +127,7 @@ static inline void all_reduce(struct world *w, double n_elems, enum told told)
     end_job(w, told);
 }
 
-enum { MOST_PIECES = 64 };
+enum { MAX_PIECES = 64 };
 
 static inline int n_pieces(const struct world *w, double n_elems)
 {
@@ -140,8 +140,8 @@ static inline void broadcast(struct world *w, int root, double n_elems, enum tol
 {
     const int n = n_pieces(w, n_elems);
     const double copy_s = w->piece_bytes > 0 ? w->copy_s_per_byte : 0;
-    double there_s[MOST_PIECES] = {0};
-    CU_ASSERT_FATAL(n <= MOST_PIECES);
+    double there_s[MAX_PIECES] = {0};
+    CU_ASSERT_FATAL(n <= MAX_PIECES);
     begin_job(w);
     for (int place = 0; place < w->n && w->n > 1; place++) {
         const int r = (root + place) % w->n;
@@ -162,8 +162,8 @@ static inline void broadcast(struct world *w, int root, double n_elems, enum tol
 static inline void reduce(struct world *w, int root, double n_elems, enum told told)
 {
     const int n = n_pieces(w, n_elems);
-    double there_s[MOST_PIECES] = {0};
-    CU_ASSERT_FATAL(n <= MOST_PIECES);
+    double there_s[MAX_PIECES] = {0};
+    CU_ASSERT_FATAL(n <= MAX_PIECES);
     begin_job(w);
     for (int place = 1; place <= w->n && w->n > 1; place++) {
         const int r = (root + place) % w->n;
@@ -202,12 +202,12 @@ struct plan {
 };
 
 /* As buffers of so many bytes fill. */
-static inline void fill_buffers(struct plan *p, const struct factor *f, double most_bytes)
+static inline void fill_buffers(struct plan *p, const struct factor *f, double max_bytes)
 {
     double bytes = 0;
     for (int i = 0, group = 0; i < N_FACTORS; i++) {
         bytes += 4 * f[i].elems;
-        if (i > 0 && bytes > most_bytes) {
+        if (i > 0 && bytes > max_bytes) {
             group++;
             bytes = 4 * f[i].elems;
         }
@@ -259,7 +259,7 @@ static inline double merge(struct plan *p, const struct world *w, int lo, double
  * who has the least so far. */
 static inline void balance(struct plan *p, const struct world *w)
 {
-    double load_s[MOST_RANKS] = {0};
+    double load_s[MAX_RANKS] = {0};
     bool placed[N_FACTORS] = {false};
     for (int i = 0; i < N_FACTORS; i++) {
         const double pieces = n_pieces(w, w->f[i].elems),
@@ -290,7 +290,7 @@ static inline void balance(struct plan *p, const struct world *w)
  * long as that allows. A block is a group, and what is small makes one of A and one of G. */
 static inline void block(struct plan *p, const struct world *w, double small)
 {
-    double least_s = INFINITY, load_s = 0;
+    double min_s = INFINITY, load_s = 0;
     for (int cuts = 0; cuts < 1 << (N_FACTORS - 1); cuts++) {
         double sum_s = 0, largest_s = 0;
         int n_blocks = 1;
@@ -303,16 +303,16 @@ static inline void block(struct plan *p, const struct world *w, double small)
             }
         }
         if (n_blocks <= w->n)
-            least_s = fmin(least_s, largest_s);
+            min_s = fmin(min_s, largest_s);
     }
     for (int i = 0, rank = 0; i < N_FACTORS; i++) {
         if (w->f[i].dim <= small) {
             p->owner[i] = EVERYWHERE;
-            p->group[i] = MOST_RANKS + (i < N_FACTOR_LAYERS);
+            p->group[i] = MAX_RANKS + (i < N_FACTOR_LAYERS);
             continue;
         }
         load_s += w->f[i].inverse_s;
-        if (load_s > least_s * (1 + 1e-12)) {
+        if (load_s > min_s * (1 + 1e-12)) {
             rank++;
             load_s = w->f[i].inverse_s;
         }

@@ -52,6 +52,8 @@ static _Noreturn void become(const struct work *w, unsigned suite, pid_t parent,
         argv[5 + i] = r->words[i];
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGINT, SIG_DFL); /* a shell starts what runs in its background with both ignored */
+    signal(SIGQUIT, SIG_DFL);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     const int null = open("/dev/null", O_RDONLY);

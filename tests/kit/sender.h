@@ -84,7 +84,7 @@ static const struct strait_codec_ops pick = {.name = "pick",
 /* One sender: a codec, its memory, the bytes of a round and what the receiver makes of them. */
 struct sender {
     struct strait_coder coder;
-    struct strait_memory *memory;
+    struct strait_feedback *memory;
     size_t n_elems, cap_bytes, len_bytes;
     unsigned char *bytes;
     float *y;
@@ -97,9 +97,9 @@ static inline void sender_init(struct sender *s, const struct strait_codec_ops *
     double params[16] = {a, b};
     *s = (struct sender){.coder.ops = ops, .n_elems = n_elems};
     CU_ASSERT_EQUAL_FATAL(ops->open(&s->coder.state, params, NULL), 0);
-    s->memory = strait_memory_new(
+    s->memory = strait_feedback_new(
         ops, params, n_elems,
-        (struct strait_memory_options){.residual = residual, .momentum = momentum}, NULL);
+        (struct strait_feedback_options){.residual = residual, .momentum = momentum}, NULL);
     s->cap_bytes = ops->max_bytes(s->coder.state, n_elems);
     s->bytes = malloc(s->cap_bytes + 1);
     s->y = malloc((n_elems + 1) * sizeof(*s->y));
@@ -108,7 +108,7 @@ static inline void sender_init(struct sender *s, const struct strait_codec_ops *
 
 static inline void sender_release(struct sender *s)
 {
-    strait_memory_free(s->memory);
+    strait_feedback_free(s->memory);
     s->coder.ops->close(s->coder.state);
     free(s->bytes);
     free(s->y);
@@ -116,8 +116,8 @@ static inline void sender_release(struct sender *s)
 
 static inline void round_of(struct sender *s, const float *x)
 {
-    CU_ASSERT_EQUAL_FATAL(strait_memory_encode(s->memory, &s->coder, s->bytes, s->cap_bytes,
-                                               &s->len_bytes, x, s->n_elems, s->request, NULL),
+    CU_ASSERT_EQUAL_FATAL(strait_feedback_encode(s->memory, &s->coder, s->bytes, s->cap_bytes,
+                                                 &s->len_bytes, x, s->n_elems, s->request, NULL),
                           0);
     CU_ASSERT_EQUAL_FATAL(
         s->coder.ops->decode(s->coder.state, s->y, s->n_elems, s->bytes, s->len_bytes, NULL), 0);

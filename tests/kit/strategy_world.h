@@ -26,7 +26,7 @@ static inline struct strait_outcome star_run(const char *strategy, int n_clients
              "\"server\":{\"rate\":\"100 Gbps\"},\"tcp\":{\"initial_window\":\"1 GB\"}}}",
              n_clients, strategy);
     return strait_outcome_of(text, settings ? settings : json_object(), "default", backend,
-                             (struct strait_point_options){.real_payload = real_payload});
+                             (struct strait_trial_options){.real_payload = real_payload});
 }
 
 struct costs {
@@ -56,13 +56,13 @@ static inline float unlike(int rank)
 
 static inline void scale_prepared(struct strait_rank *r, enum strait_tensor_kind kind)
 {
-    float *values = strait_wrap_of(r)->prepared[kind];
+    float *values = strait_rank_state_of(r)->prepared[kind];
     for (int i = 0; i < CNN_ELEMS && values; i++)
         values[i] *= unlike(strait_me(r));
 }
 
 /** What a rank sends after scale_prepared. */
-static inline void sent(float *out, const struct strait_point *p, enum strait_tensor_kind kind,
+static inline void sent(float *out, const struct strait_trial *p, enum strait_tensor_kind kind,
                         int rank)
 {
     strait_recorded(out, p, kind, rank);
@@ -73,7 +73,7 @@ static inline void sent(float *out, const struct strait_point *p, enum strait_te
 /** The newest whole tensor of that kind that a rank made. */
 static inline float *whole_tensor(struct strait_rank *r, enum strait_tensor_kind kind)
 {
-    struct strait_tensor *t = strait_wrap_of(r)->tensors;
+    struct strait_tensor *t = strait_rank_state_of(r)->tensors;
     while (t && (t->kind != kind || t->lo != 0 || t->hi != CNN_ELEMS))
         t = t->next;
     return t ? t->values : NULL;
@@ -95,7 +95,7 @@ static inline void run_with(struct strait_outcome *o, void (*rank_main)(struct s
         strait_log_release(&o->point->logs[i]);
         memset(&o->point->logs[i], 0, sizeof(o->point->logs[i]));
     }
-    CU_ASSERT_EQUAL(strait_point_run(o->point, &strait_fluid, &err), 0);
+    CU_ASSERT_EQUAL(strait_trial_run(o->point, &strait_fluid, &err), 0);
     CU_ASSERT(o->point->logs[0].n_messages > 0);
     if (err.code)
         fprintf(stderr, "%s: %s\n", err.where, err.text);

@@ -11,18 +11,18 @@ struct sz_fixture {
     void *state;
     unsigned char *bytes;
     float *y;
-    size_t most_elems, cap_bytes, len_bytes;
+    size_t max_elems, cap_bytes, len_bytes;
 };
 
-static inline void sz_fixture_init(struct sz_fixture *f, size_t most_elems, double n_threads)
+static inline void sz_fixture_init(struct sz_fixture *f, size_t max_elems, double n_threads)
 {
     struct strait_error err = {0};
     f->ops = strait_codec_find("sz");
-    f->most_elems = most_elems;
+    f->max_elems = max_elems;
     CU_ASSERT_EQUAL_FATAL(f->ops->open(&f->state, &n_threads, &err), 0);
-    f->cap_bytes = f->ops->max_bytes(f->state, most_elems);
+    f->cap_bytes = f->ops->max_bytes(f->state, max_elems);
     f->bytes = malloc(f->cap_bytes);
-    f->y = malloc(4 * most_elems + 4);
+    f->y = malloc(4 * max_elems + 4);
     CU_ASSERT_FATAL(f->bytes && f->y);
 }
 
@@ -72,7 +72,7 @@ static inline struct strait_tensors *load_tensors(void)
 
 enum { LARGE_ELEMS = 20000 }; /* the tensors that the reference figures are over */
 
-static inline size_t most_elems_of(const struct strait_tensors *t)
+static inline size_t max_elems_of(const struct strait_tensors *t)
 {
     size_t most = 0;
     for (size_t i = 0; i < t->n_recordings; i++)

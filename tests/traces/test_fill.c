@@ -26,22 +26,24 @@ static struct strait_model *model(const char *name)
     return m;
 }
 
-static struct strait_fill_plan *plan(const struct strait_model *m, const struct strait_tensors *t,
-                                     const char *kind, enum strait_fill_set set)
+static struct strait_tensor_fill_plan *plan(const struct strait_model *m,
+                                            const struct strait_tensors *t, const char *kind,
+                                            enum strait_tensor_fill_set set)
 {
-    struct strait_fill_plan *p = NULL;
+    struct strait_tensor_fill_plan *p = NULL;
     struct strait_error err = {.code = STRAIT_OK};
-    CU_ASSERT_EQUAL(strait_fill_plan_new(&p, m, t, kind, set, &err), 0);
+    CU_ASSERT_EQUAL(strait_tensor_fill_plan_new(&p, m, t, kind, set, &err), 0);
     CU_ASSERT_STRING_EQUAL(err.text, "");
     CU_ASSERT_PTR_NOT_NULL_FATAL(p);
     return p;
 }
 
-static float *filled(const struct strait_fill_plan *p, size_t row, unsigned rank, size_t n_elems)
+static float *filled(const struct strait_tensor_fill_plan *p, size_t row, unsigned rank,
+                     size_t n_elems)
 {
     float *x = malloc(n_elems * sizeof *x);
     CU_ASSERT_PTR_NOT_NULL_FATAL(x);
-    strait_fill_row(x, n_elems, p, row, 0, rank);
+    strait_tensor_fill_row(x, n_elems, p, row, 0, rank);
     return x;
 }
 
@@ -53,19 +55,19 @@ static void sent_and_held_out_share_no_file(void)
     for (size_t i = 0; i < n_models; i++) {
         struct strait_model *m = model(names[i]);
         for (size_t k = 0; k < 3; k++) {
-            struct strait_fill_plan *sent = plan(m, t, kinds[k], STRAIT_FILL_SENT);
-            struct strait_fill_plan *held = plan(m, t, kinds[k], STRAIT_FILL_HELD_OUT);
+            struct strait_tensor_fill_plan *sent = plan(m, t, kinds[k], STRAIT_FILL_SENT);
+            struct strait_tensor_fill_plan *held = plan(m, t, kinds[k], STRAIT_FILL_HELD_OUT);
             size_t n_sent = 0, n_held = 0;
             for (size_t r = 0; r < t->n_recordings; r++) {
-                const bool a = strait_fill_uses(sent, &t->recordings[r]);
-                const bool b = strait_fill_uses(held, &t->recordings[r]);
+                const bool a = strait_tensor_fill_uses(sent, &t->recordings[r]);
+                const bool b = strait_tensor_fill_uses(held, &t->recordings[r]);
                 CU_ASSERT_FALSE(a && b);
                 n_sent += a;
                 n_held += b;
             }
             CU_ASSERT_TRUE(n_sent > 0 && n_held > 0);
-            strait_fill_plan_free(sent);
-            strait_fill_plan_free(held);
+            strait_tensor_fill_plan_free(sent);
+            strait_tensor_fill_plan_free(held);
         }
         strait_model_free(m);
     }
@@ -78,21 +80,21 @@ static void every_byte_is_either_recorded_or_tiled(void)
      * pos 64x192, ln1 192, fc.bias 768 = 1,008,576 of 2,971,776 = 33.94 %. */
     struct strait_tensors *t = tensors();
     struct strait_model *m = model("gpt");
-    struct strait_fill_plan *p = plan(m, t, "param", STRAIT_FILL_SENT);
+    struct strait_tensor_fill_plan *p = plan(m, t, "param", STRAIT_FILL_SENT);
     char text[200];
     CU_ASSERT_EQUAL(p->recorded_bytes, 4 * 1008576);
     CU_ASSERT_EQUAL(p->recorded_bytes + p->tiled_bytes, 4 * m->n_elems);
-    CU_ASSERT_DOUBLE_EQUAL(strait_fill_recorded_ratio(p), 0.3394, 0.00005);
-    strait_fill_describe(text, sizeof text, p);
+    CU_ASSERT_DOUBLE_EQUAL(strait_tensor_fill_recorded_ratio(p), 0.3394, 0.00005);
+    strait_tensor_fill_describe(text, sizeof text, p);
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "33.9 % of the bytes recorded"));
     for (size_t r = 0; r < p->n_rows; r++)
         CU_ASSERT_TRUE(!p->rows[r].recorded != !p->rows[r].tiled_from);
-    strait_fill_plan_free(p);
+    strait_tensor_fill_plan_free(p);
     strait_model_free(m);
     m = model("gpt2-small");
     p = plan(m, t, "param", STRAIT_FILL_SENT);
-    CU_ASSERT_EQUAL(strait_fill_recorded_ratio(p), 0);
-    strait_fill_plan_free(p);
+    CU_ASSERT_EQUAL(strait_tensor_fill_recorded_ratio(p), 0);
+    strait_tensor_fill_plan_free(p);
     strait_model_free(m);
     strait_tensors_free(t);
 }
@@ -102,8 +104,8 @@ static void a_recorded_model_gets_its_own_bytes_on_every_rank(void)
     struct strait_tensors *t = tensors();
     struct strait_model *m = model("cnn"); /* recorded at 10, 150 and 390, every tensor */
     for (size_t k = 0; k < 3; k++) {
-        struct strait_fill_plan *sent = plan(m, t, kinds[k], STRAIT_FILL_SENT);
-        struct strait_fill_plan *held = plan(m, t, kinds[k], STRAIT_FILL_HELD_OUT);
+        struct strait_tensor_fill_plan *sent = plan(m, t, kinds[k], STRAIT_FILL_SENT);
+        struct strait_tensor_fill_plan *held = plan(m, t, kinds[k], STRAIT_FILL_HELD_OUT);
         CU_ASSERT_EQUAL(sent->tiled_bytes, 0);
         CU_ASSERT_EQUAL(held->tiled_bytes, 0);
         for (size_t r = 0; r < m->n_rows; r++) {
@@ -115,8 +117,8 @@ static void a_recorded_model_gets_its_own_bytes_on_every_rank(void)
             CU_ASSERT_EQUAL(held->rows[r].recorded->step, 150);
             free(x);
         }
-        strait_fill_plan_free(sent);
-        strait_fill_plan_free(held);
+        strait_tensor_fill_plan_free(sent);
+        strait_tensor_fill_plan_free(held);
     }
     strait_model_free(m);
     strait_tensors_free(t);
@@ -126,19 +128,19 @@ static void a_row_may_be_filled_in_parts(void)
 {
     struct strait_tensors *t = tensors();
     struct strait_model *m = model("gpt2-small");
-    struct strait_fill_plan *p = plan(m, t, "update", STRAIT_FILL_SENT);
+    struct strait_tensor_fill_plan *p = plan(m, t, "update", STRAIT_FILL_SENT);
     enum { ROW = 1, PART = 100003 }; /* wpe: 786,432 values, three times round its pool */
     const size_t n = m->rows[ROW].n_elems;
     float *whole = filled(p, ROW, 3, n), *parts = malloc(n * sizeof *parts);
     CU_ASSERT_PTR_NOT_NULL_FATAL(parts);
     for (size_t first = 0; first < n; first += PART) {
         const size_t count = n - first < PART ? n - first : PART;
-        strait_fill_row(parts + first, count, p, ROW, first, 3);
+        strait_tensor_fill_row(parts + first, count, p, ROW, first, 3);
     }
     CU_ASSERT_EQUAL(memcmp(whole, parts, n * sizeof *whole), 0);
     free(whole);
     free(parts);
-    strait_fill_plan_free(p);
+    strait_tensor_fill_plan_free(p);
     strait_model_free(m);
     strait_tensors_free(t);
 }
@@ -156,7 +158,7 @@ static void tiled_rows_differ_by_row_rank_and_repetition(void)
 {
     struct strait_tensors *t = tensors();
     struct strait_model *m = model("gpt2-small");
-    struct strait_fill_plan *p = plan(m, t, "param", STRAIT_FILL_SENT);
+    struct strait_tensor_fill_plan *p = plan(m, t, "param", STRAIT_FILL_SENT);
     /* h.0.attn.c_proj and h.1.attn.c_proj: rows 6 and 18, 768 x 768 */
     CU_ASSERT_STRING_EQUAL_FATAL(m->rows[18].layer, "h.1.attn.c_proj");
     const size_t n = m->rows[6].n_elems, period = p->rows[6].tiled_from->n_elems;
@@ -175,7 +177,7 @@ static void tiled_rows_differ_by_row_rank_and_repetition(void)
     free(a);
     free(other_row);
     free(other_rank);
-    strait_fill_plan_free(p);
+    strait_tensor_fill_plan_free(p);
     strait_model_free(m);
     strait_tensors_free(t);
 }
@@ -184,13 +186,13 @@ static void classes_follow_from_the_shape(void)
 {
     const size_t bias[] = {768}, qkv[] = {576, 192}, head[] = {3072, 192}, conv[] = {32, 1, 3, 3},
                  eight[] = {8, 1}, nine[] = {9, 1}, wide[] = {64, 1568};
-    CU_ASSERT_EQUAL(strait_fill_class(1, bias), STRAIT_FILL_VECTOR);
-    CU_ASSERT_EQUAL(strait_fill_class(2, qkv), STRAIT_FILL_INNER);
-    CU_ASSERT_EQUAL(strait_fill_class(2, head), STRAIT_FILL_TABLE);
-    CU_ASSERT_EQUAL(strait_fill_class(4, conv), STRAIT_FILL_INNER);
-    CU_ASSERT_EQUAL(strait_fill_class(2, eight), STRAIT_FILL_INNER);
-    CU_ASSERT_EQUAL(strait_fill_class(2, nine), STRAIT_FILL_TABLE);
-    CU_ASSERT_EQUAL(strait_fill_class(2, wide), STRAIT_FILL_INNER);
+    CU_ASSERT_EQUAL(strait_tensor_fill_class(1, bias), STRAIT_FILL_VECTOR);
+    CU_ASSERT_EQUAL(strait_tensor_fill_class(2, qkv), STRAIT_FILL_INNER);
+    CU_ASSERT_EQUAL(strait_tensor_fill_class(2, head), STRAIT_FILL_TABLE);
+    CU_ASSERT_EQUAL(strait_tensor_fill_class(4, conv), STRAIT_FILL_INNER);
+    CU_ASSERT_EQUAL(strait_tensor_fill_class(2, eight), STRAIT_FILL_INNER);
+    CU_ASSERT_EQUAL(strait_tensor_fill_class(2, nine), STRAIT_FILL_TABLE);
+    CU_ASSERT_EQUAL(strait_tensor_fill_class(2, wide), STRAIT_FILL_INNER);
 }
 
 static void stand_ins_come_from_the_same_family_kind_and_class(void)
@@ -205,8 +207,8 @@ static void stand_ins_come_from_the_same_family_kind_and_class(void)
                     {"vgg16", "resnet"}};
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         struct strait_model *m = model(expected[i].model);
-        struct strait_fill_plan *p = plan(m, t, "update", STRAIT_FILL_SENT);
-        const struct strait_fill_pool *inner = &p->pools[STRAIT_FILL_INNER];
+        struct strait_tensor_fill_plan *p = plan(m, t, "update", STRAIT_FILL_SENT);
+        const struct strait_tensor_fill_pool *inner = &p->pools[STRAIT_FILL_INNER];
         CU_ASSERT_EQUAL(inner->n_sources, 2); /* two matrices of updates in either model */
         for (size_t s = 0; s < inner->n_sources; s++) {
             CU_ASSERT_STRING_EQUAL(inner->sources[s].recording->model, expected[i].from);
@@ -218,7 +220,7 @@ static void stand_ins_come_from_the_same_family_kind_and_class(void)
         /* resnet has no update of a vector: its gradients stand in */
         CU_ASSERT_STRING_EQUAL(bias->kind,
                                strcmp(expected[i].from, "gpt") == 0 ? "update" : "grad");
-        strait_fill_plan_free(p);
+        strait_tensor_fill_plan_free(p);
         strait_model_free(m);
     }
     strait_tensors_free(t);
@@ -226,7 +228,7 @@ static void stand_ins_come_from_the_same_family_kind_and_class(void)
 
 /* Bits a value needs when the matrices are rounded to bins of 2 x 1e-3 x range: the order-0
  * entropy, at most a million values a row. */
-static double bits_per_value(const struct strait_model *m, const struct strait_fill_plan *p)
+static double bits_per_value(const struct strait_model *m, const struct strait_tensor_fill_plan *p)
 {
     enum { MOST = 1000000, BINS = 502 };
     double bits = 0, n_values = 0;
@@ -264,12 +266,12 @@ static void held_out_data_codes_to_the_size_of_what_is_sent(void)
     for (size_t i = 0; i < 4; i++) {
         struct strait_model *m = model(names[i]);
         for (size_t k = 0; k < 3; k += 2) {
-            struct strait_fill_plan *sent = plan(m, t, kinds[k], STRAIT_FILL_SENT);
-            struct strait_fill_plan *held = plan(m, t, kinds[k], STRAIT_FILL_HELD_OUT);
+            struct strait_tensor_fill_plan *sent = plan(m, t, kinds[k], STRAIT_FILL_SENT);
+            struct strait_tensor_fill_plan *held = plan(m, t, kinds[k], STRAIT_FILL_HELD_OUT);
             const double ratio = bits_per_value(m, held) / bits_per_value(m, sent);
             CU_ASSERT_DOUBLE_EQUAL(ratio, 1, strcmp(names[i], "cnn") == 0 ? 0.08 : 0.03);
-            strait_fill_plan_free(sent);
-            strait_fill_plan_free(held);
+            strait_tensor_fill_plan_free(sent);
+            strait_tensor_fill_plan_free(held);
         }
         strait_model_free(m);
     }
@@ -299,8 +301,8 @@ static void recordings_in_a_pool_have_one_value_range(void)
     struct strait_param_row row = {
         .layer = "c", .param = "weight", .n_dims = 2, .shape = {8, 8}, .n_elems = 64};
     const struct strait_model m = {.name = "other", .rows = &row, .n_rows = 1};
-    struct strait_fill_plan *p = plan(&m, &t, "param", STRAIT_FILL_SENT);
-    const struct strait_fill_pool *pool = &p->pools[STRAIT_FILL_INNER];
+    struct strait_tensor_fill_plan *p = plan(&m, &t, "param", STRAIT_FILL_SENT);
+    const struct strait_tensor_fill_pool *pool = &p->pools[STRAIT_FILL_INNER];
     CU_ASSERT_EQUAL(pool->n_elems, 8);
     CU_ASSERT_EQUAL(pool->sources[0].scale, 1);
     CU_ASSERT_DOUBLE_EQUAL(pool->sources[1].scale, 0.2, 1e-15); /* 2 / 10 over finite values */
@@ -312,20 +314,21 @@ static void recordings_in_a_pool_have_one_value_range(void)
     }
     CU_ASSERT_EQUAL(n_nan, 8); /* one in eight, as recorded */
     free(x);
-    strait_fill_plan_free(p);
+    strait_tensor_fill_plan_free(p);
 
     /* Both are sent, so nothing is left to hold out, and no bias was recorded at all. */
     struct strait_error err = {.code = STRAIT_OK};
     p = NULL;
-    CU_ASSERT_EQUAL(strait_fill_plan_new(&p, &m, &t, "param", STRAIT_FILL_HELD_OUT, &err), -1);
+    CU_ASSERT_EQUAL(strait_tensor_fill_plan_new(&p, &m, &t, "param", STRAIT_FILL_HELD_OUT, &err),
+                    -1);
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "recordings that are not sent"));
     row.n_dims = 1;
     err = (struct strait_error){.code = STRAIT_OK};
-    CU_ASSERT_EQUAL(strait_fill_plan_new(&p, &m, &t, "param", STRAIT_FILL_SENT, &err), -1);
+    CU_ASSERT_EQUAL(strait_tensor_fill_plan_new(&p, &m, &t, "param", STRAIT_FILL_SENT, &err), -1);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "vectors"));
     err = (struct strait_error){.code = STRAIT_OK};
-    CU_ASSERT_EQUAL(strait_fill_plan_new(&p, &m, &t, "weights", STRAIT_FILL_SENT, &err), -1);
+    CU_ASSERT_EQUAL(strait_tensor_fill_plan_new(&p, &m, &t, "weights", STRAIT_FILL_SENT, &err), -1);
     CU_ASSERT_EQUAL(strait_error_exit_status(&err), 2);
 }
 
@@ -335,10 +338,10 @@ static void a_recording_of_another_shape_is_not_taken_as_it_is(void)
     struct strait_param_row row = {
         .layer = "fc1", .param = "weight", .n_dims = 2, .shape = {1568, 64}, .n_elems = 100352};
     const struct strait_model m = {.name = "cnn", .rows = &row, .n_rows = 1};
-    struct strait_fill_plan *p = plan(&m, t, "param", STRAIT_FILL_SENT);
+    struct strait_tensor_fill_plan *p = plan(&m, t, "param", STRAIT_FILL_SENT);
     CU_ASSERT_PTR_NULL(p->rows[0].recorded); /* cnn.fc1.weight is 64 x 1568 */
     CU_ASSERT_EQUAL(p->tiled_bytes, 401408);
-    strait_fill_plan_free(p);
+    strait_tensor_fill_plan_free(p);
     strait_tensors_free(t);
 }
 

@@ -40,7 +40,7 @@ int strait_constants_check(const struct strait_object *constants, struct strait_
         if (!strait_param_is_of_machine(key))
             return strait_refuse_name(
                 err, STRAIT_ERR_INPUT, strait_object_where(constants, key, where, sizeof(where)),
-                "a constant of a machine or a network", key, strait_machine_params);
+                "a constant of a machine or a network", key, strait_device_params);
     }
     return 0;
 }

@@ -43,7 +43,7 @@ struct strait_strategy {
  *  and "network" may set these for all strategies that have them. */
 bool strait_param_is_of_machine(const char *name);
 /** The names of such parameters, NULL-terminated. */
-extern const char *const strait_machine_params[];
+extern const char *const strait_device_params[];
 
 /** A `period` for strategies whose rounds are all alike: 1. */
 int strait_strategy_repeats(const struct strait_experiment *e);

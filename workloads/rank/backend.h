@@ -35,7 +35,7 @@ struct strait_job {
     /* With measured cost: the shortest reading of the same work so far, shared by all ranks. The
      * smaller of it and the new reading is charged and kept: a busy host lengthens some readings
      * and shortens none. NULL: charge the new reading. */
-    _Atomic(double) *least_s;
+    _Atomic(double) *min_s;
 };
 
 /* When a job was queued, got its slots and ended; for an acknowledged send: posted, posted,
@@ -112,12 +112,12 @@ struct strait_run {
     uint64_t seed;
     double memory_bytes;     /* peak of all ranks together with real payload; for check */
     double allocated_bytes;  /* the same of ranks that are processes, with all that they allocate */
-    void *context;           /* struct strait_point, or a test's */
+    void *context;           /* struct strait_trial, or a test's */
     struct strait_log *logs; /* n_ranks, filled in the calling process, wherever the ranks ran */
     struct strait_facts *facts; /* the backend's facts about itself and the run; see log.h */
     const char *control;     /* negative control by name, NULL: none; each backend knows its own */
     double dilation;         /* emu: 0: chosen */
-    double kappa_s_per_gbit; /* emu: measured CPU seconds of the network a gigabit; 0: built in */
+    double net_cpu_s_per_gbit; /* emu: measured CPU seconds of the network a gigabit; 0: built in */
     const char *realisation; /* emu: "relay" or "kernel"; NULL or "auto": chosen */
     const char *launcher;    /* emu: "root" or "userns"; NULL or "auto": chosen */
     double deadline_s;       /* wall-clock limit of the run; 0: the backend's own */

@@ -11,7 +11,7 @@
 
 struct strait_codec *strait_codec(struct strait_rank *r, const char *which)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     int i = 0;
     while (i < STRAIT_N_CODECS && strcmp(w->codecs[i].which, which) != 0)
         i++;
@@ -29,7 +29,7 @@ bool strait_sends_views(const struct strait_codec *c)
     return strait_codec_is_none(c);
 }
 
-bool strait_codec_made(const struct strait_wrap *w, const struct strait_packet *p)
+bool strait_codec_made(const struct strait_rank_state *w, const struct strait_packet *p)
 {
     const struct strait_codec *c = p->owner;
     return c >= w->codecs && c < w->codecs + STRAIT_N_CODECS;
@@ -52,7 +52,7 @@ static void release_encoded(struct strait_packet *p)
 {
     struct strait_codec *c = p->owner;
     unsigned char *none = NULL;
-    strait_wrap_hold_in_room(c->wrap, -(double)p->payload_bytes);
+    strait_rank_state_hold_in_room(c->wrap, -(double)p->payload_bytes);
     if (c->wrap->footprint.is_wanted)
         count_free_room(c);
     if (!atomic_compare_exchange_strong(&c->spare, &none, p->data))
@@ -82,7 +82,7 @@ static struct strait_packet *view(struct strait_rank *r, struct strait_codec *c,
 {
     struct view *v = calloc(1, sizeof(*v));
     if (!v)
-        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
     struct strait_packet *p = &v->packet;
     atomic_init(&p->n_refs, 1);
     v->of = x;
@@ -97,10 +97,11 @@ static struct strait_packet *view(struct strait_rank *r, struct strait_codec *c,
 static void note_sample(struct strait_rank *r, struct strait_codec *c, double bound,
                         struct strait_tensor *x)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     const int first = w->point->experiment->strategy->has_server ? 1 : 0;
     if (!(c->choice->spec.ops->flags & (STRAIT_CODEC_BOUNDED | STRAIT_CODEC_LOSSLESS)) ||
-        c->choice->spec.bound.kind == STRAIT_BOUND_RATIO || strait_memory_needed(&c->choice->spec))
+        c->choice->spec.bound.kind == STRAIT_BOUND_RATIO ||
+        strait_feedback_needed(&c->choice->spec))
         return;
     if (w->sample_of || !r->run->real_payload || w->me != first || x->parent)
         return;
@@ -112,7 +113,7 @@ static void note_sample(struct strait_rank *r, struct strait_codec *c, double bo
 
 /* Key of the random draws: rank, round and position in the model; without the rank if streams must
  * be summable. */
-static uint64_t key_of(struct strait_wrap *w, const struct strait_codec *c, size_t lo)
+static uint64_t key_of(struct strait_rank_state *w, const struct strait_codec *c, size_t lo)
 {
     const bool shared = c->choice->spec.ops->flags & STRAIT_CODEC_SHARED_KEY;
     const uint64_t round = (uint64_t)atomic_load(&w->round);
@@ -124,7 +125,7 @@ static uint64_t key_of(struct strait_wrap *w, const struct strait_codec *c, size
 static void release_larger(struct strait_packet *p)
 {
     struct strait_codec *c = p->owner;
-    strait_wrap_hold_in_room(c->wrap, -(double)p->payload_bytes);
+    strait_rank_state_hold_in_room(c->wrap, -(double)p->payload_bytes);
     strait_buffer_free(p->data);
     free(p);
 }
@@ -158,7 +159,7 @@ struct strait_packet *strait_codec_packet(struct strait_rank *r, struct strait_c
     struct strait_packet *p = strait_packet_new(0);
     if (*room_bytes < c->room_bytes)
         *room_bytes = c->room_bytes;
-    if (strait_wrap_of(r)->footprint.is_wanted)
+    if (strait_rank_state_of(r)->footprint.is_wanted)
         count_room(c, *room_bytes);
     if (p && r->run->real_payload) {
         if (*room_bytes == c->room_bytes)
@@ -167,7 +168,7 @@ struct strait_packet *strait_codec_packet(struct strait_rank *r, struct strait_c
             p->data = strait_buffer_new(*room_bytes);
     }
     if (!p || (r->run->real_payload && !p->data))
-        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "an encoded tensor does not fit in memory");
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "an encoded tensor does not fit in memory");
     p->release = *room_bytes > c->room_bytes ? release_larger : release_encoded;
     p->owner = c;
     return p;
@@ -187,7 +188,7 @@ void strait_codec_label(struct strait_packet *p, const struct strait_codec *c, d
 struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *c, double bound,
                                     struct strait_tensor *x)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     struct strait_packet *p;
     if (strait_codec_is_none(c)) {
         p = view(r, c, x);
@@ -201,7 +202,7 @@ struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *
             sized ? strait_codec_estimate(r, c, bound, x) : (struct strait_estimate){0};
         strait_tensor_touch(r, x);
         job.cost_s = r->run->measured_cost ? NAN : e.encode_s;
-        job.least_s = strait_reading_of(w, STRAIT_READING_ENCODE, c, bound, x);
+        job.min_s = strait_reading_of(w, STRAIT_READING_ENCODE, c, bound, x);
         if (r->run->real_payload) {
             strait_task_cut(r, &task, true);
             job.fn = strait_task_encode;
@@ -217,10 +218,10 @@ struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *
         if (task.err.code != STRAIT_OK)
             r->backend->fail(r, &task.err);
         p->payload_bytes = r->run->real_payload ? task.len_bytes : (size_t)e.bytes;
-        strait_wrap_hold_in_room(w, (double)p->payload_bytes);
+        strait_rank_state_hold_in_room(w, (double)p->payload_bytes);
         count_written(c, p->payload_bytes);
         strait_codec_label(p, c, bound, x);
-        strait_wrap_span(r, STRAIT_SPAN_ENCODE, &times, p, -1, -1, -1);
+        strait_rank_state_span(r, STRAIT_SPAN_ENCODE, &times, p, -1, -1, -1);
         note_sample(r, c, bound, x);
     }
     strait_codec_label(p, c, bound, x);
@@ -229,7 +230,7 @@ struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *
 
 /* The codec of a received frame: of two codecs with one name, the one with the frame's bound, else
  * with its kind of bound. */
-static struct strait_codec *codec_of(struct strait_wrap *w, const struct strait_packet *p)
+static struct strait_codec *codec_of(struct strait_rank_state *w, const struct strait_packet *p)
 {
     struct strait_codec *found = NULL;
     for (int i = STRAIT_N_CODECS - 1; i >= 0; i--) {
@@ -252,19 +253,21 @@ static void copy_now(void *arg)
 struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_tensor *y,
                                         struct strait_packet *taken)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     struct strait_task *task = calloc(1, sizeof(*task));
     struct strait_job job = {.resource = STRAIT_CPU};
     if (!task)
-        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
     *task = (struct strait_task){.kind = STRAIT_SPAN_DECODE, .tensor = y, .packet = taken};
     task->codec = codec_of(w, taken);
     if (!task->codec || taken->n_elems != strait_n_elems(y))
-        strait_wrap_fail(r, STRAIT_ERR_BACKEND, "a packet came that this rank did not expect");
+        strait_rank_state_fail(r, STRAIT_ERR_BACKEND,
+                               "a packet came that this rank did not expect");
     if (strait_codec_is_none(task->codec)) {
         const bool real = r->run->real_payload;
         if (real && taken->payload_bytes != 4 * strait_n_elems(y))
-            strait_wrap_fail(r, STRAIT_ERR_BACKEND, "a tensor came that is not of its own length");
+            strait_rank_state_fail(r, STRAIT_ERR_BACKEND,
+                                   "a tensor came that is not of its own length");
         const bool mine = strait_codec_made(w, taken);
         if (mine && is_same_place(((const struct view *)taken)->of, y))
             return task; /* a view of its own values: nothing to do */
@@ -276,13 +279,13 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
         job.cost_s =
             r->run->measured_cost ? NAN : 4.0 * (double)strait_n_elems(y) / w->copy_bytes_per_s;
         job.fn = real ? copy_now : NULL;
-        job.least_s = strait_reading_of(w, STRAIT_READING_COPY, NULL, NAN, y);
+        job.min_s = strait_reading_of(w, STRAIT_READING_COPY, NULL, NAN, y);
     } else {
         strait_tensor_touch(r, y);
         const double bound = taken->bound.value;
         job.cost_s =
             r->run->measured_cost ? NAN : strait_codec_estimate(r, task->codec, bound, y).decode_s;
-        job.least_s = strait_reading_of(w, STRAIT_READING_DECODE, task->codec, bound, y);
+        job.min_s = strait_reading_of(w, STRAIT_READING_DECODE, task->codec, bound, y);
         if (r->run->real_payload) {
             strait_task_cut(r, task, false);
             job.fn = strait_task_decode;
@@ -298,7 +301,7 @@ struct strait_task *strait_task_of(struct strait_rank *r, enum strait_span_kind 
 {
     struct strait_task *task = calloc(1, sizeof(*task));
     if (!task)
-        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
     *task = (struct strait_task){.kind = kind, .op = op};
     return task;
 }
@@ -314,8 +317,8 @@ void strait_wait(struct strait_rank *r, struct strait_task *task)
             task->tensor->version++;
         const struct strait_packet moved = {.payload_bytes = task->moved_bytes,
                                             .raw_bytes = task->moved_bytes};
-        strait_wrap_span(r, task->kind, &times, task->moved_bytes > 0 ? &moved : task->packet, -1,
-                         -1, -1);
+        strait_rank_state_span(r, task->kind, &times, task->moved_bytes > 0 ? &moved : task->packet,
+                               -1, -1, -1);
     }
     strait_drop(r, task->packet);
     free(task->slices);
@@ -346,7 +349,7 @@ static void add_now(void *arg)
 void strait_add(struct strait_rank *r, struct strait_tensor *sum, struct strait_tensor *x,
                 double weight)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     assert(strait_n_elems(sum) == strait_n_elems(x));
     strait_tensor_touch(r, sum);
     strait_tensor_touch(r, x);
@@ -357,8 +360,8 @@ void strait_add(struct strait_rank *r, struct strait_tensor *sum, struct strait_
         .cost_s = r->run->measured_cost ? NAN : 4.0 * (double)a.n / w->add_bytes_per_s,
         .fn = r->run->real_payload ? add_now : NULL,
         .arg = &a,
-        .least_s = strait_reading_of(w, STRAIT_READING_ADD, NULL, NAN, sum)};
-    strait_wrap_work(r, STRAIT_SPAN_AGGREGATE, &job);
+        .min_s = strait_reading_of(w, STRAIT_READING_ADD, NULL, NAN, sum)};
+    strait_rank_state_work(r, STRAIT_SPAN_AGGREGATE, &job);
     sum->version++;
     if (sum->parent)
         sum->parent->version++;

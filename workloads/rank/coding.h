@@ -24,7 +24,7 @@ struct strait_task {
 /* A sender's memory for one parameter or a part of one, made by its first encode. */
 struct strait_remembered {
     size_t lo, hi; /* elements of the flattened model */
-    struct strait_memory *memory;
+    struct strait_feedback *memory;
     struct strait_remembered *next;
 };
 
@@ -63,6 +63,6 @@ enum strait_reading_of {
 };
 /** The shared shortest reading of this work; NULL in a run that measures nothing. In: bound: NAN
  *  unless the work depends on it. */
-_Atomic(double) *strait_reading_of(const struct strait_wrap *w, enum strait_reading_of operation,
-                                   const struct strait_codec *c, double bound,
-                                   const struct strait_tensor *t);
+_Atomic(double) *strait_reading_of(const struct strait_rank_state *w,
+                                   enum strait_reading_of operation, const struct strait_codec *c,
+                                   double bound, const struct strait_tensor *t);

@@ -28,24 +28,24 @@ struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_co
                                          struct strait_tensor *x, struct strait_packet *a_taken,
                                          struct strait_packet *b_taken)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     struct adding d = {.task = {.codec = c, .tensor = x}, .a = a_taken, .b = b_taken};
     const struct strait_estimate e = strait_codec_estimate(r, c, NAN, x);
     struct strait_job job = {.resource = STRAIT_CPU,
                              .cost_s = r->run->measured_cost ? NAN : e.encode_s + 2 * e.decode_s,
                              .arg = &d,
-                             .least_s =
-                                 strait_reading_of(w, STRAIT_READING_ADD_ENCODED, c, NAN, x)};
+                             .min_s = strait_reading_of(w, STRAIT_READING_ADD_ENCODED, c, NAN, x)};
     struct strait_times times;
     if (a_taken->n_elems != strait_n_elems(x) || b_taken->n_elems != strait_n_elems(x))
-        strait_wrap_fail(r, STRAIT_ERR_BACKEND, "a packet came that this rank did not expect");
+        strait_rank_state_fail(r, STRAIT_ERR_BACKEND,
+                               "a packet came that this rank did not expect");
     if (r->run->real_payload) {
         const struct strait_bundle bundle = strait_codec_bundle(c, NAN);
         strait_task_cut(r, &d.task, false);
         d.task.room_bytes = strait_bundle_max_bytes(&bundle, d.task.slices, d.task.n_slices);
         d.scratch = strait_buffer_new((2 * strait_n_elems(x) + 1) * sizeof(float));
         if (!d.scratch)
-            strait_wrap_fail(r, STRAIT_ERR_NOMEM, "an encoded sum does not fit in memory");
+            strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "an encoded sum does not fit in memory");
         job.fn = add_now;
     }
     struct strait_packet *sum = strait_codec_packet(r, c, &d.task.room_bytes);
@@ -56,10 +56,10 @@ struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_co
     if (d.task.err.code != STRAIT_OK)
         r->backend->fail(r, &d.task.err);
     sum->payload_bytes = r->run->real_payload ? d.task.len_bytes : (size_t)e.bytes;
-    strait_wrap_hold_in_room(w, (double)sum->payload_bytes);
+    strait_rank_state_hold_in_room(w, (double)sum->payload_bytes);
     strait_footprint_touch(w, (2.0 * (double)strait_n_elems(x) + 1) * sizeof(float));
     strait_codec_label(sum, c, NAN, x);
-    strait_wrap_span(r, STRAIT_SPAN_AGGREGATE, &times, sum, -1, -1, -1);
+    strait_rank_state_span(r, STRAIT_SPAN_AGGREGATE, &times, sum, -1, -1, -1);
     strait_drop(r, a_taken);
     strait_drop(r, b_taken);
     return sum;

@@ -14,7 +14,7 @@ bool strait_codec_is_lossy(const struct strait_codec *c, const struct strait_par
 
 /* Call fn for every parameter that overlaps [lo, hi); elements outside the model are one matrix. */
 static size_t
-each_row(const struct strait_wrap *w, const struct strait_tensor *t,
+each_row(const struct strait_rank_state *w, const struct strait_tensor *t,
          void (*fn)(void *arg, const struct strait_param_row *row, size_t lo, size_t hi), void *arg)
 {
     const struct strait_model *m = w->point->experiment->model;
@@ -69,14 +69,14 @@ static void estimate_row(void *arg, const struct strait_param_row *row, size_t l
 /* Look a bound up in the profile once: rounds and parts of tensors share the result. */
 static struct strait_codec_cost cost_at(struct strait_rank *r, struct strait_codec *c, double bound)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     struct strait_error err = {0};
     const double own = c->choice->spec.bound.value;
     if (isnan(bound) || bound == own)
         return *c->lossy;
     pthread_mutex_lock(&w->mutex);
     if (bound != c->there &&
-        strait_point_cost(&c->lossy_there, w->point, (int)(c - w->codecs), bound, &err) == 0)
+        strait_trial_cost(&c->lossy_there, w->point, (int)(c - w->codecs), bound, &err) == 0)
         c->there = bound;
     const struct strait_codec_cost cost = c->lossy_there;
     pthread_mutex_unlock(&w->mutex);
@@ -88,7 +88,7 @@ static struct strait_codec_cost cost_at(struct strait_rank *r, struct strait_cod
 struct strait_estimate strait_codec_estimate(struct strait_rank *r, struct strait_codec *c,
                                              double bound, const struct strait_tensor *t)
 {
-    const struct strait_wrap *w = strait_wrap_of(r);
+    const struct strait_rank_state *w = strait_rank_state_of(r);
     struct estimating e = {.codec = c,
                            .lossy = cost_at(r, c, bound),
                            .sized_state = w->point->sized_states[c - w->codecs]};
@@ -121,7 +121,7 @@ static void size_row(void *arg, const struct strait_param_row *row, size_t lo, s
 bool strait_size_is_fixed(struct strait_rank *r, const struct strait_codec *c,
                           const struct strait_tensor *x)
 {
-    const struct strait_wrap *w = strait_wrap_of(r);
+    const struct strait_rank_state *w = strait_rank_state_of(r);
     const void *sized = c - w->codecs < 2 ? w->point->sized_states[c - w->codecs] : NULL;
     struct sizing s = {c, r->run->real_payload ? c->lossy_state : sized, true};
     if (!strait_codec_is_none(c))
@@ -131,9 +131,9 @@ bool strait_size_is_fixed(struct strait_rank *r, const struct strait_codec *c,
 
 /* --- readings shared by ranks ------------------------------------------------------------- */
 
-_Atomic(double) *strait_reading_of(const struct strait_wrap *w, enum strait_reading_of operation,
-                                   const struct strait_codec *c, double bound,
-                                   const struct strait_tensor *t)
+_Atomic(double) *strait_reading_of(const struct strait_rank_state *w,
+                                   enum strait_reading_of operation, const struct strait_codec *c,
+                                   double bound, const struct strait_tensor *t)
 {
     const bool own = !c || isnan(bound) || bound == c->choice->spec.bound.value;
     const uint64_t at = own ? 0 : strait_checksum(&bound, sizeof(bound));
@@ -143,10 +143,10 @@ _Atomic(double) *strait_reading_of(const struct strait_wrap *w, enum strait_read
         struct strait_reading *r = &w->point->readings[(key + i) % STRAIT_MAX_READINGS];
         uint64_t found = 0;
         if (atomic_compare_exchange_strong(&r->key, &found, key))
-            atomic_store(&r->least_s, INFINITY); /* racing ranks lose at most one reading */
+            atomic_store(&r->min_s, INFINITY); /* racing ranks lose at most one reading */
         else if (found != key)
             continue;
-        return &r->least_s;
+        return &r->min_s;
     }
     return NULL;
 }
@@ -164,13 +164,13 @@ struct slicing {
 };
 
 /* The sender's memory for elements [lo, hi), which are one parameter or a part of one. */
-static struct strait_memory *memory_of(struct strait_rank *r, struct strait_codec *c, size_t lo,
-                                       size_t hi)
+static struct strait_feedback *memory_of(struct strait_rank *r, struct strait_codec *c, size_t lo,
+                                         size_t hi)
 {
     const struct strait_codec_spec *spec = &c->choice->spec;
     struct strait_error err = {0};
     struct strait_remembered *m = c->remembered;
-    if (!strait_memory_needed(spec))
+    if (!strait_feedback_needed(spec))
         return NULL;
     while (m && (m->lo != lo || m->hi != hi))
         m = m->next;
@@ -178,9 +178,9 @@ static struct strait_memory *memory_of(struct strait_rank *r, struct strait_code
         return m->memory;
     m = calloc(1, sizeof(*m));
     if (!m)
-        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
     *m = (struct strait_remembered){.lo = lo, .hi = hi, .next = c->remembered};
-    m->memory = strait_memory_new(spec->ops, spec->params, hi - lo, spec->memory, &err);
+    m->memory = strait_feedback_new(spec->ops, spec->params, hi - lo, spec->memory, &err);
     if (!m->memory) {
         free(m);
         r->backend->fail(r, &err);
@@ -203,7 +203,7 @@ static void slice_row(void *arg, const struct strait_param_row *row, size_t lo, 
 
 void strait_task_cut(struct strait_rank *r, struct strait_task *task, bool with_memory)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     struct slicing s = {.rank = r,
                         .codec = task->codec,
                         .values = strait_values(r, task->tensor),
@@ -212,7 +212,7 @@ void strait_task_cut(struct strait_rank *r, struct strait_task *task, bool with_
     task->n_slices = each_row(w, task->tensor, NULL, NULL);
     s.slices = task->slices = calloc(task->n_slices + 1, sizeof(*s.slices));
     if (!s.slices)
-        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
     each_row(w, task->tensor, slice_row, &s);
 }
 

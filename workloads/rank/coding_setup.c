@@ -12,7 +12,7 @@
 enum { N_REHEARSALS = 5 };
 
 /* Allocate for the worst case of the whole model. */
-static void prepare_room(const struct strait_wrap *w, struct strait_codec *c)
+static void prepare_room(const struct strait_rank_state *w, struct strait_codec *c)
 {
     const struct strait_model *m = w->point->experiment->model;
     const struct strait_bundle bundle = strait_codec_bundle(c, NAN);
@@ -25,8 +25,8 @@ static void prepare_room(const struct strait_wrap *w, struct strait_codec *c)
 
 void strait_coding_begin(struct strait_rank *r)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
-    const struct strait_point *p = w->point;
+    struct strait_rank_state *w = strait_rank_state_of(r);
+    const struct strait_trial *p = w->point;
     struct strait_error err = {0};
     w->codecs[0] = (struct strait_codec){.which = "up",
                                          .wrap = w,
@@ -43,8 +43,8 @@ void strait_coding_begin(struct strait_rank *r)
         w->codecs[i].there = NAN;
     const struct strait_codec *mine =
         &w->codecs[w->me == 0 && p->experiment->strategy->has_server ? 1 : 0];
-    if (strait_memory_needed(&mine->choice->spec)) /* residual, and momentum or state */
-        strait_wrap_hold(w, 2 * 4.0 * (double)p->experiment->model->n_elems);
+    if (strait_feedback_needed(&mine->choice->spec)) /* residual, and momentum or state */
+        strait_rank_state_hold(w, 2 * 4.0 * (double)p->experiment->model->n_elems);
     const bool planned = w->footprint.is_wanted;
     for (int i = 0; i < STRAIT_N_CODECS && (planned || r->run->real_payload); i++) {
         struct strait_codec *c = &w->codecs[i];
@@ -75,7 +75,7 @@ static void keep_least(_Atomic(double) *reading, double s)
 }
 
 /* A whole model, encoded and decoded once more. */
-static double one_coding_bytes(const struct strait_wrap *w, const struct strait_codec *c)
+static double one_coding_bytes(const struct strait_rank_state *w, const struct strait_codec *c)
 {
     return (double)strait_buffer_bytes(4 * w->point->experiment->model->n_elems) +
            (double)strait_buffer_bytes(c->room_bytes);
@@ -85,7 +85,7 @@ static double one_coding_bytes(const struct strait_wrap *w, const struct strait_
  * not depend on a single reading. */
 void strait_coding_rehearse(struct strait_rank *r)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     const struct strait_strategy *s = w->point->experiment->strategy;
     struct strait_codec *c = &w->codecs[w->me == 0 ? 1 : 0];
     struct strait_error err = {0};
@@ -110,7 +110,7 @@ void strait_coding_rehearse(struct strait_rank *r)
     float *decoded = strait_buffer_new(whole.hi * sizeof(*decoded));
     struct strait_task from = {.codec = c, .tensor = &whole}, to = from;
     if (!whole.values || !decoded || strait_sweeper_init(&sweeper, &err) != 0)
-        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
     strait_task_cut(r, &from, true);
     strait_task_cut(r, &to, false);
     for (size_t i = 0; i < to.n_slices; i++)
@@ -122,7 +122,7 @@ void strait_coding_rehearse(struct strait_rank *r)
     keep_least(strait_reading_of(w, STRAIT_READING_ENCODE, c, NAN, &whole), t.encode_s[0]);
     keep_least(strait_reading_of(w, STRAIT_READING_DECODE, c, NAN, &whole), t.decode_s[0]);
     for (size_t i = 0; i < from.n_slices; i++) /* the rehearsal must not count as a round */
-        if (from.slices[i].memory && strait_memory_reset(from.slices[i].memory, &err) != 0)
+        if (from.slices[i].memory && strait_feedback_reset(from.slices[i].memory, &err) != 0)
             r->backend->fail(r, &err);
     free(from.slices);
     free(to.slices);
@@ -149,7 +149,7 @@ static double slice_error(const float *x, const float *y, size_t n, struct strai
  * bounds are per tensor. A lossless tensor must come back unchanged. */
 static double sample_error(struct strait_rank *r)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     struct strait_codec *c = w->sample_codec;
     struct strait_bound bound = c->choice->spec.bound;
     struct strait_task task = {.codec = c, .tensor = w->sample_of, .bound = w->sample_bound};
@@ -186,7 +186,7 @@ static double sample_error(struct strait_rank *r)
 
 void strait_coding_end(struct strait_rank *r)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     const bool planned = w->footprint.is_wanted;
     if (w->sample_of && w->sample_of->version == w->sample_version)
         w->log->error_over_bound = sample_error(r);
@@ -202,7 +202,7 @@ void strait_coding_end(struct strait_rank *r)
         strait_buffer_free(atomic_load(&c->spare));
         for (struct strait_remembered *m = c->remembered, *next; m; m = next) {
             next = m->next;
-            strait_memory_free(m->memory);
+            strait_feedback_free(m->memory);
             free(m);
         }
     }

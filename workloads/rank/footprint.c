@@ -21,25 +21,25 @@ static void add_at(struct strait_footprint *f, double time_s, double bytes)
     f->n_changes++;
 }
 
-void strait_footprint_add(struct strait_wrap *w, double bytes)
+void strait_footprint_add(struct strait_rank_state *w, double bytes)
 {
     struct strait_footprint *f = &w->footprint;
     if (f->is_wanted && bytes != 0)
         add_at(f, f->rank ? strait_now_s(f->rank) : f->has_ended ? INFINITY : -INFINITY, bytes);
 }
 
-void strait_footprint_buffers(struct strait_wrap *w, int n, size_t len_bytes)
+void strait_footprint_buffers(struct strait_rank_state *w, int n, size_t len_bytes)
 {
     strait_footprint_add(w, n * (double)strait_buffer_bytes(len_bytes));
 }
 
-void strait_footprint_touch(struct strait_wrap *w, double bytes)
+void strait_footprint_touch(struct strait_rank_state *w, double bytes)
 {
     strait_footprint_add(w, bytes);
     strait_footprint_add(w, -bytes);
 }
 
-bool strait_footprint_take(struct strait_wrap *w, const struct strait_tensor *t)
+bool strait_footprint_take(struct strait_rank_state *w, const struct strait_tensor *t)
 {
     struct strait_footprint *f = &w->footprint;
     if (t->lo != 0 || t->hi != w->point->experiment->model->n_elems)
@@ -54,7 +54,7 @@ bool strait_footprint_take(struct strait_wrap *w, const struct strait_tensor *t)
 /* On a stream a message begins when the one before it has arrived. */
 void strait_footprint_arrive(struct strait_rank *r, const struct strait_message *m, int channel)
 {
-    struct strait_footprint *f = &strait_wrap_of(r)->footprint;
+    struct strait_footprint *f = &strait_rank_state_of(r)->footprint;
     const size_t n_streams = (size_t)r->run->n_ranks * STRAIT_MAX_CHANNELS;
     const double bytes = (double)m->packet->payload_bytes;
     if (!f->is_wanted || !(bytes > 0))
@@ -78,19 +78,19 @@ static int by_time(const void *a, const void *b)
     return (x->n > y->n) - (x->n < y->n);
 }
 
-double strait_footprint_end(struct strait_wrap *w)
+double strait_footprint_end(struct strait_rank_state *w)
 {
     struct strait_footprint *f = &w->footprint;
-    double now_bytes = 0, most_bytes = f->is_short ? INFINITY : 0;
+    double now_bytes = 0, max_bytes = f->is_short ? INFINITY : 0;
     if (f->n_changes > 0)
         qsort(f->changes, f->n_changes, sizeof(*f->changes), by_time);
     for (size_t i = 0; i < f->n_changes; i++) {
         now_bytes += f->changes[i].bytes;
-        most_bytes = fmax(most_bytes, now_bytes);
+        max_bytes = fmax(max_bytes, now_bytes);
     }
     free(f->changes);
     free(f->last_s);
     f->changes = NULL;
     f->last_s = NULL;
-    return most_bytes;
+    return max_bytes;
 }

@@ -9,7 +9,7 @@ struct strait_packet *strait_control(struct strait_rank *r, double word)
 {
     struct strait_packet *p = strait_packet_new(0);
     if (!p)
-        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
     p->words[0] = word;
     return p;
 }
@@ -21,26 +21,27 @@ struct strait_packet *strait_keep(struct strait_packet *p)
 
 /* Received packets are counted until decoded or dropped; packets encoded here are counted until
  * their last reference is dropped. */
-static bool is_counted_here(const struct strait_wrap *w, const struct strait_packet *p)
+static bool is_counted_here(const struct strait_rank_state *w, const struct strait_packet *p)
 {
     return !strait_codec_made(w, p) && p->payload_bytes > 0;
 }
 
 void strait_drop(struct strait_rank *r, struct strait_packet *p)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     if (p && strait_packet_is_away(p))
-        strait_wrap_fail(r, STRAIT_ERR_BACKEND,
-                         "drops a packet that it does not hold any more: each send and each drop "
-                         "takes a reference, strait_keep makes one");
+        strait_rank_state_fail(
+            r, STRAIT_ERR_BACKEND,
+            "drops a packet that it does not hold any more: each send and each drop "
+            "takes a reference, strait_keep makes one");
     if (p && is_counted_here(w, p))
-        strait_wrap_hold(w, -(double)p->payload_bytes);
+        strait_rank_state_hold(w, -(double)p->payload_bytes);
     strait_packet_drop(p);
 }
 
 static void count_sent(struct strait_rank *r, int dst, const struct strait_packet *taken)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     if (dst != r->me) {
         pthread_mutex_lock(&w->mutex);
         w->log->n_messages++;
@@ -66,21 +67,22 @@ struct strait_task *strait_send_acked(struct strait_rank *r, int dst, int channe
 bool strait_recv_by(struct strait_rank *r, struct strait_message *m, int src, int channel,
                     double deadline_s)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     const double start_s = strait_now_s(r);
     const bool came = r->backend->recv(r, m, src, channel, deadline_s);
     const double end_s = strait_now_s(r);
     if (end_s > start_s) {
         const struct strait_times blocked = {start_s, start_s, end_s};
-        strait_wrap_span(r, STRAIT_SPAN_WAIT, &blocked, NULL, came ? m->src : -1, channel,
-                         came ? m->tag : -1);
+        strait_rank_state_span(r, STRAIT_SPAN_WAIT, &blocked, NULL, came ? m->src : -1, channel,
+                               came ? m->tag : -1);
     }
     if (came && m->src != r->me) {
         const struct strait_times carried = {m->posted_s, m->posted_s, m->arrived_s};
-        strait_wrap_span(r, STRAIT_SPAN_TRANSFER, &carried, m->packet, m->src, channel, m->tag);
+        strait_rank_state_span(r, STRAIT_SPAN_TRANSFER, &carried, m->packet, m->src, channel,
+                               m->tag);
         strait_footprint_arrive(r, m, channel);
         if (is_counted_here(w, m->packet))
-            strait_wrap_hold(w, (double)m->packet->payload_bytes);
+            strait_rank_state_hold(w, (double)m->packet->payload_bytes);
     }
     return came;
 }

@@ -10,12 +10,12 @@
 
 /* --- inside ------------------------------------------------------------------------------- */
 
-struct strait_wrap *strait_wrap_of(const struct strait_rank *r)
+struct strait_rank_state *strait_rank_state_of(const struct strait_rank *r)
 {
     return r->wrap;
 }
 
-void strait_wrap_fail(struct strait_rank *r, enum strait_error_code code, const char *text)
+void strait_rank_state_fail(struct strait_rank *r, enum strait_error_code code, const char *text)
 {
     struct strait_error err = {0};
     char where[32];
@@ -24,7 +24,7 @@ void strait_wrap_fail(struct strait_rank *r, enum strait_error_code code, const 
     r->backend->fail(r, &err);
 }
 
-void strait_wrap_hold_in_room(struct strait_wrap *w, double bytes)
+void strait_rank_state_hold_in_room(struct strait_rank_state *w, double bytes)
 {
     const long long now = atomic_fetch_add(&w->held_bytes, (long long)bytes) + (long long)bytes;
     for (long long peak = atomic_load(&w->peak_bytes);
@@ -32,17 +32,17 @@ void strait_wrap_hold_in_room(struct strait_wrap *w, double bytes)
         ;
 }
 
-void strait_wrap_hold(struct strait_wrap *w, double bytes)
+void strait_rank_state_hold(struct strait_rank_state *w, double bytes)
 {
-    strait_wrap_hold_in_room(w, bytes);
+    strait_rank_state_hold_in_room(w, bytes);
     strait_footprint_add(w, bytes);
 }
 
-void strait_wrap_span(struct strait_rank *r, enum strait_span_kind kind,
-                      const struct strait_times *t, const struct strait_packet *packet, int peer,
-                      int channel, int tag)
+void strait_rank_state_span(struct strait_rank *r, enum strait_span_kind kind,
+                            const struct strait_times *t, const struct strait_packet *packet,
+                            int peer, int channel, int tag)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     const struct strait_span span = {.queued_s = t->queued_s,
                                      .start_s = t->started_s,
                                      .end_s = t->ended_s,
@@ -60,12 +60,12 @@ void strait_wrap_span(struct strait_rank *r, enum strait_span_kind kind,
     pthread_mutex_unlock(&w->mutex);
 }
 
-void strait_wrap_work(struct strait_rank *r, enum strait_span_kind kind,
-                      const struct strait_job *job)
+void strait_rank_state_work(struct strait_rank *r, enum strait_span_kind kind,
+                            const struct strait_job *job)
 {
     struct strait_times times;
     r->backend->wait(r, r->backend->start(r, job), &times);
-    strait_wrap_span(r, kind, &times, NULL, -1, -1, -1);
+    strait_rank_state_span(r, kind, &times, NULL, -1, -1, -1);
 }
 
 /* --- the rank ----------------------------------------------------------------------------- */
@@ -87,23 +87,23 @@ double strait_now_s(const struct strait_rank *r)
 
 double strait_param(const struct strait_rank *r, const char *name)
 {
-    return strait_experiment_param(strait_wrap_of(r)->point->experiment, name);
+    return strait_experiment_param(strait_rank_state_of(r)->point->experiment, name);
 }
 
 double strait_draw(const struct strait_rank *r, const char *purpose)
 {
-    strait_wrap_of(r)->log->drew = true;
+    strait_rank_state_of(r)->log->drew = true;
     return strait_random_unit(r->run->seed, purpose, (uint64_t)r->me,
-                              (uint64_t)atomic_load(&strait_wrap_of(r)->round));
+                              (uint64_t)atomic_load(&strait_rank_state_of(r)->round));
 }
 
 bool strait_round(struct strait_rank *r)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     const double now_s = strait_now_s(r);
     if (atomic_load(&w->round) >= 0) {
         const struct strait_times t = {w->round_start_s, w->round_start_s, now_s};
-        strait_wrap_span(r, STRAIT_SPAN_ROUND, &t, NULL, -1, -1, -1);
+        strait_rank_state_span(r, STRAIT_SPAN_ROUND, &t, NULL, -1, -1, -1);
     }
     w->round_start_s = now_s;
     return atomic_fetch_add(&w->round, 1) + 1 < w->point->n_rounds;
@@ -111,13 +111,13 @@ bool strait_round(struct strait_rank *r)
 
 bool strait_is_last_round(const struct strait_rank *r)
 {
-    const struct strait_wrap *w = strait_wrap_of(r);
+    const struct strait_rank_state *w = strait_rank_state_of(r);
     return atomic_load(&w->round) + 1 >= w->point->n_rounds;
 }
 
 void strait_enter_round(struct strait_rank *r, int round)
 {
-    atomic_store(&strait_wrap_of(r)->round, round);
+    atomic_store(&strait_rank_state_of(r)->round, round);
 }
 
 void strait_fail(struct strait_rank *r, const struct strait_error *err)
@@ -127,7 +127,7 @@ void strait_fail(struct strait_rank *r, const struct strait_error *err)
 
 void *strait_alloc(struct strait_rank *r, size_t n, size_t size)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     void *p = calloc(n ? n : 1, size);
     pthread_mutex_lock(&w->mutex);
     if (w->n_allocs == w->cap_allocs) {
@@ -144,7 +144,7 @@ void *strait_alloc(struct strait_rank *r, size_t n, size_t size)
     pthread_mutex_unlock(&w->mutex);
     if (!kept) {
         free(p);
-        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
     }
     return p;
 }
@@ -153,7 +153,7 @@ void *strait_alloc(struct strait_rank *r, size_t n, size_t size)
 
 const struct strait_model *strait_model(const struct strait_rank *r)
 {
-    return strait_wrap_of(r)->point->experiment->model;
+    return strait_rank_state_of(r)->point->experiment->model;
 }
 
 struct strait_task *strait_copy_start(struct strait_rank *r, enum strait_resource link,
@@ -166,7 +166,7 @@ struct strait_task *strait_copy_start(struct strait_rank *r, enum strait_resourc
 
 const struct strait_experiment *strait_experiment(const struct strait_rank *r)
 {
-    return strait_wrap_of(r)->point->experiment;
+    return strait_rank_state_of(r)->point->experiment;
 }
 
 enum strait_resource strait_device(const struct strait_rank *r)
@@ -176,7 +176,7 @@ enum strait_resource strait_device(const struct strait_rank *r)
 
 double strait_device_speed(const struct strait_rank *r)
 {
-    return strait_wrap_of(r)->point->experiment->compute_speed;
+    return strait_rank_state_of(r)->point->experiment->compute_speed;
 }
 
 const struct strait_network *strait_network(const struct strait_rank *r)
@@ -186,17 +186,17 @@ const struct strait_network *strait_network(const struct strait_rank *r)
 
 double strait_add_s_per_byte(const struct strait_rank *r)
 {
-    return 1 / strait_wrap_of(r)->add_bytes_per_s;
+    return 1 / strait_rank_state_of(r)->add_bytes_per_s;
 }
 
 double strait_copy_s_per_byte(const struct strait_rank *r)
 {
-    return 1 / strait_wrap_of(r)->copy_bytes_per_s;
+    return 1 / strait_rank_state_of(r)->copy_bytes_per_s;
 }
 
 void strait_use_host_memory(struct strait_rank *r)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     w->add_bytes_per_s = w->point->profile->add_bytes_per_s;
     w->copy_bytes_per_s = w->point->profile->copy_bytes_per_s;
 }
@@ -205,7 +205,7 @@ void strait_work(struct strait_rank *r, enum strait_span_kind kind, enum strait_
                  double cost_s, void (*fn)(void *), void *arg)
 {
     const struct strait_job job = {.resource = resource, .cost_s = cost_s, .fn = fn, .arg = arg};
-    strait_wrap_work(r, kind, &job);
+    strait_rank_state_work(r, kind, &job);
 }
 
 struct strait_task *strait_work_start(struct strait_rank *r, enum strait_span_kind kind,
@@ -218,7 +218,7 @@ struct strait_task *strait_work_start(struct strait_rank *r, enum strait_span_ki
 
 static double cost_s(const struct strait_rank *r, double model_s)
 {
-    const struct strait_wrap *w = strait_wrap_of(r);
+    const struct strait_rank_state *w = strait_rank_state_of(r);
     const double slowness = w->slowness * strait_experiment_slowness(w->point->experiment, w->me);
     return model_s / strait_device_speed(r) * slowness;
 }
@@ -231,7 +231,7 @@ static void compute(struct strait_rank *r, double model_s)
 
 void strait_set_slowness(struct strait_rank *r, double factor)
 {
-    strait_wrap_of(r)->slowness = factor;
+    strait_rank_state_of(r)->slowness = factor;
 }
 
 void strait_forward(struct strait_rank *r, int layer)
@@ -239,7 +239,7 @@ void strait_forward(struct strait_rank *r, int layer)
     const struct strait_model *m = strait_model(r);
     compute(r, layer == STRAIT_ALL_LAYERS
                    ? m->fwd_s
-                   : m->layers[layer].fwd_s_p50 * strait_wrap_of(r)->layer_fwd_scale);
+                   : m->layers[layer].fwd_s_p50 * strait_rank_state_of(r)->layer_fwd_scale);
 }
 
 static double backward_s(const struct strait_rank *r, int layer)
@@ -247,7 +247,7 @@ static double backward_s(const struct strait_rank *r, int layer)
     const struct strait_model *m = strait_model(r);
     return layer == STRAIT_ALL_LAYERS
                ? m->bwd_s
-               : m->layers[layer].bwd_s_p50 * strait_wrap_of(r)->layer_bwd_scale;
+               : m->layers[layer].bwd_s_p50 * strait_rank_state_of(r)->layer_bwd_scale;
 }
 
 void strait_backward(struct strait_rank *r, int layer)
@@ -257,7 +257,7 @@ void strait_backward(struct strait_rank *r, int layer)
 
 void strait_backward_into(struct strait_rank *r, int layer, struct strait_tensor *x)
 {
-    struct strait_tensor_refill refill = {strait_wrap_of(r), x};
+    struct strait_tensor_refill refill = {strait_rank_state_of(r), x};
     strait_tensor_touch(r, x);
     strait_work(r, STRAIT_SPAN_COMPUTE, strait_device(r), cost_s(r, backward_s(r, layer)),
                 r->run->real_payload ? strait_tensor_refill : NULL, &refill);
@@ -268,7 +268,7 @@ void strait_step(struct strait_rank *r)
     compute(r, strait_model(r)->opt_s);
 }
 
-void strait_step_part(struct strait_rank *r, double share, void (*fn)(void *), void *arg)
+void strait_resume_part(struct strait_rank *r, double share, void (*fn)(void *), void *arg)
 {
     strait_work(r, STRAIT_SPAN_COMPUTE, strait_device(r), cost_s(r, share * strait_model(r)->opt_s),
                 r->run->real_payload ? fn : NULL, arg);
@@ -292,7 +292,7 @@ void strait_train(struct strait_rank *r, struct strait_tensor *update, int n_ste
 /* --- begin and end ------------------------------------------------------------------------ */
 
 /* Divide time that belongs to no layer among the layers. */
-static void scale_layers(struct strait_wrap *w, const struct strait_model *m)
+static void scale_layers(struct strait_rank_state *w, const struct strait_model *m)
 {
     double fwd_s = 0, bwd_s = 0;
     for (size_t l = 0; l < m->n_layers; l++) {
@@ -304,7 +304,7 @@ static void scale_layers(struct strait_wrap *w, const struct strait_model *m)
 }
 
 /* A server receives from all clients: it may keep the most spans, the others share the rest. */
-static size_t most_spans(const struct strait_rank *r, const struct strait_point *point)
+static size_t max_spans(const struct strait_rank *r, const struct strait_trial *point)
 {
     const bool has_server = point->experiment->strategy->has_server;
     if (has_server && r->me == 0)
@@ -316,7 +316,7 @@ static size_t most_spans(const struct strait_rank *r, const struct strait_point 
 
 void strait_rank_begin(struct strait_rank *r)
 {
-    struct strait_wrap *w = calloc(1, sizeof(*w));
+    struct strait_rank_state *w = calloc(1, sizeof(*w));
     struct strait_error err = {0};
     if (!w) {
         strait_error_set(&err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
@@ -328,7 +328,7 @@ void strait_rank_begin(struct strait_rank *r)
     w->me = r->me;
     w->log = &r->run->logs[r->me];
     w->log->error_over_bound = -1;
-    w->log->max_spans = most_spans(r, w->point);
+    w->log->max_spans = max_spans(r, w->point);
     w->slowness = 1;
     atomic_init(&w->round, -1);
     pthread_mutex_init(&w->mutex, NULL);
@@ -345,12 +345,12 @@ void strait_rank_begin(struct strait_rank *r)
 
 void strait_rank_main(struct strait_rank *r)
 {
-    strait_wrap_of(r)->point->experiment->strategy->rank_main(r);
+    strait_rank_state_of(r)->point->experiment->strategy->rank_main(r);
 }
 
 void strait_rank_end(struct strait_rank *r)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     if (!w)
         return;
     w->footprint.rank = NULL;

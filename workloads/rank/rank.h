@@ -41,7 +41,7 @@ void strait_backward_into(struct strait_rank *r, int layer, struct strait_tensor
 /** One optimiser step. */
 void strait_step(struct strait_rank *r);
 /** A share of an optimiser step; with real payload fn(arg) computes it. */
-void strait_step_part(struct strait_rank *r, double share, void (*fn)(void *), void *arg);
+void strait_resume_part(struct strait_rank *r, double share, void (*fn)(void *), void *arg);
 /** The optimiser's step for the layers [first, end), its time by their share of elements. */
 void strait_step_layers(struct strait_rank *r, int first, int end);
 /** From now on this rank's compute takes `factor` times as long: a straggler. Its codecs do not. */

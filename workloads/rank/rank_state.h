@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include "codecs/bundle.h"
 #include "footprint.h"
-#include "point.h"
+#include "trial.h"
 #include "rank.h"
 
 struct strait_tensor {
@@ -31,7 +31,7 @@ struct strait_codec {
     struct strait_codec_cost lossy_there; /* cached cost of the last other bound */
     double there;                         /* that bound; NAN: none */
     struct strait_remembered *remembered; /* error feedback and the like, by model position */
-    struct strait_wrap *wrap;
+    struct strait_rank_state *wrap;
     /* Output buffer of encode: room for the whole model, allocated before time 0 and reused, so
      * that page faults are not charged. Not counted in the rank's memory. */
     _Atomic(unsigned char *) spare;
@@ -43,8 +43,8 @@ struct strait_codec {
 
 enum { STRAIT_N_CODECS = 3 };
 
-struct strait_wrap {
-    const struct strait_point *point;
+struct strait_rank_state {
+    const struct strait_trial *point;
     int me;
     pthread_mutex_t mutex; /* protects log and lists: lanes may be threads */
     struct strait_log *log;
@@ -70,21 +70,21 @@ struct strait_wrap {
     unsigned sample_version;
 };
 
-struct strait_wrap *strait_wrap_of(const struct strait_rank *r);
-void strait_wrap_hold(struct strait_wrap *w, double bytes); /* negative: release */
+struct strait_rank_state *strait_rank_state_of(const struct strait_rank *r);
+void strait_rank_state_hold(struct strait_rank_state *w, double bytes); /* negative: release */
 /** The same of bytes that lie in memory which counts in the footprint anyway. */
-void strait_wrap_hold_in_room(struct strait_wrap *w, double bytes);
-void strait_wrap_span(struct strait_rank *r, enum strait_span_kind kind,
-                      const struct strait_times *t, const struct strait_packet *packet, int peer,
-                      int channel, int tag);
+void strait_rank_state_hold_in_room(struct strait_rank_state *w, double bytes);
+void strait_rank_state_span(struct strait_rank *r, enum strait_span_kind kind,
+                            const struct strait_times *t, const struct strait_packet *packet,
+                            int peer, int channel, int tag);
 /** Run a job on a resource, wait for it and log it. */
-void strait_wrap_work(struct strait_rank *r, enum strait_span_kind kind,
-                      const struct strait_job *job);
-void strait_wrap_fail(struct strait_rank *r, enum strait_error_code code, const char *text)
+void strait_rank_state_work(struct strait_rank *r, enum strait_span_kind kind,
+                            const struct strait_job *job);
+void strait_rank_state_fail(struct strait_rank *r, enum strait_error_code code, const char *text)
     __attribute__((noreturn));
 
 /** Whether this rank encoded it; then it is counted until its last reference is dropped. */
-bool strait_codec_made(const struct strait_wrap *w, const struct strait_packet *p);
+bool strait_codec_made(const struct strait_rank_state *w, const struct strait_packet *p);
 /** Whether its bytes are a sender's tensor itself; only where ranks share an address space. */
 bool strait_packet_is_view(const struct strait_packet *p);
 /** A task for strait_wait. */
@@ -98,18 +98,18 @@ struct strait_task *strait_task_of(struct strait_rank *r, enum strait_span_kind 
  *  work on it. */
 void strait_tensor_prepare(struct strait_rank *r);
 /** The values of client 1: a whole model of the uplink's kind. NULL when memory ran out. */
-float *strait_tensor_client_values(const struct strait_point *p);
+float *strait_tensor_client_values(const struct strait_trial *p);
 /** Allocate and fill the values if payload is real; count the memory in any case. */
 void strait_tensor_touch(struct strait_rank *r, struct strait_tensor *t);
 /** A job that refills a tensor with its recorded values. */
 struct strait_tensor_refill {
-    const struct strait_wrap *wrap;
+    const struct strait_rank_state *wrap;
     struct strait_tensor *tensor;
 };
 void strait_tensor_refill(void *refill);
 /** Use the packet's bytes as the values, without a copy; false if that is impossible. */
 bool strait_tensor_adopt(struct strait_rank *r, struct strait_tensor *t, struct strait_packet *p);
-void strait_tensor_free_all(struct strait_wrap *w);
+void strait_tensor_free_all(struct strait_rank_state *w);
 /* Coding (coding.c). */
 void strait_coding_begin(struct strait_rank *r);
 /** Take readings of what this rank will send, after its tensors were prepared. */

@@ -22,7 +22,7 @@ struct track {
     size_t n_spans, *first; /* n_rounds + 1 */
 };
 
-static int run_rounds(struct strait_point *p, const struct strait_backend *backend, int n_rounds,
+static int run_rounds(struct strait_trial *p, const struct strait_backend *backend, int n_rounds,
                       struct strait_error *err)
 {
     for (int i = 0; i < p->run.n_ranks; i++)
@@ -43,7 +43,7 @@ static int by_start(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int most_period(int n_rounds)
+static int max_period(int n_rounds)
 {
     return (n_rounds - 1) / ALIKE;
 }
@@ -128,7 +128,7 @@ static bool alike(const struct track *t, const double *marks, int a, int b, int 
 static void keep_periods(bool *left, int base, const struct track *t, const double *marks,
                          int n_rounds)
 {
-    const int most = most_period(n_rounds);
+    const int most = max_period(n_rounds);
     for (int period = base; period <= most; period += base) {
         const int last = n_rounds - 1 - period; /* the last round is not followed by another */
         for (int k = 1; k < ALIKE || last - k * period >= n_rounds / 2; k++)
@@ -142,9 +142,9 @@ static bool is_complete(const struct strait_log *log)
 }
 
 /* The shortest period, a multiple of the strategy's own, with which all ranks repeat; 0: none. */
-static int find_period(const struct strait_point *p, int base, const double *marks, int n_rounds)
+static int find_period(const struct strait_trial *p, int base, const double *marks, int n_rounds)
 {
-    const int most = most_period(n_rounds);
+    const int most = max_period(n_rounds);
     bool *left = calloc((size_t)most + 1, sizeof(*left));
     bool fine = left && marks;
     for (int period = base; fine && period <= most; period += base) {
@@ -221,7 +221,7 @@ static void repeat_spans(struct strait_log *log, double from_s, const struct ste
 }
 
 /* Copy the counters of the logs, without spans. */
-static struct strait_log *counters_of(const struct strait_point *p)
+static struct strait_log *counters_of(const struct strait_trial *p)
 {
     struct strait_log *all = calloc((size_t)p->run.n_ranks, sizeof(*all));
     for (int i = 0; all && i < p->run.n_ranks; i++) {
@@ -232,7 +232,7 @@ static struct strait_log *counters_of(const struct strait_point *p)
 }
 
 /* The point ran s->n_rounds and is steady: run one period more and repeat it. */
-static int extend(struct strait_point *p, const struct strait_backend *backend, struct steady s,
+static int extend(struct strait_trial *p, const struct strait_backend *backend, struct steady s,
                   int n_rounds, struct strait_error *err)
 {
     struct strait_log *shorter = counters_of(p);
@@ -266,7 +266,7 @@ end:
     return failed;
 }
 
-int strait_steady_run(struct strait_point *p, const struct strait_backend *backend,
+int strait_steady_run(struct strait_trial *p, const struct strait_backend *backend,
                       struct strait_error *err)
 {
     const struct strait_experiment *e = p->experiment;

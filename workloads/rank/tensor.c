@@ -18,10 +18,10 @@ static struct strait_tensor *owner(struct strait_tensor *t)
 static struct strait_tensor *new_owner(struct strait_rank *r, enum strait_tensor_kind kind,
                                        size_t lo, size_t hi)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     struct strait_tensor *t = calloc(1, sizeof(*t));
     if (!t)
-        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
     *t = (struct strait_tensor){.kind = kind, .lo = lo, .hi = hi};
     pthread_mutex_lock(&w->mutex);
     t->next = w->tensors;
@@ -45,7 +45,7 @@ struct strait_tensor *strait_tensor(struct strait_rank *r, enum strait_tensor_ki
 
 struct strait_tensor *strait_scratch(struct strait_rank *r, size_t n_elems)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     const size_t lo = strait_model(r)->n_elems + w->n_outside;
     w->n_outside += n_elems;
     return new_owner(r, STRAIT_SCRATCH, lo, lo + n_elems);
@@ -90,12 +90,12 @@ struct strait_tensor *strait_range(struct strait_rank *r, struct strait_tensor *
     hi += x->lo;
     assert(lo <= hi && hi <= x->hi);
     if (2 * of->n_ranges >= of->cap_ranges && !grow_ranges(of))
-        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
     struct strait_tensor **slot = range_slot(of, lo, hi);
     if (!*slot) {
         *slot = calloc(1, sizeof(**slot));
         if (!*slot)
-            strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+            strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
         **slot = (struct strait_tensor){.parent = of, .kind = of->kind, .lo = lo, .hi = hi};
         of->n_ranges++;
     }
@@ -111,7 +111,7 @@ struct strait_tensor *strait_slice(struct strait_rank *r, struct strait_tensor *
 }
 
 /* Free values unless they are shared by ranks; those belong to the point. */
-static void free_own(const struct strait_wrap *w, float *values)
+static void free_own(const struct strait_rank_state *w, float *values)
 {
     if (values != w->point->shared_values)
         strait_buffer_free(values);
@@ -119,21 +119,21 @@ static void free_own(const struct strait_wrap *w, float *values)
 
 /* To the footprint: what a tensor's memory takes beside its values, but nothing where the point's
  * is shared. */
-static void count_buffer(struct strait_wrap *w, const struct strait_tensor *t, int sign)
+static void count_buffer(struct strait_rank_state *w, const struct strait_tensor *t, int sign)
 {
     const size_t n_bytes = 4 * (t->cap > 0 ? t->cap : t->hi - t->lo);
     const size_t all_bytes = t->is_shared ? 0 : strait_buffer_bytes(n_bytes);
     strait_footprint_add(w, sign * ((double)all_bytes - (double)n_bytes));
 }
 
-static void let_go(struct strait_wrap *w, struct strait_tensor *t)
+static void let_go(struct strait_rank_state *w, struct strait_tensor *t)
 {
     if (t->adopted)
         strait_packet_drop(t->adopted);
     else
         free_own(w, t->values);
     if (t->held)
-        strait_wrap_hold(w, -4.0 * (double)(t->cap > 0 ? t->cap : t->hi - t->lo));
+        strait_rank_state_hold(w, -4.0 * (double)(t->cap > 0 ? t->cap : t->hi - t->lo));
     if (t->held && !t->adopted)
         count_buffer(w, t, -1);
     t->adopted = NULL;
@@ -148,12 +148,12 @@ struct strait_tensor *strait_spare(struct strait_rank *r, struct strait_tensor *
     if (!parent->spare) {
         parent->spare = calloc(1, sizeof(*parent->spare));
         if (!parent->spare)
-            strait_wrap_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+            strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
         parent->spare->kind = STRAIT_SCRATCH;
     }
     struct strait_tensor *s = parent->spare;
     if (s->adopted || s->cap < n) {
-        let_go(strait_wrap_of(r), s);
+        let_go(strait_rank_state_of(r), s);
         s->cap = n;
     }
     s->lo = x->lo;
@@ -167,7 +167,7 @@ size_t strait_n_elems(const struct strait_tensor *x)
 }
 
 /* Recorded values of [first, end), row by row; SCRATCH has none. */
-static void fill_values(const struct strait_point *p, int rank, enum strait_tensor_kind kind,
+static void fill_values(const struct strait_trial *p, int rank, enum strait_tensor_kind kind,
                         float *values, size_t first, size_t end)
 {
     if (kind == STRAIT_SCRATCH || !p->fills[kind])
@@ -178,8 +178,8 @@ static void fill_values(const struct strait_point *p, int rank, enum strait_tens
         const size_t row_hi = row_lo + m->rows[i].n_elems;
         const size_t lo = row_lo > first ? row_lo : first, hi = row_hi < end ? row_hi : end;
         if (lo < hi)
-            strait_fill_row(values + (lo - first), hi - lo, p->fills[kind], i, lo - row_lo,
-                            (unsigned)rank);
+            strait_tensor_fill_row(values + (lo - first), hi - lo, p->fills[kind], i, lo - row_lo,
+                                   (unsigned)rank);
         row_lo = row_hi;
     }
 }
@@ -188,7 +188,7 @@ static void fill_values(const struct strait_point *p, int rank, enum strait_tens
  * decoding. */
 static void prepare_scratch(struct strait_rank *r)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     const struct strait_experiment *e = w->point->experiment;
     const bool server = e->strategy->has_server && w->me == 0;
     const struct strait_codec_choice *from = server ? &e->up : &e->down;
@@ -203,10 +203,10 @@ static void prepare_scratch(struct strait_rank *r)
     w->scratch = calloc((size_t)n, sizeof(*w->scratch));
     for (; w->scratch && w->n_scratch < n; w->n_scratch++)
         if (!(w->scratch[w->n_scratch] = strait_buffer_new(e->model->n_elems * sizeof(float))))
-            strait_wrap_fail(r, STRAIT_ERR_NOMEM, "a tensor does not fit in memory");
+            strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "a tensor does not fit in memory");
 }
 
-float *strait_tensor_client_values(const struct strait_point *p)
+float *strait_tensor_client_values(const struct strait_trial *p)
 {
     const size_t n_elems = p->experiment->model->n_elems;
     float *values = strait_buffer_new(n_elems * sizeof(float));
@@ -217,14 +217,14 @@ float *strait_tensor_client_values(const struct strait_point *p)
 }
 
 /* Is what this rank will send in memory of the point's? */
-static bool shares_memory(const struct strait_wrap *w)
+static bool shares_memory(const struct strait_rank_state *w)
 {
     return w->point->shares_values && !(w->point->experiment->strategy->has_server && w->me == 0);
 }
 
 void strait_tensor_prepare(struct strait_rank *r)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     const struct strait_strategy *s = w->point->experiment->strategy;
     const size_t n_elems = w->point->experiment->model->n_elems;
     const bool server = s->has_server && w->me == 0;
@@ -244,7 +244,7 @@ void strait_tensor_prepare(struct strait_rank *r)
         }
         w->prepared[kind] = strait_buffer_new(n_elems * sizeof(float));
         if (!w->prepared[kind])
-            strait_wrap_fail(r, STRAIT_ERR_NOMEM, "a tensor does not fit in memory");
+            strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "a tensor does not fit in memory");
         fill_values(w->point, w->me, (enum strait_tensor_kind)kind, w->prepared[kind], 0, n_elems);
     }
     if (planned || r->run->real_payload)
@@ -252,7 +252,7 @@ void strait_tensor_prepare(struct strait_rank *r)
 }
 
 /* Take the prepared values of its kind for the first whole tensor; else allocate. */
-static float *take_values(struct strait_wrap *w, const struct strait_tensor *t)
+static float *take_values(struct strait_rank_state *w, const struct strait_tensor *t)
 {
     float *values = NULL;
     const bool whole = t->lo == 0 && t->hi == w->point->experiment->model->n_elems;
@@ -271,7 +271,7 @@ static float *take_values(struct strait_wrap *w, const struct strait_tensor *t)
 }
 
 /* What was prepared was counted then; but the point's memory never. */
-static void count_taken(struct strait_wrap *w, struct strait_tensor *t)
+static void count_taken(struct strait_rank_state *w, struct strait_tensor *t)
 {
     if (!strait_footprint_take(w, t)) {
         count_buffer(w, t, 1);
@@ -283,17 +283,17 @@ static void count_taken(struct strait_wrap *w, struct strait_tensor *t)
 
 void strait_tensor_touch(struct strait_rank *r, struct strait_tensor *x)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     struct strait_tensor *t = owner(x);
     if (!t->held) {
         t->held = true;
         if (w->footprint.is_wanted) /* before it is held, or it would count twice for a moment */
             count_taken(w, t);
-        strait_wrap_hold(w, 4.0 * (double)(t->cap > 0 ? t->cap : strait_n_elems(t)));
+        strait_rank_state_hold(w, 4.0 * (double)(t->cap > 0 ? t->cap : strait_n_elems(t)));
         if (r->run->real_payload) {
             t->values = take_values(w, t);
             if (!t->values)
-                strait_wrap_fail(r, STRAIT_ERR_NOMEM, "a tensor does not fit in memory");
+                strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "a tensor does not fit in memory");
         }
     }
     if (t != x && t->values)
@@ -316,7 +316,7 @@ float *strait_values(struct strait_rank *r, struct strait_tensor *x)
 
 bool strait_tensor_adopt(struct strait_rank *r, struct strait_tensor *t, struct strait_packet *p)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     if (t->parent || (r->run->real_payload && atomic_load(&p->n_refs) != 1))
         return false; /* a range shares its memory; a packet with other holders must not change */
     if (r->run->real_payload && strait_packet_is_view(p)) { /* of a rank in this address space */
@@ -334,7 +334,7 @@ bool strait_tensor_adopt(struct strait_rank *r, struct strait_tensor *t, struct 
     return true;
 }
 
-static void free_values(const struct strait_wrap *w, struct strait_tensor *t)
+static void free_values(const struct strait_rank_state *w, struct strait_tensor *t)
 {
     if (t->adopted)
         strait_packet_drop(t->adopted);
@@ -342,7 +342,7 @@ static void free_values(const struct strait_wrap *w, struct strait_tensor *t)
         free_own(w, t->values);
 }
 
-void strait_tensor_free_all(struct strait_wrap *w)
+void strait_tensor_free_all(struct strait_rank_state *w)
 {
     for (struct strait_tensor *t = w->tensors, *next; t; t = next) {
         next = t->next;

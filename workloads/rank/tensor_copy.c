@@ -22,7 +22,7 @@ static void set_now(void *arg)
 void strait_set(struct strait_rank *r, struct strait_tensor *y, struct strait_tensor *x,
                 double weight)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     assert(strait_n_elems(y) == strait_n_elems(x));
     strait_tensor_touch(r, y);
     strait_tensor_touch(r, x);
@@ -32,8 +32,8 @@ void strait_set(struct strait_rank *r, struct strait_tensor *y, struct strait_te
         .cost_s = r->run->measured_cost ? NAN : 4.0 * (double)s.n / w->copy_bytes_per_s,
         .fn = r->run->real_payload ? set_now : NULL,
         .arg = &s,
-        .least_s = strait_reading_of(w, STRAIT_READING_SET, NULL, NAN, y)};
-    strait_wrap_work(r, STRAIT_SPAN_AGGREGATE, &job);
+        .min_s = strait_reading_of(w, STRAIT_READING_SET, NULL, NAN, y)};
+    strait_rank_state_work(r, STRAIT_SPAN_AGGREGATE, &job);
     y->version++;
     if (y->parent)
         y->parent->version++;
@@ -54,7 +54,7 @@ static void copy_now(void *arg)
 struct strait_packet *strait_snapshot(struct strait_rank *r, struct strait_codec *c, double bound,
                                       struct strait_tensor *x)
 {
-    struct strait_wrap *w = strait_wrap_of(r);
+    struct strait_rank_state *w = strait_rank_state_of(r);
     if (!strait_codec_is_none(c))
         return strait_encode(r, c, bound, x);
     const size_t n_bytes = 4 * strait_n_elems(x);
@@ -62,19 +62,20 @@ struct strait_packet *strait_snapshot(struct strait_rank *r, struct strait_codec
     strait_tensor_touch(r, x);
     struct strait_packet *p = strait_packet_new(real ? n_bytes : 0);
     if (!p)
-        strait_wrap_fail(r, STRAIT_ERR_NOMEM, "a copy of a tensor does not fit in memory");
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "a copy of a tensor does not fit in memory");
     struct copying copy = {p->data, x->values, n_bytes};
     const struct strait_job job = {
         .resource = STRAIT_CPU,
         .cost_s = r->run->measured_cost ? NAN : (double)n_bytes / w->copy_bytes_per_s,
         .fn = real ? copy_now : NULL,
         .arg = &copy,
-        .least_s = strait_reading_of(w, STRAIT_READING_COPY, NULL, NAN, x)};
-    strait_wrap_work(r, STRAIT_SPAN_ENCODE, &job);
+        .min_s = strait_reading_of(w, STRAIT_READING_COPY, NULL, NAN, x)};
+    strait_rank_state_work(r, STRAIT_SPAN_ENCODE, &job);
     p->payload_bytes = p->raw_bytes = n_bytes;
     p->n_elems = strait_n_elems(x);
     p->codec_id = c->choice->spec.ops->id;
     p->bound = c->choice->spec.bound;
-    strait_wrap_hold(w, (double)n_bytes); /* until this rank drops it, like a received packet */
+    strait_rank_state_hold(w,
+                           (double)n_bytes); /* until this rank drops it, like a received packet */
     return p;
 }

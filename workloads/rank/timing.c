@@ -9,7 +9,7 @@
 #include "core/buffer.h"
 #include "core/clock.h"
 
-enum { LEAST_SWEEP_BYTES = 128 << 20 };
+enum { MIN_SWEEP_BYTES = 128 << 20 };
 
 static double read_clock_s(clockid_t clock)
 {
@@ -26,8 +26,8 @@ double strait_cpu_s(void)
 size_t strait_sweep_bytes(void)
 {
     const long cache_bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    const bool known = cache_bytes > LEAST_SWEEP_BYTES / 2 && cache_bytes <= LEAST_SWEEP_BYTES;
-    return known ? 2 * (size_t)cache_bytes : LEAST_SWEEP_BYTES;
+    const bool known = cache_bytes > MIN_SWEEP_BYTES / 2 && cache_bytes <= MIN_SWEEP_BYTES;
+    return known ? 2 * (size_t)cache_bytes : MIN_SWEEP_BYTES;
 }
 
 int strait_sweeper_init(struct strait_sweeper *s, struct strait_error *err)
@@ -56,7 +56,7 @@ static int by_value(const void *a, const void *b)
 
 int strait_time_bundle(struct strait_codec_times *out, const struct strait_bundle *bundle,
                        const struct strait_slice *from, struct strait_slice *to, size_t n_slices,
-                       size_t n_repeats, double least_s, const struct strait_sweeper *sweeper,
+                       size_t n_repeats, double min_s, const struct strait_sweeper *sweeper,
                        struct strait_error *err)
 {
     const size_t room_bytes = strait_bundle_max_bytes(bundle, from, n_slices);
@@ -67,7 +67,7 @@ int strait_time_bundle(struct strait_codec_times *out, const struct strait_bundl
         return strait_error_set(err, STRAIT_ERR_NOMEM, "timing", "memory ran out");
     const double start_s = read_clock_s(CLOCK_MONOTONIC);
     for (size_t i = 0; i <= STRAIT_TIMING_MAX_REPEATS; i++) {
-        if (i > n_repeats && read_clock_s(CLOCK_MONOTONIC) - start_s >= least_s)
+        if (i > n_repeats && read_clock_s(CLOCK_MONOTONIC) - start_s >= min_s)
             break;
         strait_sweep(sweeper);
         const double t0 = strait_cpu_s();

@@ -26,12 +26,12 @@ void strait_sweeper_release(struct strait_sweeper *s);
 void strait_sweep(const struct strait_sweeper *s);
 
 /** Encode and decode: one warm-up, then at least n_repeats measured runs, and more until they span
- *  least_s seconds (at most MAX_REPEATS), since a disturbance of the host lasts about as long.
+ *  min_s seconds (at most MAX_REPEATS), since a disturbance of the host lasts about as long.
  *  In:      bundle  open
  *           from    n_slices tensors with values; to: the same with room for the decoded values
  *  Returns: 0, or -1 with *err
- *  Cost:    (n_repeats + 1) x (encode + decode + two sweeps), or least_s */
+ *  Cost:    (n_repeats + 1) x (encode + decode + two sweeps), or min_s */
 int strait_time_bundle(struct strait_codec_times *out, const struct strait_bundle *bundle,
                        const struct strait_slice *from, struct strait_slice *to, size_t n_slices,
-                       size_t n_repeats, double least_s, const struct strait_sweeper *sweeper,
+                       size_t n_repeats, double min_s, const struct strait_sweeper *sweeper,
                        struct strait_error *err);

@@ -37,22 +37,22 @@
 STRATEGIES(DECLARE)
 static const struct strait_strategy *const strategies[] = {STRATEGIES(ROW)};
 
-const char *const strait_machine_params[] = {"factor_speed",
-                                             "matrix_gflops",
-                                             "inverse_base",
-                                             "inverse_growth",
-                                             "inverse_cubic",
-                                             "local_dims",
-                                             "piece",
-                                             "launch",
-                                             "announce",
-                                             "transport",
-                                             NULL};
+const char *const strait_device_params[] = {"factor_speed",
+                                            "matrix_gflops",
+                                            "inverse_base",
+                                            "inverse_growth",
+                                            "inverse_cubic",
+                                            "local_dims",
+                                            "piece",
+                                            "launch",
+                                            "announce",
+                                            "transport",
+                                            NULL};
 
 bool strait_param_is_of_machine(const char *name)
 {
-    for (size_t i = 0; strait_machine_params[i]; i++)
-        if (strcmp(strait_machine_params[i], name) == 0)
+    for (size_t i = 0; strait_device_params[i]; i++)
+        if (strcmp(strait_device_params[i], name) == 0)
             return true;
     return false;
 }

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "tests/kit/suite.h"
 
-enum { N_ITEMS = 200, MOST_TEAM = 7 };
+enum { N_ITEMS = 200, MAX_TEAM = 7 };
 
 struct job {
     pthread_mutex_t mutex;
@@ -62,7 +62,7 @@ static bool is_done(const struct job *job)
 
 static void everybody_helps(void)
 {
-    for (unsigned n = 1; n <= MOST_TEAM; n++) {
+    for (unsigned n = 1; n <= MAX_TEAM; n++) {
         struct strait_team *team = strait_team_new(n, NULL);
         CU_ASSERT_PTR_NOT_NULL_FATAL(team);
         CU_ASSERT_EQUAL(strait_team_size(team), n);

@@ -50,7 +50,7 @@ static struct strait_tensors *load(void)
     return t;
 }
 
-static size_t most_elems(const struct strait_tensors *t)
+static size_t max_elems(const struct strait_tensors *t)
 {
     size_t most = 0;
     for (size_t i = 0; i < t->n_recordings; i++)
@@ -96,7 +96,7 @@ static void ratios(void)
 {
     struct strait_tensors *t = load();
     struct coder c;
-    coder_init(&c, most_elems(t));
+    coder_init(&c, max_elems(t));
     for (size_t i = 0; i < sizeof(reference) / sizeof(reference[0]); i++) {
         const double ratio =
             ratio_of(&c, t, reference[i].kind, reference[i].bound, reference[i].value);
@@ -131,7 +131,7 @@ static void near_entropy(void)
     static const double bounds[] = {1e-1, 1e-2, 1e-3, 1e-4};
     struct strait_tensors *t = load();
     struct coder c;
-    coder_init(&c, most_elems(t));
+    coder_init(&c, max_elems(t));
     for (size_t b = 0; b < 4; b++) {
         double least = 0, got = 0;
         for (size_t i = 0; i < t->n_recordings; i++) {
@@ -284,7 +284,7 @@ static void recordings_everywhere(void)
         {1e-1, 0x04aed49c4f554314}, {1e-3, 0x84e474c932c59876}, {1e-5, 0xa4d33052d86314e0}};
     struct strait_tensors *t = load();
     struct coder c;
-    coder_init(&c, most_elems(t));
+    coder_init(&c, max_elems(t));
     for (size_t b = 0; b < 3; b++) {
         uint64_t sum = 0;
         for (size_t i = 0; i < t->n_recordings; i++) {

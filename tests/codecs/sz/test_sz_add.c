@@ -216,7 +216,7 @@ static void eight_ranks(void)
     enum { RANKS = 8 };
     struct strait_tensors *t = load_tensors();
     struct sz_fixture f;
-    const size_t most = most_elems_of(t);
+    const size_t most = max_elems_of(t);
     float *x = new_floats(most);
     double *sum = malloc(8 * most);
     CU_ASSERT_PTR_NOT_NULL_FATAL(sum);

@@ -151,7 +151,7 @@ static void recordings(void)
 {
     struct strait_tensors *t = load_tensors();
     struct sz_fixture f;
-    const size_t most = most_elems_of(t);
+    const size_t most = max_elems_of(t);
     int64_t *q = malloc(8 * most);
     CU_ASSERT_PTR_NOT_NULL_FATAL(q);
     sz_fixture_init(&f, most, 1);

@@ -88,7 +88,7 @@ static void near_entropy(void)
     static const double bounds[] = {1e-1, 1e-2, 1e-3};
     struct strait_tensors *t = load_tensors();
     struct sz_fixture f;
-    sz_fixture_init(&f, most_elems_of(t), 1);
+    sz_fixture_init(&f, max_elems_of(t), 1);
     for (size_t b = 0; b < 3; b++) {
         double least = 0, got = 0;
         for (size_t i = 0; i < t->n_recordings; i++) {
@@ -138,7 +138,7 @@ static void target_ratios(void)
     static const double ratios[] = {2, 4, 8, 16, 32, 64, 128};
     struct strait_tensors *t = load_tensors();
     struct sz_fixture f;
-    sz_fixture_init(&f, most_elems_of(t), 1);
+    sz_fixture_init(&f, max_elems_of(t), 1);
     for (size_t i = 0; i < t->n_recordings; i++) {
         const struct strait_recording *r = &t->recordings[i];
         if (r->n_elems < 65536)

@@ -20,10 +20,10 @@ struct coders { /* one for each level, portable first */
 
 static void coders_init(struct coders *c, size_t most)
 {
-    enum { MOST_PARAMS = 16 };
-    double params[MOST_PARAMS];
+    enum { MAX_PARAMS = 16 };
+    double params[MAX_PARAMS];
     struct strait_error err = {0};
-    CU_ASSERT_FATAL(strait_codec_sz.n_params <= MOST_PARAMS);
+    CU_ASSERT_FATAL(strait_codec_sz.n_params <= MAX_PARAMS);
     for (unsigned i = 0; i < strait_codec_sz.n_params; i++)
         params[i] = strait_codec_sz.params[i].fallback;
     c->n = (unsigned)strait_simd_best() + 1;

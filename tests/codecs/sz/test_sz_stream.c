@@ -3,7 +3,7 @@
 #include "tests/kit/suite.h"
 #include "tests/kit/sz_fixture.h"
 
-enum { PIECE = 128 * 1024, MOST_PIECES = 8, MOST = 3 * PIECE + 777 };
+enum { PIECE = 128 * 1024, MAX_PIECES = 8, MOST = 3 * PIECE + 777 };
 
 struct piece {
     unsigned char *bytes;
@@ -29,7 +29,7 @@ static size_t put_all(struct sz_fixture *f, struct piece *pieces, const float *x
     CU_ASSERT_EQUAL_FATAL(ops->begin(f->state, &stream, x, n, request, &err), 0);
     do {
         struct piece *p = &pieces[n_pieces++];
-        CU_ASSERT_FATAL(n_pieces <= MOST_PIECES);
+        CU_ASSERT_FATAL(n_pieces <= MAX_PIECES);
         CU_ASSERT_EQUAL_FATAL(ops->put(stream, buffer, cap, &p->len_bytes, &n_done, &err), 0);
         CU_ASSERT(n_done > before || n == 0);
         CU_ASSERT(n_done == n || n_done == n_pieces * PIECE);
@@ -77,7 +77,7 @@ static const size_t in_order[] = {0, 1, 2, 3, 4, 5, 6, 7};
 /* Whatever the tensor: laid end to end the pieces are what encode writes, and they decode so. */
 static void check_pieces(struct sz_fixture *f, const float *x, size_t n, struct strait_request r)
 {
-    struct piece pieces[MOST_PIECES];
+    struct piece pieces[MAX_PIECES];
     struct strait_error err = {0};
     float *y = new_floats(n);
     size_t at = 0;
@@ -132,7 +132,7 @@ static void wrong_pieces(void)
     };
     enum { N = 2 * PIECE + 100 };
     struct sz_fixture f;
-    struct piece pieces[MOST_PIECES];
+    struct piece pieces[MAX_PIECES];
     float *x = new_floats(N), *y = new_floats(N);
     sz_fixture_init(&f, N, 1);
     make_tensor(x, N, TENSOR_WEIGHTS, 1);
@@ -154,7 +154,7 @@ static void hostile_pieces(void)
     struct strait_sequence s = strait_sequence_at(1);
     sz_fixture_init(&f, N, 1);
     for (unsigned kind = 0; kind < 3; kind++) {
-        struct piece pieces[MOST_PIECES];
+        struct piece pieces[MAX_PIECES];
         make_tensor(x, N, kind ? TENSOR_ROWS : TENSOR_WALK, 1);
         const size_t n_pieces =
             put_all(&f, pieces, x, N,

@@ -35,21 +35,21 @@ static void cost_of_the_network(void)
 {
     struct world w;
     world_init(&w, 3, 1e6, 0.01);
-    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).kappa_s, 0.1 + 2 * 0.015, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).net_cpu_s, 0.1 + 2 * 0.015, 1e-12);
     w.network->tcp.n_connections = 4;
-    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).kappa_s, 0.1 + 8 * 0.015, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).net_cpu_s, 0.1 + 8 * 0.015, 1e-12);
     w.network->in[2].loss_ratio = 0.01;
     w.run.realisation = "relay";
-    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).kappa_s, 0.1 + 8 * 0.015, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).net_cpu_s, 0.1 + 8 * 0.015, 1e-12);
     w.run.realisation = "kernel";
-    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).kappa_s, 1.2, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).net_cpu_s, 1.2, 1e-12);
     w.network->in[2].loss_ratio = 0;
-    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).kappa_s, 0.1 + 8 * 0.015, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).net_cpu_s, 0.1 + 8 * 0.015, 1e-12);
     w.network->out[0].loss_ratio = 0.01;
-    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).kappa_s, 1.2, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).net_cpu_s, 1.2, 1e-12);
     world_release(&w);
     world_init(&w, 80, 1e6, 0.01);
-    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).kappa_s, 1.05, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).net_cpu_s, 1.05, 1e-12);
     world_release(&w);
 }
 
@@ -58,7 +58,7 @@ static void most(void)
 {
     struct world w;
     world_init(&w, 3, 1e9, 0.3);
-    w.run.kappa_s_per_gbit = 1e3;
+    w.run.net_cpu_s_per_gbit = 1e3;
     CU_ASSERT_DOUBLE_EQUAL(strait_emu_dilation_most(&w.run), 2.5 / 0.3, 1e-9);
     CU_ASSERT_EQUAL(chosen(&w, 2).k, 8);
     w.network->in[1].delay_s += 0.2; /* the longest of all pairs counts */
@@ -67,7 +67,7 @@ static void most(void)
     CU_ASSERT_EQUAL(chosen(&w, 2).k, 1);
     world_release(&w);
     world_init(&w, 3, 1e9, 0);
-    w.run.kappa_s_per_gbit = 1e3;
+    w.run.net_cpu_s_per_gbit = 1e3;
     CU_ASSERT(isinf(strait_emu_dilation_most(&w.run)));
     CU_ASSERT_EQUAL(chosen(&w, 2).k, 64);
     w.run.dilation = 100; /* who says so gets it */
@@ -100,9 +100,9 @@ static void beginnings(void)
     struct world w;
     world_init(&w, 5, 1e6, 0.01);
     CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 2).k_net, 0.25, 1e-12);
-    w.run.kappa_s_per_gbit = 2;
+    w.run.net_cpu_s_per_gbit = 2;
     CU_ASSERT_DOUBLE_EQUAL(chosen(&w, 4).k_net, 0.125, 1e-12);
-    CU_ASSERT(chosen(&w, 4).kappa_measured && !isnan(chosen(&w, 4).kappa_s));
+    CU_ASSERT(chosen(&w, 4).net_cpu_measured && !isnan(chosen(&w, 4).net_cpu_s));
     world_release(&w);
 }
 

@@ -70,7 +70,7 @@ static void begin(struct story *s)
                                                   .cpu_s = 6,
                                                   .n_delivered = 1234};
     s->dilation = (struct strait_emu_dilation){
-        .k = 4, .k_cpu = 2, .k_net = 3.5, .kappa_s = 0.22, .n_compute = 3};
+        .k = 4, .k_cpu = 2, .k_net = 3.5, .net_cpu_s = 0.22, .n_compute = 3};
 }
 
 static void tell(struct story *s)
@@ -132,15 +132,15 @@ static void run_itself(void)
     struct story s;
     begin(&s);
     tell(&s);
-    const json_t *r = s.w.facts.report, *kappa = json_object_get(r, "kappa");
+    const json_t *r = s.w.facts.report, *net_cpu = json_object_get(r, "net_cpu_estimate");
     CU_ASSERT_EQUAL(at(r, "dilation"), 4);
     CU_ASSERT_EQUAL(at(r, "dilation_cpu"), 2);
     CU_ASSERT_EQUAL(at(r, "dilation_net"), 3.5);
     CU_ASSERT_EQUAL(at(r, "n_compute"), 3);
     CU_ASSERT_EQUAL(at(r, "wall_s"), 41);
     CU_ASSERT_EQUAL(at(r, "run_s"), 10);
-    CU_ASSERT_EQUAL(at(kappa, "s_per_gbit"), 0.22);
-    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(kappa, "source")), "built in");
+    CU_ASSERT_EQUAL(at(net_cpu, "s_per_gbit"), 0.22);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(net_cpu, "source")), "built in");
     CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(r, "realisation")), "relay");
     CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(r, "launcher")), "root");
     const json_t *probe = json_array_get(json_object_get(r, "probes"), 0);
@@ -148,13 +148,13 @@ static void run_itself(void)
     CU_ASSERT_EQUAL(at(probe, "to"), 1);
     CU_ASSERT_EQUAL(at(probe, "rtt_s"), 0.0401);
     CU_ASSERT_EQUAL(at(probe, "expected_s"), 0.04);
-    s.dilation.kappa_measured = true;
+    s.dilation.net_cpu_measured = true;
     s.e.shaped = false;
     s.e.relay_cpu_s = NAN; /* the kernel's links cost nobody's processor time that is known */
     s.e.pressure_s = NAN;
     tell(&s);
-    kappa = json_object_get(r, "kappa");
-    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(kappa, "source")),
+    net_cpu = json_object_get(r, "net_cpu_estimate");
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(net_cpu, "source")),
                            "measured before the run");
     CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(r, "realisation")), "none");
     CU_ASSERT_EQUAL(at(r, "net_cpu_s"), 2);

@@ -4,23 +4,23 @@
 #include "emu/links/qdisc.h"
 #include "tests/kit/suite.h"
 
-static struct strait_emu_shaper shaper_of(struct strait_link link, double overhead_bytes,
-                                          double dilation)
+static struct strait_emu_qdisc shaper_of(struct strait_link link, double overhead_bytes,
+                                         double dilation)
 {
-    struct strait_emu_shaper s;
-    strait_emu_shaper_of(&s, &link, overhead_bytes, dilation, 1.5e-3);
+    struct strait_emu_qdisc s;
+    strait_emu_qdisc_of(&s, &link, overhead_bytes, dilation, 1.5e-3);
     return s;
 }
 
 static void rates(void)
 {
     /* 1 Gbps / 8 = 125 MB/s; 1.5 ms of that are 187500 bytes */
-    struct strait_emu_shaper s = shaper_of((struct strait_link){.rate_bits_per_s = 1e9}, 0, 1);
+    struct strait_emu_qdisc s = shaper_of((struct strait_link){.rate_bits_per_s = 1e9}, 0, 1);
     CU_ASSERT(s.has_tbf && !s.has_netem);
     CU_ASSERT_EQUAL(s.rate_bytes_per_s, 125000000);
     CU_ASSERT_EQUAL(s.burst_bytes, 187500);
     CU_ASSERT_EQUAL(s.limit_bytes, 2147483647);
-    CU_ASSERT_DOUBLE_EQUAL(strait_emu_shaper_credit_s(&s), 1.5e-3, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(strait_emu_qdisc_credit_s(&s), 1.5e-3, 1e-9);
     /* 24 bytes on the wire beside each frame: x 1514 / 1538, so 1448 bytes of payload in 1538 */
     s = shaper_of((struct strait_link){.rate_bits_per_s = 1e9, .queue_bytes = 1538000}, 24, 1);
     CU_ASSERT_EQUAL(s.rate_bytes_per_s, 123049415);
@@ -31,12 +31,12 @@ static void rates(void)
     CU_ASSERT_EQUAL(s.burst_bytes, 3028);
     s = shaper_of((struct strait_link){.rate_bits_per_s = INFINITY}, 0, 1);
     CU_ASSERT(!s.has_tbf && !s.has_netem);
-    CU_ASSERT_EQUAL(strait_emu_shaper_credit_s(&s), 0);
+    CU_ASSERT_EQUAL(strait_emu_qdisc_credit_s(&s), 0);
 }
 
 static void delays(void)
 {
-    struct strait_emu_shaper s = shaper_of(
+    struct strait_emu_qdisc s = shaper_of(
         (struct strait_link){
             .rate_bits_per_s = INFINITY, .delay_s = 0.025, .jitter_s = 0.001, .loss_ratio = 0.01},
         0, 4);
@@ -52,32 +52,32 @@ static void delays(void)
 static void differences(void)
 {
     char text[256] = "";
-    const struct strait_emu_shaper wanted = {.has_netem = true,
-                                             .has_tbf = true,
-                                             .delay_ns = 25000000,
-                                             .loss = 1000,
-                                             .rate_bytes_per_s = 125000000,
-                                             .burst_bytes = 187500,
-                                             .limit_bytes = 12500000};
-    struct strait_emu_shaper found = wanted;
-    CU_ASSERT(strait_emu_shaper_same(text, sizeof(text), &wanted, &found));
+    const struct strait_emu_qdisc wanted = {.has_netem = true,
+                                            .has_tbf = true,
+                                            .delay_ns = 25000000,
+                                            .loss = 1000,
+                                            .rate_bytes_per_s = 125000000,
+                                            .burst_bytes = 187500,
+                                            .limit_bytes = 12500000};
+    struct strait_emu_qdisc found = wanted;
+    CU_ASSERT(strait_emu_qdisc_same(text, sizeof(text), &wanted, &found));
     found.burst_bytes += 8; /* a tick of 64 ns at 125 MB/s */
-    CU_ASSERT(strait_emu_shaper_same(text, sizeof(text), &wanted, &found));
+    CU_ASSERT(strait_emu_qdisc_same(text, sizeof(text), &wanted, &found));
     found.burst_bytes = 131072;
-    CU_ASSERT_FALSE(strait_emu_shaper_same(text, sizeof(text), &wanted, &found));
+    CU_ASSERT_FALSE(strait_emu_qdisc_same(text, sizeof(text), &wanted, &found));
     CU_ASSERT_STRING_EQUAL(text, "asked for tbf burst in bytes 187500, found 131072");
     found = wanted;
     found.rate_bytes_per_s = 12500000;
-    CU_ASSERT_FALSE(strait_emu_shaper_same(text, sizeof(text), &wanted, &found));
+    CU_ASSERT_FALSE(strait_emu_qdisc_same(text, sizeof(text), &wanted, &found));
     CU_ASSERT_STRING_EQUAL(text, "asked for tbf rate in bytes/s 125000000, found 12500000");
     found = wanted;
     found.delay_ns++;
-    CU_ASSERT_FALSE(strait_emu_shaper_same(text, sizeof(text), &wanted, &found));
+    CU_ASSERT_FALSE(strait_emu_qdisc_same(text, sizeof(text), &wanted, &found));
     found = wanted;
     found.loss = 0;
-    CU_ASSERT_FALSE(strait_emu_shaper_same(text, sizeof(text), &wanted, &found));
-    found = (struct strait_emu_shaper){0};
-    CU_ASSERT_FALSE(strait_emu_shaper_same(text, sizeof(text), &wanted, &found));
+    CU_ASSERT_FALSE(strait_emu_qdisc_same(text, sizeof(text), &wanted, &found));
+    found = (struct strait_emu_qdisc){0};
+    CU_ASSERT_FALSE(strait_emu_qdisc_same(text, sizeof(text), &wanted, &found));
     CU_ASSERT_STRING_EQUAL(text, "asked for netem 1, found 0");
 }
 

@@ -143,7 +143,7 @@ static void changed_rates(void)
 {
     char burst[80];
     snprintf(burst, sizeof(burst), "asked for tbf burst in bytes %.0f, found 187500",
-             12500000 * strait_emu_shaper_late_s());
+             12500000 * strait_emu_qdisc_late_s());
     const struct change changes[] = {
         {"qdisc del dev eth0 root", "the out link of node 1: asked for tbf 1, found 0"},
         {"qdisc replace dev eth0 root tbf rate 200mbit burst 18750 limit 2147483647",

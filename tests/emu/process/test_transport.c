@@ -11,16 +11,16 @@
 #include "emu/process/wire.h"
 #include "tests/kit/suite.h"
 
-enum { N_MOST = 4000, PATIENCE_S = 300 };
+enum { N_MAX = 4000, PATIENCE_S = 300 };
 
 /* Two ranks in this process, on the loopback device, and what came to each. */
 struct end {
     pthread_mutex_t lock;
     struct strait_emu_transport *transport;
-    struct strait_message messages[N_MOST];
-    int channels[N_MOST];
+    struct strait_message messages[N_MAX];
+    int channels[N_MAX];
     int n_messages, n_acks;
-    void *tickets[N_MOST];
+    void *tickets[N_MAX];
     bool failed;
     struct strait_error error;
 };

@@ -235,7 +235,7 @@ static void jitter(void)
     w.out[0].delay_s = 0.010;
     w.out[0].jitter_s = 0.004;
     world_up(&w);
-    double newest_s = 0, least_s = INFINITY, most_s = 0;
+    double newest_s = 0, min_s = INFINITY, max_s = 0;
     for (unsigned i = 0; i < 2000; i++) { /* far apart first, then close together */
         static double at_s;
         at_s = i == 0 ? 0 : at_s + (i < 1000 ? 0.02 : 0.0005);
@@ -245,10 +245,10 @@ static void jitter(void)
         const struct arrival a = last_of_all(&w);
         const double delay_s = a.due_s - at_s - 2 * (100 + FRAME - MSS) * 8 / 1e9;
         CU_ASSERT(delay_s > 0.006 - EPS_S && delay_s < 0.014 + EPS_S);
-        least_s = fmin(least_s, delay_s);
-        most_s = fmax(most_s, delay_s);
+        min_s = fmin(min_s, delay_s);
+        max_s = fmax(max_s, delay_s);
     }
-    CU_ASSERT(least_s < 0.0065 && most_s > 0.0135); /* of 1000 uniform ones */
+    CU_ASSERT(min_s < 0.0065 && max_s > 0.0135); /* of 1000 uniform ones */
     static struct arrival a[1000];
     CU_ASSERT_EQUAL_FATAL(arrivals(&w, a, 1000, INFINITY), 1000);
     for (unsigned i = 0; i < 1000; i++) {

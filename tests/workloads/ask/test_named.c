@@ -80,12 +80,12 @@ static void speeds(void)
         "\"strategy\":{\"name\":\"bsp\",\"rounds\":1},"
         "\"network\":{\"client\":{\"rate\":\"1 Gbps\",\"rtt\":\"1 ms\"}}}";
     struct strait_outcome plain = strait_outcome_of(ring, json_object(), "default", &strait_fluid,
-                                                    (struct strait_point_options){0}),
+                                                    (struct strait_trial_options){0}),
                           fast = strait_outcome_of(ring,
                                                    json_pack("{s:{s:s, s:s}}", "/device", "add",
                                                              "1e6 GB/s", "copy", "1e6 GB/s"),
                                                    "default", &strait_fluid,
-                                                   (struct strait_point_options){0});
+                                                   (struct strait_trial_options){0});
     /* n - 1 additions and n - 1 copies of a part are what it saves */
     const double part = 105866 / 4.0, saved_s = 3 * 4 * part *
                                                 (1 / plain.point->add_bytes_per_s +

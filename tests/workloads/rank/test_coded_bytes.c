@@ -45,7 +45,7 @@ static void check(const char *strategy, int codec, int n_clients, uint64_t round
                                      codec_json(codec), "/clients", n_clients);
         struct strait_outcome o =
             strait_outcome_of(text, settings, "default", &strait_fluid,
-                              (struct strait_point_options){.real_payload = real});
+                              (struct strait_trial_options){.real_payload = real});
         CU_ASSERT_EQUAL(o.payload_bytes, ROUNDS * round_bytes);
         if (o.payload_bytes != ROUNDS * round_bytes)
             fprintf(stderr, "%s of %d with %s, %s: expected %llu bytes, found %llu\n", strategy,

@@ -24,7 +24,7 @@ static struct strait_outcome planned(const char *strategy, const char *codec, in
     if (codec)
         json_object_set_new(settings, "/codec", json_loads(codec, 0, NULL));
     return strait_outcome_of(text, settings, "default", &strait_fluid,
-                             (struct strait_point_options){.plans_memory = true});
+                             (struct strait_trial_options){.plans_memory = true});
 }
 
 static double allocated(const struct strait_outcome *o, int rank)
@@ -100,14 +100,14 @@ static void sum(void)
     json_t *json = json_loads(text, 0, NULL);
     struct strait_experiment *e = NULL;
     struct strait_profile *profile = NULL;
-    struct strait_point *p = NULL;
-    const struct strait_point_options real = {.real_payload = true};
+    struct strait_trial *p = NULL;
+    const struct strait_trial_options real = {.real_payload = true};
     CU_ASSERT_EQUAL_FATAL(strait_experiment_read(&e, "test.json", json, &err), 0);
     CU_ASSERT_EQUAL_FATAL(strait_profile_load(&profile, "default", &err), 0);
-    CU_ASSERT_EQUAL_FATAL(strait_point_new(&p, e, profile, &real, &err), 0);
-    CU_ASSERT_EQUAL(strait_point_check(p, &strait_fluid, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_trial_new(&p, e, profile, &real, &err), 0);
+    CU_ASSERT_EQUAL(strait_trial_check(p, &strait_fluid, &err), 0);
     CU_ASSERT_EQUAL(p->run.allocated_bytes, B + 2 * P + 2 * (P + B));
-    strait_point_free(p);
+    strait_trial_free(p);
     strait_experiment_free(e);
     json_decref(json);
     strait_profile_free(profile);

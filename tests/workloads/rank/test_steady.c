@@ -22,7 +22,7 @@ static struct strait_outcome run(const char *experiment, const struct strait_bac
                                  bool every_round)
 {
     return strait_outcome_of(experiment, json_object(), "default", backend,
-                             (struct strait_point_options){.every_round = every_round});
+                             (struct strait_trial_options){.every_round = every_round});
 }
 
 static void same_log(const struct strait_log *a, const struct strait_log *b)
@@ -101,7 +101,7 @@ static void check_program(void (*program)(struct strait_rank *),
     o.experiment->strategy = &strategy;
     o.point->run.rank_main = program;
     o.point->every_round = false;
-    CU_ASSERT_EQUAL(strait_point_run(o.point, &strait_fluid, &err), 0);
+    CU_ASSERT_EQUAL(strait_trial_run(o.point, &strait_fluid, &err), 0);
     const json_t *steady = json_object_get(o.point->facts.report, "steady");
     CU_ASSERT_EQUAL(json_integer_value(json_object_get(steady, "period_rounds")), period);
     const struct strait_log *log = &o.point->logs[0];
@@ -150,7 +150,7 @@ static void many_clients(void)
     for (int b = 0; b < 2; b++) {
         o = strait_outcome_of(MANY, json_pack("{s:i}", "/strategy/rounds", 1), "default",
                               b == 0 ? &strait_fluid : &strait_sim,
-                              (struct strait_point_options){0});
+                              (struct strait_trial_options){0});
         total_s[b] = o.total_s;
         strait_outcome_free(&o);
     }

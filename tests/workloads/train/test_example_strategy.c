@@ -24,20 +24,20 @@ static double total_s(const struct strait_backend *backend, uint64_t *payload_by
 {
     struct strait_outcome bsp =
         star_run("{\"name\":\"bsp\",\"rounds\":3}", N_RANKS, NULL, &strait_fluid, false);
-    const struct strait_point_options sized = {0};
+    const struct strait_trial_options sized = {0};
     struct strait_error err = {0};
-    struct strait_point *p;
+    struct strait_trial *p;
     double end_s = 0;
     bsp.experiment->strategy = &strait_strategy_echo;
-    CU_ASSERT_EQUAL_FATAL(strait_point_new(&p, bsp.experiment, bsp.profile, &sized, &err), 0);
-    CU_ASSERT_EQUAL_FATAL(strait_point_run(p, backend, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_trial_new(&p, bsp.experiment, bsp.profile, &sized, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_trial_run(p, backend, &err), 0);
     *payload_bytes = 0;
     for (int i = 0; i < N_RANKS; i++)
         *payload_bytes += p->logs[i].payload_bytes;
     for (size_t i = 0; i < p->logs[0].n_spans; i++)
         if (p->logs[0].spans[i].kind == STRAIT_SPAN_ROUND)
             end_s = p->logs[0].spans[i].end_s;
-    strait_point_free(p);
+    strait_trial_free(p);
     strait_outcome_free(&bsp);
     return end_s;
 }

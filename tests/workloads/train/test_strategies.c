@@ -34,7 +34,7 @@ static void fedavg_time(void)
 {
     const double rate = 100e6 / 8 * 1448 / 1538, message = 4.0 * CNN_ELEMS + 96;
     struct strait_outcome o = strait_outcome_of(fedavg, json_object(), "default", &strait_fluid,
-                                                (struct strait_point_options){0});
+                                                (struct strait_trial_options){0});
     const double step_s = strait_model_step_s(o.experiment->model);
     const double add_s = 4.0 * CNN_ELEMS / o.point->add_bytes_per_s;
     const double round_s = 2 * (4 * message / rate + 0.01) + 3 * step_s + 4 * add_s;
@@ -53,7 +53,7 @@ static void same_on_simgrid(void)
         json_t *settings = json_pack("{s:{s:s,s:{s:f}}, s:s}", "/codec", "name", "sz", "bound",
                                      "range", 1e-3, "/network/tcp/initial_window", "14480 B");
         struct strait_outcome o = strait_outcome_of(fedavg, settings, "default", backends[i],
-                                                    (struct strait_point_options){0});
+                                                    (struct strait_trial_options){0});
         total_s[i] = o.total_s;
         strait_outcome_free(&o);
     }
@@ -67,7 +67,7 @@ static void ring_time(void)
 {
     const double rate = 100e6 / 8 * 1448 / 1538;
     struct strait_outcome o = strait_outcome_of(ring, json_object(), "default", &strait_fluid,
-                                                (struct strait_point_options){0});
+                                                (struct strait_trial_options){0});
     const struct strait_model *m = o.experiment->model;
     CU_ASSERT_EQUAL(o.payload_bytes, 2 * 2 * 4 * (uint64_t)CNN_ELEMS);
     CU_ASSERT_EQUAL(o.n_messages, 3 * 4);
@@ -133,11 +133,11 @@ static void exact_sum(void)
         struct strait_error err = {0};
         struct strait_outcome o =
             strait_outcome_of(ring, json_pack("{s:i}", "/clients", n), "default", &strait_fluid,
-                              (struct strait_point_options){.real_payload = true});
+                              (struct strait_trial_options){.real_payload = true});
         o.point->run.rank_main = sum_main;
         for (int i = 0; i < n; i++)
             strait_log_release(&o.point->logs[i]);
-        CU_ASSERT_EQUAL(strait_point_run(o.point, &strait_fluid, &err), 0);
+        CU_ASSERT_EQUAL(strait_trial_run(o.point, &strait_fluid, &err), 0);
         if (err.code)
             fprintf(stderr, "%d ranks: %s\n", n, err.text);
         strait_outcome_free(&o);
@@ -155,7 +155,7 @@ static void all_run(void)
     CU_ASSERT_FATAL(n <= MOST);
     for (size_t i = 0; i < n; i++) {
         struct strait_outcome o = strait_outcome_of(fast, on_three_ranks(all[i]), "default",
-                                                    &strait_sim, (struct strait_point_options){0});
+                                                    &strait_sim, (struct strait_trial_options){0});
         CU_ASSERT_EQUAL(o.experiment->n_ranks, 3);
         CU_ASSERT(o.total_s > 0);
         CU_ASSERT(o.payload_bytes > 0 || o.n_messages == 0); /* a cache crosses no network */

@@ -35,7 +35,7 @@ static bool can_emulate(void)
 {
     struct strait_error err = {0};
     struct strait_outcome o = strait_outcome_of(experiment, json_object(), "default", &strait_fluid,
-                                                (struct strait_point_options){0});
+                                                (struct strait_trial_options){0});
     const bool can = strait_emu.check(&o.point->run, &err) == 0;
     if (!can)
         strait_test_skip(err.text);
@@ -50,7 +50,7 @@ static void summing_main(struct strait_rank *r)
 {
     uint64_t sum = 0;
     strait_rank_main(r);
-    for (struct strait_tensor *t = strait_wrap_of(r)->tensors; t; t = t->next)
+    for (struct strait_tensor *t = strait_rank_state_of(r)->tensors; t; t = t->next)
         if (t->values)
             sum += strait_checksum(t->values, (t->hi - t->lo) * sizeof(float)) * (2 * t->lo + 1);
     const struct strait_span span = {
@@ -70,13 +70,13 @@ static uint64_t sum_of(const struct strait_log *log)
 static void run_real(struct strait_outcome *o, const struct strait_backend *backend)
 {
     struct strait_error err = {0};
-    const struct strait_point_options options = {.real_payload = true,
+    const struct strait_trial_options options = {.real_payload = true,
                                                  .measured_cost = backend == &strait_emu};
-    strait_point_free(o->point);
-    CU_ASSERT_EQUAL_FATAL(strait_point_new(&o->point, o->experiment, o->profile, &options, &err),
+    strait_trial_free(o->point);
+    CU_ASSERT_EQUAL_FATAL(strait_trial_new(&o->point, o->experiment, o->profile, &options, &err),
                           0);
     o->point->run.rank_main = summing_main;
-    CU_ASSERT_EQUAL(strait_point_run(o->point, backend, &err), 0);
+    CU_ASSERT_EQUAL(strait_trial_run(o->point, backend, &err), 0);
     if (err.code)
         fprintf(stderr, "%s: %s: %s\n", o->experiment->strategy->name, err.where, err.text);
 }
@@ -118,9 +118,9 @@ static struct timeline check(const struct strait_strategy *s, const char *exchan
     if (exchange)
         json_object_set_new(set, "/strategy/exchange", json_string(exchange));
     struct strait_outcome fluid = strait_outcome_of(
-        experiment, json_incref(set), "default", &strait_fluid, (struct strait_point_options){0});
+        experiment, json_incref(set), "default", &strait_fluid, (struct strait_trial_options){0});
     struct strait_outcome emu = strait_outcome_of(experiment, set, "default", &strait_fluid,
-                                                  (struct strait_point_options){0});
+                                                  (struct strait_trial_options){0});
     const struct timeline predicted = timeline_of(&fluid);
     run_real(&emu, &strait_emu);
     CU_ASSERT(s->ends_with_rank_0 || same_bytes(&fluid, &emu));

@@ -4,9 +4,9 @@
 #include <string.h>
 #include "tests/kit/timelines.h"
 
-enum { MOST_RANKS = 9 };
+enum { MAX_RANKS = 9 };
 struct streams {
-    bool used[MOST_RANKS][MOST_RANKS][STRAIT_MAX_CHANNELS];
+    bool used[MAX_RANKS][MAX_RANKS][STRAIT_MAX_CHANNELS];
 };
 
 static const char *const text =
@@ -51,7 +51,7 @@ static void run(const struct strait_strategy *strategy, int n_ranks)
     if (strcmp(strategy->name, "fedasync") == 0) /* a round is one client's */
         json_object_set_new(settings, "/strategy/rounds", json_integer(20));
     struct strait_outcome o = strait_outcome_of(text, settings, "default", &strait_fluid,
-                                                (struct strait_point_options){0});
+                                                (struct strait_trial_options){0});
     expect_declared(strategy, &o);
     strait_outcome_free(&o);
 }

@@ -274,7 +274,7 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
                                 "expected a recorded number of clients, 2, 4, 8 or 16, found %d",
                                 k);
     snprintf(where, sizeof(where), "%s#/strategy/encode", e->file);
-    if ((int)strait_experiment_param(e, "encode") == EACH && strait_memory_needed(&e->down.spec))
+    if ((int)strait_experiment_param(e, "encode") == EACH && strait_feedback_needed(&e->down.spec))
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                 "expected \"once\" where the download codec remembers what it "
                                 "sent, found \"each\"");

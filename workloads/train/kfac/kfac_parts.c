@@ -120,7 +120,7 @@ void kfac_plan_groups(struct kfac *k, const int *first, int n_groups, int lo)
     k->plan.n_groups += n_groups;
 }
 
-void kfac_plan_full_buffers(struct kfac *k, double most_bytes)
+void kfac_plan_full_buffers(struct kfac *k, double max_bytes)
 {
     double *bytes = strait_alloc(k->r, (size_t)k->n, sizeof(*bytes));
     int *first = strait_alloc(k->r, (size_t)k->n + 1, sizeof(*first));
@@ -128,7 +128,7 @@ void kfac_plan_full_buffers(struct kfac *k, double most_bytes)
         bytes[i] = 4.0 * (double)k->factors[i].n_elems;
         k->plan.owner[i] = STRAIT_EVERYWHERE;
     }
-    kfac_plan_groups(k, first, strait_fuse_full(first, k->n, bytes, most_bytes), 0);
+    kfac_plan_groups(k, first, strait_fuse_full(first, k->n, bytes, max_bytes), 0);
 }
 
 /* --- begin and end ------------------------------------------------------------------------ */

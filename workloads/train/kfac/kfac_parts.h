@@ -55,8 +55,8 @@ void kfac_end(struct kfac *k);
 void kfac_no_memory(struct kfac *k) __attribute__((noreturn));
 
 /* Plans. */
-/** All-reduce every factor after both passes, in groups as large as most_bytes allows. */
-void kfac_plan_full_buffers(struct kfac *k, double most_bytes);
+/** All-reduce every factor after both passes, in groups as large as max_bytes allows. */
+void kfac_plan_full_buffers(struct kfac *k, double max_bytes);
 /** Set group_of from the starts of contiguous groups of the factors lo .. end - 1. */
 void kfac_plan_groups(struct kfac *k, const int *first, int n_groups, int lo);
 /** Cost of a ring all-reduce of x bytes on this network: alpha_s + beta x. */

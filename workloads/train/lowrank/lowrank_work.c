@@ -9,7 +9,7 @@
 
 /* --- cost --------------------------------------------------------------------------------- */
 
-static bool find(struct strait_profile_cost *cost, const struct strait_point *p,
+static bool find(struct strait_profile_cost *cost, const struct strait_trial *p,
                  struct strait_codec_spec *spec, size_t rank)
 {
     struct strait_error none = {0};
@@ -19,7 +19,7 @@ static bool find(struct strait_profile_cost *cost, const struct strait_point *p,
 }
 
 /* Linear in the rank through the two nearest measured ranks. */
-static bool find_near(struct strait_profile_cost *cost, const struct strait_point *p,
+static bool find_near(struct strait_profile_cost *cost, const struct strait_trial *p,
                       struct strait_codec_spec *spec, size_t rank)
 {
     struct strait_profile_cost near[2];
@@ -48,7 +48,7 @@ static bool find_near(struct strait_profile_cost *cost, const struct strait_poin
     return true;
 }
 
-static void find_costs(struct strait_lowrank_work *w, const struct strait_point *p,
+static void find_costs(struct strait_lowrank_work *w, const struct strait_trial *p,
                        const char *codec, size_t rank)
 {
     struct strait_codec_spec spec = strait_codec_spec_default(strait_codec_find(codec));
@@ -127,7 +127,7 @@ static void run(struct strait_rank *r, enum strait_span_kind kind, struct job *j
                                        r->run->measured_cost ? NAN : cost_s(j, per_s, per_byte_s),
                                    .fn = r->run->real_payload ? all_parts : NULL,
                                    .arg = j};
-    strait_wrap_work(r, kind, &job);
+    strait_rank_state_work(r, kind, &job);
 }
 
 /* --- set-up ------------------------------------------------------------------------------- */
@@ -179,7 +179,7 @@ struct strait_lowrank_work *strait_lowrank_work_new(struct strait_rank *r, const
     w->scratch = aligned(strait_alloc(
         r, strait_lowrank_work_elems(side, rank) + ALIGNMENT / sizeof(float), sizeof(float)));
     draw_factors(r, w);
-    find_costs(w, strait_wrap_of(r)->point, codec, rank);
+    find_costs(w, strait_rank_state_of(r)->point, codec, rank);
     return w;
 }
 

@@ -63,12 +63,12 @@ static int quantise(double *bits, double *squares, const struct tensor *t, doubl
 }
 
 /* Load the tensors of a snapshot. Returns how many, or 0 with *err. */
-enum { MOST_TENSORS = 16 };
-static size_t open_snapshot(struct tensor tensors[MOST_TENSORS], const struct strait_tensors *all,
+enum { MAX_TENSORS = 16 };
+static size_t open_snapshot(struct tensor tensors[MAX_TENSORS], const struct strait_tensors *all,
                             long step, struct strait_error *err)
 {
     size_t n = 0;
-    for (size_t i = 0; i < all->n_recordings && n < MOST_TENSORS; i++) {
+    for (size_t i = 0; i < all->n_recordings && n < MAX_TENSORS; i++) {
         const struct strait_recording *u = &all->recordings[i], *p;
         p = strait_tensors_find(all, "cnn", u->layer, "param", step);
         if (u != strait_tensors_find(all, "cnn", u->layer, "update", step) || !p)
@@ -103,7 +103,7 @@ static int rate_of(struct strait_rate_point *out, const struct tensor *tensors, 
 int strait_allocation_measure(struct strait_allocation *out, double par, struct strait_error *err)
 {
     struct strait_tensors *all;
-    struct tensor tensors[MOST_TENSORS];
+    struct tensor tensors[MAX_TENSORS];
     struct strait_rate_point line[STRAIT_N_RANGE_BOUNDS], own;
     int failed = strait_tensors_load(&all, NULL, err);
     if (failed)

@@ -71,9 +71,9 @@ int strait_place_contiguous(int *owner, int n, const double *cost_s, int n_worke
         best = next;
         next = last;
     }
-    const double least_s = n > 0 ? best[n] : 0;
+    const double min_s = n > 0 ? best[n] : 0;
     for (int i = 0, start = 0, worker = 0; i < n; i++) {
-        if (i > start && sum[i + 1] - sum[start] > least_s) {
+        if (i > start && sum[i + 1] - sum[start] > min_s) {
             worker++;
             start = i;
         }
@@ -123,14 +123,14 @@ int strait_fuse_ready(int *first, double *end_s, int n, const double *ready_s, c
 
 int strait_fuse_waiting(int *first, double *end_s, int n, const double *ready_s,
                         const double *bytes, double alpha_s, double beta_s_per_byte, double free_s,
-                        double most_bytes)
+                        double max_bytes)
 {
     int n_groups = 0;
     for (int i = 0; i < n;) {
         const double start_s = fmax(free_s, ready_s[i]);
         double group_bytes = bytes[i];
         first[n_groups++] = i++;
-        for (; i < n && ready_s[i] <= start_s && group_bytes + bytes[i] <= most_bytes; i++)
+        for (; i < n && ready_s[i] <= start_s && group_bytes + bytes[i] <= max_bytes; i++)
             group_bytes += bytes[i];
         free_s = start_s + alpha_s + beta_s_per_byte * group_bytes;
     }
@@ -139,12 +139,12 @@ int strait_fuse_waiting(int *first, double *end_s, int n, const double *ready_s,
     return n_groups;
 }
 
-int strait_fuse_full(int *first, int n, const double *bytes, double most_bytes)
+int strait_fuse_full(int *first, int n, const double *bytes, double max_bytes)
 {
     double group_bytes = 0;
     int n_groups = 0;
     for (int i = 0; i < n; i++) {
-        if (i == 0 || group_bytes + bytes[i] > most_bytes) {
+        if (i == 0 || group_bytes + bytes[i] > max_bytes) {
             first[n_groups++] = i;
             group_bytes = 0;
         }

@@ -40,13 +40,13 @@ int strait_fuse_ready(int *first, double *end_s, int n, const double *ready_s, c
                       double alpha_s, double beta_s_per_byte, double free_s);
 
 /** The contiguous groups that arise when each send takes all members that are ready, up to
- *  most_bytes (a larger member goes alone), without waiting. Arguments as of strait_fuse_ready.
+ *  max_bytes (a larger member goes alone), without waiting. Arguments as of strait_fuse_ready.
  *  Returns how many.
  *  Source:  Horovod's tensor fusion, without its cycles */
 int strait_fuse_waiting(int *first, double *end_s, int n, const double *ready_s,
                         const double *bytes, double alpha_s, double beta_s_per_byte, double free_s,
-                        double most_bytes);
+                        double max_bytes);
 
-/** Contiguous groups of up to `most_bytes`: a new group begins when the next member does not fit.
+/** Contiguous groups of up to `max_bytes`: a new group begins when the next member does not fit.
  *  0: each on its own. Returns how many. */
-int strait_fuse_full(int *first, int n, const double *bytes, double most_bytes);
+int strait_fuse_full(int *first, int n, const double *bytes, double max_bytes);

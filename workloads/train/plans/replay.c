@@ -13,8 +13,8 @@ static const double NODES[5] = {-0.9061798459386640, -0.5384693101056831, 0, 0.5
                                 0.9061798459386640};
 static const double WEIGHTS[5] = {0.2369268850561891, 0.4786286704993665, 0.5688888888888889,
                                   0.4786286704993665, 0.2369268850561891};
-enum { N_PANELS_FIRST = 12, N_PANELS = 1, MOST_BINS = 8000, N_HALVINGS = 24 };
-static const double LEAST_SHAPE = 0.3, MOST_SHAPE = 2, LEAST_PROBABILITY = 1e-9;
+enum { N_PANELS_FIRST = 12, N_PANELS = 1, MAX_BINS = 8000, N_HALVINGS = 24 };
+static const double MIN_SHAPE = 0.3, MAX_SHAPE = 2, MIN_PROBABILITY = 1e-9;
 
 struct values {
     double shape, scale, height; /* height exp(-|x / scale|^shape), rms 1 */
@@ -44,7 +44,7 @@ void strait_quantised(double *bits, double *rel_error, double shape, double boun
     v.height = shape / (2 * v.scale * tgamma(1 / shape));
     double sum = 0, square, p = 1;
     *bits = 0;
-    for (int k = 0; k < MOST_BINS && p > LEAST_PROBABILITY; k++) {
+    for (int k = 0; k < MAX_BINS && p > MIN_PROBABILITY; k++) {
         p = bin_of(&square, &v, k, 2 * bound);
         sum += square;
         if (p > 0) /* one bin around 0, two of each other */
@@ -55,7 +55,7 @@ void strait_quantised(double *bits, double *rel_error, double shape, double boun
 
 double strait_shape_of_bits(double bits, double bound)
 {
-    double lo = LEAST_SHAPE, hi = MOST_SHAPE, found, error;
+    double lo = MIN_SHAPE, hi = MAX_SHAPE, found, error;
     for (int i = 0; i < N_HALVINGS; i++) { /* more peaked means fewer bits */
         const double shape = (lo + hi) / 2;
         strait_quantised(&found, &error, shape, bound);

@@ -189,15 +189,15 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
     double n_parts = 0;
     for (size_t l = 0; l < e->model->n_layers; l++)
         n_parts += ceil(4.0 * (double)e->model->layers[l].n_elems / bytes);
-    enum { MOST_PARTS = 1000000 };
-    if (n_parts <= MOST_PARTS)
+    enum { MAX_PARTS = 1000000 };
+    if (n_parts <= MAX_PARTS)
         return strait_uses_servers(e) ? strait_servers_check(e, err) : strait_overlap_check(e, err);
     char where[512];
     snprintf(where, sizeof(where), "%s#/strategy/partition", e->file);
     return strait_error_set(err, STRAIT_ERR_INPUT, where,
                             "expected a size that cuts the model into at most %d partitions, "
                             "found one that makes %.0f",
-                            MOST_PARTS, n_parts);
+                            MAX_PARTS, n_parts);
 }
 
 static const struct strait_param params[] = {

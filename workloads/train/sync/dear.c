@@ -83,11 +83,12 @@ static void dear(struct strait_rank *r)
                      .f = strait_rank_fusion(r),
                      .gradients = strait_rank_gradients(r)};
     struct strait_tuner *t = strait_alloc(r, 1, sizeof(*t));
-    *t = (struct strait_tuner){
-        .bayes = {.lo = strait_param(r, "least"), .hi = strait_param(r, "most"), .xi = XI},
-        .n_trials = (int)strait_param(r, "trials"),
-        .n_rounds = (int)strait_param(r, "trial_rounds"),
-        .fusion_bytes = strait_param(r, "fusion")};
+    *t = (struct strait_tuner){.bayes = {.lo = strait_param(r, "fusion_min"),
+                                         .hi = strait_param(r, "fusion_max"),
+                                         .xi = XI},
+                               .n_trials = (int)strait_param(r, "trials"),
+                               .n_rounds = (int)strait_param(r, "trial_rounds"),
+                               .fusion_bytes = strait_param(r, "fusion")};
     const bool tunes = (int)strait_param(r, "tuner") == BAYES;
     strait_fuse_forward(&d.f, &d.layers, t->fusion_bytes);
     struct strait_rank *lane = strait_spawn(r, communicate, &d);
@@ -127,13 +128,13 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
     char where[512];
-    const double least = strait_experiment_param(e, "least"),
-                 most = strait_experiment_param(e, "most");
+    const double least = strait_experiment_param(e, "fusion_min"),
+                 most = strait_experiment_param(e, "fusion_max");
     if (least < most)
         return strait_overlap_check(e, err);
-    snprintf(where, sizeof(where), "%s#/strategy/most", e->file);
+    snprintf(where, sizeof(where), "%s#/strategy/fusion_max", e->file);
     return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                            "expected more than \"least\", %.0f B, found %.0f B", least, most);
+                            "expected more than \"fusion_min\", %.0f B, found %.0f B", least, most);
 }
 
 /* After a tuner has found its threshold all rounds are alike. */
@@ -149,10 +150,10 @@ static const struct strait_param params[] = {
      .min = 1, .max = 1e12, .fallback = 25 * 1048576.0},
     {"tuner", "of the fusion threshold: fixed, or bayes while training goes on",
      STRAIT_PARAM_CHOICE, .min = 0, .max = 1, .fallback = FIXED, .choices = tuners},
-    {"least", "bayes: smallest threshold that is tried", STRAIT_PARAM_BYTES, .min = 1, .max = 1e12,
-     .fallback = 1048576},
-    {"most", "bayes: largest threshold that is tried", STRAIT_PARAM_BYTES, .min = 1, .max = 1e12,
-     .fallback = 256 * 1048576.0},
+    {"fusion_min", "bayes: smallest threshold that is tried", STRAIT_PARAM_BYTES, .min = 1,
+     .max = 1e12, .fallback = 1048576},
+    {"fusion_max", "bayes: largest threshold that is tried", STRAIT_PARAM_BYTES, .min = 1,
+     .max = 1e12, .fallback = 256 * 1048576.0},
     {"trials", "bayes: thresholds that are tried", STRAIT_PARAM_INTEGER, .min = 1,
      .max = STRAIT_BAYES_MAX_POINTS, .fallback = 10},
     {"trial_rounds", "bayes: rounds of a trial; those after the third are timed",

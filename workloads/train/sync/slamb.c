@@ -71,12 +71,12 @@ static void slamb(struct strait_rank *r)
         k.buffer = strait_values(r, buffer);
         strait_forward(r, STRAIT_ALL_LAYERS);
         strait_backward_into(r, STRAIT_ALL_LAYERS, gradients);
-        strait_step_part(r, 0.5, slamb_moments, &k);
+        strait_resume_part(r, 0.5, slamb_moments, &k);
         move_all(r, slamb_gather, &k);
         strait_reduce_scatter(r, world, codec, buffer);
         strait_all_gather(r, world, codec, buffer);
         move_all(r, slamb_scatter, &k);
-        strait_step_part(r, 0.5, slamb_lamb, &k);
+        strait_resume_part(r, 0.5, slamb_lamb, &k);
         if ((k.step + 1) % every == 0)
             average(r, world, w, copy);
     }

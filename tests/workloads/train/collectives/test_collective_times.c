@@ -100,7 +100,7 @@ static void times(void)
 {
     int n_forms = 0;
     for (kind = 0; kind < N_COLLECTIVES; kind++)
-        for (int n = 1; n <= MOST_RANKS; n++) {
+        for (int n = 1; n <= MAX_RANKS; n++) {
             struct strait_outcome o = run_ranks(n, false, timed_main, NULL);
             const double wanted_s = form_s(n, o.point->add_bytes_per_s, o.point->copy_bytes_per_s);
             n_forms += !isnan(wanted_s);
@@ -131,7 +131,7 @@ static void gather_main(struct strait_rank *r)
 
 static void gather_time(void)
 {
-    for (int n = 1; n <= MOST_RANKS; n++) {
+    for (int n = 1; n <= MAX_RANKS; n++) {
         struct strait_outcome o = run_ranks(n, false, gather_main, NULL);
         CU_ASSERT_DOUBLE_EQUAL(ended_s(&o), (n - 1) * (2 * PATH_S + wire_s(0) + wire_s(N / n)),
                                1e-9);

@@ -7,7 +7,7 @@
 static const struct ranks_on emulated = {&strait_emu,
                                          "{\"client\":{\"rate\":\"10 Gbps\",\"rtt\":\"100 us\"}}"};
 
-enum { MOST_EMULATED = 5 };
+enum { MAX_EMULATED = 5 };
 
 static bool can_emulate(void)
 {
@@ -25,7 +25,7 @@ static bool can_emulate(void)
  * same program ran. */
 static void exact(void)
 {
-    for (int n = 1; n <= MOST_EMULATED && can_emulate(); n++) {
+    for (int n = 1; n <= MAX_EMULATED && can_emulate(); n++) {
         struct strait_outcome emu = run_ranks_on(&emulated, n, true, check_all, NULL);
         struct strait_outcome sim = run_ranks(n, true, check_all, NULL);
         CU_ASSERT(n == 1 || emu.payload_bytes > 0);

@@ -219,7 +219,7 @@ static void refuses(const char *strategy, const char *codec, const char *where, 
     struct strait_error err = {0};
     struct strait_experiment *e = NULL;
     struct strait_profile *profile = NULL;
-    struct strait_point *p = NULL;
+    struct strait_trial *p = NULL;
     snprintf(experiment, sizeof(experiment),
              "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"clients\":2,\"strategy\":%s,"
              "\"codec\":%s,\"network\":{\"client\":{\"rate\":\"1 Gbps\"},\"server\":{\"rate\":\"1 "
@@ -228,15 +228,15 @@ static void refuses(const char *strategy, const char *codec, const char *where, 
     json_t *json = json_loads(experiment, 0, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(json);
     CU_ASSERT_EQUAL_FATAL(strait_profile_load(&profile, "default", &err), 0);
-    const struct strait_point_options sized = {0};
+    const struct strait_trial_options sized = {0};
     CU_ASSERT(strait_experiment_read(&e, "e.json", json, &err) != 0 ||
-              strait_point_new(&p, e, profile, &sized, &err) != 0);
+              strait_trial_new(&p, e, profile, &sized, &err) != 0);
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.where, where));
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, text));
     if (!strstr(err.text, text))
         fprintf(stderr, "%s: %s\n", err.where, err.text);
-    strait_point_free(p);
+    strait_trial_free(p);
     strait_profile_free(profile);
     strait_experiment_free(e);
     json_decref(json);
@@ -260,7 +260,7 @@ static void refused(void)
 /* Three rounds on two clients, without a codec: w + 3 (u1 + u2) / 2, added in rank order. */
 static void weights_main(struct strait_rank *r)
 {
-    struct strait_point *p = r->run->context;
+    struct strait_trial *p = r->run->context;
     static const float share = 0.5f;
     float *w = strait_alloc(r, CNN_ELEMS, sizeof(*w)), *u[2];
     strait_recorded(w, p, STRAIT_WEIGHTS, 0);

@@ -61,7 +61,7 @@ static struct strait_outcome gpt2(const char *strategy, const char *rate)
              "\"tcp\":{\"initial_window\":\"1 GB\",\"window\":\"10 GB\"}}}",
              strategy, rate);
     return strait_outcome_of(text, json_object(), "default", &strait_fluid,
-                             (struct strait_point_options){0});
+                             (struct strait_trial_options){0});
 }
 
 struct passes {
@@ -151,7 +151,7 @@ enum { N_RANKS = 3 };
 
 /* The mean of what everybody sends: part p summed from rank p on around the ring, then
  * divided. */
-static void ring_mean(float *mean, const struct strait_point *p, enum strait_tensor_kind kind)
+static void ring_mean(float *mean, const struct strait_trial *p, enum strait_tensor_kind kind)
 {
     float *all[N_RANKS];
     for (int i = 0; i < N_RANKS; i++) {
@@ -171,7 +171,7 @@ static void ring_mean(float *mean, const struct strait_point *p, enum strait_ten
 
 static void mean_main(struct strait_rank *r)
 {
-    const struct strait_point *p = strait_wrap_of(r)->point;
+    const struct strait_trial *p = strait_rank_state_of(r)->point;
     float *w = malloc(CNN_ELEMS * sizeof(float));
     scale_prepared(r, STRAIT_WEIGHTS);
     p->experiment->strategy->rank_main(r);
@@ -186,7 +186,7 @@ static void mean_main(struct strait_rank *r)
 /* Two outer steps with learning rate 0.5 and momentum 0.8 along the same recorded movement. */
 static void outer_main(struct strait_rank *r)
 {
-    const struct strait_point *p = strait_wrap_of(r)->point;
+    const struct strait_trial *p = strait_rank_state_of(r)->point;
     float *g = malloc(CNN_ELEMS * sizeof(float));
     const float *w = NULL;
     scale_prepared(r, STRAIT_UPDATE);
@@ -225,7 +225,7 @@ static void exact_sums(void)
 /* One fragment, no overlap, nothing kept of one's own: DiLoCo with the parameters of both. */
 static void streaming_main(struct strait_rank *r)
 {
-    const struct strait_point *p = strait_wrap_of(r)->point;
+    const struct strait_trial *p = strait_rank_state_of(r)->point;
     scale_prepared(r, STRAIT_UPDATE);
     p->experiment->strategy->rank_main(r);
     float *g = malloc(CNN_ELEMS * sizeof(float));

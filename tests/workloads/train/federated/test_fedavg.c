@@ -233,7 +233,7 @@ static void spread_shares(void)
  * second still downloads, the server adds: what arrives must be the model as it was. */
 static void check_frozen(struct strait_rank *r)
 {
-    const struct strait_point *p = strait_wrap_of(r)->point;
+    const struct strait_trial *p = strait_rank_state_of(r)->point;
     if (strait_me(r) > 0)
         scale_prepared(r, STRAIT_UPDATE);
     p->experiment->strategy->rank_main(r);

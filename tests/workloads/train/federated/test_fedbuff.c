@@ -83,7 +83,7 @@ enum { N_CLIENTS = 3 };
 /* Arrivals in their order, as the server logged them. Is it ever another order than by rank? */
 static const char *arrivals(struct strait_rank *r, int *src, int *tag, int n)
 {
-    const struct strait_log *log = strait_wrap_of(r)->log;
+    const struct strait_log *log = strait_rank_state_of(r)->log;
     int found = 0;
     double last_s = 0;
     bool mixed = false;
@@ -143,7 +143,7 @@ static void step_constant(float *w, const float *x, int k, int tag)
 static const char *check_server(struct strait_rank *r, enum strait_tensor_kind kind, int n,
                                 void (*step)(float *, const float *, int, int))
 {
-    const struct strait_point *p = strait_wrap_of(r)->point;
+    const struct strait_trial *p = strait_rank_state_of(r)->point;
     int src[16], tag[16];
     const char *wrong = arrivals(r, src, tag, n);
     if (wrong)
@@ -166,7 +166,7 @@ static void fedbuff_main(struct strait_rank *r)
 {
     if (strait_me(r) > 0)
         scale_prepared(r, STRAIT_UPDATE);
-    strait_wrap_of(r)->point->experiment->strategy->rank_main(r);
+    strait_rank_state_of(r)->point->experiment->strategy->rank_main(r);
     const char *wrong = check_server(r, STRAIT_UPDATE, 12, step_fedbuff);
     if (wrong)
         fail_with(r, wrong);
@@ -178,7 +178,7 @@ static void fedasync_main(struct strait_rank *r)
         step_constant, step_polynomial, step_hinge}; /* in the order of the strategy's choices */
     if (strait_me(r) > 0)
         scale_prepared(r, STRAIT_WEIGHTS);
-    strait_wrap_of(r)->point->experiment->strategy->rank_main(r);
+    strait_rank_state_of(r)->point->experiment->strategy->rank_main(r);
     const char *wrong =
         check_server(r, STRAIT_WEIGHTS, 12, steps[(int)strait_param(r, "staleness")]);
     if (wrong)

@@ -78,7 +78,7 @@ enum { N_CLIENTS = 5, SIZE = 3 };
  * clients, of update / n; the server adds regions by their share of the clients. */
 static void sum_main(struct strait_rank *r)
 {
-    const struct strait_point *p = strait_wrap_of(r)->point;
+    const struct strait_trial *p = strait_rank_state_of(r)->point;
     if (strait_me(r) > 0)
         scale_prepared(r, STRAIT_UPDATE);
     p->experiment->strategy->rank_main(r);

@@ -149,7 +149,7 @@ static void fused_as_they_wait(void)
 
 /* --- bytes --------------------------------------------------------------------------------- */
 
-enum { MOST_RANKS = 9, N_FACTORS = 8, N_LAYERS = 4, N_ROUNDS = 2 };
+enum { MAX_RANKS = 9, N_FACTORS = 8, N_LAYERS = 4, N_ROUNDS = 2 };
 
 /* settings: of the strategy, taken. */
 static struct strait_outcome sized(const char *strategy, int n, json_t *settings)
@@ -162,7 +162,7 @@ static struct strait_outcome sized(const char *strategy, int n, json_t *settings
     json_object_update(set, settings);
     json_decref(settings);
     return strait_outcome_of(experiment, set, "default", &strait_fluid,
-                             (struct strait_point_options){0});
+                             (struct strait_trial_options){0});
 }
 
 /* n_elems sent by all, and messages, in a round. */
@@ -210,7 +210,7 @@ static void bytes(void)
     const uint64_t all = 105866;
     const uint64_t a = triangle(10) + triangle(145) + triangle(1569) + triangle(65);
     const uint64_t g = triangle(16) + triangle(32) + triangle(64) + triangle(10);
-    for (int n = 1; n <= MOST_RANKS; n++) {
+    for (int n = 1; n <= MAX_RANKS; n++) {
         /* a ring: 2 (n - 1) times everything, in as many messages a rank; a tree: n - 1 times */
         const uint64_t ring = 2 * (uint64_t)(n - 1), tree = (uint64_t)(n - 1);
         const uint64_t hops = ring * (uint64_t)n;

@@ -144,7 +144,7 @@ static void expect(json_t *strategy, int n, double piece_bytes,
     for (int i = 0; i < 2; i++) {
         struct strait_outcome o =
             strait_outcome_of(text, json_pack("{s:O, s:i}", "/strategy", strategy, "/clients", n),
-                              "default", backends[i], (struct strait_point_options){0});
+                              "default", backends[i], (struct strait_trial_options){0});
         struct world w = {.n = n,
                           .piece_bytes = piece_bytes,
                           .add_s_per_byte = 1 / o.point->add_bytes_per_s,

@@ -22,9 +22,9 @@ static double total_s(const char *experiment, json_t *settings)
 {
     json_t *again = json_deep_copy(settings); /* each run takes its own */
     struct strait_outcome o = strait_outcome_of(experiment, settings, "default", &strait_fluid,
-                                                (struct strait_point_options){0});
+                                                (struct strait_trial_options){0});
     struct strait_outcome sim = strait_outcome_of(experiment, again, "default", &strait_sim,
-                                                  (struct strait_point_options){0});
+                                                  (struct strait_trial_options){0});
     const double found_s = o.total_s;
     CU_ASSERT_EQUAL(o.payload_bytes, 0);
     CU_ASSERT_EQUAL(o.n_messages, 0);
@@ -96,7 +96,7 @@ static void gathered(void)
                                     "1 GB/s", "gather", path, "memory", "1 GB/s",
                                     "/strategy/head_dim", cases[i].head_dim);
             struct strait_outcome o = strait_outcome_of(text, set, "default", &strait_fluid,
-                                                        (struct strait_point_options){0});
+                                                        (struct strait_trial_options){0});
             const double efficiency =
                 i == 3 && scale == 2 ? 0.8 : cases[i].efficiency / scale; /* 0.4 x sqrt(4) */
             CU_ASSERT_DOUBLE_EQUAL(o.total_s,
@@ -119,7 +119,7 @@ static json_t *row_of(const char *experiment, json_t *settings)
     const struct strait_row_context context = {
         .backend = "fluid", .key = "k", .profile = "p", .interval_s = {NAN, NAN}};
     struct strait_outcome o = strait_outcome_of(experiment, settings, "default", &strait_fluid,
-                                                (struct strait_point_options){0});
+                                                (struct strait_trial_options){0});
     json_t *row = strait_row_new(o.point, &context, &err);
     CU_ASSERT_PTR_NOT_NULL_FATAL(row);
     strait_outcome_free(&o);

@@ -24,7 +24,7 @@ static void check_traffic(const char *text, json_t *settings, int n, uint64_t el
 
 static void bytes(void)
 {
-    for (int n = 1; n <= MOST_RANKS; n++) {
+    for (int n = 1; n <= MAX_RANKS; n++) {
         check_traffic(powersgd, json_object(), n, P_ELEMS + PLAIN_ELEMS + Q_ELEMS, 2);
         check_traffic(acpsgd, json_object(), n, P_ELEMS + PLAIN_ELEMS, 1);
         check_traffic(acpsgd, json_pack("{s:i}", "/strategy/rounds", 2), n,
@@ -38,16 +38,16 @@ static void bytes(void)
 
 struct ring { /* when each rank is ready, and its link to the next one free */
     int n;
-    double ready_s[MOST_RANKS], free_s[MOST_RANKS], path_s;
+    double ready_s[MAX_RANKS], free_s[MAX_RANKS], path_s;
 };
 
 /* Step by step: rank i sends a part, gets one from i - 1 and works on it. Parts of three ranks:
  * 0 2 1, then 1 0 2 gathered, as sent by rank 0. */
-static void all_reduce(struct ring *g, const struct strait_point *p, size_t elems)
+static void all_reduce(struct ring *g, const struct strait_trial *p, size_t elems)
 {
     for (int step = 0; step < 2 * (g->n - 1); step++) {
         const bool adds = step < g->n - 1;
-        double arrived_s[MOST_RANKS];
+        double arrived_s[MAX_RANKS];
         for (int i = 0; i < g->n; i++) {
             const int part = ((adds ? i - step : i + 1 - (step - (g->n - 1))) + 2 * g->n) % g->n;
             const double bytes = 4.0 * (double)part_of(elems, part, g->n);
@@ -61,7 +61,7 @@ static void all_reduce(struct ring *g, const struct strait_point *p, size_t elem
 }
 
 /* The profile's time of the codec over elements of matrices. */
-static double coding_s(const struct strait_point *p, const char *codec, bool encode, int n_matrices,
+static double coding_s(const struct strait_trial *p, const char *codec, bool encode, int n_matrices,
                        size_t elems)
 {
     struct strait_codec_spec spec = strait_codec_spec_default(strait_codec_find(codec));
@@ -83,7 +83,7 @@ static void everybody_works(struct ring *g, double s)
  * Vectors are copied into the first buffer and out of it at the end. */
 static void powersgd_time(void)
 {
-    for (int n = 1; n <= MOST_RANKS; n++) {
+    for (int n = 1; n <= MAX_RANKS; n++) {
         struct strait_outcome o = sized_run(powersgd, json_object(), n);
         const struct strait_model *m = o.experiment->model;
         const double third_s = coding_s(o.point, "powersgd", true, MATRICES, MATRIX_ELEMS) / 3;
@@ -137,7 +137,7 @@ static void check_acpsgd_time(int n, const char *rtt, double one_way_s, bool one
 
 static void acpsgd_time(void)
 {
-    for (int n = 1; n <= MOST_RANKS; n++)
+    for (int n = 1; n <= MAX_RANKS; n++)
         for (int one_bucket = 0; one_bucket < 2; one_bucket++) {
             check_acpsgd_time(n, "13 ms", 0.013, one_bucket); /* no addition meets encoding */
             check_acpsgd_time(n, "40 us", 40e-6, one_bucket);
@@ -231,7 +231,7 @@ static void other_profiles(void)
 {
     json_t *settings = json_pack("{s:i}", "/clients", 1);
     struct strait_outcome o = strait_outcome_of(powersgd, settings, "sz3-class", &strait_fluid,
-                                                (struct strait_point_options){0});
+                                                (struct strait_trial_options){0});
     const struct strait_model *m = o.experiment->model;
     const double expected =
         m->fwd_s + m->bwd_s + m->opt_s +

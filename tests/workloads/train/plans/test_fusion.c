@@ -122,17 +122,17 @@ static void all_plans(void)
         int first[MOST + 1];
         double end_s[MOST + 1];
         struct strait_fusion f = {.first = first};
-        const double least_s = exhaustive_s(&c, all_reduce);
+        const double min_s = exhaustive_s(&c, all_reduce);
         strait_fuse_best(&f, end_s, &c, all_reduce);
         const double best_s = strait_fusion_end_s(&f, &c, all_reduce);
         strait_fuse_merge(&f, &c, all_reduce);
         const double rule_s = strait_fusion_end_s(&f, &c, all_reduce);
         strait_fuse_none(&f, &c);
         const double none_s = strait_fusion_end_s(&f, &c, all_reduce);
-        CU_ASSERT_DOUBLE_EQUAL(best_s, least_s, 1e-12 * least_s);
+        CU_ASSERT_DOUBLE_EQUAL(best_s, min_s, 1e-12 * min_s);
         CU_ASSERT(rule_s <= none_s * (1 + 1e-12));
-        CU_ASSERT(rule_s >= least_s * (1 - 1e-12));
-        n_rule_best += rule_s <= least_s * (1 + 1e-12);
+        CU_ASSERT(rule_s >= min_s * (1 - 1e-12));
+        n_rule_best += rule_s <= min_s * (1 + 1e-12);
     }
     CU_ASSERT(n_rule_best > N_MODELS / 2);
     CU_ASSERT(n_rule_best < N_MODELS);

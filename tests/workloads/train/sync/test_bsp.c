@@ -12,7 +12,7 @@ static const char *const text =
     "\"strategy\":{\"name\":\"bsp\",\"rounds\":1},"
     "\"network\":{\"client\":{\"rate\":\"100 Mbps\",\"rtt\":\"20 ms\"}}}";
 
-enum { CNN_ELEMS = 105866, MOST_RANKS = 9, SITE_SIZE = 2 };
+enum { CNN_ELEMS = 105866, MAX_RANKS = 9, SITE_SIZE = 2 };
 static const char *const collectives[] = {"ring",       "halving",      "tree",
                                           "all_to_all", "ring_encoded", "hierarchical"};
 enum { N_COLLECTIVES = sizeof(collectives) / sizeof(collectives[0]), RING_ENCODED = 4 };
@@ -33,7 +33,7 @@ static struct strait_outcome run(json_t *settings, const struct strait_backend *
                                  bool real_payload)
 {
     return strait_outcome_of(text, settings, "default", backend,
-                             (struct strait_point_options){.real_payload = real_payload});
+                             (struct strait_trial_options){.real_payload = real_payload});
 }
 
 /* All-reduces of n ranks send 2 (n - 1) times the model, whichever way. Inside of sites of two, and
@@ -42,7 +42,7 @@ static struct strait_outcome run(json_t *settings, const struct strait_backend *
  */
 static void bytes(void)
 {
-    for (int n = 1; n <= MOST_RANKS; n++) {
+    for (int n = 1; n <= MAX_RANKS; n++) {
         for (int c = 0; c < N_COLLECTIVES; c++) {
             struct strait_outcome o = run(bsp(n, collectives[c]), &strait_fluid, false);
             const int times = c <= RING_ENCODED ? 2 * (n - 1) : 2 * (n / 2) + 2 * ((n + 1) / 2 - 1);

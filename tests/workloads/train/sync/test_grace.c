@@ -34,7 +34,7 @@ static void check_bytes(int exchange, int codec, int n, bool real)
     json_object_set_new(settings, "/clients", json_integer(n));
     struct strait_outcome o =
         strait_outcome_of(text, settings, "default", &strait_fluid,
-                          (struct strait_point_options){.real_payload = real});
+                          (struct strait_trial_options){.real_payload = real});
     const uint64_t bytes = all_bytes(exchange, codec, n);
     CU_ASSERT_EQUAL(o.payload_bytes, bytes);
     CU_ASSERT_EQUAL(o.n_messages,
@@ -49,7 +49,7 @@ static void check_bytes(int exchange, int codec, int n, bool real)
 /* What a profile says of sizes, and what is encoded. */
 static void bytes(void)
 {
-    for (int n = 1; n <= MOST_RANKS; n++)
+    for (int n = 1; n <= MAX_RANKS; n++)
         for (int exchange = 0; exchange < N_EXCHANGES; exchange++)
             for (int codec = NONE; codec < N_CODECS; codec++)
                 for (int real = 0; real < (n == 3 ? 2 : 1); real++)
@@ -95,7 +95,7 @@ static void sizes_first(void)
  * P - 1 additions of each row in the same order, whenever its collective is through. Without
  * overlap no collective begins before all rows are encoded, and none is decoded before the last is
  * through. */
-static double schedule_s(const struct strait_point *p, int n, double launch_s, bool beside)
+static double schedule_s(const struct strait_trial *p, int n, double launch_s, bool beside)
 {
     const struct strait_model *m = p->experiment->model;
     double ready[ODD_ROWS] = {0}, hook_s = m->fwd_s, link_s = 0, all_s = m->fwd_s + m->bwd_s;
@@ -126,7 +126,7 @@ static double schedule_s(const struct strait_point *p, int n, double launch_s, b
 
 static void schedule(void)
 {
-    for (int n = 1; n <= MOST_RANKS; n++)
+    for (int n = 1; n <= MAX_RANKS; n++)
         for (int i = 0; i < 4; i++) {
             const bool beside = i % 2 == 0;
             const int launch_ms = i / 2 * 5;

@@ -19,7 +19,7 @@ static json_t *settings_of(void)
 /* P - 1 packets up and P - 1 down, whatever P; without a codec as many whole gradients. */
 static void bytes(void)
 {
-    for (int n = 1; n <= MOST_RANKS; n++)
+    for (int n = 1; n <= MAX_RANKS; n++)
         for (int dense = 0; dense < 2; dense++) {
             struct strait_outcome o = sized_run(text, dense ? json_object() : settings_of(), n);
             const uint64_t hops = 2 * (uint64_t)(n - 1);
@@ -53,7 +53,7 @@ static void schedule(void)
 static void second_round(void)
 {
     double total_s[2];
-    struct strait_point_options none = {0};
+    struct strait_trial_options none = {0};
     for (int i = 0; i < 2; i++) {
         json_t *settings = settings_of();
         json_object_set_new(settings, "/clients", json_integer(2));

@@ -25,7 +25,7 @@ static struct strait_outcome outcome(const char *strategy, int n_ranks, const ch
     json_object_update(settings, more);
     json_decref(more);
     return strait_outcome_of(text, settings, "default", &strait_fluid,
-                             (struct strait_point_options){0});
+                             (struct strait_trial_options){0});
 }
 
 /* tests/data/schedule.csv, with the iterations' totals: 6 and 12 ms for 5.7 and 11.15 ms. */

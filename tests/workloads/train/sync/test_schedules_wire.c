@@ -24,7 +24,7 @@ static struct strait_outcome outcome_at(const char *rate, const char *model, int
              model, n_ranks, strategy);
     return strait_outcome_of(
         text, json_pack("{s:s}", "/network/client/rate", rate), "default", &strait_fluid,
-        (struct strait_point_options){.every_round = every_round, .real_payload = real});
+        (struct strait_trial_options){.every_round = every_round, .real_payload = real});
 }
 
 static struct strait_outcome outcome(const char *model, int n_ranks, const char *strategy,
@@ -90,7 +90,7 @@ static void expected(struct strait_rank *r, float *sums)
     float *of[9];
     for (size_t i = 0; i < n; i++) {
         of[i] = strait_alloc(r, m->n_elems, sizeof(float));
-        strait_recorded(of[i], strait_wrap_of(r)->point, STRAIT_GRADIENTS, (int)i);
+        strait_recorded(of[i], strait_rank_state_of(r)->point, STRAIT_GRADIENTS, (int)i);
     }
     size_t lo = 0;
     for (int g = 0, l = 0; l < (int)m->n_layers; g++) {
@@ -110,7 +110,7 @@ static void expected(struct strait_rank *r, float *sums)
 /* Run the strategy, then look into every gradient that the rank has written. */
 static void checked(struct strait_rank *r)
 {
-    const struct strait_wrap *w = strait_wrap_of(r);
+    const struct strait_rank_state *w = strait_rank_state_of(r);
     const size_t n_elems = strait_model(r)->n_elems;
     struct strait_error err = {0};
     int n_checked = 0;
@@ -152,7 +152,7 @@ static void exact_sums(void)
             struct strait_outcome o = outcome("cnn", n, all[i].strategy, true, true);
             plan = all[i].plan;
             o.point->run.rank_main = checked;
-            CU_ASSERT_EQUAL(strait_point_run(o.point, &strait_fluid, &err), 0);
+            CU_ASSERT_EQUAL(strait_trial_run(o.point, &strait_fluid, &err), 0);
             if (err.code != STRAIT_OK)
                 fprintf(stderr, "%s: %s\n", all[i].strategy, err.text);
             strait_outcome_free(&o);
@@ -229,8 +229,8 @@ static void tuner(void)
     enum { TRIALS = 6, ROUNDS = 40 };
     struct strait_outcome o = outcome(SCHEDULE, 4,
                                       "\"name\":\"dear\",\"rounds\":40,\"fusion\":\"100 KB\","
-                                      "\"tuner\":\"bayes\",\"trials\":6,\"least\":\"100 KB\","
-                                      "\"most\":\"8 MB\"",
+                                      "\"tuner\":\"bayes\",\"trials\":6,\"fusion_min\":\"100 KB\","
+                                      "\"fusion_max\":\"8 MB\"",
                                       true, false);
     const double tuned_s = round_s(&o, ROUNDS - 2);
     double first_s = round_s(&o, 4);

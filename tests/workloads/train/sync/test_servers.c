@@ -10,7 +10,7 @@
 #include "tests/kit/suite.h"
 
 #define SCHEDULE "tests/data/schedule.csv"
-enum { CNN_ELEMS = 105866, MOST_RANKS = 9 };
+enum { CNN_ELEMS = 105866, MAX_RANKS = 9 };
 
 struct setting {
     const char *strategy; /* its members: name, rounds, ... */
@@ -32,7 +32,7 @@ static struct strait_outcome run_at(const char *rate, const char *model, const s
              s->n_inside, rate);
     return strait_outcome_of(
         text, json_object(), "default", backend,
-        (struct strait_point_options){.every_round = true, .real_payload = real});
+        (struct strait_trial_options){.every_round = true, .real_payload = real});
 }
 
 static struct strait_outcome run(const struct setting *s, const struct strait_backend *backend,
@@ -128,7 +128,7 @@ static void expect_bytes(const struct setting *s, int strategy)
 static void bytes(void)
 {
     for (int i = 0; i < N_STRATEGIES; i++) {
-        for (int n = 1; n <= MOST_RANKS; n++)
+        for (int n = 1; n <= MAX_RANKS; n++)
             for (int s = 1; s <= n; s += 3) {
                 expect_bytes(&(struct setting){NULL, n, s, 1, false}, i);
                 if (s < n)
@@ -174,7 +174,7 @@ static void checked(struct strait_rank *r)
 {
     struct strait_error err = {0};
     const bool whole = strcmp(strait_experiment(r)->strategy->name, "ps") == 0;
-    float *of[MOST_RANKS];
+    float *of[MAX_RANKS];
     double worst = 0;
     int n_checked = 0;
     strait_experiment(r)->strategy->rank_main(r);
@@ -182,9 +182,9 @@ static void checked(struct strait_rank *r)
         return;
     for (int i = 0; i < now.n; i++) {
         of[i] = strait_alloc(r, CNN_ELEMS, sizeof(float));
-        strait_recorded(of[i], strait_wrap_of(r)->point, STRAIT_GRADIENTS, i);
+        strait_recorded(of[i], strait_rank_state_of(r)->point, STRAIT_GRADIENTS, i);
     }
-    for (const struct strait_tensor *t = strait_wrap_of(r)->tensors; t; t = t->next) {
+    for (const struct strait_tensor *t = strait_rank_state_of(r)->tensors; t; t = t->next) {
         if (t->kind != STRAIT_GRADIENTS || !t->values)
             continue;
         n_checked++;
@@ -211,7 +211,7 @@ static void expect_sums(struct setting s, const char *codec)
         now.strategy = strategies[i];
         struct strait_outcome o = run_at("1 Gbps", "cnn", &now, codec, &strait_fluid, true);
         o.point->run.rank_main = checked;
-        CU_ASSERT_EQUAL(strait_point_run(o.point, &strait_fluid, &err), 0);
+        CU_ASSERT_EQUAL(strait_trial_run(o.point, &strait_fluid, &err), 0);
         if (err.code != STRAIT_OK)
             fprintf(stderr, "%s: %s\n", now.strategy, err.text);
         strait_outcome_free(&o);
@@ -261,7 +261,7 @@ static double wire_s(double n_elems)
 
 /* One server, w workers in step. A piece goes through the server's port w times, is added w - 1
  * times, comes back w times and is copied: four stages, each after the piece before it. */
-static double wfbp_s(int w, const struct strait_point *p)
+static double wfbp_s(int w, const struct strait_trial *p)
 {
     double ready_s = FWD_S, in_s = 0, added_s = 0, out_s = 0, copied_s = 0;
     for (int l = N_LAYERS - 1; l >= 0; l--) {
@@ -289,7 +289,7 @@ static void wfbp_times(void)
 /* Nothing overlaps: E elements up, sum, down. One co-located server of n: its port takes n - 1
  * models each way; all servers: n - 1 parts; two behind w workers: its port w halves, or a worker's
  * two. What is alike happens at once; a rank's own part is neither added to itself nor copied. */
-static double ps_s(const struct setting *s, const struct strait_point *p)
+static double ps_s(const struct setting *s, const struct strait_trial *p)
 {
     const double E = 1322424, add_s = 4 / p->add_bytes_per_s, copy_s = 4 / p->copy_bytes_per_s;
     const double w = s->n - (s->separate ? s->n_servers : 0), part = E / s->n_servers;

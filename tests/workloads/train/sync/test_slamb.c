@@ -28,7 +28,7 @@ static void bytes(void)
     for (int n = 1; n <= 9; n++) {
         struct strait_outcome o =
             strait_outcome_of(experiment, json_pack("{s:i}", "/clients", n), "default",
-                              &strait_fluid, (struct strait_point_options){0});
+                              &strait_fluid, (struct strait_trial_options){0});
         uint64_t elems = 0;
         for (int step = 0; step < 6; step++)
             elems += chunk(step % 4, 4) + ALWAYS;
@@ -46,7 +46,7 @@ static void mean_bytes(void)
     json_t *set = json_pack("{s:i, s:i, s:f}", "/strategy/rounds", 200, "/strategy/local_steps",
                             100, "/strategy/ratio", 0.1);
     struct strait_outcome o = strait_outcome_of(experiment, set, "default", &strait_fluid,
-                                                (struct strait_point_options){0});
+                                                (struct strait_trial_options){0});
     const double per_step = (double)o.payload_bytes / (2 * 2) / 200;
     CU_ASSERT_DOUBLE_EQUAL(per_step, 4 * (0.1 * MASKED + ALWAYS + ELEMS / 100.0), 1e-6);
     strait_outcome_free(&o);
@@ -56,9 +56,9 @@ static void run_real(void)
 {
     struct strait_outcome o =
         strait_outcome_of(experiment, json_object(), "default", &strait_fluid,
-                          (struct strait_point_options){.real_payload = true});
+                          (struct strait_trial_options){.real_payload = true});
     struct strait_outcome sized = strait_outcome_of(
-        experiment, json_object(), "default", &strait_fluid, (struct strait_point_options){0});
+        experiment, json_object(), "default", &strait_fluid, (struct strait_trial_options){0});
     CU_ASSERT_EQUAL(o.payload_bytes, sized.payload_bytes);
     CU_ASSERT_DOUBLE_EQUAL(o.total_s, sized.total_s, 1e-9 * sized.total_s);
     strait_outcome_free(&o);
@@ -71,10 +71,10 @@ static void less_than_all(void)
     json_object_set_new(all, "/strategy", json_pack("{s:s, s:i}", "name", "bsp", "rounds", 6));
     json_object_del(all, "/strategy/name");
     struct strait_outcome dense = strait_outcome_of(experiment, all, "default", &strait_fluid,
-                                                    (struct strait_point_options){0});
+                                                    (struct strait_trial_options){0});
     struct strait_outcome sparse = strait_outcome_of(
         experiment, json_pack("{s:i, s:i}", "/clients", 8, "/strategy/local_steps", 100), "default",
-        &strait_fluid, (struct strait_point_options){0});
+        &strait_fluid, (struct strait_trial_options){0});
     CU_ASSERT(sparse.total_s < dense.total_s);
     CU_ASSERT(sparse.payload_bytes * 3 < dense.payload_bytes);
     strait_outcome_free(&dense);
@@ -96,7 +96,7 @@ struct reference {
 };
 static struct reference reference;
 
-static double *doubles(const struct strait_point *p, enum strait_tensor_kind kind, int rank,
+static double *doubles(const struct strait_trial *p, enum strait_tensor_kind kind, int rank,
                        size_t n)
 {
     double *out = calloc(n, sizeof(*out));
@@ -221,7 +221,7 @@ static double difference(const float *found, const double *wanted, const double 
 /* The k-th newest tensor of a kind that is as large as the model. */
 static const float *newest(struct strait_rank *r, enum strait_tensor_kind kind, int k)
 {
-    const struct strait_tensor *t = strait_wrap_of(r)->tensors;
+    const struct strait_tensor *t = strait_rank_state_of(r)->tensors;
     for (; t; t = t->next)
         if (t->kind == kind && t->lo == 0 && t->hi == strait_model(r)->n_elems && k-- == 0)
             return t->values;
@@ -232,7 +232,7 @@ static const float *newest(struct strait_rank *r, enum strait_tensor_kind kind, 
  * of the largest gradients, 3e-6 to 6e-6 of the rms were found. */
 static void compare(struct strait_rank *r)
 {
-    const struct strait_point *p = r->run->context;
+    const struct strait_trial *p = r->run->context;
     const int me = strait_me(r);
     p->experiment->strategy->rank_main(r);
     const float *w = newest(r, STRAIT_WEIGHTS, 0), *squares = newest(r, STRAIT_SCRATCH, 0),
@@ -257,7 +257,7 @@ static void arithmetic(void)
         json_pack("{s:s, s:i, s:i, s:f, s:f, s:f}", "/model", "resnet", "/strategy/rounds", STEPS,
                   "/strategy/local_steps", EVERY, "/strategy/ratio", 1.0 / CHUNKS, "/strategy/lr",
                   LR, "/strategy/beta_3", BETA_3),
-        "default", &strait_fluid, (struct strait_point_options){.real_payload = true});
+        "default", &strait_fluid, (struct strait_trial_options){.real_payload = true});
     struct reference *ref = &reference;
     ref->model = o.experiment->model;
     ref->n = ref->model->n_elems;

@@ -1,4 +1,4 @@
-#include "point.h"
+#include "trial.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,13 +11,13 @@
 #include "rank_state.h"
 
 /* If all clients' tensors together exceed this, clients share values. */
-static const double MOST_OWN_BYTES = 4e9;
+static const double MAX_OWN_BYTES = 4e9;
 /* Kinds of recordings, in the order of enum strait_tensor_kind. */
 static const char *const kinds[] = {"param", "update", "grad"};
 
 static unsigned n_slots(const struct strait_run *run, int rank, enum strait_resource resource)
 {
-    const struct strait_point *p = run->context;
+    const struct strait_trial *p = run->context;
     const struct strait_experiment *e = p->experiment;
     if (resource != STRAIT_CPU || rank != 0 || !e->strategy->has_server ||
         !strait_experiment_has_param(e, "decode_cores"))
@@ -27,7 +27,7 @@ static unsigned n_slots(const struct strait_run *run, int rank, enum strait_reso
 
 static bool uses_stream(const struct strait_run *run, int src, int dst, int channel)
 {
-    const struct strait_point *p = run->context;
+    const struct strait_trial *p = run->context;
     const struct strait_strategy *s = p->experiment->strategy;
     return src != dst && (!s->uses_stream || s->uses_stream(p->experiment, src, dst, channel));
 }
@@ -39,7 +39,7 @@ static bool is_none(const struct strait_codec_spec *spec)
 
 /* Does the size of every tensor that the codec takes follow from its shape? sized: open, or NULL.
  */
-static bool is_size_known(const struct strait_point *p, const struct strait_codec_choice *choice,
+static bool is_size_known(const struct strait_trial *p, const struct strait_codec_choice *choice,
                           const void *sized)
 {
     const struct strait_model *m = p->experiment->model;
@@ -55,7 +55,7 @@ static bool is_size_known(const struct strait_point *p, const struct strait_code
 
 /* What one codec costs on one kind: from the profile that the codec names, else from the run's.
  * near: not NULL where other settings' speeds will do, since the codec tells its sizes itself. */
-static int find_cost(struct strait_codec_cost *out, char *near, const struct strait_point *p,
+static int find_cost(struct strait_codec_cost *out, char *near, const struct strait_trial *p,
                      const struct strait_profile *own, const struct strait_codec_spec *spec,
                      const char *kind, struct strait_error *err)
 {
@@ -88,7 +88,7 @@ static void forget_cost(struct strait_codec_cost *cost)
     cost->encode_fixed_s = cost->decode_fixed_s = 0;
 }
 
-static bool forgets_costs(const struct strait_point *p)
+static bool forgets_costs(const struct strait_trial *p)
 {
     return p->run.control && strcmp(p->run.control, "no-codec-cost") == 0;
 }
@@ -101,7 +101,7 @@ static const char *kind_of(const struct strait_experiment *e, int direction)
     return e->strategy->downlink_kind ? e->strategy->downlink_kind : "param";
 }
 
-int strait_point_cost(struct strait_codec_cost *out, const struct strait_point *p, int direction,
+int strait_trial_cost(struct strait_codec_cost *out, const struct strait_trial *p, int direction,
                       double bound, struct strait_error *err)
 {
     const struct strait_experiment *e = p->experiment;
@@ -117,20 +117,20 @@ int strait_point_cost(struct strait_codec_cost *out, const struct strait_point *
 }
 
 /* A sized run needs profile entries for every bound that the strategy may use: check now. */
-static int check_bounds(const struct strait_point *p, struct strait_error *err)
+static int check_bounds(const struct strait_trial *p, struct strait_error *err)
 {
     const struct strait_experiment *e = p->experiment;
     struct strait_codec_cost unused;
     double least, most;
     if (p->run.real_payload || !e->strategy->bounds_of || !e->strategy->bounds_of(&least, &most, e))
         return 0;
-    return strait_point_cost(&unused, p, 0, least, err) != 0 ||
-                   strait_point_cost(&unused, p, 0, most, err) != 0
+    return strait_trial_cost(&unused, p, 0, least, err) != 0 ||
+                   strait_trial_cost(&unused, p, 0, most, err) != 0
                ? -1
                : 0;
 }
 
-static int find_costs(struct strait_point *p, struct strait_error *err)
+static int find_costs(struct strait_trial *p, struct strait_error *err)
 {
     const struct strait_experiment *e = p->experiment;
     const struct strait_codec_choice *choices[2] = {&e->up, &e->down};
@@ -156,7 +156,7 @@ static int find_costs(struct strait_point *p, struct strait_error *err)
 }
 
 /* Sizes that follow from the shape alone come from an open codec, not from the profile. */
-static int open_sized(struct strait_point *p, struct strait_error *err)
+static int open_sized(struct strait_trial *p, struct strait_error *err)
 {
     const struct strait_codec_choice *choices[2] = {&p->experiment->up, &p->experiment->down};
     for (int i = 0; i < 2 && !p->run.real_payload; i++) {
@@ -167,7 +167,7 @@ static int open_sized(struct strait_point *p, struct strait_error *err)
     return 0;
 }
 
-static void close_sized(struct strait_point *p)
+static void close_sized(struct strait_trial *p)
 {
     const struct strait_codec_choice *choices[2] = {&p->experiment->up, &p->experiment->down};
     for (int i = 0; i < 2; i++)
@@ -176,7 +176,7 @@ static void close_sized(struct strait_point *p)
 }
 
 /* Choose recordings for the model's tensors, of the kinds that the strategy sends. */
-static int fill(struct strait_point *p, struct strait_error *err)
+static int fill(struct strait_trial *p, struct strait_error *err)
 {
     const struct strait_experiment *e = p->experiment;
     double recorded_bytes = 0, bytes = 0;
@@ -188,8 +188,8 @@ static int fill(struct strait_point *p, struct strait_error *err)
             e->strategy->downlink_kind && strcmp(e->strategy->downlink_kind, kinds[i]) == 0;
         if (!up && !down)
             continue;
-        if (strait_fill_plan_new(&p->fills[i], e->model, p->tensors, kinds[i], STRAIT_FILL_SENT,
-                                 err) != 0)
+        if (strait_tensor_fill_plan_new(&p->fills[i], e->model, p->tensors, kinds[i],
+                                        STRAIT_FILL_SENT, err) != 0)
             return -1;
         recorded_bytes += (double)p->fills[i]->recorded_bytes;
         bytes += (double)(p->fills[i]->recorded_bytes + p->fills[i]->tiled_bytes);
@@ -199,10 +199,10 @@ static int fill(struct strait_point *p, struct strait_error *err)
 }
 
 /* Whether separate values for each client would need more memory than the rest of the run. */
-static bool shares_values(const struct strait_experiment *e, const struct strait_point_options *o)
+static bool shares_values(const struct strait_experiment *e, const struct strait_trial_options *o)
 {
     return (o->real_payload || o->plans_memory) && e->strategy->has_server &&
-           4.0 * (double)e->model->n_elems * e->n_clients > MOST_OWN_BYTES;
+           4.0 * (double)e->model->n_elems * e->n_clients > MAX_OWN_BYTES;
 }
 
 /* Ranks that may have measured work at the same time: clients without a codec have none. */
@@ -213,11 +213,11 @@ static int n_measuring(const struct strait_experiment *e)
     return is_none(&e->up.spec) && is_none(&e->down.spec) ? 1 : e->n_clients;
 }
 
-int strait_point_new(struct strait_point **out, const struct strait_experiment *experiment,
+int strait_trial_new(struct strait_trial **out, const struct strait_experiment *experiment,
                      const struct strait_profile *profile,
-                     const struct strait_point_options *options, struct strait_error *err)
+                     const struct strait_trial_options *options, struct strait_error *err)
 {
-    struct strait_point *p = calloc(1, sizeof(*p));
+    struct strait_trial *p = calloc(1, sizeof(*p));
     *out = NULL;
     if (!p)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
@@ -261,13 +261,13 @@ int strait_point_new(struct strait_point **out, const struct strait_experiment *
         p->readings = shared == MAP_FAILED ? NULL : shared;
     }
     if (!p->logs || (options->measured_cost && !p->readings)) {
-        strait_point_free(p);
+        strait_trial_free(p);
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "%d logs do not fit in memory",
                                 experiment->n_ranks);
     }
     if (strait_facts_init(&p->facts, err) != 0 || open_sized(p, err) != 0 ||
         find_costs(p, err) != 0 || (options->real_payload && fill(p, err) != 0)) {
-        strait_point_free(p);
+        strait_trial_free(p);
         return -1;
     }
     struct strait_codec_cost *const costs[] = {&p->up, &p->down, &p->lossless_up,
@@ -278,7 +278,7 @@ int strait_point_new(struct strait_point **out, const struct strait_experiment *
     return 0;
 }
 
-void strait_point_free(struct strait_point *p)
+void strait_trial_free(struct strait_trial *p)
 {
     if (!p)
         return;
@@ -286,7 +286,7 @@ void strait_point_free(struct strait_point *p)
         strait_log_release(&p->logs[i]);
     free(p->logs);
     for (size_t i = 0; i < 3; i++)
-        strait_fill_plan_free(p->fills[i]);
+        strait_tensor_fill_plan_free(p->fills[i]);
     strait_tensors_free(p->tensors);
     strait_buffer_free(p->shared_values);
     if (p->readings)
@@ -299,13 +299,13 @@ void strait_point_free(struct strait_point *p)
 }
 
 /* Memory of all ranks at their peaks, and duration, from a run with sized payload. */
-static int need_memory(struct strait_point *p, struct strait_error *err)
+static int need_memory(struct strait_trial *p, struct strait_error *err)
 {
-    const struct strait_point_options sized = {.plans_memory = true, .guess = p->guess};
+    const struct strait_trial_options sized = {.plans_memory = true, .guess = p->guess};
     const double model_bytes = 4.0 * (double)p->experiment->model->n_elems;
-    struct strait_point *probe;
+    struct strait_trial *probe;
     double *bytes = &p->run.memory_bytes;
-    if (strait_point_new(&probe, p->experiment, p->profile, &sized, err) != 0)
+    if (strait_trial_new(&probe, p->experiment, p->profile, &sized, err) != 0)
         return -1;
     const int failed = strait_fluid.run(&probe->run, err);
     for (int i = 0; i < probe->run.n_ranks && !failed; i++) {
@@ -313,7 +313,7 @@ static int need_memory(struct strait_point *p, struct strait_error *err)
         p->run.allocated_bytes += probe->logs[i].allocated_bytes;
     }
     p->expected_s = probe->logs[0].total_s[STRAIT_SPAN_ROUND];
-    strait_point_free(probe);
+    strait_trial_free(probe);
     if (p->shares_values) {
         *bytes -= model_bytes * (p->experiment->n_clients - 1);
         p->run.allocated_bytes += model_bytes; /* which no rank counts as its own */
@@ -322,7 +322,7 @@ static int need_memory(struct strait_point *p, struct strait_error *err)
 }
 
 /* Fill before the ranks are forked, so that they share it. */
-static int fill_shared(struct strait_point *p, struct strait_error *err)
+static int fill_shared(struct strait_trial *p, struct strait_error *err)
 {
     if (!p->shares_values || p->shared_values)
         return 0;
@@ -332,7 +332,7 @@ static int fill_shared(struct strait_point *p, struct strait_error *err)
                : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "a tensor does not fit in memory");
 }
 
-int strait_point_check(struct strait_point *p, const struct strait_backend *backend,
+int strait_trial_check(struct strait_trial *p, const struct strait_backend *backend,
                        struct strait_error *err)
 {
     if (p->run.real_payload && p->run.memory_bytes == 0 && need_memory(p, err) != 0)
@@ -340,10 +340,10 @@ int strait_point_check(struct strait_point *p, const struct strait_backend *back
     return backend->check(&p->run, err);
 }
 
-int strait_point_run(struct strait_point *p, const struct strait_backend *backend,
+int strait_trial_run(struct strait_trial *p, const struct strait_backend *backend,
                      struct strait_error *err)
 {
-    if (strait_point_check(p, backend, err) != 0 || fill_shared(p, err) != 0)
+    if (strait_trial_check(p, backend, err) != 0 || fill_shared(p, err) != 0)
         return -1;
     return strait_steady_run(p, backend, err);
 }

@@ -17,40 +17,41 @@ struct strait_codec_cost {
 enum { STRAIT_MAX_READINGS = 512 };
 struct strait_reading {
     _Atomic(uint64_t) key; /* hash of operation, codec and elements; 0: free */
-    _Atomic(double) least_s;
+    _Atomic(double) min_s;
 };
 
-struct strait_point {
+struct strait_trial {
     const struct strait_experiment *experiment;
     const struct strait_profile *profile; /* the run's; a codec choice may name another */
     struct strait_profile *own_profiles[2];
     struct strait_codec_cost up, down, lossless_up, lossless_down;
-    bool guess; /* as in struct strait_point_options */
+    bool guess; /* as in struct strait_trial_options */
     /* up, down: the settings whose speeds stand for those that the profile lacks; "": its own */
     char speeds_of[2][STRAIT_SPEC_CHARS];
     struct strait_codec_choice plain; /* `none`, whatever the experiment says */
     double add_bytes_per_s, copy_bytes_per_s;
-    void *sized_states[2]; /* up, down: for predict; NULL if sizes come from the profile */
-    struct strait_tensors *tensors;    /* real payload only */
-    struct strait_fill_plan *fills[3]; /* by kind: weights, update, gradients; real payload only */
-    int n_rounds;                      /* to be run; fewer if the rest is extrapolated */
-    double recorded_ratio;             /* share of the model's bytes that is recorded exactly;
+    void *sized_states[2];          /* up, down: for predict; NULL if sizes come from the profile */
+    struct strait_tensors *tensors; /* real payload only */
+    struct strait_tensor_fill_plan
+        *fills[3];                   /* by kind: weights, update, gradients; real payload only */
+    int n_rounds;                    /* to be run; fewer if the rest is extrapolated */
+    double recorded_ratio;           /* share of the model's bytes that is recorded exactly;
                                           NAN in a sized run */
-    struct strait_reading *readings;   /* STRAIT_MAX_READINGS, shared across fork; measured only */
+    struct strait_reading *readings; /* STRAIT_MAX_READINGS, shared across fork; measured only */
     bool every_round;
     double expected_s; /* real payload: duration predicted by fluid; 0: not known yet */
     /* The clients' tensors are so large that all clients send the same values, from memory that the
-     * ranks share until one writes to it; see strait_point_new. */
+     * ranks share until one writes to it; see strait_trial_new. */
     bool shares_values;
     float *shared_values;
     bool plans_memory; /* as the options say */
     struct strait_run run;
     struct strait_facts facts;
-    struct strait_log *logs; /* run.n_ranks, filled by strait_point_run */
+    struct strait_log *logs; /* run.n_ranks, filled by strait_trial_run */
 };
 
-struct strait_point_options {
-    bool real_payload, measured_cost;   /* emu: true, true */
+struct strait_trial_options {
+    bool real_payload, measured_cost; /* emu: true, true */
     bool guess; /* what the profile lacks takes no time and saves no byte: enough to plan an
                    emulation, which measures both */
     const char *control;                /* "no-ramp", "no-codec-cost", "unshaped"; NULL: none */
@@ -65,23 +66,23 @@ struct strait_point_options {
 
 /** The cost at a bound other than the experiment's, for strategies that change bounds, from the
  *  profile. In: direction: 0 up, 1 down. Errors: INPUT naming the measured range. */
-int strait_point_cost(struct strait_codec_cost *out, const struct strait_point *p, int direction,
+int strait_trial_cost(struct strait_codec_cost *out, const struct strait_trial *p, int direction,
                       double bound, struct strait_error *err);
 /** Prepare a point. Borrows experiment and profile until free. With a server and real payload,
  *  clients whose tensors take more than 4 GB together share those of rank 1; the row says so.
  *  Errors:  INPUT when the profile has no entry for a codec at this bound */
-int strait_point_new(struct strait_point **out, const struct strait_experiment *experiment,
+int strait_trial_new(struct strait_trial **out, const struct strait_experiment *experiment,
                      const struct strait_profile *profile,
-                     const struct strait_point_options *options, struct strait_error *err);
+                     const struct strait_trial_options *options, struct strait_error *err);
 /** Hash of all that the point takes from the run's profile. Returns: key, or NULL when memory ran
  *  out. */
-const char *strait_point_profile_hash(char key[STRAIT_KEY_CHARS], const struct strait_point *p);
+const char *strait_trial_profile_hash(char key[STRAIT_KEY_CHARS], const struct strait_trial *p);
 /** Check and run on this backend; afterwards logs and facts are filled. Repeating rounds may be
  *  extrapolated (steady.h). */
-int strait_point_run(struct strait_point *p, const struct strait_backend *backend,
+int strait_trial_run(struct strait_trial *p, const struct strait_backend *backend,
                      struct strait_error *err);
 /** backend->check alone, with the memory need that a sized run of the same point on fluid shows:
  *  what its ranks hold, and what their processes allocate for that (footprint.h). */
-int strait_point_check(struct strait_point *p, const struct strait_backend *backend,
+int strait_trial_check(struct strait_trial *p, const struct strait_backend *backend,
                        struct strait_error *err);
-void strait_point_free(struct strait_point *p);
+void strait_trial_free(struct strait_trial *p);

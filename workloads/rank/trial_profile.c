@@ -1,7 +1,7 @@
 /* What a point takes from its profile, so that entries for other codecs change nothing about it. */
 #include <string.h>
 
-#include "point.h"
+#include "trial.h"
 
 /* Entries that the rank code may ask for while it runs: a policy's other bounds, and the kernels of
  * strategies that encode by themselves. */
@@ -13,7 +13,7 @@ static bool may_ask(const struct strait_experiment *e, const struct strait_profi
             strcmp(ops->family, "low-rank") == 0);
 }
 
-const char *strait_point_profile_hash(char key[STRAIT_KEY_CHARS], const struct strait_point *p)
+const char *strait_trial_profile_hash(char key[STRAIT_KEY_CHARS], const struct strait_trial *p)
 {
     const struct strait_codec_cost *costs[] = {&p->up, &p->down, &p->lossless_up,
                                                &p->lossless_down};
