@@ -58,14 +58,19 @@ static int read_number(uint64_t *number, const char *text, uint64_t least)
     return 0;
 }
 
-/* Up to the first word; --here takes all that follows. */
+/* Words may stand between options; --here takes all that follows. */
 static int read_options(struct options *o, int argc, char **argv)
 {
     const char *const with_value[] = {"-j", "--seed", "--junit", "--events", "--here"};
     int i = 1, rc = 0;
     uint64_t n;
-    for (; i < argc && argv[i][0] == '-' && !o->here; i++) {
+    o->words = argv + 1;
+    for (; i < argc && !o->here; i++) {
         const char *name = argv[i];
+        if (name[0] != '-') {
+            o->words[o->n_words++] = argv[i];
+            continue;
+        }
         for (size_t k = 0; k < sizeof(with_value) / sizeof(with_value[0]); k++)
             if (strcmp(name, with_value[k]) == 0 && ++i == argc)
                 return complain("expected a value after", name);
@@ -94,8 +99,8 @@ static int read_options(struct options *o, int argc, char **argv)
             return complain("expected an option (see --help)", name);
         }
     }
-    o->words = argv + i;
-    o->n_words = argc - i;
+    for (; i < argc; i++)
+        o->words[o->n_words++] = argv[i];
     return 0;
 }
 

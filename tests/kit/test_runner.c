@@ -87,7 +87,7 @@ static void ends(void)
 static void good(void)
 {
     char *out = calloc(1, OUT_BYTES);
-    CU_ASSERT_EQUAL(CALL(out, "kit/samples", "skips", "passes"), 0);
+    CU_ASSERT_EQUAL(CALL(out, "kit/samples", "skips", "-j", "1", "passes"), 0);
     CU_ASSERT_CONTAINS(out, "ok   kit/samples");
     CU_ASSERT_CONTAINS(out, "     skipped: skips: a cause\n");
     CU_ASSERT_CONTAINS(out, "\n1 passed, 0 failed, 1 skipped\n");
