@@ -15,10 +15,11 @@ VERSION := $(shell cat VERSION)
 WARN   := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
           -Wvla -Wwrite-strings -Wformat=2 -Wundef
 CFLAGS_release := -O3
-CFLAGS_asan    := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-# What it puts in hides values from the warnings that follow them; the other modes have these.
-CFLAGS_tsan    := -O1 -g1 -fsanitize=thread -fno-omit-frame-pointer -Wno-maybe-uninitialized \
-                  -Wno-format-truncation -Wno-tsan
+# What sanitizers put in hides values from these warnings; release has them.
+BLINDED        := -Wno-maybe-uninitialized -Wno-format-truncation
+CFLAGS_asan    := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined \
+                  -fno-omit-frame-pointer $(BLINDED)
+CFLAGS_tsan    := -O1 -g1 -fsanitize=thread -fno-omit-frame-pointer -Wno-tsan $(BLINDED)
 CFLAGS_coverage := -O0 --coverage
 # Equal object code tells changes that alter nothing.
 CFLAGS_mutants := -O2 -g0
