@@ -74,7 +74,7 @@ static struct strait_network *short_trains(const struct strait_run *like)
         STRAIT_EMU_MTU_BYTES + STRAIT_EMU_ETHERNET_BYTES + n->overhead_bytes;
     const double train_bits = fmax(share * AUTOSIZE_S, 8 * MIN_SEGMENTS * segment_bytes);
     struct strait_link port = {.rate_bits_per_s =
-                                   fmin(n->out[1].rate_bits_per_s, train_bits / STRAIT_EMU_TRAIN_S),
+                                   fmin(n->out[1].rate_bits_per_s, train_bits / STRAIT_EMU_PACKET_RUN_S),
                                .queue_bytes = INFINITY};
     for (int i = 0; i < like->n_ranks; i++)
         port.loss_ratio = fmax(port.loss_ratio, fmax(n->out[i].loss_ratio, n->in[i].loss_ratio));

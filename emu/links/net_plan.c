@@ -2,10 +2,10 @@
 #include <math.h>
 #include "segment.h"
 
-unsigned strait_emu_net_train_segments(double rate_bits_per_s, double overhead_bytes)
+unsigned strait_emu_net_packet_run_segments(double rate_bits_per_s, double overhead_bytes)
 {
     const double each_bytes = STRAIT_EMU_MTU_BYTES + STRAIT_EMU_ETHERNET_BYTES + overhead_bytes;
-    const double n = floor(STRAIT_EMU_TRAIN_S * rate_bits_per_s / 8 / each_bytes);
+    const double n = floor(STRAIT_EMU_PACKET_RUN_S * rate_bits_per_s / 8 / each_bytes);
     const unsigned max = 65535 / STRAIT_EMU_MTU_BYTES;
     return n < 1 ? 1 : n > max ? max : (unsigned)n;
 }

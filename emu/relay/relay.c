@@ -18,7 +18,7 @@
  * gaps are in the past and F2 never includes future idle time. Trains of one source leave exactly
  * as if handled by segment, and in order. Trains of several sources share link 2 whole instead of
  * segment by segment: capacity is exact, and a segment is late by at most one train of each source
- * (0.25 ms of virtual time on its own link, strait_emu_net_train_segments).
+ * (0.25 ms of virtual time on its own link, strait_emu_net_packet_run_segments).
  *
  * Between sites a train crosses up to five links, each as link 2 above; on the next one it is
  * described by its first segment's arrival and an even spacing up to its last one's.
@@ -72,7 +72,7 @@ static struct link link_of(const struct strait_link *from, uint64_t id,
         .free_s = -INFINITY,
         .newest_s = -INFINITY,
         .train_segments =
-            strait_emu_net_train_segments(from->rate_bits_per_s, plan->overhead_bytes),
+            strait_emu_net_packet_run_segments(from->rate_bits_per_s, plan->overhead_bytes),
         .id = id,
     };
 }

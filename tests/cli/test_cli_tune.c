@@ -110,7 +110,7 @@ static void refuses(void)
     } all[] = {
         {{"--param", "/strategy/fusio", "--range", "1 MB..2 MB"},
          "strait: tune: expected a parameter of \"dear\" after --param (/strategy/fusion, "
-         "/strategy/least, /strategy/most, /strategy/trials, /strategy/trial_rounds, "
+         "/strategy/fusion_min, /strategy/fusion_max, /strategy/trials, /strategy/trial_rounds, "
          "/strategy/launch), found "
          "\"/strategy/fusio\"\n"},
         {{"--param", "/strategy/tuner", "--range", "0..1"}, NULL},

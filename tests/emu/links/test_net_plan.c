@@ -6,11 +6,11 @@
 static void trains(void)
 {
     /* 0.25 ms are 31250 bytes at 1 Gbps, 3125 at 100 Mbps, 1156 at 37 Mbps; 1514 a segment */
-    CU_ASSERT_EQUAL(strait_emu_net_train_segments(1e9, 0), 20);
-    CU_ASSERT_EQUAL(strait_emu_net_train_segments(1e8, 0), 2);
-    CU_ASSERT_EQUAL(strait_emu_net_train_segments(37e6, 0), 1);
-    CU_ASSERT_EQUAL(strait_emu_net_train_segments(1e11, 0), 43); /* 64 KiB */
-    CU_ASSERT_EQUAL(strait_emu_net_train_segments(INFINITY, 24), 43);
+    CU_ASSERT_EQUAL(strait_emu_net_packet_run_segments(1e9, 0), 20);
+    CU_ASSERT_EQUAL(strait_emu_net_packet_run_segments(1e8, 0), 2);
+    CU_ASSERT_EQUAL(strait_emu_net_packet_run_segments(37e6, 0), 1);
+    CU_ASSERT_EQUAL(strait_emu_net_packet_run_segments(1e11, 0), 43); /* 64 KiB */
+    CU_ASSERT_EQUAL(strait_emu_net_packet_run_segments(INFINITY, 24), 43);
 }
 
 static void bad_plans(void)

@@ -82,7 +82,7 @@ static void by_segments(void)
         w.in[1].rate_bits_per_s = 2e8 + 9.8e9 * strait_sequence_unit(&random);
         world_up(&w);
         const double slow_bits_per_s = fmin(w.out[0].rate_bits_per_s, w.in[1].rate_bits_per_s);
-        const unsigned most = strait_emu_net_train_segments(slow_bits_per_s, 0);
+        const unsigned most = strait_emu_net_packet_run_segments(slow_bits_per_s, 0);
         double due_s[20], l_s = 0, m_s = 0, at_s = 0;
         for (unsigned i = 0; i < 20; i++) {
             const size_t payload_bytes =

@@ -154,7 +154,7 @@ static void by_segments(void)
             slow_bits_per_s = fmin(slow_bits_per_s, links[i]->rate_bits_per_s);
         }
         world_up(&s.w);
-        const unsigned most = frames ? 1 : strait_emu_net_train_segments(slow_bits_per_s, 0);
+        const unsigned most = frames ? 1 : strait_emu_net_packet_run_segments(slow_bits_per_s, 0);
         for (unsigned j = 0; j < 40; j++) {
             const size_t payload_bytes =
                 1 + (size_t)(strait_sequence_unit(&random) * (most * MSS - 1));
