@@ -126,8 +126,8 @@ static int set_sysctls(const struct strait_emu_net_plan *plan, struct strait_err
                              plan->slow_start_after_idle ? "1" : "0", err);
 }
 
-/* The rate that limits a node's super-packets: its own, or if that is unlimited the fastest one that
- * they may meet. A token bucket takes none that is larger than its burst. */
+/* The rate that limits a node's super-packets: its own, or if that is unlimited the fastest one
+ * that they may meet. A token bucket takes none that is larger than its burst. */
 static double super_packet_rate(const struct strait_emu_net_plan *plan, int index)
 {
     double rate_bits_per_s = plan->out[index].rate_bits_per_s;
@@ -144,15 +144,15 @@ static double super_packet_rate(const struct strait_emu_net_plan *plan, int inde
 static int configure(const struct strait_emu_node *node, int index,
                      const struct strait_emu_net_plan *plan, struct strait_error *err)
 {
-    const unsigned train =
+    const unsigned segments =
         strait_emu_net_packet_run_segments(super_packet_rate(plan, index), plan->overhead_bytes);
     const struct strait_emu_device loopback = {0};
     const struct strait_emu_device device = {
         .mtu_bytes = STRAIT_EMU_MTU_BYTES,
         .queue_packets = QUEUE_PACKETS,
-        .gso_max_segments = train,
+        .gso_max_segments = segments,
         /* The limit in segments is what counts; this one leaves room for headers. */
-        .gso_max_bytes = train ? (uint32_t)fmin(65536, (train + 1.0) * STRAIT_EMU_MTU_BYTES) : 0,
+        .gso_max_bytes = (uint32_t)fmin(65536, (segments + 1.0) * STRAIT_EMU_MTU_BYTES),
     };
     return strait_emu_netlink_device_up(node->netlink_fd, LO_INDEX, &loopback, err) != 0 ||
                    strait_emu_netlink_device_up(node->netlink_fd, node->device_index, &device,

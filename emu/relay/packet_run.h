@@ -1,4 +1,4 @@
-/* Packets under way in the relay, each a train of one or more TCP segments (a super-packet), and
+/* Packets under way in the relay, each a run of one or more TCP segments (a super-packet), and
  * their memory. */
 #pragma once
 #include <stdbool.h>
@@ -39,10 +39,10 @@ void strait_emu_packet_run_drop(struct strait_emu_packet_runs *pool,
 double strait_emu_packet_run_wire_bytes(const struct strait_emu_packet_runs *pool,
                                         const struct strait_emu_packet_run *t, unsigned first,
                                         unsigned n);
-/** When segment j is complete at the link that the train waits for. */
+/** When segment j is complete at the link that the run waits for. */
 double strait_emu_packet_run_there_s(const struct strait_emu_packet_runs *pool,
                                      const struct strait_emu_packet_run *t, unsigned j);
-/** Segments [first, first + n) as a train of their own on the same path; NULL as for new. */
+/** Segments [first, first + n) as a packet run of their own on the same path; NULL as for new. */
 struct strait_emu_packet_run *strait_emu_packet_run_cut(struct strait_emu_packet_runs *pool,
                                                         const struct strait_emu_packet_run *t,
                                                         unsigned first, unsigned n);

@@ -1,6 +1,6 @@
-/* How a train crosses two links
+/* How a packet run crosses two links
  *
- * A super-packet is a train of n TCP segments. Segment j (1..n) has w_j bytes on the wire, all
+ * A super-packet is a packet run of n TCP segments. Segment j (1..n) has w_j bytes on the wire, all
  * equal but the last; S_j is the sum of the first j. A link that needs c seconds a byte is one
  * number: F, the time at which it is free.
  *
@@ -12,20 +12,20 @@
  * from j to j+1 by c1 w_(j+1) - c2 w_j: one sign for all j but the last step, so its maximum is at
  * j = 1, n-1 or n, and
  *     M_n = max(max(F2, A_1) + c2 S_n,  A_(n-1) + c2 (w_(n-1) + w_n),  A_n + c2 w_n),  F2 = M_n.
- * With c1 <= c2 the first term is the largest: the train never waits for its own tail. With c1 > c2
- * the others are, and link 2 idles between the segments; those gaps are available to trains of
- * other sources. So link 2 serves trains in the order of their last segments, at A_n: by then the
- * gaps are in the past and F2 never includes future idle time. Trains of one source leave exactly
- * as if handled by segment, and in order. Trains of several sources share link 2 whole instead of
- * segment by segment: capacity is exact, and a segment is late by at most one train of each source
+ * With c1 <= c2 the first term is the largest: the run never waits for its own tail. With c1 > c2
+ * the others are, and link 2 idles between the segments; those gaps are available to packet runs of
+ * other sources. So link 2 serves packet runs in the order of their last segments, at A_n: by then
+ * the gaps are in the past and F2 never includes future idle time. Runs of one source leave exactly
+ * as if handled by segment, and in order. Runs of several sources share link 2 whole instead of
+ * segment by segment: capacity is exact, and a segment is late by at most one run of each source
  * (0.25 ms of virtual time on its own link, strait_emu_net_packet_run_segments).
  *
- * Between sites a train crosses up to five links, each as link 2 above; on the next one it is
+ * Between sites a packet run crosses up to five links, each as link 2 above; on the next one it is
  * described by its first segment's arrival and an even spacing up to its last one's.
  *
  * Drop-tail. Segment j finds max(0, F - A_j) / c bytes, F including the accepted segments of its
- * own train, and is dropped when there are some and w_j more would exceed the queue. Lost and
- * dropped segments are cut out, and each run of survivors continues as a train of its own. */
+ * own run, and is dropped when there are some and w_j more would exceed the queue. Lost and
+ * dropped segments are cut out, and each run of survivors continues as a packet run of its own. */
 #include "relay.h"
 #include <arpa/inet.h>
 #include <assert.h>
@@ -41,7 +41,7 @@ struct link {
     double s_per_byte, delay_s, jitter_s, loss_ratio, queue_bytes; /* real time; 0: absent */
     double free_s;
     double newest_s; /* with jitter: the latest arrival so far, which no later packet may precede */
-    unsigned train_segments;
+    unsigned max_run_segments;
     uint64_t id, n_loss_draws, n_jitter_draws;
     struct strait_emu_link_report count;
 };
@@ -55,7 +55,7 @@ struct strait_emu_relay {
     const struct strait_network *sites; /* NULL: a star */
     struct strait_heap heap;            /* packets by due time, of equal ones the first pushed */
     int64_t n_pushed;
-    struct strait_emu_packet_runs trains;
+    struct strait_emu_packet_runs runs;
     uint64_t n_unroutable, n_memory_drops;
 };
 
@@ -71,7 +71,7 @@ static struct link link_of(const struct strait_link *from, uint64_t id,
         .queue_bytes = isinf(from->queue_bytes) ? 0 : from->queue_bytes,
         .free_s = -INFINITY,
         .newest_s = -INFINITY,
-        .train_segments =
+        .max_run_segments =
             strait_emu_net_packet_run_segments(from->rate_bits_per_s, plan->overhead_bytes),
         .id = id,
     };
@@ -93,7 +93,7 @@ struct strait_emu_relay *strait_emu_relay_new(const struct strait_emu_net_plan *
     *relay = (struct strait_emu_relay){
         .n_nodes = plan->n_nodes,
         .unshaped = plan->unshaped,
-        .trains = {.frame_bytes = STRAIT_EMU_ETHERNET_BYTES + plan->overhead_bytes},
+        .runs = {.frame_bytes = STRAIT_EMU_ETHERNET_BYTES + plan->overhead_bytes},
         .seed = plan->seed,
         .links = links,
         .n_links = (int)n_links,
@@ -121,7 +121,7 @@ void strait_emu_relay_free(struct strait_emu_relay *relay)
         return;
     for (size_t i = 0; i < relay->heap.n; i++)
         free(of_node(relay->heap.nodes[i]));
-    strait_emu_packet_runs_release(&relay->trains);
+    strait_emu_packet_runs_release(&relay->runs);
     strait_heap_release(&relay->heap);
     free(relay->links);
     free(relay);
@@ -139,7 +139,7 @@ static void schedule(struct strait_emu_relay *relay, struct strait_emu_packet_ru
     p->due = (struct strait_heap_node){.key = at_s, .tie = relay->n_pushed++};
     if (strait_heap_push(&relay->heap, &p->due) != 0) {
         relay->n_memory_drops++;
-        strait_emu_packet_run_drop(&relay->trains, p);
+        strait_emu_packet_run_drop(&relay->runs, p);
     }
 }
 
@@ -172,23 +172,23 @@ static void carry(struct strait_emu_relay *relay, struct link *link,
                   struct strait_emu_packet_run *p)
 {
     const unsigned n = p->shape.n_segments;
-    const double all_bytes = strait_emu_packet_run_wire_bytes(&relay->trains, p, 0, n),
+    const double all_bytes = strait_emu_packet_run_wire_bytes(&relay->runs, p, 0, n),
                  c = link->s_per_byte;
     const double start_s = fmax(link->free_s, p->first_s);
     const double first_left_s =
-        start_s + c * strait_emu_packet_run_wire_bytes(&relay->trains, p, 0, 1);
+        start_s + c * strait_emu_packet_run_wire_bytes(&relay->runs, p, 0, 1);
     double left_s = start_s + c * all_bytes;
-    left_s = fmax(left_s, strait_emu_packet_run_there_s(&relay->trains, p, n - 1) +
-                              c * strait_emu_packet_run_wire_bytes(&relay->trains, p, n - 1, 1));
+    left_s = fmax(left_s, strait_emu_packet_run_there_s(&relay->runs, p, n - 1) +
+                              c * strait_emu_packet_run_wire_bytes(&relay->runs, p, n - 1, 1));
     if (n > 1)
         left_s =
-            fmax(left_s, strait_emu_packet_run_there_s(&relay->trains, p, n - 2) +
-                             c * strait_emu_packet_run_wire_bytes(&relay->trains, p, n - 2, 2));
+            fmax(left_s, strait_emu_packet_run_there_s(&relay->runs, p, n - 2) +
+                             c * strait_emu_packet_run_wire_bytes(&relay->runs, p, n - 2, 2));
     link->free_s = left_s;
     /* The backlog changes linearly from the first segment to the last. */
     note_peak(link, backlog_bytes(link, first_left_s, p->first_s));
     note_peak(link,
-              backlog_bytes(link, left_s, strait_emu_packet_run_there_s(&relay->trains, p, n - 1)));
+              backlog_bytes(link, left_s, strait_emu_packet_run_there_s(&relay->runs, p, n - 1)));
     link->count.n_packets++;
     link->count.n_segments += n;
     link->count.wire_bytes += (uint64_t)llround(all_bytes);
@@ -197,10 +197,10 @@ static void carry(struct strait_emu_relay *relay, struct link *link,
     } else { /* on link 1 all segments came at once and leave back to back: the spacing is c */
         p->s_per_byte = n > 1 && p->hop > 0
                             ? (left_s - first_left_s) /
-                                  strait_emu_packet_run_wire_bytes(&relay->trains, p, 1, n - 1)
+                                  strait_emu_packet_run_wire_bytes(&relay->runs, p, 1, n - 1)
                             : c;
         p->first_s = arrival_s(relay, link, first_left_s);
-        link->newest_s = strait_emu_packet_run_there_s(&relay->trains, p, n - 1);
+        link->newest_s = strait_emu_packet_run_there_s(&relay->runs, p, n - 1);
     }
     p->hop++;
     schedule(relay, p, link->newest_s);
@@ -221,8 +221,8 @@ static void cross_by_segment(struct strait_emu_relay *relay, struct link *link,
     double free_s = link->free_s;
     for (unsigned j = 0; j <= n; j++) {
         if (j < n) {
-            const double at_s = strait_emu_packet_run_there_s(&relay->trains, p, j),
-                         bytes = strait_emu_packet_run_wire_bytes(&relay->trains, p, j, 1);
+            const double at_s = strait_emu_packet_run_there_s(&relay->runs, p, j),
+                         bytes = strait_emu_packet_run_wire_bytes(&relay->runs, p, j, 1);
             const double before_bytes = backlog_bytes(link, free_s, at_s);
             const bool full = link->queue_bytes > 0 && before_bytes > 0 &&
                               before_bytes + bytes > link->queue_bytes;
@@ -238,7 +238,7 @@ static void cross_by_segment(struct strait_emu_relay *relay, struct link *link,
         }
         if (run > 0 && run < n) {
             struct strait_emu_packet_run *q =
-                counted(relay, strait_emu_packet_run_cut(&relay->trains, p, j - run, run));
+                counted(relay, strait_emu_packet_run_cut(&relay->runs, p, j - run, run));
             if (q)
                 carry(relay, link, q);
         } else if (run == n) {
@@ -247,7 +247,7 @@ static void cross_by_segment(struct strait_emu_relay *relay, struct link *link,
         }
         run = 0;
     }
-    strait_emu_packet_run_drop(&relay->trains, p);
+    strait_emu_packet_run_drop(&relay->runs, p);
 }
 
 static void cross(struct strait_emu_relay *relay, struct link *link,
@@ -255,7 +255,7 @@ static void cross(struct strait_emu_relay *relay, struct link *link,
 {
     const double before_bytes = backlog_bytes(link, link->free_s, p->first_s);
     const double with_bytes =
-        before_bytes + strait_emu_packet_run_wire_bytes(&relay->trains, p, 0, p->shape.n_segments);
+        before_bytes + strait_emu_packet_run_wire_bytes(&relay->runs, p, 0, p->shape.n_segments);
     const bool fits = link->queue_bytes == 0 || with_bytes <= link->queue_bytes;
     if (fits && link->loss_ratio == 0)
         carry(relay, link, p);
@@ -289,7 +289,7 @@ void strait_emu_relay_offer(struct strait_emu_relay *relay, double now_s, int sr
         return;
     }
     struct strait_emu_packet_run *p =
-        counted(relay, strait_emu_packet_run_new(&relay->trains, len_bytes));
+        counted(relay, strait_emu_packet_run_new(&relay->runs, len_bytes));
     if (!p)
         return;
     memcpy(p->bytes, bytes, len_bytes);
@@ -304,25 +304,25 @@ void strait_emu_relay_offer(struct strait_emu_relay *relay, double now_s, int sr
         schedule(relay, p, now_s);
         return;
     }
-    /* The sender's device already limits trains for its own link; a slower one may follow. */
+    /* The sender's device already limits packet runs for its own link; a slower one may follow. */
     struct link *out = &relay->links[p->links[0]];
     const unsigned n = shape.n_segments;
-    unsigned max = out->train_segments;
+    unsigned max = out->max_run_segments;
     for (int i = 1; i < p->n_hops; i++)
-        if (relay->links[p->links[i]].train_segments < max)
-            max = relay->links[p->links[i]].train_segments;
+        if (relay->links[p->links[i]].max_run_segments < max)
+            max = relay->links[p->links[i]].max_run_segments;
     if (n <= max) {
         cross(relay, out, p);
         return;
     }
     for (unsigned first = 0; first < n; first += max) {
         struct strait_emu_packet_run *q =
-            counted(relay, strait_emu_packet_run_cut(&relay->trains, p, first,
+            counted(relay, strait_emu_packet_run_cut(&relay->runs, p, first,
                                                      n - first < max ? n - first : max));
         if (q)
             cross(relay, out, q);
     }
-    strait_emu_packet_run_drop(&relay->trains, p);
+    strait_emu_packet_run_drop(&relay->runs, p);
 }
 
 double strait_emu_relay_next_s(const struct strait_emu_relay *relay)
@@ -349,7 +349,7 @@ bool strait_emu_relay_take(struct strait_emu_relay *relay, double now_s,
 
 void strait_emu_relay_done(struct strait_emu_relay *relay, const struct strait_emu_delivery *d)
 {
-    strait_emu_packet_run_drop(&relay->trains, d->packet);
+    strait_emu_packet_run_drop(&relay->runs, d->packet);
 }
 
 int strait_emu_relay_n_links(const struct strait_emu_relay *relay)
