@@ -1,23 +1,39 @@
-/* The codecs that registry.c lists: one file each, or one file for a few closely related ones. */
+/* The codecs: a new one is one new file and one line here. */
 #pragma once
 #include "codec.h"
 
-/* lossless */
-extern const struct strait_codec_ops strait_codec_none, strait_codec_zstd, strait_codec_lz4,
-    strait_codec_blosc, strait_codec_fpzip;
-/* error-bounded */
-extern const struct strait_codec_ops strait_codec_sz, strait_codec_zfp, strait_codec_sz3,
-    strait_codec_libpressio;
-/* quantisers */
-extern const struct strait_codec_ops strait_codec_fp16, strait_codec_bf16, strait_codec_qsgd,
-    strait_codec_terngrad, strait_codec_natural, strait_codec_u8bit, strait_codec_sketchml,
-    strait_codec_inceptionn;
-/* signs */
-extern const struct strait_codec_ops strait_codec_signsgd, strait_codec_signum,
-    strait_codec_efsignsgd, strait_codec_onebit;
-/* sparsifiers, and DeepReduce around them */
-extern const struct strait_codec_ops strait_codec_randomk, strait_codec_topk,
-    strait_codec_threshold, strait_codec_dgc, strait_codec_adaq, strait_codec_gtopk,
-    strait_codec_deepreduce;
-/* low rank */
-extern const struct strait_codec_ops strait_codec_powersgd, strait_codec_acpsgd;
+#define STRAIT_CODECS(X)                                                                           \
+    X(none)       /* raw float32 */                                                                \
+    X(zstd)       /* shuffled bytes, libzstd */                                                    \
+    X(lz4)        /* shuffled bytes, liblz4 */                                                     \
+    X(blosc)      /* shuffled bits or bytes, c-blosc */                                            \
+    X(fpzip)      /* predicted floats, fpzip */                                                    \
+    X(sz)         /* error-bounded, own */                                                         \
+    X(zfp)        /* error-bounded, libzfp */                                                      \
+    X(sz3)        /* error-bounded, libSZ3c where it is installed */                               \
+    X(libpressio) /* error-bounded, LibPressio where it is installed */                            \
+    X(fp16)       /* 16 bits a value */                                                            \
+    X(bf16)       /* the upper 16 bits of a float32 */                                             \
+    X(qsgd)       /* levels of each bucket's norm, drawn */                                        \
+    X(terngrad)   /* -1, 0, 1, drawn */                                                            \
+    X(natural)    /* powers of two, drawn */                                                       \
+    X(u8bit)      /* 8-bit data type with a dynamic exponent */                                    \
+    X(sketchml)   /* quantiles */                                                                  \
+    X(inceptionn) /* truncated by magnitude */                                                     \
+    X(signsgd)    /* signs */                                                                      \
+    X(signum)     /* signs of the momentum */                                                      \
+    X(efsignsgd)  /* signs and one scale */                                                        \
+    X(onebit)     /* signs and two means */                                                        \
+    X(randomk)    /* elements drawn by a shared key */                                             \
+    X(topk)       /* the largest elements */                                                       \
+    X(threshold)  /* elements above a threshold */                                                 \
+    X(dgc)        /* largest by a sampled threshold */                                             \
+    X(adaq)       /* largest of each sign, two means */                                            \
+    X(gtopk)      /* largest, and largest of sums */                                               \
+    X(deepreduce) /* chosen elements: index and value codecs */                                    \
+    X(powersgd)   /* two factors by power iteration */                                             \
+    X(acpsgd)     /* two factors, one of them new each step */
+
+#define STRAIT_CODEC_DECLARE(name) extern const struct strait_codec_ops strait_codec_##name;
+STRAIT_CODECS(STRAIT_CODEC_DECLARE)
+#undef STRAIT_CODEC_DECLARE

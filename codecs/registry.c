@@ -1,40 +1,10 @@
-/* The one table of codecs: a new codec is one new file and one line here. */
+/* Find a codec in the list of builtin.h, by name or by its id on the wire. */
 #include <assert.h>
 #include <string.h>
 #include "builtin.h"
 
-static const struct strait_codec_ops *const codecs[] = {
-    &strait_codec_none,       /* raw float32 */
-    &strait_codec_zstd,       /* shuffled bytes, libzstd */
-    &strait_codec_lz4,        /* shuffled bytes, liblz4 */
-    &strait_codec_blosc,      /* shuffled bits or bytes, c-blosc */
-    &strait_codec_fpzip,      /* predicted floats, fpzip */
-    &strait_codec_sz,         /* error-bounded, own */
-    &strait_codec_zfp,        /* error-bounded, libzfp */
-    &strait_codec_sz3,        /* error-bounded, libSZ3c where it is installed */
-    &strait_codec_libpressio, /* error-bounded, LibPressio where it is installed */
-    &strait_codec_fp16,       /* 16 bits a value */
-    &strait_codec_bf16,       /* the upper 16 bits of a float32 */
-    &strait_codec_qsgd,       /* levels of each bucket's norm, drawn */
-    &strait_codec_terngrad,   /* -1, 0, 1, drawn */
-    &strait_codec_natural,    /* powers of two, drawn */
-    &strait_codec_u8bit,      /* 8-bit data type with a dynamic exponent */
-    &strait_codec_sketchml,   /* quantiles */
-    &strait_codec_inceptionn, /* truncated by magnitude */
-    &strait_codec_signsgd,    /* signs */
-    &strait_codec_signum,     /* signs of the momentum */
-    &strait_codec_efsignsgd,  /* signs and one scale */
-    &strait_codec_onebit,     /* signs and two means */
-    &strait_codec_randomk,    /* elements drawn by a shared key */
-    &strait_codec_topk,       /* the largest elements */
-    &strait_codec_threshold,  /* elements above a threshold */
-    &strait_codec_dgc,        /* largest by a sampled threshold */
-    &strait_codec_adaq,       /* largest of each sign, two means */
-    &strait_codec_gtopk,      /* largest, and largest of sums */
-    &strait_codec_deepreduce, /* chosen elements: index and value codecs */
-    &strait_codec_powersgd,   /* two factors by power iteration */
-    &strait_codec_acpsgd,     /* two factors, one of them new each step */
-};
+#define ROW(name) &strait_codec_##name,
+static const struct strait_codec_ops *const codecs[] = {STRAIT_CODECS(ROW)};
 enum { N_CODECS = sizeof(codecs) / sizeof(codecs[0]) };
 
 const struct strait_codec_ops *const *strait_codecs(size_t *n)
