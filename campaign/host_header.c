@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#include "core/host.h"
 #include "host_header.h"
 
 /* Granularity of a guest's memory (emu/guest/uml.c). */
@@ -45,15 +46,6 @@ int strait_host_n_cores(void)
     return n > 0 ? (int)n : 1;
 }
 
-void strait_host_memory(double *total_bytes, double *available_bytes)
-{
-    char value[64];
-    *total_bytes =
-        1024 * strtod(proc_value(value, sizeof(value), "/proc/meminfo", "MemTotal"), NULL);
-    *available_bytes =
-        1024 * strtod(proc_value(value, sizeof(value), "/proc/meminfo", "MemAvailable"), NULL);
-}
-
 static json_t *kernel_json(void)
 {
     struct utsname name;
@@ -68,8 +60,7 @@ json_t *strait_host_json(void)
 {
     char cpu[256];
     const char *host_cpu = getenv(STRAIT_HOST_CPU_NAME);
-    double total_bytes, available_bytes;
-    strait_host_memory(&total_bytes, &available_bytes);
+    double total_bytes = strait_host_memory_bytes("MemTotal");
     proc_value(cpu, sizeof(cpu), "/proc/cpuinfo", "model name");
     if (host_cpu) { /* a guest's processor says nothing, and each boot leaves some MB more or less
                      */
@@ -77,7 +68,7 @@ json_t *strait_host_json(void)
         total_bytes = GUEST_STEP_BYTES * ceil(total_bytes / GUEST_STEP_BYTES);
     }
     return json_pack("{s:s, s:i, s:f, s:o}", "cpu", cpu, "cores", strait_host_n_cores(),
-                     "memory_bytes", total_bytes, "kernel", kernel_json());
+                     "memory_bytes", isfinite(total_bytes) ? total_bytes : 0, "kernel", kernel_json());
 }
 
 const char *strait_host_hash(char key[STRAIT_KEY_CHARS])

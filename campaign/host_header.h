@@ -17,5 +17,3 @@ json_t *strait_versions_json(void);
 const char *strait_program_hash(char key[STRAIT_KEY_CHARS]);
 /** Number of processors that this process may use. */
 int strait_host_n_cores(void);
-/** Memory in bytes: all, and what is available now. */
-void strait_host_memory(double *total_bytes, double *available_bytes);

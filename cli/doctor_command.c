@@ -4,6 +4,7 @@
 #include <time.h>
 #include "analysis/row.h"
 #include "analysis/table.h"
+#include "core/host.h"
 #include "core/process.h"
 #include "cli/kit/command.h"
 #include "campaign/host_header.h"
@@ -89,12 +90,12 @@ static const char *check_emulation(json_t *out)
 static void check_machine(json_t *out)
 {
     char text[TEXT_CHARS], total[STRAIT_NUMBER_CHARS], available[STRAIT_NUMBER_CHARS];
-    double total_bytes, available_bytes;
+    const double total_bytes = strait_host_memory_bytes("MemTotal"),
+                 available_bytes = strait_host_memory_bytes("MemAvailable");
     struct timespec resolution;
     snprintf(text, sizeof(text), "%d", strait_host_n_cores());
     strait_probe_put(out, "processors", strait_host_n_cores() >= 2, text,
                      "with one processor emulation needs more dilation");
-    strait_host_memory(&total_bytes, &available_bytes);
     snprintf(text, sizeof(text), "%s, %s available", strait_bytes_text(total, total_bytes),
              strait_bytes_text(available, available_bytes));
     strait_probe_put(out, "memory", available_bytes > 1e9, text, "some experiments need more");
@@ -106,7 +107,7 @@ static void check_machine(json_t *out)
 
 int strait_command_doctor(int argc, char **argv)
 {
-    bool json = false, help = false;
+    bool json = false;
     const struct strait_option options[] = {
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"}};
     const struct strait_usage usage = {
@@ -116,15 +117,10 @@ int strait_command_doctor(int argc, char **argv)
         options,
         1,
         "Exit status 0 when sim and one way of emulating work, else 3. Guests are booted.\n"};
-    struct strait_error err = {0};
     const char *none[1];
-    size_t n_positional;
-    if (strait_options_parse(&usage, argc, argv, none, 0, &n_positional, &help, &err) != 0)
-        return strait_command_fail(&err);
-    if (help) {
-        strait_options_print(&usage, stdout);
-        return 0;
-    }
+    int status;
+    if (!strait_command_begin(&status, &usage, argc, argv, none, 0, NULL))
+        return status;
     json_t *out = json_array();
     const bool sim = check_backend(out, &strait_sim);
     check_backend(out, &strait_fluid);

@@ -5,22 +5,8 @@
 #include <string.h>
 
 #include "codecs/frame.h"
+#include "core/host.h"
 #include "workloads/ask/packet_effects.h"
-
-/* Memory that programs may still allocate, or INFINITY if the kernel does not say. */
-static double free_memory_bytes(void)
-{
-    double kib = INFINITY;
-    char line[128];
-    FILE *f = fopen("/proc/meminfo", "r");
-    if (!f)
-        return INFINITY;
-    while (fgets(line, sizeof(line), f))
-        if (sscanf(line, "MemAvailable: %lf kB", &kib) == 1)
-            break;
-    fclose(f);
-    return kib * 1024;
-}
 
 static int check_link(const struct strait_link *l, const char *way, const char *what, int index,
                       struct strait_error *err)
@@ -77,7 +63,7 @@ int strait_sim_check(const struct strait_run *run, const char *backend, int max_
                                 run->control);
     if (check_network(run, err) != 0)
         return -1;
-    const double free_bytes = free_memory_bytes();
+    const double free_bytes = strait_host_memory_bytes("MemAvailable");
     if (run->real_payload && run->memory_bytes > free_bytes)
         return strait_error_set(err, STRAIT_ERR_HOST, backend,
                                 "the ranks would hold %.3g GB, this machine has %.3g GB free",

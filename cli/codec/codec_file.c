@@ -7,6 +7,7 @@
 #include "analysis/table.h"
 #include "codecs/container.h"
 #include "core/clock.h"
+#include "core/host.h"
 #include "codec_command.h"
 #include "cli/kit/command.h"
 #include "cli/kit/files.h"
@@ -180,7 +181,6 @@ static const char encode_notes[] =
 int strait_codec_encode_command(int argc, char **argv)
 {
     struct encode e = {0};
-    bool help = false;
     const struct strait_option options[] = {
         {"codec", 0, STRAIT_OPTION_TEXT, &e.codec, "SPEC",
          "codec and settings, such as sz:range=1e-3"},
@@ -196,14 +196,10 @@ int strait_codec_encode_command(int argc, char **argv)
                                        sizeof(options) / sizeof(*options),
                                        encode_notes};
     struct strait_error err = {0};
-    size_t n_positional;
-    if (strait_options_parse(&usage, argc, argv, &e.path, 1, &n_positional, &help, &err) != 0)
-        return strait_command_fail(&err);
-    if (help) {
-        strait_options_print(&usage, stdout);
-        return 0;
-    }
-    if (n_positional == 0)
+    int status;
+    if (!strait_command_begin(&status, &usage, argc, argv, &e.path, 1, NULL))
+        return status;
+    if (!e.path)
         strait_error_set(&err, STRAIT_ERR_USAGE, "codec encode", "expected a file, found none");
     else if (encode(&e, &err) == 0)
         return 0;
@@ -222,11 +218,10 @@ struct decode {
 static int check_memory(const struct strait_container *c, const char *path,
                         struct strait_error *err)
 {
-    double total_bytes, available_bytes;
+    const double available_bytes = strait_host_memory_bytes("MemAvailable");
     char wanted[STRAIT_NUMBER_CHARS], found[STRAIT_NUMBER_CHARS];
     const double bytes = 4 * (double)c->form.n_elems;
-    strait_host_memory(&total_bytes, &available_bytes);
-    if (bytes <= available_bytes || available_bytes <= 0)
+    if (bytes <= available_bytes)
         return 0;
     return strait_error_set(err, STRAIT_ERR_HOST, path, "expected %s of memory, found %s",
                             strait_bytes_text(wanted, bytes),
@@ -327,7 +322,6 @@ static const char decode_notes[] =
 int strait_codec_decode_command(int argc, char **argv)
 {
     struct decode d = {0};
-    bool help = false;
     const struct strait_option options[] = {
         {"out", 'o', STRAIT_OPTION_TEXT, &d.out, "OUT", "name of the result"},
         {"force", 0, STRAIT_OPTION_FLAG, &d.force, NULL, "replace what OUT names"}};
@@ -338,14 +332,10 @@ int strait_codec_decode_command(int argc, char **argv)
                                        sizeof(options) / sizeof(*options),
                                        decode_notes};
     struct strait_error err = {0};
-    size_t n_positional;
-    if (strait_options_parse(&usage, argc, argv, &d.path, 1, &n_positional, &help, &err) != 0)
-        return strait_command_fail(&err);
-    if (help) {
-        strait_options_print(&usage, stdout);
-        return 0;
-    }
-    if (n_positional == 0)
+    int status;
+    if (!strait_command_begin(&status, &usage, argc, argv, &d.path, 1, NULL))
+        return status;
+    if (!d.path)
         strait_error_set(&err, STRAIT_ERR_USAGE, "codec decode", "expected a file, found none");
     else if (decode(&d, &err) == 0)
         return 0;

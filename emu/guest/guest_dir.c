@@ -21,19 +21,6 @@ bool strait_emu_guest_dir_program(char *path, size_t cap, const char *name)
     return false;
 }
 
-double strait_emu_guest_dir_free_bytes(void)
-{
-    double kib = INFINITY;
-    char line[128];
-    FILE *f = fopen("/proc/meminfo", "re");
-    while (f && fgets(line, sizeof(line), f))
-        if (sscanf(line, "MemAvailable: %lf kB", &kib) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return kib * 1024;
-}
-
 int strait_emu_guest_dir_write(const char *job, const char *name, const char *bytes, size_t n_bytes,
                                struct strait_error *err)
 {

@@ -22,5 +22,3 @@ int strait_emu_guest_dir_status(const struct strait_emu_uml_plan *plan, double m
 int strait_emu_guest_dir_check_folder(const char *folder, struct strait_error *err);
 /** Is there a program of that name in PATH? Then path gets where. */
 bool strait_emu_guest_dir_program(char *path, size_t cap, const char *name);
-/** Memory that the host could give, INFINITY where it does not say. */
-double strait_emu_guest_dir_free_bytes(void);

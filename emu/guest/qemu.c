@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "core/host.h"
 #include "core/process.h"
 #include "core/shipped.h"
 #include "guest_archive.h"
@@ -177,7 +178,7 @@ int strait_emu_qemu_run(const struct strait_emu_uml_plan *plan, struct strait_er
     int status = pack(&files_bytes, files, plan, err);
     const double bytes =
         STEP_BYTES * ceil((plan->memory_bytes + COPIES * files_bytes) / STEP_BYTES);
-    const double host_bytes = strait_emu_guest_dir_free_bytes();
+    const double host_bytes = strait_host_memory_bytes("MemAvailable");
     if (status == 0 && bytes > SHARE * host_bytes)
         status = strait_error_set(err, STRAIT_ERR_HOST, NULL,
                                   "QEMU's guest would need %.3g GB of memory, this machine has "

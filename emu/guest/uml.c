@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+#include "core/host.h"
 #include "core/process.h"
 #include "core/shipped.h"
 #include "guest_dir.h"
@@ -133,7 +134,7 @@ int strait_emu_uml_run(const struct strait_emu_uml_plan *plan, struct strait_err
     if (strait_emu_uml_find(&kernel, plan->virtual_time, false, err) != 0 ||
         prepare(plan, err) != 0)
         return -1;
-    const double host_bytes = strait_emu_guest_dir_free_bytes();
+    const double host_bytes = strait_host_memory_bytes("MemAvailable");
     const double share = plan->virtual_time ? VIRTUAL_SHARE : SHARE;
     if (plan->memory_bytes > share * host_bytes)
         return strait_error_set(err, STRAIT_ERR_HOST, NULL,

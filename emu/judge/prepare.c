@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/clock.h"
+#include "core/host.h"
 #include "emu/host/dilation.h"
 #include "emu/links/userns.h"
 
@@ -19,20 +20,6 @@ static const double MAX_LINK_BITS_PER_S = 40e9;
 bool strait_emu_is_loopback(const struct strait_run *run)
 {
     return run->control && strcmp(run->control, "loopback") == 0;
-}
-
-static double free_memory_bytes(void)
-{
-    double kib = INFINITY;
-    char line[128];
-    FILE *f = fopen("/proc/meminfo", "r");
-    if (!f)
-        return INFINITY;
-    while (fgets(line, sizeof(line), f))
-        if (sscanf(line, "MemAvailable: %lf kB", &kib) == 1)
-            break;
-    fclose(f);
-    return kib * 1024;
 }
 
 bool strait_emu_hystart_is_on(void)
@@ -124,7 +111,7 @@ static int check_host(enum strait_emu_realisation *realisation, const struct str
                       const char *tun_path, struct strait_error *err)
 {
     *realisation = STRAIT_EMU_RELAY;
-    const double free_bytes = free_memory_bytes();
+    const double free_bytes = strait_host_memory_bytes("MemAvailable");
     const double share = strait_emu_in_virtual_time() ? VIRTUAL_MEMORY_SHARE : MEMORY_SHARE;
     const double needed_bytes = fmax(run->allocated_bytes, run->memory_bytes);
     if (run->real_payload && needed_bytes > share * free_bytes)
