@@ -266,19 +266,12 @@ int strait_command_check(int argc, char **argv)
         notes};
     struct strait_error err = {0};
     const char *experiment = NULL;
-    size_t n_positional;
-    bool help = false;
     int status;
-    if (strait_options_parse(&usage, argc, argv, &experiment, 1, &n_positional, &help, &err) != 0) {
-        status = strait_command_fail(&err);
-    } else if (help) {
-        strait_options_print(&usage, stdout);
-        status = 0;
-    } else if (!experiment) {
-        strait_error_set(&err, STRAIT_ERR_USAGE, "check", "expected an experiment, found none");
-        status = strait_command_fail(&err);
-    } else {
-        status = check(&c, experiment, &err) != 0 ? strait_command_fail(&err) : status_of(&c);
+    if (strait_command_begin(&status, &usage, argc, argv, &experiment, 1, NULL)) {
+        if (!experiment)
+            strait_error_set(&err, STRAIT_ERR_USAGE, "check", "expected an experiment, found none");
+        status = !experiment || check(&c, experiment, &err) != 0 ? strait_command_fail(&err)
+                                                                 : status_of(&c);
     }
     for (size_t b = 0; b < c.n_verdicts; b++)
         json_decref(c.verdicts[b].not_modelled);

@@ -103,7 +103,7 @@ int strait_command_compare(int argc, char **argv)
     struct strait_tolerance tolerance = {NULL, NULL};
     const char *cases[MAX_CASES] = {NULL}, *file = NULL, *profile = "default";
     long n_jobs = strait_host_n_cores();
-    bool json = false, help = false, within = false, published = false;
+    bool json = false, within = false, published = false;
     const struct strait_option options[] = {
         STRAIT_TOLERANCE_OPTIONS(tolerance, ""),
         {"published", 0, STRAIT_OPTION_FLAG, &published, NULL,
@@ -125,12 +125,9 @@ int strait_command_compare(int argc, char **argv)
     struct strait_error err = {0};
     struct strait_compare_options o;
     size_t n_positional;
-    if (strait_options_parse(&usage, argc, argv, cases, MAX_CASES, &n_positional, &help, &err) != 0)
-        return strait_command_fail(&err);
-    if (help) {
-        strait_options_print(&usage, stdout);
-        return 0;
-    }
+    int status;
+    if (!strait_command_begin(&status, &usage, argc, argv, cases, MAX_CASES, &n_positional))
+        return status;
     if (published) {
         bool kept = true;
         if (compare_published(cases, n_positional, file, profile, n_jobs, json, &kept, &err) != 0)

@@ -182,7 +182,7 @@ static int show(const char *what, bool json, struct strait_error *err)
 
 int strait_command_list(int argc, char **argv)
 {
-    bool json = false, help = false;
+    bool json = false;
     const struct strait_option options[] = {
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"}};
     const struct strait_usage usage = {
@@ -194,18 +194,14 @@ int strait_command_list(int argc, char **argv)
         "  strait list models\n  strait list strategies dear\n  strait list --json codecs\n"};
     struct strait_error err = {0};
     const char *what[2] = {NULL};
-    size_t n_positional;
-    if (strait_options_parse(&usage, argc, argv, what, 2, &n_positional, &help, &err) != 0)
-        return strait_command_fail(&err);
-    if (help) {
-        strait_options_print(&usage, stdout);
-        return 0;
-    }
+    int status;
+    if (!strait_command_begin(&status, &usage, argc, argv, what, 2, NULL))
+        return status;
     if (what[1] && strcmp(what[0], "strategies") != 0) {
         strait_error_set(&err, STRAIT_ERR_USAGE, "list",
                          "expected nothing after \"%s\", found \"%s\"", what[0], what[1]);
         return strait_command_fail(&err);
     }
-    const int status = what[1] ? show_strategy(what[1], json, &err) : show(what[0], json, &err);
+    status = what[1] ? show_strategy(what[1], json, &err) : show(what[0], json, &err);
     return status != 0 ? strait_command_fail(&err) : 0;
 }

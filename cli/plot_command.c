@@ -137,7 +137,6 @@ static const char notes[] =
 int strait_command_plot(int argc, char **argv)
 {
     const char *out = NULL, *y_name = "speed-up", *folder = NULL;
-    bool help = false;
     const struct strait_option options[] = {
         {"out", 'o', STRAIT_OPTION_TEXT, &out, "FILE.png", "name of the pictures (or FILE.svg)"},
         {"y", 0, STRAIT_OPTION_TEXT, &y_name, "WHAT", "speed-up (default) or time"}};
@@ -149,13 +148,9 @@ int strait_command_plot(int argc, char **argv)
         sizeof(options) / sizeof(*options),
         notes};
     struct strait_error err = {0};
-    size_t n_positional;
-    if (strait_options_parse(&usage, argc, argv, &folder, 1, &n_positional, &help, &err) != 0)
-        return strait_command_fail(&err);
-    if (help) {
-        strait_options_print(&usage, stdout);
-        return 0;
-    }
+    int status;
+    if (!strait_command_begin(&status, &usage, argc, argv, &folder, 1, NULL))
+        return status;
     const bool time = strcmp(y_name, "time") == 0;
     if (!folder)
         strait_error_set(&err, STRAIT_ERR_USAGE, "plot", "expected a results folder, found none");

@@ -334,16 +334,10 @@ int strait_command_run(int argc, char **argv)
                                        notes};
     struct strait_error err = {0};
     const char *experiment = NULL;
-    size_t n_positional;
-    bool help;
-    int status = 0;
-    if (strait_options_parse(&usage, argc, argv, &experiment, 1, &n_positional, &help, &err) != 0)
-        goto failed;
-    if (help) {
-        strait_options_print(&usage, stdout);
+    int status;
+    if (!strait_command_begin(&status, &usage, argc, argv, &experiment, 1, NULL))
         goto out;
-    }
-    if (n_positional == 0) {
+    if (!experiment) {
         strait_error_set(&err, STRAIT_ERR_USAGE, "run",
                          "expected an experiment (strait list experiments), found none");
         goto failed;

@@ -338,9 +338,7 @@ int strait_command_tune(int argc, char **argv)
     struct tune *t = calloc(1, sizeof(*t));
     struct strait_error err = {0};
     const char *experiment = NULL;
-    size_t n_positional;
-    bool help;
-    int status = 0;
+    int status;
     if (!t) {
         strait_error_set(&err, STRAIT_ERR_NOMEM, "tune", "memory ran out");
         return strait_command_fail(&err);
@@ -367,11 +365,9 @@ int strait_command_tune(int argc, char **argv)
                                        options,
                                        sizeof(options) / sizeof(*options),
                                        notes};
-    if (strait_options_parse(&usage, argc, argv, &experiment, 1, &n_positional, &help, &err) != 0) {
-        status = -1;
-    } else if (help) {
-        strait_options_print(&usage, stdout);
-    } else if (n_positional == 0) {
+    if (!strait_command_begin(&status, &usage, argc, argv, &experiment, 1, NULL)) {
+        goto out;
+    } else if (!experiment) {
         status = strait_error_set(&err, STRAIT_ERR_USAGE, "tune",
                                   "expected an experiment (strait list experiments), found none");
     } else if (check_options(t, &err) != 0 || load(t, experiment, &err) != 0 ||
@@ -382,9 +378,11 @@ int strait_command_tune(int argc, char **argv)
     } else {
         status = print_table(t, &err);
     }
+    status = status == 0 ? 0 : strait_command_fail(&err);
+out:
     strait_profile_free(t->profile);
     strait_sweep_free(t->sweep);
     free(t->settings.items);
     free(t);
-    return status == 0 ? 0 : strait_command_fail(&err);
+    return status;
 }

@@ -266,7 +266,7 @@ static int show(const char *name, bool json, struct strait_error *err)
 
 int strait_codec_list_command(int argc, char **argv)
 {
-    bool json = false, help = false;
+    bool json = false;
     const char *name = NULL;
     const struct strait_option options[] = {
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"}};
@@ -278,12 +278,8 @@ int strait_codec_list_command(int argc, char **argv)
         1,
         "  strait codec list\n  strait codec list sz\n  strait codec list --json\n"};
     struct strait_error err = {0};
-    size_t n_positional;
-    if (strait_options_parse(&usage, argc, argv, &name, 1, &n_positional, &help, &err) != 0)
-        return strait_command_fail(&err);
-    if (help) {
-        strait_options_print(&usage, stdout);
-        return 0;
-    }
+    int status;
+    if (!strait_command_begin(&status, &usage, argc, argv, &name, 1, NULL))
+        return status;
     return show(name, json, &err) != 0 ? strait_command_fail(&err) : 0;
 }

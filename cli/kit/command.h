@@ -11,6 +11,14 @@ struct strait_subcommand {
     int (*run)(int argc, char **argv);
 };
 
+struct strait_command_table {
+    const char *name;    /* "net"; "" for strait itself */
+    const char *summary; /* one sentence */
+    const struct strait_subcommand *commands;
+    size_t n_commands;
+    const char *notes; /* printed after the commands, unchanged */
+};
+
 /* Each takes its own argv (argv[0] its name) and returns an exit status:
  * 0 good; 1 failed, INVALID or outside tolerance; 2 usage or bad input; 3 this machine cannot. */
 int strait_command_run(int argc, char **argv);
@@ -32,10 +40,11 @@ int strait_command_fail(const struct strait_error *err);
 /** Flush stdout.
  *  Returns: status, or 1 if stdout failed (a full disk; silent for a closed pipe) */
 int strait_command_end(int status);
-/** Print a table of commands for programs: {"command", "commands": [{"name", "arguments",
- *  "summary"}]}. In: command "net"; "" for strait itself. Returns: 0 */
-int strait_command_print_table(const char *command, const struct strait_subcommand *commands,
-                               size_t n_commands);
+/** Run the command that argv[1] names, or print the help of the table, after --help=json as JSON:
+ *  {"command", "commands": [{"name", "arguments", "summary"}]}. Without a command: strait itself
+ *  prints its help to stderr, a table with a name says what it expected.
+ *  Returns: exit status */
+int strait_command_dispatch(const struct strait_command_table *table, int argc, char **argv);
 /** One JSON value on a line of its own on stdout. */
 void strait_command_print_json(const json_t *value);
 

@@ -180,3 +180,20 @@ void strait_options_print(const struct strait_usage *u, FILE *out)
     if (u->notes)
         fprintf(out, "\n%s", u->notes);
 }
+
+bool strait_command_begin(int *status, const struct strait_usage *usage, int argc, char **argv,
+                          const char **words, size_t max_words, size_t *n_words)
+{
+    struct strait_error err = {0};
+    size_t n;
+    bool help;
+    if (strait_options_parse(usage, argc, argv, words, max_words, n_words ? n_words : &n, &help,
+                             &err) != 0) {
+        *status = strait_command_fail(&err);
+        return false;
+    }
+    *status = 0;
+    if (help)
+        strait_options_print(usage, stdout);
+    return !help;
+}

@@ -18,55 +18,19 @@ static const struct strait_subcommand commands[] = {
     {"rsh", "HOST COMMAND", "run a command line in a rank, called like ssh", strait_net_rsh},
     {"probe", "", "test what this machine can do and what is used", strait_net_probe},
 };
-enum { N_COMMANDS = sizeof(commands) / sizeof(*commands) };
-
-static void print_help(FILE *out)
-{
-    fputs("usage: strait net COMMAND [ARGUMENTS]\n\n"
-          "Run your own programs on an emulated network.\n\n",
-          out);
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        char left[64];
-        snprintf(left, sizeof(left), "%s %s", commands[i].name, commands[i].arguments);
-        fprintf(out, "  %-22s %s\n", left, commands[i].summary);
-    }
-    fputs("\n"
-          "  strait net up wan-check --set /clients=4\n"
-          "  strait net exec --rank client1 -- ping -c 3 server\n"
-          "  strait net down\n"
-          "  strait net run wan-check --set /clients=4 -- python3 train.py\n\n"
-          "Everything runs in real time (dilation 1): with more busy ranks than processors\n"
-          "the programs compute too slowly.\n",
-          out);
-}
-
-static int unknown(const char *name)
-{
-    const char *names[N_COMMANDS + 1] = {NULL};
-    struct strait_error err = {0};
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        names[i] = commands[i].name;
-    strait_refuse_name(&err, STRAIT_ERR_USAGE, "net", "a command (strait net --help)", name, names);
-    return strait_command_fail(&err);
-}
+static const struct strait_command_table table = {
+    "net", "Run your own programs on an emulated network.", commands,
+    sizeof(commands) / sizeof(*commands),
+    "  strait net up wan-check --set /clients=4\n"
+    "  strait net exec --rank client1 -- ping -c 3 server\n"
+    "  strait net down\n"
+    "  strait net run wan-check --set /clients=4 -- python3 train.py\n\n"
+    "Everything runs in real time (dilation 1): with more busy ranks than processors\n"
+    "the programs compute too slowly.\n"};
 
 int strait_command_net(int argc, char **argv)
 {
-    if (argc < 2) {
-        print_help(stderr);
-        return 2;
-    }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
-        print_help(stdout);
-        return 0;
-    }
-    if (strcmp(argv[1], "--help=json") == 0)
-        return strait_command_print_table("net", commands, N_COMMANDS);
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        if (strcmp(commands[i].name, argv[1]) == 0)
-            return commands[i].run(argc - 1, argv + 1);
-    return unknown(argv[1]);
+    return strait_command_dispatch(&table, argc, argv);
 }
 
 /* --- up and down ------------------------------------------------------------------------------ */

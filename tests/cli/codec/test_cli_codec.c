@@ -179,7 +179,7 @@ static void errors(void)
         const char *args[PROGRAM_MAX_ARGS];
         const char *part;
     } cases[] = {
-        {{"codec"}, "expected list, bench, encode or decode, found nothing"},
+        {{"codec"}, "expected a command (strait codec --help), found nothing"},
         {{"codec", "encod"}, "did you mean \"encode\"?"},
         {{"codec", "encode"}, "expected a file, found none"},
         {{"codec", "encode", "weights.f32"}, "expected --codec SPEC"},
