@@ -63,8 +63,8 @@ static int begin_connections(struct strait_emu_transport *t, struct strait_error
         if (connect(out->fd, (const struct sockaddr *)&to, sizeof(to)) != 0 && errno != EINPROGRESS)
             return strait_error_system(err, "connect", "rank %d cannot reach rank %d", t->plan.me,
                                        dst);
-        if (strait_emu_pump_watch(t, EPOLL_CTL_ADD, out->fd, EPOLLIN | EPOLLOUT, STRAIT_EMU_OUT, i,
-                                  err) != 0)
+        if (strait_emu_strand_watch(t, EPOLL_CTL_ADD, out->fd, EPOLLIN | EPOLLOUT, STRAIT_EMU_OUT,
+                                    i, err) != 0)
             return -1;
     }
     return 0;
@@ -88,7 +88,7 @@ static int end_connection(struct strait_emu_transport *t, int index, int *n_left
                                    shared->dst);
     out->connected = true;
     --*n_left;
-    return strait_emu_pump_watch(t, EPOLL_CTL_MOD, out->fd, EPOLLIN, STRAIT_EMU_OUT, index, err);
+    return strait_emu_strand_watch(t, EPOLL_CTL_MOD, out->fd, EPOLLIN, STRAIT_EMU_OUT, index, err);
 }
 
 static int accept_all(struct strait_emu_transport *t, struct strait_error *err)
@@ -100,7 +100,7 @@ static int accept_all(struct strait_emu_transport *t, struct strait_error *err)
         if (fd < 0)
             return strait_error_system(err, "accept", "rank %d cannot accept", t->plan.me);
         if (prepare_socket(fd, &t->plan, err) != 0 ||
-            strait_emu_pump_watch(t, EPOLL_CTL_ADD, fd, EPOLLIN, STRAIT_EMU_GREETING, fd, err) !=
+            strait_emu_strand_watch(t, EPOLL_CTL_ADD, fd, EPOLLIN, STRAIT_EMU_GREETING, fd, err) !=
                 0) {
             close(fd);
             return -1;
@@ -126,7 +126,7 @@ static int read_greeting(struct strait_emu_transport *t, int fd, int *n_left,
             break;
         in->fd = fd;
         --*n_left;
-        return strait_emu_pump_watch(t, EPOLL_CTL_MOD, fd, EPOLLIN, STRAIT_EMU_IN, i, err);
+        return strait_emu_strand_watch(t, EPOLL_CTL_MOD, fd, EPOLLIN, STRAIT_EMU_IN, i, err);
     }
     close(fd);
     return 0;

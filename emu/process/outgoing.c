@@ -187,7 +187,7 @@ static void end_part(struct strait_emu_transport *t, struct strait_emu_out_stran
 static void take_turn_again(struct strait_emu_transport *t, struct strait_emu_out_strand *strand)
 {
     pthread_mutex_lock(&t->lock);
-    strait_emu_pump_ready(t, strand);
+    strait_emu_strand_ready(t, strand);
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -241,8 +241,8 @@ int strait_emu_outgoing_flush(struct strait_emu_transport *t, int index, struct 
         int n_sharing;
         struct strait_emu_posted *m = next_of(t, strand, &n_sharing);
         if (is_held(t, strand, m, turn))
-            return strait_emu_pump_set_blocked(t, &strand->blocked, false, strand->fd,
-                                               STRAIT_EMU_OUT, index, err);
+            return strait_emu_strand_set_blocked(t, &strand->blocked, false, strand->fd,
+                                                 STRAIT_EMU_OUT, index, err);
         const double ns_per_byte = strand->stream->ns_per_byte * n_sharing;
         struct iovec v[N_NOISE_VECTORS + 1];
         struct msghdr h = {.msg_iov = v};
@@ -255,13 +255,13 @@ int strait_emu_outgoing_flush(struct strait_emu_transport *t, int index, struct 
         const bool is_last = strand->n_written + len == end;
         const ssize_t n =
             sendmsg(strand->fd, &h, MSG_DONTWAIT | MSG_NOSIGNAL | (is_last ? 0 : MSG_MORE));
-        if (strait_emu_pump_would_block(n))
-            return strait_emu_pump_set_blocked(t, &strand->blocked, true, strand->fd,
-                                               STRAIT_EMU_OUT, index, err);
+        if (strait_emu_strand_would_block(n))
+            return strait_emu_strand_set_blocked(t, &strand->blocked, true, strand->fd,
+                                                 STRAIT_EMU_OUT, index, err);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return strait_emu_pump_broken(strand->stream->shared->dst, "to", n, err);
+            return strait_emu_strand_broken(strand->stream->shared->dst, "to", n, err);
         strand->n_written += (size_t)n;
         turn += (size_t)n;
         pay(strand, (size_t)n, ns_per_byte);
@@ -269,17 +269,6 @@ int strait_emu_outgoing_flush(struct strait_emu_transport *t, int index, struct 
         if (strand->n_written == end)
             end_part(t, strand);
     }
-}
-
-void strait_emu_pump_ready(struct strait_emu_transport *t, struct strait_emu_out_strand *strand)
-{
-    if (strand->ready)
-        return;
-    strand->ready = true;
-    strand->next_ready = NULL;
-    *t->ready_end = strand;
-    t->ready_end = &strand->next_ready;
-    t->n_ready++;
 }
 
 int strait_emu_outgoing_flush_ready(struct strait_emu_transport *t, struct strait_error *err)

@@ -23,38 +23,6 @@ static const int64_t MAX_LATE_NS = 10000000000;
 /* And a younger one needs no second look. */
 static const int64_t LOOK_LATE_NS = 20000;
 
-int strait_emu_pump_watch(struct strait_emu_transport *t, int operation, int fd, uint32_t events,
-                          enum strait_emu_source source, int index, struct strait_error *err)
-{
-    struct epoll_event e = {.events = events, .data.u64 = (uint64_t)source << 32 | (uint32_t)index};
-    if (epoll_ctl(t->epoll, operation, fd, &e) != 0)
-        return strait_error_system(err, "epoll_ctl", "cannot watch a connection");
-    return 0;
-}
-
-int strait_emu_pump_broken(int other, const char *direction, ssize_t n, struct strait_error *err)
-{
-    if (n == 0)
-        return strait_error_set(err, STRAIT_ERR_BACKEND, NULL, "the connection %s rank %d ended",
-                                direction, other);
-    return strait_error_system(err, NULL, "the connection %s rank %d broke", direction, other);
-}
-
-bool strait_emu_pump_would_block(ssize_t n)
-{
-    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
-}
-
-int strait_emu_pump_set_blocked(struct strait_emu_transport *t, bool *blocked, bool now, int fd,
-                                enum strait_emu_source source, int index, struct strait_error *err)
-{
-    if (*blocked == now)
-        return 0;
-    *blocked = now;
-    return strait_emu_pump_watch(t, EPOLL_CTL_MOD, fd, EPOLLIN | (now ? EPOLLOUT : 0u), source,
-                                 index, err);
-}
-
 /* The moment of CLOCK_MONOTONIC at which the kernel received the last bytes of a read: however late
  * this thread woke up. The kernel's stamps are of CLOCK_REALTIME. In virtual time nobody wakes up
  * late. */
@@ -117,10 +85,10 @@ static int read_nothing(struct strait_emu_out_strand *strand, struct strait_erro
     char byte;
     const ssize_t n = recv(strand->fd, &byte, 1, MSG_DONTWAIT);
     const int dst = strand->stream->shared->dst;
-    if (strait_emu_pump_would_block(n) || (n < 0 && errno == EINTR))
+    if (strait_emu_strand_would_block(n) || (n < 0 && errno == EINTR))
         return 0;
     if (n <= 0)
-        return strait_emu_pump_broken(dst, "to", n, err);
+        return strait_emu_strand_broken(dst, "to", n, err);
     return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
                             "rank %d answered on a connection that carries no acknowledgements",
                             dst);
@@ -137,12 +105,12 @@ static int read_acks(struct strait_emu_transport *t, struct strait_emu_out_stran
         int64_t now;
         const ssize_t n =
             read_bytes(t, strand->fd, out->ack + out->ack_got, FRAME - out->ack_got, &now);
-        if (strait_emu_pump_would_block(n))
+        if (strait_emu_strand_would_block(n))
             return 0;
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return strait_emu_pump_broken(out->shared->dst, "to", n, err);
+            return strait_emu_strand_broken(out->shared->dst, "to", n, err);
         t->bytes_received += (uint64_t)n;
         out->ack_got += (size_t)n;
         if (out->ack_got < FRAME)
@@ -180,13 +148,13 @@ static int write_acks(struct strait_emu_transport *t, int index, struct strait_e
     while (in->n_acks > 0) {
         const ssize_t n = send(strand->fd, frame + in->ack_written, FRAME - in->ack_written,
                                MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (strait_emu_pump_would_block(n))
-            return strait_emu_pump_set_blocked(t, &in->blocked, true, strand->fd, STRAIT_EMU_IN,
-                                               index, err);
+        if (strait_emu_strand_would_block(n))
+            return strait_emu_strand_set_blocked(t, &in->blocked, true, strand->fd, STRAIT_EMU_IN,
+                                                 index, err);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return strait_emu_pump_broken(in->shared->src, "from", n, err);
+            return strait_emu_strand_broken(in->shared->src, "from", n, err);
         t->bytes_sent += (uint64_t)n;
         in->ack_written += (size_t)n;
         if (in->ack_written == FRAME) {
@@ -194,8 +162,8 @@ static int write_acks(struct strait_emu_transport *t, int index, struct strait_e
             in->n_acks--;
         }
     }
-    return strait_emu_pump_set_blocked(t, &in->blocked, false, strand->fd, STRAIT_EMU_IN, index,
-                                       err);
+    return strait_emu_strand_set_blocked(t, &in->blocked, false, strand->fd, STRAIT_EMU_IN, index,
+                                         err);
 }
 
 /* Start a message of which no connection has brought a part: read the announced sizes from the
@@ -328,12 +296,12 @@ static int read_in(struct strait_emu_transport *t, int index, struct strait_erro
     for (size_t turn = 0; turn < TURN_BYTES;) {
         int64_t at_ns;
         const ssize_t n = read_some(t, strand, &at_ns);
-        if (strait_emu_pump_would_block(n))
+        if (strait_emu_strand_would_block(n))
             return 0;
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return strait_emu_pump_broken(strand->stream->shared->src, "from", n, err);
+            return strait_emu_strand_broken(strand->stream->shared->src, "from", n, err);
         t->bytes_received += (uint64_t)n;
         turn += (size_t)n;
         strand->n_read += (size_t)n;

@@ -109,24 +109,28 @@ enum strait_emu_source {
     STRAIT_EMU_IN,
     STRAIT_EMU_GREETING
 };
-int strait_emu_pump_watch(struct strait_emu_transport *t, int operation, int fd, uint32_t events,
-                          enum strait_emu_source source, int index, struct strait_error *err);
 /** A TCP socket as the plan says; -1 with *err. */
 int strait_emu_open_socket(const struct strait_emu_transport_plan *plan, struct strait_error *err);
-/* For both halves of the thread. */
-int strait_emu_pump_broken(int other, const char *direction, ssize_t n, struct strait_error *err);
-bool strait_emu_pump_would_block(ssize_t n);
+/* strand.c: for both halves of the thread, outgoing.c and pump.c, and for connect.c. */
+int strait_emu_strand_watch(struct strait_emu_transport *t, int operation, int fd, uint32_t events,
+                            enum strait_emu_source source, int index, struct strait_error *err);
+int strait_emu_strand_broken(int other, const char *direction, ssize_t n, struct strait_error *err);
+bool strait_emu_strand_would_block(ssize_t n);
 /** Start or stop waiting for room to write. */
-int strait_emu_pump_set_blocked(struct strait_emu_transport *t, bool *blocked, bool now, int fd,
-                                enum strait_emu_source source, int index, struct strait_error *err);
+int strait_emu_strand_set_blocked(struct strait_emu_transport *t, bool *blocked, bool now, int fd,
+                                  enum strait_emu_source source, int index,
+                                  struct strait_error *err);
+/** Put the connection on the list to write. Under the lock. */
+void strait_emu_strand_ready(struct strait_emu_transport *t, struct strait_emu_out_strand *strand);
+
+/* outgoing.c */
 /** Write as much as the kernel takes, limited by a turn and by the pace. */
 int strait_emu_outgoing_flush(struct strait_emu_transport *t, int index, struct strait_error *err);
 /** One turn for each connection that has new messages or can continue. */
 int strait_emu_outgoing_flush_ready(struct strait_emu_transport *t, struct strait_error *err);
 /** The same for those whose waiting time is over. */
 int strait_emu_outgoing_flush_rested(struct strait_emu_transport *t, struct strait_error *err);
-/** Put the connection on the list to write. Under the lock. */
-void strait_emu_pump_ready(struct strait_emu_transport *t, struct strait_emu_out_strand *strand);
+/* pump.c */
 /** The thread.
  *
  *  It hands messages to TCP at twice the rate of the stream's narrowest link, after a first burst;

@@ -31,8 +31,8 @@ static int listen_here(struct strait_emu_transport *t, struct strait_error *err)
         getsockname(t->listener, (struct sockaddr *)&at, &len) != 0)
         return strait_error_system(err, "listen", "rank %d cannot listen", plan->me);
     plan->shared->ranks[plan->me].port = at.sin_port;
-    return strait_emu_pump_watch(t, EPOLL_CTL_ADD, t->listener, EPOLLIN, STRAIT_EMU_LISTENER, 0,
-                                 err);
+    return strait_emu_strand_watch(t, EPOLL_CTL_ADD, t->listener, EPOLLIN, STRAIT_EMU_LISTENER, 0,
+                                   err);
 }
 
 /* Real time for a byte of the stream at its pace; 0: unlimited. */
@@ -139,7 +139,7 @@ int strait_emu_transport_start(struct strait_emu_transport *t, struct strait_err
 {
     close(t->listener);
     t->listener = -1;
-    if (strait_emu_pump_watch(t, EPOLL_CTL_ADD, t->wake, EPOLLIN, STRAIT_EMU_WAKE, 0, err) != 0)
+    if (strait_emu_strand_watch(t, EPOLL_CTL_ADD, t->wake, EPOLLIN, STRAIT_EMU_WAKE, 0, err) != 0)
         return -1;
     errno = pthread_create(&t->thread, NULL, strait_emu_pump, t);
     if (errno != 0)
@@ -193,7 +193,7 @@ int strait_emu_transport_post(struct strait_emu_transport *t, int dst, int chann
     for (int i = 0; i < t->n_strands; i++)
         if (!out->strands[i].at) {
             out->strands[i].at = m;
-            strait_emu_pump_ready(t, &out->strands[i]);
+            strait_emu_strand_ready(t, &out->strands[i]);
         }
     pthread_mutex_unlock(&t->lock);
     const uint64_t one = 1;
