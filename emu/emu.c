@@ -324,12 +324,5 @@ const struct strait_backend strait_emu = {
     .has_packets = true,
     .check = check,
     .run = run_emu,
-    .fail = strait_emu_rank_fail,
-    .now_s = strait_emu_rank_now_s,
-    .start = strait_emu_rank_start,
-    .send = strait_emu_rank_send,
-    .wait = strait_emu_rank_wait,
-    .recv = strait_emu_rank_recv,
-    .spawn = strait_emu_rank_spawn,
-    .join = strait_emu_rank_join,
+    .ops = &strait_emu_rank_ops,
 };

@@ -209,12 +209,12 @@ void strait_lane_main(struct strait_lane *lane)
     strait_engine_rest(m);
 }
 
-void strait_engine_fail(struct strait_rank *r, const struct strait_error *err)
+__attribute__((noreturn)) static void engine_fail(struct strait_rank *r, const struct strait_error *err)
 {
     strait_child_fail(lane_of(r)->machine->child, err);
 }
 
-double strait_engine_now_s(const struct strait_rank *r)
+static double engine_now_s(const struct strait_rank *r)
 {
     return lane_of(r)->now_s;
 }
@@ -251,10 +251,10 @@ static void check_job(struct strait_rank *r, const struct strait_job *job)
                          "rank %d: expected a job of at most %u slots, found %u", r->me,
                          slots_of(lane_of(r)->machine, r->me, job->resource)->n, job->n_slots);
     if (err.code != STRAIT_OK)
-        strait_engine_fail(r, &err);
+        engine_fail(r, &err);
 }
 
-struct strait_op *strait_engine_start(struct strait_rank *r, const struct strait_job *job)
+static struct strait_op *engine_start(struct strait_rank *r, const struct strait_job *job)
 {
     struct strait_lane *lane = lane_of(r);
     check_job(r, job);
@@ -270,7 +270,7 @@ struct strait_op *strait_engine_start(struct strait_rank *r, const struct strait
     return op;
 }
 
-struct strait_op *strait_engine_send(struct strait_rank *r, int dst, int channel, int tag,
+static struct strait_op *engine_send(struct strait_rank *r, int dst, int channel, int tag,
                                      struct strait_packet *packet, bool acked)
 {
     struct strait_lane *lane = lane_of(r);
@@ -281,7 +281,7 @@ struct strait_op *strait_engine_send(struct strait_rank *r, int dst, int channel
     struct strait_error err = {0};
     if ((s->n_sent == 0 && strait_stream_check(r, dst, channel, &err) != 0) ||
         strait_packet_post(packet, r, dst, channel, &err) != 0)
-        strait_engine_fail(r, &err);
+        engine_fail(r, &err);
     struct strait_parcel *parcel = strait_parcel_new(m);
     struct strait_op *op = acked ? new_op(m, lane->now_s) : NULL;
     parcel->packet = packet;
@@ -299,7 +299,7 @@ void strait_op_acked(struct strait_op *op, double back_s, double now_s)
         strait_lane_wake(op->waiter, now_s);
 }
 
-void strait_engine_wait(struct strait_rank *r, struct strait_op *op, struct strait_times *times)
+static void engine_wait(struct strait_rank *r, struct strait_op *op, struct strait_times *times)
 {
     struct strait_lane *lane = lane_of(r);
     op->waiter = lane;
@@ -325,7 +325,7 @@ static void take(struct strait_engine *m, struct strait_message *out, struct str
     strait_parcel_free(m, parcel);
 }
 
-bool strait_engine_recv(struct strait_rank *r, struct strait_message *out, int src, int channel,
+static bool engine_recv(struct strait_rank *r, struct strait_message *out, int src, int channel,
                         double deadline_s)
 {
     struct strait_lane *lane = lane_of(r);
@@ -357,7 +357,7 @@ bool strait_engine_recv(struct strait_rank *r, struct strait_message *out, int s
     }
 }
 
-struct strait_rank *strait_engine_spawn(struct strait_rank *r,
+static struct strait_rank *engine_spawn(struct strait_rank *r,
                                         void (*fn)(struct strait_rank *, void *), void *arg)
 {
     struct strait_lane *maker = lane_of(r);
@@ -371,7 +371,7 @@ struct strait_rank *strait_engine_spawn(struct strait_rank *r,
     return &lane->rank;
 }
 
-void strait_engine_join(struct strait_rank *r, struct strait_rank *other)
+static void engine_join(struct strait_rank *r, struct strait_rank *other)
 {
     struct strait_lane *lane = lane_of(r), *joined = lane_of(other);
     joined->joiner = lane;
@@ -379,3 +379,14 @@ void strait_engine_join(struct strait_rank *r, struct strait_rank *other)
         block(lane, INFINITY, STRAIT_ON_LANE);
     joined->joiner = NULL;
 }
+
+const struct strait_rank_ops strait_engine_ops = {
+    .fail = engine_fail,
+    .now_s = engine_now_s,
+    .start = engine_start,
+    .send = engine_send,
+    .wait = engine_wait,
+    .recv = engine_recv,
+    .spawn = engine_spawn,
+    .join = engine_join,
+};

@@ -133,16 +133,5 @@ void strait_op_acked(struct strait_op *op, double back_s, double now_s);
 /** One activity has ended; fails the run if it was the last one and lanes still wait. */
 void strait_engine_rest(struct strait_engine *m);
 
-/* The operations, for the tables of both backends. */
-void strait_engine_fail(struct strait_rank *r, const struct strait_error *err)
-    __attribute__((noreturn));
-double strait_engine_now_s(const struct strait_rank *r);
-struct strait_op *strait_engine_start(struct strait_rank *r, const struct strait_job *job);
-struct strait_op *strait_engine_send(struct strait_rank *r, int dst, int channel, int tag,
-                                     struct strait_packet *packet, bool acked);
-void strait_engine_wait(struct strait_rank *r, struct strait_op *op, struct strait_times *times);
-bool strait_engine_recv(struct strait_rank *r, struct strait_message *out, int src, int channel,
-                        double deadline_s);
-struct strait_rank *strait_engine_spawn(struct strait_rank *r,
-                                        void (*fn)(struct strait_rank *, void *), void *arg);
-void strait_engine_join(struct strait_rank *r, struct strait_rank *other);
+/* The operations of both backends. */
+extern const struct strait_rank_ops strait_engine_ops;

@@ -141,12 +141,5 @@ const struct strait_backend strait_fluid = {
     .summary = "simulated time on an exact fair-share solver of our own, for many ranks",
     .check = check,
     .run = run_once,
-    .fail = strait_engine_fail,
-    .now_s = strait_engine_now_s,
-    .start = strait_engine_start,
-    .send = strait_engine_send,
-    .wait = strait_engine_wait,
-    .recv = strait_engine_recv,
-    .spawn = strait_engine_spawn,
-    .join = strait_engine_join,
+    .ops = &strait_engine_ops,
 };

@@ -315,12 +315,5 @@ const struct strait_backend strait_sim = {
     .summary = "simulated time on SimGrid's fair-share network model",
     .check = check,
     .run = run_once,
-    .fail = strait_engine_fail,
-    .now_s = strait_engine_now_s,
-    .start = strait_engine_start,
-    .send = strait_engine_send,
-    .wait = strait_engine_wait,
-    .recv = strait_engine_recv,
-    .spawn = strait_engine_spawn,
-    .join = strait_engine_join,
+    .ops = &strait_engine_ops,
 };

@@ -33,7 +33,7 @@ static bool is_upload(const struct strait_run *run, int src, int dst, int channe
 
 static struct strait_op *send_again(struct strait_rank *r, struct strait_packet *p)
 {
-    return r->backend->send(r, 0, 0, 0, strait_packet_keep(p), true);
+    return r->backend->ops->send(r, 0, 0, 0, strait_packet_keep(p), true);
 }
 
 /* Acknowledged messages tell a sender when it may send more. */
@@ -46,19 +46,19 @@ static void pour(struct strait_rank *r)
     if (!p) {
         struct strait_error err = {.code = STRAIT_OK};
         strait_error_set(&err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
-        r->backend->fail(r, &err);
+        r->backend->ops->fail(r, &err);
     }
     if (p->data)
         memset(p->data, 0, MESSAGE_BYTES);
     p->payload_bytes = MESSAGE_BYTES;
     for (int i = 0; i < N_UNDER_WAY; i++)
         ops[i] = send_again(r, p);
-    for (int i = 0; r->backend->now_s(r) < POUR_S; i = (i + 1) % N_UNDER_WAY) {
-        r->backend->wait(r, ops[i], NULL);
+    for (int i = 0; r->backend->ops->now_s(r) < POUR_S; i = (i + 1) % N_UNDER_WAY) {
+        r->backend->ops->wait(r, ops[i], NULL);
         ops[i] = send_again(r, p);
     }
     for (int i = 0; i < N_UNDER_WAY; i++)
-        r->backend->wait(r, ops[i], NULL);
+        r->backend->ops->wait(r, ops[i], NULL);
     strait_packet_drop(p);
 }
 

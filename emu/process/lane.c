@@ -111,7 +111,7 @@ static int64_t sync_lane(struct strait_emu_lane *lane)
     return lane->now_ns;
 }
 
-double strait_emu_rank_now_s(const struct strait_rank *r)
+static double lane_now_s(const struct strait_rank *r)
 {
     struct strait_emu_lane *lane = lane_of(r);
     enter(lane);
@@ -120,12 +120,13 @@ double strait_emu_rank_now_s(const struct strait_rank *r)
     return strait_emu_clock_virtual_s(&lane->rank->clock, now);
 }
 
-void strait_emu_rank_fail(struct strait_rank *r, const struct strait_error *err)
+__attribute__((noreturn)) static void lane_fail(struct strait_rank *r,
+                                                const struct strait_error *err)
 {
     fail(lane_of(r), err);
 }
 
-struct strait_op *strait_emu_rank_start(struct strait_rank *r, const struct strait_job *job)
+static struct strait_op *lane_start(struct strait_rank *r, const struct strait_job *job)
 {
     struct strait_emu_lane *lane = lane_of(r);
     struct strait_error err = {.code = STRAIT_OK};
@@ -146,7 +147,7 @@ struct strait_op *strait_emu_rank_start(struct strait_rank *r, const struct stra
     return op;
 }
 
-void strait_emu_rank_wait(struct strait_rank *r, struct strait_op *op, struct strait_times *times)
+static void lane_wait(struct strait_rank *r, struct strait_op *op, struct strait_times *times)
 {
     struct strait_emu_lane *lane = lane_of(r);
     enter(lane);
@@ -229,8 +230,8 @@ static struct strait_op *new_ack(struct strait_emu_lane *lane, int64_t now)
     return op;
 }
 
-struct strait_op *strait_emu_rank_send(struct strait_rank *r, int dst, int channel, int tag,
-                                       struct strait_packet *packet, bool acked)
+static struct strait_op *lane_send(struct strait_rank *r, int dst, int channel, int tag,
+                                   struct strait_packet *packet, bool acked)
 {
     struct strait_emu_lane *lane = lane_of(r);
     struct strait_emu_rank *rank = lane->rank;
@@ -238,7 +239,7 @@ struct strait_op *strait_emu_rank_send(struct strait_rank *r, int dst, int chann
     struct strait_error err = {.code = STRAIT_OK};
     if (strait_stream_check(r, dst, channel, &err) != 0 ||
         strait_packet_post(packet, r, dst, channel, &err) != 0)
-        strait_emu_rank_fail(r, &err);
+        lane_fail(r, &err);
     enter(lane);
     const int64_t now = sync_lane(lane);
     const double posted_s = strait_emu_clock_virtual_s(&rank->clock, now);
@@ -264,8 +265,8 @@ struct strait_op *strait_emu_rank_send(struct strait_rank *r, int dst, int chann
     return op;
 }
 
-bool strait_emu_rank_recv(struct strait_rank *r, struct strait_message *out, int src, int channel,
-                          double deadline_s)
+static bool lane_recv(struct strait_rank *r, struct strait_message *out, int src, int channel,
+                      double deadline_s)
 {
     struct strait_emu_lane *lane = lane_of(r);
     struct strait_emu_rank *rank = lane->rank;
@@ -354,8 +355,8 @@ int strait_emu_lane_begin(struct strait_emu_lane *lane, struct strait_error *err
     return 0;
 }
 
-struct strait_rank *strait_emu_rank_spawn(struct strait_rank *r,
-                                          void (*fn)(struct strait_rank *, void *), void *arg)
+static struct strait_rank *lane_spawn(struct strait_rank *r,
+                                      void (*fn)(struct strait_rank *, void *), void *arg)
 {
     struct strait_emu_lane *lane = lane_of(r);
     struct strait_error err = {.code = STRAIT_OK};
@@ -375,7 +376,7 @@ struct strait_rank *strait_emu_rank_spawn(struct strait_rank *r,
     return &child->base;
 }
 
-void strait_emu_rank_join(struct strait_rank *r, struct strait_rank *other)
+static void lane_join(struct strait_rank *r, struct strait_rank *other)
 {
     struct strait_emu_lane *lane = lane_of(r), *child = lane_of(other);
     struct strait_emu_rank *rank = lane->rank;
@@ -396,3 +397,14 @@ void strait_emu_rank_join(struct strait_rank *r, struct strait_rank *other)
     pthread_cond_destroy(&child->moved);
     free(child);
 }
+
+const struct strait_rank_ops strait_emu_rank_ops = {
+    .fail = lane_fail,
+    .now_s = lane_now_s,
+    .start = lane_start,
+    .send = lane_send,
+    .wait = lane_wait,
+    .recv = lane_recv,
+    .spawn = lane_spawn,
+    .join = lane_join,
+};

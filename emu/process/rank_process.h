@@ -29,16 +29,5 @@ struct strait_emu_rank_plan {
 /** Main function of a rank process. */
 void strait_emu_rank_main(const struct strait_emu_rank_plan *plan) __attribute__((noreturn));
 
-/* The operations, as the table strait_emu lists them. */
-void strait_emu_rank_fail(struct strait_rank *r, const struct strait_error *err)
-    __attribute__((noreturn));
-double strait_emu_rank_now_s(const struct strait_rank *r);
-struct strait_op *strait_emu_rank_start(struct strait_rank *r, const struct strait_job *job);
-struct strait_op *strait_emu_rank_send(struct strait_rank *r, int dst, int channel, int tag,
-                                       struct strait_packet *packet, bool acked);
-void strait_emu_rank_wait(struct strait_rank *r, struct strait_op *op, struct strait_times *times);
-bool strait_emu_rank_recv(struct strait_rank *r, struct strait_message *out, int src, int channel,
-                          double deadline_s);
-struct strait_rank *strait_emu_rank_spawn(struct strait_rank *r,
-                                          void (*fn)(struct strait_rank *, void *), void *arg);
-void strait_emu_rank_join(struct strait_rank *r, struct strait_rank *other);
+/* The operations of strait_emu. */
+extern const struct strait_rank_ops strait_emu_rank_ops;

@@ -49,7 +49,7 @@ static void send_sized(struct strait_rank *r, int dst, size_t n_bytes)
     if (!p)
         abort();
     p->payload_bytes = n_bytes;
-    r->backend->send(r, dst, 0, 0, p, false);
+    r->backend->ops->send(r, dst, 0, 0, p, false);
 }
 
 /* All others send 400 kB to rank 0, which notes when the last one is there. */
@@ -61,7 +61,7 @@ static void upload(struct strait_rank *r)
     }
     for (int i = 1; i < r->run->n_ranks; i++) {
         struct strait_message m;
-        r->backend->recv(r, &m, STRAIT_ANY, 0, INFINITY);
+        r->backend->ops->recv(r, &m, STRAIT_ANY, 0, INFINITY);
         strait_packet_drop(m.packet);
         board_of(r)->numbers[0][0] = m.arrived_s;
     }
@@ -138,9 +138,9 @@ static void measured_job(struct strait_rank *r)
     struct strait_times t[3];
     struct strait_op *ops[3];
     for (int i = 0; i < 3; i++) /* two slots: the third waits for the first */
-        ops[i] = r->backend->start(r, &job);
+        ops[i] = r->backend->ops->start(r, &job);
     for (int i = 0; i < 3; i++)
-        r->backend->wait(r, ops[i], &t[i]);
+        r->backend->ops->wait(r, ops[i], &t[i]);
     double *n = board_of(r)->numbers[r->me];
     for (int i = 0; i < 3; i++)
         n[i] = t[i].ended_s - t[i].started_s;
@@ -180,7 +180,7 @@ static void wait_for_nobody(struct strait_rank *r)
 {
     struct strait_message m;
     if (r->me == 2)
-        r->backend->recv(r, &m, 1, 1, INFINITY);
+        r->backend->ops->recv(r, &m, 1, 1, INFINITY);
 }
 
 /* Trains of 0.25 ms are one segment at 40 Mbps and 20 at 1 Gbps: about as many times the packets
@@ -222,7 +222,7 @@ static void sleep_long(struct strait_rank *r)
 {
     struct strait_message m;
     atomic_store(&board_of(r)->pids[r->me], (int)getpid());
-    r->backend->recv(r, &m, STRAIT_ANY, 0, 1000);
+    r->backend->ops->recv(r, &m, STRAIT_ANY, 0, 1000);
 }
 
 static void a_run_beyond_its_deadline_is_an_error(void)

@@ -118,7 +118,7 @@ static inline void complain(struct strait_rank *r, enum collective kind, const c
     strait_error_set(&err, STRAIT_ERR_BACKEND, "collective",
                      "kind %d, rank %d: %s: expected %.9g, found %.9g", (int)kind, strait_me(r),
                      what, wanted, found);
-    r->backend->fail(r, &err);
+    r->backend->ops->fail(r, &err);
 }
 
 /* Where a program of the test's runs. */

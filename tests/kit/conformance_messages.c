@@ -7,7 +7,7 @@
 static void note_message(struct strait_rank *r, const struct strait_message *m)
 {
     strait_note(r, ARRIVED, m->arrived_s);
-    strait_note(r, NOW, r->backend->now_s(r));
+    strait_note(r, NOW, r->backend->ops->now_s(r));
     strait_note(r, TAG, m->tag);
     strait_note(r, SRC, m->src);
     strait_note(r, SEQ, (double)m->seq);
@@ -167,11 +167,11 @@ static void empty_message(struct strait_rank *r)
     if (r->me == 0) {
         struct strait_packet *p = strait_rig_packet(0);
         p->words[1] = 42.5;
-        r->backend->send(r, 1, 15, -7, p, false);
+        r->backend->ops->send(r, 1, 15, -7, p, false);
         return;
     }
     struct strait_message m = {0};
-    r->backend->recv(r, &m, 0, 15, INFINITY);
+    r->backend->ops->recv(r, &m, 0, 15, INFINITY);
     note_message(r, &m);
     strait_note(r, WORD, m.packet->words[1]);
     strait_note(r, COUNT, (double)m.packet->payload_bytes);
@@ -199,9 +199,9 @@ static void acked_message(struct strait_rank *r)
     }
     struct strait_times t;
     strait_rig_sleep_until(r, 0.05);
-    struct strait_op *op = r->backend->send(r, 1, 0, 0, strait_rig_packet(30000), true);
-    r->backend->wait(r, op, &t);
-    strait_note(r, NOW, r->backend->now_s(r));
+    struct strait_op *op = r->backend->ops->send(r, 1, 0, 0, strait_rig_packet(30000), true);
+    r->backend->ops->wait(r, op, &t);
+    strait_note(r, NOW, r->backend->ops->now_s(r));
     strait_note(r, POSTED, t.queued_s);
     strait_note(r, STARTED, t.started_s);
     strait_note(r, ENDED, t.ended_s);
@@ -324,13 +324,13 @@ static void real_payload(struct strait_rank *r)
                 p->data[i] = byte_at(i + (size_t)k);
             p->codec_id = 1;
             p->n_elems = p->payload_bytes / 4;
-            r->backend->send(r, 1, 0, k, p, false);
+            r->backend->ops->send(r, 1, 0, k, p, false);
         }
         return;
     }
     for (int k = 0; k < 2; k++) {
         struct strait_message m = {0};
-        r->backend->recv(r, &m, 0, 0, INFINITY);
+        r->backend->ops->recv(r, &m, 0, 0, INFINITY);
         double n_wrong = 0;
         for (size_t i = 0; i < m.packet->payload_bytes; i++)
             n_wrong += m.packet->data[i] != byte_at(i + (size_t)k);
@@ -367,11 +367,11 @@ static void words(struct strait_rank *r)
         p->bound = (struct strait_bound){STRAIT_BOUND_RANGE, 1e-3};
         p->n_elems = 123456;
         p->raw_bytes = 493824;
-        r->backend->send(r, 1, 0, INT32_MAX, p, false);
+        r->backend->ops->send(r, 1, 0, INT32_MAX, p, false);
         return;
     }
     struct strait_message m = {0};
-    r->backend->recv(r, &m, 0, 0, INFINITY);
+    r->backend->ops->recv(r, &m, 0, 0, INFINITY);
     const struct strait_packet *p = m.packet;
     strait_note(r, YES, memcmp(p->words, odd_words, sizeof(odd_words)) == 0);
     strait_note(r, YES, p->codec_id == 1 && p->n_elems == 123456 && p->raw_bytes == 493824);
@@ -435,7 +435,7 @@ static void send_without_keep(struct strait_rank *r)
     }
     struct strait_packet *p = strait_packet_keep(strait_rig_packet(100000));
     for (int dst = 1; dst < 5; dst++)
-        r->backend->send(r, dst, 0, 0, p, false);
+        r->backend->ops->send(r, dst, 0, 0, p, false);
 }
 
 void conform_not_kept(void)

@@ -18,15 +18,15 @@ static void five_jobs(struct strait_rank *r)
     enum { N = sizeof(jobs) / sizeof(jobs[0]) };
     struct strait_op *ops[N];
     for (int i = 0; i < N; i++)
-        ops[i] = r->backend->start(r, &jobs[i]);
+        ops[i] = r->backend->ops->start(r, &jobs[i]);
     for (int i = N - 1; i >= 0; i--) { /* in any order */
         struct strait_times t;
-        r->backend->wait(r, ops[i], &t);
+        r->backend->ops->wait(r, ops[i], &t);
         strait_note(r, STARTED + 100 * i, t.started_s);
         strait_note(r, ENDED + 100 * i, t.ended_s);
         strait_note(r, POSTED + 100 * i, t.queued_s);
     }
-    strait_note(r, NOW, r->backend->now_s(r));
+    strait_note(r, NOW, r->backend->ops->now_s(r));
 }
 
 void conform_slots(void)
@@ -67,14 +67,14 @@ static void jobs_with_functions(struct strait_rank *r)
     for (int i = 0; i < 3; i++) {
         const struct strait_job job = {
             .resource = STRAIT_CPU, .n_slots = 1, .cost_s = 0.01, .fn = count, .arg = &counts[i]};
-        ops[i] = r->backend->start(r, &job);
+        ops[i] = r->backend->ops->start(r, &job);
     }
     for (int i = 0; i < 3; i++) {
-        r->backend->wait(r, ops[i], NULL);
+        r->backend->ops->wait(r, ops[i], NULL);
         strait_note(r, COUNT, counts[i].n);
         strait_note(r, SEQ, counts[i].place);
     }
-    strait_note(r, NOW, r->backend->now_s(r));
+    strait_note(r, NOW, r->backend->ops->now_s(r));
 }
 
 void conform_functions(void)
@@ -94,9 +94,9 @@ void conform_functions(void)
 static void note_try(struct strait_rank *r, double deadline_s)
 {
     struct strait_message m = {0};
-    const bool got = r->backend->recv(r, &m, 0, 0, deadline_s);
+    const bool got = r->backend->ops->recv(r, &m, 0, 0, deadline_s);
     strait_note(r, YES, got);
-    strait_note(r, NOW, r->backend->now_s(r));
+    strait_note(r, NOW, r->backend->ops->now_s(r));
     if (got)
         strait_packet_drop(m.packet);
 }
@@ -193,10 +193,10 @@ static void to_oneself(struct strait_rank *r)
         strait_note(r, SRC, m.src);
         strait_note(r, ARRIVED, m.arrived_s);
     }
-    struct strait_op *op = r->backend->send(r, r->me, 6, 3, strait_rig_packet(1000), true);
-    r->backend->wait(r, op, NULL);
+    struct strait_op *op = r->backend->ops->send(r, r->me, 6, 3, strait_rig_packet(1000), true);
+    r->backend->ops->wait(r, op, NULL);
     strait_rig_recv(r, r->me, 6);
-    strait_note(r, NOW, r->backend->now_s(r));
+    strait_note(r, NOW, r->backend->ops->now_s(r));
 }
 
 static void assert_to_oneself(const struct strait_rig *rig, int rank)
@@ -241,7 +241,7 @@ static void returns_early(struct strait_rank *r)
     strait_rig_send(r, 1, 0, 1, 1000);
     const struct strait_message m = strait_rig_recv(r, 1, 0);
     strait_note(r, ARRIVED, m.arrived_s);
-    strait_note(r, NOW, r->backend->now_s(r));
+    strait_note(r, NOW, r->backend->ops->now_s(r));
 }
 
 void conform_early_return(void)
@@ -281,7 +281,7 @@ static void others_go_on(struct strait_rank *r)
     if (r->me == 0) {
         strait_rig_sleep_until(r, 0.05);
         strait_rig_send(r, 2, 0, 0, 1000); /* still carried: rank 2 has it before the end */
-        strait_note(r, NOW, r->backend->now_s(r));
+        strait_note(r, NOW, r->backend->ops->now_s(r));
     } else if (r->me == 1) {
         for (;;)
             strait_rig_work(r, STRAIT_CPU, 0.01);
@@ -316,9 +316,9 @@ static void second_lane(struct strait_rank *lane, void *arg)
     s->same_wrap = lane->wrap == s;
     s->value += strait_rig_recv(lane, lane->me, TO_LANE).tag; /* 1 + 10 */
     strait_rig_recv(lane, 1, DATA);
-    s->got_s = lane->backend->now_s(lane);
+    s->got_s = lane->backend->ops->now_s(lane);
     strait_rig_work(lane, STRAIT_ACCEL, 0.02); /* after the first lane's job */
-    s->worked_s = lane->backend->now_s(lane);
+    s->worked_s = lane->backend->ops->now_s(lane);
     strait_rig_send(lane, lane->me, FROM_LANE, s->value * 2, 0);
     strait_rig_sleep_until(lane, 0.12);
 }
@@ -331,15 +331,15 @@ static void two_lanes(struct strait_rank *r)
     }
     struct shared s = {.value = 1};
     r->wrap = &s; /* a lane inherits it */
-    struct strait_rank *lane = r->backend->spawn(r, second_lane, &s);
+    struct strait_rank *lane = r->backend->ops->spawn(r, second_lane, &s);
     strait_note(r, YES, lane->me == r->me && lane->lane == 1 && r->lane == 0);
     strait_rig_send(r, r->me, TO_LANE, 10, 0);
     strait_rig_work(r, STRAIT_ACCEL, 0.06);
     const struct strait_message m = strait_rig_recv(r, r->me, FROM_LANE);
     strait_note(r, TAG, m.tag);
-    strait_note(r, NOW, r->backend->now_s(r));
-    r->backend->join(r, lane);
-    strait_note(r, ENDED, r->backend->now_s(r));
+    strait_note(r, NOW, r->backend->ops->now_s(r));
+    r->backend->ops->join(r, lane);
+    strait_note(r, ENDED, r->backend->ops->now_s(r));
     strait_note(r, ARRIVED, s.got_s);
     strait_note(r, STARTED, s.worked_s);
     strait_note(r, WORD, s.value);
@@ -371,7 +371,7 @@ static void gives_up(struct strait_rank *r)
         struct strait_error err = {0};
         strait_rig_sleep_until(r, 0.02);
         strait_error_set(&err, STRAIT_ERR_INPUT, "here", "rank 1 gave up");
-        r->backend->fail(r, &err);
+        r->backend->ops->fail(r, &err);
     }
     strait_rig_recv(r, 1, 0);
 }

@@ -110,13 +110,13 @@ struct strait_packet *strait_rig_packet(size_t payload_bytes)
 
 void strait_rig_send(struct strait_rank *r, int dst, int channel, int tag, size_t payload_bytes)
 {
-    r->backend->send(r, dst, channel, tag, strait_rig_packet(payload_bytes), false);
+    r->backend->ops->send(r, dst, channel, tag, strait_rig_packet(payload_bytes), false);
 }
 
 struct strait_message strait_rig_recv(struct strait_rank *r, int src, int channel)
 {
     struct strait_message m = {0};
-    r->backend->recv(r, &m, src, channel, INFINITY);
+    r->backend->ops->recv(r, &m, src, channel, INFINITY);
     strait_packet_drop(m.packet);
     m.packet = NULL;
     return m;
@@ -125,12 +125,12 @@ struct strait_message strait_rig_recv(struct strait_rank *r, int src, int channe
 void strait_rig_work(struct strait_rank *r, enum strait_resource resource, double cost_s)
 {
     const struct strait_job job = {.resource = resource, .cost_s = cost_s};
-    r->backend->wait(r, r->backend->start(r, &job), NULL);
+    r->backend->ops->wait(r, r->backend->ops->start(r, &job), NULL);
 }
 
 void strait_rig_sleep_until(struct strait_rank *r, double time_s)
 {
-    const double now_s = r->backend->now_s(r);
+    const double now_s = r->backend->ops->now_s(r);
     if (time_s > now_s)
         strait_rig_work(r, STRAIT_TIMER, time_s - now_s);
 }

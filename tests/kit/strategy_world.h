@@ -83,7 +83,7 @@ static inline void fail_with(struct strait_rank *r, const char *text)
 {
     struct strait_error err = {0};
     strait_error_set(&err, STRAIT_ERR_BACKEND, "test", "%s", text);
-    r->backend->fail(r, &err);
+    r->backend->ops->fail(r, &err);
 }
 
 /** Run the strategy again with real payload under a rank program of the test. */

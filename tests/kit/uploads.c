@@ -24,13 +24,13 @@ static void upload(struct strait_rank *r)
         if (!p)
             abort(); /* a test without memory proves nothing */
         p->payload_bytes = UPLOAD_BYTES;
-        r->backend->wait(r, r->backend->send(r, 0, 0, 0, p, true), &times);
+        r->backend->ops->wait(r, r->backend->ops->send(r, 0, 0, 0, p, true), &times);
         board_of(r)->numbers[r->me][0] = times.ended_s;
         return;
     }
     for (int i = 1; i < r->run->n_ranks; i++) {
         struct strait_message m;
-        r->backend->recv(r, &m, STRAIT_ANY, 0, INFINITY);
+        r->backend->ops->recv(r, &m, STRAIT_ANY, 0, INFINITY);
         strait_packet_drop(m.packet);
         board_of(r)->numbers[0][0] = m.arrived_s;
     }
@@ -51,7 +51,7 @@ static void burn_and_upload(struct strait_rank *r)
     struct strait_times times;
     const struct strait_job job = {.resource = STRAIT_CPU, .n_slots = 1, .cost_s = NAN, .fn = burn};
     if (r->me > 0)
-        r->backend->wait(r, r->backend->start(r, &job), &times);
+        r->backend->ops->wait(r, r->backend->ops->start(r, &job), &times);
     upload(r);
 }
 

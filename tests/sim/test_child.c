@@ -21,7 +21,7 @@ static void dies(struct strait_rank *r)
 static void polls_for_ever(struct strait_rank *r)
 {
     struct strait_message m;
-    while (!r->backend->recv(r, &m, 0, 0, 0))
+    while (!r->backend->ops->recv(r, &m, 0, 0, 0))
         ;
 }
 

@@ -105,7 +105,7 @@ static void random_traffic(struct strait_rank *r)
     }
     for (int channel = 0; channel < 2; channel++) /* in the order of arrival */
         for (struct strait_message m = {0};
-             n_due > 0 && r->backend->recv(r, &m, STRAIT_ANY, channel, 1000 + channel); n_due--) {
+             n_due > 0 && r->backend->ops->recv(r, &m, STRAIT_ANY, channel, 1000 + channel); n_due--) {
             strait_note(r, m.src * KEY + m.tag, m.arrived_s);
             strait_packet_drop(m.packet);
         }
@@ -188,11 +188,11 @@ static void deadlines(struct strait_rank *r)
             continue;
         }
         struct strait_message m = {0};
-        for (int i = 1; i < n && r->backend->recv(r, &m, STRAIT_ANY, 0, round + 0.6); i++) {
+        for (int i = 1; i < n && r->backend->ops->recv(r, &m, STRAIT_ANY, 0, round + 0.6); i++) {
             strait_note(r, m.src * KEY + m.tag, m.arrived_s);
             strait_packet_drop(m.packet);
         }
-        strait_note(r, -1, r->backend->now_s(r));
+        strait_note(r, -1, r->backend->ops->now_s(r));
         strait_rig_sleep_until(r, round + 1);
     }
 }
@@ -212,8 +212,8 @@ static void many_lanes(struct strait_rank *lane, void *arg)
 static void spawns(struct strait_rank *r)
 {
     for (int i = 0; i < 200; i++)
-        r->backend->join(r, r->backend->spawn(r, many_lanes, NULL));
-    strait_note(r, 0, r->backend->now_s(r));
+        r->backend->ops->join(r, r->backend->ops->spawn(r, many_lanes, NULL));
+    strait_note(r, 0, r->backend->ops->now_s(r));
 }
 
 static void ended_lanes(void)

@@ -42,13 +42,13 @@ static void last_words(void)
 /* Three lanes that wait for each other's end, in a circle. */
 static void waits_for_first(struct strait_rank *lane, void *other)
 {
-    lane->backend->join(lane, *(struct strait_rank **)other);
+    lane->backend->ops->join(lane, *(struct strait_rank **)other);
 }
 
 static void circle(struct strait_rank *r)
 {
     struct strait_rank *first = r;
-    r->backend->join(r, r->backend->spawn(r, waits_for_first, &first));
+    r->backend->ops->join(r, r->backend->ops->spawn(r, waits_for_first, &first));
 }
 
 static void deadlocked_lanes(void)
@@ -66,7 +66,7 @@ static void bad_job(struct strait_rank *r)
 {
     const struct strait_job jobs[] = {{.resource = STRAIT_CPU, .cost_s = NAN},
                                       {.resource = STRAIT_CPU, .n_slots = 2, .cost_s = 1}};
-    r->backend->start(r, &jobs[r->run->seed]);
+    r->backend->ops->start(r, &jobs[r->run->seed]);
 }
 
 static void impossible_jobs(void)
@@ -103,7 +103,7 @@ static void shared_packet(struct strait_rank *r)
     strait_rig_sleep_until(r, 0.1);
     atomic_init(&p.n_refs, 4);
     for (int dst = 0; dst < 4; dst++)
-        r->backend->send(r, dst, 0, 0, &p, false);
+        r->backend->ops->send(r, dst, 0, 0, &p, false);
     strait_rig_recv(r, 0, 0);
     strait_note(r, COUNT, n_released);
     for (int i = 0; i < 2; i++)

@@ -217,7 +217,7 @@ static void ring(struct strait_rank *r)
         strait_rig_send(r, (r->me + 1) % n, 0, step, (size_t)(RING_BYTES / n));
         strait_note(r, ARRIVED, strait_rig_recv(r, (r->me + n - 1) % n, 0).arrived_s);
     }
-    strait_note(r, NOW, r->backend->now_s(r));
+    strait_note(r, NOW, r->backend->ops->now_s(r));
 }
 
 static void ring_all_reduce(void)

@@ -130,18 +130,9 @@ struct strait_run {
     bool (*uses_stream)(const struct strait_run *run, int src, int dst, int channel);
 };
 
-struct strait_backend {
-    const char *name;
-    const char *summary;
-    bool has_packets; /* what happens to single ones (packet_effects.h) happens in it */
-    /** Whether this host can do this run. 0, or -1 with *err: HOST, or INPUT naming what it cannot
-     *  do. Changes nothing. */
-    int (*check)(const struct strait_run *run, struct strait_error *err);
-    /** Run. 0 with logs and facts filled, or -1 with *err. Never hangs, leaves no process. */
-    int (*run)(struct strait_run *run, struct strait_error *err);
-
-    /* The operations return no error: the first failure calls fail, which reports it and ends the
-     * throw-away process (sim child, rank process) or unwinds the coroutine. */
+/* What a rank may do. No operation returns an error: the first failure calls fail, which reports it
+ * and ends the throw-away process (sim child, rank process) or unwinds the coroutine. */
+struct strait_rank_ops {
     void (*fail)(struct strait_rank *r, const struct strait_error *err) __attribute__((noreturn));
     /** Virtual seconds since the common start. */
     double (*now_s)(const struct strait_rank *r);
@@ -168,6 +159,18 @@ struct strait_backend {
     struct strait_rank *(*spawn)(struct strait_rank *r, void (*fn)(struct strait_rank *, void *),
                                  void *arg);
     void (*join)(struct strait_rank *r, struct strait_rank *lane);
+};
+
+struct strait_backend {
+    const char *name;
+    const char *summary;
+    bool has_packets; /* what happens to single ones (packet_effects.h) happens in it */
+    /** Whether this host can do this run. 0, or -1 with *err: HOST, or INPUT naming what it cannot
+     *  do. Changes nothing. */
+    int (*check)(const struct strait_run *run, struct strait_error *err);
+    /** Run. 0 with logs and facts filled, or -1 with *err. Never hangs, leaves no process. */
+    int (*run)(struct strait_run *run, struct strait_error *err);
+    const struct strait_rank_ops *ops;
 };
 
 /* What every backend asks before it takes a message, so that all refuse alike. */

@@ -19,52 +19,6 @@ struct strait_codec *strait_codec(struct strait_rank *r, const char *which)
     return &w->codecs[i];
 }
 
-bool strait_codec_is_none(const struct strait_codec *c)
-{
-    return strcmp(c->choice->spec.ops->name, "none") == 0;
-}
-
-bool strait_sends_views(const struct strait_codec *c)
-{
-    return strait_codec_is_none(c);
-}
-
-bool strait_codec_made(const struct strait_rank_state *w, const struct strait_packet *p)
-{
-    const struct strait_codec *c = p->owner;
-    return c >= w->codecs && c < w->codecs + STRAIT_N_CODECS;
-}
-
-static void release_view(struct strait_packet *p)
-{
-    free(p);
-}
-
-/* In the footprint: one waits, others are given back. */
-static void count_free_room(struct strait_codec *c)
-{
-    if (c->has_room)
-        strait_footprint_buffers(c->wrap, -1, c->room_bytes);
-    c->has_room = true;
-}
-
-static void release_encoded(struct strait_packet *p)
-{
-    struct strait_codec *c = p->owner;
-    unsigned char *none = NULL;
-    strait_rank_state_hold_in_room(c->wrap, -(double)p->payload_bytes);
-    if (c->wrap->footprint.is_wanted)
-        count_free_room(c);
-    if (!atomic_compare_exchange_strong(&c->spare, &none, p->data))
-        strait_buffer_free(p->data);
-    free(p);
-}
-
-bool strait_packet_is_view(const struct strait_packet *p)
-{
-    return p->release == release_view;
-}
-
 struct view {
     struct strait_packet packet;
     const struct strait_tensor *of; /* lives as long as the rank that made it */
@@ -88,7 +42,7 @@ static struct strait_packet *view(struct strait_rank *r, struct strait_codec *c,
     v->of = x;
     p->data = (unsigned char *)strait_values(r, x);
     p->payload_bytes = 4 * strait_n_elems(x);
-    p->release = release_view;
+    p->release = strait_packet_release_view;
     p->owner = c; /* encoded here, so not counted as received */
     return p;
 }
@@ -121,70 +75,6 @@ static uint64_t key_of(struct strait_rank_state *w, const struct strait_codec *c
                               shared ? lo : (uint64_t)w->me << 40 ^ lo, round);
 }
 
-/* For packets larger than the reusable buffer: free their own memory. */
-static void release_larger(struct strait_packet *p)
-{
-    struct strait_codec *c = p->owner;
-    strait_rank_state_hold_in_room(c->wrap, -(double)p->payload_bytes);
-    strait_buffer_free(p->data);
-    free(p);
-}
-
-/* In the footprint: the room that waits, or one more; of a larger one the largest so far. */
-static void count_room(struct strait_codec *c, size_t room_bytes)
-{
-    if (room_bytes > c->room_bytes) {
-        const size_t before_bytes = c->larger_bytes;
-        c->larger_bytes = room_bytes > before_bytes ? room_bytes : before_bytes;
-        strait_footprint_add(c->wrap, (double)(c->larger_bytes - before_bytes));
-        return;
-    }
-    if (!c->has_room)
-        strait_footprint_buffers(c->wrap, 1, c->room_bytes);
-    c->has_room = false;
-}
-
-/* Where the room's pages come as they are written. */
-static void count_written(struct strait_codec *c, size_t n_bytes)
-{
-    if (!c->is_untouched || n_bytes <= c->written_bytes)
-        return;
-    strait_footprint_add(c->wrap, (double)(n_bytes - c->written_bytes));
-    c->written_bytes = n_bytes;
-}
-
-struct strait_packet *strait_codec_packet(struct strait_rank *r, struct strait_codec *c,
-                                          size_t *room_bytes)
-{
-    struct strait_packet *p = strait_packet_new(0);
-    if (*room_bytes < c->room_bytes)
-        *room_bytes = c->room_bytes;
-    if (strait_rank_state_of(r)->footprint.is_wanted)
-        count_room(c, *room_bytes);
-    if (p && r->run->real_payload) {
-        if (*room_bytes == c->room_bytes)
-            p->data = atomic_exchange(&c->spare, NULL);
-        if (!p->data)
-            p->data = strait_buffer_new(*room_bytes);
-    }
-    if (!p || (r->run->real_payload && !p->data))
-        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "an encoded tensor does not fit in memory");
-    p->release = *room_bytes > c->room_bytes ? release_larger : release_encoded;
-    p->owner = c;
-    return p;
-}
-
-void strait_codec_label(struct strait_packet *p, const struct strait_codec *c, double bound,
-                        const struct strait_tensor *x)
-{
-    p->raw_bytes = 4 * strait_n_elems(x);
-    p->n_elems = strait_n_elems(x);
-    p->codec_id = c->choice->spec.ops->id;
-    p->bound = c->choice->spec.bound;
-    if (!isnan(bound))
-        p->bound.value = bound;
-}
-
 struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *c, double bound,
                                     struct strait_tensor *x)
 {
@@ -212,14 +102,14 @@ struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *
         }
         p = strait_codec_packet(r, c, &task.room_bytes);
         task.out = p->data;
-        struct strait_op *op = r->backend->start(r, &job);
-        r->backend->wait(r, op, &times);
+        struct strait_op *op = r->backend->ops->start(r, &job);
+        r->backend->ops->wait(r, op, &times);
         free(task.slices);
         if (task.err.code != STRAIT_OK)
-            r->backend->fail(r, &task.err);
+            r->backend->ops->fail(r, &task.err);
         p->payload_bytes = r->run->real_payload ? task.len_bytes : (size_t)e.bytes;
         strait_rank_state_hold_in_room(w, (double)p->payload_bytes);
-        count_written(c, p->payload_bytes);
+        strait_codec_written(c, p->payload_bytes);
         strait_codec_label(p, c, bound, x);
         strait_rank_state_span(r, STRAIT_SPAN_ENCODE, &times, p, -1, -1, -1);
         note_sample(r, c, bound, x);
@@ -292,17 +182,7 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
         }
     }
     job.arg = task;
-    task->op = r->backend->start(r, &job);
-    return task;
-}
-
-struct strait_task *strait_task_of(struct strait_rank *r, enum strait_span_kind kind,
-                                   struct strait_op *op)
-{
-    struct strait_task *task = calloc(1, sizeof(*task));
-    if (!task)
-        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
-    *task = (struct strait_task){.kind = kind, .op = op};
+    task->op = r->backend->ops->start(r, &job);
     return task;
 }
 
@@ -310,9 +190,9 @@ void strait_wait(struct strait_rank *r, struct strait_task *task)
 {
     struct strait_times times;
     if (task->op) {
-        r->backend->wait(r, task->op, &times);
+        r->backend->ops->wait(r, task->op, &times);
         if (task->err.code != STRAIT_OK)
-            r->backend->fail(r, &task->err);
+            r->backend->ops->fail(r, &task->err);
         if (task->tensor)
             task->tensor->version++;
         const struct strait_packet moved = {.payload_bytes = task->moved_bytes,

@@ -1,6 +1,7 @@
 /* Inside coding: one encode or decode call in progress, and tensors split into the model's
- * parameters. coding.c has the functions for strategies, coding_pieces.c the split into parameters,
- * coding_setup.c what runs before and after the rounds. */
+ * parameters. From the bottom up: rank_state.c, coding_packets.c (encoded tensors as packets), tensor.c,
+ * coding_pieces.c (the split into parameters), coding.c (the functions for strategies), messages.c,
+ * coding_setup.c (what runs before and after the rounds), rank.c. */
 #pragma once
 #include "rank_state.h"
 
@@ -52,6 +53,13 @@ struct strait_packet *strait_codec_packet(struct strait_rank *r, struct strait_c
 /** Set the packet's description in the frame. */
 void strait_codec_label(struct strait_packet *p, const struct strait_codec *c, double bound,
                         const struct strait_tensor *x);
+
+/** A packet that is a tensor's values themselves; the function that releases it, which tells. */
+void strait_packet_release_view(struct strait_packet *p);
+/** Does the packet count in this rank's memory as received, until it is decoded or dropped? */
+bool strait_packet_is_received(const struct strait_rank_state *w, const struct strait_packet *p);
+/** To the footprint: so much of the codec's room was written. */
+void strait_codec_written(struct strait_codec *c, size_t n_bytes);
 
 enum strait_reading_of {
     STRAIT_READING_ENCODE = 1,

@@ -50,11 +50,11 @@ struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_co
     }
     struct strait_packet *sum = strait_codec_packet(r, c, &d.task.room_bytes);
     d.task.out = sum->data;
-    r->backend->wait(r, r->backend->start(r, &job), &times);
+    r->backend->ops->wait(r, r->backend->ops->start(r, &job), &times);
     free(d.task.slices);
     strait_buffer_free(d.scratch);
     if (d.task.err.code != STRAIT_OK)
-        r->backend->fail(r, &d.task.err);
+        r->backend->ops->fail(r, &d.task.err);
     sum->payload_bytes = r->run->real_payload ? d.task.len_bytes : (size_t)e.bytes;
     strait_rank_state_hold_in_room(w, (double)sum->payload_bytes);
     strait_footprint_touch(w, (2.0 * (double)strait_n_elems(x) + 1) * sizeof(float));

@@ -81,7 +81,7 @@ static struct strait_codec_cost cost_at(struct strait_rank *r, struct strait_cod
     const struct strait_codec_cost cost = c->lossy_there;
     pthread_mutex_unlock(&w->mutex);
     if (err.code != STRAIT_OK)
-        r->backend->fail(r, &err);
+        r->backend->ops->fail(r, &err);
     return cost;
 }
 
@@ -183,7 +183,7 @@ static struct strait_feedback *memory_of(struct strait_rank *r, struct strait_co
     m->memory = strait_feedback_new(spec->ops, spec->params, hi - lo, spec->memory, &err);
     if (!m->memory) {
         free(m);
-        r->backend->fail(r, &err);
+        r->backend->ops->fail(r, &err);
     }
     c->remembered = m;
     return m->memory;

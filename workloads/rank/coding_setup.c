@@ -51,7 +51,7 @@ void strait_coding_begin(struct strait_rank *r)
         if (c->choice->spec.ops->open(&c->lossy_state, c->choice->spec.params, &err) != 0 ||
             c->choice->lossless.ops->open(&c->lossless_state, c->choice->lossless.params, &err) !=
                 0)
-            r->backend->fail(r, &err);
+            r->backend->ops->fail(r, &err);
         if (strait_codec_is_none(c))
             continue;
         prepare_room(w, c);
@@ -118,12 +118,12 @@ void strait_coding_rehearse(struct strait_rank *r)
     const struct strait_bundle bundle = strait_codec_bundle(c, NAN);
     if (strait_time_bundle(&t, &bundle, from.slices, to.slices, to.n_slices, N_REHEARSALS, 0,
                            &sweeper, &err) != 0)
-        r->backend->fail(r, &err);
+        r->backend->ops->fail(r, &err);
     keep_least(strait_reading_of(w, STRAIT_READING_ENCODE, c, NAN, &whole), t.encode_s[0]);
     keep_least(strait_reading_of(w, STRAIT_READING_DECODE, c, NAN, &whole), t.decode_s[0]);
     for (size_t i = 0; i < from.n_slices; i++) /* the rehearsal must not count as a round */
         if (from.slices[i].memory && strait_feedback_reset(from.slices[i].memory, &err) != 0)
-            r->backend->fail(r, &err);
+            r->backend->ops->fail(r, &err);
     free(from.slices);
     free(to.slices);
     strait_buffer_free(decoded);

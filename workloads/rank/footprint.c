@@ -25,7 +25,11 @@ void strait_footprint_add(struct strait_rank_state *w, double bytes)
 {
     struct strait_footprint *f = &w->footprint;
     if (f->is_wanted && bytes != 0)
-        add_at(f, f->rank ? strait_now_s(f->rank) : f->has_ended ? INFINITY : -INFINITY, bytes);
+        add_at(f,
+               f->rank        ? f->rank->backend->ops->now_s(f->rank)
+               : f->has_ended ? INFINITY
+                              : -INFINITY,
+               bytes);
 }
 
 void strait_footprint_buffers(struct strait_rank_state *w, int n, size_t len_bytes)
@@ -66,7 +70,7 @@ void strait_footprint_arrive(struct strait_rank *r, const struct strait_message 
         return;
     double *last_s = &f->last_s[m->src * STRAIT_MAX_CHANNELS + channel];
     add_at(f, fmax(m->posted_s, *last_s), bytes);
-    add_at(f, strait_now_s(r), -bytes);
+    add_at(f, r->backend->ops->now_s(r), -bytes);
     *last_s = m->arrived_s;
 }
 

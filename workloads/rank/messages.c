@@ -14,31 +14,6 @@ struct strait_packet *strait_control(struct strait_rank *r, double word)
     return p;
 }
 
-struct strait_packet *strait_keep(struct strait_packet *p)
-{
-    return strait_packet_keep(p);
-}
-
-/* Received packets are counted until decoded or dropped; packets encoded here are counted until
- * their last reference is dropped. */
-static bool is_counted_here(const struct strait_rank_state *w, const struct strait_packet *p)
-{
-    return !strait_codec_made(w, p) && p->payload_bytes > 0;
-}
-
-void strait_drop(struct strait_rank *r, struct strait_packet *p)
-{
-    struct strait_rank_state *w = strait_rank_state_of(r);
-    if (p && strait_packet_is_away(p))
-        strait_rank_state_fail(
-            r, STRAIT_ERR_BACKEND,
-            "drops a packet that it does not hold any more: each send and each drop "
-            "takes a reference, strait_keep makes one");
-    if (p && is_counted_here(w, p))
-        strait_rank_state_hold(w, -(double)p->payload_bytes);
-    strait_packet_drop(p);
-}
-
 static void count_sent(struct strait_rank *r, int dst, const struct strait_packet *taken)
 {
     struct strait_rank_state *w = strait_rank_state_of(r);
@@ -54,14 +29,15 @@ static void count_sent(struct strait_rank *r, int dst, const struct strait_packe
 void strait_send(struct strait_rank *r, int dst, int channel, int tag, struct strait_packet *taken)
 {
     count_sent(r, dst, taken);
-    r->backend->send(r, dst, channel, tag, taken, false);
+    r->backend->ops->send(r, dst, channel, tag, taken, false);
 }
 
 struct strait_task *strait_send_acked(struct strait_rank *r, int dst, int channel, int tag,
                                       struct strait_packet *taken)
 {
     count_sent(r, dst, taken);
-    return strait_task_of(r, STRAIT_SPAN_WAIT, r->backend->send(r, dst, channel, tag, taken, true));
+    return strait_task_of(r, STRAIT_SPAN_WAIT,
+                          r->backend->ops->send(r, dst, channel, tag, taken, true));
 }
 
 bool strait_recv_by(struct strait_rank *r, struct strait_message *m, int src, int channel,
@@ -69,7 +45,7 @@ bool strait_recv_by(struct strait_rank *r, struct strait_message *m, int src, in
 {
     struct strait_rank_state *w = strait_rank_state_of(r);
     const double start_s = strait_now_s(r);
-    const bool came = r->backend->recv(r, m, src, channel, deadline_s);
+    const bool came = r->backend->ops->recv(r, m, src, channel, deadline_s);
     const double end_s = strait_now_s(r);
     if (end_s > start_s) {
         const struct strait_times blocked = {start_s, start_s, end_s};
@@ -81,7 +57,7 @@ bool strait_recv_by(struct strait_rank *r, struct strait_message *m, int src, in
         strait_rank_state_span(r, STRAIT_SPAN_TRANSFER, &carried, m->packet, m->src, channel,
                                m->tag);
         strait_footprint_arrive(r, m, channel);
-        if (is_counted_here(w, m->packet))
+        if (strait_packet_is_received(w, m->packet))
             strait_rank_state_hold(w, (double)m->packet->payload_bytes);
     }
     return came;
@@ -107,13 +83,13 @@ struct strait_message strait_recv_newest(struct strait_rank *r, int src, int cha
 
 void strait_post(struct strait_rank *r, int channel, int word)
 {
-    r->backend->send(r, r->me, channel, word, strait_control(r, word), false);
+    r->backend->ops->send(r, r->me, channel, word, strait_control(r, word), false);
 }
 
 int strait_pend(struct strait_rank *r, int channel)
 {
     struct strait_message m;
-    const bool came = r->backend->recv(r, &m, r->me, channel, INFINITY);
+    const bool came = r->backend->ops->recv(r, &m, r->me, channel, INFINITY);
     assert(came);
     strait_packet_drop(m.packet);
     return m.tag;
@@ -122,10 +98,10 @@ int strait_pend(struct strait_rank *r, int channel)
 struct strait_rank *strait_spawn(struct strait_rank *r, void (*fn)(struct strait_rank *, void *),
                                  void *arg)
 {
-    return r->backend->spawn(r, fn, arg);
+    return r->backend->ops->spawn(r, fn, arg);
 }
 
 void strait_join(struct strait_rank *r, struct strait_rank *lane)
 {
-    r->backend->join(r, lane);
+    r->backend->ops->join(r, lane);
 }

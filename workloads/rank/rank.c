@@ -8,82 +8,7 @@
 #include "core/random.h"
 #include "coding.h"
 
-/* --- inside ------------------------------------------------------------------------------- */
-
-struct strait_rank_state *strait_rank_state_of(const struct strait_rank *r)
-{
-    return r->wrap;
-}
-
-void strait_rank_state_fail(struct strait_rank *r, enum strait_error_code code, const char *text)
-{
-    struct strait_error err = {0};
-    char where[32];
-    snprintf(where, sizeof(where), "rank %d", r->me);
-    strait_error_set(&err, code, where, "%s", text);
-    r->backend->fail(r, &err);
-}
-
-void strait_rank_state_hold_in_room(struct strait_rank_state *w, double bytes)
-{
-    const long long now = atomic_fetch_add(&w->held_bytes, (long long)bytes) + (long long)bytes;
-    for (long long peak = atomic_load(&w->peak_bytes);
-         now > peak && !atomic_compare_exchange_weak(&w->peak_bytes, &peak, now);)
-        ;
-}
-
-void strait_rank_state_hold(struct strait_rank_state *w, double bytes)
-{
-    strait_rank_state_hold_in_room(w, bytes);
-    strait_footprint_add(w, bytes);
-}
-
-void strait_rank_state_span(struct strait_rank *r, enum strait_span_kind kind,
-                            const struct strait_times *t, const struct strait_packet *packet,
-                            int peer, int channel, int tag)
-{
-    struct strait_rank_state *w = strait_rank_state_of(r);
-    const struct strait_span span = {.queued_s = t->queued_s,
-                                     .start_s = t->started_s,
-                                     .end_s = t->ended_s,
-                                     .bytes = packet ? packet->payload_bytes : 0,
-                                     .raw_bytes = packet ? packet->raw_bytes : 0,
-                                     .rank = r->me,
-                                     .round = atomic_load(&w->round),
-                                     .peer = peer,
-                                     .tag = tag,
-                                     .lane = (int16_t)r->lane,
-                                     .channel = (int16_t)channel,
-                                     .kind = (int32_t)kind};
-    pthread_mutex_lock(&w->mutex);
-    strait_log_add(w->log, &span);
-    pthread_mutex_unlock(&w->mutex);
-}
-
-void strait_rank_state_work(struct strait_rank *r, enum strait_span_kind kind,
-                            const struct strait_job *job)
-{
-    struct strait_times times;
-    r->backend->wait(r, r->backend->start(r, job), &times);
-    strait_rank_state_span(r, kind, &times, NULL, -1, -1, -1);
-}
-
 /* --- the rank ----------------------------------------------------------------------------- */
-
-int strait_me(const struct strait_rank *r)
-{
-    return r->me;
-}
-
-int strait_n_ranks(const struct strait_rank *r)
-{
-    return r->run->n_ranks;
-}
-
-double strait_now_s(const struct strait_rank *r)
-{
-    return r->backend->now_s(r);
-}
 
 double strait_param(const struct strait_rank *r, const char *name)
 {
@@ -122,7 +47,7 @@ void strait_enter_round(struct strait_rank *r, int round)
 
 void strait_fail(struct strait_rank *r, const struct strait_error *err)
 {
-    r->backend->fail(r, err);
+    r->backend->ops->fail(r, err);
 }
 
 void *strait_alloc(struct strait_rank *r, size_t n, size_t size)
@@ -150,11 +75,6 @@ void *strait_alloc(struct strait_rank *r, size_t n, size_t size)
 }
 
 /* --- compute ------------------------------------------------------------------------------ */
-
-const struct strait_model *strait_model(const struct strait_rank *r)
-{
-    return strait_rank_state_of(r)->point->experiment->model;
-}
 
 struct strait_task *strait_copy_start(struct strait_rank *r, enum strait_resource link,
                                       double bytes, double cost_s)
@@ -213,7 +133,7 @@ struct strait_task *strait_work_start(struct strait_rank *r, enum strait_span_ki
                                       void (*fn)(void *), void *arg)
 {
     const struct strait_job job = {.resource = resource, .cost_s = cost_s, .fn = fn, .arg = arg};
-    return strait_task_of(r, kind, r->backend->start(r, &job));
+    return strait_task_of(r, kind, r->backend->ops->start(r, &job));
 }
 
 static double cost_s(const struct strait_rank *r, double model_s)
@@ -320,7 +240,7 @@ void strait_rank_begin(struct strait_rank *r)
     struct strait_error err = {0};
     if (!w) {
         strait_error_set(&err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
-        r->backend->fail(r, &err);
+        r->backend->ops->fail(r, &err);
     }
     w->point = r->run->context;
     w->add_bytes_per_s = w->point->add_bytes_per_s;

@@ -70,7 +70,10 @@ struct strait_rank_state {
     unsigned sample_version;
 };
 
-struct strait_rank_state *strait_rank_state_of(const struct strait_rank *r);
+static inline struct strait_rank_state *strait_rank_state_of(const struct strait_rank *r)
+{
+    return r->wrap;
+}
 void strait_rank_state_hold(struct strait_rank_state *w, double bytes); /* negative: release */
 /** The same of bytes that lie in memory which counts in the footprint anyway. */
 void strait_rank_state_hold_in_room(struct strait_rank_state *w, double bytes);

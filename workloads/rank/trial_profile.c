@@ -1,7 +1,11 @@
-/* What a point takes from its profile, so that entries for other codecs change nothing about it. */
+/* What codecs and memory cost in a point, from its profiles; and the hash of what it takes from there,
+ * so that entries for other codecs change nothing about it. */
+#include "trial_profile.h"
+
+#include <math.h>
 #include <string.h>
 
-#include "trial.h"
+#include "codecs/bundle.h"
 
 /* Entries that the rank code may ask for while it runs: a policy's other bounds, and the kernels of
  * strategies that encode by themselves. */
@@ -33,4 +37,133 @@ const char *strait_trial_profile_hash(char key[STRAIT_KEY_CHARS], const struct s
     const char *hashed = all ? strait_hash_json(key, all) : NULL;
     json_decref(all);
     return hashed;
+}
+
+bool strait_trial_is_none(const struct strait_codec_spec *spec)
+{
+    return strcmp(spec->ops->name, "none") == 0;
+}
+
+/* Does the size of every tensor that the codec takes follow from its shape? sized: open, or NULL.
+ */
+static bool is_size_known(const struct strait_trial *p, const struct strait_codec_choice *choice,
+                          const void *sized)
+{
+    const struct strait_model *m = p->experiment->model;
+    for (size_t i = 0; sized && i < m->n_rows; i++) {
+        const struct strait_param_row *row = &m->rows[i];
+        const size_t n_rows = row->n_dims >= 2 ? row->shape[0] : 0;
+        if (strait_slice_lossy(row->n_dims, row->n_elems, (size_t)choice->cutoff_elems) &&
+            choice->spec.ops->predict(sized, row->n_elems, n_rows) == 0)
+            return false;
+    }
+    return sized;
+}
+
+/* What one codec costs on one kind: from the profile that the codec names, else from the run's.
+ * near: not NULL where other settings' speeds will do, since the codec tells its sizes itself. */
+static int find_cost(struct strait_codec_cost *out, char *near, const struct strait_trial *p,
+                     const struct strait_profile *own, const struct strait_codec_spec *spec,
+                     const char *kind, struct strait_error *err)
+{
+    struct strait_profile_cost cost;
+    struct strait_error why = {0};
+    const char *model = p->experiment->model->name;
+    *out = (struct strait_codec_cost){
+        .ratio = 1, .encode_bytes_per_s = INFINITY, .decode_bytes_per_s = INFINITY};
+    if (strait_trial_is_none(spec))
+        return 0;
+    const struct strait_profile *from =
+        own && strait_profile_has(own, spec->ops->name) ? own : p->profile;
+    if (strait_profile_find(&cost, from, spec, kind, model, &why) != 0 &&
+        !(near && strait_profile_find_near(&cost, near, from, spec, kind, model)))
+        return p->guess && why.code == STRAIT_ERR_INPUT
+                   ? 0
+                   : strait_error_set(err, why.code, why.where, "%s", why.text);
+    *out = (struct strait_codec_cost){.ratio = cost.ratio,
+                                      .encode_bytes_per_s = cost.encode_bytes_per_s,
+                                      .decode_bytes_per_s = cost.decode_bytes_per_s,
+                                      .encode_fixed_s = cost.encode_fixed_s,
+                                      .decode_fixed_s = cost.decode_fixed_s};
+    return 0;
+}
+
+/* Negative control: the codec shrinks the data but takes no time. */
+static void forget_cost(struct strait_codec_cost *cost)
+{
+    cost->encode_bytes_per_s = cost->decode_bytes_per_s = INFINITY;
+    cost->encode_fixed_s = cost->decode_fixed_s = 0;
+}
+
+static bool forgets_costs(const struct strait_trial *p)
+{
+    return p->run.control && strcmp(p->run.control, "no-codec-cost") == 0;
+}
+
+/* Recorded kind that is sent up (0) and down (1). */
+static const char *kind_of(const struct strait_experiment *e, int direction)
+{
+    if (direction == 0)
+        return e->strategy->uplink_kind;
+    return e->strategy->downlink_kind ? e->strategy->downlink_kind : "param";
+}
+
+int strait_trial_cost(struct strait_codec_cost *out, const struct strait_trial *p, int direction,
+                      double bound, struct strait_error *err)
+{
+    const struct strait_experiment *e = p->experiment;
+    struct strait_codec_spec spec = direction == 0 ? e->up.spec : e->down.spec;
+    spec.bound.value = bound;
+    char near[STRAIT_SPEC_CHARS];
+    if (find_cost(out, *p->speeds_of[direction] ? near : NULL, p, p->own_profiles[direction], &spec,
+                  kind_of(e, direction), err) != 0)
+        return -1;
+    if (forgets_costs(p))
+        forget_cost(out);
+    return 0;
+}
+
+/* A sized run needs profile entries for every bound that the strategy may use: check now. */
+static int check_bounds(const struct strait_trial *p, struct strait_error *err)
+{
+    const struct strait_experiment *e = p->experiment;
+    struct strait_codec_cost unused;
+    double least, most;
+    if (p->run.real_payload || !e->strategy->bounds_of || !e->strategy->bounds_of(&least, &most, e))
+        return 0;
+    return strait_trial_cost(&unused, p, 0, least, err) != 0 ||
+                   strait_trial_cost(&unused, p, 0, most, err) != 0
+               ? -1
+               : 0;
+}
+
+int strait_trial_find_costs(struct strait_trial *p, struct strait_error *err)
+{
+    const struct strait_experiment *e = p->experiment;
+    const struct strait_codec_choice *choices[2] = {&e->up, &e->down};
+    struct strait_codec_cost *costs[2] = {&p->up, &p->down};
+    struct strait_codec_cost *lossless[2] = {&p->lossless_up, &p->lossless_down};
+    for (int i = 0; i < 2; i++) {
+        if (choices[i]->profile &&
+            strait_profile_load(&p->own_profiles[i], choices[i]->profile, err) != 0)
+            return -1;
+        /* a lossless codec takes every tensor itself */
+        const bool all = choices[i]->spec.ops->flags & STRAIT_CODEC_LOSSLESS;
+        const bool near = is_size_known(p, choices[i], p->sized_states[i]);
+        if (find_cost(costs[i], near ? p->speeds_of[i] : NULL, p, p->own_profiles[i],
+                      &choices[i]->spec, kind_of(e, i), err) != 0 ||
+            (!all && find_cost(lossless[i], NULL, p, p->own_profiles[i], &choices[i]->lossless,
+                               "any", err) != 0))
+            return -1;
+    }
+    p->add_bytes_per_s = e->add_bytes_per_s > 0 ? e->add_bytes_per_s : p->profile->add_bytes_per_s;
+    p->copy_bytes_per_s =
+        e->copy_bytes_per_s > 0 ? e->copy_bytes_per_s : p->profile->copy_bytes_per_s;
+    if (check_bounds(p, err) != 0)
+        return -1;
+    for (int i = 0; i < 2 && forgets_costs(p); i++) {
+        forget_cost(costs[i]);
+        forget_cost(lossless[i]);
+    }
+    return 0;
 }

@@ -92,13 +92,13 @@ static void upload(struct strait_rank *r)
 {
     struct strait_times times;
     if (r->me > 0) {
-        r->backend->wait(r, r->backend->send(r, 0, 0, 0, message(), true), &times);
+        r->backend->ops->wait(r, r->backend->ops->send(r, 0, 0, 0, message(), true), &times);
         board_of(r)->numbers[r->me][0] = times.ended_s;
         return;
     }
     for (int i = 1; i < r->run->n_ranks; i++) {
         struct strait_message m;
-        r->backend->recv(r, &m, STRAIT_ANY, 0, INFINITY);
+        r->backend->ops->recv(r, &m, STRAIT_ANY, 0, INFINITY);
         strait_packet_drop(m.packet);
     }
 }

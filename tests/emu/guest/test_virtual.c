@@ -211,13 +211,13 @@ static void work_on_arrival(struct strait_rank *r)
         if (!p)
             abort(); /* a test without memory proves nothing */
         p->payload_bytes = PIECE_BYTES;
-        r->backend->wait(r, r->backend->send(r, 0, 0, i, p, true), &times);
+        r->backend->ops->wait(r, r->backend->ops->send(r, 0, 0, i, p, true), &times);
     }
     for (int i = 0; i < N_PIECES * (r->run->n_ranks - 1) && r->me == 0; i++) {
         struct strait_message m;
-        r->backend->recv(r, &m, STRAIT_ANY, 0, INFINITY);
+        r->backend->ops->recv(r, &m, STRAIT_ANY, 0, INFINITY);
         strait_packet_drop(m.packet);
-        r->backend->wait(r, r->backend->start(r, &job), &times);
+        r->backend->ops->wait(r, r->backend->ops->start(r, &job), &times);
     }
 }
 

@@ -36,14 +36,14 @@ static void send_sized(struct strait_rank *r, size_t n_bytes)
     if (!p)
         abort();
     p->payload_bytes = n_bytes;
-    r->backend->send(r, 0, 0, 0, p, false);
+    r->backend->ops->send(r, 0, 0, 0, p, false);
 }
 
 static void take_all(struct strait_rank *r, int n_each)
 {
     for (int i = 0; i < n_each * (r->run->n_ranks - 1); i++) {
         struct strait_message m;
-        r->backend->recv(r, &m, STRAIT_ANY, 0, INFINITY);
+        r->backend->ops->recv(r, &m, STRAIT_ANY, 0, INFINITY);
         strait_packet_drop(m.packet);
     }
 }
@@ -70,7 +70,7 @@ static void burn_and_send(struct strait_rank *r)
         take_all(r, 1);
         return;
     }
-    r->backend->wait(r, r->backend->start(r, &job), NULL);
+    r->backend->ops->wait(r, r->backend->ops->start(r, &job), NULL);
     send_sized(r, 100000);
 }
 

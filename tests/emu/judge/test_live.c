@@ -66,8 +66,8 @@ static void upload(struct strait_rank *r)
         if (!p)
             abort();
         p->payload_bytes = SENT_BYTES;
-        r->backend->send(r, 0, 0, 0, p, false);
-    } else if (r->me == 0 && r->backend->recv(r, &m, 1, 0, INFINITY)) {
+        r->backend->ops->send(r, 0, 0, 0, p, false);
+    } else if (r->me == 0 && r->backend->ops->recv(r, &m, 1, 0, INFINITY)) {
         strait_packet_drop(m.packet);
     }
 }

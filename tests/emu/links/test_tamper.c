@@ -217,14 +217,14 @@ static void twice(struct strait_rank *r, const char *between)
     for (int i = 0; i < 2; i++) {
         struct strait_message m;
         struct strait_packet *p = r->me == 1 ? strait_packet_new(0) : NULL;
-        if (r->me == 0 && r->backend->recv(r, &m, 1, 0, INFINITY))
+        if (r->me == 0 && r->backend->ops->recv(r, &m, 1, 0, INFINITY))
             strait_packet_drop(m.packet);
         if (!p)
             continue;
         p->payload_bytes = 100000;
         if (i == 1 && between && !tc(-1, between))
             abort();
-        r->backend->send(r, 0, 0, 0, p, false);
+        r->backend->ops->send(r, 0, 0, 0, p, false);
     }
 }
 

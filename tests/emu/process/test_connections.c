@@ -21,7 +21,7 @@ static void upload(struct strait_rank *r)
     struct strait_packet *p;
     struct strait_message m;
     if (r->me == 0) {
-        r->backend->recv(r, &m, 1, 0, INFINITY);
+        r->backend->ops->recv(r, &m, 1, 0, INFINITY);
         strait_packet_drop(m.packet);
         board_of(r)->numbers[0][0] = m.arrived_s;
         return;
@@ -29,7 +29,7 @@ static void upload(struct strait_rank *r)
     if (!(p = strait_packet_new(0)))
         abort();
     p->payload_bytes = MESSAGE_BYTES;
-    r->backend->send(r, 0, 0, 0, p, false);
+    r->backend->ops->send(r, 0, 0, 0, p, false);
 }
 
 /* 1 Gbps is C = 119.55 MB/s of payload. On S connections 4 MB need n* = ceil(log2(4e6 / (S 14480) +

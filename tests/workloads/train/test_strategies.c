@@ -123,7 +123,7 @@ static void sum_main(struct strait_rank *r)
     if (wrong) {
         struct strait_error err = {0};
         strait_error_set(&err, STRAIT_ERR_BACKEND, "sum", "%s", wrong);
-        r->backend->fail(r, &err);
+        r->backend->ops->fail(r, &err);
     }
 }
 

@@ -256,7 +256,7 @@ void kfac_no_memory(struct kfac *k)
 {
     struct strait_error err = {0};
     strait_error_set(&err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
-    k->r->backend->fail(k->r, &err);
+    k->r->backend->ops->fail(k->r, &err);
 }
 
 void kfac_end(struct kfac *k)

@@ -1,0 +1,144 @@
+/* Encoded tensors as packets: the room that they are written into, who counts them, and when they
+ * are given back. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/buffer.h"
+#include "coding.h"
+
+bool strait_codec_is_none(const struct strait_codec *c)
+{
+    return strcmp(c->choice->spec.ops->name, "none") == 0;
+}
+
+bool strait_sends_views(const struct strait_codec *c)
+{
+    return strait_codec_is_none(c);
+}
+
+bool strait_codec_made(const struct strait_rank_state *w, const struct strait_packet *p)
+{
+    const struct strait_codec *c = p->owner;
+    return c >= w->codecs && c < w->codecs + STRAIT_N_CODECS;
+}
+
+void strait_packet_release_view(struct strait_packet *p)
+{
+    free(p);
+}
+
+bool strait_packet_is_view(const struct strait_packet *p)
+{
+    return p->release == strait_packet_release_view;
+}
+
+/* In the footprint: one waits, others are given back. */
+static void count_free_room(struct strait_codec *c)
+{
+    if (c->has_room)
+        strait_footprint_buffers(c->wrap, -1, c->room_bytes);
+    c->has_room = true;
+}
+
+static void release_encoded(struct strait_packet *p)
+{
+    struct strait_codec *c = p->owner;
+    unsigned char *none = NULL;
+    strait_rank_state_hold_in_room(c->wrap, -(double)p->payload_bytes);
+    if (c->wrap->footprint.is_wanted)
+        count_free_room(c);
+    if (!atomic_compare_exchange_strong(&c->spare, &none, p->data))
+        strait_buffer_free(p->data);
+    free(p);
+}
+
+/* For packets larger than the reusable buffer: free their own memory. */
+static void release_larger(struct strait_packet *p)
+{
+    struct strait_codec *c = p->owner;
+    strait_rank_state_hold_in_room(c->wrap, -(double)p->payload_bytes);
+    strait_buffer_free(p->data);
+    free(p);
+}
+
+/* In the footprint: the room that waits, or one more; of a larger one the largest so far. */
+static void count_room(struct strait_codec *c, size_t room_bytes)
+{
+    if (room_bytes > c->room_bytes) {
+        const size_t before_bytes = c->larger_bytes;
+        c->larger_bytes = room_bytes > before_bytes ? room_bytes : before_bytes;
+        strait_footprint_add(c->wrap, (double)(c->larger_bytes - before_bytes));
+        return;
+    }
+    if (!c->has_room)
+        strait_footprint_buffers(c->wrap, 1, c->room_bytes);
+    c->has_room = false;
+}
+
+/* Where the room's pages come as they are written. */
+void strait_codec_written(struct strait_codec *c, size_t n_bytes)
+{
+    if (!c->is_untouched || n_bytes <= c->written_bytes)
+        return;
+    strait_footprint_add(c->wrap, (double)(n_bytes - c->written_bytes));
+    c->written_bytes = n_bytes;
+}
+
+struct strait_packet *strait_codec_packet(struct strait_rank *r, struct strait_codec *c,
+                                          size_t *room_bytes)
+{
+    struct strait_packet *p = strait_packet_new(0);
+    if (*room_bytes < c->room_bytes)
+        *room_bytes = c->room_bytes;
+    if (strait_rank_state_of(r)->footprint.is_wanted)
+        count_room(c, *room_bytes);
+    if (p && r->run->real_payload) {
+        if (*room_bytes == c->room_bytes)
+            p->data = atomic_exchange(&c->spare, NULL);
+        if (!p->data)
+            p->data = strait_buffer_new(*room_bytes);
+    }
+    if (!p || (r->run->real_payload && !p->data))
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "an encoded tensor does not fit in memory");
+    p->release = *room_bytes > c->room_bytes ? release_larger : release_encoded;
+    p->owner = c;
+    return p;
+}
+
+void strait_codec_label(struct strait_packet *p, const struct strait_codec *c, double bound,
+                        const struct strait_tensor *x)
+{
+    const size_t n_elems = x->hi - x->lo;
+    p->raw_bytes = 4 * n_elems;
+    p->n_elems = n_elems;
+    p->codec_id = c->choice->spec.ops->id;
+    p->bound = c->choice->spec.bound;
+    if (!isnan(bound))
+        p->bound.value = bound;
+}
+
+struct strait_packet *strait_keep(struct strait_packet *p)
+{
+    return strait_packet_keep(p);
+}
+
+/* Received packets are counted until decoded or dropped; packets encoded here are counted until
+ * their last reference is dropped. */
+bool strait_packet_is_received(const struct strait_rank_state *w, const struct strait_packet *p)
+{
+    return !strait_codec_made(w, p) && p->payload_bytes > 0;
+}
+
+void strait_drop(struct strait_rank *r, struct strait_packet *p)
+{
+    struct strait_rank_state *w = strait_rank_state_of(r);
+    if (p && strait_packet_is_away(p))
+        strait_rank_state_fail(
+            r, STRAIT_ERR_BACKEND,
+            "drops a packet that it does not hold any more: each send and each drop "
+            "takes a reference, strait_keep makes one");
+    if (p && strait_packet_is_received(w, p))
+        strait_rank_state_hold(w, -(double)p->payload_bytes);
+    strait_packet_drop(p);
+}

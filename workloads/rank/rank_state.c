@@ -1,0 +1,90 @@
+/* The state of a rank: what it holds, logs, runs and fails with. Beneath everything else here. */
+#include "rank_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "coding.h"
+
+int strait_me(const struct strait_rank *r)
+{
+    return r->me;
+}
+
+int strait_n_ranks(const struct strait_rank *r)
+{
+    return r->run->n_ranks;
+}
+
+double strait_now_s(const struct strait_rank *r)
+{
+    return r->backend->ops->now_s(r);
+}
+
+const struct strait_model *strait_model(const struct strait_rank *r)
+{
+    return strait_rank_state_of(r)->point->experiment->model;
+}
+
+void strait_rank_state_fail(struct strait_rank *r, enum strait_error_code code, const char *text)
+{
+    struct strait_error err = {0};
+    char where[32];
+    snprintf(where, sizeof(where), "rank %d", r->me);
+    strait_error_set(&err, code, where, "%s", text);
+    r->backend->ops->fail(r, &err);
+}
+
+void strait_rank_state_hold_in_room(struct strait_rank_state *w, double bytes)
+{
+    const long long now = atomic_fetch_add(&w->held_bytes, (long long)bytes) + (long long)bytes;
+    for (long long peak = atomic_load(&w->peak_bytes);
+         now > peak && !atomic_compare_exchange_weak(&w->peak_bytes, &peak, now);)
+        ;
+}
+
+void strait_rank_state_hold(struct strait_rank_state *w, double bytes)
+{
+    strait_rank_state_hold_in_room(w, bytes);
+    strait_footprint_add(w, bytes);
+}
+
+void strait_rank_state_span(struct strait_rank *r, enum strait_span_kind kind,
+                            const struct strait_times *t, const struct strait_packet *packet,
+                            int peer, int channel, int tag)
+{
+    struct strait_rank_state *w = strait_rank_state_of(r);
+    const struct strait_span span = {.queued_s = t->queued_s,
+                                     .start_s = t->started_s,
+                                     .end_s = t->ended_s,
+                                     .bytes = packet ? packet->payload_bytes : 0,
+                                     .raw_bytes = packet ? packet->raw_bytes : 0,
+                                     .rank = r->me,
+                                     .round = atomic_load(&w->round),
+                                     .peer = peer,
+                                     .tag = tag,
+                                     .lane = (int16_t)r->lane,
+                                     .channel = (int16_t)channel,
+                                     .kind = (int32_t)kind};
+    pthread_mutex_lock(&w->mutex);
+    strait_log_add(w->log, &span);
+    pthread_mutex_unlock(&w->mutex);
+}
+
+void strait_rank_state_work(struct strait_rank *r, enum strait_span_kind kind,
+                            const struct strait_job *job)
+{
+    struct strait_times times;
+    r->backend->ops->wait(r, r->backend->ops->start(r, job), &times);
+    strait_rank_state_span(r, kind, &times, NULL, -1, -1, -1);
+}
+
+struct strait_task *strait_task_of(struct strait_rank *r, enum strait_span_kind kind,
+                                   struct strait_op *op)
+{
+    struct strait_task *task = calloc(1, sizeof(*task));
+    if (!task)
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    *task = (struct strait_task){.kind = kind, .op = op};
+    return task;
+}
