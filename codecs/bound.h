@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "codec.h"
-#include "core/simd.h"
+#include "core/host.h"
 
 struct strait_extent {
     double min, max; /* over the finite values; 0, 0 if there are none */

@@ -1,7 +1,9 @@
 #include "host.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 double strait_host_memory_bytes(const char *key)
@@ -17,4 +19,39 @@ double strait_host_memory_bytes(const char *key)
             break;
     fclose(f);
     return kib * 1024;
+}
+
+static const char *const names[N_STRAIT_SIMD] = {"portable", "avx2", "avx512"};
+
+enum strait_simd strait_simd_best(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    /* __builtin_cpu_supports also checks that the operating system saves the registers. */
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") ||
+        !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("popcnt"))
+        return STRAIT_SIMD_PORTABLE;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return STRAIT_SIMD_AVX512;
+    return STRAIT_SIMD_AVX2;
+#else
+    return STRAIT_SIMD_PORTABLE;
+#endif
+}
+
+enum strait_simd strait_simd_level(void)
+{
+    const enum strait_simd best = strait_simd_best();
+    const char *asked = getenv("STRAIT_SIMD");
+    for (unsigned level = 0; asked && level < (unsigned)best; level++)
+        if (strcmp(asked, names[level]) == 0)
+            return (enum strait_simd)level;
+    return best;
+}
+
+const char *strait_simd_name(enum strait_simd level)
+{
+    assert((unsigned)level < N_STRAIT_SIMD);
+    return names[level];
 }

@@ -1,6 +1,17 @@
-/* What the kernel says of this computer's memory. */
+/* What this computer offers: its memory, and its vector instructions. */
 #pragma once
 
 /** A value of /proc/meminfo ("MemTotal", "MemAvailable") in bytes; INFINITY if the kernel does not
  *  say. */
 double strait_host_memory_bytes(const char *key);
+
+/* The vector instructions that the codecs use: the best that the machine has, unless the user asked
+ * for less. All levels give the same bytes and values; only their speed differs. */
+enum strait_simd { STRAIT_SIMD_PORTABLE, STRAIT_SIMD_AVX2, STRAIT_SIMD_AVX512, N_STRAIT_SIMD };
+
+/** The highest level that this processor and its operating system support. */
+enum strait_simd strait_simd_best(void);
+/** The level for codecs opened now: the best, or the one in the environment variable STRAIT_SIMD
+ *  ("portable", "avx2", "avx512") if that is lower. Any other text there is ignored. */
+enum strait_simd strait_simd_level(void);
+const char *strait_simd_name(enum strait_simd level);

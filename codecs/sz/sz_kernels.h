@@ -1,9 +1,9 @@
-/* Inside the sz codec: its inner loops, one set for each level of simd.h. All sets give the same
+/* Inside the sz codec: its inner loops, one set for each level of host.h. All sets give the same
  * integers, bytes and values. They work on whole blocks; partial blocks and rare cases use the
  * functions of sz_portable.c. */
 #pragma once
 #include "core/error.h"
-#include "core/simd.h"
+#include "core/host.h"
 #include "sz_parts.h"
 
 struct sz_stats {

@@ -1,6 +1,7 @@
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/simd.h"
+#include "core/host.h"
 #include "tests/kit/suite.h"
 
 static enum strait_simd asked_for(const char *text)
@@ -35,8 +36,19 @@ static void names(void)
     CU_ASSERT_STRING_EQUAL(strait_simd_name(STRAIT_SIMD_AVX512), "avx512");
 }
 
+/* Any computer has between a megabyte and a petabyte, and no more is available than it has. */
+static void memory(void)
+{
+    const double total_bytes = strait_host_memory_bytes("MemTotal"),
+                 available_bytes = strait_host_memory_bytes("MemAvailable");
+    CU_ASSERT(total_bytes > 1e6 && total_bytes < 1e15);
+    CU_ASSERT(available_bytes > 0 && available_bytes <= total_bytes);
+    CU_ASSERT(isinf(strait_host_memory_bytes("Mem")));
+}
+
 static const struct strait_test tests[] = {
+    {"memory is in bytes, and what the kernel does not say is infinite", memory},
     {"STRAIT_SIMD lowers the level and never raises it", lowered},
     {"levels have the names that STRAIT_SIMD takes", names},
 };
-STRAIT_SUITE("core/simd", tests);
+STRAIT_SUITE("core/host", tests);
