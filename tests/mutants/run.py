@@ -92,12 +92,69 @@ class Tree:
         return fenced(self.path, [program, '--here', suite], limit_s, env)
 
 
+class Linked:
+    """Which suites could reach a file, nearest first, by who names whose symbols in the objects:
+    where `make coverage` has counted nothing."""
+    LEFT_OUT = ('guest', 'qemu', 'virtual', 'uml', 'judged', 'agreement', 'lib/install')
+
+    def __init__(self, tree):
+        build = os.path.join(tree.path, BUILD)
+        listed = subprocess.run([os.path.join(build, 'tests', 'strait-tests'), '--list'], check=True,
+                                capture_output=True, text=True).stdout.splitlines()
+        self.weight = {}  # how long a suite is likely to take
+        for words in map(str.split, listed):
+            if 'apart' not in words[1:] and not any(w in words[0] for w in self.LEFT_OUT):
+                self.weight[words[0]] = 1 + 20 * ('slow' in words[1:]) + 10 * ('alone' in words[1:])
+        self.failed, self.users = [], self.users_of(build)
+
+    def users_of(self, build):
+        """{object: those that name its symbols}; what runs the program names all that cli/ names."""
+        defined, wanted = {}, collections.defaultdict(set)
+        for folder, _, names in os.walk(build):
+            for path in (os.path.join(folder, n) for n in names if n.endswith('.o')):
+                own = os.path.relpath(path, build)[:-2]
+                out = subprocess.run(['nm', '-g', path], capture_output=True, text=True).stdout
+                for words in map(str.split, out.splitlines()):
+                    if words[-2] == 'U':
+                        wanted[own].add(words[-1])
+                    else:
+                        defined.setdefault(words[-1], own)
+        users = collections.defaultdict(set)
+        for own, symbols in wanted.items():
+            for symbol in symbols & set(defined):
+                users[defined[symbol]].add(own)
+        users['cli/main'].add('tests/kit/program')
+        return users
+
+    def suites(self, name, _):
+        own = os.path.splitext(name)[0]
+        far, now, room = {own: 0}, [own], os.path.dirname(name)
+        while now:
+            new = {u for o in now for u in self.users[o] if u not in far}
+            far.update((u, far[now[0]] + 1) for u in new)
+            now = sorted(new)
+        able = []
+        for suite in self.weight:
+            folder, stem = os.path.split(suite)
+            distance = far.get('tests/%s/test_%s' % (folder, stem))
+            if distance and suite not in self.failed:
+                near = (suite != own, folder != room, folder.split('/')[0] != room.split('/')[0])
+                able.append((near[0], distance * self.weight[suite] + 2 * sum(near), suite))
+        return [suite for _, _, suite in sorted(able)]
+
+    def limit_s(self, suite):
+        return 30 + 5 * self.weight[suite]
+
+
 class Reach:
     """Which suites reach a function, as `make coverage` has seen."""
 
     def __init__(self, path):
         with open(path) as f:
             self.__dict__.update(json.load(f))
+
+    def limit_s(self, suite):
+        return 20 + 10 * self.seconds[suite]
 
     def suites(self, name, function):
         """The suite that mirrors the file first, then those that reach much of it soon. Where the
@@ -164,7 +221,7 @@ def judge(tree, reach, name, text, site):
         for suite in suites:
             if time.time() > until:
                 break
-            status = tree.run(suite, 20 + 10 * reach.seconds[suite])
+            status = tree.run(suite, reach.limit_s(suite))
             ran += 1
             if status:
                 return 'noticed', suite + (' (hangs)' if status == 'late' else '')
@@ -190,7 +247,7 @@ def main():
     signal.signal(signal.SIGTERM, leave)
     only = sys.argv[3] if len(sys.argv) > 3 else ''
     root = os.getcwd()
-    reach = Reach(os.environ.get('REACH', 'build/coverage/reach.json'))
+    counted = os.environ.get('REACH', 'build/coverage/reach.json')
     work = os.path.abspath(os.environ.get('MUTANTS_TMP', 'build/mutants/copies'))
     jobs = int(os.environ.get('JOBS') or os.cpu_count() or 1)
     trees = []
@@ -200,6 +257,7 @@ def main():
         if tree.make('programs'):
             sys.exit('run.py: the unchanged tree does not build: make MODE=mutants in ' + tree.path)
         trees.append(tree)
+    reach = Reach(counted) if os.path.exists(counted) else Linked(trees[0])
     drawn, lock = draw(root, seed, only), threading.Lock()
     result = {'noticed': 0, 'SURVIVED': 0, 'drawn': 0, 'broken': 0}
     clean = {}
@@ -208,7 +266,7 @@ def main():
         """A suite that fails without any change says nothing."""
         if suite not in clean:
             clean[suite] = not tree.make('programs') and \
-                not tree.run(suite, 60 + 10 * reach.seconds[suite])
+                not tree.run(suite, 40 + reach.limit_s(suite))
         return clean[suite]
 
     def work_on(tree):
@@ -240,11 +298,10 @@ def main():
         t.start()
     for t in threads:
         t.join()
-    counted = result['noticed'] + result['SURVIVED']
+    n = result['noticed'] + result['SURVIVED']
     print('%d of %d noticed (%.1f %%), seed %s; %d others had the same object code or none' % (
-        result['noticed'], counted, 100 * result['noticed'] / max(1, counted), seed,
-        result['broken']))
-    return result['noticed'] < 0.95 * counted
+        result['noticed'], n, 100 * result['noticed'] / max(1, n), seed, result['broken']))
+    return result['noticed'] < 0.95 * n
 
 
 if __name__ == '__main__':

@@ -85,6 +85,11 @@ class File:
         for i in range(len(self.tokens) - 1):
             if SILENT.match(self.tokens[i][0]) and self.tokens[i + 1][0] == '(':
                 silent.update(range(i + 1, self.match.get(i + 1, i + 1) + 1))
+            elif self.tokens[i][0] == 'cap' and self.tokens[i + 1][0] == '=':  # room in memory
+                k = i
+                while k < len(self.tokens) and self.tokens[k][0] != ';':
+                    k += 1
+                silent.update(range(i, k))
             elif self.tokens[i + 1][0] == '[' and self.is_declared(i):  # memory
                 silent.update(range(i + 1, self.match.get(i + 1, i + 1) + 1))
         return silent
