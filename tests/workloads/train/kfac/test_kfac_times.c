@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "tests/kit/kfac_clocks.h"
+#include "workloads/rank/rank_state.h"
+#include "workloads/train/kfac/kfac_parts.h"
 
 /* Inverses: 0.3 ms e^(0.025 d), so that some are cheaper than their broadcast and some are not. */
 static const char *const text =
@@ -276,7 +278,42 @@ static void launched(void)
     expect(strategy, 4, 4000, blocks, "0");
 }
 
+/* What plans are made with. 10 kB go down a tree of log2(n) levels as a whole, or as three pieces,
+ * 4 kB at most, down a chain: n - 1 hops of the first, then two more. A ring takes 2 (n - 1) steps of
+ * a hop and a frame, and moves 2 (n - 1) / n of its bytes. */
+static void costs(void)
+{
+    const double frame_s = FRAME_BYTES / RATE_BYTES_PER_S;
+    for (int pieces = 0; pieces < 2; pieces++)
+        for (int n = 1; n <= 5; n++) {
+            json_t *strategy = strategy_json("spdkfac");
+            json_object_set_new(strategy, "launch", json_string("2 ms"));
+            json_object_set_new(strategy, "piece", json_string(pieces ? "4 KB" : "0 B"));
+            struct strait_outcome o = strait_outcome_of(
+                text, json_pack("{s:o, s:i}", "/strategy", strategy, "/clients", n), "default",
+                &strait_fluid, (struct strait_trial_options){0});
+            struct strait_rank_state state = {.point = o.point};
+            struct strait_run run = o.point->run;
+            struct strait_rank rank = {.run = &run, .wrap = &state};
+            const struct kfac k = {.r = &rank};
+            const double n_levels[] = {0, 0, 1, 2, 2, 3}, launch_s = n > 1 ? 2e-3 : 0;
+            const double piece_s = 10e3 / 3 / RATE_BYTES_PER_S + frame_s;
+            const double expected_s =
+                launch_s + (pieces ? (n - 1) * (DELAY_S + piece_s) + (n > 1 ? 2 * piece_s : 0)
+                                   : n_levels[n] * (DELAY_S + 10e3 / RATE_BYTES_PER_S + frame_s));
+            strait_test_context("%d ranks, %s", n, pieces ? "pieces of 4 KB" : "whole");
+            CU_ASSERT_DOUBLE_EQUAL(kfac_broadcast_s(&k, 10e3), expected_s, 1e-12);
+            double alpha_s, beta_s_per_byte;
+            kfac_ring_cost(&k, &alpha_s, &beta_s_per_byte);
+            CU_ASSERT_DOUBLE_EQUAL(alpha_s, launch_s + 2 * (n - 1) * (DELAY_S + frame_s), 1e-12);
+            CU_ASSERT_DOUBLE_EQUAL(beta_s_per_byte * RATE_BYTES_PER_S, 2.0 * (n - 1) / n, 1e-12);
+            strait_outcome_free(&o);
+        }
+    strait_test_context("%s", "");
+}
+
 static const struct strait_test tests[] = {
+    {"what plans reckon with is a ring's and a broadcast's closed form", costs},
     {"D-KFAC takes what its recurrence says", dkfac},
     {"MPD-KFAC takes what its recurrence says", mpdkfac},
     {"SPD-KFAC takes what its recurrence says, its groups the best of all", spdkfac},
