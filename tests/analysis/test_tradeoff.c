@@ -54,19 +54,24 @@ static void front(void)
               {"topk", NULL, 0, {2, 2}},
               {"topk", "error_feedback=no", 0, {2, 1}},
               {"gtopk", NULL, 0, {1, 1}}};
-    for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+    for (size_t k = 0; k < sizeof(of) / sizeof(of[0]); k++) {
+        const size_t i = (size_t[]){3, 5, 0, 4, 1, 2}[k];
         for (int rate = 0; rate < 2; rate++)
             json_array_append_new(rows, row_of(of[i].codec, of[i].settings, of[i].range, 1 + rate,
                                                of[i].round_s[rate]));
+    }
     CU_ASSERT_EQUAL_FATAL(strait_curves_load(&curves, NULL, &err), 0);
     json_t *t = strait_tradeoff(rows, curves, &err);
     CU_ASSERT_FATAL(t != NULL);
     CU_ASSERT_EQUAL(json_array_size(json_object_get(t, "lines")), 6);
     CU_ASSERT_EQUAL(json_array_size(json_object_get(t, "settings")), 2);
-    CU_ASSERT_DOUBLE_EQUAL(
-        json_number_value(json_object_get(
-            line_of(t, "sz 0.01") ? line_of(t, "sz 0.01") : line_of(t, "sz 1e-2"), "accuracy")),
-        0.8589, 5e-5);
+    /* the most accurate first, the unknown last */
+    static const double accuracies[] = {0.8590, 0.8589, 0.8390, 0.8326, 0.7914};
+    for (size_t i = 0; i < sizeof(accuracies) / sizeof(accuracies[0]); i++) {
+        const json_t *line = json_array_get(json_object_get(t, "lines"), i);
+        CU_ASSERT_DOUBLE_EQUAL(json_number_value(json_object_get(line, "accuracy")), accuracies[i],
+                               5e-5);
+    }
     CU_ASSERT(!on_front(t, "none", 0) && !on_front(t, "none", 1));
     CU_ASSERT(on_front(t, "sz 1e-2", 0) && on_front(t, "sz 1e-2", 1));
     CU_ASSERT(on_front(t, "sz 0.1", 0) && on_front(t, "sz 0.1", 1));

@@ -92,23 +92,29 @@ static void figures(void)
 }
 
 /* Compute of a device `speed` times as fast is less than with a speed of 3 from 4 on, of 1, 2, 4
- * and
- * 8. A range from 3 or 4 begins there, as far as these values tell; one from 8 is part of ours,
+ * and 8. A range from 3 or 4 begins there, as far as these values tell; one from 8 is part of ours,
  * which was said not to hold before; one from 2 holds from 4 on alone; with 1 last there is none.
- */
+ * Where nothing is varied, a figure is the beginning itself: 1.5 x 0.423 = 0.635 MB is not 0.6 or
+ * 0.7. */
 static void ranges(void)
 {
 #define FROM(published, over)                                                                      \
     ROW("\"published\":" published ",\"kind\":\"from\"",                                           \
         "\"metric\":\"busy_s/client/compute\",\"as\":\"threshold\",\"set\":{\"/device\":{"         \
         "\"speed\":1}},\"against\":[{\"/device/speed\":3}],\"over\":{\"/device/speed\":" over "}")
+#define BARE(published) ROW("\"published\":" published ",\"kind\":\"from\"", PER_RANK)
     static const struct {
         const char *row;
         bool reached, covered;
-    } cases[] = {{FROM("3", "[1,2,4,8]"), true, true},  {FROM("4", "[1,2,4,8]"), true, true},
-                 {FROM("8", "[1,2,4,8]"), false, true}, {FROM("2", "[1,2,4,8]"), false, false},
-                 {FROM("4", "[1,4,1]"), false, false},  {FROM("5", "[4,8]"), false, true},
-                 {FROM("4", "[4,8]"), true, true}};
+    } cases[] = {{FROM("3", "[1,2,4,8]"), true, true},
+                 {FROM("4", "[1,2,4,8]"), true, true},
+                 {FROM("8", "[1,2,4,8]"), false, true},
+                 {FROM("2", "[1,2,4,8]"), false, false},
+                 {FROM("4", "[1,4,1]"), false, false},
+                 {FROM("5", "[4,8]"), false, true},
+                 {FROM("4", "[4,8]"), true, true},
+                 {BARE("0.6"), false, false},
+                 {BARE("0.7"), false, true}};
     enum { N = sizeof(cases) / sizeof(cases[0]) };
     const char *rows[N];
     char book[4096];

@@ -104,7 +104,7 @@ class Linked:
         self.weight = {}  # how long a suite is likely to take
         for words in map(str.split, listed):
             if 'apart' not in words[1:] and not any(w in words[0] for w in self.LEFT_OUT):
-                self.weight[words[0]] = 1 + 20 * ('slow' in words[1:]) + 10 * ('alone' in words[1:])
+                self.weight[words[0]] = 1 + 20 * ('slow' in words[1:]) + 20 * ('alone' in words[1:])
         self.failed, self.users = [], self.users_of(build)
 
     def users_of(self, build):
@@ -143,7 +143,7 @@ class Linked:
         return [suite for _, _, suite in sorted(able)]
 
     def limit_s(self, suite):
-        return 30 + 5 * self.weight[suite]
+        return 60 + 5 * self.weight[suite]
 
 
 class Reach:
@@ -262,12 +262,14 @@ def main():
     result = {'noticed': 0, 'SURVIVED': 0, 'drawn': 0, 'broken': 0}
     clean = {}
 
-    def clean_suite(tree, suite):
-        """A suite that fails without any change says nothing."""
+    def clean_suite(tree, suite, hung):
+        """A suite that fails without any change says nothing; nor does the hanging of one that
+        takes more than a third of its time without it."""
         if suite not in clean:
-            clean[suite] = not tree.make('programs') and \
-                not tree.run(suite, 40 + reach.limit_s(suite))
-        return clean[suite]
+            begun = time.time()
+            failed = tree.make('programs') or tree.run(suite, 40 + reach.limit_s(suite))
+            clean[suite] = float('inf') if failed else time.time() - begun
+        return clean[suite] < (reach.limit_s(suite) / 3 if hung else float('inf'))
 
     def work_on(tree):
         while True:
@@ -278,7 +280,7 @@ def main():
                 name, text, site = next(drawn)
             outcome, by = judge(tree, reach, name, text, site)
             # What fails without the change, too, has noticed nothing.
-            if outcome == 'noticed' and not clean_suite(tree, by.split(' ')[0]):
+            if outcome == 'noticed' and not clean_suite(tree, by.split(' ')[0], ' ' in by):
                 with lock:
                     reach.failed.append(by.split(' ')[0])
                 outcome, by = judge(tree, reach, name, text, site)

@@ -118,6 +118,12 @@ class File:
         before = self.tok(i - 1)
         if before == '*':
             return not self.is_binary(i - 1)
+        if before == ',':  # of a list of declarators, which begins with two names
+            k = i - 1
+            while k > 0 and self.tok(k - 1) not in (';', '{', '}', '('):
+                k = self.match[k - 1] if self.tok(k - 1) in CLOSING else k - 1
+            begins = [t for t in (self.tok(j) for j in range(k, k + 4)) if t != '*']
+            return all(re.match(r'[A-Za-z_]', t) for t in begins[:2]) and begins[0] != 'return'
         return re.match(r'[A-Za-z_]', before) and before not in ('return', 'case', 'else')
 
     def scan(self):
@@ -155,6 +161,8 @@ class File:
 
     def number(self, i):
         t = self.tok(i)
+        if self.tok(i - 1) == '-' and self.tok(i - 2) == 'return':
+            return  # -2 is a failure as -1 is
         if t == '0' and self.tok(i - 1) == '{' and self.tok(i + 1) == '}':
             return  # nothing but a start from zeros
         if re.fullmatch(r'\d+', t):

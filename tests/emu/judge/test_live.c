@@ -6,12 +6,12 @@
 #include "tests/kit/emu_world.h"
 #include "tests/kit/suite.h"
 
-enum { N_LINKS = 6, OUT_1 = 2, IN_0 = 1, OUT_2 = 4, IN_2 = 5, SENT_BYTES = 1200000 };
-static const double RATE_BITS_PER_S = 20e6, DILATION = 2;
+enum { N_LINKS = 6, OUT_1 = 2, IN_0 = 1, OUT_2 = 4, IN_2 = 5, SENT_BYTES = 1200000, N_LOGGED = 7 };
+static const double LOGGED_S = 2.5, RATE_BITS_PER_S = 20e6, DILATION = 2;
 
 struct seen {
-    int n_calls, n_ends, n_readings;
-    double now_s, read_at_s;
+    int n_calls, n_ends, n_readings, n_rounds;
+    double now_s, read_at_s, rounds_s;
     struct strait_live_link last[N_LINKS];
     double credit_bytes; /* by which a link may be ahead of its rate: 0 for the relay, whose links
                             are read at one moment */
@@ -48,6 +48,10 @@ static void look(const struct strait_run *run, const struct strait_live *live)
     CU_ASSERT_EQUAL_FATAL(live->n_links, N_LINKS);
     CU_ASSERT(live->now_s >= s->now_s || live->now_s < 0);
     s->now_s = fmax(s->now_s, live->now_s);
+    CU_ASSERT(live->n_rounds == 0 || live->n_rounds == N_LOGGED);
+    CU_ASSERT(live->rounds_s <= 0 || live->rounds_s >= LOGGED_S); /* a moment later */
+    s->n_rounds = live->n_rounds;
+    s->rounds_s = live->rounds_s;
     if (live->read_at_s > s->read_at_s)
         check_links(s, live);
 }
@@ -61,6 +65,11 @@ static bool is_used(const struct strait_run *run, int src, int dst, int channel)
 static void upload(struct strait_rank *r)
 {
     struct strait_message m;
+    if (r->me == 0) { /* seven rounds of 2.5 s together, as its log says */
+        r->run->logs[0].n_of_kind[STRAIT_SPAN_ROUND] = N_LOGGED;
+        r->run->logs[0].total_s[STRAIT_SPAN_ROUND] = LOGGED_S;
+        r->backend->now_s(r);
+    }
     if (r->me == 1) {
         struct strait_packet *p = strait_packet_new(0);
         if (!p)
@@ -94,6 +103,8 @@ static void one_upload(const char *realisation, double rtt_s, double credit_byte
     CU_ASSERT_EQUAL(strait_emu.run(&w.run, &err), 0);
     CU_ASSERT_EQUAL(s.n_ends, 1);
     CU_ASSERT(s.n_calls > 1 && s.n_readings > 0);
+    CU_ASSERT_EQUAL(s.n_rounds, N_LOGGED);
+    CU_ASSERT_EQUAL(s.rounds_s, LOGGED_S);
     /* what the last reading saw of a message that has the links alone, on either of its two */
     CU_ASSERT(s.last[OUT_1].carried_bytes > 1448 && s.last[IN_0].carried_bytes > 1448);
     CU_ASSERT(credit_bytes > 0 || s.last[IN_0].carried_bytes <= s.last[OUT_1].carried_bytes + 2);
