@@ -214,10 +214,16 @@ static enum strait_rank_form form_of(const struct state *s)
     return by_rank(s) ? STRAIT_RANK_INT32 : STRAIT_RANK_INT64;
 }
 
+/* Whether a tensor is sent as it is: too short for this to pay, or too long for positions. */
+static bool goes_whole(const struct state *s, size_t n_elems)
+{
+    return n_elems <= s->whole_below || n_elems > STRAIT_SPARSE_MAX_ELEMS;
+}
+
 static size_t deepreduce_max_bytes(const void *state, size_t n_elems)
 {
     const struct state *s = state;
-    if (n_elems <= s->whole_below || n_elems > STRAIT_SPARSE_MAX_ELEMS)
+    if (goes_whole(s, n_elems))
         return HEAD_BYTES + 4 * n_elems;
     const size_t n_chosen = s->sparsifier->max_chosen(&s->choice, n_elems);
     const size_t n_values = s->index->exact ? n_chosen : n_elems;
@@ -279,7 +285,7 @@ static int deepreduce_encode(void *state, unsigned char *out, size_t cap_bytes, 
     struct strait_writer w = {.p = out, .end = out + cap_bytes};
     int failed = 0;
     strait_write_u8(&w, ID);
-    if (n_elems <= s->whole_below || n_elems > STRAIT_SPARSE_MAX_ELEMS) {
+    if (goes_whole(s, n_elems)) {
         strait_write_u8(&w, WHOLE);
         strait_put_floats(w.p, x, n_elems);
         w.p += 4 * n_elems;
@@ -352,7 +358,7 @@ static int deepreduce_decode(void *state, float *y, size_t n_elems, const unsign
     struct state *s = state;
     struct strait_reader r = {.p = in, .end = in + len_bytes};
     const unsigned id = strait_read_u8(&r), method = strait_read_u8(&r);
-    const bool whole = n_elems <= s->whole_below || n_elems > STRAIT_SPARSE_MAX_ELEMS;
+    const bool whole = goes_whole(s, n_elems);
     if (r.bad || id != ID || method != (whole ? (unsigned)WHOLE : s->method))
         return no_stream(n_elems, err);
     if (whole) {

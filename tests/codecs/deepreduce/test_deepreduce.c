@@ -188,6 +188,19 @@ static void sizes(void)
     free(x);
 }
 
+/* Room for 2^31 - 1 values, of which 1 % with their positions take less than half as many bytes as
+ * the values, or for one more, which go whole: two bytes and all values. */
+static void longest(void)
+{
+    static const struct method m = {"raw", "raw", 0.01, 0, 0, 127, false};
+    const size_t most = 0x7fffffff;
+    void *state;
+    CU_ASSERT_FATAL(open_method(&state, &m));
+    CU_ASSERT_AT_MOST(ops->max_bytes(state, most), 2 * most);
+    CU_ASSERT_EQUAL(ops->max_bytes(state, most + 1), 2 + 4 * (most + 1));
+    ops->close(state);
+}
+
 /* A larger tensor, then a smaller one and again: scratch memory that is there is taken. */
 static void lengths_in_turn(void)
 {
@@ -362,6 +375,7 @@ static const struct strait_test tests[] = {
     {"every combination round-trips on made-up tensors", generated_tensors},
     {"values sent raw are exact, and P0 sends all that were chosen", chosen_values_are_exact},
     {"streams are as long as arithmetic says", sizes},
+    {"what is too long for positions goes whole", longest},
     {"a state that is used again gives the same bytes", lengths_in_turn},
     {"every sparsifier goes with it, to nothing and to all", every_sparsifier},
     {"truncated, flipped and random bytes do no harm", hostile_bytes},
