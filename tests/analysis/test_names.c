@@ -156,6 +156,26 @@ static void axes(void)
     json_decref(rows);
 }
 
+/* A network that has a name is a value as a whole as long as that takes 96 letters; a longer one
+ * differs in its name. */
+static void long_names(void)
+{
+    for (int length = 96; length <= 97; length++) {
+        json_t *rows = json_array();
+        for (int i = 0; i < 2; i++) {
+            char network[256];
+            snprintf(network, sizeof(network), "{\"name\":\"%0*d\"}", length, i);
+            json_array_append_new(rows, row_of(network, NONE, 4, 1));
+        }
+        struct strait_names *n;
+        CU_ASSERT_EQUAL_FATAL(strait_names_new(&n, rows, NULL), 0);
+        CU_ASSERT_EQUAL_FATAL(strait_names_n_axes(n), 1);
+        CU_ASSERT_STRING_EQUAL(strait_names_axis(n, 0), length == 96 ? "network" : "network name");
+        strait_names_free(n);
+        json_decref(rows);
+    }
+}
+
 /* Numbers keep the digits that tell them apart: 1e-3 and its next neighbour, 2^53 and the integer
  * above it, which no double holds. */
 static void numbers(void)
@@ -213,6 +233,7 @@ static const struct strait_test tests[] = {
     {"rows of one point are repeats, of which the median counts", repeats},
     {"labels differ however long or alike the values are", labels},
     {"an object that is varied shows where its values differ, by pointer where names clash", axes},
+    {"a value with a name is long above 96 letters", long_names},
     {"numbers and nested values are shown to the last digit", numbers},
     {"keys are of the canonical JSON", places},
 };

@@ -1,0 +1,43 @@
+/* What a codec costs a run at another bound than the experiment's. */
+#include <math.h>
+#include "tests/kit/harness.h"
+#include "tests/kit/suite.h"
+#include "workloads/rank/trial.h"
+
+static const char text[] =
+    "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"clients\":2,"
+    "\"strategy\":{\"name\":\"fedavg\",\"rounds\":1},"
+    "\"codec\":{\"name\":\"sz\",\"bound\":{\"range\":1e-3}},"
+    "\"network\":{\"client\":{\"rate\":\"100 Mbps\"},\"server\":{\"rate\":\"1 Gbps\"}}}";
+
+static struct strait_codec_cost cost_of(const char *control, double bound)
+{
+    struct strait_codec_cost cost;
+    struct strait_outcome o = strait_outcome_of(text, json_object(), "default", &strait_fluid,
+                                                (struct strait_trial_options){.control = control});
+    CU_ASSERT_EQUAL_FATAL(strait_trial_cost(&cost, o.point, 0, bound, NULL), 0);
+    strait_outcome_free(&o);
+    return cost;
+}
+
+/* The control takes a codec's time from it and leaves its ratio, at every bound. */
+static void no_codec_cost(void)
+{
+    static const double bounds[] = {1e-2, 1e-3};
+    for (int i = 0; i < 2; i++) {
+        const struct strait_codec_cost with = cost_of(NULL, bounds[i]),
+                                       without = cost_of("no-codec-cost", bounds[i]);
+        CU_ASSERT(isfinite(with.encode_bytes_per_s) && isfinite(with.decode_bytes_per_s));
+        CU_ASSERT(with.ratio > 1);
+        CU_ASSERT_EQUAL(without.ratio, with.ratio);
+        CU_ASSERT(isinf(without.encode_bytes_per_s) && isinf(without.decode_bytes_per_s));
+        CU_ASSERT_EQUAL(without.encode_fixed_s, 0);
+        CU_ASSERT_EQUAL(without.decode_fixed_s, 0);
+    }
+    CU_ASSERT(cost_of(NULL, 1e-2).ratio > cost_of(NULL, 1e-3).ratio);
+}
+
+static const struct strait_test tests[] = {
+    {"without codec cost no bound takes time", no_codec_cost},
+};
+STRAIT_SUITE("workloads/rank/trial", tests);
