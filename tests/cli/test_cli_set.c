@@ -142,9 +142,47 @@ static void compared(void)
     program_tear_down(&program);
 }
 
+/* The upload of the cnn is 4 x 105866 = 423464 bytes; accuracies of eight clients were recorded as
+ * .8590 and .8589, and chance does .0045 to them (tests/analysis/test_tradeoff.c). Set is told under
+ * the title, and in the record. */
+static void traded_off(void)
+{
+    static const char tradeoff[] =
+        "{\"schema\":\"strait-experiment/1\",\"title\":\"Which codec?\",\"table\":\"tradeoff\","
+        "\"model\":\"cnn\",\"clients\":2,\"strategy\":{\"name\":\"fedavg\",\"rounds\":1},"
+        "\"network\":{\"client\":{\"rate\":\"1 Gbps\",\"rtt\":\"1 ms\"},\"server\":{\"rate\":\"1 "
+        "Gbps\"}},\"codec\":\"none\",\"vary\":{\"/codec\":[\"none\",{\"name\":\"sz\",\"bound\":"
+        "{\"range\":1e-2}}]}}";
+    program_set_up(&program);
+    program_write(&program, "e.json", tradeoff);
+    struct said s = RUN("--set", "/clients=8");
+    CU_ASSERT_EQUAL(strncmp(s.out, "Which codec?\nset: /clients=8\n", 29), 0);
+    has(&s, "backend fluid\n\ncodec    clients   accuracy %   upload  ratio ");
+    has(&s, "\nnone           8  85.90 \u00b10.45   423 KB   1.00     0 s      0 s  ");
+    has(&s, "\nsz 1e-2        8  85.89 \u00b10.45  ");
+    said_release(&s);
+    s = RUN("--set", "/clients=8", "--json");
+    json_t *found = records(s.out, "tradeoff");
+    CU_ASSERT_EQUAL_FATAL(json_array_size(found), 1);
+    const json_t *one = json_array_get(found, 0);
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(json_object_get(one, "set"), "/clients")),
+                    8);
+    CU_ASSERT_EQUAL(json_array_size(json_object_get(one, "lines")), 2);
+    json_decref(found);
+    said_release(&s);
+    s = RUN("--json");
+    found = records(s.out, "tradeoff");
+    CU_ASSERT_EQUAL(json_array_size(found), 1);
+    CU_ASSERT_PTR_NULL(json_object_get(json_array_get(found, 0), "set")); /* nothing was */
+    json_decref(found);
+    said_release(&s);
+    program_tear_down(&program);
+}
+
 static const struct strait_test tests[] = {
     {"what was set stands under the title, and in rows", told},
     {"rows are told as the run has them that uses them", one_folder},
+    {"a trade-off tells what was set, accuracies and uploads", traded_off},
     {"a comparison tells what each side was set to", compared},
 };
 STRAIT_SUITE("cli/cli_set", tests);
