@@ -183,6 +183,18 @@ static void wait_for_nobody(struct strait_rank *r)
         r->backend->ops->recv(r, &m, 1, 1, INFINITY);
 }
 
+static void wait_in_a_lane(struct strait_rank *lane, void *arg)
+{
+    (void)arg;
+    wait_for_nobody(lane);
+}
+
+static void join_who_waits(struct strait_rank *r)
+{
+    if (r->me == 2)
+        r->backend->join(r, r->backend->spawn(r, wait_in_a_lane, NULL));
+}
+
 /* Trains of 0.25 ms are one segment at 40 Mbps and 20 at 1 Gbps: about as many times the packets
  * for a gigabit, and a part of what each costs. */
 static void what_the_network_costs_follows_its_packets(void)
@@ -204,18 +216,23 @@ static void what_the_network_costs_follows_its_packets(void)
         CU_ASSERT(cost_s[1] == 0 || cost_s[0] > 2 * cost_s[1]);
 }
 
+/* Of a rank, or of a lane and the other that joins it. */
 static void a_stall_is_an_error_soon(void)
 {
-    struct world w;
-    struct strait_error err;
-    world_init(&w, 3, 1e8, 0.01);
-    w.run.rank_main = wait_for_nobody;
-    w.run.control = "loopback";
-    CU_ASSERT(run_world(&w, &err) == -1); /* and not at the deadline of a minute: another text */
-    CU_ASSERT(err.code == STRAIT_ERR_BACKEND);
-    CU_ASSERT(strcmp(err.text, "rank 2 waits for ever for a message from rank 1 on channel 1") ==
-              0);
-    world_release(&w);
+    static void (*const mains[])(struct strait_rank * r) = {wait_for_nobody, join_who_waits};
+    for (int i = 0; i < 2; i++) {
+        struct world w;
+        struct strait_error err;
+        world_init(&w, 3, 1e8, 0.01);
+        w.run.rank_main = mains[i];
+        w.run.control = "loopback";
+        CU_ASSERT(run_world(&w, &err) ==
+                  -1); /* and not at the deadline of a minute: another text */
+        CU_ASSERT_EQUAL(err.code, STRAIT_ERR_BACKEND);
+        CU_ASSERT_STRING_EQUAL(err.text,
+                               "rank 2 waits for ever for a message from rank 1 on channel 1");
+        world_release(&w);
+    }
 }
 
 static void sleep_long(struct strait_rank *r)

@@ -129,6 +129,7 @@ static void wrapped(void)
                  {"a bc d", "'a bc'.\"\\n\".'d'", 4, 2},
                  {"abcdef g", "'abcd'.\"\\n\".'ef g'", 4, 2},
                  {"\u00e4\u00e4 it's", "'\u00e4\u00e4'.\"\\n\".'it''s'", 4, 2},
+                 {"\u00e4\u00e4\u00e4\u00e4 b", "'\u00e4\u00e4\u00e4\u00e4'.\"\\n\".'b'", 4, 2},
                  {"", "''", 4, 1}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char *text = NULL;
