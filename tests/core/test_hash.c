@@ -29,6 +29,10 @@ static void canonical(void)
     static const char text[] = "[2,{\"a\":1,\"b\":2}]";
     hash_text(a, "[2, {\"b\": 2, \"a\": 1}]");
     CU_ASSERT_STRING_EQUAL(a, strait_hash_bytes(b, text, strlen(text)));
+    /* The double next to 0.1 is 0.1000000000000000055511: 17 digits of it, as keys always had. */
+    static const char digits[] = "[0.10000000000000001]";
+    hash_text(a, "[0.1]");
+    CU_ASSERT_STRING_EQUAL(a, strait_hash_bytes(b, digits, strlen(digits)));
 }
 
 static void differences(void)
