@@ -192,7 +192,7 @@ static void wait_in_a_lane(struct strait_rank *lane, void *arg)
 static void join_who_waits(struct strait_rank *r)
 {
     if (r->me == 2)
-        r->backend->join(r, r->backend->spawn(r, wait_in_a_lane, NULL));
+        r->backend->ops->join(r, r->backend->ops->spawn(r, wait_in_a_lane, NULL));
 }
 
 /* Trains of 0.25 ms are one segment at 40 Mbps and 20 at 1 Gbps: about as many times the packets

@@ -68,7 +68,7 @@ static void upload(struct strait_rank *r)
     if (r->me == 0) { /* seven rounds of 2.5 s together, as its log says */
         r->run->logs[0].n_of_kind[STRAIT_SPAN_ROUND] = N_LOGGED;
         r->run->logs[0].total_s[STRAIT_SPAN_ROUND] = LOGGED_S;
-        r->backend->now_s(r);
+        r->backend->ops->now_s(r);
     }
     if (r->me == 1) {
         struct strait_packet *p = strait_packet_new(0);
