@@ -11,17 +11,18 @@
 
 #include "core/buffer.h"
 #include "traces/tensor_fill.h"
-#include "workloads/rank/timing.h"
+#include "workloads/rank/turns.h"
 
-enum { MAX_BYTES = 128 << 20, N_REPEATS = 10 };
+enum { MAX_BYTES = 128 << 20, N_REPEATS = 40 };
 static const double MIN_S = 1.5;
 
-/* A model's tensors of one kind, held-out recordings; larger models are cut down evenly. */
+/* A model's tensors of one kind, held-out recordings, for each of some senders; larger models are
+ * cut down evenly. */
 struct sample {
     float *values, *decoded;
     struct strait_sweeper sweeper;
-    struct strait_slice *slices, *back;
-    size_t n_slices, n_elems;
+    struct strait_slice *slices, *back; /* sender after sender */
+    size_t n_slices, n_elems, n_turns;  /* of a sender */
 };
 
 static void sample_release(struct sample *s)
@@ -33,6 +34,28 @@ static void sample_release(struct sample *s)
     free(s->back);
 }
 
+/* Cut one sender's tensors out of the sample's memory. */
+static void cut(struct sample *s, const struct strait_experiment *e, size_t turn, double share,
+                const struct strait_tensor_fill_plan *plan)
+{
+    const struct strait_model *m = e->model;
+    for (size_t i = 0; i < m->n_rows; i++) {
+        const struct strait_param_row *row = &m->rows[i];
+        struct strait_slice *slice = &s->slices[turn * m->n_rows + i];
+        struct strait_slice *back = &s->back[turn * m->n_rows + i];
+        const bool lossy =
+            strait_slice_lossy(row->n_dims, row->n_elems, (size_t)e->up.cutoff_elems);
+        const size_t n = lossy ? (size_t)ceil(share * (double)row->n_elems) : row->n_elems;
+        *slice = (struct strait_slice){.x = s->values + s->n_elems,
+                                       .n_elems = n,
+                                       .lossy = lossy,
+                                       .n_rows = lossy && n == row->n_elems ? row->shape[0] : 0};
+        *back = (struct strait_slice){.x = s->decoded + s->n_elems, .n_elems = n, .lossy = lossy};
+        strait_tensor_fill_row(slice->x, n, plan, i, 0, 1); /* the work of all is the same */
+        s->n_elems += n;
+    }
+}
+
 static int sample_init(struct sample *s, const struct strait_experiment *e, const char *kind,
                        struct strait_error *err)
 {
@@ -41,36 +64,23 @@ static int sample_init(struct sample *s, const struct strait_experiment *e, cons
     struct strait_tensor_fill_plan *plan = NULL;
     const double share = fmin(1, MAX_BYTES / (4.0 * (double)m->n_elems));
     int failed = -1;
-    *s = (struct sample){0};
+    *s = (struct sample){.n_slices = m->n_rows, .n_turns = strait_n_turns(4 * m->n_elems)};
     if (strait_tensors_load(&tensors, e->tensors, err) != 0 ||
         strait_tensor_fill_plan_new(&plan, m, tensors, kind, STRAIT_FILL_HELD_OUT, err) != 0)
         goto out;
-    s->slices = calloc(m->n_rows, sizeof(*s->slices));
-    s->back = calloc(m->n_rows, sizeof(*s->back));
-    s->values = strait_buffer_new(m->n_elems * sizeof(float));
-    s->decoded = strait_buffer_new(m->n_elems * sizeof(float));
+    s->slices = calloc(s->n_turns * m->n_rows, sizeof(*s->slices));
+    s->back = calloc(s->n_turns * m->n_rows, sizeof(*s->back));
+    s->values = strait_buffer_new(s->n_turns * m->n_elems * sizeof(float));
+    s->decoded = strait_buffer_new(s->n_turns * m->n_elems * sizeof(float));
     if (!s->slices || !s->back || !s->values || !s->decoded) {
         strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
         goto out;
     }
     if (strait_sweeper_init(&s->sweeper, err) != 0)
         goto out;
-    for (size_t i = 0; i < m->n_rows; i++) {
-        const struct strait_param_row *row = &m->rows[i];
-        const bool lossy =
-            strait_slice_lossy(row->n_dims, row->n_elems, (size_t)e->up.cutoff_elems);
-        const size_t n = lossy ? (size_t)ceil(share * (double)row->n_elems) : row->n_elems;
-        s->slices[i] =
-            (struct strait_slice){.x = s->values + s->n_elems,
-                                  .n_elems = n,
-                                  .lossy = lossy,
-                                  .n_rows = lossy && n == row->n_elems ? row->shape[0] : 0};
-        s->back[i] =
-            (struct strait_slice){.x = s->decoded + s->n_elems, .n_elems = n, .lossy = lossy};
-        strait_tensor_fill_row(s->slices[i].x, n, plan, i, 0, 1);
-        s->n_elems += n;
-    }
-    s->n_slices = m->n_rows;
+    for (size_t turn = 0; turn < s->n_turns; turn++)
+        cut(s, e, turn, share, plan);
+    s->n_elems /= s->n_turns;
     failed = 0;
 out:
     strait_tensor_fill_plan_free(plan);
@@ -93,82 +103,90 @@ static bool has_class(const struct sample *s, bool lossy)
     return false;
 }
 
-/* One codec at one bound on the slices of one class (lossy or not); where there is none, on all:
- * tensors outside the model may be of it. The speed is that of the quickest repeat, as the
- * emulation charges the quickest reading: a host that is busy with something else lengthens some,
- * and none is too short. The quantiles say how far they lie apart. */
+/* The slices of one class of all senders; all slices where there is none of it, since tensors
+ * outside the model may be of it. Out: raw_bytes: of a sender */
+static int choose_slices(struct strait_turns *t, size_t *raw_bytes, const struct sample *s,
+                         bool lossy, const struct strait_codec_spec *spec, struct strait_error *err)
+{
+    const bool all = !has_class(s, lossy);
+    size_t n = 0, n_elems = 0;
+    int failed = 0;
+    for (size_t i = 0; i < s->n_turns * s->n_slices && !failed; i++) {
+        if (s->slices[i].lossy != lossy && !all)
+            continue;
+        t->from[n] = s->slices[i];
+        t->to[n] = s->back[i];
+        t->from[n].lossy = t->to[n].lossy = true; /* one codec, one bound here */
+        if (strait_feedback_needed(spec))
+            failed = !(t->from[n].memory = strait_feedback_new(
+                           spec->ops, spec->params, t->from[n].n_elems, spec->memory, err));
+        n_elems += t->from[n++].n_elems;
+    }
+    t->n_turns = s->n_turns;
+    t->n_slices = n / s->n_turns;
+    *raw_bytes = 4 * n_elems / s->n_turns;
+    return failed ? -1 : 0;
+}
+
+static void fill_entry(struct strait_profile_entry *entry, const struct strait_codec_times *t,
+                       size_t raw_bytes, size_t n_slices)
+{
+    const double bytes = (double)raw_bytes;
+    entry->encode = speeds(t->encode_s, t->n_repeats, bytes);
+    entry->decode = speeds(t->decode_s, t->n_repeats, bytes);
+    entry->encode_bytes_per_s = bytes / strait_typical_s(t->encode_s, t->n_repeats);
+    entry->decode_bytes_per_s = bytes / strait_typical_s(t->decode_s, t->n_repeats);
+    entry->ratio = bytes / (double)(t->len_bytes - n_slices * STRAIT_BUNDLE_SLICE_BYTES);
+}
+
+/* One codec at one bound on the slices of one class (lossy or not). The quantiles say how far the
+ * readings lie apart. */
 static int measure(struct strait_profile_entry *entry, struct sample *s, bool lossy,
                    const struct strait_codec_spec *spec, struct strait_error *err)
 {
     const struct strait_codec_ops *ops = spec->ops;
     struct strait_bundle bundle = {.lossy.ops = ops, .lossless.ops = ops, .bound = spec->bound};
-    struct strait_slice *of = calloc(2 * s->n_slices + 1, sizeof(*of));
+    const size_t n_all = s->n_turns * s->n_slices;
+    struct strait_slice *of = calloc(2 * n_all + 1, sizeof(*of));
     struct strait_codec_times t;
-    const bool all = !has_class(s, lossy);
-    size_t n = 0, raw_bytes = 0;
-    int failed = 0;
+    size_t raw_bytes;
     if (!of || ops->open(&bundle.lossy.state, spec->params, err) != 0) {
         free(of);
         return strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
     }
-    struct strait_slice *const to = of + s->n_slices;
+    struct strait_turns turns = {.from = of, .to = of + n_all};
     bundle.lossless.state = bundle.lossy.state;
-    for (size_t i = 0; i < s->n_slices; i++) {
-        if (s->slices[i].lossy != lossy && !all)
-            continue;
-        of[n] = s->slices[i];
-        to[n] = s->back[i];
-        of[n].lossy = to[n].lossy = true; /* one codec, one bound here */
-        if (strait_feedback_needed(spec) && !failed)
-            failed = !(of[n].memory = strait_feedback_new(ops, spec->params, of[n].n_elems,
-                                                          spec->memory, err));
-        raw_bytes += 4 * of[n++].n_elems;
-    }
-    if (!failed) {
-        failed = strait_time_bundle(&t, &bundle, of, to, n, N_REPEATS, MIN_S, &s->sweeper, err);
-        const double bytes = (double)raw_bytes;
-        if (!failed) {
-            entry->encode = speeds(t.encode_s, t.n_repeats, bytes);
-            entry->decode = speeds(t.decode_s, t.n_repeats, bytes);
-            entry->encode_bytes_per_s = bytes / t.encode_s[0];
-            entry->decode_bytes_per_s = bytes / t.decode_s[0];
-            entry->ratio = bytes / (double)(t.len_bytes - n * STRAIT_BUNDLE_SLICE_BYTES);
-        }
-    }
+    const int failed =
+        choose_slices(&turns, &raw_bytes, s, lossy, spec, err) != 0 ||
+        strait_time_turns(&t, &bundle, &turns, N_REPEATS, MIN_S, &s->sweeper, err) != 0;
+    if (!failed)
+        fill_entry(entry, &t, raw_bytes, turns.n_slices);
     entry->ratios = (struct strait_quantiles){entry->ratio, entry->ratio, entry->ratio};
     entry->bound = spec->bound;
     snprintf(entry->codec, sizeof(entry->codec), "%s", ops->name);
     strait_codec_settings_text(entry->settings, spec);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n_all; i++)
         strait_feedback_free(of[i].memory);
     if (ops->close)
         ops->close(bundle.lossy.state);
     free(of);
-    return failed;
+    return failed ? -1 : 0;
 }
 
-/* y += w x and memcpy over the whole sample, bytes of one operand a second, the quickest of some.
- */
-static void measure_memory(struct strait_profile *p, struct sample *s)
+/* y += w x and memcpy over the whole sample, bytes of one operand a second. */
+static int measure_memory(struct strait_profile *p, const struct sample *s,
+                          struct strait_error *err)
 {
     const double bytes = 4.0 * (double)s->n_elems;
-    double copy_s = INFINITY, add_s = INFINITY;
-    for (int k = 0; k < N_REPEATS; k++) {
-        float *restrict y = s->decoded;
-        const float *restrict x = s->values;
-        strait_sweep(&s->sweeper);
-        const double t0 = strait_cpu_s();
-        memcpy(y, x, s->n_elems * sizeof(float));
-        const double t1 = strait_cpu_s();
-        strait_sweep(&s->sweeper);
-        const double t2 = strait_cpu_s();
-        for (size_t i = 0; i < s->n_elems; i++)
-            y[i] += 0.125f * x[i];
-        add_s = fmin(add_s, strait_cpu_s() - t2);
-        copy_s = fmin(copy_s, t1 - t0);
-    }
-    p->copy_bytes_per_s = bytes / fmax(copy_s, 1e-9);
-    p->add_bytes_per_s = bytes / fmax(add_s, 1e-9);
+    struct strait_memory_times t;
+    float *sum = strait_buffer_new(s->n_elems * sizeof(*sum));
+    if (!sum)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
+    strait_time_memory(&t, sum, s->decoded, s->values, s->n_elems, s->n_turns, N_REPEATS);
+    p->copy_bytes_per_s = bytes / fmax(strait_typical_s(t.copy_s, t.n_repeats), 1e-9);
+    p->add_bytes_per_s = bytes / fmax(strait_typical_s(t.add_s, t.n_repeats), 1e-9);
+    strait_buffer_free(sum);
+    return 0;
 }
 
 static struct strait_profile_entry *find_entry(struct strait_profile *p,
@@ -230,11 +248,11 @@ static int calibrate_choice(struct calibrating *of, const struct strait_experime
         return -1;
     }
     if (!(p->add_bytes_per_s > 0))
-        measure_memory(p, &s);
-    if (!have) {
+        failed = measure_memory(p, &s, err);
+    if (!failed && !have) {
         struct strait_profile_entry *entry = new_entry(p, kind, e->model->name);
         if (all) /* a lossless codec takes every tensor */
-            for (size_t i = 0; i < s.n_slices; i++)
+            for (size_t i = 0; i < s.n_turns * s.n_slices; i++)
                 s.slices[i].lossy = true;
         failed = !entry || measure(entry, &s, true, &c->spec, err) != 0;
         p->n_entries += !failed;

@@ -1,0 +1,40 @@
+/* Measure a codec, and adding, in the state in which ranks work. A sender encodes once a round,
+ * from caches that others emptied. A receiver decodes what has just arrived from one sender after
+ * the other, each into memory of its own, and adds all of them in the end: it knows its own code,
+ * but the caches that its core has to itself hold the values of other senders. */
+#pragma once
+#include "timing.h"
+
+/* The tensors of the senders, and room for what is decoded: those of sender i begin at slice
+ * i * n_slices. */
+struct strait_turns {
+    struct strait_slice *from, *to;
+    size_t n_slices, n_turns;
+};
+
+/** So many senders that a receiver's turn at all of them passes through several second-level caches.
+ *  In: len_bytes: of one sender's values */
+size_t strait_n_turns(size_t len_bytes);
+
+/** The time of each encode and decode, in rounds: one that does not count, then more until there
+ *  are at least n_repeats readings that span min_s seconds (at most MAX_REPEATS readings). Every
+ *  piece of work begins after a wait, as in a rank, in which others may use the processor.
+ *  Out:     out  ascending; len_bytes: of the first sender
+ *  In:      bundle  open
+ *  Returns: 0, or -1 with *err */
+int strait_time_turns(struct strait_codec_times *out, const struct strait_bundle *bundle,
+                      const struct strait_turns *turns, size_t n_repeats, double min_s,
+                      const struct strait_sweeper *sweeper, struct strait_error *err);
+
+struct strait_memory_times {
+    double add_s[STRAIT_TIMING_MAX_REPEATS], copy_s[STRAIT_TIMING_MAX_REPEATS]; /* ascending */
+    size_t n_repeats;
+};
+/** The same for sum += x and sum = x, where each x in turn was written before the first is added.
+ *  In:  x, from  n_turns times n_elems values; sum: n_elems */
+void strait_time_memory(struct strait_memory_times *out, float *sum, float *x, const float *from,
+                        size_t n_elems, size_t n_turns, size_t n_repeats);
+
+/** Of n ascending readings the one that a tenth lie below. The shortest of many would be one that
+ *  the clock misread, and the more readings, the shorter. */
+double strait_typical_s(const double *ascending_s, size_t n);
