@@ -81,7 +81,7 @@ help:
 	@echo "make deb      Debian packages in build/deb: program, data, library, headers"
 	@echo "make library  libstrait, shared and static"
 	@echo "make compile_commands.json  for editors"
-	@echo "make lint     cppcheck, clang-tidy and clang's analyzer over all that changed since the last time"
+	@echo "make lint     cppcheck, clang-tidy, clang's analyzer: all that changed since the last time"
 	@echo "make clean    remove build/"
 
 # Sub-makes: what a fresh machine lacks is there before anything asks for it.
@@ -229,18 +229,23 @@ compile_commands.json:
 	{ for f in $(call sources,$(PARTS) cli tests); do \
 	    printf '%s\n{"directory": "%s", "file": "%s", "command": "%s %s"}' "$$separator" "$(CURDIR)" $$f "$$flags" $$f; \
 	    separator=,; done; printf '\n]\n'; } >$@
-# What cppcheck, clang-tidy and the analyzer of scan-build (which clang-tidy runs) have to say, of all
-# files that are newer than their last look: ten minutes of a processor for the whole tree. What is
-# turned off stands in .clang-tidy and .ci/cppcheck-suppressions.txt, with its reason.
+# What cppcheck, clang-tidy and clang's analyzer (what scan-build runs, with its checkers) have to
+# say, of all files that are newer than their last look: a quarter of an hour of two processors for
+# the whole tree. The analyzer leaves tests out: a failed assertion goes on there, so that every later
+# line may read nothing; the sanitizers run them. What is turned off stands in .clang-tidy and in
+# .ci/*-suppressions.txt, with its reason.
 LINT      := build/lint
 LINT_C    := $(sort $(filter-out tests/foreign/%,$(patsubst ./%,%,$(shell find $(PARTS) cli tests -name '*.c'))))
+ANALYZE_C := $(filter-out tests/%,$(LINT_C))
+ANALYZER_OFF = .ci/analyzer-suppressions.txt
 LINT_FLAGS = -D_GNU_SOURCE -DSTRAIT_VERSION='"$(VERSION)"' -DSTRAIT_COMMIT='""' \
              -DSTRAIT_COMMIT_DATE='""' -DSTRAIT_MODE='"$(MODE)"'
 .PHONY: lint lint-only
 lint:
 	@./setup.sh cppcheck clang clang-tidy
-	@$(MAKE) --no-print-directory -k -j$$(nproc) lint-only
-lint-only: $(LINT)/cppcheck $(LINT_C:%=$(LINT)/%.tidy)
+	@$(MAKE) --no-print-directory -k -j$(or $(JOBS),$$(nproc)) lint-only
+	@echo "lint: nothing found in $(words $(LINT_C)) files"
+lint-only: $(LINT)/cppcheck $(LINT_C:%=$(LINT)/%.tidy) $(ANALYZE_C:%=$(LINT)/%.analyzed)
 $(LINT)/cppcheck: $(LINT_C) $(shell find $(PARTS) cli tests -name '*.h') .ci/cppcheck.cfg .ci/cppcheck-suppressions.txt
 	@mkdir -p $(@D)
 	@echo "  cppcheck"
@@ -252,7 +257,13 @@ $(LINT)/%.tidy: % .clang-tidy tests/.clang-tidy
 	@mkdir -p $(@D)
 	@echo "  clang-tidy $<"
 	$(Q)clang-tidy --quiet $< -- -std=c17 -iquote . $(LINT_FLAGS) 2>$@.log || { cat $@.log; exit 1; }
-	$(Q)clang -MM -MP -MT $@ -MF $@.d -std=c17 -iquote . $(LINT_FLAGS) $<
+	$(Q)clang -MM -MP -MT "$@ $(@:.tidy=.analyzed)" -MF $@.d -std=c17 -iquote . $(LINT_FLAGS) $<
+	@touch $@
+$(LINT)/%.analyzed: % $(ANALYZER_OFF)
+	@mkdir -p $(@D)
+	@echo "  analyze $<"
+	$(Q)clang --analyze -Xclang -analyzer-output=text -Xclang -analyzer-werror -std=c17 -iquote . $(LINT_FLAGS) \
+	    $$(awk '$$1 == "$<" { for (i = 2; i <= NF; i++) print "-Xclang -analyzer-disable-checker -Xclang " $$i }' $(ANALYZER_OFF)) $<
 	@touch $@
 -include $(shell find $(LINT) -name '*.d' 2>/dev/null)
 

@@ -254,7 +254,6 @@ int strait_breakeven_sweep_find(json_t **records, const struct strait_sweep *swe
         goto out;
     if (find_curves(&p, sweep, err) != 0)
         goto out;
-    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed below, the analyzer loses the realloc */
     for (size_t i = 0; i < p.n_curves; i++)
         if (fresh ||
             !strait_store_find(store, "break-even", curve_key(key, sweep_hash, &p.curves[i])))

@@ -197,7 +197,7 @@ static void find_range(struct scaling *p)
     p->hi = -INFINITY;
     for (size_t s = 0; s < p->n_panels; s++)
         for (size_t c = 0; c < p->grid->n_codecs; c++) {
-            struct dot *dots;
+            struct dot *dots = NULL;
             const size_t n = has_curve(p, s, c) ? curve_of(&dots, p, s, c) : 0;
             for (size_t i = 0; i < n + p->grid->n_counts; i++) {
                 const double y =
@@ -207,8 +207,7 @@ static void find_range(struct scaling *p)
                     p->hi = fmax(p->hi, y);
                 }
             }
-            if (n > 0)
-                free(dots);
+            free(dots);
         }
     if (p->y == STRAIT_PLOT_SPEEDUP) {
         p->lo = fmin(p->lo, 1);

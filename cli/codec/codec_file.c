@@ -49,6 +49,7 @@ static void put_sizes(FILE *line, double raw_bytes, double encoded_bytes)
 
 struct encode {
     const char *path, *out, *codec, *key;
+    char named[PATH_CHARS]; /* out, where none was given */
     long n_rows;
     bool force;
 };
@@ -148,15 +149,14 @@ static int encode_tensor(const struct encode *e, struct strait_container *c, con
 static int encode(struct encode *e, struct strait_error *err)
 {
     struct strait_container c = {0};
-    char out[PATH_CHARS];
     float *x;
     size_t n_changed;
     if (read_spec(&c.spec, e->codec, err) != 0 || read_key(&c.key, e->key, err) != 0)
         return -1;
     if (!e->out) {
-        snprintf(out, sizeof(out), "%s%s", e->path,
+        snprintf(e->named, sizeof(e->named), "%s%s", e->path,
                  is_standard(e->path) ? "" : STRAIT_CONTAINER_SUFFIX);
-        e->out = out;
+        e->out = e->named;
     }
     if (check_output("codec encode", e->out, e->force, err) != 0 ||
         strait_tensor_read(&c.form, &x, &n_changed, e->path, err) != 0)
@@ -210,6 +210,7 @@ int strait_codec_encode_command(int argc, char **argv)
 
 struct decode {
     const char *path, *out;
+    char named[PATH_CHARS]; /* out, where none was given */
     bool force;
 };
 
@@ -287,14 +288,13 @@ static int default_output(char out[PATH_CHARS], const char *path, struct strait_
 static int decode(struct decode *d, struct strait_error *err)
 {
     struct strait_container c;
-    char out[PATH_CHARS];
     unsigned char *file;
     size_t len_bytes, at_bytes;
     double decode_s;
     float *x = NULL;
-    if (!d->out && default_output(out, d->path, err) != 0)
+    if (!d->out && default_output(d->named, d->path, err) != 0)
         return -1;
-    d->out = d->out ? d->out : out;
+    d->out = d->out ? d->out : d->named;
     if (check_output("codec decode", d->out, d->force, err) != 0 ||
         strait_file_read(&file, &len_bytes, d->path, err) != 0)
         return -1;

@@ -167,7 +167,7 @@ static int boot(const struct strait_emu_uml_plan *plan, double memory_bytes, con
 int strait_emu_qemu_run(const struct strait_emu_uml_plan *plan, struct strait_error *err)
 {
     char files[PATH_CHARS], back[PATH_CHARS], share[PATH_CHARS];
-    double files_bytes;
+    double files_bytes = 0;
     snprintf(files, sizeof(files), "%s/files", plan->job);
     snprintf(back, sizeof(back), "%s/back", plan->job);
     if (strait_emu_qemu_check(err) != 0 ||

@@ -94,7 +94,6 @@ static int check_against_earlier(struct strait_csv *csv, const struct strait_mod
     *new_layer = !last || strcmp(last->layer, row->layer) != 0;
     if (*new_layer) {
         for (size_t l = 0; l < m->n_layers; l++)
-            /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): rows that are read have it */
             if (strcmp(m->rows[m->layers[l].first_row].layer, row->layer) == 0)
                 return strait_csv_fail(
                     csv, err, "expected the rows of layer \"%s\" one after another", row->layer);

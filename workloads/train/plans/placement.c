@@ -99,6 +99,7 @@ int strait_fuse_ready(int *first, double *end_s, int n, const double *ready_s, c
     for (int j = 1; j <= n; j++) {
         double group_bytes = 0;
         end[j] = INFINITY;
+        from[j] = j - 1;
         for (int i = j - 1; i >= 0; i--) { /* members i .. j - 1 together */
             group_bytes += bytes[i];
             const double at_s =
