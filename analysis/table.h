@@ -20,6 +20,9 @@ void strait_table_column(struct strait_table *t, const char *title, bool numbers
 void strait_table_wrap(struct strait_table *t, size_t width);
 /** Omit the last declared column if all its cells equal this text, which is borrowed. */
 void strait_table_omit(struct strait_table *t, const char *text);
+/** The columns declared so far name a row: where a table continues below, they are repeated. Else
+ *  the first column is. */
+void strait_table_key(struct strait_table *t);
 /** Add the next cell, row by row; NULL: empty. */
 void strait_table_cell(struct strait_table *t, const char *text);
 void strait_table_cellf(struct strait_table *t, const char *format, ...)
@@ -27,8 +30,13 @@ void strait_table_cellf(struct strait_table *t, const char *format, ...)
 /** Draw a thin line before the next row. */
 void strait_table_rule(struct strait_table *t);
 size_t strait_table_n_rows(const struct strait_table *t);
-/** Print it with two blanks between columns. */
+/** Print it with two blanks between columns; on a terminal within its width, in files as wide as it
+ *  is. */
 void strait_table_print(const struct strait_table *t, FILE *out);
+/** Print it within so many columns; 0: as wide as it is. Titles and texts take several lines, and
+ *  where that is not enough, the columns that are left continue below. Only numbers that are wider
+ *  by themselves pass over the edge. */
+void strait_table_print_within(const struct strait_table *t, FILE *out, size_t max_columns);
 /** Print and free it. 0, or -1 with *err NOMEM if memory ran out earlier. */
 int strait_table_finish(struct strait_table *t, FILE *out, struct strait_error *err);
 

@@ -1,11 +1,11 @@
 /* The progress line: rewritten in place at most ten times a second, cut to the terminal's width. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 #include "progress.h"
 #include "clock.h"
+#include "terminal.h"
 
 enum { LINE_CHARS = 256 };
 
@@ -19,12 +19,6 @@ static void format_left(char *buf, size_t cap, double left_s)
         snprintf(buf, cap, "%.0f h left", left_s / 3600);
 }
 
-static size_t terminal_columns(void)
-{
-    struct winsize window;
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 1 ? window.ws_col : 80;
-}
-
 static void show(const struct strait_progress *p, double now_s)
 {
     char line[LINE_CHARS], left[32] = "";
@@ -33,8 +27,8 @@ static void show(const struct strait_progress *p, double now_s)
         format_left(left, sizeof(left), (now_s - p->start_s) / done * (total - done));
     snprintf(line, sizeof(line), "%s %zu/%zu %.0f %% %s", p->what, p->n_done, p->n_total,
              100 * done / total, left);
-    const size_t columns = terminal_columns(); /* a wrapped line could not be wiped */
-    if (strlen(line) >= columns)
+    const size_t columns = strait_terminal_columns(STDERR_FILENO);
+    if (columns > 0 && strlen(line) >= columns) /* a wrapped line could not be wiped */
         line[columns - 1] = '\0';
     fprintf(stderr, "\r\033[K%s", line);
     fflush(stderr);

@@ -101,6 +101,7 @@ static int show_lines(FILE *out, const struct strait_grid *g, const json_t *rows
         strait_table_column(t, strait_names_axis(g->names, i), false);
     strait_table_column(t, "clients", true);
     strait_table_column(t, "codec", false);
+    strait_table_key(t);
     strait_table_column(t, "round s", true);
     if (columns.range)
         strait_table_column(t, "range s", true);
@@ -147,8 +148,7 @@ static void pays_cell(struct strait_table *t, const json_t *record)
                      last = json_integer_value(json_object_get(record, "last"));
     size_t i, used = 0;
     json_t *interval;
-    json_array_foreach(json_object_get(record, "pays"), i, interval)
-    {
+    json_array_foreach (json_object_get(record, "pays"), i, interval) {
         const json_int_t from = json_integer_value(json_array_get(interval, 0)),
                          to = json_integer_value(json_array_get(interval, 1));
         int n;
@@ -192,6 +192,7 @@ static int show_grid(FILE *out, const struct strait_grid *g, const json_t *break
     if (g->n_settings > 1)
         strait_table_column(t, "setting", false);
     strait_table_column(t, "clients", false);
+    strait_table_key(t);
     for (size_t n = 0; n < g->n_counts; n++) {
         snprintf(number, sizeof(number), "%ld", g->counts[n]);
         strait_table_column(t, number, true);
@@ -240,14 +241,13 @@ static int show_breakevens(FILE *out, const json_t *records, struct strait_error
     bool settings = false;
     size_t i;
     json_t *record;
-    json_array_foreach(records, i, record) settings =
-        settings || *strait_text_of(record, "setting");
+    json_array_foreach (records, i, record)
+        settings = settings || *strait_text_of(record, "setting");
     if (settings)
         strait_table_column(t, "setting", false);
     strait_table_column(t, "codec", false);
     strait_table_column(t, "compression pays", false);
-    json_array_foreach(records, i, record)
-    {
+    json_array_foreach (records, i, record) {
         const char *setting = strait_text_of(record, "setting");
         const char *key = strait_text_of(record, "setting_key");
         const bool same = before && strcmp(before, key) == 0;
@@ -271,8 +271,7 @@ static void show_emulation(FILE *out, const json_t *rows)
     size_t i;
     if (!json_is_string(json_object_get(report, "congestion")))
         return;
-    json_array_foreach(rows, i, row)
-    {
+    json_array_foreach (rows, i, row) {
         const double k =
             json_number_value(json_object_get(json_object_get(row, "report"), "dilation"));
         least = fmin(least, k);
@@ -296,8 +295,9 @@ static const char *common_text(const json_t *rows, const char *key, const char *
     const char *first = strait_text_of(json_array_get(rows, 0), key);
     size_t i;
     json_t *row;
-    json_array_foreach(rows, i,
-                       row) if (strcmp(strait_text_of(row, key), first) != 0) return differ;
+    json_array_foreach (rows, i, row)
+        if (strcmp(strait_text_of(row, key), first) != 0)
+            return differ;
     return first;
 }
 

@@ -27,8 +27,7 @@ static void put_line(struct strait_table *t, const json_t *line)
     strait_table_cell(t, strait_format_number(text, number_of(json_object_get(line, "ratio")), 3));
     strait_table_cell(t, strait_seconds_text(text, number_of(json_object_get(line, "encode_s"))));
     strait_table_cell(t, strait_seconds_text(text, number_of(json_object_get(line, "decode_s"))));
-    json_array_foreach(json_object_get(line, "round_s"), s, round_s)
-    {
+    json_array_foreach (json_object_get(line, "round_s"), s, round_s) {
         const bool front = json_is_true(json_array_get(json_object_get(line, "front"), s));
         strait_table_cellf(t, "%s%s", strait_seconds_text(text, number_of(round_s)),
                            front ? " *" : "  ");
@@ -42,13 +41,13 @@ int strait_show_tradeoff(FILE *out, const json_t *tradeoff, struct strait_error 
     json_t *value;
     strait_table_column(t, "codec", false);
     strait_table_column(t, "clients", true);
+    strait_table_key(t);
     strait_table_column(t, "accuracy %", true);
     strait_table_column(t, "upload", true);
     strait_table_column(t, "ratio", true);
     strait_table_column(t, "encode", true);
     strait_table_column(t, "decode", true);
-    json_array_foreach(json_object_get(tradeoff, "settings"), i, value)
-    {
+    json_array_foreach (json_object_get(tradeoff, "settings"), i, value) {
         const char *text = json_string_value(value);
         char *title = NULL;
         if (asprintf(&title, "round%s%s  ", *text ? ", " : "", text) < 0)
@@ -57,7 +56,8 @@ int strait_show_tradeoff(FILE *out, const json_t *tradeoff, struct strait_error 
         free(title);
     }
     strait_table_rule(t);
-    json_array_foreach(json_object_get(tradeoff, "lines"), i, value) put_line(t, value);
+    json_array_foreach (json_object_get(tradeoff, "lines"), i, value)
+        put_line(t, value);
     if (strait_table_finish(t, out, err) != 0)
         return -1;
     fputs("\nAccuracy: recorded training with this codec on the uploads, mean of the last three "

@@ -1,9 +1,12 @@
 /* Text tables: what is left out, what lines up, where lines break. */
 #include "analysis/table.h"
 
+#include <pty.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 #include "tests/kit/suite.h"
 
 static void expect(struct strait_table *t, const char *expected)
@@ -76,8 +79,140 @@ static void laid_out(void)
               "x\n");
 }
 
+static void expect_within(const struct strait_table *t, size_t max_columns, const char *expected)
+{
+    char *text = NULL;
+    size_t n_bytes;
+    FILE *out = open_memstream(&text, &n_bytes);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+    strait_table_print_within(t, out, max_columns);
+    fclose(out);
+    CU_ASSERT_STRING_EQUAL(text, expected);
+    if (strcmp(text, expected) != 0)
+        fprintf(stderr, "found\n%sexpected\n%s", text, expected);
+    free(text);
+}
+
+/* As wide as it is: 4 + 2 + 17 + 2 + 13 = 38 columns. The title on two lines: 30. The note on two
+ * lines: 24. */
+static void narrower(void)
+{
+    struct strait_table *t = strait_table_new();
+    const char *wide = "name  attention error %  note\n"
+                       "────  ─────────────────  ─────────────\n"
+                       "a                  17.8  one two three\n"
+                       "bb                    3\n";
+    strait_table_column(t, "name", false);
+    strait_table_column(t, "attention error %", true);
+    strait_table_column(t, "note", false);
+    row(t, "a", "17.8", "one two three");
+    row(t, "bb", "3", "");
+    expect_within(t, 0, wide);
+    expect_within(t, 38, wide);
+    expect_within(t, 37, "name  attention  note\n"
+                         "        error %\n"
+                         "────  ─────────  ─────────────\n"
+                         "a          17.8  one two three\n"
+                         "bb            3\n");
+    expect_within(t, 24, "name  attention  note\n"
+                         "        error %\n"
+                         "────  ─────────  ───────\n"
+                         "a          17.8  one two\n"
+                         "                 three\n"
+                         "bb            3\n");
+    strait_table_free(t);
+}
+
+static struct strait_table *numbers(void)
+{
+    struct strait_table *t = strait_table_new();
+    strait_table_column(t, "run", false);
+    strait_table_column(t, "n", true);
+    strait_table_key(t);
+    strait_table_column(t, "aaaa", true);
+    strait_table_column(t, "bbbb", true);
+    strait_table_column(t, "cccc", true);
+    row(t, "x", "1", "1111");
+    strait_table_cell(t, "2222");
+    strait_table_cell(t, "3333");
+    strait_table_rule(t);
+    row(t, "y", "2", "4");
+    strait_table_cell(t, "5");
+    strait_table_cell(t, "6");
+    return t;
+}
+
+/* 3 + 2 + 1 for the keys and 2 + 4 for a number: two of the three within 18 columns. */
+static const char *const below = "run  n  aaaa  bbbb\n"
+                                 "───  ─  ────  ────\n"
+                                 "x    1  1111  2222\n"
+                                 "───  ─  ────  ────\n"
+                                 "y    2     4     5\n"
+                                 "\n"
+                                 "run  n  cccc\n"
+                                 "───  ─  ────\n"
+                                 "x    1  3333\n"
+                                 "───  ─  ────\n"
+                                 "y    2     6\n";
+
+static void continued(void)
+{
+    struct strait_table *t = numbers();
+    expect_within(t, 18, below);
+    expect_within(t, 23, below);
+    strait_table_free(t);
+}
+
+/* 1 + 2 + 5 */
+static void cut_words(void)
+{
+    struct strait_table *t = strait_table_new();
+    strait_table_column(t, "k", false);
+    strait_table_column(t, "v", false);
+    strait_table_cell(t, "a");
+    strait_table_cell(t, "abcdefghij");
+    expect_within(t, 8, "k  v\n"
+                        "─  ─────\n"
+                        "a  abcde\n"
+                        "   fghij\n");
+    strait_table_free(t);
+}
+
+/* A terminal turns each \n into \r\n. */
+static void on_a_terminal(void)
+{
+    const struct winsize size = {.ws_row = 24, .ws_col = 18};
+    char shown[1024] = "", plain[1024] = "";
+    int master, slave;
+    if (openpty(&master, &slave, NULL, NULL, &size) != 0) {
+        strait_test_skip("no pseudo-terminal can be opened here");
+        return;
+    }
+    FILE *out = fdopen(slave, "w");
+    struct strait_table *t = numbers();
+    CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+    strait_table_print(t, out);
+    fflush(out);
+    for (size_t n = 0; n < strlen(below) + 11;) { /* of 11 lines; the kernel hands over parts */
+        const ssize_t more = read(master, shown + n, sizeof(shown) - 1 - n);
+        CU_ASSERT_FATAL(more > 0);
+        n += (size_t)more;
+    }
+    for (size_t i = 0, n = 0; shown[i]; i++)
+        if (shown[i] != '\r')
+            plain[n++] = shown[i];
+    CU_ASSERT_STRING_EQUAL(plain, below);
+    strait_table_free(t);
+    fclose(out);
+    close(master);
+}
+
 static const struct strait_test tests[] = {
     {"a column that says the same everywhere is left out where that is said", omitted},
     {"cells line up, break at blanks and end without any", laid_out},
+    {"titles and then texts take more lines where there is less room", narrower},
+    {"what still does not fit continues below, behind the columns that name a row", continued},
+    {"words are cut where nothing else helps", cut_words},
+    {"a terminal's width is kept to", on_a_terminal},
 };
 STRAIT_SUITE("analysis/table", tests);
