@@ -100,6 +100,7 @@ static int measure(struct calibrate *c, struct strait_calibration *what, struct 
         strait_progress_step(&progress, i + what->n_cases);
     }
     strait_progress_release(&progress);
+    what->cases = NULL;
     return failed ? -1 : 0;
 }
 
@@ -235,15 +236,13 @@ static int calibrate(struct calibrate *c, bool json, struct strait_error *err)
 }
 
 static const char notes[] =
-    "TENSORS are .npy or raw float32 files; without any, the recorded tensors that ship. Bounded\n"
-    "codecs are measured over a grid of bounds, between which experiments interpolate. Times are\n"
-    "CPU times of one thread, t = fixed + bytes / speed, and p10 to p90 are over the tensors. "
-    "What\n"
-    "error feedback and momentum cost is part of encode. All codecs take about a minute; a quiet\n"
-    "machine gives better figures.\n\n"
-    "  strait calibrate codecs --out here.json        then \"profile\": \"here.json\" of a codec "
-    "in an\n"
-    "                                                 experiment\n"
+    "TENSORS are .npy or raw float32 files; without any, the recorded tensors that\n"
+    "ship. Bounded codecs are measured over a grid of bounds, between which\n"
+    "experiments interpolate. Times are CPU times of one thread, t = fixed + bytes /\n"
+    "speed, and p10 to p90 are over the tensors. What error feedback and momentum\n"
+    "cost is part of encode. All codecs take about a minute; a quiet machine gives\n"
+    "better figures. An experiment names it: \"profile\": \"here.json\" of its codec.\n\n"
+    "  strait calibrate codecs --out here.json\n"
     "  strait calibrate codecs --codec sz --codec topk:ratio=0.01 --repeats 3\n"
     "  strait calibrate codecs --codec qsgd:levels=31 --out here.json --append\n"
     "  strait calibrate codecs gradients/*.npy --kind gradients --out mine.json\n";
@@ -256,13 +255,13 @@ int strait_command_calibrate(int argc, char **argv)
     bool json = false, help = false;
     const struct strait_option options[] = {
         {"codec", 0, STRAIT_OPTION_TEXTS, &texts, "SPEC",
-         "measure this codec; may be given again (default all)"},
+         "measure this codec; repeatable (default all)"},
         {"kind", 0, STRAIT_OPTION_TEXT, &kind, "KIND", "weights, updates or gradients"},
         {"title", 0, STRAIT_OPTION_TEXT, &c.title, "TEXT", "of the profile"},
         {"out", 'o', STRAIT_OPTION_TEXT, &c.out, "PROFILE.json", "write the profile"},
         {"force", 0, STRAIT_OPTION_FLAG, &c.force, NULL, "replace what --out names"},
         {"append", 0, STRAIT_OPTION_FLAG, &c.append, NULL,
-         "keep what --out names, add or renew what is measured"},
+         "keep what --out names; add or renew entries"},
         {"repeats", 0, STRAIT_OPTION_COUNT, &c.n_repeats, "N", "timings a tensor (default 5)"},
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "the profile on standard output"}};
     const struct strait_usage usage = {"calibrate",

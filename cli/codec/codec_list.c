@@ -167,8 +167,9 @@ void strait_codec_rows_print(const json_t *rows)
     }
     strait_table_print(t, stdout);
     strait_table_free(t);
-    puts("\nEvery codec can be used where encoded tensors are only moved: all-gather, broadcast, "
-         "all-to-all,\nparameter server. In an all-reduce they are added while encoded.");
+    puts("\nEvery codec can be used where encoded tensors are only moved: all-gather,\n"
+         "broadcast, all-to-all, parameter server. In an all-reduce they are added while\n"
+         "encoded.");
     json_array_foreach ((json_t *)rows, i, row) {
         if (!json_is_true(json_object_get(row, "available")))
             printf("* %s cannot be used here: %s\n", strait_text_of(row, "name"),

@@ -44,7 +44,8 @@ static int print_manual(const char *const *words, size_t n_words, struct strait_
 static const char notes[] =
     "  strait help net up\n"
     "  strait help --man run | man -l -\n"
-    "  strait help --completion bash > ~/.local/share/bash-completion/completions/strait\n";
+    "  strait help --completion bash > \\\n"
+    "      ~/.local/share/bash-completion/completions/strait\n";
 
 int strait_command_help(int argc, char **argv)
 {

@@ -156,16 +156,32 @@ int strait_options_parse(const struct strait_usage *u, int argc, char **argv,
     return 0;
 }
 
-void strait_options_print(const struct strait_usage *u, FILE *out)
+/* Break it at blanks and bars, within 80 columns. */
+static void print_usage(const struct strait_usage *u, FILE *out)
 {
     /* Options end where a foreign command line begins: "FILE -- COMMAND". */
     const char *const foreign = strstr(u->arguments, "-- ");
     const size_t n_own = foreign ? (size_t)(foreign - u->arguments) : strlen(u->arguments);
-    fprintf(out, "usage: strait %s%s%.*s", u->command, n_own > 0 ? " " : "", (int)n_own,
-            u->arguments);
-    fprintf(out, "%s%s%s%s\n\n%s\n", u->n_options > 0 && (!foreign || n_own == 0) ? " " : "",
-            u->n_options > 0 ? "[options]" : "", foreign ? " " : "", foreign ? foreign : "",
-            u->summary);
+    char line[512];
+    snprintf(line, sizeof(line), "usage: strait %s%s%.*s%s%s%s%s", u->command, n_own > 0 ? " " : "",
+             (int)n_own, u->arguments, u->n_options > 0 && (!foreign || n_own == 0) ? " " : "",
+             u->n_options > 0 ? "[options]" : "", foreign ? " " : "", foreign ? foreign : "");
+    const char *rest = line;
+    for (size_t room = 80; strlen(rest) > room; room = 80 - strlen("usage: ")) {
+        size_t end = room;
+        while (end > 1 && rest[end - 1] != '|' && rest[end - 1] != ' ')
+            end--;
+        fprintf(out, "%.*s\n%*s", (int)(end - (rest[end - 1] == ' ')), rest,
+                (int)strlen("usage: "), "");
+        rest += end;
+    }
+    fprintf(out, "%s\n", rest);
+}
+
+void strait_options_print(const struct strait_usage *u, FILE *out)
+{
+    print_usage(u, out);
+    fprintf(out, "\n%s\n", u->summary);
     if (u->n_options > 0)
         fputs("\n", out);
     for (size_t i = 0; i < u->n_options; i++) {

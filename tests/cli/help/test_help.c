@@ -11,6 +11,17 @@ static struct program program;
 
 /* --- tables and pages --------------------------------------------------------------------- */
 
+static void check_width(const char *text)
+{
+    while (*text) {
+        const size_t len = strcspn(text, "\n");
+        CU_ASSERT(len <= 80);
+        if (len > 80)
+            fprintf(stderr, "more than 80 columns: %.*s\n", (int)len, text);
+        text += len + (text[len] == '\n');
+    }
+}
+
 /* Each command's table has every option that its --help shows, and each has a page of its own. */
 static void check_command(const char *first, const char *second)
 {
@@ -27,8 +38,8 @@ static void check_command(const char *first, const char *second)
     CU_ASSERT_TRUE_FATAL(program_has(&program, page));
     char *roff = program_read(&program, page);
     s = CALL(first, second ? second : "--help", second ? "--help" : NULL);
-    json_array_foreach(json_object_get(table, "options"), i, o)
-    {
+    check_width(s.out);
+    json_array_foreach (json_object_get(table, "options"), i, o) {
         char option[64], bold[128];
         const char *name = json_string_value(json_object_get(o, "name"));
         snprintf(option, sizeof(option), "--%s", name);
@@ -36,8 +47,7 @@ static void check_command(const char *first, const char *second)
         snprintf(bold, sizeof(bold), "\\fB\\-\\-%.*s", (int)strcspn(name, "-"), name);
         CU_ASSERT_PTR_NOT_NULL(strstr(roff, bold));
     }
-    json_array_foreach(json_object_get(table, "commands"), i, c)
-    {
+    json_array_foreach (json_object_get(table, "commands"), i, c) {
         CU_ASSERT_PTR_NULL(second);
         check_command(first, json_string_value(json_object_get(c, "name")));
     }
@@ -66,7 +76,7 @@ static void every_command(void)
     struct said s = CALL("--help=json");
     json_t *table = json_loads(s.out, 0, NULL);
     CU_ASSERT(json_array_size(json_object_get(table, "commands")) >= 11);
-    json_array_foreach(json_object_get(table, "commands"), i, c)
+    json_array_foreach (json_object_get(table, "commands"), i, c)
         check_command(json_string_value(json_object_get(c, "name")), NULL);
     json_decref(table);
     said_release(&s);
@@ -240,7 +250,7 @@ static void in_other_shells(void)
 }
 
 static const struct strait_test tests[] = {
-    {"every command has a table and a page with all of its options", every_command},
+    {"every command has a table, a page with all of its options, and help of 80 columns", every_command},
     {"mandoc and groff find nothing in the pages", pages_are_clean},
     {"help shows a command's page or options, or the nearest command", one_page},
     {"commands, options, experiments, models, codecs and strategies are completed", candidates},
