@@ -6,7 +6,7 @@
 #include <string.h>
 #include "core/units.h"
 
-enum { N_EFFECTS = 3, EFFECT_CHARS = 96 };
+enum { N_EFFECTS = 3, EFFECT_CHARS = 160 };
 
 /* Links that are told of together: `n` of them from `first` on, in steps. */
 struct group {

@@ -21,7 +21,7 @@ static const char experiment[] =
 
 struct world {
     struct program p;
-    char tables[64], iterations[64], profile[64], link[64]; /* two folders, a file, a link */
+    char tables[64], iterations[64], profile[64], link[80]; /* two folders, a file, a link */
     char table[128];
     bool can_try;
 };
