@@ -57,8 +57,7 @@ static struct spread spread_of(const json_t *rows, const struct strait_compared 
 {
     size_t n = 0, i;
     json_t *row;
-    json_array_foreach(rows, i, row)
-    {
+    json_array_foreach (rows, i, row) {
         const double value_s = phase_s(row, p);
         if (isfinite(value_s))
             room[n++] = value_s;
@@ -81,8 +80,7 @@ static const char *max_trusted(const json_t *rows, int below)
     const char *best = "";
     size_t i;
     json_t *row;
-    json_array_foreach(rows, i, row)
-    {
+    json_array_foreach (rows, i, row) {
         const char *backend = strait_text_of(row, "backend");
         if (trust(backend) < below && trust(backend) > trust(best))
             best = backend;
@@ -110,8 +108,7 @@ static json_t *group_rows(const json_t *rows, const struct strait_names *names, 
     size_t i;
     json_t *row;
     char key[512];
-    json_array_foreach(rows, i, row)
-    {
+    json_array_foreach (rows, i, row) {
         if (strcmp(strait_text_of(row, "backend"), backend) != 0)
             continue;
         snprintf(key, sizeof(key), "%s %s", strait_text_of(row, "point"),
@@ -134,7 +131,8 @@ static json_t *group_rows(const json_t *rows, const struct strait_names *names, 
     }
     const char *done;
     json_t *group;
-    json_object_foreach(groups, done, group) json_object_del(only_invalid, done);
+    json_object_foreach (groups, done, group)
+        json_object_del(only_invalid, done);
     return groups;
 }
 
@@ -240,8 +238,7 @@ json_t *strait_compare(const json_t *a, const json_t *b,
     bool failed = false;
     const char *key;
     json_t *group;
-    json_object_foreach(predicted, key, group)
-    {
+    json_object_foreach (predicted, key, group) {
         const json_t *other = measured_for(measured, key);
         if (!other)
             continue;

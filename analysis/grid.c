@@ -309,8 +309,7 @@ json_t *strait_rows_select(const json_t *records, const char *backend, const cha
     if (!*backend)
         backend = backend_for_curves(records, control);
     for (int pass = 0; pass < 2; pass++)
-        json_array_foreach(records, i, row)
-        {
+        json_array_foreach (records, i, row) {
             if (strcmp(strait_text_of(row, "record"), "row") != 0 || !has_control(row, control) ||
                 strcmp(strait_text_of(row, "backend"), backend) != 0)
                 continue;

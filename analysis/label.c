@@ -117,8 +117,7 @@ static void put_settings(FILE *out, const json_t *codec)
         fprintf(out, " %s", of_row);
         return;
     }
-    json_object_foreach((json_t *)(uintptr_t)codec, key, value)
-    {
+    json_object_foreach ((json_t *)(uintptr_t)codec, key, value) {
         bool other = false;
         for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
             other = other || strcmp(key, others[i]) == 0;

@@ -39,9 +39,9 @@ static bool spec_of(struct strait_codec_spec *spec, const json_t *codec)
              settings ? settings : "");
     if (strait_codec_spec_parse(spec, text, NULL) != 0)
         return false;
-    json_object_foreach(json_object_get(codec, "bound"), kind,
-                        value) if (strait_bound_kind_parse(&spec->bound.kind, kind))
-        spec->bound.value = json_number_value(value);
+    json_object_foreach (json_object_get(codec, "bound"), kind, value)
+        if (strait_bound_kind_parse(&spec->bound.kind, kind))
+            spec->bound.value = json_number_value(value);
     return true;
 }
 
@@ -318,8 +318,7 @@ static int mark_front(json_t *lines, size_t n_settings)
     size_t i;
     if (!known)
         return -1;
-    json_array_foreach(lines, i, line)
-    {
+    json_array_foreach (lines, i, line) {
         json_t *front = json_array();
         for (size_t s = 0; s < n_settings; s++)
             json_array_append_new(front, json_false());

@@ -76,8 +76,9 @@ static json_t *labels_without_codec(const json_t *labels)
     json_t *plain = json_object();
     const char *pointer;
     json_t *value;
-    json_object_foreach((json_t *)labels, pointer, value) if (!strait_label_is_codec(pointer))
-        json_object_set(plain, pointer, value);
+    json_object_foreach ((json_t *)labels, pointer, value)
+        if (!strait_label_is_codec(pointer))
+            json_object_set(plain, pointer, value);
     return plain;
 }
 
@@ -229,8 +230,7 @@ int strait_plan_add(struct strait_plan *plan, const struct strait_sweep *sweep,
         if (failed)
             goto out;
     }
-    json_array_foreach(wanted, w, reference)
-    {
+    json_array_foreach (wanted, w, reference) {
         const char *at = json_string_value(json_object_get(reference, "place"));
         if (json_object_get(plain_places, at))
             continue;

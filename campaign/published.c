@@ -181,8 +181,9 @@ static int add_settings(struct settings *s, const json_t *set, struct strait_err
 {
     const char *pointer;
     json_t *value;
-    json_object_foreach((json_t *)set, pointer,
-                        value) if (add_setting(s, pointer, value, err) != 0) return -1;
+    json_object_foreach ((json_t *)set, pointer, value)
+        if (add_setting(s, pointer, value, err) != 0)
+            return -1;
     return 0;
 }
 
@@ -270,8 +271,7 @@ static int measure_at(double *ours, double *against, const struct book *b, const
     size_t i;
     json_t *other;
     *against = INFINITY; /* the smallest: all compared metrics are costs */
-    json_array_foreach(m->against, i, other)
-    {
+    json_array_foreach (m->against, i, other) {
         double found;
         const size_t n = s.n;
         if (!failed)
@@ -330,8 +330,7 @@ static json_t *setting_text(const struct measure *m, const json_t *at)
     const char *pointer;
     json_t *value;
     size_t n = (size_t)snprintf(text, sizeof(text), "%s", m->experiment);
-    json_object_foreach((json_t *)m->set, pointer, value)
-    {
+    json_object_foreach ((json_t *)m->set, pointer, value) {
         char *json = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
         if (n < sizeof(text))
             n += (size_t)snprintf(text + n, sizeof(text) - n, " --set '%s=%s'", pointer,

@@ -288,8 +288,7 @@ static int save_measured(struct strait_session *r, struct strait_error *err)
     int status = 0;
     if (json_array_size(r->measured) > 0 && !strait_store_written(r->store))
         status = begin(r, NULL, err);
-    json_array_foreach(r->measured, i, record)
-    {
+    json_array_foreach (r->measured, i, record) {
         if (status == 0)
             status = strait_store_add(r->store, record, err);
     }

@@ -201,7 +201,8 @@ static void print_json(const struct check *c)
     json_decref(out);
 }
 
-/* 3 for what this machine cannot, 2 for what the backend does not know; of the first that cannot. */
+/* 3 for what this machine cannot, 2 for what the backend does not know; of the first that cannot.
+ */
 static int status_of(struct check *c)
 {
     for (size_t b = 0; b < c->n_verdicts; b++) {

@@ -74,8 +74,8 @@ static int compare_published(const char *const *cases, size_t n_cases, const cha
         status = strait_show_published(stdout, published, err);
     size_t i;
     json_t *order;
-    json_array_foreach(json_object_get(published, "orders"), i, order) *kept &=
-        json_is_true(json_object_get(order, "kept"));
+    json_array_foreach (json_object_get(published, "orders"), i, order)
+        *kept &= json_is_true(json_object_get(order, "kept"));
     json_decref(published);
     strait_profile_free(profile);
     return status;

@@ -39,8 +39,8 @@ static int list_experiments(json_t *out, struct strait_error *err)
         size_t n_points = 1;
         const char *pointer;
         json_t *values;
-        json_object_foreach(json_object_get(json, "vary"), pointer, values) n_points *=
-            json_array_size(values);
+        json_object_foreach (json_object_get(json, "vary"), pointer, values)
+            n_points *= json_array_size(values);
         entries[i]->d_name[strlen(entries[i]->d_name) - 5] = '\0';
         const char *title = json_string_value(json_object_get(json, "title"));
         if (json)
@@ -88,10 +88,11 @@ static void print_rows(const json_t *rows, size_t first, size_t end)
     struct strait_table *t = strait_table_new();
     const char *key;
     json_t *value;
-    json_object_foreach(json_array_get(rows, first), key, value)
+    json_object_foreach (json_array_get(rows, first), key, value)
         strait_table_column(t, strcmp(key, "step_s") == 0 ? "step" : key, !json_is_string(value));
     for (size_t i = first; i < end; i++)
-        json_object_foreach(json_array_get(rows, i), key, value) value_cell(t, key, value);
+        json_object_foreach (json_array_get(rows, i), key, value)
+            value_cell(t, key, value);
     strait_table_print(t, stdout);
     strait_table_free(t);
 }
@@ -100,7 +101,9 @@ static bool has_same_keys(json_t *a, json_t *b)
 {
     const char *key;
     json_t *value;
-    json_object_foreach(a, key, value) if (!json_object_get(b, key)) return false;
+    json_object_foreach (a, key, value)
+        if (!json_object_get(b, key))
+            return false;
     return json_object_size(a) == json_object_size(b);
 }
 
@@ -126,7 +129,8 @@ static int show_list(size_t i, bool json, struct strait_error *err)
     if (status == 0 && !json)
         (lists[i].print ? lists[i].print : print_table)(rows);
     if (status == 0 && json)
-        json_array_foreach(rows, k, row) strait_command_print_json(row);
+        json_array_foreach (rows, k, row)
+            strait_command_print_json(row);
     json_decref(rows);
     return status;
 }
@@ -137,8 +141,7 @@ static int show_strategy(const char *name, bool json, struct strait_error *err)
     json_t *rows = json_array(), *row, *found = NULL;
     size_t i, n;
     int status = strait_strategy_rows(rows, err);
-    json_array_foreach(rows, i, row)
-    {
+    json_array_foreach (rows, i, row) {
         if (strcmp(json_string_value(json_object_get(row, "name")), name) == 0)
             found = row;
     }

@@ -20,10 +20,10 @@ static json_t *breakevens_of(const struct strait_store *store, const json_t *row
     const char *sweep = strait_text_of(json_array_get(rows, 0), "sweep");
     json_t *found = json_array(), *record;
     size_t i;
-    json_array_foreach(strait_store_records(store), i,
-                       record) if (strcmp(strait_text_of(record, "record"), "break-even") == 0 &&
-                                   strcmp(strait_text_of(record, "sweep"), sweep) == 0)
-        json_array_append(found, record);
+    json_array_foreach (strait_store_records(store), i, record)
+        if (strcmp(strait_text_of(record, "record"), "break-even") == 0 &&
+            strcmp(strait_text_of(record, "sweep"), sweep) == 0)
+            json_array_append(found, record);
     return found;
 }
 
@@ -31,8 +31,9 @@ static bool has_backend(const json_t *rows, const char *backend)
 {
     size_t i;
     json_t *row;
-    json_array_foreach(rows, i,
-                       row) if (strcmp(strait_text_of(row, "backend"), backend) == 0) return true;
+    json_array_foreach (rows, i, row)
+        if (strcmp(strait_text_of(row, "backend"), backend) == 0)
+            return true;
     return false;
 }
 
@@ -41,8 +42,9 @@ static bool varies_clients(const json_t *rows)
     size_t i;
     json_t *row;
     const json_t *first = json_object_get(json_array_get(rows, 0), "clients");
-    json_array_foreach(rows, i,
-                       row) if (!json_equal(json_object_get(row, "clients"), first)) return true;
+    json_array_foreach (rows, i, row)
+        if (!json_equal(json_object_get(row, "clients"), first))
+            return true;
     return false;
 }
 

@@ -93,8 +93,7 @@ void strait_probe_print(const json_t *lines, bool json)
     size_t i;
     for (i = 0; i < sizeof(titles) / sizeof(*titles); i++)
         strait_table_column(t, titles[i], false);
-    json_array_foreach(lines, i, line)
-    {
+    json_array_foreach (lines, i, line) {
         strait_table_cell(t, json_is_true(json_object_get(line, "good")) ? "ok" : "--");
         strait_table_cell(t, json_string_value(json_object_get(line, "what")));
         strait_table_cell(t, json_string_value(json_object_get(line, "found")));

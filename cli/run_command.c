@@ -72,7 +72,8 @@ static int show_tables(struct strait_session *r, const json_t *breakevens, struc
         json_t *rows = strait_session_rows(r, backends[i]);
         size_t k, n_valid = 0;
         json_t *row;
-        json_array_foreach(rows, k, row) n_valid += json_is_true(json_object_get(row, "valid"));
+        json_array_foreach (rows, k, row)
+            n_valid += json_is_true(json_object_get(row, "valid"));
         if (n_valid > 0) {
             if (n_shown > 0)
                 fputs("\n", stdout);
@@ -119,12 +120,12 @@ static void show_invalid(struct strait_session *r)
 {
     json_t *rows = strait_session_rows(r, NULL), *row, *why;
     size_t i, k;
-    json_array_foreach(rows, i, row)
-    {
-        json_array_foreach(json_object_get(row, "invalid"), k, why) fprintf(
-            stderr, "strait: %s, %lld clients: INVALID: %s\n",
-            json_string_value(json_object_get(row, "backend")),
-            (long long)json_integer_value(json_object_get(row, "clients")), json_string_value(why));
+    json_array_foreach (rows, i, row) {
+        json_array_foreach (json_object_get(row, "invalid"), k, why)
+            fprintf(stderr, "strait: %s, %lld clients: INVALID: %s\n",
+                    json_string_value(json_object_get(row, "backend")),
+                    (long long)json_integer_value(json_object_get(row, "clients")),
+                    json_string_value(why));
         if (!json_is_true(json_object_get(row, "valid")))
             r->failed = true;
     }
@@ -135,7 +136,8 @@ static void print_json_lines(const json_t *array)
 {
     size_t i;
     json_t *value;
-    json_array_foreach(array, i, value) strait_command_print_json(value);
+    json_array_foreach (array, i, value)
+        strait_command_print_json(value);
 }
 
 static int show(struct strait_session *r, struct strait_error *err)
@@ -195,7 +197,8 @@ static int check_emulation(struct strait_session *r, struct strait_error *err)
         return strait_error_set(err, STRAIT_ERR_USAGE, "run",
                                 "expected --on emu or both with --%s, found --on %s",
                                 r->realisation ? "realisation" : "launcher", r->on);
-    if (check_name("realisation", "relay, kernel or auto", r->realisation, realisations, err) != 0 ||
+    if (check_name("realisation", "relay, kernel or auto", r->realisation, realisations,
+                   err) != 0 ||
         check_name("launcher", "root, userns, uml, vuml, qemu or auto", r->launcher, launchers,
                    err) != 0)
         return -1;

@@ -203,8 +203,7 @@ int strait_object_close(const struct strait_object *o, struct strait_error *err)
 {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)o->json, key, value)
-    {
+    json_object_foreach ((json_t *)o->json, key, value) {
         bool known = false;
         for (unsigned i = 0; i < o->n_known && !known; i++)
             known = strcmp(o->known[i], key) == 0;

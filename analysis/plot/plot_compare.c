@@ -50,10 +50,8 @@ static double scale_of(const json_t *pairs)
     size_t n, i;
     const struct strait_compared *phases = strait_compared_phases(&n);
     json_t *pair;
-    json_array_foreach(
-        pairs, i,
-        pair) for (size_t k = 0; k < n;
-                   k++)
+    json_array_foreach (pairs, i, pair)
+        for (size_t k = 0; k < n; k++)
             if (is_shown(&phases[k]) && (strait_row_number(phase_of(pair, k), "predicted_s") >= 1 ||
                                          strait_row_number(phase_of(pair, k), "measured_s") >= 1))
                 return 1;
@@ -101,8 +99,7 @@ static void write_bar_panels(struct strait_plot_script *script, const json_t *pa
           "set grid y lc rgb '#e4e4e4' lt 1 lw 1\nset border 3 lc rgb '#606060'\n"
           "set tics nomirror out\nset yrange [0:*]\n",
           out);
-    json_array_foreach(pairs, i, pair)
-    {
+    json_array_foreach (pairs, i, pair) {
         write_bars(out, pair, i, scale);
         strait_plot_place(out, &l, (int)i);
         const bool within = json_is_true(json_object_get(pair, "within"));
@@ -142,8 +139,7 @@ static void write_scatter(FILE *out, const json_t *pairs, double tolerance_ratio
     double lo = INFINITY, hi = 0;
     for (size_t k = 0; k < n; k++) {
         fprintf(out, "$points_%zu << EOD\nNaN NaN\n", k);
-        json_array_foreach(pairs, i, pair)
-        {
+        json_array_foreach (pairs, i, pair) {
             const double x = strait_row_number(phase_of(pair, k), "measured_s"),
                          y = strait_row_number(phase_of(pair, k), "predicted_s");
             if (!(x > 1e-6 && y > 1e-6) || !is_shown(&phases[k]))

@@ -22,8 +22,10 @@ static void see_json(const struct strait_guest_files *f, const json_t *value, co
     size_t i;
     if (json_is_string(value))
         see(f, json_string_value(value), folder, depth);
-    json_array_foreach(value, i, inner) see_json(f, inner, folder, depth);
-    json_object_foreach((json_t *)value, key, inner) see_json(f, inner, folder, depth);
+    json_array_foreach (value, i, inner)
+        see_json(f, inner, folder, depth);
+    json_object_foreach ((json_t *)value, key, inner)
+        see_json(f, inner, folder, depth);
 }
 
 /* Words of a table that may be names of files: a letter, and a dot or a slash. */

@@ -102,8 +102,7 @@ static void offer_options(const struct want *w, const json_t *table)
 {
     size_t i;
     json_t *o;
-    json_array_foreach(json_object_get(table, "options"), i, o)
-    {
+    json_array_foreach (json_object_get(table, "options"), i, o) {
         char text[128];
         snprintf(text, sizeof(text), "--%s", json_string_value(json_object_get(o, "name")));
         offer(w, text, strlen(text), json_string_value(json_object_get(o, "doc")));
@@ -115,8 +114,7 @@ static void offer_commands(const struct want *w, const json_t *table)
 {
     size_t i;
     json_t *c;
-    json_array_foreach(json_object_get(table, "commands"), i, c)
-    {
+    json_array_foreach (json_object_get(table, "commands"), i, c) {
         const char *name = json_string_value(json_object_get(c, "name"));
         offer(w, name, strlen(name), json_string_value(json_object_get(c, "summary")));
     }
@@ -173,8 +171,7 @@ static bool takes_value(const json_t *table, const char *word)
 {
     size_t i;
     json_t *o;
-    json_array_foreach(json_object_get(table, "options"), i, o)
-    {
+    json_array_foreach (json_object_get(table, "options"), i, o) {
         const char *letter = json_string_value(json_object_get(o, "letter"));
         const bool named =
             strncmp(word, "--", 2) == 0

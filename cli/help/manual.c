@@ -116,8 +116,9 @@ static void put_options(FILE *out, const json_t *options)
     size_t i;
     json_t *o;
     fputs(".SH OPTIONS\n", out);
-    json_array_foreach(options, i, o) put_option(out, text_of(o, "letter"), text_of(o, "name"),
-                                                 text_of(o, "argument"), text_of(o, "doc"));
+    json_array_foreach (options, i, o)
+        put_option(out, text_of(o, "letter"), text_of(o, "name"), text_of(o, "argument"),
+                   text_of(o, "doc"));
     put_option(out, "h", "help", "", "print this and end");
 }
 
@@ -127,8 +128,7 @@ static void put_commands(FILE *out, const json_t *table)
     size_t i;
     json_t *c;
     fputs(".SH COMMANDS\n", out);
-    json_array_foreach(json_object_get(table, "commands"), i, c)
-    {
+    json_array_foreach (json_object_get(table, "commands"), i, c) {
         char name[NAME_CHARS], command[NAME_CHARS - 16];
         snprintf(command, sizeof(command), "%s%s%s", parent, *parent ? " " : "",
                  text_of(c, "name"));
@@ -218,8 +218,7 @@ static int write_pages(const char *folder, const char *const *words, size_t n_wo
     json_t *table = strait_help_table(words, n_words, err), *c;
     size_t i;
     int failed = !table || write_page(folder, table, err) != 0;
-    json_array_foreach(json_object_get(table, "commands"), i, c)
-    {
+    json_array_foreach (json_object_get(table, "commands"), i, c) {
         const char *deeper[] = {n_words > 0 ? words[0] : text_of(c, "name"), text_of(c, "name")};
         if (!failed)
             failed = write_pages(folder, deeper, n_words + 1, err) != 0;

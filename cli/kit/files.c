@@ -113,7 +113,8 @@ static int check_folder(const char *path, struct strait_error *err)
     const char *slash = strrchr(path, '/');
     const size_t n = slash ? (size_t)(slash - path) + 1 : 0;
     snprintf(folder, sizeof(folder), "%.*s", n > 0 ? (int)n : 1, n > 0 ? path : ".");
-    return access(folder, W_OK | X_OK) == 0 ? 0 : strait_error_path(err, path, "cannot write there");
+    return access(folder, W_OK | X_OK) == 0 ? 0
+                                            : strait_error_path(err, path, "cannot write there");
 }
 
 int strait_file_check_new(const char *path, bool force, struct strait_error *err)

@@ -97,8 +97,7 @@ int strait_net_rank(const json_t *state, const char *text, struct strait_error *
 {
     const json_t *ranks = json_object_get(state, "ranks"), *rank;
     size_t i;
-    json_array_foreach(ranks, i, rank)
-    {
+    json_array_foreach (ranks, i, rank) {
         char number[24], name[32];
         snprintf(number, sizeof(number), "%zu", i);
         snprintf(name, sizeof(name), "rank%zu", i);

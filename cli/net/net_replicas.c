@@ -153,8 +153,8 @@ static int start_all(struct copies *s, struct strait_error *err)
     char *cwd = getcwd(NULL, 0);
     int failed = cwd ? 0 : strait_error_system(err, NULL, "cannot find the working directory");
     for (int i = 0; i < s->plan->n && !failed; i++) {
-        const json_t *rank =
-            json_array_get(json_object_get(s->plan->state, "ranks"), (size_t)s->plan->first + (size_t)i);
+        const json_t *rank = json_array_get(json_object_get(s->plan->state, "ranks"),
+                                            (size_t)s->plan->first + (size_t)i);
         struct copy *c = &s->items[i];
         snprintf(c->host, sizeof(c->host), "%s", json_string_value(json_object_get(rank, "host")));
         c->pipes[0] = (struct pipe_end){.fd = -1, .to = stdout};

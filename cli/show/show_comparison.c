@@ -38,8 +38,7 @@ static void put_phases(struct strait_table *t, const struct strait_names *names,
     const char *name;
     json_t *phase;
     bool repeated = false;
-    json_object_foreach(json_object_get(pair, "phases"), name, phase)
-    {
+    json_object_foreach (json_object_get(pair, "phases"), name, phase) {
         put_pair_cells(t, names, pair, repeated);
         repeated = true;
         strait_table_cell(t, name);
@@ -60,8 +59,7 @@ static void put_worst(struct strait_table *t, const struct strait_names *names, 
     const char *name, *worst_name = "";
     json_t *phase;
     const json_t *worst = NULL;
-    json_object_foreach(json_object_get(pair, "phases"), name, phase)
-    {
+    json_object_foreach (json_object_get(pair, "phases"), name, phase) {
         if (!json_is_true(json_object_get(phase, "judged")))
             continue;
         const bool outside = !json_is_true(json_object_get(phase, "within")),
@@ -104,8 +102,7 @@ int strait_show_comparison(FILE *out, const json_t *comparison,
             full ? "" : "; the worst judged phase of each pair");
     for (size_t c = 0; c < sizeof(titles) / sizeof(*titles); c++)
         strait_table_column(t, titles[c], c == 0 || (c >= 4 && c <= 7));
-    json_array_foreach(pairs, i, pair)
-    {
+    json_array_foreach (pairs, i, pair) {
         n_within += json_is_true(json_object_get(pair, "within"));
         if (full) {
             strait_table_rule(t);
@@ -117,7 +114,7 @@ int strait_show_comparison(FILE *out, const json_t *comparison,
     const int status = strait_table_finish(t, out, err);
     strait_names_free(names);
     fprintf(out, "\n%zu of %zu pairs within tolerance\n", n_within, json_array_size(pairs));
-    json_array_foreach(json_object_get(comparison, "refused"), i, text)
+    json_array_foreach (json_object_get(comparison, "refused"), i, text)
         fprintf(out, "not used: %s\n", json_string_value(text));
     return status;
 }

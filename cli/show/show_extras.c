@@ -13,11 +13,9 @@ struct strait_extras strait_extras_find(const json_t *rows)
     size_t i;
     json_t *row, *value;
     const char *name;
-    json_array_foreach(rows, i, row)
-    {
+    json_array_foreach (rows, i, row) {
         x.link |= strait_row_number(json_object_get(row, "bytes"), "link") > 0;
-        json_object_foreach(json_object_get(row, "quality"), name, value)
-        {
+        json_object_foreach (json_object_get(row, "quality"), name, value) {
             bool known = !json_is_number(value);
             for (size_t k = 0; k < x.n_qualities && !known; k++)
                 known = strcmp(x.qualities[k], name) == 0;
@@ -62,8 +60,7 @@ void strait_extras_notes(FILE *out, const json_t *rows)
     const char *shown[MAX_NOTES];
     size_t i, n = 0;
     json_t *row;
-    json_array_foreach(rows, i, row)
-    {
+    json_array_foreach (rows, i, row) {
         const char *of = strait_text_of(json_object_get(row, "quality"), "of");
         bool known = !*of;
         for (size_t k = 0; k < n && !known; k++)

@@ -43,8 +43,7 @@ static void put_settings(FILE *out, const json_t *rows)
     size_t i;
     json_t *row;
     fputs("\n", out);
-    json_array_foreach(rows, i, row)
-    {
+    json_array_foreach (rows, i, row) {
         const char *setting = strait_text_of(row, "setting"),
                    *reason = strait_text_of(row, "reason");
         fprintf(out, "%2zu  %s: %s\n", i + 1, strait_text_of(row, "claim"),
@@ -86,8 +85,7 @@ static void put_all_broken(FILE *out, const json_t *broken)
 {
     size_t i, k;
     json_t *pair, *other;
-    json_array_foreach(broken, i, pair)
-    {
+    json_array_foreach (broken, i, pair) {
         const char *reason = strait_text_of(pair, "reason");
         bool told = false;
         for (k = 0; k < i; k++)
@@ -107,8 +105,7 @@ static void put_orders(FILE *out, const json_t *orders)
 {
     size_t i;
     json_t *order;
-    json_array_foreach(orders, i, order)
-    {
+    json_array_foreach (orders, i, order) {
         const json_t *broken = json_object_get(order, "broken"),
                      *wins = json_object_get(order, "wins");
         fprintf(out, "\n%s: order %s", strait_text_of(order, "group"),
@@ -126,13 +123,13 @@ static void put_all_errors(FILE *out, const json_t *errors)
     const char *name;
     json_t *of;
     fputs("\n", out);
-    json_object_foreach((json_t *)errors, name, of) if (json_is_object(of))
-    {
-        fprintf(out, "%s, %d figures: ", name,
-                (int)json_integer_value(json_object_get(of, "rows")));
-        put_errors(out, "", of);
-        fputs("\n", out);
-    }
+    json_object_foreach ((json_t *)errors, name, of)
+        if (json_is_object(of)) {
+            fprintf(out, "%s, %d figures: ", name,
+                    (int)json_integer_value(json_object_get(of, "rows")));
+            put_errors(out, "", of);
+            fputs("\n", out);
+        }
 }
 
 int strait_show_published(FILE *out, const json_t *published, struct strait_error *err)
@@ -148,8 +145,7 @@ int strait_show_published(FILE *out, const json_t *published, struct strait_erro
     strait_table_column(t, "ours", true);
     strait_table_column(t, "difference", true);
     strait_table_rule(t);
-    json_array_foreach(rows, i, row)
-    {
+    json_array_foreach (rows, i, row) {
         strait_table_cellf(t, "%zu", i + 1);
         put_row(t, row);
     }

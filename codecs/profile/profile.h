@@ -54,10 +54,10 @@ int strait_profile_round(struct strait_profile *p, struct strait_error *err);
 json_t *strait_profile_json(const struct strait_profile *p);
 const char *strait_profile_hash(char key[STRAIT_KEY_CHARS], const struct strait_profile *p);
 bool strait_profile_has(const struct strait_profile *p, const char *codec);
-/** Cost of a codec as set: linear in log10(bound) between the two nearest entries of the same codec,
- *  settings, bound kind, tensor kind and model. Entries of this model come first, then of no model, then of
- *  kind "any". Errors: INPUT naming the measured range when the bound lies outside it, or what is
- *  missing. */
+/** Cost of a codec as set: linear in log10(bound) between the two nearest entries of the same
+ *  codec, settings, bound kind, tensor kind and model. Entries of this model come first, then of no
+ *  model, then of kind "any". Errors: INPUT naming the measured range when the bound lies outside
+ *  it, or what is missing. */
 int strait_profile_find(struct strait_profile_cost *out, const struct strait_profile *p,
                         const struct strait_codec_spec *spec, const char *kind, const char *model,
                         struct strait_error *err);

@@ -19,8 +19,9 @@ struct strait_emu_uml_plan {
     const char *const *argv;   /* argv[0] a path */
     const char *folder;        /* where it is run */
     const char *job;           /* work files; must exist, absolute */
-    const char *const *read;   /* more folders that it must see, NULL at the end: needed for those
-                                  below /tmp, /var/tmp, /run and /dev/shm, which are new and empty */
+    const char *const *read;   /* more folders that it must see, NULL at the end: needed for
+                                  those below /tmp, /var/tmp, /run and /dev/shm, which are new
+                                  and empty */
     const char *const *write;  /* folders that it may write beside job, NULL at the end */
     const char *const *setenv; /* "NAME=value" for it, NULL at the end */
     double memory_bytes;       /* of the guest */

@@ -162,8 +162,7 @@ static void tell_state(struct keeper *k, int to)
 {
     size_t i;
     json_t *rank;
-    json_array_foreach(json_object_get(k->state, "ranks"), i, rank)
-    {
+    json_array_foreach (json_object_get(k->state, "ranks"), i, rank) {
         struct strait_emu_counters c;
         if (strait_emu_net_counters(&c, k->net, (int)i, NULL) == 0)
             json_object_set_new(

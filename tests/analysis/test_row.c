@@ -165,8 +165,9 @@ static bool says(const json_t *row, const char *part)
 {
     size_t i;
     json_t *text;
-    json_array_foreach(json_object_get(row, "approximations"), i,
-                       text) if (strstr(json_string_value(text), part)) return true;
+    json_array_foreach (json_object_get(row, "approximations"), i, text)
+        if (strstr(json_string_value(text), part))
+            return true;
     return false;
 }
 

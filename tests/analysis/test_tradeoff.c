@@ -23,9 +23,9 @@ static const json_t *line_of(const json_t *tradeoff, const char *start)
 {
     size_t i;
     json_t *line;
-    json_array_foreach(json_object_get(tradeoff, "lines"), i,
-                       line) if (strncmp(json_string_value(json_object_get(line, "codec")), start,
-                                         strlen(start)) == 0) return line;
+    json_array_foreach (json_object_get(tradeoff, "lines"), i, line)
+        if (strncmp(json_string_value(json_object_get(line, "codec")), start, strlen(start)) == 0)
+            return line;
     return NULL;
 }
 

@@ -61,8 +61,7 @@ static json_t *point_of(const json_t *entry)
     const char *pointer;
     json_t *value, *point = NULL;
     size_t n = 0;
-    json_object_foreach(json_object_get(entry, "set"), pointer, value)
-    {
+    json_object_foreach (json_object_get(entry, "set"), pointer, value) {
         char *dumped = json_dumps(value, JSON_ENCODE_ANY);
         CU_ASSERT_FATAL(n < MAX_SETTINGS && dumped != NULL);
         CU_ASSERT_FATAL(asprintf(&settings[n++], "%s=%s", pointer, dumped) > 0);
@@ -157,16 +156,15 @@ static void compare(const json_t *entry, const char *name, json_t *wanted, json_
     const char *key;
     json_t *value;
     if (json_is_object(wanted) && json_is_object(found)) {
-        json_object_foreach(wanted, key, value)
-        {
+        json_object_foreach (wanted, key, value) {
             snprintf(text, sizeof(text), "%s/%s", name, key);
             compare(entry, text, value, json_object_get(found, key));
         }
-        json_object_foreach(found, key, value) if (!json_object_get(wanted, key))
-        {
-            snprintf(text, sizeof(text), "%s/%s", name, key);
-            compare(entry, text, NULL, value);
-        }
+        json_object_foreach (found, key, value)
+            if (!json_object_get(wanted, key)) {
+                snprintf(text, sizeof(text), "%s/%s", name, key);
+                compare(entry, text, NULL, value);
+            }
         return;
     }
     if (wanted && found && are_alike(wanted, found))
@@ -191,8 +189,7 @@ static void write_golden(json_t *all, const struct strait_profile *profile)
     snprintf(new, sizeof(new), "%s.new", DATA(GOLDEN));
     FILE *f = fopen(new, "w");
     CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-    json_array_foreach(all, i, entry)
-    {
+    json_array_foreach (all, i, entry) {
         json_t *found = found_of(entry, profile),
                *line = json_pack("{s:O, s:O, s:O}", "experiment",
                                  json_object_get(entry, "experiment"), "set",
@@ -218,8 +215,7 @@ static void as_they_were(void)
     if (getenv("STRAIT_WRITE_GOLDEN"))
         write_golden(all, profile);
     else
-        json_array_foreach(all, i, entry)
-        {
+        json_array_foreach (all, i, entry) {
             json_t *found = found_of(entry, profile);
             for (size_t k = 0; found && k < sizeof(kept_keys) / sizeof(kept_keys[0]); k++)
                 compare(entry, kept_keys[k], json_object_get(entry, kept_keys[k]),
@@ -236,8 +232,9 @@ static bool has_one(const json_t *all, const char *key, const char *value)
 {
     size_t i;
     json_t *entry;
-    json_array_foreach(all, i,
-                       entry) if (strcmp(strait_text_of(entry, key), value) == 0) return true;
+    json_array_foreach (all, i, entry)
+        if (strcmp(strait_text_of(entry, key), value) == 0)
+            return true;
     return false;
 }
 
@@ -283,24 +280,25 @@ static void none_alike(void)
     static const double MIN_RATIO = 5e-3;
     size_t i, k, n_alike = 0, n_compared = 0;
     json_t *a, *b, *all = load_golden();
-    json_array_foreach(all, i, a) for (k = 0; k < i; k++)
-    {
-        b = json_array_get(all, k);
-        if (strcmp(strait_text_of(a, "experiment"), "strategies") != 0 ||
-            strcmp(strait_text_of(b, "experiment"), "strategies") != 0)
-            continue;
-        const json_t *a_bytes = json_object_get(a, "bytes"), *b_bytes = json_object_get(b, "bytes");
-        const double a_s = strait_row_number(json_object_get(a, "times"), "round_s"),
-                     b_s = strait_row_number(json_object_get(b, "times"), "round_s");
-        n_compared++;
-        if (json_equal(json_object_get(a_bytes, "payload"), json_object_get(b_bytes, "payload")) !=
-                1 ||
-            fabs(a_s - b_s) > MIN_RATIO * b_s)
-            continue;
-        fprintf(stderr, "%s is like %s: %.17g and %.17g s\n", strait_text_of(a, "strategy"),
-                strait_text_of(b, "strategy"), a_s, b_s);
-        n_alike++;
-    }
+    json_array_foreach (all, i, a)
+        for (k = 0; k < i; k++) {
+            b = json_array_get(all, k);
+            if (strcmp(strait_text_of(a, "experiment"), "strategies") != 0 ||
+                strcmp(strait_text_of(b, "experiment"), "strategies") != 0)
+                continue;
+            const json_t *a_bytes = json_object_get(a, "bytes"),
+                         *b_bytes = json_object_get(b, "bytes");
+            const double a_s = strait_row_number(json_object_get(a, "times"), "round_s"),
+                         b_s = strait_row_number(json_object_get(b, "times"), "round_s");
+            n_compared++;
+            if (json_equal(json_object_get(a_bytes, "payload"),
+                           json_object_get(b_bytes, "payload")) != 1 ||
+                fabs(a_s - b_s) > MIN_RATIO * b_s)
+                continue;
+            fprintf(stderr, "%s is like %s: %.17g and %.17g s\n", strait_text_of(a, "strategy"),
+                    strait_text_of(b, "strategy"), a_s, b_s);
+            n_alike++;
+        }
     CU_ASSERT(n_compared > 0);
     CU_ASSERT_EQUAL(n_alike, 0);
     json_decref(all);

@@ -290,21 +290,20 @@ static size_t count_broken(const json_t *orders)
 {
     size_t i, k, n = 0;
     json_t *order, *pair;
-    json_array_foreach(orders, i, order)
-        json_array_foreach(json_object_get(order, "broken"), k, pair)
-    {
-        const char *low = json_string_value(json_object_get(pair, "low")),
-                   *high = json_string_value(json_object_get(pair, "high"));
-        bool known = false;
-        for (size_t j = 0; j < N_KNOWN; j++)
-            known |=
-                strcmp(known_broken[j].low, low) == 0 && strcmp(known_broken[j].high, high) == 0;
-        CU_ASSERT(known);
-        if (!known)
-            fprintf(stderr, "another order is broken: %s < %s\n", low, high);
-        CU_ASSERT(json_is_string(json_object_get(pair, "reason")));
-        n++;
-    }
+    json_array_foreach (orders, i, order)
+        json_array_foreach (json_object_get(order, "broken"), k, pair) {
+            const char *low = json_string_value(json_object_get(pair, "low")),
+                       *high = json_string_value(json_object_get(pair, "high"));
+            bool known = false;
+            for (size_t j = 0; j < N_KNOWN; j++)
+                known |= strcmp(known_broken[j].low, low) == 0 &&
+                         strcmp(known_broken[j].high, high) == 0;
+            CU_ASSERT(known);
+            if (!known)
+                fprintf(stderr, "another order is broken: %s < %s\n", low, high);
+            CU_ASSERT(json_is_string(json_object_get(pair, "reason")));
+            n++;
+        }
     return n;
 }
 
@@ -318,7 +317,7 @@ static void shipped(void)
     CU_ASSERT_EQUAL(s.status, 1); /* some orders are broken */
     json_t *json = json_loads(s.out, 0, NULL), *of;
     size_t i, n_same = 0;
-    json_array_foreach(json_object_get(json, "rows"), i, of)
+    json_array_foreach (json_object_get(json, "rows"), i, of)
         CU_ASSERT(json_is_number(json_object_get(of, "ours")) ||
                   json_is_string(json_object_get(of, "reason")));
     CU_ASSERT(i >= 3 * 28 + 5 + 9 + 17);
@@ -327,8 +326,8 @@ static void shipped(void)
      * placement twice, two networks by SGD */
     CU_ASSERT_EQUAL(json_array_size(orders), 9 + 2 + 6);
     CU_ASSERT_EQUAL(count_broken(orders), N_KNOWN);
-    json_array_foreach(orders, i, of) n_same +=
-        json_is_true(json_object_get(json_object_get(of, "wins"), "same"));
+    json_array_foreach (orders, i, of)
+        n_same += json_is_true(json_object_get(json_object_get(of, "wins"), "same"));
     /* on 32 GPUs over TCP at 100 Gbps two are 2 % apart, the other way round */
     CU_ASSERT_EQUAL(n_same, 9 + 2 + 6 - 1);
     /* what is said of whole cases: half of the DDL benchmarks within 2 %, all within 15 %; NCF

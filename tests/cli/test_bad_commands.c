@@ -1,11 +1,8 @@
-/* Command lines that are wrong, and the one line that each gives: tests/bad/commands/NAME.txt, where
- *
- *     $ run wan-scalin
- *     2 strait: expected an experiment that ships ..., did you mean "wan-scaling"?
- *
- * is what follows the program's name, its exit status and its standard error; "..." stands for any
- * text. Words are separated by blanks; 'quotes' hold one together, '' is the empty one. The folder
- * has what files() puts there. */
+/* Command lines that are wrong, and the one line that each gives: tests/bad/commands/NAME.txt,
+ * where  $ run wan-scalin 2 strait: expected an experiment that ships ..., did you mean
+ * "wan-scaling"?  is what follows the program's name, its exit status and its standard error; "..."
+ * stands for any text. Words are separated by blanks; 'quotes' hold one together, '' is the empty
+ * one. The folder has what files() puts there. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -184,8 +184,8 @@ static void test_json(void)
             double sum_s = 0;
             const char *phase;
             json_t *value;
-            json_object_foreach(json_object_get(row, "path_s"), phase, value) sum_s +=
-                json_number_value(value);
+            json_object_foreach (json_object_get(row, "path_s"), phase, value)
+                sum_s += json_number_value(value);
             CU_ASSERT_DOUBLE_EQUAL(sum_s, json_number_value(json_object_get(row, "round_s")), 1e-9);
         }
         json_decref(row);

@@ -213,8 +213,7 @@ static bool says_dilation_matters(const json_t *row)
     bool says = false;
     size_t i;
     json_t *text;
-    json_array_foreach(json_object_get(row, "invalid"), i, text)
-    {
+    json_array_foreach (json_object_get(row, "invalid"), i, text) {
         const char *sign = json_string_value(text);
         if (strncmp(sign, "a median round took", 19) == 0) {
             says = true;

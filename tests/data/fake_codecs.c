@@ -1,6 +1,6 @@
 /* A library with the functions of SZ3's and LibPressio's C interfaces that strait uses, for
- * tests/codecs/foreign/test_adapters.c: it keeps the upper half of every float, and misbehaves as the environment
- * variable FAKE asks. Compiled by the test. */
+ * tests/codecs/foreign/test_adapters.c: it keeps the upper half of every float, and misbehaves as
+ * the environment variable FAKE asks. Compiled by the test. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

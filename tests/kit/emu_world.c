@@ -54,7 +54,7 @@ bool world_is_invalid(const struct world *w)
 {
     size_t i;
     json_t *text;
-    json_array_foreach(w->facts.invalid, i, text)
+    json_array_foreach (w->facts.invalid, i, text)
         fprintf(stderr, "invalid: %s\n", json_string_value(text));
     return json_array_size(w->facts.invalid) > 0;
 }

@@ -15,8 +15,7 @@ static json_t *resolve(const char *text, json_t *settings)
     size_t n = 0;
     const char *pointer;
     json_t *value;
-    json_object_foreach(settings, pointer, value)
-    {
+    json_object_foreach (settings, pointer, value) {
         char *dumped = json_dumps(value, JSON_ENCODE_ANY);
         texts[n] = malloc(strlen(pointer) + strlen(dumped) + 2);
         sprintf(texts[n++], "%s=%s", pointer, dumped);

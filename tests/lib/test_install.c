@@ -117,8 +117,7 @@ static void expect_rows(const char *json, const char *lines)
     json_t *rows = json_loads(json, 0, NULL), *row;
     size_t i, n = 0;
     CU_ASSERT_PTR_NOT_NULL_FATAL(rows);
-    json_array_foreach(rows, i, row)
-    {
+    json_array_foreach (rows, i, row) {
         const size_t len = strcspn(lines, "\n");
         json_t *line = json_loadb(lines, len, 0, NULL);
         CU_ASSERT(json_number_value(json_object_get(row, "round_s")) > 0);

@@ -70,8 +70,7 @@ static void unknown(const char *expected, double loss_ratio, double jitter_s, do
     rig.network->out[1].jitter_s = jitter_s;
     rig.network->in[0].queue_bytes = queue_bytes;
     CU_ASSERT_EQUAL(strait_sim_facts(&rig.run, NULL), 0);
-    json_array_foreach(json_object_get(rig.facts.report, "not_modelled"), i, name)
-    {
+    json_array_foreach (json_object_get(rig.facts.report, "not_modelled"), i, name) {
         strcat(found, json_string_value(name));
         strcat(found, " ");
     }

@@ -61,7 +61,7 @@ static json_t *enter(json_t *root, json_t *at, const char *token, const char *fi
     const char *names[STRAIT_JSON_MAX_KEYS + 1] = {NULL}, *key;
     size_t n = 0;
     json_t *value;
-    json_object_foreach(at, key, value)
+    json_object_foreach (at, key, value)
         if ((json_is_object(value) || json_is_array(value)) && n < STRAIT_JSON_MAX_KEYS)
             names[n++] = key;
     const char *nearest = next ? NULL : strait_nearest(token, names);

@@ -126,7 +126,8 @@ struct strait_run {
     void (*watch)(const struct strait_run *run, const struct strait_live *live);
     void *watcher; /* context of watch */
     /** May src send to dst on this channel? A backend with real connections sets up these before
-     *  time 0, and on every backend a send on another one fails. NULL: all pairs on all channels. */
+     *  time 0, and on every backend a send on another one fails. NULL: all pairs on all channels.
+     */
     bool (*uses_stream)(const struct strait_run *run, int src, int dst, int channel);
 };
 

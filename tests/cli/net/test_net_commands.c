@@ -333,8 +333,7 @@ static void probe(void)
     CU_ASSERT_EQUAL(s.status, works ? 0 : 3);
     CU_ASSERT_EQUAL(up_said.status, works ? 0 : 3);
     CU_ASSERT(json_array_size(tried) >= 12);
-    json_array_foreach(tried, i, line)
-    {
+    json_array_foreach (tried, i, line) {
         char *text = json_dumps(line, JSON_COMPACT);
         CU_ASSERT_PTR_NOT_NULL(strstr(doctor.out, text));
         free(text);

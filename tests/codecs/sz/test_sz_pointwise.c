@@ -195,8 +195,8 @@ static void target_of_anything(void)
     sz_fixture_release(&f);
 }
 
-/* Random signs of v need a bit a value below the bound v, which is a ratio of 32, and none from there
- * on: beyond 32 no bound gives what is asked for. What comes is more, not less. */
+/* Random signs of v need a bit a value below the bound v, which is a ratio of 32, and none from
+ * there on: beyond 32 no bound gives what is asked for. What comes is more, not less. */
 static void target_that_no_bound_gives(void)
 {
     enum { N = 140000 };

@@ -164,8 +164,7 @@ static double steady_bits_per_s(const char *text)
     size_t n = 0, i;
     const char *begins = strchr(text, '{'); /* behind a complaint about IPv6 */
     json_t *all = begins ? json_loads(begins, 0, NULL) : NULL, *interval;
-    json_array_foreach(json_object_get(all, "intervals"), i, interval)
-    {
+    json_array_foreach (json_object_get(all, "intervals"), i, interval) {
         const json_t *sum = json_object_get(interval, "sum");
         if (i > 0 && n < 16 && json_number_value(json_object_get(sum, "seconds")) > 0.9)
             found[n++] = json_number_value(json_object_get(sum, "bits_per_second"));

@@ -70,8 +70,9 @@ static void netem(void)
     struct place p;
     struct strait_error err = {0};
     /* both, whatever the first one says */
-    static const char commands[] = "\"$1\" --here emu/links/kernel_net \"$2\" \"$3\" \"$4\" \"$5\"; "
-                                   "s=$?; \"$1\" --here emu/links/tamper \"$6\" && exit $s",
+    static const char commands[] =
+        "\"$1\" --here emu/links/kernel_net \"$2\" \"$3\" \"$4\" \"$5\"; "
+        "s=$?; \"$1\" --here emu/links/tamper \"$6\" && exit $s",
                       all_commands[] = "\"$1\" --here emu/links/kernel_net; s=$?; "
                                        "\"$1\" --here emu/links/tamper && exit $s";
     if (!guest_boots(false))

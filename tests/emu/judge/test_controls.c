@@ -93,8 +93,8 @@ static void sixteen_clients_at_dilation_1_are_invalid(void)
         size_t i;
         json_t *text;
         CU_ASSERT(strait_emu.run(&w.run, &err) == 0);
-        json_array_foreach(w.facts.invalid, i, text) late |=
-            strncmp(json_string_value(text), "padded jobs of rank ", 20) == 0;
+        json_array_foreach (w.facts.invalid, i, text)
+            late |= strncmp(json_string_value(text), "padded jobs of rank ", 20) == 0;
         CU_ASSERT(late);
     }
     world_release(&w);
@@ -124,8 +124,7 @@ static int run_and_judge(struct world *w)
     if (strait_emu.run(&w->run, &err) != 0)
         printf("    %s: %s\n", err.where, err.text);
     fflush(stdout);
-    json_array_foreach(w->facts.invalid, i, text)
-    {
+    json_array_foreach (w->facts.invalid, i, text) {
         if (strncmp(json_string_value(text), "the relay was late: p99 ", 24) == 0)
             return EXIT_SUCCESS;
     }

@@ -405,8 +405,8 @@ static void dilation_follows_jobs_and_links(void)
     /* All to all: pairs 0 1, 2 3, 4 5, 6 7 fill each other's ports; 8 finds them all taken. */
     CU_ASSERT(strait_emu_active_bits_per_s(&w.run) == 8e9);
     w.run.uses_stream = is_star;
-    /* net_cpu = 0.1 + 8 x 0.015 = 0.22; 0.22 x 2 Gbps / (0.5 x 2) = 0.44; nine ranks that begin take
-     * 0.5 ms each of two processors, 0.45 of the 5 ms by which none may be late */
+    /* net_cpu = 0.1 + 8 x 0.015 = 0.22; 0.22 x 2 Gbps / (0.5 x 2) = 0.44; nine ranks that begin
+     * take 0.5 ms each of two processors, 0.45 of the 5 ms by which none may be late */
     struct strait_emu_dilation d = strait_emu_dilation_choose(&w.run, 2);
     CU_ASSERT(d.k == 1 && fabs(d.k_net - 0.45) < 1e-12 && d.n_compute == 1);
     CU_ASSERT(!d.net_cpu_measured && fabs(d.net_cpu_s - 0.22) < 1e-12);

@@ -261,8 +261,7 @@ static bool verdicts(char all[4096], void (*rank_main)(struct strait_rank *))
     CU_ASSERT(!can || strait_emu.run(&w.run, &err) == 0);
     size_t i;
     json_t *text;
-    json_array_foreach(w.facts.invalid, i, text)
-    {
+    json_array_foreach (w.facts.invalid, i, text) {
         strncat(all, json_string_value(text), 500);
         strcat(all, "\n");
     }

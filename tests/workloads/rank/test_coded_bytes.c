@@ -1,5 +1,6 @@
 /* What strategies send with quantised, ternary and sign codecs, as a profile says and as encoded:
- * sums of the codecs' closed forms over the rows of a model. tests/workloads/train/sync/test_grace.c has GRACE's. */
+ * sums of the codecs' closed forms over the rows of a model.
+ * tests/workloads/train/sync/test_grace.c has GRACE's. */
 #include "tests/kit/fixed_sizes.h"
 
 static const char *const text =

@@ -81,7 +81,8 @@ void kfac_wait(struct kfac *k, enum kfac_channel tell);
 /** Precondition all gradients, then the optimiser's step. */
 void kfac_finish(struct kfac *k);
 /** All rounds by the plan, begin to end: passes (with the factors computed behind them where the
- *  plan is pipelined, else after them), gradients summed, factors summed, inverted and broadcast. */
+ *  plan is pipelined, else after them), gradients summed, factors summed, inverted and broadcast.
+ */
 void kfac_train(struct kfac *k);
 
 int kfac_check(const struct strait_experiment *e, struct strait_error *err);

@@ -48,8 +48,8 @@ static void gathered(void)
     }
 }
 
-/* Two calls without a pause. Plain values travel as views: whoever is done first and adds to its own
- * again must not change what a rank that is far still has to read. The first result is S, whose
+/* Two calls without a pause. Plain values travel as views: whoever is done first and adds to its
+ * own again must not change what a rank that is far still has to read. The first result is S, whose
  * order is stated; of four equal ones pairs of pairs are 4 S, exactly. */
 static void check_twice(struct strait_rank *r, enum collective kind)
 {

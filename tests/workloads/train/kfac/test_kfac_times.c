@@ -164,7 +164,8 @@ static void expect(json_t *strategy, int n, double piece_bytes,
     json_decref(strategy);
 }
 
-/* Trees of two are chains of one piece; larger ones share ports (tests/workloads/train/collectives/test_collective_times.c). */
+/* Trees of two are chains of one piece; larger ones share ports
+ * (tests/workloads/train/collectives/test_collective_times.c). */
 static void expect_all(const char *name, const char *key, const char *value,
                        double (*form)(struct world *w, const char *setting))
 {

@@ -7,8 +7,8 @@
 static const char *const powersgd = GRADIENTS_TEXT("{\"name\":\"powersgd\",\"rounds\":1}");
 static const char *const acpsgd = GRADIENTS_TEXT("{\"name\":\"acpsgd\",\"rounds\":1}");
 
-/* Rank 4 of the model with odd sizes (tests/workloads/train/plans/test_lowrank_plan.c): 480 of all P, 644 of all Q, 120
- * of vectors. */
+/* Rank 4 of the model with odd sizes (tests/workloads/train/plans/test_lowrank_plan.c): 480 of all
+ * P, 644 of all Q, 120 of vectors. */
 enum { P_ELEMS = 480, Q_ELEMS = 644, PLAIN_ELEMS = 120, MATRICES = 4 };
 
 /* A ring all-reduce of B bytes is 2 (P - 1) B in all, in 2 P (P - 1) messages. */
