@@ -2,7 +2,7 @@
  * lines and then the columns that are left continue below. */
 #include <stdint.h>
 #include <string.h>
-#include "core/terminal.h"
+#include "core/host.h"
 #include "table_parts.h"
 
 /* Take one code point from text, advancing it; a byte that is not UTF-8 stands for itself. */

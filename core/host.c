@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 double strait_host_memory_bytes(const char *key)
 {
@@ -19,6 +21,18 @@ double strait_host_memory_bytes(const char *key)
             break;
     fclose(f);
     return kib * 1024;
+}
+
+size_t strait_terminal_columns(int fd)
+{
+    struct winsize window;
+    if (!isatty(fd))
+        return 0;
+    if (ioctl(fd, TIOCGWINSZ, &window) == 0 && window.ws_col > 1)
+        return window.ws_col;
+    const char *told = getenv("COLUMNS");
+    const long columns = told ? strtol(told, NULL, 10) : 0;
+    return columns > 1 && columns < 10000 ? (size_t)columns : 80;
 }
 
 static const char *const names[N_STRAIT_SIMD] = {"portable", "avx2", "avx512"};

@@ -1,9 +1,14 @@
-/* What this computer offers: its memory, and its vector instructions. */
+/* What this computer offers: its memory, the terminal, its vector instructions. */
 #pragma once
+#include <stddef.h>
 
 /** A value of /proc/meminfo ("MemTotal", "MemAvailable") in bytes; INFINITY if the kernel does not
  *  say. */
 double strait_host_memory_bytes(const char *key);
+
+/** Columns of the terminal behind a descriptor: what it says itself, else COLUMNS of the
+ *  environment, else 80. 0: it is no terminal. */
+size_t strait_terminal_columns(int fd);
 
 /* The vector instructions that the codecs use: the best that the machine has, unless the user asked
  * for less. All levels give the same bytes and values; only their speed differs. */

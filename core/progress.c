@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include "progress.h"
 #include "clock.h"
-#include "terminal.h"
+#include "host.h"
 
 enum { LINE_CHARS = 256 };
 

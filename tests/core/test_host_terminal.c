@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-#include "core/terminal.h"
+#include "core/host.h"
 #include "tests/kit/suite.h"
 
 static size_t columns_of(unsigned short columns)
@@ -52,4 +52,4 @@ static const struct strait_test tests[] = {
     {"a terminal has the columns that it says, else COLUMNS, else 80", known},
     {"a pipe and no file have none", none},
 };
-STRAIT_SUITE("core/terminal", tests);
+STRAIT_SUITE("core/host_terminal", tests);
