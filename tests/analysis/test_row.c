@@ -247,10 +247,39 @@ static void test_no_round(void)
     tear_down(&f);
 }
 
+/* Figures of the upload codec that were never measured: of a stated profile, and with a codec. */
+static void test_cost(void)
+{
+    static const struct {
+        const char *profile, *codec, *cost;
+        bool measured;
+    } cases[] = {{"grace-v100", "sz", "stated", false},
+                 {"grace-v100", "none", "profile", false},
+                 {"default", "sz", "profile", false},
+                 {NULL, "sz", "profile", false},
+                 {"grace-v100", "sz", "measured", true}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct fixture f;
+        struct strait_error err = {0};
+        struct strait_profile *profile = NULL;
+        set_up(&f, cases[i].codec);
+        if (cases[i].profile)
+            CU_ASSERT_EQUAL_FATAL(strait_profile_load(&profile, cases[i].profile, &err), 0);
+        f.point.profile = profile;
+        f.point.run.measured_cost = cases[i].measured;
+        json_t *row = row_of(&f);
+        CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(row, "cost")), cases[i].cost);
+        json_decref(row);
+        strait_profile_free(profile);
+        tear_down(&f);
+    }
+}
+
 static const struct strait_test tests[] = {
     {"bytes go up and down, and the ratio is of what is compressed", test_bytes},
     {"times, rounds and where they go", test_times},
     {"what is not known is null on purpose", test_nulls},
+    {"costs are measured, of a profile, or were stated", test_cost},
     {"a run with a complaint is not valid", test_invalid},
     {"what is faked is listed", test_approximations},
     {"a key changes with everything that determines a row", test_key},
