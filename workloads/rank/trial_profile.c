@@ -114,7 +114,7 @@ int strait_trial_cost(struct strait_codec_cost *out, const struct strait_trial *
     const struct strait_experiment *e = p->experiment;
     struct strait_codec_spec spec = direction == 0 ? e->up.spec : e->down.spec;
     spec.bound.value = bound;
-    char near[STRAIT_SPEC_CHARS];
+    char near[STRAIT_SPEC_CHARS] = "";
     if (find_cost(out, *p->speeds_of[direction] ? near : NULL, p, p->own_profiles[direction], &spec,
                   kind_of(e, direction), err) != 0)
         return -1;
