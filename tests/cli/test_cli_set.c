@@ -179,10 +179,60 @@ static void traded_off(void)
     program_tear_down(&program);
 }
 
+/* Swept are 2 and 8 clients, looked at are all between: sz sends an eleventh of the bytes and takes
+ * a millisecond, so that it pays at each, and the record's times at the ends are the rows'. */
+static void break_even(void)
+{
+    static const char swept[] =
+        "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"clients\":2,\"strategy\":"
+        "{\"name\":\"fedavg\",\"rounds\":1},\"codec\":\"none\",\"network\":{\"client\":{\"rate\":"
+        "\"1 Gbps\",\"rtt\":\"1 ms\"},\"server\":{\"rate\":\"1 "
+        "Gbps\"}},\"vary\":{\"/clients\":[2,8],"
+        "\"/codec\":[\"none\",{\"name\":\"sz\",\"bound\":{\"range\":1e-2}}]}}";
+    program_set_up(&program);
+    program_write(&program, "e.json", swept);
+    struct said s = RUN("--json");
+    json_t *found = records(s.out, "break-even"), *rows = records(s.out, "row");
+    CU_ASSERT_EQUAL_FATAL(json_array_size(found), 1);
+    CU_ASSERT_EQUAL_FATAL(json_array_size(rows), 4);
+    const json_t *one = json_array_get(found, 0), *counts = json_object_get(one, "counts");
+    const json_t *with_s = json_object_get(one, "with_s"),
+                 *without_s = json_object_get(one, "without_s");
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(one, "codec")), "sz 1e-2");
+    CU_ASSERT_EQUAL(strlen(json_string_value(json_object_get(one, "key"))), 32);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(one, "text")), "always (2-8 clients)");
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(one, "backend")), "fluid");
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(one, "first")), 2);
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(one, "last")), 8);
+    CU_ASSERT(json_is_true(json_object_get(one, "every_count")));
+    CU_ASSERT_EQUAL_FATAL(json_array_size(counts), 7);
+    for (size_t i = 0; i < 7; i++) {
+        CU_ASSERT_EQUAL(json_integer_value(json_array_get(counts, i)), (json_int_t)i + 2);
+        CU_ASSERT(json_number_value(json_array_get(with_s, i)) <
+                  json_number_value(json_array_get(without_s, i)));
+    }
+    for (size_t i = 0; i < 4; i++) { /* rows: 2 clients without and with, then 8 */
+        const json_t *row = json_array_get(rows, i);
+        const size_t at = json_integer_value(json_object_get(row, "clients")) == 2 ? 0 : 6;
+        CU_ASSERT_EQUAL(
+            json_number_value(json_object_get(row, "round_s")),
+            json_number_value(json_array_get(
+                strcmp(string_at(row, "codec", "name"), "sz") == 0 ? with_s : without_s, at)));
+    }
+    const json_t *pays = json_array_get(json_object_get(one, "pays"), 0);
+    CU_ASSERT_EQUAL(json_integer_value(json_array_get(pays, 0)), 2);
+    CU_ASSERT_EQUAL(json_integer_value(json_array_get(pays, 1)), 8);
+    json_decref(found);
+    json_decref(rows);
+    said_release(&s);
+    program_tear_down(&program);
+}
+
 static const struct strait_test tests[] = {
     {"what was set stands under the title, and in rows", told},
     {"rows are told as the run has them that uses them", one_folder},
     {"a trade-off tells what was set, accuracies and uploads", traded_off},
+    {"a break-even has all counts, and the rows' times at both ends", break_even},
     {"a comparison tells what each side was set to", compared},
 };
 STRAIT_SUITE("cli/cli_set", tests);
