@@ -3,8 +3,6 @@
 #include "campaign/plan.h"
 #include "strait.h"
 
-extern const struct strait_backend strait_sim, strait_fluid;
-
 static const struct strait_backend *backend_of(const char *name, struct strait_error *err)
 {
     if (!name || strcmp(name, strait_sim.name) == 0)

@@ -207,7 +207,7 @@ static void complete(FILE *out, const struct line *l, const json_t *table)
 
 void strait_completion_print(FILE *out, const char *line)
 {
-    struct line l;
+    struct line l = {0};
     struct strait_error ignored = {0};
     split(&l, line);
     if (l.n_words < 2)

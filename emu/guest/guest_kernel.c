@@ -80,7 +80,7 @@ static int key_of(char key[STRAIT_KEY_CHARS], const char *path, bool virtual_tim
     json_t *all =
         json_pack("{s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:b}", "path", path, "bytes",
                   (json_int_t)file.st_size, "inode", (json_int_t)file.st_ino, "changed",
-                  (json_int_t)(1000000000 * file.st_mtim.tv_sec + file.st_mtim.tv_nsec), "script",
+                  1000000000 * (json_int_t)file.st_mtim.tv_sec + file.st_mtim.tv_nsec, "script",
                   (json_int_t)script.st_mtime, "release", host.release, "version", host.version,
                   "flags", flags, "processor", name, "virtual", virtual_time);
     const bool hashed = all && strait_hash_json(key, all);

@@ -44,7 +44,7 @@ const void *strait_suite_data(void);
 /** argv of a program that runs tests of a suite whose sentences have these words, in itself, and
  *  ends with "N passed, N failed, N skipped": this program, for tests that run others in a guest.
  *  argv has room for 4 + n_words + 1; path for PATH_MAX, both live as long as argv. */
-void strait_suite_argv(const char **argv, char *path, const char *suite, const char *const words[],
+void strait_suite_argv(const char **argv, char *path, const char *name, const char *const words[],
                        int n_words);
 
 /* A fatal assertion that fails does not come back: for the analyzer of make lint. */

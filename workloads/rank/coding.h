@@ -35,8 +35,8 @@ struct strait_bundle strait_codec_bundle(const struct strait_codec *c, double bo
 /** Split task->tensor into the model's parameters, as task->slices, which the caller frees; for
  *  encode each with its sender's memory. */
 void strait_task_cut(struct strait_rank *r, struct strait_task *task, bool with_memory);
-void strait_task_encode(void *task); /* jobs */
-void strait_task_decode(void *task);
+void strait_task_encode(void *arg); /* jobs */
+void strait_task_decode(void *arg);
 
 /* Size and times from a profile, or from the codec itself. */
 struct strait_estimate {

@@ -103,7 +103,7 @@ void strait_tensor_prepare(struct strait_rank *r);
 /** The values of client 1: a whole model of the uplink's kind. NULL when memory ran out. */
 float *strait_tensor_client_values(const struct strait_trial *p);
 /** Allocate and fill the values if payload is real; count the memory in any case. */
-void strait_tensor_touch(struct strait_rank *r, struct strait_tensor *t);
+void strait_tensor_touch(struct strait_rank *r, struct strait_tensor *x);
 /** A job that refills a tensor with its recorded values. */
 struct strait_tensor_refill {
     const struct strait_rank_state *wrap;

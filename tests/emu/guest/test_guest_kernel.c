@@ -100,7 +100,7 @@ static bool can_try(void)
 
 static void stock_first(void)
 {
-    struct world w;
+    struct world w = {0};
     struct strait_error err;
     if (!can_try())
         return;
@@ -116,7 +116,7 @@ static void stock_first(void)
 
 static void what_to_do(void)
 {
-    struct world w;
+    struct world w = {0};
     struct strait_error err;
     char wanted[512];
     if (!can_try())
@@ -150,7 +150,7 @@ static void virtual_time(void)
                  {TIME("7300"), false},
                  {"echo 'strait: host_cpu 0'; echo 'strait: uptime 7 3607'; " BOOTS, false},
                  {BOOTS, false}};
-    struct world w;
+    struct world w = {0};
     struct strait_error err;
     if (!can_try())
         return;
@@ -171,7 +171,7 @@ static void virtual_time(void)
  * another reason is not. */
 static void memory(void)
 {
-    struct world w;
+    struct world w = {0};
     struct strait_error err;
     if (!can_try())
         return;

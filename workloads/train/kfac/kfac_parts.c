@@ -143,7 +143,7 @@ static void make_buckets(struct kfac *k)
     for (int i = 0; i < n_layers; i++)
         bytes[i] = 4.0 * (double)m->layers[n_layers - 1 - i].n_elems;
     k->n_buckets = strait_fuse_full(first, n_layers, bytes, strait_param(k->r, "gradient_fusion"));
-    k->jobs = strait_alloc(k->r, (size_t)(k->n_buckets + 2 * k->n), sizeof(*k->jobs));
+    k->jobs = strait_alloc(k->r, (size_t)k->n_buckets + 2 * (size_t)k->n, sizeof(*k->jobs));
     for (int b = 0; b < k->n_buckets; b++) {
         struct kfac_job *job = &k->jobs[b];
         *job = (struct kfac_job){
