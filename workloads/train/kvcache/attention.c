@@ -211,7 +211,7 @@ static int keep(struct trial *t, const float *keys, struct strait_error *err)
             return -1;
     } else {
         for (size_t i = 0; i < d * d; i++)
-            t->basis[i] = i % (d + 1) == 0;
+            t->basis[i] = i % (d + 1) == 0 ? 1 : 0;
         memcpy(t->small, keys, n * d * sizeof(*keys));
     }
     if (t->choice.bits > 0)

@@ -27,7 +27,7 @@ void strait_bayes_observe(struct strait_bayes *b, double x, double y);
 /** The next x to observe, in [lo, hi]: the best of a uniform grid of 1025 places; the middle if
  *  there is no observation yet.
  *  Returns: 0, or -1 with *err NOMEM */
-int strait_bayes_suggest(double *x, const struct strait_bayes *b, struct strait_error *err);
+int strait_bayes_suggest(double *out, const struct strait_bayes *b, struct strait_error *err);
 /** Index of the observation with the smallest y (ties: the first). n is above 0. */
 size_t strait_bayes_best(const struct strait_bayes *b);
 

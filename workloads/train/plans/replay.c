@@ -28,7 +28,8 @@ static double bin_of(double *square, const struct values *v, int k, double bin)
     double p = 0;
     *square = 0;
     for (int i = 0; i < 5 * n; i++) {
-        const double u = (i / 5 + 0.5 + NODES[i % 5] / 2) / n, u3 = u * u * u;
+        const int panel = i / 5;
+        const double u = (panel + 0.5 + NODES[i % 5] / 2) / n, u3 = u * u * u;
         const double x = k > 0 ? lo + width * u : width * u3 * u;
         const double dx = (k > 0 ? width : 4 * width * u3) * WEIGHTS[i % 5] / 2 / n;
         const double mass = 2 * v->height * exp(-pow(x / v->scale, v->shape)) * dx;
