@@ -2,6 +2,7 @@
  * through strait_bundle_encode, on held-out recordings. */
 #include "calibration.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,6 +109,7 @@ static bool has_class(const struct sample *s, bool lossy)
 static int choose_slices(struct strait_turns *t, size_t *raw_bytes, const struct sample *s,
                          bool lossy, const struct strait_codec_spec *spec, struct strait_error *err)
 {
+    assert(s->n_turns > 0); /* there is a client */
     const bool all = !has_class(s, lossy);
     size_t n = 0, n_elems = 0;
     int failed = 0;
