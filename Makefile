@@ -250,7 +250,7 @@ $(LINT)/cppcheck: $(LINT_C) $(shell find $(PARTS) cli tests -name '*.h') .ci/cpp
 	@mkdir -p $(@D)
 	@echo "  cppcheck"
 	@for f in $$(sed -n 's/.*<function name="\([a-z_]*\)".*/\1/p' .ci/cppcheck.cfg); do \
-	    grep -rqw --include='*.h' $$f $(PARTS) || { echo ".ci/cppcheck.cfg: no header has $$f"; exit 1; }; done
+	    grep -rqw --include='*.[ch]' $$f $(PARTS) || { echo ".ci/cppcheck.cfg: no source has $$f"; exit 1; }; done
 	$(Q)cppcheck -q --std=c11 --platform=unix64 --enable=warning,performance,portability --error-exitcode=1 \
 	    --suppressions-list=.ci/cppcheck-suppressions.txt --library=posix,gnu --library=.ci/cppcheck.cfg \
 	    -I. $(LINT_FLAGS) $(LINT_C)

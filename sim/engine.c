@@ -209,7 +209,8 @@ void strait_lane_main(struct strait_lane *lane)
     strait_engine_rest(m);
 }
 
-__attribute__((noreturn)) static void engine_fail(struct strait_rank *r, const struct strait_error *err)
+__attribute__((noreturn)) static void engine_fail(struct strait_rank *r,
+                                                  const struct strait_error *err)
 {
     strait_child_fail(lane_of(r)->machine->child, err);
 }
