@@ -7,7 +7,7 @@
 static void count(struct strait_suite_result *r)
 {
     for (unsigned i = 0; i < r->suite->n_tests; i++) {
-        const int end = r->tests[i].end;
+        const int end = (int)r->tests[i].end;
         r->n_passed += end == STRAIT_PASSED;
         r->n_skipped += end == STRAIT_SKIPPED;
         r->n_failed += end == STRAIT_FAILED || end == STRAIT_RUNS;
@@ -115,7 +115,7 @@ void strait_result_print(FILE *f, const struct strait_suite_result *r, uint64_t 
             r->suite->name, counts, r->took_s, r->cpu_s);
     print_skipped(f, r);
     for (unsigned i = 0; i < r->suite->n_tests; i++) {
-        const int end = r->tests[i].end;
+        const int end = (int)r->tests[i].end;
         if (end == STRAIT_FAILED || end == STRAIT_RUNS) {
             print_failed(f, r, i);
             n_shown++;
