@@ -444,4 +444,4 @@ static const struct strait_test tests[] = {
     {"doctor boots guests, and emulation works where one does", doctor},
     {"an ordinary user has all of it with a TUN node of the test", ordinary_user},
 };
-STRAIT_SUITE("cli/net/net_commands", tests);
+STRAIT_SUITE_WITH("cli/net/net_commands", tests, .slow = true);
