@@ -281,10 +281,9 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
              "%.3g %% of the model's bytes are recorded as they are, the rest is tiled from "
              "recordings",
              100 * p->recorded_ratio);
-    const json_t *effects = json_object_get(p->facts.report, "not_modelled");
-    char not_modelled[STRAIT_NOT_MODELLED_CHARS];
-    if (effects)
-        note(list, "%s", strait_not_modelled_text(not_modelled, effects));
+    char effects[STRAIT_EFFECTS_CHARS];
+    if (*strait_effects_text(effects, p->facts.report))
+        note(list, "%s", effects);
     const json_t *steady = json_object_get(p->facts.report, "steady");
     if (steady)
         note(list,

@@ -24,7 +24,7 @@ struct verdict {
     double max_bytes;          /* of a point, all ranks together */
     struct strait_error first; /* why not, of the first that it cannot */
     size_t i_first;
-    json_t *not_modelled; /* {text of packet_effects.h: points} */
+    json_t *effects; /* {text of packet_effects.h: points} */
 };
 
 struct check {
@@ -39,14 +39,13 @@ struct check {
 
 static void note_effects(struct verdict *v, const struct strait_network *n)
 {
-    char text[STRAIT_NOT_MODELLED_CHARS];
+    char text[STRAIT_EFFECTS_CHARS];
     json_t *effects = strait_packet_effects(n);
-    if (json_array_size(effects) > 0) {
-        strait_not_modelled_text(text, effects);
-        if (!v->not_modelled)
-            v->not_modelled = json_object();
-        const json_int_t n_before = json_integer_value(json_object_get(v->not_modelled, text));
-        json_object_set_new(v->not_modelled, text, json_integer(n_before + 1));
+    if (*strait_effects_text(text, effects)) {
+        if (!v->effects)
+            v->effects = json_object();
+        const json_int_t n_before = json_integer_value(json_object_get(v->effects, text));
+        json_object_set_new(v->effects, text, json_integer(n_before + 1));
     }
     json_decref(effects);
 }
@@ -174,7 +173,7 @@ static void show_verdicts(const struct check *c)
     for (size_t b = 0; b < c->n_verdicts; b++) {
         const char *text;
         json_t *n;
-        json_object_foreach (c->verdicts[b].not_modelled, text, n)
+        json_object_foreach (c->verdicts[b].effects, text, n)
             printf("%s, %lld point%s: %s\n", c->verdicts[b].backend->name,
                    (long long)json_integer_value(n), json_integer_value(n) == 1 ? "" : "s", text);
     }
@@ -187,11 +186,10 @@ static void print_json(const struct check *c)
         const struct verdict *v = &c->verdicts[b];
         const bool all = v->first.code == STRAIT_OK;
         json_array_append_new(
-            backends,
-            json_pack("{s:s, s:i, s:o, s:s?, s:O?}", "backend", v->backend->name, "can",
-                      (int)v->n_can, "memory_bytes",
-                      v->max_bytes > 0 ? strait_json_number(v->max_bytes) : json_null(), "why_not",
-                      all ? NULL : v->first.text, "not_modelled", v->not_modelled));
+            backends, json_pack("{s:s, s:i, s:o, s:s?, s:O?}", "backend", v->backend->name, "can",
+                                (int)v->n_can, "memory_bytes",
+                                v->max_bytes > 0 ? strait_json_number(v->max_bytes) : json_null(),
+                                "why_not", all ? NULL : v->first.text, "not_modelled", v->effects));
     }
     json_t *out = json_pack("{s:s, s:i, s:o}", "experiment", c->sweep->file, "points",
                             (int)c->sweep->n_points, "backends", backends);
@@ -275,7 +273,7 @@ int strait_command_check(int argc, char **argv)
                                                                  : status_of(&c);
     }
     for (size_t b = 0; b < c.n_verdicts; b++)
-        json_decref(c.verdicts[b].not_modelled);
+        json_decref(c.verdicts[b].effects);
     strait_profile_free(c.profile);
     strait_sweep_free(c.sweep);
     free(c.settings.items);

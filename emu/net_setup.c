@@ -112,7 +112,8 @@ int strait_emu_net_setup_probe(struct strait_emu_probe *probes, int *n, struct s
     const struct strait_network *network = run->network;
     *n = 0;
     for (int i = 1; i < run->n_ranks && *n < STRAIT_EMU_MAX_PROBES; i++) {
-        bool skip = strait_path_is_lossy(network, 0, i) || strait_path_is_lossy(network, i, 0);
+        bool skip =
+            strait_path_loss_ratio(network, 0, i) > 0 || strait_path_loss_ratio(network, i, 0) > 0;
         for (int j = 1; j < i && !skip; j++)
             skip = same_class(network, i, j);
         if (!skip && probe(&probes[(*n)++], net, i, network, dilation, err) != 0)

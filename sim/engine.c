@@ -52,6 +52,8 @@ struct strait_engine *strait_engine_new(struct strait_run *run,
     m->frame_bytes = strait_network_frame_bytes(run->network);
     m->nodes = strait_child_alloc(child, (size_t)run->n_ranks, sizeof(*m->nodes));
     m->n_ranks_running = run->n_ranks;
+    m->n_on_link = strait_child_alloc(child, (size_t)strait_network_n_links(run->network),
+                                      sizeof(*m->n_on_link));
     return m;
 }
 

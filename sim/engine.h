@@ -8,6 +8,7 @@
 #include "time_source.h"
 #include "lanes.h"
 #include "job_slots.h"
+#include "lossy.h"
 #include "window.h"
 
 /* Stack size of a lane's coroutine; only touched pages use memory. */
@@ -36,6 +37,7 @@ struct strait_stream {
     int src, dst, channel;
     double delay_s, back_s; /* one way; and back, for acknowledgements */
     struct strait_window window;
+    struct strait_lossy *lossy; /* in its place where the path drops packets; else NULL */
     struct strait_queue posted, there;
     double left_bytes; /* still to send of the first posted message */
     double flow_start_s, flow_bytes;
@@ -97,6 +99,7 @@ struct strait_engine {
     size_t n_streams, cap_streams;
     struct strait_parcel *spare_parcels;
     struct strait_op *spare_ops;
+    int *n_on_link; /* flows on each link of streams that may lose packets */
     uint64_t n_used_streams, n_flows, n_messages, n_blocks;
 };
 

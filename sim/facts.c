@@ -129,8 +129,7 @@ int strait_sim_facts(struct strait_run *run, struct strait_error *err)
         if (strait_sim_constant(run, all[i].name, all[i].value, all[i].source, err) != 0)
             return -1;
     json_t *effects = strait_packet_effects(n);
-    if (json_array_size(effects) > 0)
-        json_object_set(run->facts->report, "not_modelled", effects);
+    json_object_update(run->facts->report, effects);
     json_decref(effects);
     return 0;
 }

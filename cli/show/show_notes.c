@@ -43,18 +43,16 @@ bool strait_show_any_marks(const json_t *rows)
     return false;
 }
 
-/* A line for each set of effects of packets that rows leave out, and of how many rows. */
-static void show_not_modelled(FILE *out, const json_t *rows)
+/* A line for each set of effects of packets that rows leave out or draw, and of how many rows. */
+static void show_effects(FILE *out, const json_t *rows)
 {
-    char text[STRAIT_NOT_MODELLED_CHARS];
+    char text[STRAIT_EFFECTS_CHARS];
     json_t *counts = json_object(), *row, *count;
     const char *line;
     size_t i, n_shown = 0;
     json_array_foreach (rows, i, row) {
-        const json_t *effects = json_object_get(json_object_get(row, "report"), "not_modelled");
-        if (!effects)
+        if (!*strait_effects_text(text, json_object_get(row, "report")))
             continue;
-        strait_not_modelled_text(text, effects);
         const json_int_t n = json_integer_value(json_object_get(counts, text));
         json_object_set_new(counts, text, json_integer(n + 1));
     }
@@ -74,7 +72,7 @@ static void show_not_modelled(FILE *out, const json_t *rows)
 
 void strait_show_notes(FILE *out, const json_t *rows, bool marked)
 {
-    show_not_modelled(out, rows);
+    show_effects(out, rows);
     for (int note = 0; note < N_NOTES; note++) {
         size_t i, n = 0;
         json_t *row;

@@ -296,7 +296,7 @@ static void constants(void)
     }
     const json_t *model = json_object_get(rig.facts.constants, "simgrid/network/model");
     CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(model, "value")), "CM02");
-    const json_t *unknown = json_object_get(rig.facts.report, "not_modelled");
+    const json_t *unknown = json_object_get(rig.facts.report, "drawn");
     CU_ASSERT_EQUAL_FATAL(json_array_size(unknown), 2);
     CU_ASSERT_STRING_EQUAL(json_string_value(json_array_get(unknown, 0)),
                            "loss 1 % on 1 of 2 client downlinks");

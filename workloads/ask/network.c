@@ -97,13 +97,22 @@ double strait_path_jitter_s(const struct strait_network *n, int src, int dst)
     return jitter_s;
 }
 
-bool strait_path_is_lossy(const struct strait_network *n, int src, int dst)
+double strait_path_loss_ratio(const struct strait_network *n, int src, int dst)
 {
     int links[STRAIT_MAX_HOPS];
-    bool lossy = false;
+    double arrives = 1;
     for (int i = 0, n_hops = strait_network_path(n, src, dst, links); i < n_hops; i++)
-        lossy |= strait_network_link(n, links[i])->loss_ratio > 0;
-    return lossy;
+        arrives *= 1 - strait_network_link(n, links[i])->loss_ratio;
+    return 1 - arrives;
+}
+
+bool strait_path_drops(const struct strait_network *n, int src, int dst)
+{
+    int links[STRAIT_MAX_HOPS];
+    for (int i = 0, n_hops = strait_network_path(n, src, dst, links); i < n_hops; i++)
+        if (isfinite(strait_network_link(n, links[i])->queue_bytes))
+            return true;
+    return strait_path_loss_ratio(n, src, dst) > 0;
 }
 
 double strait_path_rtt_s(const struct strait_network *n, int src, int dst)

@@ -81,8 +81,11 @@ double strait_path_bits_per_s(const struct strait_network *n, int src, int dst);
 double strait_path_goodput_bytes_per_s(const struct strait_network *n, int src, int dst);
 /** The most by which jitter can move a packet from src to dst. */
 double strait_path_jitter_s(const struct strait_network *n, int src, int dst);
-/** Whether a link from src to dst loses packets. */
-bool strait_path_is_lossy(const struct strait_network *n, int src, int dst);
+/** Probability that a packet from src to dst is lost: 1 - the product of (1 - loss) over its
+ *  links. */
+double strait_path_loss_ratio(const struct strait_network *n, int src, int dst);
+/** Whether packets from src to dst can be lost, by chance or at a full queue. */
+bool strait_path_drops(const struct strait_network *n, int src, int dst);
 /** Weight of a stream from src to dst on shared links; 1 if all are equal. */
 double strait_path_share(const struct strait_network *n, int src, int dst);
 /** Give every rank a keyed share, uniform in 1 +- spread (below 1), the same in both directions and

@@ -7,6 +7,7 @@
 #include "core/units.h"
 
 enum { N_EFFECTS = 3, EFFECT_CHARS = 160 };
+enum { LOSS = 1, JITTER = 2, QUEUES = 4 }; /* sets of effects */
 
 /* Links that are told of together: `n` of them from `first` on, in steps. */
 struct group {
@@ -69,7 +70,7 @@ static void add_group(json_t *list, const struct strait_network *n, int effect,
         json_array_append_new(list, json_sprintf("%s%s downlink%s", down, g->of, s));
 }
 
-json_t *strait_packet_effects(const struct strait_network *n)
+static json_t *effects_among(const struct strait_network *n, unsigned which)
 {
     const int n_servers = n->has_server ? 1 : 0;
     const struct group ports[] = {{"client", 2 * n_servers, n->n_ranks - n_servers, 2},
@@ -80,6 +81,8 @@ json_t *strait_packet_effects(const struct strait_network *n)
     json_t *list = json_array();
     for (int effect = 0; effect < N_EFFECTS; effect++) {
         char between[EFFECT_CHARS];
+        if (!(which & 1u << effect))
+            continue;
         for (size_t g = 0; g < sizeof(ports) / sizeof(*ports); g++)
             add_group(list, n, effect, &ports[g]);
         put_figures(between, n, effect, &pairs, 0);
@@ -89,16 +92,45 @@ json_t *strait_packet_effects(const struct strait_network *n)
     return list;
 }
 
-const char *strait_not_modelled_text(char buf[STRAIT_NOT_MODELLED_CHARS], const json_t *effects)
+json_t *strait_packet_effects(const struct strait_network *n)
+{
+    /* BBR's rate does not follow from drops, so that a full queue has no say in a simulation. */
+    const unsigned left_out = JITTER | (n->tcp.congestion == STRAIT_BBR ? QUEUES : 0);
+    const struct {
+        const char *key;
+        json_t *list;
+    } both[] = {{"not_modelled", effects_among(n, left_out)},
+                {"drawn", effects_among(n, (LOSS | QUEUES) & ~left_out)}};
+    json_t *effects = json_object();
+    for (size_t i = 0; i < sizeof(both) / sizeof(*both); i++) {
+        if (json_array_size(both[i].list) > 0)
+            json_object_set(effects, both[i].key, both[i].list);
+        json_decref(both[i].list);
+    }
+    return effects;
+}
+
+/* Returns: characters of buf in use */
+static int put_list(char buf[STRAIT_EFFECTS_CHARS], int used, const char *head, const json_t *list)
 {
     size_t i;
     json_t *effect;
-    int used =
-        snprintf(buf, STRAIT_NOT_MODELLED_CHARS, "not modelled, so that times are without it");
-    json_array_foreach (effects, i, effect) {
-        if (used > 0 && used < STRAIT_NOT_MODELLED_CHARS)
-            used += snprintf(buf + used, (size_t)(STRAIT_NOT_MODELLED_CHARS - used), "%s %s",
-                             i == 0 ? ":" : ",", json_string_value(effect));
+    json_array_foreach (list, i, effect) {
+        if (used < 0 || used >= STRAIT_EFFECTS_CHARS)
+            break;
+        used +=
+            snprintf(buf + used, (size_t)(STRAIT_EFFECTS_CHARS - used), "%s%s %s",
+                     i > 0 || used == 0 ? "" : "; ", i > 0 ? "," : head, json_string_value(effect));
     }
+    return used;
+}
+
+const char *strait_effects_text(char buf[STRAIT_EFFECTS_CHARS], const json_t *effects)
+{
+    *buf = '\0';
+    const int used = put_list(buf, 0, "not modelled, so that times are without it:",
+                              json_object_get(effects, "not_modelled"));
+    put_list(buf, used,
+             "drawn by the seed, for each stream by itself:", json_object_get(effects, "drawn"));
     return buf;
 }

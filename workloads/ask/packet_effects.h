@@ -1,15 +1,18 @@
 /* What happens to single packets of a network: loss, jitter, full queues. Emulation has it;
- * simulations, which know flows alone, say what they leave out. */
+ * simulations, which know flows alone, say what they leave out and what they draw. */
 #pragma once
 #include <jansson.h>
 #include <stddef.h>
 #include "network.h"
 
-/** The effects that a network asks for, with their figures: a new array of texts such as "loss 1 %
- *  on client uplinks", "jitter 2 ms to 5 ms on client links"; empty where there are none. A port's
- *  uplink leads from it, its downlink to it, "links" are both. */
+/** The effects that a network asks for, with their figures: texts such as "loss 1 % on client
+ *  uplinks", "jitter 2 ms to 5 ms on client links". A port's uplink leads from it, its downlink to
+ *  it, "links" are both.
+ *  Returns: a new object {"not_modelled": [texts], "drawn": [texts]} without the keys that would be
+ *           empty; drawn: what sim/lossy.h draws for each stream */
 json_t *strait_packet_effects(const struct strait_network *n);
 
-/** "not modelled, so that times are without it: A; B" in buf. Returns: buf */
-enum { STRAIT_NOT_MODELLED_CHARS = 512 };
-const char *strait_not_modelled_text(char buf[STRAIT_NOT_MODELLED_CHARS], const json_t *effects);
+/** "not modelled, so that times are without it: A, B; drawn by the seed, for each stream by itself:
+ *  C" in buf, "" where there are none. In: effects: an object with these two keys. Returns: buf */
+enum { STRAIT_EFFECTS_CHARS = 512 };
+const char *strait_effects_text(char buf[STRAIT_EFFECTS_CHARS], const json_t *effects);
