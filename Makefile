@@ -320,10 +320,15 @@ $(BUILD)/tests/libkit.a: $(HARNESS:%.c=$(BUILD)/%.o)
 	@rm -f $@
 	$(Q)ar crs $@ $^
 
+# The program's functions, but for main.
+$(BUILD)/tests/libcli.a: $(filter-out $(BUILD)/cli/main.o,$(call objects,cli))
+	@rm -f $@
+	$(Q)ar crs $@ $^
+
 TEST_OBJECTS = $(TEST_SRC:%.c=$(BUILD)/%.o) $(BUILD)/tests/suites.o $(BUILD)/tests/kit/main.o
-$(SUITES): $(TEST_OBJECTS) $(BUILD)/tests/libkit.a $(LIBS)
+$(SUITES): $(TEST_OBJECTS) $(BUILD)/tests/libkit.a $(BUILD)/tests/libcli.a $(LIBS)
 	@echo "  link $@"
-	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(TEST_OBJECTS) $(ALLOCATOR) -Wl,--start-group $(BUILD)/tests/libkit.a $(LIBS) -Wl,--end-group -lcunit $(LDLIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(TEST_OBJECTS) $(ALLOCATOR) -Wl,--start-group $(BUILD)/tests/libkit.a $(BUILD)/tests/libcli.a $(LIBS) -Wl,--end-group -lcunit $(LDLIBS)
 
 $(BUILD)/tests/bench_%: $(BUILD)/tests/bench/bench_%.o $(LIBS)
 	@echo "  link $@"

@@ -9,7 +9,7 @@
 enum { PATH_CHARS = STRAIT_GUEST_PATH_CHARS, WORD_CHARS = 512 };
 /* Files name files that name files: an experiment, a layer table, its iterations. Large ones are
  * data and not read for names. */
-enum { MAX_DEPTH = 3, MAX_TEXT_BYTES = 1 << 20 };
+enum { OF_ARGUMENT, OF_TEXT, MAX_DEPTH = 3, MAX_TEXT_BYTES = 1 << 20 };
 
 static void see(const struct strait_guest_files *f, const char *name, const char *folder,
                 int depth);
@@ -85,7 +85,15 @@ static bool find(char written[PATH_CHARS], char real[PATH_CHARS], struct stat *s
     return n > 0 && n < PATH_CHARS && realpath(written, real) && stat(real, st) == 0;
 }
 
-/* A name from where the command runs, or beside the file that has it. */
+/* Whether it leads through itself or back, as "/tmp/." and "/tmp/a/../b" do. */
+static bool has_dots(const char *path)
+{
+    return strstr(path, "/./") || strstr(path, "/../") || ends_with(path, "/.") ||
+           ends_with(path, "/..");
+}
+
+/* A name from where the command runs, or beside the file that has it. Only an argument may mean a
+ * whole folder: in a text, "." and "/run/user" are words. */
 static void see(const struct strait_guest_files *f, const char *name, const char *folder, int depth)
 {
     char written[PATH_CHARS], real[PATH_CHARS];
@@ -94,12 +102,14 @@ static void see(const struct strait_guest_files *f, const char *name, const char
         (!folder || !find(written, real, &st, name, folder)))
         return;
     const bool is_file = S_ISREG(st.st_mode);
-    if (f->has_none && is_file)
+    if (!is_file && (depth > OF_ARGUMENT || f->has_none))
+        return;
+    if (f->has_none)
         strait_guest_texts_add_once(f->read, real);
     if (!f->has_none) {
         strait_guest_add_folder(f->read, real);
-        if (strcmp(written, real) != 0 && !strstr(written, "/./") && !strstr(written, "/../"))
-            strait_guest_add_folder(f->read, written);
+        if (!has_dots(written))
+            strait_guest_add_folder(f->read, written); /* through a link */
     }
     if (is_file && depth < MAX_DEPTH)
         see_inside(f, real, depth + 1);
@@ -107,20 +117,18 @@ static void see(const struct strait_guest_files *f, const char *name, const char
 
 void strait_guest_see_json(const struct strait_guest_files *f, const json_t *value)
 {
-    see_json(f, value, NULL, 0);
+    see_json(f, value, NULL, OF_TEXT);
 }
 
 void strait_guest_see_argument(const struct strait_guest_files *f, const char *argument)
 {
     const char *value = strchr(argument, '=');
-    see(f, argument, NULL, 0);
+    see(f, argument, NULL, OF_ARGUMENT);
     if (!value)
         return;
-    see(f, value + 1, NULL, 0);
-    const char *last = strrchr(argument, '='); /* --set=/model=FILE */
-    if (last != value)
-        see(f, last + 1, NULL, 0);
+    see(f, value + 1, NULL, OF_ARGUMENT);
+    see(f, strrchr(argument, '=') + 1, NULL, OF_ARGUMENT); /* --set=/model=FILE */
     json_t *json = json_loads(value + 1, JSON_DECODE_ANY, NULL);
-    see_json(f, json, NULL, 0);
+    see_json(f, json, NULL, OF_TEXT);
     json_decref(json);
 }
