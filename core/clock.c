@@ -27,13 +27,12 @@ static int64_t read_ns(clockid_t clock)
         clock_gettime(clock, &t);
         return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
     }
-    char text[NUMBER_CHARS + 1];
+    char text[NUMBER_CHARS + 1] = {0};
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     const ssize_t n = fd < 0 ? -1 : read(fd, text, NUMBER_CHARS);
     if (fd >= 0)
         close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    return strtoll(text, NULL, 10);
+    return n > 0 ? strtoll(text, NULL, 10) : 0;
 }
 
 int64_t strait_cpu_thread_ns(void)

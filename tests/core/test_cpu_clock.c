@@ -44,8 +44,13 @@ static void a_file_tells(void)
     put(path, 5250000000);
     CU_ASSERT_EQUAL(strait_cpu_process_ns(), 5250000000);
     CU_ASSERT_DOUBLE_EQUAL(strait_instant_cost_s(&begin), 0.25, 1e-9); /* whatever the clocks say */
+    FILE *f = fopen(path, "w"); /* nothing behind its last digit, and fewer than before */
+    CU_ASSERT_FATAL(f && fputs("42", f) >= 0 && fclose(f) == 0);
+    CU_ASSERT_EQUAL(strait_cpu_thread_ns(), 42);
     unlink(path);
     CU_ASSERT_EQUAL(strait_cpu_thread_ns(), 0);
+    setenv(STRAIT_HOST_CPU, "", 1); /* no file */
+    CU_ASSERT_FALSE(strait_cpu_is_of_host());
     unsetenv(STRAIT_HOST_CPU);
 }
 
