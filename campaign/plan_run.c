@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "live_view.h"
 #include "host_header.h"
+#include "invariance.h"
 #include "plan.h"
 
 static double mean_round_s(const struct strait_trial *p)
@@ -134,57 +135,14 @@ static json_t *attempt(const struct strait_plan *plan, const struct strait_task_
     return row;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median_round_s(const json_t *row)
-{
-    const json_t *rounds = json_object_get(row, "rounds_s");
-    const size_t n = json_array_size(rounds);
-    double *all = calloc(n + 1, sizeof(*all)), median_s = NAN;
-    for (size_t i = 0; all && i < n; i++)
-        all[i] = json_number_value(json_array_get(rounds, i));
-    if (all && n > 0) {
-        qsort(all, n, sizeof(*all), by_value);
-        median_s = (all[(n - 1) / 2] + all[n / 2]) / 2;
-    }
-    free(all);
-    return median_s;
-}
-
-/* A larger difference between a run and one at twice its dilation means that the host distorted one
- * of them. */
-static const double INVARIANCE_RATIO = 0.02;
-
 /* Run the point again at twice the dilation; if its time differs, the row becomes INVALID. */
 static int check_invariance(json_t *row, const struct strait_plan *plan,
                             const struct strait_task_plan *task, struct strait_error *err)
 {
-    const double k = json_number_value(json_object_get(json_object_get(row, "report"), "dilation"));
-    json_t *again = attempt(plan, task, 2 * k, err);
+    json_t *again = attempt(plan, task, 2 * strait_invariance_dilation(row), err);
     if (!again)
         return -1;
-    const double s = median_round_s(row), again_s = median_round_s(again);
-    const bool valid = json_is_true(json_object_get(again, "valid"));
-    json_object_set_new(row, "invariance",
-                        json_pack("{s:f, s:o, s:b, s:o}", "dilation", 2 * k, "round_s",
-                                  strait_json_number(again_s), "valid", valid, "relative",
-                                  strait_json_number(again_s / s - 1)));
-    if (!valid || !(fabs(again_s / s - 1) <= INVARIANCE_RATIO)) {
-        json_t *invalid = json_object_get(row, "invalid");
-        json_array_append_new(
-            invalid,
-            valid ? json_sprintf("a median round took %.4g s at dilation %g and %.4g s at %g, "
-                                 "expected at most %.0f %% between them",
-                                 s, k, again_s, 2 * k, 100 * INVARIANCE_RATIO)
-                  : json_sprintf(
-                        "the check at dilation %g was invalid itself: %s", 2 * k,
-                        json_string_value(json_array_get(json_object_get(again, "invalid"), 0))));
-        json_object_set_new(row, "valid", json_false());
-    }
+    strait_invariance_note(row, again);
     json_decref(again);
     return 0;
 }
@@ -201,9 +159,8 @@ json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct st
          again && n < plan->setup.n_retries && row && !json_is_true(json_object_get(row, "valid"));
          n++) {
         json_array_extend(before, json_object_get(row, "invalid"));
-        const json_t *used = json_object_get(json_object_get(row, "report"), "dilation");
         if (!(plan->setup.dilation > 0))
-            dilation = 2 * json_number_value(used);
+            dilation = 2 * strait_invariance_dilation(row);
         struct strait_error why = {0};
         json_t *next = attempt(plan, task, dilation, &why);
         if (!next && why.code == STRAIT_ERR_INPUT)

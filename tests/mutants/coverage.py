@@ -8,6 +8,7 @@ import collections
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -61,6 +62,8 @@ def counted(build, counts):
 
 def main():
     build, wanted = os.path.abspath(sys.argv[1]), sys.argv[2:]
+    # A shell starts what runs in its background with interrupts ignored; suites want them.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     listed = subprocess.run([os.path.join(build, 'tests', 'strait-tests'), '--list'], check=True,
                             capture_output=True, text=True).stdout.splitlines()
     suites = [s.split()[0] for s in listed if 'apart' not in s.split()[1:] and
