@@ -157,7 +157,7 @@ static int attend(pid_t child, const sigset_t *mask, struct strait_error *err)
         const pid_t ended = waitpid(child, &status, WNOHANG);
         if (ended == child && WIFEXITED(status))
             return WEXITSTATUS(status);
-        const int number = ended == 0 ? sigwaitinfo(mask, NULL) : SIGCHLD;
+        const int number = ended == 0 ? sigwaitinfo(mask, NULL) : WTERMSIG(status);
         if (ended == 0 && (number == SIGCHLD || number < 0))
             continue;
         kill(child, SIGKILL);

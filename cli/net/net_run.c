@@ -32,8 +32,14 @@ static void hold_signals(void)
 
 static int make_log_folder(const char *path, struct strait_error *err)
 {
-    if (!path || mkdir(path, 0777) == 0 || errno == EEXIST)
+    struct stat info;
+    if (!path || mkdir(path, 0777) == 0)
         return 0;
+    if (errno == EEXIST && stat(path, &info) == 0) {
+        if (S_ISDIR(info.st_mode))
+            return 0;
+        errno = ENOTDIR;
+    }
     return strait_error_path(err, path, "cannot make the folder of logs");
 }
 

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/host.h"
@@ -29,6 +30,37 @@ static void lowered(void)
     free(kept);
 }
 
+/* Whether /proc/cpuinfo has all of these words among the processor's flags. */
+static bool has_flags(const char *const *flags)
+{
+    char line[8192] = "", flag[32];
+    FILE *f = fopen("/proc/cpuinfo", "re");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    while (fgets(line, sizeof(line), f) && strncmp(line, "flags", 5) != 0)
+        ;
+    fclose(f);
+    line[strcspn(line, "\n")] = ' ';
+    for (; *flags; flags++) {
+        snprintf(flag, sizeof(flag), " %s ", *flags);
+        if (!strstr(line, flag))
+            return false;
+    }
+    return true;
+}
+
+static void best(void)
+{
+    static const char *const avx2[] = {"avx2", "bmi1", "bmi2", "popcnt", NULL}, *const avx512[] = {
+                                                                                    "avx512f",
+                                                                                    "avx512bw",
+                                                                                    "avx512dq",
+                                                                                    "avx512vl",
+                                                                                    NULL};
+    CU_ASSERT_EQUAL(strait_simd_best(), !has_flags(avx2)    ? STRAIT_SIMD_PORTABLE
+                                        : has_flags(avx512) ? STRAIT_SIMD_AVX512
+                                                            : STRAIT_SIMD_AVX2);
+}
+
 static void names(void)
 {
     CU_ASSERT_STRING_EQUAL(strait_simd_name(STRAIT_SIMD_PORTABLE), "portable");
@@ -49,6 +81,7 @@ static void memory(void)
 static const struct strait_test tests[] = {
     {"memory is in bytes, and what the kernel does not say is infinite", memory},
     {"STRAIT_SIMD lowers the level and never raises it", lowered},
+    {"the best level is what the processor's flags allow", best},
     {"levels have the names that STRAIT_SIMD takes", names},
 };
 STRAIT_SUITE("core/host", tests);
