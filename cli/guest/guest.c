@@ -105,11 +105,11 @@ static int make_folders(char job[PATH_CHARS], const char *out, const char *name,
         if (*at == '/') {
             *at = '\0';
             if (mkdir(path, 0777) != 0 && errno != EEXIST)
-                return strait_error_system(err, path, "cannot be made");
+                return strait_error_path(err, path, "cannot be made");
             *at = '/';
         }
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
-        return strait_error_system(err, path, "cannot be made");
+        return strait_error_path(err, path, "cannot be made");
     return realpath(path, job) ? 0 : strait_error_system(err, path, "cannot be found");
 }
 
