@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include "tests/kit/emu_world.h"
+#include "tests/kit/host_files.h"
 #include "tests/kit/suite.h"
 
 static bool is_upload(const struct strait_run *run, int src, int dst, int channel)
@@ -126,7 +127,55 @@ static void active_links(void)
     world_release(&w);
 }
 
+/* {in UML, in virtual time} by what /proc says. */
+static void see_kernel(void *arg)
+{
+    const int *expected = arg;
+    CU_ASSERT_EQUAL(strait_emu_in_uml(), expected[0] != 0);
+    CU_ASSERT_EQUAL(strait_emu_in_virtual_time(), expected[1] != 0);
+}
+
+static void kernels(void)
+{
+    static const struct {
+        const char *cpuinfo, *cmdline;
+        int expected[2];
+    } cases[] = {{"processor\t: 0\nvendor_id\t: User Mode Linux\nmodel name\t: UML\n",
+                  "mem=64M time-travel=inf-cpu quiet\n",
+                  {1, 1}},
+                 {"vendor_id\t: User Mode Linux\n", "mem=64M quiet\n", {1, 0}},
+                 {"vendor_id\t: GenuineIntel\n", "time-travel=inf-cpu\n", {0, 0}},
+                 {"vendor_id\t: GenuineIntel\nmodel name\t: User Mode Linux\n", "quiet\n", {0, 0}},
+                 {"", "", {0, 0}}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct host_file files[] = {
+            {"/proc/cpuinfo", cases[i].cpuinfo}, {"/proc/cmdline", cases[i].cmdline}, {NULL, NULL}};
+        int expected[2];
+        memcpy(expected, cases[i].expected, sizeof(expected));
+        strait_test_context("case %zu", i);
+        if (!with_host_files(files, see_kernel, expected))
+            return;
+    }
+}
+
+static void processors_of_this_process(void)
+{
+    cpu_set_t all, one;
+    CU_ASSERT_EQUAL_FATAL(sched_getaffinity(0, sizeof(all), &all), 0);
+    CU_ASSERT_EQUAL(strait_emu_processors(), (unsigned)CPU_COUNT(&all));
+    size_t first = 0;
+    while (!CPU_ISSET(first, &all))
+        first++;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    CU_ASSERT_EQUAL_FATAL(sched_setaffinity(0, sizeof(one), &one), 0);
+    CU_ASSERT_EQUAL(strait_emu_processors(), 1);
+    CU_ASSERT_EQUAL(sched_setaffinity(0, sizeof(all), &all), 0);
+}
+
 static const struct strait_test tests[] = {
+    {"a guest is known by its processor, its time by its kernel's words", kernels},
+    {"processors are those that this process may use", processors_of_this_process},
     {"one of more than two processors is the network's", processors},
     {"what a gigabit costs grows with the flows, up to an end", cost_of_the_network},
     {"no round trip gets too long, and no run", most},
