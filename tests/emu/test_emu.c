@@ -67,6 +67,32 @@ static void upload(struct strait_rank *r)
     }
 }
 
+/* What was counted at both ends of three connections; and of the times their order: rank 0 returned
+ * when all was there, and the run, in real time, took no longer than the whole. */
+static void expect_upload_report(const struct world *w, double found_s)
+{
+    const double sent_bytes = 3 * 400096, run_s = report_number(w, "run_s");
+    CU_ASSERT_AT_LEAST(run_s, found_s);
+    CU_ASSERT_AT_LEAST(report_number(w, "wall_s"), 2 * run_s - 1e-3);
+    CU_ASSERT_EQUAL(report_number(w, "n_measured_jobs"), 0);
+    CU_ASSERT_EQUAL(report_number(w, "job_cpu_s"), 0);
+    const double net_cpu_s = report_number(w, "net_cpu_s");
+    CU_ASSERT(net_cpu_s > 0);
+    CU_ASSERT_DOUBLE_EQUAL(report_number(w, "net_cpu_s_per_gbit"), net_cpu_s / (8e-9 * sent_bytes),
+                           1e-9);
+    const json_t *interfaces = json_object_get(w->facts.report, "interfaces");
+    CU_ASSERT_EQUAL(json_array_size(interfaces), 4);
+    for (size_t i = 0; i < 4; i++) {
+        const json_t *one = json_array_get(interfaces, i);
+        const double sent = i == 0 ? 0 : 400096;
+        CU_ASSERT_EQUAL(json_number_value(json_object_get(one, "sent_bytes")), sent);
+        CU_ASSERT_EQUAL(json_number_value(json_object_get(one, "received_bytes")),
+                        i == 0 ? sent_bytes : 0);
+        CU_ASSERT_AT_LEAST(json_number_value(json_object_get(one, "tx_bytes")), sent);
+        CU_ASSERT(json_number_value(json_object_get(one, "rx_bytes")) > 0); /* acknowledgements */
+    }
+}
+
 static void an_upload_takes_what_tcp_and_the_link_take(void)
 {
     struct world w;
@@ -91,6 +117,7 @@ static void an_upload_takes_what_tcp_and_the_link_take(void)
         const json_t *server = json_array_get(json_object_get(w.facts.report, "interfaces"), 0);
         CU_ASSERT(json_number_value(json_object_get(server, "rx_bytes")) > 3 * 400096);
         CU_ASSERT(json_object_get(w.facts.constants, "congestion") != NULL);
+        expect_upload_report(&w, found_s);
     }
     world_release(&w);
 }
