@@ -192,10 +192,12 @@ static void to_oneself(struct strait_rank *r)
         strait_note(r, TAG, m.tag);
         strait_note(r, SRC, m.src);
         strait_note(r, ARRIVED, m.arrived_s);
+        strait_note(r, POSTED, m.posted_s);
+        strait_note(r, SEQ, (double)m.seq);
     }
     struct strait_op *op = r->backend->ops->send(r, r->me, 6, 3, strait_rig_packet(1000), true);
     r->backend->ops->wait(r, op, NULL);
-    strait_rig_recv(r, r->me, 6);
+    strait_note(r, SEQ, (double)strait_rig_recv(r, r->me, 6).seq);
     strait_note(r, NOW, r->backend->ops->now_s(r));
 }
 
@@ -205,7 +207,10 @@ static void assert_to_oneself(const struct strait_rig *rig, int rank)
         CU_ASSERT_EQUAL(strait_noted(rig, rank, TAG, i), i + 1);
         CU_ASSERT_EQUAL(strait_noted(rig, rank, SRC, i), rank);
         CU_ASSERT(conform_near(strait_noted(rig, rank, ARRIVED, i), 0.02));
+        CU_ASSERT(conform_near(strait_noted(rig, rank, POSTED, i), 0.02));
+        CU_ASSERT_EQUAL(strait_noted(rig, rank, SEQ, i), i);
     }
+    CU_ASSERT_EQUAL(strait_noted(rig, rank, SEQ, 2), 0); /* the first of its channel */
     CU_ASSERT(conform_near(strait_noted(rig, rank, NOW, 0), 0.02));
 }
 
