@@ -37,7 +37,35 @@ static void no_codec_cost(void)
     CU_ASSERT(cost_of(NULL, 1e-2).ratio > cost_of(NULL, 1e-3).ratio);
 }
 
+/* What each of three clients has sent: equal where all send the values of the first, different where
+ * each has its own (resnet's are tiled from an offset that depends on the rank). */
+static void shared_values(void)
+{
+    for (int shares = 0; shares < 2; shares++) {
+        struct strait_error err = {0};
+        json_t *settings = json_pack("{s:s, s:i}", "/model", "resnet", "/clients", 3);
+        struct strait_outcome o =
+            strait_outcome_of(text, settings, "default", &strait_fluid,
+                              (struct strait_trial_options){.every_round = true});
+        struct strait_trial *p;
+        CU_ASSERT_FALSE(o.point->shares_values); /* 5 MB in all */
+        CU_ASSERT_EQUAL_FATAL(
+            strait_trial_new(&p, o.experiment, o.profile,
+                             &(const struct strait_trial_options){.real_payload = true}, &err),
+            0);
+        p->shares_values = shares;
+        CU_ASSERT_EQUAL_FATAL(strait_trial_run(p, &strait_fluid, &err), 0);
+        CU_ASSERT_EQUAL(p->shared_values != NULL, shares);
+        const uint64_t first = p->logs[1].payload_bytes;
+        CU_ASSERT_EQUAL(p->logs[2].payload_bytes == first, shares);
+        CU_ASSERT_EQUAL(p->logs[3].payload_bytes == first, shares);
+        strait_trial_free(p);
+        strait_outcome_free(&o);
+    }
+}
+
 static const struct strait_test tests[] = {
+    {"clients that share values send the same bytes", shared_values},
     {"without codec cost no bound takes time", no_codec_cost},
 };
 STRAIT_SUITE("workloads/rank/trial", tests);
