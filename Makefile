@@ -330,9 +330,9 @@ $(SUITES): $(TEST_OBJECTS) $(BUILD)/tests/libkit.a $(BUILD)/tests/libcli.a $(LIB
 	@echo "  link $@"
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(TEST_OBJECTS) $(ALLOCATOR) -Wl,--start-group $(BUILD)/tests/libkit.a $(BUILD)/tests/libcli.a $(LIBS) -Wl,--end-group -lcunit $(LDLIBS)
 
-$(BUILD)/tests/bench_%: $(BUILD)/tests/bench/bench_%.o $(LIBS)
+$(BUILD)/tests/bench_%: $(BUILD)/tests/bench/bench_%.o $(BUILD)/tests/libkit.a $(LIBS)
 	@echo "  link $@"
-	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< -Wl,--start-group $(LIBS) -Wl,--end-group $(LDLIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< -Wl,--start-group $(BUILD)/tests/libkit.a $(LIBS) -Wl,--end-group -lcunit $(LDLIBS)
 
 # --- installing ---------------------------------------------------------------------------------
 # make install PREFIX=/usr DESTDIR=/tmp/package; the result may be moved as a whole.

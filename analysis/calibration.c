@@ -152,7 +152,7 @@ static int measure(struct strait_profile_entry *entry, struct sample *s, bool lo
     struct strait_slice *of = calloc(2 * n_all + 1, sizeof(*of));
     struct strait_codec_times t;
     size_t raw_bytes;
-    if (!of || ops->open(&bundle.lossy.state, spec->params, err) != 0) {
+    if (!of || strait_codec_open(ops, &bundle.lossy.state, spec->params, err) != 0) {
         free(of);
         return strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
     }

@@ -61,8 +61,8 @@ int strait_bundle_encode(const struct strait_bundle *bundle, unsigned char *out,
         if ((s[i].memory && s[i].lossy
                  ? strait_feedback_encode(s[i].memory, c, out + used, cap_bytes - used, &len,
                                           s[i].x, s[i].n_elems, request, err)
-                 : c->ops->encode(c->state, out + used, cap_bytes - used, &len, s[i].x,
-                                  s[i].n_elems, request, err)) != 0)
+                 : strait_codec_encode(c->ops, c->state, out + used, cap_bytes - used, &len, s[i].x,
+                                       s[i].n_elems, request, err)) != 0)
             return -1;
         used += len;
         raw += 4 * s[i].n_elems;
@@ -129,7 +129,8 @@ static int add_decoded(const struct strait_coder *c, unsigned char *out, size_t 
         return -1;
     for (size_t k = 0; k < n; k++)
         scratch[k] += scratch[n + k];
-    return c->ops->encode(c->state, out, cap_bytes, len_bytes, scratch, n, request, err);
+    return strait_codec_encode(c->ops, c->state, out, cap_bytes, len_bytes, scratch, n, request,
+                               err);
 }
 
 int strait_bundle_add(const struct strait_bundle *bundle, unsigned char *out, size_t cap_bytes,

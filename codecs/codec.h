@@ -80,19 +80,24 @@ struct strait_codec_ops {
     /** NULL, or the reason why the codec cannot be used here ("libSZ3c.so is not installed"). NULL
      *  member: always available. */
     const char *(*unavailable)(void);
-    /** Out: state, freed by close. In: params[n_params] in the declared order. */
-    int (*open)(void **state, const double *params, struct strait_error *err);
-    void (*close)(void *state);
+    size_t state_bytes; /* of the state that init fills; 0: open allocates it, if there is any */
+    /** Fill a zeroed state. In: params[n_params] in the declared order, each within its range. */
+    void (*init)(void *state, const struct strait_codec_ops *ops, const double *params);
+    /** Instead of init. Out: state, freed by close. */
+    int (*open)(void **state, const struct strait_codec_ops *ops, const double *params,
+                struct strait_error *err);
+    void (*close)(void *state); /* free, unless open took more than one allocation */
+    const void *kernel; /* what the codec adds to its family's functions; NULL: written alone */
     /** Upper limit of the bytes that encode writes for n_elems values. */
     size_t (*max_bytes)(const void *state, size_t n_elems);
-    /** Encoded size if it follows from the shape alone, else 0. NULL member: never. */
+    bool fixed_size; /* encode always writes max_bytes */
+    /** Encoded size if it follows from the shape alone, else 0. NULL: never, or fixed_size. */
     size_t (*predict)(const void *state, size_t n_elems, size_t n_rows);
-    /** Encode x[n_elems] into out. Errors: INPUT when cap_bytes < max_bytes(n_elems), or when the
-     *  bound is not one of `bounds`, not finite or below 0. The state keeps scratch memory until
-     *  close, one buffer for each thread that ran at the same time. */
-    int (*encode)(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                  const float *x, size_t n_elems, struct strait_request request,
-                  struct strait_error *err);
+    /** Encode x[n_elems] into out, which has room for max_bytes. strait_codec_encode, the caller, has
+     *  checked that and the bound. The state keeps scratch memory until close, one buffer for each
+     *  thread that ran at the same time. */
+    int (*encode)(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                  size_t n_elems, struct strait_request request, struct strait_error *err);
     /** Decode into y[n_elems]; changes no state, STATEFUL or not. Any input bytes are safe: INPUT
      *  when they are not a stream of this codec with n_elems values. */
     int (*decode)(void *state, float *y, size_t n_elems, const unsigned char *in, size_t len_bytes,
@@ -124,6 +129,18 @@ const struct strait_codec_ops *const *strait_codecs(size_t *n);
 const struct strait_codec_ops *strait_codec_find(const char *name);
 const struct strait_codec_ops *strait_codec_by_id(unsigned id);
 
+/** Open a codec. Out: state, freed by ops->close. In: params[n_params] in the declared order.
+ *  Errors: INPUT when a parameter is outside its declared range, NOMEM, HOST */
+int strait_codec_open(const struct strait_codec_ops *ops, void **state, const double *params,
+                      struct strait_error *err);
+/** Encode; see the member. Errors: INPUT when cap_bytes < max_bytes(n_elems), or when the bound is
+ *  not one of `bounds`, not finite or below 0. */
+int strait_codec_encode(const struct strait_codec_ops *ops, void *state, unsigned char *out,
+                        size_t cap_bytes, size_t *len_bytes, const float *x, size_t n_elems,
+                        struct strait_request request, struct strait_error *err);
+/** Encoded size if it follows from the shape alone, else 0. */
+size_t strait_codec_predict(const struct strait_codec_ops *ops, const void *state, size_t n_elems,
+                            size_t n_rows);
 /** Open with the default of every parameter. */
 int strait_codec_open_default(const struct strait_codec_ops *ops, void **state,
                               struct strait_error *err);

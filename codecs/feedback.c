@@ -53,7 +53,7 @@ static int memory_fill(struct strait_feedback *m, const double *params,
                                 "no memory for what is remembered of %zu values", m->n_elems);
     if (m->ops->n_params > 0)
         memcpy(m->params, params, m->ops->n_params * sizeof(*params));
-    return is_stateful(m->ops) ? m->ops->open(&m->state, m->params, err) : 0;
+    return is_stateful(m->ops) ? strait_codec_open(m->ops, &m->state, m->params, err) : 0;
 }
 
 struct strait_feedback *strait_feedback_new(const struct strait_codec_ops *ops,
@@ -191,7 +191,8 @@ int strait_feedback_encode(struct strait_feedback *m, const struct strait_coder 
     if (check(m, state, cap_bytes, n_elems, request, err) != 0)
         return -1;
     const float *sum = compensate(m, x);
-    if (m->ops->encode(state, out, cap_bytes, len_bytes, sum, n_elems, request, err) != 0)
+    if (strait_codec_encode(m->ops, state, out, cap_bytes, len_bytes, sum, n_elems, request, err) !=
+        0)
         return -1;
     if (!m->residual && !masks)
         return 0;
@@ -207,7 +208,7 @@ int strait_feedback_encode(struct strait_feedback *m, const struct strait_coder 
 int strait_feedback_reset(struct strait_feedback *m, struct strait_error *err)
 {
     void *fresh = NULL;
-    if (is_stateful(m->ops) && m->ops->open(&fresh, m->params, err) != 0)
+    if (is_stateful(m->ops) && strait_codec_open(m->ops, &fresh, m->params, err) != 0)
         return -1;
     if (m->state)
         m->ops->close(m->state);

@@ -42,7 +42,7 @@ int strait_tensor_codec_new(struct strait_tensor_codec **out, const char *spec, 
     c->n_elems = n_elems;
     c->n_rows = n_rows;
     if (read_spec(&c->spec, spec, err) != 0 ||
-        c->spec.ops->open(&c->coder.state, c->spec.params, err) != 0) {
+        strait_codec_open(c->spec.ops, &c->coder.state, c->spec.params, err) != 0) {
         free(c);
         return -1;
     }

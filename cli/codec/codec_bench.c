@@ -122,7 +122,7 @@ static int measure_case(struct bench *b, size_t i, struct strait_progress *progr
     int failed = 0;
     for (size_t k = 0; k < b->set.n && !failed; k++) {
         const bool open = k == 0 || own_state;
-        if (open && spec->ops->open(&state, spec->params, err) != 0)
+        if (open && strait_codec_open(spec->ops, &state, spec->params, err) != 0)
             return -1;
         failed = measure_tensor(&b->results[i], spec, state, &b->set.items[k], b->n_repeats, err);
         if (own_state || failed || k + 1 == b->set.n)

@@ -121,7 +121,7 @@ static int encode_tensor(const struct encode *e, struct strait_container *c, con
     const size_t head_bytes = strait_container_head_bytes(c), n = c->form.n_elems;
     const struct strait_set_tensor tensor = {
         .name = e->path, .kind = "any", .x = x, .n_elems = n, .n_rows = c->n_rows};
-    if (c->spec.ops->open(&state, c->spec.params, err) != 0)
+    if (strait_codec_open(c->spec.ops, &state, c->spec.params, err) != 0)
         return -1;
     unsigned char *file = malloc(head_bytes + c->spec.ops->max_bytes(state, n) + 1);
     float *y = malloc(n * sizeof(*y) + 1);
@@ -234,7 +234,7 @@ static int decode_tensor(float *x, double *decode_s, const struct strait_contain
 {
     void *state;
     struct strait_error why = {0};
-    if (c->spec.ops->open(&state, c->spec.params, err) != 0)
+    if (strait_codec_open(c->spec.ops, &state, c->spec.params, err) != 0)
         return -1;
     const struct strait_instant begin = strait_instant_now();
     const int status =

@@ -62,7 +62,8 @@ int strait_codec_trial_run(struct strait_codec_trial *trial, const struct strait
     for (unsigned k = 0; k < n_repeats; k++) {
         size_t len_bytes;
         const struct strait_instant begin = strait_instant_now();
-        if (ops->encode(state, bytes, cap, &len_bytes, t->x, t->n_elems, request, err) != 0)
+        if (strait_codec_encode(ops, state, bytes, cap, &len_bytes, t->x, t->n_elems, request,
+                                err) != 0)
             return -1;
         encode_s[k] = strait_instant_cost_s(&begin);
         const struct strait_instant encoded = strait_instant_now();

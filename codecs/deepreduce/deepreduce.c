@@ -165,14 +165,9 @@ static void deepreduce_close(void *state)
     free(s);
 }
 
-static int deepreduce_open(void **state, const double *values, struct strait_error *err)
+static int deepreduce_open(void **state, const struct strait_codec_ops *ops, const double *values,
+                           struct strait_error *err)
 {
-    for (unsigned i = 0; i < N_PARAMS; i++)
-        if (!(values[i] >= params[i].min && values[i] <= params[i].max) ||
-            (params[i].choices && floor(values[i]) < values[i]))
-            return strait_error_set(err, STRAIT_ERR_INPUT, "deepreduce",
-                                    "expected %s from %g to %g, found %g", params[i].name,
-                                    params[i].min, params[i].max, values[i]);
     size_t n_sparsifiers, n_index, n_value;
     const struct strait_sparsifier *const *sparsifiers = strait_sparsifiers(&n_sparsifiers);
     const struct strait_index_codec *const *index_codecs = strait_index_codecs(&n_index);
@@ -181,7 +176,7 @@ static int deepreduce_open(void **state, const double *values, struct strait_err
            values[VALUE] < (double)n_value);
     struct state *s = calloc(1, sizeof(*s));
     if (!s)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "deepreduce", "no memory for the codec");
+        return strait_error_set(err, STRAIT_ERR_NOMEM, ops->name, "no memory for the codec");
     const unsigned index = (unsigned)values[INDEX], value = (unsigned)values[VALUE];
     s->sparsifier = sparsifiers[(unsigned)values[SPARSIFIER]];
     s->index = index_codecs[index];
@@ -271,18 +266,12 @@ static int encode_sparse(struct state *s, struct scratch *t, struct strait_write
                                   strait_random_bits(key, "deepreduce value", 0, 0), err);
 }
 
-static int deepreduce_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                             const float *x, size_t n_elems, struct strait_request request,
+static int deepreduce_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                             size_t n_elems, struct strait_request request,
                              struct strait_error *err)
 {
     struct state *s = state;
-    if (strait_bound_check(request.bound, &strait_codec_deepreduce, err) != 0)
-        return -1;
-    if (cap_bytes < deepreduce_max_bytes(state, n_elems))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "deepreduce",
-                                "expected room for %zu bytes, found %zu",
-                                deepreduce_max_bytes(state, n_elems), cap_bytes);
-    struct strait_writer w = {.p = out, .end = out + cap_bytes};
+    struct strait_writer w = {.p = out, .end = out + deepreduce_max_bytes(state, n_elems)};
     int failed = 0;
     strait_write_u8(&w, ID);
     if (goes_whole(s, n_elems)) {

@@ -50,7 +50,7 @@ static int codec_open(struct strait_value_coder *c, struct strait_error *err)
             if (strcmp(p->choices[k], c->params.published ? "published" : "packed") == 0)
                 values[i] = k;
     }
-    return c->ops->open(&c->state, values, err);
+    return strait_codec_open(c->ops, &c->state, values, err);
 }
 
 static void codec_close(struct strait_value_coder *c)
@@ -70,8 +70,8 @@ static int codec_encode(const struct strait_value_coder *c, struct strait_writer
     size_t len = 0;
     if (c->ops->flags & STRAIT_CODEC_BOUNDED)
         request.bound = (struct strait_bound){STRAIT_BOUND_RANGE, c->params.bound};
-    if (c->ops->encode(c->state, w->p, (size_t)(w->end - w->p), &len, v, n_values, request, err) !=
-        0)
+    if (strait_codec_encode(c->ops, c->state, w->p, (size_t)(w->end - w->p), &len, v, n_values,
+                            request, err) != 0)
         return -1;
     w->p += len;
     return 0;

@@ -207,7 +207,6 @@ static bool expand(const void *context, float *y, size_t n_elems, const unsigned
 }
 
 static const struct strait_plugin_kernel kernel = {
-    .ops = &strait_codec_libpressio,
     .library = "liblibpressio.so",
     .compress = compress,
     .expand = expand,
@@ -216,20 +215,18 @@ static const struct strait_plugin_kernel kernel = {
     .close = unload,
 };
 
-static int libpressio_open(void **state, const double *values, struct strait_error *err)
+static int libpressio_open(void **state, const struct strait_codec_ops *ops, const double *values,
+                           struct strait_error *err)
 {
-    if (strait_params_check(&strait_codec_libpressio, values, err) != 0)
-        return -1;
     struct library *l = calloc(1, sizeof(*l));
     const char *reason = l ? load(l) : "memory ran out";
     if (!reason) {
         l->compressor = (unsigned char)values[PARAM_COMPRESSOR];
-        return strait_plugin_open(state, &kernel, l, values + N_OWN_PARAMS, err);
+        return strait_plugin_open(state, ops, l, values + N_OWN_PARAMS, err);
     }
     if (l)
         unload(l);
-    return strait_error_set(err, l ? STRAIT_ERR_HOST : STRAIT_ERR_NOMEM, "libpressio", "%s",
-                            reason);
+    return strait_error_set(err, l ? STRAIT_ERR_HOST : STRAIT_ERR_NOMEM, ops->name, "%s", reason);
 }
 
 const struct strait_codec_ops strait_codec_libpressio = {
@@ -242,6 +239,7 @@ const struct strait_codec_ops strait_codec_libpressio = {
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
     .unavailable = libpressio_unavailable,
+    .kernel = &kernel,
     .open = libpressio_open,
     .close = strait_plugin_close,
     .max_bytes = strait_plugin_max_bytes,

@@ -9,6 +9,7 @@
 enum { MAX_PARAMS = 4 };
 
 struct state {
+    const struct strait_codec_ops *ops;
     const struct strait_piece_kernel *kernel;
     struct strait_pool pool;
     double params[MAX_PARAMS];
@@ -21,19 +22,6 @@ const char *const strait_shapes[] = {"flat", "rows", NULL};
 struct cut {
     size_t n_cols, piece_elems;
 };
-
-int strait_params_check(const struct strait_codec_ops *ops, const double *params,
-                        struct strait_error *err)
-{
-    for (unsigned i = 0; i < ops->n_params; i++) {
-        const struct strait_param *p = &ops->params[i];
-        if (!(params[i] >= p->min && params[i] <= p->max))
-            return strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
-                                    "expected %s from %g to %g, found %g", p->name, p->min, p->max,
-                                    params[i]);
-    }
-    return 0;
-}
 
 static void drop(const struct strait_piece_kernel *kernel, void *scratch)
 {
@@ -55,18 +43,16 @@ static void *take(struct state *s)
     return NULL;
 }
 
-int strait_pieces_open(void **state, const struct strait_piece_kernel *kernel, const double *params,
+int strait_pieces_open(void **state, const struct strait_codec_ops *ops, const double *params,
                        struct strait_error *err)
 {
-    assert(kernel->ops->n_params <= MAX_PARAMS);
-    if (strait_params_check(kernel->ops, params, err) != 0)
-        return -1;
+    assert(ops->n_params <= MAX_PARAMS);
     struct state *s = calloc(1, sizeof(*s));
     if (!s)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, kernel->ops->name,
-                                "no memory for the codec");
-    s->kernel = kernel;
-    for (unsigned i = 0; i < kernel->ops->n_params; i++)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, ops->name, "no memory for the codec");
+    s->ops = ops;
+    s->kernel = ops->kernel;
+    for (unsigned i = 0; i < ops->n_params; i++)
         s->params[i] = params[i];
     strait_pool_init(&s->pool);
     *state = s;
@@ -109,9 +95,9 @@ static struct cut cut_of(const struct strait_piece_kernel *k, size_t n_cols)
     return (struct cut){n_cols, (groups > 0 ? groups : 1) * k->row_group * n_cols};
 }
 
-static bool is_bounded(const struct strait_piece_kernel *k)
+static bool is_bounded(const struct state *s)
 {
-    return (k->ops->flags & STRAIT_CODEC_BOUNDED) != 0;
+    return (s->ops->flags & STRAIT_CODEC_BOUNDED) != 0;
 }
 
 static size_t varint_bytes(size_t v)
@@ -123,12 +109,13 @@ static size_t varint_bytes(size_t v)
 }
 
 /* The length is known only afterwards: leave room for the longest, then move the bytes up. */
-static void encode_piece(const struct strait_piece_kernel *k, void *scratch,
-                         struct strait_writer *w, const float *x, struct strait_piece piece)
+static void encode_piece(const struct state *s, void *scratch, struct strait_writer *w,
+                         const float *x, struct strait_piece piece)
 {
     const size_t raw_bytes = 4 * piece.n_elems, gap = varint_bytes(raw_bytes);
-    const bool possible = raw_bytes > gap && (!is_bounded(k) || piece.tolerance > 0);
-    const size_t len = possible ? k->compress(scratch, w->p + gap, raw_bytes - gap, x, piece) : 0;
+    const bool possible = raw_bytes > gap && (!is_bounded(s) || piece.tolerance > 0);
+    const size_t len =
+        possible ? s->kernel->compress(scratch, w->p + gap, raw_bytes - gap, x, piece) : 0;
     assert(len == 0 || len <= raw_bytes - gap);
     const unsigned char *from = w->p + gap;
     strait_write_varint(w, len);
@@ -142,19 +129,19 @@ static void encode_piece(const struct strait_piece_kernel *k, void *scratch,
 }
 
 /* Out:     piece: the properties that all pieces share. */
-static void encode_head(const struct strait_piece_kernel *k, struct strait_piece *piece,
-                        struct strait_writer *w, const float *x, size_t n_elems,
-                        struct strait_request request)
+static void encode_head(const struct state *s, struct strait_piece *piece, struct strait_writer *w,
+                        const float *x, size_t n_elems, struct strait_request request)
 {
+    const struct strait_piece_kernel *k = s->kernel;
     *piece = (struct strait_piece){0};
-    strait_write_u8(w, k->ops->id);
+    strait_write_u8(w, s->ops->id);
     strait_write_varint(w, n_elems);
     if (k->row_group > 0) {
         const size_t n_cols = request.n_rows > 0 ? n_elems / request.n_rows : 0;
         piece->n_cols = shape_fits(k, n_elems, n_cols) ? n_cols : 0;
         strait_write_varint(w, piece->n_cols);
     }
-    if (is_bounded(k)) {
+    if (is_bounded(s)) {
         const double tolerance = strait_bound_absolute(request.bound, x, n_elems);
         piece->tolerance = isfinite(tolerance) ? tolerance : 0;
         strait_put_double(w->p, piece->tolerance);
@@ -162,28 +149,20 @@ static void encode_head(const struct strait_piece_kernel *k, struct strait_piece
     }
 }
 
-int strait_pieces_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                         const float *x, size_t n_elems, struct strait_request request,
-                         struct strait_error *err)
+int strait_pieces_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                         size_t n_elems, struct strait_request request, struct strait_error *err)
 {
     struct state *s = state;
-    const struct strait_piece_kernel *k = s->kernel;
-    if (strait_bound_check(request.bound, k->ops, err) != 0)
-        return -1;
-    if (cap_bytes < strait_pieces_max_bytes(state, n_elems))
-        return strait_error_set(err, STRAIT_ERR_INPUT, k->ops->name,
-                                "expected room for %zu bytes, found %zu",
-                                strait_pieces_max_bytes(state, n_elems), cap_bytes);
     void *scratch = take(s);
     if (!scratch)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, k->ops->name, "memory ran out");
-    struct strait_writer w = {.p = out, .end = out + cap_bytes};
+        return strait_error_set(err, STRAIT_ERR_NOMEM, s->ops->name, "memory ran out");
+    struct strait_writer w = {.p = out, .end = out + strait_pieces_max_bytes(state, n_elems)};
     struct strait_piece piece;
-    encode_head(k, &piece, &w, x, n_elems, request);
-    const struct cut cut = cut_of(k, piece.n_cols);
+    encode_head(s, &piece, &w, x, n_elems, request);
+    const struct cut cut = cut_of(s->kernel, piece.n_cols);
     for (size_t i = 0; i < n_elems; i += cut.piece_elems) {
         piece.n_elems = n_elems - i < cut.piece_elems ? n_elems - i : cut.piece_elems;
-        encode_piece(k, scratch, &w, x + i, piece);
+        encode_piece(s, scratch, &w, x + i, piece);
     }
     assert(!w.full && w.p <= w.end);
     *len_bytes = (size_t)(w.p - out);
@@ -205,11 +184,12 @@ static bool decode_piece(const struct strait_piece_kernel *k, void *scratch, flo
 }
 
 /* Read the head into the properties that all pieces share. */
-static bool decode_head(const struct strait_piece_kernel *k, struct strait_piece *piece,
-                        struct strait_reader *r, size_t n_elems)
+static bool decode_head(const struct state *s, struct strait_piece *piece, struct strait_reader *r,
+                        size_t n_elems)
 {
+    const struct strait_piece_kernel *k = s->kernel;
     *piece = (struct strait_piece){0};
-    if (strait_read_u8(r) != k->ops->id || strait_read_varint(r) != n_elems)
+    if (strait_read_u8(r) != s->ops->id || strait_read_varint(r) != n_elems)
         return false;
     if (k->row_group > 0) {
         const uint64_t n_cols = strait_read_varint(r);
@@ -217,7 +197,7 @@ static bool decode_head(const struct strait_piece_kernel *k, struct strait_piece
             return false;
         piece->n_cols = (size_t)n_cols;
     }
-    if (is_bounded(k)) {
+    if (is_bounded(s)) {
         const unsigned char *p = strait_read_bytes(r, 8);
         piece->tolerance = p ? strait_get_double(p) : 0;
         if (!(piece->tolerance >= 0) || isinf(piece->tolerance))
@@ -235,8 +215,8 @@ int strait_pieces_decode(void *state, float *y, size_t n_elems, const unsigned c
     struct strait_piece piece;
     void *scratch = take(s);
     if (!scratch)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, k->ops->name, "memory ran out");
-    bool good = decode_head(k, &piece, &r, n_elems);
+        return strait_error_set(err, STRAIT_ERR_NOMEM, s->ops->name, "memory ran out");
+    bool good = decode_head(s, &piece, &r, n_elems);
     const struct cut cut = cut_of(k, good ? piece.n_cols : 0);
     for (size_t i = 0; i < n_elems && good; i += cut.piece_elems) {
         piece.n_elems = n_elems - i < cut.piece_elems ? n_elems - i : cut.piece_elems;
@@ -244,7 +224,7 @@ int strait_pieces_decode(void *state, float *y, size_t n_elems, const unsigned c
     }
     strait_pool_give(&s->pool, scratch);
     if (!good || r.p != r.end)
-        return strait_error_set(err, STRAIT_ERR_INPUT, k->ops->name,
+        return strait_error_set(err, STRAIT_ERR_INPUT, s->ops->name,
                                 "expected a stream of %zu values", n_elems);
     return 0;
 }

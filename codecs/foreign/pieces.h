@@ -17,7 +17,6 @@ struct strait_piece {
 };
 
 struct strait_piece_kernel {
-    const struct strait_codec_ops *ops;
     size_t piece_elems;     /* exact for a vector, approximate for a matrix */
     size_t row_group;       /* pieces of a matrix have a multiple of this many rows; 0: no rows */
     size_t max_piece_elems; /* a matrix with longer groups of rows is treated as a vector */
@@ -35,19 +34,16 @@ struct strait_piece_kernel {
                    size_t len_bytes);
 };
 
-/** Implements a codec's `open`: checks the parameters against their declaration. */
-int strait_pieces_open(void **state, const struct strait_piece_kernel *kernel, const double *params,
-                       struct strait_error *err);
-
 /** Value of a parameter given to open. */
 double strait_pieces_param(const void *state, unsigned i);
 
-/* Members of struct strait_codec_ops, see codec.h. */
+/* Members of struct strait_codec_ops, see codec.h; its kernel is a struct strait_piece_kernel. */
+int strait_pieces_open(void **state, const struct strait_codec_ops *ops, const double *params,
+                       struct strait_error *err);
 void strait_pieces_close(void *state);
 size_t strait_pieces_max_bytes(const void *state, size_t n_elems);
-int strait_pieces_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                         const float *x, size_t n_elems, struct strait_request request,
-                         struct strait_error *err);
+int strait_pieces_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                         size_t n_elems, struct strait_request request, struct strait_error *err);
 int strait_pieces_decode(void *state, float *y, size_t n_elems, const unsigned char *in,
                          size_t len_bytes, struct strait_error *err);
 
@@ -55,7 +51,3 @@ int strait_pieces_decode(void *state, float *y, size_t n_elems, const unsigned c
 enum { STRAIT_SHAPE_FLAT, STRAIT_SHAPE_ROWS };
 extern const char *const strait_shapes[];
 extern const char *const strait_no_yes[];
-
-/** 0, or -1 with *err INPUT naming the codec, the parameter and what was expected. */
-int strait_params_check(const struct strait_codec_ops *ops, const double *params,
-                        struct strait_error *err);

@@ -22,6 +22,7 @@ struct bundle {
 };
 
 struct state {
+    const struct strait_codec_ops *ops;
     struct bundle bundle;
     struct strait_pool pool; /* of struct piece */
     bool here, verify;
@@ -104,7 +105,7 @@ void strait_plugin_close(void *state)
 /* Start the process now, while the program is small. */
 static int start(struct state *s, struct strait_error *err)
 {
-    const char *name = s->bundle.kernel->ops->name;
+    const char *name = s->ops->name;
     struct strait_isolated_job job = {.args = {JOB_PROBE}};
     struct piece *p = take(s);
     if (!p)
@@ -122,15 +123,16 @@ static int start(struct state *s, struct strait_error *err)
     return result;
 }
 
-int strait_plugin_open(void **state, const struct strait_plugin_kernel *kernel, void *context,
+int strait_plugin_open(void **state, const struct strait_codec_ops *ops, void *context,
                        const double *params, struct strait_error *err)
 {
+    const struct strait_plugin_kernel *kernel = ops->kernel;
     struct state *s = calloc(1, sizeof(*s));
     if (!s) {
         kernel->close(context);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, kernel->ops->name,
-                                "no memory for the codec");
+        return strait_error_set(err, STRAIT_ERR_NOMEM, ops->name, "no memory for the codec");
     }
+    s->ops = ops;
     s->bundle = (struct bundle){kernel, context};
     s->here = params[STRAIT_FOREIGN_ISOLATE] < 0.5;
     s->verify = params[STRAIT_FOREIGN_VERIFY] > 0.5;
@@ -244,22 +246,15 @@ static int encode_coded(struct state *s, struct piece *p, struct strait_writer *
     return 1;
 }
 
-int strait_plugin_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                         const float *x, size_t n_elems, struct strait_request request,
-                         struct strait_error *err)
+int strait_plugin_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                         size_t n_elems, struct strait_request request, struct strait_error *err)
 {
     struct state *s = state;
-    const struct strait_codec_ops *ops = s->bundle.kernel->ops;
-    if (strait_bound_check(request.bound, ops, err) != 0)
-        return -1;
-    if (cap_bytes < strait_plugin_max_bytes(state, n_elems))
-        return strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
-                                "expected room for %zu bytes, found %zu",
-                                strait_plugin_max_bytes(state, n_elems), cap_bytes);
+    const struct strait_codec_ops *ops = s->ops;
     struct piece *p = take(s);
     if (!p)
         return strait_error_set(err, STRAIT_ERR_NOMEM, ops->name, "memory ran out");
-    struct strait_writer w = {.p = out, .end = out + cap_bytes};
+    struct strait_writer w = {.p = out, .end = out + strait_plugin_max_bytes(state, n_elems)};
     strait_write_u8(&w, ops->id);
     strait_write_varint(&w, n_elems);
     const int coded =
@@ -307,8 +302,7 @@ static int decode_coded(struct state *s, float *y, size_t n, struct strait_reade
     job.in_bytes = (size_t)(r.end - r.p);
     struct piece *p = take(s);
     if (!p)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, s->bundle.kernel->ops->name,
-                                "memory ran out");
+        return strait_error_set(err, STRAIT_ERR_NOMEM, s->ops->name, "memory ran out");
     int result = strait_isolate_room(&p->isolate, job.in_bytes, job.out_bytes, err);
     if (result == 0) {
         struct strait_error why = {0};
@@ -317,8 +311,8 @@ static int decode_coded(struct state *s, float *y, size_t n, struct strait_reade
         if (result != 0 && why.code == STRAIT_ERR_BACKEND)
             why.code = STRAIT_ERR_INPUT; /* most likely the stream's fault */
         if (result != 0)
-            strait_error_set(err, why.code, s->bundle.kernel->ops->name,
-                             "expected a stream of %zu values: %s", n, why.text);
+            strait_error_set(err, why.code, s->ops->name, "expected a stream of %zu values: %s", n,
+                             why.text);
     }
     if (result == 0 && job.good == 1) {
         memcpy(y, p->isolate.out, 4 * n);
@@ -332,7 +326,7 @@ int strait_plugin_decode(void *state, float *y, size_t n_elems, const unsigned c
                          size_t len_bytes, struct strait_error *err)
 {
     struct state *s = state;
-    const struct strait_codec_ops *ops = s->bundle.kernel->ops;
+    const struct strait_codec_ops *ops = s->ops;
     struct strait_reader r = {.p = in, .end = in + len_bytes};
     int good = strait_read_u8(&r) == ops->id && strait_read_varint(&r) == n_elems;
     const unsigned kind = strait_read_u8(&r);

@@ -15,7 +15,6 @@
 
 /* What a codec's file supplies. compress and expand run in a process that may die. */
 struct strait_plugin_kernel {
-    const struct strait_codec_ops *ops;
     const char *library; /* name for errors: "libSZ3c.so" */
     /** In:      x: finite values, read-only; tolerance: absolute, > 0 and finite.
      *  Returns: bytes written, at most cap_bytes; 0 on failure */
@@ -54,9 +53,10 @@ enum {
         .min = 0.1, .max = 3600, .fallback = 60                                                    \
     }
 
-/** Implements a codec's `open`. Takes context, freed by kernel->close, even on failure.
+/** Implements a codec's `open`; ops->kernel is a struct strait_plugin_kernel. Takes context, freed
+ *  by its close, even on failure.
  *  In:      params  N_STRAIT_FOREIGN_PARAMS of them */
-int strait_plugin_open(void **state, const struct strait_plugin_kernel *kernel, void *context,
+int strait_plugin_open(void **state, const struct strait_codec_ops *ops, void *context,
                        const double *params, struct strait_error *err);
 
 /** Load the first of the NULL-terminated names that can be loaded, or only the library named by the
@@ -69,8 +69,7 @@ void (*strait_plugin_symbol(void *library, const char *name))(void);
 /* Members of struct strait_codec_ops, see codec.h. */
 void strait_plugin_close(void *state);
 size_t strait_plugin_max_bytes(const void *state, size_t n_elems);
-int strait_plugin_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                         const float *x, size_t n_elems, struct strait_request request,
-                         struct strait_error *err);
+int strait_plugin_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                         size_t n_elems, struct strait_request request, struct strait_error *err);
 int strait_plugin_decode(void *state, float *y, size_t n_elems, const unsigned char *in,
                          size_t len_bytes, struct strait_error *err);

@@ -87,24 +87,22 @@ static bool expand(const void *context, float *y, size_t n_elems, const unsigned
 }
 
 static const struct strait_plugin_kernel kernel = {
-    .ops = &strait_codec_sz3,
     .library = "libSZ3c.so",
     .compress = compress,
     .expand = expand,
     .close = unload,
 };
 
-static int sz3_open(void **state, const double *values, struct strait_error *err)
+static int sz3_open(void **state, const struct strait_codec_ops *ops, const double *values,
+                    struct strait_error *err)
 {
-    if (strait_params_check(&strait_codec_sz3, values, err) != 0)
-        return -1;
     struct library *l = calloc(1, sizeof(*l));
     const char *reason = l ? load(l) : "memory ran out";
     if (!reason)
-        return strait_plugin_open(state, &kernel, l, values, err);
+        return strait_plugin_open(state, ops, l, values, err);
     if (l)
         unload(l);
-    return strait_error_set(err, l ? STRAIT_ERR_HOST : STRAIT_ERR_NOMEM, "sz3", "%s", reason);
+    return strait_error_set(err, l ? STRAIT_ERR_HOST : STRAIT_ERR_NOMEM, ops->name, "%s", reason);
 }
 
 const struct strait_codec_ops strait_codec_sz3 = {
@@ -117,6 +115,7 @@ const struct strait_codec_ops strait_codec_sz3 = {
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
     .unavailable = sz3_unavailable,
+    .kernel = &kernel,
     .open = sz3_open,
     .close = strait_plugin_close,
     .max_bytes = strait_plugin_max_bytes,

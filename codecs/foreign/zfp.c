@@ -153,7 +153,6 @@ static bool expand(void *scratch, float *y, struct strait_piece piece, const uns
 }
 
 static const struct strait_piece_kernel kernel = {
-    .ops = &strait_codec_zfp,
     .piece_elems = PIECE,
     .row_group = BLOCK_SIDE,
     .max_piece_elems = MAX_PIECE,
@@ -164,18 +163,12 @@ static const struct strait_piece_kernel kernel = {
     .expand = expand,
 };
 
-static int zfp_open(void **state, const double *values, struct strait_error *err)
-{
-    return strait_pieces_open(state, &kernel, values, err);
-}
-
-static int encode_zfp(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                      const float *x, size_t n_elems, struct strait_request request,
-                      struct strait_error *err)
+static int encode_zfp(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                      size_t n_elems, struct strait_request request, struct strait_error *err)
 {
     if (strait_pieces_param(state, PARAM_SHAPE) < STRAIT_SHAPE_ROWS)
         request.n_rows = 0;
-    return strait_pieces_encode(state, out, cap_bytes, len_bytes, x, n_elems, request, err);
+    return strait_pieces_encode(state, out, len_bytes, x, n_elems, request, err);
 }
 
 const struct strait_codec_ops strait_codec_zfp = {
@@ -187,7 +180,8 @@ const struct strait_codec_ops strait_codec_zfp = {
     .bounds = 1u << STRAIT_BOUND_ABS | 1u << STRAIT_BOUND_RANGE | 1u << STRAIT_BOUND_RMS,
     .params = params,
     .n_params = N_PARAMS,
-    .open = zfp_open,
+    .kernel = &kernel,
+    .open = strait_pieces_open,
     .close = strait_pieces_close,
     .max_bytes = strait_pieces_max_bytes,
     .encode = encode_zfp,

@@ -1,40 +1,9 @@
-/* Checks at the beginning of encode and decode, and arithmetic on the bits of floats. */
+/* Checks at the beginning of decode, and arithmetic on the bits of floats. */
 #pragma once
 #include <math.h>
 #include <string.h>
 #include "codecs/bound.h"
 #include "clones.h"
-
-/** Check parameters against their ranges; unless `real`, they must be whole numbers (those of all
- *  quantisers are). 0, or -1 with *err INPUT naming the codec and the first bad parameter. */
-static inline int strait_check_params(const struct strait_codec_ops *ops, const double *values,
-                                      const char *real, struct strait_error *err)
-{
-    for (unsigned i = 0; i < ops->n_params; i++) {
-        const struct strait_param *p = &ops->params[i];
-        const bool whole = !real || strcmp(p->name, real) != 0;
-        const double v = values[i];
-        if (!(v >= p->min && v <= p->max) || (whole && v != floor(v)))
-            return strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
-                                    "expected %s%s from %g to %g, found %g",
-                                    whole ? "a whole number of " : "", p->name, p->min, p->max, v);
-    }
-    return 0;
-}
-
-/** Check that the codec supports the bound and that there is room for max_bytes. */
-static inline int strait_check_encode(const struct strait_codec_ops *ops, const void *state,
-                                      size_t n_elems, const struct strait_request *request,
-                                      size_t cap_bytes, struct strait_error *err)
-{
-    if (strait_bound_check(request->bound, ops, err) != 0)
-        return -1;
-    if (cap_bytes < ops->max_bytes(state, n_elems))
-        return strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
-                                "expected room for %zu bytes, found %zu",
-                                ops->max_bytes(state, n_elems), cap_bytes);
-    return 0;
-}
 
 /** Check that the stream is as long as its head says, for n_elems values. */
 static inline int strait_check_length(const struct strait_codec_ops *ops, size_t expected_bytes,

@@ -68,18 +68,12 @@ static bool expand(void *scratch, float *y, struct strait_piece piece, const uns
 }
 
 static const struct strait_piece_kernel kernel = {
-    .ops = &strait_codec_blosc,
     .piece_elems = PIECE,
     .scratch_bytes = sizeof(struct scratch),
     .init = init,
     .compress = compress,
     .expand = expand,
 };
-
-static int open_blosc(void **state, const double *values, struct strait_error *err)
-{
-    return strait_pieces_open(state, &kernel, values, err);
-}
 
 const struct strait_codec_ops strait_codec_blosc = {
     .name = "blosc",
@@ -90,7 +84,8 @@ const struct strait_codec_ops strait_codec_blosc = {
     .bounds = 1u << STRAIT_BOUND_NONE,
     .params = params,
     .n_params = N_PARAMS,
-    .open = open_blosc,
+    .kernel = &kernel,
+    .open = strait_pieces_open,
     .close = strait_pieces_close,
     .max_bytes = strait_pieces_max_bytes,
     .encode = strait_pieces_encode,

@@ -142,7 +142,6 @@ static bool expand(void *scratch, float *y, struct strait_piece piece, const uns
 }
 
 static const struct strait_piece_kernel kernel = {
-    .ops = &strait_codec_fpzip,
     .piece_elems = PIECE,
     .row_group = 1,
     .max_piece_elems = PIECE,
@@ -153,18 +152,12 @@ static const struct strait_piece_kernel kernel = {
     .expand = expand,
 };
 
-static int open_fpzip(void **state, const double *values, struct strait_error *err)
-{
-    return strait_pieces_open(state, &kernel, values, err);
-}
-
-static int encode_fpzip(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                        const float *x, size_t n_elems, struct strait_request request,
-                        struct strait_error *err)
+static int encode_fpzip(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                        size_t n_elems, struct strait_request request, struct strait_error *err)
 {
     if (strait_pieces_param(state, PARAM_SHAPE) < STRAIT_SHAPE_ROWS)
         request.n_rows = 0;
-    return strait_pieces_encode(state, out, cap_bytes, len_bytes, x, n_elems, request, err);
+    return strait_pieces_encode(state, out, len_bytes, x, n_elems, request, err);
 }
 
 const struct strait_codec_ops strait_codec_fpzip = {
@@ -176,7 +169,8 @@ const struct strait_codec_ops strait_codec_fpzip = {
     .bounds = 1u << STRAIT_BOUND_NONE,
     .params = params,
     .n_params = N_PARAMS,
-    .open = open_fpzip,
+    .kernel = &kernel,
+    .open = strait_pieces_open,
     .close = strait_pieces_close,
     .max_bytes = strait_pieces_max_bytes,
     .encode = encode_fpzip,

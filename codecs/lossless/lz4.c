@@ -80,7 +80,6 @@ static bool expand(void *scratch, float *y, struct strait_piece piece, const uns
 }
 
 static const struct strait_piece_kernel kernel = {
-    .ops = &strait_codec_lz4,
     .piece_elems = PIECE,
     .scratch_bytes = sizeof(struct scratch),
     .init = init,
@@ -88,11 +87,6 @@ static const struct strait_piece_kernel kernel = {
     .compress = compress,
     .expand = expand,
 };
-
-static int lz4_open(void **state, const double *values, struct strait_error *err)
-{
-    return strait_pieces_open(state, &kernel, values, err);
-}
 
 const struct strait_codec_ops strait_codec_lz4 = {
     .name = "lz4",
@@ -103,7 +97,8 @@ const struct strait_codec_ops strait_codec_lz4 = {
     .bounds = 1u << STRAIT_BOUND_NONE,
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
-    .open = lz4_open,
+    .kernel = &kernel,
+    .open = strait_pieces_open,
     .close = strait_pieces_close,
     .max_bytes = strait_pieces_max_bytes,
     .encode = strait_pieces_encode,

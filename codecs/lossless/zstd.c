@@ -56,7 +56,6 @@ static bool expand(void *scratch, float *y, struct strait_piece piece, const uns
 }
 
 static const struct strait_piece_kernel kernel = {
-    .ops = &strait_codec_zstd,
     .piece_elems = PIECE,
     .scratch_bytes = sizeof(struct scratch),
     .init = init,
@@ -64,11 +63,6 @@ static const struct strait_piece_kernel kernel = {
     .compress = compress,
     .expand = expand,
 };
-
-static int zstd_open(void **state, const double *values, struct strait_error *err)
-{
-    return strait_pieces_open(state, &kernel, values, err);
-}
 
 const struct strait_codec_ops strait_codec_zstd = {
     .name = "zstd",
@@ -79,7 +73,8 @@ const struct strait_codec_ops strait_codec_zstd = {
     .bounds = 1u << STRAIT_BOUND_NONE,
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
-    .open = zstd_open,
+    .kernel = &kernel,
+    .open = strait_pieces_open,
     .close = strait_pieces_close,
     .max_bytes = strait_pieces_max_bytes,
     .encode = strait_pieces_encode,

@@ -24,10 +24,7 @@ static void half_step(struct strait_lowrank_coder *c, const float *m)
     }
 }
 
-static int acpsgd_open(void **state, const double *params, struct strait_error *err)
-{
-    return strait_lowrank_open(state, params, &strait_codec_acpsgd, half_step, err);
-}
+static const struct strait_lowrank_kernel kernel = {.step = half_step};
 
 const struct strait_codec_ops strait_codec_acpsgd = {
     .name = "acpsgd",
@@ -39,7 +36,9 @@ const struct strait_codec_ops strait_codec_acpsgd = {
     .params = strait_lowrank_params,
     .n_params = 1,
     .memory = {.residual = true},
-    .open = acpsgd_open,
+    .kernel = &kernel,
+    .state_bytes = sizeof(struct strait_lowrank_coder),
+    .init = strait_lowrank_init,
     .close = strait_lowrank_close,
     .max_bytes = strait_lowrank_max_bytes,
     .predict = strait_lowrank_predict,

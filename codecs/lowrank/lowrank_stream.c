@@ -1,8 +1,6 @@
 /* The codec around a low-rank iteration on one worker. */
 #include "lowrank_stream.h"
-#include <math.h>
 #include <stdlib.h>
-#include "codecs/bound.h"
 #include "core/bytes.h"
 
 /* Factors of one stream, aligned for floats. */
@@ -15,28 +13,19 @@ struct factors {
 const struct strait_param strait_lowrank_params[1] = {
     {.name = "rank",
      .doc = "columns of the factors",
+     .kind = STRAIT_PARAM_INTEGER,
      .min = 1,
      .max = STRAIT_LOWRANK_MAX_RANK,
      .fallback = 4},
 };
 
-int strait_lowrank_open(void **state, const double *params, const struct strait_codec_ops *ops,
-                        void (*step)(struct strait_lowrank_coder *c, const float *m),
-                        struct strait_error *err)
+void strait_lowrank_init(void *state, const struct strait_codec_ops *ops, const double *params)
 {
-    if (!(params[0] >= 1 && params[0] <= STRAIT_LOWRANK_MAX_RANK) || params[0] != floor(params[0]))
-        return strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
-                                "expected a whole rank from 1 to %d, found %g",
-                                STRAIT_LOWRANK_MAX_RANK, params[0]);
-    struct strait_lowrank_coder *c = calloc(1, sizeof(*c));
-    if (!c)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, ops->name, "no memory for the codec");
+    struct strait_lowrank_coder *c = state;
     c->ops = ops;
-    c->step = step;
+    c->kernel = ops->kernel;
     c->rank = (size_t)params[0];
     strait_pool_init(&c->pool);
-    *state = c;
-    return 0;
 }
 
 void strait_lowrank_close(void *state)
@@ -116,7 +105,7 @@ static int factorise(struct strait_lowrank_coder *c, unsigned char *out, const f
                                     "no memory for a copy of %zu values", n_elems);
     }
     const float *m = strait_lowrank_tame(c->tamed, &exponent, x, n_elems);
-    c->step(c, m);
+    c->kernel->step(c, m);
     c->n_steps++;
     out[0] = (unsigned char)c->ops->id;
     out[1] = (unsigned char)c->rank;
@@ -127,18 +116,11 @@ static int factorise(struct strait_lowrank_coder *c, unsigned char *out, const f
     return 0;
 }
 
-int strait_lowrank_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                          const float *x, size_t n_elems, struct strait_request request,
-                          struct strait_error *err)
+int strait_lowrank_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                          size_t n_elems, struct strait_request request, struct strait_error *err)
 {
     struct strait_lowrank_coder *c = state;
-    const size_t need_bytes = strait_lowrank_max_bytes(c, n_elems);
     struct strait_lowrank shape;
-    if (strait_bound_check(request.bound, c->ops, err) != 0)
-        return -1;
-    if (cap_bytes < need_bytes)
-        return strait_error_set(err, STRAIT_ERR_INPUT, c->ops->name,
-                                "expected room for %zu bytes, found %zu", need_bytes, cap_bytes);
     *len_bytes = strait_lowrank_predict(c, n_elems, request.n_rows);
     if (gains(&shape, c, n_elems, request.n_rows))
         return prepare(c, &shape, request.key, err) == 0 ? factorise(c, out, x, n_elems, err) : -1;

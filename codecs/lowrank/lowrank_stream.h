@@ -11,9 +11,14 @@
 
 enum { STRAIT_LOWRANK_RAW_BYTES = 1 + 1, STRAIT_LOWRANK_HEAD_BYTES = 1 + 1 + 1 + 4 };
 
-struct strait_lowrank_coder {
-    const struct strait_codec_ops *ops;
+struct strait_lowrank_coder;
+struct strait_lowrank_kernel {
     void (*step)(struct strait_lowrank_coder *c, const float *m); /* one step, on p and q */
+};
+
+struct strait_lowrank_coder {
+    const struct strait_codec_ops *ops; /* its kernel is a struct strait_lowrank_kernel */
+    const struct strait_lowrank_kernel *kernel;
     size_t rank;
     uint64_t n_steps;
     struct strait_lowrank shape; /* of the first matrix; all others must have it; 0 before */
@@ -25,15 +30,12 @@ struct strait_lowrank_coder {
 /* The one parameter, `rank`. */
 extern const struct strait_param strait_lowrank_params[1];
 
-int strait_lowrank_open(void **state, const double *params, const struct strait_codec_ops *ops,
-                        void (*step)(struct strait_lowrank_coder *c, const float *m),
-                        struct strait_error *err);
 /* Members of struct strait_codec_ops. */
+void strait_lowrank_init(void *state, const struct strait_codec_ops *ops, const double *params);
 void strait_lowrank_close(void *state);
 size_t strait_lowrank_max_bytes(const void *state, size_t n_elems);
 size_t strait_lowrank_predict(const void *state, size_t n_elems, size_t n_rows);
-int strait_lowrank_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                          const float *x, size_t n_elems, struct strait_request request,
-                          struct strait_error *err);
+int strait_lowrank_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                          size_t n_elems, struct strait_request request, struct strait_error *err);
 int strait_lowrank_decode(void *state, float *y, size_t n_elems, const unsigned char *in,
                           size_t len_bytes, struct strait_error *err);

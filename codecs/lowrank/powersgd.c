@@ -15,10 +15,7 @@ static void power_step(struct strait_lowrank_coder *c, const float *m)
     strait_lowrank_right(c->q, &c->shape, m, c->p);
 }
 
-static int powersgd_open(void **state, const double *params, struct strait_error *err)
-{
-    return strait_lowrank_open(state, params, &strait_codec_powersgd, power_step, err);
-}
+static const struct strait_lowrank_kernel kernel = {.step = power_step};
 
 const struct strait_codec_ops strait_codec_powersgd = {
     .name = "powersgd",
@@ -30,7 +27,9 @@ const struct strait_codec_ops strait_codec_powersgd = {
     .params = strait_lowrank_params,
     .n_params = 1,
     .memory = {.residual = true},
-    .open = powersgd_open,
+    .kernel = &kernel,
+    .state_bytes = sizeof(struct strait_lowrank_coder),
+    .init = strait_lowrank_init,
     .close = strait_lowrank_close,
     .max_bytes = strait_lowrank_max_bytes,
     .predict = strait_lowrank_predict,

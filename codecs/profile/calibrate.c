@@ -59,8 +59,8 @@ static int measure_once(struct measured *m, const struct strait_calibration_case
     const struct strait_instant begin = strait_instant_now();
     if ((m->memory ? strait_feedback_encode(m->memory, &coder, m->encoded, cap, &m->len_bytes, x,
                                             m->n_elems, request, err)
-                   : coder.ops->encode(state, m->encoded, cap, &m->len_bytes, x, m->n_elems,
-                                       request, err)) != 0)
+                   : strait_codec_encode(coder.ops, state, m->encoded, cap, &m->len_bytes, x,
+                                         m->n_elems, request, err)) != 0)
         return -1;
     m->encode_s[repeat] = strait_instant_cost_s(&begin);
     const struct strait_instant encoded = strait_instant_now();
@@ -75,7 +75,7 @@ static int measure_case(struct measured *m, size_t n, const struct strait_calibr
 {
     void *state;
     const struct strait_codec_ops *ops = c->spec.ops;
-    int failed = ops->open(&state, c->spec.params, err);
+    int failed = strait_codec_open(ops, &state, c->spec.params, err);
     if (failed)
         return -1;
     for (size_t i = 0; i < n && !failed; i++) {

@@ -9,35 +9,17 @@
  *
  * A sum adds the decoded values and rounds once, so a sum of W streams has W - 1 more roundings,
  * like an all-reduce in half precision. */
+#include <stdlib.h>
 #include "codecs/builtin.h"
 #include "core/bytes.h"
 #include "half.h"
 
 enum { HEAD_BYTES = 1, PIECE = 4096 };
 
-static int half_open(void **state, const double *params, struct strait_error *err)
-{
-    (void)params;
-    (void)err;
-    *state = NULL;
-    return 0;
-}
-
-static void half_close(void *state)
-{
-    (void)state;
-}
-
 static size_t half_bytes(const void *state, size_t n_elems)
 {
     (void)state;
     return HEAD_BYTES + 2 * n_elems;
-}
-
-static size_t half_predict(const void *state, size_t n_elems, size_t n_rows)
-{
-    (void)n_rows;
-    return half_bytes(state, n_elems);
 }
 
 /* 16-bit values in the stream: little-endian, at any address. */
@@ -110,13 +92,10 @@ static size_t piece_at(size_t i, size_t n)
     return n - i < PIECE ? n - i : PIECE;
 }
 
-static int encode(const struct strait_codec_ops *ops, unsigned char *out, size_t cap_bytes,
-                  size_t *len_bytes, const float *x, size_t n_elems,
-                  const struct strait_request *request, struct strait_error *err)
+static int encode(const struct strait_codec_ops *ops, unsigned char *out, size_t *len_bytes,
+                  const float *x, size_t n_elems)
 {
     uint16_t v[PIECE];
-    if (strait_check_encode(ops, NULL, n_elems, request, cap_bytes, err) != 0)
-        return -1;
     out[0] = (unsigned char)ops->id;
     for (size_t i = 0; i < n_elems; i += PIECE) {
         const size_t n = piece_at(i, n_elems);
@@ -184,12 +163,13 @@ static bool summable(const struct strait_codec_ops *ops, const unsigned char *a,
     return a_bytes >= HEAD_BYTES && a_bytes == b_bytes && a[0] == ops->id && b[0] == ops->id;
 }
 
-static int fp16_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                       const float *x, size_t n_elems, struct strait_request request,
-                       struct strait_error *err)
+static int fp16_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                       size_t n_elems, struct strait_request request, struct strait_error *err)
 {
     (void)state;
-    return encode(&strait_codec_fp16, out, cap_bytes, len_bytes, x, n_elems, &request, err);
+    (void)request;
+    (void)err;
+    return encode(&strait_codec_fp16, out, len_bytes, x, n_elems);
 }
 
 static int fp16_decode(void *state, float *y, size_t n_elems, const unsigned char *in,
@@ -215,12 +195,13 @@ static bool fp16_summable(const void *state, const unsigned char *a, size_t a_by
     return summable(&strait_codec_fp16, a, a_bytes, b, b_bytes);
 }
 
-static int bf16_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                       const float *x, size_t n_elems, struct strait_request request,
-                       struct strait_error *err)
+static int bf16_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                       size_t n_elems, struct strait_request request, struct strait_error *err)
 {
     (void)state;
-    return encode(&strait_codec_bf16, out, cap_bytes, len_bytes, x, n_elems, &request, err);
+    (void)request;
+    (void)err;
+    return encode(&strait_codec_bf16, out, len_bytes, x, n_elems);
 }
 
 static int bf16_decode(void *state, float *y, size_t n_elems, const unsigned char *in,
@@ -252,10 +233,9 @@ const struct strait_codec_ops strait_codec_fp16 = {
     .source = "IEEE 754-2019 binary16",
     .id = 5,
     .bounds = 1u << STRAIT_BOUND_NONE,
-    .open = half_open,
-    .close = half_close,
+    .close = free,
     .max_bytes = half_bytes,
-    .predict = half_predict,
+    .fixed_size = true,
     .encode = fp16_encode,
     .decode = fp16_decode,
     .add = fp16_add,
@@ -268,10 +248,9 @@ const struct strait_codec_ops strait_codec_bf16 = {
     .source = "bfloat16: the upper half of a float32",
     .id = 6,
     .bounds = 1u << STRAIT_BOUND_NONE,
-    .open = half_open,
-    .close = half_close,
+    .close = free,
     .max_bytes = half_bytes,
-    .predict = half_predict,
+    .fixed_size = true,
     .encode = bf16_encode,
     .decode = bf16_decode,
     .add = bf16_add,

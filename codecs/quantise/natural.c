@@ -26,38 +26,22 @@ struct state {
 static const struct strait_param params[] = {
     {.name = "bits",
      .doc = "8: GRACE's byte with an exponent of 7 bits; 9: the whole exponent",
+     .kind = STRAIT_PARAM_INTEGER,
      .min = 8,
      .max = 9,
      .fallback = 8},
 };
 
-static int natural_open(void **state, const double *values, struct strait_error *err)
+static void natural_init(void *state, const struct strait_codec_ops *ops, const double *values)
 {
-    if (strait_check_params(&strait_codec_natural, values, NULL, err) != 0)
-        return -1;
-    struct state *s = malloc(sizeof(*s));
-    if (!s)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "natural", "no memory for the codec");
-    s->bits = (unsigned)values[0];
-    *state = s;
-    return 0;
-}
-
-static void natural_close(void *state)
-{
-    free(state);
+    (void)ops;
+    ((struct state *)state)->bits = (unsigned)values[0];
 }
 
 static size_t natural_bytes(const void *state, size_t n_elems)
 {
     const struct state *s = state;
     return HEAD_BYTES + strait_packed_bytes(n_elems, s->bits);
-}
-
-static size_t natural_predict(const void *state, size_t n_elems, size_t n_rows)
-{
-    (void)n_rows;
-    return natural_bytes(state, n_elems);
 }
 
 /* The fraction of a float is the probability of the next power: 23 random bits decide exactly. A
@@ -104,14 +88,12 @@ static void quantise_8(unsigned char *codes, const float *x, uint32_t n, uint32_
     }
 }
 
-static int natural_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                          const float *x, size_t n_elems, struct strait_request request,
-                          struct strait_error *err)
+static int natural_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                          size_t n_elems, struct strait_request request, struct strait_error *err)
 {
     const struct state *s = state;
     uint16_t codes[PIECE];
-    if (strait_check_encode(&strait_codec_natural, s, n_elems, &request, cap_bytes, err) != 0)
-        return -1;
+    (void)err;
     out[0] = (unsigned char)strait_codec_natural.id;
     out[1] = (unsigned char)s->bits;
     for (size_t i = 0; i < n_elems; i += PIECE) {
@@ -183,10 +165,11 @@ const struct strait_codec_ops strait_codec_natural = {
     .bounds = 1u << STRAIT_BOUND_NONE,
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
-    .open = natural_open,
-    .close = natural_close,
+    .state_bytes = sizeof(struct state),
+    .init = natural_init,
+    .close = free,
     .max_bytes = natural_bytes,
-    .predict = natural_predict,
+    .fixed_size = true,
     .encode = natural_encode,
     .decode = natural_decode,
 };

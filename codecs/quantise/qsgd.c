@@ -34,11 +34,13 @@ static const char *const payloads[] = {"packed", "published", NULL};
 static const struct strait_param params[] = {
     {.name = "levels",
      .doc = "values are rounded to multiples of norm / levels",
+     .kind = STRAIT_PARAM_INTEGER,
      .min = 1,
      .max = MAX_LEVELS,
      .fallback = 127},
     {.name = "bucket",
      .doc = "values that share a norm; 0: the whole tensor (GRACE's Horovod version)",
+     .kind = STRAIT_PARAM_INTEGER,
      .min = 0,
      .max = 2147483647,
      .fallback = 512},
@@ -50,21 +52,11 @@ static const struct strait_param params[] = {
      .choices = payloads},
 };
 
-static int qsgd_open(void **state, const double *values, struct strait_error *err)
+static void qsgd_init(void *state, const struct strait_codec_ops *ops, const double *values)
 {
-    if (strait_check_params(&strait_codec_qsgd, values, NULL, err) != 0)
-        return -1;
-    struct shape *s = malloc(sizeof(*s));
-    if (!s)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "qsgd", "no memory for the codec");
-    *s = (struct shape){(enum payload)values[2], (uint32_t)values[0], (uint32_t)values[1]};
-    *state = s;
-    return 0;
-}
-
-static void qsgd_close(void *state)
-{
-    free(state);
+    (void)ops;
+    *(struct shape *)state =
+        (struct shape){(enum payload)values[2], (uint32_t)values[0], (uint32_t)values[1]};
 }
 
 static size_t bucket_elems(const struct shape *s, size_t n_elems)
@@ -89,12 +81,6 @@ static size_t qsgd_bytes(const void *state, size_t n_elems)
 {
     const struct shape *s = state;
     return HEAD_BYTES + 4 * n_buckets(s, n_elems) + strait_packed_bytes(n_elems, code_bits(s));
-}
-
-static size_t qsgd_predict(const void *state, size_t n_elems, size_t n_rows)
-{
-    (void)n_rows;
-    return qsgd_bytes(state, n_elems);
 }
 
 /* Sum of squares in double, in eight interleaved lanes, which are then added in order. */
@@ -178,14 +164,12 @@ static void put_head(unsigned char *out, const struct shape *s, size_t n_elems)
     out[8] = (unsigned char)n_elems;
 }
 
-static int qsgd_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                       const float *x, size_t n_elems, struct strait_request request,
-                       struct strait_error *err)
+static int qsgd_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                       size_t n_elems, struct strait_request request, struct strait_error *err)
 {
     const struct shape *s = state;
     uint16_t codes[PIECE];
-    if (strait_check_encode(&strait_codec_qsgd, s, n_elems, &request, cap_bytes, err) != 0)
-        return -1;
+    (void)err;
     put_head(out, s, n_elems);
     const size_t each = bucket_elems(s, n_elems);
     const unsigned bits = code_bits(s);
@@ -268,10 +252,11 @@ const struct strait_codec_ops strait_codec_qsgd = {
     .bounds = 1u << STRAIT_BOUND_NONE,
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
-    .open = qsgd_open,
-    .close = qsgd_close,
+    .state_bytes = sizeof(struct shape),
+    .init = qsgd_init,
+    .close = free,
     .max_bytes = qsgd_bytes,
-    .predict = qsgd_predict,
+    .fixed_size = true,
     .encode = qsgd_encode,
     .decode = qsgd_decode,
 };

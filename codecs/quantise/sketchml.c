@@ -51,6 +51,7 @@ static const char *const payloads[] = {"packed", "published", NULL};
 static const struct strait_param params[] = {
     {.name = "quantiles",
      .doc = "bins that hold equally many values",
+     .kind = STRAIT_PARAM_INTEGER,
      .min = 2,
      .max = MAX_BINS,
      .fallback = 64},
@@ -62,18 +63,13 @@ static const struct strait_param params[] = {
      .choices = payloads},
 };
 
-static int sketchml_open(void **state, const double *values, struct strait_error *err)
+static void sketchml_init(void *state, const struct strait_codec_ops *ops, const double *values)
 {
-    if (strait_check_params(&strait_codec_sketchml, values, NULL, err) != 0)
-        return -1;
-    struct state *s = calloc(1, sizeof(*s));
-    if (!s)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "sketchml", "no memory for the codec");
+    (void)ops;
+    struct state *s = state;
     s->n_bins = (uint32_t)values[0];
     s->payload = (enum payload)values[1];
     strait_pool_init(&s->pool);
-    *state = s;
-    return 0;
 }
 
 static void scratch_free(struct scratch *s)
@@ -125,12 +121,6 @@ static size_t sketchml_bytes(const void *state, size_t n_elems)
 {
     const struct state *s = state;
     return stream_bytes(s->payload, s->n_bins, n_elems);
-}
-
-static size_t sketchml_predict(const void *state, size_t n_elems, size_t n_rows)
-{
-    (void)n_rows;
-    return sketchml_bytes(state, n_elems);
 }
 
 /* Sums in four interleaved lanes, each in the order of the values. */
@@ -189,13 +179,11 @@ static void encode_values(struct scratch *s, unsigned char *means, const float *
     put_means(means, s, state->n_bins);
 }
 
-static int sketchml_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                           const float *x, size_t n_elems, struct strait_request request,
-                           struct strait_error *err)
+static int sketchml_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                           size_t n_elems, struct strait_request request, struct strait_error *err)
 {
     struct state *s = state;
-    if (strait_check_encode(&strait_codec_sketchml, s, n_elems, &request, cap_bytes, err) != 0)
-        return -1;
+    (void)request;
     out[0] = (unsigned char)strait_codec_sketchml.id;
     out[1] = (unsigned char)s->payload;
     strait_put16(out + 2, (uint16_t)s->n_bins);
@@ -261,10 +249,11 @@ const struct strait_codec_ops strait_codec_sketchml = {
     .bounds = 1u << STRAIT_BOUND_NONE,
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
-    .open = sketchml_open,
+    .state_bytes = sizeof(struct state),
+    .init = sketchml_init,
     .close = sketchml_close,
     .max_bytes = sketchml_bytes,
-    .predict = sketchml_predict,
+    .fixed_size = true,
     .encode = sketchml_encode,
     .decode = sketchml_decode,
 };

@@ -47,21 +47,10 @@ static const struct strait_param params[] = {
      .choices = payloads},
 };
 
-static int terngrad_open(void **state, const double *values, struct strait_error *err)
+static void terngrad_init(void *state, const struct strait_codec_ops *ops, const double *values)
 {
-    if (strait_check_params(&strait_codec_terngrad, values, "clip", err) != 0)
-        return -1;
-    struct state *s = malloc(sizeof(*s));
-    if (!s)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "terngrad", "no memory for the codec");
-    *s = (struct state){values[0], (enum payload)values[1]};
-    *state = s;
-    return 0;
-}
-
-static void terngrad_close(void *state)
-{
-    free(state);
+    (void)ops;
+    *(struct state *)state = (struct state){values[0], (enum payload)values[1]};
 }
 
 static size_t code_bytes(enum payload payload, size_t n)
@@ -75,12 +64,6 @@ static size_t terngrad_bytes(const void *state, size_t n_elems)
 {
     const struct state *s = state;
     return HEAD_BYTES + code_bytes(s->payload, n_elems);
-}
-
-static size_t terngrad_predict(const void *state, size_t n_elems, size_t n_rows)
-{
-    (void)n_rows;
-    return terngrad_bytes(state, n_elems);
 }
 
 struct moments {
@@ -237,14 +220,12 @@ static bool get_trits(uint8_t *trits, const unsigned char *in, size_t n, enum pa
     return bad == 0;
 }
 
-static int terngrad_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                           const float *x, size_t n_elems, struct strait_request request,
-                           struct strait_error *err)
+static int terngrad_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                           size_t n_elems, struct strait_request request, struct strait_error *err)
 {
     const struct state *s = state;
     uint8_t trits[PIECE];
-    if (strait_check_encode(&strait_codec_terngrad, s, n_elems, &request, cap_bytes, err) != 0)
-        return -1;
+    (void)err;
     const float scale = scale_of(x, n_elems, s->clip);
     out[0] = (unsigned char)strait_codec_terngrad.id;
     out[1] = (unsigned char)s->payload;
@@ -305,10 +286,11 @@ const struct strait_codec_ops strait_codec_terngrad = {
     .bounds = 1u << STRAIT_BOUND_NONE,
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
-    .open = terngrad_open,
-    .close = terngrad_close,
+    .state_bytes = sizeof(struct state),
+    .init = terngrad_init,
+    .close = free,
     .max_bytes = terngrad_bytes,
-    .predict = terngrad_predict,
+    .fixed_size = true,
     .encode = terngrad_encode,
     .decode = terngrad_decode,
 };

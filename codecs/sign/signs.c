@@ -160,16 +160,61 @@ struct strait_sign_sums strait_sign_sums_of(const float *x, size_t n_elems)
     return sums;
 }
 
-int strait_sign_open(void **state, double payload, const char *name, struct strait_error *err)
+const struct strait_param strait_sign_params[1] = {
+    {.name = "payload",
+     .doc = "a bit a sign, or a byte a sign as published",
+     .max = 1,
+     .choices = strait_sign_payload_names},
+};
+
+void strait_sign_init(void *state, const struct strait_codec_ops *ops, const double *params)
 {
-    if (payload != 0 && payload != 1)
-        return strait_error_set(err, STRAIT_ERR_INPUT, name,
-                                "expected a payload of 0 (packed) or 1 (published), found %g",
-                                payload);
-    struct strait_sign_state *s = malloc(sizeof(*s));
-    if (!s)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, name, "no memory for the codec");
-    s->published = payload == 1;
-    *state = s;
+    *(struct strait_sign_state *)state =
+        (struct strait_sign_state){ops, ops->kernel, params[0] > 0};
+}
+
+static size_t head_bytes(const struct strait_sign_state *s)
+{
+    return 1 + 4 * (size_t)s->kernel->n_scales;
+}
+
+size_t strait_sign_max_bytes(const void *state, size_t n_elems)
+{
+    const struct strait_sign_state *s = state;
+    return head_bytes(s) + strait_sign_bytes(n_elems, s->published);
+}
+
+int strait_sign_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                       size_t n_elems, struct strait_request request, struct strait_error *err)
+{
+    const struct strait_sign_state *s = state;
+    float scales[2];
+    (void)request;
+    (void)err;
+    out[0] = (unsigned char)s->ops->id;
+    if (s->kernel->n_scales > 0)
+        s->kernel->scales_of(scales, x, n_elems);
+    strait_put_floats(out + 1, scales, s->kernel->n_scales);
+    strait_put_signs(out + head_bytes(s), x, n_elems, s->published);
+    *len_bytes = strait_sign_max_bytes(s, n_elems);
+    return 0;
+}
+
+int strait_sign_decode(void *state, float *y, size_t n_elems, const unsigned char *in,
+                       size_t len_bytes, struct strait_error *err)
+{
+    const struct strait_sign_state *s = state;
+    const size_t head = head_bytes(s);
+    float scales[2] = {-1, 1};
+    bool good =
+        len_bytes >= head && in[0] == s->ops->id && strait_is_sign_bytes(len_bytes - head, n_elems);
+    if (good && s->kernel->n_scales > 0) {
+        scales[1] = strait_get_float(in + head - 4);
+        scales[0] = s->kernel->n_scales > 1 ? strait_get_float(in + 1) : -scales[1];
+    }
+    good = good && strait_get_signs(y, in + head, len_bytes - head, n_elems, scales[0], scales[1]);
+    if (!good)
+        return strait_error_set(err, STRAIT_ERR_INPUT, s->ops->name,
+                                "expected a stream of %zu signs, found other bytes", n_elems);
     return 0;
 }

@@ -29,9 +29,24 @@ struct strait_sign_sums {
 };
 struct strait_sign_sums strait_sign_sums_of(const float *x, size_t n_elems);
 
-/* State of codecs whose only parameter is the payload's form; freed by free. */
+/* What a sign codec sends beside the signs. Wire: the id, the scales, the signs. */
+struct strait_sign_kernel {
+    unsigned n_scales; /* 0: decoded to -1 and 1; 1: s, to -s and s; 2: to the one and the other */
+    void (*scales_of)(float *scales, const float *x, size_t n_elems);
+};
+
+/* State of a codec with a struct strait_sign_kernel, or the beginning of its state. */
 struct strait_sign_state {
+    const struct strait_codec_ops *ops;
+    const struct strait_sign_kernel *kernel;
     bool published;
 };
-/** Out:     state. In: payload: the parameter; name: of the codec, for the error. */
-int strait_sign_open(void **state, double payload, const char *name, struct strait_error *err);
+
+/* Members of struct strait_codec_ops for codecs whose one parameter is the payload's form. */
+extern const struct strait_param strait_sign_params[1];
+void strait_sign_init(void *state, const struct strait_codec_ops *ops, const double *params);
+size_t strait_sign_max_bytes(const void *state, size_t n_elems);
+int strait_sign_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                       size_t n_elems, struct strait_request request, struct strait_error *err);
+int strait_sign_decode(void *state, float *y, size_t n_elems, const unsigned char *in,
+                       size_t len_bytes, struct strait_error *err);

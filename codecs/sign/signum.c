@@ -5,11 +5,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include "codecs/builtin.h"
-#include "codecs/bound.h"
 #include "signs.h"
 
 struct state {
-    bool published;
+    struct strait_sign_state signs;
     float beta;
     float *momentum; /* n_elems of them, allocated by the first encode */
     size_t n_elems;
@@ -23,39 +22,19 @@ static const struct strait_param params[] = {
      .choices = strait_sign_payload_names},
 };
 
-static int signum_open(void **state, const double *values, struct strait_error *err)
+static const struct strait_sign_kernel kernel = {0};
+
+static void signum_init(void *state, const struct strait_codec_ops *ops, const double *values)
 {
-    if (!(values[0] >= 0 && values[0] <= params[0].max))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "signum",
-                                "expected a beta from 0 to %g, found %g", params[0].max, values[0]);
-    if (values[1] != 0 && values[1] != 1)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "signum",
-                                "expected a payload of 0 (packed) or 1 (published), found %g",
-                                values[1]);
-    struct state *s = calloc(1, sizeof(*s));
-    if (!s)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "signum", "no memory for the codec");
+    struct state *s = state;
+    strait_sign_init(&s->signs, ops, values + 1);
     s->beta = (float)values[0];
-    s->published = values[1] == 1;
-    *state = s;
-    return 0;
 }
 
 static void signum_close(void *state)
 {
     free(((struct state *)state)->momentum);
     free(state);
-}
-
-static size_t signum_bytes(const void *state, size_t n_elems)
-{
-    return 1 + strait_sign_bytes(n_elems, ((const struct state *)state)->published);
-}
-
-static size_t signum_predict(const void *state, size_t n_elems, size_t n_rows)
-{
-    (void)n_rows;
-    return signum_bytes(state, n_elems);
 }
 
 /* The result is always finite: of two weights that add up to 1, the product of one with the largest
@@ -85,35 +64,13 @@ static int remember(struct state *s, const float *x, size_t n_elems, struct stra
     return 0;
 }
 
-static int signum_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                         const float *x, size_t n_elems, struct strait_request request,
-                         struct strait_error *err)
+static int signum_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                         size_t n_elems, struct strait_request request, struct strait_error *err)
 {
     struct state *s = state;
-    const size_t need_bytes = signum_bytes(s, n_elems);
-    if (strait_bound_check(request.bound, &strait_codec_signum, err) != 0)
-        return -1;
-    if (cap_bytes < need_bytes)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "signum",
-                                "expected room for %zu bytes, found %zu", need_bytes, cap_bytes);
     if (remember(s, x, n_elems, err) != 0)
         return -1;
-    out[0] = (unsigned char)strait_codec_signum.id;
-    strait_put_signs(out + 1, s->momentum, n_elems, s->published);
-    *len_bytes = need_bytes;
-    return 0;
-}
-
-static int signum_decode(void *state, float *y, size_t n_elems, const unsigned char *in,
-                         size_t len_bytes, struct strait_error *err)
-{
-    (void)state;
-    if (len_bytes < 1 || in[0] != strait_codec_signum.id ||
-        !strait_is_sign_bytes(len_bytes - 1, n_elems) ||
-        !strait_get_signs(y, in + 1, len_bytes - 1, n_elems, -1, 1))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "signum",
-                                "expected a stream of %zu signs, found other bytes", n_elems);
-    return 0;
+    return strait_sign_encode(&s->signs, out, len_bytes, s->momentum, n_elems, request, err);
 }
 
 const struct strait_codec_ops strait_codec_signum = {
@@ -125,10 +82,12 @@ const struct strait_codec_ops strait_codec_signum = {
     .bounds = 1u << STRAIT_BOUND_NONE,
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
-    .open = signum_open,
+    .kernel = &kernel,
+    .state_bytes = sizeof(struct state),
+    .init = signum_init,
     .close = signum_close,
-    .max_bytes = signum_bytes,
-    .predict = signum_predict,
+    .max_bytes = strait_sign_max_bytes,
+    .fixed_size = true,
     .encode = signum_encode,
-    .decode = signum_decode,
+    .decode = strait_sign_decode,
 };

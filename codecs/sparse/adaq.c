@@ -24,13 +24,6 @@ static const struct strait_param params[] = {
      .choices = strait_sparse_two_payloads},
 };
 
-static int adaq_open(void **state, const double *values, struct strait_error *err)
-{
-    const struct strait_sparsifier_params p = {.ratio = values[0]};
-    return strait_sparse_open(state, &strait_codec_adaq, &strait_sparsifier_adaq, p, values[1],
-                              values, err);
-}
-
 static size_t adaq_max_bytes(const void *state, size_t n_elems)
 {
     const struct strait_sparse_state *s = state;
@@ -70,15 +63,13 @@ static size_t part(uint32_t *index, size_t n, const float *x, uint32_t *scratch)
     return n_plus;
 }
 
-static int adaq_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                       const float *x, size_t n_elems, struct strait_request request,
-                       struct strait_error *err)
+static int adaq_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                       size_t n_elems, struct strait_request request, struct strait_error *err)
 {
     struct strait_sparse_state *s = state;
-    struct strait_writer w = {.p = out, .end = out + cap_bytes};
+    struct strait_writer w = {.p = out, .end = out + adaq_max_bytes(state, n_elems)};
     size_t n;
-    struct strait_sparse_piece *piece =
-        strait_sparse_choose(&n, s, x, n_elems, request, cap_bytes, err);
+    struct strait_sparse_piece *piece = strait_sparse_choose(&n, s, x, n_elems, request, err);
     if (!piece)
         return -1;
     const size_t n_plus = part(piece->index, n, x, piece->scratch);
@@ -142,7 +133,9 @@ const struct strait_codec_ops strait_codec_adaq = {
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
     .memory = {.residual = true},
-    .open = adaq_open,
+    .kernel = &strait_sparsifier_adaq,
+    .state_bytes = sizeof(struct strait_sparse_state),
+    .init = strait_sparse_init,
     .close = strait_sparse_close,
     .max_bytes = adaq_max_bytes,
     .encode = adaq_encode,

@@ -15,13 +15,6 @@ static const struct strait_param params[] = {
      .choices = strait_sparse_three_payloads},
 };
 
-static int dgc_open(void **state, const double *values, struct strait_error *err)
-{
-    const struct strait_sparsifier_params p = {.ratio = values[0]};
-    return strait_sparse_open(state, &strait_codec_dgc, &strait_sparsifier_dgc, p, values[1],
-                              values, err);
-}
-
 const struct strait_codec_ops strait_codec_dgc = {
     .name = "dgc",
     .family = "sparsifier",
@@ -32,7 +25,9 @@ const struct strait_codec_ops strait_codec_dgc = {
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
     .memory = {.residual = true, .momentum = 0.9},
-    .open = dgc_open,
+    .kernel = &strait_sparsifier_dgc,
+    .state_bytes = sizeof(struct strait_sparse_state),
+    .init = strait_sparse_init,
     .close = strait_sparse_close,
     .max_bytes = strait_sparse_max_bytes,
     .encode = strait_sparse_encode,

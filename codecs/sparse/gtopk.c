@@ -19,13 +19,6 @@ static const struct strait_param params[] = {
      .choices = strait_sparse_two_payloads},
 };
 
-static int gtopk_open(void **state, const double *values, struct strait_error *err)
-{
-    const struct strait_sparsifier_params p = {.ratio = values[0]};
-    return strait_sparse_open(state, &strait_codec_gtopk, &strait_sparsifier_topk, p, values[1],
-                              values, err);
-}
-
 struct chosen { /* of one stream */
     const uint32_t *index;
     const unsigned char *values;
@@ -124,7 +117,9 @@ const struct strait_codec_ops strait_codec_gtopk = {
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
     .memory = {.residual = true},
-    .open = gtopk_open,
+    .kernel = &strait_sparsifier_topk,
+    .state_bytes = sizeof(struct strait_sparse_state),
+    .init = strait_sparse_init,
     .close = strait_sparse_close,
     .max_bytes = strait_sparse_max_bytes,
     .predict = strait_sparse_predict_fixed,

@@ -24,41 +24,25 @@ static const struct strait_param params[] = {
     {.name = "scale", .doc = "send values times n / k: unbiased", .max = 1, .choices = no_yes},
 };
 
-/* The state's `payload` field holds whether values are scaled. */
-static int randomk_open(void **state, const double *values, struct strait_error *err)
-{
-    const struct strait_sparsifier_params p = {.ratio = values[0]};
-    return strait_sparse_open(state, &strait_codec_randomk, &strait_sparsifier_randomk, p,
-                              values[1], values, err);
-}
-
 static size_t randomk_max_bytes(const void *state, size_t n_elems)
 {
     const struct strait_sparse_state *s = state;
     return HEAD_BYTES + 4 * s->rule->max_chosen(&s->params, n_elems);
 }
 
-static size_t randomk_predict(const void *state, size_t n_elems, size_t n_rows)
-{
-    (void)n_rows;
-    return randomk_max_bytes(state, n_elems);
-}
-
-static int randomk_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                          const float *x, size_t n_elems, struct strait_request request,
-                          struct strait_error *err)
+static int randomk_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                          size_t n_elems, struct strait_request request, struct strait_error *err)
 {
     struct strait_sparse_state *s = state;
-    struct strait_writer w = {.p = out, .end = out + cap_bytes};
+    struct strait_writer w = {.p = out, .end = out + randomk_max_bytes(state, n_elems)};
     size_t k;
-    struct strait_sparse_piece *piece =
-        strait_sparse_choose(&k, s, x, n_elems, request, cap_bytes, err);
+    struct strait_sparse_piece *piece = strait_sparse_choose(&k, s, x, n_elems, request, err);
     if (!piece)
         return -1;
     strait_sparse_write_head(&w, s, n_elems, k);
     strait_put64(w.p, request.key);
     w.p += 8;
-    if (s->payload) {
+    if (s->payload) { /* the parameter `scale` */
         const double scale = k > 0 ? (double)n_elems / (double)k : 0;
         for (size_t i = 0; i < k; i++)
             strait_put_float(w.p + 4 * i, (float)((double)x[piece->index[i]] * scale));
@@ -143,10 +127,12 @@ const struct strait_codec_ops strait_codec_randomk = {
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
     .memory = {.residual = true},
-    .open = randomk_open,
+    .kernel = &strait_sparsifier_randomk,
+    .state_bytes = sizeof(struct strait_sparse_state),
+    .init = strait_sparse_init,
     .close = strait_sparse_close,
     .max_bytes = randomk_max_bytes,
-    .predict = randomk_predict,
+    .fixed_size = true,
     .encode = randomk_encode,
     .decode = randomk_decode,
     .add = randomk_add,

@@ -3,36 +3,18 @@
 #include "sparse_stream.h"
 #include <assert.h>
 #include <stdlib.h>
-#include "codecs/bound.h"
 
 const char *const strait_sparse_two_payloads[] = {"packed", "published", NULL};
 const char *const strait_sparse_three_payloads[] = {"packed", "published", "published-int64", NULL};
 
-int strait_sparse_open(void **state, const struct strait_codec_ops *ops,
-                       const struct strait_sparsifier *rule, struct strait_sparsifier_params params,
-                       double payload, const double *values, struct strait_error *err)
+void strait_sparse_init(void *state, const struct strait_codec_ops *ops, const double *params)
 {
-    for (unsigned i = 0; i < ops->n_params; i++) {
-        const struct strait_param *p = &ops->params[i];
-        if (!(values[i] >= p->min && values[i] <= p->max))
-            return strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
-                                    "expected %s from %g to %g, found %g", p->name, p->min, p->max,
-                                    values[i]);
-        if (p->choices && values[i] > (double)(int)values[i])
-            return strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
-                                    "expected the number of a choice of %s, found %g", p->name,
-                                    values[i]);
-    }
-    struct strait_sparse_state *s = calloc(1, sizeof(*s));
-    if (!s)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, ops->name, "no memory for the codec");
+    struct strait_sparse_state *s = state;
     s->ops = ops;
-    s->rule = rule;
-    s->params = params;
-    s->payload = (unsigned)payload;
+    s->rule = ops->kernel;
+    s->params = (struct strait_sparsifier_params){.ratio = params[0], .threshold = params[0]};
+    s->payload = (unsigned)params[1];
     strait_pool_init(&s->pool);
-    *state = s;
-    return 0;
 }
 
 static void piece_free(struct strait_sparse_piece *piece)
@@ -83,18 +65,6 @@ void strait_sparse_give(struct strait_sparse_state *s, struct strait_sparse_piec
 {
     if (piece)
         strait_pool_give(&s->pool, piece);
-}
-
-static int check(const struct strait_sparse_state *s, struct strait_bound bound, size_t cap_bytes,
-                 size_t n_elems, struct strait_error *err)
-{
-    if (strait_bound_check(bound, s->ops, err) != 0)
-        return -1;
-    if (cap_bytes < s->ops->max_bytes(s, n_elems))
-        return strait_error_set(err, STRAIT_ERR_INPUT, s->ops->name,
-                                "expected room for %zu bytes, found %zu",
-                                s->ops->max_bytes(s, n_elems), cap_bytes);
-    return 0;
 }
 
 void strait_sparse_write_head(struct strait_writer *w, const struct strait_sparse_state *s,
@@ -184,11 +154,9 @@ size_t strait_sparse_predict_fixed(const void *state, size_t n_elems, size_t n_r
 
 struct strait_sparse_piece *strait_sparse_choose(size_t *n_chosen, struct strait_sparse_state *s,
                                                  const float *x, size_t n_elems,
-                                                 struct strait_request request, size_t cap_bytes,
+                                                 struct strait_request request,
                                                  struct strait_error *err)
 {
-    if (check(s, request.bound, cap_bytes, n_elems, err) != 0)
-        return NULL;
     struct strait_sparse_piece *piece = strait_sparse_take(s, n_elems, err);
     if (piece)
         *n_chosen =
@@ -196,15 +164,13 @@ struct strait_sparse_piece *strait_sparse_choose(size_t *n_chosen, struct strait
     return piece;
 }
 
-int strait_sparse_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                         const float *x, size_t n_elems, struct strait_request request,
-                         struct strait_error *err)
+int strait_sparse_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                         size_t n_elems, struct strait_request request, struct strait_error *err)
 {
     struct strait_sparse_state *s = state;
-    struct strait_writer w = {.p = out, .end = out + cap_bytes};
+    struct strait_writer w = {.p = out, .end = out + s->ops->max_bytes(state, n_elems)};
     size_t n;
-    struct strait_sparse_piece *piece =
-        strait_sparse_choose(&n, s, x, n_elems, request, cap_bytes, err);
+    struct strait_sparse_piece *piece = strait_sparse_choose(&n, s, x, n_elems, request, err);
     if (!piece)
         return -1;
     strait_sparse_write_head(&w, s, n_elems, n);

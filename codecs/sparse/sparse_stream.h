@@ -26,7 +26,7 @@ struct strait_sparse_state {
     const struct strait_codec_ops *ops;
     const struct strait_sparsifier *rule;
     struct strait_sparsifier_params params;
-    unsigned payload;
+    unsigned payload; /* the second parameter; of randomk: whether values are scaled */
     struct strait_pool pool;
 };
 
@@ -38,10 +38,9 @@ struct strait_sparse_piece {
     float *values;             /* cap_elems */
 };
 
-/** Check values[ops->n_params] against their ranges and allocate the state. */
-int strait_sparse_open(void **state, const struct strait_codec_ops *ops,
-                       const struct strait_sparsifier *rule, struct strait_sparsifier_params params,
-                       double payload, const double *values, struct strait_error *err);
+/** Members of struct strait_codec_ops of a codec whose kernel is a struct strait_sparsifier and
+ *  whose parameters are the ratio or threshold, then the payload. */
+void strait_sparse_init(void *state, const struct strait_codec_ops *ops, const double *params);
 void strait_sparse_close(void *state);
 /** Take scratch. Errors: INPUT beyond STRAIT_SPARSE_MAX_ELEMS, NOMEM. */
 struct strait_sparse_piece *strait_sparse_take(struct strait_sparse_state *s, size_t n_elems,
@@ -67,21 +66,20 @@ bool strait_sparse_read(const struct strait_sparse_state *s, struct strait_spars
                         size_t len_bytes, size_t n_elems);
 int strait_sparse_refused(const struct strait_codec_ops *ops, size_t n_elems,
                           struct strait_error *err);
-/** Common start of encode: check, take scratch, choose.
+/** Common start of encode: take scratch, choose.
  *  Out:     n_chosen  elements of piece->index
  *  Returns: NULL with *err if encode must refuse */
 struct strait_sparse_piece *strait_sparse_choose(size_t *n_chosen, struct strait_sparse_state *s,
                                                  const float *x, size_t n_elems,
-                                                 struct strait_request request, size_t cap_bytes,
+                                                 struct strait_request request,
                                                  struct strait_error *err);
 
 /* Members of struct strait_codec_ops for codecs that send chosen positions with their values. */
 size_t strait_sparse_max_bytes(const void *state, size_t n_elems);
 /** 0 if the payload is packed or the rule's number of chosen elements varies. */
 size_t strait_sparse_predict_fixed(const void *state, size_t n_elems, size_t n_rows);
-int strait_sparse_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                         const float *x, size_t n_elems, struct strait_request request,
-                         struct strait_error *err);
+int strait_sparse_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                         size_t n_elems, struct strait_request request, struct strait_error *err);
 int strait_sparse_decode(void *state, float *y, size_t n_elems, const unsigned char *in,
                          size_t len_bytes, struct strait_error *err);
 

@@ -15,13 +15,6 @@ static const struct strait_param params[] = {
      .choices = strait_sparse_three_payloads},
 };
 
-static int threshold_open(void **state, const double *values, struct strait_error *err)
-{
-    const struct strait_sparsifier_params p = {.threshold = values[0]};
-    return strait_sparse_open(state, &strait_codec_threshold, &strait_sparsifier_threshold, p,
-                              values[1], values, err);
-}
-
 const struct strait_codec_ops strait_codec_threshold = {
     .name = "threshold",
     .family = "sparsifier",
@@ -32,7 +25,9 @@ const struct strait_codec_ops strait_codec_threshold = {
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
     .memory = {.residual = true},
-    .open = threshold_open,
+    .kernel = &strait_sparsifier_threshold,
+    .state_bytes = sizeof(struct strait_sparse_state),
+    .init = strait_sparse_init,
     .close = strait_sparse_close,
     .max_bytes = strait_sparse_max_bytes,
     .encode = strait_sparse_encode,

@@ -25,15 +25,14 @@
 
 int sz_open_at(void **state, const double *params, enum strait_simd level, struct strait_error *err)
 {
-    if (!(params[0] >= 1 && params[0] <= SZ_MAX_THREADS))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "sz", "expected 1 to %d threads, found %g",
-                                SZ_MAX_THREADS, params[0]);
     *state = sz_state_new(sz_kernels_at(level), (unsigned)params[0], err);
     return *state ? 0 : -1;
 }
 
-static int sz_open(void **state, const double *params, struct strait_error *err)
+static int sz_open(void **state, const struct strait_codec_ops *ops, const double *params,
+                   struct strait_error *err)
 {
+    (void)ops;
     return sz_open_at(state, params, strait_simd_level(), err);
 }
 
@@ -84,17 +83,12 @@ static int encode_target(struct sz_state *s, struct strait_writer *w, const floa
     return sz_encode_whole(s, w, x, n, bound, err);
 }
 
-static int sz_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                     const float *x, size_t n_elems, struct strait_request request,
-                     struct strait_error *err)
+static int sz_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                     size_t n_elems, struct strait_request request, struct strait_error *err)
 {
-    struct strait_writer w = {.p = out, .end = out + cap_bytes};
+    struct strait_writer w = {.p = out, .end = out + sz_max_bytes(state, n_elems)};
     if (sz_check_bound(request.bound, err) != 0)
         return -1;
-    if (cap_bytes < sz_max_bytes(state, n_elems))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "sz",
-                                "expected room for %zu bytes, found %zu",
-                                sz_max_bytes(state, n_elems), cap_bytes);
     const bool target = request.bound.kind == STRAIT_BOUND_RATIO && n_elems > 0;
     if ((target ? encode_target(state, &w, x, n_elems, request.bound, err)
                 : sz_encode_whole(state, &w, x, n_elems, request.bound, err)) != 0)
@@ -120,6 +114,7 @@ static int sz_decode(void *state, float *y, size_t n_elems, const unsigned char 
 static const struct strait_param params[] = {
     {.name = "threads",
      .doc = "threads that share the work on one tensor; the bytes are the same with any number",
+     .kind = STRAIT_PARAM_INTEGER,
      .min = 1,
      .max = SZ_MAX_THREADS,
      .fallback = 1},

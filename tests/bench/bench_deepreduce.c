@@ -161,8 +161,8 @@ static void print_speed(const float *x, const char *index, const char *value)
     bool good = true;
     for (int i = -1; i < N_REPEATS && good; i++) {
         const double start = now_s();
-        good &= strait_codec_deepreduce.encode(state, bytes, cap, &len, x, SPEED_ELEMS,
-                                               (struct strait_request){.key = 1}, &err) == 0;
+        good &= strait_codec_encode(&strait_codec_deepreduce, state, bytes, cap, &len, x,
+                                    SPEED_ELEMS, (struct strait_request){.key = 1}, &err) == 0;
         const double middle = now_s();
         good &= strait_codec_deepreduce.decode(state, y, SPEED_ELEMS, bytes, len, &err) == 0;
         in[i < 0 ? 0 : i] = middle - start;

@@ -56,8 +56,8 @@ static struct coded encode(const struct strait_codec_ops *ops, const float *x, s
     CU_ASSERT_EQUAL_FATAL(strait_codec_open_default(ops, &state, &err), 0);
     c.cap_bytes = ops->max_bytes(state, n);
     c.bytes = malloc(c.cap_bytes + 1);
-    CU_ASSERT_FATAL(c.bytes && ops->encode(state, c.bytes, c.cap_bytes, &c.len_bytes, x, n, request,
-                                           &err) == 0);
+    CU_ASSERT_FATAL(c.bytes && strait_codec_encode(ops, state, c.bytes, c.cap_bytes, &c.len_bytes,
+                                                   x, n, request, &err) == 0);
     ops->close(state);
     return c;
 }

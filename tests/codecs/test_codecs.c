@@ -48,9 +48,9 @@ static bool encode(struct bench *b, struct strait_bound bound)
         b->ops->close(b->state);
         CU_ASSERT_EQUAL_FATAL(strait_codec_open_default(b->ops, &b->state, &err), 0);
     }
-    return b->ops->encode(b->state, b->bytes, b->cap_bytes, &b->len_bytes, b->x, b->n_elems,
-                          (struct strait_request){.bound = bound, .key = 1, .n_rows = b->n_rows},
-                          &err) == 0;
+    return strait_codec_encode(
+               b->ops, b->state, b->bytes, b->cap_bytes, &b->len_bytes, b->x, b->n_elems,
+               (struct strait_request){.bound = bound, .key = 1, .n_rows = b->n_rows}, &err) == 0;
 }
 
 static bool decode(struct bench *b, const unsigned char *bytes, size_t len_bytes)
@@ -122,7 +122,7 @@ static void check_tensor(struct bench *b, struct strait_bound bound)
     memset(b->y, 0xa5, 4 * b->n_elems);
     CU_ASSERT_FATAL(decode(b, b->bytes, b->len_bytes));
     CU_ASSERT_FATAL(within(b, bound));
-    const size_t predicted = b->ops->predict ? b->ops->predict(b->state, b->n_elems, b->n_rows) : 0;
+    const size_t predicted = strait_codec_predict(b->ops, b->state, b->n_elems, b->n_rows);
     CU_ASSERT(predicted == 0 || predicted == b->len_bytes);
 }
 
@@ -428,11 +428,12 @@ static void *share(void *arg)
     size_t len;
     s->good = true;
     for (int i = 0; i < N_ROUNDS && s->good; i++)
-        s->good = b->ops->encode(b->state, s->bytes, b->cap_bytes, &len, b->x, b->n_elems,
-                                 (struct strait_request){.bound = s->bound, .key = 1}, NULL) == 0 &&
-                  len == b->len_bytes && memcmp(s->bytes, b->bytes, len) == 0 &&
-                  b->ops->decode(b->state, s->y, b->n_elems, s->bytes, len, NULL) == 0 &&
-                  same_bits(s->y, b->y, b->n_elems);
+        s->good =
+            strait_codec_encode(b->ops, b->state, s->bytes, b->cap_bytes, &len, b->x, b->n_elems,
+                                (struct strait_request){.bound = s->bound, .key = 1}, NULL) == 0 &&
+            len == b->len_bytes && memcmp(s->bytes, b->bytes, len) == 0 &&
+            b->ops->decode(b->state, s->y, b->n_elems, s->bytes, len, NULL) == 0 &&
+            same_bits(s->y, b->y, b->n_elems);
     return NULL;
 }
 

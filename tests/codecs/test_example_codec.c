@@ -34,7 +34,7 @@ static void *open_fixed(double rounding)
 {
     void *state = NULL;
     const double values[] = {1e-4, rounding};
-    CU_ASSERT_EQUAL_FATAL(strait_codec_fixed.open(&state, values, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_codec_open(&strait_codec_fixed, &state, values, NULL), 0);
     return state;
 }
 
@@ -42,8 +42,8 @@ static void encode(void *state, unsigned char out[MAX_BYTES], const float *x, ui
 {
     struct strait_error err = {0};
     size_t len;
-    CU_ASSERT_EQUAL_FATAL(strait_codec_fixed.encode(state, out, MAX_BYTES, &len, x, N,
-                                                    (struct strait_request){.key = key}, &err),
+    CU_ASSERT_EQUAL_FATAL(strait_codec_encode(&strait_codec_fixed, state, out, MAX_BYTES, &len, x,
+                                              N, (struct strait_request){.key = key}, &err),
                           0);
     CU_ASSERT_EQUAL(len, MAX_BYTES);
 }

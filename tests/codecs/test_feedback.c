@@ -172,7 +172,7 @@ static void state_of_its_own(void)
     check_round(&a, (float[]){-0.5f}, (float[]){1}, NULL);
     CU_ASSERT_EQUAL(strait_feedback_reset(a.memory, NULL), 0);
     check_round(&a, (float[]){-0.5f}, (float[]){-1}, NULL);
-    CU_ASSERT_EQUAL(signum->open(&b.coder.state, (double[]){0.9, 0}, NULL), 0);
+    CU_ASSERT_EQUAL(strait_codec_open(signum, &b.coder.state, (double[]){0.9, 0}, NULL), 0);
     sender_release(&a);
     sender_release(&b);
 }
@@ -239,8 +239,8 @@ static void nothing_to_remember(void)
     const float x[] = {1, -2, 3, NAN};
     sender_init(&s, strait_codec_find("efsignsgd"), 0, 0, 4, false, 0);
     CU_ASSERT_PTR_NULL(strait_feedback_residual(s.memory));
-    CU_ASSERT_EQUAL_FATAL(s.coder.ops->encode(s.coder.state, alone, sizeof(alone), &len, x, 4,
-                                              (struct strait_request){0}, NULL),
+    CU_ASSERT_EQUAL_FATAL(strait_codec_encode(s.coder.ops, s.coder.state, alone, sizeof(alone),
+                                              &len, x, 4, (struct strait_request){0}, NULL),
                           0);
     for (int round = 0; round < 3; round++) {
         round_of(&s, x);

@@ -19,7 +19,7 @@ static inline struct coded coded_open(const char *name, const double *params)
     struct strait_error err = {0};
     struct coded c = {.ops = strait_codec_find(name)};
     CU_ASSERT_PTR_NOT_NULL_FATAL(c.ops);
-    const int failed = params ? c.ops->open(&c.state, params, &err)
+    const int failed = params ? strait_codec_open(c.ops, &c.state, params, &err)
                               : strait_codec_open_default(c.ops, &c.state, &err);
     CU_ASSERT_EQUAL_FATAL(failed, 0);
     return c;
@@ -38,8 +38,8 @@ static inline void coded_encode(struct coded *c, const float *x, size_t n, uint6
     const size_t cap = c->ops->max_bytes(c->state, n);
     c->bytes = realloc(c->bytes, cap);
     CU_ASSERT_PTR_NOT_NULL_FATAL(c->bytes);
-    CU_ASSERT_EQUAL_FATAL(c->ops->encode(c->state, c->bytes, cap, &c->len_bytes, x, n,
-                                         (struct strait_request){.key = key}, &err),
+    CU_ASSERT_EQUAL_FATAL(strait_codec_encode(c->ops, c->state, c->bytes, cap, &c->len_bytes, x, n,
+                                              (struct strait_request){.key = key}, &err),
                           0);
 }
 

@@ -54,7 +54,7 @@ static inline bool open_method_for(void **state, const struct method *m, const d
     }
     for (unsigned i = 0; i < 3 && asked; i++) /* the first three that are declared */
         values[i] = asked[i];
-    return ops->open(state, values, &err) == 0;
+    return strait_codec_open(ops, state, values, &err) == 0;
 }
 
 static inline bool open_method(void **state, const struct method *m)
@@ -140,12 +140,12 @@ static inline bool volume_of(struct volume *v, const struct method *m, const flo
     unsigned char *bytes = malloc(cap);
     float *y = malloc(4 * n_elems + 4);
     size_t len = 0;
-    bool good =
-        bytes && y &&
-        ops->encode(state, bytes, cap, &len, x, n_elems, (struct strait_request){0}, &err) == 0 &&
-        ops->decode(state, y, n_elems, bytes, len, &err) == 0 &&
-        open_value(&coder, m->value,
-                   (struct strait_value_params){m->bound, m->levels, m->published});
+    bool good = bytes && y &&
+                strait_codec_encode(ops, state, bytes, cap, &len, x, n_elems,
+                                    (struct strait_request){0}, &err) == 0 &&
+                ops->decode(state, y, n_elems, bytes, len, &err) == 0 &&
+                open_value(&coder, m->value,
+                           (struct strait_value_params){m->bound, m->levels, m->published});
     if (good) {
         /* The values of the set that the index codec made of the chosen: P0 sends more. */
         size_t n_kinds, n;

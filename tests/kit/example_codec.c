@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include "codecs/bound.h"
 #include "core/bytes.h"
 #include "codecs/codec.h"
 #include "core/random.h"
@@ -30,19 +29,10 @@ static const struct strait_param params[] = {
      .choices = roundings},
 };
 
-static int fixed_open(void **state, const double *values, struct strait_error *err)
+static void fixed_init(void *state, const struct strait_codec_ops *ops, const double *values)
 {
-    struct fixed *f = malloc(sizeof(*f));
-    if (!f)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "fixed", "memory ran out");
-    *f = (struct fixed){.step = (float)values[0], .rounding = (int)values[1]};
-    *state = f;
-    return 0;
-}
-
-static void fixed_close(void *state)
-{
-    free(state);
+    (void)ops;
+    *(struct fixed *)state = (struct fixed){.step = (float)values[0], .rounding = (int)values[1]};
 }
 
 static size_t fixed_bytes(const void *state, size_t n_elems)
@@ -51,24 +41,12 @@ static size_t fixed_bytes(const void *state, size_t n_elems)
     return HEAD_BYTES + 2 * n_elems;
 }
 
-static size_t fixed_predict(const void *state, size_t n_elems, size_t n_rows)
-{
-    (void)n_rows;
-    return fixed_bytes(state, n_elems);
-}
-
-static int fixed_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                        const float *x, size_t n_elems, struct strait_request request,
-                        struct strait_error *err)
+static int fixed_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                        size_t n_elems, struct strait_request request, struct strait_error *err)
 {
     const struct fixed *f = state;
     struct strait_sequence chance = strait_sequence_at(request.key);
-    if (strait_bound_check(request.bound, &strait_codec_fixed, err) != 0)
-        return -1;
-    if (cap_bytes < fixed_bytes(f, n_elems))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "fixed",
-                                "expected room for %zu bytes, found %zu", fixed_bytes(f, n_elems),
-                                cap_bytes);
+    (void)err;
     out[0] = (unsigned char)strait_codec_fixed.id;
     strait_put_float(out + 1, f->step);
     for (size_t i = 0; i < n_elems; i++) {
@@ -148,10 +126,11 @@ const struct strait_codec_ops strait_codec_fixed = {
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
     .memory = {.residual = true}, /* what was clipped and rounded is sent later */
-    .open = fixed_open,
-    .close = fixed_close,
+    .state_bytes = sizeof(struct fixed),
+    .init = fixed_init,
+    .close = free,
     .max_bytes = fixed_bytes,
-    .predict = fixed_predict, /* exact: the size follows from the length */
+    .fixed_size = true, /* so simulation needs no measured ratio */
     .encode = fixed_encode,
     .decode = fixed_decode,
     .add = fixed_add,

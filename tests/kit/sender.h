@@ -14,14 +14,13 @@ struct pick {
     double amount; /* how many of the largest; the chance of each; unused */
 };
 
-static inline int pick_open(void **state, const double *params, struct strait_error *err)
+static const struct strait_param pick_params[] = {{.name = "rule", .max = PICK_OVERFLOW},
+                                                  {.name = "amount", .max = 1e9}};
+
+static inline void pick_init(void *state, const struct strait_codec_ops *ops, const double *params)
 {
-    struct pick *p = malloc(sizeof(*p));
-    if (!p)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "pick", "no memory");
-    *p = (struct pick){(enum pick_rule)params[0], params[1]};
-    *state = p;
-    return 0;
+    (void)ops;
+    *(struct pick *)state = (struct pick){(enum pick_rule)params[0], params[1]};
 }
 
 static inline size_t pick_bytes(const void *state, size_t n_elems)
@@ -39,12 +38,11 @@ static inline bool is_among_largest(const float *x, size_t n, size_t at, double 
     return n_before < amount;
 }
 
-static inline int pick_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                              const float *x, size_t n_elems, struct strait_request request,
+static inline int pick_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                              size_t n_elems, struct strait_request request,
                               struct strait_error *err)
 {
     const struct pick *p = state;
-    (void)cap_bytes;
     (void)err;
     for (size_t i = 0; i < n_elems; i++) {
         float sent = x[i];
@@ -74,8 +72,10 @@ static const struct strait_codec_ops pick = {.name = "pick",
                                              .id = 250,
                                              .flags = STRAIT_CODEC_SPARSE,
                                              .bounds = 1u << STRAIT_BOUND_NONE,
+                                             .params = pick_params,
                                              .n_params = 2,
-                                             .open = pick_open,
+                                             .state_bytes = sizeof(struct pick),
+                                             .init = pick_init,
                                              .close = free,
                                              .max_bytes = pick_bytes,
                                              .encode = pick_encode,
@@ -96,7 +96,7 @@ static inline void sender_init(struct sender *s, const struct strait_codec_ops *
 {
     double params[16] = {a, b};
     *s = (struct sender){.coder.ops = ops, .n_elems = n_elems};
-    CU_ASSERT_EQUAL_FATAL(ops->open(&s->coder.state, params, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_codec_open(ops, &s->coder.state, params, NULL), 0);
     s->memory = strait_feedback_new(
         ops, params, n_elems,
         (struct strait_feedback_options){.residual = residual, .momentum = momentum}, NULL);

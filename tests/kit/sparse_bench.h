@@ -23,7 +23,7 @@ static inline void bench_init(struct bench *b, const struct strait_codec_ops *op
     const double params[] = {first, second};
     struct strait_error err = {0};
     *b = (struct bench){.ops = ops, .n_elems = n_elems};
-    CU_ASSERT_EQUAL_FATAL(ops->open(&b->state, params, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_codec_open(ops, &b->state, params, &err), 0);
     b->cap_bytes = ops->max_bytes(b->state, n_elems);
     b->x = malloc(4 * n_elems + 4);
     b->y = malloc(4 * n_elems + 4);
@@ -42,8 +42,9 @@ static inline void bench_release(struct bench *b)
 static inline void encode(struct bench *b, uint64_t key)
 {
     struct strait_error err = {0};
-    CU_ASSERT_EQUAL_FATAL(b->ops->encode(b->state, b->bytes, b->cap_bytes, &b->len_bytes, b->x,
-                                         b->n_elems, (struct strait_request){.key = key}, &err),
+    CU_ASSERT_EQUAL_FATAL(strait_codec_encode(b->ops, b->state, b->bytes, b->cap_bytes,
+                                              &b->len_bytes, b->x, b->n_elems,
+                                              (struct strait_request){.key = key}, &err),
                           0);
     CU_ASSERT_FATAL(b->len_bytes <= b->cap_bytes);
 }

@@ -19,7 +19,7 @@ static inline void sz_fixture_init(struct sz_fixture *f, size_t max_elems, doubl
     struct strait_error err = {0};
     f->ops = strait_codec_find("sz");
     f->max_elems = max_elems;
-    CU_ASSERT_EQUAL_FATAL(f->ops->open(&f->state, &n_threads, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_codec_open(f->ops, &f->state, &n_threads, &err), 0);
     f->cap_bytes = f->ops->max_bytes(f->state, max_elems);
     f->bytes = malloc(f->cap_bytes);
     f->y = malloc(4 * max_elems + 4);
@@ -37,9 +37,10 @@ static inline size_t sz_encoded(struct sz_fixture *f, const float *x, size_t n,
                                 enum strait_bound_kind kind, double value)
 {
     struct strait_error err = {0};
-    CU_ASSERT_EQUAL_FATAL(f->ops->encode(f->state, f->bytes, f->cap_bytes, &f->len_bytes, x, n,
-                                         (struct strait_request){.bound = {kind, value}}, &err),
-                          0);
+    CU_ASSERT_EQUAL_FATAL(
+        strait_codec_encode(f->ops, f->state, f->bytes, f->cap_bytes, &f->len_bytes, x, n,
+                            (struct strait_request){.bound = {kind, value}}, &err),
+        0);
     return f->len_bytes;
 }
 

@@ -58,9 +58,10 @@ static void estimate_row(void *arg, const struct strait_param_row *row, size_t l
     const bool lossy = strait_codec_is_lossy(e->codec, row) || ops->flags & STRAIT_CODEC_LOSSLESS;
     const struct strait_codec_cost *cost = lossy ? &e->lossy : e->codec->lossless;
     const double raw_bytes = 4.0 * (double)(hi - lo);
-    const size_t exact_bytes = lossy && e->sized_state
-                                   ? ops->predict(e->sized_state, hi - lo, n_rows_of(row, hi - lo))
-                                   : 0;
+    const size_t exact_bytes =
+        lossy && e->sized_state
+            ? strait_codec_predict(ops, e->sized_state, hi - lo, n_rows_of(row, hi - lo))
+            : 0;
     e->of.encode_s += cost->encode_fixed_s + raw_bytes / cost->encode_bytes_per_s;
     e->of.decode_s += cost->decode_fixed_s + raw_bytes / cost->decode_bytes_per_s;
     e->of.bytes += exact_bytes > 0 ? (double)exact_bytes : raw_bytes / cost->ratio;
@@ -114,8 +115,8 @@ static void size_row(void *arg, const struct strait_param_row *row, size_t lo, s
     const bool lossy = strait_codec_is_lossy(s->codec, row);
     const struct strait_codec_ops *ops =
         lossy ? s->codec->choice->spec.ops : s->codec->choice->lossless.ops;
-    s->fixed &= ops->predict && ops->predict(lossy ? s->state : s->codec->lossless_state, hi - lo,
-                                             n_rows_of(row, hi - lo)) > 0;
+    s->fixed &= strait_codec_predict(ops, lossy ? s->state : s->codec->lossless_state, hi - lo,
+                                     n_rows_of(row, hi - lo)) > 0;
 }
 
 bool strait_size_is_fixed(struct strait_rank *r, const struct strait_codec *c,

@@ -48,9 +48,10 @@ void strait_coding_begin(struct strait_rank *r)
     const bool planned = w->footprint.is_wanted;
     for (int i = 0; i < STRAIT_N_CODECS && (planned || r->run->real_payload); i++) {
         struct strait_codec *c = &w->codecs[i];
-        if (c->choice->spec.ops->open(&c->lossy_state, c->choice->spec.params, &err) != 0 ||
-            c->choice->lossless.ops->open(&c->lossless_state, c->choice->lossless.params, &err) !=
-                0)
+        if (strait_codec_open(c->choice->spec.ops, &c->lossy_state, c->choice->spec.params, &err) !=
+                0 ||
+            strait_codec_open(c->choice->lossless.ops, &c->lossless_state,
+                              c->choice->lossless.params, &err) != 0)
             r->backend->ops->fail(r, &err);
         if (strait_codec_is_none(c))
             continue;

@@ -39,7 +39,8 @@ static int open_sized(struct strait_trial *p, struct strait_error *err)
     const struct strait_codec_choice *choices[2] = {&p->experiment->up, &p->experiment->down};
     for (int i = 0; i < 2 && !p->run.real_payload; i++) {
         const struct strait_codec_spec *spec = &choices[i]->spec;
-        if (spec->ops->predict && spec->ops->open(&p->sized_states[i], spec->params, err) != 0)
+        const bool predicts = spec->ops->fixed_size || spec->ops->predict;
+        if (predicts && strait_codec_open(spec->ops, &p->sized_states[i], spec->params, err) != 0)
             return -1;
     }
     return 0;

@@ -54,7 +54,7 @@ static bool is_size_known(const struct strait_trial *p, const struct strait_code
         const struct strait_param_row *row = &m->rows[i];
         const size_t n_rows = row->n_dims >= 2 ? row->shape[0] : 0;
         if (strait_slice_lossy(row->n_dims, row->n_elems, (size_t)choice->cutoff_elems) &&
-            choice->spec.ops->predict(sized, row->n_elems, n_rows) == 0)
+            strait_codec_predict(choice->spec.ops, sized, row->n_elems, n_rows) == 0)
             return false;
     }
     return sized;

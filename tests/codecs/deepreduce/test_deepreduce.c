@@ -37,8 +37,8 @@ static void bench_release(struct bench *b)
 static bool round_trip(struct bench *b, const float *x, uint64_t key)
 {
     struct strait_error err = {0};
-    if (ops->encode(b->state, b->bytes, b->cap, &b->len, x, b->n,
-                    (struct strait_request){.key = key}, &err) != 0)
+    if (strait_codec_encode(ops, b->state, b->bytes, b->cap, &b->len, x, b->n,
+                            (struct strait_request){.key = key}, &err) != 0)
         return false;
     memset(b->y, 0xa5, 4 * b->n);
     return ops->decode(b->state, b->y, b->n, b->bytes, b->len, &err) == 0;
@@ -311,7 +311,7 @@ static void refused_parameters(void)
             values[bad] = wrong[way];
             if (way == 3 && !ops->params[bad].choices)
                 continue;
-            CU_ASSERT_EQUAL(ops->open(&state, values, &err), -1);
+            CU_ASSERT_EQUAL(strait_codec_open(ops, &state, values, &err), -1);
             CU_ASSERT(err.code == STRAIT_ERR_INPUT && strstr(err.text, ops->params[bad].name));
         }
 }

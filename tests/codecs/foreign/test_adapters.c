@@ -24,7 +24,7 @@ static void rig_open(struct rig *r, const char *name, size_t n, const double *pa
     struct strait_error err = {0};
     *r = (struct rig){.ops = strait_codec_find(name), .n = n};
     CU_ASSERT_PTR_NOT_NULL_FATAL(r->ops);
-    CU_ASSERT_EQUAL_FATAL(params ? r->ops->open(&r->state, params, &err)
+    CU_ASSERT_EQUAL_FATAL(params ? strait_codec_open(r->ops, &r->state, params, &err)
                                  : strait_codec_open_default(r->ops, &r->state, &err),
                           0);
     r->cap_bytes = r->ops->max_bytes(r->state, n);
@@ -48,8 +48,8 @@ static bool encode(struct rig *r, size_t n_rows)
     const bool bounded = (r->ops->flags & STRAIT_CODEC_BOUNDED) != 0;
     const struct strait_request request = {
         .bound = {bounded ? STRAIT_BOUND_RANGE : STRAIT_BOUND_NONE, 1e-3}, .n_rows = n_rows};
-    return r->ops->encode(r->state, r->bytes, r->cap_bytes, &r->len_bytes, r->x, r->n, request,
-                          &err) == 0;
+    return strait_codec_encode(r->ops, r->state, r->bytes, r->cap_bytes, &r->len_bytes, r->x, r->n,
+                               request, &err) == 0;
 }
 
 static bool decode(struct rig *r)
@@ -120,7 +120,8 @@ static void refused_parameters(void)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct strait_error err = {0};
         void *state;
-        CU_ASSERT_EQUAL(strait_codec_find(cases[i].name)->open(&state, cases[i].params, &err), -1);
+        CU_ASSERT_EQUAL(
+            strait_codec_open(strait_codec_find(cases[i].name), &state, cases[i].params, &err), -1);
         CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
         CU_ASSERT_STRING_EQUAL(err.text, cases[i].text);
     }

@@ -63,7 +63,7 @@ static void rig_open(struct rig *r, const char *name, const char *fake, const do
     r->ops = strait_codec_find(name);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r->ops);
     CU_ASSERT_PTR_NULL(strait_codec_unavailable(r->ops));
-    CU_ASSERT_EQUAL_FATAL(r->ops->open(&r->state, params, &r->err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_codec_open(r->ops, &r->state, params, &r->err), 0);
     for (size_t i = 0; i < N; i++)
         r->x[i] = 1 + (float)i / N;
 }
@@ -73,8 +73,8 @@ static int encode(struct rig *r)
 {
     const struct strait_request request = {.bound = {STRAIT_BOUND_ABS, 0x1p-7}};
     r->err = (struct strait_error){0};
-    return r->ops->encode(r->state, r->bytes, sizeof(r->bytes), &r->len_bytes, r->x, N, request,
-                          &r->err);
+    return strait_codec_encode(r->ops, r->state, r->bytes, sizeof(r->bytes), &r->len_bytes, r->x, N,
+                               request, &r->err);
 }
 
 static int decode(struct rig *r)
@@ -311,7 +311,7 @@ static void no_such_compressor(void)
     CU_ASSERT_FATAL(library_is_there());
     setenv("STRAIT_LIBPRESSIO_LIB", library, 1);
     const double sz3[] = {0, 1, 1, 60};
-    CU_ASSERT_EQUAL(strait_codec_find("libpressio")->open(&state, sz3, &err), -1);
+    CU_ASSERT_EQUAL(strait_codec_open(strait_codec_find("libpressio"), &state, sz3, &err), -1);
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
     CU_ASSERT_STRING_EQUAL(err.text,
                            "expected a compressor that this liblibpressio.so was built with");

@@ -26,7 +26,7 @@ static struct desk *desk_new(const char *name, double rank)
     CU_ASSERT_FATAL(d != NULL);
     d->ops = strait_codec_find(name);
     CU_ASSERT_FATAL(d->ops != NULL);
-    CU_ASSERT_EQUAL_FATAL(d->ops->open(&d->state, &rank, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_codec_open(d->ops, &d->state, &rank, NULL), 0);
     return d;
 }
 
@@ -39,7 +39,8 @@ static void desk_free(struct desk *d)
 static bool step(struct desk *d, size_t n_elems, size_t n_rows, uint64_t key)
 {
     const struct strait_request request = {.n_rows = n_rows, .key = key};
-    return d->ops->encode(d->state, d->bytes, CAP, &d->len, d->x, n_elems, request, NULL) == 0 &&
+    return strait_codec_encode(d->ops, d->state, d->bytes, CAP, &d->len, d->x, n_elems, request,
+                               NULL) == 0 &&
            d->ops->decode(d->state, d->y, n_elems, d->bytes, d->len, NULL) == 0;
 }
 
@@ -71,7 +72,8 @@ static void sizes(void)
             const size_t n = cases[i].n_elems;
             make_tensor(d->x, n, TENSOR_WEIGHTS, 1);
             for (int round = 0; round < 3; round++) {
-                CU_ASSERT_EQUAL(d->ops->predict(d->state, n, cases[i].n_rows), cases[i].bytes);
+                CU_ASSERT_EQUAL(strait_codec_predict(d->ops, d->state, n, cases[i].n_rows),
+                                cases[i].bytes);
                 CU_ASSERT_FATAL(step(d, n, cases[i].n_rows, 0));
                 CU_ASSERT_EQUAL(d->len, cases[i].bytes);
                 CU_ASSERT(d->len <= d->ops->max_bytes(d->state, n));
@@ -247,8 +249,8 @@ static void another_shape(void)
     struct desk *d = desk_new("powersgd", 2);
     make_tensor(d->x, N, TENSOR_WEIGHTS, 3);
     CU_ASSERT_FATAL(step(d, N, A, 0));
-    CU_ASSERT_EQUAL(d->ops->encode(d->state, d->bytes, CAP, &d->len, d->x, N,
-                                   (struct strait_request){.n_rows = B}, &err),
+    CU_ASSERT_EQUAL(strait_codec_encode(d->ops, d->state, d->bytes, CAP, &d->len, d->x, N,
+                                        (struct strait_request){.n_rows = B}, &err),
                     -1);
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
     CU_ASSERT_STRING_EQUAL(err.text,
@@ -301,7 +303,7 @@ static void wrong_ranks(void)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct strait_error err = {0};
         void *state = NULL;
-        CU_ASSERT_EQUAL(strait_codec_find("acpsgd")->open(&state, &bad[i], &err), -1);
+        CU_ASSERT_EQUAL(strait_codec_open(strait_codec_find("acpsgd"), &state, &bad[i], &err), -1);
         CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
     }
 }

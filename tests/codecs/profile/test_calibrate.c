@@ -51,9 +51,9 @@ static void entries(void)
     size_t len[2];
     CU_ASSERT_FATAL(bytes && strait_codec_open_default(sz, &state, &err) == 0);
     for (size_t i = 0; i < 2; i++)
-        CU_ASSERT_EQUAL_FATAL(sz->encode(state, bytes, 8 * LARGE, &len[i], tensors[i].x,
-                                         tensors[i].n_elems,
-                                         (struct strait_request){.bound = bound}, &err),
+        CU_ASSERT_EQUAL_FATAL(strait_codec_encode(sz, state, bytes, 8 * LARGE, &len[i],
+                                                  tensors[i].x, tensors[i].n_elems,
+                                                  (struct strait_request){.bound = bound}, &err),
                               0);
     CU_ASSERT_EQUAL_FATAL(find_published(&cost, p, "sz", bound, "update", "", &err), 0); /* any */
     CU_ASSERT_DOUBLE_EQUAL(cost.ratio, 4.0 * (LARGE + SMALL) / (double)(len[0] + len[1]), 1e-9);

@@ -25,7 +25,7 @@ static struct desk *desk_new(const char *name, double a, double b)
     CU_ASSERT_FATAL(d != NULL);
     d->ops = strait_codec_find(name);
     CU_ASSERT_FATAL(d->ops != NULL);
-    CU_ASSERT_EQUAL_FATAL(d->ops->open(&d->state, (const double[]){a, b}, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_codec_open(d->ops, &d->state, (const double[]){a, b}, NULL), 0);
     return d;
 }
 
@@ -37,8 +37,8 @@ static void desk_free(struct desk *d)
 
 static bool encode(struct desk *d, const float *x, size_t n)
 {
-    return d->ops->encode(d->state, d->bytes, MAX_BYTES, &d->len, x, n, (struct strait_request){0},
-                          NULL) == 0;
+    return strait_codec_encode(d->ops, d->state, d->bytes, MAX_BYTES, &d->len, x, n,
+                               (struct strait_request){0}, NULL) == 0;
 }
 
 static bool decode(struct desk *d, size_t n)
@@ -125,8 +125,8 @@ static void momentum_by_hand(void)
     struct desk *d = desk_new("signum", 0.5, 0);
     for (int round = 0; round < 3; round++)
         check_bytes(d, g[round], 2, bytes[round], 2);
-    CU_ASSERT_EQUAL(d->ops->encode(d->state, d->bytes, MAX_BYTES, &d->len, g[0], 1,
-                                   (struct strait_request){0}, &err),
+    CU_ASSERT_EQUAL(strait_codec_encode(d->ops, d->state, d->bytes, MAX_BYTES, &d->len, g[0], 1,
+                                        (struct strait_request){0}, &err),
                     -1);
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
     CU_ASSERT_STRING_EQUAL(err.text, "expected 2 values as in the rounds before, found 1");
@@ -165,7 +165,7 @@ static void sizes(void)
                 const size_t bytes = codecs[c].head + (published ? n : lengths[i][1]);
                 CU_ASSERT(encode(d, x, n) && d->len == bytes);
                 CU_ASSERT_EQUAL(d->ops->max_bytes(d->state, n), bytes);
-                CU_ASSERT_EQUAL(d->ops->predict(d->state, n, 0), bytes);
+                CU_ASSERT_EQUAL(strait_codec_predict(d->ops, d->state, n, 0), bytes);
                 CU_ASSERT(decode(d, n));
                 desk_free(d);
             }
@@ -303,7 +303,8 @@ static void wrong_parameters(void)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct strait_error err = {0};
         void *state = NULL;
-        CU_ASSERT_EQUAL(strait_codec_find(bad[i].name)->open(&state, bad[i].values, &err), -1);
+        CU_ASSERT_EQUAL(
+            strait_codec_open(strait_codec_find(bad[i].name), &state, bad[i].values, &err), -1);
         CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
     }
 }

@@ -36,8 +36,9 @@ static size_t encoded_bytes(struct coder *c, const float *x, size_t n, enum stra
 {
     struct strait_error err = {0};
     size_t len = 0;
-    CU_ASSERT_EQUAL_FATAL(c->ops->encode(c->state, c->bytes, c->cap_bytes, &len, x, n,
-                                         (struct strait_request){.bound = {kind, value}}, &err),
+    CU_ASSERT_EQUAL_FATAL(strait_codec_encode(c->ops, c->state, c->bytes, c->cap_bytes, &len, x, n,
+                                              (struct strait_request){.bound = {kind, value}},
+                                              &err),
                           0);
     return len;
 }

@@ -55,10 +55,11 @@ static size_t encoded(struct coders *c, unsigned level, unsigned char *out, size
 {
     struct strait_error err = {0};
     size_t len = 0;
-    CU_ASSERT_EQUAL_FATAL(
-        strait_codec_sz.encode(c->state[level], out, strait_codec_sz.max_bytes(c->state[level], n),
-                               &len, c->x, n, (struct strait_request){.bound = bound}, &err),
-        0);
+    CU_ASSERT_EQUAL_FATAL(strait_codec_encode(&strait_codec_sz, c->state[level], out,
+                                              strait_codec_sz.max_bytes(c->state[level], n), &len,
+                                              c->x, n, (struct strait_request){.bound = bound},
+                                              &err),
+                          0);
     return len;
 }
 

@@ -83,7 +83,8 @@ static void check_pieces(struct sz_fixture *f, const float *x, size_t n, struct 
     size_t at = 0;
     const size_t n_pieces = put_all(f, pieces, x, n, r);
     CU_ASSERT_EQUAL_FATAL(
-        f->ops->encode(f->state, f->bytes, f->cap_bytes, &f->len_bytes, x, n, r, &err), 0);
+        strait_codec_encode(f->ops, f->state, f->bytes, f->cap_bytes, &f->len_bytes, x, n, r, &err),
+        0);
     bool same = true;
     for (size_t i = 0; i < n_pieces && same; at += pieces[i++].len_bytes)
         same = at + pieces[i].len_bytes <= f->len_bytes &&

@@ -21,12 +21,11 @@ static size_t note_max_bytes(const void *state, size_t n_elems)
     return sizeof(float);
 }
 
-static int note_encode(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
-                       const float *x, size_t n_elems, struct strait_request request,
-                       struct strait_error *err)
+static int note_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
+                       size_t n_elems, struct strait_request request, struct strait_error *err)
 {
     struct notes *n = state;
-    (void)cap_bytes, (void)n_elems, (void)request;
+    (void)n_elems, (void)request;
     strcat(n->order, "e");
     n->out[n->n_encoded] = out;
     n->encoded[n->n_encoded++] = x;
@@ -48,6 +47,7 @@ static int note_decode(void *state, float *y, size_t n_elems, const unsigned cha
 
 static const struct strait_codec_ops noting = {.name = "notes",
                                                .id = 250,
+                                               .bounds = 1u << STRAIT_BOUND_NONE,
                                                .max_bytes = note_max_bytes,
                                                .encode = note_encode,
                                                .decode = note_decode};
