@@ -302,5 +302,6 @@ void strait_table_print_within(const struct strait_table *t, FILE *out, size_t m
 
 void strait_table_print(const struct strait_table *t, FILE *out)
 {
-    strait_table_print_within(t, out, strait_terminal_columns(fileno(out)));
+    const size_t columns = strait_terminal_columns(fileno(out));
+    strait_table_print_within(t, out, columns > 0 ? columns : strait_columns_asked());
 }

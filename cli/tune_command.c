@@ -311,7 +311,7 @@ static int check_options(const struct tune *t, struct strait_error *err)
                                 "expected --param /strategy/NAME, found nothing");
     if (!t->range)
         return strait_error_set(err, STRAIT_ERR_USAGE, "tune",
-                                "expected --range \"LEAST..MOST\", found nothing");
+                                "expected --range \"MIN..MAX\", found nothing");
     if (strcmp(t->on, "sim") != 0 && strcmp(t->on, "fluid") != 0)
         return fail(err, "sim or fluid after --on", t->on);
     if (t->n_trials > STRAIT_BAYES_MAX_POINTS) {

@@ -23,6 +23,13 @@ double strait_host_memory_bytes(const char *key)
     return kib * 1024;
 }
 
+size_t strait_columns_asked(void)
+{
+    const char *asked = getenv("COLUMNS");
+    const long columns = asked ? strtol(asked, NULL, 10) : 0;
+    return columns > 1 && columns < 10000 ? (size_t)columns : 0;
+}
+
 size_t strait_terminal_columns(int fd)
 {
     struct winsize window;
@@ -30,9 +37,8 @@ size_t strait_terminal_columns(int fd)
         return 0;
     if (ioctl(fd, TIOCGWINSZ, &window) == 0 && window.ws_col > 1)
         return window.ws_col;
-    const char *told = getenv("COLUMNS");
-    const long columns = told ? strtol(told, NULL, 10) : 0;
-    return columns > 1 && columns < 10000 ? (size_t)columns : 80;
+    const size_t asked = strait_columns_asked();
+    return asked > 0 ? asked : 80;
 }
 
 static const char *const names[N_STRAIT_SIMD] = {"portable", "avx2", "avx512"};

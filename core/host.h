@@ -6,6 +6,8 @@
  *  say. */
 double strait_host_memory_bytes(const char *key);
 
+/** COLUMNS of the environment; 0: not there, or no number from 2 to 9999. */
+size_t strait_columns_asked(void);
 /** Columns of the terminal behind a descriptor: what it says itself, else COLUMNS of the
  *  environment, else 80. 0: it is no terminal. */
 size_t strait_terminal_columns(int fd);

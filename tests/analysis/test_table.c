@@ -207,6 +207,36 @@ static void on_a_terminal(void)
     close(master);
 }
 
+/* A pipe is no terminal: as wide as the table is, or as COLUMNS asks. */
+static void in_a_file(void)
+{
+    char *wide = NULL, *within = NULL, *asked = NULL;
+    size_t len;
+    struct strait_table *t = numbers();
+    FILE *out = open_memstream(&within, &len);
+    strait_table_print_within(t, out, 0);
+    fclose(out);
+    for (int i = 0; i < 2; i++) {
+        if (i > 0)
+            setenv("COLUMNS", "18", 1);
+        out = tmpfile();
+        CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+        strait_table_print(t, out);
+        char **text = i > 0 ? &asked : &wide;
+        *text = calloc(1, 1024);
+        rewind(out);
+        CU_ASSERT_FATAL(*text && fread(*text, 1, 1023, out) > 0);
+        fclose(out);
+    }
+    unsetenv("COLUMNS");
+    CU_ASSERT_STRING_EQUAL(wide, within);
+    CU_ASSERT_STRING_EQUAL(asked, below);
+    strait_table_free(t);
+    free(wide);
+    free(within);
+    free(asked);
+}
+
 static const struct strait_test tests[] = {
     {"a column that says the same everywhere is left out where that is said", omitted},
     {"cells line up, break at blanks and end without any", laid_out},
@@ -214,5 +244,6 @@ static const struct strait_test tests[] = {
     {"what still does not fit continues below, behind the columns that name a row", continued},
     {"words are cut where nothing else helps", cut_words},
     {"a terminal's width is kept to", on_a_terminal},
+    {"in a file a row is a line, unless COLUMNS asks for less", in_a_file},
 };
 STRAIT_SUITE("analysis/table", tests);

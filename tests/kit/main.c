@@ -239,6 +239,7 @@ int main(int argc, char **argv)
         return complain("expected /proc/self/exe", strerror(2));
     strcpy(beside, program);
     snprintf(strait, sizeof(strait), "%s/../strait", dirname(beside));
+    unsetenv("COLUMNS");             /* tables as wide as they are */
     setenv("STRAIT_BIN", strait, 0); /* the program that was built beside this one */
     snprintf(seed, sizeof(seed), "%llu", (unsigned long long)o.seed);
     setenv("STRAIT_SEED", seed, 1);
