@@ -75,27 +75,45 @@ static void put_measured(json_t *all, const char *name, const struct strait_meas
     json_object_set_new(all, name, json_pack("[s, s]", x, y));
 }
 
+/* What the files say that a point names: they may change under their names. */
+static json_t *files_of(const struct strait_trial *point)
+{
+    const struct strait_experiment *e = point->experiment;
+    char model[STRAIT_KEY_CHARS], own[2][STRAIT_KEY_CHARS] = {"", ""};
+    bool hashed = strait_row_model_hash(model, e->model) != NULL;
+    for (int i = 0; i < 2; i++)
+        if (point->own_profiles[i])
+            hashed = hashed && strait_profile_hash(own[i], point->own_profiles[i]);
+    json_t *files =
+        hashed ? json_pack("{s:s, s:s, s:s}", "model", model, "up", own[0], "down", own[1]) : NULL;
+    if (files && e->n_slowness > 0) {
+        char slowness[STRAIT_KEY_CHARS];
+        strait_hash_bytes(slowness, e->slowness, e->n_slowness * sizeof(*e->slowness));
+        json_object_set_new(files, "slowness", json_string(slowness));
+    }
+    put_measured(files, "gather", &e->link.gather);
+    put_measured(files, "inverse", &e->inverse_s);
+    return files;
+}
+
+const char *strait_row_files_hash(char key[STRAIT_KEY_CHARS], const struct strait_trial *point)
+{
+    json_t *files = files_of(point);
+    const char *hashed = files ? strait_hash_json(key, files) : NULL;
+    json_decref(files);
+    return hashed;
+}
+
 int strait_row_key(char key[STRAIT_KEY_CHARS], const struct strait_row_inputs *in,
                    struct strait_error *err)
 {
-    char model[STRAIT_KEY_CHARS], own[2][STRAIT_KEY_CHARS] = {"", ""};
-    bool hashed = strait_row_model_hash(model, in->point->experiment->model) != NULL;
-    for (int i = 0; i < 2; i++) /* a file that a codec names may change under its name */
-        if (in->point->own_profiles[i])
-            hashed = hashed && strait_profile_hash(own[i], in->point->own_profiles[i]);
-    json_t *all =
-        json_pack("{s:O, s:s, s:s?, s:s?, s:s?, s:s?, s:s?, s:s, s:s, s:s, s:i}", "point",
-                  in->resolved, "backend", in->backend, "control", in->control, "profile",
-                  in->profile, "program", in->program, "machine", in->machine, "tensors",
-                  in->tensors, "model", model, "up", own[0], "down", own[1], "repeat", in->repeat);
-    const struct strait_experiment *e = in->point->experiment;
-    if (all && e->n_slowness > 0) { /* of a file, like the above */
-        char slowness[STRAIT_KEY_CHARS];
-        strait_hash_bytes(slowness, e->slowness, e->n_slowness * sizeof(*e->slowness));
-        json_object_set_new(all, "slowness", json_string(slowness));
-    }
-    put_measured(all, "gather", &e->link.gather);
-    put_measured(all, "inverse", &e->inverse_s);
+    json_t *files = files_of(in->point);
+    json_t *all = json_pack("{s:O, s:s, s:s?, s:s?, s:s?, s:s?, s:s?, s:i}", "point", in->resolved,
+                            "backend", in->backend, "control", in->control, "profile", in->profile,
+                            "program", in->program, "machine", in->machine, "tensors", in->tensors,
+                            "repeat", in->repeat);
+    bool hashed = files && all && json_object_update(all, files) == 0;
+    json_decref(files);
     if (all)
         json_object_set_new(all, "dilation", strait_json_number(in->dilation));
     if (all && in->timing)

@@ -39,11 +39,12 @@ struct search {
 
 const char *strait_breakeven_sweep_hash(char key[STRAIT_KEY_CHARS],
                                         const struct strait_sweep *sweep,
-                                        const struct strait_plan_setup *setup)
+                                        const struct strait_plan *plan)
 {
-    json_t *all = json_pack("{s:O, s:O?, s:s, s:s, s:s?}", "base", sweep->base, "vary", sweep->vary,
-                            "profile", setup->profile_hash, "program", setup->program, "control",
-                            setup->control);
+    const struct strait_plan_setup *setup = &plan->setup;
+    json_t *all = json_pack("{s:O, s:O?, s:s, s:s, s:s?, s:O?}", "base", sweep->base, "vary",
+                            sweep->vary, "profile", setup->profile_hash, "program", setup->program,
+                            "control", setup->control, "files", plan->files);
     const char *hashed = all ? strait_hash_json(key, all) : NULL;
     json_decref(all);
     return hashed;
@@ -240,17 +241,17 @@ static json_t *search_curve(struct payoff *p, size_t i_curve, const char *sweep,
 }
 
 int strait_breakeven_sweep_find(json_t **records, const struct strait_sweep *sweep,
-                                const struct strait_plan_setup *setup, struct strait_store *store,
+                                const struct strait_plan *plan, struct strait_store *store,
                                 int n_workers, bool fresh, struct strait_error *err)
 {
-    struct payoff p = {.setup = setup, .backend = &strait_fluid, .store = store};
+    struct payoff p = {.setup = &plan->setup, .backend = &strait_fluid, .store = store};
     char sweep_hash[STRAIT_KEY_CHARS], key[STRAIT_KEY_CHARS];
     int status = -1;
     *records = json_array();
     p.times = json_object();
     p.tasks = json_array();
     p.rows = json_array();
-    if (!strait_breakeven_sweep_hash(sweep_hash, sweep, setup))
+    if (!strait_breakeven_sweep_hash(sweep_hash, sweep, plan))
         goto out;
     if (find_curves(&p, sweep, err) != 0)
         goto out;

@@ -141,6 +141,15 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
         blame_codec(err, plan->setup.file, &why);
         goto out;
     }
+    if (!reference) {
+        char files[STRAIT_KEY_CHARS];
+        plan->files = plan->files ? plan->files : json_object();
+        if (!strait_row_files_hash(files, p) ||
+            json_object_set_new(plan->files, files, json_true()) != 0) {
+            strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
+            goto out;
+        }
+    }
     /* An emulation that measures is the same with a profile that knows more codecs. */
     const char *profile =
         sized.guess ? strait_trial_profile_hash(taken, p) : plan->setup.profile_hash;
@@ -253,6 +262,8 @@ void strait_plan_release(struct strait_plan *plan)
         json_decref(plan->tasks[i].labels);
     }
     free(plan->tasks);
+    json_decref(plan->files);
     plan->tasks = NULL;
+    plan->files = NULL;
     plan->n_tasks = plan->cap_tasks = 0;
 }

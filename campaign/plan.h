@@ -37,6 +37,7 @@ struct strait_plan_setup {
 struct strait_plan {
     struct strait_plan_setup setup;
     struct strait_task_plan *tasks;
+    json_t *files; /* {strait_row_files_hash of a point: true} */
     size_t n_tasks, cap_tasks;
 };
 

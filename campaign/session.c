@@ -147,7 +147,7 @@ static json_t *header_of(const struct strait_session *r, const json_t *constants
     const time_t now = time(NULL);
     struct tm utc;
     strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    strait_breakeven_sweep_hash(sweep, r->sweep, &r->plan.setup);
+    strait_breakeven_sweep_hash(sweep, r->sweep, &r->plan);
     return json_pack(
         "{s:s, s:s, s:s, s:{s:s, s:O, s:O?, s:O}, s:s, s:o, s:o, s:{s:s, s:b, s:o}, s:O?, "
         "s:o}",

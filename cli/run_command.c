@@ -31,8 +31,8 @@ static int find_breakevens(json_t **records, struct strait_session *r, struct st
     struct strait_error why = {0};
     *records = NULL;
     if (r->no_breakeven || is_tradeoff(r) || strcmp(r->on, "emu") == 0 ||
-        strait_breakeven_sweep_find(records, r->sweep, &r->plan.setup, r->store, (int)r->n_jobs,
-                                    r->fresh, &why) == 0)
+        strait_breakeven_sweep_find(records, r->sweep, &r->plan, r->store, (int)r->n_jobs, r->fresh,
+                                    &why) == 0)
         return 0;
     if (why.code != STRAIT_ERR_INPUT && why.code != STRAIT_ERR_HOST) {
         *err = why;

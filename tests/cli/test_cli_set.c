@@ -228,11 +228,53 @@ static void break_even(void)
     program_tear_down(&program);
 }
 
+/* The codec's own profile changes under its name: with half the speed every round with the codec is
+ * longer, and those without are as they were. */
+static void own_profile(void)
+{
+    static const char swept[] =
+        "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"clients\":2,\"strategy\":"
+        "{\"name\":\"fedavg\",\"rounds\":1},\"network\":{\"client\":{\"rate\":\"1 Gbps\",\"rtt\":"
+        "\"1 ms\"},\"server\":{\"rate\":\"1 Gbps\"}},\"codec\":{\"name\":\"topk\",\"profile\":"
+        "\"own.json\"},\"vary\":{\"/clients\":[2,3]}}";
+    static const char profile[] =
+        "{\"schema\":\"strait-profile/1\",\"title\":\"made up\",\"machine\":\"none\",\"date\":"
+        "\"2026-01-01\",\"version\":\"none\",\"source\":\"made up\",\"stated\":true,\"add\":"
+        "\"10 GB/s\",\"copy\":\"10 GB/s\",\"entries\":[{\"codec\":\"topk\",\"kind\":\"any\","
+        "\"ratio\":{\"aggregate\":50},\"encode\":{\"speed\":\"%d MB/s\",\"fixed\":\"1 us\"},"
+        "\"decode\":{\"speed\":\"3 GB/s\",\"fixed\":\"1 us\"}}]}";
+    json_t *found[2];
+    char text[sizeof(profile) + 16];
+    program_set_up(&program);
+    program_write(&program, "e.json", swept);
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof(text), profile, i == 0 ? 200 : 100);
+        program_write(&program, "own.json", text);
+        struct said s = RUN("--json");
+        found[i] = records(s.out, "break-even");
+        CU_ASSERT_EQUAL_FATAL(json_array_size(found[i]), 1);
+        said_release(&s);
+    }
+    const json_t *before = json_array_get(found[0], 0), *after = json_array_get(found[1], 0);
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *with[] = {json_object_get(before, "with_s"),
+                                json_object_get(after, "with_s")};
+        CU_ASSERT(json_number_value(json_array_get(with[0], i)) <
+                  json_number_value(json_array_get(with[1], i)));
+    }
+    CU_ASSERT(
+        json_equal(json_object_get(before, "without_s"), json_object_get(after, "without_s")));
+    json_decref(found[0]);
+    json_decref(found[1]);
+    program_tear_down(&program);
+}
+
 static const struct strait_test tests[] = {
     {"what was set stands under the title, and in rows", told},
     {"rows are told as the run has them that uses them", one_folder},
     {"a trade-off tells what was set, accuracies and uploads", traded_off},
     {"a break-even has all counts, and the rows' times at both ends", break_even},
+    {"a break-even is searched again after a codec's own profile changed", own_profile},
     {"a comparison tells what each side was set to", compared},
 };
 STRAIT_SUITE("cli/cli_set", tests);
