@@ -70,6 +70,7 @@ help:
 	@echo "make vtest    the judged settings in virtual time: a minute or two"
 	@echo "make strategies  every strategy, predicted and emulated in virtual time: three minutes"
 	@echo "make judged   the judged settings in every realisation and launcher, a table: an hour"
+	@echo "make disturbed  N_DISTURBED=200 stops of processes of a run: INVALID or unchanged, each"
 	@echo "make scale    65 ranks: models of 12 MB (also in dilated real time) and 102 MB in virtual time"
 	@echo "make qemu     the guest that counts instructions, once: QEMU, busybox, qguest/, seconds"
 	@echo "make qemu-test  two such guests, the same digits: some minutes"
@@ -160,6 +161,12 @@ scale: all vkernel
 		--profile results/scale-12mb/profile.json --out results/scale-12mb-relay || status=$$?; \
 	$(BUILD)/strait compare results/scale-12mb-relay results/scale-12mb || status=$$?; \
 	exit $$status
+
+# Processes of an emulated run stopped at N_DISTURBED drawn moments: a quarter of an hour.
+N_DISTURBED ?= 200
+.PHONY: disturbed
+disturbed: programs
+	@DISTURBED=$(N_DISTURBED) $(SUITES) $(if $(SEED),--seed $(SEED)) --here emu/judge/disturbed
 
 # Programs that are too large to install for a test. FOREIGN_PYTHON has torch.
 FOREIGN_PYTHON ?= /usr/bin/python3

@@ -135,6 +135,22 @@ static void tell_all(struct keeper *k, enum strait_emu_word word)
         tell(k, i, word);
 }
 
+/* Note processes that a signal has stopped since the last look, even if they run again. A freezer
+ * tells nobody; the beats of relay and ranks notice it. */
+static void note_stops(struct keeper *k)
+{
+    for (;;) {
+        siginfo_t info = {.si_pid = 0};
+        if (waitid(P_ALL, 0, &info, WSTOPPED | WCONTINUED | WNOHANG) != 0 || info.si_pid == 0)
+            return;
+        int rank = -1;
+        for (int i = 0; k->children && i < k->plan.run->n_ranks && rank < 0; i++)
+            rank = k->children[i].pid == info.si_pid ? i : -1;
+        if (k->evidence.n_stops++ == 0)
+            k->evidence.stopped_rank = rank;
+    }
+}
+
 /* Find out why a rank's socket has ended. */
 static int bury(struct keeper *k, int rank, struct strait_error *err)
 {
@@ -185,6 +201,7 @@ static int listen_to(struct keeper *k, int rank, struct strait_error *err)
 static int look_around(struct keeper *k, struct strait_error *err)
 {
     struct strait_emu_relay_report r;
+    note_stops(k);
     if (k->net && ++k->n_looks % RELAY_LOOKS == 0) {
         if (strait_emu_net_report(&r, k->net, false, err) != 0)
             return -1;
@@ -301,6 +318,7 @@ static int run_ranks(struct keeper *k, struct strait_error *err)
 static int end_ranks(struct keeper *k, struct strait_error *err)
 {
     struct strait_emu_evidence *e = &k->evidence;
+    note_stops(k);
     e->wall_s = (double)(strait_emu_mono_ns() - k->plan.shared->start_ns) / 1e9;
     if (k->net && strait_emu_net_report(&e->relay, k->net, false, err) != 0)
         return -1;

@@ -74,6 +74,11 @@ bool strait_emu_in_qemu(void)
     return kernel_was_told(STRAIT_EMU_QEMU_MARK);
 }
 
+bool strait_emu_has_beat(void)
+{
+    return !strait_emu_in_virtual_time() && !strait_emu_in_qemu();
+}
+
 const char *strait_emu_registry_name(void)
 {
     return strait_emu_in_virtual_time() ? "vuml"

@@ -24,6 +24,9 @@ unsigned strait_emu_processors(void);
 bool strait_emu_in_uml(void);
 /** Whether time stands still here while anything computes, by the kernel's command line. */
 bool strait_emu_in_virtual_time(void);
+/** Whether processes can be late at all, so that they watch themselves: not where time stands still
+ *  or every instruction takes a nanosecond. */
+bool strait_emu_has_beat(void);
 /** Whether this is QEMU's guest, in which every instruction takes a nanosecond, by the same. */
 bool strait_emu_in_qemu(void);
 /** A second SYN that is sent again makes the kernel begin with a window of one segment. */

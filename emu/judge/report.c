@@ -76,12 +76,13 @@ static json_t *links_of(const struct strait_emu_relay_report *r)
         loss_drops += r->between[i].n_loss_drops;
         backlog_bytes += r->between[i].backlog_bytes;
     }
-    return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:b, s:I, s:I, s:I, s:I}", "late_p50_s", known(r->late_p50_s),
-        "late_p99_s", known(r->late_p99_s), "late_p999_s", known(r->late_p999_s), "late_max_s",
-        known(r->late_max_s), "cpu_s", known(r->cpu_s), "realtime", r->realtime, "n_delivered",
-        (json_int_t)r->n_delivered, "n_queue_drops", (json_int_t)queue_drops, "n_loss_drops",
-        (json_int_t)loss_drops, "backlog_bytes", (json_int_t)backlog_bytes);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:I, s:I, s:I, s:I}", "late_p50_s",
+                     known(r->late_p50_s), "late_p99_s", known(r->late_p99_s), "late_p999_s",
+                     known(r->late_p999_s), "late_max_s", known(r->late_max_s), "gap_max_s",
+                     known(r->gap_max_s), "cpu_s", known(r->cpu_s), "realtime", r->realtime,
+                     "n_delivered", (json_int_t)r->n_delivered, "n_queue_drops",
+                     (json_int_t)queue_drops, "n_loss_drops", (json_int_t)loss_drops,
+                     "backlog_bytes", (json_int_t)backlog_bytes);
 }
 
 /* Sums over the ranks, and each rank's own interface counters. */
@@ -90,7 +91,7 @@ static int ranks_of(json_t *to, const struct strait_emu_evidence *e)
     uint64_t retransmits = 0, sent = 0, measured = 0, slow = 0, checksum = 0;
     char checksum_text[17];
     double slip_sum = 0, slip_max = 0, lag_sum = 0, lag_max = 0, write_late_max = 0,
-           read_late_max = 0, job_cpu = 0, net_cpu = 0, run_delay = 0;
+           read_late_max = 0, stall_max = 0, job_cpu = 0, net_cpu = 0, run_delay = 0;
     json_t *interfaces = json_array();
     for (int i = 0; i < e->run->n_ranks; i++) {
         const struct strait_emu_rank_shared *r = &e->shared->ranks[i];
@@ -108,6 +109,7 @@ static int ranks_of(json_t *to, const struct strait_emu_evidence *e)
         lag_max = fmax(lag_max, r->lag_max_s);
         write_late_max = fmax(write_late_max, r->write_late_max_s);
         read_late_max = fmax(read_late_max, r->read_late_max_s);
+        stall_max = fmax(stall_max, r->stall_max_s);
         if (e->before)
             json_array_append_new(
                 interfaces,
@@ -118,13 +120,13 @@ static int ranks_of(json_t *to, const struct strait_emu_evidence *e)
                           (json_int_t)r->bytes_received));
     }
     snprintf(checksum_text, sizeof(checksum_text), "%016llx", (unsigned long long)checksum);
-    json_t *all = json_pack("{s:I, s:I, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}",
-                            "tcp_retransmits", (json_int_t)retransmits, "sent_bytes",
-                            (json_int_t)sent, "sent_checksum", checksum_text, "n_measured_jobs",
-                            (json_int_t)measured, "n_slow_readings", (json_int_t)slow, "job_cpu_s",
-                            job_cpu, "slip_sum_s", slip_sum, "slip_max_s", slip_max, "lag_sum_s",
-                            lag_sum, "lag_max_s", lag_max, "write_late_max_s", write_late_max,
-                            "read_late_max_s", read_late_max, "interfaces", interfaces);
+    json_t *all = json_pack(
+        "{s:I, s:I, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "tcp_retransmits",
+        (json_int_t)retransmits, "sent_bytes", (json_int_t)sent, "sent_checksum", checksum_text,
+        "n_measured_jobs", (json_int_t)measured, "n_slow_readings", (json_int_t)slow, "job_cpu_s",
+        job_cpu, "slip_sum_s", slip_sum, "slip_max_s", slip_max, "lag_sum_s", lag_sum, "lag_max_s",
+        lag_max, "write_late_max_s", write_late_max, "read_late_max_s", read_late_max,
+        "stall_max_s", stall_max, "interfaces", interfaces);
     if (!isnan(e->relay_cpu_s))
         net_cpu += e->relay_cpu_s;
     const int failed =

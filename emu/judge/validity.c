@@ -160,6 +160,30 @@ static void check_slip(struct verdict *v)
     }
 }
 
+/* What stands still for longer than a job may be late: the relay once, which the share of its late
+ * packets does not show; a rank; a process that a signal stopped, however shortly. */
+static void check_stalls(struct verdict *v)
+{
+    const struct strait_emu_evidence *e = v->e;
+    const struct strait_emu_relay_report *r = &e->relay;
+    const double limit_s = SLIP_ONCE_S * e->dilation;
+    const double still_s = fmax(r->late_max_s, r->gap_max_s); /* of NAN and a number: the number */
+    if (e->before && still_s > limit_s)
+        say(v, "%s stood still for %.1f ms, limit %.1f ms of real time (dilation %g)",
+            e->realisation == STRAIT_EMU_RELAY ? "the relay" : "this machine", 1e3 * still_s,
+            1e3 * limit_s, e->dilation);
+    for (int i = 0; i < e->run->n_ranks; i++)
+        if (e->shared->ranks[i].stall_max_s > limit_s) {
+            say(v, "rank %d stood still for %.1f ms, limit %.1f ms of real time (dilation %g)", i,
+                1e3 * e->shared->ranks[i].stall_max_s, 1e3 * limit_s, e->dilation);
+            break;
+        }
+    if (e->n_stops > 0 && e->stopped_rank >= 0)
+        say(v, "rank %d was stopped by a signal", e->stopped_rank);
+    else if (e->n_stops > 0)
+        say(v, "a process of the network was stopped by a signal");
+}
+
 /* The relay measures its own lateness, the sentinel the kernel's. */
 static void check_relay(struct verdict *v)
 {
@@ -248,6 +272,7 @@ int strait_emu_validity(json_t *invalid, json_t *flags, const struct strait_emu_
     struct verdict v = {.texts = invalid, .e = e};
     check_shaping(&v);
     check_slip(&v);
+    check_stalls(&v);
     if (e->before) {
         check_relay(&v);
         check_queues(&v);

@@ -28,6 +28,8 @@ struct strait_emu_evidence {
     uint64_t softnet_drops;                     /* of this machine, during the run */
     double pressure_s;  /* PSI: some thread of this machine waited for a processor; NAN: unknown */
     double relay_cpu_s; /* during the run; NAN: kernel links */
+    int n_stops;        /* processes of the run that somebody stopped; that continued count too */
+    int stopped_rank;   /* the first of them; -1: a process of the network */
 };
 
 /** Append a text to `invalid` for each reason, and to `flags` for what else is worth knowing.

@@ -86,6 +86,7 @@ struct strait_emu_relay_report {
     uint64_t n_memory_drops;                 /* because the relay's pool was full */
     /* How late packets were written, in real seconds, rounded up to an eighth of an octave. */
     double late_p50_s, late_p99_s, late_p999_s, late_max_s;
+    double gap_max_s;     /* relay: how late it was at most for a turn every 2 ms; kernel: NAN */
     double cpu_s, wall_s; /* of the relay process, since the start */
     bool realtime;        /* SCHED_FIFO was granted */
 };

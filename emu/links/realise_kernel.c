@@ -245,6 +245,7 @@ static int report(struct strait_emu_relay_report *out, void *state,
                                             .late_p99_s = NAN,
                                             .late_p999_s = NAN,
                                             .late_max_s = NAN,
+                                            .gap_max_s = NAN,
                                             .cpu_s = NAN,
                                             .wall_s = NAN};
     int failed = 0;

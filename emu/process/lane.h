@@ -28,6 +28,7 @@ struct strait_emu_rank {
     int64_t max_lag_ns;
     double cpu_before_s;   /* of the process, before time 0 */
     double delay_before_s; /* the same for run_delay_s, see shared.h */
+    double begun_late_s;   /* after time 0, real */
     pthread_mutex_t lock;  /* protects everything below */
     struct strait_emu_inbox inbox;
     struct strait_emu_slots slots;

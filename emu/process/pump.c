@@ -11,72 +11,28 @@
 #include <unistd.h>
 #include "core/buffer.h"
 #include "emu/host/dilated_clock.h"
-#include "gaps.h"
 #include "wire.h"
 
 enum { FRAME = STRAIT_EMU_MESSAGE_OVERHEAD_BYTES };
 enum { N_EVENTS = 64 };
 /* Bytes that one connection may read before it is the others' turn. */
 enum { TURN_BYTES = 1 << 20 };
-/* An older time stamp is from another clock. */
-static const int64_t MAX_LATE_NS = 10000000000;
-/* And a younger one needs no second look. */
-static const int64_t LOOK_LATE_NS = 20000;
-
-/* The moment of CLOCK_MONOTONIC at which the kernel received the last bytes of a read: however late
- * this thread woke up. The kernel's stamps are of CLOCK_REALTIME. In virtual time nobody wakes up
- * late. */
-static int64_t arrival_ns(struct strait_emu_transport *t, struct msghdr *h)
+/* When what was read last was complete. Notes how late that is seen. */
+static int64_t complete_ns(struct strait_emu_transport *t, struct strait_emu_arrival *a, int fd,
+                           int64_t at_ns)
 {
     const int64_t now = strait_emu_mono_ns();
-    if (t->plan.virtual_time)
-        return now;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c)) {
-        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SO_TIMESTAMPNS)
-            continue;
-        struct timespec stamp, real;
-        memcpy(&stamp, CMSG_DATA(c), sizeof(stamp));
-        clock_gettime(CLOCK_REALTIME, &real);
-        const int64_t late_ns =
-            (int64_t)(real.tv_sec - stamp.tv_sec) * 1000000000 + (real.tv_nsec - stamp.tv_nsec);
-        if (late_ns < 0 || late_ns > MAX_LATE_NS)
-            break; /* somebody set the clock */
-        return now - late_ns;
-    }
-    return now;
+    const int64_t complete = strait_emu_arrival_complete_ns(a, fd, at_ns, now);
+    if (now - complete > t->read_late_ns)
+        t->read_late_ns = now - complete;
+    return complete;
 }
 
-/* The stamp of bytes that lay behind a gap is of when they came, not of when the gap was closed and
- * they could be read: where segments came out of order since the last look, it was now. */
-static int64_t readable_ns(struct strait_emu_transport *t, int fd, uint32_t *n_gaps,
-                           int64_t stamp_ns)
+static ssize_t read_bytes(struct strait_emu_transport *t, struct strait_emu_arrival *a, int fd,
+                          void *data, size_t len_bytes, int64_t *at_ns)
 {
-    const int64_t now = strait_emu_mono_ns(), late_ns = now - stamp_ns;
-    const uint32_t before = *n_gaps;
-    if (late_ns >= LOOK_LATE_NS && (*n_gaps = strait_emu_tcp_n_gaps(fd)) != before)
-        return now;
-    if (late_ns > t->read_late_ns)
-        t->read_late_ns = late_ns;
-    return stamp_ns;
-}
-
-/* Read what is available; data NULL: discard it. at_ns: when its last byte arrived. */
-static ssize_t read_bytes(struct strait_emu_transport *t, int fd, void *data, size_t len,
-                          int64_t *at_ns)
-{
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(struct timespec))];
-    } control;
-    struct iovec v = {data, len};
-    struct msghdr h = {.msg_iov = &v,
-                       .msg_iovlen = 1,
-                       .msg_control = control.bytes,
-                       .msg_controllen = sizeof(control.bytes)};
-    const ssize_t n = recvmsg(fd, &h, MSG_DONTWAIT | (data ? 0 : MSG_TRUNC));
-    if (n > 0)
-        *at_ns = arrival_ns(t, &h);
-    return n;
+    return strait_emu_arrival_read(a, at_ns, &t->clock_ns, fd, data, len_bytes,
+                                   t->plan.virtual_time);
 }
 
 /* Other connections than the first only report that they broke. */
@@ -103,8 +59,8 @@ static int read_acks(struct strait_emu_transport *t, struct strait_emu_out_stran
         return read_nothing(strand, err);
     for (;;) {
         int64_t now;
-        const ssize_t n =
-            read_bytes(t, strand->fd, out->ack + out->ack_got, FRAME - out->ack_got, &now);
+        const ssize_t n = read_bytes(t, &strand->arrival, strand->fd, out->ack + out->ack_got,
+                                     FRAME - out->ack_got, &now);
         if (strait_emu_strand_would_block(n))
             return 0;
         if (n < 0 && errno == EINTR)
@@ -116,7 +72,7 @@ static int read_acks(struct strait_emu_transport *t, struct strait_emu_out_stran
         if (out->ack_got < FRAME)
             continue;
         out->ack_got = 0;
-        now = readable_ns(t, strand->fd, &strand->n_gaps, now);
+        now = complete_ns(t, &strand->arrival, strand->fd, now);
         struct strait_emu_posted *m = out->acks;
         struct strait_packet *p = NULL;
         int tag = 0;
@@ -265,14 +221,14 @@ static ssize_t read_some(struct strait_emu_transport *t, struct strait_emu_in_st
                          int64_t *at_ns)
 {
     if (strand->n_read < FRAME)
-        return read_bytes(t, strand->fd, strand->frame + strand->n_read, FRAME - strand->n_read,
-                          at_ns);
+        return read_bytes(t, &strand->arrival, strand->fd, strand->frame + strand->n_read,
+                          FRAME - strand->n_read, at_ns);
     const size_t at = part_at(t, strand, 0) + strand->n_read - FRAME;
     size_t left = part_at(t, strand, 1) - at;
     if (left > TURN_BYTES)
         left = TURN_BYTES;
-    return read_bytes(t, strand->fd, t->plan.real_payload ? strand->at->packet->data + at : NULL,
-                      left, at_ns);
+    return read_bytes(t, &strand->arrival, strand->fd,
+                      t->plan.real_payload ? strand->at->packet->data + at : NULL, left, at_ns);
 }
 
 /* The connection's part is complete. A message is delivered after all earlier ones, since every
@@ -284,7 +240,7 @@ static int end_part(struct strait_emu_transport *t, struct strait_emu_in_strand 
     strand->at = NULL;
     strand->n_read = 0;
     strand->n_done++;
-    at_ns = readable_ns(t, strand->fd, &strand->n_gaps, at_ns);
+    at_ns = complete_ns(t, &strand->arrival, strand->fd, at_ns);
     if (at_ns > m->at_ns)
         m->at_ns = at_ns;
     return --m->n_strands == 0 ? deliver(t, strand->stream, err) : 0;
@@ -338,6 +294,25 @@ static int handle(struct strait_emu_transport *t, const struct epoll_event *e,
     }
 }
 
+/* Note how late the thread is for its beat: the process was stopped, or had no processor. */
+static void beat(struct strait_emu_transport *t)
+{
+    const int64_t now = strait_emu_mono_ns();
+    if (t->plan.beat_ns == 0 || now < t->beat_ns)
+        return;
+    if (t->beat_ns > 0 && now - t->beat_ns > t->stall_ns)
+        t->stall_ns = now - t->beat_ns;
+    t->beat_ns = now + t->plan.beat_ns;
+}
+
+/* The moment at which the thread has something to do without being woken; 0: none. */
+static int64_t next_ns(const struct strait_emu_transport *t)
+{
+    if (t->resume_ns == 0 || (t->beat_ns > 0 && t->beat_ns < t->resume_ns))
+        return t->beat_ns;
+    return t->resume_ns;
+}
+
 void *strait_emu_pump(void *transport)
 {
     struct strait_emu_transport *t = transport;
@@ -347,10 +322,11 @@ void *strait_emu_pump(void *transport)
     bool more = false;
     strait_emu_be_prompt();
     while (!failed) {
-        const int64_t left_ns = more ? 0 : t->resume_ns - strait_emu_mono_ns();
+        beat(t);
+        const int64_t next = next_ns(t), left_ns = more ? 0 : next - strait_emu_mono_ns();
         const struct timespec timeout = strait_emu_timespec(left_ns);
         const int n =
-            epoll_pwait2(t->epoll, events, N_EVENTS, more || t->resume_ns ? &timeout : NULL, NULL);
+            epoll_pwait2(t->epoll, events, N_EVENTS, more || next ? &timeout : NULL, NULL);
         if (n < 0 && errno != EINTR)
             failed = strait_error_system(&err, "epoll_pwait2", "failed");
         for (int i = 0; i < n && !failed; i++)

@@ -2,6 +2,7 @@
 #pragma once
 #include <pthread.h>
 #include <sys/types.h>
+#include "arrival.h"
 #include "transport.h"
 
 struct strait_emu_posted { /* a message waiting to be sent or acknowledged */
@@ -29,7 +30,7 @@ struct strait_emu_out_strand {
     int64_t resume_ns; /* not to write before this moment; 0: at any time */
     int64_t paid_ns;   /* until then the pace is used up by what was written */
     size_t n_written;  /* of its part, frame included */
-    uint32_t n_gaps;   /* strait_emu_tcp_n_gaps when it was last looked at */
+    struct strait_emu_arrival arrival;
 };
 
 struct strait_emu_out { /* a stream from this rank */
@@ -60,7 +61,7 @@ struct strait_emu_in_strand {
     unsigned char frame[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
     size_t n_read; /* of its part, frame included */
     uint64_t n_done;
-    uint32_t n_gaps; /* strait_emu_tcp_n_gaps when it was last looked at */
+    struct strait_emu_arrival arrival;
 };
 
 struct strait_emu_in { /* a stream to this rank */
@@ -94,9 +95,11 @@ struct strait_emu_transport {
     pthread_t thread;
     bool running;
     int64_t resume_ns; /* the earliest of the connections'; 0: none waits */
-    int64_t write_late_ns, read_late_ns;
+    int64_t beat_ns;   /* of the next beat; 0: none */
+    int64_t clock_ns;  /* see strait_emu_arrival_read */
+    int64_t write_late_ns, read_late_ns, stall_ns;
     uint64_t bytes_sent, bytes_received,
-        sent_checksum; /* these five belong to the pump; read them when it has ended */
+        sent_checksum; /* these belong to the pump; read them when it has ended */
 };
 
 enum { STRAIT_EMU_NOISE_BYTES = 1 << 18 };

@@ -22,6 +22,8 @@ enum { PARK_S = 20, CONNECT_S = 120 };
 /* Virtual time that a lane may be late and still compensate. Jobs that cannot, and late messages,
  * are counted where they happen; the limit is for a lane that spins until time passes. */
 static const double MAX_LAG_S = 0.1;
+/* Virtual time between two beats of a rank: what stops it for twice as long is noticed. */
+static const double BEAT_S = 0.005;
 
 static uint32_t loopback_address(int rank)
 {
@@ -77,6 +79,7 @@ static int open_transport(struct strait_emu_rank *rank, struct strait_error *err
         .network = plan->run->network,
         .real_payload = plan->run->real_payload,
         .virtual_time = strait_emu_in_virtual_time(),
+        .beat_ns = strait_emu_has_beat() ? (int64_t)(1e9 * BEAT_S * plan->shared->dilation) : 0,
         .events = {rank, strait_emu_lane_arrived, strait_emu_lane_acknowledged, transport_failed}};
     if (plan->net && strait_emu_net_enter(plan->net, plan->me, err) != 0)
         return -1;
@@ -152,6 +155,7 @@ static int begin(struct strait_emu_rank *rank, struct strait_error *err)
     rank->delay_before_s = run_delay_s();
     rank->clock = (struct strait_emu_clock){shared->start_ns, shared->dilation};
     rank->max_lag_ns = strait_emu_clock_real_ns(&rank->clock, MAX_LAG_S);
+    rank->begun_late_s = fmax(0, 1e-9 * (double)(strait_emu_mono_ns() - rank->clock.start_ns));
     strait_emu_slots_begin(&rank->slots, &rank->clock);
     if (strait_emu_transport_start(rank->transport, err) != 0)
         return -1;
@@ -221,6 +225,7 @@ static void write_figures(struct strait_emu_rank *rank)
     mine->n_retransmits = f.n_retransmits;
     mine->write_late_max_s = f.write_late_max_s;
     mine->read_late_max_s = f.read_late_max_s;
+    mine->stall_max_s = fmax(f.stall_max_s, rank->begun_late_s);
     mine->slip_sum_s = rank->slots.slip_sum_s;
     mine->slip_max_s = rank->slots.slip_max_s;
     mine->cpu_s = process_cpu_s() - rank->cpu_before_s;

@@ -46,6 +46,7 @@ struct strait_emu_rank_shared {
     double slip_sum_s, slip_max_s;            /* real: padded jobs that ended late */
     double lag_sum_s, lag_max_s;              /* real: work of lanes outside jobs, see lane.c */
     double write_late_max_s, read_late_max_s; /* real: see transport.h */
+    double stall_max_s;                       /* real: all of it did not run, or it began late */
     double cpu_s;                             /* CPU time of the whole process since time 0 */
     double run_delay_s;                       /* its threads were ready but had no processor */
     double job_cpu_s;                         /* part of cpu_s that was measured in jobs */

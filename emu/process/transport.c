@@ -217,7 +217,8 @@ strait_emu_transport_figures(const struct strait_emu_transport *t)
                                              .sent_checksum = t->sent_checksum,
                                              .bytes_received = t->bytes_received,
                                              .write_late_max_s = (double)t->write_late_ns / 1e9,
-                                             .read_late_max_s = (double)t->read_late_ns / 1e9};
+                                             .read_late_max_s = (double)t->read_late_ns / 1e9,
+                                             .stall_max_s = (double)t->stall_ns / 1e9};
     for (int i = 0; i < t->n_outs * t->n_strands; i++) {
         struct tcp_info info;
         socklen_t len = sizeof(info);

@@ -37,6 +37,7 @@ struct strait_emu_transport_plan {
     const struct strait_network *network; /* for pacing; NULL: none */
     bool real_payload;                    /* false: send noise and discard it on arrival */
     bool virtual_time; /* nobody is late, and memory that comes in pieces is dear */
+    int64_t beat_ns;   /* the thread wakes up at least this often, to see that it can; 0: not */
     struct strait_emu_events events;
 };
 
@@ -74,6 +75,7 @@ struct strait_emu_transport_figures {
     uint64_t n_retransmits;  /* segments, from TCP_INFO of all streams of this rank */
     double write_late_max_s; /* real: delay of a message that had nothing before it */
     double read_late_max_s;  /* real: from the arrival of bytes in the kernel to their reading */
+    double stall_max_s;      /* real: how late the thread was for a beat */
 };
 /** Call after the thread was stopped. */
 struct strait_emu_transport_figures

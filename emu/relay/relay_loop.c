@@ -21,6 +21,9 @@ enum { READ_BATCH = 16 }; /* packets from one device before due packets are writ
  * the next step would wait for ever. */
 static const double VIRTUAL_STEP_S = 1e-6;
 static const double WAKE_STEP_S = 1e-6, WAKE_FIRST_S = 30e-6, WAKE_MAX_S = 100e-6;
+/* The relay wakes up this often without being asked to: a packet that came while it did not run has
+ * the time at which it was read, so that its own lateness says nothing of it. */
+static const double BEAT_S = 2e-3;
 
 struct loop {
     const struct strait_emu_net_plan *plan;
@@ -33,6 +36,8 @@ struct loop {
     double step_s;      /* what is due within that is due: steps of the clock there */
     double credit_s;    /* when the event that woke us happened; NAN: use the clock */
     double began_s;
+    double beat_s;    /* when it wakes up next even if nothing is due; INFINITY: never */
+    double gap_max_s; /* how late it was for a beat at most */
     bool realtime;
     struct strait_emu_lateness lateness;
     uint64_t n_delivered, n_write_failures;
@@ -78,10 +83,10 @@ static void read_device(struct loop *loop, int node)
 /* Set the timer early by the time that waking up takes; turn() polls for the rest. */
 static void arm(struct loop *loop)
 {
-    const double target_s = strait_emu_relay_next_s(loop->relay) - loop->wake_s;
+    const double target_s = fmin(strait_emu_relay_next_s(loop->relay) - loop->wake_s, loop->beat_s);
     if (target_s == loop->armed_s)
         return;
-    struct itimerspec t = {0}; /* no packet under way: no timer */
+    struct itimerspec t = {0}; /* no packet under way and no beat: no timer */
     if (isfinite(target_s)) {
         const double whole_s = floor(target_s);
         t.it_value.tv_sec = (time_t)whole_s;
@@ -89,6 +94,15 @@ static void arm(struct loop *loop)
     }
     timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &t, NULL);
     loop->armed_s = target_s;
+}
+
+/* Note how late the relay is for its beat: it was stopped, or busy, or had no processor. */
+static void beat(struct loop *loop, double now_s)
+{
+    if (now_s < loop->beat_s)
+        return;
+    loop->gap_max_s = fmax(loop->gap_max_s, now_s - loop->beat_s);
+    loop->beat_s = now_s + BEAT_S;
 }
 
 /* The timer fired: update the median of wake-up times. */
@@ -125,6 +139,7 @@ static void report(struct loop *loop, bool restart)
         .late_p99_s = strait_emu_lateness_quantile_s(&loop->lateness, 0.99),
         .late_p999_s = strait_emu_lateness_quantile_s(&loop->lateness, 0.999),
         .late_max_s = loop->lateness.max_s,
+        .gap_max_s = loop->gap_max_s,
         .cpu_s = strait_clock_read_s(CLOCK_PROCESS_CPUTIME_ID),
         .wall_s = now_s - loop->began_s,
         .realtime = loop->realtime,
@@ -140,6 +155,7 @@ static void report(struct loop *loop, bool restart)
     strait_emu_relay_restart_counters(loop->relay);
     loop->lateness = (struct strait_emu_lateness){.max_s = 0};
     loop->n_delivered = loop->n_write_failures = 0;
+    loop->gap_max_s = 0;
 }
 
 /* False when the other side has closed. */
@@ -186,6 +202,7 @@ static void turn(struct loop *loop)
     const int n_nodes = loop->plan->n_nodes;
     for (;;) {
         const double now_s = deliver_due(loop);
+        beat(loop, now_s);
         const bool soon =
             strait_emu_relay_next_s(loop->relay) - loop->wake_s <= now_s + loop->step_s;
         if (!soon)
@@ -224,6 +241,7 @@ void strait_emu_relay_loop(const struct strait_emu_net_plan *plan, const int *tu
                           .realtime = realtime,
                           .began_s = strait_clock_s(),
                           .armed_s = INFINITY,
+                          .beat_s = strait_emu_has_beat() ? strait_clock_s() : INFINITY,
                           .wake_s = virtual_time ? 0 : WAKE_FIRST_S,
                           .most_wake_s = virtual_time ? 0 : WAKE_MAX_S,
                           .step_s = virtual_time ? VIRTUAL_STEP_S : 0,

@@ -112,6 +112,50 @@ static void a_late_relay_is_a_sign(void)
     court_close(&c);
 }
 
+/* 1 of 100 packets may be late, but not by more than 5 ms of virtual time: 20 ms. */
+static void a_relay_that_stood_still_is_a_sign(void)
+{
+    struct court c;
+    court_open(&c);
+    c.e.relay.late_max_s = c.e.relay.gap_max_s = 0.019;
+    expect(&c, NULL);
+    c.e.relay.late_max_s = 0.021;
+    expect(&c, "the relay stood still for 21.0 ms, limit 20.0 ms");
+    c.e.relay.late_max_s = 0;
+    c.e.relay.gap_max_s = 0.022; /* nothing was due meanwhile */
+    expect(&c, "the relay stood still for 22.0 ms, limit 20.0 ms");
+    c.e.realisation = STRAIT_EMU_KERNEL;
+    c.e.relay.gap_max_s = NAN;
+    c.e.relay.late_max_s = 0.023;
+    expect(&c, "this machine stood still for 23.0 ms");
+    c.e.relay.late_max_s = NAN; /* nobody knows */
+    expect(&c, NULL);
+    court_close(&c);
+}
+
+static void a_rank_that_stood_still_is_a_sign(void)
+{
+    struct court c;
+    court_open(&c);
+    c.shared->ranks[1].stall_max_s = 0.019;
+    expect(&c, NULL);
+    c.shared->ranks[1].stall_max_s = 0.021;
+    expect(&c, "rank 1 stood still for 21.0 ms");
+    court_close(&c);
+}
+
+static void a_stopped_process_is_a_sign(void)
+{
+    struct court c;
+    court_open(&c);
+    c.e.n_stops = 2;
+    c.e.stopped_rank = 2;
+    expect(&c, "rank 2 was stopped by a signal");
+    c.e.stopped_rank = -1;
+    expect(&c, "a process of the network was stopped by a signal");
+    court_close(&c);
+}
+
 /* The kernel's links are held to the same limit by their sentinel; without one nobody knows. */
 static void a_late_machine_is_a_sign(void)
 {
@@ -455,6 +499,9 @@ static void a_stall_is_seen_at_the_second_look(void)
 }
 
 static const struct strait_test tests[] = {
+    {"a relay that stood still is a sign", a_relay_that_stood_still_is_a_sign},
+    {"a rank that stood still is a sign", a_rank_that_stood_still_is_a_sign},
+    {"a stopped process is a sign", a_stopped_process_is_a_sign},
     {"nothing speaks against a quiet run", nothing_speaks_against_a_quiet_run},
     {"late jobs are a sign", late_jobs_are_a_sign},
     {"late messages are a sign", late_messages_are_a_sign},
