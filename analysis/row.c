@@ -52,30 +52,39 @@ int strait_row_tensors_hash(char key[STRAIT_KEY_CHARS], const char *folder,
     if (strait_tensors_load(&tensors, folder, err) != 0)
         return -1;
     json_t *all = json_array();
+    bool hashed = all != NULL;
     for (size_t i = 0; i < tensors->n_recordings; i++) {
         const struct strait_recording *r = &tensors->recordings[i];
         strait_hash_bytes(key, r->values, r->n_elems * sizeof(*r->values));
-        json_array_append_new(all, json_pack("[s, s, s, I, s]", r->model, r->layer, r->kind,
-                                             (json_int_t)r->step, key));
+        hashed =
+            hashed && json_array_append_new(all, json_pack("[s, s, s, I, s]", r->model, r->layer,
+                                                           r->kind, (json_int_t)r->step, key)) == 0;
     }
     strait_tensors_free(tensors);
-    const bool hashed = strait_hash_json(key, all) != NULL;
+    hashed = hashed && strait_hash_json(key, all) != NULL;
     json_decref(all);
     return hashed ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "row", "memory ran out");
 }
 
 /* A curve of a file that may change under its name. */
-static void put_measured(json_t *all, const char *name, const struct strait_measured *m)
+static bool put_measured(json_t *all, const char *name, const struct strait_measured *m)
 {
     char x[STRAIT_KEY_CHARS], y[STRAIT_KEY_CHARS];
-    if (!all || m->n == 0)
-        return;
+    if (m->n == 0)
+        return true;
     strait_hash_bytes(x, m->x, m->n * sizeof(*m->x));
     strait_hash_bytes(y, m->y, m->n * sizeof(*m->y));
-    json_object_set_new(all, name, json_pack("[s, s]", x, y));
+    return json_object_set_new(all, name, json_pack("[s, s]", x, y)) == 0;
 }
 
-/* What the files say that a point names: they may change under their names. */
+/* A part of the key that not every row has; without memory there is no key. */
+static bool put(json_t *all, const char *name, json_t *value)
+{
+    return json_object_set_new(all, name, value) == 0;
+}
+
+/* What the files say that a point names: they may change under their names. NULL: memory ran
+ * out. */
 static json_t *files_of(const struct strait_trial *point)
 {
     const struct strait_experiment *e = point->experiment;
@@ -86,14 +95,18 @@ static json_t *files_of(const struct strait_trial *point)
             hashed = hashed && strait_profile_hash(own[i], point->own_profiles[i]);
     json_t *files =
         hashed ? json_pack("{s:s, s:s, s:s}", "model", model, "up", own[0], "down", own[1]) : NULL;
-    if (files && e->n_slowness > 0) {
+    bool whole = files != NULL;
+    if (e->n_slowness > 0) {
         char slowness[STRAIT_KEY_CHARS];
         strait_hash_bytes(slowness, e->slowness, e->n_slowness * sizeof(*e->slowness));
-        json_object_set_new(files, "slowness", json_string(slowness));
+        whole = whole && put(files, "slowness", json_string(slowness));
     }
-    put_measured(files, "gather", &e->link.gather);
-    put_measured(files, "inverse", &e->inverse_s);
-    return files;
+    whole = whole && put_measured(files, "gather", &e->link.gather) &&
+            put_measured(files, "inverse", &e->inverse_s);
+    if (whole)
+        return files;
+    json_decref(files);
+    return NULL;
 }
 
 const char *strait_row_files_hash(char key[STRAIT_KEY_CHARS], const struct strait_trial *point)
@@ -112,21 +125,20 @@ int strait_row_key(char key[STRAIT_KEY_CHARS], const struct strait_row_inputs *i
                             "backend", in->backend, "control", in->control, "profile", in->profile,
                             "program", in->program, "machine", in->machine, "tensors", in->tensors,
                             "repeat", in->repeat);
-    bool hashed = files && all && json_object_update(all, files) == 0;
+    bool hashed = files && all && json_object_update(all, files) == 0 &&
+                  put(all, "dilation", strait_json_number(in->dilation));
     json_decref(files);
-    if (all)
-        json_object_set_new(all, "dilation", strait_json_number(in->dilation));
-    if (all && in->timing)
-        json_object_set_new(all, "timing", json_string(in->timing));
-    if (all && in->check)
-        json_object_set_new(all, "check", json_true());
-    if (all && in->every_round)
-        json_object_set_new(all, "every_round", json_true());
-    if (all && in->realisation)
-        json_object_set_new(all, "realisation", json_string(in->realisation));
-    if (all && in->launcher)
-        json_object_set_new(all, "launcher", json_string(in->launcher));
-    hashed = hashed && all && strait_hash_json(key, all);
+    if (in->timing)
+        hashed = hashed && put(all, "timing", json_string(in->timing));
+    if (in->check)
+        hashed = hashed && put(all, "check", json_true());
+    if (in->every_round)
+        hashed = hashed && put(all, "every_round", json_true());
+    if (in->realisation)
+        hashed = hashed && put(all, "realisation", json_string(in->realisation));
+    if (in->launcher)
+        hashed = hashed && put(all, "launcher", json_string(in->launcher));
+    hashed = hashed && strait_hash_json(key, all);
     json_decref(all);
     return hashed ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "row", "memory ran out");
 }

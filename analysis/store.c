@@ -54,8 +54,10 @@ char *strait_store_line(const json_t *record, size_t *len_bytes)
     return line;
 }
 
-json_t *strait_store_read_line(const char *line, size_t len_bytes)
+static json_t *read_line(bool *no_memory, const char *line, size_t len_bytes)
 {
+    json_error_t why = {.line = 0};
+    *no_memory = false;
     if (len_bytes < CHECK_CHARS + 2)
         return NULL;
     const size_t len = len_bytes - CHECK_CHARS;
@@ -66,20 +68,29 @@ json_t *strait_store_read_line(const char *line, size_t len_bytes)
         return NULL;
     char *text = malloc(len + 1);
     char found[CHECK_DIGITS + 1];
-    if (!text)
+    if (!text) {
+        *no_memory = true;
         return NULL;
+    }
     memcpy(text, line, len);
     text[len] = '}';
     snprintf(found, sizeof(found), "%016" PRIx64, strait_checksum(text, len + 1));
     json_t *record = NULL;
     if (memcmp(check + sizeof(CHECK_START) - 1, found, CHECK_DIGITS) == 0)
-        record = json_loadb(text, len + 1, JSON_REJECT_DUPLICATES, NULL);
+        record = json_loadb(text, len + 1, JSON_REJECT_DUPLICATES, &why);
+    *no_memory = !record && json_error_code(&why) == json_error_out_of_memory;
     free(text);
     if (!json_is_string(json_object_get(record, "record"))) {
         json_decref(record);
         return NULL;
     }
     return record;
+}
+
+json_t *strait_store_read_line(const char *line, size_t len_bytes)
+{
+    bool no_memory;
+    return read_line(&no_memory, line, len_bytes);
 }
 
 /* --- what is there ------------------------------------------------------------------------ */
@@ -151,8 +162,11 @@ static int read_lines(struct strait_store *s, struct strait_error *err)
         at += len;
         n_lines++;
         const bool whole = line[len - 1] == '\n';
-        json_t *record = whole ? strait_store_read_line(line, (size_t)len - 1) : NULL;
-        if (record) {
+        bool no_memory = false;
+        json_t *record = whole ? read_line(&no_memory, line, (size_t)len - 1) : NULL;
+        if (no_memory) { /* a line that could not be read is none that may be cut off */
+            status = strait_error_set(err, STRAIT_ERR_NOMEM, s->path, "memory ran out");
+        } else if (record) {
             status = check_schema(s, record, n_lines, err);
             if (status == 0)
                 status = remember(s, record, err);
@@ -162,7 +176,7 @@ static int read_lines(struct strait_store *s, struct strait_error *err)
             s->n_refused++;
         }
     }
-    if (status == 0 && ferror(file))
+    if (status == 0 && !feof(file)) /* ferror does not tell of getline's memory */
         status = strait_error_system(err, s->path, "cannot read");
     free(line);
     fclose(file);

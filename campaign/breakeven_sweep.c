@@ -251,21 +251,31 @@ int strait_breakeven_sweep_find(json_t **records, const struct strait_sweep *swe
     p.times = json_object();
     p.tasks = json_array();
     p.rows = json_array();
-    if (!strait_breakeven_sweep_hash(sweep_hash, sweep, plan))
+    if (!strait_breakeven_sweep_hash(sweep_hash, sweep, plan)) {
+        strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
         goto out;
+    }
     if (find_curves(&p, sweep, err) != 0)
         goto out;
-    for (size_t i = 0; i < p.n_curves; i++)
-        if (fresh ||
-            !strait_store_find(store, "break-even", curve_key(key, sweep_hash, &p.curves[i])))
+    for (size_t i = 0; i < p.n_curves; i++) {
+        if (!curve_key(key, sweep_hash, &p.curves[i])) {
+            strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
+            goto out;
+        }
+        if (fresh || !strait_store_find(store, "break-even", key))
             want_curve(&p, &p.curves[i]);
+    }
     if (strait_pool_run(json_array_size(p.tasks), n_workers, time_task, take_time, &p, "break-even",
                         err) != 0)
         goto out;
     for (size_t i = 0; i < p.n_curves; i++) {
-        curve_key(key, sweep_hash, &p.curves[i]);
-        const json_t *known = fresh ? NULL : strait_store_find(store, "break-even", key);
-        json_t *record = known ? json_deep_copy(known) : search_curve(&p, i, sweep_hash, key, err);
+        const bool hashed = curve_key(key, sweep_hash, &p.curves[i]) != NULL;
+        const json_t *known = fresh || !hashed ? NULL : strait_store_find(store, "break-even", key);
+        json_t *record = known    ? json_deep_copy(known)
+                         : hashed ? search_curve(&p, i, sweep_hash, key, err)
+                                  : NULL;
+        if (!record)
+            strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
         if (!record || (!known && strait_store_add(store, record, err) != 0)) {
             json_decref(record);
             goto out;

@@ -17,8 +17,9 @@
 /* Granularity of a guest's memory (emu/guest/uml.c). */
 static const double GUEST_STEP_BYTES = 512.0 * 1048576;
 
-/* The value of "key :" in a file of /proc, in buf. */
-static const char *proc_value(char *buf, size_t cap, const char *path, const char *key)
+/* The value of "key :" in a file of /proc, in buf; "unknown" without such a line. False: the file
+ * could not be opened. */
+static bool proc_value(char *buf, size_t cap, const char *path, const char *key)
 {
     char line[512];
     FILE *file = fopen(path, "re");
@@ -34,7 +35,7 @@ static const char *proc_value(char *buf, size_t cap, const char *path, const cha
     }
     if (file)
         fclose(file);
-    return buf;
+    return file != NULL;
 }
 
 int strait_host_n_cores(void)
@@ -61,50 +62,61 @@ json_t *strait_host_json(void)
     char cpu[256];
     const char *host_cpu = getenv(STRAIT_HOST_CPU_NAME);
     double total_bytes = strait_host_memory_bytes("MemTotal");
-    proc_value(cpu, sizeof(cpu), "/proc/cpuinfo", "model name");
+    if (!proc_value(cpu, sizeof(cpu), "/proc/cpuinfo", "model name") || isinf(total_bytes))
+        return NULL;
     if (host_cpu) { /* a guest's processor says nothing, and each boot leaves some MB more or less
                      */
         snprintf(cpu, sizeof(cpu), "%.200s, User-Mode Linux", host_cpu);
         total_bytes = GUEST_STEP_BYTES * ceil(total_bytes / GUEST_STEP_BYTES);
     }
     return json_pack("{s:s, s:i, s:f, s:o}", "cpu", cpu, "cores", strait_host_n_cores(),
-                     "memory_bytes", isfinite(total_bytes) ? total_bytes : 0, "kernel", kernel_json());
+                     "memory_bytes", total_bytes, "kernel", kernel_json());
 }
 
-const char *strait_host_hash(char key[STRAIT_KEY_CHARS])
+/* A machine of which nothing could be read is another one by its hash: no key may come of it. */
+int strait_host_hash(char key[STRAIT_KEY_CHARS], struct strait_error *err)
 {
+    static const char *const read[] = {"/proc/cpuinfo", "/proc/meminfo"};
+    for (size_t i = 0; i < sizeof(read) / sizeof(read[0]); i++)
+        if (access(read[i], R_OK) != 0)
+            return strait_error_system(err, read[i], "cannot read");
     json_t *machine = strait_host_json();
-    const char *hashed = strait_hash_json(key, machine);
+    const char *hashed = machine ? strait_hash_json(key, machine) : NULL;
     json_decref(machine);
-    return hashed;
+    return hashed ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "machine", "memory ran out");
 }
 
 json_t *strait_versions_json(void)
 {
-    char simgrid[32], program[STRAIT_KEY_CHARS];
+    char simgrid[32], program[STRAIT_KEY_CHARS] = "";
     int major = 0, minor = 0, patch = 0;
     sg_version_get(&major, &minor, &patch);
     snprintf(simgrid, sizeof(simgrid), "%d.%d.%d", major, minor, patch);
+    if (strait_program_hash(program, NULL) != 0)
+        return NULL;
     return json_pack("{s:s, s:s, s:s, s:o, s:s}", "strait", STRAIT_VERSION, "simgrid", simgrid,
-                     "jansson", jansson_version_str(), "kernel", kernel_json(), "program",
-                     strait_program_hash(program));
+                     "jansson", jansson_version_str(), "kernel", kernel_json(), "program", program);
 }
 
-const char *strait_program_hash(char key[STRAIT_KEY_CHARS])
+int strait_program_hash(char key[STRAIT_KEY_CHARS], struct strait_error *err)
 {
+    static const char self[] = "/proc/self/exe";
     struct stat info;
-    const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    snprintf(key, STRAIT_KEY_CHARS, "%s", STRAIT_VERSION);
-    if (fd < 0 || fstat(fd, &info) != 0 || info.st_size <= 0) {
-        if (fd >= 0)
-            close(fd);
-        return key;
+    int status = -1;
+    const int fd = open(self, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &info) != 0) {
+        strait_error_system(err, self, "cannot read");
+    } else {
+        void *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes == MAP_FAILED) {
+            strait_error_system(err, self, "cannot map");
+        } else {
+            strait_hash_bytes(key, bytes, (size_t)info.st_size);
+            munmap(bytes, (size_t)info.st_size);
+            status = 0;
+        }
     }
-    void *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
-    if (bytes == MAP_FAILED)
-        return key;
-    strait_hash_bytes(key, bytes, (size_t)info.st_size);
-    munmap(bytes, (size_t)info.st_size);
-    return key;
+    if (fd >= 0)
+        close(fd);
+    return status;
 }

@@ -58,7 +58,7 @@ static struct strait_profile *earlier(const struct strait_session *r, const json
     const char *program = json_string_value(json_object_get(record, "program"));
     if (known && program && strcmp(program, r->plan.setup.program) == 0 &&
         strait_profile_load(&profile, path, &ignored) == 0) {
-        if (strcmp(strait_profile_hash(hash, profile), known) == 0) {
+        if (strait_profile_hash(hash, profile) && strcmp(hash, known) == 0) {
             forget_changed(profile, json_object_get(record, "models"), models);
         } else {
             strait_profile_free(profile);

@@ -7,12 +7,11 @@
 #include "host_header.h"
 #include "plan.h"
 
-void strait_plan_setup_hashes(struct strait_plan_setup *s)
+int strait_plan_setup_hashes(struct strait_plan_setup *s, struct strait_error *err)
 {
-    if (s->profile)
-        strait_profile_hash(s->profile_hash, s->profile);
-    strait_program_hash(s->program);
-    strait_host_hash(s->machine);
+    if (s->profile && !strait_profile_hash(s->profile_hash, s->profile))
+        return strait_error_set(err, STRAIT_ERR_NOMEM, "profile", "memory ran out");
+    return strait_program_hash(s->program, err) != 0 ? -1 : strait_host_hash(s->machine, err);
 }
 
 const char *strait_plan_control(const struct strait_plan_setup *setup,
@@ -153,12 +152,20 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
     /* An emulation that measures is the same with a profile that knows more codecs. */
     const char *profile =
         sized.guess ? strait_trial_profile_hash(taken, p) : plan->setup.profile_hash;
+    if (!profile) {
+        strait_error_set(err, STRAIT_ERR_NOMEM, "profile", "memory ran out");
+        goto out;
+    }
     for (int repeat = 0; repeat < n_repeats; repeat++) {
         struct strait_task_plan *task = grow(plan, err);
         if (!task)
             goto out;
         task->resolved = json_deep_copy(resolved);
         task->labels = json_deep_copy(labels);
+        if (!task->resolved || (labels && !task->labels)) {
+            strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
+            goto out;
+        }
         task->backend = backend;
         task->repeat = repeat;
         task->reference = reference;

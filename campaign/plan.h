@@ -41,8 +41,8 @@ struct strait_plan {
     size_t n_tasks, cap_tasks;
 };
 
-/** Compute the hashes of a setup. */
-void strait_plan_setup_hashes(struct strait_plan_setup *s);
+/** Compute the hashes of a setup. 0, or -1 with *err SYSTEM or NOMEM. */
+int strait_plan_setup_hashes(struct strait_plan_setup *s, struct strait_error *err);
 /** Add every point of a sweep on a backend, n_repeats times. with_references: also each compressed
  *  point without compression, unless the sweep has it.
  *  Returns: 0, or -1 with *err: INPUT when the profile lacks an entry */

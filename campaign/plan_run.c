@@ -51,43 +51,46 @@ static void move_cost(struct strait_codec_cost *cost, const struct strait_trial 
 }
 
 /* Mean round with every tensor's ratio and speeds at the profile's p90, then at its p10, by the
- * fluid backend; NAN if it fails. A stated profile has no spread, and so no interval. */
-static void find_interval(double interval_s[2], const struct strait_plan_setup *setup,
-                          const struct strait_experiment *e)
+ * fluid backend. A stated profile has no spread, and so no interval: NAN. A row whose interval
+ * could not be computed is none: under its key it would be believed for ever. */
+static int find_interval(double interval_s[2], const struct strait_plan_setup *setup,
+                         const struct strait_experiment *e, struct strait_error *err)
 {
     const struct strait_trial_options sized = {.control =
                                                    strait_plan_control(setup, &strait_fluid)};
-    struct strait_error ignored = {0};
     for (int slow = 0; slow < 2; slow++) {
         struct strait_trial *p;
-        interval_s[slow] = NAN;
-        if (strait_trial_new(&p, e, setup->profile, &sized, &ignored) != 0)
-            return;
+        if (strait_trial_new(&p, e, setup->profile, &sized, err) != 0)
+            return -1;
         move_cost(&p->up, p, 0, slow);
         move_cost(&p->down, p, 1, slow);
-        if (strait_trial_run(p, &strait_fluid, &ignored) == 0)
-            interval_s[slow] = mean_round_s(p);
+        const int failed = strait_trial_run(p, &strait_fluid, err);
+        interval_s[slow] = failed ? NAN : mean_round_s(p);
         strait_trial_free(p);
+        if (failed)
+            return -1;
     }
     if (!(interval_s[1] > interval_s[0] * (1 + 1e-9)))
         interval_s[0] = interval_s[1] = NAN;
+    return 0;
 }
 
 /* --- what codecs took --------------------------------------------------------------------- */
 
 /* A flag where a machine that calibrated them gives them less of itself now. */
-static void flag_inflation(struct strait_trial *p, const struct strait_plan_setup *setup,
-                           const struct strait_experiment *e)
+static int flag_inflation(struct strait_trial *p, const struct strait_plan_setup *setup,
+                          const struct strait_experiment *e, struct strait_error *err)
 {
     const struct strait_trial_options sized = {.every_round = true};
-    struct strait_error ignored = {0};
     struct strait_trial *calibrated = NULL;
     char text[256];
-    if (strait_trial_new(&calibrated, e, setup->profile, &sized, &ignored) == 0 &&
-        strait_trial_run(calibrated, &strait_fluid, &ignored) == 0 &&
+    const int failed = strait_trial_new(&calibrated, e, setup->profile, &sized, err) != 0 ||
+                       strait_trial_run(calibrated, &strait_fluid, err) != 0;
+    if (!failed &&
         strait_codec_slowdown_text(text, sizeof(text), p->logs, calibrated->logs, e->n_ranks))
         json_array_append_new(p->facts.flags, json_string(text));
     strait_trial_free(calibrated);
+    return failed ? -1 : 0;
 }
 
 /* --- running ------------------------------------------------------------------------------ */
@@ -120,10 +123,10 @@ static json_t *attempt(const struct strait_plan *plan, const struct strait_task_
                                              .wall_s = strait_clock_s() - start_s,
                                              .interval_s = {NAN, NAN}};
         if (task->backend != &strait_emu && !options.measured_cost && !strait_plan_is_plain(e))
-            find_interval(context.interval_s, &plan->setup, e);
+            failed = find_interval(context.interval_s, &plan->setup, e, err);
         else if (options.measured_cost && plan->setup.calibrated)
-            flag_inflation(p, &plan->setup, e);
-        row = strait_row_new(p, &context, err);
+            failed = flag_inflation(p, &plan->setup, e, err);
+        row = failed ? NULL : strait_row_new(p, &context, err);
         json_decref(machine);
         if (row && task->reference)
             json_object_set_new(row, "reference", json_true());

@@ -52,12 +52,12 @@ static int make_plan(struct strait_session *r, struct strait_error *err)
     plan->setup.realisation = r->realisation;
     plan->setup.launcher = r->launcher;
     plan->setup.n_retries = (int)r->n_tries - 1;
-    strait_plan_setup_hashes(&plan->setup);
-    if (choose_profile(r, err) != 0)
+    if (strait_plan_setup_hashes(&plan->setup, err) != 0 || choose_profile(r, err) != 0)
         return -1;
     plan->setup.calibrated = r->calibrated;
     plan->setup.profile = r->profile;
-    strait_plan_setup_hashes(&plan->setup);
+    if (strait_plan_setup_hashes(&plan->setup, err) != 0)
+        return -1;
     if (strait_session_is_both(r))
         return strait_plan_add(plan, r->sweep, &strait_sim, 1, true, err) != 0 ||
                        strait_plan_add(plan, r->sweep, &strait_emu, (int)r->n_repeats, false,
@@ -147,7 +147,8 @@ static json_t *header_of(const struct strait_session *r, const json_t *constants
     const time_t now = time(NULL);
     struct tm utc;
     strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    strait_breakeven_sweep_hash(sweep, r->sweep, &r->plan);
+    if (!strait_breakeven_sweep_hash(sweep, r->sweep, &r->plan))
+        return NULL;
     return json_pack(
         "{s:s, s:s, s:s, s:{s:s, s:O, s:O?, s:O}, s:s, s:o, s:o, s:{s:s, s:b, s:o}, s:O?, "
         "s:o}",

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "cli/kit/command.h"
+#include "cli/kit/memory.h"
 
 static const struct strait_subcommand commands[] = {
     {"run", "EXPERIMENT", "simulate or emulate an experiment, or compare both", strait_command_run},
@@ -48,6 +49,7 @@ static void keep_standard_streams(void)
 int main(int argc, char **argv)
 {
     keep_standard_streams();
+    strait_json_or_end();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write, not our death */
     if (argc > 1 && strcmp(argv[1], "--version") == 0) {
         strait_print_version(stdout);

@@ -177,7 +177,8 @@ static int load(struct tune *t, const char *file, struct strait_error *err)
     json_decref(point);
     t->setup.file = t->sweep->file;
     t->setup.profile = t->profile;
-    strait_plan_setup_hashes(&t->setup);
+    if (status == 0)
+        status = strait_plan_setup_hashes(&t->setup, err);
     t->b = (struct strait_bayes){
         .lo = t->log_scale ? log(t->lo) : t->lo, .hi = t->log_scale ? log(t->hi) : t->hi, .xi = XI};
     return status;

@@ -1,5 +1,6 @@
 /* The strict CSV reader. Quotes are not supported: none of our tables needs them. */
 #include "csv.h"
+#include "host.h"
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -46,7 +47,7 @@ static const char *odd_byte(const char *text, size_t len)
 int strait_csv_open(struct strait_csv *csv, const char *path, struct strait_error *err)
 {
     *csv = (struct strait_csv){.path = path};
-    FILE *f = fopen(path, "rb");
+    FILE *f = strait_host_open(path);
     if (!f)
         return fail_open(path, err);
     struct stat st;

@@ -1,6 +1,7 @@
 #include "host.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,17 @@ size_t strait_columns_asked(void)
     const char *asked = getenv("COLUMNS");
     const long columns = asked ? strtol(asked, NULL, 10) : 0;
     return columns > 1 && columns < 10000 ? (size_t)columns : 0;
+}
+
+FILE *strait_host_open(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return NULL;
+    FILE *f = fcntl(fd, F_SETFL, 0) == 0 ? fdopen(fd, "r") : NULL;
+    if (!f)
+        close(fd);
+    return f;
 }
 
 size_t strait_terminal_columns(int fd)

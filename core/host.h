@@ -1,6 +1,7 @@
 /* What this computer offers: its memory, the terminal, its vector instructions. */
 #pragma once
 #include <stddef.h>
+#include <stdio.h>
 
 /** A value of /proc/meminfo ("MemTotal", "MemAvailable") in bytes; INFINITY if the kernel does not
  *  say. */
@@ -8,6 +9,10 @@ double strait_host_memory_bytes(const char *key);
 
 /** COLUMNS of the environment; 0: not there, or no number from 2 to 9999. */
 size_t strait_columns_asked(void);
+/** Open a file for reading. A FIFO that nobody writes is one without bytes, not a wait for ever.
+ *  Returns: the file, or NULL with errno */
+FILE *strait_host_open(const char *path);
+
 /** Columns of the terminal behind a descriptor: what it says itself, else COLUMNS of the
  *  environment, else 80. 0: it is no terminal. */
 size_t strait_terminal_columns(int fd);

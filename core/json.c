@@ -7,17 +7,21 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "json.h"
+#include "host.h"
 #include "names.h"
 
 enum { FOUND_CHARS = 448 };
 
 /* A file that cannot be read is wrong input, not a failed run. */
+/* A name that is wrong, or a system that failed. */
 static json_t *unreadable(const char *path, int saved_errno, struct strait_error *err)
 {
     const bool first = err && err->code == STRAIT_OK;
+    const bool failed = saved_errno == EMFILE || saved_errno == ENFILE || saved_errno == EIO ||
+                        saved_errno == ENOMEM;
     char buf[128];
-    strait_error_set(err, STRAIT_ERR_INPUT, path, "expected a JSON file: %s",
-                     strerror_r(saved_errno, buf, sizeof(buf)));
+    strait_error_set(err, failed ? STRAIT_ERR_SYSTEM : STRAIT_ERR_INPUT, path,
+                     "expected a JSON file: %s", strerror_r(saved_errno, buf, sizeof(buf)));
     if (first)
         err->saved_errno = saved_errno;
     return NULL;
@@ -25,7 +29,7 @@ static json_t *unreadable(const char *path, int saved_errno, struct strait_error
 
 json_t *strait_json_load(const char *path, struct strait_error *err)
 {
-    FILE *file = fopen(path, "re");
+    FILE *file = strait_host_open(path);
     if (!file)
         return unreadable(path, errno, err);
     struct stat info;
@@ -36,7 +40,11 @@ json_t *strait_json_load(const char *path, struct strait_error *err)
         goto out;
     }
     json = json_loadf(file, JSON_REJECT_DUPLICATES, &found);
-    if (!json && json_error_code(&found) == json_error_out_of_memory) {
+    if (ferror(file)) { /* to the parser it is the end of the text */
+        unreadable(path, errno, err);
+        json_decref(json);
+        json = NULL;
+    } else if (!json && json_error_code(&found) == json_error_out_of_memory) {
         strait_error_set(err, STRAIT_ERR_NOMEM, path, "out of memory");
     } else if (!json) {
         char where[sizeof(err->where)];

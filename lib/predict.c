@@ -37,9 +37,9 @@ static int predict(char **text, const struct strait_sweep *sweep,
                    struct strait_error *err)
 {
     struct strait_plan plan = {.setup = {.file = sweep->file, .profile = profile}};
-    strait_plan_setup_hashes(&plan.setup);
     json_t *rows = NULL;
-    if (strait_plan_add(&plan, sweep, backend, 1, true, err) == 0)
+    if (strait_plan_setup_hashes(&plan.setup, err) == 0 &&
+        strait_plan_add(&plan, sweep, backend, 1, true, err) == 0)
         rows = run_all(&plan, sweep->set, err);
     strait_plan_release(&plan);
     if (!rows)

@@ -123,7 +123,7 @@ static int map_file(struct strait_recording *r, const char *folder, struct strai
     char path[1024];
     struct stat st;
     snprintf(path, sizeof path, "%s/%s", folder, r->file);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* FIFOs too */
     if (fd < 0 && (errno == ENOENT || errno == EACCES))
         return strait_error_set(err, STRAIT_ERR_INPUT, path,
                                 "expected the tensor that the manifest names, found: %s",

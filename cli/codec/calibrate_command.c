@@ -155,9 +155,9 @@ static void describe(char machine[TEXT_CHARS], char date[32])
     json_t *json = strait_host_json();
     const time_t now = time(NULL);
     struct tm tm;
+    const char *cpu = json_string_value(json_object_get(json, "cpu"));
     snprintf(machine, TEXT_CHARS, "one of %lld processors, %.400s",
-             (long long)json_integer_value(json_object_get(json, "cores")),
-             json_string_value(json_object_get(json, "cpu")));
+             (long long)json_integer_value(json_object_get(json, "cores")), cpu ? cpu : "unknown");
     json_decref(json);
     if (!gmtime_r(&now, &tm) || strftime(date, 32, "%Y-%m-%d", &tm) == 0)
         snprintf(date, 32, "undated");

@@ -163,6 +163,8 @@ int strait_guest_run(struct strait_session *r, const char *experiment, int argc,
     snprintf(step, sizeof(step), "%s/step", job);
     snprintf(part, sizeof(part), STRAIT_STEP_FILE "=%s", step);
     json_t *machine = strait_host_json();
+    if (!machine)
+        return strait_error_set(err, STRAIT_ERR_SYSTEM, "/proc/cpuinfo", "cannot be read");
     snprintf(processor, sizeof(processor), STRAIT_HOST_CPU_NAME "=%s",
              json_string_value(json_object_get(machine, "cpu")));
     json_decref(machine);

@@ -357,7 +357,7 @@ int strait_profile_merge(struct strait_profile *p, const struct strait_profile *
 const char *strait_profile_hash(char key[STRAIT_KEY_CHARS], const struct strait_profile *p)
 {
     json_t *json = strait_profile_json(p);
-    strait_hash_json(key, json);
+    const char *hashed = json ? strait_hash_json(key, json) : NULL;
     json_decref(json);
-    return key;
+    return hashed;
 }

@@ -52,6 +52,7 @@ void strait_profile_free(struct strait_profile *p);
 int strait_profile_round(struct strait_profile *p, struct strait_error *err);
 /** As it stands in a file; a new reference. */
 json_t *strait_profile_json(const struct strait_profile *p);
+/** Returns: key, or NULL when memory ran out. */
 const char *strait_profile_hash(char key[STRAIT_KEY_CHARS], const struct strait_profile *p);
 bool strait_profile_has(const struct strait_profile *p, const char *codec);
 /** Cost of a codec as set: linear in log10(bound) between the two nearest entries of the same

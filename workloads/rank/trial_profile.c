@@ -29,12 +29,14 @@ const char *strait_trial_profile_hash(char key[STRAIT_KEY_CHARS], const struct s
         taken[i] = *costs[i];
     json_t *all = json_pack("[s, s]", strait_hash_bytes(numbers, taken, sizeof(taken)),
                             strait_hash_bytes(memory, speeds, sizeof(speeds)));
+    bool whole = true;
     for (size_t i = 0; all && i < p->profile->n_entries; i++) {
         const struct strait_profile_entry *e = &p->profile->entries[i];
-        if (may_ask(p->experiment, e))
-            json_array_append_new(all, json_string(strait_hash_bytes(entry, e, sizeof(*e))));
+        if (may_ask(p->experiment, e) &&
+            json_array_append_new(all, json_string(strait_hash_bytes(entry, e, sizeof(*e)))) != 0)
+            whole = false;
     }
-    const char *hashed = all ? strait_hash_json(key, all) : NULL;
+    const char *hashed = all && whole ? strait_hash_json(key, all) : NULL;
     json_decref(all);
     return hashed;
 }

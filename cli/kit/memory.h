@@ -1,0 +1,7 @@
+/* What the program does when memory runs out in a place that has no way to say so. */
+#pragma once
+
+/** From now on a JSON value that does not fit in memory ends the process with one line and exit
+ *  status 1. Hundreds of places build rows and keys of such values, and one that silently lacked a
+ *  member would be another row, or have another key. */
+void strait_json_or_end(void);
