@@ -48,14 +48,15 @@ static void machines(void)
 static void guests(void)
 {
     char own[STRAIT_KEY_CHARS], other[STRAIT_KEY_CHARS];
+    struct strait_error err = {0};
     unsetenv(STRAIT_HOST_CPU_NAME);
     json_t *host = strait_host_json();
     const double bytes = json_number_value(json_object_get(host, "memory_bytes"));
     json_decref(host);
-    strait_host_hash(own);
+    CU_ASSERT_EQUAL(strait_host_hash(own, &err), 0);
     setenv(STRAIT_HOST_CPU_NAME, "Xeon X", 1);
     json_t *guest = strait_host_json();
-    strait_host_hash(other);
+    CU_ASSERT_EQUAL(strait_host_hash(other, &err), 0);
     unsetenv(STRAIT_HOST_CPU_NAME);
     CU_ASSERT_STRING_EQUAL(text_of(guest, "cpu"), "Xeon X, User-Mode Linux");
     const double steps = json_number_value(json_object_get(guest, "memory_bytes")) / 536870912;
@@ -87,7 +88,9 @@ static void versions(void)
     CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
     strait_hash_bytes(expected, bytes, n);
     free(bytes);
-    CU_ASSERT_STRING_EQUAL(strait_program_hash(program), expected);
+    struct strait_error err = {0};
+    CU_ASSERT_EQUAL(strait_program_hash(program, &err), 0);
+    CU_ASSERT_STRING_EQUAL(program, expected);
     json_t *v = strait_versions_json();
     CU_ASSERT_STRING_EQUAL(text_of(v, "program"), expected);
     CU_ASSERT_STRING_EQUAL(text_of(v, "jansson"), jansson_version_str());

@@ -38,7 +38,7 @@ static void set_up(struct world *w, const char *text)
     unlink(path);
     CU_ASSERT_EQUAL_FATAL(strait_profile_load(&w->profile, "default", &err), 0);
     w->plan.setup = (struct strait_plan_setup){.file = "x.json", .profile = w->profile};
-    strait_plan_setup_hashes(&w->plan.setup);
+    CU_ASSERT_EQUAL_FATAL(strait_plan_setup_hashes(&w->plan.setup, &err), 0);
 }
 
 static void tear_down(struct world *w)
