@@ -129,7 +129,7 @@ static void refuses(void)
         {{"--range", "1 MB..2 MB"},
          "strait: tune: expected --param /strategy/NAME, found nothing\n"},
         {{"--param", "/strategy/fusion"},
-         "strait: tune: expected --range \"LEAST..MOST\", found nothing\n"},
+         "strait: tune: expected --range \"MIN..MAX\", found nothing\n"},
     };
     set_up(experiment);
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
