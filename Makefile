@@ -5,7 +5,7 @@ BUILD  ?= $(if $(filter release,$(MODE)),build,build/$(MODE))
 ifeq ($(origin CC),default)
 CC     := gcc
 endif
-PARTS  ?= core codecs traces workloads sim emu analysis campaign lib
+PARTS  ?= core codecs traces learn workloads sim emu analysis campaign lib
 
 comma := ,
 # V=1 shows the commands.

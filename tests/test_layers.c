@@ -9,9 +9,10 @@
 #include "tests/kit/suite.h"
 
 /* A folder may include itself and what stands before it; sim and emu never see each other. */
-static const char *const folders[] = {"core", "codecs",   "traces",   "workloads", "sim",
-                                      "emu",  "analysis", "campaign", "lib",       "cli"};
-enum { N_FOLDERS = sizeof(folders) / sizeof(folders[0]), WORKLOADS = 3, SIM, EMU, ANALYSIS };
+static const char *const folders[] = {"core", "codecs", "traces",   "learn",    "workloads",
+                                      "sim",  "emu",    "analysis", "campaign", "lib",
+                                      "cli"};
+enum { N_FOLDERS = sizeof(folders) / sizeof(folders[0]), LEARN = 3, WORKLOADS, SIM, EMU, ANALYSIS };
 enum { MAX_ROOMS = 96, MAX_ARROWS = 8192, MAX_IN_FOLDER = 32, PATH_CHARS = 512 };
 
 struct arrow {
@@ -37,6 +38,8 @@ static bool may_include(int from, int to)
 {
     if (from == to)
         return true;
+    if (from == LEARN)
+        return to == 0;
     if (from == EMU || from == ANALYSIS) /* analysis: rows and logs, not backends */
         return to < SIM;
     return to < from;
@@ -106,6 +109,8 @@ static void arrows(void)
     CU_ASSERT_FALSE(may_include(SIM, EMU));
     CU_ASSERT_FALSE(may_include(EMU, SIM));
     CU_ASSERT_FALSE(may_include(0, 1));
+    CU_ASSERT_TRUE(may_include(WORKLOADS, LEARN));
+    CU_ASSERT_FALSE(may_include(LEARN, 1));
 }
 
 static void circles(void)

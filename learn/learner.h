@@ -1,0 +1,39 @@
+/* A learner: one rank's workspace to compute gradients and scores. Not for several threads at once;
+ * several learners of one task may work at a time. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "task.h"
+
+struct strait_learner;
+
+int strait_learner_new(struct strait_learner **out, const struct strait_learn *l, int worker,
+                       struct strait_error *err);
+void strait_learner_free(struct strait_learner *x);
+
+/** Mean loss and its gradient over minibatch number `step` of this worker. The batch depends on
+ *  seed, worker and step alone; within an epoch no example comes twice.
+ *  Out:     gradient  n_elems
+ *  In:      w         n_elems
+ *  Returns: the loss; NAN or INFINITY where training has diverged */
+double strait_learner_gradient(struct strait_learner *x, const float *w, uint64_t step,
+                               float *gradient);
+
+struct strait_score {
+    double loss;     /* mean */
+    double accuracy; /* share of right answers; NAN where the task has none */
+    long n;          /* answers judged */
+};
+/** Score w on the first n held-out examples; 0: all. */
+void strait_learner_evaluate(struct strait_learner *x, const float *w, long n,
+                             struct strait_score *out);
+
+/** The factors of K-FAC (Martens and Grosse, arXiv 1503.05671) of the last gradient, for the layer
+ *  of parameter tensor `param` of strait_learn_params.
+ *  Out:     a  d_in x d_in, mean of inputs' outer products, with a last 1 for a bias
+ *           g  d_out x d_out, the same of the loss's derivative by the layer's outputs
+ *  Returns: false if the layer has none; a and g live until the next gradient
+ *  Source:  convolutions: Grosse and Martens, arXiv 1602.01407, section 3 */
+bool strait_learner_factors(struct strait_learner *x, size_t param, size_t *d_in, size_t *d_out,
+                            const float **a, const float **g);

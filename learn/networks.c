@@ -1,0 +1,21 @@
+/* The table of tasks. */
+#include <string.h>
+#include "network.h"
+
+static const struct strait_network *const networks[] = {
+    &strait_quadratic,
+};
+enum { N_NETWORKS = sizeof(networks) / sizeof(*networks) };
+
+const struct strait_learn_task_info *strait_learn_task(size_t i)
+{
+    return i < N_NETWORKS ? &networks[i]->info : NULL;
+}
+
+const struct strait_network *strait_network_find(const char *name)
+{
+    for (size_t i = 0; i < N_NETWORKS; i++)
+        if (strcmp(networks[i]->info.name, name) == 0)
+            return networks[i];
+    return NULL;
+}

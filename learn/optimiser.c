@@ -1,0 +1,121 @@
+/* Optimisers: each is one function over a range of the model, with up to two numbers an element
+ * remembered. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "optimiser.h"
+
+struct strait_optimiser {
+    struct strait_training training;
+    const struct strait_learn *learn;
+    size_t n_elems, n_moments;
+    uint64_t n_steps;
+    float *first, *second; /* moments; second NULL for SGD */
+};
+
+static size_t moments(const struct strait_training *t)
+{
+    if (t->optimiser == STRAIT_SGD || t->optimiser == STRAIT_KFAC)
+        return t->momentum > 0 ? 1 : 0;
+    return 2;
+}
+
+size_t strait_optimiser_bytes(const struct strait_training *t, size_t n_elems)
+{
+    return sizeof(struct strait_optimiser) + moments(t) * n_elems * sizeof(float);
+}
+
+bool strait_optimiser_whole_tensors(const struct strait_training *t)
+{
+    return t->optimiser == STRAIT_LAMB;
+}
+
+int strait_optimiser_new(struct strait_optimiser **out, const struct strait_training *t,
+                         const struct strait_learn *l, struct strait_error *err)
+{
+    struct strait_optimiser *o = *out = calloc(1, sizeof(*o));
+    const size_t n = strait_learn_n_elems(l), n_moments = moments(t);
+    if (o) {
+        *o = (struct strait_optimiser){
+            .training = *t, .learn = l, .n_elems = n, .n_moments = n_moments};
+        o->first = calloc(n_moments * n + 1, sizeof(float));
+        o->second = o->first + (n_moments == 2 ? n : 0);
+        if (o->first)
+            return 0;
+    }
+    free(o);
+    *out = NULL;
+    return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "no memory for the optimiser's state");
+}
+
+void strait_optimiser_free(struct strait_optimiser *o)
+{
+    if (o)
+        free(o->first);
+    free(o);
+}
+
+void strait_optimiser_reset(struct strait_optimiser *o)
+{
+    memset(o->first, 0, o->n_moments * o->n_elems * sizeof(float));
+    o->n_steps = 0;
+}
+
+void strait_optimiser_begin(struct strait_optimiser *o)
+{
+    o->n_steps++;
+}
+
+/* m = momentum m + g; w -= lr m, or with Nesterov w -= lr (g + momentum m): the form of PyTorch's
+ * SGD (Sutskever et al. 2013 scale m by lr). K-FAC steps so with its preconditioned gradient. */
+static void step_sgd(struct strait_optimiser *o, float *w, const float *gradient, size_t lo,
+                     size_t hi)
+{
+    const struct strait_training *t = &o->training;
+    const float lr = (float)t->lr, momentum = (float)t->momentum, decay = (float)t->weight_decay;
+    float *m = o->n_moments ? o->first : NULL;
+    for (size_t i = lo; i < hi; i++) {
+        const float g = gradient[i] + decay * w[i];
+        if (m)
+            m[i] = momentum * m[i] + g;
+        const float step = !m ? g : t->nesterov ? g + momentum * m[i] : m[i];
+        w[i] -= lr * step;
+    }
+}
+
+void strait_optimiser_step(struct strait_optimiser *o, float *w, const float *gradient, size_t lo,
+                           size_t hi)
+{
+    assert(o->n_steps > 0 && lo <= hi && hi <= o->n_elems);
+    switch (o->training.optimiser) {
+    case STRAIT_SGD:
+    case STRAIT_KFAC:
+        step_sgd(o, w, gradient, lo, hi);
+        return;
+    case STRAIT_ADAM:
+    case STRAIT_ADAMW:
+    case STRAIT_LAMB:
+        assert(!"written");
+    }
+}
+
+enum { STEP_DIGITS = 2, STEP_BASE = 1 << 20 }; /* two floats hold 2^40 steps exactly */
+
+size_t strait_optimiser_n_state(const struct strait_optimiser *o)
+{
+    return o->n_moments * o->n_elems + STEP_DIGITS;
+}
+
+void strait_optimiser_save(const struct strait_optimiser *o, float *state)
+{
+    state[0] = (float)(o->n_steps % STEP_BASE);
+    state[1] = (float)(o->n_steps / STEP_BASE);
+    memcpy(state + STEP_DIGITS, o->first, o->n_moments * o->n_elems * sizeof(float));
+}
+
+void strait_optimiser_load(struct strait_optimiser *o, const float *state)
+{
+    o->n_steps = (uint64_t)state[0] + (uint64_t)state[1] * STEP_BASE;
+    memcpy(o->first, state + STEP_DIGITS, o->n_moments * o->n_elems * sizeof(float));
+}

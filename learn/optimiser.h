@@ -1,0 +1,28 @@
+/* Optimisers over a flattened model: what they remember and the step that they take. */
+#pragma once
+#include <stddef.h>
+#include "task.h"
+
+struct strait_optimiser;
+
+int strait_optimiser_new(struct strait_optimiser **out, const struct strait_training *t,
+                         const struct strait_learn *l, struct strait_error *err);
+void strait_optimiser_free(struct strait_optimiser *o);
+/** Forget everything, as at the beginning. */
+void strait_optimiser_reset(struct strait_optimiser *o);
+/** Bytes of its memory: for plans before a run. */
+size_t strait_optimiser_bytes(const struct strait_training *t, size_t n_elems);
+/** Does a range have to hold whole parameter tensors? (LAMB: it takes their norms.) */
+bool strait_optimiser_whole_tensors(const struct strait_training *t);
+
+/** Begin a step: counts it, for Adam's correction. */
+void strait_optimiser_begin(struct strait_optimiser *o);
+/** w -= the optimiser's step for gradient, for elements [lo, hi) of the model: after `begin`, each
+ *  element once, in any ranges. w and gradient point to element 0. */
+void strait_optimiser_step(struct strait_optimiser *o, float *w, const float *gradient, size_t lo,
+                           size_t hi);
+
+/** What it remembers, out and in, for runs that are saved: n_state numbers. */
+size_t strait_optimiser_n_state(const struct strait_optimiser *o);
+void strait_optimiser_save(const struct strait_optimiser *o, float *state);
+void strait_optimiser_load(struct strait_optimiser *o, const float *state);

@@ -1,0 +1,122 @@
+/* A task: its parameters, its data and the split. */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "network.h"
+
+void strait_learn_free(struct strait_learn *l)
+{
+    if (!l)
+        return;
+    l->network->close(l);
+    strait_split_release(&l->split);
+    free(l->params);
+    free(l->names);
+    free(l);
+}
+
+bool strait_learn_add(struct strait_learn *l, const char *layer, const char *param,
+                      const char *type, const size_t *shape, unsigned n_dims)
+{
+    assert(n_dims > 0 && n_dims <= sizeof(l->params->shape) / sizeof(*shape));
+    assert(l->n_params < STRAIT_LEARN_MAX_PARAMS && strlen(layer) < STRAIT_LEARN_NAME_CHARS);
+    if (!l->params) {
+        l->params = calloc(STRAIT_LEARN_MAX_PARAMS, sizeof(*l->params));
+        l->names = calloc(STRAIT_LEARN_MAX_PARAMS, sizeof(*l->names));
+        if (!l->params || !l->names)
+            return false;
+    }
+    const bool is_new = l->n_params == 0 || strcmp(l->params[l->n_params - 1].layer, layer) != 0;
+    struct strait_learn_param *p = &l->params[l->n_params];
+    snprintf(l->names[l->n_params], STRAIT_LEARN_NAME_CHARS, "%s", layer);
+    *p = (struct strait_learn_param){.layer = l->names[l->n_params],
+                                     .param = param,
+                                     .type = type,
+                                     .n_dims = n_dims,
+                                     .n_elems = 1,
+                                     .first = l->n_elems};
+    l->n_layers += is_new;
+    p->layer_index = l->n_layers - 1;
+    for (unsigned i = 0; i < n_dims; i++) {
+        p->shape[i] = shape[i];
+        p->n_elems *= shape[i];
+    }
+    l->n_elems += p->n_elems;
+    l->n_params++;
+    return true;
+}
+
+static int split(struct strait_learn *l, struct strait_error *err)
+{
+    const struct strait_training *t = &l->training;
+    if (!l->labels && !isinf(t->alpha))
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "expected \"split\": \"even\", found a Dirichlet split of task %s, "
+                                "whose examples have no labels",
+                                t->task);
+    const uint32_t least = isinf(t->alpha) ? 1 : (uint32_t)t->batch;
+    return strait_split_new(&l->split, l->labels, l->n_labels, l->n_train, l->n_workers, t->alpha,
+                            least, l->seed, err);
+}
+
+int strait_learn_open(struct strait_learn **out, const struct strait_training *t, int n_workers,
+                      uint64_t seed, struct strait_error *err)
+{
+    *out = NULL;
+    assert(n_workers > 0);
+    struct strait_learn *l = calloc(1, sizeof(*l));
+    if (!l)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "no memory for a task");
+    l->network = strait_network_find(t->task);
+    assert(l->network);
+    l->training = *t;
+    l->n_workers = n_workers;
+    l->seed = seed;
+    if (l->network->open(l, err) || split(l, err) ||
+        (l->network->share && l->network->share(l, err))) {
+        strait_learn_free(l);
+        return -1;
+    }
+    *out = l;
+    return 0;
+}
+
+size_t strait_learn_n_elems(const struct strait_learn *l)
+{
+    return l->n_elems;
+}
+
+const struct strait_learn_param *strait_learn_params(const struct strait_learn *l, size_t *n)
+{
+    *n = l->n_params;
+    return l->params;
+}
+
+size_t strait_learn_bytes(const struct strait_learn *l)
+{
+    return sizeof(*l) + STRAIT_LEARN_MAX_PARAMS * (sizeof(*l->params) + sizeof(*l->names)) +
+           sizeof(uint32_t) * (l->n_train + (size_t)l->n_workers + 1) + l->data_bytes;
+}
+
+long strait_learn_examples(const struct strait_learn *l, int worker)
+{
+    assert(worker >= 0 && worker < l->n_workers);
+    return (long)(l->split.first[worker + 1] - l->split.first[worker]);
+}
+
+double strait_learn_share(const struct strait_learn *l, int worker)
+{
+    return (double)strait_learn_examples(l, worker) / l->n_train;
+}
+
+bool strait_learn_has_accuracy(const struct strait_learn *l)
+{
+    return l->network->has_accuracy;
+}
+
+void strait_learn_init(const struct strait_learn *l, float *w)
+{
+    l->network->init(l, w);
+}
