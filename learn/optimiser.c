@@ -11,7 +11,8 @@ struct strait_optimiser {
     const struct strait_learn *learn;
     size_t n_elems, n_moments;
     uint64_t n_steps;
-    float *first, *second; /* moments; second NULL for SGD */
+    float *first, *second; /* moments: second after first in one allocation */
+    float *scratch;        /* LAMB: the direction of its largest tensor */
 };
 
 static size_t moments(const struct strait_training *t)
@@ -23,7 +24,8 @@ static size_t moments(const struct strait_training *t)
 
 size_t strait_optimiser_bytes(const struct strait_training *t, size_t n_elems)
 {
-    return sizeof(struct strait_optimiser) + moments(t) * n_elems * sizeof(float);
+    const size_t scratch = t->optimiser == STRAIT_LAMB ? n_elems : 0;
+    return sizeof(struct strait_optimiser) + (moments(t) * n_elems + scratch) * sizeof(float);
 }
 
 bool strait_optimiser_whole_tensors(const struct strait_training *t)
@@ -36,11 +38,13 @@ int strait_optimiser_new(struct strait_optimiser **out, const struct strait_trai
 {
     struct strait_optimiser *o = *out = calloc(1, sizeof(*o));
     const size_t n = strait_learn_n_elems(l), n_moments = moments(t);
+    const size_t scratch = t->optimiser == STRAIT_LAMB ? n : 0;
     if (o) {
         *o = (struct strait_optimiser){
             .training = *t, .learn = l, .n_elems = n, .n_moments = n_moments};
-        o->first = calloc(n_moments * n + 1, sizeof(float));
-        o->second = o->first + (n_moments == 2 ? n : 0);
+        o->first = calloc(n_moments * n + scratch + 1, sizeof(float));
+        o->second = o->first ? o->first + (n_moments == 2 ? n : 0) : NULL;
+        o->scratch = o->first ? o->first + n_moments * n : NULL;
         if (o->first)
             return 0;
     }
@@ -84,6 +88,71 @@ static void step_sgd(struct strait_optimiser *o, float *w, const float *gradient
     }
 }
 
+/* Adam (Kingma and Ba, arXiv 1412.6980) as in PyTorch: the decay is added to the gradient, and
+ * AdamW (Loshchilov and Hutter, arXiv 1711.05101) shrinks w by it instead. */
+static void step_adam(struct strait_optimiser *o, float *w, const float *gradient, size_t lo,
+                      size_t hi)
+{
+    const struct strait_training *t = &o->training;
+    const bool decoupled = t->optimiser == STRAIT_ADAMW;
+    const float beta1 = (float)t->beta1, beta2 = (float)t->beta2, epsilon = (float)t->epsilon;
+    const float rest1 = (float)(1 - t->beta1), rest2 = (float)(1 - t->beta2);
+    const float added = decoupled ? 0 : (float)t->weight_decay;
+    const float kept = decoupled ? (float)(1 - t->lr * t->weight_decay) : 1;
+    const float lr = (float)(t->lr / (1 - pow(t->beta1, (double)o->n_steps)));
+    const float root = (float)sqrt(1 - pow(t->beta2, (double)o->n_steps));
+    for (size_t i = lo; i < hi; i++) {
+        const float g = gradient[i] + added * w[i];
+        o->first[i] = beta1 * o->first[i] + rest1 * g;
+        o->second[i] = beta2 * o->second[i] + rest2 * g * g;
+        w[i] = kept * w[i] - lr * o->first[i] / (sqrtf(o->second[i]) / root + epsilon);
+    }
+}
+
+/* LAMB's step of one tensor: Adam's direction with the decay, scaled by |w| / |direction|.
+ * Source: You et al., arXiv 1904.00962, algorithm 2, with phi(z) = z and bias correction; the ratio
+ * is 1 where a norm is 0, as in the authors' program. Norms are summed in double, in order. */
+static void step_lamb_tensor(struct strait_optimiser *o, float *w, const float *gradient, size_t lo,
+                             size_t hi)
+{
+    const struct strait_training *t = &o->training;
+    const float beta1 = (float)t->beta1, beta2 = (float)t->beta2, epsilon = (float)t->epsilon;
+    const float rest1 = (float)(1 - t->beta1), rest2 = (float)(1 - t->beta2);
+    const float decay = (float)t->weight_decay;
+    const float correction1 = (float)(1 - pow(t->beta1, (double)o->n_steps));
+    const float correction2 = (float)(1 - pow(t->beta2, (double)o->n_steps));
+    float *direction = o->scratch;
+    double of_w = 0, of_direction = 0;
+    for (size_t i = lo; i < hi; i++) {
+        const float g = gradient[i];
+        o->first[i] = beta1 * o->first[i] + rest1 * g;
+        o->second[i] = beta2 * o->second[i] + rest2 * g * g;
+        direction[i - lo] =
+            o->first[i] / correction1 / (sqrtf(o->second[i] / correction2) + epsilon) +
+            decay * w[i];
+        of_w += (double)w[i] * w[i];
+        of_direction += (double)direction[i - lo] * direction[i - lo];
+    }
+    const bool both = of_w > 0 && of_direction > 0;
+    const float scale = (float)(t->lr * (both ? sqrt(of_w / of_direction) : 1));
+    for (size_t i = lo; i < hi; i++)
+        w[i] -= scale * direction[i - lo];
+}
+
+static void step_lamb(struct strait_optimiser *o, float *w, const float *gradient, size_t lo,
+                      size_t hi)
+{
+    size_t n;
+    const struct strait_learn_param *params = strait_learn_params(o->learn, &n);
+    for (size_t p = 0; p < n; p++) {
+        const size_t first = params[p].first, end = first + params[p].n_elems;
+        if (end <= lo || first >= hi)
+            continue;
+        assert(first >= lo && end <= hi);
+        step_lamb_tensor(o, w, gradient, first, end);
+    }
+}
+
 void strait_optimiser_step(struct strait_optimiser *o, float *w, const float *gradient, size_t lo,
                            size_t hi)
 {
@@ -95,8 +164,10 @@ void strait_optimiser_step(struct strait_optimiser *o, float *w, const float *gr
         return;
     case STRAIT_ADAM:
     case STRAIT_ADAMW:
+        step_adam(o, w, gradient, lo, hi);
+        return;
     case STRAIT_LAMB:
-        assert(!"written");
+        step_lamb(o, w, gradient, lo, hi);
     }
 }
 
