@@ -3,7 +3,7 @@
 #include "pack.h"
 #include <string.h>
 #include "core/bytes.h"
-#include "clones.h"
+#include "core/clones.h"
 
 enum { PIECE = 1024, WORDS = PIECE / 4, SLACK_BYTES = 16 };
 
