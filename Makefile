@@ -284,6 +284,9 @@ $(BUILD)/%.o: %.c
 	@echo "  compile $<"
 	$(Q)$(CC) $(ALL_CFLAGS) $(TEST_FLAGS) -MD -MP -c -o $@ $<
 
+# Loops that choose between numbers vectorise: no value changes, only flags that nobody reads.
+$(BUILD)/learn/%.o: ALL_CFLAGS += -fno-trapping-math
+
 # Names the commit that it was built from, where that is known: compiled anew when that changes.
 ifeq ($(origin COMMIT),undefined)
 COMMIT      := $(shell git describe --always --dirty --exclude '*' 2>/dev/null)

@@ -5,7 +5,7 @@
 #include "core/buffer.h"
 #include "network.h"
 
-enum { SCORE_BATCH = 100 };
+enum { SCORE_BATCH = 32 };
 
 static int largest_batch(const struct strait_learn *l)
 {

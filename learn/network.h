@@ -70,3 +70,5 @@ bool strait_learn_add(struct strait_learn *l, const char *layer, const char *par
                       const char *type, const size_t *shape, unsigned n_dims);
 
 extern const struct strait_network strait_quadratic;
+extern const struct strait_network strait_fashion_mlp;
+extern const struct strait_network strait_fashion_cnn;

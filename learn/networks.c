@@ -4,6 +4,8 @@
 
 static const struct strait_network *const networks[] = {
     &strait_quadratic,
+    &strait_fashion_mlp,
+    &strait_fashion_cnn,
 };
 enum { N_NETWORKS = sizeof(networks) / sizeof(*networks) };
 

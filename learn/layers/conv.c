@@ -1,0 +1,195 @@
+/* Convolutions as products of matrices: the input's patches are laid out, the rest is BLAS. Image
+ * by image, so that patches stay in the cache. */
+#include "conv.h"
+#include <cblas.h>
+#include <string.h>
+#include "core/clones.h"
+
+size_t learn_conv_height(const struct learn_conv *c)
+{
+    return (c->height + 2 * c->pad - c->kernel) / c->stride + 1;
+}
+
+size_t learn_conv_width(const struct learn_conv *c)
+{
+    return (c->width + 2 * c->pad - c->kernel) / c->stride + 1;
+}
+
+static size_t pixels(const struct learn_conv *c)
+{
+    return learn_conv_height(c) * learn_conv_width(c);
+}
+
+static size_t patch(const struct learn_conv *c)
+{
+    return c->in * c->kernel * c->kernel;
+}
+
+size_t learn_conv_room(const struct learn_conv *c)
+{
+    return 2 * patch(c) * pixels(c);
+}
+
+/* Output columns [*lo, *hi) of offset kx read inside the input's row. */
+static void inside(const struct learn_conv *c, size_t kx, size_t out, size_t *lo, size_t *hi)
+{
+    *lo = kx < c->pad ? (c->pad - kx + c->stride - 1) / c->stride : 0;
+    const size_t end = c->width + c->pad; /* x * stride + kx < end */
+    *hi = kx < end ? (end - kx + c->stride - 1) / c->stride : 0;
+    if (*hi > out)
+        *hi = out;
+    if (*lo > *hi)
+        *lo = *hi;
+}
+
+/* One row of output pixels of one place (channel, ky, kx) of the patch: source row or none. */
+static void copy_row(float *to, const float *row, const struct learn_conv *c, size_t kx, size_t out)
+{
+    size_t lo, hi;
+    inside(c, kx, out, &lo, &hi);
+    for (size_t x = 0; x < lo; x++)
+        to[x] = 0;
+    if (c->stride == 1)
+        for (size_t x = lo; x < hi; x++)
+            to[x] = row[x + kx - c->pad];
+    else
+        for (size_t x = lo; x < hi; x++)
+            to[x] = row[x * c->stride + kx - c->pad];
+    for (size_t x = hi; x < out; x++)
+        to[x] = 0;
+}
+
+void learn_conv_patches(float *patches, const float *x, const struct learn_conv *c)
+{
+    const size_t rows = learn_conv_height(c), columns = learn_conv_width(c);
+    for (size_t i = 0; i < c->in; i++)
+        for (size_t ky = 0; ky < c->kernel; ky++)
+            for (size_t kx = 0; kx < c->kernel; kx++)
+                for (size_t row = 0; row < rows; row++, patches += columns) {
+                    const size_t y = row * c->stride + ky;
+                    if (y < c->pad || y >= c->height + c->pad)
+                        memset(patches, 0, columns * sizeof(*patches));
+                    else
+                        copy_row(patches, x + (i * c->height + y - c->pad) * c->width, c, kx,
+                                 columns);
+                }
+}
+
+/* The reverse: every element of the patches is added to where it came from. */
+static void add_patches(float *dx, const float *patches, const struct learn_conv *c)
+{
+    const size_t rows = learn_conv_height(c), columns = learn_conv_width(c);
+    memset(dx, 0, c->in * c->height * c->width * sizeof(*dx));
+    for (size_t i = 0; i < c->in; i++)
+        for (size_t ky = 0; ky < c->kernel; ky++)
+            for (size_t kx = 0; kx < c->kernel; kx++) {
+                size_t lo, hi;
+                inside(c, kx, columns, &lo, &hi);
+                for (size_t row = 0; row < rows; row++, patches += columns) {
+                    const size_t y = row * c->stride + ky;
+                    if (y < c->pad || y >= c->height + c->pad)
+                        continue;
+                    float *to = dx + (i * c->height + y - c->pad) * c->width;
+                    if (c->stride == 1)
+                        for (size_t x = lo; x < hi; x++)
+                            to[x + kx - c->pad] += patches[x];
+                    else
+                        for (size_t x = lo; x < hi; x++)
+                            to[x * c->stride + kx - c->pad] += patches[x];
+                }
+            }
+}
+
+void learn_conv_forward(float *y, const float *x, const float *w, const float *bias,
+                        const struct learn_conv *c, float *room)
+{
+    const int n = (int)pixels(c), k = (int)patch(c);
+    learn_conv_patches(room, x, c);
+    if (bias)
+        for (size_t o = 0; o < c->out; o++)
+            for (size_t i = 0; i < (size_t)n; i++)
+                y[o * (size_t)n + i] = bias[o];
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)c->out, n, k, 1, w, k, room, n,
+                bias ? 1 : 0, y, n);
+}
+
+/* Sums of rows, sixteen partial sums each. */
+STRAIT_CLONED static void add_row_sums(float *sums, const float *x, size_t n_rows, size_t n)
+{
+    for (size_t r = 0; r < n_rows; r++, x += n) {
+        float parts[16] = {0}, sum = 0;
+        size_t i = 0;
+        for (; i + 16 <= n; i += 16)
+            for (size_t j = 0; j < 16; j++)
+                parts[j] += x[i + j];
+        for (; i < n; i++)
+            parts[i % 16] += x[i];
+        for (size_t j = 0; j < 16; j++)
+            sum += parts[j];
+        sums[r] += sum;
+    }
+}
+
+void learn_conv_back(float *dx, float *dw, float *dbias, const float *dy, const float *x,
+                     const float *w, const struct learn_conv *c, float *room)
+{
+    const int n = (int)pixels(c), k = (int)patch(c), out = (int)c->out;
+    learn_conv_patches(room, x, c);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, out, k, n, 1, dy, n, room, n, 1, dw, k);
+    if (dbias)
+        add_row_sums(dbias, dy, c->out, (size_t)n);
+    if (!dx)
+        return;
+    float *dpatches = room + (size_t)k * (size_t)n;
+    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, k, n, out, 1, w, k, dy, n, 0, dpatches, n);
+    add_patches(dx, dpatches, c);
+}
+
+void learn_conv_add_factors(float *a, float *g, const float *dy, const float *patches,
+                            const struct learn_conv *c, size_t n)
+{
+    const size_t n_pixels = pixels(c), k = patch(c), side = k + 1;
+    const float by = 1 / (float)n, own = (float)n;
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)k, (int)k, (int)n_pixels, by, patches,
+                (int)n_pixels, patches, (int)n_pixels, 1, a, (int)side);
+    for (size_t j = 0; j < k; j++) {
+        float sum = 0;
+        add_row_sums(&sum, patches + j * n_pixels, 1, n_pixels);
+        a[j * side + k] += by * sum;
+        a[k * side + j] += by * sum;
+    }
+    a[k * side + k] += by * (float)n_pixels;
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)c->out, (int)c->out, (int)n_pixels,
+                own * own * by / (float)n_pixels, dy, (int)n_pixels, dy, (int)n_pixels, 1, g,
+                (int)c->out);
+}
+
+STRAIT_CLONED void learn_pool(float *y, unsigned char *which, const float *x, size_t channels,
+                              size_t height, size_t width)
+{
+    for (size_t row = 0; row < channels * height / 2; row++) {
+        const float *top = x + 2 * row * width, *low = top + width;
+        for (size_t i = 0; i < width / 2; i++) {
+            const float a = top[2 * i], b = top[2 * i + 1], c = low[2 * i], d = low[2 * i + 1];
+            const float of_top = b > a ? b : a, of_low = d > c ? d : c;
+            y[row * width / 2 + i] = of_low > of_top ? of_low : of_top;
+            which[row * width / 2 + i] = (unsigned char)(of_low > of_top ? 2 + (d > c) : (b > a));
+        }
+    }
+}
+
+STRAIT_CLONED void learn_pool_back(float *dx, const float *dy, const unsigned char *which,
+                                   size_t channels, size_t height, size_t width)
+{
+    for (size_t row = 0; row < channels * height / 2; row++) {
+        float *top = dx + 2 * row * width, *low = top + width;
+        for (size_t i = 0; i < width / 2; i++) {
+            const float d = dy[row * width / 2 + i];
+            const unsigned place = which[row * width / 2 + i];
+            top[2 * i] = place == 0 ? d : 0;
+            top[2 * i + 1] = place == 1 ? d : 0;
+            low[2 * i] = place == 2 ? d : 0;
+            low[2 * i + 1] = place == 3 ? d : 0;
+        }
+    }
+}
