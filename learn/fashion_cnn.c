@@ -18,7 +18,8 @@ enum { OUT1 = 16 * 28 * 28, POOLED1 = OUT1 / 4, OUT2 = 32 * 14 * 14 };
 struct work {
     float *x, *pooled1, *pooled2, *hidden, *logits; /* of the batch */
     float *dpooled2, *dhidden;
-    unsigned char *which1, *which2, *labels;
+    int *which1, *which2; /* places of maxima */
+    unsigned char *labels;
     float *out1, *out2, *dpooled1, *room; /* of one image */
     struct strait_layer_factors factors[N_LAYERS];
 };
@@ -33,8 +34,8 @@ static size_t lay_out(struct work *k, const struct strait_learn *l, void *base, 
     k->logits = strait_room_floats(&r, n * CLASSES);
     k->dpooled2 = strait_room_floats(&r, n * FLAT);
     k->dhidden = strait_room_floats(&r, n * HIDDEN);
-    k->which1 = strait_room_bytes(&r, n * POOLED1);
-    k->which2 = strait_room_bytes(&r, n * FLAT);
+    k->which1 = strait_room_ints(&r, n * POOLED1);
+    k->which2 = strait_room_ints(&r, n * FLAT);
     k->labels = strait_room_bytes(&r, n);
     k->out1 = strait_room_floats(&r, OUT1);
     k->out2 = strait_room_floats(&r, OUT2);

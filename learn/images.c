@@ -78,6 +78,11 @@ float *strait_room_floats(struct strait_room *r, size_t n)
     return (float *)(void *)strait_room_bytes(r, n * sizeof(float));
 }
 
+int *strait_room_ints(struct strait_room *r, size_t n)
+{
+    return (int *)(void *)strait_room_bytes(r, n * sizeof(int));
+}
+
 void strait_room_factors(struct strait_room *r, struct strait_layer_factors *f, size_t d_in,
                          size_t d_out)
 {

@@ -26,6 +26,7 @@ struct strait_room {
 };
 /** The next n floats, aligned to 64 bytes; NULL where it only counts. */
 float *strait_room_floats(struct strait_room *r, size_t n);
+int *strait_room_ints(struct strait_room *r, size_t n);
 unsigned char *strait_room_bytes(struct strait_room *r, size_t n);
 
 /* The factors of K-FAC of a network's layers, one a weight tensor. */

@@ -108,5 +108,5 @@ failed:
 void strait_fashion_scaled(float *x, const unsigned char *pixels)
 {
     for (int i = 0; i < STRAIT_FASHION_PIXELS; i++)
-        x[i] = (float)pixels[i] / 255;
+        x[i] = ((float)pixels[i] / 255 - 0.2860f) / 0.3530f;
 }

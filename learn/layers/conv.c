@@ -42,21 +42,37 @@ static void inside(const struct learn_conv *c, size_t kx, size_t out, size_t *lo
         *lo = *hi;
 }
 
-/* One row of output pixels of one place (channel, ky, kx) of the patch: source row or none. */
-static void copy_row(float *to, const float *row, const struct learn_conv *c, size_t kx, size_t out)
+/* Row `row` of output pixels of one place (ky, kx) of the patch: the input's row that it reads, or
+ * NULL where that is padding. */
+static const float *source(const float *x, const struct learn_conv *c, size_t row, size_t ky)
+{
+    const size_t y = row * c->stride + ky;
+    return y < c->pad || y >= c->height + c->pad ? NULL : x + (y - c->pad) * c->width;
+}
+
+/* One channel's patches for one place (ky, kx): rows x columns. */
+static void copy_place(float *to, const float *x, const struct learn_conv *c, size_t ky, size_t kx,
+                       size_t rows, size_t columns)
 {
     size_t lo, hi;
-    inside(c, kx, out, &lo, &hi);
-    for (size_t x = 0; x < lo; x++)
-        to[x] = 0;
-    if (c->stride == 1)
-        for (size_t x = lo; x < hi; x++)
-            to[x] = row[x + kx - c->pad];
-    else
-        for (size_t x = lo; x < hi; x++)
-            to[x] = row[x * c->stride + kx - c->pad];
-    for (size_t x = hi; x < out; x++)
-        to[x] = 0;
+    inside(c, kx, columns, &lo, &hi);
+    for (size_t row = 0; row < rows; row++, to += columns) {
+        const float *from = source(x, c, row, ky);
+        if (!from) {
+            memset(to, 0, columns * sizeof(*to));
+            continue;
+        }
+        for (size_t i = 0; i < lo; i++)
+            to[i] = 0;
+        from += kx;
+        if (c->stride == 1)
+            memcpy(to + lo, from + lo - c->pad, (hi - lo) * sizeof(*to));
+        else
+            for (size_t i = lo; i < hi; i++)
+                to[i] = from[i * c->stride - c->pad];
+        for (size_t i = hi; i < columns; i++)
+            to[i] = 0;
+    }
 }
 
 void learn_conv_patches(float *patches, const float *x, const struct learn_conv *c)
@@ -64,15 +80,8 @@ void learn_conv_patches(float *patches, const float *x, const struct learn_conv 
     const size_t rows = learn_conv_height(c), columns = learn_conv_width(c);
     for (size_t i = 0; i < c->in; i++)
         for (size_t ky = 0; ky < c->kernel; ky++)
-            for (size_t kx = 0; kx < c->kernel; kx++)
-                for (size_t row = 0; row < rows; row++, patches += columns) {
-                    const size_t y = row * c->stride + ky;
-                    if (y < c->pad || y >= c->height + c->pad)
-                        memset(patches, 0, columns * sizeof(*patches));
-                    else
-                        copy_row(patches, x + (i * c->height + y - c->pad) * c->width, c, kx,
-                                 columns);
-                }
+            for (size_t kx = 0; kx < c->kernel; kx++, patches += rows * columns)
+                copy_place(patches, x + i * c->height * c->width, c, ky, kx, rows, columns);
 }
 
 /* The reverse: every element of the patches is added to where it came from. */
@@ -164,32 +173,38 @@ void learn_conv_add_factors(float *a, float *g, const float *dy, const float *pa
                 (int)c->out);
 }
 
-STRAIT_CLONED void learn_pool(float *y, unsigned char *which, const float *x, size_t channels,
-                              size_t height, size_t width)
+/* Places are as wide as values, so that the loops vectorise. */
+STRAIT_CLONED void learn_pool(float *restrict y, int *restrict which, const float *restrict x,
+                              size_t channels, size_t height, size_t width)
 {
     for (size_t row = 0; row < channels * height / 2; row++) {
         const float *top = x + 2 * row * width, *low = top + width;
         for (size_t i = 0; i < width / 2; i++) {
             const float a = top[2 * i], b = top[2 * i + 1], c = low[2 * i], d = low[2 * i + 1];
             const float of_top = b > a ? b : a, of_low = d > c ? d : c;
+            const int at_top = b > a ? 1 : 0, at_low = d > c ? 3 : 2;
             y[row * width / 2 + i] = of_low > of_top ? of_low : of_top;
-            which[row * width / 2 + i] = (unsigned char)(of_low > of_top ? 2 + (d > c) : (b > a));
+            which[row * width / 2 + i] = of_low > of_top ? at_low : at_top;
         }
     }
 }
 
-STRAIT_CLONED void learn_pool_back(float *dx, const float *dy, const unsigned char *which,
-                                   size_t channels, size_t height, size_t width)
+/* One row of dx, of squares whose left pixel there is place `left`. */
+STRAIT_INLINE void spread(float *restrict dx, const float *restrict dy, const int *restrict which,
+                          int left, size_t n)
 {
+    for (size_t i = 0; i < n; i++) {
+        dx[2 * i] = which[i] == left ? dy[i] : 0;
+        dx[2 * i + 1] = which[i] == left + 1 ? dy[i] : 0;
+    }
+}
+
+STRAIT_CLONED void learn_pool_back(float *dx, const float *dy, const int *which, size_t channels,
+                                   size_t height, size_t width)
+{
+    const size_t n = width / 2;
     for (size_t row = 0; row < channels * height / 2; row++) {
-        float *top = dx + 2 * row * width, *low = top + width;
-        for (size_t i = 0; i < width / 2; i++) {
-            const float d = dy[row * width / 2 + i];
-            const unsigned place = which[row * width / 2 + i];
-            top[2 * i] = place == 0 ? d : 0;
-            top[2 * i + 1] = place == 1 ? d : 0;
-            low[2 * i] = place == 2 ? d : 0;
-            low[2 * i + 1] = place == 3 ? d : 0;
-        }
+        spread(dx + 2 * row * width, dy + row * n, which + row * n, 0, n);
+        spread(dx + (2 * row + 1) * width, dy + row * n, which + row * n, 2, n);
     }
 }

@@ -34,8 +34,7 @@ void learn_conv_add_factors(float *a, float *g, const float *dy, const float *pa
 /** Maximum of 2 x 2 squares; height and width are even.
  *  Out:     y      a quarter of x
  *           which  place of each maximum in its square, 0 to 3 (ties: the first) */
-void learn_pool(float *y, unsigned char *which, const float *x, size_t channels, size_t height,
-                size_t width);
+void learn_pool(float *y, int *which, const float *x, size_t channels, size_t height, size_t width);
 /** dx: all of it is written. height, width: of dx */
-void learn_pool_back(float *dx, const float *dy, const unsigned char *which, size_t channels,
-                     size_t height, size_t width);
+void learn_pool_back(float *dx, const float *dy, const int *which, size_t channels, size_t height,
+                     size_t width);
