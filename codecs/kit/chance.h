@@ -9,7 +9,7 @@
  * 16 and 32 apart are correlated. */
 #pragma once
 #include "core/random.h"
-#include "core/clones.h"
+#include "core/host.h"
 
 struct strait_chance {
     uint32_t before, between;

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "codecs/bound.h"
-#include "core/clones.h"
+#include "core/host.h"
 
 /** Check that the stream is as long as its head says, for n_elems values. */
 static inline int strait_check_length(const struct strait_codec_ops *ops, size_t expected_bytes,

@@ -3,7 +3,7 @@
 #include "pack.h"
 #include <string.h>
 #include "core/bytes.h"
-#include "core/clones.h"
+#include "core/host.h"
 
 enum { PIECE = 1024, WORDS = PIECE / 4, SLACK_BYTES = 16 };
 

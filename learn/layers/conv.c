@@ -3,7 +3,7 @@
 #include "conv.h"
 #include <cblas.h>
 #include <string.h>
-#include "core/clones.h"
+#include "core/host.h"
 
 size_t learn_conv_height(const struct learn_conv *c)
 {

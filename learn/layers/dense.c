@@ -1,7 +1,7 @@
 /* Dense layers on BLAS, and the loss. */
 #include <cblas.h>
 #include <math.h>
-#include "core/clones.h"
+#include "core/host.h"
 #include "dense.h"
 
 void learn_dense_forward(float *y, const float *x, const float *w, const float *bias, size_t n,
