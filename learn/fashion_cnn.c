@@ -174,7 +174,7 @@ static bool factors(struct strait_learner *x, size_t param, size_t *d_in, size_t
     return true;
 }
 
-const struct strait_network strait_fashion_cnn = {
+const struct strait_learn_network strait_fashion_cnn = {
     .info = {.name = "fashion-cnn",
              .summary = "the convolutional network of the recorded curves on Fashion-MNIST",
              .package = STRAIT_FASHION_PACKAGE},

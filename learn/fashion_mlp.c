@@ -135,7 +135,7 @@ static bool factors(struct strait_learner *x, size_t param, size_t *d_in, size_t
     return true;
 }
 
-const struct strait_network strait_fashion_mlp = {
+const struct strait_learn_network strait_fashion_mlp = {
     .info = {.name = "fashion-mlp",
              .summary = "dense layers with ReLU on Fashion-MNIST",
              .package = STRAIT_FASHION_PACKAGE,

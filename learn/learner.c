@@ -79,6 +79,6 @@ void strait_learner_evaluate(struct strait_learner *x, const float *w, long n,
 bool strait_learner_factors(struct strait_learner *x, size_t param, size_t *d_in, size_t *d_out,
                             const float **a, const float **g)
 {
-    const struct strait_network *network = x->learn->network;
+    const struct strait_learn_network *network = x->learn->network;
     return network->factors && network->factors(x, param, d_in, d_out, a, g);
 }

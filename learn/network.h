@@ -13,7 +13,7 @@ struct strait_batch {
     uint64_t step; /* of the worker */
 };
 
-struct strait_network {
+struct strait_learn_network {
     struct strait_learn_task_info info;
     /* Add parameters, load the data; sets l->data, n_train, n_held_out, labels. */
     int (*open)(struct strait_learn *l, struct strait_error *err);
@@ -39,7 +39,7 @@ struct strait_network {
 enum { STRAIT_LEARN_MAX_PARAMS = 256, STRAIT_LEARN_NAME_CHARS = 32 };
 
 struct strait_learn {
-    const struct strait_network *network;
+    const struct strait_learn_network *network;
     struct strait_training training;
     int n_workers;
     uint64_t seed;
@@ -63,12 +63,12 @@ struct strait_learner {
 };
 
 /** A task's network, or NULL. */
-const struct strait_network *strait_network_find(const char *name);
+const struct strait_learn_network *strait_learn_network_find(const char *name);
 /** Add a parameter tensor; a `layer` other than that of the last one begins a new layer. The name
  *  is copied. Returns: false when memory ran out */
 bool strait_learn_add(struct strait_learn *l, const char *layer, const char *param,
                       const char *type, const size_t *shape, unsigned n_dims);
 
-extern const struct strait_network strait_quadratic;
-extern const struct strait_network strait_fashion_mlp;
-extern const struct strait_network strait_fashion_cnn;
+extern const struct strait_learn_network strait_quadratic;
+extern const struct strait_learn_network strait_fashion_mlp;
+extern const struct strait_learn_network strait_fashion_cnn;

@@ -2,7 +2,7 @@
 #include <string.h>
 #include "network.h"
 
-static const struct strait_network *const networks[] = {
+static const struct strait_learn_network *const networks[] = {
     &strait_quadratic,
     &strait_fashion_mlp,
     &strait_fashion_cnn,
@@ -14,7 +14,7 @@ const struct strait_learn_task_info *strait_learn_task(size_t i)
     return i < N_NETWORKS ? &networks[i]->info : NULL;
 }
 
-const struct strait_network *strait_network_find(const char *name)
+const struct strait_learn_network *strait_learn_network_find(const char *name)
 {
     for (size_t i = 0; i < N_NETWORKS; i++)
         if (strcmp(networks[i]->info.name, name) == 0)

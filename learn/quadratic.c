@@ -180,7 +180,7 @@ static void score(struct strait_learner *x, const float *w, const struct strait_
     *n += 1;
 }
 
-const struct strait_network strait_quadratic = {
+const struct strait_learn_network strait_quadratic = {
     .info = {.name = "quadratic",
              .summary = "a quadratic bowl with known optimum, condition number and noise",
              .params = options,

@@ -69,7 +69,7 @@ int strait_learn_open(struct strait_learn **out, const struct strait_training *t
     struct strait_learn *l = calloc(1, sizeof(*l));
     if (!l)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "no memory for a task");
-    l->network = strait_network_find(t->task);
+    l->network = strait_learn_network_find(t->task);
     assert(l->network);
     l->training = *t;
     l->n_workers = n_workers;
