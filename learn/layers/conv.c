@@ -2,6 +2,7 @@
  * by image, so that patches stay in the cache. */
 #include "conv.h"
 #include <cblas.h>
+#include <stdbool.h>
 #include <string.h>
 #include "core/host.h"
 
@@ -75,38 +76,109 @@ static void copy_place(float *to, const float *x, const struct learn_conv *c, si
     }
 }
 
+/* With stride 1 and an output as large as the input, the patches of a place (ky, kx) are the whole
+ * plane, moved: element j is element j + shift of the input, except in rows and columns that read
+ * padding. */
+static bool moves_planes(const struct learn_conv *c)
+{
+    return c->stride == 1 && 2 * c->pad + 1 == c->kernel && c->pad < c->width && c->pad < c->height;
+}
+
+struct move {
+    size_t lo, hi; /* elements of the patches that read the plane: before and after, padding */
+    long shift;
+    size_t left, right; /* columns [0, left) and [right, width) are padding too */
+};
+
+static struct move move_of(const struct learn_conv *c, size_t ky, size_t kx)
+{
+    const size_t n = c->height * c->width;
+    const long down = (long)ky - (long)c->pad, across = (long)kx - (long)c->pad;
+    struct move m = {.lo = 0, .hi = n, .shift = down * (long)c->width + across};
+    m.left = across < 0 ? (size_t)-across : 0;
+    m.right = across > 0 ? c->width - (size_t)across : c->width;
+    if (m.shift < 0)
+        m.lo = (size_t)-m.shift;
+    else
+        m.hi = n - (size_t)m.shift;
+    return m;
+}
+
+static void clear_columns(float *patches, const struct learn_conv *c, const struct move *m)
+{
+    for (size_t row = 0; m->left > 0 && row < c->height; row++)
+        for (size_t i = 0; i < m->left; i++)
+            patches[row * c->width + i] = 0;
+    for (size_t row = 0; m->right < c->width && row < c->height; row++)
+        for (size_t i = m->right; i < c->width; i++)
+            patches[row * c->width + i] = 0;
+}
+
+static void move_plane(float *patches, const float *plane, const struct learn_conv *c, size_t ky,
+                       size_t kx)
+{
+    const struct move m = move_of(c, ky, kx);
+    memset(patches, 0, m.lo * sizeof(*patches));
+    memcpy(patches + m.lo, plane + ((long)m.lo + m.shift), (m.hi - m.lo) * sizeof(*patches));
+    memset(patches + m.hi, 0, (c->height * c->width - m.hi) * sizeof(*patches));
+    clear_columns(patches, c, &m);
+}
+
 void learn_conv_patches(float *patches, const float *x, const struct learn_conv *c)
 {
     const size_t rows = learn_conv_height(c), columns = learn_conv_width(c);
-    for (size_t i = 0; i < c->in; i++)
+    const bool whole = moves_planes(c);
+    for (size_t i = 0; i < c->in; i++, x += c->height * c->width)
         for (size_t ky = 0; ky < c->kernel; ky++)
             for (size_t kx = 0; kx < c->kernel; kx++, patches += rows * columns)
-                copy_place(patches, x + i * c->height * c->width, c, ky, kx, rows, columns);
+                if (whole)
+                    move_plane(patches, x, c, ky, kx);
+                else
+                    copy_place(patches, x, c, ky, kx, rows, columns);
+}
+
+STRAIT_CLONED static void add(float *restrict to, const float *restrict x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] += x[i];
+}
+
+/* move_plane back: what read the plane is added to it. Clears what read padding. */
+static void add_plane(float *plane, float *patches, const struct learn_conv *c, size_t ky,
+                      size_t kx)
+{
+    const struct move m = move_of(c, ky, kx);
+    clear_columns(patches, c, &m);
+    add(plane + ((long)m.lo + m.shift), patches + m.lo, m.hi - m.lo);
+}
+
+/* copy_place back. */
+static void add_place(float *x, const float *patches, const struct learn_conv *c, size_t ky,
+                      size_t kx, size_t rows, size_t columns)
+{
+    size_t lo, hi;
+    inside(c, kx, columns, &lo, &hi);
+    for (size_t row = 0; row < rows; row++, patches += columns) {
+        const float *from = source(x, c, row, ky);
+        float *to = x + (from ? from - x : 0);
+        for (size_t i = lo; from && i < hi; i++)
+            to[i * c->stride + kx - c->pad] += patches[i];
+    }
 }
 
 /* The reverse: every element of the patches is added to where it came from. */
-static void add_patches(float *dx, const float *patches, const struct learn_conv *c)
+static void add_patches(float *dx, float *patches, const struct learn_conv *c)
 {
     const size_t rows = learn_conv_height(c), columns = learn_conv_width(c);
+    const bool whole = moves_planes(c);
     memset(dx, 0, c->in * c->height * c->width * sizeof(*dx));
-    for (size_t i = 0; i < c->in; i++)
+    for (size_t i = 0; i < c->in; i++, dx += c->height * c->width)
         for (size_t ky = 0; ky < c->kernel; ky++)
-            for (size_t kx = 0; kx < c->kernel; kx++) {
-                size_t lo, hi;
-                inside(c, kx, columns, &lo, &hi);
-                for (size_t row = 0; row < rows; row++, patches += columns) {
-                    const size_t y = row * c->stride + ky;
-                    if (y < c->pad || y >= c->height + c->pad)
-                        continue;
-                    float *to = dx + (i * c->height + y - c->pad) * c->width;
-                    if (c->stride == 1)
-                        for (size_t x = lo; x < hi; x++)
-                            to[x + kx - c->pad] += patches[x];
-                    else
-                        for (size_t x = lo; x < hi; x++)
-                            to[x * c->stride + kx - c->pad] += patches[x];
-                }
-            }
+            for (size_t kx = 0; kx < c->kernel; kx++, patches += rows * columns)
+                if (whole)
+                    add_plane(dx, patches, c, ky, kx);
+                else
+                    add_place(dx, patches, c, ky, kx, rows, columns);
 }
 
 void learn_conv_forward(float *y, const float *x, const float *w, const float *bias,
