@@ -72,3 +72,4 @@ bool strait_learn_add(struct strait_learn *l, const char *layer, const char *par
 extern const struct strait_learn_network strait_quadratic;
 extern const struct strait_learn_network strait_fashion_mlp;
 extern const struct strait_learn_network strait_fashion_cnn;
+extern const struct strait_learn_network strait_char_transformer;

@@ -1,0 +1,166 @@
+/* A transformer that predicts the next character of English text. */
+#include <stdlib.h>
+#include <string.h>
+#include "char_transformer.h"
+#include "learn/data/text.h"
+
+/* The defaults have 0.8 million parameters; GPT-2 has the same proportions. */
+enum option { LAYERS, WIDTH, HEADS, CONTEXT, UNTIED, N_OPTIONS };
+static const struct strait_param options[N_OPTIONS] = {
+    [LAYERS] = {"layers", "blocks", STRAIT_PARAM_INTEGER, .min = 1, .max = 20, .fallback = 4},
+    [WIDTH] = {"width", "values of a character; a multiple of heads", STRAIT_PARAM_INTEGER,
+               .min = 8, .max = 1024, .fallback = 128},
+    [HEADS] = {"heads", "of attention", STRAIT_PARAM_INTEGER, .min = 1, .max = 64, .fallback = 4},
+    [CONTEXT] = {"context", "characters of an example", STRAIT_PARAM_INTEGER, .min = 2, .max = 1024,
+                 .fallback = 128},
+    [UNTIED] = {"untied", "1: the output head has weights of its own; 0: the embedding's",
+                STRAIT_PARAM_INTEGER, .min = 0, .max = 1, .fallback = 0},
+};
+
+enum { SCORED = 8 }; /* sequences at a time: more would only take memory */
+
+struct text_data {
+    struct learn_gpt shape;
+    struct learn_text text;
+    struct learn_text_windows windows;
+};
+
+/* The workspace: words of a batch, then the room of learn_gpt_room. */
+static size_t words_bytes(const struct learn_gpt *t, int n)
+{
+    return ((size_t)n * (t->context + 1) + 63) / 64 * 64;
+}
+
+static int largest(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static int add_params(struct strait_learn *l, const struct learn_gpt *t, struct strait_error *err)
+{
+    struct learn_gpt_param *params;
+    const size_t n = learn_gpt_params(NULL, t);
+    bool good = (params = malloc(n * sizeof(*params))) != NULL;
+    if (good)
+        learn_gpt_params(params, t);
+    for (size_t i = 0; good && i < n; i++)
+        good = strait_learn_add(l, params[i].layer, params[i].param, params[i].type,
+                                params[i].shape, params[i].shape[1] ? 2 : 1);
+    free(params);
+    return good ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "no memory for a transformer");
+}
+
+static int open_text(struct strait_learn *l, struct strait_error *err)
+{
+    const double *o = l->training.options;
+    struct text_data *data = l->data = calloc(1, sizeof(*data));
+    if (!data)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "no memory for a transformer");
+    data->shape = (struct learn_gpt){.layers = (size_t)o[LAYERS],
+                                     .width = (size_t)o[WIDTH],
+                                     .heads = (size_t)o[HEADS],
+                                     .context = (size_t)o[CONTEXT],
+                                     .words = LEARN_TEXT_WORDS,
+                                     .tied = o[UNTIED] == 0};
+    if (data->shape.width % data->shape.heads != 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "expected a width that heads divides, found %zu and %zu heads",
+                                data->shape.width, data->shape.heads);
+    if (add_params(l, &data->shape, err) || learn_text_read(&data->text, err) ||
+        learn_text_windows(&data->windows, &data->text, data->shape.context, err))
+        return -1;
+    l->n_train = data->windows.n_train;
+    if (l->training.samples > 0 && l->training.samples < l->n_train)
+        l->n_train = (uint32_t)l->training.samples;
+    l->n_held_out = data->windows.n_held_out;
+    l->labels = data->windows.topics;
+    l->n_labels = LEARN_TEXT_TOPICS;
+    l->data_bytes = sizeof(*data) + data->text.first[LEARN_TEXT_TOPICS] +
+                    data->windows.n_train * (sizeof(uint32_t) + 1) +
+                    data->windows.n_held_out * sizeof(uint32_t);
+    return 0;
+}
+
+static void close_text(struct strait_learn *l)
+{
+    struct text_data *data = l->data;
+    if (data) {
+        learn_text_windows_release(&data->windows);
+        learn_text_release(&data->text);
+    }
+    free(data);
+}
+
+static void init(const struct strait_learn *l, float *w)
+{
+    learn_gpt_init(strait_char_transformer_shape(l), w, l->seed);
+}
+
+static size_t work_bytes(const struct strait_learn *l, int max_batch)
+{
+    const struct learn_gpt *t = strait_char_transformer_shape(l);
+    const size_t batch = (size_t)l->training.batch, train = learn_gpt_room(t, batch, true),
+                 score = learn_gpt_room(t, SCORED, false);
+    (void)max_batch; /* which only scores: piece by piece */
+    return words_bytes(t, largest(l->training.batch, SCORED)) +
+           sizeof(float) * (train > score ? train : score);
+}
+
+static float *room_of(const struct strait_learner *x)
+{
+    return (float *)((unsigned char *)x->work +
+                     words_bytes(strait_char_transformer_shape(x->learn),
+                                 largest(x->learn->training.batch, SCORED)));
+}
+
+static void copy_words(const struct strait_learn *l, unsigned char *words, const uint32_t *examples,
+                       size_t n, bool held_out)
+{
+    const struct text_data *data = l->data;
+    const uint32_t *starts = held_out ? data->windows.held_out : data->windows.train;
+    const size_t length = data->shape.context + 1;
+    for (size_t i = 0; i < n; i++)
+        memcpy(words + i * length, data->text.words + starts[examples[i]], length);
+}
+
+static double gradient(struct strait_learner *x, const float *w, const struct strait_batch *b,
+                       float *g)
+{
+    copy_words(x->learn, x->work, b->examples, (size_t)b->n, b->held_out);
+    return learn_gpt_gradient(strait_char_transformer_shape(x->learn), g, w, x->work, (size_t)b->n,
+                              room_of(x));
+}
+
+static void score(struct strait_learner *x, const float *w, const struct strait_batch *b,
+                  double *loss, long *right, long *n)
+{
+    const struct learn_gpt *t = strait_char_transformer_shape(x->learn);
+    for (int at = 0; at < b->n; at += SCORED) {
+        const size_t some = (size_t)(b->n - at < SCORED ? b->n - at : SCORED);
+        double sum;
+        copy_words(x->learn, x->work, b->examples + at, some, b->held_out);
+        *right += (long)learn_gpt_score(t, &sum, NULL, w, x->work, some, room_of(x), NULL, NULL);
+        *loss += sum;
+        *n += (long)(some * t->context);
+    }
+}
+
+const struct learn_gpt *strait_char_transformer_shape(const struct strait_learn *l)
+{
+    return &((const struct text_data *)l->data)->shape;
+}
+
+const struct strait_learn_network strait_char_transformer = {
+    .info = {.name = "char-transformer",
+             .summary = "a transformer that predicts the next character of English text",
+             .package = LEARN_TEXT_PACKAGE,
+             .params = options,
+             .n_params = N_OPTIONS},
+    .open = open_text,
+    .close = close_text,
+    .init = init,
+    .work_bytes = work_bytes,
+    .gradient = gradient,
+    .score = score,
+    .has_accuracy = true,
+};
