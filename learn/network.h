@@ -73,3 +73,4 @@ extern const struct strait_learn_network strait_quadratic;
 extern const struct strait_learn_network strait_fashion_mlp;
 extern const struct strait_learn_network strait_fashion_cnn;
 extern const struct strait_learn_network strait_char_transformer;
+extern const struct strait_learn_network strait_fashion_resnet;
