@@ -75,6 +75,7 @@ help:
 	@echo "make qemu     the guest that counts instructions, once: QEMU, busybox, qguest/, seconds"
 	@echo "make qemu-test  two such guests, the same digits: some minutes"
 	@echo "make foreign  PyTorch's all-reduce and DDP over an emulated network (package python3-torch)"
+	@echo "make torch-check  networks and optimisers that train against PyTorch's (package python3-torch)"
 	@echo "make golden   bytes of every codec with CC=clang or gcc; adds the line of a new codec"
 	@echo "make golden-runs  write tests/golden/runs.jsonl anew, after an intended change"
 	@echo "make profile  measure the profile that ships, codecs/profiles/default.json"
@@ -173,6 +174,16 @@ FOREIGN_PYTHON ?= /usr/bin/python3
 .PHONY: foreign
 foreign: all
 	@sh tests/foreign/run.sh $(BUILD)/strait $(FOREIGN_PYTHON)
+
+# Networks and optimisers against PyTorch's, half a minute; skipped where FOREIGN_PYTHON has none.
+.PHONY: torch-check
+torch-check: $(BUILD)/tests/learn_export
+	@if $(FOREIGN_PYTHON) -c 'import torch' 2>/dev/null; then \
+	    $(FOREIGN_PYTHON) tests/foreign/torch_check.py $(BUILD)/tests/learn_export; \
+	else echo "torch-check: skipped: $(FOREIGN_PYTHON) has no torch (apt install python3-torch)"; fi
+$(BUILD)/tests/learn_export: $(BUILD)/tests/foreign/learn_export.o $(LIBS)
+	@echo "  link $@"
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< -Wl,--start-group $(LIBS) -Wl,--end-group $(LDLIBS)
 
 # The bytes of every codec, of whatever compiler CC is; a new codec's line is added.
 GOLDEN = build/golden-$(notdir $(CC))

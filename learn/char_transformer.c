@@ -113,8 +113,8 @@ static float *room_of(const struct strait_learner *x)
                                  largest(x->learn->training.batch, SCORED)));
 }
 
-static void copy_words(const struct strait_learn *l, unsigned char *words, const uint32_t *examples,
-                       size_t n, bool held_out)
+void strait_char_transformer_words(const struct strait_learn *l, unsigned char *words,
+                                   const uint32_t *examples, size_t n, bool held_out)
 {
     const struct text_data *data = l->data;
     const uint32_t *starts = held_out ? data->windows.held_out : data->windows.train;
@@ -126,7 +126,7 @@ static void copy_words(const struct strait_learn *l, unsigned char *words, const
 static double gradient(struct strait_learner *x, const float *w, const struct strait_batch *b,
                        float *g)
 {
-    copy_words(x->learn, x->work, b->examples, (size_t)b->n, b->held_out);
+    strait_char_transformer_words(x->learn, x->work, b->examples, (size_t)b->n, b->held_out);
     return learn_gpt_gradient(strait_char_transformer_shape(x->learn), g, w, x->work, (size_t)b->n,
                               room_of(x));
 }
@@ -138,7 +138,7 @@ static void score(struct strait_learner *x, const float *w, const struct strait_
     for (int at = 0; at < b->n; at += SCORED) {
         const size_t some = (size_t)(b->n - at < SCORED ? b->n - at : SCORED);
         double sum;
-        copy_words(x->learn, x->work, b->examples + at, some, b->held_out);
+        strait_char_transformer_words(x->learn, x->work, b->examples + at, some, b->held_out);
         *right += (long)learn_gpt_score(t, &sum, NULL, w, x->work, some, room_of(x), NULL, NULL);
         *loss += sum;
         *n += (long)(some * t->context);
