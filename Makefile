@@ -76,6 +76,7 @@ help:
 	@echo "make qemu-test  two such guests, the same digits: some minutes"
 	@echo "make foreign  PyTorch's all-reduce and DDP over an emulated network (package python3-torch)"
 	@echo "make torch-check  networks and optimisers that train against PyTorch's (package python3-torch)"
+	@echo "make learn-tables  measure the layer tables of tasks that train, traces/layers: a minute"
 	@echo "make golden   bytes of every codec with CC=clang or gcc; adds the line of a new codec"
 	@echo "make golden-runs  write tests/golden/runs.jsonl anew, after an intended change"
 	@echo "make profile  measure the profile that ships, codecs/profiles/default.json"
@@ -184,6 +185,15 @@ torch-check: $(BUILD)/tests/learn_export
 $(BUILD)/tests/learn_export: $(BUILD)/tests/foreign/learn_export.o $(LIBS)
 	@echo "  link $@"
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< -Wl,--start-group $(LIBS) -Wl,--end-group $(LDLIBS)
+
+# The layer tables of tasks that train, measured anew on this machine: a minute.
+LEARN_TABLES = quadratic fashion-mlp fashion-resnet char-transformer
+.PHONY: learn-tables
+learn-tables: $(BUILD)/tests/bench_layers
+	@set -e; for task in $(LEARN_TABLES); do \
+	    batch=32; [ $$task != char-transformer ] || batch=8; \
+	    echo "  measure $$task"; $(BUILD)/tests/bench_layers $$task "{\"task\": \"$$task\", \"batch\": $$batch}" \
+	        traces/layers/layers_$$task.csv traces/layers/iters_$$task.csv; done
 
 # The bytes of every codec, of whatever compiler CC is; a new codec's line is added.
 GOLDEN = build/golden-$(notdir $(CC))

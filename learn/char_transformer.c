@@ -128,7 +128,7 @@ static double gradient(struct strait_learner *x, const float *w, const struct st
 {
     strait_char_transformer_words(x->learn, x->work, b->examples, (size_t)b->n, b->held_out);
     return learn_gpt_gradient(strait_char_transformer_shape(x->learn), g, w, x->work, (size_t)b->n,
-                              room_of(x));
+                              room_of(x), x->laps);
 }
 
 static void score(struct strait_learner *x, const float *w, const struct strait_batch *b,

@@ -69,13 +69,17 @@ static int open_mlp(struct strait_learn *l, struct strait_error *err)
     return strait_image_task_open(l, err);
 }
 
-static void forward(const struct strait_learn *l, const struct work *k, const float *w, size_t n)
+static void forward(const struct strait_learn *l, const struct work *k, const float *w, size_t n,
+                    const struct learn_laps *laps)
 {
+    learn_lap(laps, LEARN_NO_LAYER, false);
     for (size_t i = 0; i < n_layers(l); i++) {
         learn_dense_forward(k->y[i + 1], k->y[i], w + l->params[2 * i].first,
                             w + l->params[2 * i + 1].first, n, units(l, i), units(l, i + 1));
+        learn_lap(laps, i, false);
         if (i + 1 < n_layers(l))
             learn_relu(k->y[i + 1], n * units(l, i + 1));
+        learn_lap(laps, LEARN_NO_LAYER, false);
     }
 }
 
@@ -88,14 +92,16 @@ static double gradient(struct strait_learner *x, const float *w, const struct st
     size_t right = 0;
     lay_out(&k, l, x->work, (size_t)x->max_batch);
     strait_image_batch(l, b, k.y[0], k.labels);
-    forward(l, &k, w, n);
+    forward(l, &k, w, n, x->laps);
     const double loss =
         learn_softmax_loss(k.y[top], k.labels, n, STRAIT_FASHION_CLASSES, n, &right) / (double)n;
     memset(g, 0, l->n_elems * sizeof(*g));
     for (size_t i = top; i-- > 0;) {
+        learn_lap(x->laps, LEARN_NO_LAYER, i + 1 < top);
         learn_dense_back(i > 0 ? k.dy : NULL, g + l->params[2 * i].first,
                          g + l->params[2 * i + 1].first, k.y[i + 1], k.y[i],
                          w + l->params[2 * i].first, n, units(l, i), units(l, i + 1));
+        learn_lap(x->laps, i, true);
         if (l->training.optimiser == STRAIT_KFAC)
             strait_dense_factors(&k.factors[i], k.y[i], k.y[i + 1], n);
         if (i > 0) {
@@ -113,7 +119,7 @@ static void score(struct strait_learner *x, const float *w, const struct strait_
     size_t hits = 0;
     lay_out(&k, x->learn, x->work, (size_t)x->max_batch);
     strait_image_batch(x->learn, b, k.y[0], k.labels);
-    forward(x->learn, &k, w, (size_t)b->n);
+    forward(x->learn, &k, w, (size_t)b->n, NULL);
     *loss += learn_softmax_loss(k.y[n_layers(x->learn)], k.labels, (size_t)b->n,
                                 STRAIT_FASHION_CLASSES, 1, &hits);
     *right += (long)hits;

@@ -45,9 +45,10 @@ static const struct {
 
 /* One image in the network. */
 struct work {
-    float *x;                                       /* images of a batch */
-    unsigned char *labels;                          /* of a batch */
-    float *unit[N_UNITS], *over[N_UNITS];           /* as of learn_group_norm */
+    const struct learn_laps *laps;        /* layers: 2 a unit, its convolution and its norm */
+    float *x;                             /* images of a batch */
+    unsigned char *labels;                /* of a batch */
+    float *unit[N_UNITS], *over[N_UNITS]; /* as of learn_group_norm */
     float *stem, *middle[N_BLOCKS], *out[N_BLOCKS]; /* after ReLU */
     float *features, *logits;
     float *sum, *dx, *dout, *room;
@@ -67,6 +68,7 @@ static size_t lay_out(struct work *k, void *base, size_t n)
 {
     struct strait_room r = {.base = base};
     size_t room = 0;
+    k->laps = NULL;
     k->x = strait_room_floats(&r, n * STRAIT_FASHION_PIXELS);
     k->labels = strait_room_bytes(&r, n);
     k->stem = strait_room_floats(&r, outputs_of(&units[0].conv));
@@ -152,8 +154,11 @@ static void unit_forward(const struct strait_learn *l, const struct work *k, flo
 {
     const struct strait_learn_param *p = l->params + u * UNIT_PARAMS;
     const struct learn_images image = image_of(&units[u].conv);
+    learn_lap(k->laps, LEARN_NO_LAYER, false);
     learn_conv_forward(y, x, w + p[0].first, NULL, &units[u].conv, k->room);
+    learn_lap(k->laps, 2 * u, false);
     learn_group_norm(y, k->unit[u], k->over[u], y, w + p[1].first, w + p[2].first, &image, GROUPS);
+    learn_lap(k->laps, 2 * u + 1, false);
 }
 
 /* dy becomes the gradient by the convolution's output; dx NULL: not wanted. */
@@ -162,9 +167,12 @@ static void unit_back(const struct strait_learn *l, const struct work *k, float 
 {
     const struct strait_learn_param *p = l->params + u * UNIT_PARAMS;
     const struct learn_images image = image_of(&units[u].conv);
+    learn_lap(k->laps, LEARN_NO_LAYER, true);
     learn_group_norm_back(dy, g + p[1].first, g + p[2].first, dy, k->unit[u], k->over[u],
                           w + p[1].first, &image, GROUPS);
+    learn_lap(k->laps, 2 * u + 1, true);
     learn_conv_back(dx, g + p[0].first, NULL, dy, x, w + p[0].first, &units[u].conv, k->room);
+    learn_lap(k->laps, 2 * u, true);
 }
 
 static const float *input_of(const struct work *k, size_t b)
@@ -222,8 +230,10 @@ static void image_forward(const struct strait_learn *l, const struct work *k, co
             k->features[c] += k->out[N_BLOCKS - 1][c * LAST_PIXELS + i];
         k->features[c] /= LAST_PIXELS;
     }
+    learn_lap(k->laps, LEARN_NO_LAYER, false);
     learn_dense_forward(k->logits, k->features, w + l->params[FC].first,
                         w + l->params[FC_BIAS].first, 1, FEATURES, CLASSES);
+    learn_lap(k->laps, 2 * N_UNITS, false);
 }
 
 static void image_back(const struct strait_learn *l, const struct work *k, float *g, const float *w,
@@ -232,6 +242,7 @@ static void image_back(const struct strait_learn *l, const struct work *k, float
     float dfeatures[FEATURES];
     learn_dense_back(dfeatures, g + l->params[FC].first, g + l->params[FC_BIAS].first, k->logits,
                      k->features, w + l->params[FC].first, 1, FEATURES, CLASSES);
+    learn_lap(k->laps, 2 * N_UNITS, true);
     for (size_t i = 0; i < FEATURES * LAST_PIXELS; i++)
         k->dout[i] = dfeatures[i / LAST_PIXELS] / LAST_PIXELS;
     for (size_t b = N_BLOCKS; b > 0; b--)
@@ -250,12 +261,14 @@ static double gradient(struct strait_learner *x, const float *w, const struct st
     size_t right = 0;
     double loss = 0;
     lay_out(&k, x->work, (size_t)x->max_batch);
+    k.laps = x->laps;
     strait_image_batch(x->learn, b, k.x, k.labels);
     memset(g, 0, x->learn->n_elems * sizeof(*g));
     for (size_t i = 0; i < n; i++) {
         const float *image = k.x + i * STRAIT_FASHION_PIXELS;
         image_forward(x->learn, &k, w, image);
         loss += learn_softmax_loss(k.logits, k.labels + i, 1, CLASSES, n, &right);
+        learn_lap(k.laps, LEARN_NO_LAYER, false);
         image_back(x->learn, &k, g, w, image);
     }
     return loss / (double)n;

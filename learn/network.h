@@ -2,6 +2,7 @@
  * in networks.c for each. */
 #pragma once
 #include "learn/data/split.h"
+#include "learn/layers/laps.h"
 #include "learner.h"
 
 /* Examples to compute on. */
@@ -59,7 +60,8 @@ struct strait_learner {
     int worker;
     int max_batch; /* the largest that the workspace can take */
     uint32_t *examples;
-    void *work; /* the network's own */
+    void *work;                    /* the network's own */
+    const struct learn_laps *laps; /* of gradients; NULL: nobody measures */
 };
 
 /** A task's network, or NULL. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dense.h"
+#include "gelu.h"
 #include "lanes.h"
 #include "norm.h"
 
@@ -80,6 +81,7 @@ struct pass {
     const struct learn_gpt *t;
     size_t n, rows;
     const unsigned char *words;
+    const struct learn_laps *laps;
     float *kept; /* of blocks: all of them for a gradient, else one, overwritten by the next */
     size_t kept_step;
     float *x; /* the residual stream */
@@ -153,27 +155,6 @@ static void dense_added(float *y, float *room, const float *x, const float *w, c
         y[i] += room[i];
 }
 
-/* GELU by tanh (Hendrycks and Gimpel, arXiv 1606.08415): x / (1 + e^-2u),
- * u = sqrt(2 / pi) (x + 0.044715 x^3). */
-static const float ROOT = 0.797884560802865f, CUBE = 0.044715f;
-
-STRAIT_CLONED
-static void gelu(float *y, const float *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = x[i] / (1 + learn_exp(-2 * ROOT * (x[i] + CUBE * x[i] * x[i] * x[i])));
-}
-
-/* dy becomes dx: with s = 1 / (1 + e^-2u), y' = s + x s (1 - s) 2 u'. */
-STRAIT_CLONED
-static void gelu_back(float *dy, const float *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        const float s = 1 / (1 + learn_exp(-2 * ROOT * (x[i] + CUBE * x[i] * x[i] * x[i])));
-        dy[i] *= s + x[i] * s * (1 - s) * 2 * ROOT * (1 + 3 * CUBE * x[i] * x[i]);
-    }
-}
-
 static struct learn_head head_at(const struct learn_gpt *t, const float *qkv, size_t head)
 {
     const size_t d = t->width / t->heads;
@@ -186,17 +167,46 @@ static struct learn_head head_at(const struct learn_gpt *t, const float *qkv, si
                                .v = qkv + 2 * t->width + head * d};
 }
 
+/* Layers in the order of learn_gpt_params: words, positions, those of each block, the last norm, a
+ * head of its own. */
+enum part { LN1, QKV, PROJ, LN2, FC, OUT, PARTS, NO_PART };
+
+static size_t head_layer(const struct learn_gpt *t)
+{
+    return t->tied ? 0 : 2 + t->layers * PARTS + 1;
+}
+
+static void lap(const struct pass *w, size_t block, enum part part, bool back)
+{
+    learn_lap(w->laps, part == NO_PART ? LEARN_NO_LAYER : 2 + block * PARTS + part, back);
+}
+
 /* --- forward --------------------------------------------------------------------------------- */
+
+static size_t word_at(const struct pass *w, size_t row)
+{
+    const size_t context = w->t->context;
+    return w->words[row / context * (context + 1) + row % context];
+}
+
+/* The word that follows it. */
+static size_t answer(const struct pass *w, size_t row)
+{
+    const size_t context = w->t->context;
+    return w->words[row / context * (context + 1) + row % context + 1];
+}
 
 static void embed(struct pass *w, const float *model)
 {
     const size_t d = w->t->width, context = w->t->context;
     const float *positions = model + w->t->words * d;
-    for (size_t i = 0; i < w->rows; i++) {
-        const float *word = model + w->words[i / context * (context + 1) + i % context] * d;
+    for (size_t i = 0; i < w->rows; i++)
+        memcpy(w->x + i * d, model + word_at(w, i) * d, d * sizeof(*w->x));
+    learn_lap(w->laps, 0, false);
+    for (size_t i = 0; i < w->rows; i++)
         for (size_t j = 0; j < d; j++)
-            w->x[i * d + j] = word[j] + positions[i % context * d + j];
-    }
+            w->x[i * d + j] += positions[i % context * d + j];
+    learn_lap(w->laps, 1, false);
 }
 
 static void attend(const struct pass *w, const struct passed *s, size_t layer,
@@ -222,25 +232,28 @@ static void forward(struct pass *w, const float *model, learn_attend_instead ins
         const struct block b = block_at(w->t, model, layer);
         const struct passed s = passed_at(w, layer);
         learn_layer_norm(s.ln1, s.unit1, s.over1, w->x, b.ln1, b.ln1_bias, rows, d);
+        lap(w, layer, LN1, false);
         learn_dense_forward(s.qkv, s.ln1, b.qkv, b.qkv_bias, rows, d, 3 * d);
+        lap(w, layer, QKV, false);
         attend(w, &s, layer, instead, how);
+        lap(w, layer, NO_PART, false);
         dense_added(w->x, w->last, s.mixed, b.proj, b.proj_bias, rows, d, d);
+        lap(w, layer, PROJ, false);
         learn_layer_norm(s.ln2, s.unit2, s.over2, w->x, b.ln2, b.ln2_bias, rows, d);
+        lap(w, layer, LN2, false);
         learn_dense_forward(s.fc, s.ln2, b.fc, b.fc_bias, rows, d, 4 * d);
-        gelu(s.gelu, s.fc, rows * 4 * d);
+        lap(w, layer, FC, false);
+        learn_gelu(s.gelu, s.fc, rows * 4 * d);
+        lap(w, layer, NO_PART, false);
         dense_added(w->x, w->last, s.gelu, b.out, b.out_bias, rows, 4 * d, d);
+        lap(w, layer, OUT, false);
     }
     const float *norm = last_norm(w->t, model);
     learn_layer_norm(w->last, w->last_unit, w->last_over, w->x, norm, norm + d, rows, d);
+    lap(w, w->t->layers, LN1, false);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)w->t->words, (int)d, 1,
                 w->last, (int)d, head_of(w->t, model), (int)d, 0, w->scores, (int)w->t->words);
-}
-
-/* The word that follows token `row`. */
-static size_t answer(const struct pass *w, size_t row)
-{
-    const size_t context = w->t->context;
-    return w->words[row / context * (context + 1) + row % context + 1];
+    learn_lap(w->laps, head_layer(w->t), false);
 }
 
 /* In place: scores of one token become e^(score - largest). Returns: their cross entropy */
@@ -304,8 +317,10 @@ static void head_back(struct pass *w, float *gradient, const float *model)
                 w->last, d, 1, head_of(w->t, gradient), d);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, d, words, 1, w->scores, words,
                 head_of(w->t, model), d, 0, w->dlast, d);
+    learn_lap(w->laps, head_layer(w->t), true);
     learn_layer_norm_back(w->dx, norm, norm + d, w->dlast, w->last_unit, w->last_over,
                           last_norm(w->t, model), w->rows, w->t->width, 0);
+    lap(w, w->t->layers, LN1, true);
 }
 
 static void attend_back(const struct pass *w, const struct passed *s)
@@ -327,37 +342,49 @@ static void block_back(const struct pass *w, float *gradient, const float *model
     const struct block b = block_at(w->t, model, layer), g = block_at(w->t, gradient, layer);
     const struct passed s = passed_at(w, layer);
     learn_dense_back(w->dwide, g.out, g.out_bias, w->dx, s.gelu, b.out, rows, 4 * d, d);
-    gelu_back(w->dwide, s.fc, rows * 4 * d);
+    lap(w, layer, OUT, true);
+    learn_gelu_back(w->dwide, s.fc, rows * 4 * d);
+    lap(w, layer, NO_PART, true);
     learn_dense_back(w->dlast, g.fc, g.fc_bias, w->dwide, s.ln2, b.fc, rows, d, 4 * d);
+    lap(w, layer, FC, true);
     learn_layer_norm_back(w->dx, g.ln2, g.ln2_bias, w->dlast, s.unit2, s.over2, b.ln2, rows, d, 1);
+    lap(w, layer, LN2, true);
     learn_dense_back(w->dlast, g.proj, g.proj_bias, w->dx, s.mixed, b.proj, rows, d, d);
+    lap(w, layer, PROJ, true);
     attend_back(w, &s);
+    lap(w, layer, NO_PART, true);
     learn_dense_back(w->dlast, g.qkv, g.qkv_bias, w->dqkv, s.ln1, b.qkv, rows, d, 3 * d);
+    lap(w, layer, QKV, true);
     learn_layer_norm_back(w->dx, g.ln1, g.ln1_bias, w->dlast, s.unit1, s.over1, b.ln1, rows, d, 1);
+    lap(w, layer, LN1, true);
 }
 
 static void embed_back(const struct pass *w, float *gradient)
 {
     const size_t d = w->t->width, context = w->t->context;
     float *positions = gradient + w->t->words * d;
-    for (size_t i = 0; i < w->rows; i++) {
-        float *word = gradient + w->words[i / context * (context + 1) + i % context] * d;
-        for (size_t j = 0; j < d; j++) {
-            word[j] += w->dx[i * d + j];
+    for (size_t i = 0; i < w->rows; i++)
+        for (size_t j = 0; j < d; j++)
             positions[i % context * d + j] += w->dx[i * d + j];
-        }
-    }
+    learn_lap(w->laps, 1, true);
+    for (size_t i = 0; i < w->rows; i++)
+        for (size_t j = 0; j < d; j++)
+            gradient[word_at(w, i) * d + j] += w->dx[i * d + j];
+    learn_lap(w->laps, 0, true);
 }
 
 double learn_gpt_gradient(const struct learn_gpt *t, float *gradient, const float *w,
-                          const unsigned char *words, size_t n, float *room)
+                          const unsigned char *words, size_t n, float *room,
+                          const struct learn_laps *laps)
 {
     struct pass pass;
     lay_out(&pass, t, n, true, room);
     pass.words = words;
+    pass.laps = laps;
     forward(&pass, w, NULL, NULL);
     memset(gradient, 0, learn_gpt_n_elems(t) * sizeof(*gradient));
     const double loss = entropy_back(&pass);
+    learn_lap(laps, LEARN_NO_LAYER, false);
     head_back(&pass, gradient, w);
     for (size_t layer = t->layers; layer > 0; layer--)
         block_back(&pass, gradient, w, layer - 1);

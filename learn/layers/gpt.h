@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "attention.h"
+#include "laps.h"
 
 struct learn_gpt {
     size_t layers, width, heads, context, words;
@@ -34,9 +35,11 @@ void learn_gpt_init(const struct learn_gpt *t, float *w, uint64_t seed);
 size_t learn_gpt_room(const struct learn_gpt *t, size_t n, bool gradient);
 /** Mean cross entropy over n sequences and its gradient.
  *  In:      words  n rows of context + 1: each predicts the next
- *           room   learn_gpt_room(t, n, true) floats, 64-byte aligned */
+ *           room   learn_gpt_room(t, n, true) floats, 64-byte aligned
+ *           laps   NULL: nobody measures */
 double learn_gpt_gradient(const struct learn_gpt *t, float *gradient, const float *w,
-                          const unsigned char *words, size_t n, float *room);
+                          const unsigned char *words, size_t n, float *room,
+                          const struct learn_laps *laps);
 /** Out:     loss   sum of cross entropies, n x context of them
  *           best   the likeliest next word of each place; may be NULL
  *  In:      attend NULL: in full

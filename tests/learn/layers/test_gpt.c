@@ -181,7 +181,7 @@ static void check_gradient(const struct learn_gpt *t)
 {
     struct fixture f;
     set_up(&f, t);
-    const double loss = learn_gpt_gradient(t, f.gradient, f.w, f.words, SEQUENCES, f.room);
+    const double loss = learn_gpt_gradient(t, f.gradient, f.w, f.words, SEQUENCES, f.room, NULL);
     CU_ASSERT_DOUBLE_EQUAL(loss, loss_of(&f.r, f.words, NULL), 1e-6 * loss);
     const size_t n = learn_gpt_params(NULL, t);
     for (size_t p = 0, first = 0; p < n; p++) {
@@ -284,8 +284,8 @@ static void same_bits_wherever_it_lies(void)
     set_up(&f, &tied);
     float *w = malloc((f.n_elems + 1) * sizeof(*w)), *g = malloc((f.n_elems + 1) * sizeof(*g));
     memcpy(w + 1, f.w, f.n_elems * sizeof(*w));
-    const double a = learn_gpt_gradient(&tied, f.gradient, f.w, f.words, 2, f.room),
-                 b = learn_gpt_gradient(&tied, g + 1, w + 1, f.words, 2, f.room);
+    const double a = learn_gpt_gradient(&tied, f.gradient, f.w, f.words, 2, f.room, NULL),
+                 b = learn_gpt_gradient(&tied, g + 1, w + 1, f.words, 2, f.room, NULL);
     CU_ASSERT_EQUAL(a, b);
     CU_ASSERT_EQUAL(memcmp(g + 1, f.gradient, f.n_elems * sizeof(*g)), 0);
     free(w);
