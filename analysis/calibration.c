@@ -12,7 +12,7 @@
 
 #include "core/buffer.h"
 #include "traces/tensor_fill.h"
-#include "workloads/rank/turns.h"
+#include "workloads/timing/turns.h"
 
 enum { MAX_BYTES = 128 << 20, N_REPEATS = 40 };
 static const double MIN_S = 1.5;

@@ -7,7 +7,7 @@
 
 #include "core/buffer.h"
 #include "coding.h"
-#include "timing.h"
+#include "workloads/timing/timing.h"
 
 enum { N_REHEARSALS = 5 };
 

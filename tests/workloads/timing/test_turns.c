@@ -2,7 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "tests/kit/suite.h"
-#include "workloads/rank/turns.h"
+#include "workloads/timing/turns.h"
 
 enum { N_TURNS = 3, N_ELEMS = 100, MAX_CALLS = 64 };
 
@@ -167,4 +167,4 @@ static const struct strait_test tests[] = {
     {"senders enough to pass through the second-level cache", enough_turns},
     {"what is added and copied was written before the first of it", memory},
 };
-STRAIT_SUITE("workloads/rank/turns", tests);
+STRAIT_SUITE("workloads/timing/turns", tests);
