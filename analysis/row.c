@@ -6,6 +6,7 @@
 #include <string.h>
 #include "place.h"
 #include "row.h"
+#include "analysis/training/training_row.h"
 #include "workloads/ask/packet_effects.h"
 
 json_t *strait_json_number(double value)
@@ -287,7 +288,7 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
     if (!p->run.real_payload && !(is_plain(&e->up) && is_plain(&e->down)))
         note(list, "encoded sizes are the profile's ratios, no tensor is encoded");
     if (!p->run.measured_cost && !(is_plain(&e->up) && is_plain(&e->down)))
-        note(list, "codec times are the profile's, no codec runs");
+        note(list, "codec times are the profile's%s", p->learn ? "" : ", no codec runs");
     static const char *const ways[] = {"", "download "};
     for (int i = 0; i < 2 && !p->run.measured_cost; i++)
         if (*p->speeds_of[i])
@@ -306,7 +307,7 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
     if (e->n_slowness > 0)
         note(list, "compute time is stretched by a table of %zu factors, one a client in turn",
              e->n_slowness);
-    if (p->run.real_payload && p->recorded_ratio < 1)
+    if (p->run.real_payload && !p->learn && p->recorded_ratio < 1)
         note(list,
              "%.3g %% of the model's bytes are recorded as they are, the rest is tiled from "
              "recordings",
@@ -322,8 +323,12 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
              (int)json_integer_value(json_object_get(steady, "simulated_rounds")),
              (int)json_integer_value(json_object_get(steady, "period_rounds")),
              json_real_value(json_object_get(steady, "period_s")));
-    if (p->run.real_payload)
+    if (p->run.real_payload && !p->learn)
         note(list, "every round sends the tensors of the same recorded step");
+    if (p->learn && e->strategy->ends_with_rank_0)
+        note(list, "updates are added in order of arrival, which decides the last digits");
+    if (p->learn && e->has_until && !p->stops_at_target)
+        note(list, "an emulation scores its models after the run: it does not end at the target");
     if (p->shares_values)
         note(list, "all clients send the same values: their own would not fit in memory");
     if (e->inverse_s.n > 0 && strait_experiment_has_param(e, "update_freq")) /* of K-FAC */
@@ -409,6 +414,8 @@ json_t *strait_row_new(const struct strait_trial *p, const struct strait_row_con
     put_bytes(row, p);
     put_checks(row, p);
     json_object_set_new(row, "quality", quality ? quality : json_null());
+    if (p->learn)
+        json_object_set_new(row, "training", strait_training_row(p));
     json_object_set_new(row, "payload", json_string(p->run.real_payload ? "real" : "sized"));
     json_object_set_new(row, "cost", json_string(cost_of(p)));
     json_object_set_new(row, "dilation", strait_json_number(p->run.dilation));

@@ -107,8 +107,11 @@ static json_t *attempt(const struct strait_plan *plan, const struct strait_task_
     options.dilation = dilation;
     options.watch = plan->setup.view ? strait_live_watch : NULL;
     options.watcher = plan->setup.view;
-    int failed = strait_experiment_read(&e, plan->setup.file, task->resolved, err) != 0 ||
-                 strait_trial_new(&p, e, plan->setup.profile, &options, err) != 0;
+    int failed = strait_experiment_read(&e, plan->setup.file, task->resolved, err) != 0;
+    if (!failed && e->trains && task->backend != &strait_emu)
+        options.real_payload = true; /* values are real, time is simulated */
+    options.n_threads = plan->setup.n_threads;
+    failed = failed || strait_trial_new(&p, e, plan->setup.profile, &options, err) != 0;
     if (!failed)
         p->run.net_cpu_s_per_gbit = strait_plan_net_cpu_s(&plan->setup, task->resolved, e->n_ranks);
     if (!failed && strait_trial_run(p, task->backend, err) == 0) {

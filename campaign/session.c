@@ -268,6 +268,8 @@ static int compute(struct strait_session *r, struct strait_error *err)
     size_t n_virtual = 0;
     while (n_virtual < n_all && r->plan.tasks[all[n_virtual]].backend != &strait_emu)
         n_virtual++;
+    /* Points share the processors; what a point trains shares what is left of them. */
+    r->plan.setup.n_threads = n_virtual > 0 ? (int)((size_t)r->n_jobs / n_virtual) : 0;
     int status = strait_pool_run(n_virtual, (int)r->n_jobs, work, take_row, r, "simulating", err);
     r->missing = all + n_virtual; /* the plan has emu's tasks last */
     const bool screen = isatty(STDERR_FILENO);
@@ -336,8 +338,8 @@ int strait_session_finish(struct strait_session *r, struct strait_error *err)
     if (status == 0 && (strait_store_written(r->store) || !is_announced(r))) {
         json_t *end = json_pack("{s:s, s:I, s:I, s:f, s:b}", "record", "end", "rows",
                                 (json_int_t)json_object_size(r->rows_by_key), "computed",
-                                (json_int_t)r->n_missing, "wall_s",
-                                strait_clock_s() - r->start_s, "failed", r->failed);
+                                (json_int_t)r->n_missing, "wall_s", strait_clock_s() - r->start_s,
+                                "failed", r->failed);
         status = strait_store_add(r->store, end, err);
         json_decref(end);
     }

@@ -45,6 +45,14 @@ void strait_learner_free(struct strait_learner *x)
     free(x);
 }
 
+void strait_learner_use(struct strait_learner *x, int worker)
+{
+    assert(worker >= 0 && worker < x->learn->n_workers);
+    if (x->worker != worker && x->learn->network->leave)
+        x->learn->network->leave(x);
+    x->worker = worker;
+}
+
 double strait_learner_gradient(struct strait_learner *x, const float *w, uint64_t step,
                                float *gradient)
 {

@@ -12,6 +12,9 @@ int strait_learner_new(struct strait_learner **out, const struct strait_learn *l
                        struct strait_error *err);
 void strait_learner_free(struct strait_learner *x);
 
+/** From now on the learner is this worker's. */
+void strait_learner_use(struct strait_learner *x, int worker);
+
 /** Mean loss and its gradient over minibatch number `step` of this worker. The batch depends on
  *  seed, worker and step alone; within an epoch no example comes twice.
  *  Out:     gradient  n_elems

@@ -25,6 +25,8 @@ struct strait_learn_network {
     /* Bytes of a learner's workspace x->work for up to so many examples; it comes zeroed and
      * aligned to 64 bytes. */
     size_t (*work_bytes)(const struct strait_learn *l, int max_batch);
+    /* Forget what the workspace holds of x->worker, since another's turn comes; NULL: nothing. */
+    void (*leave)(struct strait_learner *x);
     /* Mean loss and gradient on a batch. */
     double (*gradient)(struct strait_learner *x, const float *w, const struct strait_batch *b,
                        float *gradient);

@@ -143,6 +143,12 @@ static size_t work_bytes(const struct strait_learn *l, int max_batch)
     return 2 * l->n_elems * sizeof(double);
 }
 
+static void leave(struct strait_learner *x)
+{
+    double *curvatures = x->work;
+    curvatures[0] = 0; /* as in a new workspace: none is known */
+}
+
 static double gradient(struct strait_learner *x, const float *w, const struct strait_batch *b,
                        float *g)
 {
@@ -190,6 +196,7 @@ const struct strait_learn_network strait_quadratic = {
     .close = close_quadratic,
     .init = init,
     .work_bytes = work_bytes,
+    .leave = leave,
     .gradient = gradient,
     .score = score,
 };

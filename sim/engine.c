@@ -13,7 +13,8 @@
 struct strait_op {
     struct strait_op *next; /* spare */
     struct strait_times times;
-    bool known; /* the end is known */
+    bool known;               /* the end is known */
+    struct strait_work *work; /* of a long job, on another thread; NULL: none */
     struct strait_lane *waiter;
 };
 
@@ -82,6 +83,7 @@ static void end_ranks(struct strait_engine *m)
 
 static void finish(struct strait_engine *m, double end_s)
 {
+    strait_work_pool_halt(m->pool); /* ranks that are cut off leave work behind */
     end_ranks(m);
     json_t *report =
         json_pack("{s:f, s:I, s:I, s:I, s:I}", "end_s", end_s, "flows", (json_int_t)m->n_flows,
@@ -257,6 +259,22 @@ static void check_job(struct strait_rank *r, const struct strait_job *job)
         engine_fail(r, &err);
 }
 
+/* Run a job's work: a long one on another thread, beside that of other ranks. */
+static void do_work(struct strait_engine *m, struct strait_op *op, const struct strait_job *job)
+{
+    struct strait_error err = {0};
+    if (!job->is_long) {
+        job->fn(job->arg);
+        return;
+    }
+    if (!m->pool)
+        m->pool = strait_work_pool_new(m->run->n_threads, &err);
+    if (m->pool)
+        op->work = strait_work_pool_start(m->pool, job->fn, job->arg, &err);
+    if (!op->work)
+        strait_child_fail(m->child, &err);
+}
+
 static struct strait_op *engine_start(struct strait_rank *r, const struct strait_job *job)
 {
     struct strait_lane *lane = lane_of(r);
@@ -269,7 +287,7 @@ static struct strait_op *engine_start(struct strait_rank *r, const struct strait
     op->times.ended_s = op->times.started_s + job->cost_s;
     op->known = true;
     if (job->fn)
-        job->fn(job->arg);
+        do_work(lane->machine, op, job);
     return op;
 }
 
@@ -309,6 +327,10 @@ static void engine_wait(struct strait_rank *r, struct strait_op *op, struct stra
     while (!op->known)
         block(lane, INFINITY, STRAIT_ON_LANE);
     sleep_until(lane, op->times.ended_s);
+    if (op->work) {
+        meet(lane); /* so that others start their work before this lane waits for its own */
+        strait_work_join(op->work);
+    }
     if (times)
         *times = op->times;
     op->next = lane->machine->spare_ops;

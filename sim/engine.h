@@ -10,6 +10,7 @@
 #include "job_slots.h"
 #include "lossy.h"
 #include "window.h"
+#include "work_pool.h"
 
 /* Stack size of a lane's coroutine; only touched pages use memory. */
 #ifdef __SANITIZE_ADDRESS__
@@ -91,7 +92,8 @@ struct strait_engine {
     struct strait_child *child;
     bool ramp;
     struct strait_lanes lanes;
-    double frame_bytes; /* frame bytes of every message */
+    struct strait_work_pool *pool; /* for long jobs; made by the first */
+    double frame_bytes;            /* frame bytes of every message */
     struct strait_node *nodes;
     int n_ranks_running;
     uint64_t n_active; /* lanes that run or wait for a time, plus busy streams; 0 means deadlock */

@@ -3,6 +3,7 @@
 #include "core/json.h"
 #include "core/names.h"
 #include "device.h"
+#include "ask_training.h"
 
 #include <assert.h>
 #include <math.h>
@@ -161,7 +162,7 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
     }
     if (read_network_constants(&constants[0], o, err) != 0 ||
         strait_device_read(e, &constants[1], o, err) != 0 ||
-        read_strategy(e, o, constants, err) != 0 ||
+        read_strategy(e, o, constants, err) != 0 || strait_ask_training(e, o, err) != 0 ||
         strait_codec_choice_read(&e->up, o, "codec", err) != 0 ||
         strait_codec_choice_read(&e->down, o, "download_codec", err) != 0 ||
         strait_network_read(&e->network, o, e->n_ranks, e->strategy->has_server, err) != 0)

@@ -6,11 +6,18 @@
 #include "codecs/codec.h"
 #include "codecs/profile/profile.h"
 #include "codecs/spec.h"
+#include "learn/task.h"
 #include "traces/models/model.h"
 #include "codec_choice.h"
 #include "host_link.h"
 #include "network.h"
 #include "strategy.h"
+
+/* When real training has gone far enough: either may be the target. */
+struct strait_until {
+    double accuracy; /* at least; INFINITY: not the target */
+    double loss;     /* at most; -INFINITY: not the target */
+};
 
 struct strait_experiment {
     json_t *json;     /* resolved, without "vary"; owns every string below */
@@ -24,6 +31,11 @@ struct strait_experiment {
     struct strait_codec_choice up, down;
     int n_clients, n_ranks;
     uint64_t seed;
+    bool trains; /* for real: the next four say what */
+    struct strait_training training;
+    struct strait_until until;
+    bool has_until;
+    int n_seeds;                    /* the run is repeated with the seeds from `seed` on */
     struct strait_network *network; /* of n_ranks */
     double compute_speed;           /* of the clients' device, relative to the model's table */
     double add_bytes_per_s, copy_bytes_per_s; /* of the clients' device; 0: the profile's */
@@ -42,6 +54,13 @@ void strait_experiment_free(struct strait_experiment *e);
 bool strait_experiment_has_param(const struct strait_experiment *e, const char *name);
 /** Value of a strategy parameter by name, which must be declared; for a choice its index. */
 double strait_experiment_param(const struct strait_experiment *e, const char *name);
+
+/** Ranks with data of their own, where it trains. */
+int strait_experiment_n_workers(const struct strait_experiment *e);
+/** Does the model's table have the task's parameters, in shape and order? 0, or -1 with *err INPUT
+ *  naming the first that differs. */
+int strait_experiment_fits(const struct strait_experiment *e, const struct strait_learn *l,
+                           struct strait_error *err);
 
 /** Factor on this rank's compute time; 1 for a server. */
 double strait_experiment_slowness(const struct strait_experiment *e, int rank);

@@ -29,6 +29,9 @@ struct strait_strategy {
     /** Whether rank src ever sends to dst, another rank, on this channel. NULL: all pairs on all
      *  channels. */
     bool (*uses_stream)(const struct strait_experiment *e, int src, int dst, int channel);
+    bool trains; /* real training: with "training" it moves and applies real updates */
+    /** Ranks that train, of those that are no server by `has_server`: the first. NULL: all. */
+    int (*n_workers)(const struct strait_experiment *e);
     /** Rounds after which the schedule repeats, so that a steady state may be extrapolated
      *  (steady.h): 1 if all rounds are alike after warm-up, 0 if anything is drawn, tuned or never
      *  repeats. NULL: 0. */

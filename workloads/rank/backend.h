@@ -36,6 +36,9 @@ struct strait_job {
      * smaller of it and the new reading is charged and kept: a busy host lengthens some readings
      * and shortens none. NULL: charge the new reading. */
     _Atomic(double) *min_s;
+    /* fn takes long and needs a large stack: a simulation may run it on another thread, beside
+     * other ranks' work, and joins it in wait. */
+    bool is_long;
 };
 
 /* When a job was queued, got its slots and ended; for an acknowledged send: posted, posted,
@@ -105,6 +108,7 @@ struct strait_run {
      *  call no operation. Not called when a run fails. */
     void (*rank_end)(struct strait_rank *r);
     bool ends_with_rank_0;
+    int n_threads;      /* for long jobs of a simulation; 0: one */
     bool real_payload;  /* packets carry data */
     bool measured_cost; /* jobs may have cost_s NAN */
     bool one_at_a_time; /* emu: run one measured job at a time on the whole machine */
@@ -115,12 +119,12 @@ struct strait_run {
     void *context;           /* struct strait_trial, or a test's */
     struct strait_log *logs; /* n_ranks, filled in the calling process, wherever the ranks ran */
     struct strait_facts *facts; /* the backend's facts about itself and the run; see log.h */
-    const char *control;     /* negative control by name, NULL: none; each backend knows its own */
-    double dilation;         /* emu: 0: chosen */
+    const char *control; /* negative control by name, NULL: none; each backend knows its own */
+    double dilation;     /* emu: 0: chosen */
     double net_cpu_s_per_gbit; /* emu: measured CPU seconds of the network a gigabit; 0: built in */
-    const char *realisation; /* emu: "relay" or "kernel"; NULL or "auto": chosen */
-    const char *launcher;    /* emu: "root" or "userns"; NULL or "auto": chosen */
-    double deadline_s;       /* wall-clock limit of the run; 0: the backend's own */
+    const char *realisation;   /* emu: "relay" or "kernel"; NULL or "auto": chosen */
+    const char *launcher;      /* emu: "root" or "userns"; NULL or "auto": chosen */
+    double deadline_s;         /* wall-clock limit of the run; 0: the backend's own */
     /** emu: called twice a second in the calling process during the run, and with NULL when it has
      *  ended in any way. NULL: not called. */
     void (*watch)(const struct strait_run *run, const struct strait_live *live);

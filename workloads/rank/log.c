@@ -35,9 +35,45 @@ void strait_log_add(struct strait_log *log, const struct strait_span *span)
     log->spans[log->n_spans++] = *span;
 }
 
+/* Room for one more of n things of `size` bytes. */
+static bool grow(void **all, size_t *cap, size_t n, size_t size)
+{
+    if (n < *cap)
+        return true;
+    const size_t more = *cap ? 2 * *cap : 64;
+    void *grown = realloc(*all, more * size);
+    if (!grown)
+        return false;
+    *all = grown;
+    *cap = more;
+    return true;
+}
+
+bool strait_log_add_trained(struct strait_log *log, const struct strait_trained *trained)
+{
+    void *all = log->trained;
+    const bool fits = grow(&all, &log->cap_trained, log->n_trained, sizeof(*trained));
+    log->trained = all;
+    if (fits)
+        log->trained[log->n_trained++] = *trained;
+    return fits;
+}
+
+bool strait_log_add_scored(struct strait_log *log, const struct strait_scored *scored)
+{
+    void *all = log->scored;
+    const bool fits = grow(&all, &log->cap_scored, log->n_scored, sizeof(*scored));
+    log->scored = all;
+    if (fits)
+        log->scored[log->n_scored++] = *scored;
+    return fits;
+}
+
 void strait_log_release(struct strait_log *log)
 {
     free(log->spans);
+    free(log->trained);
+    free(log->scored);
     memset(log, 0, sizeof(*log));
 }
 
@@ -72,31 +108,50 @@ static int read_all(int fd, void *data, size_t len_bytes, struct strait_error *e
 
 int strait_log_write(int fd, const struct strait_log *log, struct strait_error *err)
 {
-    if (write_all(fd, log, sizeof(*log), err) != 0)
-        return -1;
-    return write_all(fd, log->spans, log->n_spans * sizeof(*log->spans), err);
+    return write_all(fd, log, sizeof(*log), err) != 0 ||
+                   write_all(fd, log->spans, log->n_spans * sizeof(*log->spans), err) != 0 ||
+                   write_all(fd, log->trained, log->n_trained * sizeof(*log->trained), err) != 0 ||
+                   write_all(fd, log->scored, log->n_scored * sizeof(*log->scored), err) != 0
+               ? -1
+               : 0;
+}
+
+/* Read n things of `size` bytes into new memory; none: NULL. */
+static int read_array(int fd, void **out, size_t n, size_t size, struct strait_error *err)
+{
+    *out = NULL;
+    if (n == 0)
+        return 0;
+    *out = calloc(n, size);
+    if (!*out)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, "log", "%zu entries do not fit in memory",
+                                n);
+    return read_all(fd, *out, n * size, err);
 }
 
 int strait_log_read(int fd, struct strait_log *log, struct strait_error *err)
 {
     struct strait_log in; /* written by our own child: the same build, so the same layout */
+    void *spans, *trained, *scored = NULL;
     if (read_all(fd, &in, sizeof(in), err) != 0)
         return -1;
-    in.spans = NULL;
     in.cap_spans = in.n_spans;
+    in.cap_trained = in.n_trained;
+    in.cap_scored = in.n_scored;
     if (in.n_spans > 2 * STRAIT_LOG_MAX_SPANS) /* rounds are kept beyond the limit */
         return strait_error_set(err, STRAIT_ERR_BACKEND, "log",
                                 "expected at most %d spans, found %zu", 2 * STRAIT_LOG_MAX_SPANS,
                                 in.n_spans);
-    if (in.n_spans > 0) {
-        in.spans = malloc(in.n_spans * sizeof(*in.spans));
-        if (!in.spans)
-            return strait_error_set(err, STRAIT_ERR_NOMEM, "log", "%zu spans do not fit in memory",
-                                    in.n_spans);
-        if (read_all(fd, in.spans, in.n_spans * sizeof(*in.spans), err) != 0) {
-            free(in.spans);
-            return -1;
-        }
+    trained = NULL;
+    const bool failed = read_array(fd, &spans, in.n_spans, sizeof(*in.spans), err) != 0 ||
+                        read_array(fd, &trained, in.n_trained, sizeof(*in.trained), err) != 0 ||
+                        read_array(fd, &scored, in.n_scored, sizeof(*in.scored), err) != 0;
+    in.spans = spans;
+    in.trained = trained;
+    in.scored = scored;
+    if (failed) {
+        strait_log_release(&in);
+        return -1;
     }
     strait_log_release(log);
     *log = in;

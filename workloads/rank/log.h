@@ -26,6 +26,22 @@ struct strait_span {
     int32_t kind; /* enum strait_span_kind */
 };
 
+/* Some minibatches of real training on a rank. */
+struct strait_trained {
+    int32_t round, n_batches;
+    double time_s; /* when the last of them ended */
+    double loss;   /* mean */
+};
+
+/* A round that rank 0 of a run with real training ended, and how the run's model did then. */
+struct strait_scored {
+    int32_t round;
+    double time_s;
+    double loss, accuracy; /* on held-out data; NAN: not scored then, or there is no accuracy */
+    double bound;          /* of the clients' codec in this round; NAN: none */
+    int64_t n;             /* held-out answers */
+};
+
 /* The log of one rank. Counters are exact even for spans that are not kept. */
 struct strait_log {
     struct strait_span *spans;
@@ -35,12 +51,15 @@ struct strait_log {
     uint64_t link_bytes;                           /* between the host and its accelerator */
     uint64_t peak_bytes;                           /* most memory that the rank held at once */
     double allocated_bytes; /* and what its process would need for that: footprint.h, else 0 */
-    double total_s[STRAIT_N_SPAN_KINDS];           /* sums over all spans of the kind */
+    double total_s[STRAIT_N_SPAN_KINDS]; /* sums over all spans of the kind */
     uint64_t n_of_kind[STRAIT_N_SPAN_KINDS];
     uint64_t n_lost;         /* spans that were not kept */
     double lost_from_s;      /* start of the earliest of them */
     bool drew;               /* random numbers were drawn, so rounds may differ */
     double error_over_bound; /* largest |x - y| / bound seen on real data; -1: not checked */
+    struct strait_trained *trained;
+    struct strait_scored *scored; /* rank 0 */
+    size_t n_trained, cap_trained, n_scored, cap_scored;
 };
 
 /* Limits of spans in one rank's log and in all logs together. Beyond them spans are not kept;
@@ -49,6 +68,9 @@ enum { STRAIT_LOG_MAX_SPANS = 1 << 20, STRAIT_LOGS_MAX_SPANS = 1 << 24 };
 
 void strait_log_add(struct strait_log *log, const struct strait_span *span);
 void strait_log_release(struct strait_log *log);
+/** Returns: false when memory ran out */
+bool strait_log_add_trained(struct strait_log *log, const struct strait_trained *trained);
+bool strait_log_add_scored(struct strait_log *log, const struct strait_scored *scored);
 /** Write or read a log at a file descriptor's current position (a memfd or a pipe). */
 int strait_log_write(int fd, const struct strait_log *log, struct strait_error *err);
 int strait_log_read(int fd, struct strait_log *log, struct strait_error *err);

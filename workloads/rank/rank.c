@@ -7,6 +7,7 @@
 
 #include "core/random.h"
 #include "coding.h"
+#include "learning.h"
 
 /* --- the rank ----------------------------------------------------------------------------- */
 
@@ -29,8 +30,12 @@ bool strait_round(struct strait_rank *r)
     if (atomic_load(&w->round) >= 0) {
         const struct strait_times t = {w->round_start_s, w->round_start_s, now_s};
         strait_rank_state_span(r, STRAIT_SPAN_ROUND, &t, NULL, -1, -1, -1);
+        if (w->learning)
+            strait_learning_end_round(r, now_s, strait_is_last_round(r));
     }
     w->round_start_s = now_s;
+    if (w->learning && w->learning->has_reached)
+        return false;
     return atomic_fetch_add(&w->round, 1) + 1 < w->point->n_rounds;
 }
 
@@ -157,6 +162,8 @@ void strait_set_slowness(struct strait_rank *r, double factor)
 void strait_forward(struct strait_rank *r, int layer)
 {
     const struct strait_model *m = strait_model(r);
+    if (strait_trains(r))
+        strait_learning_forget_gradient(r);
     compute(r, layer == STRAIT_ALL_LAYERS
                    ? m->fwd_s
                    : m->layers[layer].fwd_s_p50 * strait_rank_state_of(r)->layer_fwd_scale);
@@ -177,15 +184,28 @@ void strait_backward(struct strait_rank *r, int layer)
 
 void strait_backward_into(struct strait_rank *r, int layer, struct strait_tensor *x)
 {
+    const double time_s = cost_s(r, backward_s(r, layer));
     struct strait_tensor_refill refill = {strait_rank_state_of(r), x};
     strait_tensor_touch(r, x);
-    strait_work(r, STRAIT_SPAN_COMPUTE, strait_device(r), cost_s(r, backward_s(r, layer)),
-                r->run->real_payload ? strait_tensor_refill : NULL, &refill);
+    if (strait_trains(r))
+        strait_learning_backward(r, x, time_s);
+    else
+        strait_work(r, STRAIT_SPAN_COMPUTE, strait_device(r), time_s,
+                    r->run->real_payload ? strait_tensor_refill : NULL, &refill);
 }
 
-void strait_step(struct strait_rank *r)
+static void step(struct strait_rank *r, double model_s, struct strait_tensor *x, size_t lo,
+                 size_t hi, double weight)
 {
-    compute(r, strait_model(r)->opt_s);
+    if (x && strait_trains(r))
+        strait_learning_step(r, x, lo, hi, weight, cost_s(r, model_s));
+    else
+        compute(r, model_s);
+}
+
+void strait_step(struct strait_rank *r, struct strait_tensor *x, double weight)
+{
+    step(r, strait_model(r)->opt_s, x, 0, strait_model(r)->n_elems, weight);
 }
 
 void strait_resume_part(struct strait_rank *r, double share, void (*fn)(void *), void *arg)
@@ -194,19 +214,27 @@ void strait_resume_part(struct strait_rank *r, double share, void (*fn)(void *),
                 r->run->real_payload ? fn : NULL, arg);
 }
 
-void strait_step_layers(struct strait_rank *r, int first, int end)
+void strait_step_layers(struct strait_rank *r, int first, int end, struct strait_tensor *x,
+                        double weight)
 {
     const struct strait_model *m = strait_model(r);
-    double n_elems = 0;
-    for (int l = first; l < end; l++)
-        n_elems += (double)m->layers[l].n_elems;
-    compute(r, m->opt_s * n_elems / (double)m->n_elems);
+    size_t lo = 0, hi = 0;
+    for (int l = 0; l < end; l++) {
+        lo += l < first ? m->layers[l].n_elems : 0;
+        hi += m->layers[l].n_elems;
+    }
+    step(r, m->opt_s * (double)(hi - lo) / (double)m->n_elems, x, lo, hi, weight);
 }
 
-void strait_train(struct strait_rank *r, struct strait_tensor *update, int n_steps)
+void strait_train(struct strait_rank *r, struct strait_tensor *from, struct strait_tensor *to,
+                  int n_steps)
 {
-    strait_tensor_touch(r, update);
-    compute(r, n_steps * strait_model_step_s(strait_model(r)));
+    const double model_s = n_steps * strait_model_step_s(strait_model(r));
+    strait_tensor_touch(r, to);
+    if (strait_trains(r))
+        strait_learning_train(r, from, to, n_steps, cost_s(r, model_s));
+    else
+        compute(r, model_s);
 }
 
 /* --- begin and end ------------------------------------------------------------------------ */
@@ -255,6 +283,8 @@ void strait_rank_begin(struct strait_rank *r)
     r->wrap = w;
     if (w->point->experiment->strategy->has_server && w->me == 0)
         strait_use_host_memory(r);
+    if (w->point->learn && !(w->learning = strait_learning_new(w->point, w->me)))
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
     scale_layers(w, w->point->experiment->model);
     w->footprint.is_wanted = w->point->plans_memory;
     strait_coding_begin(r);
@@ -266,6 +296,8 @@ void strait_rank_begin(struct strait_rank *r)
 void strait_rank_main(struct strait_rank *r)
 {
     strait_rank_state_of(r)->point->experiment->strategy->rank_main(r);
+    if (strait_trains(r))
+        strait_learning_end(r);
 }
 
 void strait_rank_end(struct strait_rank *r)
@@ -277,6 +309,9 @@ void strait_rank_end(struct strait_rank *r)
     w->footprint.has_ended = true;
     w->log->peak_bytes = (uint64_t)atomic_load(&w->peak_bytes);
     strait_coding_end(r);
+    if (w->learning)
+        strait_learning_score_rest(r);
+    strait_learning_free(w->learning);
     w->log->allocated_bytes = strait_footprint_end(w);
     strait_tensor_free_all(w);
     for (size_t i = 0; i < w->n_allocs; i++)

@@ -3,6 +3,7 @@
  * profile) are handled in one place. None returns an error: the first failure ends the run. */
 #pragma once
 #include "backend.h"
+#include "learn/learner.h"
 
 enum { STRAIT_ALL_LAYERS = -1 };
 
@@ -32,22 +33,58 @@ void strait_fail(struct strait_rank *r, const struct strait_error *err) __attrib
 void *strait_alloc(struct strait_rank *r, size_t n, size_t size);
 
 /* Compute: the times of the model's table on the device that it was timed on. The layers' times are
- * scaled so that their sum is the recorded total. */
+ * scaled so that their sum is the recorded total. If the experiment trains ("training", and real
+ * payload), the values are computed for real, in the same time; else they are recorded ones. */
 void strait_forward(struct strait_rank *r, int layer);
 void strait_backward(struct strait_rank *r, int layer);
-/** The same; with real payload x, of kind GRADIENTS, is refilled with its recorded values, since
- *  the last round may have summed into it. Views of x must have been read. */
+/** The same; with real payload x, of kind GRADIENTS, is filled with the layer's gradient: of this
+ *  rank's parameters and next minibatch if it trains, else the recorded one. Views of x must have
+ *  been read, and so must those of the whole tensor that x is a range of when the first layer of a
+ *  step is asked for. */
 void strait_backward_into(struct strait_rank *r, int layer, struct strait_tensor *x);
-/** One optimiser step. */
-void strait_step(struct strait_rank *r);
+/** One optimiser step: along weight * x on this rank's parameters, if it trains. x: whole gradients;
+ *  NULL: time alone. */
+void strait_step(struct strait_rank *r, struct strait_tensor *x, double weight);
 /** A share of an optimiser step; with real payload fn(arg) computes it. */
 void strait_resume_part(struct strait_rank *r, double share, void (*fn)(void *), void *arg);
-/** The optimiser's step for the layers [first, end), its time by their share of elements. */
-void strait_step_layers(struct strait_rank *r, int first, int end);
+/** The optimiser's step for the layers [first, end) of x, its time by their share of elements. A
+ *  step may be taken in several calls, each layer once. */
+void strait_step_layers(struct strait_rank *r, int first, int end, struct strait_tensor *x,
+                        double weight);
 /** From now on this rank's compute takes `factor` times as long: a straggler. Its codecs do not. */
 void strait_set_slowness(struct strait_rank *r, double factor);
-/** n_steps of forward, backward and optimiser. The update's values are the recorded ones. */
-void strait_train(struct strait_rank *r, struct strait_tensor *update, int n_steps);
+/** n_steps of forward, backward and optimiser. If the rank trains, it begins with the parameters
+ *  `from` (NULL: its own, which are then trained), and `to` becomes what they changed by (kind
+ *  UPDATE) or the trained parameters (any other kind; `from` itself is fine); else the values of
+ *  `to` stay the recorded ones. The optimiser begins anew at each call unless "keep_state" is
+ *  asked for or the strategy has no server. */
+void strait_train(struct strait_rank *r, struct strait_tensor *from, struct strait_tensor *to,
+                  int n_steps);
+
+/* Real training. Without it these do nothing, or what is said. */
+bool strait_trains(const struct strait_rank *r);
+/** w holds this rank's parameters, or with other calls a part of them: the gradient is taken at w,
+ *  and steps change it. Without this call they are a copy that no strategy sees. */
+void strait_owns(struct strait_rank *r, struct strait_tensor *w);
+/** w holds the run's model, or with other calls a part of it: on rank 0 it is evaluated after a
+ *  round. It takes the place of a tensor of the same elements. Without this call the model is what
+ *  rank 0 owns. */
+void strait_learns(struct strait_rank *r, struct strait_tensor *w);
+/** Examples of a rank, to weigh its update by; 1 if it does not train. */
+double strait_n_examples(const struct strait_rank *r, int rank);
+/** Ranks that train. */
+int strait_n_workers(const struct strait_rank *r);
+/** Mean loss of this rank's minibatches in its last strait_train or step; NAN: none. */
+double strait_train_loss(const struct strait_rank *r);
+/** The score of w, whole parameters, on held-out data, at no charge; loss NAN if it does not train.
+ *  For policies; in emulation it takes real time. */
+struct strait_score strait_score_of(struct strait_rank *r, struct strait_tensor *w);
+/** The bound that the row shows for this round; by default the experiment's. Rank 0 only. */
+void strait_note_bound(struct strait_rank *r, double bound);
+/** y = after - before, what parameters changed by, charged as a copy of `recorded`; if it does not
+ *  train y = recorded. */
+void strait_set_change(struct strait_rank *r, struct strait_tensor *y, struct strait_tensor *after,
+                       struct strait_tensor *before, struct strait_tensor *recorded);
 
 /** The model, for plans: shapes, layers, times. */
 const struct strait_model *strait_model(const struct strait_rank *r);
@@ -80,7 +117,8 @@ double strait_device_speed(const struct strait_rank *r);
 /* Tensors. */
 enum strait_tensor_kind { STRAIT_WEIGHTS, STRAIT_UPDATE, STRAIT_GRADIENTS, STRAIT_SCRATCH };
 /** The layers [first, end) of the model (0, STRAIT_ALL_LAYERS: all) as a tensor. With real payload
- *  it holds recorded values of its kind (SCRATCH: zeros), filled on first use. */
+ *  it holds recorded values of its kind (SCRATCH: zeros), filled on first use; if the rank trains,
+ *  WEIGHTS are the initial parameters, the same on all ranks, and all others zeros. */
 struct strait_tensor *strait_tensor(struct strait_rank *r, enum strait_tensor_kind kind, int first,
                                     int end);
 /** n_elems of zeros outside the model (factors, sketches), coded as one matrix. All ranks must make

@@ -43,8 +43,11 @@ struct strait_codec {
 
 enum { STRAIT_N_CODECS = 3 };
 
+struct strait_learning;
+
 struct strait_rank_state {
     const struct strait_trial *point;
+    struct strait_learning *learning; /* NULL: the rank does not train for real */
     int me;
     pthread_mutex_t mutex; /* protects log and lists: lanes may be threads */
     struct strait_log *log;

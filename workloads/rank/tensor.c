@@ -166,11 +166,14 @@ size_t strait_n_elems(const struct strait_tensor *x)
     return x->hi - x->lo;
 }
 
-/* Recorded values of [first, end), row by row; SCRATCH has none. */
+/* Recorded values of [first, end), row by row; SCRATCH has none. Where ranks train for real WEIGHTS
+ * are the initial ones, and all others zeros. */
 static void fill_values(const struct strait_trial *p, int rank, enum strait_tensor_kind kind,
                         float *values, size_t first, size_t end)
 {
-    if (kind == STRAIT_SCRATCH || !p->fills[kind])
+    if (p->learn && kind == STRAIT_WEIGHTS && first < end)
+        memcpy(values, p->initial + first, (end - first) * sizeof(*values));
+    if (p->learn || kind == STRAIT_SCRATCH || !p->fills[kind])
         return;
     const struct strait_model *m = p->experiment->model;
     size_t row_lo = 0;

@@ -39,6 +39,41 @@ void strait_set(struct strait_rank *r, struct strait_tensor *y, struct strait_te
         y->parent->version++;
 }
 
+struct changing {
+    float *y;
+    const float *after, *before;
+    size_t n;
+};
+
+static void change_now(void *arg)
+{
+    const struct changing *c = arg;
+    for (size_t i = 0; i < c->n; i++)
+        c->y[i] = c->after[i] - c->before[i];
+}
+
+void strait_set_change(struct strait_rank *r, struct strait_tensor *y, struct strait_tensor *after,
+                       struct strait_tensor *before, struct strait_tensor *recorded)
+{
+    if (!strait_trains(r)) {
+        strait_set(r, y, recorded, 1);
+        return;
+    }
+    struct strait_rank_state *w = strait_rank_state_of(r);
+    struct changing c = {strait_values(r, y), strait_values(r, after), strait_values(r, before),
+                         strait_n_elems(y)};
+    const struct strait_job job = {
+        .resource = STRAIT_CPU,
+        .cost_s = r->run->measured_cost ? NAN : 4.0 * (double)c.n / w->copy_bytes_per_s,
+        .fn = change_now,
+        .arg = &c,
+        .min_s = strait_reading_of(w, STRAIT_READING_SET, NULL, NAN, y)};
+    strait_rank_state_work(r, STRAIT_SPAN_AGGREGATE, &job);
+    y->version++;
+    if (y->parent)
+        y->parent->version++;
+}
+
 struct copying {
     unsigned char *to;
     const float *from;

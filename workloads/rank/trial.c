@@ -6,10 +6,12 @@
 #include <sys/mman.h>
 
 #include "core/buffer.h"
+#include "learning.h"
 #include "rank.h"
 #include "steady.h"
 #include "rank_state.h"
 #include "trial_profile.h"
+#include "workloads/live/workspaces.h"
 
 /* If all clients' tensors together exceed this, clients share values. */
 static const double MAX_OWN_BYTES = 4e9;
@@ -54,6 +56,24 @@ static void close_sized(struct strait_trial *p)
             choices[i]->spec.ops->close(p->sized_states[i]);
 }
 
+/* Open the task: before ranks are forked, so that they share it. */
+static int open_training(struct strait_trial *p, struct strait_error *err)
+{
+    const struct strait_experiment *e = p->experiment;
+    if (strait_learn_open(&p->learn, &e->training, p->n_workers, e->seed, err) != 0 ||
+        strait_experiment_fits(e, p->learn, err) != 0 ||
+        strait_workspaces_new(&p->workspaces, &e->training, p->learn, err) != 0)
+        return -1;
+    p->initial = strait_buffer_new(e->model->n_elems * sizeof(*p->initial));
+    if (!p->initial)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "a model does not fit in memory");
+    strait_learn_init(p->learn, p->initial);
+    /* An emulation scores after the run, so it goes on to its end. */
+    p->stops_at_target = e->has_until && !p->run.measured_cost;
+    p->run.ends_with_rank_0 |= p->stops_at_target;
+    return 0;
+}
+
 /* Choose recordings for the model's tensors, of the kinds that the strategy sends. */
 static int fill(struct strait_trial *p, struct strait_error *err)
 {
@@ -80,7 +100,7 @@ static int fill(struct strait_trial *p, struct strait_error *err)
 /* Whether separate values for each client would need more memory than the rest of the run. */
 static bool shares_values(const struct strait_experiment *e, const struct strait_trial_options *o)
 {
-    return (o->real_payload || o->plans_memory) && e->strategy->has_server &&
+    return (o->real_payload || o->plans_memory) && !e->trains && e->strategy->has_server &&
            4.0 * (double)e->model->n_elems * e->n_clients > MAX_OWN_BYTES;
 }
 
@@ -106,6 +126,7 @@ int strait_trial_new(struct strait_trial **out, const struct strait_experiment *
     p->plain = (struct strait_codec_choice){
         .spec = strait_codec_spec_default(strait_codec_find("none")),
         .lossless = strait_codec_spec_default(strait_codec_find("none"))};
+    p->n_workers = strait_experiment_n_workers(experiment);
     p->n_rounds = (int)strait_experiment_param(experiment, "rounds");
     p->every_round = options->every_round;
     p->plans_memory = options->plans_memory;
@@ -119,6 +140,7 @@ int strait_trial_new(struct strait_trial **out, const struct strait_experiment *
                                  .rank_main = strait_rank_main,
                                  .rank_end = strait_rank_end,
                                  .ends_with_rank_0 = experiment->strategy->ends_with_rank_0,
+                                 .n_threads = options->n_threads,
                                  .real_payload = options->real_payload,
                                  .measured_cost = options->measured_cost,
                                  .one_at_a_time = options->one_at_a_time,
@@ -146,7 +168,9 @@ int strait_trial_new(struct strait_trial **out, const struct strait_experiment *
                                 experiment->n_ranks);
     }
     if (strait_facts_init(&p->facts, err) != 0 || open_sized(p, err) != 0 ||
-        strait_trial_find_costs(p, err) != 0 || (options->real_payload && fill(p, err) != 0)) {
+        strait_trial_find_costs(p, err) != 0 ||
+        (options->real_payload &&
+         (experiment->trains ? open_training(p, err) : fill(p, err)) != 0)) {
         strait_trial_free(p);
         return -1;
     }
@@ -164,6 +188,9 @@ void strait_trial_free(struct strait_trial *p)
     for (size_t i = 0; i < 3; i++)
         strait_tensor_fill_plan_free(p->fills[i]);
     strait_tensors_free(p->tensors);
+    strait_workspaces_free(p->workspaces);
+    strait_learn_free(p->learn);
+    strait_buffer_free(p->initial);
     strait_buffer_free(p->shared_values);
     if (p->readings)
         munmap(p->readings, STRAIT_MAX_READINGS * sizeof(*p->readings));
@@ -190,6 +217,11 @@ static int need_memory(struct strait_trial *p, struct strait_error *err)
     }
     p->expected_s = probe->logs[0].total_s[STRAIT_SPAN_ROUND];
     strait_trial_free(probe);
+    if (p->learn) {
+        const double more_bytes = strait_learning_bytes(p);
+        *bytes += more_bytes;
+        p->run.allocated_bytes += more_bytes;
+    }
     if (p->shares_values) {
         *bytes -= model_bytes * (p->experiment->n_clients - 1);
         p->run.allocated_bytes += model_bytes; /* which no rank counts as its own */

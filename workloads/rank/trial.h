@@ -7,6 +7,8 @@
 #include "traces/tensor_fill.h"
 #include "traces/tensors.h"
 
+struct strait_workspaces;
+
 /* Ratio and speeds of a codec for the tensors of one direction, looked up once. */
 struct strait_codec_cost {
     double ratio; /* raw / encoded */
@@ -45,6 +47,12 @@ struct strait_trial {
     bool shares_values;
     float *shared_values;
     bool plans_memory; /* as the options say */
+    /* Real training: the experiment asks for it, and payload is real. Else learn is NULL. */
+    struct strait_learn *learn;
+    struct strait_workspaces *workspaces;
+    float *initial; /* parameters */
+    int n_workers;  /* ranks that train; of any run */
+    bool stops_at_target;
     struct strait_run run;
     struct strait_facts facts;
     struct strait_log *logs; /* run.n_ranks, filled by strait_trial_run */
@@ -59,6 +67,7 @@ struct strait_trial_options {
     const char *realisation, *launcher; /* emu: as in struct strait_run */
     bool every_round;                   /* simulate every round, even if they repeat */
     bool one_at_a_time;                 /* emu: as in struct strait_run */
+    int n_threads;                      /* of a simulation, for real training; 0: one */
     bool plans_memory; /* of a sized run: count what one with real payload would allocate */
     void (*watch)(const struct strait_run *run, const struct strait_live *live); /* likewise */
     void *watcher;

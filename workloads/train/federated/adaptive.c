@@ -198,9 +198,9 @@ static void train(struct strait_rank *r, struct strait_tensor *update, bool shar
 {
     const int n_steps = (int)strait_param(r, "local_steps");
     for (int i = 0; shares_cores && i < n_steps; i++)
-        strait_train(r, update, 1);
+        strait_train(r, NULL, update, 1);
     if (!shares_cores)
-        strait_train(r, update, n_steps);
+        strait_train(r, NULL, update, n_steps);
 }
 
 static void client(struct strait_rank *r)

@@ -16,8 +16,9 @@ static void diloco(struct strait_rank *r)
     struct strait_tensor *moved[2]; /* alternating, see strait_average */
     for (int i = 0; i < 2; i++)
         moved[i] = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
+    strait_learns(r, w);
     for (int round = 0; strait_round(r); round++) {
-        strait_train(r, update, (int)strait_param(r, "local_steps"));
+        strait_train(r, w, update, (int)strait_param(r, "local_steps"));
         struct strait_tensor *g = moved[round % 2];
         strait_set(r, g, update, 1);
         strait_average(r, world, strait_codec(r, "up"), g);
@@ -45,6 +46,7 @@ const struct strait_strategy strait_strategy_diloco = {
     .name = "diloco",
     .summary = "DiLoCo: many inner steps, then an outer Nesterov step along the mean movement",
     .source = "Douillard et al., 2023 (arXiv 2311.08105)",
+    .trains = true,
     .uplink_kind = "update",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

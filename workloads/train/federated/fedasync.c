@@ -31,6 +31,7 @@ static void server(struct strait_rank *r)
     struct strait_codec *codec = strait_codec(r, "down");
     struct strait_tensor *w = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS);
     struct strait_tensor *x = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
+    strait_learns(r, w);
     struct strait_packet *model = strait_snapshot(r, codec, NAN, w);
     strait_star_begin(r, model);
     strait_drop(r, model);
@@ -74,6 +75,7 @@ const struct strait_strategy strait_strategy_fedasync = {
     .source = "Xie, Koyejo and Gupta, 2019 (arXiv 1903.03934)",
     .has_server = true,
     .ends_with_rank_0 = true,
+    .trains = true,
     .uplink_kind = "param",
     .downlink_kind = "param",
     .params = params,

@@ -73,8 +73,8 @@ static void ask(struct strait_rank *r, struct server *s, struct strait_tensor *w
     strait_drop(r, model);
 }
 
-/* Decode updates as they arrive, k cores: k at a time. Returns how many updates are complete. */
-static int collect(struct strait_rank *r, struct server *s, int round)
+/* Decode updates as they arrive, k cores: k at a time. */
+static void collect(struct strait_rank *r, struct server *s, int round)
 {
     const double deadline_s = strait_now_s(r) + s->limit_s;
     struct strait_message m;
@@ -89,18 +89,21 @@ static int collect(struct strait_rank *r, struct server *s, int round)
             strait_decode_start(r, piece_of(r, u->y, u->n_here, s->n_pieces), m.packet);
         n_whole += ++u->n_here == s->n_pieces; /* pieces arrive in order */
     }
-    return n_whole;
 }
 
-/* Add in rank order, whatever the order of arrival. */
-static void average(struct strait_rank *r, struct server *s, struct strait_tensor *w, int n_whole)
+/* Add in rank order, whatever the order of arrival, each by its share of the data. */
+static void average(struct strait_rank *r, struct server *s, struct strait_tensor *w)
 {
+    double n_examples = 0;
+    for (int i = 0; i < s->n_asked; i++)
+        if (s->updates[i].n_here == s->n_pieces)
+            n_examples += strait_n_examples(r, 1 + s->asked[i]);
     for (int i = 0; i < s->n_asked; i++) {
         struct update *u = &s->updates[i];
         for (int piece = 0; piece < u->n_here; piece++)
             strait_wait(r, u->decoding[piece]);
         if (u->n_here == s->n_pieces)
-            strait_add(r, w, u->y, 1.0 / n_whole);
+            strait_add(r, w, u->y, strait_n_examples(r, 1 + s->asked[i]) / n_examples);
         u->n_here = 0;
     }
 }
@@ -109,9 +112,11 @@ static void server(struct strait_rank *r)
 {
     struct server s = begin(r);
     struct strait_tensor *w = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS);
+    strait_learns(r, w);
     for (int round = 0; strait_round(r); round++) {
         ask(r, &s, w, round);
-        average(r, &s, w, collect(r, &s, round));
+        collect(r, &s, round);
+        average(r, &s, w);
     }
     for (int i = 1; i < strait_n_ranks(r); i++)
         strait_send(r, i, MODEL, STOP, strait_control(r, 0));
@@ -131,7 +136,7 @@ static void client(struct strait_rank *r)
         const double dropout = strait_param(r, "dropout");
         if (dropout > 0 && strait_draw(r, "dropout") < dropout)
             continue; /* silent: only the server's deadline notices */
-        strait_train(r, update, (int)strait_param(r, "local_steps"));
+        strait_train(r, w, update, (int)strait_param(r, "local_steps"));
         for (int i = 0; i < n_pieces; i++)
             strait_send(
                 r, SERVER, UPDATE, m.tag,
@@ -191,6 +196,7 @@ const struct strait_strategy strait_strategy_fedavg = {
     .summary = "federated averaging: broadcast, local steps, upload, average",
     .source = "McMahan et al., AISTATS 2017",
     .has_server = true,
+    .trains = true,
     .uplink_kind = "update",
     .downlink_kind = "param",
     .params = params,

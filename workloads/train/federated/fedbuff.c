@@ -17,6 +17,7 @@ static void server(struct strait_rank *r)
     struct strait_codec *codec = strait_codec(r, "down");
     struct strait_tensor *w = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS);
     struct strait_tensor *y = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
+    strait_learns(r, w);
     struct strait_packet *model = strait_snapshot(r, codec, NAN, w);
     strait_star_begin(r, model);
     for (int version = 0; strait_round(r); version++) {
@@ -57,6 +58,7 @@ const struct strait_strategy strait_strategy_fedbuff = {
     .source = "Nguyen et al., AISTATS 2022",
     .has_server = true,
     .ends_with_rank_0 = true,
+    .trains = true,
     .uplink_kind = "update",
     .downlink_kind = "param",
     .params = params,

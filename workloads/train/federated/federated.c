@@ -39,7 +39,7 @@ void strait_star_report_forever(struct strait_rank *r, enum strait_tensor_kind t
         strait_enter_round(r, i);
         strait_straggle(r, false);
         strait_decode(r, w, m.packet);
-        strait_train(r, x, (int)strait_param(r, "local_steps"));
+        strait_train(r, w, x, (int)strait_param(r, "local_steps"));
         strait_send(r, STRAIT_STAR_SERVER, STRAIT_STAR_UP, m.tag,
                     strait_encode(r, strait_codec(r, "up"), NAN, x));
     }

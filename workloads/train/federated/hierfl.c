@@ -36,6 +36,15 @@ static struct region my_region(const struct strait_rank *r, int rank)
     return region_of(r->run->network, (int)strait_param(r, "region_size"), rank);
 }
 
+/* Data of the ranks [first, end), to weigh by: as many numbers as ranks where none train. */
+static double n_examples(const struct strait_rank *r, int first, int end)
+{
+    double n = 0;
+    for (int i = first; i < end; i++)
+        n += strait_n_examples(r, i);
+    return n;
+}
+
 /* Receive from n senders from `first` on; decode as they arrive into y[0 ... n - 1]. */
 static void collect(struct strait_rank *r, int channel, int n, const int *place_of,
                     struct strait_tensor **y, struct strait_task **decoding)
@@ -60,6 +69,7 @@ static void server(struct strait_rank *r)
         y[n] = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
         place_of[first] = n;
     }
+    strait_learns(r, w);
     for (int round = 0; strait_round(r); round++) {
         struct strait_packet *model = strait_encode(r, strait_codec(r, "down"), NAN, w);
         for (int i = 0; i < n; i++)
@@ -68,7 +78,9 @@ static void server(struct strait_rank *r)
         collect(r, UPDATE, n, place_of, y, decoding);
         for (int i = 0; i < n; i++) { /* in the order of the regions, each by its clients */
             strait_wait(r, decoding[i]);
-            strait_add(r, w, y[i], (double)(regions[i].end - regions[i].leader) / (n_ranks - 1));
+            strait_add(r, w, y[i],
+                       n_examples(r, regions[i].leader, regions[i].end) /
+                           n_examples(r, 1, n_ranks));
         }
     }
     for (int i = 0; i < n; i++)
@@ -93,15 +105,17 @@ static void send_region(struct strait_rank *r, const struct leader *l, int tag,
     strait_drop(r, taken);
 }
 
-/* One round in the region: adds the mean of its clients' updates to `moved`. */
-static void region_round(struct strait_rank *r, const struct leader *l)
+/* One round in the region, from parameters w: adds the mean of its clients' updates to `moved`. */
+static void region_round(struct strait_rank *r, const struct leader *l, struct strait_tensor *w)
 {
-    strait_train(r, l->updates[0], (int)strait_param(r, "local_steps"));
+    const int first = l->region.leader;
+    strait_train(r, w, l->updates[0], (int)strait_param(r, "local_steps"));
     collect(r, REGION_UPDATE, l->n - 1, l->place_of, l->updates, l->decoding);
     for (int i = 0; i < l->n; i++) { /* in the order of the clients */
         if (i > 0)
             strait_wait(r, l->decoding[i]);
-        strait_add(r, l->moved, l->updates[i], 1.0 / l->n);
+        strait_add(r, l->moved, l->updates[i],
+                   strait_n_examples(r, first + i) / n_examples(r, first, l->region.end));
     }
 }
 
@@ -135,12 +149,12 @@ static void lead(struct strait_rank *r)
         send_region(r, &l, m.tag, strait_keep(m.packet)); /* passed on encoded */
         strait_decode(r, l.base, m.packet);
         strait_set(r, l.moved, l.moved, 0);
-        region_round(r, &l);
+        region_round(r, &l, l.base);
         for (int i = 1; i < n_rounds; i++) {
             strait_set(r, l.w, l.base, 1);
             strait_add(r, l.w, l.moved, 1);
             send_region(r, &l, m.tag, strait_encode(r, strait_codec(r, "down"), NAN, l.w));
-            region_round(r, &l);
+            region_round(r, &l, l.w);
         }
         strait_send(r, SERVER, UPDATE, m.tag,
                     strait_encode(r, strait_codec(r, "up"), NAN, l.moved));
@@ -159,7 +173,7 @@ static void follow(struct strait_rank *r)
         strait_enter_round(r, m.tag);
         strait_straggle(r, false);
         strait_decode(r, w, m.packet);
-        strait_train(r, update, (int)strait_param(r, "local_steps"));
+        strait_train(r, w, update, (int)strait_param(r, "local_steps"));
         strait_send(r, leader, REGION_UPDATE, m.tag,
                     strait_encode(r, strait_codec(r, "up"), NAN, update));
     }
@@ -203,6 +217,7 @@ const struct strait_strategy strait_strategy_hierfl = {
     .summary = "hierarchical federated averaging: regions average, then their leaders do",
     .source = "Liu, Zhang, Song and Letaief, ICC 2020",
     .has_server = true,
+    .trains = true,
     .uplink_kind = "update",
     .downlink_kind = "param",
     .params = params,

@@ -9,10 +9,14 @@ enum { PARAMETERS = 0 };
 static void localsgd(struct strait_rank *r)
 {
     struct strait_group world = strait_world(r, PARAMETERS);
-    struct strait_tensor *w = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS);
-    while (strait_round(r)) {
-        strait_train(r, w, (int)strait_param(r, "local_steps"));
-        strait_average(r, world, strait_codec(r, "up"), w);
+    struct strait_tensor *w[2]; /* alternating, see strait_average; recorded values do not change */
+    w[0] = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS);
+    w[1] = strait_trains(r) ? strait_like(r, w[0]) : w[0];
+    for (int round = 0; strait_round(r); round++) {
+        struct strait_tensor *trained = w[(round + 1) % 2];
+        strait_train(r, w[round % 2], trained, (int)strait_param(r, "local_steps"));
+        strait_average(r, world, strait_codec(r, "up"), trained);
+        strait_learns(r, trained);
     }
 }
 
@@ -35,6 +39,7 @@ const struct strait_strategy strait_strategy_localsgd = {
     .name = "localsgd",
     .summary = "local SGD: local steps, then the mean of the parameters by a ring all-reduce",
     .source = "Stich, ICLR 2019; Lin et al., ICLR 2020",
+    .trains = true,
     .uplink_kind = "param",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

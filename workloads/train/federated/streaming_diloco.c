@@ -39,7 +39,7 @@ static void begin_fragment(struct strait_rank *r, struct streaming *s, int p, lo
     struct fragment *f = &s->fragments[p];
     f->due = step + (long)strait_param(r, "overlap_steps");
     f->n_begun++;
-    strait_set(r, moved_now(f), f->update, 1);
+    strait_set_change(r, moved_now(f), f->local, f->global, f->update);
     strait_post(r, TO_COMM, p);
 }
 
@@ -72,6 +72,8 @@ static struct streaming begin(struct strait_rank *r)
         f->update = strait_tensor(r, STRAIT_UPDATE, first[p], first[p + 1]);
         f->global = strait_tensor(r, STRAIT_WEIGHTS, first[p], first[p + 1]);
         f->local = strait_tensor(r, STRAIT_WEIGHTS, first[p], first[p + 1]);
+        strait_learns(r, f->global);
+        strait_owns(r, f->local);
         f->momentum = strait_tensor(r, STRAIT_SCRATCH, first[p], first[p + 1]);
         f->moved[0] = strait_tensor(r, STRAIT_SCRATCH, first[p], first[p + 1]);
         f->moved[1] = strait_tensor(r, STRAIT_SCRATCH, first[p], first[p + 1]);
@@ -86,7 +88,7 @@ static void streaming_diloco(struct strait_rank *r)
     long step = 0;
     while (strait_round(r))
         for (int i = 1; i <= s.n_inner; i++) {
-            strait_train(r, s.fragments[0].update, 1);
+            strait_train(r, NULL, s.fragments[0].update, 1);
             step++;
             for (int p = 0; p < s.n; p++) /* fragment p: after step (p + 1) H / n of each round */
                 if (i == (p + 1) * s.n_inner / s.n)
@@ -144,6 +146,7 @@ const struct strait_strategy strait_strategy_streaming_diloco = {
     .name = "streaming-diloco",
     .summary = "DiLoCo by fragments of layers, all-reduced beside the inner steps that follow",
     .source = "Douillard et al., 2025 (arXiv 2501.18512)",
+    .trains = true,
     .uplink_kind = "update",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

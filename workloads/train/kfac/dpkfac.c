@@ -32,7 +32,7 @@ static void dpkfac(struct strait_rank *r)
             kfac_broadcast_gradient(k, i);
         }
         kfac_wait(k, KFAC_INVERSES);
-        strait_step(r);
+        strait_step(r, NULL, 0);
     }
     kfac_end(k);
 }

@@ -361,7 +361,7 @@ void kfac_finish(struct kfac *k)
 {
     for (int i = 0; i < k->n; i++)
         kfac_precondition(k, i);
-    strait_step(k->r);
+    strait_step(k->r, NULL, 0);
 }
 
 void kfac_train(struct kfac *k)

@@ -11,6 +11,7 @@ enum { FACTORS = 0, TO_COMM = 1, SUMMED = 2, END = -1 };
 
 struct acpsgd {
     struct strait_lowrank_work *w;
+    struct strait_tensor **layers;            /* of the gradient */
     struct strait_lowrank_bucket *buckets[2]; /* by side */
     size_t n_buckets[2];
 };
@@ -43,11 +44,21 @@ static void backward(struct strait_rank *r, const struct acpsgd *a, enum strait_
     const struct strait_model *m = strait_model(r);
     size_t part = 0, bucket = 0;
     for (size_t l = m->n_layers; l-- > 0; part += m->layers[l].n_rows) {
-        strait_backward(r, (int)l);
+        strait_lowrank_backward(r, (int)l, a->layers[l]);
         strait_lowrank_compress(r, a->w, side, part, part + m->layers[l].n_rows);
         if (part + m->layers[l].n_rows == a->buckets[side][bucket].end)
             strait_post(r, TO_COMM, (int)bucket++);
     }
+}
+
+/* Handles of the gradient's layers, made before there are two lanes. */
+static struct strait_tensor **layers_of(struct strait_rank *r, struct strait_tensor *gradient)
+{
+    const struct strait_model *m = strait_model(r);
+    struct strait_tensor **layers = strait_alloc(r, m->n_layers, sizeof(struct strait_tensor *));
+    for (size_t l = 0, lo = 0; l < m->n_layers; lo += m->layers[l++].n_elems)
+        layers[l] = strait_range(r, gradient, lo, lo + m->layers[l].n_elems);
+    return layers;
 }
 
 static void acpsgd(struct strait_rank *r)
@@ -55,6 +66,7 @@ static void acpsgd(struct strait_rank *r)
     const struct strait_model *m = strait_model(r);
     struct acpsgd a = {
         .w = strait_lowrank_work_new(r, "acpsgd", (size_t)strait_param(r, "rank"), true)};
+    a.layers = layers_of(r, a.w->gradient);
     for (int side = 0; side < 2; side++) { /* as many buckets as for the gradients */
         const double share = (double)a.w->plan.n_elems[side] / (double)m->n_elems;
         a.buckets[side] = strait_alloc(r, m->n_layers, sizeof(*a.buckets[side]));
@@ -68,7 +80,7 @@ static void acpsgd(struct strait_rank *r)
         for (size_t bucket = 0; bucket < a.n_buckets[side]; bucket++)
             strait_pend(r, SUMMED);
         strait_lowrank_decompress(r, a.w, side, strait_n_ranks(r));
-        strait_step(r);
+        strait_step(r, a.w->mean, 1);
     }
     strait_post(r, TO_COMM, END);
     strait_join(r, lane);
@@ -103,6 +115,7 @@ const struct strait_strategy strait_strategy_acpsgd = {
     .name = "acpsgd",
     .summary = "low-rank gradients: one factor a step, all-reduced beside the backward pass",
     .source = "Zhang et al., ICDCS 2023",
+    .trains = true,
     .uplink_kind = "grad",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

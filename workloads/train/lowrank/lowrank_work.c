@@ -183,6 +183,14 @@ struct strait_lowrank_work *strait_lowrank_work_new(struct strait_rank *r, const
     return w;
 }
 
+void strait_lowrank_backward(struct strait_rank *r, int layer, struct strait_tensor *x)
+{
+    if (strait_trains(r))
+        strait_backward_into(r, layer, x);
+    else
+        strait_backward(r, layer);
+}
+
 int strait_lowrank_check(const struct strait_experiment *e, struct strait_error *err)
 {
     char where[512];

@@ -18,13 +18,13 @@ static void powersgd(struct strait_rank *r)
     struct strait_lowrank_work *w = strait_lowrank_work_new(r, "powersgd", rank, false);
     while (strait_round(r)) {
         strait_forward(r, STRAIT_ALL_LAYERS);
-        strait_backward(r, STRAIT_ALL_LAYERS);
+        strait_lowrank_backward(r, STRAIT_ALL_LAYERS, w->gradient);
         strait_lowrank_p(r, w); /* M = gradient + error; P = M Q */
         strait_all_reduce(r, world, none, w->buffers[STRAIT_SIDE_P], STRAIT_AR_RING);
         strait_lowrank_q(r, w); /* P orthonormal; Q = M^T P */
         strait_all_reduce(r, world, none, w->buffers[STRAIT_SIDE_Q], STRAIT_AR_RING);
         strait_lowrank_finish(r, w, n); /* mean = P Q^T / n; error = M - mean */
-        strait_step(r);
+        strait_step(r, w->mean, 1);
     }
 }
 
@@ -48,6 +48,7 @@ const struct strait_strategy strait_strategy_powersgd = {
     .name = "powersgd",
     .summary = "low-rank gradients: two dependent all-reduces of fused factors after backward",
     .source = "Vogels et al., NeurIPS 2019",
+    .trains = true,
     .uplink_kind = "grad",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

@@ -44,7 +44,7 @@ static void bsp(struct strait_rank *r)
             strait_all_reduce_by_sites(r, &sites, codec, x);
         else
             strait_all_reduce(r, world, codec, x, (enum strait_all_reduce)how);
-        strait_step(r);
+        strait_step(r, x, 1.0 / strait_n_ranks(r));
     }
 }
 
@@ -84,6 +84,7 @@ const struct strait_strategy strait_strategy_bsp = {
     .summary = "data parallelism: one all-reduce after backward; a codec is paid at every hop",
     .source = "ring: Patarasuk and Yuan, JPDC 2009; halving: Thakur et al., IJHPCA 2005; "
               "with a codec as C-Coll does (Huang et al., 2023)",
+    .trains = true,
     .uplink_kind = "grad",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

@@ -84,12 +84,13 @@ static void communicate(struct strait_rank *lane, void *arg)
     }
 }
 
-/* Wait until this layer is summed, then do its optimiser step. */
-static void finish_layer(struct strait_rank *r, struct bytescheduler *b, int layer)
+/* Wait until this layer of this round is summed, then do its optimiser step. */
+static void finish_layer(struct strait_rank *r, struct bytescheduler *b, int round, int layer)
 {
     while (b->unsummed[layer] > 0)
         b->unsummed[strait_pend(r, SUMMED)]--;
-    strait_step_layers(r, layer, layer + 1);
+    strait_step_layers(r, layer, layer + 1, b->gradients.whole[round % 2],
+                       1.0 / strait_n_workers(r));
 }
 
 static struct bytescheduler partitioned(struct strait_rank *r, struct strait_servers *servers)
@@ -145,7 +146,7 @@ static void train(struct strait_rank *r, struct strait_servers *servers)
     for (int round = 0; strait_round(r); round++) {
         for (int l = 0; l < b.n_layers; l++) {
             if (round > 0)
-                finish_layer(r, &b, l);
+                finish_layer(r, &b, round - 1, l);
             strait_forward(r, l);
         }
         for (int l = b.n_layers - 1; l >= 0; l--) {
@@ -156,7 +157,7 @@ static void train(struct strait_rank *r, struct strait_servers *servers)
                 strait_post(r, EVENT, l);
         }
         for (int l = 0; strait_is_last_round(r) && l < b.n_layers; l++)
-            finish_layer(r, &b, l);
+            finish_layer(r, &b, round, l);
     }
     stop(r, &b, lanes);
 }
@@ -216,6 +217,8 @@ const struct strait_strategy strait_strategy_bytescheduler = {
     .name = "bytescheduler",
     .summary = "gradients in partitions, those that the next forward pass needs first go first",
     .source = "Peng et al., ByteScheduler, SOSP 2019",
+    .trains = true,
+    .n_workers = strait_servers_n_training,
     .uplink_kind = "grad",
     .downlink_kind = "grad",
     .params = params,

@@ -46,13 +46,14 @@ static void communicate(struct strait_rank *lane, void *arg)
     }
 }
 
-/* Group g is gathered: request the next one, then do the delayed step. */
-static void finish_group(struct strait_rank *r, struct dear *d, int g)
+/* Group g of this round is gathered: request the next one, then do the delayed step. */
+static void finish_group(struct strait_rank *r, struct dear *d, int round, int g)
 {
     strait_pend(r, GATHERED);
     if (g + 1 < d->f.n_buckets)
         strait_post(r, TO_COMM, g + 1);
-    strait_step_layers(r, d->f.first[g], d->f.first[g + 1]);
+    strait_step_layers(r, d->f.first[g], d->f.first[g + 1], d->gradients.whole[round % 2],
+                       1.0 / strait_n_ranks(r));
 }
 
 /* --- the tuner ---------------------------------------------------------------------------- */
@@ -98,7 +99,7 @@ static void dear(struct strait_rank *r)
             strait_fail(r, &err);
         for (int g = 0; g < d.f.n_buckets; g++) {
             if (round > 0)
-                finish_group(r, &d, g);
+                finish_group(r, &d, round - 1, g);
             for (int l = d.f.first[g]; l < d.f.first[g + 1]; l++)
                 strait_forward(r, l);
         }
@@ -112,7 +113,7 @@ static void dear(struct strait_rank *r)
         strait_pend(r, SCATTERED);
         strait_post(r, TO_COMM, 0);
         for (int g = 0; strait_is_last_round(r) && g < d.f.n_buckets; g++)
-            finish_group(r, &d, g); /* no forward pass is left to overlap the last gathers */
+            finish_group(r, &d, round, g); /* no forward pass is left to overlap the last gathers */
     }
     strait_post(r, TO_COMM, END);
     strait_join(r, lane);
@@ -164,6 +165,7 @@ const struct strait_strategy strait_strategy_dear = {
     .name = "dear",
     .summary = "reduce-scatter behind the backward pass, all-gather behind the next forward pass",
     .source = "Zhang et al., DeAR, ICDCS 2023",
+    .trains = true,
     .uplink_kind = "grad",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

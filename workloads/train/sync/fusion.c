@@ -118,7 +118,7 @@ static void horovod(struct strait_rank *r)
         }
         for (int l = h.layers.n - 1; l >= 0; l--)
             strait_pend(r, SUMMED);
-        strait_step(r);
+        strait_step(r, h.gradients.whole[round % 2], 1.0 / strait_n_ranks(r));
     }
     strait_post(r, READY, END);
     strait_join(r, lane);
@@ -155,6 +155,7 @@ const struct strait_strategy strait_strategy_fusion = {
     .name = "fusion",
     .summary = "gradients all-reduced in buckets of a fixed size behind the backward pass",
     .source = "Li et al., PyTorch Distributed, VLDB 2020; Sergeev and Del Balso, Horovod, 2018",
+    .trains = true,
     .uplink_kind = "grad",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

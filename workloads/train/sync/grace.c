@@ -21,10 +21,11 @@ struct grace {
     bool beside;               /* exchanges overlap backward pass and codec */
     struct strait_group world; /* of the exchanging lane */
     struct strait_codec *codec;
-    struct strait_tensor **layers[2];   /* gradients by alternating tensor, then by layer */
-    struct strait_tensor **gradient[2]; /* the same by row */
-    struct strait_tensor **sum;         /* by row, if every rank decodes all packets */
-    struct strait_packet ***packets;    /* by row, then by rank */
+    struct strait_tensor *whole[2], *total; /* gradients; the sum of all ranks' packets */
+    struct strait_tensor **layers[2];       /* gradients by alternating tensor, then by layer */
+    struct strait_tensor **gradient[2];     /* the same by row */
+    struct strait_tensor **sum;             /* by row, if every rank decodes all packets */
+    struct strait_packet ***packets;        /* by row, then by rank */
     int turn;
 };
 
@@ -140,12 +141,14 @@ static struct grace set_up(struct strait_rank *r)
                         strait_adds_encoded(g.codec));
     for (int turn = 0; turn < 2; turn++) {
         struct strait_tensor *x = strait_tensor(r, STRAIT_GRADIENTS, 0, STRAIT_ALL_LAYERS);
+        g.whole[turn] = x;
         g.layers[turn] = parts_of(r, x, false);
         g.gradient[turn] = parts_of(r, x, true);
     }
     if (is_reduced(g.how))
         return g;
-    g.sum = parts_of(r, strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS), true);
+    g.total = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
+    g.sum = parts_of(r, g.total, true);
     g.packets = strait_alloc(r, n_rows, sizeof(struct strait_packet **));
     for (size_t i = 0; i < n_rows; i++)
         g.packets[i] = strait_alloc(r, n, sizeof(struct strait_packet *));
@@ -184,7 +187,7 @@ static void grace(struct strait_rank *r)
         }
         for (int row = n_rows; row-- > 0 && !g.beside;)
             aggregate(r, &g, row);
-        strait_step(r);
+        strait_step(r, g.total ? g.total : g.whole[g.turn], 1.0 / strait_n_ranks(r));
         g.turn = !g.turn;
     }
     strait_post(r, TO_COMM, END);
@@ -255,6 +258,7 @@ const struct strait_strategy strait_strategy_grace = {
     .name = "grace",
     .summary = "compressed data parallelism, tensor by tensor beside the backward pass",
     .source = "Xu et al., GRACE, ICDCS 2021",
+    .trains = true,
     .uplink_kind = "grad",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

@@ -57,7 +57,7 @@ static void gtopk(struct strait_rank *r)
             strait_all_reduce(r, world, codec, x, STRAIT_AR_TREE);
         else
             strait_decode(r, sum, all_reduce(r, codec, x, round));
-        strait_step(r);
+        strait_step(r, strait_sends_views(codec) ? x : sum, 1.0 / strait_n_ranks(r));
     }
 }
 
@@ -88,6 +88,7 @@ const struct strait_strategy strait_strategy_gtopk = {
     .name = "gtopk",
     .summary = "the k largest of all ranks' gradients, merged along a tree",
     .source = "Shi et al., gTop-k S-SGD, ICDCS 2019",
+    .trains = true,
     .uplink_kind = "grad",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

@@ -120,7 +120,7 @@ void strait_train_overlapped(struct strait_rank *r, const struct strait_fusion *
         }
         for (int g = f->n_buckets - 1; g >= 0; g--)
             strait_pend(r, SUMMED);
-        strait_step(r);
+        strait_step(r, o.gradients.whole[round % 2], 1.0 / strait_n_ranks(r));
     }
     strait_post(r, READY, END);
     strait_join(r, lane);

@@ -18,7 +18,7 @@ static void ps(struct strait_rank *r)
         strait_post(r, STRAIT_SERVERS_READY, 0);
         for (int i = strait_servers_n_parts(s, 0); i > 0; i--)
             strait_pend(r, STRAIT_SERVERS_SUMMED);
-        strait_step(r);
+        strait_step(r, s->gradients.whole[round % 2], 1.0 / strait_n_workers(r));
     }
     strait_servers_stop(r, s);
 }
@@ -34,6 +34,8 @@ const struct strait_strategy strait_strategy_ps = {
     .name = "ps",
     .summary = "data parallelism over a sharded parameter server: push, add, pull",
     .source = "Li et al., OSDI 2014; co-located as BytePS, Jiang et al., OSDI 2020",
+    .trains = true,
+    .n_workers = strait_servers_n_training,
     .uplink_kind = "grad",
     .downlink_kind = "grad",
     .params = params,

@@ -62,6 +62,7 @@ static void slamb(struct strait_rank *r)
                            .n_ranks = strait_n_ranks(r),
                            .lr = strait_param(r, "lr"),
                            .powers = slamb_powers(r, strait_param(r, "beta_3"), n_chunks)};
+    strait_owns(r, w);
     for (; strait_round(r); k.step++) {
         const int chunk = k.step % n_chunks;
         k.first = strait_part_start(mask.n_masked, chunk, n_chunks);
@@ -118,6 +119,7 @@ const struct strait_strategy strait_strategy_slamb = {
     .summary =
         "sparse large-batch training: a masked part of the moments is summed, without indices",
     .source = "SLAMB, Xu et al., ICML 2023",
+    .trains = true,
     .uplink_kind = "grad",
     .downlink_kind = "param",
     .params = params,

@@ -24,7 +24,7 @@ static void over_servers(struct strait_rank *r)
         }
         for (; n_parts > 0; n_parts--)
             strait_pend(r, STRAIT_SERVERS_SUMMED);
-        strait_step(r);
+        strait_step(r, s->gradients.whole[round % 2], 1.0 / strait_n_workers(r));
     }
     strait_servers_stop(r, s);
 }
@@ -68,6 +68,8 @@ const struct strait_strategy strait_strategy_wfbp = {
     .name = "wfbp",
     .summary = "wait-free back-propagation: each layer summed as its gradient comes",
     .source = "Zhang et al., Poseidon, USENIX ATC 2017",
+    .trains = true,
+    .n_workers = strait_servers_n_training,
     .uplink_kind = "grad",
     .downlink_kind = "grad",
     .params = params,

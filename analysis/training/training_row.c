@@ -1,0 +1,126 @@
+#include "training_row.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* The round of rank 0 in which something happened. */
+static size_t first_after(const struct strait_log *rank_0, double time_s)
+{
+    size_t lo = 0, hi = rank_0->n_scored; /* the first that ends after time_s: the next one's first
+                                             messages are posted when one ends */
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (rank_0->scored[mid].time_s <= time_s)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* Bytes of messages that were posted by the end of each round: cumulative. NAN from the round on in
+ * which a log lost spans. */
+static void sum_bytes(double *bytes, const struct strait_trial *p)
+{
+    const struct strait_log *rank_0 = &p->logs[0];
+    const size_t n = rank_0->n_scored;
+    double known_s = INFINITY;
+    for (int r = 0; r < p->run.n_ranks; r++) {
+        const struct strait_log *log = &p->logs[r];
+        if (log->n_lost > 0)
+            known_s = fmin(known_s, log->lost_from_s);
+        for (size_t i = 0; i < log->n_spans; i++) {
+            const struct strait_span *s = &log->spans[i];
+            if (s->kind != STRAIT_SPAN_TRANSFER || s->peer < 0)
+                continue;
+            const size_t at = first_after(rank_0, s->start_s);
+            if (at < n)
+                bytes[at] += (double)s->bytes;
+        }
+    }
+    for (size_t i = 1; i < n; i++)
+        bytes[i] += bytes[i - 1];
+    for (size_t i = 0; i < n; i++)
+        if (rank_0->scored[i].time_s > known_s)
+            bytes[i] = NAN;
+}
+
+/* Mean loss of the minibatches of all ranks in each round; NAN: there were none. Where ranks count
+ * rounds of their own, by time. */
+static void mean_losses(double *losses, const struct strait_trial *p)
+{
+    const struct strait_log *rank_0 = &p->logs[0];
+    const size_t n = rank_0->n_scored;
+    const bool by_time = p->experiment->strategy->ends_with_rank_0;
+    double *n_batches = calloc(n + 1, sizeof(*n_batches));
+    for (int r = 0; n_batches && r < p->run.n_ranks; r++)
+        for (size_t i = 0; i < p->logs[r].n_trained; i++) {
+            const struct strait_trained *t = &p->logs[r].trained[i];
+            const size_t at = by_time ? first_after(rank_0, t->time_s) : (size_t)t->round;
+            if (at >= n)
+                continue;
+            losses[at] += t->n_batches * t->loss;
+            n_batches[at] += t->n_batches;
+        }
+    for (size_t i = 0; i < n; i++)
+        losses[i] = n_batches && n_batches[i] > 0 ? losses[i] / n_batches[i] : NAN;
+    free(n_batches);
+}
+
+static json_t *reached(const struct strait_trial *p, const double *bytes)
+{
+    const struct strait_until *until = &p->experiment->until;
+    const struct strait_log *log = &p->logs[0];
+    for (size_t i = 0; i < log->n_scored && p->experiment->has_until; i++) {
+        const struct strait_scored *s = &log->scored[i];
+        if (s->accuracy >= until->accuracy || s->loss <= until->loss)
+            return json_pack("{s:i, s:o, s:o}", "round", s->round, "time_s",
+                             number(s->time_s), "bytes", number(bytes[i]));
+    }
+    return json_null();
+}
+
+json_t *strait_training_row(const struct strait_trial *p)
+{
+    const struct strait_log *log = &p->logs[0];
+    const size_t n = log->n_scored;
+    double *bytes = calloc(n + 1, sizeof(*bytes)), *losses = calloc(n + 1, sizeof(*losses));
+    json_t *out = NULL;
+    if (!p->learn) {
+        out = json_null();
+    } else if (bytes && losses) {
+        static const char *const names[] = {"rounds", "end_s",    "bytes", "train_loss",
+                                            "loss",   "accuracy", "bound"};
+        enum { N_LISTS = sizeof(names) / sizeof(names[0]) };
+        json_t *lists[N_LISTS];
+        sum_bytes(bytes, p);
+        mean_losses(losses, p);
+        out = json_pack("{s:s, s:s}", "task", p->experiment->training.task, "payload", "live");
+        for (int k = 0; k < N_LISTS; k++)
+            lists[k] = json_array();
+        for (size_t i = 0; i < n; i++) {
+            const struct strait_scored *s = &log->scored[i];
+            const double values[N_LISTS] = {s->round, s->time_s,   bytes[i], losses[i],
+                                            s->loss,  s->accuracy, s->bound};
+            json_array_append_new(lists[0], json_integer(s->round));
+            for (int k = 1; k < N_LISTS; k++)
+                json_array_append_new(lists[k], number(values[k]));
+        }
+        for (int k = 0; k < N_LISTS; k++)
+            json_object_set_new(out, names[k], lists[k]);
+        const double loss = n > 0 ? log->scored[n - 1].loss : NAN;
+        const double accuracy = n > 0 ? log->scored[n - 1].accuracy : NAN;
+        json_object_set_new(out, "final",
+                            json_pack("{s:o, s:o}", "loss", number(loss), "accuracy",
+                                      number(accuracy)));
+        json_object_set_new(out, "reached", reached(p, bytes));
+    }
+    free(bytes);
+    free(losses);
+    return out;
+}

@@ -1,0 +1,115 @@
+#include "ask_training.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_SEEDS = 1000 };
+
+static int refuse_strategy(const struct strait_experiment *e, struct strait_object *o,
+                           struct strait_error *err)
+{
+    char where[STRAIT_JSON_POINTER_MAX * 2], names[512] = "";
+    size_t n, used = 0;
+    const struct strait_strategy *const *all = strait_strategies(&n);
+    for (size_t i = 0; i < n && used < sizeof(names); i++)
+        if (all[i]->trains)
+            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+                                     used > 0 ? ", " : "", all[i]->name);
+    return strait_error_set(
+        err, STRAIT_ERR_INPUT, strait_object_where(o, "training", where, sizeof(where)),
+        "expected a strategy that trains (%s), found \"%s\"", names, e->strategy->name);
+}
+
+/* {"accuracy": 0.88} or {"loss": 0.3} */
+static int read_until(struct strait_experiment *e, struct strait_object *o,
+                      struct strait_error *err)
+{
+    struct strait_object u;
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    e->until = (struct strait_until){.accuracy = INFINITY, .loss = -INFINITY};
+    if (!strait_object_has(o, "until"))
+        return 0;
+    if (strait_object_enter(&u, o, "until", false, err) != 0)
+        return -1;
+    const bool by_loss = strait_object_has(&u, "loss");
+    if (by_loss == strait_object_has(&u, "accuracy"))
+        return strait_error_set(
+            err, STRAIT_ERR_INPUT, strait_object_where(o, "until", where, sizeof(where)),
+            "expected either \"accuracy\" or \"loss\", found %s", by_loss ? "both" : "none");
+    if ((by_loss ? strait_object_number(&u, &e->until.loss, "loss", 0, 1e30, err)
+                 : strait_object_number(&u, &e->until.accuracy, "accuracy", 0, 1, err)) != 0)
+        return -1;
+    e->has_until = true;
+    return strait_object_close(&u, err);
+}
+
+int strait_ask_training(struct strait_experiment *e, struct strait_object *o,
+                        struct strait_error *err)
+{
+    struct strait_object t;
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    long n_seeds;
+    e->trains = strait_object_has(o, "training");
+    if (e->trains && !e->strategy->trains)
+        return refuse_strategy(e, o, err);
+    if (e->trains && (strait_object_enter(&t, o, "training", false, err) != 0 ||
+                      strait_training_read(&e->training, &t, err) != 0))
+        return -1;
+    static const char *const beside[] = {"until", "seeds"};
+    for (int i = 0; i < 2 && !e->trains; i++)
+        if (strait_object_has(o, beside[i]))
+            return strait_error_set(err, STRAIT_ERR_INPUT,
+                                    strait_object_where(o, beside[i], where, sizeof(where)),
+                                    "expected it beside \"training\" alone, found none");
+    if (read_until(e, o, err) != 0 ||
+        strait_object_integer_or(o, &n_seeds, "seeds", 1, MAX_SEEDS, 1, err) != 0)
+        return -1;
+    e->n_seeds = (int)n_seeds;
+    return 0;
+}
+
+int strait_experiment_n_workers(const struct strait_experiment *e)
+{
+    return e->strategy->n_workers ? e->strategy->n_workers(e) : e->n_clients;
+}
+
+/* "3x3x1x32", or "none" */
+static const char *shape_text(char *buf, size_t cap, const size_t *shape, size_t n_dims)
+{
+    size_t used = 0;
+    snprintf(buf, cap, "none");
+    for (size_t i = 0; i < n_dims && used < cap; i++)
+        used += (size_t)snprintf(buf + used, cap - used, "%s%zu", i > 0 ? "x" : "", shape[i]);
+    return buf;
+}
+
+static bool is_same(const struct strait_learn_param *p, const struct strait_param_row *row)
+{
+    return p && row && p->n_dims == row->n_dims &&
+           memcmp(p->shape, row->shape, p->n_dims * sizeof(p->shape[0])) == 0;
+}
+
+int strait_experiment_fits(const struct strait_experiment *e, const struct strait_learn *l,
+                           struct strait_error *err)
+{
+    char where[512], wanted[96], found[96];
+    size_t n;
+    const struct strait_learn_param *params = strait_learn_params(l, &n);
+    for (size_t i = 0; i < n || i < e->model->n_rows; i++) {
+        const struct strait_learn_param *p = i < n ? &params[i] : NULL;
+        const struct strait_param_row *row = i < e->model->n_rows ? &e->model->rows[i] : NULL;
+        if (is_same(p, row))
+            continue;
+        snprintf(where, sizeof(where), "%s#/training/task", e->file);
+        return strait_error_set(
+            err, STRAIT_ERR_INPUT, where,
+            "expected a task with the parameters of model \"%s\", whose parameter %zu has the "
+            "shape %s, found \"%s\" with %s there",
+            e->model->name, i + 1,
+            shape_text(wanted, sizeof(wanted), row ? row->shape : NULL, row ? row->n_dims : 0),
+            e->training.task,
+            shape_text(found, sizeof(found), p ? p->shape : NULL, p ? p->n_dims : 0));
+    }
+    return 0;
+}
