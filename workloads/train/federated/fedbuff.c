@@ -1,6 +1,6 @@
 /* FedBuff (Nguyen et al., AISTATS 2022): fully asynchronous. A client that reports gets the newest
- * model at once; the server steps after every `buffer` updates, each weighted by how many versions
- * have passed since its client began. */
+ * model; the server steps after every `buffer` updates, each weighted by how many versions have
+ * passed since its client began. Who reports the last of them gets the model after the step. */
 #include <math.h>
 
 #include "federated.h"
@@ -21,15 +21,19 @@ static void server(struct strait_rank *r)
     struct strait_packet *model = strait_snapshot(r, codec, NAN, w);
     strait_star_begin(r, model);
     for (int version = 0; strait_round(r); version++) {
+        int last = 0; /* who reports the last update of this step */
         for (int k = 0; k < buffer; k++) {
             struct strait_message m = strait_recv(r, STRAIT_ANY, UPDATE);
             const double weight = strait_param(r, "server_lr") / buffer / sqrt(1 + version - m.tag);
-            strait_send(r, m.src, MODEL, version, strait_keep(model));
+            if (k + 1 < buffer)
+                strait_send(r, m.src, MODEL, version, strait_keep(model));
+            last = m.src;
             strait_decode(r, y, m.packet);
             strait_add(r, w, y, weight); /* in order of arrival, as the method requires */
         }
         strait_drop(r, model);
         model = strait_snapshot(r, codec, NAN, w);
+        strait_send(r, last, MODEL, version + 1, strait_keep(model));
     }
     strait_drop(r, model);
 } /* the run ends with rank 0; clients are cut off */

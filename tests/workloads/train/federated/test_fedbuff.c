@@ -11,9 +11,10 @@ static const struct strait_span *nth_round(const struct strait_log *log, int n)
 }
 
 /* Three equal clients, a buffer of three, links to themselves. The model is copied (c), and after a
- * cycle C of two hops and the training all three arrive at once; each is answered when its turn
- * comes, the i-th after i additions (a), so the next ones come a apart: the server adds them as
- * they come. Version 1 is there at c + C + 3a + c; from then on each takes exactly C. */
+ * cycle C of two hops and the training all three arrive at once. The first two are answered when
+ * their turn comes, after none and one addition (a); the third gets the model after the step, which
+ * is version 1, at c + C + 3a + c. It comes back after C, when the others have come and been added,
+ * and again waits for its own addition and the copy: a version every C + a + c. */
 static void fedbuff_steady_state(void)
 {
     enum { ROUNDS = 5 };
@@ -24,7 +25,9 @@ static void fedbuff_steady_state(void)
     const double cycle_s = 2 * c.hop_s + 4 * c.step_s;
     for (int k = 0; k < ROUNDS; k++)
         CU_ASSERT_DOUBLE_EQUAL(nth_round(&o.point->logs[0], k)->end_s,
-                               2 * c.copy_s + 3 * c.add_s + (k + 1) * cycle_s, 1e-9);
+                               2 * c.copy_s + 3 * c.add_s + (k + 1) * cycle_s +
+                                   k * (c.add_s + c.copy_s),
+                               1e-9);
     strait_outcome_free(&o);
 }
 
