@@ -1,0 +1,141 @@
+/* For tests of real training: three workers on the task `quadratic`, each with curvatures and an
+ * optimum of its own, and the same task in double precision to follow a strategy by hand. */
+#pragma once
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "data.h"
+#include "harness.h"
+#include "learn/task.h"
+#include "suite.h"
+
+/* learn/quadratic.h */
+double strait_quadratic_curvature(const struct strait_learn *l, int worker, size_t i);
+double strait_quadratic_centre(const struct strait_learn *l, int worker, size_t i);
+
+enum { WORKERS = 3, DIM = 40 };
+#define LR       0.2
+#define MOMENTUM 0.5
+
+struct live {
+    struct strait_experiment *experiment;
+    struct strait_profile *profile;
+    struct strait_trial *trial;
+};
+
+static inline void live_free(struct live *o)
+{
+    strait_trial_free(o->trial);
+    strait_experiment_free(o->experiment);
+    strait_profile_free(o->profile);
+    *o = (struct live){0};
+}
+
+/** Read an experiment of three clients and make it ready. In: strategy: its object; more: keys with
+ *  a comma before each, or "". */
+static inline int live_try(struct live *o, const char *strategy, const char *more, bool emulated,
+                           struct strait_error *err)
+{
+    char text[2048];
+    snprintf(text, sizeof(text),
+             "{\"schema\":\"strait-experiment/1\",\"model\":\"%s\",\"seed\":5,\"clients\":3,"
+             "\"strategy\":%s,\"network\":{\"client\":{\"rate\":\"10 Mbps\",\"rtt\":\"4 ms\"},"
+             "\"server\":{\"rate\":\"10 Mbps\"}},\"training\":{\"task\":\"quadratic\",\"dim\":40,"
+             "\"condition\":10,\"shift\":1,\"skew\":0.5,\"batch\":8,\"lr\":0.2,\"momentum\":0.5}%s}",
+             DATA("tests/data/quadratic.csv"), strategy, more);
+    json_t *resolved = json_loads(text, 0, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(resolved);
+    *o = (struct live){0};
+    const struct strait_trial_options options = {
+        .real_payload = true, .measured_cost = emulated, .n_threads = 2};
+    const int failed =
+        strait_profile_load(&o->profile, "default", err) != 0 ||
+        strait_experiment_read(&o->experiment, "test.json", resolved, err) != 0 ||
+        strait_trial_new(&o->trial, o->experiment, o->profile, &options, err) != 0;
+    json_decref(resolved);
+    return failed ? -1 : 0;
+}
+
+/** The same, and run it. False: this host cannot, and the test is skipped. */
+static inline bool live_run(struct live *o, const char *strategy, const char *more,
+                            const struct strait_backend *backend)
+{
+    struct strait_error err = {0};
+    CU_ASSERT_EQUAL_FATAL(live_try(o, strategy, more, backend == &strait_emu, &err), 0);
+    if (backend == &strait_emu && strait_trial_check(o->trial, backend, &err) != 0) {
+        CU_ASSERT_EQUAL(err.code, STRAIT_ERR_HOST);
+        strait_test_skip(err.text);
+        live_free(o);
+        return false;
+    }
+    if (strait_trial_run(o->trial, backend, &err) != 0) {
+        fprintf(stderr, "%s on %s: %s: %s\n", strategy, backend->name, err.where, err.text);
+        CU_FAIL_FATAL("it does not run");
+    }
+    return true;
+}
+
+/* The task in double precision; curvature h and centre c of each worker. */
+struct bowl {
+    double h[WORKERS][DIM], c[WORKERS][DIM], mean_h[DIM], best[DIM];
+};
+
+static inline void bowl_of(struct bowl *b, const struct strait_learn *l)
+{
+    memset(b, 0, sizeof(*b));
+    for (int i = 0; i < DIM; i++) {
+        for (int k = 0; k < WORKERS; k++) {
+            b->h[k][i] = strait_quadratic_curvature(l, k, (size_t)i);
+            b->c[k][i] = strait_quadratic_centre(l, k, (size_t)i);
+            b->mean_h[i] += b->h[k][i] / WORKERS;
+            b->best[i] += b->h[k][i] * b->c[k][i] / WORKERS;
+        }
+        b->best[i] /= b->mean_h[i];
+    }
+}
+
+/** How far the mean loss at w is above its least. */
+static inline double bowl_score(const struct bowl *b, const double *w)
+{
+    double sum = 0;
+    for (int i = 0; i < DIM; i++)
+        sum += 0.5 * b->mean_h[i] * (w[i] - b->best[i]) * (w[i] - b->best[i]);
+    return sum;
+}
+
+/** n_steps of SGD with momentum m on one worker, in place. */
+static inline void bowl_train(const struct bowl *b, int worker, double *w, double *m, int n_steps)
+{
+    for (int step = 0; step < n_steps; step++)
+        for (int i = 0; i < DIM; i++) {
+            m[i] = MOMENTUM * m[i] + b->h[worker][i] * (w[i] - b->c[worker][i]);
+            w[i] -= LR * m[i];
+        }
+}
+
+/** One step of all together, along the mean gradient. */
+static inline void bowl_step(const struct bowl *b, double *w, double *m)
+{
+    for (int i = 0; i < DIM; i++) {
+        double g = 0;
+        for (int k = 0; k < WORKERS; k++)
+            g += b->h[k][i] * (w[i] - b->c[k][i]) / WORKERS;
+        m[i] = MOMENTUM * m[i] + g;
+        w[i] -= LR * m[i];
+    }
+}
+
+/** By what a worker's w changes in n_steps from `from`, with an optimiser that begins anew. */
+static inline void bowl_change(const struct bowl *b, int worker, double *change, const double *from,
+                               int n_steps)
+{
+    double m[DIM] = {0};
+    memcpy(change, from, DIM * sizeof(*change));
+    bowl_train(b, worker, change, m, n_steps);
+    for (int i = 0; i < DIM; i++)
+        change[i] -= from[i];
+}
+
+/* Floats have 24 bits: a score sums 40 squares of differences of numbers around 1, after some
+ * hundred roundings each. */
+#define LIVE_RATIO 1e-5

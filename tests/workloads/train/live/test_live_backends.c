@@ -1,0 +1,89 @@
+/* Real training gives the same bits on every backend, whatever the number of threads, with and
+ * without a codec. */
+#include "tests/kit/live_world.h"
+
+/* With asynchronous methods the order of arrival counts, which an emulation need not share. */
+static const struct {
+    const char *strategy;
+    bool in_order;
+} cases[] = {
+    {"{\"name\":\"fedavg\",\"rounds\":3,\"local_steps\":3}", true},
+    {"{\"name\":\"hierfl\",\"rounds\":2,\"local_steps\":2,\"region_size\":2}", true},
+    {"{\"name\":\"localsgd\",\"rounds\":3,\"local_steps\":3}", true},
+    {"{\"name\":\"diloco\",\"rounds\":3,\"local_steps\":3}", true},
+    {"{\"name\":\"streaming-diloco\",\"rounds\":2,\"local_steps\":6,\"fragments\":2,"
+     "\"overlap_steps\":2}",
+     true},
+    {"{\"name\":\"fedasync\",\"rounds\":6,\"local_steps\":3,\"straggler_spread\":1}", false},
+    {"{\"name\":\"fedbuff\",\"rounds\":3,\"local_steps\":3,\"buffer\":2,\"straggler_spread\":1}",
+     false},
+    {"{\"name\":\"bsp\",\"rounds\":3}", true},
+    {"{\"name\":\"ps\",\"rounds\":3}", true},
+    {"{\"name\":\"wfbp\",\"rounds\":3}", true},
+    {"{\"name\":\"fusion\",\"rounds\":3}", true},
+    {"{\"name\":\"mgwfbp\",\"rounds\":3}", true},
+    {"{\"name\":\"bytescheduler\",\"rounds\":3,\"partition\":\"20 B\"}", true},
+    {"{\"name\":\"dear\",\"rounds\":3,\"fusion\":\"90 B\"}", true},
+    {"{\"name\":\"grace\",\"rounds\":3,\"exchange\":\"allgather\"}", true},
+    {"{\"name\":\"gtopk\",\"rounds\":3}", true},
+    {"{\"name\":\"powersgd\",\"rounds\":3}", true},
+    {"{\"name\":\"acpsgd\",\"rounds\":3}", true},
+    {"{\"name\":\"slamb\",\"rounds\":3,\"local_steps\":2}", true},
+};
+enum { N_CASES = sizeof(cases) / sizeof(cases[0]) };
+
+static void check_same(const struct live *a, const struct live *b, const char *name)
+{
+    const struct strait_log *x = &a->trial->logs[0], *y = &b->trial->logs[0];
+    CU_ASSERT_EQUAL_FATAL(x->n_scored, y->n_scored);
+    CU_ASSERT(x->n_scored > 0);
+    for (size_t i = 0; i < x->n_scored; i++) {
+        if (!(x->scored[i].loss == y->scored[i].loss))
+            fprintf(stderr, "%s, round %zu: %.17g and %.17g\n", name, i, x->scored[i].loss,
+                    y->scored[i].loss);
+        CU_ASSERT(x->scored[i].loss == y->scored[i].loss);
+    }
+}
+
+static void compare(const char *strategy, const char *more, const struct strait_backend *with)
+{
+    struct live a, b;
+    if (!live_run(&a, strategy, more, &strait_fluid))
+        return;
+    if (live_run(&b, strategy, more, with)) {
+        check_same(&a, &b, strategy);
+        live_free(&b);
+    }
+    live_free(&a);
+}
+
+static void sim_and_fluid(void)
+{
+    for (int i = 0; i < N_CASES; i++)
+        compare(cases[i].strategy, "", &strait_sim);
+}
+
+static void with_codecs(void)
+{
+    compare(cases[0].strategy, ",\"codec\":{\"name\":\"sz\",\"bound\":{\"range\":1e-2}}",
+            &strait_sim);
+    compare(cases[0].strategy, ",\"codec\":{\"name\":\"qsgd\"}", &strait_sim);
+    compare("{\"name\":\"grace\",\"rounds\":3}",
+            ",\"codec\":{\"name\":\"topk\",\"feedback\":true}", &strait_sim);
+}
+
+static void emulated(void)
+{
+    for (int i = 0; i < N_CASES; i++)
+        if (cases[i].in_order)
+            compare(cases[i].strategy, "", &strait_emu);
+    compare(cases[0].strategy, ",\"codec\":{\"name\":\"sz\",\"bound\":{\"range\":1e-2}}",
+            &strait_emu);
+}
+
+static const struct strait_test tests[] = {
+    {"sim and fluid train to the same bits", sim_and_fluid},
+    {"and so they do with a codec between", with_codecs},
+    {"an emulation trains to the same bits", emulated},
+};
+STRAIT_SUITE_WITH("workloads/train/live/live_backends", tests, .slow = true, .deadline_s = 240);

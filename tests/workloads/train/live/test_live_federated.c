@@ -1,0 +1,264 @@
+/* Real training in strategies with local steps, without compression: the run's model is that of the
+ * published algorithm in double precision. */
+#include <stdlib.h>
+#include "tests/kit/live_world.h"
+
+/* Round by round: the score that rank 0 logged, and that of w by hand. */
+static void check_score(const struct live *o, int round, const struct bowl *b, const double *w)
+{
+    const struct strait_log *log = &o->trial->logs[0];
+    const double score = bowl_score(b, w);
+    CU_ASSERT_FATAL(round < (int)log->n_scored);
+    CU_ASSERT_DOUBLE_EQUAL(log->scored[round].loss, score, LIVE_RATIO * score);
+}
+
+/* w += the mean of what it changes by on each worker. */
+static void average(const struct bowl *b, double *w, int n_steps)
+{
+    double change[DIM], sum[DIM] = {0};
+    for (int k = 0; k < WORKERS; k++) {
+        bowl_change(b, k, change, w, n_steps);
+        for (int i = 0; i < DIM; i++)
+            sum[i] += change[i] / WORKERS;
+    }
+    for (int i = 0; i < DIM; i++)
+        w[i] += sum[i];
+}
+
+static void fedavg(void)
+{
+    static const char *const forms[] = {
+        "{\"name\":\"fedavg\",\"rounds\":5,\"local_steps\":3}",
+        "{\"name\":\"fedavg\",\"rounds\":5,\"local_steps\":3,\"pieces\":4}",
+        "{\"name\":\"fedavg\",\"rounds\":5,\"local_steps\":3,\"straggler_spread\":1}"};
+    for (int form = 0; form < 3; form++) {
+        struct live o;
+        struct bowl b;
+        double w[DIM] = {0};
+        if (!live_run(&o, forms[form], "", &strait_fluid))
+            return;
+        bowl_of(&b, o.trial->learn);
+        for (int round = 0; round < 5; round++) {
+            average(&b, w, 3);
+            check_score(&o, round, &b, w);
+        }
+        live_free(&o);
+    }
+}
+
+/* Regions of ranks 1 and 2, and of rank 3 alone; two rounds in each for one of the server. */
+static void hierfl(void)
+{
+    struct live o;
+    struct bowl b;
+    double w[DIM] = {0};
+    if (!live_run(&o,
+                  "{\"name\":\"hierfl\",\"rounds\":4,\"local_steps\":2,\"region_rounds\":2,"
+                  "\"region_size\":2}",
+                  "", &strait_fluid))
+        return;
+    bowl_of(&b, o.trial->learn);
+    static const int first[] = {0, 2, 3}; /* workers of each region */
+    for (int round = 0; round < 4; round++) {
+        double next[DIM];
+        memcpy(next, w, sizeof(w));
+        for (int region = 0; region < 2; region++) {
+            const int n = first[region + 1] - first[region];
+            double v[DIM], change[DIM];
+            memcpy(v, w, sizeof(w));
+            for (int inner = 0; inner < 2; inner++) {
+                double sum[DIM] = {0};
+                for (int k = first[region]; k < first[region + 1]; k++) {
+                    bowl_change(&b, k, change, v, 2);
+                    for (int i = 0; i < DIM; i++)
+                        sum[i] += change[i] / n;
+                }
+                for (int i = 0; i < DIM; i++)
+                    v[i] += sum[i];
+            }
+            for (int i = 0; i < DIM; i++)
+                next[i] += (v[i] - w[i]) * n / WORKERS;
+        }
+        memcpy(w, next, sizeof(w));
+        check_score(&o, round, &b, w);
+    }
+    live_free(&o);
+}
+
+/* Workers keep their momentum over rounds. */
+static void localsgd(void)
+{
+    struct live o;
+    struct bowl b;
+    double w[DIM] = {0}, m[WORKERS][DIM] = {{0}};
+    if (!live_run(&o, "{\"name\":\"localsgd\",\"rounds\":5,\"local_steps\":3}", "", &strait_fluid))
+        return;
+    bowl_of(&b, o.trial->learn);
+    for (int round = 0; round < 5; round++) {
+        double sum[DIM] = {0}, v[DIM];
+        for (int k = 0; k < WORKERS; k++) {
+            memcpy(v, w, sizeof(v));
+            bowl_train(&b, k, v, m[k], 3);
+            for (int i = 0; i < DIM; i++)
+                sum[i] += v[i] / WORKERS;
+        }
+        memcpy(w, sum, sizeof(w));
+        check_score(&o, round, &b, w);
+    }
+    live_free(&o);
+}
+
+/* The outer Nesterov step with its published values, 0.7 and 0.9. */
+static void outer_step(double *w, double *m, const double *g, int lo, int hi)
+{
+    for (int i = lo; i < hi; i++) {
+        m[i] = 0.9 * m[i] + g[i];
+        w[i] += 0.7 * (g[i] + 0.9 * m[i]);
+    }
+}
+
+static void diloco(void)
+{
+    struct live o;
+    struct bowl b;
+    double w[DIM] = {0}, outer[DIM] = {0}, m[WORKERS][DIM] = {{0}};
+    if (!live_run(&o, "{\"name\":\"diloco\",\"rounds\":5,\"local_steps\":3}", "", &strait_fluid))
+        return;
+    bowl_of(&b, o.trial->learn);
+    for (int round = 0; round < 5; round++) {
+        double g[DIM] = {0}, v[DIM];
+        for (int k = 0; k < WORKERS; k++) {
+            memcpy(v, w, sizeof(v));
+            bowl_train(&b, k, v, m[k], 3);
+            for (int i = 0; i < DIM; i++)
+                g[i] += (v[i] - w[i]) / WORKERS;
+        }
+        outer_step(w, outer, g, 0, DIM);
+        check_score(&o, round, &b, w);
+    }
+    live_free(&o);
+}
+
+/* Two fragments of two layers, begun after inner steps 3 and 6 of 6; their outer steps are taken two
+ * steps later, and half of the result is what the worker has by then. */
+static void streaming_diloco(void)
+{
+    enum { INNER = 6, LATE = 2, ROUNDS = 4 };
+    struct live o;
+    struct bowl b;
+    double global[DIM] = {0}, outer[DIM] = {0}, m[WORKERS][DIM] = {{0}};
+    double local[WORKERS][DIM] = {{0}}, g[DIM] = {0};
+    int due[2] = {-1, -1};
+    if (!live_run(&o,
+                  "{\"name\":\"streaming-diloco\",\"rounds\":4,\"local_steps\":6,\"fragments\":2,"
+                  "\"overlap_steps\":2}",
+                  "", &strait_fluid))
+        return;
+    bowl_of(&b, o.trial->learn);
+    for (int step = 1; step <= ROUNDS * INNER; step++) {
+        for (int k = 0; k < WORKERS; k++)
+            bowl_train(&b, k, local[k], m[k], 1);
+        for (int p = 0; p < 2; p++) {
+            const int lo = p * DIM / 2, hi = lo + DIM / 2;
+            if (step % INNER == (p + 1) * 3 % INNER) {
+                due[p] = step + LATE;
+                for (int i = lo; i < hi; i++)
+                    g[i] = (local[0][i] + local[1][i] + local[2][i]) / WORKERS - global[i];
+            }
+            if (step != due[p])
+                continue;
+            outer_step(global, outer, g, lo, hi);
+            for (int k = 0; k < WORKERS; k++)
+                for (int i = lo; i < hi; i++)
+                    local[k][i] = 0.5 * local[k][i] + 0.5 * global[i];
+        }
+        if (step % INNER == 0 && step < ROUNDS * INNER)
+            check_score(&o, step / INNER - 1, &b, global);
+    }
+    outer_step(global, outer, g, DIM / 2, DIM); /* after the run: the last fragment's */
+    check_score(&o, ROUNDS - 1, &b, global);
+    live_free(&o);
+}
+
+/* --- in order of arrival -------------------------------------------------------------------- */
+
+enum { MAX_ARRIVALS = 16 };
+
+/* Who sent the server what, in the order in which it took it, and with which version it began. */
+static int arrivals(const struct live *o, int *worker, int *version)
+{
+    const struct strait_log *log = &o->trial->logs[0];
+    int n = 0;
+    for (size_t i = 0; i < log->n_spans && n < MAX_ARRIVALS; i++)
+        if (log->spans[i].kind == STRAIT_SPAN_TRANSFER) {
+            worker[n] = log->spans[i].peer - 1;
+            version[n++] = log->spans[i].tag;
+        }
+    return n;
+}
+
+static void fedasync(void)
+{
+    struct live o;
+    struct bowl b;
+    double w[MAX_ARRIVALS + 1][DIM] = {{0}}; /* by version */
+    int worker[MAX_ARRIVALS], version[MAX_ARRIVALS];
+    if (!live_run(&o,
+                  "{\"name\":\"fedasync\",\"rounds\":9,\"local_steps\":3,\"straggler_spread\":1}",
+                  "", &strait_fluid))
+        return;
+    bowl_of(&b, o.trial->learn);
+    const int n = arrivals(&o, worker, version);
+    bool stale = false;
+    CU_ASSERT_EQUAL_FATAL(n, 9);
+    for (int k = 0; k < n; k++) {
+        double change[DIM];
+        const double *from = w[version[k]];
+        const double alpha = 0.6 / sqrt(k - version[k] + 1); /* polynomial, a = 0.5 */
+        stale |= k - version[k] > 2;
+        bowl_change(&b, worker[k], change, from, 3);
+        for (int i = 0; i < DIM; i++)
+            w[k + 1][i] = (1 - alpha) * w[k][i] + alpha * (from[i] + change[i]);
+        check_score(&o, k, &b, w[k + 1]);
+    }
+    CU_ASSERT_TRUE(stale); /* it is not the order of ranks in turn */
+    live_free(&o);
+}
+
+static void fedbuff(void)
+{
+    struct live o;
+    struct bowl b;
+    double w[MAX_ARRIVALS + 1][DIM] = {{0}}, now[DIM] = {0};
+    int worker[MAX_ARRIVALS], version[MAX_ARRIVALS];
+    if (!live_run(&o,
+                  "{\"name\":\"fedbuff\",\"rounds\":5,\"local_steps\":3,\"buffer\":2,"
+                  "\"straggler_spread\":1}",
+                  "", &strait_fluid))
+        return;
+    bowl_of(&b, o.trial->learn);
+    const int n = arrivals(&o, worker, version);
+    CU_ASSERT_EQUAL_FATAL(n, 10);
+    for (int k = 0; k < n; k++) {
+        double change[DIM];
+        bowl_change(&b, worker[k], change, w[version[k]], 3);
+        for (int i = 0; i < DIM; i++)
+            now[i] += change[i] / 2 / sqrt(1 + k / 2 - version[k]);
+        if (k % 2 == 0)
+            continue;
+        memcpy(w[k / 2 + 1], now, sizeof(now));
+        check_score(&o, k / 2, &b, now);
+    }
+    live_free(&o);
+}
+
+static const struct strait_test tests[] = {
+    {"federated averaging is the mean of local training", fedavg},
+    {"regions average before the server does", hierfl},
+    {"local SGD is the mean of workers that keep their momentum", localsgd},
+    {"DiLoCo takes an outer Nesterov step along the mean change", diloco},
+    {"streaming DiLoCo takes it fragment by fragment, some steps late", streaming_diloco},
+    {"FedAsync mixes parameters in as they arrive", fedasync},
+    {"FedBuff steps after every second update", fedbuff},
+};
+STRAIT_SUITE("workloads/train/live/live_federated", tests);

@@ -1,0 +1,147 @@
+/* Real training in data-parallel strategies, without compression: the run's model is that of plain
+ * SGD with momentum on the mean gradient, in double precision. */
+#include "tests/kit/live_world.h"
+
+enum { ROUNDS = 5 };
+
+/* Schedules that overlap a step with the next round's forward pass end a round with the model of the
+ * round before; the last round waits. */
+static void check_steps(const struct live *o, const char *name, bool is_late)
+{
+    struct bowl b;
+    double w[DIM] = {0}, m[DIM] = {0}, before = 0;
+    const struct strait_log *log = &o->trial->logs[0];
+    bowl_of(&b, o->trial->learn);
+    CU_ASSERT_EQUAL_FATAL(log->n_scored, ROUNDS);
+    for (int round = 0; round < ROUNDS; round++) {
+        before = bowl_score(&b, w);
+        bowl_step(&b, w, m);
+        const double score = is_late && round + 1 < ROUNDS ? before : bowl_score(&b, w);
+        if (!(fabs(log->scored[round].loss - score) <= LIVE_RATIO * score))
+            fprintf(stderr, "%s, round %d:\n", name, round);
+        CU_ASSERT_DOUBLE_EQUAL(log->scored[round].loss, score, LIVE_RATIO * score);
+    }
+}
+
+static const struct {
+    const char *strategy;
+    bool is_late;
+} cases[] = {
+    {"{\"name\":\"bsp\",\"rounds\":5}", false},
+    {"{\"name\":\"bsp\",\"rounds\":5,\"collective\":\"halving\"}", false},
+    {"{\"name\":\"bsp\",\"rounds\":5,\"collective\":\"tree\"}", false},
+    {"{\"name\":\"bsp\",\"rounds\":5,\"collective\":\"hierarchical\",\"site_size\":2}", false},
+    {"{\"name\":\"wfbp\",\"rounds\":5}", false},
+    {"{\"name\":\"wfbp\",\"rounds\":5,\"exchange\":\"servers\",\"servers\":2}", false},
+    {"{\"name\":\"mgwfbp\",\"rounds\":5}", false},
+    {"{\"name\":\"fusion\",\"rounds\":5,\"bucket\":\"50 B\"}", false},
+    {"{\"name\":\"fusion\",\"rounds\":5,\"style\":\"horovod\"}", false},
+    {"{\"name\":\"dear\",\"rounds\":5,\"fusion\":\"90 B\"}", true},
+    {"{\"name\":\"bytescheduler\",\"rounds\":5,\"partition\":\"20 B\"}", true},
+    {"{\"name\":\"bytescheduler\",\"rounds\":5,\"partition\":\"20 B\",\"exchange\":\"servers\"}",
+     true},
+    {"{\"name\":\"ps\",\"rounds\":5}", false},
+    {"{\"name\":\"grace\",\"rounds\":5}", false},
+    {"{\"name\":\"grace\",\"rounds\":5,\"exchange\":\"allgather\"}", false},
+    {"{\"name\":\"gtopk\",\"rounds\":5}", false},
+    {"{\"name\":\"powersgd\",\"rounds\":5}", false}, /* vectors are sent as they are */
+    {"{\"name\":\"acpsgd\",\"rounds\":5,\"bucket\":\"90 B\"}", false},
+};
+enum { N_CASES = sizeof(cases) / sizeof(cases[0]) };
+
+static void as_plain_sgd(void)
+{
+    for (int i = 0; i < N_CASES; i++) {
+        struct live o;
+        if (!live_run(&o, cases[i].strategy, "", &strait_fluid))
+            return;
+        check_steps(&o, cases[i].strategy, cases[i].is_late);
+        live_free(&o);
+    }
+}
+
+/* Two clients train and the third serves: the task is split over two, and the mean is of two. */
+static void separate_server(void)
+{
+    struct live o;
+    double w[DIM] = {0}, m[DIM] = {0};
+    if (!live_run(&o, "{\"name\":\"ps\",\"rounds\":5,\"placement\":\"separate\"}", "",
+                  &strait_fluid))
+        return;
+    CU_ASSERT_EQUAL(o.trial->n_workers, 2);
+    const struct strait_learn *l = o.trial->learn;
+    double h[2][DIM], c[2][DIM];
+    for (int i = 0; i < DIM; i++)
+        for (int k = 0; k < 2; k++) {
+            h[k][i] = strait_quadratic_curvature(l, k, (size_t)i);
+            c[k][i] = strait_quadratic_centre(l, k, (size_t)i);
+        }
+    for (int round = 0; round < ROUNDS; round++) {
+        double score = 0;
+        for (int i = 0; i < DIM; i++) {
+            const double mean_h = (h[0][i] + h[1][i]) / 2,
+                         best = (h[0][i] * c[0][i] + h[1][i] * c[1][i]) / 2 / mean_h;
+            m[i] = MOMENTUM * m[i] + mean_h * (w[i] - best);
+            w[i] -= LR * m[i];
+            score += 0.5 * mean_h * (w[i] - best) * (w[i] - best);
+        }
+        CU_ASSERT_DOUBLE_EQUAL(o.trial->logs[0].scored[round].loss, score, LIVE_RATIO * score);
+    }
+    live_free(&o);
+}
+
+/* SLAMB with all moments averaged in every step: LAMB (You et al. 2020) on each worker, whose second
+ * moments are its own, and parameters averaged every second step. */
+static void slamb_by_hand(void)
+{
+    const double b1 = 0.9, b2 = 0.999, epsilon = 1e-6, decay = 0.01, lr = 0.02;
+    static double w[WORKERS][DIM], first[DIM], second[WORKERS][DIM];
+    struct live o;
+    struct bowl b;
+    if (!live_run(&o,
+                  "{\"name\":\"slamb\",\"rounds\":5,\"ratio\":1,\"local_steps\":2,\"lr\":0.02}", "",
+                  &strait_fluid))
+        return;
+    bowl_of(&b, o.trial->learn);
+    memset(w, 0, sizeof(w));
+    memset(first, 0, sizeof(first));
+    memset(second, 0, sizeof(second));
+    for (int t = 1; t <= ROUNDS; t++) {
+        for (int i = 0; i < DIM; i++) {
+            double g = 0;
+            for (int k = 0; k < WORKERS; k++) {
+                const double own = b.h[k][i] * (w[k][i] - b.c[k][i]);
+                second[k][i] = b2 * second[k][i] + (1 - b2) * own * own;
+                g += own / WORKERS;
+            }
+            first[i] = b1 * first[i] + (1 - b1) * g;
+        }
+        for (int k = 0; k < WORKERS; k++)
+            for (int at = 0; at < DIM; at += DIM / 4) {
+                double u[DIM / 4], w2 = 0, u2 = 0;
+                for (int i = 0; i < DIM / 4; i++) {
+                    u[i] = first[at + i] / (1 - pow(b1, t)) /
+                               (sqrt(second[k][at + i] / (1 - pow(b2, t))) + epsilon) +
+                           decay * w[k][at + i];
+                    w2 += w[k][at + i] * w[k][at + i];
+                    u2 += u[i] * u[i];
+                }
+                for (int i = 0; i < DIM / 4; i++)
+                    w[k][at + i] -= lr * (w2 > 0 ? sqrt(w2 / u2) : 1) * u[i];
+            }
+        for (int i = 0; i < DIM && t % 2 == 0; i++) {
+            const double mean = (w[0][i] + w[1][i] + w[2][i]) / 3;
+            w[0][i] = w[1][i] = w[2][i] = mean;
+        }
+        const double score = bowl_score(&b, w[0]);
+        CU_ASSERT_DOUBLE_EQUAL(o.trial->logs[0].scored[t - 1].loss, score, LIVE_RATIO * score);
+    }
+    live_free(&o);
+}
+
+static const struct strait_test tests[] = {
+    {"without compression every schedule is plain SGD on the mean gradient", as_plain_sgd},
+    {"a rank that only serves has no data", separate_server},
+    {"SLAMB's steps are LAMB's, with the workers' own second moments", slamb_by_hand},
+};
+STRAIT_SUITE("workloads/train/live/live_sync", tests);
