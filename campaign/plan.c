@@ -40,6 +40,17 @@ struct strait_trial_options strait_plan_point_options(const struct strait_plan_s
                                                           strcmp(setup->timing, "serial") == 0};
 }
 
+struct strait_trial_options strait_plan_trial_options(const struct strait_plan_setup *setup,
+                                                      const struct strait_backend *backend,
+                                                      const struct strait_experiment *e)
+{
+    struct strait_trial_options options = strait_plan_point_options(setup, backend);
+    if (e->trains && backend != &strait_emu)
+        options.real_payload = true; /* values are real, time is simulated */
+    options.n_threads = setup->n_threads;
+    return options;
+}
+
 const char *strait_plan_net_cpu_key(char key[STRAIT_KEY_CHARS],
                                     const struct strait_plan_setup *setup, const json_t *resolved,
                                     int n_ranks)

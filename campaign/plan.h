@@ -74,6 +74,10 @@ const char *strait_plan_net_cpu_key(char key[STRAIT_KEY_CHARS],
 /** That cost in CPU seconds a gigabit; 0: not measured. */
 double strait_plan_net_cpu_s(const struct strait_plan_setup *setup, const json_t *resolved,
                              int n_ranks);
-/** Options for the points of a backend. */
+/** Options for the points of a backend, before they are read: without real training. */
 struct strait_trial_options strait_plan_point_options(const struct strait_plan_setup *setup,
                                                       const struct strait_backend *backend);
+/** The same for a point; what it trains has real payload on every backend. */
+struct strait_trial_options strait_plan_trial_options(const struct strait_plan_setup *setup,
+                                                      const struct strait_backend *backend,
+                                                      const struct strait_experiment *e);

@@ -99,19 +99,17 @@ static int flag_inflation(struct strait_trial *p, const struct strait_plan_setup
 static json_t *attempt(const struct strait_plan *plan, const struct strait_task_plan *task,
                        double dilation, struct strait_error *err)
 {
-    struct strait_trial_options options = strait_plan_point_options(&plan->setup, task->backend);
     struct strait_experiment *e = NULL;
     struct strait_trial *p = NULL;
     json_t *row = NULL;
     const double start_s = strait_clock_s();
+    if (strait_experiment_read(&e, plan->setup.file, task->resolved, err) != 0)
+        return NULL;
+    struct strait_trial_options options = strait_plan_trial_options(&plan->setup, task->backend, e);
     options.dilation = dilation;
     options.watch = plan->setup.view ? strait_live_watch : NULL;
     options.watcher = plan->setup.view;
-    int failed = strait_experiment_read(&e, plan->setup.file, task->resolved, err) != 0;
-    if (!failed && e->trains && task->backend != &strait_emu)
-        options.real_payload = true; /* values are real, time is simulated */
-    options.n_threads = plan->setup.n_threads;
-    failed = failed || strait_trial_new(&p, e, plan->setup.profile, &options, err) != 0;
+    const int failed = strait_trial_new(&p, e, plan->setup.profile, &options, err);
     if (!failed)
         p->run.net_cpu_s_per_gbit = strait_plan_net_cpu_s(&plan->setup, task->resolved, e->n_ranks);
     if (!failed && strait_trial_run(p, task->backend, err) == 0) {

@@ -22,6 +22,7 @@ struct verdict {
     const struct strait_backend *backend;
     size_t n_can;
     double max_bytes;          /* of a point, all ranks together */
+    double training_s;         /* processor time of real training, of all points */
     struct strait_error first; /* why not, of the first that it cannot */
     size_t i_first;
     json_t *effects; /* {text of packet_effects.h: points} */
@@ -54,14 +55,17 @@ static void note_effects(struct verdict *v, const struct strait_network *n)
 static int check_point(struct verdict *v, const struct check *c, size_t i, const json_t *resolved,
                        struct strait_error *err)
 {
-    const struct strait_plan_setup setup = {.file = c->sweep->file};
-    const struct strait_trial_options options = strait_plan_point_options(&setup, v->backend);
+    const struct strait_plan_setup setup = {.file = c->sweep->file,
+                                            .n_threads = strait_host_n_cores()};
+    struct strait_trial_options options;
     struct strait_error why = {0};
     struct strait_experiment *e = NULL;
     struct strait_trial *p = NULL;
     int status = -1;
-    if (strait_experiment_read(&e, c->sweep->file, resolved, err) != 0 ||
-        strait_trial_new(&p, e, c->profile, &options, err) != 0)
+    if (strait_experiment_read(&e, c->sweep->file, resolved, err) != 0)
+        goto out;
+    options = strait_plan_trial_options(&setup, v->backend, e);
+    if (strait_trial_new(&p, e, c->profile, &options, err) != 0)
         goto out;
     if (strait_trial_check(p, v->backend, &why) == 0) {
         v->n_can++;
@@ -74,6 +78,7 @@ static int check_point(struct verdict *v, const struct check *c, size_t i, const
     }
     v->max_bytes = fmax(v->max_bytes,
                         v->backend == &strait_emu ? p->run.allocated_bytes : p->run.memory_bytes);
+    v->training_s += strait_trial_training_s(p);
     if (!v->backend->has_packets)
         note_effects(v, e->network);
     status = 0;
@@ -170,6 +175,11 @@ static void show_verdicts(const struct check *c)
     }
     strait_table_print(t, stdout);
     strait_table_free(t);
+    for (size_t b = 0; b < c->n_verdicts; b++)
+        if (c->verdicts[b].training_s > 0)
+            printf("%s: real training takes about %s of processor time, by one gradient here\n",
+                   c->verdicts[b].backend->name,
+                   strait_seconds_text(bytes, c->verdicts[b].training_s));
     for (size_t b = 0; b < c->n_verdicts; b++) {
         const char *text;
         json_t *n;
@@ -186,10 +196,13 @@ static void print_json(const struct check *c)
         const struct verdict *v = &c->verdicts[b];
         const bool all = v->first.code == STRAIT_OK;
         json_array_append_new(
-            backends, json_pack("{s:s, s:i, s:o, s:s?, s:O?}", "backend", v->backend->name, "can",
-                                (int)v->n_can, "memory_bytes",
-                                v->max_bytes > 0 ? strait_json_number(v->max_bytes) : json_null(),
-                                "why_not", all ? NULL : v->first.text, "not_modelled", v->effects));
+            backends,
+            json_pack("{s:s, s:i, s:o, s:o, s:s?, s:O?}", "backend", v->backend->name, "can",
+                      (int)v->n_can, "memory_bytes",
+                      v->max_bytes > 0 ? strait_json_number(v->max_bytes) : json_null(),
+                      "training_s",
+                      v->training_s > 0 ? strait_json_number(v->training_s) : json_null(), "why_not",
+                      all ? NULL : v->first.text, "not_modelled", v->effects));
     }
     json_t *out = json_pack("{s:s, s:i, s:o}", "experiment", c->sweep->file, "points",
                             (int)c->sweep->n_points, "backends", backends);

@@ -170,6 +170,8 @@ struct strait_emu_dilation strait_emu_dilation_choose(const struct strait_run *r
     const int n_measuring = run->n_measuring > 0 ? run->n_measuring : run->n_ranks;
     if (run->measured_cost)
         d.k_cpu = fmax(1, n_measuring / (COMPUTE_SHARE * d.n_compute));
+    if (run->training_load > 0)
+        d.k_cpu = fmax(d.k_cpu, run->training_load / (COMPUTE_SHARE * d.n_compute));
     d.net_cpu_measured = run->net_cpu_s_per_gbit > 0;
     d.net_cpu_s = d.net_cpu_measured ? run->net_cpu_s_per_gbit : built_in_net_cpu_s(run);
     d.k_net = d.net_cpu_s * strait_emu_active_bits_per_s(run) / 1e9 / (NET_SHARE * n_processors);

@@ -56,6 +56,7 @@ struct strait_log {
     uint64_t n_lost;         /* spans that were not kept */
     double lost_from_s;      /* start of the earliest of them */
     bool drew;               /* random numbers were drawn, so rounds may differ */
+    double n_batches;        /* that the rank trains on, whether for real or not */
     double error_over_bound; /* largest |x - y| / bound seen on real data; -1: not checked */
     struct strait_trained *trained;
     struct strait_scored *scored; /* rank 0 */

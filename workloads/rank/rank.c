@@ -194,9 +194,18 @@ void strait_backward_into(struct strait_rank *r, int layer, struct strait_tensor
                     r->run->real_payload ? strait_tensor_refill : NULL, &refill);
 }
 
+static void count_batches(struct strait_rank *r, double n)
+{
+    struct strait_rank_state *w = strait_rank_state_of(r);
+    pthread_mutex_lock(&w->mutex);
+    w->log->n_batches += n;
+    pthread_mutex_unlock(&w->mutex);
+}
+
 static void step(struct strait_rank *r, double model_s, struct strait_tensor *x, size_t lo,
                  size_t hi, double weight)
 {
+    count_batches(r, (double)(hi - lo) / (double)strait_model(r)->n_elems);
     if (x && strait_trains(r))
         strait_learning_step(r, x, lo, hi, weight, cost_s(r, model_s));
     else
@@ -210,6 +219,7 @@ void strait_step(struct strait_rank *r, struct strait_tensor *x, double weight)
 
 void strait_resume_part(struct strait_rank *r, double share, void (*fn)(void *), void *arg)
 {
+    count_batches(r, share);
     strait_work(r, STRAIT_SPAN_COMPUTE, strait_device(r), cost_s(r, share * strait_model(r)->opt_s),
                 r->run->real_payload ? fn : NULL, arg);
 }
@@ -230,6 +240,7 @@ void strait_train(struct strait_rank *r, struct strait_tensor *from, struct stra
                   int n_steps)
 {
     const double model_s = n_steps * strait_model_step_s(strait_model(r));
+    count_batches(r, n_steps);
     strait_tensor_touch(r, to);
     if (strait_trains(r))
         strait_learning_train(r, from, to, n_steps, cost_s(r, model_s));

@@ -12,6 +12,7 @@
 #include "rank_state.h"
 #include "trial_profile.h"
 #include "workloads/live/workspaces.h"
+#include "workloads/timing/timing.h"
 
 /* If all clients' tensors together exceed this, clients share values. */
 static const double MAX_OWN_BYTES = 4e9;
@@ -214,6 +215,7 @@ static int need_memory(struct strait_trial *p, struct strait_error *err)
     for (int i = 0; i < probe->run.n_ranks && !failed; i++) {
         *bytes += (double)probe->logs[i].peak_bytes;
         p->run.allocated_bytes += probe->logs[i].allocated_bytes;
+        p->n_batches += probe->logs[i].n_batches;
     }
     p->expected_s = probe->logs[0].total_s[STRAIT_SPAN_ROUND];
     strait_trial_free(probe);
@@ -227,6 +229,27 @@ static int need_memory(struct strait_trial *p, struct strait_error *err)
         p->run.allocated_bytes += model_bytes; /* which no rank counts as its own */
     }
     return failed;
+}
+
+/* What one gradient takes here: the second, whose memory is there. */
+static int time_gradient(struct strait_trial *p, struct strait_error *err)
+{
+    struct strait_workspace *x = strait_workspace_take(p->workspaces, 0, err);
+    if (!x)
+        return -1;
+    for (int i = 0; i < 2; i++) {
+        const double start_s = strait_cpu_s();
+        strait_learner_gradient(x->learner, p->initial, (uint64_t)i, x->gradient);
+        p->gradient_s = strait_cpu_s() - start_s;
+    }
+    strait_workspace_give(p->workspaces, x);
+    p->run.training_load = p->n_workers * p->gradient_s / strait_model_step_s(p->experiment->model);
+    return 0;
+}
+
+double strait_trial_training_s(const struct strait_trial *p)
+{
+    return p->n_batches * p->gradient_s;
 }
 
 /* Fill before the ranks are forked, so that they share it. */
@@ -244,6 +267,8 @@ int strait_trial_check(struct strait_trial *p, const struct strait_backend *back
                        struct strait_error *err)
 {
     if (p->run.real_payload && p->run.memory_bytes == 0 && need_memory(p, err) != 0)
+        return -1;
+    if (p->learn && p->gradient_s == 0 && time_gradient(p, err) != 0)
         return -1;
     return backend->check(&p->run, err);
 }

@@ -53,6 +53,8 @@ struct strait_trial {
     float *initial; /* parameters */
     int n_workers;  /* ranks that train; of any run */
     bool stops_at_target;
+    double n_batches;  /* of all ranks together, and */
+    double gradient_s; /* processor time of one on this machine: 0 until it was checked */
     struct strait_run run;
     struct strait_facts facts;
     struct strait_log *logs; /* run.n_ranks, filled by strait_trial_run */
@@ -90,6 +92,8 @@ const char *strait_trial_profile_hash(char key[STRAIT_KEY_CHARS], const struct s
  *  extrapolated (steady.h). */
 int strait_trial_run(struct strait_trial *p, const struct strait_backend *backend,
                      struct strait_error *err);
+/** Processor time that real training will take, without its scores; 0: none, or not checked. */
+double strait_trial_training_s(const struct strait_trial *p);
 /** backend->check alone, with the memory need that a sized run of the same point on fluid shows:
  *  what its ranks hold, and what their processes allocate for that (footprint.h). */
 int strait_trial_check(struct strait_trial *p, const struct strait_backend *backend,
