@@ -69,21 +69,37 @@ static int make_plan(struct strait_session *r, struct strait_error *err)
     return strait_plan_add(plan, r->sweep, backend, emu ? (int)r->n_repeats : 1, !emu, err);
 }
 
-/* Report what this host cannot do before the first point runs. */
+/* Of tasks that train the same for real, the first is checked: it opens the data. */
+static bool trains_as_before(const json_t *resolved, const json_t *before)
+{
+    static const char *const keys[] = {"training", "model", "clients", "strategy"};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        if (!json_equal(json_object_get(resolved, keys[i]), json_object_get(before, keys[i])))
+            return false;
+    return true;
+}
+
+/* Report what this host cannot do, and what cannot be trained, before the first point runs. */
 static int check_host(const struct strait_session *r, struct strait_error *err)
 {
+    const json_t *trained = NULL;
     int failed = 0;
     for (size_t i = 0; i < r->plan.n_tasks && !failed; i++) {
         const struct strait_task_plan *task = &r->plan.tasks[i];
-        if (task->backend != &strait_emu || task->repeat > 0)
+        const bool trains = json_object_get(task->resolved, "training") != NULL;
+        if (task->repeat > 0 || (task->backend != &strait_emu &&
+                                 (!trains || trains_as_before(task->resolved, trained))))
             continue;
-        const struct strait_trial_options options =
-            strait_plan_point_options(&r->plan.setup, task->backend);
+        trained = trains ? task->resolved : trained;
         struct strait_experiment *e = NULL;
         struct strait_trial *p = NULL;
-        failed = strait_experiment_read(&e, r->sweep->file, task->resolved, err) != 0 ||
-                 strait_trial_new(&p, e, r->profile, &options, err) != 0 ||
-                 strait_trial_check(p, task->backend, err) != 0;
+        failed = strait_experiment_read(&e, r->sweep->file, task->resolved, err);
+        if (!failed) {
+            const struct strait_trial_options options =
+                strait_plan_trial_options(&r->plan.setup, task->backend, e);
+            failed = strait_trial_new(&p, e, r->profile, &options, err) != 0 ||
+                     strait_trial_check(p, task->backend, err) != 0;
+        }
         strait_trial_free(p);
         strait_experiment_free(e);
     }

@@ -182,7 +182,8 @@ static void fail_if_diverged(struct strait_rank *r, const struct training *t)
         return;
     snprintf(where, sizeof(where), "round %d, rank %d", atomic_load(&w->round), w->me);
     strait_error_set(&err, STRAIT_ERR_BACKEND, where,
-                     "training diverged: the loss is %g, with codec \"%s\"", t->loss,
+                     "training diverged: the loss is %s, with codec \"%s\"",
+                     isnan(t->loss) ? "not a number" : "infinite",
                      strait_codec_spec_text(codec, &w->point->experiment->up.spec));
     strait_fail(r, &err);
 }

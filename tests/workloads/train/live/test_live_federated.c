@@ -180,6 +180,55 @@ static void streaming_diloco(void)
     live_free(&o);
 }
 
+/* --- how a run ends ----------------------------------------------------------------------- */
+
+/* The first round at which the model is good enough is the last, on both simulators. */
+static void until(void)
+{
+    static const struct strait_backend *const backends[] = {&strait_fluid, &strait_sim};
+    static const char *const strategies[] = {
+        "{\"name\":\"fedavg\",\"rounds\":50,\"local_steps\":3}",
+        "{\"name\":\"bsp\",\"rounds\":50}", "{\"name\":\"wfbp\",\"rounds\":50}"};
+    for (int i = 0; i < 6; i++) {
+        struct live o;
+        struct bowl b;
+        double w[DIM] = {0}, m[DIM] = {0};
+        if (!live_run(&o, strategies[i / 2], ",\"until\":{\"loss\":0.5}", backends[i % 2]))
+            return;
+        bowl_of(&b, o.trial->learn);
+        size_t n = 0;
+        for (; bowl_score(&b, w) > 0.5; n++) {
+            if (i < 2)
+                average(&b, w, 3);
+            else
+                bowl_step(&b, w, m);
+        }
+        CU_ASSERT(n > 1 && n < 50);
+        CU_ASSERT_EQUAL(o.trial->logs[0].n_scored, n);
+        CU_ASSERT_EQUAL(o.trial->logs[0].n_of_kind[STRAIT_SPAN_ROUND], n);
+        live_free(&o);
+    }
+}
+
+/* With a step of 1e6 a loss grows by 1e12 h^2 a step and is beyond a float's square soon. */
+static void diverged(void)
+{
+    struct live o;
+    struct strait_error err = {0};
+    CU_ASSERT_EQUAL_FATAL(live_try(&o, "{\"name\":\"bsp\",\"rounds\":90}", "", false, &err), 0);
+    o.experiment->training.lr = 1e6;
+    strait_trial_free(o.trial);
+    const struct strait_trial_options options = {.real_payload = true};
+    CU_ASSERT_EQUAL_FATAL(strait_trial_new(&o.trial, o.experiment, o.profile, &options, &err), 0);
+    CU_ASSERT_EQUAL(strait_trial_run(o.trial, &strait_fluid, &err), -1);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_BACKEND);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.where, "round "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.where, ", rank "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "training diverged: the loss is "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "with codec \"none\""));
+    live_free(&o);
+}
+
 /* --- in order of arrival -------------------------------------------------------------------- */
 
 enum { MAX_ARRIVALS = 16 };
@@ -258,6 +307,8 @@ static const struct strait_test tests[] = {
     {"local SGD is the mean of workers that keep their momentum", localsgd},
     {"DiLoCo takes an outer Nesterov step along the mean change", diloco},
     {"streaming DiLoCo takes it fragment by fragment, some steps late", streaming_diloco},
+    {"a run ends with the round that reaches its target", until},
+    {"training that diverges ends the run with the round, the rank and the codec", diverged},
     {"FedAsync mixes parameters in as they arrive", fedasync},
     {"FedBuff steps after every second update", fedbuff},
 };
