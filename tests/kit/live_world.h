@@ -31,23 +31,32 @@ static inline void live_free(struct live *o)
     *o = (struct live){0};
 }
 
+/* What is trained: a model's table and "training". */
+struct live_task {
+    const char *model, *training;
+};
+#define LIVE_QUADRATIC                                                                             \
+    ((struct live_task){DATA("tests/data/quadratic.csv"),                                          \
+                        "{\"task\":\"quadratic\",\"dim\":40,\"condition\":10,\"shift\":1,"          \
+                        "\"skew\":0.5,\"batch\":8,\"lr\":0.2,\"momentum\":0.5}"})
+
 /** Read an experiment of three clients and make it ready. In: strategy: its object; more: keys with
  *  a comma before each, or "". */
-static inline int live_try(struct live *o, const char *strategy, const char *more, bool emulated,
+static inline int live_try(struct live *o, struct live_task task, const char *strategy,
+                           const char *more, bool emulated, int n_threads,
                            struct strait_error *err)
 {
     char text[2048];
     snprintf(text, sizeof(text),
              "{\"schema\":\"strait-experiment/1\",\"model\":\"%s\",\"seed\":5,\"clients\":3,"
              "\"strategy\":%s,\"network\":{\"client\":{\"rate\":\"10 Mbps\",\"rtt\":\"4 ms\"},"
-             "\"server\":{\"rate\":\"10 Mbps\"}},\"training\":{\"task\":\"quadratic\",\"dim\":40,"
-             "\"condition\":10,\"shift\":1,\"skew\":0.5,\"batch\":8,\"lr\":0.2,\"momentum\":0.5}%s}",
-             DATA("tests/data/quadratic.csv"), strategy, more);
+             "\"server\":{\"rate\":\"10 Mbps\"}},\"training\":%s%s}",
+             task.model, strategy, task.training, more);
     json_t *resolved = json_loads(text, 0, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(resolved);
     *o = (struct live){0};
     const struct strait_trial_options options = {
-        .real_payload = true, .measured_cost = emulated, .n_threads = 2};
+        .real_payload = true, .measured_cost = emulated, .n_threads = n_threads};
     const int failed =
         strait_profile_load(&o->profile, "default", err) != 0 ||
         strait_experiment_read(&o->experiment, "test.json", resolved, err) != 0 ||
@@ -57,12 +66,17 @@ static inline int live_try(struct live *o, const char *strategy, const char *mor
 }
 
 /** The same, and run it. False: this host cannot, and the test is skipped. */
-static inline bool live_run(struct live *o, const char *strategy, const char *more,
-                            const struct strait_backend *backend)
+static inline bool live_run_task(struct live *o, struct live_task task, const char *strategy,
+                                 const char *more, const struct strait_backend *backend,
+                                 int n_threads)
 {
     struct strait_error err = {0};
-    CU_ASSERT_EQUAL_FATAL(live_try(o, strategy, more, backend == &strait_emu, &err), 0);
-    if (backend == &strait_emu && strait_trial_check(o->trial, backend, &err) != 0) {
+    const bool emulated = backend == &strait_emu;
+    if (live_try(o, task, strategy, more, emulated, n_threads, &err) != 0) {
+        fprintf(stderr, "%s: %s: %s\n", strategy, err.where, err.text);
+        CU_FAIL_FATAL("it cannot be made ready");
+    }
+    if (emulated && strait_trial_check(o->trial, backend, &err) != 0) {
         CU_ASSERT_EQUAL(err.code, STRAIT_ERR_HOST);
         strait_test_skip(err.text);
         live_free(o);
@@ -73,6 +87,12 @@ static inline bool live_run(struct live *o, const char *strategy, const char *mo
         CU_FAIL_FATAL("it does not run");
     }
     return true;
+}
+
+static inline bool live_run(struct live *o, const char *strategy, const char *more,
+                            const struct strait_backend *backend)
+{
+    return live_run_task(o, LIVE_QUADRATIC, strategy, more, backend, 2);
 }
 
 /* The task in double precision; curvature h and centre c of each worker. */

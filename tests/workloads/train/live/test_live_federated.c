@@ -215,7 +215,7 @@ static void diverged(void)
 {
     struct live o;
     struct strait_error err = {0};
-    CU_ASSERT_EQUAL_FATAL(live_try(&o, "{\"name\":\"bsp\",\"rounds\":90}", "", false, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(live_try(&o, LIVE_QUADRATIC, "{\"name\":\"bsp\",\"rounds\":90}", "", false, 1, &err), 0);
     o.experiment->training.lr = 1e6;
     strait_trial_free(o.trial);
     const struct strait_trial_options options = {.real_payload = true};
