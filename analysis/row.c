@@ -325,6 +325,9 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
              json_real_value(json_object_get(steady, "period_s")));
     if (p->run.real_payload && !p->learn)
         note(list, "every round sends the tensors of the same recorded step");
+    if (p->run.real_payload && !p->learn && !p->shares_values)
+        note(list, "every rank sends the same recorded values%s",
+             p->recorded_ratio < 1 ? ", where they are tiled an excerpt of its own" : "");
     if (p->learn && e->strategy->ends_with_rank_0)
         note(list, "updates are added in order of arrival, which decides the last digits");
     if (p->learn && e->has_until && !p->stops_at_target)

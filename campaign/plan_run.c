@@ -6,6 +6,7 @@
 #include <time.h>
 #include "analysis/codec_slowdown.h"
 #include "analysis/row.h"
+#include "analysis/training/spread.h"
 #include "core/clock.h"
 #include "live_view.h"
 #include "host_header.h"
@@ -95,21 +96,29 @@ static int flag_inflation(struct strait_trial *p, const struct strait_plan_setup
 
 /* --- running ------------------------------------------------------------------------------ */
 
-/* One attempt at a task. */
-static json_t *attempt(const struct strait_plan *plan, const struct strait_task_plan *task,
-                       double dilation, struct strait_error *err)
+/* One attempt at a task, with the seed that comes so many after the experiment's. */
+static json_t *attempt_seed(const struct strait_plan *plan, const struct strait_task_plan *task,
+                            double dilation, int later, struct strait_error *err)
 {
     struct strait_experiment *e = NULL;
     struct strait_trial *p = NULL;
     json_t *row = NULL;
     const double start_s = strait_clock_s();
-    if (strait_experiment_read(&e, plan->setup.file, task->resolved, err) != 0)
+    json_t *resolved = json_copy(task->resolved);
+    if (later > 0) {
+        const json_t *seed = json_object_get(task->resolved, "seed");
+        json_object_set_new(resolved, "seed",
+                            json_integer((seed ? json_integer_value(seed) : 1) + later));
+    }
+    const int unread = strait_experiment_read(&e, plan->setup.file, resolved, err);
+    json_decref(resolved);
+    if (unread)
         return NULL;
     struct strait_trial_options options = strait_plan_trial_options(&plan->setup, task->backend, e);
     options.dilation = dilation;
     options.watch = plan->setup.view ? strait_live_watch : NULL;
     options.watcher = plan->setup.view;
-    const int failed = strait_trial_new(&p, e, plan->setup.profile, &options, err);
+    int failed = strait_trial_new(&p, e, plan->setup.profile, &options, err);
     if (!failed)
         p->run.net_cpu_s_per_gbit = strait_plan_net_cpu_s(&plan->setup, task->resolved, e->n_ranks);
     if (!failed && strait_trial_run(p, task->backend, err) == 0) {
@@ -136,6 +145,30 @@ static json_t *attempt(const struct strait_plan *plan, const struct strait_task_
     }
     strait_trial_free(p);
     strait_experiment_free(e);
+    return row;
+}
+
+/* One attempt at a task; with "seeds" as many runs, whose spread the first one's row has. */
+static json_t *attempt(const struct strait_plan *plan, const struct strait_task_plan *task,
+                       double dilation, struct strait_error *err)
+{
+    const json_t *seeds = json_object_get(task->resolved, "seeds");
+    const int n_seeds = seeds ? (int)json_integer_value(seeds) : 1;
+    json_t *rows = json_array();
+    for (int i = 0; i < n_seeds; i++) {
+        json_t *row = attempt_seed(plan, task, dilation, i, err);
+        if (!row || json_array_append_new(rows, row) != 0) {
+            json_decref(rows);
+            return NULL;
+        }
+    }
+    json_t *row = json_incref(json_array_get(rows, 0));
+    if (json_object_get(row, "training") && !strait_training_spread(row, rows)) {
+        strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
+        json_decref(row);
+        row = NULL;
+    }
+    json_decref(rows);
     return row;
 }
 

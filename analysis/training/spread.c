@@ -1,0 +1,72 @@
+#include "spread.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+/* Where a row has a figure: up to three keys, one inside of the other. */
+static const struct {
+    const char *name;
+    const char *path[3];
+} figures[] = {
+    {"accuracy", {"training", "final", "accuracy"}}, {"loss", {"training", "final", "loss"}},
+    {"time_s", {"total_s"}},                         {"bytes", {"bytes", "payload"}},
+    {"reached_round", {"training", "reached", "round"}},
+    {"reached_s", {"training", "reached", "time_s"}},
+    {"reached_bytes", {"training", "reached", "bytes"}},
+};
+enum { N_FIGURES = sizeof(figures) / sizeof(figures[0]), MAX_PATH = 3 };
+
+static double figure_of(const json_t *row, const char *const *path)
+{
+    for (int i = 0; i < MAX_PATH && path[i] && row; i++)
+        row = json_object_get(row, path[i]);
+    return json_is_number(row) ? json_number_value(row) : NAN;
+}
+
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* The sample's: over n - 1. */
+static json_t *spread_of(const json_t *rows, const char *const *path)
+{
+    const double n = (double)json_array_size(rows);
+    double sum = 0, squares = 0, least = INFINITY, most = -INFINITY;
+    json_t *each = json_array();
+    size_t i;
+    json_t *row;
+    json_array_foreach ((json_t *)rows, i, row) {
+        const double value = figure_of(row, path);
+        json_array_append_new(each, number(value));
+        sum += value;
+        least = value < least ? value : least;
+        most = value > most ? value : most;
+    }
+    json_array_foreach ((json_t *)rows, i, row)
+        squares += pow(figure_of(row, path) - sum / n, 2);
+    const bool all = isfinite(sum);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "mean", number(sum / n), "sd",
+                     number(n > 1 ? sqrt(squares / (n - 1)) : NAN), "least",
+                     number(all ? least : NAN), "most", number(all ? most : NAN), "each", each);
+}
+
+bool strait_training_spread(json_t *row, const json_t *rows)
+{
+    json_t *training = json_object_get(row, "training"), *spread = json_object();
+    size_t i;
+    json_t *other;
+    bool fits = spread != NULL;
+    for (int k = 0; k < N_FIGURES; k++)
+        fits &= json_object_set_new(spread, figures[k].name, spread_of(rows, figures[k].path)) == 0;
+    fits &= json_object_set_new(training, "seeds",
+                                json_integer((json_int_t)json_array_size(rows))) == 0;
+    fits &= json_object_set_new(training, "spread", spread) == 0;
+    json_array_foreach ((json_t *)rows, i, other) {
+        if (i == 0 || json_is_true(json_object_get(other, "valid")))
+            continue;
+        json_object_set_new(row, "valid", json_false());
+        json_array_extend(json_object_get(row, "invalid"), json_object_get(other, "invalid"));
+    }
+    return fits;
+}
