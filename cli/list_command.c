@@ -14,6 +14,7 @@
 #include "cli/kit/options.h"
 #include "shipped_list.h"
 #include "strategy_list.h"
+#include "task_list.h"
 
 static int is_json(const struct dirent *entry)
 {
@@ -62,6 +63,7 @@ static const struct {
     {"codecs", "how tensors are encoded", strait_codec_rows, strait_codec_rows_print},
     {"strategies", "who sends what when", strait_strategy_rows, strait_strategy_rows_print},
     {"models", "what is trained; or a layer table of your own", strait_model_rows, NULL},
+    {"tasks", "what \"training\" can really train", strait_task_rows, strait_task_rows_print},
     {"networks", "what ships, and what an experiment may say of its own", strait_network_rows,
      NULL},
     {"machines", "accelerators that \"device\" may name", strait_engine_rows, NULL},
@@ -150,8 +152,8 @@ static int show_strategy(const char *name, bool json, struct strait_error *err)
         const struct strait_strategy *const *all = strait_strategies(&n);
         for (i = 0; i < n && i + 1 < sizeof(names) / sizeof(*names); i++)
             names[i] = all[i]->name;
-        status = strait_refuse_name(err, STRAIT_ERR_USAGE, "list strategies", "a strategy", name,
-                                    names);
+        status =
+            strait_refuse_name(err, STRAIT_ERR_USAGE, "list strategies", "a strategy", name, names);
     } else if (status == 0 && json) {
         strait_command_print_json(found);
     } else if (status == 0) {
@@ -171,8 +173,8 @@ static int show(const char *what, bool json, struct strait_error *err)
     }
     if (what)
         return strait_refuse_name(err, STRAIT_ERR_USAGE, "list",
-                                  "codecs, strategies, models, networks, machines, profiles or "
-                                  "experiments",
+                                  "codecs, strategies, models, tasks, networks, machines, profiles "
+                                  "or experiments",
                                   what, names);
     for (size_t i = 0; i < N_LISTS; i++) {
         if (!json)
@@ -190,7 +192,7 @@ int strait_command_list(int argc, char **argv)
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"}};
     const struct strait_usage usage = {
         "list",
-        "[codecs|strategies [NAME]|models|networks|machines|profiles|experiments]",
+        "[codecs|strategies [NAME]|models|tasks|networks|machines|profiles|experiments]",
         "List what ships; models with the source of their compute time.",
         options,
         1,

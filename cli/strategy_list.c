@@ -15,8 +15,7 @@ static const char *const kinds[] = {
     [STRAIT_PARAM_BYTES] = "bytes",     [STRAIT_PARAM_SPEED] = "speed",
     [STRAIT_PARAM_PERCENT] = "percent", [STRAIT_PARAM_CHOICE] = "choice"};
 
-static const char *value_text(char *buf, size_t cap, const struct strait_param *p,
-                              double value)
+static const char *value_text(char *buf, size_t cap, const struct strait_param *p, double value)
 {
     static const enum strait_unit units[] = {[STRAIT_PARAM_TIME] = STRAIT_UNIT_TIME,
                                              [STRAIT_PARAM_BYTES] = STRAIT_UNIT_BYTES,
@@ -48,22 +47,27 @@ static void takes(char text[TEXT_CHARS], const struct strait_param *p)
         n += (size_t)snprintf(text + n, TEXT_CHARS - n, "%s%s", i > 0 ? ", " : "", p->choices[i]);
 }
 
+json_t *strait_param_rows(const struct strait_param *params, size_t n)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < n; i++) {
+        const struct strait_param *p = &params[i];
+        char range[TEXT_CHARS], fallback[64];
+        takes(range, p);
+        json_array_append_new(
+            rows, json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", p->name, "kind", kinds[p->kind],
+                            "takes", range, "default",
+                            value_text(fallback, sizeof(fallback), p, p->fallback), "doc", p->doc));
+    }
+    return rows;
+}
+
 int strait_strategy_rows(json_t *out, struct strait_error *err)
 {
     size_t n;
     const struct strait_strategy *const *all = strait_strategies(&n);
     for (size_t i = 0; i < n; i++) {
-        json_t *params = json_array();
-        for (unsigned k = 0; k < all[i]->n_params; k++) {
-            const struct strait_param *p = &all[i]->params[k];
-            char range[TEXT_CHARS], fallback[64];
-            takes(range, p);
-            json_array_append_new(params,
-                                  json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", p->name, "kind",
-                                            kinds[p->kind], "takes", range, "default",
-                                            value_text(fallback, sizeof(fallback), p, p->fallback),
-                                            "doc", p->doc));
-        }
+        json_t *params = strait_param_rows(all[i]->params, all[i]->n_params);
         if (json_array_append_new(out, json_pack("{s:s, s:s, s:s, s:o}", "name", all[i]->name,
                                                  "summary", all[i]->summary, "source",
                                                  all[i]->source, "parameters", params)) != 0)

@@ -33,6 +33,7 @@ static const struct {
     {"/codec", NULL, "codecs"},
     {"/codec/name", NULL, "codecs"},
     {"/strategy/name", NULL, "strategies"},
+    {"/training/task", NULL, "tasks"},
     {"--completion", "bash zsh fish", NULL},
 };
 

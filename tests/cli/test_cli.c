@@ -268,6 +268,10 @@ static void test_lists(void)
             break;
     }
     said_release(&s);
+    s = CALL("list", "tasks");
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "dataset-fashion-mnist"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "condition"));
+    said_release(&s);
     s = CALL("list", "codecs", "--json");
     CU_ASSERT_EQUAL(s.out[0], '{');
     said_release(&s);
