@@ -136,7 +136,7 @@ static struct scratch *take(struct state *state, size_t n_elems)
 
 static bool reserve_values(struct scratch *s, size_t n, bool order)
 {
-    if (s->n_values >= n && s->values && (s->pairs || !order))
+    if (s->n_values >= n && s->values)
         return true;
     free(s->values);
     free(s->sorted);
@@ -149,8 +149,10 @@ static bool reserve_values(struct scratch *s, size_t n, bool order)
     s->pairs = order ? malloc(16 * n + 8) : NULL;
     s->order = (struct strait_rank_order){.place = order ? malloc(4 * n + 4) : NULL,
                                           .sign = order ? malloc(n + 1) : NULL};
-    s->n_values = n;
-    return s->values && (!order || (s->sorted && s->pairs && s->order.place && s->order.sign));
+    const bool all =
+        s->values && (!order || (s->sorted && s->pairs && s->order.place && s->order.sign));
+    s->n_values = all ? n : 0;
+    return all;
 }
 
 static void deepreduce_close(void *state)
