@@ -174,9 +174,9 @@ static void trials(void)
     CU_ASSERT_EQUAL_FATAL(strait_experiment_read(&at.e, file, resolved, &err), 0);
     CU_ASSERT_EQUAL_FATAL(strait_profile_load(&at.profile, "default", &err), 0);
     CU_ASSERT(strait_scarce_each(prepare_trial, &at) > 1);
-    CU_ASSERT(strait_scarce_some(run_trial, &at) > 10);
+    CU_ASSERT(strait_scarce_some(run_trial, &at, 11) > 10);
     at.options.real_payload = true;
-    CU_ASSERT(strait_scarce_some(run_trial, &at) > 10);
+    CU_ASSERT(strait_scarce_some(run_trial, &at, 11) > 10);
     strait_profile_free(at.profile);
     strait_experiment_free(at.e);
     json_decref(resolved);
@@ -261,8 +261,8 @@ static void results(void)
         json_array_append_new(rows, row(i / 2, 2 + i % 2, 1 + i));
     FILE *nowhere = fopen("/dev/null", "w");
     CU_ASSERT_PTR_NOT_NULL_FATAL(nowhere);
-    CU_ASSERT(strait_scarce_some(make_grid, rows) > 4);
-    CU_ASSERT(strait_scarce_some(make_names, rows) > 2);
+    CU_ASSERT(strait_scarce_some(make_grid, rows, 1) > 4);
+    CU_ASSERT(strait_scarce_some(make_names, rows, 1) > 2);
     CU_ASSERT(strait_scarce_each(print_table, nowhere) > 4);
     CU_ASSERT(strait_scarce_each(find_breakeven, NULL) > 1);
     fclose(nowhere);
@@ -332,7 +332,7 @@ static void codecs(void)
         if (strait_codec_unavailable(c.ops))
             continue;
         if (strcmp(c.ops->name, "fpzip") == 0) /* stores what its library cannot encode */
-            strait_scarce_some(use_codec, &c);
+            strait_scarce_some(use_codec, &c, 1);
         else
             strait_scarce_each(use_codec, &c);
     }

@@ -79,9 +79,10 @@ bool strait_scarce_end(void)
     return *failed;
 }
 
-static long each(int (*fn)(void *arg, struct strait_error *err), void *arg, bool may_do_without)
+static long each(int (*fn)(void *arg, struct strait_error *err), void *arg, long stride,
+                 bool may_do_without)
 {
-    for (long n = 0; n < MANY; n++) {
+    for (long n = (long)(strait_test_seed() % (uint64_t)stride); n < MANY; n += stride) {
         struct strait_error err = {0};
         strait_scarce_begin(n);
         const int status = fn(arg, &err);
@@ -99,10 +100,10 @@ static long each(int (*fn)(void *arg, struct strait_error *err), void *arg, bool
 
 long strait_scarce_each(int (*fn)(void *arg, struct strait_error *err), void *arg)
 {
-    return each(fn, arg, false);
+    return each(fn, arg, 1, false);
 }
 
-long strait_scarce_some(int (*fn)(void *arg, struct strait_error *err), void *arg)
+long strait_scarce_some(int (*fn)(void *arg, struct strait_error *err), void *arg, long stride)
 {
-    return each(fn, arg, true);
+    return each(fn, arg, stride, true);
 }

@@ -12,5 +12,6 @@ bool strait_scarce_end(void);
  *  succeed when none fails.
  *  Returns: how many there are */
 long strait_scarce_each(int (*fn)(void *arg, struct strait_error *err), void *arg);
-/** The same of a function that can do without some of them: a word of a label. */
-long strait_scarce_some(int (*fn)(void *arg, struct strait_error *err), void *arg);
+/** The same of a function that can do without some of them, as without a word of a label; and of
+ *  its allocations each stride-th alone, by the seed. */
+long strait_scarce_some(int (*fn)(void *arg, struct strait_error *err), void *arg, long stride);
