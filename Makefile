@@ -356,12 +356,14 @@ $(BUILD)/tests/libcli.a: $(filter-out $(BUILD)/cli/main.o,$(call objects,cli))
 	@rm -f $@
 	$(Q)ar crs $@ $^
 
-# Memory runs out where a test says so (tests/kit/scarce.h).
-SCARCE = $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc aligned_alloc strdup open_memstream)
+# Memory runs out and system calls fail where a test says so (tests/kit/scarce.h, faulty.h).
+WRAPPED = $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc aligned_alloc strdup open_memstream \
+          open read write fopen pipe2 fork mmap memfd_create socketpair ftruncate fsync fdatasync \
+          fstat rename renameat2 mkdir flock)
 TEST_OBJECTS = $(TEST_SRC:%.c=$(BUILD)/%.o) $(BUILD)/tests/suites.o $(BUILD)/tests/kit/main.o
 $(SUITES): $(TEST_OBJECTS) $(BUILD)/tests/libkit.a $(BUILD)/tests/libcli.a $(LIBS)
 	@echo "  link $@"
-	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(SCARCE) -o $@ $(TEST_OBJECTS) $(ALLOCATOR) -Wl,--start-group $(BUILD)/tests/libkit.a $(BUILD)/tests/libcli.a $(LIBS) -Wl,--end-group -lcunit $(LDLIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(WRAPPED) -o $@ $(TEST_OBJECTS) $(ALLOCATOR) -Wl,--start-group $(BUILD)/tests/libkit.a $(BUILD)/tests/libcli.a $(LIBS) -Wl,--end-group -lcunit $(LDLIBS)
 
 $(BUILD)/tests/bench_%: $(BUILD)/tests/bench/bench_%.o $(BUILD)/tests/libkit.a $(LIBS)
 	@echo "  link $@"

@@ -154,26 +154,25 @@ static int start(struct run *r, const char *const argv[], const char *input)
     return r->pidfd >= 0 ? 0 : -1;
 }
 
-/* Read what is available; fd becomes -1 at the end of the stream. */
-static void drain(struct stream *s)
+/* Read what is available; fd becomes -1 at the end of the stream. 0, or -1 with errno. */
+static int drain(struct stream *s)
 {
     char chunk[4096];
     while (s->fd >= 0) {
         const ssize_t n = read(s->fd, chunk, sizeof(chunk));
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 && errno == EAGAIN)
-            return;
-        if (n <= 0) {
+        if (n < 0)
+            return errno == EAGAIN ? 0 : -1;
+        if (n == 0)
             s->fd = -1;
-            return;
-        }
         const size_t room = s->cap_bytes > 0 ? s->cap_bytes - 1 - s->len_bytes : 0;
         const size_t n_kept = (size_t)n < room ? (size_t)n : room;
         if (n_kept > 0)
             memcpy(s->buf + s->len_bytes, chunk, n_kept);
         s->len_bytes += n_kept;
     }
+    return 0;
 }
 
 /* Returns: 1: it has ended; 0: the deadline passed; -1: errno is set */
@@ -191,8 +190,8 @@ static int watch(const struct run *r, struct stream *out, struct stream *err_out
         /* Check the state first, then read the pipes: all its output is there once it has ended.
          * Its children may keep the pipes open; do not wait for them. */
         const bool ended = n > 0 && fds[2].revents != 0;
-        drain(out);
-        drain(err_out);
+        if (drain(out) != 0 || drain(err_out) != 0)
+            return -1;
         if (ended)
             return 1;
     }

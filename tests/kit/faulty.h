@@ -1,0 +1,16 @@
+/* System calls of the program that fail, or are interrupted, where a test says so. The linker leads
+ * them here (--wrap); those inside of libraries are not touched. */
+#pragma once
+#include <stdbool.h>
+#include "core/error.h"
+
+/** Call fn once for each of its system calls (open, read, write, fork, mmap, rename, ...), which then
+ *  fails with EIO, in the process that begins or one that it forks; of these calls every stride-th,
+ *  by the seed. It must return 0 and say nothing, or return -1 and say why; and succeed in the end,
+ *  when none fails.
+ *  Returns: how many there are */
+long strait_faulty_each(int (*fn)(void *arg, struct strait_error *err), void *arg, long stride);
+
+/** From now on each read and write is interrupted once (EINTR) and then does three bytes at most. */
+void strait_halting_begin(void);
+void strait_halting_end(void);
