@@ -468,7 +468,42 @@ static void shared_state(void)
     for_each_codec(check_shared);
 }
 
+/* One byte less than the largest stream could need, or none at all. */
+static void small_room(void)
+{
+    static const size_t sizes[] = {1, 33, 4096};
+    size_t n;
+    const struct strait_codec_ops *const *codecs = strait_codecs(&n);
+    for (size_t c = 0; c < n; c++)
+        for (size_t i = 0; i < 3 && !strait_codec_unavailable(codecs[c]); i++) {
+            struct bench b;
+            bench_init(&b, codecs[c], sizes[i]);
+            strait_test_context("%s n=%zu", codecs[c]->name, sizes[i]);
+            for (size_t k = 0; k < sizes[i]; k++)
+                b.x[k] = (float)k;
+            const size_t need = b.cap_bytes, caps[] = {need - 1, 0};
+            for (size_t r = 0; r < 2; r++) {
+                struct strait_error err = {0};
+                char text[64];
+                memset(b.bytes, 0xa5, need);
+                const struct strait_request request = {
+                    .bound = bound_for(b.ops, STRAIT_BOUND_RANGE, 1e-3), .key = 1};
+                CU_ASSERT_EQUAL(b.ops->encode(b.state, b.bytes, caps[r], &b.len_bytes, b.x,
+                                              sizes[i], request, &err),
+                                -1);
+                snprintf(text, sizeof(text), "expected room for %zu bytes, found %zu", need,
+                         caps[r]);
+                CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+                CU_ASSERT_STRING_EQUAL(err.text, text);
+                for (size_t k = 0; k < need; k++)
+                    CU_ASSERT_EQUAL_FATAL(b.bytes[k], 0xa5); /* nothing was written */
+            }
+            bench_release(&b);
+        }
+}
+
 static const struct strait_test tests[] = {
+    {"too little room is refused before a byte is written", small_room},
     {"drawn tensors come back within drawn bounds", drawn},
     {"tensors of 0 to 33 values come back within every bound", short_tensors},
     {"tensors around the block sizes come back within every bound", edges_of_blocks},
