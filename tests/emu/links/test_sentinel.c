@@ -22,6 +22,21 @@ static void quantiles(void)
     CU_ASSERT_DOUBLE_EQUAL(strait_emu_lateness_quantile_s(&l, 1), 0.5, 0);
 }
 
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double number_of(const struct strait_emu_lateness *l)
+{
+    double n = 0;
+    for (size_t i = 0; i < sizeof(l->n) / sizeof(l->n[0]); i++)
+        n += (double)l->n[i];
+    return n;
+}
+
 static void pause_ms(long ms)
 {
     const struct timespec t = {.tv_nsec = ms * 1000000};
@@ -52,6 +67,7 @@ static void a_stopped_one_was_late(void)
     struct strait_emu_sentinel *s;
     struct strait_emu_lateness found;
     struct strait_error err = {0};
+    const double began_s = seconds_now();
     CU_ASSERT_EQUAL_FATAL(strait_emu_sentinel_start(&s, &err), 0);
     if (!s) {
         CU_ASSERT_FALSE(strait_emu_sentinel_read(&found, NULL, false));
@@ -68,6 +84,9 @@ static void a_stopped_one_was_late(void)
     CU_ASSERT_TRUE(strait_emu_sentinel_read(&found, s, true));
     CU_ASSERT_AT_LEAST(found.max_s, 0.09);
     CU_ASSERT(strait_emu_lateness_quantile_s(&found, 0.99) > 0.05);
+    /* each instant is noted once: one in 2 ms since it began */
+    CU_ASSERT_AT_MOST(number_of(&found), seconds_now() / 0.002 - began_s / 0.002 + 1);
+    CU_ASSERT_AT_LEAST(number_of(&found), 50);
     pause_ms(20);
     strait_emu_sentinel_read(&found, s, false); /* begun again */
     if (time_is_judged())
