@@ -119,6 +119,111 @@ static void two_profiles(void)
     json_decref(records);
 }
 
+/* Speed-ups of three codecs at 2, 4, ..., 256 clients: one rises above 1 at 10 and falls below again
+ * at 100, one rises at 12, and one at 64. 10 and 12 lie together: sqrt(120) = 10.95. */
+static void crossings(void)
+{
+    static const char *const profiles[] = {"a/p.json", "b/p.json", "c/p.json"};
+    static const double with_s[][6] = {{8, 2, 2, 2, 2, 8}, {8, 8, 2, 2, 2, 2}, {8, 8, 8, 2, 2, 2}};
+    json_t *rows = json_array(), *records = json_array();
+    char data[512];
+    for (int clients = 2; clients <= 256; clients *= 2) {
+        json_array_append_new(rows, row(NULL, clients, 4, true));
+        for (int i = 0; i < 3; i++)
+            json_array_append_new(rows, row(profiles[i], clients, 2, true));
+    }
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *of = json_array_get(rows, i + 1);
+        json_t *w = json_array();
+        for (size_t k = 0; k < 6; k++)
+            json_array_append_new(w, json_real(with_s[i][k]));
+        json_array_append_new(
+            records, json_pack("{s:O, s:O, s:[i,i,i,i,i,i], s:o, s:[f,f,f,f,f,f]}", "setting_key",
+                               json_object_get(of, "setting_key"), "codec_key",
+                               json_object_get(of, "codec_key"), "counts", 2, 10, 12, 64, 80, 100,
+                               "with_s", w, "without_s", 4.0, 4.0, 4.0, 4.0, 4.0, 4.0));
+    }
+    char *script = script_of(json_incref(rows), records, STRAIT_PLOT_SPEEDUP);
+    CU_ASSERT_STRING_EQUAL(data_of(data, script, "cross_0_1"), "10 1\n12 1\n64 1\n");
+    CU_ASSERT_STRING_EQUAL(data_of(data, script, "crosslabel_0_1"),
+                           "10.95 1 10\u201312\n64 1 64\n");
+    CU_ASSERT_STRING_EQUAL(data_of(data, script, "cross_0_0"), "100 1\n");
+    CU_ASSERT_CONTAINS(script, "$crosslabel_0_1 using 1:2:3 with labels boxed offset 0,-1.2 ");
+    CU_ASSERT_CONTAINS(script, "$crosslabel_0_0 using 1:2:3 with labels boxed offset 0,1.2 ");
+    CU_ASSERT_CONTAINS(script, " title 'break-even (clients)'\n");
+    /* 0.5 to 2: four times, so a logarithmic axis, with 4^0.06 = 1.0867 to spare at both ends */
+    CU_ASSERT_CONTAINS(script, "set logscale y\nset yrange [0.460094:2.17347]\n"
+                               "set ytics ('0.5' 0.5, '0.7' 0.7, '1' 1, '1.5' 1.5, '2' 2)\n");
+    CU_ASSERT_CONTAINS(script, "set xtics (2, 4, 8, 16, 32, 64, 128, 256)\n"
+                               "set xrange [1.83486:279.04]\n");
+    CU_ASSERT_CONTAINS(script, "set xlabel 'clients' offset 0,0.3\nset ylabel 'speed-up over no "
+                               "compression' offset 0.6,0\n");
+    free(script);
+    script = script_of(rows, records, STRAIT_PLOT_TIME); /* 2 to 8 s, and no break-even in it */
+    CU_ASSERT_PTR_NULL(strstr(script, "cross_0_"));
+    CU_ASSERT_PTR_NULL(strstr(script, "break-even"));
+    CU_ASSERT_CONTAINS(script, "set ylabel 'time of a round (s)' offset 0.6,0\n");
+    CU_ASSERT_CONTAINS(script, "set ytics ('2' 2, '3' 3, '5' 5, '7' 7)\n");
+    free(script);
+    json_decref(records);
+}
+
+/* Nine counts and more have every second tic; near values a linear axis, which begins at 0 for
+ * times: 2 to 3 s, and 6 % of 1.5 - 1 to spare: 3 x 1.03 = 3.09. */
+static void axes(void)
+{
+    json_t *rows = json_array();
+    for (int i = 0; i < 9; i++) {
+        json_array_append_new(rows, row(NULL, 1 + i, 3, true));
+        json_array_append_new(rows, row("a/p.json", 1 + i, 2, true));
+    }
+    json_array_append_new(rows, row("a/p.json", 9, 2.5, true));
+    json_object_set_new(json_array_get(rows, 0), "set", json_pack("{s:i}", "/seed", 3));
+    char *script = script_of(json_incref(rows), NULL, STRAIT_PLOT_TIME);
+    CU_ASSERT_CONTAINS(script, "set xtics (1, 3, 5, 7, 9)\nset xrange [0.917431:9.81]\n"
+                               "set yrange [0:3.09]\n");
+    CU_ASSERT_CONTAINS(script, "/seed=3; medians of up to 2 repeats");
+    free(script);
+    script = script_of(rows, NULL, STRAIT_PLOT_SPEEDUP); /* 1 to 1.5 */
+    CU_ASSERT_CONTAINS(script, "set yrange [0.970874:1.545]\n");
+    free(script);
+}
+
+/* Of 27 settings the first panels are drawn, and the subtitle says so; of 40 codecs the legend has
+ * small letters. */
+static void many(void)
+{
+    json_t *rows = json_array();
+    for (int s = 0; s < 27; s++)
+        for (int clients = 2; clients <= 4; clients += 2) {
+            json_t *one = row(NULL, clients, 1 + s, true);
+            json_object_set_new(json_object_get(one, "labels"), "/seed", json_integer(s));
+            json_object_del(one, "setting_key");
+            json_object_del(one, "codec_key");
+            json_array_append_new(rows, one);
+        }
+    char *script = script_of(rows, NULL, STRAIT_PLOT_SPEEDUP), said[64];
+    snprintf(said, sizeof(said), "%d of 27 settings", 25);
+    CU_ASSERT_CONTAINS(script, said);
+    CU_ASSERT_CONTAINS(script, "$line_24_0 ");
+    CU_ASSERT_PTR_NULL(strstr(script, "$line_25_0 "));
+    CU_ASSERT_CONTAINS(script, "time of a round (s)"); /* nothing was compressed */
+    free(script);
+    rows = json_array();
+    for (int c = 0; c < 40; c++) {
+        char name[32];
+        snprintf(name, sizeof(name), "%d/p.json", c);
+        json_array_append_new(rows, row(name, 2, 1, true));
+        json_array_append_new(rows, row(name, 4, 1, true));
+    }
+    script = script_of(rows, NULL, STRAIT_PLOT_TIME);
+    /* labels of 23 letters: 1504 / (9 x 23 + 90) = 5, at most 4 columns, so 11 rows: 0.05 + 0.352
+     * is more than 0.3, and so 0.02 + 0.209 = 0.229 of the height, less 0.01 */
+    CU_ASSERT_CONTAINS(script, "set tmargin at screen 0.219\n");
+    CU_ASSERT_CONTAINS(script, " maxcols 4 Left reverse samplen 3 spacing 0.95 font ',9'\n");
+    free(script);
+}
+
 /* Lines of at most so many letters, also where a word is longer; nothing is cut off. */
 static void wrapped(void)
 {
@@ -148,6 +253,9 @@ static const struct strait_test tests[] = {
     {"no compression is drawn at every count that was looked at", baseline},
     {"a point that is missing is a gap", gap},
     {"settings that share a name are drawn apart", two_profiles},
+    {"crossings of 1 are marked, and those close together share a label", crossings},
+    {"axes hold what is drawn", axes},
+    {"many settings and many codecs", many},
     {"titles are wrapped and never cut", wrapped},
 };
 STRAIT_SUITE("analysis/plot/plot", tests);
