@@ -134,7 +134,7 @@ int strait_emu_netlink_counters(struct strait_emu_counters *out, int fd, int ind
                                 struct strait_error *err)
 {
     const struct ifinfomsg info = {.ifi_family = AF_UNSPEC, .ifi_index = index};
-    struct counters c = {.any = false};
+    struct counters c = {0};
     union strait_emu_message r;
     strait_emu_message_begin(&r, RTM_GETLINK, 0, &info, sizeof(info));
     if (strait_emu_message_ask(fd, &r, "read a device's counters", read_counters, &c, err) != 0)

@@ -77,6 +77,64 @@ static size_t n_files(const struct program *p)
 
 /* --- tests -------------------------------------------------------------------------------- */
 
+/* A line of words with one blank between, of the n-th line of a table; "" behind its end. */
+static const char *words_of(char out[256], const char *table, size_t n)
+{
+    for (; n > 0 && *table; n--)
+        table += strcspn(table, "\n") + (strchr(table, '\n') != NULL);
+    char line[256], *rest = NULL;
+    size_t used = 0;
+    snprintf(line, sizeof(line), "%.*s", (int)strcspn(table, "\n"), table);
+    *out = '\0';
+    for (char *word = strtok_r(line, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        used += (size_t)snprintf(out + used, 256 - used, "%s%s", used > 0 ? " " : "", word);
+    return out;
+}
+
+/* The one network that is up, as a line and as JSON. */
+static void expect_listed(struct program *p, const char *name)
+{
+    char words[256], begin[64];
+    struct said s = PROGRAM_CALL(p, "net", "list");
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_STRING_EQUAL(words_of(words, s.out, 0), "name ranks keeper launcher experiment");
+    snprintf(begin, sizeof(begin), "%s 3 %d ", name, (int)keeper_of(p, name));
+    size_t line = 1; /* below a rule, where there is one */
+    while (line < 3 && strncmp(words_of(words, s.out, line), begin, strlen(begin)) != 0)
+        line++;
+    CU_ASSERT_EQUAL(strncmp(words, begin, strlen(begin)), 0);
+    CU_ASSERT_CONTAINS(words, "net.json");
+    said_release(&s);
+    s = PROGRAM_CALL(p, "net", "list", "--json");
+    json_t *state = json_loads(s.out, JSON_DISABLE_EOF_CHECK, NULL);
+    CU_ASSERT_EQUAL(program_n_lines(s.out), 1);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(state, "name")), name);
+    CU_ASSERT_EQUAL(json_array_size(json_object_get(state, "ranks")), 3);
+    json_decref(state);
+    said_release(&s);
+}
+
+/* A line each of what the device of every rank has counted. */
+static void expect_counters(struct program *p)
+{
+    static const char *const hosts[] = {"server ", "client1 ", "client2 "};
+    struct said s = PROGRAM_CALL(p, "net", "status");
+    char words[256];
+    CU_ASSERT_EQUAL(s.status, 0);
+    const char *table = strstr(s.out, "\n\nhost ");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(table);
+    table += 2;
+    CU_ASSERT_STRING_EQUAL(words_of(words, table, 0),
+                           "host sent packets received packets dropped or failed");
+    const size_t n_lines = program_n_lines(table);
+    for (size_t i = 0; i < 3; i++) {
+        words_of(words, table, n_lines - 3 + i);
+        CU_ASSERT_EQUAL(strncmp(words, hosts[i], strlen(hosts[i])), 0);
+        CU_ASSERT_STRING_EQUAL(strrchr(words, ' '), " 0"); /* nothing was dropped */
+    }
+    said_release(&s);
+}
+
 static void life(void)
 {
     struct program p;
@@ -97,6 +155,8 @@ static void life(void)
         CU_ASSERT_STRING_EQUAL(s.err, "to stderr\n");
         said_release(&s);
         CU_ASSERT_EQUAL(n_files(&p), 3);
+        expect_listed(&p, "default");
+        expect_counters(&p);
         EXPECT(&p, 0, "", "down");
         CU_ASSERT_EQUAL(n_files(&p), 0);
         EXPECT(&p, 2, "", "down");
