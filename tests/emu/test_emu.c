@@ -80,6 +80,13 @@ static void expect_upload_report(const struct world *w, double found_s)
     CU_ASSERT(net_cpu_s > 0);
     CU_ASSERT_DOUBLE_EQUAL(report_number(w, "net_cpu_s_per_gbit"), net_cpu_s / (8e-9 * sent_bytes),
                            1e-9);
+    /* all ports are alike: one probe of 40 ms, from rank 0 to the first other */
+    const json_t *probes = json_object_get(w->facts.report, "probes"),
+                 *first = json_array_get(probes, 0);
+    CU_ASSERT_EQUAL(json_array_size(probes), 1);
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(first, "from")), 0);
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(first, "to")), 1);
+    CU_ASSERT_DOUBLE_EQUAL(json_number_value(json_object_get(first, "expected_s")), 0.04, 1e-3);
     const json_t *interfaces = json_object_get(w->facts.report, "interfaces");
     CU_ASSERT_EQUAL(json_array_size(interfaces), 4);
     for (size_t i = 0; i < 4; i++) {
