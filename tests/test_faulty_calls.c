@@ -13,6 +13,8 @@
 #include "core/process.h"
 #include "emu/guest/guest_archive.h"
 #include "emu/guest/guest_dir.h"
+#include "emu/links/userns.h"
+#include "emu/programs/net_registry.h"
 #include "tests/kit/data.h"
 #include "tests/kit/faulty.h"
 #include "tests/kit/folder.h"
@@ -232,7 +234,41 @@ static void trials(void)
     json_decref(text);
 }
 
+/* What this machine can do is asked in children; where one cannot even be asked, that is no. */
+static int probe(void *arg, struct strait_error *err)
+{
+    struct strait_emu_ability can;
+    (void)arg;
+    return strait_emu_net_probe(&can, NULL, err);
+}
+
+static int use_registry(void *arg, struct strait_error *err)
+{
+    struct strait_emu_registry place;
+    (void)arg;
+    if (strait_emu_registry_init(&place, "n", err) != 0)
+        return -1;
+    const int lock = strait_emu_registry_lock(&place, err);
+    if (lock < 0)
+        return -1;
+    close(lock);
+    json_t *names = strait_emu_registry_names(err);
+    json_decref(names);
+    return names ? 0 : -1;
+}
+
+static void hosts(void)
+{
+    set_up();
+    setenv("STRAIT_NET_FOLDER", folder, 1);
+    CU_ASSERT(strait_faulty_each(use_registry, NULL, 1) > 1);
+    unsetenv("STRAIT_NET_FOLDER");
+    CU_ASSERT(strait_faulty_each(probe, NULL, 1) > 4);
+    folder_remove(folder);
+}
+
 static const struct strait_test tests[] = {
+    {"what a machine can do, and which networks are up", hosts},
     {"files are whole or not there", files},
     {"folders of results, tensors and profiles", stores},
     {"archives and jobs of guests", guests},
