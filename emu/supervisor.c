@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "emu/host/dilated_clock.h"
+#include "emu/host/rights.h"
 #include "emu/judge/live_links.h"
 #include "emu/links/net.h"
 #include "emu/process/oom.h"
@@ -281,6 +282,8 @@ static int start(struct keeper *k, struct strait_error *err)
     k->evidence.pressure_s = strait_emu_pressure_s();
     const double wake_s =
         (WAKE_S + WAKE_RANK_S * s->n_ranks) * (strait_emu_in_uml() ? WAKE_IN_UML : 1);
+    if (strait_emu_rights_drop(STRAIT_EMU_KEEP_NOTHING, true, err) != 0)
+        return -1;
     s->start_ns = strait_emu_mono_ns() + (int64_t)(wake_s * 1e9);
     const double deadline_s =
         k->plan.run->deadline_s > 0 ? k->plan.run->deadline_s : DEFAULT_DEADLINE_S;

@@ -70,6 +70,19 @@ static int begin_connections(struct strait_emu_transport *t, struct strait_error
     return 0;
 }
 
+/* A connection that is set up is ready only if its other end has closed it, or does not wait for
+ * the start: either would be ready again and again. */
+static int check_silence(int fd, int other, struct strait_error *err)
+{
+    char byte;
+    const ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (strait_emu_strand_would_block(n) || (n < 0 && errno == EINTR))
+        return 0;
+    if (n <= 0)
+        return strait_emu_strand_broken(other, "with", n, err);
+    return strait_error_set(err, STRAIT_ERR_BACKEND, NULL, "rank %d sent before the start", other);
+}
+
 static int end_connection(struct strait_emu_transport *t, int index, int *n_left,
                           struct strait_error *err)
 {
@@ -80,7 +93,7 @@ static int end_connection(struct strait_emu_transport *t, int index, int *n_left
     int problem = 0;
     socklen_t len = sizeof(problem);
     if (out->connected)
-        return 0;
+        return check_silence(out->fd, shared->dst, err);
     getsockopt(out->fd, SOL_SOCKET, SO_ERROR, &problem, &len);
     errno = problem;
     if (problem != 0 || send(out->fd, &g, sizeof(g), MSG_NOSIGNAL) != (ssize_t)sizeof(g))
@@ -89,6 +102,14 @@ static int end_connection(struct strait_emu_transport *t, int index, int *n_left
     out->connected = true;
     --*n_left;
     return strait_emu_strand_watch(t, EPOLL_CTL_MOD, out->fd, EPOLLIN, STRAIT_EMU_OUT, index, err);
+}
+
+/* How many bytes a connection must have for it to be ready. */
+static int wake_from(int fd, int n_bytes, struct strait_error *err)
+{
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &n_bytes, sizeof(n_bytes)) != 0)
+        return strait_error_system(err, "SO_RCVLOWAT", "cannot be set");
+    return 0;
 }
 
 static int accept_all(struct strait_emu_transport *t, struct strait_error *err)
@@ -100,6 +121,7 @@ static int accept_all(struct strait_emu_transport *t, struct strait_error *err)
         if (fd < 0)
             return strait_error_system(err, "accept", "rank %d cannot accept", t->plan.me);
         if (prepare_socket(fd, &t->plan, err) != 0 ||
+            wake_from(fd, (int)GREETING_BYTES, err) != 0 ||
             strait_emu_strand_watch(t, EPOLL_CTL_ADD, fd, EPOLLIN, STRAIT_EMU_GREETING, fd, err) !=
                 0) {
             close(fd);
@@ -108,13 +130,14 @@ static int accept_all(struct strait_emu_transport *t, struct strait_error *err)
     }
 }
 
-/* Drop connections that do not greet like a rank of this run. */
+/* Drop connections that do not greet like a rank of this run; an incomplete greeting is ready only
+ * when no more of it will come. */
 static int read_greeting(struct strait_emu_transport *t, int fd, int *n_left,
                          struct strait_error *err)
 {
     struct greeting g;
     const ssize_t n = recv(fd, &g, sizeof(g), MSG_PEEK);
-    if (n > 0 && n < (ssize_t)sizeof(g))
+    if (strait_emu_strand_would_block(n) || (n < 0 && errno == EINTR))
         return 0;
     for (int i = 0; n == (ssize_t)sizeof(g) && i < t->n_ins * t->n_strands; i++) {
         struct strait_emu_in_strand *in = &t->in_strands[i];
@@ -122,7 +145,7 @@ static int read_greeting(struct strait_emu_transport *t, int fd, int *n_left,
         if (shared->src != g.src || shared->channel != g.channel || i % t->n_strands != g.strand ||
             in->fd >= 0)
             continue;
-        if (recv(fd, &g, sizeof(g), 0) != (ssize_t)sizeof(g))
+        if (recv(fd, &g, sizeof(g), 0) != (ssize_t)sizeof(g) || wake_from(fd, 1, err) != 0)
             break;
         in->fd = fd;
         --*n_left;
@@ -171,7 +194,11 @@ int strait_emu_transport_connect(struct strait_emu_transport *t, int64_t until_m
             case STRAIT_EMU_OUT:
                 failed = end_connection(t, index, &n_left, err);
                 break;
-            default: /* a connection that is ready carries nothing before the start */
+            case STRAIT_EMU_IN:
+                failed = check_silence(t->in_strands[index].fd,
+                                       t->in_strands[index].stream->shared->src, err);
+                break;
+            default:
                 break;
             }
         }

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "emu/host/dilation.h"
+#include "emu/host/rights.h"
 #include "lane.h"
 
 /* PARK_S: a cut-off lane finishes its current operation within this time. */
@@ -110,7 +111,10 @@ static int prepare(struct strait_emu_rank *rank, struct strait_error *err)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a lane");
     if (run->rank_begin)
         run->rank_begin(&rank->first->base);
-    return open_transport(rank, err);
+    if (open_transport(rank, err) != 0)
+        return -1;
+    /* From here on it reads what others send and runs codecs: it needs to be prompt, no more. */
+    return strait_emu_rights_drop(STRAIT_EMU_KEEP_NICE, true, err);
 }
 
 static void program(struct strait_rank *r, void *arg)

@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "emu/host/rights.h"
 #include "program.h"
 
 /* ASKED_MS: to end after a request. KILLED_MS: to end after a kill, since a thousand namespaces are
@@ -198,6 +199,8 @@ static void become(const struct strait_emu_join *v, const struct strait_emu_comm
         for (const char *const *e = p->env; *e; e++)
             putenv((char *)(uintptr_t)*e); /* putenv keeps the pointer and does not write */
         close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+        if (strait_emu_rights_drop(STRAIT_EMU_KEEP_PROGRAM, false, NULL) != 0)
+            _exit(126);
         execvp(p->argv[0], (char *const *)(const void *)p->argv);
         f.at_start = true;
     }

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "relay_loop.h"
+#include "emu/host/rights.h"
 
 enum { ANSWER_DEADLINE_MS = 5000 };
 
@@ -68,6 +69,8 @@ static void run(const struct strait_emu_net_plan *plan, const int *tun_fds, int 
     keep[n + 1] = STDERR_FILENO;
     close_others(keep, n + 2);
     free(keep);
+    if (strait_emu_rights_drop(STRAIT_EMU_KEEP_NOTHING, true, NULL) != 0)
+        return; /* it did not start */
     strait_emu_relay_loop(plan, tun_fds, control_fd, realtime);
 }
 

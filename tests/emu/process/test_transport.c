@@ -439,7 +439,43 @@ static void a_payload_beyond_the_limit_is_refused_before_memory_is_taken(void)
     CU_ASSERT(strstr(err.text, "bad frame") != NULL);
 }
 
+/* Five of the twelve bytes of a greeting, and nothing more: who waits for the rest of it sleeps. A
+ * loop that reads again and again would take all of these 200 ms of a processor. */
+static void an_incomplete_greeting_keeps_nobody_busy(void)
+{
+    const struct strait_network star = {.n_ranks = 2};
+    const struct strait_run run = {.n_ranks = 2, .network = &star, .uses_stream = only_forward};
+    struct strait_error err = {.code = STRAIT_OK};
+    struct strait_emu_transport *t = NULL;
+    struct strait_emu_shared *shared = strait_emu_shared_new(&run, 1, 1, &err);
+    CU_ASSERT_FATAL(shared != NULL);
+    const struct strait_emu_transport_plan plan = {.shared = shared,
+                                                   .me = 1,
+                                                   .address = loopback,
+                                                   .congestion = STRAIT_RENO,
+                                                   .window_bytes = INFINITY};
+    CU_ASSERT_FATAL(strait_emu_transport_new(&t, &plan, &err) == 0);
+    const struct sockaddr_in to = {.sin_family = AF_INET,
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                   .sin_port = shared->ranks[1].port};
+    const int stranger = socket(AF_INET, SOCK_STREAM, 0), half = socket(AF_INET, SOCK_STREAM, 0);
+    CU_ASSERT(connect(stranger, (const struct sockaddr *)&to, sizeof(to)) == 0);
+    CU_ASSERT(connect(half, (const struct sockaddr *)&to, sizeof(to)) == 0);
+    CU_ASSERT_EQUAL(send(stranger, "hello", 5, 0), 5);
+    CU_ASSERT_EQUAL(send(half, "hello", 5, 0), 5);
+    CU_ASSERT(shutdown(half, SHUT_WR) == 0); /* no more of it will come */
+    const int64_t before = strait_emu_thread_cpu_ns(), patience_ns = 200000000;
+    CU_ASSERT(strait_emu_transport_connect(t, strait_emu_mono_ns() + patience_ns, &err) == -1);
+    CU_ASSERT_CONTAINS(err.text, "rank 1 is not reached by rank 0 in time");
+    CU_ASSERT_AT_MOST((double)(strait_emu_thread_cpu_ns() - before), (double)patience_ns / 4);
+    close(stranger);
+    close(half);
+    strait_emu_transport_free(t);
+    strait_emu_shared_free(shared);
+}
+
 static const struct strait_test tests[] = {
+    {"an incomplete greeting keeps nobody busy", an_incomplete_greeting_keeps_nobody_busy},
     {"payload, words and bound arrive bit by bit", payload_arrives_bit_by_bit},
     {"a stream keeps its order, whatever is posted at once", a_stream_keeps_its_order},
     {"an acknowledgement comes back for each that was asked for",

@@ -1,0 +1,93 @@
+/* What a process of a run may still do once the network stands. */
+#include "emu/host/rights.h"
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "tests/kit/emu_world.h"
+#include "tests/kit/suite.h"
+
+/* A line of /proc/self/status, hexadecimal; "NoNewPrivs" is one digit. */
+static double status_of(const char *key)
+{
+    char line[256];
+    unsigned long long value = 1ULL << 63;
+    FILE *f = fopen("/proc/self/status", "re");
+    while (f && fgets(line, sizeof(line), f))
+        if (strncmp(line, key, strlen(key)) == 0)
+            value = strtoull(line + strlen(key) + 1, NULL, 16);
+    if (f)
+        fclose(f);
+    return (double)value;
+}
+
+enum { EFFECTIVE, PERMITTED, BOUNDING, NO_NEW_PRIVS, MOUNTED, N_NOTES };
+
+static void note_rights(struct strait_rank *r)
+{
+    double *notes = board_of(r)->numbers[r->me];
+    notes[EFFECTIVE] = status_of("CapEff");
+    notes[PERMITTED] = status_of("CapPrm");
+    notes[BOUNDING] = status_of("CapBnd");
+    notes[NO_NEW_PRIVS] = status_of("NoNewPrivs");
+    notes[MOUNTED] = mount("tmpfs", "/mnt", "tmpfs", 0, NULL) == 0;
+}
+
+static void a_rank_keeps_the_right_to_be_prompt_only(void)
+{
+    const double nice = 1 << 23; /* CAP_SYS_NICE is number 23 */
+    struct world w;
+    struct strait_error err = {.code = STRAIT_OK};
+    world_init(&w, 2, 1e9, 0.01);
+    w.run.rank_main = note_rights;
+    w.run.realisation = "relay";
+    w.run.dilation = 1;
+    if (strait_emu.check(&w.run, &err) != 0) {
+        strait_test_skip(err.text);
+    } else {
+        CU_ASSERT_FATAL(strait_emu.run(&w.run, &err) == 0);
+        for (int i = 0; i < 2; i++) {
+            const double *notes = w.board->numbers[i];
+            CU_ASSERT_EQUAL(notes[EFFECTIVE], nice);
+            CU_ASSERT_EQUAL(notes[PERMITTED], nice);
+            CU_ASSERT_EQUAL(notes[BOUNDING], nice);
+            CU_ASSERT_EQUAL(notes[NO_NEW_PRIVS], 1);
+            CU_ASSERT_EQUAL(notes[MOUNTED], 0);
+        }
+    }
+    world_release(&w);
+}
+
+/* In a child: give up all but what is to be kept. */
+static int drop_and_look(uint64_t keep, bool no_new_privs)
+{
+    const pid_t pid = fork();
+    if (pid == 0) {
+        struct strait_error err = {.code = STRAIT_OK};
+        const bool dropped = strait_emu_rights_drop(keep, no_new_privs, &err) == 0;
+        const bool none = status_of("CapEff") == 0 && status_of("CapPrm") == 0 &&
+                          status_of("CapInh") == 0 && status_of("CapAmb") == 0;
+        const bool told = status_of("NoNewPrivs") == (no_new_privs ? 1 : 0);
+        _exit(dropped && none && told && setuid(1) == (geteuid() == 1 ? 0 : -1) ? 0 : 1);
+    }
+    int status = 1;
+    waitpid(pid, &status, 0);
+    return status;
+}
+
+static void all_rights_can_be_given_up(void)
+{
+    CU_ASSERT_EQUAL(drop_and_look(STRAIT_EMU_KEEP_NOTHING, true), 0);
+    CU_ASSERT_EQUAL(drop_and_look(STRAIT_EMU_KEEP_NOTHING, false), 0);
+}
+
+static const struct strait_test tests[] = {
+    {"a rank keeps the right to be prompt only", a_rank_keeps_the_right_to_be_prompt_only},
+    {"all rights can be given up", all_rights_can_be_given_up},
+};
+STRAIT_SUITE_WITH("emu/host/rights", tests, .release = true);
