@@ -31,6 +31,46 @@ size_t strait_columns_asked(void)
     return columns > 1 && columns < 10000 ? (size_t)columns : 0;
 }
 
+/* The only number of a file; INFINITY: it has none, such as "max". */
+static double number_in(const char *path)
+{
+    double value = INFINITY;
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%lf", &value) != 1)
+        value = INFINITY;
+    if (f)
+        fclose(f);
+    return value;
+}
+
+double strait_host_free_bytes(void)
+{
+    static const char *const groups[][2] = {
+        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
+        {"/sys/fs/cgroup/memory/memory.limit_in_bytes",
+         "/sys/fs/cgroup/memory/memory.usage_in_bytes"}};
+    double free_bytes = strait_host_memory_bytes("MemAvailable");
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+        const double most = number_in(groups[i][0]), used = number_in(groups[i][1]);
+        if (isfinite(most) && isfinite(used))
+            free_bytes = fmin(free_bytes, fmax(0, most - used));
+    }
+    return free_bytes;
+}
+
+double strait_host_resident_bytes(int pid)
+{
+    char path[64];
+    double pages = 0;
+    snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+    FILE *f = fopen(path, "re");
+    if (f && fscanf(f, "%*f %lf", &pages) != 1)
+        pages = 0;
+    if (f)
+        fclose(f);
+    return pages * (double)sysconf(_SC_PAGESIZE);
+}
+
 FILE *strait_host_open(const char *path)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -9,6 +9,12 @@ double strait_host_memory_bytes(const char *key);
 
 /** COLUMNS of the environment; 0: not there, or no number from 2 to 9999. */
 size_t strait_columns_asked(void);
+/** Memory that this process may still take: what the machine has available, or the rest of what
+ *  its control group may have, whichever is less. INFINITY if nobody says. */
+double strait_host_free_bytes(void);
+/** Resident memory of a process in bytes; 0 if it is gone. */
+double strait_host_resident_bytes(int pid);
+
 /** Open a file for reading. A FIFO that nobody writes is one without bytes, not a wait for ever.
  *  Returns: the file, or NULL with errno */
 FILE *strait_host_open(const char *path);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "emu/host/dilated_clock.h"
 #include "emu/host/rights.h"
+#include "emu/judge/deadlines.h"
 #include "emu/judge/live_links.h"
 #include "emu/links/net.h"
 #include "emu/process/oom.h"
@@ -22,7 +23,7 @@
 #include "emu/judge/watch.h"
 
 enum { LOOK_MS = 100, RELAY_LOOKS = 5 };
-enum { PHASE_S = 150, DEFAULT_DEADLINE_S = 3600 };
+enum { PHASE_S = 150, STOPPED_S = 5 };
 /* Between the last connection and time 0: round trips for late acknowledgements, and a short
  * time. */
 static const double SETTLE_RTTS = 2, SETTLE_S = 0.06;
@@ -35,6 +36,7 @@ struct child {
     pid_t pid;
     int fd;    /* socket to the rank; -1: it has ended */
     char said; /* its last message */
+    int64_t stopped_ns; /* since when a signal has stopped it; 0: it runs */
 };
 
 struct keeper {
@@ -43,8 +45,8 @@ struct keeper {
     struct child *children;
     struct strait_emu_evidence evidence;
     struct strait_emu_watch watch;
-    int64_t deadline_ns;
     int n_looks;
+    struct strait_emu_deadlines deadlines;
     uint64_t n_oom_kills; /* of this kernel, before the ranks */
 };
 
@@ -123,17 +125,26 @@ static int fork_ranks(struct keeper *k, struct strait_error *err)
     return 0;
 }
 
-static void tell(struct keeper *k, int rank, enum strait_emu_word word)
+/* A rank that is gone is noticed by poll, which knows why; one that did not hear would wait. */
+static int tell(struct keeper *k, int rank, enum strait_emu_word word, struct strait_error *err)
 {
     const char c = (char)word;
-    if (k->children[rank].fd >= 0)
-        send(k->children[rank].fd, &c, 1, MSG_NOSIGNAL); /* poll notices a rank that is gone */
+    ssize_t n = 1;
+    do
+        if (k->children[rank].fd >= 0)
+            n = send(k->children[rank].fd, &c, 1, MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && errno != EPIPE && errno != ECONNRESET)
+        return strait_error_system(err, "send", "rank %d cannot be told to go on", rank);
+    return 0;
 }
 
-static void tell_all(struct keeper *k, enum strait_emu_word word)
+static int tell_all(struct keeper *k, enum strait_emu_word word, struct strait_error *err)
 {
-    for (int i = 0; i < k->plan.run->n_ranks; i++)
-        tell(k, i, word);
+    int failed = 0;
+    for (int i = 0; i < k->plan.run->n_ranks && !failed; i++)
+        failed = tell(k, i, word, err);
+    return failed;
 }
 
 /* Note processes that a signal has stopped since the last look, even if they run again. A freezer
@@ -147,6 +158,8 @@ static void note_stops(struct keeper *k)
         int rank = -1;
         for (int i = 0; k->children && i < k->plan.run->n_ranks && rank < 0; i++)
             rank = k->children[i].pid == info.si_pid ? i : -1;
+        if (rank >= 0)
+            k->children[rank].stopped_ns = info.si_code == CLD_STOPPED ? strait_emu_mono_ns() : 0;
         if (k->evidence.n_stops++ == 0)
             k->evidence.stopped_rank = rank;
     }
@@ -198,6 +211,19 @@ static int listen_to(struct keeper *k, int rank, struct strait_error *err)
     return 0;
 }
 
+/* A rank that somebody has stopped for good makes all others wait. */
+static int check_stopped(const struct keeper *k, struct strait_error *err)
+{
+    const int64_t now = strait_emu_mono_ns();
+    for (int i = 0; i < k->plan.run->n_ranks; i++) {
+        const int64_t since = k->children[i].stopped_ns;
+        if (since > 0 && now - since > (int64_t)STOPPED_S * 1000000000)
+            return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
+                                    "rank %d was stopped by a signal and does not go on", i);
+    }
+    return 0;
+}
+
 /* Periodic checks: does the relay live, can anything still move, is there time left? */
 static int look_around(struct keeper *k, struct strait_error *err)
 {
@@ -207,11 +233,14 @@ static int look_around(struct keeper *k, struct strait_error *err)
         if (strait_emu_net_report(&r, k->net, false, err) != 0)
             return -1;
         strait_emu_live_put(k->plan.shared, &r);
+        strait_emu_deadlines_note(&k->deadlines, &r, strait_emu_mono_ns());
         strait_emu_relay_report_release(&r);
+    } else if (!k->net) {
+        strait_emu_deadlines_note(&k->deadlines, NULL, strait_emu_mono_ns());
     }
-    if (strait_emu_mono_ns() > k->deadline_ns)
-        return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
-                                "the run did not end within its deadline");
+    if (check_stopped(k, err) != 0 ||
+        strait_emu_deadlines_check(&k->deadlines, strait_emu_mono_ns(), err) != 0)
+        return -1;
     return strait_emu_watch_look(&k->watch, k->plan.shared, err);
 }
 
@@ -266,8 +295,8 @@ static int start(struct keeper *k, struct strait_error *err)
     struct strait_emu_relay_report r;
     if (wait_for_all(k, STRAIT_EMU_LISTENING, "listen", err) != 0)
         return -1;
-    tell_all(k, STRAIT_EMU_CONNECT);
-    if (wait_for_all(k, STRAIT_EMU_READY, "connect", err) != 0)
+    if (tell_all(k, STRAIT_EMU_CONNECT, err) != 0 ||
+        wait_for_all(k, STRAIT_EMU_READY, "connect", err) != 0)
         return -1;
     const double settle_s =
         SETTLE_S + SETTLE_RTTS * strait_emu_largest_rtt_s(k->plan.run, s) * s->dilation;
@@ -285,11 +314,8 @@ static int start(struct keeper *k, struct strait_error *err)
     if (strait_emu_rights_drop(STRAIT_EMU_KEEP_NOTHING, true, err) != 0)
         return -1;
     s->start_ns = strait_emu_mono_ns() + (int64_t)(wake_s * 1e9);
-    const double deadline_s =
-        k->plan.run->deadline_s > 0 ? k->plan.run->deadline_s : DEFAULT_DEADLINE_S;
-    k->deadline_ns = s->start_ns + (int64_t)(deadline_s * 1e9);
-    tell_all(k, STRAIT_EMU_GO);
-    return 0;
+    strait_emu_deadlines_begin(&k->deadlines, k->plan.run, s);
+    return tell_all(k, STRAIT_EMU_GO, err);
 }
 
 /* Wait until all ranks have returned, or rank 0 if that ends the run, and all messages are
@@ -311,8 +337,8 @@ static int run_ranks(struct keeper *k, struct strait_error *err)
         if (run->ends_with_rank_0 && !stopped && k->children[0].said == STRAIT_EMU_DONE) {
             stopped = true;
             for (int i = 1; i < run->n_ranks; i++)
-                if (k->children[i].said != STRAIT_EMU_DONE)
-                    tell(k, i, STRAIT_EMU_STOP);
+                if (k->children[i].said != STRAIT_EMU_DONE && tell(k, i, STRAIT_EMU_STOP, err) != 0)
+                    return -1;
         }
     }
     return 0;
@@ -328,8 +354,7 @@ static int end_ranks(struct keeper *k, struct strait_error *err)
     e->relay_cpu_s += e->relay.cpu_s;
     e->softnet_drops = strait_emu_softnet_drops() - e->softnet_drops;
     e->pressure_s = strait_emu_pressure_s() - e->pressure_s;
-    tell_all(k, STRAIT_EMU_END);
-    if (wait_for_all(k, STRAIT_EMU_BYE, "end", err) != 0)
+    if (tell_all(k, STRAIT_EMU_END, err) != 0 || wait_for_all(k, STRAIT_EMU_BYE, "end", err) != 0)
         return -1;
     for (int i = 0; i < k->plan.run->n_ranks; i++)
         shutdown(k->children[i].fd, SHUT_RDWR);

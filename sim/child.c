@@ -1,5 +1,6 @@
 #include "child.h"
 #include "core/clock.h"
+#include "core/host.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -18,6 +19,12 @@
 /* Wall-clock limit of a simulation if the run sets none: a program that polls without advancing
  * time would never end. */
 #define OWN_DEADLINE_S 3600.0
+
+/* Of free memory, what one simulation may take; where several run, what must be left of that; and
+ * how often it is looked at. */
+#define MEMORY_SHARE 0.8
+#define LEAST_SHARE  0.05
+enum { LOOK_MS = 100 };
 
 struct header {   /* of the anonymous file; logs and the report follow */
     int complete; /* 0: the child died first */
@@ -69,6 +76,9 @@ static int write_text(const char *text, size_t len_bytes, void *fd)
 void strait_child_finish(struct strait_child *child, const json_t *report)
 {
     struct header header = {.complete = 1};
+    for (int i = 0; i < child->run->n_ranks; i++)
+        if (child->run->logs[i].no_memory)
+            strait_child_no_memory(child);
     lseek(child->fd, sizeof(header), SEEK_SET);
     for (int i = 0; i < child->run->n_ranks && header.err.code == STRAIT_OK; i++)
         strait_log_write(child->fd, &child->run->logs[i], &header.err);
@@ -78,33 +88,64 @@ void strait_child_finish(struct strait_child *child, const json_t *report)
     leave(child, &header);
 }
 
-/* Reap the child, killing it first if it exceeds its time limit. -1 with *err: it did. */
-static int await(int *status, pid_t pid, double limit_s, struct strait_error *err)
+/* What a child may use before it is ended. */
+struct limits {
+    double end_s, wall_s;
+    double bytes; /* resident; INFINITY: nobody knows what is free */
+};
+
+static struct limits limits_of(const struct strait_run *run)
 {
-    const double end_s = strait_clock_s() + limit_s;
+    const double wall_s = run->deadline_s > 0 ? run->deadline_s : OWN_DEADLINE_S;
+    return (struct limits){.end_s = strait_clock_s() + wall_s,
+                           .wall_s = wall_s,
+                           .bytes = run->limit_bytes > 0 ? run->limit_bytes
+                                                         : MEMORY_SHARE * strait_host_free_bytes()};
+}
+
+/* Whether it has gone beyond a limit; the text says which. */
+static bool is_beyond(const struct limits *l, pid_t pid, struct strait_error *err)
+{
+    if (strait_clock_s() >= l->end_s) {
+        strait_error_set(err, STRAIT_ERR_BACKEND, "simulation",
+                         "expected an end within %g s, found none", l->wall_s);
+        return true;
+    }
+    const double held_bytes = strait_host_resident_bytes(pid),
+                 free_bytes = strait_host_free_bytes();
+    if (free_bytes < held_bytes && free_bytes < LEAST_SHARE * l->bytes) {
+        strait_error_set(err, STRAIT_ERR_NOMEM, "simulation",
+                         "memory ran out: it took %.3g GB and %.3g GB are left here",
+                         held_bytes / 1e9, free_bytes / 1e9);
+        return true;
+    }
+    if (!(held_bytes > l->bytes))
+        return false;
+    strait_error_set(err, STRAIT_ERR_NOMEM, "simulation",
+                     "memory ran out: it took more than %.3g GB, which is what it may have here",
+                     l->bytes / 1e9);
+    return true;
+}
+
+/* Reap the child, killing it first if it exceeds a limit. -1 with *err: it did. */
+static int await(int *status, pid_t pid, const struct limits *limits, struct strait_error *err)
+{
     const int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    bool late = false;
-    while (pidfd >= 0) {
-        const double left_s = end_s - strait_clock_s();
+    bool beyond = false;
+    while (pidfd >= 0 && !beyond) {
         struct pollfd p = {.fd = pidfd, .events = POLLIN};
-        const int n = left_s > 0 ? poll(&p, 1, left_s < 1e6 ? (int)(1e3 * left_s) + 1 : -1) : 0;
-        if (n > 0)
+        const int n = poll(&p, 1, LOOK_MS);
+        if (n > 0 || (n < 0 && errno != EINTR))
             break;
-        if (n < 0 && errno == EINTR)
-            continue;
-        late = left_s <= 0;
-        if (late || n < 0)
-            break;
+        beyond = is_beyond(limits, pid, err);
     }
     if (pidfd >= 0)
         close(pidfd);
-    if (late)
+    if (beyond)
         kill(pid, SIGKILL);
     while (waitpid(pid, status, 0) < 0 && errno == EINTR)
         ;
-    return late ? strait_error_set(err, STRAIT_ERR_BACKEND, "simulation",
-                                   "expected an end within %g s, found none", limit_s)
-                : 0;
+    return beyond ? -1 : 0;
 }
 
 static int read_report(int fd, struct strait_facts *facts, struct strait_error *err)
@@ -194,7 +235,8 @@ int strait_child_run(struct strait_run *run, void (*simulate)(struct strait_chil
     }
     if (pid == 0)
         be_child(&child, stderr_fd, parent, simulate);
-    rc = await(&status, pid, run->deadline_s > 0 ? run->deadline_s : OWN_DEADLINE_S, err);
+    const struct limits limits = limits_of(run);
+    rc = await(&status, pid, &limits, err);
     if (rc == 0)
         rc = collect(run, child.fd, stderr_fd, status, err);
 out:

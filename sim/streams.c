@@ -173,6 +173,15 @@ static double size_of(const struct strait_stream *s, const struct strait_parcel 
     return (double)parcel->packet->payload_bytes + s->machine->frame_bytes;
 }
 
+static void fail_beyond(const struct strait_engine *m)
+{
+    struct strait_error err = {0};
+    strait_error_set(&err, STRAIT_ERR_HOST, NULL,
+                     "expected at most %llu messages of %d ranks, found more",
+                     (unsigned long long)m->run->limit_messages, m->run->n_ranks);
+    strait_child_fail(m->child, &err);
+}
+
 void strait_stream_post(struct strait_stream *s, struct strait_parcel *parcel, double now_s)
 {
     struct strait_engine *m = s->machine;
@@ -180,6 +189,8 @@ void strait_stream_post(struct strait_stream *s, struct strait_parcel *parcel, d
     parcel->seq = s->n_sent++;
     parcel->posted_s = now_s;
     m->n_messages++;
+    if (m->run->limit_messages > 0 && m->n_messages > m->run->limit_messages)
+        fail_beyond(m);
     if (s->src == s->dst) {
         deliver(s, parcel, now_s, now_s);
         return;

@@ -2,10 +2,11 @@
 
 #include <math.h>
 
-/* Tolerates rounding: times are sums of RTTs and flow times. */
+/* Tolerates rounding: times are sums of RTTs and flow times. After years of simulated time the sum
+ * is rounded by more than that, and who sleeps until then must not sleep again. */
 static bool reached(double now_s, double start_s, double rtt_s)
 {
-    return now_s - start_s >= rtt_s * (1 - 1e-9);
+    return now_s - start_s >= rtt_s * (1 - 1e-9) || now_s >= start_s + rtt_s;
 }
 
 void strait_window_init(struct strait_window *w, double rtt_s, double path_bytes_per_s,

@@ -8,6 +8,7 @@
 #include "core/host.h"
 #include "emu/host/dilation.h"
 #include "emu/links/userns.h"
+#include "emu/process/shared.h"
 
 /* Whatever this kernel lacks or this user may not do. */
 #define OTHER_KERNEL " (--launcher vuml or uml brings a kernel that has it)"
@@ -176,6 +177,8 @@ int strait_emu_prepare(enum strait_emu_realisation *realisation, const struct st
     if (run->dilation != 0 && !(run->dilation >= 1 && run->dilation <= 1000))
         return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
                                 "expected a dilation of 1 to 1000, found %g", run->dilation);
+    if (strait_emu_shared_check(run, err) != 0)
+        return -1;
     for (int i = 0; i < 2 * (run->n_ranks + n->n_sites); i++) {
         const struct strait_link *l = strait_network_link(n, i);
         if (!(l->rate_bits_per_s > 0 && l->delay_s >= 0))

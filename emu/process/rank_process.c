@@ -271,6 +271,8 @@ static int end(struct strait_emu_rank *rank, struct strait_error *err)
     strait_emu_slots_halt(&rank->slots);
     if (rank->plan.run->rank_end) /* nobody holds anything that it sent any more */
         rank->plan.run->rank_end(&rank->first->base);
+    if (rank->plan.run->logs[rank->plan.me].no_memory)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for spans");
     if (strait_log_write(rank->plan.log, &rank->plan.run->logs[rank->plan.me], err) != 0)
         return -1;
     write_figures(rank);

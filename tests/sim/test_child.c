@@ -38,6 +38,28 @@ static void counts(struct strait_rank *r)
     strait_note(r, 1, *(int *)r->run->context);
 }
 
+/* 64 MiB a step, every page of it written, until there is an end to it. */
+static void takes_all(struct strait_rank *r)
+{
+    enum { STEP_BYTES = 64 << 20, MOST_STEPS = 64 };
+    for (int i = 0; i < MOST_STEPS && r->me == 1; i++) {
+        char *more = malloc(STEP_BYTES);
+        if (!more)
+            return;
+        memset(more, i, STEP_BYTES);
+        r->run->context = more;
+        usleep(50000);
+    }
+}
+
+static void posts_for_ever(struct strait_rank *r)
+{
+    for (int i = 0; r->me == 0; i++) {
+        struct strait_packet *p = strait_packet_new(0);
+        r->backend->ops->send(r, 1, 0, i, p, false);
+    }
+}
+
 #ifndef __SANITIZE_ADDRESS__
 static int deep(volatile int n)
 {
@@ -126,7 +148,30 @@ static void separate_memory(void)
     }
 }
 
+/* Limits of 256 MiB and of 1000 messages. */
+static void limits(void)
+{
+    for (int i = 0; i < 2; i++) {
+        struct strait_rig rig;
+        strait_rig_init(&rig, 2, strait_rig_link(1e9, 0.01), takes_all);
+        rig.run.limit_bytes = 268435456;
+        strait_rig_run(&rig, both[i]);
+        CU_ASSERT_EQUAL(rig.rc, -1);
+        CU_ASSERT_EQUAL(rig.err.code, STRAIT_ERR_NOMEM);
+        CU_ASSERT_CONTAINS(rig.err.text, "memory ran out: it took more than 0.268 GB");
+        strait_rig_release(&rig);
+        strait_rig_init(&rig, 2, strait_rig_link(1e9, 0.01), posts_for_ever);
+        rig.run.limit_messages = 1000;
+        strait_rig_run(&rig, both[i]);
+        CU_ASSERT_EQUAL(rig.rc, -1);
+        CU_ASSERT_EQUAL(rig.err.code, STRAIT_ERR_HOST);
+        CU_ASSERT_CONTAINS(rig.err.text, "expected at most 1000 messages of 2 ranks, found more");
+        strait_rig_release(&rig);
+    }
+}
+
 static const struct strait_test tests[] = {
+    {"a simulation that takes too much memory or too many messages is ended", limits},
     {"a simulation that dies is an error with its first words", death},
     {"a lane that overflows its stack hits the guard", overflow},
     {"a simulation that leaves without a result is an error", no_result},

@@ -244,7 +244,29 @@ static void no_ramp(void)
     CU_ASSERT_EQUAL(n, 2);
 }
 
+/* After three years the clock has steps of 15 ns: start + RTT is rounded by more than a billionth of
+ * the RTT, and who wakes then must find it reached, or sleeps until then for ever. */
+static void after_years(void)
+{
+    const struct strait_tcp tcp = {.congestion = STRAIT_RENO,
+                                   .segment_bytes = 1448,
+                                   .initial_window_bytes = 14480,
+                                   .window_bytes = INFINITY,
+                                   .rto_min_s = 0.2};
+    for (int i = 0; i < 1000; i++) {
+        struct strait_window w = cold(tcp);
+        double now_s = 99217500.19 + i * 1.7e-8, part;
+        CU_ASSERT_EQUAL(strait_window_next(&w, now_s, 1e6, &part), now_s);
+        strait_window_sent(&w, now_s, now_s, part);
+        const double wake_s = strait_window_next(&w, now_s, 1e6, &part);
+        CU_ASSERT_EQUAL(part, 0);
+        strait_window_next(&w, wake_s, 1e6, &part);
+        CU_ASSERT(part > 0);
+    }
+}
+
 static const struct strait_test tests[] = {
+    {"a round trip ends after years too", after_years},
     {"a cold window doubles every round trip", doubling},
     {"connections are as many windows", connections},
     {"the last connection's part leaves when its turn comes", last_connection},

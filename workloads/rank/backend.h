@@ -109,11 +109,11 @@ struct strait_run {
     void (*rank_end)(struct strait_rank *r);
     bool ends_with_rank_0;
     double training_load; /* processors that real training keeps busy at dilation 1; 0: none */
-    int n_threads;      /* for long jobs of a simulation; 0: one */
-    bool real_payload;  /* packets carry data */
-    bool measured_cost; /* jobs may have cost_s NAN */
-    bool one_at_a_time; /* emu: run one measured job at a time on the whole machine */
-    int n_measuring;    /* ranks whose measured jobs may coincide; 0: all */
+    int n_threads;        /* for long jobs of a simulation; 0: one */
+    bool real_payload;    /* packets carry data */
+    bool measured_cost;   /* jobs may have cost_s NAN */
+    bool one_at_a_time;   /* emu: run one measured job at a time on the whole machine */
+    int n_measuring;      /* ranks whose measured jobs may coincide; 0: all */
     uint64_t seed;
     double memory_bytes;     /* peak of all ranks together with real payload; for check */
     double allocated_bytes;  /* the same of ranks that are processes, with all that they allocate */
@@ -126,6 +126,9 @@ struct strait_run {
     const char *realisation;   /* emu: "relay" or "kernel"; NULL or "auto": chosen */
     const char *launcher;      /* emu: "root" or "userns"; NULL or "auto": chosen */
     double deadline_s;         /* wall-clock limit of the run; 0: the backend's own */
+    double expected_s;         /* emu: virtual duration by simulation, for its limits; 0: unknown */
+    uint64_t limit_messages;   /* sim, fluid: fail beyond these; 0: none */
+    double limit_bytes;        /* sim, fluid: memory of the simulation; 0: most of what is free */
     /** emu: called twice a second in the calling process during the run, and with NULL when it has
      *  ended in any way. NULL: not called. */
     void (*watch)(const struct strait_run *run, const struct strait_live *live);

@@ -26,6 +26,7 @@ void strait_log_add(struct strait_log *log, const struct strait_span *span)
         const size_t cap = log->cap_spans ? 2 * log->cap_spans : 64;
         struct strait_span *more = realloc(log->spans, cap * sizeof(*more));
         if (!more) {
+            log->no_memory = true;
             lose(log, span); /* still counted in the totals above */
             return;
         }

@@ -46,6 +46,7 @@ struct strait_scored {
 struct strait_log {
     struct strait_span *spans;
     size_t n_spans, cap_spans;
+    bool no_memory;   /* a span was lost for lack of it: the log must not be believed */
     size_t max_spans; /* limit of kept spans, rounds excepted; 0: STRAIT_LOG_MAX_SPANS */
     uint64_t n_messages, payload_bytes, raw_bytes; /* sent to other ranks */
     uint64_t link_bytes;                           /* between the host and its accelerator */

@@ -16,6 +16,9 @@
 
 /* If all clients' tensors together exceed this, clients share values. */
 static const double MAX_OWN_BYTES = 4e9;
+/* Of the simulation that tells what ranks hold; more messages than these, some 10 s and 1 GB here,
+ * no machine emulates in a day. */
+enum { PROBE_ROUNDS = 16, PROBE_MESSAGES = 1000000 };
 /* Kinds of recordings, in the order of enum strait_tensor_kind. */
 static const char *const kinds[] = {"param", "update", "grad"};
 
@@ -202,6 +205,14 @@ void strait_trial_free(struct strait_trial *p)
     free(p);
 }
 
+/* Rounds that tell what the others hold and take: all of a plan's kinds, and none of a million. */
+static int probe_rounds(const struct strait_experiment *e, int n_rounds)
+{
+    const int period = e->strategy->period ? e->strategy->period(e) : 0;
+    const int most = 2 * period > PROBE_ROUNDS ? 2 * period : PROBE_ROUNDS;
+    return n_rounds < most ? n_rounds : most;
+}
+
 /* Memory of all ranks at their peaks, and duration, from a run with sized payload. */
 static int need_memory(struct strait_trial *p, struct strait_error *err)
 {
@@ -211,13 +222,18 @@ static int need_memory(struct strait_trial *p, struct strait_error *err)
     double *bytes = &p->run.memory_bytes;
     if (strait_trial_new(&probe, p->experiment, p->profile, &sized, err) != 0)
         return -1;
+    const int n_rounds = p->n_rounds;
+    probe->n_rounds = probe_rounds(p->experiment, n_rounds);
+    probe->run.limit_messages = PROBE_MESSAGES;
     const int failed = strait_fluid.run(&probe->run, err);
+    const double scale = n_rounds / fmax(1, probe->n_rounds);
     for (int i = 0; i < probe->run.n_ranks && !failed; i++) {
         *bytes += (double)probe->logs[i].peak_bytes;
         p->run.allocated_bytes += probe->logs[i].allocated_bytes;
-        p->n_batches += probe->logs[i].n_batches;
+        p->n_batches += probe->logs[i].n_batches * scale;
     }
-    p->expected_s = probe->logs[0].total_s[STRAIT_SPAN_ROUND];
+    p->expected_s = probe->logs[0].total_s[STRAIT_SPAN_ROUND] * scale;
+    p->run.expected_s = p->expected_s;
     strait_trial_free(probe);
     if (p->learn) {
         const double more_bytes = strait_learning_bytes(p);
@@ -266,8 +282,16 @@ static int fill_shared(struct strait_trial *p, struct strait_error *err)
 int strait_trial_check(struct strait_trial *p, const struct strait_backend *backend,
                        struct strait_error *err)
 {
-    if (p->run.real_payload && p->run.memory_bytes == 0 && need_memory(p, err) != 0)
+    /* What needs no memory to be refused is refused first. */
+    if (backend->check(&p->run, err) != 0)
         return -1;
+    const bool wanted = p->run.real_payload || backend == &strait_emu; /* for its deadlines */
+    if (!wanted || p->run.expected_s > 0)
+        return 0;
+    if (need_memory(p, err) != 0)
+        return -1;
+    if (!p->run.real_payload) /* noise is held by nobody */
+        p->run.memory_bytes = p->run.allocated_bytes = 0;
     if (p->learn && p->gradient_s == 0 && time_gradient(p, err) != 0)
         return -1;
     return backend->check(&p->run, err);
