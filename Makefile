@@ -70,6 +70,7 @@ help:
 	@echo "make vtest    the judged settings in virtual time: a minute or two"
 	@echo "make strategies  every strategy, predicted and emulated in virtual time: three minutes"
 	@echo "make judged   the judged settings in every realisation and launcher, a table: an hour"
+	@echo "make faults   FAULTS=300 failing calls of each kind in six commands: error or right result"
 	@echo "make disturbed  N_DISTURBED=200 stops of processes of a run: INVALID or unchanged, each"
 	@echo "make scale    65 ranks: models of 12 MB (also in dilated real time) and 102 MB in virtual time"
 	@echo "make qemu     the guest that counts instructions, once: QEMU, busybox, qguest/, seconds"
@@ -98,7 +99,7 @@ demo: setup
 	@$(MAKE) --no-print-directory all
 	@sh experiments/demo.sh $(BUILD)/strait
 
-programs: $(SUITES) $(BUILD)/strait
+programs: $(SUITES) $(BUILD)/strait $(BUILD)/tests/faults.so
 tests-only: programs
 	@$(RUN_TESTS) $(QUICK) $(TESTS)
 
@@ -163,6 +164,17 @@ scale: all vkernel
 		--profile results/scale-12mb/profile.json --out results/scale-12mb-relay || status=$$?; \
 	$(BUILD)/strait compare results/scale-12mb-relay results/scale-12mb || status=$$?; \
 	exit $$status
+
+# What makes calls of the system fail, for the suite "faults"; make faults tries up to FAULTS calls
+# of each kind in each of six commands: hours for all of them.
+FAULTS ?= 300
+$(BUILD)/tests/faults.so: tests/faults/inject.c
+	@mkdir -p $(@D)
+	@echo "  link $@"
+	$(Q)$(CC) -std=c17 -D_GNU_SOURCE -O1 -g -fPIC -shared -fvisibility=hidden -fno-builtin $(filter-out -Wpedantic,$(WARN)) -o $@ $< -ldl
+.PHONY: faults
+faults: programs
+	@FAULTS=$(FAULTS) $(SUITES) --here faults/faults
 
 # Processes of an emulated run stopped at N_DISTURBED drawn moments: a quarter of an hour.
 N_DISTURBED ?= 200
