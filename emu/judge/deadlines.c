@@ -18,8 +18,7 @@ void strait_emu_deadlines_begin(struct strait_emu_deadlines *d, const struct str
     *d = (struct strait_emu_deadlines){
         .run = run, .shared = shared, .start_ns = shared->start_ns, .moved_ns = shared->start_ns};
     for (int i = 0; i < shared->n_streams && !d->lossy; i++)
-        d->lossy =
-            strait_path_is_lossy(run->network, shared->streams[i].src, shared->streams[i].dst);
+        d->lossy = strait_path_drops(run->network, shared->streams[i].src, shared->streams[i].dst);
     d->limit_s = run->deadline_s > 0 ? run->deadline_s
                  : run->expected_s > 0
                      ? SPARE_S + (d->lossy ? LOSSY_RATIO : LATE_RATIO) * expected_s(d)

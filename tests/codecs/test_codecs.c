@@ -488,8 +488,8 @@ static void small_room(void)
                 memset(b.bytes, 0xa5, need);
                 const struct strait_request request = {
                     .bound = bound_for(b.ops, STRAIT_BOUND_RANGE, 1e-3), .key = 1};
-                CU_ASSERT_EQUAL(b.ops->encode(b.state, b.bytes, caps[r], &b.len_bytes, b.x,
-                                              sizes[i], request, &err),
+                CU_ASSERT_EQUAL(strait_codec_encode(b.ops, b.state, b.bytes, caps[r], &b.len_bytes,
+                                                    b.x, sizes[i], request, &err),
                                 -1);
                 snprintf(text, sizeof(text), "expected room for %zu bytes, found %zu", need,
                          caps[r]);
