@@ -1,6 +1,8 @@
 /* Text tables laid out: columns line up; where a terminal is too narrow, titles and texts take more
  * lines and then the columns that are left continue below. */
+#include <stdarg.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include "core/host.h"
 #include "table_parts.h"
@@ -300,8 +302,33 @@ void strait_table_print_within(const struct strait_table *t, FILE *out, size_t m
         print_blocks(&l, max, out);
 }
 
-void strait_table_print(const struct strait_table *t, FILE *out)
+/* Columns for what goes there; 0: any number. */
+static size_t columns_for(FILE *out)
 {
     const size_t columns = strait_terminal_columns(fileno(out));
-    strait_table_print_within(t, out, columns > 0 ? columns : strait_columns_asked());
+    return columns > 0 ? columns : strait_columns_asked();
+}
+
+void strait_table_print(const struct strait_table *t, FILE *out)
+{
+    strait_table_print_within(t, out, columns_for(out));
+}
+
+void strait_prose(FILE *out, const char *format, ...)
+{
+    const size_t columns = columns_for(out);
+    char *text = NULL, *rest = NULL;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0)
+        text = NULL;
+    va_end(args);
+    for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line;
+         line = strtok_r(NULL, "\n", &rest))
+        while (*line) {
+            const size_t len = line_bytes(line, columns, false);
+            fprintf(out, "%.*s\n", (int)len, line);
+            line += len + (line[len] == ' ');
+        }
+    free(text);
 }

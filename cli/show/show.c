@@ -221,15 +221,15 @@ static int show_grid(FILE *out, const struct strait_grid *g, const json_t *break
 static void put_legend(FILE *out, const json_t *breakevens)
 {
     const json_t *first = json_array_get(breakevens, 0);
-    fputs("Without compression: time of a round. Codecs: speed-up over it.", out);
+    strait_prose(out, "Without compression: time of a round. Codecs: speed-up over it.");
     if (first)
-        fprintf(out,
-                " Pays: clients for which a round is\nshorter than without, of %s %lld to %lld.",
-                json_is_true(json_object_get(first, "every_count")) ? "every count from"
-                                                                    : "counts by bisection from",
-                (long long)json_integer_value(json_object_get(first, "first")),
-                (long long)json_integer_value(json_object_get(first, "last")));
-    fputs("\n\n", out);
+        strait_prose(
+            out, "Pays: clients for which a round is shorter than without, of %s %lld to %lld.",
+            json_is_true(json_object_get(first, "every_count")) ? "every count from"
+                                                                : "counts by bisection from",
+            (long long)json_integer_value(json_object_get(first, "first")),
+            (long long)json_integer_value(json_object_get(first, "last")));
+    fputs("\n", out);
 }
 
 /* --- break-even --------------------------------------------------------------------------- */
@@ -268,6 +268,7 @@ static void show_emulation(FILE *out, const json_t *rows)
     double least = INFINITY, most = 0, wall_s = 0;
     size_t n_stored = 0;
     const json_t *report = json_object_get(json_array_get(rows, 0), "report"), *row;
+    char to[STRAIT_NUMBER_CHARS] = "", stored[80] = "";
     size_t i;
     if (!json_is_string(json_object_get(report, "congestion")))
         return;
@@ -279,14 +280,14 @@ static void show_emulation(FILE *out, const json_t *rows)
         wall_s += json_number_value(json_object_get(row, "wall_s"));
         n_stored += json_is_true(json_object_get(row, "stored"));
     }
-    fprintf(out, "TCP %s; %s, launched as %s; dilation %g", strait_text_of(report, "congestion"),
-            strait_text_of(report, "realisation"), strait_text_of(report, "launcher"), least);
     if (most > least)
-        fprintf(out, " to %g", most);
-    fprintf(out, "; took %.0f s", wall_s);
+        snprintf(to, sizeof(to), " to %g", most);
     if (n_stored > 0)
-        fprintf(out, "; %zu of %zu rows are from an earlier run", n_stored, json_array_size(rows));
-    fputs("\n", out);
+        snprintf(stored, sizeof(stored), "; %zu of %zu rows are from an earlier run", n_stored,
+                 json_array_size(rows));
+    strait_prose(out, "TCP %s; %s, launched as %s; dilation %g%s; took %.0f s%s",
+                 strait_text_of(report, "congestion"), strait_text_of(report, "realisation"),
+                 strait_text_of(report, "launcher"), least, to, wall_s, stored);
 }
 
 /* The text that all rows have under a key, or that they differ. */
@@ -305,21 +306,22 @@ void strait_show_set(FILE *out, const char *before, const json_t *set)
 {
     char *text = strait_label_set(set);
     if (text && *text)
-        fprintf(out, "%s: %s\n", before, text);
+        strait_prose(out, "%s: %s", before, text);
     free(text);
 }
 
 void strait_show_head(FILE *out, const json_t *rows)
 {
     const json_t *row = json_array_get(rows, 0);
-    fprintf(out, "%s\n", strait_text_of(row, "title"));
+    strait_prose(out, "%s", strait_text_of(row, "title"));
     strait_show_set(out, "set", json_object_get(row, "set"));
-    fprintf(out, "%s, %s; %s payload, %s cost; backend %s%s%s\n",
-            common_text(rows, "model", "several models"),
-            common_text(rows, "strategy", "several strategies"), strait_text_of(row, "payload"),
-            strait_text_of(row, "cost"), strait_text_of(row, "backend"),
-            *strait_text_of(row, "control") ? ", negative control " : "",
-            strait_text_of(row, "control"));
+    strait_prose(out, "%s, %s; %s payload, %s cost; backend %s%s%s",
+                 common_text(rows, "model", "several models"),
+                 common_text(rows, "strategy", "several strategies"),
+                 strait_text_of(row, "payload"), strait_text_of(row, "cost"),
+                 strait_text_of(row, "backend"),
+                 *strait_text_of(row, "control") ? ", negative control " : "",
+                 strait_text_of(row, "control"));
     show_emulation(out, rows);
 }
 
@@ -334,9 +336,11 @@ int strait_show_rows(FILE *out, const json_t *rows, const json_t *breakevens,
     if (grid)
         put_legend(out, breakevens);
     else
-        fputs("Mean time of a round and its shares on the critical path; wait: a client blocked in "
-              "a receive.\n\n",
-              out);
+        strait_prose(out,
+                     "Mean time of a round and its shares on the critical path; wait: a client "
+                     "blocked in a receive.");
+    if (!grid)
+        fputs("\n", out);
     int status = grid ? show_grid(out, g, breakevens, err) : show_lines(out, g, rows, err);
     if (grid)
         strait_show_notes(out, rows, false);

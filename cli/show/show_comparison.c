@@ -96,10 +96,11 @@ int strait_show_comparison(FILE *out, const json_t *comparison,
     size_t i, n_within = 0;
     json_t *pair, *text;
     const json_t *first = json_array_get(pairs, 0);
-    fprintf(out, "Predicted (%s) against measured (%s), seconds a round; within %g %% or %s%s\n\n",
-            strait_text_of(first, "predicted"), strait_text_of(first, "measured"),
-            100 * options->tolerance_ratio, strait_seconds_text(floor, options->floor_s),
-            full ? "" : "; the worst judged phase of each pair");
+    strait_prose(out, "Predicted (%s) against measured (%s), seconds a round; within %g %% or %s%s",
+                 strait_text_of(first, "predicted"), strait_text_of(first, "measured"),
+                 100 * options->tolerance_ratio, strait_seconds_text(floor, options->floor_s),
+                 full ? "" : "; the worst judged phase of each pair");
+    fputs("\n", out);
     for (size_t c = 0; c < sizeof(titles) / sizeof(*titles); c++)
         strait_table_column(t, titles[c], c == 0 || (c >= 4 && c <= 7));
     json_array_foreach (pairs, i, pair) {
@@ -115,6 +116,6 @@ int strait_show_comparison(FILE *out, const json_t *comparison,
     strait_names_free(names);
     fprintf(out, "\n%zu of %zu pairs within tolerance\n", n_within, json_array_size(pairs));
     json_array_foreach (json_object_get(comparison, "refused"), i, text)
-        fprintf(out, "not used: %s\n", json_string_value(text));
+        strait_prose(out, "not used: %s", json_string_value(text));
     return status;
 }

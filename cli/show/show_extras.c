@@ -67,7 +67,9 @@ void strait_extras_notes(FILE *out, const json_t *rows)
             known = strcmp(shown[k], of) == 0;
         if (known || n == MAX_NOTES)
             continue;
-        fprintf(out, "%s%s\n", n == 0 ? "\nRecall and errors are those of\n" : "", of);
+        if (n == 0)
+            fputs("\nRecall and errors are those of\n", out);
+        strait_prose(out, "%s", of);
         shown[n++] = of;
     }
 }

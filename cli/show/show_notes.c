@@ -1,5 +1,6 @@
 /* What a reader of a table should know of its rows: not all of a point was simulated, or kept. */
 #include <stdio.h>
+#include "analysis/table.h"
 #include "show.h"
 #include "workloads/ask/packet_effects.h"
 
@@ -59,13 +60,14 @@ static void show_effects(FILE *out, const json_t *rows)
     json_object_foreach (counts, line, count) {
         const size_t n = (size_t)json_integer_value(count);
         if (n_shown++ == MAX_EFFECTS) {
-            fprintf(out, "... and %zu other such settings (\"approximations\" of the rows)\n",
-                    json_object_size(counts) - MAX_EFFECTS);
+            strait_prose(out, "... and %zu other such settings (\"approximations\" of the rows)",
+                         json_object_size(counts) - MAX_EFFECTS);
             break;
         }
         if (n < json_array_size(rows))
-            fprintf(out, "in %zu of %zu points ", n, json_array_size(rows));
-        fprintf(out, "%s\n", line);
+            strait_prose(out, "in %zu of %zu points %s", n, json_array_size(rows), line);
+        else
+            strait_prose(out, "%s", line);
     }
     json_decref(counts);
 }
@@ -81,9 +83,9 @@ void strait_show_notes(FILE *out, const json_t *rows, bool marked)
         if (n == 0)
             continue;
         if (marked)
-            fprintf(out, "%c %s: %s\n", notes[note].mark, notes[note].title, notes[note].text);
+            strait_prose(out, "%c %s: %s", notes[note].mark, notes[note].title, notes[note].text);
         else
-            fprintf(out, "in %zu of %zu points %s: %s\n", n, json_array_size(rows),
-                    notes[note].title, notes[note].text);
+            strait_prose(out, "in %zu of %zu points %s: %s", n, json_array_size(rows),
+                         notes[note].title, notes[note].text);
     }
 }

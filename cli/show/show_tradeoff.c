@@ -60,14 +60,15 @@ int strait_show_tradeoff(FILE *out, const json_t *tradeoff, struct strait_error 
         put_line(t, value);
     if (strait_table_finish(t, out, err) != 0)
         return -1;
-    fputs("\nAccuracy: recorded training with this codec on the uploads, mean of the last three "
-          "rounds; - where none was recorded.\n\u00b1: what chance does to it, half of a 95 % "
-          "interval: from runs with another seed, or else from the swing of those rounds.\n"
-          "Upload: payload of one client and round. Encode: a client's, decode: the server's of "
-          "all clients, a round;\nmedians over the columns where they were measured.\n"
-          "*: on the Pareto front of accuracy and round time: no quicker codec with a * is as "
-          "accurate. Accuracies are told\napart where they differ by more than chance does: a "
-          "difference within the root of both \u00b1 squared is no gain.\n",
-          out);
+    fputs("\n", out);
+    strait_prose(
+        out, "Accuracy: recorded training with this codec on the uploads, mean of the last three "
+             "rounds; - where none was recorded.\n\u00b1: what chance does to it, half of a 95 %% "
+             "interval: from runs with another seed, or else from the swing of those rounds.\n"
+             "Upload: payload of one client and round. Encode: a client's, decode: the server's of "
+             "all clients, a round; medians over the columns where they were measured.\n"
+             "*: on the Pareto front of accuracy and round time: no quicker codec with a * is as "
+             "accurate. Accuracies are told apart where they differ by more than chance does: a "
+             "difference within the root of both \u00b1 squared is no gain.");
     return 0;
 }

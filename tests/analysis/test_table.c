@@ -237,6 +237,22 @@ static void in_a_file(void)
     free(asked);
 }
 
+static void prose(void)
+{
+    char said[256] = "";
+    FILE *out = tmpfile();
+    CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+    strait_prose(out, "%d lines, as they are\nin a file", 2);
+    setenv("COLUMNS", "10", 1);
+    strait_prose(out, "one two three unbreakable\n");
+    unsetenv("COLUMNS");
+    rewind(out);
+    CU_ASSERT(fread(said, 1, sizeof(said) - 1, out) > 0);
+    fclose(out);
+    CU_ASSERT_STRING_EQUAL(said, "2 lines, as they are\nin a file\n"
+                                 "one two\nthree\nunbreakable\n");
+}
+
 static const struct strait_test tests[] = {
     {"a column that says the same everywhere is left out where that is said", omitted},
     {"cells line up, break at blanks and end without any", laid_out},
@@ -245,5 +261,6 @@ static const struct strait_test tests[] = {
     {"words are cut where nothing else helps", cut_words},
     {"a terminal's width is kept to", on_a_terminal},
     {"in a file a row is a line, unless COLUMNS asks for less", in_a_file},
+    {"text around tables breaks at blanks within their width", prose},
 };
 STRAIT_SUITE("analysis/table", tests);
