@@ -39,7 +39,8 @@ struct strait_row_inputs {
 int strait_row_key(char key[STRAIT_KEY_CHARS], const struct strait_row_inputs *inputs,
                    struct strait_error *err);
 /** Hash of what the files say that a point names: its model, the codecs' own profiles, slowness and
- *  measured curves. They may change under their names. Returns: key, or NULL when memory runs out */
+ *  measured curves. They may change under their names.
+ *  Returns: key, or NULL when memory runs out */
 const char *strait_row_files_hash(char key[STRAIT_KEY_CHARS], const struct strait_trial *point);
 /** Hash of the numbers in a model's table. Returns key. */
 const char *strait_row_model_hash(char key[STRAIT_KEY_CHARS], const struct strait_model *m);

@@ -93,9 +93,9 @@ struct strait_codec_ops {
     bool fixed_size; /* encode always writes max_bytes */
     /** Encoded size if it follows from the shape alone, else 0. NULL: never, or fixed_size. */
     size_t (*predict)(const void *state, size_t n_elems, size_t n_rows);
-    /** Encode x[n_elems] into out, which has room for max_bytes. strait_codec_encode, the caller, has
-     *  checked that and the bound. The state keeps scratch memory until close, one buffer for each
-     *  thread that ran at the same time. */
+    /** Encode x[n_elems] into out, which has room for max_bytes. strait_codec_encode, the caller,
+     *  has checked that and the bound. The state keeps scratch memory until close, one buffer for
+     *  each thread that ran at the same time. */
     int (*encode)(void *state, unsigned char *out, size_t *len_bytes, const float *x,
                   size_t n_elems, struct strait_request request, struct strait_error *err);
     /** Decode into y[n_elems]; changes no state, STATEFUL or not. Any input bytes are safe: INPUT

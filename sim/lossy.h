@@ -1,7 +1,7 @@
 /* TCP over a path that loses packets, by chance or because a queue is full: a window a round trip,
  * each with its losses as drawn, what they do to the window, and the wait until the sender knows of
- * them. Used instead of window.h where a link of the path has loss or a finite queue. Pure functions
- * of time and of one keyed sequence of draws.
+ * them. Used instead of window.h where a link of the path has loss or a finite queue. Pure
+ * functions of time and of one keyed sequence of draws.
  *
  * Reach: a flow's own window and the queue that its rate fills. Not here: losses of acknowledgements
  * (later ones stand for them), HyStart, bursts of other flows (a queue's share is that of the rate).

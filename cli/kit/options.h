@@ -40,8 +40,8 @@ int strait_options_parse(const struct strait_usage *usage, int argc, char **argv
 /** The same as one line of JSON for programs: manual pages and completion are made of it. */
 void strait_options_print_json(const struct strait_usage *usage);
 void strait_options_print(const struct strait_usage *usage, FILE *out);
-/** Parse, and where the command ends here (help was printed, or there was an error, printed now) say
- *  so.
+/** Parse, and where the command ends here (help was printed, or there was an error, printed now)
+ *  say so.
  *  In:      words, max_words  as positional; n_words may be NULL
  *  Returns: true if the command goes on; else false, with *status, its exit status */
 bool strait_command_begin(int *status, const struct strait_usage *usage, int argc, char **argv,

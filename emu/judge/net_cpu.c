@@ -73,9 +73,9 @@ static struct strait_network *short_trains(const struct strait_run *like)
     const double segment_bytes =
         STRAIT_EMU_MTU_BYTES + STRAIT_EMU_ETHERNET_BYTES + n->overhead_bytes;
     const double train_bits = fmax(share * AUTOSIZE_S, 8 * MIN_SEGMENTS * segment_bytes);
-    struct strait_link port = {.rate_bits_per_s =
-                                   fmin(n->out[1].rate_bits_per_s, train_bits / STRAIT_EMU_PACKET_RUN_S),
-                               .queue_bytes = INFINITY};
+    struct strait_link port = {
+        .rate_bits_per_s = fmin(n->out[1].rate_bits_per_s, train_bits / STRAIT_EMU_PACKET_RUN_S),
+        .queue_bytes = INFINITY};
     for (int i = 0; i < like->n_ranks; i++)
         port.loss_ratio = fmax(port.loss_ratio, fmax(n->out[i].loss_ratio, n->in[i].loss_ratio));
     return strait_network_star(like->n_ranks, port, port, port, port, n->overhead_bytes, n->tcp);

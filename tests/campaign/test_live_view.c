@@ -102,7 +102,8 @@ static void lines(void)
     strait_outcome_free(&w.o);
 }
 
-/* Each link's bytes are its number in millions; its rates are told once two readings stand apart. */
+/* Each link's bytes are its number in millions; its rates are told once two readings stand
+ * apart. */
 static void readings(void)
 {
     struct world w;

@@ -143,8 +143,8 @@ static void compared(void)
 }
 
 /* The upload of the cnn is 4 x 105866 = 423464 bytes; accuracies of eight clients were recorded as
- * .8590 and .8589, and chance does .0045 to them (tests/analysis/test_tradeoff.c). Set is told under
- * the title, and in the record. */
+ * .8590 and .8589, and chance does .0045 to them (tests/analysis/test_tradeoff.c). Set is told
+ * under the title, and in the record. */
 static void traded_off(void)
 {
     static const char tradeoff[] =

@@ -105,7 +105,8 @@ static void random_traffic(struct strait_rank *r)
     }
     for (int channel = 0; channel < 2; channel++) /* in the order of arrival */
         for (struct strait_message m = {0};
-             n_due > 0 && r->backend->ops->recv(r, &m, STRAIT_ANY, channel, 1000 + channel); n_due--) {
+             n_due > 0 && r->backend->ops->recv(r, &m, STRAIT_ANY, channel, 1000 + channel);
+             n_due--) {
             strait_note(r, m.src * KEY + m.tag, m.arrived_s);
             strait_packet_drop(m.packet);
         }

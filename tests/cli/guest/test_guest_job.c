@@ -9,8 +9,8 @@
 #include "tests/kit/folder.h"
 #include "tests/kit/suite.h"
 
-/* /tmp/x/in is where the command runs. Beside it: far/, with files that others name, and link, which
- * leads to far. All below /tmp: what lies elsewhere a guest sees anyway. */
+/* /tmp/x/in is where the command runs. Beside it: far/, with files that others name, and link,
+ * which leads to far. All below /tmp: what lies elsewhere a guest sees anyway. */
 struct world {
     char top[64], from[PATH_MAX];
     struct strait_guest_texts read;

@@ -1,4 +1,5 @@
-/* Before an emulation: what it may ask for, what this host must be able to do, and by which links. */
+/* Before an emulation: what it may ask for, what this host must be able to do, and by which
+ * links. */
 #include "emu/judge/prepare.h"
 #include <math.h>
 #include <stdio.h>

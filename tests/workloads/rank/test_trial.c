@@ -37,8 +37,8 @@ static void no_codec_cost(void)
     CU_ASSERT(cost_of(NULL, 1e-2).ratio > cost_of(NULL, 1e-3).ratio);
 }
 
-/* What each of three clients has sent: equal where all send the values of the first, different where
- * each has its own (resnet's are tiled from an offset that depends on the rank). */
+/* What each of three clients has sent: equal where all send the values of the first, different
+ * where each has its own (resnet's are tiled from an offset that depends on the rank). */
 static void shared_values(void)
 {
     for (int shares = 0; shares < 2; shares++) {

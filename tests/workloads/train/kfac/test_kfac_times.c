@@ -280,8 +280,8 @@ static void launched(void)
 }
 
 /* What plans are made with. 10 kB go down a tree of log2(n) levels as a whole, or as three pieces,
- * 4 kB at most, down a chain: n - 1 hops of the first, then two more. A ring takes 2 (n - 1) steps of
- * a hop and a frame, and moves 2 (n - 1) / n of its bytes. */
+ * 4 kB at most, down a chain: n - 1 hops of the first, then two more. A ring takes 2 (n - 1) steps
+ * of a hop and a frame, and moves 2 (n - 1) / n of its bytes. */
 static void costs(void)
 {
     const double frame_s = FRAME_BYTES / RATE_BYTES_PER_S;
