@@ -86,14 +86,14 @@ static bool put(json_t *all, const char *name, json_t *value)
 
 /* What the files say that a point names: they may change under their names. NULL: memory ran
  * out. */
-static json_t *files_of(const struct strait_trial *point)
+static json_t *files_of(const struct strait_trial *trial)
 {
-    const struct strait_experiment *e = point->experiment;
+    const struct strait_experiment *e = trial->experiment;
     char model[STRAIT_KEY_CHARS], own[2][STRAIT_KEY_CHARS] = {"", ""};
     bool hashed = strait_row_model_hash(model, e->model) != NULL;
     for (int i = 0; i < 2; i++)
-        if (point->own_profiles[i])
-            hashed = hashed && strait_profile_hash(own[i], point->own_profiles[i]);
+        if (trial->own_profiles[i])
+            hashed = hashed && strait_profile_hash(own[i], trial->own_profiles[i]);
     json_t *files =
         hashed ? json_pack("{s:s, s:s, s:s}", "model", model, "up", own[0], "down", own[1]) : NULL;
     bool whole = files != NULL;
@@ -110,9 +110,9 @@ static json_t *files_of(const struct strait_trial *point)
     return NULL;
 }
 
-const char *strait_row_files_hash(char key[STRAIT_KEY_CHARS], const struct strait_trial *point)
+const char *strait_row_files_hash(char key[STRAIT_KEY_CHARS], const struct strait_trial *trial)
 {
-    json_t *files = files_of(point);
+    json_t *files = files_of(trial);
     const char *hashed = files ? strait_hash_json(key, files) : NULL;
     json_decref(files);
     return hashed;
@@ -121,7 +121,7 @@ const char *strait_row_files_hash(char key[STRAIT_KEY_CHARS], const struct strai
 int strait_row_key(char key[STRAIT_KEY_CHARS], const struct strait_row_inputs *in,
                    struct strait_error *err)
 {
-    json_t *files = files_of(in->point);
+    json_t *files = files_of(in->trial);
     json_t *all = json_pack("{s:O, s:s, s:s?, s:s?, s:s?, s:s?, s:s?, s:i}", "point", in->resolved,
                             "backend", in->backend, "control", in->control, "profile", in->profile,
                             "program", in->program, "machine", in->machine, "tensors", in->tensors,

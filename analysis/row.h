@@ -27,7 +27,7 @@ struct strait_row_inputs {
     const char *program;              /* hash of the program file */
     const char *machine;              /* if the result depends on it (emu), else NULL */
     const char *tensors;              /* of strait_row_tensors_hash with real payload, else NULL */
-    const struct strait_trial *point; /* for the model's table and the codecs' own profiles */
+    const struct strait_trial *trial; /* for the model's table and the codecs' own profiles */
     double dilation;
     const char *timing;      /* NULL: live */
     bool check, every_round; /* held against a run at twice the dilation; nothing extrapolated */
@@ -41,7 +41,7 @@ int strait_row_key(char key[STRAIT_KEY_CHARS], const struct strait_row_inputs *i
 /** Hash of what the files say that a point names: its model, the codecs' own profiles, slowness and
  *  measured curves. They may change under their names.
  *  Returns: key, or NULL when memory runs out */
-const char *strait_row_files_hash(char key[STRAIT_KEY_CHARS], const struct strait_trial *point);
+const char *strait_row_files_hash(char key[STRAIT_KEY_CHARS], const struct strait_trial *trial);
 /** Hash of the numbers in a model's table. Returns key. */
 const char *strait_row_model_hash(char key[STRAIT_KEY_CHARS], const struct strait_model *m);
 

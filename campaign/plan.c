@@ -189,7 +189,7 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
             .program = plan->setup.program,
             .machine = emu ? plan->setup.machine : NULL,
             .tensors = reads_tensors(e, backend) ? tensors : NULL,
-            .point = p,
+            .trial = p,
             .dilation = plan->setup.dilation,
             .realisation = emu ? plan->setup.realisation : NULL,
             .launcher = emu ? plan->setup.launcher : NULL,

@@ -9,7 +9,6 @@
 enum {
     SZ_BLOCK = 256,          /* values that share a shift and a table */
     SZ_SEGMENT = 128 * 1024, /* values that share coder lanes; also the piece when streaming */
-    SZ_CHUNK = SZ_SEGMENT,
     SZ_BLOCKS = SZ_SEGMENT / SZ_BLOCK,
     SZ_FIXED_ELEMS = 512,  /* tensors up to this size need no tables */
     SZ_TABLE_BYTES = 4096, /* upper limit for the tables of a segment */
@@ -149,7 +148,6 @@ struct sz_split { /* integers of a segment, taken apart */
     uint8_t kind[SZ_BLOCKS];                               /* first a slot, then the kind */
     unsigned char low[SZ_SEGMENT / 8 * SZ_MAX_SHIFT + 96]; /* with room for overwriting */
     float escape[SZ_SEGMENT / 2 + SZ_BLOCK];
-    size_t low_end[SZ_SEGMENT / SZ_CHUNK], escape_end[SZ_SEGMENT / SZ_CHUNK];
     size_t n_low_bytes, n_escapes;
     uint32_t histogram[SZ_SLOTS][4][256];
     struct sz_slot slots[SZ_SLOTS];
@@ -200,7 +198,7 @@ struct sz_encoder {
     uint32_t version[SZ_TABLES]; /* of tables[]; 0: of no stream */
     struct sz_put_symbol tables[SZ_TABLES][256];
     uint64_t packed[SZ_TABLES][256]; /* the same for the vector coders */
-    uint16_t words[SZ_CHUNK + SZ_BLOCK];
+    uint16_t words[SZ_SEGMENT + SZ_BLOCK];
     unsigned char bytes[SZ_SEGMENT_BYTES]; /* kept until its turn to be written */
     float integer[SZ_SEGMENT];             /* if not from a grid; NaN: the value has no integer */
     float value[SZ_SEGMENT];   /* of sums and samples */

@@ -157,13 +157,9 @@ bool sz_split(struct sz_split *s, const struct sz_kernels *kernels, const float 
     int32_t before = 0;
     for (size_t i = 0; i < n; i += SZ_BLOCK) {
         const unsigned m = n - i < SZ_BLOCK ? (unsigned)(n - i) : SZ_BLOCK;
-        if (i % SZ_CHUNK == 0)
-            before = 0;
         before = split_block(s, kernels, i / SZ_BLOCK, x + i, m, grid, delta, before);
         if (s->n_escapes > n / 2)
             return false;
-        s->low_end[i / SZ_CHUNK] = s->n_low_bytes;
-        s->escape_end[i / SZ_CHUNK] = s->n_escapes;
     }
     return true;
 }

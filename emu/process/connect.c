@@ -14,7 +14,7 @@ enum { GREETING_BYTES = 12, N_EVENTS = 64 };
 
 /* The first bytes of a connection, before time 0: stream and number of the connection. */
 struct greeting {
-    int32_t src, channel, strand;
+    int32_t src, channel, connection;
 };
 _Static_assert(sizeof(struct greeting) == GREETING_BYTES, "sent as it lies in memory");
 
@@ -51,8 +51,8 @@ int strait_emu_open_socket(const struct strait_emu_transport_plan *plan, struct 
 
 static int begin_connections(struct strait_emu_transport *t, struct strait_error *err)
 {
-    for (int i = 0; i < t->n_outs * t->n_strands; i++) {
-        struct strait_emu_out_strand *out = &t->out_strands[i];
+    for (int i = 0; i < t->n_outs * t->n_connections; i++) {
+        struct strait_emu_out_connection *out = &t->out_connections[i];
         const int dst = out->stream->shared->dst;
         const struct sockaddr_in to = {.sin_family = AF_INET,
                                        .sin_addr.s_addr = t->plan.address(dst),
@@ -63,8 +63,8 @@ static int begin_connections(struct strait_emu_transport *t, struct strait_error
         if (connect(out->fd, (const struct sockaddr *)&to, sizeof(to)) != 0 && errno != EINPROGRESS)
             return strait_error_system(err, "connect", "rank %d cannot reach rank %d", t->plan.me,
                                        dst);
-        if (strait_emu_strand_watch(t, EPOLL_CTL_ADD, out->fd, EPOLLIN | EPOLLOUT, STRAIT_EMU_OUT,
-                                    i, err) != 0)
+        if (strait_emu_connection_watch(t, EPOLL_CTL_ADD, out->fd, EPOLLIN | EPOLLOUT,
+                                        STRAIT_EMU_OUT, i, err) != 0)
             return -1;
     }
     return 0;
@@ -76,20 +76,20 @@ static int check_silence(int fd, int other, struct strait_error *err)
 {
     char byte;
     const ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (strait_emu_strand_would_block(n) || (n < 0 && errno == EINTR))
+    if (strait_emu_connection_would_block(n) || (n < 0 && errno == EINTR))
         return 0;
     if (n <= 0)
-        return strait_emu_strand_broken(other, "with", n, err);
+        return strait_emu_connection_broken(other, "with", n, err);
     return strait_error_set(err, STRAIT_ERR_BACKEND, NULL, "rank %d sent before the start", other);
 }
 
 static int end_connection(struct strait_emu_transport *t, int index, int *n_left,
                           struct strait_error *err)
 {
-    struct strait_emu_out_strand *out = &t->out_strands[index];
+    struct strait_emu_out_connection *out = &t->out_connections[index];
     const struct strait_emu_stream *shared = out->stream->shared;
     const struct greeting g = {
-        .src = t->plan.me, .channel = shared->channel, .strand = index % t->n_strands};
+        .src = t->plan.me, .channel = shared->channel, .connection = index % t->n_connections};
     int problem = 0;
     socklen_t len = sizeof(problem);
     if (out->connected)
@@ -101,7 +101,8 @@ static int end_connection(struct strait_emu_transport *t, int index, int *n_left
                                    shared->dst);
     out->connected = true;
     --*n_left;
-    return strait_emu_strand_watch(t, EPOLL_CTL_MOD, out->fd, EPOLLIN, STRAIT_EMU_OUT, index, err);
+    return strait_emu_connection_watch(t, EPOLL_CTL_MOD, out->fd, EPOLLIN, STRAIT_EMU_OUT, index,
+                                       err);
 }
 
 /* How many bytes a connection must have for it to be ready. */
@@ -122,8 +123,8 @@ static int accept_all(struct strait_emu_transport *t, struct strait_error *err)
             return strait_error_system(err, "accept", "rank %d cannot accept", t->plan.me);
         if (prepare_socket(fd, &t->plan, err) != 0 ||
             wake_from(fd, (int)GREETING_BYTES, err) != 0 ||
-            strait_emu_strand_watch(t, EPOLL_CTL_ADD, fd, EPOLLIN, STRAIT_EMU_GREETING, fd, err) !=
-                0) {
+            strait_emu_connection_watch(t, EPOLL_CTL_ADD, fd, EPOLLIN, STRAIT_EMU_GREETING, fd,
+                                        err) != 0) {
             close(fd);
             return -1;
         }
@@ -137,19 +138,19 @@ static int read_greeting(struct strait_emu_transport *t, int fd, int *n_left,
 {
     struct greeting g;
     const ssize_t n = recv(fd, &g, sizeof(g), MSG_PEEK);
-    if (strait_emu_strand_would_block(n) || (n < 0 && errno == EINTR))
+    if (strait_emu_connection_would_block(n) || (n < 0 && errno == EINTR))
         return 0;
-    for (int i = 0; n == (ssize_t)sizeof(g) && i < t->n_ins * t->n_strands; i++) {
-        struct strait_emu_in_strand *in = &t->in_strands[i];
+    for (int i = 0; n == (ssize_t)sizeof(g) && i < t->n_ins * t->n_connections; i++) {
+        struct strait_emu_in_connection *in = &t->in_connections[i];
         const struct strait_emu_stream *shared = in->stream->shared;
-        if (shared->src != g.src || shared->channel != g.channel || i % t->n_strands != g.strand ||
-            in->fd >= 0)
+        if (shared->src != g.src || shared->channel != g.channel ||
+            i % t->n_connections != g.connection || in->fd >= 0)
             continue;
         if (recv(fd, &g, sizeof(g), 0) != (ssize_t)sizeof(g) || wake_from(fd, 1, err) != 0)
             break;
         in->fd = fd;
         --*n_left;
-        return strait_emu_strand_watch(t, EPOLL_CTL_MOD, fd, EPOLLIN, STRAIT_EMU_IN, i, err);
+        return strait_emu_connection_watch(t, EPOLL_CTL_MOD, fd, EPOLLIN, STRAIT_EMU_IN, i, err);
     }
     close(fd);
     return 0;
@@ -157,23 +158,23 @@ static int read_greeting(struct strait_emu_transport *t, int fd, int *n_left,
 
 static int not_reached(const struct strait_emu_transport *t, struct strait_error *err)
 {
-    for (int i = 0; i < t->n_outs * t->n_strands; i++)
-        if (!t->out_strands[i].connected)
+    for (int i = 0; i < t->n_outs * t->n_connections; i++)
+        if (!t->out_connections[i].connected)
             return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
                                     "rank %d does not reach rank %d in time", t->plan.me,
-                                    t->out_strands[i].stream->shared->dst);
-    for (int i = 0; i < t->n_ins * t->n_strands; i++)
-        if (t->in_strands[i].fd < 0)
+                                    t->out_connections[i].stream->shared->dst);
+    for (int i = 0; i < t->n_ins * t->n_connections; i++)
+        if (t->in_connections[i].fd < 0)
             return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
                                     "rank %d is not reached by rank %d in time", t->plan.me,
-                                    t->in_strands[i].stream->shared->src);
+                                    t->in_connections[i].stream->shared->src);
     return 0;
 }
 
 int strait_emu_transport_connect(struct strait_emu_transport *t, int64_t until_mono_ns,
                                  struct strait_error *err)
 {
-    int n_left = (t->n_outs + t->n_ins) * t->n_strands, failed = begin_connections(t, err);
+    int n_left = (t->n_outs + t->n_ins) * t->n_connections, failed = begin_connections(t, err);
     while (!failed && n_left > 0) {
         struct epoll_event events[N_EVENTS];
         const int64_t left_ms = (until_mono_ns - strait_emu_mono_ns()) / 1000000;
@@ -195,8 +196,8 @@ int strait_emu_transport_connect(struct strait_emu_transport *t, int64_t until_m
                 failed = end_connection(t, index, &n_left, err);
                 break;
             case STRAIT_EMU_IN:
-                failed = check_silence(t->in_strands[index].fd,
-                                       t->in_strands[index].stream->shared->src, err);
+                failed = check_silence(t->in_connections[index].fd,
+                                       t->in_connections[index].stream->shared->src, err);
                 break;
             default:
                 break;

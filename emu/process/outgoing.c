@@ -25,14 +25,15 @@ enum { MIN_WRITE_BYTES = 1 << 14 };
 /* The message whose part the connection writes next, or NULL. Out: the number of connections that
  * share the stream's pace: those with something to write and room for it. */
 static struct strait_emu_posted *next_of(struct strait_emu_transport *t,
-                                         const struct strait_emu_out_strand *strand, int *n_sharing)
+                                         const struct strait_emu_out_connection *connection,
+                                         int *n_sharing)
 {
-    const struct strait_emu_out_strand *all = strand->stream->strands;
+    const struct strait_emu_out_connection *all = connection->stream->connections;
     *n_sharing = 0;
     pthread_mutex_lock(&t->lock);
-    struct strait_emu_posted *m = strand->at;
-    for (int i = 0; i < t->n_strands; i++)
-        *n_sharing += &all[i] == strand || (all[i].at && !all[i].blocked);
+    struct strait_emu_posted *m = connection->at;
+    for (int i = 0; i < t->n_connections; i++)
+        *n_sharing += &all[i] == connection || (all[i].at && !all[i].blocked);
     pthread_mutex_unlock(&t->lock);
     return m;
 }
@@ -40,7 +41,7 @@ static struct strait_emu_posted *next_of(struct strait_emu_transport *t,
 /* Bytes that a connection may write before it is the next one's turn. */
 static size_t turn_of(const struct strait_emu_transport *t)
 {
-    return t->n_strands > 1 ? STRAIT_TURN_BYTES : WRITE_TURN_BYTES;
+    return t->n_connections > 1 ? STRAIT_TURN_BYTES : WRITE_TURN_BYTES;
 }
 
 static int64_t burst_ns(const struct strait_emu_transport *t)
@@ -50,44 +51,45 @@ static int64_t burst_ns(const struct strait_emu_transport *t)
 
 /* Bytes that the connection may write now. */
 static size_t allowance(const struct strait_emu_transport *t,
-                        const struct strait_emu_out_strand *strand, double ns_per_byte)
+                        const struct strait_emu_out_connection *connection, double ns_per_byte)
 {
     const int64_t now = strait_emu_mono_ns();
-    const int64_t ahead_ns = strand->paid_ns > now ? strand->paid_ns - now : 0;
+    const int64_t ahead_ns = connection->paid_ns > now ? connection->paid_ns - now : 0;
     if (ns_per_byte <= 0)
         return turn_of(t);
     const double n = (double)(burst_ns(t) - ahead_ns) / ns_per_byte;
     return (size_t)fmin(fmax(n, MIN_WRITE_BYTES), (double)turn_of(t));
 }
 
-static int number_of(const struct strait_emu_out_strand *strand)
+static int number_of(const struct strait_emu_out_connection *connection)
 {
-    return (int)(strand - strand->stream->strands);
+    return (int)(connection - connection->stream->connections);
 }
 
 /* Length of the connection's part of the message, with its frame. */
 static size_t part_bytes(const struct strait_emu_transport *t,
-                         const struct strait_emu_out_strand *strand, const struct strait_packet *p)
+                         const struct strait_emu_out_connection *connection,
+                         const struct strait_packet *p)
 {
-    const int i = number_of(strand);
-    return FRAME + strait_emu_wire_part_at(p->payload_bytes, t->n_strands, i + 1) -
-           strait_emu_wire_part_at(p->payload_bytes, t->n_strands, i);
+    const int i = number_of(connection);
+    return FRAME + strait_emu_wire_part_at(p->payload_bytes, t->n_connections, i + 1) -
+           strait_emu_wire_part_at(p->payload_bytes, t->n_connections, i);
 }
 
 /* The rest of the connection's part as vectors, up to about `most` bytes. */
 static int vectors_of(const struct strait_emu_transport *t,
-                      const struct strait_emu_out_strand *strand, struct strait_emu_posted *m,
-                      size_t most, struct iovec *v)
+                      const struct strait_emu_out_connection *connection,
+                      struct strait_emu_posted *m, size_t most, struct iovec *v)
 {
     const struct strait_packet *p = m->packet;
-    const int i = number_of(strand);
-    const size_t end = strait_emu_wire_part_at(p->payload_bytes, t->n_strands, i + 1);
-    size_t at = strait_emu_wire_part_at(p->payload_bytes, t->n_strands, i);
+    const int i = number_of(connection);
+    const size_t end = strait_emu_wire_part_at(p->payload_bytes, t->n_connections, i + 1);
+    size_t at = strait_emu_wire_part_at(p->payload_bytes, t->n_connections, i);
     int n = 0;
-    if (strand->n_written < FRAME)
-        v[n++] = (struct iovec){m->frame + strand->n_written, FRAME - strand->n_written};
+    if (connection->n_written < FRAME)
+        v[n++] = (struct iovec){m->frame + connection->n_written, FRAME - connection->n_written};
     else
-        at += strand->n_written - FRAME;
+        at += connection->n_written - FRAME;
     if (p->data && at < end)
         v[n++] = (struct iovec){p->data + at, end - at < most ? end - at : most};
     while (!p->data && at < end && n < N_NOISE_VECTORS && most > 0) {
@@ -171,63 +173,65 @@ static void end_message(struct strait_emu_transport *t, struct strait_emu_out *o
     strait_packet_drop(p);
 }
 
-static void end_part(struct strait_emu_transport *t, struct strait_emu_out_strand *strand)
+static void end_part(struct strait_emu_transport *t, struct strait_emu_out_connection *connection)
 {
     pthread_mutex_lock(&t->lock);
-    struct strait_emu_posted *m = strand->at;
-    strand->at = m->next;
-    strand->n_written = 0;
-    if (--m->n_strands == 0)
-        end_message(t, strand->stream);
+    struct strait_emu_posted *m = connection->at;
+    connection->at = m->next;
+    connection->n_written = 0;
+    if (--m->n_connections == 0)
+        end_message(t, connection->stream);
     else
         pthread_mutex_unlock(&t->lock);
 }
 
 /* Its turn is over although the kernel would take more: move it to the end of the list. */
-static void take_turn_again(struct strait_emu_transport *t, struct strait_emu_out_strand *strand)
+static void take_turn_again(struct strait_emu_transport *t,
+                            struct strait_emu_out_connection *connection)
 {
     pthread_mutex_lock(&t->lock);
-    strait_emu_strand_ready(t, strand);
+    strait_emu_connection_ready(t, connection);
     pthread_mutex_unlock(&t->lock);
 }
 
 /* Do not write again before that moment. */
-static void rest(struct strait_emu_transport *t, struct strait_emu_out_strand *strand,
+static void rest(struct strait_emu_transport *t, struct strait_emu_out_connection *connection,
                  int64_t until_ns)
 {
-    strand->resume_ns = until_ns;
+    connection->resume_ns = until_ns;
     if (t->resume_ns == 0 || until_ns < t->resume_ns)
         t->resume_ns = until_ns;
 }
 
 /* Whether the connection has used up its burst. */
 static bool is_too_fast(const struct strait_emu_transport *t,
-                        const struct strait_emu_out_strand *strand)
+                        const struct strait_emu_out_connection *connection)
 {
-    return strand->stream->ns_per_byte > 0 && strand->paid_ns - burst_ns(t) > strait_emu_mono_ns();
+    return connection->stream->ns_per_byte > 0 &&
+           connection->paid_ns - burst_ns(t) > strait_emu_mono_ns();
 }
 
-static void pay(struct strait_emu_out_strand *strand, size_t n_bytes, double ns_per_byte)
+static void pay(struct strait_emu_out_connection *connection, size_t n_bytes, double ns_per_byte)
 {
     const int64_t now = strait_emu_mono_ns();
-    if (strand->paid_ns < now)
-        strand->paid_ns = now;
-    strand->paid_ns += (int64_t)(ns_per_byte * (double)n_bytes);
+    if (connection->paid_ns < now)
+        connection->paid_ns = now;
+    connection->paid_ns += (int64_t)(ns_per_byte * (double)n_bytes);
 }
 
 /* Whether the connection has nothing to write or may not write now; if so, arranges for it to
  * continue later. */
-static bool is_held(struct strait_emu_transport *t, struct strait_emu_out_strand *strand,
+static bool is_held(struct strait_emu_transport *t, struct strait_emu_out_connection *connection,
                     struct strait_emu_posted *m, size_t turn_bytes)
 {
     if (!m)
         return true;
     if (turn_bytes >= turn_of(t))
-        take_turn_again(t, strand);
-    else if (is_too_fast(t, strand))
-        rest(t, strand, strand->paid_ns - burst_ns(t) / 2);
-    else if (!m->begun && !begin_message(t, strand->stream, m))
-        rest(t, strand, strait_emu_mono_ns() + HELD_NS);
+        take_turn_again(t, connection);
+    else if (is_too_fast(t, connection))
+        rest(t, connection, connection->paid_ns - burst_ns(t) / 2);
+    else if (!m->begun && !begin_message(t, connection->stream, m))
+        rest(t, connection, strait_emu_mono_ns() + HELD_NS);
     else
         return false;
     return true;
@@ -235,39 +239,40 @@ static bool is_held(struct strait_emu_transport *t, struct strait_emu_out_strand
 
 int strait_emu_outgoing_flush(struct strait_emu_transport *t, int index, struct strait_error *err)
 {
-    struct strait_emu_out_strand *strand = &t->out_strands[index];
-    strand->resume_ns = 0;
+    struct strait_emu_out_connection *connection = &t->out_connections[index];
+    connection->resume_ns = 0;
     for (size_t turn = 0;;) {
         int n_sharing;
-        struct strait_emu_posted *m = next_of(t, strand, &n_sharing);
-        if (is_held(t, strand, m, turn))
-            return strait_emu_strand_set_blocked(t, &strand->blocked, false, strand->fd,
-                                                 STRAIT_EMU_OUT, index, err);
-        const double ns_per_byte = strand->stream->ns_per_byte * n_sharing;
+        struct strait_emu_posted *m = next_of(t, connection, &n_sharing);
+        if (is_held(t, connection, m, turn))
+            return strait_emu_connection_set_blocked(t, &connection->blocked, false, connection->fd,
+                                                     STRAIT_EMU_OUT, index, err);
+        const double ns_per_byte = connection->stream->ns_per_byte * n_sharing;
         struct iovec v[N_NOISE_VECTORS + 1];
         struct msghdr h = {.msg_iov = v};
-        h.msg_iovlen = (size_t)vectors_of(t, strand, m, allowance(t, strand, ns_per_byte), v);
+        h.msg_iovlen =
+            (size_t)vectors_of(t, connection, m, allowance(t, connection, ns_per_byte), v);
         size_t len = 0;
         for (size_t i = 0; i < h.msg_iovlen; i++)
             len += v[i].iov_len;
         /* A segment cut short by the end of a write would waste a place in the window. */
-        const size_t end = part_bytes(t, strand, m->packet);
-        const bool is_last = strand->n_written + len == end;
+        const size_t end = part_bytes(t, connection, m->packet);
+        const bool is_last = connection->n_written + len == end;
         const ssize_t n =
-            sendmsg(strand->fd, &h, MSG_DONTWAIT | MSG_NOSIGNAL | (is_last ? 0 : MSG_MORE));
-        if (strait_emu_strand_would_block(n))
-            return strait_emu_strand_set_blocked(t, &strand->blocked, true, strand->fd,
-                                                 STRAIT_EMU_OUT, index, err);
+            sendmsg(connection->fd, &h, MSG_DONTWAIT | MSG_NOSIGNAL | (is_last ? 0 : MSG_MORE));
+        if (strait_emu_connection_would_block(n))
+            return strait_emu_connection_set_blocked(t, &connection->blocked, true, connection->fd,
+                                                     STRAIT_EMU_OUT, index, err);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return strait_emu_strand_broken(strand->stream->shared->dst, "to", n, err);
-        strand->n_written += (size_t)n;
+            return strait_emu_connection_broken(connection->stream->shared->dst, "to", n, err);
+        connection->n_written += (size_t)n;
         turn += (size_t)n;
-        pay(strand, (size_t)n, ns_per_byte);
+        pay(connection, (size_t)n, ns_per_byte);
         t->bytes_sent += (uint64_t)n;
-        if (strand->n_written == end)
-            end_part(t, strand);
+        if (connection->n_written == end)
+            end_part(t, connection);
     }
 }
 
@@ -275,15 +280,15 @@ int strait_emu_outgoing_flush_ready(struct strait_emu_transport *t, struct strai
 {
     pthread_mutex_lock(&t->lock);
     for (unsigned n = t->n_ready; n > 0; n--) {
-        struct strait_emu_out_strand *strand = t->ready;
-        t->ready = strand->next_ready;
+        struct strait_emu_out_connection *connection = t->ready;
+        t->ready = connection->next_ready;
         if (!t->ready)
             t->ready_end = &t->ready;
         t->n_ready--;
-        strand->ready = false;
+        connection->ready = false;
         pthread_mutex_unlock(&t->lock);
-        if (!strand->blocked && !strand->resume_ns &&
-            strait_emu_outgoing_flush(t, (int)(strand - t->out_strands), err) != 0)
+        if (!connection->blocked && !connection->resume_ns &&
+            strait_emu_outgoing_flush(t, (int)(connection - t->out_connections), err) != 0)
             return -1;
         pthread_mutex_lock(&t->lock);
     }
@@ -297,11 +302,11 @@ int strait_emu_outgoing_flush_rested(struct strait_emu_transport *t, struct stra
     if (t->resume_ns == 0 || now < t->resume_ns)
         return 0;
     t->resume_ns = 0;
-    for (int i = 0; i < t->n_outs * t->n_strands; i++) {
-        struct strait_emu_out_strand *strand = &t->out_strands[i];
-        if (strand->resume_ns > now)
-            rest(t, strand, strand->resume_ns);
-        else if (strand->resume_ns && strait_emu_outgoing_flush(t, i, err) != 0)
+    for (int i = 0; i < t->n_outs * t->n_connections; i++) {
+        struct strait_emu_out_connection *connection = &t->out_connections[i];
+        if (connection->resume_ns > now)
+            rest(t, connection, connection->resume_ns);
+        else if (connection->resume_ns && strait_emu_outgoing_flush(t, i, err) != 0)
             return -1;
     }
     return 0;

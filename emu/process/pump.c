@@ -36,43 +36,43 @@ static ssize_t read_bytes(struct strait_emu_transport *t, struct strait_emu_arri
 }
 
 /* Other connections than the first only report that they broke. */
-static int read_nothing(struct strait_emu_out_strand *strand, struct strait_error *err)
+static int read_nothing(struct strait_emu_out_connection *connection, struct strait_error *err)
 {
     char byte;
-    const ssize_t n = recv(strand->fd, &byte, 1, MSG_DONTWAIT);
-    const int dst = strand->stream->shared->dst;
-    if (strait_emu_strand_would_block(n) || (n < 0 && errno == EINTR))
+    const ssize_t n = recv(connection->fd, &byte, 1, MSG_DONTWAIT);
+    const int dst = connection->stream->shared->dst;
+    if (strait_emu_connection_would_block(n) || (n < 0 && errno == EINTR))
         return 0;
     if (n <= 0)
-        return strait_emu_strand_broken(dst, "to", n, err);
+        return strait_emu_connection_broken(dst, "to", n, err);
     return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
                             "rank %d answered on a connection that carries no acknowledgements",
                             dst);
 }
 
 /* Acknowledgements return on the stream's first connection, in order. */
-static int read_acks(struct strait_emu_transport *t, struct strait_emu_out_strand *strand,
+static int read_acks(struct strait_emu_transport *t, struct strait_emu_out_connection *connection,
                      struct strait_error *err)
 {
-    struct strait_emu_out *out = strand->stream;
-    if (strand != out->strands)
-        return read_nothing(strand, err);
+    struct strait_emu_out *out = connection->stream;
+    if (connection != out->connections)
+        return read_nothing(connection, err);
     for (;;) {
         int64_t now;
-        const ssize_t n = read_bytes(t, &strand->arrival, strand->fd, out->ack + out->ack_got,
-                                     FRAME - out->ack_got, &now);
-        if (strait_emu_strand_would_block(n))
+        const ssize_t n = read_bytes(t, &connection->arrival, connection->fd,
+                                     out->ack + out->ack_got, FRAME - out->ack_got, &now);
+        if (strait_emu_connection_would_block(n))
             return 0;
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return strait_emu_strand_broken(out->shared->dst, "to", n, err);
+            return strait_emu_connection_broken(out->shared->dst, "to", n, err);
         t->bytes_received += (uint64_t)n;
         out->ack_got += (size_t)n;
         if (out->ack_got < FRAME)
             continue;
         out->ack_got = 0;
-        now = complete_ns(t, &strand->arrival, strand->fd, now);
+        now = complete_ns(t, &connection->arrival, connection->fd, now);
         struct strait_emu_posted *m = out->acks;
         struct strait_packet *p = NULL;
         int tag = 0;
@@ -96,21 +96,21 @@ static int read_acks(struct strait_emu_transport *t, struct strait_emu_out_stran
 
 static int write_acks(struct strait_emu_transport *t, int index, struct strait_error *err)
 {
-    const struct strait_emu_in_strand *strand = &t->in_strands[index];
-    struct strait_emu_in *in = strand->stream;
+    const struct strait_emu_in_connection *connection = &t->in_connections[index];
+    struct strait_emu_in *in = connection->stream;
     static const struct strait_packet empty = {.payload_bytes = 0};
     unsigned char frame[FRAME];
     strait_emu_wire_pack(frame, &empty, 0);
     while (in->n_acks > 0) {
-        const ssize_t n = send(strand->fd, frame + in->ack_written, FRAME - in->ack_written,
+        const ssize_t n = send(connection->fd, frame + in->ack_written, FRAME - in->ack_written,
                                MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (strait_emu_strand_would_block(n))
-            return strait_emu_strand_set_blocked(t, &in->blocked, true, strand->fd, STRAIT_EMU_IN,
-                                                 index, err);
+        if (strait_emu_connection_would_block(n))
+            return strait_emu_connection_set_blocked(t, &in->blocked, true, connection->fd,
+                                                     STRAIT_EMU_IN, index, err);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return strait_emu_strand_broken(in->shared->src, "from", n, err);
+            return strait_emu_connection_broken(in->shared->src, "from", n, err);
         t->bytes_sent += (uint64_t)n;
         in->ack_written += (size_t)n;
         if (in->ack_written == FRAME) {
@@ -118,8 +118,8 @@ static int write_acks(struct strait_emu_transport *t, int index, struct strait_e
             in->n_acks--;
         }
     }
-    return strait_emu_strand_set_blocked(t, &in->blocked, false, strand->fd, STRAIT_EMU_IN, index,
-                                         err);
+    return strait_emu_connection_set_blocked(t, &in->blocked, false, connection->fd, STRAIT_EMU_IN,
+                                             index, err);
 }
 
 /* Start a message of which no connection has brought a part: read the announced sizes from the
@@ -145,7 +145,7 @@ static struct strait_emu_arriving *open_message(struct strait_emu_transport *t,
         return NULL;
     }
     *m = (struct strait_emu_arriving){.envelope = s->ring[taken % STRAIT_EMU_RING],
-                                      .n_strands = (unsigned)t->n_strands};
+                                      .n_connections = (unsigned)t->n_connections};
     *in->end = m; /* at once, so that it is freed with the others */
     in->end = &m->next;
     atomic_store_explicit(&s->n_taken, taken + 1, memory_order_release);
@@ -162,22 +162,22 @@ static struct strait_emu_arriving *open_message(struct strait_emu_transport *t,
 }
 
 /* A connection has read a frame: of a message that another one has started, or of a new one. */
-static int open_part(struct strait_emu_transport *t, struct strait_emu_in_strand *strand,
+static int open_part(struct strait_emu_transport *t, struct strait_emu_in_connection *connection,
                      struct strait_error *err)
 {
-    struct strait_emu_in *in = strand->stream;
+    struct strait_emu_in *in = connection->stream;
     struct strait_emu_arriving *m = in->first;
-    for (uint64_t n = in->n_delivered; n < strand->n_done && m; n++)
+    for (uint64_t n = in->n_delivered; n < connection->n_done && m; n++)
         m = m->next;
     if (!m)
-        m = open_message(t, in, strand->frame, err);
-    else if (memcmp(m->frame, strand->frame, FRAME) != 0)
+        m = open_message(t, in, connection->frame, err);
+    else if (memcmp(m->frame, connection->frame, FRAME) != 0)
         return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
                                 "rank %d sent on connection %d of channel %d another frame than on "
                                 "the others",
-                                in->shared->src, (int)(strand - in->strands) + 1,
+                                in->shared->src, (int)(connection - in->connections) + 1,
                                 in->shared->channel);
-    strand->at = m;
+    connection->at = m;
     return m ? 0 : -1;
 }
 
@@ -204,67 +204,70 @@ static int deliver(struct strait_emu_transport *t, struct strait_emu_in *in,
     if (!acked)
         return 0;
     in->n_acks++;
-    return write_acks(t, (int)(in->strands - t->in_strands), err);
+    return write_acks(t, (int)(in->connections - t->in_connections), err);
 }
 
 /* Offset of the connection's part in the payload. */
 static size_t part_at(const struct strait_emu_transport *t,
-                      const struct strait_emu_in_strand *strand, int more)
+                      const struct strait_emu_in_connection *connection, int more)
 {
-    const int i = (int)(strand - strand->stream->strands);
-    assert(strand->at && strand->at->packet);
-    return strait_emu_wire_part_at(strand->at->packet->payload_bytes, t->n_strands, i + more);
+    const int i = (int)(connection - connection->stream->connections);
+    assert(connection->at && connection->at->packet);
+    return strait_emu_wire_part_at(connection->at->packet->payload_bytes, t->n_connections,
+                                   i + more);
 }
 
 /* One read of what comes next: frame or part; a sized part is discarded. */
-static ssize_t read_some(struct strait_emu_transport *t, struct strait_emu_in_strand *strand,
-                         int64_t *at_ns)
+static ssize_t read_some(struct strait_emu_transport *t,
+                         struct strait_emu_in_connection *connection, int64_t *at_ns)
 {
-    if (strand->n_read < FRAME)
-        return read_bytes(t, &strand->arrival, strand->fd, strand->frame + strand->n_read,
-                          FRAME - strand->n_read, at_ns);
-    const size_t at = part_at(t, strand, 0) + strand->n_read - FRAME;
-    size_t left = part_at(t, strand, 1) - at;
+    if (connection->n_read < FRAME)
+        return read_bytes(t, &connection->arrival, connection->fd,
+                          connection->frame + connection->n_read, FRAME - connection->n_read,
+                          at_ns);
+    const size_t at = part_at(t, connection, 0) + connection->n_read - FRAME;
+    size_t left = part_at(t, connection, 1) - at;
     if (left > TURN_BYTES)
         left = TURN_BYTES;
-    return read_bytes(t, &strand->arrival, strand->fd,
-                      t->plan.real_payload ? strand->at->packet->data + at : NULL, left, at_ns);
+    return read_bytes(t, &connection->arrival, connection->fd,
+                      t->plan.real_payload ? connection->at->packet->data + at : NULL, left, at_ns);
 }
 
 /* The connection's part is complete. A message is delivered after all earlier ones, since every
  * connection carries all messages in order. */
-static int end_part(struct strait_emu_transport *t, struct strait_emu_in_strand *strand,
+static int end_part(struct strait_emu_transport *t, struct strait_emu_in_connection *connection,
                     int64_t at_ns, struct strait_error *err)
 {
-    struct strait_emu_arriving *m = strand->at;
-    strand->at = NULL;
-    strand->n_read = 0;
-    strand->n_done++;
-    at_ns = complete_ns(t, &strand->arrival, strand->fd, at_ns);
+    struct strait_emu_arriving *m = connection->at;
+    connection->at = NULL;
+    connection->n_read = 0;
+    connection->n_done++;
+    at_ns = complete_ns(t, &connection->arrival, connection->fd, at_ns);
     if (at_ns > m->at_ns)
         m->at_ns = at_ns;
-    return --m->n_strands == 0 ? deliver(t, strand->stream, err) : 0;
+    return --m->n_connections == 0 ? deliver(t, connection->stream, err) : 0;
 }
 
 static int read_in(struct strait_emu_transport *t, int index, struct strait_error *err)
 {
-    struct strait_emu_in_strand *strand = &t->in_strands[index];
+    struct strait_emu_in_connection *connection = &t->in_connections[index];
     for (size_t turn = 0; turn < TURN_BYTES;) {
         int64_t at_ns;
-        const ssize_t n = read_some(t, strand, &at_ns);
-        if (strait_emu_strand_would_block(n))
+        const ssize_t n = read_some(t, connection, &at_ns);
+        if (strait_emu_connection_would_block(n))
             return 0;
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return strait_emu_strand_broken(strand->stream->shared->src, "from", n, err);
+            return strait_emu_connection_broken(connection->stream->shared->src, "from", n, err);
         t->bytes_received += (uint64_t)n;
         turn += (size_t)n;
-        strand->n_read += (size_t)n;
-        if (strand->n_read == FRAME && open_part(t, strand, err) != 0)
+        connection->n_read += (size_t)n;
+        if (connection->n_read == FRAME && open_part(t, connection, err) != 0)
             return -1;
-        if (strand->at && strand->n_read == FRAME + part_at(t, strand, 1) - part_at(t, strand, 0) &&
-            end_part(t, strand, at_ns, err) != 0)
+        if (connection->at &&
+            connection->n_read == FRAME + part_at(t, connection, 1) - part_at(t, connection, 0) &&
+            end_part(t, connection, at_ns, err) != 0)
             return -1;
     }
     return 0;
@@ -282,7 +285,7 @@ static int handle(struct strait_emu_transport *t, const struct epoll_event *e,
     case STRAIT_EMU_OUT:
         if (writable && strait_emu_outgoing_flush(t, index, err) != 0)
             return -1;
-        return readable ? read_acks(t, &t->out_strands[index], err) : 0;
+        return readable ? read_acks(t, &t->out_connections[index], err) : 0;
     case STRAIT_EMU_IN:
         if (writable && write_acks(t, index, err) != 0)
             return -1;

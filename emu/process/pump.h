@@ -12,20 +12,20 @@ struct strait_emu_posted { /* a message waiting to be sent or acknowledged */
     int64_t posted_ns;
     void *ticket;
     int tag;
-    bool prompt;        /* nothing was before it: write at once */
-    bool begun;         /* frame and envelope are made; pump only */
-    unsigned n_strands; /* that have not written their part; under the lock */
+    bool prompt;            /* nothing was before it: write at once */
+    bool begun;             /* frame and envelope are made; pump only */
+    unsigned n_connections; /* that have not written their part; under the lock */
     unsigned char frame[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
 };
 
-/* A strand is one of a stream's TCP connections. All streams have the same number; each connection
- * carries a part of every message, in order, behind a copy of its frame. */
-struct strait_emu_out_strand {
+/* One of a stream's TCP connections. All streams have the same number; each connection carries a
+ * part of every message, in order, behind a copy of its frame. */
+struct strait_emu_out_connection {
     int fd;
     struct strait_emu_out *stream;
     struct strait_emu_posted *at; /* whose part it writes; NULL: none waits; under the lock */
     bool ready;                   /* on the list of those waiting for a turn */
-    struct strait_emu_out_strand *next_ready;
+    struct strait_emu_out_connection *next_ready;
     bool connected, blocked;
     int64_t resume_ns; /* not to write before this moment; 0: at any time */
     int64_t paid_ns;   /* until then the pace is used up by what was written */
@@ -35,11 +35,11 @@ struct strait_emu_out_strand {
 
 struct strait_emu_out { /* a stream from this rank */
     struct strait_emu_stream *shared;
-    struct strait_emu_out_strand *strands;
+    struct strait_emu_out_connection *connections;
     struct strait_emu_posted *first, **end;     /* not written by all connections; under the lock */
     struct strait_emu_posted *acks, **acks_end; /* sent, not acknowledged; pump only */
     const struct strait_emu_posted *begun;      /* the last, until it is written; pump only */
-    double ns_per_byte;                         /* of all strands; see strait_emu_pump */
+    double ns_per_byte;                         /* of all connections; see strait_emu_pump */
     unsigned char ack[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
     size_t ack_got;
 };
@@ -49,12 +49,12 @@ struct strait_emu_arriving { /* a message of which some connection has read the 
     struct strait_packet *packet;
     struct strait_emu_envelope envelope;
     int tag;
-    unsigned n_strands; /* whose part is not complete */
-    int64_t at_ns;      /* arrival of the last byte so far */
+    unsigned n_connections; /* whose part is not complete */
+    int64_t at_ns;          /* arrival of the last byte so far */
     unsigned char frame[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
 };
 
-struct strait_emu_in_strand {
+struct strait_emu_in_connection {
     int fd;
     struct strait_emu_in *stream;
     struct strait_emu_arriving *at; /* whose part it reads, after the frame */
@@ -66,7 +66,7 @@ struct strait_emu_in_strand {
 
 struct strait_emu_in { /* a stream to this rank */
     struct strait_emu_stream *shared;
-    struct strait_emu_in_strand *strands;
+    struct strait_emu_in_connection *connections;
     struct strait_emu_arriving *first, **end, *spare;
     uint64_t n_delivered;
     unsigned n_acks; /* to be sent back, on the first connection */
@@ -79,15 +79,16 @@ struct strait_emu_transport {
     int listener, epoll, wake;
     struct strait_emu_out *outs;
     struct strait_emu_in *ins;
-    int n_outs, n_ins, n_strands;              /* of each stream */
-    struct strait_emu_out_strand *out_strands; /* n_outs times n_strands, stream by stream */
-    struct strait_emu_in_strand *in_strands;
+    int n_outs, n_ins, n_connections; /* of each stream */
+    struct strait_emu_out_connection
+        *out_connections; /* n_outs times n_connections, stream by stream */
+    struct strait_emu_in_connection *in_connections;
     unsigned char *noise; /* content of sized payloads */
 
     pthread_mutex_t lock;
     pthread_cond_t drained;
-    struct strait_emu_posted *spare;                  /* under the lock, as all up to stopping */
-    struct strait_emu_out_strand *ready, **ready_end; /* waiting for their turn to write */
+    struct strait_emu_posted *spare; /* under the lock, as all up to stopping */
+    struct strait_emu_out_connection *ready, **ready_end; /* waiting for their turn to write */
     unsigned n_ready;
     uint64_t n_queued;
     bool stopping;
@@ -114,17 +115,20 @@ enum strait_emu_source {
 };
 /** A TCP socket as the plan says; -1 with *err. */
 int strait_emu_open_socket(const struct strait_emu_transport_plan *plan, struct strait_error *err);
-/* strand.c: for both halves of the thread, outgoing.c and pump.c, and for connect.c. */
-int strait_emu_strand_watch(struct strait_emu_transport *t, int operation, int fd, uint32_t events,
-                            enum strait_emu_source source, int index, struct strait_error *err);
-int strait_emu_strand_broken(int other, const char *direction, ssize_t n, struct strait_error *err);
-bool strait_emu_strand_would_block(ssize_t n);
+/* connection.c: for both halves of the thread, outgoing.c and pump.c, and for connect.c. */
+int strait_emu_connection_watch(struct strait_emu_transport *t, int operation, int fd,
+                                uint32_t events, enum strait_emu_source source, int index,
+                                struct strait_error *err);
+int strait_emu_connection_broken(int other, const char *direction, ssize_t n,
+                                 struct strait_error *err);
+bool strait_emu_connection_would_block(ssize_t n);
 /** Start or stop waiting for room to write. */
-int strait_emu_strand_set_blocked(struct strait_emu_transport *t, bool *blocked, bool now, int fd,
-                                  enum strait_emu_source source, int index,
-                                  struct strait_error *err);
+int strait_emu_connection_set_blocked(struct strait_emu_transport *t, bool *blocked, bool now,
+                                      int fd, enum strait_emu_source source, int index,
+                                      struct strait_error *err);
 /** Put the connection on the list to write. Under the lock. */
-void strait_emu_strand_ready(struct strait_emu_transport *t, struct strait_emu_out_strand *strand);
+void strait_emu_connection_ready(struct strait_emu_transport *t,
+                                 struct strait_emu_out_connection *connection);
 
 /* outgoing.c */
 /** Write as much as the kernel takes, limited by a turn and by the pace. */

@@ -31,8 +31,8 @@ static int listen_here(struct strait_emu_transport *t, struct strait_error *err)
         getsockname(t->listener, (struct sockaddr *)&at, &len) != 0)
         return strait_error_system(err, "listen", "rank %d cannot listen", plan->me);
     plan->shared->ranks[plan->me].port = at.sin_port;
-    return strait_emu_strand_watch(t, EPOLL_CTL_ADD, t->listener, EPOLLIN, STRAIT_EMU_LISTENER, 0,
-                                   err);
+    return strait_emu_connection_watch(t, EPOLL_CTL_ADD, t->listener, EPOLLIN, STRAIT_EMU_LISTENER,
+                                       0, err);
 }
 
 /* Real time for a byte of the stream at its pace; 0: unlimited. */
@@ -49,13 +49,13 @@ static void prepare_out(struct strait_emu_transport *t, struct strait_emu_out *o
                         struct strait_emu_stream *shared)
 {
     out->shared = shared;
-    out->strands = t->out_strands + (out - t->outs) * t->n_strands;
+    out->connections = t->out_connections + (out - t->outs) * t->n_connections;
     out->ns_per_byte = pace_ns_per_byte(&t->plan, shared->dst);
     out->end = &out->first;
     out->acks_end = &out->acks;
-    for (int i = 0; i < t->n_strands; i++) {
-        out->strands[i].fd = -1;
-        out->strands[i].stream = out;
+    for (int i = 0; i < t->n_connections; i++) {
+        out->connections[i].fd = -1;
+        out->connections[i].stream = out;
     }
 }
 
@@ -63,28 +63,28 @@ static void prepare_in(struct strait_emu_transport *t, struct strait_emu_in *in,
                        struct strait_emu_stream *shared)
 {
     in->shared = shared;
-    in->strands = t->in_strands + (in - t->ins) * t->n_strands;
+    in->connections = t->in_connections + (in - t->ins) * t->n_connections;
     in->end = &in->first;
-    for (int i = 0; i < t->n_strands; i++) {
-        in->strands[i].fd = -1;
-        in->strands[i].stream = in;
+    for (int i = 0; i < t->n_connections; i++) {
+        in->connections[i].fd = -1;
+        in->connections[i].stream = in;
     }
 }
 
 static int list_streams(struct strait_emu_transport *t, struct strait_error *err)
 {
     struct strait_emu_shared *s = t->plan.shared;
-    t->n_strands = t->plan.n_connections > 0 ? (int)t->plan.n_connections : 1;
+    t->n_connections = t->plan.n_connections > 0 ? (int)t->plan.n_connections : 1;
     for (int i = 0; i < s->n_streams; i++) {
         t->n_outs += s->streams[i].src == t->plan.me;
         t->n_ins += s->streams[i].dst == t->plan.me;
     }
-    const size_t n_strands = (size_t)t->n_strands;
+    const size_t n_connections = (size_t)t->n_connections;
     t->outs = calloc((size_t)t->n_outs + 1, sizeof(*t->outs));
     t->ins = calloc((size_t)t->n_ins + 1, sizeof(*t->ins));
-    t->out_strands = calloc((size_t)t->n_outs * n_strands + 1, sizeof(*t->out_strands));
-    t->in_strands = calloc((size_t)t->n_ins * n_strands + 1, sizeof(*t->in_strands));
-    if (!t->outs || !t->ins || !t->out_strands || !t->in_strands)
+    t->out_connections = calloc((size_t)t->n_outs * n_connections + 1, sizeof(*t->out_connections));
+    t->in_connections = calloc((size_t)t->n_ins * n_connections + 1, sizeof(*t->in_connections));
+    if (!t->outs || !t->ins || !t->out_connections || !t->in_connections)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "%d streams do not fit in memory",
                                 t->n_outs + t->n_ins);
     struct strait_emu_out *out = t->outs;
@@ -139,7 +139,8 @@ int strait_emu_transport_start(struct strait_emu_transport *t, struct strait_err
 {
     close(t->listener);
     t->listener = -1;
-    if (strait_emu_strand_watch(t, EPOLL_CTL_ADD, t->wake, EPOLLIN, STRAIT_EMU_WAKE, 0, err) != 0)
+    if (strait_emu_connection_watch(t, EPOLL_CTL_ADD, t->wake, EPOLLIN, STRAIT_EMU_WAKE, 0, err) !=
+        0)
         return -1;
     errno = pthread_create(&t->thread, NULL, strait_emu_pump, t);
     if (errno != 0)
@@ -184,16 +185,16 @@ int strait_emu_transport_post(struct strait_emu_transport *t, int dst, int chann
                                     .posted_ns = posted_ns,
                                     .ticket = ticket,
                                     .tag = tag,
-                                    .n_strands = (unsigned)t->n_strands,
+                                    .n_connections = (unsigned)t->n_connections,
                                     .prompt = !out->first};
     *out->end = m;
     out->end = &m->next;
     t->n_queued++;
     const bool wake = !t->ready;
-    for (int i = 0; i < t->n_strands; i++)
-        if (!out->strands[i].at) {
-            out->strands[i].at = m;
-            strait_emu_strand_ready(t, &out->strands[i]);
+    for (int i = 0; i < t->n_connections; i++)
+        if (!out->connections[i].at) {
+            out->connections[i].at = m;
+            strait_emu_connection_ready(t, &out->connections[i]);
         }
     pthread_mutex_unlock(&t->lock);
     const uint64_t one = 1;
@@ -219,10 +220,10 @@ strait_emu_transport_figures(const struct strait_emu_transport *t)
                                              .write_late_max_s = (double)t->write_late_ns / 1e9,
                                              .read_late_max_s = (double)t->read_late_ns / 1e9,
                                              .stall_max_s = (double)t->stall_ns / 1e9};
-    for (int i = 0; i < t->n_outs * t->n_strands; i++) {
+    for (int i = 0; i < t->n_outs * t->n_connections; i++) {
         struct tcp_info info;
         socklen_t len = sizeof(info);
-        if (getsockopt(t->out_strands[i].fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0)
+        if (getsockopt(t->out_connections[i].fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0)
             f.n_retransmits += info.tcpi_total_retrans;
     }
     return f;
@@ -281,12 +282,12 @@ void strait_emu_transport_free(struct strait_emu_transport *t)
         free_arriving(t->ins[i].first);
         free_arriving(t->ins[i].spare);
     }
-    for (int i = 0; t->out_strands && i < t->n_outs * t->n_strands; i++)
-        if (t->out_strands[i].stream)
-            close_if_open(t->out_strands[i].fd);
-    for (int i = 0; t->in_strands && i < t->n_ins * t->n_strands; i++)
-        if (t->in_strands[i].stream)
-            close_if_open(t->in_strands[i].fd);
+    for (int i = 0; t->out_connections && i < t->n_outs * t->n_connections; i++)
+        if (t->out_connections[i].stream)
+            close_if_open(t->out_connections[i].fd);
+    for (int i = 0; t->in_connections && i < t->n_ins * t->n_connections; i++)
+        if (t->in_connections[i].stream)
+            close_if_open(t->in_connections[i].fd);
     for (struct strait_emu_posted *m = t->spare, *next; m; m = next) {
         next = m->next;
         free(m);
@@ -298,8 +299,8 @@ void strait_emu_transport_free(struct strait_emu_transport *t)
     pthread_mutex_destroy(&t->lock);
     free(t->outs);
     free(t->ins);
-    free(t->out_strands);
-    free(t->in_strands);
+    free(t->out_connections);
+    free(t->in_connections);
     free(t->noise);
     free(t);
 }

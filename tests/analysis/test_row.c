@@ -207,7 +207,7 @@ static void test_key(void)
                                            .backend = "sim",
                                            .profile = "p",
                                            .program = "x",
-                                           .point = &f.point};
+                                           .trial = &f.point};
     struct strait_row_inputs in[8];
     for (int i = 0; i < 8; i++)
         in[i] = base;

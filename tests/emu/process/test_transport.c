@@ -346,8 +346,8 @@ static void a_single_connection_that_is_lost_is_a_failure(void)
 {
     for (int end = 0; end < 2; end++) {
         struct pair *p = pair_new(true, 4);
-        shutdown(end == 0 ? p->ends[0].transport->out_strands[2].fd
-                          : p->ends[1].transport->in_strands[2].fd,
+        shutdown(end == 0 ? p->ends[0].transport->out_connections[2].fd
+                          : p->ends[1].transport->in_connections[2].fd,
                  SHUT_RDWR);
         CU_ASSERT(!wait_for(&p->ends[0], 1, 0));
         CU_ASSERT(!wait_for(&p->ends[1], 1, 0));
@@ -374,12 +374,12 @@ static void a_bad_frame_on_any_connection_is_a_failure(void)
         atomic_store(&s->n_put, 1);
         if (what == ANOTHER_FRAME) {
             strait_emu_wire_pack(frame, &empty, 7);
-            CU_ASSERT(send(p->ends[0].transport->out_strands[0].fd, frame, sizeof(frame), 0) ==
+            CU_ASSERT(send(p->ends[0].transport->out_connections[0].fd, frame, sizeof(frame), 0) ==
                       sizeof(frame));
             strait_emu_wire_pack(frame, &empty, 8);
         }
-        const int fd = what == AN_ANSWER ? p->ends[1].transport->in_strands[2].fd
-                                         : p->ends[0].transport->out_strands[2].fd;
+        const int fd = what == AN_ANSWER ? p->ends[1].transport->in_connections[2].fd
+                                         : p->ends[0].transport->out_connections[2].fd;
         CU_ASSERT(send(fd, frame, sizeof(frame), 0) == sizeof(frame));
         CU_ASSERT(!wait_for(judge, 1, 0));
         pthread_mutex_lock(&judge->lock);

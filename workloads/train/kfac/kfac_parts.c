@@ -112,12 +112,12 @@ double kfac_inverse_s(const struct kfac *k, int i)
     return k->factors[i].inverse_s / strait_device_speed(k->r);
 }
 
-void kfac_plan_groups(struct kfac *k, const int *first, int n_groups, int lo)
+void kfac_plan_buckets(struct kfac *k, const int *first, int n_buckets, int lo)
 {
-    for (int g = 0; g < n_groups; g++)
+    for (int g = 0; g < n_buckets; g++)
         for (int i = first[g]; i < first[g + 1]; i++)
-            k->plan.group_of[lo + i] = k->plan.n_groups + g;
-    k->plan.n_groups += n_groups;
+            k->plan.bucket_of[lo + i] = k->plan.n_buckets + g;
+    k->plan.n_buckets += n_buckets;
 }
 
 void kfac_plan_full_buffers(struct kfac *k, double max_bytes)
@@ -128,7 +128,7 @@ void kfac_plan_full_buffers(struct kfac *k, double max_bytes)
         bytes[i] = 4.0 * (double)k->factors[i].n_elems;
         k->plan.owner[i] = STRAIT_EVERYWHERE;
     }
-    kfac_plan_groups(k, first, strait_fuse_full(first, k->n, bytes, max_bytes), 0);
+    kfac_plan_buckets(k, first, strait_fuse_full(first, k->n, bytes, max_bytes), 0);
 }
 
 /* --- begin and end ------------------------------------------------------------------------ */
@@ -174,8 +174,8 @@ struct kfac *kfac_begin(struct strait_rank *r)
     k->factors = strait_alloc(r, (size_t)k->n, sizeof(*k->factors));
     strait_factors_of(k->factors, m, &costs);
     k->plan.owner = strait_alloc(r, (size_t)k->n, sizeof(int));
-    k->plan.group_of = strait_alloc(r, (size_t)k->n, sizeof(int));
-    k->group_end = strait_alloc(r, (size_t)k->n, sizeof(int));
+    k->plan.bucket_of = strait_alloc(r, (size_t)k->n, sizeof(int));
+    k->bucket_end = strait_alloc(r, (size_t)k->n, sizeof(int));
     k->broadcast_end = strait_alloc(r, (size_t)k->n, sizeof(int));
     k->factor_before = strait_alloc(r, m->n_layers, sizeof(int));
     k->factor_after = strait_alloc(r, m->n_layers, sizeof(int));
@@ -188,7 +188,7 @@ struct kfac *kfac_begin(struct strait_rank *r)
     return k;
 }
 
-/* A buffer for the factors of one group, or for one factor; `completes`: the group's last
+/* A buffer for the factors of one bucket, or for one factor; `completes`: the bucket's last
  * factor. */
 static struct kfac_job job_for(struct kfac *k, size_t n_elems, int root, enum kfac_channel tell)
 {
@@ -204,11 +204,11 @@ static struct kfac_job job_for(struct kfac *k, size_t n_elems, int root, enum kf
         .tell = tell};
 }
 
-static size_t group_elems(const struct kfac *k, int group, int *last)
+static size_t bucket_elems(const struct kfac *k, int bucket, int *last)
 {
     size_t n_elems = 0;
     for (int i = 0; i < k->n; i++)
-        if (k->plan.group_of[i] == group) {
+        if (k->plan.bucket_of[i] == bucket) {
             n_elems += k->factors[i].n_elems;
             *last = i;
         }
@@ -221,14 +221,14 @@ void kfac_start(struct kfac *k)
     const struct strait_model *m = strait_model(k->r);
     int n_jobs = k->n_buckets, last = 0;
     for (int i = 0; i < k->n; i++)
-        k->group_end[i] = k->broadcast_end[i] = NONE;
-    for (int g = 0; g < p->n_groups; g++) {
-        const size_t n_elems = group_elems(k, g, &last);
-        k->group_end[last] = n_jobs;
+        k->bucket_end[i] = k->broadcast_end[i] = NONE;
+    for (int g = 0; g < p->n_buckets; g++) {
+        const size_t n_elems = bucket_elems(k, g, &last);
+        k->bucket_end[last] = n_jobs;
         k->jobs[n_jobs++] = job_for(k, n_elems, p->owner[last], KFAC_FACTORS);
     }
-    for (int g = 0; p->broadcasts == KFAC_GROUPS_OF_INVERSES && g < p->n_groups; g++) {
-        const size_t n_elems = group_elems(k, g, &last);
+    for (int g = 0; p->broadcasts == KFAC_BUCKETS_OF_INVERSES && g < p->n_buckets; g++) {
+        const size_t n_elems = bucket_elems(k, g, &last);
         if (p->owner[last] == STRAIT_EVERYWHERE)
             continue;
         k->broadcast_end[last] = n_jobs;
@@ -282,15 +282,15 @@ bool kfac_updates(struct kfac *k)
 void kfac_compute(struct kfac *k, int i)
 {
     work(k, k->factors[i].compute_s);
-    if (k->plan.pipelined && k->group_end[i] != NONE)
-        ask(k, k->group_end[i]);
+    if (k->plan.pipelined && k->bucket_end[i] != NONE)
+        ask(k, k->bucket_end[i]);
 }
 
-void kfac_send_groups(struct kfac *k)
+void kfac_send_buckets(struct kfac *k)
 {
     for (int i = 0; i < k->n; i++)
-        if (k->group_end[i] != NONE)
-            ask(k, k->group_end[i]);
+        if (k->bucket_end[i] != NONE)
+            ask(k, k->bucket_end[i]);
 }
 
 void kfac_forward(struct kfac *k, bool with_factors)
@@ -377,7 +377,7 @@ void kfac_train(struct kfac *k)
             for (int i = 0; i < k->n && !behind; i++)
                 kfac_compute(k, i);
             if (!behind)
-                kfac_send_groups(k);
+                kfac_send_buckets(k);
             kfac_wait(k, KFAC_FACTORS);
             kfac_invert_and_broadcast(k);
             kfac_wait(k, KFAC_INVERSES); /* none where everybody inverts everything */

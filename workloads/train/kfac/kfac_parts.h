@@ -20,16 +20,16 @@ enum kfac_broadcasts {
     KFAC_NOTHING,
     KFAC_EACH_INVERSE,
     KFAC_EACH_LAYERS_INVERSES, /* both inverses of a layer together */
-    KFAC_GROUPS_OF_INVERSES,
+    KFAC_BUCKETS_OF_INVERSES,
     KFAC_EACH_GRADIENT
 };
 
 /* The strategy's decisions, taken once. Arrays have k->n entries, one a factor. */
 struct kfac_plan {
     int *owner;              /* the rank that inverts it, or STRAIT_EVERYWHERE */
-    int n_groups, *group_of; /* factors sent together, in one buffer */
-    bool to_owner;           /* reduce groups with an owner to it; else all-reduce */
-    bool pipelined;          /* send each group as soon as it is complete */
+    int n_buckets, *bucket_of; /* factors sent together, in one buffer */
+    bool to_owner;             /* reduce buckets with an owner to it; else all-reduce */
+    bool pipelined;            /* send each bucket as soon as it is complete */
     enum kfac_broadcasts broadcasts;
 };
 
@@ -41,9 +41,9 @@ struct kfac {
     struct strait_factor *factors;
     int *factor_before, *factor_after; /* each layer's A and G, or -1 */
     struct kfac_plan plan;             /* set by the strategy between begin and start */
-    struct kfac_job *jobs;             /* buckets of gradients, groups of factors, broadcasts */
+    struct kfac_job *jobs;             /* buckets of gradients and of factors, broadcasts */
     int n_buckets, *bucket_of;         /* of layers, by jobs */
-    int *group_end, *broadcast_end;    /* of each factor: the job that it completes, or -1 */
+    int *bucket_end, *broadcast_end;   /* of each factor: the job that it completes, or -1 */
     int round, n_asked[KFAC_N_CHANNELS];
 };
 
@@ -55,10 +55,10 @@ void kfac_end(struct kfac *k);
 void kfac_no_memory(struct kfac *k) __attribute__((noreturn));
 
 /* Plans. */
-/** All-reduce every factor after both passes, in groups as large as max_bytes allows. */
+/** All-reduce every factor after both passes, in buckets as large as max_bytes allows. */
 void kfac_plan_full_buffers(struct kfac *k, double max_bytes);
-/** Set group_of from the starts of contiguous groups of the factors lo .. end - 1. */
-void kfac_plan_groups(struct kfac *k, const int *first, int n_groups, int lo);
+/** Set bucket_of from the starts of contiguous buckets of the factors lo .. end - 1. */
+void kfac_plan_buckets(struct kfac *k, const int *first, int n_buckets, int lo);
 /** Cost of a ring all-reduce of x bytes on this network: alpha_s + beta x. */
 void kfac_ring_cost(const struct kfac *k, double *alpha_s, double *beta_s_per_byte);
 double kfac_broadcast_s(const struct kfac *k, double bytes);
@@ -68,8 +68,8 @@ double kfac_inverse_s(const struct kfac *k, int i); /* on this device */
 bool kfac_updates(struct kfac *k); /* whether this round computes new factors */
 void kfac_forward(struct kfac *k, bool with_factors);
 void kfac_backward(struct kfac *k, bool with_factors); /* gradients are sent as they become ready */
-void kfac_compute(struct kfac *k, int i);              /* also sends its group if pipelined */
-void kfac_send_groups(struct kfac *k);
+void kfac_compute(struct kfac *k, int i);              /* also sends its bucket if pipelined */
+void kfac_send_buckets(struct kfac *k);
 void kfac_invert(struct kfac *k, int i);
 /** Invert every factor, at its owner or here; each broadcast starts when its owner's work is
  *  done. */

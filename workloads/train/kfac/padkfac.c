@@ -11,7 +11,7 @@ static void plan(struct kfac *k)
     const double small = strait_param(k->r, "reduce_above");
     double *cost_s = strait_alloc(k->r, (size_t)k->n, sizeof(*cost_s));
     int *owner = strait_alloc(k->r, (size_t)k->n, sizeof(*owner)), n = 0;
-    int block = -1, together[2] = {-1, -1}; /* groups: this owner's; the small G; the small A */
+    int block = -1, together[2] = {-1, -1}; /* buckets: this owner's; the small G; the small A */
     for (int i = 0; i < k->n; i++)
         if ((double)k->factors[i].dim > small)
             cost_s[n++] = kfac_inverse_s(k, i);
@@ -19,22 +19,22 @@ static void plan(struct kfac *k)
         kfac_no_memory(k);
     n = 0;
     for (int i = 0; i < k->n; i++) {
-        int *group = &together[k->factors[i].of_input];
+        int *bucket = &together[k->factors[i].of_input];
         k->plan.owner[i] = STRAIT_EVERYWHERE;
         if ((double)k->factors[i].dim > small) {
             k->plan.owner[i] = owner[n];
             if (n > 0 && owner[n] != owner[n - 1])
                 block = -1;
-            group = &block;
+            bucket = &block;
             n++;
         }
-        if (*group < 0)
-            *group = k->plan.n_groups++;
-        k->plan.group_of[i] = *group;
+        if (*bucket < 0)
+            *bucket = k->plan.n_buckets++;
+        k->plan.bucket_of[i] = *bucket;
     }
     k->plan.to_owner = true;
     k->plan.pipelined = true;
-    k->plan.broadcasts = KFAC_GROUPS_OF_INVERSES;
+    k->plan.broadcasts = KFAC_BUCKETS_OF_INVERSES;
 }
 
 static void padkfac(struct strait_rank *r)

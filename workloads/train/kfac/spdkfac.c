@@ -10,7 +10,7 @@ enum fusion { OPTIMAL, FULL_BUFFERS, LAYER_WISE, WAITING };
 enum placement { BALANCED, ROUND_ROBIN, EVERYWHERE, LAYERS };
 enum pipeline { PIPELINED, AFTER_BACKWARD };
 
-/* Group the n factors of one side from lo on; free_s: when the channel has sent the groups before.
+/* Cut the n factors of one side from lo on; free_s: when the channel has sent the buckets before.
  * Returns when it has sent these. */
 static double fuse(struct kfac *k, int lo, int n, double free_s)
 {
@@ -18,24 +18,24 @@ static double fuse(struct kfac *k, int lo, int n, double free_s)
     const enum fusion how = (enum fusion)(int)strait_param(r, "fusion");
     double *ready_s = strait_alloc(r, (size_t)n, sizeof(*ready_s));
     double *bytes = strait_alloc(r, (size_t)n, sizeof(*bytes)), alpha_s, beta_s_per_byte;
-    int *first = strait_alloc(r, (size_t)n + 1, sizeof(*first)), n_groups;
+    int *first = strait_alloc(r, (size_t)n + 1, sizeof(*first)), n_buckets;
     for (int i = 0; i < n; i++) {
         ready_s[i] = k->factors[lo + i].ready_s / strait_device_speed(r);
         bytes[i] = 4.0 * (double)k->factors[lo + i].n_elems;
     }
     kfac_ring_cost(k, &alpha_s, &beta_s_per_byte);
     if (how == OPTIMAL)
-        n_groups =
+        n_buckets =
             strait_fuse_ready(first, &free_s, n, ready_s, bytes, alpha_s, beta_s_per_byte, free_s);
     else if (how == WAITING)
-        n_groups = strait_fuse_waiting(first, &free_s, n, ready_s, bytes, alpha_s, beta_s_per_byte,
-                                       free_s, strait_param(r, "factor_fusion"));
+        n_buckets = strait_fuse_waiting(first, &free_s, n, ready_s, bytes, alpha_s, beta_s_per_byte,
+                                        free_s, strait_param(r, "factor_fusion"));
     else
-        n_groups = strait_fuse_full(first, n, bytes,
-                                    how == LAYER_WISE ? 0 : strait_param(r, "factor_fusion"));
-    if (n_groups < 0)
+        n_buckets = strait_fuse_full(first, n, bytes,
+                                     how == LAYER_WISE ? 0 : strait_param(r, "factor_fusion"));
+    if (n_buckets < 0)
         kfac_no_memory(k);
-    kfac_plan_groups(k, first, n_groups, lo);
+    kfac_plan_buckets(k, first, n_buckets, lo);
     return free_s;
 }
 

@@ -89,7 +89,7 @@ int strait_fuse_ready(int *first, double *end_s, int n, const double *ready_s, c
                       double alpha_s, double beta_s_per_byte, double free_s)
 {
     double *end = malloc((size_t)(n + 1) * sizeof(*end));
-    int *from = malloc((size_t)(n + 1) * sizeof(*from)), n_groups = 0;
+    int *from = malloc((size_t)(n + 1) * sizeof(*from)), n_buckets = 0;
     if (!end || !from) {
         free(end);
         free(from);
@@ -97,13 +97,13 @@ int strait_fuse_ready(int *first, double *end_s, int n, const double *ready_s, c
     }
     end[0] = free_s;
     for (int j = 1; j <= n; j++) {
-        double group_bytes = 0;
+        double bucket_bytes = 0;
         end[j] = INFINITY;
         from[j] = j - 1;
         for (int i = j - 1; i >= 0; i--) { /* members i .. j - 1 together */
-            group_bytes += bytes[i];
+            bucket_bytes += bytes[i];
             const double at_s =
-                fmax(end[i], ready_s[j - 1]) + alpha_s + beta_s_per_byte * group_bytes;
+                fmax(end[i], ready_s[j - 1]) + alpha_s + beta_s_per_byte * bucket_bytes;
             if (at_s <= end[j]) {
                 end[j] = at_s;
                 from[j] = i;
@@ -111,46 +111,46 @@ int strait_fuse_ready(int *first, double *end_s, int n, const double *ready_s, c
         }
     }
     for (int j = n; j > 0; j = from[j])
-        n_groups++;
-    first[n_groups] = n;
-    for (int j = n, g = n_groups; j > 0; j = from[j])
+        n_buckets++;
+    first[n_buckets] = n;
+    for (int j = n, g = n_buckets; j > 0; j = from[j])
         first[--g] = from[j];
     if (end_s)
         *end_s = end[n];
     free(end);
     free(from);
-    return n_groups;
+    return n_buckets;
 }
 
 int strait_fuse_waiting(int *first, double *end_s, int n, const double *ready_s,
                         const double *bytes, double alpha_s, double beta_s_per_byte, double free_s,
                         double max_bytes)
 {
-    int n_groups = 0;
+    int n_buckets = 0;
     for (int i = 0; i < n;) {
         const double start_s = fmax(free_s, ready_s[i]);
-        double group_bytes = bytes[i];
-        first[n_groups++] = i++;
-        for (; i < n && ready_s[i] <= start_s && group_bytes + bytes[i] <= max_bytes; i++)
-            group_bytes += bytes[i];
-        free_s = start_s + alpha_s + beta_s_per_byte * group_bytes;
+        double bucket_bytes = bytes[i];
+        first[n_buckets++] = i++;
+        for (; i < n && ready_s[i] <= start_s && bucket_bytes + bytes[i] <= max_bytes; i++)
+            bucket_bytes += bytes[i];
+        free_s = start_s + alpha_s + beta_s_per_byte * bucket_bytes;
     }
-    first[n_groups] = n;
+    first[n_buckets] = n;
     *end_s = free_s;
-    return n_groups;
+    return n_buckets;
 }
 
 int strait_fuse_full(int *first, int n, const double *bytes, double max_bytes)
 {
-    double group_bytes = 0;
-    int n_groups = 0;
+    double bucket_bytes = 0;
+    int n_buckets = 0;
     for (int i = 0; i < n; i++) {
-        if (i == 0 || group_bytes + bytes[i] > max_bytes) {
-            first[n_groups++] = i;
-            group_bytes = 0;
+        if (i == 0 || bucket_bytes + bytes[i] > max_bytes) {
+            first[n_buckets++] = i;
+            bucket_bytes = 0;
         }
-        group_bytes += bytes[i];
+        bucket_bytes += bytes[i];
     }
-    first[n_groups] = n;
-    return n_groups;
+    first[n_buckets] = n;
+    return n_buckets;
 }

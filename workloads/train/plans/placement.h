@@ -27,19 +27,19 @@ int strait_place_contiguous(int *owner, int n, const double *cost_s, int n_worke
 /** The largest load of a worker, without tasks that everybody does. */
 double strait_largest_load(const int *owner, int n, const double *cost_s, int n_workers);
 
-/** Group contiguous members for a channel that sends one group after another, each when its last
- *  member is ready, in alpha_s + beta_s_per_byte x bytes, so that the last group ends earliest;
- *  ties: the longest last group. free_s: when the channel becomes free.
- *  Out:     first   group g is first[g] to first[g + 1] - 1; room for n + 1
- *           end_s   of the last group; may be NULL
- *  Returns: how many groups, or -1 when memory ran out
+/** Cut contiguous members into buckets for a channel that sends one after another, each when its last
+ *  member is ready, in alpha_s + beta_s_per_byte x bytes, so that the last bucket ends earliest;
+ *  ties: the longest last bucket. free_s: when the channel becomes free.
+ *  Out:     first   bucket g is first[g] to first[g + 1] - 1; room for n + 1
+ *           end_s   of the last bucket; may be NULL
+ *  Returns: how many buckets, or -1 when memory ran out
  *  Cost:    O(n^2)
  *  Source:  own, exact; MG-WFBP (Shi et al., INFOCOM 2019) and SPD-KFAC merge greedily by the same
  *           model */
 int strait_fuse_ready(int *first, double *end_s, int n, const double *ready_s, const double *bytes,
                       double alpha_s, double beta_s_per_byte, double free_s);
 
-/** The contiguous groups that arise when each send takes all members that are ready, up to
+/** The contiguous buckets that arise when each send takes all members that are ready, up to
  *  max_bytes (a larger member goes alone), without waiting. Arguments as of strait_fuse_ready.
  *  Returns how many.
  *  Source:  Horovod's tensor fusion, without its cycles */
@@ -47,6 +47,6 @@ int strait_fuse_waiting(int *first, double *end_s, int n, const double *ready_s,
                         const double *bytes, double alpha_s, double beta_s_per_byte, double free_s,
                         double max_bytes);
 
-/** Contiguous groups of up to `max_bytes`: a new group begins when the next member does not fit.
+/** Contiguous buckets of up to `max_bytes`: a new bucket begins when the next member does not fit.
  *  0: each on its own. Returns how many. */
 int strait_fuse_full(int *first, int n, const double *bytes, double max_bytes);

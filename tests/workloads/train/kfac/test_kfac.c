@@ -93,7 +93,7 @@ static void placed(void)
     CU_ASSERT(owner[0] == 0 && owner[1] == 1 && owner[2] == 0);
 }
 
-/* End of the last group when the bits of `cuts` start new ones. */
+/* End of the last bucket when the bits of `cuts` start new ones. */
 static double end_of(const double *ready, const double *bytes, int n, unsigned cuts, double alpha,
                      double beta, double free_s)
 {
@@ -119,11 +119,11 @@ static void fused(void)
             bytes[i] = 1e6 * draw(seed, 100 + (uint64_t)i);
         }
         const double alpha = draw(seed, 300), beta = 1e-6 * draw(seed, 301);
-        const int n_groups = strait_fuse_ready(first, &end_s, n, ready, bytes, alpha, beta, 0.3);
+        const int n_buckets = strait_fuse_ready(first, &end_s, n, ready, bytes, alpha, beta, 0.3);
         for (unsigned cuts = 0; cuts < 1u << (n - 1); cuts++)
             best_s = fmin(best_s, end_of(ready, bytes, n, cuts, alpha, beta, 0.3));
         unsigned mine = 0;
-        for (int g = 1; g < n_groups; g++)
+        for (int g = 1; g < n_buckets; g++)
             mine |= 1u << (first[g] - 1);
         CU_ASSERT_DOUBLE_EQUAL(end_s, best_s, 1e-12);
         CU_ASSERT_DOUBLE_EQUAL(end_of(ready, bytes, n, mine, alpha, beta, 0.3), best_s, 1e-12);
@@ -191,7 +191,7 @@ static json_t *spd(const char *placement, int local_dims)
 }
 
 /* All factors to their owners and back; neighbours with one owner go together, so that there are as
- * many groups as owners at most. */
+ * many buckets as owners at most. */
 static void padkfac_bytes(int n, uint64_t n_elems, uint64_t hops, uint64_t tree)
 {
     struct strait_outcome o = sized("padkfac", n, json_object());
@@ -260,7 +260,7 @@ static double with_table(double scale, char key[STRAIT_KEY_CHARS])
     unlink(path);
     json_t *same = json_string("the same point whatever its file holds");
     const struct strait_row_inputs inputs = {
-        .resolved = same, .backend = "fluid", .point = o.point};
+        .resolved = same, .backend = "fluid", .trial = o.point};
     const struct strait_row_context context = {.backend = "fluid", .key = "k"};
     CU_ASSERT_EQUAL(strait_row_key(key, &inputs, &err), 0);
     json_t *row = strait_row_new(o.point, &context, &err);

@@ -102,7 +102,7 @@ static void gathered(void)
             CU_ASSERT_DOUBLE_EQUAL(o.total_s,
                                    size * (score_s + bytes / 1e9 / efficiency) + compute_s, 1e-9);
             const struct strait_row_inputs inputs = {
-                .resolved = o.experiment->json, .backend = "fluid", .point = o.point};
+                .resolved = o.experiment->json, .backend = "fluid", .trial = o.point};
             CU_ASSERT_EQUAL(strait_row_key(keys[scale - 1], &inputs, NULL), 0);
             strait_outcome_free(&o);
         }

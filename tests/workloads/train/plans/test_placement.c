@@ -97,7 +97,7 @@ static const struct strait_test tests[] = {
     {"turns keep runs together", by_turns},
     {"balance gives the dearest first, to who has least", balanced},
     {"contiguous blocks have the least possible load, the first ones are long", contiguous},
-    {"of plans that end together the one with the longest last group is taken", ties_go_together},
+    {"of plans that end together the one with the longest last bucket is taken", ties_go_together},
     {"who sends next takes all that waits, up to a buffer", waiting},
     {"a buffer is filled to the last byte", full},
 };
