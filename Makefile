@@ -72,6 +72,7 @@ help:
 	@echo "make judged   the judged settings in every realisation and launcher, a table: an hour"
 	@echo "make faults   FAULTS=300 failing calls of each kind in six commands: error or right result"
 	@echo "make disturbed  N_DISTURBED=200 stops of processes of a run: INVALID or unchanged, each"
+	@echo "make learn-check  federated averaging trained here ends where the recording does: two minutes"
 	@echo "make scale    65 ranks: models of 12 MB (also in dilated real time) and 102 MB in virtual time"
 	@echo "make qemu     the guest that counts instructions, once: QEMU, busybox, qguest/, seconds"
 	@echo "make qemu-test  two such guests, the same digits: some minutes"
@@ -134,6 +135,11 @@ vtest: programs
 .PHONY: strategies
 strategies: all vkernel
 	$(BUILD)/strait run strategies --set "/network/client/rtt=20 ms" --on both --launcher vuml --no-break-even --out results/strategies
+
+# Real training against the recorded curves of traces/curves.
+.PHONY: learn-check
+learn-check: programs
+	$(SUITES) --here learn/recorded
 
 # Uploads of 1 to 64 clients in every realisation and launcher that this machine can do, against
 # virtual time and arithmetic; then round trips, rates, loss, odd links and incast in each of them.

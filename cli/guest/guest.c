@@ -13,6 +13,7 @@
 #include "emu/guest/qemu.h"
 #include "guest_files.h"
 #include "guest_job.h"
+#include "learn/data/fashion.h"
 #include "campaign/host_header.h"
 
 enum { PATH_CHARS = STRAIT_GUEST_PATH_CHARS };
@@ -22,6 +23,13 @@ static const double ROW_LIMIT_S = 3700, BOOT_LIMIT_S = 120;
 static bool is_qemu(const struct strait_session *r)
 {
     return strcmp(r->launcher, "qemu") == 0;
+}
+
+/* Where data sets lie, if that is named: /usr, which has them otherwise, is there in a guest. */
+static bool has_data_folder(char path[PATH_CHARS])
+{
+    const char *named = getenv(STRAIT_DATA_VARIABLE);
+    return named && *named && realpath(named, path);
 }
 
 /* What the guest must be given to read. */
@@ -39,6 +47,8 @@ static void add_read(struct strait_guest_texts *t, const struct strait_session *
     strait_guest_add_folder(t, strait_share_path(share, sizeof(share), ""));
     strait_guest_add_folder(t, self);
     strait_guest_add_folder(t, here);
+    if (has_data_folder(share))
+        strait_guest_add_folder(t, share);
 }
 
 /* The arguments for the guest: as they are, but launched in place there. Its kernel has netem, so
@@ -174,8 +184,15 @@ int strait_guest_run(struct strait_session *r, const char *experiment, int argc,
     const char *const write[] = {out, NULL};
     snprintf(share, sizeof(share), STRAIT_SHARE_VARIABLE "=%s",
              strait_share_path(shipped, sizeof(shipped), ""));
-    const char *const env[] = {share, processor, virtual_time ? part : NULL, NULL},
-                      *const shared[] = {share, NULL};
+    char folder[PATH_CHARS], data[PATH_CHARS + 32];
+    const char *env[5] = {share, processor}, *const shared[] = {share, NULL};
+    size_t n_env = 2;
+    if (virtual_time)
+        env[n_env++] = part;
+    if (has_data_folder(folder)) {
+        snprintf(data, sizeof(data), STRAIT_DATA_VARIABLE "=%s", folder);
+        env[n_env++] = data;
+    }
     const size_t n_rows = r->sweep->n_points * (size_t)r->n_repeats;
     const struct strait_emu_uml_plan plan = {
         .virtual_time = virtual_time,

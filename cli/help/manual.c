@@ -160,6 +160,8 @@ static const char environment[] =
     ".TP\n\\fBSTRAIT_SHARE\\fR\n"
     "folder of the models, experiments and profiles that ship, instead of the one\n"
     "beside the program\n"
+    ".TP\n\\fBSTRAIT_DATA\\fR\n"
+    "folder of the data sets that training reads, instead of /usr/share/datasets\n"
     ".TP\n\\fBSTRAIT_VKERNEL\\fR\n"
     "kernel of the virtual\\-time guest (launcher vuml)\n"
     ".TP\n\\fBSTRAIT_TUN\\fR\n"
