@@ -52,7 +52,7 @@ void strait_image_init(const struct strait_learn *l, float *w)
     for (size_t p = 0; p < l->n_params; p++) {
         const struct strait_learn_param *param = &l->params[p];
         if (param->n_dims > 1)
-            bound = 1 / sqrt((double)(param->n_elems / param->shape[0]));
+            bound = 1 / sqrt((double)param->n_elems / (double)param->shape[0]);
         struct strait_sequence s = strait_draws_at(l->seed, "learn init", p, 0);
         for (size_t i = 0; i < param->n_elems; i++)
             w[param->first + i] = (float)(bound * (2 * strait_sequence_unit(&s) - 1));

@@ -180,8 +180,9 @@ size_t strait_optimiser_n_state(const struct strait_optimiser *o)
 
 void strait_optimiser_save(const struct strait_optimiser *o, float *state)
 {
+    const uint64_t high = o->n_steps / STEP_BASE;
     state[0] = (float)(o->n_steps % STEP_BASE);
-    state[1] = (float)(o->n_steps / STEP_BASE);
+    state[1] = (float)high;
     memcpy(state + STEP_DIGITS, o->first, o->n_moments * o->n_elems * sizeof(float));
 }
 

@@ -22,13 +22,13 @@ bool strait_learn_add(struct strait_learn *l, const char *layer, const char *par
 {
     assert(n_dims > 0 && n_dims <= sizeof(l->params->shape) / sizeof(*shape));
     assert(l->n_params < STRAIT_LEARN_MAX_PARAMS && strlen(layer) < STRAIT_LEARN_NAME_CHARS);
+    const bool is_new = !l->params || strcmp(l->params[l->n_params - 1].layer, layer) != 0;
     if (!l->params) {
         l->params = calloc(STRAIT_LEARN_MAX_PARAMS, sizeof(*l->params));
         l->names = calloc(STRAIT_LEARN_MAX_PARAMS, sizeof(*l->names));
         if (!l->params || !l->names)
             return false;
     }
-    const bool is_new = l->n_params == 0 || strcmp(l->params[l->n_params - 1].layer, layer) != 0;
     struct strait_learn_param *p = &l->params[l->n_params];
     snprintf(l->names[l->n_params], STRAIT_LEARN_NAME_CHARS, "%s", layer);
     *p = (struct strait_learn_param){.layer = l->names[l->n_params],

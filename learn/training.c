@@ -21,7 +21,7 @@ static int read_task(struct strait_training *t, struct strait_object *o, struct 
     char where[STRAIT_JSON_POINTER_MAX];
     if (strait_object_string(o, &name, "task", err))
         return -1;
-    const struct strait_learn_task_info *info = strait_learn_task(0);
+    const struct strait_learn_task_info *info;
     for (size_t i = 0; (info = strait_learn_task(i)) && i < MAX_NAMES; i++) {
         names[i] = info->name;
         if (strcmp(info->name, name) == 0)

@@ -1,4 +1,5 @@
 /* The split of examples over workers and their order. */
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -73,12 +74,13 @@ int strait_split_new(struct strait_split *s, const unsigned char *labels, unsign
                      uint32_t n, int n_workers, double alpha, uint32_t least, uint64_t seed,
                      struct strait_error *err)
 {
+    assert(n > 0 && n_workers > 0);
     const size_t k = (size_t)n_workers;
     *s = (struct strait_split){.examples = malloc(n * sizeof(uint32_t)),
                                .first = calloc(k + 1, sizeof(uint32_t)),
                                .n_workers = n_workers};
-    int *owner = malloc(n * sizeof(*owner));
-    uint32_t *order = malloc(n * sizeof(*order)), *ends = malloc(k * sizeof(*ends));
+    int *owner = calloc(n, sizeof(*owner));
+    uint32_t *order = malloc(n * sizeof(*order)), *ends = calloc(k, sizeof(*ends));
     double *shares = malloc(k * sizeof(*shares));
     int status = -1;
     bool fits = false;
