@@ -47,8 +47,8 @@ static double row_loss(float *x, size_t label, size_t classes, size_t over, size
             best = j;
     *right += best == label;
     const double top = x[best], of_label = x[label];
-    double sum = 0;
-    for (size_t j = 0; j < classes; j++)
+    double sum = exp(x[0] - top);
+    for (size_t j = 1; j < classes; j++)
         sum += exp(x[j] - top);
     for (size_t j = 0; j < classes; j++)
         x[j] = (float)((exp(x[j] - top) / sum - (j == label)) / (double)over);

@@ -176,11 +176,11 @@ static void initial(void)
     double squares = 0, most = 0;
     for (size_t i = 160 + 4640; i < 160 + 4640 + 100352; i++) {
         squares += (double)w[i] * w[i] / 100352;
-        most = fmax(most, fabs(w[i]));
+        most = fmax(most, fabs((double)w[i]));
     }
     CU_ASSERT_DOUBLE_EQUAL(sqrt(squares), 1 / sqrt(3 * 1568.0), 0.01 / sqrt(3 * 1568.0));
     CU_ASSERT(most <= 1 / sqrt(1568.0) && most > 0.999 / sqrt(1568.0));
-    CU_ASSERT(fabs(w[150]) <= 1.0 / 3); /* a bias of conv1: 9 inputs */
+    CU_ASSERT(fabs((double)w[150]) <= 1.0 / 3); /* a bias of conv1: 9 inputs */
     free(w);
     strait_learn_free(l);
     fashion_tear_down(&folder);
