@@ -1,5 +1,6 @@
 /* A task: its parameters, its data and the split. */
 #include <assert.h>
+#include <cblas.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +67,7 @@ int strait_learn_open(struct strait_learn **out, const struct strait_training *t
 {
     *out = NULL;
     assert(n_workers > 0);
+    openblas_set_num_threads(1); /* the same sums whichever build of OpenBLAS is installed */
     struct strait_learn *l = calloc(1, sizeof(*l));
     if (!l)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "no memory for a task");
