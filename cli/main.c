@@ -14,6 +14,8 @@ static const struct strait_subcommand commands[] = {
     {"list", "[WHAT]", "list codecs, strategies, models, profiles and more", strait_command_list},
     {"tune", "EXPERIMENT", "find the best value of one parameter of a strategy",
      strait_command_tune},
+    {"attention", "", "measure what approximate attention costs in accuracy",
+     strait_command_attention},
     {"compare", "DIR [DIR]", "compare predicted with measured times, point by point",
      strait_command_compare},
     {"plot", "DIR", "draw the curves of a results folder as PNG and SVG", strait_command_plot},

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "char_transformer.h"
+#include "network.h"
 #include "learn/data/text.h"
 
 /* The defaults have 0.8 million parameters; GPT-2 has the same proportions. */
@@ -148,6 +149,11 @@ static void score(struct strait_learner *x, const float *w, const struct strait_
 const struct learn_gpt *strait_char_transformer_shape(const struct strait_learn *l)
 {
     return &((const struct text_data *)l->data)->shape;
+}
+
+long strait_char_transformer_held_out(const struct strait_learn *l)
+{
+    return (long)l->n_held_out;
 }
 
 const struct strait_learn_network strait_char_transformer = {

@@ -9,6 +9,7 @@
 #include "learn/char_transformer.h"
 #include "learn/images.h"
 #include "learn/learn.h"
+#include "learn/network.h"
 
 enum { STEPS = 5 };
 
