@@ -275,6 +275,15 @@ static int find_missing(struct strait_session *r, struct strait_error *err)
     return 0;
 }
 
+/* Does one of the first n missing tasks train for real? */
+static bool trains_any(const struct strait_session *r, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (json_object_get(r->plan.tasks[r->missing[i]].resolved, "training"))
+            return true;
+    return false;
+}
+
 /* Points in virtual time run on all workers; in real time on one, since others would disturb the
  * measurement. */
 static int compute(struct strait_session *r, struct strait_error *err)
@@ -286,9 +295,16 @@ static int compute(struct strait_session *r, struct strait_error *err)
         n_virtual++;
     /* Points share the processors; what a point trains shares what is left of them. */
     r->plan.setup.n_threads = n_virtual > 0 ? (int)((size_t)r->n_jobs / n_virtual) : 0;
-    int status = strait_pool_run(n_virtual, (int)r->n_jobs, work, take_row, r, "simulating", err);
-    r->missing = all + n_virtual; /* the plan has emu's tasks last */
     const bool screen = isatty(STDERR_FILENO);
+    /* One at a time, training shows how it goes; else there is no place for all of them. */
+    r->view =
+        (struct strait_live_view){.screen = screen, .what = "simulating", .n_tasks = n_virtual};
+    const bool alone = n_virtual == 1 || r->n_jobs == 1;
+    const bool shows = alone && (screen || r->live) && n_virtual > 0 && trains_any(r, n_virtual);
+    r->plan.setup.view = shows ? &r->view : NULL;
+    int status = strait_pool_run(n_virtual, (int)r->n_jobs, work, take_row, r,
+                                 shows ? NULL : r->view.what, err);
+    r->missing = all + n_virtual; /* the plan has emu's tasks last */
     r->view = (struct strait_live_view){
         .screen = screen, .what = "emulating", .n_tasks = n_all - n_virtual};
     r->plan.setup.view = screen || r->live ? &r->view : NULL;

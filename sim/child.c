@@ -3,6 +3,7 @@
 #include "core/host.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +20,8 @@
 /* Wall-clock limit of a simulation if the run sets none: a program that polls without advancing
  * time would never end. */
 #define OWN_DEADLINE_S 3600.0
+/* Between two looks at a simulation in progress. */
+#define SHOW_S 0.5
 
 /* Of free memory, what one simulation may take; where several run, what must be left of that; and
  * how often it is looked at. */
@@ -88,6 +91,21 @@ void strait_child_finish(struct strait_child *child, const json_t *report)
     leave(child, &header);
 }
 
+/* How far the child is, to whoever watches. */
+static void show(const struct strait_run *run, double real_s)
+{
+    const struct strait_live_score *score = run->score;
+    const struct strait_live live = {.now_s = atomic_load(&score->rounds_s),
+                                     .dilation = NAN,
+                                     .n_rounds = atomic_load(&score->n_rounds),
+                                     .rounds_s = atomic_load(&score->rounds_s),
+                                     .read_at_s = NAN,
+                                     .loss = atomic_load(&score->loss),
+                                     .accuracy = atomic_load(&score->accuracy),
+                                     .real_s = real_s};
+    run->watch(run, &live);
+}
+
 /* What a child may use before it is ended. */
 struct limits {
     double end_s, wall_s;
@@ -128,8 +146,12 @@ static bool is_beyond(const struct limits *l, pid_t pid, struct strait_error *er
 }
 
 /* Reap the child, killing it first if it exceeds a limit. -1 with *err: it did. */
-static int await(int *status, pid_t pid, const struct limits *limits, struct strait_error *err)
+static int await(const struct strait_run *run, int *status, pid_t pid, struct strait_error *err)
 {
+    const struct limits limits = limits_of(run);
+    const double start_s = strait_clock_s();
+    const bool is_watched = run->watch && run->score;
+    double shown_s = start_s;
     const int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     bool beyond = false;
     while (pidfd >= 0 && !beyond) {
@@ -137,8 +159,14 @@ static int await(int *status, pid_t pid, const struct limits *limits, struct str
         const int n = poll(&p, 1, LOOK_MS);
         if (n > 0 || (n < 0 && errno != EINTR))
             break;
-        beyond = is_beyond(limits, pid, err);
+        beyond = is_beyond(&limits, pid, err);
+        if (is_watched && strait_clock_s() - shown_s >= SHOW_S) {
+            shown_s = strait_clock_s();
+            show(run, shown_s - start_s);
+        }
     }
+    if (is_watched)
+        run->watch(run, NULL);
     if (pidfd >= 0)
         close(pidfd);
     if (beyond)
@@ -235,8 +263,7 @@ int strait_child_run(struct strait_run *run, void (*simulate)(struct strait_chil
     }
     if (pid == 0)
         be_child(&child, stderr_fd, parent, simulate);
-    const struct limits limits = limits_of(run);
-    rc = await(&status, pid, &limits, err);
+    rc = await(run, &status, pid, err);
     if (rc == 0)
         rc = collect(run, child.fd, stderr_fd, status, err);
 out:

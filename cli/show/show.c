@@ -88,6 +88,20 @@ static bool any_range(const struct strait_grid *g)
     return false;
 }
 
+/* Rounds of every row; 0: they differ, as where runs end at a target. */
+static size_t n_rounds_of(const json_t *rows)
+{
+    size_t i, n_rounds = 0;
+    json_t *row;
+    json_array_foreach (rows, i, row) {
+        const size_t n = json_array_size(json_object_get(row, "rounds_s"));
+        if (i > 0 && n != n_rounds)
+            return 0;
+        n_rounds = n;
+    }
+    return n_rounds;
+}
+
 static int show_lines(FILE *out, const struct strait_grid *g, const json_t *rows,
                       struct strait_error *err)
 {
@@ -105,8 +119,11 @@ static int show_lines(FILE *out, const struct strait_grid *g, const json_t *rows
     strait_table_column(t, "round s", true);
     if (columns.range)
         strait_table_column(t, "range s", true);
-    const size_t n_rounds = json_array_size(json_object_get(json_array_get(rows, 0), "rounds_s"));
-    snprintf(title, sizeof(title), "%zu round%s s", n_rounds, n_rounds == 1 ? "" : "s");
+    const size_t n_rounds = n_rounds_of(rows);
+    if (n_rounds > 0)
+        snprintf(title, sizeof(title), "%zu round%s s", n_rounds, n_rounds == 1 ? "" : "s");
+    else
+        snprintf(title, sizeof(title), "run s");
     strait_table_column(t, title, true);
     for (int phase = 0; phase < STRAIT_N_PHASES; phase++) {
         snprintf(title, sizeof(title), "%s %%", strait_phase_name((enum strait_phase)phase));

@@ -54,6 +54,9 @@ void strait_emu_live_show(const struct strait_run *run, struct strait_emu_shared
         .rounds_s = atomic_load(&s->ranks[0].rounds_s),
         .read_at_s = at_ns && clock.start_ns ? strait_emu_clock_virtual_s(&clock, at_ns) : NAN,
         .links = links,
-        .n_links = (size_t)s->n_links};
+        .n_links = (size_t)s->n_links,
+        .loss = run->score ? atomic_load(&run->score->loss) : NAN,
+        .accuracy = run->score ? atomic_load(&run->score->accuracy) : NAN,
+        .real_s = NAN};
     run->watch(run, &live);
 }

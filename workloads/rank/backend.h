@@ -129,10 +129,11 @@ struct strait_run {
     double expected_s;         /* emu: virtual duration by simulation, for its limits; 0: unknown */
     uint64_t limit_messages;   /* sim, fluid: fail beyond these; 0: none */
     double limit_bytes;        /* sim, fluid: memory of the simulation; 0: most of what is free */
-    /** emu: called twice a second in the calling process during the run, and with NULL when it has
-     *  ended in any way. NULL: not called. */
+    /** Called twice a second in the calling process during the run, and with NULL when it has ended
+     *  in any way; simulations do so only where something trains for real. NULL: not called. */
     void (*watch)(const struct strait_run *run, const struct strait_live *live);
-    void *watcher; /* context of watch */
+    void *watcher;                   /* context of watch */
+    struct strait_live_score *score; /* shared with rank 0; NULL: nothing trains for real */
     /** May src send to dst on this channel? A backend with real connections sets up these before
      *  time 0, and on every backend a send on another one fails. NULL: all pairs on all channels.
      */

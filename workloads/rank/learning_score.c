@@ -26,6 +26,10 @@ static void take_score(struct strait_log *log, struct strait_scoring *s)
     log->scored[s->entry].loss = s->score.loss;
     log->scored[s->entry].accuracy = s->score.accuracy;
     log->scored[s->entry].n = s->score.n;
+    if (s->point->run.score) {
+        atomic_store(&s->point->run.score->loss, s->score.loss);
+        atomic_store(&s->point->run.score->accuracy, s->score.accuracy);
+    }
     strait_buffer_free(s->model);
     s->model = NULL;
 }
@@ -129,6 +133,10 @@ void strait_learning_end_round(struct strait_rank *r, double now_s, bool is_last
         .round = round, .time_s = now_s, .loss = NAN, .accuracy = NAN, .bound = l->bound};
     if (r->me != 0)
         return;
+    if (r->run->score) {
+        atomic_store(&r->run->score->n_rounds, round + 1);
+        atomic_store(&r->run->score->rounds_s, now_s);
+    }
     if (!strait_log_add_scored(w->log, &now))
         strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
     if (is_last || !is_due(e, round))

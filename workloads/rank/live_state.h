@@ -1,11 +1,19 @@
 /* The state of a run in progress, for a live view; times are virtual seconds. */
 #pragma once
+#include <stdatomic.h>
 #include <stddef.h>
 
 struct strait_live_link { /* numbered as in strait_network */
     double carried_bytes; /* on the wire since time 0; NAN: not counted */
     double queue_bytes;   /* waiting now; NAN: not known */
     double n_drops;       /* by a full queue or loss, since time 0 */
+};
+
+/* What rank 0 of a run with real training publishes after each round, in memory that the caller
+ * shares with it. */
+struct strait_live_score {
+    atomic_int n_rounds;
+    _Atomic(double) rounds_s, loss, accuracy; /* NAN: not scored yet, or there is none */
 };
 
 struct strait_live {
@@ -16,4 +24,6 @@ struct strait_live {
     double read_at_s; /* when the links were read; NAN: not yet */
     const struct strait_live_link *links;
     size_t n_links;
+    double loss, accuracy; /* of real training; NAN: not known, or there is none */
+    double real_s;         /* since the run began; NAN: not known */
 };

@@ -72,6 +72,14 @@ static int open_training(struct strait_trial *p, struct strait_error *err)
     if (!p->initial)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "a model does not fit in memory");
     strait_learn_init(p->learn, p->initial);
+    p->run.score = mmap(NULL, sizeof(*p->run.score), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (p->run.score == MAP_FAILED) {
+        p->run.score = NULL;
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    }
+    atomic_store(&p->run.score->loss, NAN);
+    atomic_store(&p->run.score->accuracy, NAN);
     /* An emulation scores after the run, so it goes on to its end. */
     p->stops_at_target = e->has_until && !p->run.measured_cost;
     p->run.ends_with_rank_0 |= p->stops_at_target;
@@ -195,6 +203,8 @@ void strait_trial_free(struct strait_trial *p)
     strait_workspaces_free(p->workspaces);
     strait_learn_free(p->learn);
     strait_buffer_free(p->initial);
+    if (p->run.score)
+        munmap(p->run.score, sizeof(*p->run.score));
     strait_buffer_free(p->shared_values);
     if (p->readings)
         munmap(p->readings, STRAIT_MAX_READINGS * sizeof(*p->readings));
