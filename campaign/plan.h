@@ -30,8 +30,9 @@ struct strait_plan_setup {
     bool check;                         /* run emulated points again at twice the dilation */
     bool every_round;                   /* never extrapolate */
     int n_retries;                      /* of an INVALID emulated point */
-    int n_threads;                      /* of a simulation that trains; 0: one */
-    struct strait_live_view *view;      /* for emulated points; NULL: none */
+    const char *save_state;        /* folder for what training computed; NULL: it is not kept */
+    int n_threads;                 /* of a simulation that trains; 0: one */
+    struct strait_live_view *view; /* for emulated points; NULL: none */
     char profile_hash[STRAIT_KEY_CHARS], program[STRAIT_KEY_CHARS], machine[STRAIT_KEY_CHARS];
 };
 

@@ -94,7 +94,19 @@ static int flag_inflation(struct strait_trial *p, const struct strait_plan_setup
     return failed ? -1 : 0;
 }
 
+enum { STATE_CHARS = 4096 };
+
 /* --- running ------------------------------------------------------------------------------ */
+
+/* Where the state of a task with this seed is saved; NULL: nowhere. */
+static const char *state_of(char buf[STATE_CHARS], const struct strait_plan *plan,
+                            const struct strait_task_plan *task, int later)
+{
+    if (!plan->setup.save_state || task->backend == &strait_emu)
+        return NULL;
+    snprintf(buf, STATE_CHARS, "%s/%s-%d.state", plan->setup.save_state, task->key, later);
+    return buf;
+}
 
 /* One attempt at a task, with the seed that comes so many after the experiment's. */
 static json_t *attempt_seed(const struct strait_plan *plan, const struct strait_task_plan *task,
@@ -115,6 +127,8 @@ static json_t *attempt_seed(const struct strait_plan *plan, const struct strait_
     if (unread)
         return NULL;
     struct strait_trial_options options = strait_plan_trial_options(&plan->setup, task->backend, e);
+    char state[STATE_CHARS];
+    options.state = state_of(state, plan, task, later);
     options.dilation = dilation;
     options.watch = plan->setup.view ? strait_live_watch : NULL;
     options.watcher = plan->setup.view;
@@ -137,6 +151,8 @@ static json_t *attempt_seed(const struct strait_plan *plan, const struct strait_
         else if (options.measured_cost && plan->setup.calibrated)
             failed = flag_inflation(p, &plan->setup, e, err);
         row = failed ? NULL : strait_row_new(p, &context, err);
+        if (row)
+            strait_trial_forget_state(p);
         json_decref(machine);
         if (row && task->reference)
             json_object_set_new(row, "reference", json_true());

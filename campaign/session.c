@@ -1,7 +1,9 @@
 /* Plans, simulates and stores a run; run_command.c prints it. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "backends.h"
@@ -49,6 +51,7 @@ static int make_plan(struct strait_session *r, struct strait_error *err)
     plan->setup.timing = r->timing;
     plan->setup.check = r->check;
     plan->setup.every_round = r->every_round;
+    plan->setup.save_state = r->save_state;
     plan->setup.realisation = r->realisation;
     plan->setup.launcher = r->launcher;
     plan->setup.n_retries = (int)r->n_tries - 1;
@@ -343,6 +346,8 @@ static int save_calibration(struct strait_session *r, struct strait_error *err)
 
 int strait_session_compute(struct strait_session *r, struct strait_error *err)
 {
+    if (r->save_state && mkdir(r->save_state, 0755) != 0 && errno != EEXIST)
+        return strait_error_system(err, r->save_state, "cannot make the folder");
     return strait_store_open(&r->store, r->out, true, err) != 0 || find_missing(r, err) != 0 ||
                    save_calibration(r, err) != 0 || strait_emu_estimate_find(r, err) != 0 ||
                    save_measured(r, err) != 0 || compute(r, err) != 0 ||

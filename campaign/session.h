@@ -12,6 +12,7 @@ struct strait_session {
     const char *timing; /* NULL: live */
     const char *on, *out, *profile_name, *control;
     const char *realisation, *launcher; /* NULL: chosen */
+    const char *save_state;             /* folder; NULL: none */
     struct strait_texts settings;
     long n_jobs, n_repeats, n_tries;
     double dilation;

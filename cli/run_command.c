@@ -197,8 +197,8 @@ static int check_emulation(struct strait_session *r, struct strait_error *err)
         return strait_error_set(err, STRAIT_ERR_USAGE, "run",
                                 "expected --on emu or both with --%s, found --on %s",
                                 r->realisation ? "realisation" : "launcher", r->on);
-    if (check_name("realisation", "relay, kernel or auto", r->realisation, realisations,
-                   err) != 0 ||
+    if (check_name("realisation", "relay, kernel or auto", r->realisation, realisations, err) !=
+            0 ||
         check_name("launcher", "root, userns, uml, vuml, qemu or auto", r->launcher, launchers,
                    err) != 0)
         return -1;
@@ -239,6 +239,10 @@ static int check_options(struct strait_session *r, struct strait_error *err)
         return strait_error_set(err, STRAIT_ERR_USAGE, "run",
                                 "expected --on emu or both with --repeats, since %s gives the same "
                                 "answer every time",
+                                r->on);
+    if (r->save_state && strcmp(r->on, "emu") == 0)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected --on sim, fluid or both with --save-state, found --on %s",
                                 r->on);
     if (r->live && !strait_session_is_both(r) && strcmp(r->on, "emu") != 0)
         return strait_error_set(err, STRAIT_ERR_USAGE, "run",
@@ -317,6 +321,8 @@ int strait_command_run(int argc, char **argv)
          "emu: run each point at twice the dilation too"},
         {"every-round", 0, STRAIT_OPTION_FLAG, &r.every_round, NULL,
          "sim, fluid: do not extrapolate rounds"},
+        {"save-state", 0, STRAIT_OPTION_TEXT, &r.save_state, "DIR",
+         "sim, fluid: keep training, for a run that is stopped"},
         {"realisation", 0, STRAIT_OPTION_TEXT, &r.realisation, "NAME",
          "emu: shape links by relay, kernel or auto"},
         {"launcher", 0, STRAIT_OPTION_TEXT, &r.launcher, "NAME",

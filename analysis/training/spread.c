@@ -8,8 +8,10 @@ static const struct {
     const char *name;
     const char *path[3];
 } figures[] = {
-    {"accuracy", {"training", "final", "accuracy"}}, {"loss", {"training", "final", "loss"}},
-    {"time_s", {"total_s"}},                         {"bytes", {"bytes", "payload"}},
+    {"accuracy", {"training", "final", "accuracy"}},
+    {"loss", {"training", "final", "loss"}},
+    {"time_s", {"total_s"}},
+    {"bytes", {"bytes", "payload"}},
     {"reached_round", {"training", "reached", "round"}},
     {"reached_s", {"training", "reached", "time_s"}},
     {"reached_bytes", {"training", "reached", "bytes"}},

@@ -79,8 +79,8 @@ static json_t *reached(const struct strait_trial *p, const double *bytes)
     for (size_t i = 0; i < log->n_scored && p->experiment->has_until; i++) {
         const struct strait_scored *s = &log->scored[i];
         if (s->accuracy >= until->accuracy || s->loss <= until->loss)
-            return json_pack("{s:i, s:o, s:o}", "round", s->round, "time_s",
-                             number(s->time_s), "bytes", number(bytes[i]));
+            return json_pack("{s:i, s:o, s:o}", "round", s->round, "time_s", number(s->time_s),
+                             "bytes", number(bytes[i]));
     }
     return json_null();
 }
@@ -115,9 +115,9 @@ json_t *strait_training_row(const struct strait_trial *p)
             json_object_set_new(out, names[k], lists[k]);
         const double loss = n > 0 ? log->scored[n - 1].loss : NAN;
         const double accuracy = n > 0 ? log->scored[n - 1].accuracy : NAN;
-        json_object_set_new(out, "final",
-                            json_pack("{s:o, s:o}", "loss", number(loss), "accuracy",
-                                      number(accuracy)));
+        json_object_set_new(
+            out, "final",
+            json_pack("{s:o, s:o}", "loss", number(loss), "accuracy", number(accuracy)));
         json_object_set_new(out, "reached", reached(p, bytes));
     }
     free(bytes);

@@ -37,14 +37,13 @@ struct live_task {
 };
 #define LIVE_QUADRATIC                                                                             \
     ((struct live_task){DATA("tests/data/quadratic.csv"),                                          \
-                        "{\"task\":\"quadratic\",\"dim\":40,\"condition\":10,\"shift\":1,"          \
+                        "{\"task\":\"quadratic\",\"dim\":40,\"condition\":10,\"shift\":1,"         \
                         "\"skew\":0.5,\"batch\":8,\"lr\":0.2,\"momentum\":0.5}"})
 
 /** Read an experiment of three clients and make it ready. In: strategy: its object; more: keys with
  *  a comma before each, or "". */
 static inline int live_try(struct live *o, struct live_task task, const char *strategy,
-                           const char *more, bool emulated, int n_threads,
-                           struct strait_error *err)
+                           const char *more, bool emulated, int n_threads, struct strait_error *err)
 {
     char text[2048];
     snprintf(text, sizeof(text),
@@ -57,10 +56,9 @@ static inline int live_try(struct live *o, struct live_task task, const char *st
     *o = (struct live){0};
     const struct strait_trial_options options = {
         .real_payload = true, .measured_cost = emulated, .n_threads = n_threads};
-    const int failed =
-        strait_profile_load(&o->profile, "default", err) != 0 ||
-        strait_experiment_read(&o->experiment, "test.json", resolved, err) != 0 ||
-        strait_trial_new(&o->trial, o->experiment, o->profile, &options, err) != 0;
+    const int failed = strait_profile_load(&o->profile, "default", err) != 0 ||
+                       strait_experiment_read(&o->experiment, "test.json", resolved, err) != 0 ||
+                       strait_trial_new(&o->trial, o->experiment, o->profile, &options, err) != 0;
     json_decref(resolved);
     return failed ? -1 : 0;
 }

@@ -9,6 +9,8 @@
 
 #include "coding.h"
 #include "core/buffer.h"
+#include "core/hash.h"
+#include "workloads/live/kept.h"
 #include "workloads/live/workspaces.h"
 
 bool strait_trains(const struct strait_rank *r)
@@ -238,6 +240,48 @@ static struct strait_optimiser *optimiser_of(struct strait_rank *r)
     return l->optimiser;
 }
 
+/* The job by which its result is kept. */
+static struct strait_kept_job job_of(const struct training *t, int n_steps)
+{
+    return (struct strait_kept_job){
+        .worker = t->learning->worker,
+        .n_steps = n_steps,
+        .first_batch = t->learning->n_batches,
+        .from = strait_checksum(t->from, n_elems_of(t->point) * sizeof(float))};
+}
+
+static size_t n_state_of(const struct training *t)
+{
+    return t->optimiser ? strait_optimiser_n_state(t->optimiser) : 0;
+}
+
+/* Take the result from the saved state: values, and the state of an optimiser that lives on. */
+static bool find_kept(struct training *t, const struct strait_kept_job *job, float *values)
+{
+    const size_t n_state = n_state_of(t);
+    float *state = n_state > 0 ? malloc(n_state * sizeof(*state)) : NULL;
+    const bool found = (state || n_state == 0) &&
+                       strait_kept_find(t->point->kept, job, &t->loss, values, state, n_state);
+    if (found && n_state > 0)
+        strait_optimiser_load(t->optimiser, state);
+    free(state);
+    return found;
+}
+
+static void keep(struct training *t, const struct strait_kept_job *job, const float *values)
+{
+    const size_t n_state = n_state_of(t);
+    float *state = n_state > 0 ? malloc(n_state * sizeof(*state)) : NULL;
+    if (n_state > 0 && !state) {
+        strait_error_set(&t->err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+        return;
+    }
+    if (n_state > 0)
+        strait_optimiser_save(t->optimiser, state);
+    strait_kept_add(t->point->kept, job, t->loss, values, state, n_state, &t->err);
+    free(state);
+}
+
 static void train_now(void *arg)
 {
     struct training *t = arg;
@@ -245,8 +289,14 @@ static void train_now(void *arg)
     struct strait_workspace *x = take(t);
     if (!x)
         return;
-    memcpy(x->w, t->from, n * sizeof(float));
-    t->loss = strait_workspace_train(x, t->optimiser, t->learning->n_batches, t->n_steps, n);
+    const struct strait_kept *kept = t->point->kept;
+    const struct strait_kept_job job = kept ? job_of(t, t->n_steps) : (struct strait_kept_job){0};
+    if (!kept || !find_kept(t, &job, x->w)) {
+        memcpy(x->w, t->from, n * sizeof(float));
+        t->loss = strait_workspace_train(x, t->optimiser, t->learning->n_batches, t->n_steps, n);
+        if (kept)
+            keep(t, &job, x->w);
+    }
     if (t->is_change)
         for (size_t i = 0; i < n; i++)
             t->to[i] = x->w[i] - t->from[i];
@@ -292,7 +342,13 @@ static void gradient_now(void *arg)
     struct strait_workspace *x = take(t);
     if (!x)
         return;
-    t->loss = strait_learner_gradient(x->learner, t->from, t->learning->n_batches, t->to);
+    const struct strait_kept *kept = t->point->kept;
+    const struct strait_kept_job job = kept ? job_of(t, 0) : (struct strait_kept_job){0};
+    if (!kept || !find_kept(t, &job, t->to)) {
+        t->loss = strait_learner_gradient(x->learner, t->from, t->learning->n_batches, t->to);
+        if (kept)
+            keep(t, &job, t->to);
+    }
     give(t, x);
 }
 

@@ -11,6 +11,7 @@
 #include "steady.h"
 #include "rank_state.h"
 #include "trial_profile.h"
+#include "workloads/live/kept.h"
 #include "workloads/live/workspaces.h"
 #include "workloads/timing/timing.h"
 
@@ -61,7 +62,7 @@ static void close_sized(struct strait_trial *p)
 }
 
 /* Open the task: before ranks are forked, so that they share it. */
-static int open_training(struct strait_trial *p, struct strait_error *err)
+static int open_training(struct strait_trial *p, const char *state, struct strait_error *err)
 {
     const struct strait_experiment *e = p->experiment;
     if (strait_learn_open(&p->learn, &e->training, p->n_workers, e->seed, err) != 0 ||
@@ -72,6 +73,8 @@ static int open_training(struct strait_trial *p, struct strait_error *err)
     if (!p->initial)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "a model does not fit in memory");
     strait_learn_init(p->learn, p->initial);
+    if (state && strait_kept_open(&p->kept, state, e->model->n_elems, err) != 0)
+        return -1;
     p->run.score = mmap(NULL, sizeof(*p->run.score), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (p->run.score == MAP_FAILED) {
@@ -182,7 +185,7 @@ int strait_trial_new(struct strait_trial **out, const struct strait_experiment *
     if (strait_facts_init(&p->facts, err) != 0 || open_sized(p, err) != 0 ||
         strait_trial_find_costs(p, err) != 0 ||
         (options->real_payload &&
-         (experiment->trains ? open_training(p, err) : fill(p, err)) != 0)) {
+         (experiment->trains ? open_training(p, options->state, err) : fill(p, err)) != 0)) {
         strait_trial_free(p);
         return -1;
     }
@@ -201,6 +204,7 @@ void strait_trial_free(struct strait_trial *p)
         strait_tensor_fill_plan_free(p->fills[i]);
     strait_tensors_free(p->tensors);
     strait_workspaces_free(p->workspaces);
+    strait_kept_close(p->kept, false);
     strait_learn_free(p->learn);
     strait_buffer_free(p->initial);
     if (p->run.score)
@@ -221,6 +225,10 @@ static int probe_rounds(const struct strait_experiment *e, int n_rounds)
     const int period = e->strategy->period ? e->strategy->period(e) : 0;
     const int most = 2 * period > PROBE_ROUNDS ? 2 * period : PROBE_ROUNDS;
     return n_rounds < most ? n_rounds : most;
+void strait_trial_forget_state(struct strait_trial *p)
+{
+    strait_kept_close(p->kept, true);
+    p->kept = NULL;
 }
 
 /* Memory of all ranks at their peaks, and duration, from a run with sized payload. */

@@ -8,6 +8,7 @@
 #include "traces/tensors.h"
 
 struct strait_workspaces;
+struct strait_kept;
 
 /* Ratio and speeds of a codec for the tensors of one direction, looked up once. */
 struct strait_codec_cost {
@@ -50,8 +51,9 @@ struct strait_trial {
     /* Real training: the experiment asks for it, and payload is real. Else learn is NULL. */
     struct strait_learn *learn;
     struct strait_workspaces *workspaces;
-    float *initial; /* parameters */
-    int n_workers;  /* ranks that train; of any run */
+    float *initial;           /* parameters */
+    struct strait_kept *kept; /* what training computed; NULL: it is not kept */
+    int n_workers;            /* ranks that train; of any run */
     bool stops_at_target;
     double n_batches;  /* of all ranks together, and */
     double gradient_s; /* processor time of one on this machine: 0 until it was checked */
@@ -69,7 +71,8 @@ struct strait_trial_options {
     const char *realisation, *launcher; /* emu: as in struct strait_run */
     bool every_round;                   /* simulate every round, even if they repeat */
     bool one_at_a_time;                 /* emu: as in struct strait_run */
-    int n_threads;                      /* of a simulation, for real training; 0: one */
+    const char *state; /* of a simulation: the file of what training computed; NULL: none */
+    int n_threads;     /* of a simulation, for real training; 0: one */
     bool plans_memory; /* of a sized run: count what one with real payload would allocate */
     void (*watch)(const struct strait_run *run, const struct strait_live *live); /* likewise */
     void *watcher;
@@ -88,6 +91,8 @@ int strait_trial_new(struct strait_trial **out, const struct strait_experiment *
 /** Hash of all that the point takes from the run's profile. Returns: key, or NULL when memory ran
  *  out. */
 const char *strait_trial_profile_hash(char key[STRAIT_KEY_CHARS], const struct strait_trial *p);
+/** Close the saved state, if there is one, and delete it: the run's result is safe. */
+void strait_trial_forget_state(struct strait_trial *p);
 /** Check and run on this backend; afterwards logs and facts are filled. Repeating rounds may be
  *  extrapolated (steady.h). */
 int strait_trial_run(struct strait_trial *p, const struct strait_backend *backend,

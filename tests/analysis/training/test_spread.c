@@ -38,14 +38,14 @@ static void figures(void)
     CU_ASSERT_EQUAL(value_of(row, "time_s", "most"), 6);
     CU_ASSERT_DOUBLE_EQUAL(value_of(row, "accuracy", "mean"), 0.6, 1e-12);
     CU_ASSERT_EQUAL(value_of(row, "bytes", "sd"), 0);
-    CU_ASSERT_TRUE(isnan(value_of(row, "loss", "mean"))); /* there is none */
+    CU_ASSERT_TRUE(isnan(value_of(row, "loss", "mean")));          /* there is none */
     CU_ASSERT_TRUE(isnan(value_of(row, "reached_round", "mean"))); /* one seed never did */
     const json_t *spread = json_object_get(json_object_get(row, "training"), "spread");
     const json_t *each = json_object_get(json_object_get(spread, "reached_s"), "each");
     CU_ASSERT_EQUAL(json_number_value(json_array_get(each, 1)), 50);
     CU_ASSERT_TRUE(json_is_null(json_array_get(each, 2)));
-    CU_ASSERT_EQUAL(
-        json_integer_value(json_object_get(json_object_get(row, "training"), "seeds")), 3);
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(json_object_get(row, "training"), "seeds")),
+                    3);
     CU_ASSERT_TRUE(json_is_true(json_object_get(row, "valid")));
     json_decref(rows);
 }

@@ -187,8 +187,8 @@ static void until(void)
 {
     static const struct strait_backend *const backends[] = {&strait_fluid, &strait_sim};
     static const char *const strategies[] = {
-        "{\"name\":\"fedavg\",\"rounds\":50,\"local_steps\":3}",
-        "{\"name\":\"bsp\",\"rounds\":50}", "{\"name\":\"wfbp\",\"rounds\":50}"};
+        "{\"name\":\"fedavg\",\"rounds\":50,\"local_steps\":3}", "{\"name\":\"bsp\",\"rounds\":50}",
+        "{\"name\":\"wfbp\",\"rounds\":50}"};
     for (int i = 0; i < 6; i++) {
         struct live o;
         struct bowl b;
@@ -215,7 +215,8 @@ static void diverged(void)
 {
     struct live o;
     struct strait_error err = {0};
-    CU_ASSERT_EQUAL_FATAL(live_try(&o, LIVE_QUADRATIC, "{\"name\":\"bsp\",\"rounds\":90}", "", false, 1, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(
+        live_try(&o, LIVE_QUADRATIC, "{\"name\":\"bsp\",\"rounds\":90}", "", false, 1, &err), 0);
     o.experiment->training.lr = 1e6;
     strait_trial_free(o.trial);
     const struct strait_trial_options options = {.real_payload = true};

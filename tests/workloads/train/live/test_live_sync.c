@@ -98,9 +98,8 @@ static void slamb_by_hand(void)
     static double w[WORKERS][DIM], first[DIM], second[WORKERS][DIM];
     struct live o;
     struct bowl b;
-    if (!live_run(&o,
-                  "{\"name\":\"slamb\",\"rounds\":5,\"ratio\":1,\"local_steps\":2,\"lr\":0.02}", "",
-                  &strait_fluid))
+    if (!live_run(&o, "{\"name\":\"slamb\",\"rounds\":5,\"ratio\":1,\"local_steps\":2,\"lr\":0.02}",
+                  "", &strait_fluid))
         return;
     bowl_of(&b, o.trial->learn);
     memset(w, 0, sizeof(w));
