@@ -421,7 +421,9 @@ json_t *strait_row_new(const struct strait_trial *p, const struct strait_row_con
         json_object_set_new(row, "training", strait_training_row(p));
     json_object_set_new(row, "payload", json_string(p->run.real_payload ? "real" : "sized"));
     json_object_set_new(row, "cost", json_string(cost_of(p)));
-    json_object_set_new(row, "dilation", strait_json_number(p->run.dilation));
+    const json_t *used = json_object_get(p->facts.report, "dilation"); /* asked for, or chosen */
+    json_object_set_new(row, "dilation",
+                        strait_json_number(used ? json_number_value(used) : p->run.dilation));
     json_object_set_new(row, "profile",
                         p->run.measured_cost ? json_null() : text_or_null(c->profile));
     json_object_set_new(row, "constants", json_string(constants));

@@ -1,7 +1,9 @@
 /* gnuplot: scripts and their running. */
 #include <errno.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "analysis/label.h"
 #include "core/process.h"
 #include "plot_script.h"
@@ -59,16 +61,62 @@ static int write_script(const char *file, const struct strait_plot_script *s,
     if (!out)
         return strait_error_path(err, file, "cannot write");
     const bool written = fwrite(s->text, 1, s->len_bytes, out) == s->len_bytes;
-    if (fclose(out) != 0 || !written)
-        return strait_error_path(err, file, "cannot write");
-    return 0;
+    if (fclose(out) == 0 && written)
+        return 0;
+    strait_error_path(err, file, "cannot write");
+    unlink(file); /* half a script is none */
+    return -1;
+}
+
+/* Whether a picture is there up to its end: gnuplot does not notice a full disk. */
+static bool is_whole(const char *file, bool svg)
+{
+    /* the last chunk of a PNG: no data, its name, its checksum (RFC 2083, 4.1.4) */
+    static const char png_end[] = "IEND\xae\x42\x60\x82", svg_end[] = "</svg>";
+    char tail[64] = "";
+    const char *end = svg ? svg_end : png_end;
+    const size_t n_end = strlen(end);
+    FILE *f = fopen(file, "re");
+    size_t n = 0;
+    if (f && fseek(f, -(long)sizeof(tail), SEEK_END) == 0)
+        n = fread(tail, 1, sizeof(tail), f);
+    if (f)
+        fclose(f);
+    return memmem(tail, n, end, n_end) != NULL;
+}
+
+/* Give both pictures their names, or remove them. */
+static int put_pictures(const char *path, const char *part, struct strait_error *err)
+{
+    static const char *const ends[] = {"png", "svg"};
+    char from[4096 + 16], to[4096 + 16];
+    bool whole = true;
+    int status = 0;
+    for (int i = 0; i < 2; i++) {
+        snprintf(from, sizeof(from), "%s.%s", part, ends[i]);
+        whole = whole && is_whole(from, i == 1);
+    }
+    for (int i = 0; i < 2; i++) {
+        snprintf(from, sizeof(from), "%s.%s", part, ends[i]);
+        snprintf(to, sizeof(to), "%s.%s", path, ends[i]);
+        if (!whole)
+            unlink(from);
+        else if (rename(from, to) != 0)
+            status = strait_error_path(err, to, "cannot write");
+    }
+    if (!whole)
+        return strait_error_set(err, STRAIT_ERR_SYSTEM, path,
+                                "cannot write the pictures: they are not whole, is the disk full?");
+    return status;
 }
 
 int strait_plot_script_run(struct strait_plot_script *s, const char *path, struct strait_error *err)
 {
-    char file[4096], *base = NULL;
+    char file[4096], part[4096], *base = NULL;
     size_t base_bytes;
     int status = -1;
+    bool drawn = false;
+    snprintf(part, sizeof(part), "%.4000s.part", path);
     fputs("unset multiplot\nset output\n", s->out);
     const bool whole = !ferror(s->out);
     if (fclose(s->out) != 0 || !whole) {
@@ -79,7 +127,7 @@ int strait_plot_script_run(struct strait_plot_script *s, const char *path, struc
     FILE *text = open_memstream(&base, &base_bytes);
     if (text) {
         fputs("base=", text);
-        strait_plot_put_text(text, path, 0);
+        strait_plot_put_text(text, part, 0);
     }
     if (!text || fclose(text) != 0) {
         strait_error_set(err, STRAIT_ERR_NOMEM, "plot", "memory ran out");
@@ -92,10 +140,15 @@ int strait_plot_script_run(struct strait_plot_script *s, const char *path, struc
         const char *const argv[] = {"gnuplot", "-e", base, "-e", picture[i], file, NULL};
         char said[1024];
         const int code = strait_process_run(said, sizeof(said), argv, NULL, DEADLINE_S, err);
+        drawn = code == 0;
         if (code != 0)
-            goto out;
+            break;
     }
-    status = 0;
+    status = put_pictures(path, part, drawn ? err : NULL);
+    if (status != 0 && drawn)
+        unlink(file);
+    if (!drawn) /* the script is there for another gnuplot */
+        status = -1;
 out:
     free(base);
     free(s->text);

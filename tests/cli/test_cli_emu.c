@@ -197,6 +197,7 @@ static void serial_measures_one_job_at_a_time(void)
         CU_ASSERT_EQUAL(number_at(row, "report", "n_compute"), 1);
         CU_ASSERT_DOUBLE_EQUAL(number_at(row, "report", "dilation_cpu"), 2 / 0.75, 1e-12);
         CU_ASSERT(number_at(row, "report", "dilation") >= 3);
+        CU_ASSERT_EQUAL(number_at(row, "dilation", NULL), number_at(row, "report", "dilation"));
         CU_ASSERT_STRING_EQUAL(text_at(row, "payload", NULL), "real");
         CU_ASSERT_STRING_EQUAL(text_at(row, "cost", NULL), "measured");
         /* a round: two encode, the server decodes two and adds two */

@@ -1,7 +1,11 @@
 /* Pictures by the data in their scripts: what is drawn where. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "analysis/place.h"
 #include "analysis/plot/plot.h"
 #include "analysis/plot/plot_script.h"
@@ -249,7 +253,39 @@ static void wrapped(void)
     }
 }
 
+/* In a child whose files take 8 KiB, as on a disk that is full: gnuplot says nothing of it. */
+static void full(void)
+{
+    char folder[] = "/tmp/strait-plot-XXXXXX", path[128];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/p", folder);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        const struct rlimit small = {8192, 8192};
+        struct strait_error err = {0};
+        json_t *rows = json_array();
+        json_array_append_new(rows, row("a/p.json", 2, 3, true));
+        json_array_append_new(rows, row("a/p.json", 4, 5, true));
+        json_array_append_new(rows, row(NULL, 2, 4, true));
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &small);
+        const int status =
+            strait_plot_scaling(path, rows, json_array(), STRAIT_PLOT_TIME, NULL, &err);
+        _exit(status == 0 ? 0 : err.code == STRAIT_ERR_HOST ? 3 : 1);
+    }
+    int status = 0;
+    CU_ASSERT_FATAL(waitpid(pid, &status, 0) == pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 3) {
+        strait_test_skip("gnuplot is not installed");
+        folder_remove(folder);
+    } else {
+        CU_ASSERT_EQUAL(status, 1 << 8);
+        CU_ASSERT_EQUAL(rmdir(folder), 0); /* nothing is left */
+    }
+}
+
 static const struct strait_test tests[] = {
+    {"a disk that is full is told and leaves nothing", full},
     {"no compression is drawn at every count that was looked at", baseline},
     {"a point that is missing is a gap", gap},
     {"settings that share a name are drawn apart", two_profiles},
