@@ -225,6 +225,8 @@ static int probe_rounds(const struct strait_experiment *e, int n_rounds)
     const int period = e->strategy->period ? e->strategy->period(e) : 0;
     const int most = 2 * period > PROBE_ROUNDS ? 2 * period : PROBE_ROUNDS;
     return n_rounds < most ? n_rounds : most;
+}
+
 void strait_trial_forget_state(struct strait_trial *p)
 {
     strait_kept_close(p->kept, true);
