@@ -1,5 +1,4 @@
-/* Training for real: gradients, steps and local training as jobs of a rank, and the scores of the
- * run's model. Time is what the model's table says; values are computed beside it. */
+/* Training for real: gradients, steps and local training as jobs of a rank. Time is what the model's table says; values are computed beside it. */
 #include "learning.h"
 
 #include <assert.h>
@@ -8,145 +7,16 @@
 #include <string.h>
 
 #include "coding.h"
-#include "core/buffer.h"
 #include "core/hash.h"
 #include "workloads/live/kept.h"
 #include "workloads/live/workspaces.h"
-
-bool strait_trains(const struct strait_rank *r)
-{
-    return strait_rank_state_of(r)->learning != NULL;
-}
 
 static size_t n_elems_of(const struct strait_trial *p)
 {
     return p->experiment->model->n_elems;
 }
 
-/* The optimiser begins anew at a stateless client's every round only. */
-static bool keeps_state(const struct strait_trial *p)
-{
-    return p->experiment->training.keep_state || !p->experiment->strategy->has_server;
-}
-
-static int worker_of(const struct strait_trial *p, int rank)
-{
-    const int worker = rank - (p->experiment->strategy->has_server ? 1 : 0);
-    return worker < p->n_workers ? worker : -1;
-}
-
-/* --- parameters --------------------------------------------------------------------------- */
-
-static void add_part(struct strait_rank *r, struct strait_parts *parts, struct strait_tensor *x)
-{
-    for (size_t i = 0; i < parts->n; i++)
-        if (parts->x[i]->lo == x->lo && parts->x[i]->hi == x->hi) {
-            parts->x[i] = x;
-            return;
-        }
-    struct strait_tensor **more = strait_alloc(r, parts->n + 1, sizeof(struct strait_tensor *));
-    if (parts->n > 0)
-        memcpy(more, parts->x, parts->n * sizeof(struct strait_tensor *));
-    more[parts->n] = x;
-    *parts = (struct strait_parts){more, parts->n + 1};
-}
-
-void strait_owns(struct strait_rank *r, struct strait_tensor *w)
-{
-    if (strait_trains(r))
-        add_part(r, &strait_rank_state_of(r)->learning->own, w);
-}
-
-void strait_learns(struct strait_rank *r, struct strait_tensor *w)
-{
-    if (strait_trains(r))
-        add_part(r, &strait_rank_state_of(r)->learning->model, w);
-}
-
-static bool is_whole(const struct strait_parts *parts, size_t n_elems)
-{
-    return parts->n == 1 && strait_n_elems(parts->x[0]) == n_elems;
-}
-
-static void gather(struct strait_rank *r, float *to, const struct strait_parts *parts)
-{
-    for (size_t i = 0; i < parts->n; i++)
-        memcpy(to + parts->x[i]->lo, strait_values(r, parts->x[i]),
-               strait_n_elems(parts->x[i]) * sizeof(float));
-}
-
-static float *new_model(struct strait_rank *r)
-{
-    const size_t n_bytes = n_elems_of(strait_rank_state_of(r)->point) * sizeof(float);
-    float *w = strait_buffer_new(n_bytes);
-    if (!w)
-        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "a model does not fit in memory");
-    strait_rank_state_hold(strait_rank_state_of(r), (double)n_bytes);
-    return w;
-}
-
-/* This rank's parameters in one piece, to be read or written until put_own. */
-static float *take_own(struct strait_rank *r)
-{
-    struct strait_rank_state *w = strait_rank_state_of(r);
-    struct strait_learning *l = w->learning;
-    if (is_whole(&l->own, n_elems_of(w->point)))
-        return strait_values(r, l->own.x[0]);
-    if (!l->w) {
-        l->w = new_model(r);
-        if (l->own.n == 0)
-            strait_learn_init(w->point->learn, l->w);
-    }
-    gather(r, l->w, &l->own);
-    return l->w;
-}
-
-static void mark_changed(struct strait_tensor *x)
-{
-    x->version++;
-    if (x->parent)
-        x->parent->version++;
-}
-
-static void put_own(struct strait_rank *r)
-{
-    struct strait_learning *l = strait_rank_state_of(r)->learning;
-    for (size_t i = 0; i < l->own.n; i++) {
-        struct strait_tensor *x = l->own.x[i];
-        if (l->w)
-            memcpy(strait_values(r, x), l->w + x->lo, strait_n_elems(x) * sizeof(float));
-        mark_changed(x);
-    }
-}
-
 /* --- training ----------------------------------------------------------------------------- */
-
-struct strait_learning *strait_learning_new(const struct strait_trial *p, int rank)
-{
-    struct strait_learning *l = calloc(1, sizeof(*l));
-    const struct strait_codec_spec *up = &p->experiment->up.spec;
-    if (l)
-        *l = (struct strait_learning){
-            .worker = worker_of(p, rank),
-            .loss = NAN,
-            .bound = up->bound.kind == STRAIT_BOUND_NONE ? NAN : up->bound.value};
-    return l;
-}
-
-void strait_learning_free(struct strait_learning *l)
-{
-    if (!l)
-        return;
-    strait_optimiser_free(l->optimiser);
-    strait_buffer_free(l->w);
-    strait_buffer_free(l->gradient);
-    for (struct strait_scoring *s = l->scorings, *next; s; s = next) {
-        next = s->next;
-        strait_buffer_free(s->model);
-        free(s);
-    }
-    free(l);
-}
 
 /* Work on this rank's data, on whatever thread runs it. */
 struct training {
@@ -312,8 +182,8 @@ void strait_learning_train(struct strait_rank *r, struct strait_tensor *from,
     const struct strait_parts *own = &t.learning->own;
     const bool in_place = !from;
     t.n_steps = n_steps;
-    t.optimiser = keeps_state(t.point) || in_place ? optimiser_of(r) : NULL;
-    t.from = in_place ? take_own(r) : strait_values(r, from);
+    t.optimiser = strait_learning_keeps_state(t.point) || in_place ? optimiser_of(r) : NULL;
+    t.from = in_place ? strait_learning_take_own(r) : strait_values(r, from);
     t.to = in_place ? (float *)(uintptr_t)t.from : strait_values(r, to);
     t.is_change = !in_place && to->kind == STRAIT_UPDATE;
     assert(in_place || (strait_n_elems(from) == n_elems_of(t.point) &&
@@ -322,9 +192,9 @@ void strait_learning_train(struct strait_rank *r, struct strait_tensor *from,
     fail_if_diverged(r, &t);
     note_training(r, &t);
     if (in_place && own->n > 0)
-        put_own(r);
+        strait_learning_put_own(r);
     else if (!in_place)
-        mark_changed(to);
+        strait_learning_mark_changed(to);
 }
 
 /* --- gradients and steps ------------------------------------------------------------------ */
@@ -370,7 +240,7 @@ static float *gradient_memory(struct strait_rank *r, struct strait_tensor *x)
     if (whole)
         return strait_values(r, of);
     if (!l->gradient)
-        l->gradient = new_model(r);
+        l->gradient = strait_learning_new_model(r);
     return l->gradient;
 }
 
@@ -381,7 +251,7 @@ void strait_learning_backward(struct strait_rank *r, struct strait_tensor *x, do
     float *values = strait_values(r, x);
     if (!l->has_gradient) {
         t.n_steps = 1;
-        t.from = take_own(r);
+        t.from = strait_learning_take_own(r);
         t.to = gradient_memory(r, x);
         work(r, cost_s, gradient_now, &t);
         fail_if_diverged(r, &t);
@@ -401,7 +271,7 @@ void strait_learning_backward(struct strait_rank *r, struct strait_tensor *x, do
                                        .arg = &t};
         strait_rank_state_work(r, STRAIT_SPAN_COMPUTE, &job);
     }
-    mark_changed(x);
+    strait_learning_mark_changed(x);
 }
 
 static void step_now(void *arg)
@@ -423,7 +293,7 @@ void strait_learning_step(struct strait_rank *r, struct strait_tensor *x, size_t
     assert(x->lo <= lo && hi <= x->hi);
     t.optimiser = optimiser_of(r);
     t.from = strait_values(r, x) + (lo - x->lo);
-    t.to = take_own(r);
+    t.to = strait_learning_take_own(r);
     t.lo = lo;
     t.hi = hi;
     t.weight = (float)weight;
@@ -433,43 +303,5 @@ void strait_learning_step(struct strait_rank *r, struct strait_tensor *x, size_t
     work(r, cost_s, step_now, &t);
     if (t.err.code != STRAIT_OK)
         strait_fail(r, &t.err);
-    put_own(r);
-}
-
-double strait_n_examples(const struct strait_rank *r, int rank)
-{
-    const struct strait_trial *p = strait_rank_state_of(r)->point;
-    const int worker = strait_trains(r) ? worker_of(p, rank) : -1;
-    return worker >= 0 ? (double)strait_learn_examples(p->learn, worker) : 1;
-}
-
-int strait_n_workers(const struct strait_rank *r)
-{
-    return strait_rank_state_of(r)->point->n_workers;
-}
-
-double strait_train_loss(const struct strait_rank *r)
-{
-    return strait_trains(r) ? strait_rank_state_of(r)->learning->loss : NAN;
-}
-
-void strait_note_bound(struct strait_rank *r, double bound)
-{
-    if (strait_trains(r))
-        strait_rank_state_of(r)->learning->bound = bound;
-}
-
-double strait_learning_bytes(const struct strait_trial *p)
-{
-    const struct strait_experiment *e = p->experiment;
-    const double model_bytes = (double)strait_buffer_bytes(4 * n_elems_of(p));
-    const bool stays = keeps_state(p);
-    const int n_threads = p->run.n_threads > 0 ? p->run.n_threads : 1;
-    const int n_spaces =
-        p->run.measured_cost || n_threads > p->n_workers ? p->n_workers + 1 : n_threads + 1;
-    const double one = e->strategy->has_server ? 0 : model_bytes;
-    return (double)strait_learn_bytes(p->learn) +
-           n_spaces * (double)strait_workspace_bytes(&e->training, p->learn) +
-           p->n_workers *
-               (one + (stays ? (double)strait_optimiser_bytes(&e->training, n_elems_of(p)) : 0));
+    strait_learning_put_own(r);
 }

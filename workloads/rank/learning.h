@@ -37,6 +37,15 @@ struct strait_learning {
     bool has_reached; /* the run's target */
 };
 
+/** This rank's parameters in one piece, to be read or written until put_own. */
+float *strait_learning_take_own(struct strait_rank *r);
+void strait_learning_put_own(struct strait_rank *r);
+/** A model's memory, counted as the rank's. */
+float *strait_learning_new_model(struct strait_rank *r);
+void strait_learning_mark_changed(struct strait_tensor *x);
+/** Does a rank's optimiser live on, or begin anew in each local training? */
+bool strait_learning_keeps_state(const struct strait_trial *p);
+
 /* What rank.c's functions of the same names do if the rank trains, in cost_s. */
 void strait_learning_train(struct strait_rank *r, struct strait_tensor *from,
                            struct strait_tensor *to, int n_steps, double cost_s);

@@ -1,0 +1,178 @@
+/* A rank that trains: where its parameters are, whose data it has, what it holds. */
+#include "learning.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/buffer.h"
+#include "workloads/live/workspaces.h"
+
+bool strait_trains(const struct strait_rank *r)
+{
+    return strait_rank_state_of(r)->learning != NULL;
+}
+
+static size_t n_elems_of(const struct strait_trial *p)
+{
+    return p->experiment->model->n_elems;
+}
+
+/* The optimiser begins anew at a stateless client's every round only. */
+bool strait_learning_keeps_state(const struct strait_trial *p)
+{
+    return p->experiment->training.keep_state || !p->experiment->strategy->has_server;
+}
+
+static int worker_of(const struct strait_trial *p, int rank)
+{
+    const int worker = rank - (p->experiment->strategy->has_server ? 1 : 0);
+    return worker < p->n_workers ? worker : -1;
+}
+
+static void add_part(struct strait_rank *r, struct strait_parts *parts, struct strait_tensor *x)
+{
+    for (size_t i = 0; i < parts->n; i++)
+        if (parts->x[i]->lo == x->lo && parts->x[i]->hi == x->hi) {
+            parts->x[i] = x;
+            return;
+        }
+    struct strait_tensor **more = strait_alloc(r, parts->n + 1, sizeof(struct strait_tensor *));
+    if (parts->n > 0)
+        memcpy(more, parts->x, parts->n * sizeof(struct strait_tensor *));
+    more[parts->n] = x;
+    *parts = (struct strait_parts){more, parts->n + 1};
+}
+
+void strait_owns(struct strait_rank *r, struct strait_tensor *w)
+{
+    if (strait_trains(r))
+        add_part(r, &strait_rank_state_of(r)->learning->own, w);
+}
+
+void strait_learns(struct strait_rank *r, struct strait_tensor *w)
+{
+    if (strait_trains(r))
+        add_part(r, &strait_rank_state_of(r)->learning->model, w);
+}
+
+static bool is_whole(const struct strait_parts *parts, size_t n_elems)
+{
+    return parts->n == 1 && strait_n_elems(parts->x[0]) == n_elems;
+}
+
+static void gather(struct strait_rank *r, float *to, const struct strait_parts *parts)
+{
+    for (size_t i = 0; i < parts->n; i++)
+        memcpy(to + parts->x[i]->lo, strait_values(r, parts->x[i]),
+               strait_n_elems(parts->x[i]) * sizeof(float));
+}
+
+float *strait_learning_new_model(struct strait_rank *r)
+{
+    const size_t n_bytes = n_elems_of(strait_rank_state_of(r)->point) * sizeof(float);
+    float *w = strait_buffer_new(n_bytes);
+    if (!w)
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "a model does not fit in memory");
+    strait_rank_state_hold(strait_rank_state_of(r), (double)n_bytes);
+    return w;
+}
+
+/* This rank's parameters in one piece, to be read or written until put_own. */
+float *strait_learning_take_own(struct strait_rank *r)
+{
+    struct strait_rank_state *w = strait_rank_state_of(r);
+    struct strait_learning *l = w->learning;
+    if (is_whole(&l->own, n_elems_of(w->point)))
+        return strait_values(r, l->own.x[0]);
+    if (!l->w) {
+        l->w = strait_learning_new_model(r);
+        if (l->own.n == 0)
+            strait_learn_init(w->point->learn, l->w);
+    }
+    gather(r, l->w, &l->own);
+    return l->w;
+}
+
+void strait_learning_mark_changed(struct strait_tensor *x)
+{
+    x->version++;
+    if (x->parent)
+        x->parent->version++;
+}
+
+void strait_learning_put_own(struct strait_rank *r)
+{
+    struct strait_learning *l = strait_rank_state_of(r)->learning;
+    for (size_t i = 0; i < l->own.n; i++) {
+        struct strait_tensor *x = l->own.x[i];
+        if (l->w)
+            memcpy(strait_values(r, x), l->w + x->lo, strait_n_elems(x) * sizeof(float));
+        strait_learning_mark_changed(x);
+    }
+}
+
+struct strait_learning *strait_learning_new(const struct strait_trial *p, int rank)
+{
+    struct strait_learning *l = calloc(1, sizeof(*l));
+    const struct strait_codec_spec *up = &p->experiment->up.spec;
+    if (l)
+        *l = (struct strait_learning){
+            .worker = worker_of(p, rank),
+            .loss = NAN,
+            .bound = up->bound.kind == STRAIT_BOUND_NONE ? NAN : up->bound.value};
+    return l;
+}
+
+void strait_learning_free(struct strait_learning *l)
+{
+    if (!l)
+        return;
+    strait_optimiser_free(l->optimiser);
+    strait_buffer_free(l->w);
+    strait_buffer_free(l->gradient);
+    for (struct strait_scoring *s = l->scorings, *next; s; s = next) {
+        next = s->next;
+        strait_buffer_free(s->model);
+        free(s);
+    }
+    free(l);
+}
+
+double strait_n_examples(const struct strait_rank *r, int rank)
+{
+    const struct strait_trial *p = strait_rank_state_of(r)->point;
+    const int worker = strait_trains(r) ? worker_of(p, rank) : -1;
+    return worker >= 0 ? (double)strait_learn_examples(p->learn, worker) : 1;
+}
+
+int strait_n_workers(const struct strait_rank *r)
+{
+    return strait_rank_state_of(r)->point->n_workers;
+}
+
+double strait_train_loss(const struct strait_rank *r)
+{
+    return strait_trains(r) ? strait_rank_state_of(r)->learning->loss : NAN;
+}
+
+void strait_note_bound(struct strait_rank *r, double bound)
+{
+    if (strait_trains(r))
+        strait_rank_state_of(r)->learning->bound = bound;
+}
+
+double strait_learning_bytes(const struct strait_trial *p)
+{
+    const struct strait_experiment *e = p->experiment;
+    const double model_bytes = (double)strait_buffer_bytes(4 * n_elems_of(p));
+    const bool stays = strait_learning_keeps_state(p);
+    const int n_threads = p->run.n_threads > 0 ? p->run.n_threads : 1;
+    const int n_spaces =
+        p->run.measured_cost || n_threads > p->n_workers ? p->n_workers + 1 : n_threads + 1;
+    const double one = e->strategy->has_server ? 0 : model_bytes;
+    return (double)strait_learn_bytes(p->learn) +
+           n_spaces * (double)strait_workspace_bytes(&e->training, p->learn) +
+           p->n_workers *
+               (one + (stays ? (double)strait_optimiser_bytes(&e->training, n_elems_of(p)) : 0));
+}
