@@ -71,6 +71,7 @@ help:
 	@echo "make strategies  every strategy, predicted and emulated in virtual time: three minutes"
 	@echo "make judged   the judged settings in every realisation and launcher, a table: an hour"
 	@echo "make faults   FAULTS=300 failing calls of each kind in six commands: error or right result"
+	@echo "make soak     SOAK_S=3600 runs killed, stopped, given full disks: nothing lost or left"
 	@echo "make disturbed  N_DISTURBED=200 stops of processes of a run: INVALID or unchanged, each"
 	@echo "make learn-check  federated averaging trained here ends where the recording does: two minutes"
 	@echo "make scale    65 ranks: models of 12 MB (also in dilated real time) and 102 MB in virtual time"
@@ -181,6 +182,12 @@ $(BUILD)/tests/faults.so: tests/faults/inject.c
 .PHONY: faults
 faults: programs
 	@FAULTS=$(FAULTS) $(SUITES) --here faults/faults
+
+# Runs killed, stopped and given full disks for SOAK_S seconds: nothing is lost, wrong or left.
+SOAK_S ?= 3600
+.PHONY: soak
+soak: programs
+	@SOAK_S=$(SOAK_S) $(SUITES) $(if $(SEED),--seed $(SEED)) --here faults/soak
 
 # Processes of an emulated run stopped at N_DISTURBED drawn moments: a quarter of an hour.
 N_DISTURBED ?= 200
