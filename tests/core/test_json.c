@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "core/json.h"
 #include "core/names.h"
@@ -269,7 +270,22 @@ static void nearest(void)
     CU_ASSERT_PTR_NULL(strait_nearest("rate", names + 5));
 }
 
+/* Nobody writes it: a reader that waited would wait for ever. */
+static void a_fifo_is_no_file_to_wait_for(void)
+{
+    char folder[] = "/tmp/strait-fifo-XXXXXX", path[64];
+    struct strait_error err = {0};
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/f.json", folder);
+    CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
+    CU_ASSERT_PTR_NULL(strait_json_load(path, &err));
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+    unlink(path);
+    rmdir(folder);
+}
+
 static const struct strait_test tests[] = {
+    {"a FIFO is no file to wait for", a_fifo_is_no_file_to_wait_for},
     {"a syntax error names file, line and column", syntax_errors},
     {"a file that cannot be read is an error that names it", unreadable_files},
     {"a good object is read as it says", good_object},

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <jansson.h>
 #include "core/json.h"
 #include "core/csv.h"
 #include "core/names.h"
@@ -84,25 +85,36 @@ static bool same_times(const struct strait_param_row *a, const struct strait_par
            a->bwd_s_p50 == b->bwd_s_p50 && a->bwd_s_p90 == b->bwd_s_p90;
 }
 
+/* Note a name, of a layer or of a layer's parameter. 1: it was there already; -1: no memory. */
+static int note(json_t *seen, const char *layer, const char *param)
+{
+    char name[160]; /* more than a layer's 96 and a parameter's 32 */
+    snprintf(name, sizeof name, "%s%s%s", layer, *param ? "\n" : "", param); /* no name has one */
+    if (json_object_get(seen, name))
+        return 1;
+    return json_object_set_new_nocheck(seen, name, json_true()) == 0 ? 0 : -1;
+}
+
 /* Check a row against earlier ones: a layer's rows are consecutive, with one type and one time; no
  * parameter occurs twice. */
-static int check_against_earlier(struct strait_csv *csv, const struct strait_model *m,
+static int check_against_earlier(struct strait_csv *csv, const struct strait_model *m, json_t *seen,
                                  const struct strait_param_row *row, bool *new_layer,
                                  struct strait_error *err)
 {
     const struct strait_param_row *last = m->n_rows ? &m->rows[m->n_rows - 1] : NULL;
     *new_layer = !last || strcmp(last->layer, row->layer) != 0;
-    if (*new_layer) {
-        for (size_t l = 0; l < m->n_layers; l++)
-            if (strcmp(m->rows[m->layers[l].first_row].layer, row->layer) == 0)
-                return strait_csv_fail(
-                    csv, err, "expected the rows of layer \"%s\" one after another", row->layer);
+    const int layer_seen = *new_layer ? note(seen, row->layer, "") : 0;
+    const int param_seen = note(seen, row->layer, row->param);
+    if (layer_seen < 0 || param_seen < 0)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, csv->path, "out of memory");
+    if (layer_seen)
+        return strait_csv_fail(csv, err, "expected the rows of layer \"%s\" one after another",
+                               row->layer);
+    if (*new_layer)
         return 0;
-    }
-    for (size_t i = m->layers[m->n_layers - 1].first_row; i < m->n_rows; i++)
-        if (strcmp(m->rows[i].param, row->param) == 0)
-            return strait_csv_fail(csv, err, "expected each parameter once, found \"%s.%s\" again",
-                                   row->layer, row->param);
+    if (param_seen)
+        return strait_csv_fail(csv, err, "expected each parameter once, found \"%s.%s\" again",
+                               row->layer, row->param);
     if (strcmp(last->type, row->type) != 0)
         return strait_csv_fail(csv, err, "expected one type for layer \"%s\", found %s and %s",
                                row->layer, last->type, row->type);
@@ -114,7 +126,8 @@ static int check_against_earlier(struct strait_csv *csv, const struct strait_mod
     return 0;
 }
 
-static int read_row(struct strait_csv *csv, struct strait_builder *b, struct strait_error *err)
+static int read_row(struct strait_csv *csv, struct strait_builder *b, json_t *seen,
+                    struct strait_error *err)
 {
     struct strait_param_row row = {.n_elems = 0};
     size_t index, bytes;
@@ -135,7 +148,7 @@ static int read_row(struct strait_csv *csv, struct strait_builder *b, struct str
                                row.n_elems * sizeof(float), csv->fields[SHAPE], bytes);
     if (b->m->n_elems + row.n_elems > max_model_bytes / sizeof(float))
         return strait_csv_fail(csv, err, "expected a model that fits an address, found more");
-    if (check_against_earlier(csv, b->m, &row, &new_layer, err) != 0)
+    if (check_against_earlier(csv, b->m, seen, &row, &new_layer, err) != 0)
         return -1;
     if (new_layer)
         strait_build_layer(b, row.layer, row.type, 0);
@@ -261,15 +274,15 @@ static int read_table(struct strait_csv *csv, struct strait_builder *b, char *it
     if (strait_csv_header(csv, STRAIT_LAYER_CSV_HEADER, err) != 0)
         return -1;
     const size_t first_line = csv->line + 1;
-    bool more;
-    for (;;) {
-        if (strait_csv_next(csv, &more, err) != 0)
-            return -1;
-        if (!more)
-            break;
-        if (read_row(csv, b, err) != 0)
-            return -1;
-    }
+    json_t *seen = json_object(); /* names: a search of all rows for each would take minutes */
+    bool more = seen != NULL;
+    int failed = seen ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, csv->path, "out of memory");
+    while (more && !failed)
+        failed =
+            strait_csv_next(csv, &more, err) != 0 || (more && read_row(csv, b, seen, err) != 0);
+    json_decref(seen);
+    if (failed)
+        return -1;
     if (b->m->n_rows == 0) {
         csv->line = first_line;
         return strait_csv_fail(csv, err, "expected at least one row, found the end of the file");

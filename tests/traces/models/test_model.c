@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "traces/models/layer_csv.h"
 #include "traces/models/model.h"
 #include "tests/kit/bad_traces.h"
 #include "tests/kit/suite.h"
@@ -222,7 +223,29 @@ static void every_bad_table_is_one_error_with_its_line(void)
     CU_ASSERT_TRUE(strait_bad_cases("layers-", load_layers) >= 28);
 }
 
+/* 100,000 layers: a search of all of them for each would take a minute. */
+static void large(void)
+{
+    enum { N = 100000 };
+    char path[] = "/tmp/strait-table-XXXXXX";
+    struct strait_model *m = NULL;
+    struct strait_error err = {0};
+    const int fd = mkstemp(path);
+    FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    fprintf(f, "%s\n", STRAIT_LAYER_CSV_HEADER);
+    for (int i = 0; i < N; i++)
+        fprintf(f, "%d,l%d,weight,Linear,2x2,16,1,1,2,2,3,3,%d\n", i, i, N - 1 - i);
+    CU_ASSERT_EQUAL(fclose(f), 0);
+    CU_ASSERT_EQUAL(strait_layer_csv_load(&m, path, &err), 0);
+    CU_ASSERT_EQUAL(m ? m->n_layers : 0, N);
+    CU_ASSERT_EQUAL(m ? m->n_elems : 0, 4 * (size_t)N);
+    strait_model_free(m);
+    unlink(path);
+}
+
 static const struct strait_test tests[] = {
+    {"a table of 100,000 layers is read", large},
     {"every shipped model loads", every_shipped_model_loads},
     {"recorded parameter counts are those of the recordings", recorded_parameter_counts},
     {"recorded step times keep unattributed work", recorded_step_times_keep_unattributed_work},
