@@ -11,10 +11,8 @@
 int strait_calibrate_for(struct strait_profile **out, const struct strait_sweep *sweep,
                          struct strait_error *err);
 /** The same for what an earlier profile lacks; its entries stay as they are.
- *
  *  Out:     n_missing  codecs, bounds and speeds of memory that it lacks
- *
- *  In:      measure  false: count only */
+ *  In:      measure    false: count only */
 int strait_calibrate_missing(struct strait_profile *p, size_t *n_missing,
                              const struct strait_sweep *sweep, bool measure,
                              struct strait_error *err);

@@ -1,4 +1,4 @@
-/* Rows by setting, codec and clients: what tables and pictures are made of. */
+/* Rows sorted by setting, codec and number of clients, for tables and plots. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>

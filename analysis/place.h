@@ -1,5 +1,5 @@
-/* Where a result belongs among others, as keys: equal exactly where the canonical JSON of what was
- * asked for is equal. Whatever is grouped or matched goes by these. */
+/* The keys by which results are grouped and matched: equal exactly when the canonical JSON of the
+ * requested setting or codec is equal. */
 #pragma once
 #include <jansson.h>
 #include "core/error.h"

@@ -1,4 +1,4 @@
-/* Run tasks in forked workers, so that crashes, leaks and changes stay in the worker. */
+/* Run tasks in forked workers, so that a crash or a leak of one cannot harm the others. */
 #pragma once
 #include <jansson.h>
 #include <stddef.h>

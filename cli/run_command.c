@@ -210,9 +210,9 @@ static int check_emulation(struct strait_session *r, struct strait_error *err)
     if (r->launcher && strcmp(r->launcher, "qemu") == 0 &&
         (strcmp(r->on, "emu") != 0 || !r->timing || strcmp(r->timing, "replay") != 0))
         return strait_error_set(err, STRAIT_ERR_USAGE, "run",
-                                "expected --on emu --timing replay with --launcher qemu: its "
-                                "processor takes a nanosecond for any instruction, so that what "
-                                "work costs there says nothing");
+                                "expected --on emu --timing replay with --launcher qemu: "
+                                "every instruction takes a nanosecond there, so measured costs "
+                                "mean nothing");
     if (r->timing && strcmp(r->timing, "live") == 0)
         r->timing = NULL;
     if (r->launcher && strcmp(r->launcher, "auto") == 0)

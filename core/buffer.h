@@ -10,5 +10,5 @@ void *strait_buffer_new_untouched(size_t len_bytes);
 /** Fault in all pages of an allocation at once so that they are contiguous. */
 void strait_buffer_populate(void *memory, size_t len_bytes);
 void strait_buffer_free(void *buffer); /* NULL is fine */
-/** What strait_buffer_new takes for so many. */
+/** Bytes that strait_buffer_new allocates for a buffer of this length. */
 size_t strait_buffer_bytes(size_t len_bytes);

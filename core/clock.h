@@ -37,7 +37,7 @@ int64_t strait_cpu_thread_ns(void);
 /** The same of all threads of this process. Source: CLOCK_PROCESS_CPUTIME_ID, or the host */
 int64_t strait_cpu_process_ns(void);
 
-/* The cost of a piece of our own work, to measure programs. */
+/* Measure what a piece of our own work costs, for benchmarks. */
 struct strait_instant {
     double wall_s, thread_s, process_s;
     long n_waits; /* times that this thread blocked, other than for a processor */

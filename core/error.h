@@ -14,15 +14,15 @@ int strait_error_set(struct strait_error *err, enum strait_error_code code, cons
 int strait_error_system(struct strait_error *err, const char *where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/** The same for a file or folder that somebody named: INPUT where it cannot be there (no such
- *  folder, a file in the place of one, not allowed), for that is a wrong name and no failure. */
+/** The same for a path that the user named: INPUT when the path is at fault (no such folder, a file
+ *  where a folder is needed, not allowed), otherwise SYSTEM. */
 int strait_error_path(struct strait_error *err, const char *path, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /** Exit status of the program for this error: 0, 1, 2 or 3. */
 int strait_error_exit_status(const struct strait_error *err);
 
-/* The analyzer of make lint sees one file at a time: what these return is said here. */
+/* `make lint`'s analyzer sees one file at a time, so it is told here what these return. */
 #ifdef __clang_analyzer__
 #define strait_error_set(...)    (strait_error_set(__VA_ARGS__), -1)
 #define strait_error_system(...) (strait_error_system(__VA_ARGS__), -1)

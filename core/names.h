@@ -1,4 +1,4 @@
-/* Names out of a known set: which of them was meant, and the sentence that refuses what is none. */
+/* Names of a known set: suggest the nearest one, and word the error for an unknown one. */
 #pragma once
 #include "error.h"
 
@@ -13,8 +13,7 @@ const char *strait_nearest(const char *name, const char *const *names);
 int strait_refuse_name(struct strait_error *err, enum strait_error_code code, const char *where,
                        const char *expected, const char *found, const char *const *names);
 
-/** The same where the names are those of the .json files in `folder`. A folder that cannot be read
- *  has none. */
+/** The same; the known names are those of the .json files in `folder`, none if it cannot be read. */
 int strait_refuse_file_name(struct strait_error *err, enum strait_error_code code,
                             const char *where, const char *expected, const char *found,
                             const char *folder);

@@ -174,11 +174,11 @@ static void launch(struct session *s)
     }
     int status = 0;
     if (keeper < 0)
-        strait_error_system(&err, "fork", "cannot start the keeper");
+        strait_error_system(&err, "fork", "cannot start the supervisor");
     else if (waitpid(keeper, &status, 0) == keeper && WIFSIGNALED(status))
         strait_error_set(&err, STRAIT_ERR_BACKEND, NULL,
-                         "the keeper of the ranks was ended by signal %d (%s)", WTERMSIG(status),
-                         strsignal(WTERMSIG(status)));
+                         "the supervisor of the ranks was ended by signal %d (%s)",
+                         WTERMSIG(status), strsignal(WTERMSIG(status)));
     if (err.code != STRAIT_OK && atomic_load(&s->shared->outcome) == 0)
         report_and_exit(s, &err);
     _exit(EXIT_SUCCESS);

@@ -36,7 +36,7 @@ int strait_command_net(int argc, char **argv)
 /* --- up and down ------------------------------------------------------------------------------ */
 
 static const char up_notes[] =
-    "One process, the keeper, stays; when it ends for any reason, everything ends.\n"
+    "One process, the supervisor, stays; when it ends, everything ends.\n"
     "Uses the experiment's network, its number of clients and whether its strategy\n"
     "has a server; if the file varies them, choose with --set. Time is real\n"
     "(dilation 1). For an ordinary user everything is in that user's namespaces;\n"

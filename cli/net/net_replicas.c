@@ -271,7 +271,7 @@ static int judge(const struct copies *s, struct strait_error *err)
                                 strsignal(s->caught));
     if (s->keeper_lost)
         return strait_error_set(err, STRAIT_ERR_BACKEND, "net run",
-                                "the keeper of the network was ended, and all with it");
+                                "the supervisor of the network was ended, and everything with it");
     if (s->n_failed == 0)
         return 0;
     if (s->n_ended_by_us > 0)

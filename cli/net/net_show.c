@@ -69,8 +69,8 @@ static const char *range_text(char text[RANGE_CHARS], const json_t *first, const
 static void print_head(const json_t *state)
 {
     const size_t n = json_array_size(json_object_get(state, "ranks"));
-    printf("network \"%s\" of %s: %zu rank%s, keeper %lld, launcher %s\n", text_of(state, "name"),
-           text_of(state, "experiment"), n, n == 1 ? "" : "s",
+    printf("network \"%s\" of %s: %zu rank%s, supervisor %lld, launcher %s\n",
+           text_of(state, "name"), text_of(state, "experiment"), n, n == 1 ? "" : "s",
            (long long)json_integer_value(json_object_get(state, "keeper")),
            text_of(state, "launcher"));
     printf("a full frame is %.0f bytes on the wire; congestion control %s",
@@ -112,7 +112,7 @@ void strait_net_print(const json_t *state)
 
 static int list(bool json, struct strait_error *err)
 {
-    static const char *const titles[] = {"name", "ranks", "keeper", "launcher", "experiment"};
+    static const char *const titles[] = {"name", "ranks", "supervisor", "launcher", "experiment"};
     json_t *names = strait_emu_registry_names(err), *name;
     size_t i;
     if (!names)

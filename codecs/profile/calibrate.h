@@ -1,11 +1,11 @@
-/* Measure on this machine what codecs cost and save: the maker of profiles. No files, no clock of
- * the wall: tensors and texts come from the caller. */
+/* Measure what codecs cost and save on this machine, as a profile. Reads no file and no wall clock;
+ * tensors and texts come from the caller. */
 #pragma once
 #include <stddef.h>
 #include "profile.h"
 
 struct strait_calibration_tensor {
-    const float *x; /* borrowed; pages that were never touched are touched first */
+    const float *x; /* borrowed; its pages are faulted in before anything is timed */
     size_t n_elems;
     unsigned n_dims;
     size_t n_rows;    /* as a matrix; 0: a vector */
@@ -28,11 +28,11 @@ struct strait_calibration {
 /** Measure every case: an entry for each kind of tensor that occurs, and one of kind "any" over
  *  all. A lossy codec is measured on the tensors that strait_slice_lossy picks, a lossless one on
  *  all. Error feedback, momentum and the state of a STATEFUL codec are each tensor's own, and their
- *  cost is part of encode. Time is as core/clock.h has it. Every repeat goes through all tensors
- *  before any comes again, each with buffers of its own: what a tensor finds in the caches is what
- *  it finds in a training run. The fixed cost is the median over long tensors of what the line
- *  through the times of the first 2048 values and of the whole leaves at no bytes; the speed then
- *  makes the sum of times come out.
+ *  cost is part of encode. Time is CPU time (core/clock.h). Every repeat goes through all tensors
+ *  before it measures one again, each with its own buffers, so that the caches are as cold as in a
+ *  training run. The fixed cost is the median, over long tensors, of the intercept of the line
+ *  through the times of the first 2048 values and of the whole tensor; the speed is then the one at
+ *  which the sums of predicted and measured times agree.
  *  Returns: 0 with a profile to free with strait_profile_free, or -1 with *err
  *  Cost:    n_repeats times all cases; memory of three times the tensors */
 int strait_calibrate(struct strait_profile **out, const struct strait_calibration *c,

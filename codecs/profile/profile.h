@@ -40,17 +40,17 @@ struct strait_profile_cost {
  *  Returns: 0, or -1 with *err INPUT naming file and JSON Pointer */
 int strait_profile_load(struct strait_profile **out, const char *name_or_path,
                         struct strait_error *err);
-/** Entries of `more` in the place of those for the same codec, settings, bound, kind and model, or
- *  behind all. 0, or -1 with *err NOMEM. */
+/** Add the entries of `more`. Each replaces the entry for the same codec, settings, bound, kind and
+ *  model, if there is one. 0, or -1 with *err NOMEM. */
 int strait_profile_merge(struct strait_profile *p, const struct strait_profile *more,
                          struct strait_error *err);
-/** Written to a temporary name, then renamed. */
+/** Save as a file: written under a temporary name, then renamed. */
 int strait_profile_save(const struct strait_profile *p, const char *path, struct strait_error *err);
 void strait_profile_free(struct strait_profile *p);
-/** Its numbers with the digits that a file keeps, so that what is computed from it now is the same
- *  as after it was saved and loaded. 0, or -1 with *err NOMEM. */
+/** Round its numbers as saving and loading would, so that results are the same before and after
+ *  that. 0, or -1 with *err NOMEM. */
 int strait_profile_round(struct strait_profile *p, struct strait_error *err);
-/** As it stands in a file; a new reference. */
+/** The profile as JSON, as in a file; a new reference. */
 json_t *strait_profile_json(const struct strait_profile *p);
 /** Returns: key, or NULL when memory ran out. */
 const char *strait_profile_hash(char key[STRAIT_KEY_CHARS], const struct strait_profile *p);

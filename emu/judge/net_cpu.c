@@ -86,7 +86,7 @@ int strait_emu_net_cpu_measure(double *s_per_gbit, const struct strait_run *like
 {
     if (strait_emu_in_uml() || strait_emu_in_qemu()) /* where processor time is not as elsewhere */
         return strait_error_set(err, STRAIT_ERR_HOST, NULL,
-                                "a guest takes for its own what the host runs beside it");
+                                "a guest counts what the host runs beside it as its own");
     struct strait_facts facts = {.report = NULL};
     struct strait_log *logs = calloc((size_t)like->n_ranks, sizeof(*logs));
     struct strait_network *network = short_trains(like);

@@ -18,7 +18,7 @@ enum strait_emu_realisation {
 const char *strait_emu_realisation_name(enum strait_emu_realisation realisation);
 
 enum { STRAIT_EMU_CHANGE_CHARS = 256 };
-/* A figure that a realisation cannot know. */
+/* A counter that this realisation does not have. */
 #define STRAIT_EMU_UNKNOWN UINT64_MAX
 
 /* Links are those of the network, one direction of a node's port each: a queue of 0 bytes never
@@ -52,7 +52,7 @@ struct strait_emu_net_plan {
 struct strait_emu_counters {
     uint64_t tx_bytes, rx_bytes;
     uint64_t tx_packets, rx_packets;
-    uint64_t tx_dropped, rx_dropped; /* not 0: packets were lost that the plan did not lose */
+    uint64_t tx_dropped, rx_dropped; /* above 0: packets were lost that should not have been */
     uint64_t tx_errors, rx_errors;
 };
 

@@ -38,7 +38,7 @@ static int ask(const struct strait_emu_registry *place, int request, int rank,
     close(fd);
     if (saved == EACCES || saved == EPERM) {
         errno = saved;
-        return strait_error_system(err, place->socket, "cannot reach the keeper");
+        return strait_error_system(err, place->socket, "cannot reach the supervisor");
     }
     if (strait_emu_registry_is_up(place))
         return strait_error_set(err, STRAIT_ERR_BACKEND, "net",
@@ -56,7 +56,7 @@ json_t *strait_emu_join_state(const struct strait_emu_registry *place, struct st
     json_t *state = json_loadfd(fd, 0, NULL);
     close(fd);
     if (!state)
-        strait_error_set(err, STRAIT_ERR_BACKEND, "net", "the keeper of \"%s\" does not answer",
+        strait_error_set(err, STRAIT_ERR_BACKEND, "net", "the supervisor of \"%s\" does not answer",
                          place->name);
     return state;
 }
@@ -79,7 +79,7 @@ int strait_emu_join_end(const struct strait_emu_registry *place, struct strait_e
     const int keeper = keeper_of(fd);
     if (keeper < 0) {
         close(fd);
-        return strait_error_system(err, place->socket, "cannot watch the keeper end");
+        return strait_error_system(err, place->socket, "cannot watch the supervisor end");
     }
     /* It ends when all other processes of its PID namespace have ended. */
     struct pollfd p = {.fd = keeper, .events = POLLIN};
@@ -93,7 +93,7 @@ int strait_emu_join_end(const struct strait_emu_registry *place, struct strait_e
     strait_emu_registry_is_up(place); /* removes what a killed supervisor left */
     return ready > 0 ? 0
                      : strait_error_set(err, STRAIT_ERR_BACKEND, "net",
-                                        "the keeper of \"%s\" does not end", place->name);
+                                        "the supervisor of \"%s\" does not end", place->name);
 }
 
 /* --- namespaces of a rank
@@ -129,8 +129,8 @@ int strait_emu_join_open(struct strait_emu_join *out, const struct strait_emu_re
     close(fd);
     if (failed)
         return strait_error_set(err, STRAIT_ERR_BACKEND, "net",
-                                "the keeper of \"%s\" does not let one into rank %d", place->name,
-                                rank);
+                                "the supervisor of \"%s\" does not let one into rank %d",
+                                place->name, rank);
     *out = (struct strait_emu_join){keys[0], keys[1], keys[2], keys[3], keys[4]};
     return 0;
 }

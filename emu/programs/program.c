@@ -36,7 +36,7 @@ static int hear_ready(int leash, struct strait_error *err)
     } while (n < 0 && errno == EINTR);
     if (n != (ssize_t)sizeof(said))
         return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
-                                "the keeper of the network ended before it was up");
+                                "the supervisor of the network ended before it was up");
     if (said.code == STRAIT_OK)
         return 0;
     if (err && err->code == STRAIT_OK)
@@ -66,7 +66,7 @@ int strait_emu_program_start(struct strait_emu_program *out,
             strait_emu_program_keep(&plan);
         }
         if (out->keeper < 0)
-            strait_error_system(err, "fork", "cannot start the keeper");
+            strait_error_system(err, "fork", "cannot start the supervisor");
     }
     out->leash = pair[0];
     if (pair[1] >= 0)

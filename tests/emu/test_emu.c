@@ -418,7 +418,7 @@ static void a_killed_rank_ends_the_run_with_one_error(void)
 static void a_killed_keeper_ends_the_run_with_one_error(void)
 {
     static const struct victim v = {"strait-keeper",
-                                    "the keeper of the ranks was ended by signal 9"};
+                                    "the supervisor of the ranks was ended by signal 9"};
     kill_and_compare(&v, SIGKILL);
 }
 
