@@ -40,6 +40,27 @@ void strait_broadcast(struct strait_rank *r, struct strait_group g, int root,
     strait_decode(r, x, packet); /* the root decodes too, so that all ranks have the same bits */
 }
 
+/* The subtree of a place whose parent was `mask` away has the places up to there. Its sends share its
+ * port, so all arrive together. */
+static double subtree_s(int n, int place, int mask, double message_s, double delay_s)
+{
+    double largest_s = 0, n_sends = 0;
+    for (int m = mask >> 1; m > 0; m >>= 1)
+        if (place + m < n) {
+            largest_s = fmax(largest_s, subtree_s(n, place + m, m, message_s, delay_s));
+            n_sends++;
+        }
+    return n_sends > 0 ? n_sends * message_s + delay_s + largest_s : 0;
+}
+
+double strait_broadcast_s(int n, double message_s, double delay_s)
+{
+    int mask = 1;
+    while (mask < n)
+        mask <<= 1;
+    return subtree_s(n, 0, mask, message_s, delay_s);
+}
+
 /* Decodes one piece while the next one arrives. */
 void strait_broadcast_pipelined(struct strait_rank *r, struct strait_group g, int root,
                                 struct strait_codec *c, struct strait_tensor *x, int n_pieces)

@@ -104,7 +104,7 @@ double kfac_broadcast_s(const struct kfac *k, double bytes)
                      piece_s = (bytes / n_pieces + frame_bytes_of(k)) / bytes_per_s;
         return launch_s + (n - 1) * (delay_s + piece_s) + (n > 1 ? (n_pieces - 1) * piece_s : 0);
     }
-    return launch_s + ceil(log2(n)) * (delay_s + (bytes + frame_bytes_of(k)) / bytes_per_s);
+    return launch_s + strait_broadcast_s(n, (bytes + frame_bytes_of(k)) / bytes_per_s, delay_s);
 }
 
 double kfac_inverse_s(const struct kfac *k, int i)

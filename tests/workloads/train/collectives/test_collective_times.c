@@ -115,6 +115,22 @@ static void times(void)
     CU_ASSERT_EQUAL(n_forms, 7 * 9 + 4 * 3 + 1);
 }
 
+/* At any number of ranks, also where there is no short form; the copy is not in the plan. */
+static void planned_broadcast(void)
+{
+    kind = BROADCAST;
+    for (int n = 1; n <= MAX_RANKS; n++) {
+        struct strait_outcome o = run_ranks(n, false, timed_main, NULL);
+        const double copy_s = n > 1 ? 4.0 * N / o.point->copy_bytes_per_s : 0;
+        strait_test_context("%d ranks", n);
+        CU_ASSERT_DOUBLE_EQUAL(ended_s(&o), strait_broadcast_s(n, wire_s(N), PATH_S) + copy_s, 1e-9);
+        strait_outcome_free(&o);
+    }
+    /* 2^k: k delays and k (k + 1) / 2 messages */
+    CU_ASSERT_DOUBLE_EQUAL(strait_broadcast_s(16, 1, 100), 4 * 100 + 10, 1e-12);
+    strait_test_context("%s", "");
+}
+
 /* Packets of N / n elements a step, and before them n - 1 steps of a frame. */
 static void gather_main(struct strait_rank *r)
 {
@@ -153,6 +169,7 @@ static void bounds_add_up(void)
 
 static const struct strait_test tests[] = {
     {"every collective takes the time of its closed form", times},
+    {"a broadcast takes what plans count for it, at every number of ranks", planned_broadcast},
     {"gathered packets take a step each, their sizes one more", gather_time},
     {"errors of bounded codecs add up to the stated number of bounds at most", bounds_add_up},
 };

@@ -279,9 +279,10 @@ static void launched(void)
     expect(strategy, 4, 4000, blocks, "0");
 }
 
-/* What plans are made with. 10 kB go down a tree of log2(n) levels as a whole, or as three pieces,
- * 4 kB at most, down a chain: n - 1 hops of the first, then two more. A ring takes 2 (n - 1) steps
- * of a hop and a frame, and moves 2 (n - 1) / n of its bytes. */
+/* What plans are made with. 10 kB go down a tree as a whole, where a rank's sends share its port: of
+ * three, 2 messages from the root; of four, these and one more hop; of five, 3 from the root and
+ * again one. Or as three pieces, 4 kB at most, down a chain: n - 1 hops of the first, then two more.
+ * A ring takes 2 (n - 1) steps of a hop and a frame, and moves 2 (n - 1) / n of its bytes. */
 static void costs(void)
 {
     const double frame_s = FRAME_BYTES / RATE_BYTES_PER_S;
@@ -297,11 +298,13 @@ static void costs(void)
             struct strait_run run = o.point->run;
             struct strait_rank rank = {.run = &run, .wrap = &state};
             const struct kfac k = {.r = &rank};
-            const double n_levels[] = {0, 0, 1, 2, 2, 3}, launch_s = n > 1 ? 2e-3 : 0;
+            const double n_hops[] = {0, 0, 1, 1, 2, 2}, n_messages[] = {0, 0, 1, 2, 3, 4};
+            const double launch_s = n > 1 ? 2e-3 : 0;
             const double piece_s = 10e3 / 3 / RATE_BYTES_PER_S + frame_s;
             const double expected_s =
                 launch_s + (pieces ? (n - 1) * (DELAY_S + piece_s) + (n > 1 ? 2 * piece_s : 0)
-                                   : n_levels[n] * (DELAY_S + 10e3 / RATE_BYTES_PER_S + frame_s));
+                                   : n_hops[n] * DELAY_S +
+                                         n_messages[n] * (10e3 / RATE_BYTES_PER_S + frame_s));
             strait_test_context("%d ranks, %s", n, pieces ? "pieces of 4 KB" : "whole");
             CU_ASSERT_DOUBLE_EQUAL(kfac_broadcast_s(&k, 10e3), expected_s, 1e-12);
             double alpha_s, beta_s_per_byte;
