@@ -98,6 +98,16 @@ struct strait_estimate strait_codec_estimate(struct strait_rank *r, struct strai
     return e.of;
 }
 
+bool strait_coding_cost(struct strait_rank *r, struct strait_coding_cost *cost,
+                        struct strait_codec *c, const struct strait_tensor *x)
+{
+    if (strait_codec_is_none(c) || !(c->lossy->ratio > 0))
+        return false;
+    const struct strait_estimate e = strait_codec_estimate(r, c, NAN, x);
+    *cost = (struct strait_coding_cost){e.bytes, e.encode_s, e.decode_s};
+    return true;
+}
+
 bool strait_adds_encoded(const struct strait_codec *c)
 {
     return strait_codec_adds(&c->choice->spec);

@@ -147,6 +147,13 @@ bool strait_adds_encoded(const struct strait_codec *c);
 /** Whether the encoded size of x follows from its shape alone; if not, receivers must be told. */
 bool strait_size_is_fixed(struct strait_rank *r, const struct strait_codec *c,
                           const struct strait_tensor *x);
+struct strait_coding_cost {
+    double bytes, encode_s, decode_s;
+};
+/** For plans: what encoding x once costs by the profile. False for `none`, and where the codec's
+ *  cost is measured and not known beforehand. */
+bool strait_coding_cost(struct strait_rank *r, struct strait_coding_cost *cost,
+                        struct strait_codec *c, const struct strait_tensor *x);
 /** Encode x. With `none` the packet is a view of x, which must not change until the packet is
  *  dropped. */
 struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *c, double bound,

@@ -19,7 +19,7 @@ void strait_layer_costs_fill(struct strait_layer_costs *c, const struct strait_m
 }
 
 struct strait_linear_cost strait_ring_cost(const struct strait_network *network, int n,
-                                           double add_s_per_byte, double copy_s_per_byte)
+                                           struct strait_ring_work work)
 {
     double delay_s = 0, s_per_byte = 0;
     for (int i = 0; i < n && n > 1; i++) {
@@ -29,10 +29,14 @@ struct strait_linear_cost strait_ring_cost(const struct strait_network *network,
         delay_s += strait_path_delay_s(network, i, next) / n;
         s_per_byte = fmax(s_per_byte, 1 / strait_goodput_bytes_per_s(network, &narrowest));
     }
-    const double n_hops = n - 1;
+    const double n_hops = n - 1, coded_s = work.encode_s_per_byte + work.decode_s_per_byte,
+                 gather_s = coded_s + n_hops * work.decode_s_per_byte;
     return (struct strait_linear_cost){
         .alpha_s = 2 * n_hops * (delay_s + strait_network_frame_bytes(network) * s_per_byte),
-        .s_per_byte = n_hops / n * (2 * s_per_byte + add_s_per_byte + copy_s_per_byte)};
+        .s_per_byte = n_hops / n *
+                          (2 * s_per_byte * work.sent_share + work.add_s_per_byte +
+                           work.copy_s_per_byte + coded_s) +
+                      (n > 1 ? gather_s / n : 0)};
 }
 
 /* --- plans -------------------------------------------------------------------------------- */

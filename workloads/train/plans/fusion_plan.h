@@ -29,13 +29,22 @@ struct strait_linear_cost {
 void strait_layer_costs_fill(struct strait_layer_costs *c, const struct strait_model *m,
                              double speed);
 
-/** Cost of a ring all-reduce without codec over n ranks, without ramp, parts all equal: 2 (n - 1)
- *  steps of path delay and (m / n + frame) / goodput, and n - 1 additions and copies of a part
- *  (s_per_byte 0: free). Exact on a star of equal ports. Elsewhere approximate: the mean delay,
- *  since each part passes all links, and the goodput of the slowest, which all parts pass.
+/* What a rank does with values beside sending them; seconds a byte of values, 0: free. */
+struct strait_ring_work {
+    double add_s_per_byte, copy_s_per_byte;
+    double encode_s_per_byte, decode_s_per_byte;
+    double sent_share; /* bytes on the wire of those of the values; 1 without codec */
+};
+
+/** Cost of a ring all-reduce over n ranks, without ramp, parts all equal: 2 (n - 1) steps of path
+ *  delay and (m / n + frame) / goodput, and n - 1 additions and copies of a part; with a codec each
+ *  step of the sum also encodes and decodes a part, and the gather encodes once and decodes n.
+ *  Exact on a star of equal ports if the codec's share and times are proportional to m. Elsewhere
+ *  approximate: the mean delay, since each part passes all links, and the goodput of the slowest,
+ *  which all parts pass.
  *  Source:  Patarasuk and Yuan, JPDC 2009; with this network's links and the ranks' memory */
 struct strait_linear_cost strait_ring_cost(const struct strait_network *network, int n,
-                                           double add_s_per_byte, double copy_s_per_byte);
+                                           struct strait_ring_work work);
 
 /** One bucket a layer. Source: wait-free back-propagation (Zhang et al., USENIX ATC 2017) */
 void strait_fuse_none(struct strait_fusion *f, const struct strait_layer_costs *c);

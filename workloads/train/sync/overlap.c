@@ -23,8 +23,19 @@ struct strait_fusion strait_rank_fusion(struct strait_rank *r)
 
 struct strait_linear_cost strait_rank_ring_cost(struct strait_rank *r)
 {
-    struct strait_linear_cost cost = strait_ring_cost(
-        strait_network(r), strait_n_ranks(r), strait_add_s_per_byte(r), strait_copy_s_per_byte(r));
+    struct strait_ring_work work = {.add_s_per_byte = strait_add_s_per_byte(r),
+                                    .copy_s_per_byte = strait_copy_s_per_byte(r),
+                                    .sent_share = 1};
+    struct strait_coding_cost coding;
+    struct strait_tensor *x = strait_tensor(r, STRAIT_GRADIENTS, 0, STRAIT_ALL_LAYERS);
+    if (strait_coding_cost(r, &coding, strait_codec(r, "up"), x)) {
+        const double raw_bytes = 4.0 * (double)strait_n_elems(x);
+        work = (struct strait_ring_work){.add_s_per_byte = work.add_s_per_byte,
+                                         .encode_s_per_byte = coding.encode_s / raw_bytes,
+                                         .decode_s_per_byte = coding.decode_s / raw_bytes,
+                                         .sent_share = coding.bytes / raw_bytes};
+    }
+    struct strait_linear_cost cost = strait_ring_cost(strait_network(r), strait_n_ranks(r), work);
     cost.alpha_s += strait_launch_s(r);
     return cost;
 }

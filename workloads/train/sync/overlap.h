@@ -9,7 +9,8 @@
 /* Of this rank's device; freed with the rank. */
 struct strait_layer_costs strait_rank_layer_costs(struct strait_rank *r);
 struct strait_fusion strait_rank_fusion(struct strait_rank *r); /* empty, with room */
-/** Cost of a ring all-reduce over all ranks, including the call. */
+/** Cost of a ring all-reduce over all ranks with the codec "up", including the call: the codec's
+ *  share and times are those of the whole gradient, from the profile. */
 struct strait_linear_cost strait_rank_ring_cost(struct strait_rank *r);
 
 /* The gradients of the whole model, as two tensors in alternating rounds: when a round writes one,

@@ -139,17 +139,23 @@ static void all_plans(void)
 }
 
 /* 4 ranks at 1 Gbps, 10 ms of each access link: 6 steps of 10 ms + (m / 4 + 96) / 117685305.6, and
- * 3 parts added at 1 and copied at 0.5 ns a byte. */
+ * 3 parts added at 1 and copied at 0.5 ns a byte. With a codec that sends a fifth, encodes at 2 and
+ * decodes at 0.7: 3 parts added, encoded and decoded; then one encoded and four decoded. */
 static void ring(void)
 {
     const struct strait_link link = {.rate_bits_per_s = 1e9, .delay_s = 0.005};
     struct strait_network *star = strait_network_star(4, link, link, link, link, 24,
                                                       (struct strait_tcp){.segment_bytes = 1448});
-    const struct strait_linear_cost c = strait_ring_cost(star, 4, 1e-9, 0.5e-9);
+    const struct strait_ring_work plain = {1e-9, 0.5e-9, 0, 0, 1},
+                                  coded = {1e-9, 0, 2e-9, 0.7e-9, 0.2};
+    const struct strait_linear_cost c = strait_ring_cost(star, 4, plain);
     const double rate = 1e9 / 8 * 1448 / 1538;
     CU_ASSERT_DOUBLE_EQUAL(c.alpha_s, 6 * (0.01 + 96 / rate), 1e-15);
     CU_ASSERT_DOUBLE_EQUAL(c.s_per_byte, 1.5 / rate + 0.75 * 1.5e-9, 1e-21);
-    const struct strait_linear_cost alone = strait_ring_cost(star, 1, 1e-9, 0.5e-9);
+    const struct strait_linear_cost d = strait_ring_cost(star, 4, coded);
+    CU_ASSERT_EQUAL(d.alpha_s, c.alpha_s);
+    CU_ASSERT_DOUBLE_EQUAL(d.s_per_byte, 0.3 / rate + 0.75 * 3.7e-9 + 0.5e-9 + 0.7e-9, 1e-21);
+    const struct strait_linear_cost alone = strait_ring_cost(star, 1, coded);
     CU_ASSERT_EQUAL(alone.alpha_s, 0);
     CU_ASSERT_EQUAL(alone.s_per_byte, 0);
     strait_network_free(star);

@@ -160,6 +160,46 @@ static void mgwfbp(void)
                       6);
 }
 
+/* terngrad sends 2 bits a value, a sixteenth: a plan for raw bytes (2.4 ms and 13.0 ns a byte, as
+ * above) merges all that layer 4 delays, the plan for what is sent does not wait for the 4.7 ms
+ * until layer 2. The best plan for the bytes that travel is faster than that for the raw ones. */
+static void mgwfbp_encoded(void)
+{
+    double total_s[2];
+    for (int raw = 0; raw < 2; raw++) {
+        json_t *more = json_pack("{s:s, s:s}", "/codec", "terngrad", "/strategy/merge", "best");
+        if (raw) {
+            json_object_set_new(more, "/strategy/plan_alpha", json_string("2.4 ms"));
+            json_object_set_new(more, "/strategy/plan_rate", json_string("76.9 MB/s"));
+        }
+        struct strait_outcome o = outcome("mgwfbp", 4, "400 us", more);
+        const uint64_t n_buckets = o.n_messages / (uint64_t)(ROUNDS * 2 * 3 * 4);
+        CU_ASSERT(raw ? n_buckets == 2 : n_buckets > 2);
+        total_s[raw] = o.total_s;
+        strait_outcome_free(&o);
+    }
+    CU_ASSERT(total_s[0] < total_s[1]);
+}
+
+/* One bucket (1 ms of delay): the plan's cost is what its all-reduce takes, but for the frames'
+ * and tensors' fixed costs, which are spread over the bytes. */
+static void encoded_cost(void)
+{
+    struct strait_outcome o = outcome("mgwfbp", 4, "2 ms", json_pack("{s:s}", "/codec", "fp16"));
+    const struct strait_codec_cost *c = &o.point->up;
+    const double rate = 1e9 / 8 * 1448 / 1538, m = 4 * ALL_ELEMS,
+                 encode = 1 / c->encode_bytes_per_s, decode = 1 / c->decode_bytes_per_s,
+                 add = 1 / o.point->add_bytes_per_s;
+    /* 3 parts sent, decoded, added and encoded; one encoded, four decoded, three sent */
+    const double part_s =
+        m / 4 * (6 * 0.5 / rate + 3 * (encode + decode + add) + encode + 4 * decode);
+    CU_ASSERT_EQUAL(o.n_messages, (uint64_t)(ROUNDS * 2 * 3 * 4));
+    CU_ASSERT_DOUBLE_EQUAL(o.total_s / ROUNDS,
+                           FWD_S + 12e-3 + OPT_S + 6 * (2e-3 + 96 / rate) + part_s,
+                           0.005 * o.total_s / ROUNDS);
+    strait_outcome_free(&o);
+}
+
 /* Rank 0 takes 100 ms to announce each of six layers, from the first gradient on, far longer than
  * all else: the last is layer 0, after whose sum all others are there. A control word and the rest
  * of a ring's start take less than 1 ms. */
@@ -302,6 +342,8 @@ static const struct strait_test tests[] = {
     {"what calling a collective takes is paid once for each, and planned with", launched},
     {"fixed buckets take what their recurrence says", ddp},
     {"merged gradients are those of the rule, and take what the recurrence says", mgwfbp},
+    {"with a codec plans are for the bytes that it sends", mgwfbp_encoded},
+    {"an encoded all-reduce takes what plans count for it", encoded_cost},
     {"DeAR takes what its recurrence says, and sends what an all-reduce does", dear},
     {"the best plan is never slower than any other", order},
 };
