@@ -30,6 +30,8 @@
     X(dgc)        /* largest by a sampled threshold */                                             \
     X(adaq)       /* largest of each sign, two means */                                            \
     X(gtopk)      /* largest, and largest of sums */                                               \
+    X(chunktopk)  /* the largest of each chunk */                                                  \
+    X(dcttopk)    /* the largest of each chunk's cosine transform */                               \
     X(deepreduce) /* chosen elements: index and value codecs */                                    \
     X(powersgd)   /* two factors by power iteration */                                             \
     X(acpsgd)     /* two factors, one of them new each step */

@@ -75,6 +75,7 @@ struct strait_codec_ops {
     struct { /* memory (feedback.h) that the source trains with: the default */
         bool residual;
         double momentum; /* 0: none */
+        double decay;    /* of the residual; 0: 1, nothing is forgotten */
     } memory;
 
     /** NULL, or the reason why the codec cannot be used here ("libSZ3c.so is not installed"). NULL

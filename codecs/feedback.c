@@ -17,7 +17,7 @@ struct strait_feedback {
     void *state; /* of a STATEFUL codec */
     double *params;
     size_t n_elems;
-    float momentum;
+    float momentum, decay;
     float *residual, *velocity, *work; /* NULL where not needed; velocity is u of the header */
 };
 
@@ -66,6 +66,11 @@ struct strait_feedback *strait_feedback_new(const struct strait_codec_ops *ops,
                          "expected a momentum from 0 to below 1, found %g", options.momentum);
         return NULL;
     }
+    if (!(options.decay >= 0 && options.decay <= 1)) {
+        strait_error_set(err, STRAIT_ERR_INPUT, ops->name,
+                         "expected a decay of the residual from 0 to 1, found %g", options.decay);
+        return NULL;
+    }
     struct strait_feedback *m = calloc(1, sizeof(*m));
     if (!m) {
         strait_error_set(err, STRAIT_ERR_NOMEM, ops->name, "no memory for a tensor's memory");
@@ -74,6 +79,7 @@ struct strait_feedback *strait_feedback_new(const struct strait_codec_ops *ops,
     m->ops = ops;
     m->n_elems = n_elems;
     m->momentum = (float)options.momentum;
+    m->decay = options.decay > 0 ? (float)options.decay : 1;
     if (memory_fill(m, params, options, err) == 0)
         return m;
     strait_feedback_free(m);
@@ -107,14 +113,14 @@ static bool add_momentum(struct strait_feedback *m, const float *x)
     return n_other == 0;
 }
 
-/* v <- v + add at finite x; add is x itself or u. Returns whether all x are finite. */
+/* v <- decay v + add at finite x; add is x itself or u. Returns whether all x are finite. */
 static bool add_residual(struct strait_feedback *m, const float *x, const float *add)
 {
     float *v = m->residual;
     uint32_t n_other = 0;
     for (size_t i = 0; i < m->n_elems; i++) {
         const bool good = is_finite(x[i]);
-        const float sum = held(v[i] + add[i]);
+        const float sum = held(m->decay * v[i] + add[i]);
         v[i] = good ? sum : v[i];
         n_other |= !good;
     }

@@ -8,11 +8,13 @@
  * with momentum correction (DGC, Lin et al. 2018, section 3):
  *     u <- momentum u + x;  v <- v + u;  encode v, decode to y;  v <- v - y
  * and if the codec is SPARSE, u <- 0 at every element that was sent (momentum factor masking). With
- * momentum but no residual, u itself is encoded. Values that are not finite are encoded as they are
- * and change neither v nor u. */
+ * momentum but no residual, u itself is encoded. With a decay v <- decay v before all that: the
+ * residual of SparseLoCo, and the momentum of DeMo, are this. Values that are not finite are encoded
+ * as they are and change neither v nor u. */
 struct strait_feedback_options {
     bool residual;
     double momentum; /* below 1; 0: none */
+    double decay;    /* of the residual, up to 1; 0 means 1 */
 };
 
 struct strait_feedback;

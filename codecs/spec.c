@@ -8,13 +8,17 @@
 #include "core/json.h"
 #include "core/names.h"
 
-static const char residual_key[] = "error_feedback", momentum_key[] = "momentum";
-enum { NUMBER_CHARS = 64, WORD_CHARS = 64, EXPECTED_CHARS = 256 };
+static const char residual_key[] = "error_feedback", momentum_key[] = "momentum",
+                  decay_key[] = "feedback_decay";
+enum { N_MEMORY_KEYS = 3, NUMBER_CHARS = 64, WORD_CHARS = 64, EXPECTED_CHARS = 256 };
 
 struct strait_codec_spec strait_codec_spec_default(const struct strait_codec_ops *ops)
 {
     struct strait_codec_spec spec = {
-        .ops = ops, .memory = {.residual = ops->memory.residual, .momentum = ops->memory.momentum}};
+        .ops = ops,
+        .memory = {.residual = ops->memory.residual,
+                   .momentum = ops->memory.momentum,
+                   .decay = ops->memory.decay > 0 ? ops->memory.decay : 1}};
     assert(ops->n_params <= STRAIT_MAX_CODEC_PARAMS);
     for (unsigned i = 0; i < ops->n_params; i++)
         spec.params[i] = ops->params[i].fallback;
@@ -128,7 +132,7 @@ int strait_codec_param_parse(double *value, const struct strait_param *p, const 
 
 /* --- reading ------------------------------------------------------------------------------ */
 
-enum { MAX_KEYS = STRAIT_MAX_CODEC_PARAMS + N_STRAIT_BOUNDS + 2 };
+enum { MAX_KEYS = STRAIT_MAX_CODEC_PARAMS + N_STRAIT_BOUNDS + N_MEMORY_KEYS };
 
 /* What a text may set, and what it has set so far. */
 struct reading {
@@ -163,6 +167,7 @@ static void list_keys(struct reading *r)
         r->keys[r->n_keys++] = ops->params[i].name;
     r->keys[r->n_keys++] = residual_key;
     r->keys[r->n_keys++] = momentum_key;
+    r->keys[r->n_keys++] = decay_key;
     for (unsigned k = STRAIT_BOUND_ABS; k < N_STRAIT_BOUNDS; k++)
         if (ops->bounds & 1u << k)
             r->keys[r->n_keys++] = strait_bound_kind_name((enum strait_bound_kind)k);
@@ -207,6 +212,12 @@ static int read_memory(struct reading *r, const char *key, const char *value,
         return strait_error_set(err, STRAIT_ERR_INPUT, r->text,
                                 "expected momentum of at least 0 and below 1, found \"%s\"", value);
     }
+    if (strcmp(key, decay_key) == 0) {
+        if (read_number(&m->decay, value) && m->decay > 0 && m->decay <= 1)
+            return 0;
+        return strait_error_set(err, STRAIT_ERR_INPUT, r->text,
+                                "expected feedback_decay above 0 and up to 1, found \"%s\"", value);
+    }
     m->residual = strcmp(value, "yes") == 0;
     if (m->residual || strcmp(value, "no") == 0)
         return 0;
@@ -246,7 +257,7 @@ static int read_setting(struct reading *r, const char *key, const char *value,
     if (at < ops->n_params)
         return strait_codec_param_parse(&r->spec->params[at], &ops->params[at], value, r->text,
                                         err);
-    if (at < ops->n_params + 2)
+    if (at < ops->n_params + N_MEMORY_KEYS)
         return read_memory(r, key, value, err);
     return read_bound(r, key, value, err);
 }
@@ -338,6 +349,10 @@ const char *strait_codec_settings_text(char text[STRAIT_SPEC_CHARS],
     if (spec->memory.momentum != ops->memory.momentum && !is_param(ops, momentum_key)) {
         number_text(value, spec->memory.momentum);
         add_setting(text, momentum_key, value);
+    }
+    if (spec->memory.decay != (ops->memory.decay > 0 ? ops->memory.decay : 1)) {
+        number_text(value, spec->memory.decay);
+        add_setting(text, decay_key, value);
     }
     return text;
 }

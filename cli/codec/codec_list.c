@@ -80,14 +80,15 @@ static json_t *codec_json(const struct strait_codec_ops *ops)
     json_t *params = json_array();
     for (unsigned i = 0; i < ops->n_params; i++)
         json_array_append_new(params, param_json(&ops->params[i]));
-    return json_pack("{s:s, s:s, s:i, s:b, s:s?, s:o, s:s, s:o, s:o, s:o, s:{s:b, s:f}, s:I, s:s}",
-                     "name", ops->name, "family", ops->family, "id", (int)ops->id, "available",
-                     reason == NULL, "unavailable", reason, "collectives", collectives_json(ops),
-                     "all_reduce", all_reduce_of(ops), "bounds", bounds_json(ops), "parameters",
-                     params, "flags", flags_json(ops), "memory", "error_feedback",
-                     ops->memory.residual, "momentum", ops->memory.momentum, "piece_elems",
-                     (json_int_t)(ops->stream ? ops->stream->piece_elems : 0), "source",
-                     ops->source);
+    return json_pack(
+        "{s:s, s:s, s:i, s:b, s:s?, s:o, s:s, s:o, s:o, s:o, s:{s:b, s:f, s:f}, s:I, s:s}", "name",
+        ops->name, "family", ops->family, "id", (int)ops->id, "available", reason == NULL,
+        "unavailable", reason, "collectives", collectives_json(ops), "all_reduce",
+        all_reduce_of(ops), "bounds", bounds_json(ops), "parameters", params, "flags",
+        flags_json(ops), "memory", "error_feedback", ops->memory.residual, "momentum",
+        ops->memory.momentum, "feedback_decay", strait_codec_spec_default(ops).memory.decay,
+        "piece_elems", (json_int_t)(ops->stream ? ops->stream->piece_elems : 0), "source",
+        ops->source);
 }
 
 int strait_codec_rows(json_t *out, struct strait_error *err)
@@ -210,6 +211,7 @@ static void print_one(const json_t *row)
 {
     const json_t *memory = json_object_get(row, "memory");
     const double momentum = json_number_value(json_object_get(memory, "momentum"));
+    const double decay = json_number_value(json_object_get(memory, "feedback_decay"));
     const long long piece = json_integer_value(json_object_get(row, "piece_elems"));
     const bool residual = json_is_true(json_object_get(memory, "error_feedback"));
     char text[TEXT_CHARS];
@@ -228,6 +230,8 @@ static void print_one(const json_t *row)
     printf("  memory       %s", residual ? "error feedback" : momentum > 0 ? "" : "-");
     if (momentum > 0)
         printf("%smomentum %g", residual ? ", " : "", momentum);
+    if (residual && decay < 1)
+        printf(", decay %g", decay);
     printf("\n  wire id      %lld\n", (long long)json_integer_value(json_object_get(row, "id")));
     if (piece > 0)
         printf("  pieces       of %lld values: encoding, sending and decoding overlap\n", piece);

@@ -42,6 +42,23 @@ static void momentum_by_hand(void)
     sender_release(&s);
 }
 
+/* The largest of two is sent, decay 1/2: v = 4, 2 leaves 0, 2; then v = 0 + 2, 1 + 0 leaves 0, 1;
+ * then v = 0 + 1, 1/2 + 3. */
+static void decay_by_hand(void)
+{
+    struct sender s;
+    sender_init(&s, &pick, PICK_LARGEST, 1, 2, true, 0);
+    strait_feedback_free(s.memory);
+    s.memory =
+        strait_feedback_new(&pick, (double[]){PICK_LARGEST, 1}, 2,
+                            (struct strait_feedback_options){.residual = true, .decay = 0.5}, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s.memory);
+    check_round(&s, (float[]){4, 2}, (float[]){4, 0}, (float[]){0, 2});
+    check_round(&s, (float[]){2, 0}, (float[]){2, 0}, (float[]){0, 1});
+    check_round(&s, (float[]){1, 3}, (float[]){0, 3.5f}, (float[]){1, 0});
+    sender_release(&s);
+}
+
 /* A dense codec masks nothing: u = 1, 1/2 + 1, 3/4 + 0. Everything is sent, so v = u each round. */
 static void momentum_of_a_dense_codec(void)
 {
@@ -255,6 +272,7 @@ static void nothing_to_remember(void)
 static const struct strait_test tests[] = {
     {"two rounds of scaled signs are as by hand", two_rounds_by_hand},
     {"momentum is corrected and masked where it was sent", momentum_by_hand},
+    {"a residual that decays is as by hand", decay_by_hand},
     {"a dense codec masks nothing", momentum_of_a_dense_codec},
     {"momentum alone is sent and masked", momentum_without_residual},
     {"values that are not finite pass and leave the residual alone", broken_values},

@@ -17,14 +17,15 @@ static const struct strait_codec_ops made_up = {.name = "madeup",
                                                           1u << STRAIT_BOUND_RANGE,
                                                 .params = params,
                                                 .n_params = 3,
-                                                .memory = {.residual = true, .momentum = 0}};
+                                                .memory = {.residual = true, .decay = 1}};
 
 static bool same(const struct strait_codec_spec *a, const struct strait_codec_spec *b)
 {
     return a->ops == b->ops &&
            memcmp(a->params, b->params, a->ops->n_params * sizeof(a->params[0])) == 0 &&
            a->bound.kind == b->bound.kind && a->bound.value == b->bound.value &&
-           a->memory.residual == b->memory.residual && a->memory.momentum == b->memory.momentum;
+           a->memory.residual == b->memory.residual && a->memory.momentum == b->memory.momentum &&
+           a->memory.decay == b->memory.decay;
 }
 
 static void check_round_trip(const struct strait_codec_spec *spec)
@@ -68,6 +69,8 @@ static void check_codec(const struct strait_codec_ops *ops)
     }
     struct strait_codec_spec spec = plain;
     spec.memory.residual = !spec.memory.residual;
+    check_round_trip(&spec);
+    spec.memory.decay = 0.9375;
     check_round_trip(&spec);
 }
 
@@ -139,7 +142,9 @@ static void reads(void)
     CU_ASSERT_EQUAL(spec.bound.kind, STRAIT_BOUND_NONE);
     CU_ASSERT_EQUAL_FATAL(
         strait_codec_spec_parse(&spec, "none:error_feedback=yes,momentum=0.5", &err), 0);
-    CU_ASSERT(spec.memory.residual && spec.memory.momentum == 0.5);
+    CU_ASSERT(spec.memory.residual && spec.memory.momentum == 0.5 && spec.memory.decay == 1);
+    CU_ASSERT_EQUAL_FATAL(strait_codec_spec_parse(&spec, "dcttopk:feedback_decay=0.9", &err), 0);
+    CU_ASSERT(spec.memory.residual && spec.memory.decay == 0.9);
     CU_ASSERT(strait_feedback_needed(&spec));
     CU_ASSERT_EQUAL_FATAL(strait_codec_spec_parse(&spec, "none", &err), 0);
     CU_ASSERT_FALSE(strait_feedback_needed(&spec));
@@ -166,7 +171,9 @@ static void bad_texts(void)
         {"sz:range=0x1p-3", "expected a bound range of at least 0, found \"0x1p-3\""},
         {"sz:range= 1", "expected a bound range of at least 0, found \" 1\""},
         {"none:range=1e-3", "expected a bound that none keeps (none), found \"range\""},
-        {"none:quux=1", "unknown setting \"quux\" of none; known: error_feedback, momentum"},
+        {"none:quux=1",
+         "unknown setting \"quux\" of none; known: error_feedback, momentum, feedback_decay"},
+        {"none:feedback_decay=0", "expected feedback_decay above 0 and up to 1, found \"0\""},
         {"none:momentum=1", "expected momentum of at least 0 and below 1, found \"1\""},
         {"none:error_feedback=on", "expected error_feedback of yes or no, found \"on\""},
         {"zstd:level=1000000", "expected level between "},

@@ -83,7 +83,9 @@ static int read_settings(struct strait_codec_spec *spec, struct strait_object *c
     return strait_object_bool_or(codec, &spec->memory.residual, "error_feedback",
                                  spec->memory.residual, err) != 0 ||
                    strait_object_number_or(codec, &spec->memory.momentum, "momentum", 0, 0.9999,
-                                           spec->memory.momentum, err) != 0
+                                           spec->memory.momentum, err) != 0 ||
+                   strait_object_number_or(codec, &spec->memory.decay, "feedback_decay", 1e-9, 1,
+                                           spec->memory.decay, err) != 0
                ? -1
                : 0;
 }
