@@ -40,11 +40,12 @@ static bool uses_stream(const struct strait_run *run, int src, int dst, int chan
     return src != dst && (!s->uses_stream || s->uses_stream(p->experiment, src, dst, channel));
 }
 
-/* Sizes that follow from the shape alone come from an open codec, not from the profile. */
+/* Sizes that follow from the shape alone come from an open codec, not from the profile; and where
+ * they do, times may come from its other settings. */
 static int open_sized(struct strait_trial *p, struct strait_error *err)
 {
     const struct strait_codec_choice *choices[2] = {&p->experiment->up, &p->experiment->down};
-    for (int i = 0; i < 2 && !p->run.real_payload; i++) {
+    for (int i = 0; i < 2 && !(p->run.real_payload && p->run.measured_cost); i++) {
         const struct strait_codec_spec *spec = &choices[i]->spec;
         const bool predicts = spec->ops->fixed_size || spec->ops->predict;
         if (predicts && strait_codec_open(spec->ops, &p->sized_states[i], spec->params, err) != 0)
