@@ -35,7 +35,8 @@ static struct strait_request request_of(const struct strait_bundle *bundle,
     return (struct strait_request){
         .bound = bounded ? bundle->bound : (struct strait_bound){.kind = STRAIT_BOUND_NONE},
         .key = strait_sequence_at(bundle->key + index).state,
-        .n_rows = s->n_rows};
+        .n_rows = s->n_rows,
+        .share = bundle->share};
 }
 
 static int room_error(size_t max_bytes, size_t cap_bytes, struct strait_error *err)

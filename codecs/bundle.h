@@ -28,6 +28,7 @@ struct strait_bundle {
     struct strait_coder lossy, lossless;
     struct strait_bound bound; /* relative kinds are relative to each tensor */
     uint64_t key;              /* of the random draws; each tensor derives its own */
+    double share;              /* struct strait_request */
 };
 
 /** Whether a tensor gets the lossy codec: matrices and larger with more than cutoff_elems values

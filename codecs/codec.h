@@ -38,6 +38,7 @@ struct strait_request {
     struct strait_bound bound;
     uint64_t key;  /* of the random draws: equal keys, equal draws; for STOCHASTIC only */
     size_t n_rows; /* rows of the tensor as a row-major matrix; 0: a vector */
+    double share;  /* of the values that `dgc` sends, in the place of its ratio; 0: as that says */
 };
 
 /* Coding piece by piece, so that encoding, sending and decoding overlap. */

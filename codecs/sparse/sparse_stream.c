@@ -158,9 +158,11 @@ struct strait_sparse_piece *strait_sparse_choose(size_t *n_chosen, struct strait
                                                  struct strait_error *err)
 {
     struct strait_sparse_piece *piece = strait_sparse_take(s, n_elems, err);
+    struct strait_sparsifier_params params = s->params;
+    if (s->rule == &strait_sparsifier_dgc && request.share > 0)
+        params.ratio = request.share; /* there is room for any */
     if (piece)
-        *n_chosen =
-            s->rule->choose(piece->index, x, n_elems, &s->params, request.key, piece->scratch);
+        *n_chosen = s->rule->choose(piece->index, x, n_elems, &params, request.key, piece->scratch);
     return piece;
 }
 

@@ -85,8 +85,10 @@ static void check_keys(const struct strait_codec_ops *ops)
     static float x[N];
     plain_tensor(x, N, 5);
     const struct strait_bound bound = bound_of(ops);
-    struct coded a = encode(ops, x, N, (struct strait_request){bound, 1, 40});
-    struct coded b = encode(ops, x, N, (struct strait_request){bound, 2, 40});
+    struct coded a =
+        encode(ops, x, N, (struct strait_request){.bound = bound, .key = 1, .n_rows = 40});
+    struct coded b =
+        encode(ops, x, N, (struct strait_request){.bound = bound, .key = 2, .n_rows = 40});
     /* DeepReduce draws where it is put together from parts that do: not as published */
     const bool draws = ops->flags & STRAIT_CODEC_STOCHASTIC && strcmp(ops->name, "deepreduce") != 0;
     CU_ASSERT_EQUAL(equal(&a, &b), !draws);
@@ -112,7 +114,8 @@ static void check_unbiased(const struct strait_codec_ops *ops)
         return;
     plain_tensor(x, N, 77);
     for (uint64_t key = 0; key < N_KEYS; key++) {
-        struct coded c = encode(ops, x, N, (struct strait_request){bound_of(ops), key, 0});
+        struct coded c = encode(
+            ops, x, N, (struct strait_request){.bound = bound_of(ops), .key = key, .n_rows = 0});
         CU_ASSERT_FATAL(decode(ops, y, N, &c));
         for (size_t i = 0; i < N; i++) {
             const double e = (double)y[i] - (double)x[i];
@@ -156,7 +159,7 @@ static void check_add(const struct strait_codec_ops *ops)
     double norm = 0, off = 0;
     for (int k = 0; k < 2; k++) {
         plain_tensor(x[k], N, 100 + (uint64_t)k);
-        c[k] = encode(ops, x[k], N, (struct strait_request){bound, 9, 0});
+        c[k] = encode(ops, x[k], N, (struct strait_request){.bound = bound, .key = 9, .n_rows = 0});
         CU_ASSERT_FATAL(decode(ops, y[k], N, &c[k]));
     }
     sum.cap_bytes = c[0].cap_bytes;
@@ -280,7 +283,8 @@ static void check_golden(const struct strait_codec_ops *ops)
     bool have = golden_of(&want, ops->name);
     for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
         setenv("STRAIT_SIMD", levels[i], 1);
-        struct coded c = encode(ops, x, N, (struct strait_request){bound_of(ops), 42, 200});
+        struct coded c = encode(
+            ops, x, N, (struct strait_request){.bound = bound_of(ops), .key = 42, .n_rows = 200});
         const uint64_t found = strait_checksum(c.bytes, c.len_bytes);
         if (!have && getenv("STRAIT_WRITE_GOLDEN")) { /* the other levels must give the same */
             add_golden(DATA("tests/golden/codecs.txt"), ops->name, found);
@@ -316,8 +320,10 @@ static void check_recorded(const struct strait_codec_ops *ops)
         if (t->n_elems > 100000 || n_done[large]++ >= 6 * (size_t)(1 + large))
             continue;
         const struct strait_bound bound = bound_of(ops);
-        struct coded c = encode(ops, t->values, t->n_elems,
-                                (struct strait_request){bound, r, t->n_dims > 1 ? t->shape[0] : 0});
+        struct coded c =
+            encode(ops, t->values, t->n_elems,
+                   (struct strait_request){
+                       .bound = bound, .key = r, .n_rows = t->n_dims > 1 ? t->shape[0] : 0});
         float *y = malloc(4 * t->n_elems);
         CU_ASSERT_FATAL(y && decode(ops, y, t->n_elems, &c));
         double product = 0, norm = 0, worst = 0;

@@ -51,6 +51,17 @@ static size_t n_rows_of(const struct strait_param_row *row, size_t n_elems)
     return n_elems == row->n_elems && row->n_dims >= 2 ? row->shape[0] : 0; /* 0 outside */
 }
 
+/* How many times as much as by its ratio, its first parameter, a codec sends. */
+static double times_ratio(const struct strait_codec *c)
+{
+    return c->share > 0 ? c->share / c->choice->spec.params[0] : 1;
+}
+
+void strait_set_share(struct strait_codec *c, double share)
+{
+    c->share = share;
+}
+
 static void estimate_row(void *arg, const struct strait_param_row *row, size_t lo, size_t hi)
 {
     struct estimating *e = arg;
@@ -64,7 +75,8 @@ static void estimate_row(void *arg, const struct strait_param_row *row, size_t l
             : 0;
     e->of.encode_s += cost->encode_fixed_s + raw_bytes / cost->encode_bytes_per_s;
     e->of.decode_s += cost->decode_fixed_s + raw_bytes / cost->decode_bytes_per_s;
-    e->of.bytes += exact_bytes > 0 ? (double)exact_bytes : raw_bytes / cost->ratio;
+    const double more = lossy ? times_ratio(e->codec) : 1;
+    e->of.bytes += exact_bytes > 0 ? (double)exact_bytes : raw_bytes / cost->ratio * more;
 }
 
 /* Look a bound up in the profile once: rounds and parts of tensors share the result. */
@@ -235,7 +247,8 @@ struct strait_bundle strait_codec_bundle(const struct strait_codec *c, double bo
         .lossy = coder,
         .lossless =
             lossless ? coder : (struct strait_coder){c->choice->lossless.ops, c->lossless_state},
-        .bound = c->choice->spec.bound};
+        .bound = c->choice->spec.bound,
+        .share = c->share};
     if (!isnan(bound))
         bundle.bound.value = bound;
     return bundle;

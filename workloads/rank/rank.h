@@ -139,6 +139,9 @@ float *strait_values(struct strait_rank *r, struct strait_tensor *x);
 /* Codec work; always charged. bound NAN: the experiment's. */
 /** The codec "up", "down", or "none" (plain values whatever the experiment says). */
 struct strait_codec *strait_codec(struct strait_rank *r, const char *which);
+/** From now on `dgc` sends this share of the values instead of its ratio. In sized runs bytes are in
+ *  proportion. */
+void strait_set_share(struct strait_codec *c, double share);
 /** Whether its packets are views of tensors, which must not change until all receivers have read
  *  them. */
 bool strait_sends_views(const struct strait_codec *c);

@@ -30,6 +30,7 @@ struct strait_codec {
     void *lossy_state, *lossless_state;
     struct strait_codec_cost lossy_there; /* cached cost of the last other bound */
     double there;                         /* that bound; NAN: none */
+    double share;                         /* of the values that `dgc` sends; 0: its ratio */
     struct strait_remembered *remembered; /* error feedback and the like, by model position */
     struct strait_rank_state *wrap;
     /* Output buffer of encode: room for the whole model, allocated before time 0 and reused, so

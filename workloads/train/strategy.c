@@ -11,6 +11,11 @@
     X(localsgd)                                                                                    \
     X(diloco)                                                                                      \
     X(streaming_diloco)                                                                            \
+    X(site_diloco)                                                                                 \
+    X(sparseloco)                                                                                  \
+    X(demo)                                                                                        \
+    X(dgc)                                                                                         \
+    X(scaffold)                                                                                    \
     X(bsp)                                                                                         \
     X(ps)                                                                                          \
     X(wfbp)                                                                                        \

@@ -2,6 +2,11 @@
  * server asks some clients, possibly more than it needs, and closes the round when enough updates
  * have arrived or time is up. Clients may be slow or stop responding.
  *
+ * The server steps along the mean update: plainly, with momentum (FedAvgM: Hsu, Qi and Brown, 2019),
+ *     m <- beta1 m + mean;  w <- w + lr m,
+ * or by Adam (FedAdam: Reddi et al., ICLR 2021, algorithm 2), v beginning at tau^2:
+ *     m <- beta1 m + (1 - beta1) mean;  v <- beta2 v + (1 - beta2) mean^2;  w <- w + lr m / (sqrt(v) + tau).
+ *
  * The server decodes on `decode_cores` cores and adds in rank order. With more than one of
  * `pieces`, a client sends each piece while it encodes the next, and the server decodes it while
  * the next arrives: a round then takes the slowest of the three stages plus one piece. */
@@ -23,7 +28,12 @@ struct update { /* of one of the asked clients */
     struct strait_task **decoding; /* n_pieces */
     int n_here;
 };
+enum optimiser { SGD, MOMENTUM, ADAM };
+static const char *const optimisers[] = {"sgd", "momentum", "adam", NULL};
+
 struct server {
+    enum optimiser optimiser;
+    struct strait_tensor *mean, *m, *v; /* of updates; moments; NULL where not needed */
     int n_wanted, n_asked, n_pieces;
     double limit_s; /* of a round; INFINITY: none */
     int *asked;     /* clients from 0, ascending */
@@ -44,6 +54,12 @@ static struct server begin(struct strait_rank *r)
                        .limit_s = strait_param(r, "deadline")};
     if (!(s.limit_s > 0))
         s.limit_s = INFINITY;
+    s.optimiser = (enum optimiser)(int)strait_param(r, "server_optimiser");
+    if (s.optimiser != SGD) {
+        s.mean = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
+        s.m = strait_like(r, s.mean);
+        s.v = s.optimiser == ADAM ? strait_like(r, s.mean) : NULL;
+    }
     s.n_asked = strait_n_asked(per_round, strait_param(r, "over_selection"), n_clients);
     s.asked = strait_alloc(r, (size_t)s.n_asked, sizeof(*s.asked));
     s.updates = strait_alloc(r, (size_t)s.n_asked, sizeof(*s.updates));
@@ -91,10 +107,59 @@ static void collect(struct strait_rank *r, struct server *s, int round)
     }
 }
 
+struct adam {
+    float *w, *m, *v;
+    const float *mean;
+    size_t n;
+    float lr, beta1, beta2, tau;
+    bool is_first;
+};
+
+static void adam_now(void *arg)
+{
+    const struct adam *a = arg;
+    for (size_t i = 0; i < a->n; i++) {
+        const float g = a->mean[i], v = a->is_first ? a->tau * a->tau : a->v[i];
+        a->m[i] = a->beta1 * a->m[i] + (1 - a->beta1) * g;
+        a->v[i] = a->beta2 * v + (1 - a->beta2) * g * g;
+        a->w[i] += a->lr * a->m[i] / (sqrtf(a->v[i]) + a->tau);
+    }
+}
+
+/* Along the mean update; Adam is charged as five passes that add: two for each moment and one for
+ * the parameters. */
+static void server_step(struct strait_rank *r, struct server *s, struct strait_tensor *w, int round)
+{
+    const double lr = strait_param(r, "server_lr"), beta1 = strait_param(r, "server_momentum");
+    if (s->optimiser == MOMENTUM) {
+        strait_set(r, s->m, s->m, beta1);
+        strait_add(r, s->m, s->mean, 1);
+        strait_add(r, w, s->m, lr);
+    }
+    if (s->optimiser != ADAM)
+        return;
+    struct adam a = {.w = strait_values(r, w),
+                     .m = strait_values(r, s->m),
+                     .v = strait_values(r, s->v),
+                     .mean = strait_values(r, s->mean),
+                     .n = strait_n_elems(w),
+                     .lr = (float)lr,
+                     .beta1 = (float)beta1,
+                     .beta2 = (float)strait_param(r, "server_beta2"),
+                     .tau = (float)strait_param(r, "server_tau"),
+                     .is_first = round == 0};
+    strait_work(r, STRAIT_SPAN_AGGREGATE, STRAIT_CPU,
+                5 * 4.0 * (double)a.n * strait_add_s_per_byte(r), a.w ? adam_now : NULL, &a);
+}
+
 /* Add in rank order, whatever the order of arrival, each by its share of the data. */
 static void average(struct strait_rank *r, struct server *s, struct strait_tensor *w)
 {
+    struct strait_tensor *sum = s->mean ? s->mean : w;
+    const double lr = s->mean ? 1 : strait_param(r, "server_lr");
     double n_examples = 0;
+    if (s->mean)
+        strait_set(r, s->mean, s->mean, 0);
     for (int i = 0; i < s->n_asked; i++)
         if (s->updates[i].n_here == s->n_pieces)
             n_examples += strait_n_examples(r, 1 + s->asked[i]);
@@ -103,7 +168,7 @@ static void average(struct strait_rank *r, struct server *s, struct strait_tenso
         for (int piece = 0; piece < u->n_here; piece++)
             strait_wait(r, u->decoding[piece]);
         if (u->n_here == s->n_pieces)
-            strait_add(r, w, u->y, strait_n_examples(r, 1 + s->asked[i]) / n_examples);
+            strait_add(r, sum, u->y, lr * (strait_n_examples(r, 1 + s->asked[i]) / n_examples));
         u->n_here = 0;
     }
 }
@@ -117,6 +182,7 @@ static void server(struct strait_rank *r)
         ask(r, &s, w, round);
         collect(r, &s, round);
         average(r, &s, w);
+        server_step(r, &s, w, round);
     }
     for (int i = 1; i < strait_n_ranks(r); i++)
         strait_send(r, i, MODEL, STOP, strait_control(r, 0));
@@ -187,6 +253,16 @@ static const struct strait_param params[] = {
      .min = 0, .max = 1e9},
     {"dropout", "probability that an asked client falls silent", STRAIT_PARAM_PERCENT, .min = 0,
      .max = 1},
+    {"server_optimiser", "the server's step along the mean update: plain, FedAvgM or FedAdam",
+     STRAIT_PARAM_CHOICE, .min = 0, .max = ADAM, .fallback = SGD, .choices = optimisers},
+    {"server_lr", "learning rate of the server", STRAIT_PARAM_NUMBER, .min = 0, .max = 100,
+     .fallback = 1},
+    {"server_momentum", "momentum of the server, beta1 of Adam", STRAIT_PARAM_NUMBER, .min = 0,
+     .max = 0.9999, .fallback = 0.9},
+    {"server_beta2", "beta2 of the server's Adam", STRAIT_PARAM_NUMBER, .min = 0, .max = 0.9999,
+     .fallback = 0.99},
+    {"server_tau", "what the server's Adam adds to the root of v", STRAIT_PARAM_NUMBER,
+     .min = 1e-12, .max = 100, .fallback = 1e-3},
     STRAIT_STRAGGLER_PARAMS,
     {"share_spread", "in simulations clients' shares of a link are keyed draws of 1 +- this",
      STRAIT_PARAM_PERCENT, .min = 0, .max = 0.9},

@@ -28,6 +28,12 @@ static const struct {
     {"{\"name\":\"gtopk\",\"rounds\":3}", true},
     {"{\"name\":\"powersgd\",\"rounds\":3}", true},
     {"{\"name\":\"acpsgd\",\"rounds\":3}", true},
+    {"{\"name\":\"sparseloco\",\"rounds\":3,\"local_steps\":3}", true},
+    {"{\"name\":\"site-diloco\",\"rounds\":2,\"local_steps\":2,\"site_rounds\":2,\"site_size\":2}",
+     true},
+    {"{\"name\":\"fedavg\",\"rounds\":3,\"local_steps\":3,\"server_optimiser\":\"adam\"}", true},
+    {"{\"name\":\"demo\",\"rounds\":3}", true},
+    {"{\"name\":\"dgc\",\"rounds\":3,\"clip\":1}", true},
     {"{\"name\":\"slamb\",\"rounds\":3,\"local_steps\":2}", true},
 };
 enum { N_CASES = sizeof(cases) / sizeof(cases[0]) };
