@@ -113,6 +113,11 @@ double strait_learn_share(const struct strait_learn *l, int worker)
     return (double)strait_learn_examples(l, worker) / l->n_train;
 }
 
+long strait_learn_held_out(const struct strait_learn *l)
+{
+    return (long)l->n_held_out;
+}
+
 bool strait_learn_has_accuracy(const struct strait_learn *l)
 {
     return l->network->has_accuracy;

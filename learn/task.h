@@ -33,6 +33,8 @@ size_t strait_learner_bytes(const struct strait_learn *l);
 /** The worker's share of all data: its weight in federated averaging. Shares sum to 1. */
 double strait_learn_share(const struct strait_learn *l, int worker);
 long strait_learn_examples(const struct strait_learn *l, int worker);
+/** Examples that no worker has. */
+long strait_learn_held_out(const struct strait_learn *l);
 /** Of a task without a held-out accuracy (quadratic) the loss is all there is. */
 bool strait_learn_has_accuracy(const struct strait_learn *l);
 /** The initial parameters by seed, the same for all workers. Out: w n_elems */

@@ -89,7 +89,9 @@ static struct strait_op *start_scoring(struct strait_rank *r, struct strait_scor
 static void charge(struct strait_rank *r)
 {
     const struct strait_experiment *e = strait_experiment(r);
-    const double n = (double)e->training.eval_samples, batch = e->model->batch;
+    const long all = strait_learn_held_out(strait_rank_state_of(r)->point->learn),
+               asked = e->training.eval_samples;
+    const double n = (double)(asked > 0 && asked < all ? asked : all), batch = e->model->batch;
     if (e->training.charge_eval)
         strait_work(r, STRAIT_SPAN_COMPUTE, strait_device(r),
                     ceil(n / batch) * e->model->fwd_s / strait_device_speed(r), NULL, NULL);

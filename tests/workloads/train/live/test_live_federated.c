@@ -210,6 +210,52 @@ static void until(void)
     }
 }
 
+/* Held-out examples: 1, in batches of 8 of the table, whose forward pass takes 4 ms. Rank 0 pays that
+ * after each round but the last, whose end is the run's. */
+static void charged(void)
+{
+    static const char *const forms[] = {"false", "true"};
+    double total_s[2];
+    for (int i = 0; i < 2; i++) {
+        struct live o;
+        char training[128];
+        snprintf(training, sizeof(training),
+                 "{\"task\":\"quadratic\",\"dim\":40,\"eval\":{\"charge\":%s}}", forms[i]);
+        const struct live_task task = {LIVE_QUADRATIC.model, training};
+        if (!live_run_task(&o, task, "{\"name\":\"fedavg\",\"rounds\":4,\"local_steps\":3}", "",
+                           &strait_fluid, 1))
+            return;
+        total_s[i] = o.trial->logs[0].total_s[STRAIT_SPAN_ROUND];
+        live_free(&o);
+    }
+    CU_ASSERT_DOUBLE_EQUAL(total_s[1] - total_s[0], 3 * 0.004, 1e-9);
+}
+
+static void look(const struct strait_run *run, const struct strait_live *live)
+{
+    int *n_ends = run->watcher;
+    *n_ends += live == NULL;
+}
+
+/* Who looks on is told of the end, and finds the last round and its score. */
+static void watched(void)
+{
+    struct live o;
+    struct strait_error err = {0};
+    int n_ends = 0;
+    CU_ASSERT_EQUAL_FATAL(live_try(&o, LIVE_QUADRATIC,
+                                   "{\"name\":\"fedavg\",\"rounds\":4,\"local_steps\":3}", "",
+                                   false, 1, &err),
+                          0);
+    o.trial->run.watch = look;
+    o.trial->run.watcher = &n_ends;
+    CU_ASSERT_EQUAL(strait_trial_run(o.trial, &strait_fluid, &err), 0);
+    CU_ASSERT_EQUAL(n_ends, 1);
+    CU_ASSERT_EQUAL(atomic_load(&o.trial->run.score->n_rounds), 4);
+    CU_ASSERT(atomic_load(&o.trial->run.score->loss) == o.trial->logs[0].scored[3].loss);
+    live_free(&o);
+}
+
 /* With a step of 1e6 a loss grows by 1e12 h^2 a step and is beyond a float's square soon. */
 static void diverged(void)
 {
@@ -309,6 +355,8 @@ static const struct strait_test tests[] = {
     {"DiLoCo takes an outer Nesterov step along the mean change", diloco},
     {"streaming DiLoCo takes it fragment by fragment, some steps late", streaming_diloco},
     {"a run ends with the round that reaches its target", until},
+    {"scores cost time where they are charged", charged},
+    {"who looks on a run that trains sees how it goes", watched},
     {"training that diverges ends the run with the round, the rank and the codec", diverged},
     {"FedAsync mixes parameters in as they arrive", fedasync},
     {"FedBuff steps after every second update", fedbuff},
