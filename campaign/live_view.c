@@ -83,7 +83,7 @@ static void take_reading(struct strait_live_view *v, const struct strait_run *ru
  * unknown. */
 static double left_s(const struct strait_trial *p, const struct strait_live *live)
 {
-    if (live->real_s >= 0) /* a simulation: by its real time so far */
+    if (live->real_s > 0) /* a simulation: by its real time so far */
         return live->n_rounds > 0 ? live->real_s * (p->n_rounds - live->n_rounds) / live->n_rounds
                                   : NAN;
     const double all_s = live->n_rounds > 0  ? live->rounds_s * p->n_rounds / live->n_rounds
@@ -107,9 +107,9 @@ static void print_head(FILE *to, const struct strait_live_view *v, const struct 
     if (live->dilation != 1 && !isnan(live->dilation))
         fprintf(to, " at dilation %g", live->dilation);
     fprintf(to, ", round %d of %d", now, p->n_rounds);
-    if (!isnan(live->loss))
+    if (live->has_score)
         fprintf(to, ", loss %.4g", live->loss);
-    if (!isnan(live->accuracy))
+    if (live->has_score && !isnan(live->accuracy))
         fprintf(to, ", accuracy %.1f %%", 100 * live->accuracy);
     const double real_s = left_s(p, live);
     if (real_s < 100)

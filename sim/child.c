@@ -100,6 +100,7 @@ static void show(const struct strait_run *run, double real_s)
                                      .n_rounds = atomic_load(&score->n_rounds),
                                      .rounds_s = atomic_load(&score->rounds_s),
                                      .read_at_s = NAN,
+                                     .has_score = !isnan(atomic_load(&score->loss)),
                                      .loss = atomic_load(&score->loss),
                                      .accuracy = atomic_load(&score->accuracy),
                                      .real_s = real_s};

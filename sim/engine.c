@@ -400,7 +400,7 @@ static void engine_join(struct strait_rank *r, struct strait_rank *other)
 {
     struct strait_lane *lane = lane_of(r), *joined = lane_of(other);
     joined->joiner = lane;
-    while (!joined->ended)
+    while (!joined->ended && !(lane->machine->run->is_over && r->me == 0))
         block(lane, INFINITY, STRAIT_ON_LANE);
     joined->joiner = NULL;
 }

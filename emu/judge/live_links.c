@@ -55,8 +55,8 @@ void strait_emu_live_show(const struct strait_run *run, struct strait_emu_shared
         .read_at_s = at_ns && clock.start_ns ? strait_emu_clock_virtual_s(&clock, at_ns) : NAN,
         .links = links,
         .n_links = (size_t)s->n_links,
+        .has_score = run->score && !isnan(atomic_load(&run->score->loss)),
         .loss = run->score ? atomic_load(&run->score->loss) : NAN,
-        .accuracy = run->score ? atomic_load(&run->score->accuracy) : NAN,
-        .real_s = NAN};
+        .accuracy = run->score ? atomic_load(&run->score->accuracy) : NAN};
     run->watch(run, &live);
 }

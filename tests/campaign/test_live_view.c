@@ -84,6 +84,14 @@ static void lines(void)
     live = at(2.5, 2, 0, 0);
     CU_ASSERT_STRING_EQUAL(watch(&w, &live), "emulating 2/3: 2.50 s of virtual time at dilation 2,"
                                              " round 1 of 5, about 55 s left\n");
+    live = at(3, NAN, 2, 3); /* simulated training: two rounds in 4 s of real time, three left */
+    live.real_s = 4;
+    live.has_score = true;
+    live.loss = 0.25;
+    live.accuracy = 0.875;
+    CU_ASSERT_STRING_EQUAL(watch(&w, &live),
+                           "emulating 2/3: 3.00 s of virtual time, round 3 of 5, loss 0.25,"
+                           " accuracy 87.5 %, about 6 s left\n");
     live = at(5, 2, 2, 4); /* two rounds in 4 s: five in 10 s */
     CU_ASSERT_STRING_EQUAL(watch(&w, &live), "emulating 2/3: 5.00 s of virtual time at dilation 2,"
                                              " round 3 of 5, about 10 s left\n");

@@ -147,7 +147,7 @@ void strait_learning_end_round(struct strait_rank *r, double now_s, bool is_last
     if (!r->run->ends_with_rank_0 || !w->point->stops_at_target)
         return;
     take_scores(r);
-    l->has_reached = reaches(e, w->log);
+    l->has_reached = r->run->is_over = reaches(e, w->log);
 }
 
 void strait_learning_end(struct strait_rank *r)

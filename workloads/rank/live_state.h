@@ -1,6 +1,7 @@
 /* The state of a run in progress, for a live view; times are virtual seconds. */
 #pragma once
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct strait_live_link { /* numbered as in strait_network */
@@ -24,6 +25,7 @@ struct strait_live {
     double read_at_s; /* when the links were read; NAN: not yet */
     const struct strait_live_link *links;
     size_t n_links;
-    double loss, accuracy; /* of real training; NAN: not known, or there is none */
-    double real_s;         /* since the run began; NAN: not known */
+    bool has_score;        /* of real training, with */
+    double loss, accuracy; /* NAN: there is none */
+    double real_s;         /* since the run began; 0: not known */
 };
