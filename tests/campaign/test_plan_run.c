@@ -1,0 +1,151 @@
+/* Rows of tasks: the interval of a prediction, and what marks a reference. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "campaign/backends.h"
+#include "campaign/plan.h"
+#include "tests/kit/folder.h"
+#include "tests/kit/suite.h"
+
+static char folder[64];
+
+static void write_text(char path[128], const char *name, const char *text)
+{
+    snprintf(path, 128, "%s/%s", folder, name);
+    FILE *f = fopen(path, "we");
+    CU_ASSERT_FATAL(f && fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+#define SPREAD(key, one)                                                                           \
+    "{\"" key "\": " one ", \"p10\": " one ", \"p50\": " one ", \"p90\": " one "}"
+#define ONES   SPREAD("aggregate", "1")
+#define SPEEDS SPREAD("speed", "\"1 GB/s\"")
+
+/* A profile of one codec, and of the stage behind it: ratio, and MB a second of encoding and of decoding; measured, with half
+ * and twice of each as quantiles, or stated. */
+static struct strait_profile *profile_of(int ratio, int encode, int decode, bool stated)
+{
+    char text[2000], path[128], spread[3][160] = {"", "", ""};
+    struct strait_profile *p = NULL;
+    struct strait_error err = {0};
+    if (!stated) {
+        snprintf(spread[0], 160, ", \"p10\": %g, \"p50\": %d, \"p90\": %d", ratio / 2.0, ratio,
+                 2 * ratio);
+        snprintf(spread[1], 160,
+                 ", \"fixed\": \"0 s\", \"p10\": \"%g MB/s\", \"p50\": \"%d MB/s\", \"p90\": \"%d "
+                 "MB/s\"",
+                 encode / 2.0, encode, 2 * encode);
+        snprintf(spread[2], 160,
+                 ", \"fixed\": \"0 s\", \"p10\": \"%g MB/s\", \"p50\": \"%d MB/s\", \"p90\": \"%d "
+                 "MB/s\"",
+                 decode / 2.0, decode, 2 * decode);
+    }
+    snprintf(text, sizeof(text),
+             "{\"schema\": \"strait-profile/1\", \"title\": \"t\", \"machine\": \"m\", \"date\": "
+             "\"2026-01-01\", \"version\": \"1\", \"source\": \"s\", \"stated\": %s, \"add\": \"10 "
+             "GB/s\", \"copy\": \"10 GB/s\", \"entries\": [{\"codec\": \"sz\", \"bound\": "
+             "{\"range\": 1e-3}, \"kind\": \"any\", \"ratio\": {\"aggregate\": %d%s}, \"encode\": "
+             "{\"speed\": \"%d MB/s\"%s}, \"decode\": {\"speed\": \"%d MB/s\"%s}}, {\"codec\": "
+             "\"zstd\", \"kind\": \"any\", \"ratio\": " ONES ", \"encode\": " SPEEDS
+             ", \"decode\": " SPEEDS "}]}",
+             stated ? "true" : "false", ratio, spread[0], encode, spread[1], decode, spread[2]);
+    write_text(path, "p.json", text);
+    const int status = strait_profile_load(&p, path, &err);
+    CU_ASSERT_STRING_EQUAL(err.text, "");
+    CU_ASSERT_EQUAL_FATAL(status, 0);
+    return p;
+}
+
+static const char plain[] = "\"none\"", sz[] = "{\"name\": \"sz\", \"bound\": {\"range\": 1e-3}}";
+
+/* The row of a task of one point: the first, or the last where that is its reference. */
+static json_t *row_of(const struct strait_profile *profile, const char *up, const char *down,
+                      bool reference)
+{
+    char text[1024], path[128];
+    struct strait_sweep *sweep;
+    struct strait_error err = {0};
+    snprintf(text, sizeof(text),
+             "{\"schema\": \"strait-experiment/1\", \"model\": \"cnn\", \"clients\": 2,"
+             " \"strategy\": {\"name\": \"fedavg\", \"rounds\": 2}, \"codec\": %s,"
+             " \"download_codec\": %s, \"network\": {\"client\": {\"rate\": \"100 Mbps\"},"
+             " \"server\": {\"rate\": \"1 Gbps\"}}}",
+             up, down);
+    write_text(path, "e.json", text);
+    CU_ASSERT_EQUAL_FATAL(strait_sweep_load(&sweep, path, NULL, 0, &err), 0);
+    struct strait_plan plan = {.setup = {.file = sweep->file, .profile = profile}};
+    CU_ASSERT_EQUAL_FATAL(strait_plan_setup_hashes(&plan.setup, &err), 0);
+    CU_ASSERT_EQUAL(strait_plan_add(&plan, sweep, &strait_fluid, 1, reference, &err), 0);
+    CU_ASSERT_STRING_EQUAL(err.text, "");
+    json_t *row = strait_plan_run_task(&plan, plan.n_tasks - 1, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(row);
+    strait_plan_release(&plan);
+    strait_sweep_free(sweep);
+    return row;
+}
+
+static double number(const json_t *row, const char *key)
+{
+    return json_number_value(json_object_get(row, key));
+}
+
+/* With the quantiles half and twice of each figure, the interval is what stated profiles with these
+ * figures predict: its quick end first. */
+static void interval_of(const char *up, const char *down)
+{
+    struct strait_profile *measured = profile_of(8, 100, 200, false),
+                          *quick = profile_of(16, 200, 400, true),
+                          *slow = profile_of(4, 50, 100, true);
+    json_t *row = row_of(measured, up, down, false), *first = row_of(quick, up, down, false),
+           *last = row_of(slow, up, down, false);
+    const json_t *interval = json_object_get(row, "interval_s");
+    CU_ASSERT_EQUAL_FATAL(json_array_size(interval), 2);
+    const double quick_s = number(first, "round_s"), slow_s = number(last, "round_s");
+    CU_ASSERT_DOUBLE_EQUAL(json_number_value(json_array_get(interval, 0)), quick_s, 1e-6 * quick_s);
+    CU_ASSERT_DOUBLE_EQUAL(json_number_value(json_array_get(interval, 1)), slow_s, 1e-6 * slow_s);
+    CU_ASSERT(quick_s < number(row, "round_s") && number(row, "round_s") < slow_s);
+    CU_ASSERT_TRUE(json_is_null(json_object_get(first, "interval_s"))); /* stated: no spread */
+    json_decref(row);
+    json_decref(first);
+    json_decref(last);
+    strait_profile_free(measured);
+    strait_profile_free(quick);
+    strait_profile_free(slow);
+}
+
+static void intervals(void)
+{
+    strcpy(folder, "/tmp/strait-rows-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    interval_of(sz, plain);
+    interval_of(plain, sz);
+    interval_of(sz, sz);
+    folder_remove(folder);
+}
+
+static void references(void)
+{
+    strcpy(folder, "/tmp/strait-rows-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    struct strait_profile *p = profile_of(8, 100, 200, false);
+    json_t *with = row_of(p, sz, plain, false), *without = row_of(p, sz, plain, true);
+    CU_ASSERT_PTR_NULL(json_object_get(with, "reference"));
+    CU_ASSERT_TRUE(json_is_true(json_object_get(without, "reference")));
+    CU_ASSERT_TRUE(json_is_null(json_object_get(without, "interval_s"))); /* nothing to vary */
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(with, "backend")), "fluid");
+    CU_ASSERT_TRUE(json_is_null(json_object_get(with, "machine"))); /* of no machine */
+    CU_ASSERT_TRUE(json_is_object(json_object_get(with, "facts_constants")));
+    CU_ASSERT_PTR_NULL(json_object_get(with, "invalid_before"));
+    json_decref(with);
+    json_decref(without);
+    strait_profile_free(p);
+    folder_remove(folder);
+}
+
+static const struct strait_test tests[] = {
+    {"an interval lies between what the profile's quantiles predict", intervals},
+    {"the same point without a codec is a reference", references},
+};
+STRAIT_SUITE("campaign/plan_run", tests);
