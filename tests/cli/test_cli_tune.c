@@ -1,6 +1,7 @@
 /* strait tune from outside: what it finds, what it prints, what it refuses. */
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "tests/kit/program.h"
 
@@ -103,6 +104,96 @@ static void other_kinds(void)
     program_tear_down(&program);
 }
 
+static const char fedavg[] =
+    "{\"schema\":\"strait-experiment/1\",\"title\":\"kinds\",\"model\":\"cnn\",\"clients\":2,"
+    "\"strategy\":{\"name\":\"fedavg\",\"rounds\":1},\"codec\":\"none\","
+    "\"network\":{\"client\":{\"rate\":\"100 Mbps\"},\"server\":{\"rate\":\"1 Gbps\"}}}";
+
+/* What is found is told as an experiment has it, in the parameter's unit. */
+static void units(void)
+{
+    static const struct {
+        const char *param, *range, *unit;
+        double lo, hi, of_base; /* in base units, and what the text's number is of them */
+    } cases[] = {{"/strategy/deadline", "50 s..60 s", " s", 50, 60, 1},
+                 {"/strategy/share_spread", "1 %..2 %", " %", 0.01, 0.02, 0.01},
+                 {"/strategy/pieces", "2..4", "", 2, 4, 1}};
+    set_up(fedavg);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct said s = CALL("tune", "e.json", "--param", cases[i].param, "--range", cases[i].range,
+                             "--trials", "2", "--json", "--set", "/clients=3");
+        strait_test_context("%s", cases[i].param);
+        CU_ASSERT_EQUAL(s.status, 0);
+        const char *last = strstr(s.out, "{\"record\":\"best\"");
+        last = last ? last : strstr(s.out, "\"best\"");
+        const char *line = last;
+        while (line && line > s.out && line[-1] != '\n')
+            line--;
+        json_t *best = line ? json_loads(line, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+        const char *text = json_string_value(json_object_get(best, "text"));
+        CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+        char *unit = NULL;
+        const double value = number(best, "value"), told = strtod(text, &unit) * cases[i].of_base;
+        CU_ASSERT_STRING_EQUAL(unit, cases[i].unit);
+        CU_ASSERT_DOUBLE_EQUAL(told, value, 1e-8 * value);
+        CU_ASSERT_AT_LEAST(value, cases[i].lo);
+        CU_ASSERT_AT_MOST(value, cases[i].hi);
+        CU_ASSERT_DOUBLE_EQUAL(number(best, "speed_up"),
+                               number(best, "own_round_s") / number(best, "round_s"), 1e-12);
+        CU_ASSERT_EQUAL(
+            json_integer_value(json_object_get(json_object_get(best, "set"), "/clients")), 3);
+        CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(best, "backend")), "fluid");
+        json_decref(best);
+        said_release(&s);
+    }
+    struct said s = CALL("tune", "e.json", "--param", "/strategy/pieces", "--range", "2..4",
+                         "--trials", "2", "--set", "/clients=3");
+    CU_ASSERT_EQUAL(strncmp(s.out, "kinds\nset: /clients=3\n\n", 23), 0);
+    CU_ASSERT_CONTAINS(s.out, "\nThe file's own 1: ");
+    CU_ASSERT_CONTAINS(s.out, " times as fast\n  --set '/strategy/pieces=");
+    said_release(&s);
+    program_tear_down(&program);
+}
+
+/* Ends that the parameter does not take, in its unit. */
+static void ends(void)
+{
+    static const struct {
+        const char *param, *range, *more, *said;
+    } cases[] = {
+        {"/strategy/dropout", "0 %..200 %", "--json",
+         "expected a range within 0 %..100 %, which is what /strategy/dropout takes, found "
+         "\"0 %..200 %\""},
+        {"/strategy/deadline", "0 s..2000000000 s", "--json",
+         "expected a range within 0 s..1e+09 s, which is what /strategy/deadline takes, found "
+         "\"0 s..2000000000 s\""},
+        {"/strategy/over_selection", "0.5..2", "--json",
+         "expected a range within 1..1000000, which is what /strategy/over_selection takes, found "
+         "\"0.5..2\""},
+        {"/strategy/clients_per_round", "0..2", "--log",
+         "expected values above 0 with --log, found \"0..2\""},
+        {"/strategy/over_selection", "1..x", "--json",
+         "expected a number at each end of --range, found \"x\""},
+        {"/strategy/over_selection", "..2", "--json",
+         "expected a number at each end of --range, found \"\""},
+        {"/strategy/over_selection", "2..2", "--json",
+         "expected the smaller value first after --range, found \"2..2\""},
+        {"/strategy/over_selection", "1..2", "--trials=257",
+         "expected at most 256 trials, found \"257\""},
+    };
+    set_up(fedavg);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char line[256];
+        struct said s = CALL("tune", "e.json", "--param", cases[i].param, "--range", cases[i].range,
+                             cases[i].more);
+        snprintf(line, sizeof(line), "strait: tune: %s\n", cases[i].said);
+        CU_ASSERT_EQUAL(s.status, 2);
+        CU_ASSERT_STRING_EQUAL(s.err, line);
+        said_release(&s);
+    }
+    program_tear_down(&program);
+}
+
 static void refuses(void)
 {
     static const struct {
@@ -160,6 +251,8 @@ static void refuses(void)
 static const struct strait_test tests[] = {
     {"a tuned threshold is what a run with it takes, and the best that was tried", finds},
     {"whole numbers stay whole, and the file's own value may lie outside", other_kinds},
+    {"what was found is told in the parameter's unit", units},
+    {"ends of a range are refused in the parameter's unit", ends},
     {"what cannot be tuned is refused in one line", refuses},
 };
 STRAIT_SUITE("cli/cli_tune", tests);
