@@ -105,6 +105,23 @@ static void bench(void)
     CU_ASSERT_PTR_NULL(strstr(s.out, "gradients"));
     CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "recorded tensors"));
     said_release(&s);
+    /* as a table: none against itself is 1 in each column */
+    s = CALL("codec", "bench", "weights.f32", "--codec", "none", "--codec", "sz:range=0.01",
+             "--against", "none", "--repeats", "1");
+    CU_ASSERT_EQUAL(s.status, 0);
+    const char *line = strstr(s.out, "\nnone "), *title = strstr(s.out, "ratio/none");
+    CU_ASSERT_FATAL(line && title);
+    char last[3][16] = {"", "", ""}, more[16];
+    CU_ASSERT_EQUAL(sscanf(title, "ratio/none %15s %15s", last[0], last[1]), 2);
+    CU_ASSERT_STRING_EQUAL(last[0], "in");
+    CU_ASSERT_STRING_EQUAL(last[1], "out");
+    CU_ASSERT_EQUAL(sscanf(line, " none %*s %*s %*s %*s %*s %*s %15s %15s %15s %15s", last[0],
+                           last[1], last[2], more) >= 3,
+                    true);
+    CU_ASSERT_STRING_EQUAL(last[0], "1.000");
+    CU_ASSERT_STRING_EQUAL(last[1], "1.00");
+    CU_ASSERT_STRING_EQUAL(last[2], "1.00");
+    said_release(&s);
     /* sz without a bound is measured at three, and so is its reference */
     s = CALL("codec", "bench", "weights.f32", "--codec", "sz", "--against", "zfp", "--repeats", "1",
              "--json");
