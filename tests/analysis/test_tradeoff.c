@@ -236,7 +236,49 @@ static void not_recorded(void)
     strait_curves_free(curves);
 }
 
+/* What a row must be to stand for a recorded run: the recorded model and strategy, codecs that are
+ * known, nothing lost on the way down. */
+static void recorded_runs(void)
+{
+    static const struct {
+        const char *codec, *settings;
+        double range;
+        const char *key, *value; /* of the row, changed */
+        bool recorded;
+    } cases[] = {
+        {"none", NULL, 0, NULL, NULL, true},
+        {"zstd", NULL, 0, NULL, NULL, true},
+        {"sz", NULL, 1e-2, NULL, NULL, true},
+        {"sz3", NULL, 1e-2, NULL, NULL, true},
+        {"sz", NULL, 3e-7, NULL, NULL, false},
+        {"topk", NULL, 0, NULL, NULL, true},
+        {"gtopk", NULL, 0, NULL, NULL, false},
+        {"no-such-codec", NULL, 0, NULL, NULL, false},
+        {"topk", "ratio=-1", 0, NULL, NULL, false},
+        {"none", NULL, 0, "model", "gpt", false},
+        {"none", NULL, 0, "strategy", "ps", false},
+        {"none", NULL, 0, "download_codec", "sz", false},
+        {"none", NULL, 0, "download_codec", "zstd", true},
+        {"none", NULL, 0, "download_codec", "no-such-codec", false},
+    };
+    struct strait_curves *curves = NULL;
+    CU_ASSERT_EQUAL_FATAL(strait_curves_load(&curves, NULL, NULL), 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        json_t *row = row_of(cases[i].codec, cases[i].settings, cases[i].range, 1, 1);
+        const char *key = cases[i].key;
+        if (key && strcmp(key, "download_codec") == 0)
+            json_object_set_new(row, key, json_pack("{s:s}", "name", cases[i].value));
+        else if (key)
+            json_object_set_new(row, key, json_string(cases[i].value));
+        strait_test_context("case %zu: %s %s", i, cases[i].codec, key ? key : "");
+        CU_ASSERT_EQUAL(strait_tradeoff_curve(curves, row) != NULL, cases[i].recorded);
+        json_decref(row);
+    }
+    strait_curves_free(curves);
+}
+
 static const struct strait_test tests[] = {
+    {"which rows stand for a recorded run", recorded_runs},
     {"the front holds who is beaten by nobody of known accuracy", front},
     {"chance is what seeds do to recorded runs, or how far their last rounds swing", spread},
     {"a difference that chance makes is no gain, and small losses do not add up", no_gain},
