@@ -32,8 +32,9 @@ static struct strait_request request_of(const struct strait_bundle *bundle,
                                         size_t index)
 {
     const bool bounded = c->ops->flags & STRAIT_CODEC_BOUNDED;
+    const struct strait_bound bound = s->bound.kind == STRAIT_BOUND_NONE ? bundle->bound : s->bound;
     return (struct strait_request){
-        .bound = bounded ? bundle->bound : (struct strait_bound){.kind = STRAIT_BOUND_NONE},
+        .bound = bounded ? bound : (struct strait_bound){.kind = STRAIT_BOUND_NONE},
         .key = strait_sequence_at(bundle->key + index).state,
         .n_rows = s->n_rows,
         .share = bundle->share};

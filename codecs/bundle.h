@@ -21,6 +21,7 @@ struct strait_slice {
     size_t n_rows;                /* number of rows as a matrix; 0: a vector */
     struct strait_feedback
         *memory; /* the sender's error feedback; NULL: none. Lossy tensors only */
+    struct strait_bound bound; /* this tensor's own; kind NONE: the bundle's */
 };
 
 /* The codecs of a payload. `lossy` may itself be a lossless codec: its bound then has kind NONE. */
