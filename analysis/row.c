@@ -159,6 +159,8 @@ json_t *strait_row_codec(const struct strait_codec_choice *choice)
     if (*strait_codec_settings_text(settings, &choice->spec))
         json_object_set_new(out, "settings", json_string(settings));
     json_object_set_new(out, "bound", bound);
+    if (choice->reference)
+        json_object_set_new(out, "reference", json_string("last"));
     json_object_set_new(out, "profile", text_or_null(choice->profile));
     return out;
 }
@@ -290,6 +292,12 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
     if (!p->run.measured_cost && !(is_plain(&e->up) && is_plain(&e->down)))
         note(list, "codec times are the profile's%s", p->learn ? "" : ", no codec runs");
     static const char *const ways[] = {"", "download "};
+    const bool refer[] = {e->up.reference, e->down.reference};
+    for (int i = 0; i < 2; i++)
+        if (refer[i] && !p->has_changes[i] && !(p->run.real_payload && p->run.measured_cost))
+            note(list,
+                 "the profile has no %scodec for changes of parameters: %s those of whole ones",
+                 ways[i], p->run.real_payload ? "times are" : "times and sizes are");
     for (int i = 0; i < 2 && !p->run.measured_cost; i++)
         if (*p->speeds_of[i])
             note(list, "speeds of the %scodec are those of %s: the profile has none of its own",

@@ -1,5 +1,6 @@
 /* Reference coding: differences from what the receivers decoded last, in a closed loop. */
 #include "reference.h"
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -62,6 +63,13 @@ uint32_t strait_reference_version(const struct strait_reference *ref)
 const float *strait_reference_values(const struct strait_reference *ref)
 {
     return ref->values;
+}
+
+void strait_reference_copy(struct strait_reference *to, const struct strait_reference *from)
+{
+    assert(to->n_elems == from->n_elems && to->n_slices == from->n_slices);
+    memcpy(to->values, from->values, from->n_elems * sizeof(float));
+    to->version = from->version;
 }
 
 void strait_reference_forget(struct strait_reference *ref)

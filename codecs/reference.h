@@ -29,6 +29,8 @@ size_t strait_reference_head_bytes(size_t n_slices);
 /** The version of its values: 0 before the first packet. */
 uint32_t strait_reference_version(const struct strait_reference *ref);
 const float *strait_reference_values(const struct strait_reference *ref);
+/** Values and version of another one of as many tensors. */
+void strait_reference_copy(struct strait_reference *to, const struct strait_reference *from);
 /** The next packet that is encoded becomes a key frame. */
 void strait_reference_forget(struct strait_reference *ref);
 

@@ -12,6 +12,7 @@ void strait_emu_wire_pack(unsigned char out[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES],
                           const struct strait_packet *packet, int tag)
 {
     struct strait_frame f = {.codec_id = packet->codec_id,
+                             .flags = packet->flags,
                              .bound = packet->bound,
                              .tag = tag,
                              .n_elems = packet->n_elems,
@@ -63,6 +64,7 @@ int strait_emu_wire_unpack(struct strait_packet **packet, int *tag,
     p->payload_bytes = n_bytes;
     p->raw_bytes = f.raw_bytes;
     p->codec_id = f.codec_id;
+    p->flags = f.flags;
     p->bound = f.bound;
     p->n_elems = f.n_elems;
     memcpy(p->words, f.words, sizeof(p->words));

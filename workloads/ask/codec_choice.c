@@ -90,6 +90,40 @@ static int read_settings(struct strait_codec_spec *spec, struct strait_object *c
                : 0;
 }
 
+/* "reference": parameters as differences from what the receiver decoded last. */
+static int read_reference(struct strait_codec_choice *c, struct strait_object *codec,
+                          struct strait_error *err)
+{
+    static const char *const names[] = {"none", "last", NULL};
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    const char *name, *name_of = c->spec.ops->name;
+    const enum strait_bound_kind kind = c->spec.bound.kind;
+    if (strait_object_string_or(codec, &name, "reference", names[0], err) != 0)
+        return -1;
+    strait_object_where(codec, "reference", where, sizeof(where));
+    c->reference = strcmp(name, names[1]) == 0;
+    if (!c->reference)
+        return strcmp(name, names[0]) == 0 ? 0
+                                           : strait_refuse_name(err, STRAIT_ERR_INPUT, where,
+                                                                "one of none, last", name, names);
+    if (c->spec.ops->flags & STRAIT_CODEC_LOSSLESS)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected \"none\" for \"%s\", which is lossless", name_of);
+    if (strait_feedback_needed(&c->spec))
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected \"none\" for a sender of \"%s\" that remembers what it "
+                                "sent (error_feedback, momentum or the codec's own state)",
+                                name_of);
+    if (kind != STRAIT_BOUND_NONE &&
+        (kind == STRAIT_BOUND_POINTWISE || kind == STRAIT_BOUND_RATIO ||
+         !(c->spec.ops->bounds & 1u << STRAIT_BOUND_ABS)))
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected \"none\" for \"%s\" with a bound \"%s\": differences "
+                                "need one that has an absolute value for a tensor",
+                                name_of, strait_bound_kind_name(kind));
+    return 0;
+}
+
 int strait_codec_choice_read(struct strait_codec_choice *c, struct strait_object *o,
                              const char *key, struct strait_error *err)
 {
@@ -123,6 +157,7 @@ int strait_codec_choice_read(struct strait_codec_choice *c, struct strait_object
                                       name)
                    : 0;
     if (read_settings(&c->spec, &codec, err) != 0 || read_bound(&c->spec, &codec, err) != 0 ||
+        read_reference(c, &codec, err) != 0 ||
         strait_object_string_or(&codec, &c->profile, "profile", NULL, err) != 0 ||
         strait_object_string_or(&codec, &lossless, "lossless", lossless, err) != 0 ||
         strait_object_integer_or(&codec, &c->cutoff_elems, "cutoff", 0, INT32_MAX, c->cutoff_elems,

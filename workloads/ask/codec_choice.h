@@ -7,6 +7,7 @@ struct strait_codec_choice {
     struct strait_codec_spec spec;     /* `none` if the file names no codec */
     struct strait_codec_spec lossless; /* for small and one-dimensional tensors */
     const char *profile; /* profile named in the file: shipped name or path; NULL: the run's */
+    bool reference;      /* parameters are coded against those that the receiver decoded last */
     long cutoff_elems;   /* tensors with at most this many elements are coded lossless */
 };
 

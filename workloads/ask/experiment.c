@@ -123,6 +123,29 @@ static int read_network_constants(struct strait_object *constants, struct strait
                : 0;
 }
 
+/* What goes up is coded against the parameters that came down. */
+static int check_references(const struct strait_experiment *e, struct strait_error *err)
+{
+    const struct strait_codec_choice *choices[2] = {&e->up, &e->down};
+    static const char *const keys[2] = {"codec", "download_codec"};
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    for (int i = 0; i < 2; i++) {
+        if (!choices[i]->reference)
+            continue;
+        snprintf(where, sizeof(where), "%s#/%s/reference", e->file, keys[i]);
+        if (!e->strategy->refers || !e->strategy->refers(e, i))
+            return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                    "expected \"none\", since strategy \"%s\" sends no parameters "
+                                    "%s that the receiver has an older version of",
+                                    e->strategy->name, i == 0 ? "up" : "down");
+        if (i == 0 && !e->down.reference)
+            return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                    "expected \"last\" of the download_codec too: what goes up is "
+                                    "coded against the parameters that came down");
+    }
+    return 0;
+}
+
 static int read_all(struct strait_experiment *e, struct strait_object *o, struct strait_error *err)
 {
     const char *schema, *model, *table;
@@ -165,6 +188,7 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
         read_strategy(e, o, constants, err) != 0 || strait_ask_training(e, o, err) != 0 ||
         strait_codec_choice_read(&e->up, o, "codec", err) != 0 ||
         strait_codec_choice_read(&e->down, o, "download_codec", err) != 0 ||
+        check_references(e, err) != 0 ||
         strait_network_read(&e->network, o, e->n_ranks, e->strategy->has_server, err) != 0)
         return -1;
     if (strait_experiment_has_param(e, "share_spread") &&

@@ -19,6 +19,9 @@ struct strait_strategy {
     bool ends_with_rank_0;
     const char *uplink_kind;   /* recorded kind that clients send: "update", "gradients" */
     const char *downlink_kind; /* recorded kind that the server sends, or NULL */
+    /** Whether the codec of this direction (0 up, 1 down) codes parameters that the receiver has an
+     *  older version of, so that "reference" makes sense. NULL: neither does. */
+    bool (*refers)(const struct strait_experiment *e, int direction);
     const struct strait_param *params;
     unsigned n_params;
     /** Whether this experiment can run. 0, or -1 with *err naming what is legal. NULL: always. */

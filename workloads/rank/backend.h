@@ -58,6 +58,7 @@ struct strait_packet {
     unsigned codec_id;            /* with n_elems and bound: describes the payload */
     struct strait_bound bound;
     uint64_t n_elems;
+    unsigned flags;                                /* 8 bits, free for the caller */
     unsigned char *data;                           /* NULL if sized; not read by strategies */
     void (*release)(struct strait_packet *packet); /* at the last drop of a reference; not NULL */
     void *owner;                                   /* for release */

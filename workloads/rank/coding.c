@@ -55,7 +55,7 @@ static void note_sample(struct strait_rank *r, struct strait_codec *c, double bo
     const int first = w->point->experiment->strategy->has_server ? 1 : 0;
     if (!(c->choice->spec.ops->flags & (STRAIT_CODEC_BOUNDED | STRAIT_CODEC_LOSSLESS)) ||
         c->choice->spec.bound.kind == STRAIT_BOUND_RATIO ||
-        strait_feedback_needed(&c->choice->spec))
+        strait_feedback_needed(&c->choice->spec) || c->choice->reference)
         return;
     if (w->sample_of || !r->run->real_payload || w->me != first || x->parent)
         return;
@@ -88,17 +88,21 @@ struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *
         struct strait_job job = {.resource = STRAIT_CPU};
         struct strait_times times;
         const bool sized = !r->run->real_payload || !r->run->measured_cost;
+        task.line = strait_line_to_encode(r, c, x);
         const struct strait_estimate e =
-            sized ? strait_codec_estimate(r, c, bound, x) : (struct strait_estimate){0};
+            sized ? strait_codec_estimate(r, c, bound, x, task.line && !task.line->is_key)
+                  : (struct strait_estimate){0};
         strait_tensor_touch(r, x);
-        job.cost_s = r->run->measured_cost ? NAN : e.encode_s;
+        job.cost_s =
+            r->run->measured_cost ? NAN : e.encode_s + strait_line_cost_s(w, c, x, e.decode_s);
         job.min_s = strait_reading_of(w, STRAIT_READING_ENCODE, c, bound, x);
         if (r->run->real_payload) {
             strait_task_cut(r, &task, true);
             job.fn = strait_task_encode;
             job.arg = &task;
             const struct strait_bundle bundle = strait_codec_bundle(c, bound);
-            task.room_bytes = strait_bundle_max_bytes(&bundle, task.slices, task.n_slices);
+            task.room_bytes = strait_bundle_max_bytes(&bundle, task.slices, task.n_slices) +
+                              strait_line_head_bytes(c, task.n_slices);
         }
         p = strait_codec_packet(r, c, &task.room_bytes);
         task.out = p->data;
@@ -107,6 +111,8 @@ struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *
         free(task.slices);
         if (task.err.code != STRAIT_OK)
             r->backend->ops->fail(r, &task.err);
+        if (task.line)
+            strait_line_encoded(r, c, task.line);
         p->payload_bytes = r->run->real_payload ? task.len_bytes : (size_t)e.bytes;
         strait_rank_state_hold_in_room(w, (double)p->payload_bytes);
         strait_codec_written(c, p->payload_bytes);
@@ -125,7 +131,8 @@ static struct strait_codec *codec_of(struct strait_rank_state *w, const struct s
     struct strait_codec *found = NULL;
     for (int i = STRAIT_N_CODECS - 1; i >= 0; i--) {
         const struct strait_codec_spec *spec = &w->codecs[i].choice->spec;
-        if (spec->ops->id != p->codec_id || spec->bound.kind != p->bound.kind)
+        if (spec->ops->id != p->codec_id || spec->bound.kind != p->bound.kind ||
+            w->codecs[i].choice->reference != (bool)(p->flags & STRAIT_PACKET_REFERS))
             continue;
         if (!found || spec->bound.value == p->bound.value ||
             found->choice->spec.bound.value != p->bound.value)
@@ -173,9 +180,14 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
     } else {
         strait_tensor_touch(r, y);
         const double bound = taken->bound.value;
+        const bool refers = task->codec->choice->reference;
+        const double pass_s = refers ? 4.0 * (double)strait_n_elems(y) / w->add_bytes_per_s : 0;
         job.cost_s =
-            r->run->measured_cost ? NAN : strait_codec_estimate(r, task->codec, bound, y).decode_s;
+            r->run->measured_cost
+                ? NAN
+                : strait_codec_estimate(r, task->codec, bound, y, refers).decode_s + pass_s;
         job.min_s = strait_reading_of(w, STRAIT_READING_DECODE, task->codec, bound, y);
+        task->line = strait_line_to_decode(r, taken, y);
         if (r->run->real_payload) {
             strait_task_cut(r, task, false);
             job.fn = strait_task_decode;

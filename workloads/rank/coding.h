@@ -13,6 +13,7 @@ struct strait_task {
     struct strait_packet *packet;
     struct strait_slice *slices; /* one entry a parameter; real payload only */
     size_t n_slices;
+    struct strait_line *line; /* coded against these values; NULL: none */
     double bound;
     unsigned char *out; /* for encode: room_bytes, at least what the codec needs */
     size_t room_bytes;
@@ -29,6 +30,40 @@ struct strait_remembered {
     struct strait_remembered *next;
 };
 
+/* Flags of packets: coded against a reference; sent to whom the reference came from. */
+enum { STRAIT_PACKET_REFERS = 1, STRAIT_PACKET_COMES_BACK = 2 };
+
+/* Values that one rank encoded and others decoded: a sender has one for all of its receivers or for
+ * one of them, a receiver one for each sender. */
+struct strait_line {
+    int sender, to;                  /* to: -1: all receivers, and at receivers */
+    size_t lo, hi;                   /* elements of the flattened model */
+    struct strait_reference *values; /* NULL in a sized run */
+    uint32_t version;                /* also in a sized run */
+    uint32_t *has; /* sender: the version that each rank has; NULL: all have the last */
+    bool is_key;   /* sender: the packet being encoded is a key frame */
+    struct strait_line *next;
+};
+/** The line of what c is to encode of x now, or NULL; decides whether it will be a key frame. */
+struct strait_line *strait_line_to_encode(struct strait_rank *r, struct strait_codec *c,
+                                          const struct strait_tensor *x);
+/** Does encoding by c change the line, which what goes up does not? */
+bool strait_line_keeps(const struct strait_codec *c);
+/** It was encoded. */
+void strait_line_encoded(struct strait_rank *r, struct strait_codec *c, struct strait_line *line);
+/** The line of a packet that came and of the tensor that it is decoded to, or NULL. */
+struct strait_line *strait_line_to_decode(struct strait_rank *r, const struct strait_packet *p,
+                                          const struct strait_tensor *y);
+/** What encoding costs beside the codec's own work: closing the loop, and passes over the values. */
+double strait_line_cost_s(const struct strait_rank_state *w, const struct strait_codec *c,
+                          const struct strait_tensor *x, double decode_s);
+void strait_lines_free(struct strait_rank_state *w);
+/** Bytes before a bundle of so many parameters; 0 without a reference. */
+size_t strait_line_head_bytes(const struct strait_codec *c, size_t n_slices);
+size_t strait_task_n_slices(const struct strait_rank_state *w, const struct strait_tensor *t);
+/** Decode a packet whose values nobody wants: the next ones are coded against them. */
+void strait_follow(struct strait_rank *r, struct strait_packet *taken);
+
 bool strait_codec_is_none(const struct strait_codec *c);
 bool strait_codec_is_lossy(const struct strait_codec *c, const struct strait_param_row *row);
 struct strait_bundle strait_codec_bundle(const struct strait_codec *c, double bound);
@@ -43,9 +78,10 @@ struct strait_estimate {
     double encode_s, decode_s, bytes;
 };
 /** In:      bound: of the codec's kind; NAN: the experiment's. Fails the run if the profile has no
- *           entry. */
+ *           entry; changes: against a reference. */
 struct strait_estimate strait_codec_estimate(struct strait_rank *r, struct strait_codec *c,
-                                             double bound, const struct strait_tensor *t);
+                                             double bound, const struct strait_tensor *t,
+                                             bool changes);
 /** A packet of this codec; data NULL in a sized run. Out: room_bytes: its capacity. On release it
  *  subtracts payload_bytes from the rank's memory: add them when they are known. */
 struct strait_packet *strait_codec_packet(struct strait_rank *r, struct strait_codec *c,

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "codecs/reference.h"
 #include "core/hash.h"
 #include "coding.h"
 
@@ -80,33 +81,42 @@ static void estimate_row(void *arg, const struct strait_param_row *row, size_t l
 }
 
 /* Look a bound up in the profile once: rounds and parts of tensors share the result. */
-static struct strait_codec_cost cost_at(struct strait_rank *r, struct strait_codec *c, double bound)
+static struct strait_codec_cost cost_at(struct strait_rank *r, struct strait_codec *c, double bound,
+                                        bool changes)
 {
     struct strait_rank_state *w = strait_rank_state_of(r);
     struct strait_error err = {0};
     const double own = c->choice->spec.bound.value;
     if (isnan(bound) || bound == own)
-        return *c->lossy;
+        return changes ? w->point->changes[c - w->codecs] : *c->lossy;
     pthread_mutex_lock(&w->mutex);
-    if (bound != c->there &&
-        strait_trial_cost(&c->lossy_there, w->point, (int)(c - w->codecs), bound, &err) == 0)
-        c->there = bound;
-    const struct strait_codec_cost cost = c->lossy_there;
+    if (bound != c->there[changes] &&
+        strait_trial_cost(&c->lossy_there[changes], w->point, (int)(c - w->codecs), changes, bound,
+                          &err) == 0)
+        c->there[changes] = bound;
+    const struct strait_codec_cost cost = c->lossy_there[changes];
     pthread_mutex_unlock(&w->mutex);
     if (err.code != STRAIT_OK)
         r->backend->ops->fail(r, &err);
     return cost;
 }
 
+size_t strait_task_n_slices(const struct strait_rank_state *w, const struct strait_tensor *t)
+{
+    return each_row(w, t, NULL, NULL);
+}
+
 struct strait_estimate strait_codec_estimate(struct strait_rank *r, struct strait_codec *c,
-                                             double bound, const struct strait_tensor *t)
+                                             double bound, const struct strait_tensor *t,
+                                             bool changes)
 {
     const struct strait_rank_state *w = strait_rank_state_of(r);
     struct estimating e = {.codec = c,
-                           .lossy = cost_at(r, c, bound),
+                           .lossy = cost_at(r, c, bound, changes),
                            .sized_state = w->point->sized_states[c - w->codecs]};
     const size_t n = each_row(w, t, estimate_row, &e);
-    e.of.bytes = ceil(e.of.bytes + (double)n * STRAIT_BUNDLE_SLICE_BYTES);
+    e.of.bytes = ceil(e.of.bytes + (double)n * STRAIT_BUNDLE_SLICE_BYTES) +
+                 (double)strait_line_head_bytes(c, n);
     return e.of;
 }
 
@@ -160,7 +170,9 @@ _Atomic(double) *strait_reading_of(const struct strait_rank_state *w,
 {
     const bool own = !c || isnan(bound) || bound == c->choice->spec.bound.value;
     const uint64_t at = own ? 0 : strait_checksum(&bound, sizeof(bound));
-    const uint64_t parts[5] = {operation, c ? 1 + (uint64_t)(c - w->codecs) : 0, t->lo, t->hi, at};
+    const bool refers = c && c->choice->reference;
+    const uint64_t parts[5] = {(uint64_t)operation + (refers ? 16 : 0),
+                               c ? 1 + (uint64_t)(c - w->codecs) : 0, t->lo, t->hi, at};
     const uint64_t key = strait_checksum(parts, sizeof(parts)) | 1;
     for (size_t i = 0; w->point->readings && i < STRAIT_MAX_READINGS; i++) {
         struct strait_reading *r = &w->point->readings[(key + i) % STRAIT_MAX_READINGS];
@@ -259,14 +271,24 @@ void strait_task_encode(void *arg)
     struct strait_task *t = arg;
     struct strait_bundle bundle = strait_codec_bundle(t->codec, t->bound);
     bundle.key = t->key;
-    strait_bundle_encode(&bundle, t->out, t->room_bytes, &t->len_bytes, NULL, t->slices,
-                         t->n_slices, &t->err);
+    if (t->line)
+        strait_reference_encode(t->line->values, (uint32_t)t->codec->wrap->me, &bundle, t->out,
+                                t->room_bytes, &t->len_bytes, t->slices, t->n_slices,
+                                strait_line_keeps(t->codec), &t->err);
+    else
+        strait_bundle_encode(&bundle, t->out, t->room_bytes, &t->len_bytes, NULL, t->slices,
+                             t->n_slices, &t->err);
 }
 
 void strait_task_decode(void *arg)
 {
     struct strait_task *t = arg;
     const struct strait_bundle bundle = strait_codec_bundle(t->codec, NAN);
-    strait_bundle_decode(&bundle, t->slices, t->n_slices, t->packet->data, t->packet->payload_bytes,
-                         &t->err);
+    if (t->line)
+        strait_reference_decode(t->line->values, &bundle, t->slices, t->n_slices, t->packet->data,
+                                t->packet->payload_bytes,
+                                !(t->packet->flags & STRAIT_PACKET_COMES_BACK), &t->err);
+    else
+        strait_bundle_decode(&bundle, t->slices, t->n_slices, t->packet->data,
+                             t->packet->payload_bytes, &t->err);
 }

@@ -21,6 +21,7 @@ static void prepare_room(const struct strait_rank_state *w, struct strait_codec 
                                          .lossy = strait_codec_is_lossy(c, &m->rows[i])};
         c->room_bytes += strait_bundle_max_bytes(&bundle, &row, 1);
     }
+    c->room_bytes += strait_line_head_bytes(c, m->n_rows);
 }
 
 void strait_coding_begin(struct strait_rank *r)
@@ -40,7 +41,7 @@ void strait_coding_begin(struct strait_rank *r)
                                          .lossless = &p->lossless_down};
     w->codecs[2] = (struct strait_codec){.which = "none", .wrap = w, .choice = &p->plain};
     for (int i = 0; i < STRAIT_N_CODECS; i++)
-        w->codecs[i].there = NAN;
+        w->codecs[i].there[0] = w->codecs[i].there[1] = NAN, w->codecs[i].addressed = -1;
     const struct strait_codec *mine =
         &w->codecs[w->me == 0 && p->experiment->strategy->has_server ? 1 : 0];
     if (strait_feedback_needed(&mine->choice->spec)) /* residual, and momentum or state */
@@ -188,6 +189,7 @@ static double sample_error(struct strait_rank *r)
 void strait_coding_end(struct strait_rank *r)
 {
     struct strait_rank_state *w = strait_rank_state_of(r);
+    strait_lines_free(w);
     const bool planned = w->footprint.is_wanted;
     if (w->sample_of && w->sample_of->version == w->sample_version)
         w->log->error_over_bound = sample_error(r);

@@ -75,7 +75,7 @@ struct strait_message strait_recv_newest(struct strait_rank *r, int src, int cha
 {
     struct strait_message m = strait_recv(r, src, channel), next;
     while (strait_recv_by(r, &next, src, channel, -INFINITY)) {
-        strait_drop(r, m.packet);
+        strait_follow(r, m.packet);
         m = next;
     }
     return m;

@@ -161,6 +161,15 @@ bool strait_coding_cost(struct strait_rank *r, struct strait_coding_cost *cost,
  *  dropped. */
 struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *c, double bound,
                                     struct strait_tensor *x);
+/* Where a codec's setting "reference" says so, what rank 0 or another sender encodes with "down" is
+ * coded against what the receivers decoded last of the same elements, and what they encode with
+ * "up" against the same. Without it these two do nothing. A sender whose packets do not all go to
+ * the same ranks says before it encodes: */
+/** The next packet of c must be readable for rank dst too: a key frame if dst missed the last one.
+ *  Call it for every receiver, or never. */
+void strait_reach(struct strait_rank *r, struct strait_codec *c, int dst);
+/** The next packet of c is for rank dst alone, coded against what dst has. */
+void strait_address(struct strait_rank *r, struct strait_codec *c, int dst);
 void strait_decode(struct strait_rank *r, struct strait_tensor *y, struct strait_packet *taken);
 struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_tensor *y,
                                         struct strait_packet *taken);

@@ -28,10 +28,13 @@ struct strait_codec {
     const struct strait_codec_choice *choice;
     const struct strait_codec_cost *lossy, *lossless;
     void *lossy_state, *lossless_state;
-    struct strait_codec_cost lossy_there; /* cached cost of the last other bound */
-    double there;                         /* that bound; NAN: none */
-    double share;                         /* of the values that `dgc` sends; 0: its ratio */
+    /* Cached cost of the last other bound, plain and against a reference; NAN: none. */
+    struct strait_codec_cost lossy_there[2];
+    double there[2];
+    double share; /* of the values that `dgc` sends; 0: its ratio */
     struct strait_remembered *remembered; /* error feedback and the like, by model position */
+    int addressed;                        /* the one receiver of the next packet; -1: all */
+    bool *reached;                        /* n_ranks: who must be able to read it; NULL: all */
     struct strait_rank_state *wrap;
     /* Output buffer of encode: room for the whole model, allocated before time 0 and reused, so
      * that page faults are not charged. Not counted in the rank's memory. */
@@ -65,6 +68,8 @@ struct strait_rank_state {
     float **scratch;                         /* n_scratch buffers to decode into */
     int n_scratch;
     struct strait_codec codecs[STRAIT_N_CODECS]; /* up, down, none */
+    struct strait_line *lines;                   /* references shared with other ranks */
+    struct strait_tensor *follower; /* to decode what is passed over; NULL: nothing was */
     void **allocs;
     size_t n_allocs, cap_allocs;
     /* The first tensor that a client encodes, kept to measure the delivered error after the run. */

@@ -28,6 +28,10 @@ struct strait_trial {
     const struct strait_profile *profile; /* the run's; a codec choice may name another */
     struct strait_profile *own_profiles[2];
     struct strait_codec_cost up, down, lossless_up, lossless_down;
+    /* up, down: parameters against a reference ("change"); is that what the profile has? Else it is
+     * what they cost alone. */
+    struct strait_codec_cost changes[2];
+    bool has_changes[2];
     bool guess; /* as in struct strait_trial_options */
     /* up, down: the settings whose speeds stand for those that the profile lacks; "": its own */
     char speeds_of[2][STRAIT_SPEC_CHARS];
@@ -79,9 +83,9 @@ struct strait_trial_options {
 };
 
 /** The cost at a bound other than the experiment's, for strategies that change bounds, from the
- *  profile. In: direction: 0 up, 1 down. Errors: INPUT naming the measured range. */
+ *  profile. In: direction: 0 up, 1 down; changes: of parameters against a reference. Errors: INPUT naming the measured range. */
 int strait_trial_cost(struct strait_codec_cost *out, const struct strait_trial *p, int direction,
-                      double bound, struct strait_error *err);
+                      bool changes, double bound, struct strait_error *err);
 /** Prepare a point. Borrows experiment and profile until free. With a server and real payload,
  *  clients whose tensors take more than 4 GB together share those of rank 1; the row says so.
  *  Errors:  INPUT when the profile has no entry for a codec at this bound */

@@ -30,6 +30,11 @@ const char *strait_trial_profile_hash(char key[STRAIT_KEY_CHARS], const struct s
     json_t *all = json_pack("[s, s]", strait_hash_bytes(numbers, taken, sizeof(taken)),
                             strait_hash_bytes(memory, speeds, sizeof(speeds)));
     bool whole = true;
+    const struct strait_codec_choice *choices[2] = {&p->experiment->up, &p->experiment->down};
+    for (int i = 0; all && i < 2; i++)
+        if (choices[i]->reference)
+            json_array_append_new(
+                all, json_string(strait_hash_bytes(entry, &p->changes[i], sizeof(p->changes[i]))));
     for (size_t i = 0; all && i < p->profile->n_entries; i++) {
         const struct strait_profile_entry *e = &p->profile->entries[i];
         if (may_ask(p->experiment, e) &&
@@ -102,6 +107,9 @@ static bool forgets_costs(const struct strait_trial *p)
     return p->run.control && strcmp(p->run.control, "no-codec-cost") == 0;
 }
 
+/* The kind of parameters against those of the round before. */
+static const char change[] = "change";
+
 /* Recorded kind that is sent up (0) and down (1). */
 static const char *kind_of(const struct strait_experiment *e, int direction)
 {
@@ -111,14 +119,15 @@ static const char *kind_of(const struct strait_experiment *e, int direction)
 }
 
 int strait_trial_cost(struct strait_codec_cost *out, const struct strait_trial *p, int direction,
-                      double bound, struct strait_error *err)
+                      bool changes, double bound, struct strait_error *err)
 {
     const struct strait_experiment *e = p->experiment;
     struct strait_codec_spec spec = direction == 0 ? e->up.spec : e->down.spec;
     spec.bound.value = bound;
     char near[STRAIT_SPEC_CHARS] = "";
+    const char *kind = changes && p->has_changes[direction] ? change : kind_of(e, direction);
     if (find_cost(out, *p->speeds_of[direction] ? near : NULL, p, p->own_profiles[direction], &spec,
-                  kind_of(e, direction), err) != 0)
+                  kind, err) != 0)
         return -1;
     if (forgets_costs(p))
         forget_cost(out);
@@ -133,10 +142,31 @@ static int check_bounds(const struct strait_trial *p, struct strait_error *err)
     double least, most;
     if (p->run.real_payload || !e->strategy->bounds_of || !e->strategy->bounds_of(&least, &most, e))
         return 0;
-    return strait_trial_cost(&unused, p, 0, least, err) != 0 ||
-                   strait_trial_cost(&unused, p, 0, most, err) != 0
+    return strait_trial_cost(&unused, p, 0, false, least, err) != 0 ||
+                   strait_trial_cost(&unused, p, 0, false, most, err) != 0
                ? -1
                : 0;
+}
+
+/* Entries of kind "any" are means over kinds that are no changes. */
+static void find_changes(struct strait_trial *p, int direction)
+{
+    const struct strait_codec_choice *c =
+        direction == 0 ? &p->experiment->up : &p->experiment->down;
+    const struct strait_profile *own = p->own_profiles[direction];
+    const struct strait_profile *from =
+        own && strait_profile_has(own, c->spec.ops->name) ? own : p->profile;
+    p->changes[direction] = direction == 0 ? p->up : p->down;
+    for (size_t i = 0; c->reference && i < from->n_entries && !p->has_changes[direction]; i++)
+        p->has_changes[direction] = strcmp(from->entries[i].kind, change) == 0 &&
+                                    strcmp(from->entries[i].codec, c->spec.ops->name) == 0;
+    struct strait_codec_cost cost;
+    if (!p->has_changes[direction])
+        return;
+    if (find_cost(&cost, NULL, p, own, &c->spec, change, NULL) == 0)
+        p->changes[direction] = cost;
+    else
+        p->has_changes[direction] = false;
 }
 
 int strait_trial_find_costs(struct strait_trial *p, struct strait_error *err)
@@ -157,6 +187,7 @@ int strait_trial_find_costs(struct strait_trial *p, struct strait_error *err)
             (!all && find_cost(lossless[i], NULL, p, p->own_profiles[i], &choices[i]->lossless,
                                "any", err) != 0))
             return -1;
+        find_changes(p, i);
     }
     p->add_bytes_per_s = e->add_bytes_per_s > 0 ? e->add_bytes_per_s : p->profile->add_bytes_per_s;
     p->copy_bytes_per_s =
@@ -165,6 +196,7 @@ int strait_trial_find_costs(struct strait_trial *p, struct strait_error *err)
         return -1;
     for (int i = 0; i < 2 && forgets_costs(p); i++) {
         forget_cost(costs[i]);
+        forget_cost(&p->changes[i]);
         forget_cost(lossless[i]);
     }
     return 0;

@@ -15,7 +15,7 @@ static struct strait_codec_cost cost_of(const char *control, double bound)
     struct strait_codec_cost cost;
     struct strait_outcome o = strait_outcome_of(text, json_object(), "default", &strait_fluid,
                                                 (struct strait_trial_options){.control = control});
-    CU_ASSERT_EQUAL_FATAL(strait_trial_cost(&cost, o.point, 0, bound, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_trial_cost(&cost, o.point, 0, false, bound, NULL), 0);
     strait_outcome_free(&o);
     return cost;
 }

@@ -41,6 +41,7 @@ static void server(struct strait_rank *r)
         strait_decode(r, x, m.packet);
         strait_set(r, w, w, 1 - alpha); /* in order of arrival, as the method requires */
         strait_add(r, w, x, alpha);
+        strait_address(r, codec, m.src);
         strait_send(r, m.src, MODEL, version + 1, strait_snapshot(r, codec, NAN, w));
     }
 } /* the run ends with rank 0; clients are cut off */
@@ -51,6 +52,13 @@ static void fedasync(struct strait_rank *r)
         server(r);
     else
         strait_star_report_forever(r, STRAIT_WEIGHTS);
+}
+
+/* Both ways: a client trains what came down. */
+static bool refers(const struct strait_experiment *e, int direction)
+{
+    (void)e, (void)direction;
+    return true;
 }
 
 static const char *const stalenesses[] = {"constant", "polynomial", "hinge", NULL};
@@ -78,6 +86,7 @@ const struct strait_strategy strait_strategy_fedasync = {
     .trains = true,
     .uplink_kind = "param",
     .downlink_kind = "param",
+    .refers = refers,
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
     .uses_stream = strait_star_uses_stream,

@@ -77,11 +77,13 @@ static void ask(struct strait_rank *r, struct server *s, struct strait_tensor *w
 {
     const bool may_close_early = s->n_asked > s->n_wanted || !isinf(s->limit_s);
     struct strait_codec *codec = strait_codec(r, "down");
-    struct strait_packet *model =
-        may_close_early ? strait_snapshot(r, codec, NAN, w) : strait_encode(r, codec, NAN, w);
     const int n_clients = strait_n_ranks(r) - 1;
     strait_choose_clients(s->asked, s->n_asked, n_clients,
                           s->n_asked < n_clients ? strait_draw(r, "selection") : 0);
+    for (int i = 0; i < s->n_asked; i++)
+        strait_reach(r, codec, 1 + s->asked[i]);
+    struct strait_packet *model =
+        may_close_early ? strait_snapshot(r, codec, NAN, w) : strait_encode(r, codec, NAN, w);
     for (int i = 0; i < s->n_asked; i++) {
         s->of_client[s->asked[i]] = &s->updates[i];
         strait_send(r, 1 + s->asked[i], MODEL, round, strait_keep(model));
@@ -275,6 +277,7 @@ const struct strait_strategy strait_strategy_fedavg = {
     .trains = true,
     .uplink_kind = "update",
     .downlink_kind = "param",
+    .refers = strait_star_refers,
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
     .check = check,

@@ -23,6 +23,12 @@ bool strait_star_uses_stream(const struct strait_experiment *e, int src, int dst
     return channel == STRAIT_STAR_UP && src != STRAIT_STAR_SERVER && dst == STRAIT_STAR_SERVER;
 }
 
+bool strait_star_refers(const struct strait_experiment *e, int direction)
+{
+    (void)e;
+    return direction == 1;
+}
+
 void strait_star_begin(struct strait_rank *r, struct strait_packet *model)
 {
     for (int i = 1; i < strait_n_ranks(r); i++)

@@ -8,6 +8,8 @@
 enum { STRAIT_STAR_SERVER = 0, STRAIT_STAR_DOWN = 0, STRAIT_STAR_UP = 1 };
 /** For `uses_stream` of strategies that run over these two channels alone. */
 bool strait_star_uses_stream(const struct strait_experiment *e, int src, int dst, int channel);
+/** For `refers` of strategies that send parameters down alone. */
+bool strait_star_refers(const struct strait_experiment *e, int direction);
 /** Asynchronous methods: send the first model, version 0, to every client; the packet stays the
  *  caller's. */
 void strait_star_begin(struct strait_rank *r, struct strait_packet *model);

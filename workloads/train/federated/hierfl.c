@@ -220,6 +220,7 @@ const struct strait_strategy strait_strategy_hierfl = {
     .trains = true,
     .uplink_kind = "update",
     .downlink_kind = "param",
+    .refers = strait_star_refers,
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
     .uses_stream = uses_stream,
