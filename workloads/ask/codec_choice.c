@@ -1,7 +1,10 @@
 #include "codec_choice.h"
 #include "core/names.h"
+#include "tensor_bounds.h"
 
 #include <float.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_NAMES = 64, LOSSY_CUTOFF_ELEMS = 1024 };
@@ -159,6 +162,7 @@ int strait_codec_choice_read(struct strait_codec_choice *c, struct strait_object
     if (read_settings(&c->spec, &codec, err) != 0 || read_bound(&c->spec, &codec, err) != 0 ||
         read_reference(c, &codec, err) != 0 ||
         strait_object_string_or(&codec, &c->profile, "profile", NULL, err) != 0 ||
+        strait_object_string_or(&codec, &c->bounds_file, "bounds", NULL, err) != 0 ||
         strait_object_string_or(&codec, &lossless, "lossless", lossless, err) != 0 ||
         strait_object_integer_or(&codec, &c->cutoff_elems, "cutoff", 0, INT32_MAX, c->cutoff_elems,
                                  err) != 0 ||
@@ -170,4 +174,28 @@ int strait_codec_choice_read(struct strait_codec_choice *c, struct strait_object
                              "a lossless codec", STRAIT_CODEC_LOSSLESS, lossless, err);
     c->lossless = strait_codec_spec_default(ops);
     return 0;
+}
+
+int strait_codec_choice_bounds(struct strait_codec_choice *c, const struct strait_model *m,
+                               const char *where, struct strait_error *err)
+{
+    char at[STRAIT_JSON_POINTER_MAX * 2];
+    enum strait_bound_kind kind;
+    if (!c->bounds_file)
+        return 0;
+    snprintf(at, sizeof(at), "%s/bounds", where);
+    if (strait_tensor_bounds_load(&c->row_bounds, &kind, c->bounds_file, m, at, err) != 0)
+        return -1;
+    return kind == c->spec.bound.kind
+               ? 0
+               : strait_error_set(err, STRAIT_ERR_INPUT, at,
+                                  "expected bounds of the codec's kind \"%s\", found \"%s\"",
+                                  strait_bound_kind_name(c->spec.bound.kind),
+                                  strait_bound_kind_name(kind));
+}
+
+void strait_codec_choice_release(struct strait_codec_choice *c)
+{
+    free(c->row_bounds);
+    c->row_bounds = NULL;
 }

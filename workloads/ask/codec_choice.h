@@ -2,15 +2,23 @@
 #pragma once
 #include "codecs/spec.h"
 #include "core/json.h"
+#include "traces/models/model.h"
 
 struct strait_codec_choice {
     struct strait_codec_spec spec;     /* `none` if the file names no codec */
     struct strait_codec_spec lossless; /* for small and one-dimensional tensors */
-    const char *profile; /* profile named in the file: shipped name or path; NULL: the run's */
-    bool reference;      /* parameters are coded against those that the receiver decoded last */
-    long cutoff_elems;   /* tensors with at most this many elements are coded lossless */
+    const char *profile;     /* profile named in the file: shipped name or path; NULL: the run's */
+    bool reference;          /* parameters are coded against those that the receiver decoded last */
+    const char *bounds_file; /* bounds of tensors; NULL: the codec's for all */
+    double *row_bounds;      /* from there, one a row of the model, of the bound's kind; NAN: the
+                                codec's; owned */
+    long cutoff_elems;       /* tensors with at most this many elements are coded lossless */
 };
 
+void strait_codec_choice_release(struct strait_codec_choice *c);
+/** Read its file of bounds for this model, if it names one. where: of the codec, "f.json#/codec". */
+int strait_codec_choice_bounds(struct strait_codec_choice *c, const struct strait_model *m,
+                               const char *where, struct strait_error *err);
 /** Read the value of a key: a codec's name, or an object with a name, a bound and the codec's own
  *  parameters; strings are borrowed from it. 0, or -1 with *err INPUT. */
 int strait_codec_choice_read(struct strait_codec_choice *c, struct strait_object *o,

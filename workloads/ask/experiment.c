@@ -123,6 +123,16 @@ static int read_network_constants(struct strait_object *constants, struct strait
                : 0;
 }
 
+static int read_bounds(struct strait_experiment *e, struct strait_error *err)
+{
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    snprintf(where, sizeof(where), "%s#/codec", e->file);
+    if (strait_codec_choice_bounds(&e->up, e->model, where, err) != 0)
+        return -1;
+    snprintf(where, sizeof(where), "%s#/download_codec", e->file);
+    return strait_codec_choice_bounds(&e->down, e->model, where, err);
+}
+
 /* What goes up is coded against the parameters that came down. */
 static int check_references(const struct strait_experiment *e, struct strait_error *err)
 {
@@ -188,7 +198,7 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
         read_strategy(e, o, constants, err) != 0 || strait_ask_training(e, o, err) != 0 ||
         strait_codec_choice_read(&e->up, o, "codec", err) != 0 ||
         strait_codec_choice_read(&e->down, o, "download_codec", err) != 0 ||
-        check_references(e, err) != 0 ||
+        check_references(e, err) != 0 || read_bounds(e, err) != 0 ||
         strait_network_read(&e->network, o, e->n_ranks, e->strategy->has_server, err) != 0)
         return -1;
     if (strait_experiment_has_param(e, "share_spread") &&
@@ -229,6 +239,8 @@ void strait_experiment_free(struct strait_experiment *e)
     strait_network_free(e->network);
     strait_model_free(e->model);
     free(e->slowness);
+    strait_codec_choice_release(&e->up);
+    strait_codec_choice_release(&e->down);
     strait_measured_release(&e->inverse_s);
     strait_host_link_release(&e->link);
     json_decref(e->json);

@@ -75,22 +75,26 @@ static uint64_t key_of(struct strait_rank_state *w, const struct strait_codec *c
                               shared ? lo : (uint64_t)w->me << 40 ^ lo, round);
 }
 
-struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *c, double bound,
-                                    struct strait_tensor *x)
+static struct strait_packet *encode(struct strait_rank *r, struct strait_codec *c,
+                                    struct strait_within within, struct strait_tensor *x)
 {
+    const double bound = within.bound;
     struct strait_rank_state *w = strait_rank_state_of(r);
     struct strait_packet *p;
     if (strait_codec_is_none(c)) {
         p = view(r, c, x);
     } else {
-        struct strait_task task = {
-            .codec = c, .tensor = x, .bound = bound, .key = key_of(w, c, x->lo)};
+        struct strait_task task = {.codec = c,
+                                   .tensor = x,
+                                   .bound = bound,
+                                   .by_row = within.by_row,
+                                   .key = key_of(w, c, x->lo)};
         struct strait_job job = {.resource = STRAIT_CPU};
         struct strait_times times;
         const bool sized = !r->run->real_payload || !r->run->measured_cost;
         task.line = strait_line_to_encode(r, c, x);
         const struct strait_estimate e =
-            sized ? strait_codec_estimate(r, c, bound, x, task.line && !task.line->is_key)
+            sized ? strait_codec_estimate(r, c, within, x, task.line && !task.line->is_key)
                   : (struct strait_estimate){0};
         strait_tensor_touch(r, x);
         job.cost_s =
@@ -118,10 +122,24 @@ struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *
         strait_codec_written(c, p->payload_bytes);
         strait_codec_label(p, c, bound, x);
         strait_rank_state_span(r, STRAIT_SPAN_ENCODE, &times, p, -1, -1, -1);
-        note_sample(r, c, bound, x);
+        if (!within.by_row)
+            note_sample(r, c, bound, x);
     }
     strait_codec_label(p, c, bound, x);
     return p;
+}
+
+struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *c, double bound,
+                                    struct strait_tensor *x)
+{
+    return encode(r, c, (struct strait_within){bound, NULL}, x);
+}
+
+struct strait_packet *strait_encode_within(struct strait_rank *r, struct strait_codec *c,
+                                           const struct strait_bound *by_row,
+                                           struct strait_tensor *x)
+{
+    return encode(r, c, (struct strait_within){NAN, by_row}, x);
 }
 
 /* The codec of a received frame: of two codecs with one name, the one with the frame's bound, else
@@ -182,10 +200,12 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
         const double bound = taken->bound.value;
         const bool refers = task->codec->choice->reference;
         const double pass_s = refers ? 4.0 * (double)strait_n_elems(y) / w->add_bytes_per_s : 0;
-        job.cost_s =
-            r->run->measured_cost
-                ? NAN
-                : strait_codec_estimate(r, task->codec, bound, y, refers).decode_s + pass_s;
+        job.cost_s = r->run->measured_cost
+                         ? NAN
+                         : strait_codec_estimate(r, task->codec,
+                                                 (struct strait_within){bound, NULL}, y, refers)
+                                   .decode_s +
+                               pass_s;
         job.min_s = strait_reading_of(w, STRAIT_READING_DECODE, task->codec, bound, y);
         task->line = strait_line_to_decode(r, taken, y);
         if (r->run->real_payload) {

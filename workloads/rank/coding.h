@@ -15,6 +15,7 @@ struct strait_task {
     size_t n_slices;
     struct strait_line *line; /* coded against these values; NULL: none */
     double bound;
+    const struct strait_bound *by_row; /* of each parameter of the model; NULL: one for all */
     unsigned char *out; /* for encode: room_bytes, at least what the codec needs */
     size_t room_bytes;
     uint64_t key; /* of encode's random draws */
@@ -73,15 +74,20 @@ void strait_task_cut(struct strait_rank *r, struct strait_task *task, bool with_
 void strait_task_encode(void *arg); /* jobs */
 void strait_task_decode(void *arg);
 
+/* The bound of an encoding: one of the codec's kind for all tensors (NAN: the experiment's), or one
+ * for each row of the model. */
+struct strait_within {
+    double bound;
+    const struct strait_bound *by_row;
+};
 /* Size and times from a profile, or from the codec itself. */
 struct strait_estimate {
     double encode_s, decode_s, bytes;
 };
-/** In:      bound: of the codec's kind; NAN: the experiment's. Fails the run if the profile has no
- *           entry; changes: against a reference. */
+/** In:      changes: against a reference. Fails the run if the profile has no entry. */
 struct strait_estimate strait_codec_estimate(struct strait_rank *r, struct strait_codec *c,
-                                             double bound, const struct strait_tensor *t,
-                                             bool changes);
+                                             struct strait_within within,
+                                             const struct strait_tensor *t, bool changes);
 /** A packet of this codec; data NULL in a sized run. Out: room_bytes: its capacity. On release it
  *  subtracts payload_bytes from the rank's memory: add them when they are known. */
 struct strait_packet *strait_codec_packet(struct strait_rank *r, struct strait_codec *c,

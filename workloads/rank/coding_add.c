@@ -29,8 +29,9 @@ struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_co
                                          struct strait_packet *b_taken)
 {
     struct strait_rank_state *w = strait_rank_state_of(r);
-    struct adding d = {.task = {.codec = c, .tensor = x}, .a = a_taken, .b = b_taken};
-    const struct strait_estimate e = strait_codec_estimate(r, c, NAN, x, false);
+    struct adding d = {.task = {.codec = c, .tensor = x, .bound = NAN}, .a = a_taken, .b = b_taken};
+    const struct strait_estimate e =
+        strait_codec_estimate(r, c, (struct strait_within){NAN, NULL}, x, false);
     struct strait_job job = {.resource = STRAIT_CPU,
                              .cost_s = r->run->measured_cost ? NAN : e.encode_s + 2 * e.decode_s,
                              .arg = &d,

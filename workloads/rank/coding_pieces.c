@@ -44,7 +44,32 @@ struct estimating {
     struct strait_codec_cost lossy;
     const void *sized_state; /* for predict; NULL: sizes come from the profile */
     struct strait_estimate of;
+    struct strait_rank *rank;
+    struct strait_codec *mine;          /* codec, to look up other bounds */
+    const struct strait_within *within; /* NULL: one bound for all */
+    bool changes;
 };
+
+/* A tensor's own bound, or kind NONE: that of the whole encoding. */
+static struct strait_bound bound_of(const struct strait_codec *c, const struct strait_model *m,
+                                    const struct strait_within *within,
+                                    const struct strait_param_row *row)
+{
+    const struct strait_bound own = c->choice->spec.bound;
+    struct strait_bound bound = {.kind = STRAIT_BOUND_NONE};
+    const bool outside = row < m->rows || row >= m->rows + m->n_rows;
+    const size_t i = outside ? 0 : (size_t)(row - m->rows);
+    if (outside || !(c->choice->spec.ops->flags & STRAIT_CODEC_BOUNDED))
+        return bound;
+    if (within->by_row)
+        return within->by_row[i];
+    if (c->choice->row_bounds && isfinite(c->choice->row_bounds[i])) {
+        bound = (struct strait_bound){own.kind, c->choice->row_bounds[i]};
+        if (!isnan(within->bound) && own.value > 0)
+            bound.value *= within->bound / own.value;
+    }
+    return bound;
+}
 
 /* Rows of a parameter as a matrix; 0 for a part of one. */
 static size_t n_rows_of(const struct strait_param_row *row, size_t n_elems)
@@ -61,23 +86,6 @@ static double times_ratio(const struct strait_codec *c)
 void strait_set_share(struct strait_codec *c, double share)
 {
     c->share = share;
-}
-
-static void estimate_row(void *arg, const struct strait_param_row *row, size_t lo, size_t hi)
-{
-    struct estimating *e = arg;
-    const struct strait_codec_ops *ops = e->codec->choice->spec.ops;
-    const bool lossy = strait_codec_is_lossy(e->codec, row) || ops->flags & STRAIT_CODEC_LOSSLESS;
-    const struct strait_codec_cost *cost = lossy ? &e->lossy : e->codec->lossless;
-    const double raw_bytes = 4.0 * (double)(hi - lo);
-    const size_t exact_bytes =
-        lossy && e->sized_state
-            ? strait_codec_predict(ops, e->sized_state, hi - lo, n_rows_of(row, hi - lo))
-            : 0;
-    e->of.encode_s += cost->encode_fixed_s + raw_bytes / cost->encode_bytes_per_s;
-    e->of.decode_s += cost->decode_fixed_s + raw_bytes / cost->decode_bytes_per_s;
-    const double more = lossy ? times_ratio(e->codec) : 1;
-    e->of.bytes += exact_bytes > 0 ? (double)exact_bytes : raw_bytes / cost->ratio * more;
 }
 
 /* Look a bound up in the profile once: rounds and parts of tensors share the result. */
@@ -101,18 +109,43 @@ static struct strait_codec_cost cost_at(struct strait_rank *r, struct strait_cod
     return cost;
 }
 
+static void estimate_row(void *arg, const struct strait_param_row *row, size_t lo, size_t hi)
+{
+    struct estimating *e = arg;
+    const struct strait_codec_ops *ops = e->codec->choice->spec.ops;
+    const bool lossy = strait_codec_is_lossy(e->codec, row) || ops->flags & STRAIT_CODEC_LOSSLESS;
+    const struct strait_bound bound = bound_of(e->codec, strait_model(e->rank), e->within, row);
+    const struct strait_codec_cost there = lossy && bound.kind != STRAIT_BOUND_NONE
+                                               ? cost_at(e->rank, e->mine, bound.value, e->changes)
+                                               : e->lossy;
+    const struct strait_codec_cost *cost = lossy ? &there : e->codec->lossless;
+    const double raw_bytes = 4.0 * (double)(hi - lo);
+    const size_t exact_bytes =
+        lossy && e->sized_state
+            ? strait_codec_predict(ops, e->sized_state, hi - lo, n_rows_of(row, hi - lo))
+            : 0;
+    e->of.encode_s += cost->encode_fixed_s + raw_bytes / cost->encode_bytes_per_s;
+    e->of.decode_s += cost->decode_fixed_s + raw_bytes / cost->decode_bytes_per_s;
+    const double more = lossy ? times_ratio(e->codec) : 1;
+    e->of.bytes += exact_bytes > 0 ? (double)exact_bytes : raw_bytes / cost->ratio * more;
+}
+
 size_t strait_task_n_slices(const struct strait_rank_state *w, const struct strait_tensor *t)
 {
     return each_row(w, t, NULL, NULL);
 }
 
 struct strait_estimate strait_codec_estimate(struct strait_rank *r, struct strait_codec *c,
-                                             double bound, const struct strait_tensor *t,
-                                             bool changes)
+                                             struct strait_within within,
+                                             const struct strait_tensor *t, bool changes)
 {
     const struct strait_rank_state *w = strait_rank_state_of(r);
     struct estimating e = {.codec = c,
-                           .lossy = cost_at(r, c, bound, changes),
+                           .rank = r,
+                           .mine = c,
+                           .within = &within,
+                           .changes = changes,
+                           .lossy = cost_at(r, c, within.bound, changes),
                            .sized_state = w->point->sized_states[c - w->codecs]};
     const size_t n = each_row(w, t, estimate_row, &e);
     e.of.bytes = ceil(e.of.bytes + (double)n * STRAIT_BUNDLE_SLICE_BYTES) +
@@ -125,7 +158,7 @@ bool strait_coding_cost(struct strait_rank *r, struct strait_coding_cost *cost,
 {
     if (strait_codec_is_none(c) || !(c->lossy->ratio > 0))
         return false;
-    const struct strait_estimate e = strait_codec_estimate(r, c, NAN, x);
+    const struct strait_estimate e = strait_codec_estimate(r, c, (struct strait_within){.bound = NAN}, x, false);
     *cost = (struct strait_coding_cost){e.bytes, e.encode_s, e.decode_s};
     return true;
 }
@@ -196,6 +229,7 @@ struct slicing {
     float *values;
     size_t lo;
     bool with_memory;
+    struct strait_within within;
 };
 
 /* The sender's memory for elements [lo, hi), which are one parameter or a part of one. */
@@ -232,6 +266,7 @@ static void slice_row(void *arg, const struct strait_param_row *row, size_t lo, 
                                    .n_elems = hi - lo,
                                    .lossy = strait_codec_is_lossy(s->codec, row),
                                    .n_rows = n_rows_of(row, hi - lo)};
+    slice->bound = bound_of(s->codec, strait_model(s->rank), &s->within, row);
     if (slice->lossy && s->with_memory)
         slice->memory = memory_of(s->rank, s->codec, lo, hi);
 }
@@ -243,7 +278,8 @@ void strait_task_cut(struct strait_rank *r, struct strait_task *task, bool with_
                         .codec = task->codec,
                         .values = strait_values(r, task->tensor),
                         .lo = task->tensor->lo,
-                        .with_memory = with_memory};
+                        .with_memory = with_memory,
+                        .within = {task->bound, task->by_row}};
     task->n_slices = each_row(w, task->tensor, NULL, NULL);
     s.slices = task->slices = calloc(task->n_slices + 1, sizeof(*s.slices));
     if (!s.slices)

@@ -110,7 +110,7 @@ void strait_coding_rehearse(struct strait_rank *r)
                                   .values = w->prepared[kind],
                                   .held = true};
     float *decoded = strait_buffer_new(whole.hi * sizeof(*decoded));
-    struct strait_task from = {.codec = c, .tensor = &whole}, to = from;
+    struct strait_task from = {.codec = c, .tensor = &whole, .bound = NAN}, to = from;
     if (!whole.values || !decoded || strait_sweeper_init(&sweeper, &err) != 0)
         strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
     strait_task_cut(r, &from, true);
@@ -175,8 +175,11 @@ static double sample_error(struct strait_rank *r)
         for (size_t i = 0; i < task.n_slices; i++) {
             const struct strait_bound exact = {.kind = STRAIT_BOUND_ABS, .value = 0};
             const float *y = task.slices[i].x, *x = w->sample_of->values + (y - decoded);
+            const struct strait_bound own = task.slices[i].bound;
             worst = fmax(worst, slice_error(x, y, task.slices[i].n_elems,
-                                            task.slices[i].lossy ? bound : exact));
+                                            !task.slices[i].lossy           ? exact
+                                            : own.kind == STRAIT_BOUND_NONE ? bound
+                                                                            : own));
         }
     }
     const bool checked = decoded && task.out && task.err.code == STRAIT_OK;

@@ -161,6 +161,11 @@ bool strait_coding_cost(struct strait_rank *r, struct strait_coding_cost *cost,
  *  dropped. */
 struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *c, double bound,
                                     struct strait_tensor *x);
+/** The same within a bound for each parameter tensor: one for each row of the model, of kinds that
+ *  the codec keeps; lossless tensors stay lossless. In a sized run the kind must be the codec's. */
+struct strait_packet *strait_encode_within(struct strait_rank *r, struct strait_codec *c,
+                                           const struct strait_bound *by_row,
+                                           struct strait_tensor *x);
 /* Where a codec's setting "reference" says so, what rank 0 or another sender encodes with "down" is
  * coded against what the receivers decoded last of the same elements, and what they encode with
  * "up" against the same. Without it these two do nothing. A sender whose packets do not all go to

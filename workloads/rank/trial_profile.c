@@ -12,7 +12,8 @@
 static bool may_ask(const struct strait_experiment *e, const struct strait_profile_entry *entry)
 {
     const struct strait_codec_ops *ops = strait_codec_find(entry->codec);
-    return (e->strategy->bounds_of && ops == e->up.spec.ops) ||
+    return ((e->strategy->bounds_of || e->up.row_bounds) && ops == e->up.spec.ops) ||
+           (e->down.row_bounds && ops == e->down.spec.ops) ||
            (strcmp(e->up.spec.ops->name, "none") == 0 && ops &&
             strcmp(ops->family, "low-rank") == 0);
 }
@@ -35,6 +36,12 @@ const char *strait_trial_profile_hash(char key[STRAIT_KEY_CHARS], const struct s
         if (choices[i]->reference)
             json_array_append_new(
                 all, json_string(strait_hash_bytes(entry, &p->changes[i], sizeof(p->changes[i]))));
+    for (int i = 0; all && i < 2; i++)
+        if (choices[i]->row_bounds)
+            json_array_append_new(
+                all, json_string(strait_hash_bytes(entry, choices[i]->row_bounds,
+                                                   p->experiment->model->n_rows *
+                                                       sizeof(*choices[i]->row_bounds))));
     for (size_t i = 0; all && i < p->profile->n_entries; i++) {
         const struct strait_profile_entry *e = &p->profile->entries[i];
         if (may_ask(p->experiment, e) &&
