@@ -291,17 +291,18 @@ static int describe(struct strait_profile *p, struct strait_error *err)
 /* Bounds that the strategy may ask for beside the experiment's: both ends, and between them so many
  * that neighbours are at most half a decade apart. */
 static int calibrate_bounds(struct calibrating *of, const struct strait_experiment *e,
-                            struct strait_error *err)
+                            int direction, struct strait_error *err)
 {
-    struct strait_codec_choice choice = e->up;
+    struct strait_codec_choice choice = direction == 0 ? e->up : e->down;
+    const char *kind = direction == 0 ? strait_uplink_kind(e) : e->strategy->downlink_kind;
     double least, most;
     int failed = 0;
-    if (!e->strategy->bounds_of || !e->strategy->bounds_of(&least, &most, e))
+    if (!kind || !e->strategy->bounds_of || !e->strategy->bounds_of(&least, &most, e, direction))
         return 0;
     const int n = (int)ceil(2 * log10(most / least) - 1e-9);
     for (int i = 0; i <= n && !failed; i++) {
         choice.spec.bound.value = i == n ? most : least * pow(most / least, (double)i / n);
-        failed = calibrate_choice(of, e, &choice, e->strategy->uplink_kind, err);
+        failed = calibrate_choice(of, e, &choice, kind, err);
     }
     return failed;
 }
@@ -316,8 +317,8 @@ static int calibrate_point(struct calibrating *of, const struct strait_sweep *sw
     if (failed)
         return -1;
     const struct strait_strategy *s = e->strategy;
-    failed = calibrate_choice(of, e, &e->up, s->uplink_kind, err) != 0 ||
-             calibrate_bounds(of, e, err) != 0 ||
+    failed = calibrate_choice(of, e, &e->up, strait_uplink_kind(e), err) != 0 ||
+             calibrate_bounds(of, e, 0, err) != 0 || calibrate_bounds(of, e, 1, err) != 0 ||
              (s->downlink_kind && calibrate_choice(of, e, &e->down, s->downlink_kind, err) != 0);
     strait_experiment_free(e);
     return failed ? -1 : 0;

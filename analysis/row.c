@@ -292,6 +292,14 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
     if (!p->run.measured_cost && !(is_plain(&e->up) && is_plain(&e->down)))
         note(list, "codec times are the profile's%s", p->learn ? "" : ", no codec runs");
     static const char *const ways[] = {"", "download "};
+    for (int i = 0; i < 2; i++)
+        if (p->has_one_ratio[i])
+            note(list,
+                 "the %scodec's profile has one ratio for all bounds: they change with the "
+                 "training, sizes and times do not",
+                 ways[i]);
+    if (p->learn && !p->run.measured_cost && e->strategy->bounds_of)
+        note(list, "codec times at bounds that the profile lacks are those at the experiment's");
     const bool refer[] = {e->up.reference, e->down.reference};
     for (int i = 0; i < 2; i++)
         if (refer[i] && !p->has_changes[i] && !(p->run.real_payload && p->run.measured_cost))

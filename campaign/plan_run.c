@@ -34,7 +34,7 @@ static void move_cost(struct strait_codec_cost *cost, const struct strait_trial 
     const struct strait_experiment *e = p->experiment;
     const struct strait_codec_choice *choice = way == 0 ? &e->up : &e->down;
     const struct strait_profile *own = p->own_profiles[way];
-    const char *kind = way == 0                             ? e->strategy->uplink_kind
+    const char *kind = way == 0                             ? strait_uplink_kind(e)
                        : e->strategy->downlink_kind != NULL ? e->strategy->downlink_kind
                                                             : "param";
     struct strait_profile_cost found;

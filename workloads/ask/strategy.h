@@ -18,6 +18,8 @@ struct strait_strategy {
     bool has_server;    /* rank 0 is a server in addition to the clients */
     bool ends_with_rank_0;
     const char *uplink_kind;   /* recorded kind that clients send: "update", "gradients" */
+    /** The kind where it depends on parameters; NULL: uplink_kind. */
+    const char *(*uplink_kind_of)(const struct strait_experiment *e);
     const char *downlink_kind; /* recorded kind that the server sends, or NULL */
     /** Whether the codec of this direction (0 up, 1 down) codes parameters that the receiver has an
      *  older version of, so that "reference" makes sense. NULL: neither does. */
@@ -26,9 +28,10 @@ struct strait_strategy {
     unsigned n_params;
     /** Whether this experiment can run. 0, or -1 with *err naming what is legal. NULL: always. */
     int (*check)(const struct strait_experiment *e, struct strait_error *err);
-    /** The range of bounds that the strategy may give the clients' codec besides the experiment's,
-     *  of the same kind. False: none. NULL: none. */
-    bool (*bounds_of)(double *least, double *most, const struct strait_experiment *e);
+    /** The range of bounds that the strategy may give the codec of this direction (0 up, 1 down)
+     *  besides the experiment's, of the same kind. False: none. NULL: none. */
+    bool (*bounds_of)(double *least, double *most, const struct strait_experiment *e,
+                      int direction);
     /** Whether rank src ever sends to dst, another rank, on this channel. NULL: all pairs on all
      *  channels. */
     bool (*uses_stream)(const struct strait_experiment *e, int src, int dst, int channel);
@@ -51,6 +54,8 @@ bool strait_param_is_of_machine(const char *name);
 /** The names of such parameters, NULL-terminated. */
 extern const char *const strait_device_params[];
 
+/** What clients send: "param", "update" or "grad". */
+const char *strait_uplink_kind(const struct strait_experiment *e);
 /** A `period` for strategies whose rounds are all alike: 1. */
 int strait_strategy_repeats(const struct strait_experiment *e);
 

@@ -88,7 +88,8 @@ void strait_set_share(struct strait_codec *c, double share)
     c->share = share;
 }
 
-/* Look a bound up in the profile once: rounds and parts of tensors share the result. */
+/* Look a bound up in the profile once: rounds and parts of tensors share the result. With real
+ * payload the profile tells times alone, and where it lacks the bound those of the experiment's do. */
 static struct strait_codec_cost cost_at(struct strait_rank *r, struct strait_codec *c, double bound,
                                         bool changes)
 {
@@ -98,15 +99,18 @@ static struct strait_codec_cost cost_at(struct strait_rank *r, struct strait_cod
     if (isnan(bound) || bound == own)
         return changes ? w->point->changes[c - w->codecs] : *c->lossy;
     pthread_mutex_lock(&w->mutex);
+    struct strait_codec_cost cost = c->lossy_there[changes];
     if (bound != c->there[changes] &&
-        strait_trial_cost(&c->lossy_there[changes], w->point, (int)(c - w->codecs), changes, bound,
-                          &err) == 0)
+        strait_trial_cost(&cost, w->point, (int)(c - w->codecs), changes, bound, &err) == 0) {
+        c->lossy_there[changes] = cost;
         c->there[changes] = bound;
-    const struct strait_codec_cost cost = c->lossy_there[changes];
+    }
     pthread_mutex_unlock(&w->mutex);
-    if (err.code != STRAIT_OK)
+    if (err.code == STRAIT_OK)
+        return cost;
+    if (!r->run->real_payload)
         r->backend->ops->fail(r, &err);
-    return cost;
+    return changes ? w->point->changes[c - w->codecs] : *c->lossy;
 }
 
 static void estimate_row(void *arg, const struct strait_param_row *row, size_t lo, size_t hi)
@@ -115,7 +119,7 @@ static void estimate_row(void *arg, const struct strait_param_row *row, size_t l
     const struct strait_codec_ops *ops = e->codec->choice->spec.ops;
     const bool lossy = strait_codec_is_lossy(e->codec, row) || ops->flags & STRAIT_CODEC_LOSSLESS;
     const struct strait_bound bound = bound_of(e->codec, strait_model(e->rank), e->within, row);
-    const struct strait_codec_cost there = lossy && bound.kind != STRAIT_BOUND_NONE
+    const struct strait_codec_cost there = lossy && bound.kind == e->codec->choice->spec.bound.kind
                                                ? cost_at(e->rank, e->mine, bound.value, e->changes)
                                                : e->lossy;
     const struct strait_codec_cost *cost = lossy ? &there : e->codec->lossless;

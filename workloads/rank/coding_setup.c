@@ -101,7 +101,7 @@ void strait_coding_rehearse(struct strait_rank *r)
         strait_footprint_touch(w, (double)strait_sweep_bytes() + one_coding_bytes(w, c));
         return;
     }
-    const char *sends = w->me == 0 ? s->downlink_kind : s->uplink_kind;
+    const char *sends = w->me == 0 ? s->downlink_kind : strait_uplink_kind(w->point->experiment);
     const enum strait_tensor_kind kind = strcmp(sends, "param") == 0    ? STRAIT_WEIGHTS
                                          : strcmp(sends, "update") == 0 ? STRAIT_UPDATE
                                                                         : STRAIT_GRADIENTS;

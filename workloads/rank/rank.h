@@ -166,6 +166,10 @@ struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *
 struct strait_packet *strait_encode_within(struct strait_rank *r, struct strait_codec *c,
                                            const struct strait_bound *by_row,
                                            struct strait_tensor *x);
+/** y = what c makes of x within this bound, without a reference and without the sender's memory: for
+ *  policies. Charged as one encode and one decode. */
+void strait_round_trip(struct strait_rank *r, struct strait_codec *c, double bound,
+                       struct strait_tensor *y, struct strait_tensor *x);
 /* Where a codec's setting "reference" says so, what rank 0 or another sender encodes with "down" is
  * coded against what the receivers decoded last of the same elements, and what they encode with
  * "up" against the same. Without it these two do nothing. A sender whose packets do not all go to

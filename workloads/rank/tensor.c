@@ -214,7 +214,7 @@ float *strait_tensor_client_values(const struct strait_trial *p)
     const size_t n_elems = p->experiment->model->n_elems;
     float *values = strait_buffer_new(n_elems * sizeof(float));
     for (int kind = 0; kind < 3 && values; kind++)
-        if (strcmp(kind_names[kind], p->experiment->strategy->uplink_kind) == 0)
+        if (strcmp(kind_names[kind], strait_uplink_kind(p->experiment)) == 0)
             fill_values(p, 1, (enum strait_tensor_kind)kind, values, 0, n_elems);
     return values;
 }
@@ -231,7 +231,7 @@ void strait_tensor_prepare(struct strait_rank *r)
     const struct strait_strategy *s = w->point->experiment->strategy;
     const size_t n_elems = w->point->experiment->model->n_elems;
     const bool server = s->has_server && w->me == 0;
-    const char *sends = server ? s->downlink_kind : s->uplink_kind;
+    const char *sends = server ? s->downlink_kind : strait_uplink_kind(w->point->experiment);
     const bool planned = w->footprint.is_wanted;
     for (int kind = 0; kind < 3 && (planned || r->run->real_payload) && sends; kind++) {
         if (strcmp(kind_names[kind], sends) != 0)

@@ -98,7 +98,7 @@ static int fill(struct strait_trial *p, struct strait_error *err)
     if (strait_tensors_load(&p->tensors, e->tensors, err) != 0)
         return -1;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        const bool up = strcmp(e->strategy->uplink_kind, kinds[i]) == 0;
+        const bool up = strcmp(strait_uplink_kind(e), kinds[i]) == 0;
         const bool down =
             e->strategy->downlink_kind && strcmp(e->strategy->downlink_kind, kinds[i]) == 0;
         if (!up && !down)

@@ -32,6 +32,7 @@ struct strait_trial {
      * what they cost alone. */
     struct strait_codec_cost changes[2];
     bool has_changes[2];
+    bool has_one_ratio[2]; /* at all bounds that the strategy may give: they change no size */
     bool guess; /* as in struct strait_trial_options */
     /* up, down: the settings whose speeds stand for those that the profile lacks; "": its own */
     char speeds_of[2][STRAIT_SPEC_CHARS];

@@ -121,7 +121,7 @@ static const char change[] = "change";
 static const char *kind_of(const struct strait_experiment *e, int direction)
 {
     if (direction == 0)
-        return e->strategy->uplink_kind;
+        return strait_uplink_kind(e);
     return e->strategy->downlink_kind ? e->strategy->downlink_kind : "param";
 }
 
@@ -142,17 +142,20 @@ int strait_trial_cost(struct strait_codec_cost *out, const struct strait_trial *
 }
 
 /* A sized run needs profile entries for every bound that the strategy may use: check now. */
-static int check_bounds(const struct strait_trial *p, struct strait_error *err)
+static int check_bounds(struct strait_trial *p, struct strait_error *err)
 {
     const struct strait_experiment *e = p->experiment;
-    struct strait_codec_cost unused;
+    struct strait_codec_cost at_least, at_most;
     double least, most;
-    if (p->run.real_payload || !e->strategy->bounds_of || !e->strategy->bounds_of(&least, &most, e))
-        return 0;
-    return strait_trial_cost(&unused, p, 0, false, least, err) != 0 ||
-                   strait_trial_cost(&unused, p, 0, false, most, err) != 0
-               ? -1
-               : 0;
+    for (int i = 0; i < 2 && !p->run.real_payload && e->strategy->bounds_of; i++) {
+        if (!e->strategy->bounds_of(&least, &most, e, i))
+            continue;
+        if (strait_trial_cost(&at_least, p, i, false, least, err) != 0 ||
+            strait_trial_cost(&at_most, p, i, false, most, err) != 0)
+            return -1;
+        p->has_one_ratio[i] = least < most && at_least.ratio == at_most.ratio;
+    }
+    return 0;
 }
 
 /* Entries of kind "any" are means over kinds that are no changes. */

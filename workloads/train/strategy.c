@@ -1,4 +1,4 @@
-#include "workloads/ask/strategy.h"
+#include "workloads/ask/experiment.h"
 
 #include <string.h>
 
@@ -60,6 +60,11 @@ bool strait_param_is_of_machine(const char *name)
         if (strcmp(strait_device_params[i], name) == 0)
             return true;
     return false;
+}
+
+const char *strait_uplink_kind(const struct strait_experiment *e)
+{
+    return e->strategy->uplink_kind_of ? e->strategy->uplink_kind_of(e) : e->strategy->uplink_kind;
 }
 
 int strait_strategy_repeats(const struct strait_experiment *e)

@@ -16,8 +16,8 @@
 
 #include "core/random.h"
 #include "workloads/ask/experiment.h"
+#include "adaptive_bounds.h"
 #include "federated.h"
-#include "workloads/train/plans/policy.h"
 #include "workloads/rank/rank.h"
 
 enum {
@@ -34,20 +34,10 @@ static const char *const overlaps[] = {"none", "train", NULL};
 enum { ONCE, EACH };
 static const char *const encodings[] = {"once", "each", NULL};
 
-static struct strait_policy policy_of(const struct strait_experiment *e)
-{
-    return (struct strait_policy){.kind =
-                                      (enum strait_policy_kind)strait_experiment_param(e, "policy"),
-                                  .base = e->up.spec.bound.value, /* 0: the codec has none */
-                                  .decay = strait_experiment_param(e, "decay"),
-                                  .rms_factor = strait_experiment_param(e, "rms_factor"),
-                                  .gain = strait_experiment_param(e, "gain"),
-                                  .limit = strait_experiment_param(e, "limit")};
-}
-
 static bool reads_losses(const struct strait_policy *p)
 {
-    return p->kind == STRAIT_POLICY_LOSS_ADAPTIVE || p->kind == STRAIT_POLICY_FAIRNESS;
+    return p->kind == STRAIT_POLICY_LOSS_ADAPTIVE || p->kind == STRAIT_POLICY_FAIRNESS ||
+           p->kind == STRAIT_POLICY_SENSITIVITY;
 }
 
 /* --- server ------------------------------------------------------------------------------- */
@@ -55,10 +45,11 @@ static bool reads_losses(const struct strait_policy *p)
 /* Updates of two rounds can be under way at once: an odd and an even round. */
 struct server {
     int n_clients;
-    struct strait_policy policy;
-    struct strait_curves *curves; /* NULL: the policy reads none */
+    struct strait_adaptive_way up, down;
+    struct strait_curves *curves; /* NULL: no policy reads recorded losses */
     const struct strait_curve *series;
-    double mean_loss; /* of the losses that clients reported; NAN: none yet */
+    double mean_loss, first_loss; /* of the losses that clients reported; NAN: none yet */
+    struct strait_tensor *before; /* parameters a round before; NULL: no policy asks */
     struct wave {
         struct strait_tensor **y;      /* n_clients */
         struct strait_task **decoding; /* n_clients */
@@ -67,39 +58,66 @@ struct server {
     } waves[2];
 };
 
-static struct server begin(struct strait_rank *r)
+static void load_curves(struct strait_rank *r, struct server *s)
 {
     struct strait_error err = {0};
-    struct server s = {.n_clients = strait_n_ranks(r) - 1,
-                       .policy = policy_of(strait_experiment(r)),
-                       .mean_loss = NAN};
+    if (strait_trains(r) || !(reads_losses(&s->up.policy) || reads_losses(&s->down.policy)))
+        return;
+    if (strait_curves_load(&s->curves, NULL, &err) != 0)
+        strait_fail(r, &err);
+    s->series = strait_curves_find(s->curves, (unsigned)strait_param(r, "curve_clients"), 1,
+                                   "update", "none", 0, false);
+}
+
+static struct server begin(struct strait_rank *r)
+{
+    struct server s = {.n_clients = strait_n_ranks(r) - 1, .mean_loss = NAN, .first_loss = NAN};
+    strait_adaptive_begin(r, &s.up, STRAIT_ADAPTIVE_UP);
+    strait_adaptive_begin(r, &s.down, STRAIT_ADAPTIVE_DOWN);
     for (int k = 0; k < 2; k++) {
         s.waves[k].y = strait_alloc(r, (size_t)s.n_clients, sizeof(struct strait_tensor *));
         s.waves[k].decoding = strait_alloc(r, (size_t)s.n_clients, sizeof(struct strait_task *));
         for (int i = 0; i < s.n_clients; i++)
             s.waves[k].y[i] = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
     }
-    if (!reads_losses(&s.policy))
-        return s;
-    if (strait_curves_load(&s.curves, NULL, &err) != 0)
-        strait_fail(r, &err);
-    s.series = strait_curves_find(s.curves, (unsigned)strait_param(r, "curve_clients"), 1, "update",
-                                  "none", 0, false);
+    if (strait_trains(r) && (s.up.probe || s.down.unit == STRAIT_UNIT_UPDATE_RMS))
+        s.before = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
+    load_curves(r, &s);
     return s;
+}
+
+/* Of this very run if it trains; else of a recorded one. */
+static struct strait_state state_of(const struct strait_rank *r, const struct server *s, int round)
+{
+    if (!s->series)
+        return (struct strait_state){.round = round,
+                                     .rms = 1,
+                                     .loss = strait_trains(r) ? s->mean_loss : 0,
+                                     .first_loss = s->first_loss,
+                                     .client_loss = NAN,
+                                     .mean_loss = NAN};
+    struct strait_state state = strait_state_of_curve(s->series, round);
+    state.client_loss = state.mean_loss = NAN; /* the server's bound is for all clients */
+    return state;
 }
 
 /* Encode once, or for every client as simple runners do; the flows share the server's port. */
 static void send_model(struct strait_rank *r, struct server *s, struct strait_tensor *w, int round)
 {
     const bool each = (int)strait_param(r, "encode") == EACH;
-    struct strait_state state = {.round = round, .rms = 1};
-    if (s->series)
-        state = strait_state_of_curve(s->series, round);
+    const struct strait_state state = state_of(r, s, round);
+    strait_adaptive_probe(r, &s->down, w, w, NULL);
+    const double bound = strait_adaptive_bound(&s->up, state),
+                 down_bound = strait_adaptive_bound(&s->down, state);
     struct strait_packet *model = NULL;
+    strait_note_bound(r, isnan(bound) ? down_bound : bound);
     for (int i = 1; i <= s->n_clients; i++) {
         if (!model) {
-            model = strait_encode(r, strait_codec(r, "down"), NAN, w);
-            model->words[BOUND] = strait_policy_bound(&s->policy, &state);
+            if (each)
+                strait_address(r, s->down.codec, i);
+            model =
+                strait_adaptive_encode(r, &s->down, down_bound, w, round > 0 ? s->before : NULL);
+            model->words[BOUND] = isnan(bound) ? 0 : bound;
             model->words[LOSS] = state.loss;
             model->words[MEAN_LOSS] = s->mean_loss;
             model->words[IS_LAST] = strait_is_last_round(r);
@@ -109,6 +127,41 @@ static void send_model(struct strait_rank *r, struct server *s, struct strait_te
             strait_drop(r, model);
             model = NULL;
         }
+    }
+}
+
+/* For the guard of what goes up: the mean change, through the codec. */
+static void probe_updates(struct strait_rank *r, struct server *s, struct strait_tensor *w)
+{
+    if (!s->up.probe)
+        return;
+    if (strait_adaptive_sends_parameters(strait_experiment(r), STRAIT_ADAPTIVE_UP)) {
+        strait_adaptive_probe(r, &s->up, w, w, NULL);
+        return;
+    }
+    struct strait_tensor *change = strait_spare(r, w);
+    strait_set(r, change, w, 1);
+    strait_add(r, change, s->before, -1);
+    strait_adaptive_probe(r, &s->up, change, w, s->before);
+}
+
+/* The mean of all clients, weighted by their data, in rank order: of updates, added, or of trained
+ * parameters. */
+static void average(struct strait_rank *r, struct server *s, struct strait_tensor *w,
+                    struct wave *wave)
+{
+    const bool replaces =
+        strait_adaptive_sends_parameters(strait_experiment(r), STRAIT_ADAPTIVE_UP);
+    double n_examples = 0;
+    for (int i = 0; i < s->n_clients; i++)
+        n_examples += strait_n_examples(r, 1 + i);
+    for (int i = 0; i < s->n_clients; i++) {
+        const double share = strait_n_examples(r, 1 + i) / n_examples;
+        strait_wait(r, wave->decoding[i]);
+        if (replaces && i == 0)
+            strait_set(r, w, wave->y[i], share);
+        else
+            strait_add(r, w, wave->y[i], share);
     }
 }
 
@@ -123,13 +176,15 @@ static void collect(struct strait_rank *r, struct server *s, struct strait_tenso
         of->decoding[m.src - 1] = strait_decode_start(r, of->y[m.src - 1], m.packet);
         of->n_here++;
     }
-    for (int i = 0; i < s->n_clients; i++) {
-        strait_wait(r, wave->decoding[i]);
-        strait_add(r, w, wave->y[i], 1.0 / s->n_clients);
-    }
+    if (s->before)
+        strait_set(r, s->before, w, 1);
+    average(r, s, w, wave);
     s->mean_loss = wave->loss_sum / s->n_clients;
+    if (isnan(s->first_loss))
+        s->first_loss = s->mean_loss;
     wave->loss_sum = 0;
     wave->n_here = 0;
+    probe_updates(r, s, w);
 }
 
 static void server(struct strait_rank *r)
@@ -137,6 +192,7 @@ static void server(struct strait_rank *r)
     struct server s = begin(r);
     const bool late = (int)strait_param(r, "overlap") == TRAIN;
     struct strait_tensor *w = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS);
+    strait_learns(r, w);
     for (int round = 0; strait_round(r); round++) {
         send_model(r, &s, w, round);
         if (late && round > 0)
@@ -153,7 +209,9 @@ static void server(struct strait_rank *r)
 /* --- client ------------------------------------------------------------------------------- */
 
 struct client {
-    struct strait_tensor *update[2]; /* of an even and of an odd round */
+    struct strait_adaptive_way up;
+    struct strait_tensor *w;         /* the server's parameters */
+    struct strait_tensor *update[2]; /* of an even and of an odd round; or what was trained */
     double bound[2], loss[2];
 };
 
@@ -163,7 +221,7 @@ static void compress(struct strait_rank *lane, void *arg)
     for (int round; (round = strait_pend(lane, TO_CODEC)) != STOP;) {
         const int k = round % 2;
         struct strait_packet *p =
-            strait_encode(lane, strait_codec(lane, "up"), c->bound[k], c->update[k]);
+            strait_adaptive_encode(lane, &c->up, c->bound[k], c->update[k], c->w);
         p->words[LOSS] = c->loss[k];
         strait_send(lane, SERVER, UPDATE, round, p);
         strait_post(lane, DONE, round);
@@ -193,24 +251,28 @@ static double bound_of(const struct strait_policy *p, const struct strait_packet
     return bound > 0 ? bound : NAN;
 }
 
-/* On the cores that encode, each step is a job: the codec waits for at most one. */
-static void train(struct strait_rank *r, struct strait_tensor *update, bool shares_cores)
+/* On the cores that encode, each step is a job: the codec waits for at most one. Real training is one
+ * job, since the optimiser begins anew at each call. */
+static void train(struct strait_rank *r, const struct client *c, int k, bool shares_cores)
 {
     const int n_steps = (int)strait_param(r, "local_steps");
-    for (int i = 0; shares_cores && i < n_steps; i++)
-        strait_train(r, NULL, update, 1);
-    if (!shares_cores)
-        strait_train(r, NULL, update, n_steps);
+    const bool by_step = shares_cores && !strait_trains(r);
+    for (int i = 0; by_step && i < n_steps; i++)
+        strait_train(r, c->w, c->update[k], 1);
+    if (!by_step)
+        strait_train(r, c->w, c->update[k], n_steps);
 }
 
 static void client(struct strait_rank *r)
 {
-    struct client c = {0};
-    const struct strait_policy policy = policy_of(strait_experiment(r));
+    struct client c = {.w = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS)};
     const bool late = (int)strait_param(r, "overlap") == TRAIN;
-    struct strait_tensor *w = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
+    const bool replaces =
+        strait_adaptive_sends_parameters(strait_experiment(r), STRAIT_ADAPTIVE_UP);
+    strait_adaptive_begin(r, &c.up, STRAIT_ADAPTIVE_UP);
     for (int k = 0; k < 2; k++)
-        c.update[k] = strait_tensor(r, STRAIT_UPDATE, 0, STRAIT_ALL_LAYERS);
+        c.update[k] =
+            strait_tensor(r, replaces ? STRAIT_WEIGHTS : STRAIT_UPDATE, 0, STRAIT_ALL_LAYERS);
     struct strait_rank *lane = strait_spawn(r, compress, &c);
     for (bool last = false; !last;) {
         struct strait_message m = strait_recv(r, SERVER, MODEL);
@@ -219,12 +281,14 @@ static void client(struct strait_rank *r)
         if (round > (late ? 1 : 0)) /* the update whose memory this round reuses is encoded */
             strait_pend(r, DONE);
         last = m.packet->words[IS_LAST] > 0;
-        c.bound[k] = bound_of(&policy, m.packet, c.loss[late ? k : 1 - k]);
+        c.bound[k] = bound_of(&c.up.policy, m.packet, c.loss[late ? k : 1 - k]);
         c.loss[k] = loss_of(r, m.packet->words[LOSS]);
-        strait_decode(r, w, m.packet);
+        strait_decode(r, c.w, m.packet);
         if (late && round > 0)
             strait_post(r, TO_CODEC, round - 1);
-        train(r, c.update[k], late && round > 0 && strait_device(r) == STRAIT_CPU);
+        train(r, &c, k, late && round > 0 && strait_device(r) == STRAIT_CPU);
+        if (strait_trains(r))
+            c.loss[k] = strait_train_loss(r);
         if (!late || last)
             strait_post(r, TO_CODEC, round);
     }
@@ -239,35 +303,40 @@ static void adaptive(struct strait_rank *r)
 
 /* --- declarations ------------------------------------------------------------------------- */
 
-static bool bounds_of(double *least, double *most, const struct strait_experiment *e)
+/* Bounds in other units than the codec's have no profile to look them up in. */
+static bool bounds_of(double *least, double *most, const struct strait_experiment *e, int direction)
 {
-    const struct strait_policy p = policy_of(e);
+    const struct strait_policy p = strait_adaptive_policy(e, direction);
+    const struct strait_codec_choice *c = direction == STRAIT_ADAPTIVE_UP ? &e->up : &e->down;
     strait_policy_range(least, most, &p);
-    return e->up.spec.bound.kind != STRAIT_BOUND_NONE;
+    return c->spec.bound.kind != STRAIT_BOUND_NONE &&
+           strait_policy_unit(&p, strait_adaptive_sends_parameters(e, direction)) ==
+               STRAIT_UNIT_OF_CODEC;
+}
+
+static bool refers(const struct strait_experiment *e, int direction)
+{
+    return strait_adaptive_sends_parameters(e, direction);
+}
+
+static const char *uplink_kind_of(const struct strait_experiment *e)
+{
+    return strait_adaptive_sends_parameters(e, STRAIT_ADAPTIVE_UP) ? "param" : "update";
 }
 
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
     char where[512];
-    const struct strait_policy p = policy_of(e);
     const int k = (int)strait_experiment_param(e, "curve_clients");
-    const char *name = strait_policy_names[p.kind];
-    const bool none =
-        strcmp(e->up.spec.ops->name, "none") == 0; /* as a reference: no bound to set */
-    if (!none && p.kind != STRAIT_POLICY_FIXED && e->up.spec.bound.kind == STRAIT_BOUND_NONE) {
-        snprintf(where, sizeof(where), "%s#/codec/bound", e->file);
+    if (strait_adaptive_check(e, STRAIT_ADAPTIVE_UP, err) != 0 ||
+        strait_adaptive_check(e, STRAIT_ADAPTIVE_DOWN, err) != 0)
+        return -1;
+    snprintf(where, sizeof(where), "%s#/strategy/overlap", e->file);
+    if (strait_adaptive_sends_parameters(e, STRAIT_ADAPTIVE_UP) &&
+        (int)strait_experiment_param(e, "overlap") == TRAIN)
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected a codec with a bound such as {\"range\": 1e-3} for "
-                                "policy \"%s\", found none",
-                                name);
-    }
-    if (!none && p.kind == STRAIT_POLICY_RMS_ADAPTIVE &&
-        e->up.spec.bound.kind != STRAIT_BOUND_RMS) {
-        snprintf(where, sizeof(where), "%s#/codec/bound", e->file);
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected a bound {\"rms\": ...} for policy \"%s\", found \"%s\"",
-                                name, strait_bound_kind_name(e->up.spec.bound.kind));
-    }
+                                "expected \"none\" where parameters go up: one round late they "
+                                "would undo the round between");
     snprintf(where, sizeof(where), "%s#/strategy/curve_clients", e->file);
     if (k != 2 && k != 4 && k != 8 && k != 16)
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
@@ -281,10 +350,15 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
     return 0;
 }
 
+static bool is_steady(const struct strait_experiment *e, int direction)
+{
+    const struct strait_policy p = strait_adaptive_policy(e, direction);
+    return p.kind == STRAIT_POLICY_FIXED || p.kind == STRAIT_POLICY_RMS_ADAPTIVE;
+}
+
 static int period(const struct strait_experiment *e)
 {
-    const struct strait_policy p = policy_of(e);
-    return p.kind == STRAIT_POLICY_FIXED || p.kind == STRAIT_POLICY_RMS_ADAPTIVE;
+    return is_steady(e, STRAIT_ADAPTIVE_UP) && is_steady(e, STRAIT_ADAPTIVE_DOWN);
 }
 
 static const struct strait_param params[] = {
@@ -301,12 +375,20 @@ static const struct strait_param params[] = {
      STRAIT_PARAM_CHOICE, .min = 0, .max = 1, .fallback = ONCE, .choices = encodings},
     {"server_work", "the server's own work in a round, such as validation", STRAIT_PARAM_TIME,
      .min = 0, .max = 1e6},
-    {"policy", "how clients' bounds follow the training", STRAIT_PARAM_CHOICE, .min = 0, .max = 4,
-     .fallback = STRAIT_POLICY_FIXED, .choices = strait_policy_names},
+    {"sends", "clients send what training changed, or the trained parameters", STRAIT_PARAM_CHOICE,
+     .min = 0, .max = 1, .choices = strait_adaptive_sends},
+    {"policy", "how the bound of what clients send follows the training", STRAIT_PARAM_CHOICE,
+     .min = 0, .max = 7, .fallback = STRAIT_POLICY_FIXED, .choices = strait_policy_names},
+    {"download_policy", "the same of what the server sends, around its codec's own bound",
+     STRAIT_PARAM_CHOICE, .min = 0, .max = 8, .choices = strait_adaptive_download_policies},
     {"decay", "schedule: factor of the bound a round", STRAIT_PARAM_NUMBER, .min = 1e-3, .max = 1e3,
      .fallback = 0.9},
     {"rms_factor", "rms-adaptive: wanted rms error over the rms of the update", STRAIT_PARAM_NUMBER,
      .min = 1e-6, .max = 10, .fallback = 0.5},
+    {"alpha", "mean-abs: bound over the mean magnitude of a tensor", STRAIT_PARAM_NUMBER,
+     .min = 1e-6, .max = 10, .fallback = 0.1},
+    {"tolerance", "accuracy-guard: share of the held-out loss that compression may add",
+     STRAIT_PARAM_NUMBER, .min = 1e-6, .max = 1, .fallback = 0.005},
     {"gain", "loss-adaptive, per-client-fairness: power of the ratio of losses",
      STRAIT_PARAM_NUMBER, .min = 0, .max = 10, .fallback = 1},
     {"limit", "bounds stay within this factor of the experiment's", STRAIT_PARAM_NUMBER, .min = 1,
@@ -322,7 +404,10 @@ const struct strait_strategy strait_strategy_adaptive = {
     .source = "after FedCSpc and FedEFsz, IEEE TPDS 2025, and FedSZ, arXiv 2312.13461",
     .has_server = true,
     .uplink_kind = "update",
+    .uplink_kind_of = uplink_kind_of,
     .downlink_kind = "param",
+    .refers = refers,
+    .trains = true,
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
     .check = check,

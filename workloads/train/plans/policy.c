@@ -2,8 +2,15 @@
 
 #include <assert.h>
 
-const char *const strait_policy_names[] = {
-    "fixed", "schedule", "rms-adaptive", "loss-adaptive", "per-client-fairness", NULL};
+const char *const strait_policy_names[] = {"fixed",
+                                           "schedule",
+                                           "rms-adaptive",
+                                           "loss-adaptive",
+                                           "per-client-fairness",
+                                           "accuracy-guard",
+                                           "mean-abs",
+                                           "sensitivity",
+                                           NULL};
 
 static double within(double x, double least, double most)
 {
@@ -14,6 +21,17 @@ static double within(double x, double least, double most)
 static double by_ratio(const struct strait_policy *p, double a, double b)
 {
     return isfinite(a) && isfinite(b) && a > 0 && b > 0 ? p->base * pow(a / b, p->gain) : p->base;
+}
+
+/* The bound that adds the wanted share of the loss, if what it adds grows with its square. */
+static double guarded(const struct strait_policy *p, const struct strait_state *s)
+{
+    const double wanted = p->tolerance * s->plain_loss, found = s->probe_loss - s->plain_loss;
+    if (!(s->bound > 0) || !isfinite(wanted))
+        return p->base;
+    if (!isfinite(found)) /* the probe diverged */
+        return s->bound / 2;
+    return s->bound * within(sqrt(wanted / fmax(found, wanted / 20)), 0.5, 2);
 }
 
 static double unlimited(const struct strait_policy *p, const struct strait_state *s)
@@ -31,6 +49,14 @@ static double unlimited(const struct strait_policy *p, const struct strait_state
         return by_ratio(p, s->loss, s->first_loss);
     case STRAIT_POLICY_FAIRNESS:
         return by_ratio(p, s->mean_loss, s->client_loss);
+    case STRAIT_POLICY_GUARD:
+        return guarded(p, s);
+    case STRAIT_POLICY_MEAN_ABS:
+        return p->alpha;
+    case STRAIT_POLICY_SENSITIVITY: {
+        const double share = s->loss / s->first_loss;
+        return isfinite(share) && share > 0 ? p->base * sqrt(share) : p->base;
+    }
     }
     assert(false);
     return p->base;
@@ -40,7 +66,8 @@ double strait_policy_bound(const struct strait_policy *p, const struct strait_st
 {
     const double bound = unlimited(p, s);
     const bool limited = p->kind == STRAIT_POLICY_LOSS_ADAPTIVE ||
-                         p->kind == STRAIT_POLICY_FAIRNESS ||
+                         p->kind == STRAIT_POLICY_FAIRNESS || p->kind == STRAIT_POLICY_GUARD ||
+                         p->kind == STRAIT_POLICY_SENSITIVITY ||
                          (p->kind == STRAIT_POLICY_SCHEDULE && !p->list);
     return limited ? within(bound, p->base / p->limit, p->base * p->limit) : bound;
 }
@@ -53,6 +80,8 @@ void strait_policy_range(double *least, double *most, const struct strait_policy
         *least = *most = p->base;
     if (p->kind == STRAIT_POLICY_RMS_ADAPTIVE)
         *least = *most = p->rms_factor * sqrt(3);
+    if (p->kind == STRAIT_POLICY_MEAN_ABS)
+        *least = *most = p->alpha;
     if (p->kind != STRAIT_POLICY_SCHEDULE)
         return;
     if (p->decay <= 1)
@@ -63,6 +92,31 @@ void strait_policy_range(double *least, double *most, const struct strait_policy
         *least = i == 0 ? p->list[0] : fmin(*least, p->list[i]);
         *most = i == 0 ? p->list[0] : fmax(*most, p->list[i]);
     }
+}
+
+enum strait_policy_unit strait_policy_unit(const struct strait_policy *p, bool codes_parameters)
+{
+    if (p->kind == STRAIT_POLICY_MEAN_ABS)
+        return STRAIT_UNIT_MEAN_ABS;
+    return p->kind == STRAIT_POLICY_RMS_ADAPTIVE && codes_parameters ? STRAIT_UNIT_UPDATE_RMS
+                                                                     : STRAIT_UNIT_OF_CODEC;
+}
+
+double strait_policy_absolute(enum strait_policy_unit unit, double bound, const float *x,
+                              const float *update, size_t n_elems)
+{
+    double sum = 0;
+    assert(unit != STRAIT_UNIT_OF_CODEC);
+    if (n_elems == 0)
+        return 0;
+    if (unit == STRAIT_UNIT_UPDATE_RMS) {
+        for (size_t i = 0; i < n_elems; i++)
+            sum += (double)update[i] * (double)update[i];
+        return bound * sqrt(sum / (double)n_elems);
+    }
+    for (size_t i = 0; i < n_elems; i++)
+        sum += fabs((double)x[i]);
+    return bound * sum / (double)n_elems;
 }
 
 static const struct strait_curve_round *round_of(const struct strait_curve *curve, int round)
@@ -79,5 +133,8 @@ struct strait_state strait_state_of_curve(const struct strait_curve *curve, int 
                                  .loss = loss,
                                  .first_loss = round_of(curve, 0)->train_loss,
                                  .client_loss = loss,
-                                 .mean_loss = loss};
+                                 .mean_loss = loss,
+                                 .bound = NAN,
+                                 .plain_loss = NAN,
+                                 .probe_loss = NAN};
 }

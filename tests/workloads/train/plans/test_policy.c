@@ -5,8 +5,13 @@
 #include "workloads/train/plans/replay.h"
 #include "tests/kit/suite.h"
 
-static const struct strait_policy base = {
-    .base = 0.01, .decay = 0.5, .rms_factor = 0.5, .gain = 1, .limit = 8};
+static const struct strait_policy base = {.base = 0.01,
+                                          .decay = 0.5,
+                                          .rms_factor = 0.5,
+                                          .gain = 1,
+                                          .limit = 8,
+                                          .tolerance = 0.02,
+                                          .alpha = 0.4};
 
 static struct strait_policy of_kind(enum strait_policy_kind kind)
 {
@@ -70,6 +75,53 @@ static void inputs(void)
             CU_ASSERT_EQUAL(changes, reads[kind][i]);
         }
     }
+}
+
+/* Wanted are 2 % of a loss of 0.5, 0.01. A probe that added 0.04 halves the bound, one that added
+ * 0.02 divides it by sqrt(2), one that added 1e-4 or gained doubles it, not by sqrt(100); one that
+ * diverged halves it. Without a probe it is the base; it stays within a factor of 8 of 0.01. */
+static void guard(void)
+{
+    const struct strait_policy p = of_kind(STRAIT_POLICY_GUARD);
+    static const double bounds[] = {0.01, 0.01, 0.01, 0.01, 0.01, 0.002, 0.06, NAN, 0.01};
+    static const double probes[] = {0.54, 0.52, 0.5001, 0.45, NAN, 0.6, 0.5, 0.5, 0.51};
+    const double expected[] = {0.005, 0.01 / sqrt(2), 0.02, 0.02, 0.005, 0.00125, 0.08, 0.01, 0.01};
+    for (size_t i = 0; i < sizeof(bounds) / sizeof(*bounds); i++) {
+        struct strait_state s = state_of(3, 1, 1, 1);
+        s.bound = bounds[i];
+        s.plain_loss = 0.5;
+        s.probe_loss = probes[i];
+        CU_ASSERT_DOUBLE_EQUAL(strait_policy_bound(&p, &s), expected[i], 1e-12);
+    }
+}
+
+/* A quarter of the first loss: what a bound adds falls as much with half of it. */
+static void sensitivity(void)
+{
+    const struct strait_policy p = of_kind(STRAIT_POLICY_SENSITIVITY);
+    const struct strait_state s = state_of(3, 1, 0.5, 1), first = state_of(0, 1, NAN, 1);
+    CU_ASSERT_DOUBLE_EQUAL(strait_policy_bound(&p, &s), 0.005, 1e-15);
+    CU_ASSERT_DOUBLE_EQUAL(strait_policy_bound(&p, &first), 0.01, 1e-15);
+}
+
+/* mean|x| of 1, -2, 3, -6 is 3; the rms of an update of 1, 1, 1, -5 is sqrt(7). */
+static void by_tensor(void)
+{
+    static const float x[] = {1, -2, 3, -6}, update[] = {1, 1, 1, -5};
+    struct strait_policy p = of_kind(STRAIT_POLICY_MEAN_ABS);
+    CU_ASSERT_EQUAL(strait_policy_unit(&p, true), STRAIT_UNIT_MEAN_ABS);
+    CU_ASSERT_EQUAL(strait_policy_unit(&p, false), STRAIT_UNIT_MEAN_ABS);
+    CU_ASSERT_DOUBLE_EQUAL(
+        strait_policy_absolute(STRAIT_UNIT_MEAN_ABS, strait_policy_bound(&p, NULL), x, NULL, 4),
+        1.2, 1e-12);
+    p.kind = STRAIT_POLICY_RMS_ADAPTIVE;
+    CU_ASSERT_EQUAL(strait_policy_unit(&p, true), STRAIT_UNIT_UPDATE_RMS);
+    CU_ASSERT_EQUAL(strait_policy_unit(&p, false), STRAIT_UNIT_OF_CODEC);
+    CU_ASSERT_DOUBLE_EQUAL(strait_policy_absolute(STRAIT_UNIT_UPDATE_RMS, 0.5, x, update, 4),
+                           0.5 * sqrt(7), 1e-12);
+    p.kind = STRAIT_POLICY_LOSS_ADAPTIVE;
+    CU_ASSERT_EQUAL(strait_policy_unit(&p, true), STRAIT_UNIT_OF_CODEC);
+    CU_ASSERT_EQUAL(strait_policy_absolute(STRAIT_UNIT_MEAN_ABS, 1, x, NULL, 0), 0);
 }
 
 /* Losses that are not known yet, and losses that would lead far away: base, and base over or times
@@ -300,6 +352,9 @@ static void follows(void)
 }
 
 static const struct strait_test tests[] = {
+    {"the guard follows its probe, at most by a factor of two", guard},
+    {"measured bounds keep their share of the loss", sensitivity},
+    {"bounds of a tensor follow from its values or its update", by_tensor},
     {"each policy gives its bound", values},
     {"a policy changes with its own input and with no other", inputs},
     {"bounds stay within their limit, and unknown losses change nothing", limits},
