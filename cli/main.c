@@ -16,6 +16,8 @@ static const struct strait_subcommand commands[] = {
      strait_command_tune},
     {"attention", "", "measure what approximate attention costs in accuracy",
      strait_command_attention},
+    {"sensitivity", "[EXPERIMENT]", "find the error that each tensor of a model stands",
+     strait_command_sensitivity},
     {"compare", "DIR [DIR]", "compare predicted with measured times, point by point",
      strait_command_compare},
     {"plot", "DIR", "draw the curves of a results folder as PNG and SVG", strait_command_plot},

@@ -162,7 +162,8 @@ bool strait_coding_cost(struct strait_rank *r, struct strait_coding_cost *cost,
 {
     if (strait_codec_is_none(c) || !(c->lossy->ratio > 0))
         return false;
-    const struct strait_estimate e = strait_codec_estimate(r, c, (struct strait_within){.bound = NAN}, x, false);
+    const struct strait_estimate e =
+        strait_codec_estimate(r, c, (struct strait_within){.bound = NAN}, x, false);
     *cost = (struct strait_coding_cost){e.bytes, e.encode_s, e.decode_s};
     return true;
 }
