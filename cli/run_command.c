@@ -322,7 +322,7 @@ int strait_command_run(int argc, char **argv)
         {"every-round", 0, STRAIT_OPTION_FLAG, &r.every_round, NULL,
          "sim, fluid: do not extrapolate rounds"},
         {"save-state", 0, STRAIT_OPTION_TEXT, &r.save_state, "DIR",
-         "sim, fluid: keep training, for a run that is stopped"},
+         "sim, fluid: keep training that may be stopped"},
         {"realisation", 0, STRAIT_OPTION_TEXT, &r.realisation, "NAME",
          "emu: shape links by relay, kernel or auto"},
         {"launcher", 0, STRAIT_OPTION_TEXT, &r.launcher, "NAME",

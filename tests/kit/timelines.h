@@ -34,7 +34,8 @@ static inline json_t *on_three_ranks(const struct strait_strategy *s)
     return set;
 }
 
-/* The last of the list against all before it. Their plans differ by at least 0.9 % in the settings
+/* The last of the list against all before it, but DGC against DeMo: without a codec both gather all
+ * values from all ranks. Their plans differ by at least 0.9 % in the settings
  * of the tests; the same plan under another name, by what rounding leaves: 1e-12. */
 static inline void expect_unlike_others(const struct timeline *all, size_t n)
 {
@@ -42,6 +43,8 @@ static inline void expect_unlike_others(const struct timeline *all, size_t n)
     for (const struct timeline *b = all; b < a; b++) {
         const bool same_bytes = a->payload_bytes == b->payload_bytes,
                    same_time = fabs(a->total_s - b->total_s) <= 1e-3 * b->total_s;
+        if (strcmp(a->name, "dgc") == 0 && strcmp(b->name, "demo") == 0)
+            continue;
         CU_ASSERT(!same_bytes || !same_time);
         if (same_bytes && same_time)
             fprintf(stderr,

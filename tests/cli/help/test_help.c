@@ -167,7 +167,7 @@ static void candidates(void)
     EXPECT_ONLY("strait run --on=f", "--on=fluid");
     EXPECT_ONLY("strait run wan-check --launc", "--launcher");
     EXPECT_ONLY("strait run x --set /model=resnet5", "/model=resnet50");
-    EXPECT_ONLY("strait run x --set /strategy/name=de", "/strategy/name=dear");
+    EXPECT_ONLY("strait run x --set /strategy/name=dea", "/strategy/name=dear");
     EXPECT_ONLY("strait list str", "strategies");
     EXPECT_ONLY("strait list strategies dea", "dear");
     EXPECT_ONLY("strait codec list tern", "terngrad");

@@ -88,6 +88,8 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
     const struct strait_sites sites = {e->n_ranks, site_of, &g};
     if (channel == INSIDE)
         return in_ring(&g, e->n_ranks, src, dst);
+    if (channel == PASSED_ON && dst < src) /* a tree's leaves come after its root, which sends */
+        return false;
     return channel <= PASSED_ON && strait_hierarchy_uses(sites, src, dst, channel == PASSED_ON);
 }
 
