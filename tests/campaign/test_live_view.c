@@ -68,7 +68,10 @@ static struct strait_live at(double now_s, double dilation, int n_rounds, double
                                 .dilation = dilation,
                                 .n_rounds = n_rounds,
                                 .rounds_s = rounds_s,
-                                .read_at_s = NAN};
+                                .read_at_s = NAN,
+                                .real_s = NAN,
+                                .loss = NAN,
+                                .accuracy = NAN};
 }
 
 static void lines(void)
@@ -106,6 +109,18 @@ static void lines(void)
     live = at(1, NAN, 0, 0); /* virtual: nobody knows how long it takes */
     CU_ASSERT_STRING_EQUAL(watch(&w, &live),
                            "emulating 2/3: 1.00 s of virtual time, round 1 of 5\n");
+    live = at(8, 1, 2, 8); /* a simulation: three rounds more at 5 real seconds each */
+    live.real_s = 10;
+    CU_ASSERT_CONTAINS(watch(&w, &live), ", round 3 of 5, about 15 s left\n");
+    live = at(1, 1, 0, 0);
+    live.real_s = 10; /* before its first round nobody knows */
+    CU_ASSERT_STRING_EQUAL(watch(&w, &live),
+                           "emulating 2/3: 1.00 s of virtual time, round 1 of 5\n");
+    live.loss = 0.12345; /* of real training, once it was scored */
+    CU_ASSERT_STRING_EQUAL(watch(&w, &live),
+                           "emulating 2/3: 1.00 s of virtual time, round 1 of 5, loss 0.1235\n");
+    live.accuracy = 0.875;
+    CU_ASSERT_CONTAINS(watch(&w, &live), ", round 1 of 5, loss 0.1235, accuracy 87.5 %\n");
     CU_ASSERT_STRING_EQUAL(watch(&w, NULL), "");
     strait_outcome_free(&w.o);
 }

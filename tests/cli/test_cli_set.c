@@ -200,6 +200,11 @@ static void break_even(void)
                  *without_s = json_object_get(one, "without_s");
     CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(one, "codec")), "sz 1e-2");
     CU_ASSERT_EQUAL(strlen(json_string_value(json_object_get(one, "key"))), 32);
+    const char *sweep = json_string_value(json_object_get(one, "sweep")),
+               *setting = json_string_value(json_object_get(one, "setting"));
+    CU_ASSERT_FATAL(sweep && setting);
+    CU_ASSERT_EQUAL(strlen(sweep), 32);
+    CU_ASSERT_STRING_EQUAL(setting, ""); /* nothing but codecs and clients varies */
     CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(one, "text")), "always (2-8 clients)");
     CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(one, "backend")), "fluid");
     CU_ASSERT_EQUAL(json_integer_value(json_object_get(one, "first")), 2);
