@@ -410,14 +410,16 @@ COMPLETIONS = bash-completion/completions/strait zsh/site-functions/_strait fish
 library: $(BUILD)/$(SHARED) $(BUILD)/libstrait.a
 
 # Only what lib/strait.h declares with STRAIT_API can be seen from outside, in both libraries.
+# Cloned functions are visible whatever the compiler is told: the linker and objcopy hide them.
 $(BUILD)/$(SHARED): $(call objects,lib) $(LIBS)
 	@echo "  link $@"
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -Wl,-soname,libstrait.so.$(SOVERSION) -Wl,--no-undefined \
+	    -Wl,--exclude-libs,ALL \
 	    -o $@ $(call objects,lib) -Wl,--start-group $(LIBS) -Wl,--end-group -Wl,--as-needed $(LDLIBS)
 $(BUILD)/libstrait.a: $(call objects,lib) $(LIBS)
 	@echo "  archive $@"
 	$(Q)$(LD) -r -o $(BUILD)/libstrait.o $(call objects,lib) --start-group $(LIBS) --end-group
-	$(Q)objcopy --localize-hidden $(BUILD)/libstrait.o
+	$(Q)objcopy --localize-hidden --wildcard --keep-global-symbol='strait_*' $(BUILD)/libstrait.o
 	@rm -f $@
 	$(Q)ar crs $@ $(BUILD)/libstrait.o
 
