@@ -117,6 +117,8 @@ static void lines(void)
     CU_ASSERT_STRING_EQUAL(watch(&w, &live),
                            "emulating 2/3: 1.00 s of virtual time, round 1 of 5\n");
     live.loss = 0.12345; /* of real training, once it was scored */
+    live.accuracy = NAN;
+    live.has_score = true;
     CU_ASSERT_STRING_EQUAL(watch(&w, &live),
                            "emulating 2/3: 1.00 s of virtual time, round 1 of 5, loss 0.1235\n");
     live.accuracy = 0.875;

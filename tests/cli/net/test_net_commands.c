@@ -97,7 +97,7 @@ static void expect_listed(struct program *p, const char *name)
     char words[256], begin[64];
     struct said s = PROGRAM_CALL(p, "net", "list");
     CU_ASSERT_EQUAL(s.status, 0);
-    CU_ASSERT_STRING_EQUAL(words_of(words, s.out, 0), "name ranks keeper launcher experiment");
+    CU_ASSERT_STRING_EQUAL(words_of(words, s.out, 0), "name ranks supervisor launcher experiment");
     snprintf(begin, sizeof(begin), "%s 3 %d ", name, (int)keeper_of(p, name));
     size_t line = 1; /* below a rule, where there is one */
     while (line < 3 && strncmp(words_of(words, s.out, line), begin, strlen(begin)) != 0)
