@@ -53,7 +53,8 @@ static int read_task(struct strait_training *t, struct strait_object *o, struct 
 
 /* Defaults are those of PyTorch 1.13; LAMB's are of You et al., arXiv 1904.00962, section 4; SGD's
  * those of the recorded curves (traces/curves); K-FAC's damping that of Pauloski et al.,
- * arXiv 2007.00784, section VI. */
+ * arXiv 2007.00784, section VI, kl_clip that of their program (kfac_pytorch), factor_decay that of
+ * Martens and Grosse, arXiv 1503.05671, section 5. */
 static int read_optimiser(struct strait_training *t, struct strait_object *o,
                           struct strait_error *err)
 {
@@ -88,7 +89,12 @@ static int read_optimiser(struct strait_training *t, struct strait_object *o,
         strait_object_bool_or(o, &t->nesterov, "nesterov", false, err))
         return -1;
     if (kind == STRAIT_KFAC)
-        return strait_object_number_or(o, &t->damping, "damping", DBL_MIN, 1e6, 1e-3, err);
+        return strait_object_number_or(o, &t->damping, "damping", DBL_MIN, 1e6, 1e-3, err) ||
+                       strait_object_number_or(o, &t->factor_decay, "factor_decay", 0,
+                                               1 - DBL_EPSILON, 0.95, err) ||
+                       strait_object_number_or(o, &t->kl_clip, "kl_clip", 0, 1e30, 1e-3, err)
+                   ? -1
+                   : 0;
     return 0;
 }
 

@@ -14,7 +14,8 @@ struct strait_training {
     int batch;                                   /* examples a step of one rank */
     enum strait_optimiser_kind optimiser;
     bool nesterov; /* SGD alone */
-    double lr, momentum, beta1, beta2, epsilon, weight_decay, damping;
+    double lr, momentum, beta1, beta2, epsilon, weight_decay;
+    double damping, factor_decay, kl_clip; /* K-FAC alone */
     bool keep_state;   /* federated: the optimiser's state lives over rounds, or begins anew */
     double alpha;      /* Dirichlet over labels; INFINITY: shuffled evenly */
     long samples;      /* of the training set, its first; 0: all */

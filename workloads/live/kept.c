@@ -10,6 +10,8 @@
 
 #include "core/hash.h"
 
+/* What a file of any size cannot exceed, so that a record's bytes do not overflow. */
+static const uint64_t MOST_STATE = (uint64_t)1 << 40;
 static const char MAGIC[8] = "stkept1";
 
 struct file_head {
@@ -113,7 +115,7 @@ static int read_index(struct strait_kept *k, struct strait_error *err)
                                 "expected the saved state of a run with %zu parameters",
                                 k->n_elems);
     while (read_at(k->fd, &r, sizeof(r), k->end) && r.check != 0 &&
-           r.n_state <= 8 * (uint64_t)k->n_elems + 64 &&
+           r.n_state <= MOST_STATE &&
            k->end + (off_t)record_bytes(k, &r) <= status.st_size)
         if (!note(k, &r))
             return strait_error_set(err, STRAIT_ERR_NOMEM, k->path, "memory ran out");

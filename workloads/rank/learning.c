@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "coding.h"
+#include "core/buffer.h"
 #include "core/hash.h"
+#include "learn/factors.h"
 #include "workloads/live/kept.h"
 #include "workloads/live/workspaces.h"
 
@@ -202,6 +204,8 @@ void strait_learning_train(struct strait_rank *r, struct strait_tensor *from,
 void strait_learning_forget_gradient(struct strait_rank *r)
 {
     struct strait_learning *l = strait_rank_state_of(r)->learning;
+    if (l->is_ahead) /* by a factor of this very step */
+        return;
     l->has_gradient = l->has_begun = false;
     l->filled = NULL;
 }
@@ -214,10 +218,14 @@ static void gradient_now(void *arg)
         return;
     const struct strait_kept *kept = t->point->kept;
     const struct strait_kept_job job = kept ? job_of(t, 0) : (struct strait_kept_job){0};
-    if (!kept || !find_kept(t, &job, t->to)) {
+    float *triangles = t->learning->triangles;
+    const size_t n = triangles ? strait_learn_n_factor_elems(t->point->learn) : 0;
+    if (!kept || !strait_kept_find(t->point->kept, &job, &t->loss, t->to, triangles, n)) {
         t->loss = strait_learner_gradient(x->learner, t->from, t->learning->n_batches, t->to);
+        if (n > 0)
+            strait_learner_triangles(x->learner, triangles);
         if (kept)
-            keep(t, &job, t->to);
+            strait_kept_add(t->point->kept, &job, t->loss, t->to, triangles, n, &t->err);
     }
     give(t, x);
 }
@@ -229,13 +237,13 @@ static void copy_now(void *arg)
 }
 
 /* Where the whole gradient of this step goes: into the memory of the whole tensor that x is of, else
- * into the rank's own. */
+ * into the rank's own. x NULL: nothing waits for it yet. */
 static float *gradient_memory(struct strait_rank *r, struct strait_tensor *x)
 {
     struct strait_rank_state *w = strait_rank_state_of(r);
     struct strait_learning *l = w->learning;
-    struct strait_tensor *of = x->parent ? x->parent : x;
-    const bool whole = strait_n_elems(of) == n_elems_of(w->point);
+    struct strait_tensor *of = x && x->parent ? x->parent : x;
+    const bool whole = x && strait_n_elems(of) == n_elems_of(w->point);
     l->filled = whole ? of : NULL;
     if (whole)
         return strait_values(r, of);
@@ -244,19 +252,57 @@ static float *gradient_memory(struct strait_rank *r, struct strait_tensor *x)
     return l->gradient;
 }
 
+static void take_gradient(struct strait_rank *r, struct strait_tensor *x, double cost_s)
+{
+    struct training t = training_of(r);
+    struct strait_learning *l = t.learning;
+    const size_t n_bytes = strait_learn_n_factor_elems(t.point->learn) * sizeof(float);
+    if (n_bytes > 0 && !l->triangles) {
+        if (!(l->triangles = strait_buffer_new(n_bytes)))
+            strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "factors do not fit in memory");
+        strait_rank_state_hold(strait_rank_state_of(r), (double)n_bytes);
+    }
+    t.n_steps = 1;
+    t.from = strait_learning_take_own(r);
+    t.to = gradient_memory(r, x);
+    work(r, cost_s, gradient_now, &t);
+    fail_if_diverged(r, &t);
+    note_training(r, &t);
+    l->has_gradient = true;
+}
+
+/* A factor of a layer's inputs is asked for before its forward pass: the gradient, which the passes
+ * take their time for, is then computed at once. */
+void strait_learning_factor(struct strait_rank *r, struct strait_tensor *x, int layer,
+                            bool of_input, double cost_s)
+{
+    struct training t = training_of(r);
+    struct strait_learning *l = t.learning;
+    struct strait_factor_layer f;
+    const bool has = strait_learn_factor_layer(t.point->learn, (size_t)layer, &f);
+    assert(has);
+    (void)has;
+    if (l->has_begun) /* the step of the gradient that is there */
+        strait_learning_forget_gradient(r);
+    if (!l->has_gradient) {
+        take_gradient(r, NULL, 0);
+        l->is_ahead = true;
+    }
+    t.to = strait_values(r, x);
+    t.from = l->triangles + (of_input ? f.a : f.g);
+    t.hi = strait_n_elems(x);
+    work(r, cost_s, copy_now, &t);
+    strait_learning_mark_changed(x);
+}
+
 void strait_learning_backward(struct strait_rank *r, struct strait_tensor *x, double cost_s)
 {
     struct training t = training_of(r);
     struct strait_learning *l = t.learning;
     float *values = strait_values(r, x);
+    l->is_ahead = false;
     if (!l->has_gradient) {
-        t.n_steps = 1;
-        t.from = strait_learning_take_own(r);
-        t.to = gradient_memory(r, x);
-        work(r, cost_s, gradient_now, &t);
-        fail_if_diverged(r, &t);
-        note_training(r, &t);
-        l->has_gradient = true;
+        take_gradient(r, x, cost_s);
         if (!l->filled)
             memcpy(values, l->gradient + x->lo, strait_n_elems(x) * sizeof(float));
     } else {

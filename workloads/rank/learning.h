@@ -30,6 +30,8 @@ struct strait_learning {
     float *gradient;                    /* where no tensor holds a whole one */
     const struct strait_tensor *filled; /* the whole tensor that holds this step's gradient */
     bool has_gradient, has_begun;       /* of this step: the gradient is there; a part was taken */
+    bool is_ahead;                      /* the gradient is there since a factor was asked for */
+    float *triangles;                   /* its factors, where there are any */
     struct strait_optimiser *optimiser; /* that lives on; made when first used */
     uint64_t n_batches;                 /* taken */
     double loss, bound;                 /* of the last training; bound of this round, NAN: none */
@@ -53,6 +55,8 @@ void strait_learning_backward(struct strait_rank *r, struct strait_tensor *x, do
 /** Elements [lo, hi) of the model. */
 void strait_learning_step(struct strait_rank *r, struct strait_tensor *x, size_t lo, size_t hi,
                           double weight, double cost_s);
+void strait_learning_factor(struct strait_rank *r, struct strait_tensor *x, int layer, bool of_input,
+                            double cost_s);
 /** A new step begins: the next gradient asked for is computed. */
 void strait_learning_forget_gradient(struct strait_rank *r);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/buffer.h"
+#include "learn/factors.h"
 #include "workloads/live/workspaces.h"
 
 bool strait_trains(const struct strait_rank *r)
@@ -131,6 +132,7 @@ void strait_learning_free(struct strait_learning *l)
     strait_optimiser_free(l->optimiser);
     strait_buffer_free(l->w);
     strait_buffer_free(l->gradient);
+    strait_buffer_free(l->triangles);
     for (struct strait_scoring *s = l->scorings, *next; s; s = next) {
         next = s->next;
         strait_buffer_free(s->model);
@@ -174,5 +176,5 @@ double strait_learning_bytes(const struct strait_trial *p)
     return (double)strait_learn_bytes(p->learn) +
            n_spaces * (double)strait_workspace_bytes(&e->training, p->learn) +
            p->n_workers *
-               (one + (stays ? (double)strait_optimiser_bytes(&e->training, n_elems_of(p)) : 0));
+               (one + (double)strait_learn_kfac_bytes(p->learn) + (stays ? (double)strait_optimiser_bytes(&e->training, n_elems_of(p)) : 0));
 }

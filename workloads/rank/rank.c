@@ -194,6 +194,15 @@ void strait_backward_into(struct strait_rank *r, int layer, struct strait_tensor
                     r->run->real_payload ? strait_tensor_refill : NULL, &refill);
 }
 
+void strait_factor_into(struct strait_rank *r, int layer, bool of_input, struct strait_tensor *x,
+                        double cost_s)
+{
+    if (strait_trains(r))
+        strait_learning_factor(r, x, layer, of_input, cost_s);
+    else if (cost_s > 0)
+        strait_work(r, STRAIT_SPAN_COMPUTE, strait_device(r), cost_s, NULL, NULL);
+}
+
 static void count_batches(struct strait_rank *r, double n)
 {
     struct strait_rank_state *w = strait_rank_state_of(r);

@@ -42,6 +42,11 @@ void strait_backward(struct strait_rank *r, int layer);
  *  been read, and so must those of the whole tensor that x is a range of when the first layer of a
  *  step is asked for. */
 void strait_backward_into(struct strait_rank *r, int layer, struct strait_tensor *x);
+/** If the rank trains, x becomes a factor of K-FAC, a triangle (learn/factors.h), of the minibatch of
+ *  this step: the last gradient's, or before the first layer's the next one's. In cost_s of the
+ *  device in any case. */
+void strait_factor_into(struct strait_rank *r, int layer, bool of_input, struct strait_tensor *x,
+                        double cost_s);
 /** One optimiser step: along weight * x on this rank's parameters, if it trains. x: whole gradients;
  *  NULL: time alone. */
 void strait_step(struct strait_rank *r, struct strait_tensor *x, double weight);

@@ -15,6 +15,7 @@ const struct strait_strategy strait_strategy_dkfac = {
     .name = "dkfac",
     .summary = "K-FAC: factors all-reduced after backward, inverted by everybody",
     .source = "D-KFAC of Shi et al., ICDCS 2021; K-FAC: Martens and Grosse, ICML 2015",
+    .trains = true,
     .uplink_kind = "grad",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

@@ -2,7 +2,7 @@
  * owner of a layer (round-robin) computes A and G of its own batch only, inverts them,
  * preconditions the averaged gradient and broadcasts the result. Rounds without new factors use the
  * old inverses. */
-#include "kfac_parts.h"
+#include "kfac_values.h"
 
 static void dpkfac(struct strait_rank *r)
 {
@@ -21,6 +21,8 @@ static void dpkfac(struct strait_rank *r)
                 kfac_compute(k, i);
                 kfac_compute(k, k->n - 1 - i);
             }
+        if (update)
+            kfac_take_traces(k);
         for (int i = 0; i < n && update; i++)
             if (k->plan.owner[i] == me) {
                 kfac_invert(k, i);
@@ -32,7 +34,7 @@ static void dpkfac(struct strait_rank *r)
             kfac_broadcast_gradient(k, i);
         }
         kfac_wait(k, KFAC_INVERSES);
-        strait_step(r, NULL, 0);
+        kfac_step(k);
     }
     kfac_end(k);
 }
@@ -42,6 +44,7 @@ const struct strait_strategy strait_strategy_dpkfac = {
     .name = "dpkfac",
     .summary = "K-FAC: layers preconditioned by their owner from its own batch, then broadcast",
     .source = "DP-KFAC: Zhang, Shi and Li, IEEE TCC 2022",
+    .trains = true,
     .uplink_kind = "grad",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

@@ -3,17 +3,10 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "kfac_values.h"
 #include "workloads/train/collectives/legal.h"
 
-enum { END = -1, NONE = -1 };
-
-struct kfac_job {
-    enum { ALL_REDUCE, REDUCE, BROADCAST } what;
-    struct strait_tensor *x[2]; /* alternating by round; the same one where that is safe */
-    struct strait_codec *codec;
-    int root;
-    enum kfac_channel tell;
-};
+enum { END = -1, NONE = KFAC_NONE };
 
 /* --- the lane ----------------------------------------------------------------------------- */
 
@@ -21,16 +14,16 @@ static void run_job(struct strait_rank *lane, struct strait_group world, const s
                     struct strait_tensor *x)
 {
     strait_launch(lane);
-    if (job->what == ALL_REDUCE) {
+    if (job->what == KFAC_ALL_REDUCE) {
         strait_all_reduce(lane, world, job->codec, x, STRAIT_AR_RING);
         return;
     }
     const double piece_bytes = strait_param(lane, "piece");
     const int n_pieces =
         piece_bytes > 0 ? (int)ceil(4.0 * (double)strait_n_elems(x) / piece_bytes) : 0;
-    if (job->what == REDUCE && n_pieces > 0)
+    if (job->what == KFAC_REDUCE && n_pieces > 0)
         strait_reduce_pipelined(lane, world, job->root, job->codec, x, n_pieces);
-    else if (job->what == REDUCE)
+    else if (job->what == KFAC_REDUCE)
         strait_reduce(lane, world, job->root, job->codec, x);
     else if (n_pieces > 0)
         strait_broadcast_pipelined(lane, world, job->root, job->codec, x, n_pieces);
@@ -49,7 +42,7 @@ static void communicate(struct strait_rank *lane, void *arg)
     }
 }
 
-static void ask(struct kfac *k, int job)
+void kfac_ask(struct kfac *k, int job)
 {
     k->n_asked[k->jobs[job].tell]++;
     strait_post(k->r, KFAC_ASK, 2 * job + k->round % 2);
@@ -143,11 +136,11 @@ static void make_buckets(struct kfac *k)
     for (int i = 0; i < n_layers; i++)
         bytes[i] = 4.0 * (double)m->layers[n_layers - 1 - i].n_elems;
     k->n_buckets = strait_fuse_full(first, n_layers, bytes, strait_param(k->r, "gradient_fusion"));
-    k->jobs = strait_alloc(k->r, (size_t)k->n_buckets + 2 * (size_t)k->n, sizeof(*k->jobs));
+    k->jobs = strait_alloc(k->r, (size_t)k->n_buckets + 2 * (size_t)k->n + 1, sizeof(*k->jobs));
     for (int b = 0; b < k->n_buckets; b++) {
         struct kfac_job *job = &k->jobs[b];
         *job = (struct kfac_job){
-            .what = ALL_REDUCE, .codec = strait_codec(k->r, "up"), .tell = KFAC_GRADIENTS};
+            .what = KFAC_ALL_REDUCE, .codec = strait_codec(k->r, "up"), .tell = KFAC_GRADIENTS};
         for (int turn = 0; turn < 2; turn++)
             job->x[turn] =
                 strait_tensor(k->r, STRAIT_GRADIENTS, n_layers - first[b + 1], n_layers - first[b]);
@@ -195,9 +188,9 @@ static struct kfac_job job_for(struct kfac *k, size_t n_elems, int root, enum kf
     struct strait_tensor *x = strait_scratch(k->r, n_elems);
     const bool sum = tell == KFAC_FACTORS;
     return (struct kfac_job){
-        .what = !sum                            ? BROADCAST
-                : k->plan.to_owner && root >= 0 ? REDUCE
-                                                : ALL_REDUCE,
+        .what = !sum                            ? KFAC_BROADCAST
+                : k->plan.to_owner && root >= 0 ? KFAC_REDUCE
+                                                : KFAC_ALL_REDUCE,
         .x = {x, x}, /* reused only after an all-reduce of gradients was waited for */
         .codec = strait_codec(k->r, "none"),
         .root = root,
@@ -219,20 +212,21 @@ void kfac_start(struct kfac *k)
 {
     const struct kfac_plan *p = &k->plan;
     const struct strait_model *m = strait_model(k->r);
-    int n_jobs = k->n_buckets, last = 0;
+    int last = 0;
+    k->n_jobs = k->n_buckets;
     for (int i = 0; i < k->n; i++)
         k->bucket_end[i] = k->broadcast_end[i] = NONE;
     for (int g = 0; g < p->n_buckets; g++) {
         const size_t n_elems = bucket_elems(k, g, &last);
-        k->bucket_end[last] = n_jobs;
-        k->jobs[n_jobs++] = job_for(k, n_elems, p->owner[last], KFAC_FACTORS);
+        k->bucket_end[last] = k->n_jobs;
+        k->jobs[k->n_jobs++] = job_for(k, n_elems, p->owner[last], KFAC_FACTORS);
     }
     for (int g = 0; p->broadcasts == KFAC_BUCKETS_OF_INVERSES && g < p->n_buckets; g++) {
         const size_t n_elems = bucket_elems(k, g, &last);
         if (p->owner[last] == STRAIT_EVERYWHERE)
             continue;
-        k->broadcast_end[last] = n_jobs;
-        k->jobs[n_jobs++] = job_for(k, n_elems, p->owner[last], KFAC_INVERSES);
+        k->broadcast_end[last] = k->n_jobs;
+        k->jobs[k->n_jobs++] = job_for(k, n_elems, p->owner[last], KFAC_INVERSES);
     }
     for (int i = 0; i < k->n; i++) {
         const struct strait_factor *f = &k->factors[i];
@@ -241,14 +235,15 @@ void kfac_start(struct kfac *k)
         if ((p->broadcasts != KFAC_EACH_INVERSE && (!by_layer || !f->of_input)) ||
             p->owner[i] == STRAIT_EVERYWHERE)
             continue;
-        k->broadcast_end[i] = n_jobs;
-        k->jobs[n_jobs++] =
+        k->broadcast_end[i] = k->n_jobs;
+        k->jobs[k->n_jobs++] =
             job_for(k,
                     p->broadcasts == KFAC_EACH_GRADIENT ? m->layers[f->layer].n_elems
                     : by_layer ? f->n_elems + k->factors[k->n - 1 - i].n_elems
                                : f->n_elems,
                     p->owner[i], KFAC_INVERSES);
     }
+    kfac_values_begin(k);
     k->lane = strait_spawn(k->r, communicate, k);
 }
 
@@ -267,13 +262,6 @@ void kfac_end(struct kfac *k)
 
 /* --- steps -------------------------------------------------------------------------------- */
 
-static void work(struct kfac *k, double cost_s)
-{
-    if (cost_s > 0)
-        strait_work(k->r, STRAIT_SPAN_COMPUTE, strait_device(k->r),
-                    cost_s / strait_device_speed(k->r), NULL, NULL);
-}
-
 bool kfac_updates(struct kfac *k)
 {
     return ++k->round % (int)strait_param(k->r, "update_freq") == 0;
@@ -281,16 +269,19 @@ bool kfac_updates(struct kfac *k)
 
 void kfac_compute(struct kfac *k, int i)
 {
-    work(k, k->factors[i].compute_s);
+    const struct strait_factor *f = &k->factors[i];
+    strait_factor_into(k->r, f->layer, f->of_input, kfac_factor(k, i),
+                       f->compute_s / strait_device_speed(k->r));
+    kfac_note_trace(k, i);
     if (k->plan.pipelined && k->bucket_end[i] != NONE)
-        ask(k, k->bucket_end[i]);
+        kfac_ask(k, k->bucket_end[i]);
 }
 
 void kfac_send_buckets(struct kfac *k)
 {
     for (int i = 0; i < k->n; i++)
         if (k->bucket_end[i] != NONE)
-            ask(k, k->bucket_end[i]);
+            kfac_ask(k, k->bucket_end[i]);
 }
 
 void kfac_forward(struct kfac *k, bool with_factors)
@@ -318,14 +309,11 @@ void kfac_backward(struct kfac *k, bool with_factors)
         end = start;
         if (with_factors && k->factor_after[l] != NONE)
             kfac_compute(k, k->factor_after[l]);
+        if (l == 0 && with_factors)
+            kfac_send_traces(k);
         if (l == 0 || k->bucket_of[l - 1] != b)
-            ask(k, b);
+            kfac_ask(k, b);
     }
-}
-
-void kfac_invert(struct kfac *k, int i)
-{
-    work(k, k->factors[i].inverse_s);
 }
 
 static void invert_if_mine(struct kfac *k, int i)
@@ -343,25 +331,20 @@ void kfac_invert_and_broadcast(struct kfac *k)
         if (by_layer)
             invert_if_mine(k, k->n - 1 - i);
         if (k->broadcast_end[i] != NONE)
-            ask(k, k->broadcast_end[i]);
+            kfac_ask(k, k->broadcast_end[i]);
     }
-}
-
-void kfac_precondition(struct kfac *k, int i)
-{
-    work(k, k->factors[i].precondition_s);
 }
 
 void kfac_broadcast_gradient(struct kfac *k, int i)
 {
-    ask(k, k->broadcast_end[i]);
+    kfac_ask(k, k->broadcast_end[i]);
 }
 
 void kfac_finish(struct kfac *k)
 {
     for (int i = 0; i < k->n; i++)
         kfac_precondition(k, i);
-    strait_step(k->r, NULL, 0);
+    kfac_step(k);
 }
 
 void kfac_train(struct kfac *k)
@@ -379,6 +362,7 @@ void kfac_train(struct kfac *k)
             if (!behind)
                 kfac_send_buckets(k);
             kfac_wait(k, KFAC_FACTORS);
+            kfac_take_traces(k);
             kfac_invert_and_broadcast(k);
             kfac_wait(k, KFAC_INVERSES); /* none where everybody inverts everything */
         }
@@ -399,6 +383,8 @@ int kfac_check(const struct strait_experiment *e, struct strait_error *err)
                                 "expected a model with Linear or Conv layers of factors up to "
                                 "%zu, found none in %s",
                                 largest_dim, e->model->name);
+    if (e->trains && kfac_values_check(e, err) != 0)
+        return -1;
     return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
 }
 

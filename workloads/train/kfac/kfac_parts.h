@@ -1,11 +1,12 @@
 /* Common to the K-FAC strategies: the model's passes with factor computation, and a second lane
  * that runs collectives one after another in the order requested, like Horovod's single
  * communication stream. Factors and inverses are sent unencoded, as triangles; the experiment's
- * codec is for gradients only. With real payload the gradients are recorded ones; factors, inverses
- * and preconditioned gradients are zeros of the right size, and their computation is a stated cost:
- * no matrix is multiplied or inverted. */
+ * codec is for gradients only. If the run trains all of it is computed (kfac_values.h), in the time
+ * that is stated. Else gradients are recorded ones with real payload; factors, inverses and
+ * preconditioned gradients are zeros of the right size: no matrix is multiplied or inverted. */
 #pragma once
 #include "workloads/train/collectives/collectives.h"
+#include "learn/factors.h"
 #include "workloads/ask/experiment.h"
 #include "workloads/train/plans/factors.h"
 #include "workloads/train/plans/placement.h"
@@ -33,7 +34,16 @@ struct kfac_plan {
     enum kfac_broadcasts broadcasts;
 };
 
-struct kfac_job;
+struct kfac_job {
+    enum { KFAC_ALL_REDUCE, KFAC_REDUCE, KFAC_BROADCAST } what;
+    struct strait_tensor *x[2]; /* alternating by round; the same one where that is safe */
+    struct strait_codec *codec;
+    int root;
+    enum kfac_channel tell;
+};
+
+struct kfac_values;
+enum { KFAC_NONE = -1 };
 
 struct kfac {
     struct strait_rank *r, *lane;
@@ -42,6 +52,8 @@ struct kfac {
     int *factor_before, *factor_after; /* each layer's A and G, or -1 */
     struct kfac_plan plan;             /* set by the strategy between begin and start */
     struct kfac_job *jobs;             /* buckets of gradients and of factors, broadcasts */
+    int n_jobs;
+    struct kfac_values *values; /* NULL: the run does not train */
     int n_buckets, *bucket_of;         /* of layers, by jobs */
     int *bucket_end, *broadcast_end;   /* of each factor: the job that it completes, or -1 */
     int round, n_asked[KFAC_N_CHANNELS];
@@ -75,8 +87,11 @@ void kfac_invert(struct kfac *k, int i);
  *  done. */
 void kfac_invert_and_broadcast(struct kfac *k);
 void kfac_precondition(struct kfac *k, int i);
+/** One step along the preconditioned gradients, clipped, and the plain ones of other layers. */
+void kfac_step(struct kfac *k);
 void kfac_broadcast_gradient(struct kfac *k, int i);
 /** Wait until all jobs requested on this channel are done. */
+void kfac_ask(struct kfac *k, int job); /* request it on the lane */
 void kfac_wait(struct kfac *k, enum kfac_channel tell);
 /** Precondition all gradients, then the optimiser's step. */
 void kfac_finish(struct kfac *k);

@@ -20,6 +20,7 @@ const struct strait_strategy strait_strategy_mpdkfac = {
     .name = "mpdkfac",
     .summary = "K-FAC: factors all-reduced, layers inverted round-robin, inverses broadcast",
     .source = "MPD-KFAC: Osawa et al., CVPR 2019; Pauloski et al., SC 2020",
+    .trains = true,
     .uplink_kind = "grad",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

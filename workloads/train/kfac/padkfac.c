@@ -54,6 +54,7 @@ const struct strait_strategy strait_strategy_padkfac = {
     .name = "padkfac",
     .summary = "K-FAC: factors reduced to their owners behind both passes, in contiguous blocks",
     .source = "the public code of PAD-KFAC (shyhuai/kfac_pytorch, 2021); no paper was found",
+    .trains = true,
     .uplink_kind = "grad",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

@@ -116,6 +116,7 @@ const struct strait_strategy strait_strategy_spdkfac = {
     .name = "spdkfac",
     .summary = "K-FAC: factors all-reduced behind both passes, balanced inverses broadcast",
     .source = "SPD-KFAC: Shi, Zhang and Li, ICDCS 2021",
+    .trains = true,
     .uplink_kind = "grad",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

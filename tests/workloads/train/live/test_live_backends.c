@@ -65,10 +65,23 @@ static void compare(struct live_task task, const char *strategy, const char *mor
     live_free(&a);
 }
 
+/* Strategies whose tasks have factors. */
+#define FACTORS                                                                                    \
+    ((struct live_task){DATA("tests/data/mlp8.csv"),                                               \
+                        "{\"task\":\"fashion-mlp\",\"width\":8,\"hidden\":1,\"batch\":4,"          \
+                        "\"samples\":300,\"optimiser\":\"kfac\",\"eval\":{\"samples\":100}}"})
+static const char *const second_order[] = {
+    "{\"name\":\"dkfac\",\"rounds\":2}", "{\"name\":\"mpdkfac\",\"rounds\":2}",
+    "{\"name\":\"spdkfac\",\"rounds\":2}", "{\"name\":\"padkfac\",\"rounds\":2}",
+    "{\"name\":\"dpkfac\",\"rounds\":2}"};
+enum { N_SECOND_ORDER = sizeof(second_order) / sizeof(second_order[0]) };
+
 static void sim_and_fluid(void)
 {
     for (int i = 0; i < N_CASES; i++)
         compare(LIVE_QUADRATIC, cases[i].strategy, "", &strait_sim);
+    for (int i = 0; i < N_SECOND_ORDER; i++)
+        compare(FACTORS, second_order[i], "", &strait_sim);
 }
 
 /* Matrices are encoded, and so are lossy; vectors are not. */
@@ -98,6 +111,8 @@ static void emulated(void)
     for (int i = 0; i < N_CASES; i++)
         if (cases[i].in_order)
             compare(LIVE_QUADRATIC, cases[i].strategy, "", &strait_emu);
+    for (int i = 0; i < N_SECOND_ORDER; i++)
+        compare(FACTORS, second_order[i], "", &strait_emu);
     compare(network, coded[1].strategy, coded[1].codec, &strait_emu);
 }
 
