@@ -114,8 +114,7 @@ static int read_index(struct strait_kept *k, struct strait_error *err)
         return strait_error_set(err, STRAIT_ERR_INPUT, k->path,
                                 "expected the saved state of a run with %zu parameters",
                                 k->n_elems);
-    while (read_at(k->fd, &r, sizeof(r), k->end) && r.check != 0 &&
-           r.n_state <= MOST_STATE &&
+    while (read_at(k->fd, &r, sizeof(r), k->end) && r.check != 0 && r.n_state <= MOST_STATE &&
            k->end + (off_t)record_bytes(k, &r) <= status.st_size)
         if (!note(k, &r))
             return strait_error_set(err, STRAIT_ERR_NOMEM, k->path, "memory ran out");

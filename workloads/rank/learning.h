@@ -55,8 +55,8 @@ void strait_learning_backward(struct strait_rank *r, struct strait_tensor *x, do
 /** Elements [lo, hi) of the model. */
 void strait_learning_step(struct strait_rank *r, struct strait_tensor *x, size_t lo, size_t hi,
                           double weight, double cost_s);
-void strait_learning_factor(struct strait_rank *r, struct strait_tensor *x, int layer, bool of_input,
-                            double cost_s);
+void strait_learning_factor(struct strait_rank *r, struct strait_tensor *x, int layer,
+                            bool of_input, double cost_s);
 /** A new step begins: the next gradient asked for is computed. */
 void strait_learning_forget_gradient(struct strait_rank *r);
 

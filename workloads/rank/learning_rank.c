@@ -176,5 +176,6 @@ double strait_learning_bytes(const struct strait_trial *p)
     return (double)strait_learn_bytes(p->learn) +
            n_spaces * (double)strait_workspace_bytes(&e->training, p->learn) +
            p->n_workers *
-               (one + (double)strait_learn_kfac_bytes(p->learn) + (stays ? (double)strait_optimiser_bytes(&e->training, n_elems_of(p)) : 0));
+               (one + (double)strait_learn_kfac_bytes(p->learn) +
+                (stays ? (double)strait_optimiser_bytes(&e->training, n_elems_of(p)) : 0));
 }
