@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "analysis/fields.h"
 #include "backends.h"
 #include "core/clock.h"
 #include "host_header.h"
@@ -206,7 +207,14 @@ static json_t *work(size_t i, void *context, struct strait_error *err)
     struct strait_session *r = context; /* a worker's own copy */
     strait_store_leave(r->store);       /* so that an orphan does not keep the lock */
     r->view.i_task = i + 1;
-    return strait_plan_run_task(&r->plan, r->missing[i], err);
+    json_t *row = strait_plan_run_task(&r->plan, r->missing[i], err);
+    /* training that diverges at one point of many says nothing of the others */
+    const bool alone = r->plan.n_tasks == 1;
+    const bool simulated = r->plan.tasks[r->missing[i]].backend != &strait_emu;
+    if (row || alone || !simulated || err->code != STRAIT_ERR_BACKEND)
+        return row;
+    return json_pack("{s:{s:O, s:s, s:s}}", "failure", "labels",
+                     r->plan.tasks[r->missing[i]].labels, "where", err->where, "text", err->text);
 }
 
 /* Whoever reads a row should know whether it was measured now, and what it answers: a stored row
@@ -226,6 +234,9 @@ static void use_row(struct strait_session *r, size_t i_task, const json_t *row, 
 static int take_row(size_t i, const json_t *result, void *context, struct strait_error *err)
 {
     struct strait_session *r = context;
+    const json_t *failure = json_object_get(result, "failure");
+    if (failure)
+        return json_array_append(r->failures, (json_t *)failure);
     json_t *row = json_deep_copy(result);
     const json_t *constants = json_object_get(result, "facts_constants");
     const char *key = json_string_value(json_object_get(result, "constants"));
@@ -256,7 +267,8 @@ static int find_missing(struct strait_session *r, struct strait_error *err)
     size_t n_emulated = 0;
     r->missing = calloc(r->plan.n_tasks + 1, sizeof(*r->missing));
     r->rows_by_key = json_object();
-    if (!r->missing || !r->rows_by_key)
+    r->failures = json_array();
+    if (!r->missing || !r->rows_by_key || !r->failures)
         return strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
     for (size_t i = 0; i < r->plan.n_tasks; i++) {
         const char *key = r->plan.tasks[i].key;
@@ -287,6 +299,18 @@ static bool trains_any(const struct strait_session *r, size_t n)
     return false;
 }
 
+/* A run of which nothing is left has failed as its first point did. */
+static int note_failures(struct strait_session *r, struct strait_error *err)
+{
+    const json_t *first = json_array_get(r->failures, 0);
+    r->n_missing -= json_array_size(r->failures);
+    r->failed = r->failed || first;
+    if (!first || json_object_size(r->rows_by_key) > 0)
+        return 0;
+    return strait_error_set(err, STRAIT_ERR_BACKEND, strait_text_of(first, "where"), "%s",
+                            strait_text_of(first, "text"));
+}
+
 /* Points in virtual time run on all workers; in real time on one, since others would disturb the
  * measurement. */
 static int compute(struct strait_session *r, struct strait_error *err)
@@ -315,7 +339,7 @@ static int compute(struct strait_session *r, struct strait_error *err)
         status = strait_pool_run(n_all - n_virtual, 1, work, take_row, r,
                                  screen ? NULL : r->view.what, err);
     r->missing = all;
-    return status;
+    return status == 0 ? note_failures(r, err) : status;
 }
 
 /* Store what was measured about this machine, so that the next run can use it. */
@@ -393,6 +417,7 @@ void strait_session_release(struct strait_session *r)
     strait_profile_free(r->profile);
     strait_sweep_free(r->sweep);
     json_decref(r->rows_by_key);
+    json_decref(r->failures);
     json_decref(r->plan.setup.net_cpus);
     json_decref(r->measured);
     free(r->missing);

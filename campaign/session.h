@@ -31,7 +31,8 @@ struct strait_session {
     struct strait_resume step; /* of a run in parts */
     double start_s;
     struct strait_live_view view;
-    bool failed; /* a row is INVALID or outside tolerance */
+    bool failed;      /* a row is INVALID or outside tolerance, or a point failed */
+    json_t *failures; /* points without a row, whose others went on: [{labels, where, text}] */
 };
 
 /** Load the experiment and choose the results folder; the first part of prepare. 0, or -1 with

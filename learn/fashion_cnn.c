@@ -177,7 +177,8 @@ static bool factors(struct strait_learner *x, size_t param, size_t *d_in, size_t
 const struct strait_learn_network strait_fashion_cnn = {
     .info = {.name = "fashion-cnn",
              .summary = "the convolutional network of the recorded curves on Fashion-MNIST",
-             .package = STRAIT_FASHION_PACKAGE},
+             .package = STRAIT_FASHION_PACKAGE,
+             .model = "cnn"},
     .open = open_cnn,
     .close = strait_image_task_close,
     .init = strait_image_init,

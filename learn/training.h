@@ -36,6 +36,7 @@ const char *const *strait_optimiser_names(void);
 struct strait_learn_task_info {
     const char *name, *summary;
     const char *package; /* of Debian, that has the data; NULL: none needed */
+    const char *model;   /* that ships with these parameters; NULL: it has the task's name */
     const struct strait_param *params;
     size_t n_params;
 };

@@ -85,6 +85,14 @@ static json_t *reached(const struct strait_trial *p, const double *bytes)
     return json_null();
 }
 
+/* As the experiment has it. */
+static json_t *until_of(const struct strait_until *until)
+{
+    const bool by_loss = isfinite(until->loss);
+    return json_pack("{s:f}", by_loss ? "loss" : "accuracy",
+                     by_loss ? until->loss : until->accuracy);
+}
+
 json_t *strait_training_row(const struct strait_trial *p)
 {
     const struct strait_log *log = &p->logs[0];
@@ -118,6 +126,8 @@ json_t *strait_training_row(const struct strait_trial *p)
         json_object_set_new(
             out, "final",
             json_pack("{s:o, s:o}", "loss", number(loss), "accuracy", number(accuracy)));
+        if (p->experiment->has_until)
+            json_object_set_new(out, "until", until_of(&p->experiment->until));
         json_object_set_new(out, "reached", reached(p, bytes));
     }
     free(bytes);

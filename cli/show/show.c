@@ -11,6 +11,7 @@
 #include "analysis/table.h"
 #include "show.h"
 #include "show_extras.h"
+#include "show_training.h"
 
 static void number_cell(struct strait_table *t, double value, int digits)
 {
@@ -349,6 +350,7 @@ int strait_show_rows(FILE *out, const json_t *rows, const json_t *breakevens,
     if (strait_grid_new(&g, rows, err) != 0)
         return -1;
     const bool grid = json_array_size(rows) > STRAIT_SHOW_MAX_LINES;
+    const bool trained = strait_show_any_training(rows);
     strait_show_head(out, rows);
     if (grid)
         put_legend(out, breakevens);
@@ -364,6 +366,10 @@ int strait_show_rows(FILE *out, const json_t *rows, const json_t *breakevens,
     if (status == 0 && !grid && json_array_size(breakevens) > 0) {
         fputs("\n", out);
         status = show_breakevens(out, breakevens, err);
+    }
+    if (status == 0 && trained) {
+        fputs("\n", out);
+        status = strait_show_training(out, g, err);
     }
     strait_grid_free(g);
     return status;

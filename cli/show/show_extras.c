@@ -1,6 +1,5 @@
 #include "show_extras.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,11 +15,6 @@ struct strait_extras strait_extras_find(const json_t *rows)
     const char *name;
     json_array_foreach (rows, i, row) {
         x.link |= strait_row_number(json_object_get(row, "bytes"), "link") > 0;
-        const json_t *training = json_object_get(row, "training");
-        const json_t *final = json_object_get(training, "final");
-        x.training |= training != NULL;
-        x.accuracy |= json_is_number(json_object_get(final, "accuracy"));
-        x.reached |= json_is_object(json_object_get(training, "reached"));
         json_object_foreach (json_object_get(row, "quality"), name, value) {
             bool known = !json_is_number(value);
             for (size_t k = 0; k < x.n_qualities && !known; k++)
@@ -36,12 +30,6 @@ void strait_extras_columns(struct strait_table *t, const struct strait_extras *x
 {
     if (x->link)
         strait_table_column(t, "link a round", true);
-    if (x->training)
-        strait_table_column(t, "loss", true);
-    if (x->accuracy)
-        strait_table_column(t, "accuracy %", true);
-    if (x->reached)
-        strait_table_column(t, "target s", true);
     for (size_t i = 0; i < x->n_qualities; i++) {
         char title[128];
         snprintf(title, sizeof(title), "%s %%", x->qualities[i]);
@@ -49,13 +37,6 @@ void strait_extras_columns(struct strait_table *t, const struct strait_extras *x
             *p = ' ';
         strait_table_column(t, title, true);
     }
-}
-
-/* "-" where there is none. */
-static void number_cell(struct strait_table *t, double value, int digits)
-{
-    char buf[STRAIT_NUMBER_CHARS];
-    strait_table_cell(t, isfinite(value) ? strait_format_number(buf, value, digits) : "-");
 }
 
 void strait_extras_put(struct strait_table *t, const json_t *row, const struct strait_extras *x)
@@ -67,14 +48,6 @@ void strait_extras_put(struct strait_table *t, const json_t *row, const struct s
         strait_table_cell(
             t, strait_bytes_text(buf,
                                  strait_row_number(json_object_get(row, "bytes"), "link") / times));
-    const json_t *training = json_object_get(row, "training");
-    const json_t *final = json_object_get(training, "final");
-    if (x->training)
-        number_cell(t, strait_row_number(final, "loss"), 4);
-    if (x->accuracy)
-        number_cell(t, 100 * strait_row_number(final, "accuracy"), 3);
-    if (x->reached)
-        number_cell(t, strait_row_number(json_object_get(training, "reached"), "time_s"), 4);
     for (size_t i = 0; i < x->n_qualities; i++)
         strait_table_cell(
             t,

@@ -1,5 +1,4 @@
-/* Extra columns of some strategies: bytes between host and accelerator, how real training went, and
- * quality metrics. */
+/* Extra columns of some strategies: bytes between host and accelerator, and quality metrics. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
@@ -9,7 +8,7 @@
 enum { STRAIT_MAX_QUALITIES = 8 };
 
 struct strait_extras {
-    bool link, training, accuracy, reached;
+    bool link;
     const char *qualities[STRAIT_MAX_QUALITIES]; /* borrowed from the rows */
     size_t n_qualities;
 };

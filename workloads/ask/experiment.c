@@ -156,6 +156,19 @@ static int check_references(const struct strait_experiment *e, struct strait_err
     return 0;
 }
 
+/* Without "model", that of the task; a name that is none is the reader's to refuse, later. */
+static int read_model_name(const char **model, struct strait_object *o, struct strait_error *err)
+{
+    const char *task =
+        json_string_value(json_object_get(json_object_get(o->json, "training"), "task"));
+    const struct strait_learn_task_info *info = NULL;
+    for (size_t i = 0; task && (info = strait_learn_task(i)) && strcmp(info->name, task) != 0;)
+        i++;
+    if (!info)
+        return strait_object_string(o, model, "model", err);
+    return strait_object_string_or(o, model, "model", info->model ? info->model : task, err);
+}
+
 static int read_all(struct strait_experiment *e, struct strait_object *o, struct strait_error *err)
 {
     const char *schema, *model, *table;
@@ -169,7 +182,7 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
                                 "expected \"strait-experiment/1\", found \"%s\"", schema);
     if (strait_object_string_or(o, &e->title, "title", "", err) != 0 ||
         strait_object_string_or(o, &table, "table", "scaling", err) != 0 ||
-        strait_object_string(o, &model, "model", err) != 0 ||
+        read_model_name(&model, o, err) != 0 ||
         strait_object_string_or(o, &e->tensors, "tensors", NULL, err) != 0 ||
         strait_object_integer(o, &n_clients, "clients", 1, MAX_CLIENTS, err) != 0 ||
         strait_object_integer_or(o, &seed, "seed", 0, INT64_MAX, 1, err) != 0)

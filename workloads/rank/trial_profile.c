@@ -191,7 +191,8 @@ int strait_trial_find_costs(struct strait_trial *p, struct strait_error *err)
             return -1;
         /* a lossless codec takes every tensor itself */
         const bool all = choices[i]->spec.ops->flags & STRAIT_CODEC_LOSSLESS;
-        const bool near = is_size_known(p, choices[i], p->sized_states[i]);
+        /* ranks that train send what the codec wrote: sizes are its own then */
+        const bool near = e->trains || is_size_known(p, choices[i], p->sized_states[i]);
         if (find_cost(costs[i], near ? p->speeds_of[i] : NULL, p, p->own_profiles[i],
                       &choices[i]->spec, kind_of(e, i), err) != 0 ||
             (!all && find_cost(lossless[i], NULL, p, p->own_profiles[i], &choices[i]->lossless,

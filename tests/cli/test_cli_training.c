@@ -1,0 +1,72 @@
+/* Real training from outside: a point that diverges beside others, and time to a target. */
+#include <string.h>
+#include "tests/kit/program.h"
+
+/* Steps of 1e6 on a bowl of curvatures up to 1 multiply the error by a million each. */
+static const char experiment[] =
+    "{\"schema\":\"strait-experiment/1\",\"strategy\":{\"name\":\"fedavg\",\"rounds\":4,"
+    "\"local_steps\":20},\"network\":{\"client\":{\"rate\":\"1 Gbps\",\"rtt\":\"1 ms\"},"
+    "\"server\":{\"rate\":\"1 Gbps\"}},\"clients\":2,\"seeds\":2,\"until\":{\"loss\":1e-9},"
+    "\"vary\":{\"/training\":[{\"task\":\"quadratic\",\"lr\":0.01},"
+    "{\"task\":\"quadratic\",\"lr\":1e6},{\"task\":\"quadratic\",\"lr\":0.02}]}}";
+
+static struct said run(struct program *p, const char *set)
+{
+    program_set_up(p);
+    program_write(p, "e.json", experiment);
+    return set ? PROGRAM_CALL(p, "run", "e.json", "--on", "fluid", "--set", set)
+               : PROGRAM_CALL(p, "run", "e.json", "--on", "fluid");
+}
+
+static void others_go_on(void)
+{
+    struct program p;
+    struct said s = run(&p, NULL);
+    CU_ASSERT_EQUAL(s.status, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.err, "strait: /training={\"lr\":1000000.0,\"task\":"
+                                         "\"quadratic\"}: round "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.err, "training diverged: the loss is "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.err, "2 rows, 2 computed now"));
+    const char *first = strstr(s.out, "not reached"); /* a line of each of the others */
+    CU_ASSERT_PTR_NOT_NULL_FATAL(first);
+    const char *second = strstr(first + 1, "not reached");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(second);
+    CU_ASSERT_PTR_NULL(strstr(second + 1, "not reached"));
+    said_release(&s);
+    program_tear_down(&p);
+}
+
+static void alone(void)
+{
+    struct program p;
+    struct said s = run(&p, "/training={\"task\":\"quadratic\",\"lr\":1e6}");
+    CU_ASSERT_EQUAL(s.status, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.err, "strait: round "));
+    CU_ASSERT_STRING_EQUAL(s.out, "");
+    said_release(&s);
+    program_tear_down(&p);
+}
+
+/* Speeds of qsgd with error feedback are in no profile: those of qsgd are taken, and said. */
+static void nearest_speeds(void)
+{
+    struct program p;
+    program_set_up(&p);
+    program_write(&p, "e.json", experiment);
+    struct said s = PROGRAM_CALL(&p, "run", "e.json", "--on", "fluid", "--json", "--set",
+                                 "/codec={\"name\":\"qsgd\",\"error_feedback\":true,\"cutoff\":0}",
+                                 "--set", "/training={\"task\":\"quadratic\",\"lr\":0.01}");
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "speeds of the codec are those of qsgd: the profile has "
+                                         "none of its own"));
+    said_release(&s);
+    program_tear_down(&p);
+}
+
+static const struct strait_test tests[] = {
+    {"a point that diverges leaves the rows of the others", others_go_on},
+    {"the only point that diverges ends the run with its line", alone},
+    {"a codec without speeds of its own trains with the nearest entry's, and says so",
+     nearest_speeds},
+};
+STRAIT_SUITE("cli/cli_training", tests);
