@@ -98,7 +98,7 @@ const struct strait_curve *strait_tradeoff_curve(const struct strait_curves *cur
 /* --- how far recorded accuracies can be told apart ---------------------------------------- */
 
 /* Student's t, 97.5 %, by degrees of freedom; above the last, the normal distribution's. */
-static double t_quantile(size_t n_free)
+double strait_student_t(size_t n_free)
 {
     static const double table[] = {NAN,   12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
                                    2.306, 2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
@@ -152,7 +152,7 @@ double strait_tradeoff_spread(const struct strait_curves *curves, const struct s
 {
     double deviation = NAN;
     const size_t n = seeds_of(&deviation, curves, c);
-    return n >= MIN_SEED_PAIRS ? t_quantile(n - 1) * deviation : 2 * swing_of(c);
+    return n >= MIN_SEED_PAIRS ? strait_student_t(n - 1) * deviation : 2 * swing_of(c);
 }
 
 /* --- lines -------------------------------------------------------------------------------- */

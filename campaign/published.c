@@ -20,7 +20,7 @@ struct measure {
 };
 
 struct claim {
-    const json_t *json;
+    const json_t *json, *halves; /* halves: what claims.c asks of it */
     const char *name, *claim, *source, *kind, *unit, *group, *reason;
     double published, spread;
     bool input; /* one of our constants was derived from it: not a prediction */
@@ -110,6 +110,7 @@ static int read_claim(struct claim *c, struct strait_object *o, struct strait_er
         return -1;
     if (m.json && read_measure(&c->measure, &m, err) != 0)
         return -1;
+    c->halves = strait_object_value(o, "halves");
     return strait_object_close(o, err);
 }
 
@@ -375,6 +376,8 @@ static json_t *work(size_t i, void *context, struct strait_error *err)
                   "claim", c->claim, "source", c->source, "kind", c->kind, "unit", c->unit,
                   "published", c->published, "spread", c->spread, "reached", reached, "input",
                   c->input, "reason", c->reason, "group", c->group);
+    if (c->halves)
+        json_object_set(row, "halves", (json_t *)c->halves);
     if (from) /* all of the published range lies in ours */
         json_object_set_new(row, "covered", json_boolean(reached || ours <= c->published));
     json_object_set_new(row, "ours", strait_json_number(ours));

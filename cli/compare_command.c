@@ -6,6 +6,7 @@
 #include "cli/kit/command.h"
 #include "campaign/host_header.h"
 #include "cli/kit/options.h"
+#include "campaign/claims.h"
 #include "campaign/published.h"
 #include "cli/show/show.h"
 #include "cli/kit/tolerance.h"
@@ -81,6 +82,42 @@ static int compare_published(const char *const *cases, size_t n_cases, const cha
     return status;
 }
 
+/* The rows of all folders; a new reference, or NULL with *err. */
+static json_t *load_all(const char *const *folders, size_t n, struct strait_error *err)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_t *rows = load_rows(folders[i], err);
+        if (!rows) {
+            json_decref(all);
+            return NULL;
+        }
+        json_array_extend(all, rows);
+        json_decref(rows);
+    }
+    return all;
+}
+
+static int compare_claims(const char *const *folders, size_t n_folders, const char *file,
+                          const char *profile_name, long n_jobs, bool json,
+                          struct strait_error *err)
+{
+    struct strait_profile *profile;
+    if (strait_profile_load(&profile, profile_name, err) != 0)
+        return -1;
+    json_t *rows = load_all(folders, n_folders, err);
+    json_t *claims = rows ? strait_claims(file, rows, profile, (int)n_jobs, err) : NULL;
+    int status = claims ? 0 : -1;
+    if (claims && json)
+        strait_command_print_json(claims);
+    else if (claims)
+        status = strait_show_claims(stdout, claims, err);
+    json_decref(rows);
+    json_decref(claims);
+    strait_profile_free(profile);
+    return status;
+}
+
 enum { MAX_CASES = 64 };
 
 static const char notes[] =
@@ -93,9 +130,13 @@ static const char notes[] =
     "--published compares figures of papers with our prediction of the same\n"
     "setting. Exit status 1 if an order differs.\n"
     "\n"
+    "--claims shows each claim's two halves, time or bytes and accuracy: the first\n"
+    "predicted or from results, accuracy from results that trained with seeds.\n"
+    "\n"
     "  strait compare results/wan-check\n"
     "  strait compare predicted measured --tolerance '5 %' --floor '2 ms'\n"
-    "  strait compare --published spd-kfac dear\n";
+    "  strait compare --published spd-kfac dear\n"
+    "  strait compare --claims results/grace-accuracy results/slamb-accuracy\n";
 
 int strait_command_compare(int argc, char **argv)
 {
@@ -103,20 +144,22 @@ int strait_command_compare(int argc, char **argv)
     struct strait_tolerance tolerance = {NULL, NULL};
     const char *cases[MAX_CASES] = {NULL}, *file = NULL, *profile = "default";
     long n_jobs = strait_host_n_cores();
-    bool json = false, within = false, published = false;
+    bool json = false, within = false, published = false, claims = false;
     const struct strait_option options[] = {
         STRAIT_TOLERANCE_OPTIONS(tolerance, ""),
         {"published", 0, STRAIT_OPTION_FLAG, &published, NULL,
          "compare with published figures: all, or CASEs"},
+        {"claims", 0, STRAIT_OPTION_FLAG, &claims, NULL,
+         "both halves of claims, from results of DIRs"},
         {"figures", 0, STRAIT_OPTION_TEXT, &file, "FILE",
-         "--published: another file (docs/published.md)"},
+         "of these two: another file (docs/published.md)"},
         {"profile", 0, STRAIT_OPTION_TEXT, &profile, "PROFILE",
-         "--published: codec costs (the shipped profile)"},
-        {"jobs", 'j', STRAIT_OPTION_COUNT, &n_jobs, "N", "--published: processes at a time"},
+         "of these two: codec costs (the shipped profile)"},
+        {"jobs", 'j', STRAIT_OPTION_COUNT, &n_jobs, "N", "of these two: processes at a time"},
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "one JSON object on standard output"}};
     const struct strait_usage usage = {
         "compare",
-        "DIR [DIR] | --published [CASE ...]",
+        "DIR [DIR] | --published [CASE ...] | --claims [DIR ...]",
         "Compare predicted with measured times, point by point and phase "
         "by phase.",
         options,
@@ -128,6 +171,15 @@ int strait_command_compare(int argc, char **argv)
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, cases, MAX_CASES, &n_positional))
         return status;
+    if (published && claims) {
+        strait_error_set(&err, STRAIT_ERR_USAGE, "compare",
+                         "expected either --published or --claims, found both");
+        return strait_command_fail(&err);
+    }
+    if (claims)
+        return compare_claims(cases, n_positional, file, profile, n_jobs, json, &err) == 0
+                   ? 0
+                   : strait_command_fail(&err);
     if (published) {
         bool kept = true;
         if (compare_published(cases, n_positional, file, profile, n_jobs, json, &kept, &err) != 0)

@@ -100,21 +100,45 @@ static int base_of(char *buf, size_t cap, const char *out, struct strait_error *
     return 0;
 }
 
-static int plot(const char *folder, const char *out, enum strait_plot_y y, struct strait_error *err)
+/* Names of --y in the order of enum strait_plot_y. */
+static const char *const y_names[] = {"speed-up",         "time", "accuracy", "loss",
+                                      "time_to_accuracy", NULL};
+/* ... and of the pictures, without --out. */
+static const char *const bases[] = {"scaling", "scaling-time", "accuracy", "loss",
+                                    "time-to-accuracy"};
+
+static int plot_training(const json_t *all, const char *path, enum strait_plot_y y, bool by_time,
+                         struct strait_error *err)
+{
+    json_t *rows = strait_rows_select(all, "", NULL);
+    const int status = strait_plot_training(path, rows, y, by_time, NULL, err);
+    json_decref(rows);
+    if (status == 0)
+        printf("%s.png\n%s.svg\n", path, path);
+    return status;
+}
+
+static int plot(const char *folder, const char *out, enum strait_plot_y y, bool by_time,
+                struct strait_error *err)
 {
     char base[PATH_CHARS], path[PATH_CHARS + 16];
     struct strait_store *store;
     if (out && base_of(base, sizeof(base), out, err) != 0)
         return -1;
     if (!out)
-        snprintf(base, sizeof(base), "%s/%s", folder,
-                 y == STRAIT_PLOT_TIME ? "scaling-time" : "scaling");
+        snprintf(base, sizeof(base), "%s/%s", folder, bases[y]);
     if (strait_store_open(&store, folder, false, err) != 0)
         return -1;
     json_t *rows = strait_store_rows(store);
     const bool both =
         has_backend(rows, "emu") && (has_backend(rows, "sim") || has_backend(rows, "fluid"));
     int status = 0;
+    if (y >= STRAIT_PLOT_ACCURACY) {
+        status = plot_training(rows, base, y, by_time, err);
+        json_decref(rows);
+        strait_store_free(store);
+        return status;
+    }
     if (!both || varies_clients(rows))
         status = plot_scaling(store, rows, base, y, err);
     if (both && status == 0) {
@@ -134,14 +158,20 @@ static const char notes[] =
     "also DIR/compare.png and .svg, each with its gnuplot script and data.\n"
     "\n"
     "  strait plot results/wan-scaling\n"
-    "  strait plot results/wan-scaling --y time --out curve.png\n";
+    "  strait plot results/wan-scaling --y time --out curve.png\n"
+    "\n"
+    "Of runs that trained for real, --y accuracy, loss and time_to_accuracy draw a\n"
+    "point for each codec against what it sent, or against its time.\n"
+    "  strait plot results/grace-accuracy --y accuracy\n";
 
 int strait_command_plot(int argc, char **argv)
 {
-    const char *out = NULL, *y_name = "speed-up", *folder = NULL;
+    const char *out = NULL, *y_name = "speed-up", *x_name = "bytes", *folder = NULL;
     const struct strait_option options[] = {
         {"out", 'o', STRAIT_OPTION_TEXT, &out, "FILE.png", "name of the pictures (or FILE.svg)"},
-        {"y", 0, STRAIT_OPTION_TEXT, &y_name, "WHAT", "speed-up (default) or time"}};
+        {"y", 0, STRAIT_OPTION_TEXT, &y_name, "WHAT",
+         "speed-up (default), time, or a score, below"},
+        {"x", 0, STRAIT_OPTION_TEXT, &x_name, "WHAT", "of scores: bytes (default) or time"}};
     const struct strait_usage usage = {
         "plot",
         "DIR",
@@ -153,13 +183,20 @@ int strait_command_plot(int argc, char **argv)
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, &folder, 1, NULL))
         return status;
-    const bool time = strcmp(y_name, "time") == 0;
+    size_t y = 0;
+    while (y_names[y] && strcmp(y_names[y], y_name) != 0)
+        y++;
+    const bool time = strcmp(x_name, "time") == 0;
     if (!folder)
         strait_error_set(&err, STRAIT_ERR_USAGE, "plot", "expected a results folder, found none");
-    else if (!time && strcmp(y_name, "speed-up") != 0)
-        strait_refuse_name(&err, STRAIT_ERR_USAGE, "plot", "speed-up or time after --y", y_name,
-                           (const char *const[]){"speed-up", "time", NULL});
-    else if (plot(folder, out, time ? STRAIT_PLOT_TIME : STRAIT_PLOT_SPEEDUP, &err) == 0)
+    else if (!y_names[y])
+        strait_refuse_name(&err, STRAIT_ERR_USAGE, "plot",
+                           "speed-up, time, accuracy, loss or time_to_accuracy after --y", y_name,
+                           y_names);
+    else if (!time && strcmp(x_name, "bytes") != 0)
+        strait_refuse_name(&err, STRAIT_ERR_USAGE, "plot", "bytes or time after --x", x_name,
+                           (const char *const[]){"bytes", "time", NULL});
+    else if (plot(folder, out, (enum strait_plot_y)y, time, &err) == 0)
         return 0;
     return strait_command_fail(&err);
 }

@@ -1,11 +1,15 @@
 /* Plots by gnuplot: the scaling curve, and predicted against measured. */
 #pragma once
 #include <jansson.h>
+#include <stdbool.h>
 #include "core/error.h"
 
 enum strait_plot_y {
-    STRAIT_PLOT_SPEEDUP, /* relative to no compression; if that is missing, the time */
-    STRAIT_PLOT_TIME     /* of a round */
+    STRAIT_PLOT_SPEEDUP,  /* relative to no compression; if that is missing, the time */
+    STRAIT_PLOT_TIME,     /* of a round */
+    STRAIT_PLOT_ACCURACY, /* these three: of strait_plot_training */
+    STRAIT_PLOT_LOSS,
+    STRAIT_PLOT_TIME_TO_TARGET
 };
 
 /** Plot a curve for each codec and bound over the number of clients, a panel for each setting.
@@ -17,6 +21,13 @@ enum strait_plot_y {
  *  Returns: 0, or -1 with *err: HOST when gnuplot is missing, INPUT without a valid row */
 int strait_plot_scaling(const char *path, const json_t *rows, const json_t *breakevens,
                         enum strait_plot_y y, const char *title, struct strait_error *err);
+
+/** Plot the final accuracy or loss of runs that trained for real, or their time to the target,
+ *  against the bytes that they sent or the time that they took: a point for each codec with the
+ *  deviation over its seeds, a panel for each setting.
+ *  Returns: as above; INPUT also where no row has such a figure */
+int strait_plot_training(const char *path, const json_t *rows, enum strait_plot_y y, bool by_time,
+                         const char *title, struct strait_error *err);
 
 /** Plot predicted and measured bars of every phase, a panel for each pair; above twelve pairs,
  *  points around the diagonal.

@@ -1,0 +1,68 @@
+/* The picture of scores: which points its script holds. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/plot/plot.h"
+#include "tests/kit/program.h"
+#include "tests/kit/suite.h"
+
+static void add(json_t *rows, const char *codec, double bytes, double accuracy, double reached_s)
+{
+    json_array_append_new(
+        rows,
+        json_pack("{s:b, s:s, s:s, s:s, s:i, s:f, s:f, s:{s:s}, s:{s:s}, s:{s:s}, "
+                  "s:{s:{s:f}, s:{s:{s:f, s:f}, s:{s:f, s:f}, s:{s:o, s:o}, s:{s:f}}}}",
+                  "valid", true, "backend", "fluid", "setting_key", "one", "codec_key", codec,
+                  "clients", 4, "round_s", 1.0, "total_s", 1.0, "codec", "name", codec,
+                  "download_codec", "name", "none", "labels", "/codec", codec, "training", "until",
+                  "accuracy", 0.8, "spread", "bytes", "mean", bytes, "sd", 0.0, "accuracy", "mean",
+                  accuracy, "sd", 0.01, "reached_s", "mean",
+                  reached_s > 0 ? json_real(reached_s) : json_null(), "sd", json_null(),
+                  "reached_bytes", "mean", bytes));
+}
+
+/* The script of a picture, to be freed; NULL: no gnuplot. */
+static char *script(enum strait_plot_y y, const json_t *rows, struct strait_error *err)
+{
+    struct program p;
+    char path[4096];
+    program_set_up(&p);
+    snprintf(path, sizeof(path), "%s/picture", p.folder);
+    const int status = strait_plot_training(path, rows, y, false, NULL, err);
+    char *text = status == 0 ? program_read(&p, "picture.gp") : NULL;
+    program_tear_down(&p);
+    return text;
+}
+
+static void points(void)
+{
+    struct strait_error err = {0};
+    json_t *rows = json_array();
+    add(rows, "none", 8e6, 0.75, 12);
+    add(rows, "fp16", 4e6, 0.5, 0);
+    char *accuracy = script(STRAIT_PLOT_ACCURACY, rows, &err);
+    if (!accuracy && err.code == STRAIT_ERR_HOST) {
+        json_decref(rows);
+        strait_test_skip("gnuplot is not installed");
+        return;
+    }
+    CU_ASSERT_PTR_NOT_NULL_FATAL(accuracy);
+    CU_ASSERT_PTR_NOT_NULL(strstr(accuracy, "\n8 75 1\n")); /* MB, per cent, its deviation */
+    CU_ASSERT_PTR_NOT_NULL(strstr(accuracy, "\n4 50 1\n"));
+    free(accuracy);
+    char *target = script(STRAIT_PLOT_TIME_TO_TARGET, rows, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(target);
+    CU_ASSERT_PTR_NOT_NULL(strstr(target, "\n8 12 0\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(target, "target not reached: 1 of 2"));
+    free(target);
+    json_array_remove(rows, 0);
+    CU_ASSERT_PTR_NULL(script(STRAIT_PLOT_TIME_TO_TARGET, rows, &err));
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+    json_decref(rows);
+}
+
+static const struct strait_test tests[] = {
+    {"each codec is a point at its bytes and its score, and who missed the target is counted",
+     points},
+};
+STRAIT_SUITE("analysis/plot/plot_training", tests);

@@ -1,0 +1,138 @@
+/* Claims with both halves: a claim is reached where time and accuracy hold on one row. */
+#include "campaign/claims.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "tests/kit/data.h"
+#include "tests/kit/suite.h"
+
+/* A trained row of three seeds. */
+static void add(json_t *rows, const char *codec, double ratio, double accuracy, double sd)
+{
+    json_array_append_new(
+        rows,
+        json_pack("{s:s, s:s, s:i, s:f, s:{s:s}, s:{s:s}, s:{s:s, s:i, s:{s:{s:f, s:f}}}}",
+                  "strategy", "fedavg", "model", "cnn", "clients", 8, "ratio", ratio, "codec",
+                  "name", codec, "download_codec", "name", "none", "training", "task",
+                  "fashion-cnn", "seeds", 3, "spread", "accuracy", "mean", accuracy, "sd", sd));
+}
+
+static const char file[] =
+    "{\"schema\":\"strait-published/1\",\"rows\":["
+    "{\"case\":\"a\",\"claim\":\"smaller\",\"source\":\"s\",\"kind\":\"up to\",\"published\":10,"
+    "\"unit\":\"x\",\"halves\":{\"accuracy\":\"kept\",\"commands\":[\"strait run x\"],\"rows\":"
+    "{\"where\":{\"codec/name\":\"sz\"},\"against\":{\"codec/name\":\"none\"},"
+    "\"metric\":\"ratio\"}}},"
+    "{\"case\":\"b\",\"claim\":\"share\",\"source\":\"s\",\"published\":5,\"unit\":\"%\","
+    "\"halves\":{\"sense\":\"at most\"}}]}";
+
+static json_t *claims_of(const json_t *rows)
+{
+    char path[] = "/tmp/strait-claims-XXXXXX";
+    struct strait_error err = {0};
+    struct strait_profile *profile;
+    const int fd = mkstemp(path);
+    CU_ASSERT_FATAL(fd >= 0 && write(fd, file, sizeof(file) - 1) == (ssize_t)sizeof(file) - 1);
+    close(fd);
+    CU_ASSERT_EQUAL_FATAL(strait_profile_load(&profile, "default", &err), 0);
+    json_t *claims = strait_claims(path, rows, profile, 1, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(claims);
+    CU_ASSERT_EQUAL(json_array_size(claims), 2);
+    unlink(path);
+    strait_profile_free(profile);
+    return claims;
+}
+
+static void expect(const json_t *rows, const char *first, const char *accuracy, const char *verdict)
+{
+    json_t *claims = claims_of(rows), *claim = json_array_get(claims, 0);
+    const json_t *half = json_object_get(claim, "accuracy");
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(claim, "first")), first);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(half, "state")), accuracy);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(claim, "verdict")), verdict);
+    json_decref(claims);
+}
+
+static void both(void)
+{
+    json_t *rows = json_array();
+    add(rows, "none", 1, 0.80, 0.01);
+    add(rows, "sz", 12, 0.60, 0.01); /* small enough, but it lost 20 points */
+    expect(rows, "holds", "lost", "not reached");
+    add(rows, "sz", 8, 0.795, 0.01); /* kept, but not small enough: two halves of two rows do not
+                                       make one */
+    expect(rows, "fails", "kept", "not reached");
+    add(rows, "sz", 11, 0.795, 0.01);
+    expect(rows, "holds", "kept", "reached");
+    json_decref(rows);
+}
+
+/* Means of 0.79 and 0.80, deviations of 0.03 and 0.04 over three seeds: the difference's is
+ * 0.05 / sqrt 3 = 0.028868; t of two degrees of freedom is 4.303: -0.01 +- 0.12422. */
+static void interval(void)
+{
+    json_t *rows = json_array();
+    add(rows, "none", 1, 0.80, 0.03);
+    add(rows, "sz", 11, 0.79, 0.04);
+    json_t *claims = claims_of(rows);
+    const json_t *half = json_object_get(json_array_get(claims, 0), "accuracy"),
+                 *bounds = json_object_get(half, "interval");
+    CU_ASSERT_DOUBLE_EQUAL(json_number_value(json_object_get(half, "difference")), -0.01, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(json_number_value(json_array_get(bounds, 0)), -0.13422, 1e-5);
+    CU_ASSERT_DOUBLE_EQUAL(json_number_value(json_array_get(bounds, 1)), 0.11422, 1e-5);
+    json_decref(claims);
+    json_decref(rows);
+}
+
+/* 14 points below with a deviation of 6: 4.303 sqrt((0.06^2 + 0.01^2) / 3) = 15.1 points, so that
+ * the interval has 0, which says how little three seeds tell and not that nothing was lost. */
+static void too_few(void)
+{
+    json_t *rows = json_array();
+    add(rows, "none", 1, 0.80, 0.01);
+    add(rows, "sz", 12, 0.66, 0.06);
+    expect(rows, "holds", "unclear", "unclear");
+    json_decref(rows);
+}
+
+static void silence(void)
+{
+    json_t *rows = json_array();
+    expect(rows, "not measured here", "not measured here", "not measured here");
+    add(rows, "sz", 12, 0.80, 0.01); /* nothing to hold it against */
+    expect(rows, "not measured here", "not measured here", "not measured here");
+    json_t *claims = claims_of(rows);
+    const json_t *other = json_array_get(claims, 1);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(other, "verdict")),
+                           "not measured here");
+    json_decref(claims);
+    json_decref(rows);
+}
+
+/* Every claim that ships says how each half is had, or why not. */
+static void shipped(void)
+{
+    json_t *all = json_load_file(DATA("traces/claims.json"), 0, NULL), *row;
+    size_t i;
+    CU_ASSERT_EQUAL_FATAL(json_array_size(json_object_get(all, "rows")), 27);
+    json_array_foreach (json_object_get(all, "rows"), i, row) {
+        const json_t *halves = json_object_get(row, "halves");
+        CU_ASSERT(json_is_object(halves));
+        CU_ASSERT(json_is_string(json_object_get(row, "reason")));
+        CU_ASSERT(!json_object_get(halves, "rows") ||
+                  json_array_size(json_object_get(halves, "commands")) > 0);
+    }
+    json_decref(all);
+}
+
+static const struct strait_test tests[] = {
+    {"a claim is reached where both halves hold on one row", both},
+    {"the interval of the accuracy's difference is Student's", interval},
+    {"an interval that is too wide to tell keeps nothing", too_few},
+    {"what nothing was run for is not measured here", silence},
+    {"every claim that ships says how its halves are had", shipped},
+};
+STRAIT_SUITE("campaign/claims", tests);
