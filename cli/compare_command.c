@@ -6,8 +6,8 @@
 #include "cli/kit/command.h"
 #include "campaign/host_header.h"
 #include "cli/kit/options.h"
-#include "campaign/claims.h"
-#include "campaign/published.h"
+#include "campaign/published/claims.h"
+#include "campaign/published/published.h"
 #include "cli/show/show.h"
 #include "cli/kit/tolerance.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "analysis/fields.h"
 #include "analysis/table.h"
-#include "campaign/claims.h"
+#include "campaign/published/claims.h"
 
 static void put_first(struct strait_table *t, const json_t *claim)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "analysis/fields.h"
 #include "analysis/table.h"
-#include "campaign/published.h"
+#include "campaign/published/published.h"
 
 static void put_row(struct strait_table *t, const json_t *row)
 {

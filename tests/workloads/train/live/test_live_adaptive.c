@@ -196,7 +196,8 @@ static void bounds(void)
 }
 
 /* Under one bound of 0.01 of the rms, parameters that come down are less than half of themselves,
- * and against a reference less still; the loss on held-out data stays within a hundredth. */
+ * and against a reference less still; the loss on held-out data, which falls from ln 10 in these 20
+ * steps, stays within a twentieth. */
 static void smaller(void)
 {
     static const char *const downs[] = {
@@ -216,7 +217,7 @@ static void smaller(void)
     CU_ASSERT(bytes[1] < 0.5 * bytes[0]);
     CU_ASSERT(bytes[2] < 0.9 * bytes[1]);
     for (int i = 1; i < 3; i++)
-        CU_ASSERT_DOUBLE_EQUAL(loss[i], loss[0], 0.01 * loss[0]);
+        CU_ASSERT_DOUBLE_EQUAL(loss[i], loss[0], 0.05 * loss[0]);
 }
 
 static const struct strait_test tests[] = {

@@ -1,5 +1,5 @@
 /* Claims with both halves: a claim is reached where time and accuracy hold on one row. */
-#include "campaign/claims.h"
+#include "campaign/published/claims.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -135,4 +135,4 @@ static const struct strait_test tests[] = {
     {"what nothing was run for is not measured here", silence},
     {"every claim that ships says how its halves are had", shipped},
 };
-STRAIT_SUITE("campaign/claims", tests);
+STRAIT_SUITE("campaign/published/claims", tests);

@@ -8,8 +8,8 @@
 #include "core/json.h"
 #include "core/shipped.h"
 #include "workloads/train/sync/servers.h"
-#include "plan.h"
-#include "worker_pool.h"
+#include "campaign/plan.h"
+#include "campaign/worker_pool.h"
 
 enum { MAX_SETTINGS = 32, SETTING_CHARS = 1024 };
 

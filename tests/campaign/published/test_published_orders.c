@@ -70,4 +70,4 @@ static const struct strait_test tests[] = {
     {"DeepReduce on NCF: all five methods in the published order, each within 5 %", deepreduce_ncf},
     {"GRACE on ResNet-50: all nine in the published order, each within 20 %", grace_resnet50},
 };
-STRAIT_SUITE("campaign/published_orders", tests);
+STRAIT_SUITE("campaign/published/published_orders", tests);
