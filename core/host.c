@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <pthread.h>
 
 double strait_host_memory_bytes(const char *key)
 {
@@ -126,4 +127,16 @@ const char *strait_simd_name(enum strait_simd level)
 {
     assert((unsigned)level < N_STRAIT_SIMD);
     return names[level];
+}
+
+static pthread_mutex_t blas = PTHREAD_MUTEX_INITIALIZER;
+
+void strait_blas_begin(void)
+{
+    pthread_mutex_lock(&blas);
+}
+
+void strait_blas_end(void)
+{
+    pthread_mutex_unlock(&blas);
 }

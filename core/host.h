@@ -34,6 +34,17 @@ enum strait_simd strait_simd_best(void);
 enum strait_simd strait_simd_level(void);
 const char *strait_simd_name(enum strait_simd level);
 
+/* OpenBLAS without threads hands out its buffers unguarded: two threads that call it at the same
+ * time may get the same one, and wrong numbers. Each call is made alone. */
+void strait_blas_begin(void);
+void strait_blas_end(void);
+#define STRAIT_BLAS(call)                                                                          \
+    do {                                                                                           \
+        strait_blas_begin();                                                                       \
+        call;                                                                                      \
+        strait_blas_end();                                                                         \
+    } while (0)
+
 /* Compile a function twice and choose at load time by what the processor supports. The clones
  * differ in vector width only and give the same bits. Functions that it calls must be inline.
  *

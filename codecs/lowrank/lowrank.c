@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <math.h>
 #include <string.h>
+#include "core/host.h"
 #include "core/random.h"
 
 bool strait_lowrank_fits(struct strait_lowrank *shape, size_t n_elems, size_t n_rows, size_t rank)
@@ -70,8 +71,9 @@ void strait_lowrank_orthonormalise(float *a, size_t n_rows, size_t rank, float *
     for (size_t i = 0; i < n_rows; i++)
         for (size_t k = 0; k < rank; k++)
             column[k * n_rows + i] = a[i * rank + k];
-    lapack_int bad = LAPACKE_sgeqrf_work(LAPACK_COL_MAJOR, n, r, column, n, tau, row, r);
-    bad |= LAPACKE_sorgqr_work(LAPACK_COL_MAJOR, n, r, r, column, n, tau, row, r);
+    lapack_int bad;
+    STRAIT_BLAS(bad = LAPACKE_sgeqrf_work(LAPACK_COL_MAJOR, n, r, column, n, tau, row, r);
+                bad |= LAPACKE_sorgqr_work(LAPACK_COL_MAJOR, n, r, r, column, n, tau, row, r));
     assert(bad == 0); /* only refuses wrong arguments */
     for (size_t i = 0; i < n_rows; i++)
         for (size_t k = 0; k < rank; k++)

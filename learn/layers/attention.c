@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "lanes.h"
+#include "core/host.h"
 
 STRAIT_CLONED
 void learn_causal_softmax(float *x, float scale, size_t n)
@@ -36,21 +37,24 @@ static void softmax_back(float *dp, const float *p, float scale, size_t n)
 void learn_attend(float *out, float *p, const struct learn_head *h)
 {
     const int n = (int)h->n, d = (int)h->d, in = (int)h->in;
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, n, d, 1, h->q, in, h->k, in, 0, p, n);
+    STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, n, d, 1, h->q, in, h->k, in,
+                            0, p, n));
     learn_causal_softmax(p, 1 / sqrtf((float)h->d), h->n);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, d, n, 1, p, n, h->v, in, 0, out,
-                (int)h->out);
+    STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, d, n, 1, p, n, h->v, in,
+                            0, out, (int)h->out));
 }
 
 void learn_attend_back(float *dq, float *dk, float *dv, const float *dout, const float *p,
                        float *room, const struct learn_head *h)
 {
     const int n = (int)h->n, d = (int)h->d, in = (int)h->in, out = (int)h->out;
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, n, d, n, 1, p, n, dout, out, 0, dv, in);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, n, d, 1, dout, out, h->v, in, 0, room,
-                n);
+    STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, n, d, n, 1, p, n, dout, out, 0,
+                            dv, in));
+    STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, n, d, 1, dout, out, h->v,
+                            in, 0, room, n));
     softmax_back(room, p, 1 / sqrtf((float)h->d), h->n);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, d, n, 1, room, n, h->k, in, 0, dq,
-                in);
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, n, d, n, 1, room, n, h->q, in, 0, dk, in);
+    STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, d, n, 1, room, n, h->k,
+                            in, 0, dq, in));
+    STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, n, d, n, 1, room, n, h->q, in,
+                            0, dk, in));
 }

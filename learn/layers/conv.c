@@ -190,8 +190,8 @@ void learn_conv_forward(float *y, const float *x, const float *w, const float *b
         for (size_t o = 0; o < c->out; o++)
             for (size_t i = 0; i < (size_t)n; i++)
                 y[o * (size_t)n + i] = bias[o];
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)c->out, n, k, 1, w, k, room, n,
-                bias ? 1 : 0, y, n);
+    STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)c->out, n, k, 1, w, k,
+                            room, n, bias ? 1 : 0, y, n));
 }
 
 /* Sums of rows, sixteen partial sums each. */
@@ -216,13 +216,15 @@ void learn_conv_back(float *dx, float *dw, float *dbias, const float *dy, const 
 {
     const int n = (int)pixels(c), k = (int)patch(c), out = (int)c->out;
     learn_conv_patches(room, x, c);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, out, k, n, 1, dy, n, room, n, 1, dw, k);
+    STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, out, k, n, 1, dy, n, room, n,
+                            1, dw, k));
     if (dbias)
         add_row_sums(dbias, dy, c->out, (size_t)n);
     if (!dx)
         return;
     float *dpatches = room + (size_t)k * (size_t)n;
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, k, n, out, 1, w, k, dy, n, 0, dpatches, n);
+    STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, k, n, out, 1, w, k, dy, n, 0,
+                            dpatches, n));
     add_patches(dx, dpatches, c);
 }
 
@@ -231,8 +233,8 @@ void learn_conv_add_factors(float *a, float *g, const float *dy, const float *pa
 {
     const size_t n_pixels = pixels(c), k = patch(c), side = k + 1;
     const float by = 1 / (float)n, own = (float)n;
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)k, (int)k, (int)n_pixels, by, patches,
-                (int)n_pixels, patches, (int)n_pixels, 1, a, (int)side);
+    STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)k, (int)k, (int)n_pixels,
+                            by, patches, (int)n_pixels, patches, (int)n_pixels, 1, a, (int)side));
     for (size_t j = 0; j < k; j++) {
         float sum = 0;
         add_row_sums(&sum, patches + j * n_pixels, 1, n_pixels);
@@ -240,9 +242,9 @@ void learn_conv_add_factors(float *a, float *g, const float *dy, const float *pa
         a[k * side + j] += by * sum;
     }
     a[k * side + k] += by * (float)n_pixels;
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)c->out, (int)c->out, (int)n_pixels,
-                own * own * by / (float)n_pixels, dy, (int)n_pixels, dy, (int)n_pixels, 1, g,
-                (int)c->out);
+    STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)c->out, (int)c->out,
+                            (int)n_pixels, own * own * by / (float)n_pixels, dy, (int)n_pixels, dy,
+                            (int)n_pixels, 1, g, (int)c->out));
 }
 
 /* Places are as wide as values, so that the loops vectorise. */

@@ -10,21 +10,21 @@ void learn_dense_forward(float *y, const float *x, const float *w, const float *
     for (size_t b = 0; b < n; b++)
         for (size_t j = 0; j < out; j++)
             y[b * out + j] = bias[j];
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)out, (int)in, 1, x, (int)in,
-                w, (int)in, 1, y, (int)out);
+    STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)out, (int)in, 1,
+                            x, (int)in, w, (int)in, 1, y, (int)out));
 }
 
 void learn_dense_back(float *dx, float *dw, float *dbias, const float *dy, const float *x,
                       const float *w, size_t n, size_t in, size_t out)
 {
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)out, (int)in, (int)n, 1, dy, (int)out,
-                x, (int)in, 1, dw, (int)in);
+    STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)out, (int)in, (int)n, 1,
+                            dy, (int)out, x, (int)in, 1, dw, (int)in));
     for (size_t b = 0; b < n; b++)
         for (size_t j = 0; j < out; j++)
             dbias[j] += dy[b * out + j];
     if (dx)
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)in, (int)out, 1, dy,
-                    (int)out, w, (int)in, 0, dx, (int)in);
+        STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, (int)in,
+                                (int)out, 1, dy, (int)out, w, (int)in, 0, dx, (int)in));
 }
 
 STRAIT_CLONED void learn_relu(float *y, size_t n)
@@ -67,8 +67,8 @@ double learn_softmax_loss(float *x, const unsigned char *labels, size_t n, size_
 void learn_add_moments(float *sum, const float *x, size_t n, size_t d, int ones, float scale)
 {
     const size_t side = d + (ones ? 1 : 0);
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)d, (int)d, (int)n, scale, x, (int)d,
-                x, (int)d, 1, sum, (int)side);
+    STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)d, (int)d, (int)n, scale,
+                            x, (int)d, x, (int)d, 1, sum, (int)side));
     if (!ones)
         return;
     for (size_t j = 0; j < d; j++) {

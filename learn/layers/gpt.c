@@ -8,6 +8,7 @@
 #include "gelu.h"
 #include "lanes.h"
 #include "norm.h"
+#include "core/host.h"
 
 enum { ALIGN = 16 }; /* 16 floats: 64 bytes */
 
@@ -251,8 +252,9 @@ static void forward(struct pass *w, const float *model, learn_attend_instead ins
     const float *norm = last_norm(w->t, model);
     learn_layer_norm(w->last, w->last_unit, w->last_over, w->x, norm, norm + d, rows, d);
     lap(w, w->t->layers, LN1, false);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)w->t->words, (int)d, 1,
-                w->last, (int)d, head_of(w->t, model), (int)d, 0, w->scores, (int)w->t->words);
+    STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, (int)w->t->words,
+                            (int)d, 1, w->last, (int)d, head_of(w->t, model), (int)d, 0, w->scores,
+                            (int)w->t->words));
     learn_lap(w->laps, head_layer(w->t), false);
 }
 
@@ -313,10 +315,10 @@ static void head_back(struct pass *w, float *gradient, const float *model)
 {
     const int rows = (int)w->rows, d = (int)w->t->width, words = (int)w->t->words;
     float *norm = last_norm(w->t, gradient);
-    cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, words, d, rows, 1, w->scores, words,
-                w->last, d, 1, head_of(w->t, gradient), d);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, d, words, 1, w->scores, words,
-                head_of(w->t, model), d, 0, w->dlast, d);
+    STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, words, d, rows, 1, w->scores,
+                            words, w->last, d, 1, head_of(w->t, gradient), d));
+    STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, d, words, 1, w->scores,
+                            words, head_of(w->t, model), d, 0, w->dlast, d));
     learn_lap(w->laps, head_layer(w->t), true);
     learn_layer_norm_back(w->dx, norm, norm + d, w->dlast, w->last_unit, w->last_over,
                           last_norm(w->t, model), w->rows, w->t->width, 0);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/host.h"
 
 void learn_triangle_of(float *triangle, const float *matrix, size_t d)
 {
@@ -42,8 +43,9 @@ bool learn_triangle_invert(float *inverse, const float *triangle, size_t d, doub
         m[i * d + i] += damping;
     }
     /* the upper half by rows is the lower half by columns */
-    bool good = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, m, n) == 0 &&
-                LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', n, m, n) == 0;
+    bool good;
+    STRAIT_BLAS(good = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, m, n) == 0 &&
+                       LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', n, m, n) == 0);
     for (size_t i = 0; i < d && good; i++) {
         good = isfinite(m[i * d + i]); /* OpenBLAS lets NaN pass */
         for (size_t j = i; j < d; j++)
@@ -76,10 +78,10 @@ bool learn_precondition(const struct learn_kronecker *k, float *dw, float *dbias
             if (k->has_bias)
                 x[j * d + in] = dbias[j];
         }
-        cblas_ssymm(CblasRowMajor, CblasLeft, CblasUpper, (int)out, (int)d, 1, g, (int)out, x,
-                    (int)d, 0, y, (int)d);
-        cblas_ssymm(CblasRowMajor, CblasRight, CblasUpper, (int)out, (int)d, 1, a, (int)d, y,
-                    (int)d, 0, x, (int)d);
+        STRAIT_BLAS(cblas_ssymm(CblasRowMajor, CblasLeft, CblasUpper, (int)out, (int)d, 1, g,
+                                (int)out, x, (int)d, 0, y, (int)d));
+        STRAIT_BLAS(cblas_ssymm(CblasRowMajor, CblasRight, CblasUpper, (int)out, (int)d, 1, a,
+                                (int)d, y, (int)d, 0, x, (int)d));
         for (size_t j = 0; j < out; j++) {
             memcpy(dw + j * in, x + j * d, in * sizeof(*x));
             if (k->has_bias)

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/host.h"
 
 void strait_attention_scores(float *scores, const float *keys, const float *q, size_t n, size_t d)
 {
@@ -106,7 +107,11 @@ int strait_keys_low_rank(float *basis, float *small, const float *keys, size_t n
         for (size_t a = 0; a < d; a++)
             for (size_t b = 0; b < d; b++)
                 energy[a * d + b] += (double)keys[i * d + a] * (double)keys[i * d + b];
-    if (!failed && LAPACKE_dsyev(LAPACK_ROW_MAJOR, 'V', 'U', (int)d, energy, (int)d, weight) != 0)
+    lapack_int bad = 0;
+    if (!failed)
+        STRAIT_BLAS(bad =
+                        LAPACKE_dsyev(LAPACK_ROW_MAJOR, 'V', 'U', (int)d, energy, (int)d, weight));
+    if (bad != 0)
         failed = strait_error_set(err, STRAIT_ERR_BACKEND, "attention",
                                   "the eigenvectors of %zu keys were not found", n);
     for (size_t r = 0; r < rank && !failed; r++) /* ascending: the last ones hold most energy */

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/host.h"
 
 enum { N_PLACES = 1025 };
 static const double lengths[] = {0.03, 0.06, 0.12, 0.25, 0.5, 1, 2, 4};
@@ -49,8 +50,10 @@ static int condition(struct process *p, const double *x, const double *y, size_t
             p->l[i * n + j] = matern(x[i] - x[j], length) + (i == j ? noise : 0);
     memcpy(p->weights, y, n * sizeof(*y));
     const lapack_int order = (lapack_int)n; /* in column order the upper half is L' */
-    lapack_int bad = LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', order, p->l, order);
-    bad |= LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'U', order, 1, p->l, order, p->weights, order);
+    lapack_int bad;
+    STRAIT_BLAS(bad = LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', order, p->l, order));
+    STRAIT_BLAS(bad |=
+                LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'U', order, 1, p->l, order, p->weights, order));
     assert(bad == 0); /* the noise keeps it positive definite */
     p->log_likelihood = -0.5 * (double)n * log(2 * acos(-1));
     for (size_t i = 0; i < n; i++)
@@ -66,7 +69,8 @@ static struct strait_belief believe(struct process *p, double at)
         p->k[i] = matern(at - p->x[i], p->length);
         b.mean += p->k[i] * p->weights[i];
     }
-    cblas_dtrsv(CblasColMajor, CblasUpper, CblasTrans, CblasNonUnit, n, p->l, n, p->k, 1);
+    STRAIT_BLAS(
+        cblas_dtrsv(CblasColMajor, CblasUpper, CblasTrans, CblasNonUnit, n, p->l, n, p->k, 1));
     double variance = 1;
     for (size_t i = 0; i < p->n; i++)
         variance -= p->k[i] * p->k[i];
