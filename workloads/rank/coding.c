@@ -162,7 +162,8 @@ static struct strait_codec *codec_of(struct strait_rank_state *w, const struct s
 static void copy_now(void *arg)
 {
     struct strait_task *t = arg;
-    memmove(t->tensor->values, t->packet->data, t->packet->payload_bytes);
+    if (t->packet->payload_bytes > 0) /* without a payload there is no data either */
+        memmove(t->tensor->values, t->packet->data, t->packet->payload_bytes);
 }
 
 struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_tensor *y,
