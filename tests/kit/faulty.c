@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -10,14 +11,14 @@
 
 enum { MANY = 5000, FEW_BYTES = 3 };
 
-static bool counts, halts;
-static long left;
+static bool counts, halts; /* set before threads begin */
+static atomic_long left;
 static bool *failed; /* shared with processes that are forked */
-static bool was_interrupted;
+static _Thread_local bool was_interrupted;
 
 static bool fails(void)
 {
-    if (!counts || left-- != 0)
+    if (!counts || atomic_fetch_sub(&left, 1) != 0)
         return false;
     *failed = true;
     errno = EIO;
@@ -27,7 +28,9 @@ static bool fails(void)
 /* Each call but every second one. */
 static bool is_interrupted(void)
 {
-    was_interrupted = halts && !was_interrupted;
+    if (!halts)
+        return false;
+    was_interrupted = !was_interrupted;
     if (was_interrupted)
         errno = EINTR;
     return was_interrupted;
