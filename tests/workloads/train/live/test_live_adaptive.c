@@ -217,7 +217,7 @@ static void smaller(void)
     CU_ASSERT(bytes[1] < 0.5 * bytes[0]);
     CU_ASSERT(bytes[2] < 0.9 * bytes[1]);
     for (int i = 1; i < 3; i++)
-        CU_ASSERT_DOUBLE_EQUAL(loss[i], loss[0], 0.05 * loss[0]);
+        CU_ASSERT_DOUBLE_EQUAL(loss[i], loss[0], 0.01 * loss[0]);
 }
 
 static const struct strait_test tests[] = {
