@@ -210,6 +210,16 @@ static int interrupted(struct pool *p, struct strait_error *err)
                             strsignal((int)info.ssi_signo));
 }
 
+/* A run that fails ends anyway: another signal while its workers are stopped (a second Ctrl-C, the
+   terminal's hang-up after it) must not end the process before its cleanup. One that has succeeded
+   leaves its signals to whoever comes next. */
+static void drop_signals(const struct pool *p, int status)
+{
+    struct signalfd_siginfo info;
+    while (status != 0 && read(p->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+        ;
+}
+
 static int watch(struct pool *p, struct strait_progress *progress, struct strait_error *err)
 {
     struct pollfd *fds = calloc((size_t)p->n_workers + 1, sizeof(*fds));
@@ -299,6 +309,7 @@ int strait_pool_run(size_t n_tasks, int n_workers, strait_pool_work work, strait
     if (status == 0)
         status = watch(&p, &progress, err);
     stop_workers(&p);
+    drop_signals(&p, status);
     strait_progress_release(&progress);
     if (p.signal_fd >= 0)
         close(p.signal_fd);

@@ -155,18 +155,43 @@ static json_t *interrupt(size_t i, void *context, struct strait_error *err)
     return NULL;
 }
 
-/* The signal is reported, no worker is left to wait for, and the mask is as it was. */
-static void interrupted(void)
+static int pool_pid;
+
+static void hang_up_the_pool(int number)
+{
+    (void)number;
+    kill(pool_pid, SIGHUP);
+    _exit(0);
+}
+
+/* Signals the pool once, and once more as it is stopped: the second comes during the cleanup. */
+static json_t *interrupt_twice(size_t i, void *context, struct strait_error *err)
+{
+    pool_pid = *(const int *)context;
+    signal(SIGTERM, hang_up_the_pool);
+    return interrupt(i, context, err);
+}
+
+static void expect_interruption(strait_pool_work work, int n_workers)
 {
     struct strait_error err = {0};
     sigset_t mask;
     int me = (int)getpid();
-    CU_ASSERT_EQUAL(strait_pool_run(2, 2, interrupt, take, &me, NULL, &err), -1);
+    CU_ASSERT_EQUAL(strait_pool_run(2, n_workers, work, take, &me, NULL, &err), -1);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "interrupted (Terminated)"));
     CU_ASSERT(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
     sigprocmask(SIG_BLOCK, NULL, &mask);
     CU_ASSERT(!sigismember(&mask, SIGTERM) && !sigismember(&mask, SIGINT) &&
               !sigismember(&mask, SIGHUP));
+}
+
+/* The signal is reported, no worker is left to wait for, and the mask is as it was. */
+static void interrupted(void)
+{
+    expect_interruption(interrupt, 1);
+    expect_interruption(interrupt, 2);
+    expect_interruption(interrupt_twice, 1);
+    expect_interruption(interrupt_twice, 2);
 }
 
 static const struct strait_test tests[] = {
