@@ -267,32 +267,45 @@ static void test_no_space(void)
         CU_ASSERT_EQUAL(status, 0);
 }
 
+/* Adds records for ever and says so by a byte each. */
+static void write_on(int round, int told)
+{
+    struct strait_store *s;
+    if (strait_store_open(&s, folder, true, NULL) != 0)
+        _exit(1);
+    for (int i = 0;; i++) {
+        char key[32];
+        snprintf(key, sizeof(key), "%d-%d", round, i % 50);
+        if (add(s, key, i, NULL) != 0 || write(told, "", 1) != 1)
+            _exit(1);
+    }
+}
+
 /* Writers are killed in the middle of things; after each, every line is whole or not believed. */
 static void test_killed_writers(void)
 {
     struct strait_store *s;
     begin_folder();
     for (int round = 0; round < 10; round++) {
+        int fds[2];
+        char byte;
+        CU_ASSERT_FATAL(pipe(fds) == 0);
         const pid_t pid = fork();
-        if (pid == 0) {
-            if (strait_store_open(&s, folder, true, NULL) != 0)
-                _exit(1);
-            for (int i = 0;; i++) {
-                char key[32];
-                snprintf(key, sizeof(key), "%d-%d", round, i % 50);
-                if (add(s, key, i, NULL) != 0)
-                    _exit(1);
-            }
-        }
-        usleep(10000 + 1000 * (useconds_t)round);
+        if (pid == 0)
+            write_on(round, fds[1]);
+        for (int i = 0; i < 3; i++)
+            CU_ASSERT_FATAL(read(fds[0], &byte, 1) == 1);
+        usleep(1000 * (useconds_t)round); /* to another moment of its next record */
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
+        close(fds[0]);
+        close(fds[1]);
     }
     CU_ASSERT_FATAL(strait_store_open(&s, folder, true, NULL) == 0);
     strait_store_free(s);
     CU_ASSERT_FATAL(strait_store_open(&s, folder, false, NULL) == 0);
     CU_ASSERT_EQUAL(strait_store_n_refused(s), 0);
-    CU_ASSERT(json_array_size(strait_store_records(s)) >= 10);
+    CU_ASSERT(json_array_size(strait_store_records(s)) >= 30);
     strait_store_free(s);
     end_folder();
 }
