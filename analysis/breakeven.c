@@ -1,10 +1,10 @@
 /* Break-even: signs at counts, then the runs of counts that pay. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "breakeven.h"
+#include "core/names.h"
 
 /* Two round times that are equal in exact arithmetic differ by rounding of this order at most. */
 static const double EQUAL_RATIO = 1e-9;
@@ -126,44 +126,31 @@ void strait_breakeven_release(struct strait_breakeven *b)
     memset(b, 0, sizeof(*b));
 }
 
-/* Append at *used, never beyond cap. */
-static void put(char *buf, size_t cap, size_t *used, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-static void put(char *buf, size_t cap, size_t *used, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    const int n = vsnprintf(buf + *used, cap - *used, format, args);
-    va_end(args);
-    if (n > 0)
-        *used = *used + (size_t)n < cap ? *used + (size_t)n : cap - 1;
-}
-
 const char *strait_breakeven_text(char *buf, size_t cap, const struct strait_breakeven *b)
 {
-    size_t used = 0;
     const char *clients = b->last == 1 ? "client" : "clients";
     const bool always = b->n == 1 && b->pays[0].first == b->first && b->pays[0].last == b->last;
+    *buf = '\0';
     if (b->n == 0 || always) {
-        put(buf, cap, &used, "%s (", always ? "always" : "never");
+        strait_text_add(buf, cap, "%s (", always ? "always" : "never");
         if (b->first == b->last)
-            put(buf, cap, &used, "%ld %s)", b->last, clients);
+            strait_text_add(buf, cap, "%ld %s)", b->last, clients);
         else
-            put(buf, cap, &used, "%ld-%ld %s%s)", b->first, b->last, clients,
-                b->every_count ? "" : ", by bisection");
+            strait_text_add(buf, cap, "%ld-%ld %s%s)", b->first, b->last, clients,
+                            b->every_count ? "" : ", by bisection");
         return buf;
     }
     for (size_t i = 0; i < b->n; i++) {
         const struct strait_interval v = b->pays[i];
         const char *joint = i == 0 ? "" : i + 1 == b->n ? " and " : ", ";
         if (v.last == b->last)
-            put(buf, cap, &used, "%sfrom %ld clients on", joint, v.first);
+            strait_text_add(buf, cap, "%sfrom %ld clients on", joint, v.first);
         else if (v.first == v.last)
-            put(buf, cap, &used, "%sat %ld", joint, v.first);
+            strait_text_add(buf, cap, "%sat %ld", joint, v.first);
         else
-            put(buf, cap, &used, "%sat %ld-%ld", joint, v.first, v.last);
+            strait_text_add(buf, cap, "%sat %ld-%ld", joint, v.first, v.last);
     }
-    put(buf, cap, &used, " (%ld-%ld looked at%s)", b->first, b->last,
-        b->every_count ? "" : ", by bisection");
+    strait_text_add(buf, cap, " (%ld-%ld looked at%s)", b->first, b->last,
+                    b->every_count ? "" : ", by bisection");
     return buf;
 }

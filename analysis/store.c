@@ -308,10 +308,7 @@ void strait_store_leave(struct strait_store *s)
 static int append_bytes(struct strait_store *s, const char *data, size_t len_bytes,
                         struct strait_error *err)
 {
-    ssize_t n;
-    do
-        n = write(s->fd, data, len_bytes);
-    while (n < 0 && errno == EINTR);
+    const ssize_t n = TEMP_FAILURE_RETRY(write(s->fd, data, len_bytes));
     if (n >= 0 && (size_t)n < len_bytes)
         errno = ENOSPC; /* a file takes all or says why, and a short write does not say it */
     if (n < 0 || (size_t)n < len_bytes || fdatasync(s->fd) != 0) {

@@ -2,7 +2,7 @@
 #pragma once
 #include "analysis/compare.h"
 #include "analysis/store.h"
-#include "core/texts.h"
+#include "core/names.h"
 #include "live_view.h"
 #include "plan.h"
 #include "resume_part.h"

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "core/io.h"
 #include "core/progress.h"
 #include "worker_pool.h"
 
@@ -44,20 +45,6 @@ struct pool {
 
 /* --- a worker ----------------------------------------------------------------------------- */
 
-static int write_all(int fd, const void *data, size_t len_bytes)
-{
-    for (const char *p = data; len_bytes > 0;) {
-        const ssize_t n = write(fd, p, len_bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        p += n;
-        len_bytes -= (size_t)n;
-    }
-    return 0;
-}
-
 /* Make an error's text valid JSON: UTF-8, or else ASCII. */
 static json_t *error_text(char *text)
 {
@@ -79,8 +66,8 @@ static void serve(struct pool *p, int fd)
                                             error_text(err.where), "text", error_text(err.text));
         char *text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
         const struct head head = {i, text ? strlen(text) : 0};
-        if (!text || write_all(fd, &head, sizeof(head)) != 0 ||
-            write_all(fd, text, head.len_bytes) != 0)
+        if (!text || !strait_io_write(fd, &head, sizeof(head), STRAIT_IO_HERE) ||
+            !strait_io_write(fd, text, head.len_bytes, STRAIT_IO_HERE))
             _exit(1);
         free(text);
         json_decref(answer);
@@ -167,8 +154,7 @@ static int take_answers(struct pool *p, struct worker *w, struct strait_error *e
 static int reap(struct worker *w, struct strait_error *err)
 {
     int status = 0;
-    while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
-        ;
+    TEMP_FAILURE_RETRY(waitpid(w->pid, &status, 0));
     w->pid = 0;
     close(w->fd);
     w->fd = -1;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "analysis/table.h"
+#include "core/names.h"
 #include "core/units.h"
 #include "workloads/ask/strategy.h"
 
@@ -36,15 +37,15 @@ static const char *value_text(char *buf, size_t cap, const struct strait_param *
 static void takes(char text[TEXT_CHARS], const struct strait_param *p)
 {
     char least[64], most[64];
-    size_t n = 0;
     if (p->kind != STRAIT_PARAM_CHOICE) {
         value_text(least, sizeof(least), p, p->min);
         value_text(most, sizeof(most), p, p->max);
         snprintf(text, TEXT_CHARS, "%s to %s", least, most);
         return;
     }
-    for (int i = 0; p->choices[i] && n < TEXT_CHARS; i++)
-        n += (size_t)snprintf(text + n, TEXT_CHARS - n, "%s%s", i > 0 ? ", " : "", p->choices[i]);
+    *text = '\0';
+    for (int i = 0; p->choices[i]; i++)
+        strait_text_add(text, TEXT_CHARS, "%s%s", i > 0 ? ", " : "", p->choices[i]);
 }
 
 json_t *strait_param_rows(const struct strait_param *params, size_t n)

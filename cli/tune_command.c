@@ -5,6 +5,7 @@
 #include <string.h>
 #include "analysis/table.h"
 #include "campaign/backends.h"
+#include "core/names.h"
 #include "core/progress.h"
 #include "workloads/train/plans/bayes.h"
 #include "cli/kit/command.h"
@@ -130,14 +131,12 @@ static int find_param(struct tune *t, const struct strait_experiment *e, struct 
     static const char folder[] = "/strategy/";
     const struct strait_strategy *s = e->strategy;
     char all[512] = "";
-    for (unsigned i = 0, n = 0; i < s->n_params; i++) {
+    for (unsigned i = 0; i < s->n_params; i++) {
         const struct strait_param *p = &s->params[i];
         if (p->kind == STRAIT_PARAM_CHOICE || p->kind == STRAIT_PARAM_CORES ||
             strcmp(p->name, "rounds") == 0)
             continue;
-        if (n < sizeof(all))
-            n += (unsigned)snprintf(all + n, sizeof(all) - n, "%s%s%s", n > 0 ? ", " : "", folder,
-                                    p->name);
+        strait_text_add(all, sizeof(all), "%s%s%s", *all ? ", " : "", folder, p->name);
         if (strncmp(t->param, folder, sizeof(folder) - 1) == 0 &&
             strcmp(t->param + sizeof(folder) - 1, p->name) == 0)
             t->tuned = p;

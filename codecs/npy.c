@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include "core/bytes.h"
+#include "core/names.h"
 
 enum { MAGIC_BYTES = 6, ALIGN_BYTES = 64, WORD_CHARS = 32 };
 static const unsigned char magic[MAGIC_BYTES] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
@@ -308,18 +309,12 @@ size_t strait_array_values(float *x, const struct strait_array_form *form,
 /* --- writing ------------------------------------------------------------------------------ */
 
 /* "(3, 4)"; one dimension keeps its comma. */
-static size_t shape_text(char *buf, size_t cap, const struct strait_array_form *form)
+static void shape_text(char *buf, size_t cap, const struct strait_array_form *form)
 {
-    size_t used = 0;
-    for (unsigned i = 0; i < form->n_dims && used < cap; i++)
-        used +=
-            (size_t)snprintf(buf + used, cap - used, "%s%zu", i > 0 ? ", " : "(", form->shape[i]);
-    if (used < cap)
-        used += (size_t)snprintf(buf + used, cap - used, "%s)",
-                                 form->n_dims == 0   ? "("
-                                 : form->n_dims == 1 ? ","
-                                                     : "");
-    return used;
+    snprintf(buf, cap, "(");
+    for (unsigned i = 0; i < form->n_dims; i++)
+        strait_text_add(buf, cap, "%s%zu", i > 0 ? ", " : "", form->shape[i]);
+    strait_text_add(buf, cap, form->n_dims == 1 ? ",)" : ")");
 }
 
 size_t strait_npy_header(unsigned char out[STRAIT_NPY_HEADER_BYTES],

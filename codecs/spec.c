@@ -108,8 +108,7 @@ static int parse_choice(double *value, const struct strait_param *p, const char 
             *value = i;
             return 0;
         }
-        const size_t used = strlen(known);
-        snprintf(known + used, sizeof(known) - used, "%s%s", i > 0 ? ", " : "", p->choices[i]);
+        strait_text_add(known, sizeof(known), "%s%s", i > 0 ? ", " : "", p->choices[i]);
     }
     char expected[EXPECTED_CHARS + 64];
     snprintf(expected, sizeof(expected), "%.48s of %s", p->name, known);
@@ -178,12 +177,10 @@ static int refuse_key(const struct reading *r, const char *key, struct strait_er
     enum strait_bound_kind kind;
     char known[EXPECTED_CHARS] = "";
     if (strait_bound_kind_parse(&kind, key) && kind != STRAIT_BOUND_NONE) {
-        for (unsigned k = STRAIT_BOUND_ABS; k < N_STRAIT_BOUNDS; k++) {
-            const size_t used = strlen(known);
+        for (unsigned k = STRAIT_BOUND_ABS; k < N_STRAIT_BOUNDS; k++)
             if (r->spec->ops->bounds & 1u << k)
-                snprintf(known + used, sizeof(known) - used, "%s%s", *known ? ", " : "",
-                         strait_bound_kind_name((enum strait_bound_kind)k));
-        }
+                strait_text_add(known, sizeof(known), "%s%s", *known ? ", " : "",
+                                strait_bound_kind_name((enum strait_bound_kind)k));
         return strait_error_set(err, STRAIT_ERR_INPUT, r->text,
                                 "expected a bound that %s keeps (%s), found \"%s\"",
                                 r->spec->ops->name, *known ? known : "none", key);
@@ -193,10 +190,8 @@ static int refuse_key(const struct reading *r, const char *key, struct strait_er
         return strait_error_set(err, STRAIT_ERR_INPUT, r->text,
                                 "unknown setting \"%s\" of %s, did you mean \"%s\"?", key,
                                 r->spec->ops->name, nearest);
-    for (unsigned i = 0; i < r->n_keys; i++) {
-        const size_t used = strlen(known);
-        snprintf(known + used, sizeof(known) - used, "%s%s", i > 0 ? ", " : "", r->keys[i]);
-    }
+    for (unsigned i = 0; i < r->n_keys; i++)
+        strait_text_add(known, sizeof(known), "%s%s", i > 0 ? ", " : "", r->keys[i]);
     return strait_error_set(err, STRAIT_ERR_INPUT, r->text,
                             "unknown setting \"%s\" of %s; known: %s", key, r->spec->ops->name,
                             known);
@@ -324,14 +319,13 @@ int strait_codec_spec_parse(struct strait_codec_spec *spec, const char *text,
 /* Whole settings only. */
 static void add_setting(char text[STRAIT_SPEC_CHARS], const char *key, const char *value)
 {
-    const size_t used = strlen(text);
     const size_t room = STRAIT_SPEC_CHARS - sizeof(cut);
     if (is_cut(text))
         return;
-    if (used + 2 + strlen(key) + strlen(value) > room)
-        snprintf(text + used, STRAIT_SPEC_CHARS - used, "%s", cut);
+    if (strlen(text) + 2 + strlen(key) + strlen(value) > room)
+        strait_text_add(text, STRAIT_SPEC_CHARS, "%s", cut);
     else
-        snprintf(text + used, STRAIT_SPEC_CHARS - used, "%s%s=%s", used > 0 ? "," : "", key, value);
+        strait_text_add(text, STRAIT_SPEC_CHARS, "%s%s=%s", *text ? "," : "", key, value);
 }
 
 const char *strait_codec_settings_text(char text[STRAIT_SPEC_CHARS],

@@ -200,10 +200,8 @@ static int refuse_key(const struct strait_object *o, const char *key, struct str
     if (nearest)
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                 "unknown key \"%s\", did you mean \"%s\"?", key, nearest);
-    for (unsigned i = 0; i < o->n_known; i++) {
-        const size_t used = strlen(list);
-        snprintf(list + used, sizeof(list) - used, "%s%s", i > 0 ? ", " : "; known: ", names[i]);
-    }
+    for (unsigned i = 0; i < o->n_known; i++)
+        strait_text_add(list, sizeof(list), "%s%s", i > 0 ? ", " : "; known: ", names[i]);
     return strait_error_set(err, STRAIT_ERR_INPUT, where, "unknown key \"%s\"%s", key, list);
 }
 

@@ -1,11 +1,22 @@
-/* Names: edit distance, and the names that a folder of JSON files stands for. */
+/* Texts; names: edit distance, and the names that a folder of JSON files stands for. */
 #include <ctype.h>
 #include <dirent.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "names.h"
 
 enum { NAME_CHARS = 64 };
+
+void strait_text_add(char *buf, size_t cap_bytes, const char *format, ...)
+{
+    const size_t used = strlen(buf);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(buf + used, cap_bytes - used, format, args);
+    va_end(args);
+}
 
 static size_t least(size_t a, size_t b)
 {

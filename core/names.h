@@ -1,6 +1,18 @@
-/* Names of a known set: suggest the nearest one, and word the error for an unknown one. */
+/* Texts that grow, and names of a known set: suggest the nearest one, and word the error for an
+ * unknown one. */
 #pragma once
+#include <stddef.h>
 #include "error.h"
+
+/* A list of strings, such as the values of an option that may be repeated. */
+struct strait_texts {
+    const char **items; /* free(items) is up to the owner of the struct */
+    size_t n;
+};
+
+/** Append to the text in buf, as printf does; what does not fit into cap_bytes is cut off. */
+void strait_text_add(char *buf, size_t cap_bytes, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /** The name in `names` (NULL-terminated) nearest to `name` by edit distance, or NULL if none is
  *  near (more than half of the letters differ). */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "process.h"
 #include "clock.h"
+#include "names.h"
 #include "units.h"
 
 enum { COMMAND_CHARS = 256, FIRST_LINE_CHARS = 400 };
@@ -159,9 +160,7 @@ static int drain(struct stream *s)
 {
     char chunk[4096];
     while (s->fd >= 0) {
-        const ssize_t n = read(s->fd, chunk, sizeof(chunk));
-        if (n < 0 && errno == EINTR)
-            continue;
+        const ssize_t n = TEMP_FAILURE_RETRY(read(s->fd, chunk, sizeof(chunk)));
         if (n < 0)
             return errno == EAGAIN ? 0 : -1;
         if (n == 0)
@@ -205,15 +204,6 @@ static const char *first_line(char *text)
     return line;
 }
 
-static int reap(pid_t pid, int *status)
-{
-    pid_t reaped;
-    do {
-        reaped = waitpid(pid, status, 0);
-    } while (reaped < 0 && errno == EINTR);
-    return reaped == pid ? 0 : -1;
-}
-
 /* Turn a wait status into a result. */
 static int judge(const struct run *r, int status, const char *command, const char *program,
                  char *said, struct strait_error *err)
@@ -248,9 +238,8 @@ int strait_process_run(char *out, size_t cap_bytes, const char *const argv[], co
     struct run r = {-1, -1, -1, {-1, -1}, {-1, -1}, {-1, -1}};
     char command[COMMAND_CHARS] = "", said[FIRST_LINE_CHARS], limit[32];
     int result = -1, status = 0;
-    for (size_t i = 0, used = 0; argv[i] && used < sizeof(command); i++)
-        used += (size_t)snprintf(command + used, sizeof(command) - used, "%s%s", i > 0 ? " " : "",
-                                 argv[i]);
+    for (size_t i = 0; argv[i]; i++)
+        strait_text_add(command, sizeof(command), "%s%s", i > 0 ? " " : "", argv[i]);
     if (out)
         out[0] = '\0';
     if (start(&r, argv, input) != 0) {
@@ -263,7 +252,7 @@ int strait_process_run(char *out, size_t cap_bytes, const char *const argv[], co
     if (out)
         out[from_out.len_bytes] = '\0';
     said[from_err.len_bytes] = '\0';
-    if (ended == 1 && reap(r.pid, &status) == 0) {
+    if (ended == 1 && TEMP_FAILURE_RETRY(waitpid(r.pid, &status, 0)) == r.pid) {
         r.pid = -1;
         result = judge(&r, status, command, argv[0], said, err);
     } else if (ended == 0) {
@@ -277,7 +266,7 @@ out:
     if (r.pid > 0) { /* not reaped yet, so the group number is still ours */
         kill(-r.pid, SIGKILL);
         kill(r.pid, SIGKILL);
-        reap(r.pid, &status);
+        TEMP_FAILURE_RETRY(waitpid(r.pid, &status, 0));
     }
     int *fds[] = {&r.pidfd,      &r.input_fd,   &r.out_fds[0],  &r.out_fds[1],
                   &r.err_fds[0], &r.err_fds[1], &r.exec_fds[0], &r.exec_fds[1]};

@@ -284,8 +284,7 @@ static int live(struct session *s, struct strait_error *err)
     const int caught = wait_for_end(s, err);
     if (s->run->watch)
         s->run->watch(s->run, NULL);
-    while (waitpid(s->launcher, NULL, 0) < 0 && errno == EINTR)
-        ;
+    TEMP_FAILURE_RETRY(waitpid(s->launcher, NULL, 0));
     if (caught) {
         pthread_sigmask(SIG_SETMASK, &s->old_mask, NULL);
         raise(caught); /* the caller's handler; by default it ends this process */

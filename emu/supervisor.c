@@ -34,8 +34,8 @@ static const double WAKE_IN_UML = 15;
 
 struct child {
     pid_t pid;
-    int fd;    /* socket to the rank; -1: it has ended */
-    char said; /* its last message */
+    int fd;             /* socket to the rank; -1: it has ended */
+    char said;          /* its last message */
     int64_t stopped_ns; /* since when a signal has stopped it; 0: it runs */
 };
 
@@ -129,11 +129,8 @@ static int fork_ranks(struct keeper *k, struct strait_error *err)
 static int tell(struct keeper *k, int rank, enum strait_emu_word word, struct strait_error *err)
 {
     const char c = (char)word;
-    ssize_t n = 1;
-    do
-        if (k->children[rank].fd >= 0)
-            n = send(k->children[rank].fd, &c, 1, MSG_NOSIGNAL);
-    while (n < 0 && errno == EINTR);
+    const int fd = k->children[rank].fd;
+    const ssize_t n = fd >= 0 ? TEMP_FAILURE_RETRY(send(fd, &c, 1, MSG_NOSIGNAL)) : 1;
     if (n < 0 && errno != EPIPE && errno != ECONNRESET)
         return strait_error_system(err, "send", "rank %d cannot be told to go on", rank);
     return 0;
@@ -171,8 +168,7 @@ static int bury(struct keeper *k, int rank, struct strait_error *err)
     struct child *c = &k->children[rank];
     struct strait_emu_rank_shared *r = &k->plan.shared->ranks[rank];
     int status = 0;
-    while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
-        ;
+    TEMP_FAILURE_RETRY(waitpid(c->pid, &status, 0));
     close(c->fd);
     c->fd = -1;
     c->pid = 0;

@@ -1,6 +1,7 @@
 #include "child.h"
 #include "core/clock.h"
 #include "core/host.h"
+#include "core/io.h"
 
 #include <errno.h>
 #include <math.h>
@@ -64,16 +65,7 @@ void *strait_child_alloc(struct strait_child *child, size_t n, size_t size)
 
 static int write_text(const char *text, size_t len_bytes, void *fd)
 {
-    while (len_bytes > 0) {
-        const ssize_t n = write(*(int *)fd, text, len_bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        text += n;
-        len_bytes -= (size_t)n;
-    }
-    return 0;
+    return strait_io_write(*(int *)fd, text, len_bytes, STRAIT_IO_HERE) ? 0 : -1;
 }
 
 void strait_child_finish(struct strait_child *child, const json_t *report)
@@ -172,8 +164,7 @@ static int await(const struct strait_run *run, int *status, pid_t pid, struct st
         close(pidfd);
     if (beyond)
         kill(pid, SIGKILL);
-    while (waitpid(pid, status, 0) < 0 && errno == EINTR)
-        ;
+    TEMP_FAILURE_RETRY(waitpid(pid, status, 0));
     return beyond ? -1 : 0;
 }
 

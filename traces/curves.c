@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/csv.h"
+#include "traces/models/csv.h"
 #include "traces/models/model.h"
 
 static const char header[] = "run,clients,seed,target,codec,par,ef,round,train_loss,test_loss,"

@@ -1,8 +1,6 @@
 #include "target.h"
-
+#include "core/names.h"
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 static double number_of(const json_t *object, const char *key)
 {
@@ -42,19 +40,7 @@ json_t *strait_target_speedup(const json_t *with, const json_t *without)
                      isfinite(times) ? json_real(times) : json_null());
 }
 
-static void put(char *buf, size_t cap, size_t *used, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-static void put(char *buf, size_t cap, size_t *used, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    const int n = vsnprintf(buf + *used, cap - *used, format, args);
-    va_end(args);
-    if (n > 0)
-        *used = *used + (size_t)n < cap ? *used + (size_t)n : cap - 1;
-}
-
-static void put_counts(char *buf, size_t cap, size_t *used, const json_t *speedups, bool unknown)
+static void put_counts(char *buf, size_t cap, const json_t *speedups, bool unknown)
 {
     const char *comma = "";
     size_t i;
@@ -62,8 +48,8 @@ static void put_counts(char *buf, size_t cap, size_t *used, const json_t *speedu
     json_array_foreach (speedups, i, pair) {
         if (unknown && json_is_number(json_array_get(pair, 1)))
             continue;
-        put(buf, cap, used, "%s%lld", comma,
-            (long long)json_integer_value(json_array_get(pair, 0)));
+        strait_text_add(buf, cap, "%s%lld", comma,
+                        (long long)json_integer_value(json_array_get(pair, 0)));
         comma = ", ";
     }
 }
@@ -71,7 +57,7 @@ static void put_counts(char *buf, size_t cap, size_t *used, const json_t *speedu
 const char *strait_target_pays_text(char *buf, size_t cap, const json_t *speedups)
 {
     const size_t n = json_array_size(speedups);
-    size_t used = 0, n_known = 0, n_paying = 0;
+    size_t n_known = 0, n_paying = 0;
     long from = -1;
     buf[0] = '\0';
     for (size_t i = 0; i < n; i++) {
@@ -89,21 +75,22 @@ const char *strait_target_pays_text(char *buf, size_t cap, const json_t *speedup
     if (n == 0)
         return buf;
     if (n_known == 0)
-        put(buf, cap, &used, "unknown");
+        strait_text_add(buf, cap, "unknown");
     else if (n_paying == n_known)
-        put(buf, cap, &used, "pays");
+        strait_text_add(buf, cap, "pays");
     else if (from < 0)
-        put(buf, cap, &used,
-            n_paying > 0 ? "pays at some of these counts, not at the largest" : "never pays");
+        strait_text_add(buf, cap, "%s",
+                        n_paying > 0 ? "pays at some of these counts, not at the largest"
+                                     : "never pays");
     else
-        put(buf, cap, &used, "pays from %ld clients on", from);
-    put(buf, cap, &used, " (");
-    put_counts(buf, cap, &used, speedups, false);
-    put(buf, cap, &used, " clients run");
+        strait_text_add(buf, cap, "pays from %ld clients on", from);
+    strait_text_add(buf, cap, " (");
+    put_counts(buf, cap, speedups, false);
+    strait_text_add(buf, cap, " clients run");
     if (n_known < n) {
-        put(buf, cap, &used, "; target not reached in all seeds at ");
-        put_counts(buf, cap, &used, speedups, true);
+        strait_text_add(buf, cap, "; target not reached in all seeds at ");
+        put_counts(buf, cap, speedups, true);
     }
-    put(buf, cap, &used, ")");
+    strait_text_add(buf, cap, ")");
     return buf;
 }

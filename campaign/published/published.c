@@ -6,6 +6,7 @@
 #include <string.h>
 #include "analysis/row.h"
 #include "core/json.h"
+#include "core/names.h"
 #include "core/shipped.h"
 #include "workloads/train/sync/servers.h"
 #include "campaign/plan.h"
@@ -330,18 +331,17 @@ static json_t *setting_text(const struct measure *m, const json_t *at)
     char text[SETTING_CHARS];
     const char *pointer;
     json_t *value;
-    size_t n = (size_t)snprintf(text, sizeof(text), "%s", m->experiment);
+    snprintf(text, sizeof(text), "%s", m->experiment);
     json_object_foreach ((json_t *)m->set, pointer, value) {
         char *json = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
-        if (n < sizeof(text))
-            n += (size_t)snprintf(text + n, sizeof(text) - n, " --set '%s=%s'", pointer,
-                                  json ? json : "?");
+        strait_text_add(text, sizeof(text), " --set '%s=%s'", pointer, json ? json : "?");
         free(json);
     }
-    if (at && n < sizeof(text)) {
+    if (at) {
         char *json = json_dumps(at, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
-        snprintf(text + n, sizeof(text) - n, " --set '%s=%s'",
-                 json_object_iter_key(json_object_iter((json_t *)m->over)), json ? json : "?");
+        strait_text_add(text, sizeof(text), " --set '%s=%s'",
+                        json_object_iter_key(json_object_iter((json_t *)m->over)),
+                        json ? json : "?");
         free(json);
     }
     return json_string(text);

@@ -9,6 +9,7 @@
 #include "core/json.h"
 #include "codec_command.h"
 #include "cli/kit/command.h"
+#include "core/names.h"
 
 enum { TEXT_CHARS = 1024, CELL_CHARS = 120, MAX_LINES = 16 };
 
@@ -106,14 +107,11 @@ int strait_codec_rows(json_t *out, struct strait_error *err)
 /* The words of an array, with commas between; "-" for none. */
 static void join(char text[TEXT_CHARS], const json_t *words)
 {
-    size_t i, used = 0;
+    size_t i;
     json_t *word;
-    snprintf(text, TEXT_CHARS, "-");
-    json_array_foreach ((json_t *)words, i, word) {
-        used += (size_t)snprintf(text + used, TEXT_CHARS - used, "%s%s", i > 0 ? ", " : "",
-                                 json_string_value(word));
-        used = used < TEXT_CHARS ? used : TEXT_CHARS - 1;
-    }
+    snprintf(text, TEXT_CHARS, "%s", json_array_size(words) > 0 ? "" : "-");
+    json_array_foreach ((json_t *)words, i, word)
+        strait_text_add(text, TEXT_CHARS, "%s%s", i > 0 ? ", " : "", json_string_value(word));
 }
 
 static const struct strait_param *param_of(const json_t *row, size_t i)
@@ -125,13 +123,11 @@ static void join_params(char text[TEXT_CHARS], const json_t *row)
 {
     char value[64];
     const size_t n = json_array_size(json_object_get(row, "parameters"));
-    size_t used = 0;
-    snprintf(text, TEXT_CHARS, "-");
+    snprintf(text, TEXT_CHARS, "%s", n > 0 ? "" : "-");
     for (size_t i = 0; i < n; i++) {
         const struct strait_param *p = param_of(row, i);
-        used += (size_t)snprintf(text + used, TEXT_CHARS - used, "%s%s=%s", i > 0 ? ", " : "",
-                                 p->name, strait_codec_param_text(value, p, p->fallback));
-        used = used < TEXT_CHARS ? used : TEXT_CHARS - 1;
+        strait_text_add(text, TEXT_CHARS, "%s%s=%s", i > 0 ? ", " : "", p->name,
+                        strait_codec_param_text(value, p, p->fallback));
     }
 }
 

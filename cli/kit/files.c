@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "core/io.h"
 #include "files.h"
 
 enum { PATH_CHARS = 4096, PIECE_BYTES = 1 << 20 };
@@ -50,9 +51,7 @@ int strait_file_read(unsigned char **bytes, size_t *len_bytes, const char *path,
             all = more;
             continue;
         }
-        do
-            got = read(fd, all + n, cap - n);
-        while (got < 0 && errno == EINTR);
+        got = TEMP_FAILURE_RETRY(read(fd, all + n, cap - n));
         n += got > 0 ? (size_t)got : 0;
     }
     if (!all)
@@ -129,17 +128,11 @@ int strait_file_check_new(const char *path, bool force, struct strait_error *err
     return check_folder(path, err);
 }
 
-static bool write_all(int fd, const void *data, size_t n)
+static bool write_both(int fd, const void *head, size_t head_bytes, const void *body,
+                       size_t body_bytes)
 {
-    const unsigned char *p = data;
-    while (n > 0) {
-        const ssize_t put = write(fd, p, n);
-        if (put < 0 && errno != EINTR)
-            return false;
-        p += put > 0 ? put : 0;
-        n -= put > 0 ? (size_t)put : 0;
-    }
-    return true;
+    return strait_io_write(fd, head, head_bytes, STRAIT_IO_HERE) &&
+           strait_io_write(fd, body, body_bytes, STRAIT_IO_HERE);
 }
 
 /* Standard output, a device or a pipe: cannot be renamed. */
@@ -148,7 +141,7 @@ static int write_through(const char *path, const void *head, size_t head_bytes, 
 {
     const bool standard = strcmp(path, "-") == 0;
     const int fd = standard ? dup(STDOUT_FILENO) : open(path, O_WRONLY | O_CLOEXEC);
-    const bool good = fd >= 0 && write_all(fd, head, head_bytes) && write_all(fd, body, body_bytes);
+    const bool good = fd >= 0 && write_both(fd, head, head_bytes, body, body_bytes);
     if (!good)
         strait_error_system(err, standard ? "standard output" : path, "cannot write");
     if (fd >= 0)
@@ -180,8 +173,7 @@ int strait_file_write(const char *path, bool force, const void *head, size_t hea
     const int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
         return strait_error_path(err, path, "cannot write there");
-    bool good =
-        write_all(fd, head, head_bytes) && write_all(fd, body, body_bytes) && fsync(fd) == 0;
+    bool good = write_both(fd, head, head_bytes, body, body_bytes) && fsync(fd) == 0;
     if (!good)
         strait_error_system(err, path, "cannot write");
     good = close(fd) == 0 && good;

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include "core/error.h"
-#include "core/texts.h"
+#include "core/names.h"
 
 enum strait_option_kind {
     STRAIT_OPTION_FLAG,  /* bool */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "net_command.h"
+#include "core/names.h"
 
 const char *strait_net_default_name(void)
 {
@@ -44,13 +45,10 @@ static void name_axes(char *text, size_t cap, const struct strait_sweep *s)
     static const char *const parts[] = {"/network", "/clients", "/"};
     *text = '\0';
     for (size_t p = 0; p < sizeof(parts) / sizeof(*parts) && (p < 2 || !*text); p++)
-        for (size_t i = 0; i < s->n_axes; i++) {
-            const size_t used = strlen(text);
+        for (size_t i = 0; i < s->n_axes; i++)
             if (strncmp(s->axes[i].pointer, parts[p], strlen(parts[p])) == 0 &&
                 json_array_size(s->axes[i].values) > 1)
-                snprintf(text + used, cap - used, "%s--set %s=...", used ? " " : "",
-                         s->axes[i].pointer);
-        }
+                strait_text_add(text, cap, "%s--set %s=...", *text ? " " : "", s->axes[i].pointer);
 }
 
 static int differ(const struct strait_sweep *s, struct strait_error *err)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "net_replicas.h"
 #include "core/clock.h"
+#include "core/names.h"
 
 enum { LINE_BYTES = 8192, GRACE_MS = 5000, TEXT_CHARS = 400 };
 
@@ -179,15 +180,14 @@ static void end_others(struct copies *s, int number)
 
 static void note_failure(struct copies *s, const struct copy *c, int status)
 {
-    const size_t used = strlen(s->failed);
     char how[64];
     if (WIFSIGNALED(status))
         snprintf(how, sizeof(how), "signal %d, %s", WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
         snprintf(how, sizeof(how), "exit status %d", WEXITSTATUS(status));
-    if (used + 48 < sizeof(s->failed))
-        snprintf(s->failed + used, sizeof(s->failed) - used, "%s%s (%s)", used ? ", " : "", c->host,
-                 how);
+    if (strlen(s->failed) + 48 < sizeof(s->failed))
+        strait_text_add(s->failed, sizeof(s->failed), "%s%s (%s)", *s->failed ? ", " : "", c->host,
+                        how);
     s->n_failed++;
 }
 

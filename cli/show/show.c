@@ -9,6 +9,7 @@
 #include "analysis/names.h"
 #include "analysis/place.h"
 #include "analysis/table.h"
+#include "core/names.h"
 #include "show.h"
 #include "show_extras.h"
 #include "show_training.h"
@@ -161,23 +162,21 @@ static int show_lines(FILE *out, const struct strait_grid *g, const json_t *rows
 /* "always", "never", "1-8, 38-64" */
 static void pays_cell(struct strait_table *t, const json_t *record)
 {
-    char text[256] = "never";
+    char text[256] = "";
     const json_int_t first = json_integer_value(json_object_get(record, "first")),
                      last = json_integer_value(json_object_get(record, "last"));
-    size_t i, used = 0;
+    size_t i;
     json_t *interval;
     json_array_foreach (json_object_get(record, "pays"), i, interval) {
         const json_int_t from = json_integer_value(json_array_get(interval, 0)),
                          to = json_integer_value(json_array_get(interval, 1));
-        int n;
         if (from == first && to == last)
-            n = snprintf(text, sizeof(text), "always");
+            strait_text_add(text, sizeof(text), "always");
         else
-            n = snprintf(text + used, sizeof(text) - used, from == to ? "%s%lld" : "%s%lld-%lld",
-                         used > 0 ? ", " : "", (long long)from, (long long)to);
-        used = n > 0 && used + (size_t)n < sizeof(text) ? used + (size_t)n : sizeof(text) - 1;
+            strait_text_add(text, sizeof(text), from == to ? "%s%lld" : "%s%lld-%lld",
+                            i > 0 ? ", " : "", (long long)from, (long long)to);
     }
-    strait_table_cell(t, record ? text : "");
+    strait_table_cell(t, record ? *text ? text : "never" : "");
 }
 
 static void put_grid_line(struct strait_table *t, const struct strait_grid *g, size_t s, size_t c)

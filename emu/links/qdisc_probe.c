@@ -102,15 +102,12 @@ int strait_emu_qdisc_support_probe(struct strait_emu_qdisc_support *out, struct 
     const int saved = errno;
     close(ends[1]);
     struct strait_emu_qdisc_support found;
-    ssize_t n = 0;
-    while (pid > 0 && (n = read(ends[0], &found, sizeof(found))) < 0 && errno == EINTR)
-        continue;
+    const ssize_t n = pid > 0 ? TEMP_FAILURE_RETRY(read(ends[0], &found, sizeof(found))) : 0;
     close(ends[0]);
     errno = saved;
     if (pid < 0)
         return strait_error_system(err, NULL, "cannot start a child to try what is possible");
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
+    TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
     if (n == (ssize_t)sizeof(found)) /* smaller than what a pipe writes atomically */
         s = found;
     *out = s;

@@ -13,6 +13,7 @@
 #include <netinet/tcp.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "core/names.h"
 #include "core/process.h"
 #include "netlink.h"
 #include "qdisc.h"
@@ -100,12 +101,10 @@ static void try_congestion(struct strait_emu_ability *a)
     static const char *const names[] = {"reno", "bbr", "cubic", "dctcp", "vegas"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fd >= 0 && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, names[i],
-                                  (socklen_t)strlen(names[i])) == 0) {
-            const size_t used = strlen(a->congestion);
-            snprintf(a->congestion + used, sizeof(a->congestion) - used, "%s%s", used ? " " : "",
-                     names[i]);
-        }
+        if (fd >= 0 &&
+            setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, names[i], (socklen_t)strlen(names[i])) == 0)
+            strait_text_add(a->congestion, sizeof(a->congestion), "%s%s", *a->congestion ? " " : "",
+                            names[i]);
         if (fd >= 0)
             close(fd);
     }
@@ -192,16 +191,13 @@ static int in_child(struct strait_emu_ability *a, trial fn, const char *tun_path
     const int saved = errno;
     close(ends[1]);
     struct strait_emu_ability found;
-    ssize_t n = 0;
-    while (pid > 0 && (n = read(ends[0], &found, sizeof(found))) < 0 && errno == EINTR)
-        continue;
+    const ssize_t n = pid > 0 ? TEMP_FAILURE_RETRY(read(ends[0], &found, sizeof(found))) : 0;
     close(ends[0]);
     if (pid < 0) {
         errno = saved;
         return strait_error_system(err, NULL, "cannot start a child to try what is possible");
     }
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
+    TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
     if (n == (ssize_t)sizeof(found)) /* smaller than what a pipe writes atomically */
         *a = found;
     return 0;

@@ -46,8 +46,7 @@ static void park_if_stopping(struct strait_emu_lane *lane)
     const uint64_t one = 1;
     rank->n_parked++;
     pthread_mutex_unlock(&rank->lock);
-    while (write(rank->news, &one, sizeof(one)) < 0 && errno == EINTR)
-        ;
+    TEMP_FAILURE_RETRY(write(rank->news, &one, sizeof(one)));
     for (;;)
         pause();
 }
@@ -335,8 +334,7 @@ static void *live(void *of)
         pthread_cond_signal(&lane->joiner->moved);
     }
     leave(lane);
-    while (write(rank->news, &one, sizeof(one)) < 0 && errno == EINTR)
-        ;
+    TEMP_FAILURE_RETRY(write(rank->news, &one, sizeof(one)));
     return NULL;
 }
 

@@ -36,10 +36,7 @@ static uint32_t loopback_address(int rank)
 static char hear(struct strait_emu_rank *rank)
 {
     char word;
-    ssize_t n;
-    while ((n = recv(rank->plan.control, &word, 1, 0)) < 0 && errno == EINTR)
-        ;
-    if (n != 1)
+    if (TEMP_FAILURE_RETRY(recv(rank->plan.control, &word, 1, 0)) != 1)
         _exit(EXIT_FAILURE);
     return word;
 }
@@ -278,8 +275,7 @@ static int end(struct strait_emu_rank *rank, struct strait_error *err)
     write_figures(rank);
     say(rank, STRAIT_EMU_BYE);
     char nothing; /* connections stay open until the supervisor has heard all ranks */
-    while (recv(rank->plan.control, &nothing, 1, 0) < 0 && errno == EINTR)
-        ;
+    TEMP_FAILURE_RETRY(recv(rank->plan.control, &nothing, 1, 0));
     return 0;
 }
 

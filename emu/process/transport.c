@@ -257,8 +257,7 @@ void strait_emu_transport_stop(struct strait_emu_transport *t)
     pthread_mutex_lock(&t->lock);
     t->stopping = true;
     pthread_mutex_unlock(&t->lock);
-    while (write(t->wake, &one, sizeof(one)) < 0 && errno == EINTR)
-        ;
+    TEMP_FAILURE_RETRY(write(t->wake, &one, sizeof(one)));
     pthread_join(t->thread, NULL);
     t->running = false;
 }

@@ -230,9 +230,7 @@ pid_t strait_emu_join_start(const struct strait_emu_join *v, const struct strait
     close(alive[0]);
     close(report[1]);
     struct failure f;
-    ssize_t n = -1;
-    while (pid > 0 && (n = read(report[0], &f, sizeof(f))) < 0 && errno == EINTR)
-        continue;
+    const ssize_t n = pid > 0 ? TEMP_FAILURE_RETRY(read(report[0], &f, sizeof(f))) : -1;
     close(alive[1]);
     close(report[0]);
     errno = saved;
@@ -240,8 +238,7 @@ pid_t strait_emu_join_start(const struct strait_emu_join *v, const struct strait
         return strait_error_system(err, p->argv[0], "cannot start a process in the network");
     if (n != (ssize_t)sizeof(f))
         return pid;
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
+    TEMP_FAILURE_RETRY(waitpid(pid, NULL, 0));
     strait_error_set(err, f.at_start ? STRAIT_ERR_USAGE : STRAIT_ERR_SYSTEM, p->argv[0],
                      "cannot %s: %s", f.at_start ? "be started" : "enter the network",
                      strerror(f.saved_errno));

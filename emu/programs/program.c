@@ -30,10 +30,7 @@ static int get_rights(const char **launcher, struct strait_error *err)
 static int hear_ready(int leash, struct strait_error *err)
 {
     struct strait_error said = {.code = STRAIT_OK};
-    ssize_t n;
-    do {
-        n = recv(leash, &said, sizeof(said), 0);
-    } while (n < 0 && errno == EINTR);
+    const ssize_t n = TEMP_FAILURE_RETRY(recv(leash, &said, sizeof(said), 0));
     if (n != (ssize_t)sizeof(said))
         return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
                                 "the supervisor of the network ended before it was up");

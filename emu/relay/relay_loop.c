@@ -52,10 +52,7 @@ static double deliver_due(struct loop *loop)
     struct strait_emu_delivery d;
     while (strait_emu_relay_take(loop->relay, now_s + loop->step_s, &d)) {
         strait_emu_lateness_note(&loop->lateness, now_s - d.due_s);
-        ssize_t n;
-        do
-            n = write(loop->tun_fds[d.dst], d.bytes, d.len_bytes);
-        while (n < 0 && errno == EINTR);
+        const ssize_t n = TEMP_FAILURE_RETRY(write(loop->tun_fds[d.dst], d.bytes, d.len_bytes));
         if (n == (ssize_t)d.len_bytes)
             loop->n_delivered++;
         else
@@ -69,9 +66,8 @@ static double deliver_due(struct loop *loop)
 static void read_device(struct loop *loop, int node)
 {
     for (int i = 0; i < READ_BATCH; i++) {
-        const ssize_t n = read(loop->tun_fds[node], loop->scratch, sizeof(loop->scratch));
-        if (n < 0 && errno == EINTR)
-            continue;
+        const ssize_t n =
+            TEMP_FAILURE_RETRY(read(loop->tun_fds[node], loop->scratch, sizeof(loop->scratch)));
         if (n <= 0)
             return;
         const double at_s = isnan(loop->credit_s) ? strait_clock_s() : loop->credit_s;

@@ -162,13 +162,11 @@ void strait_emu_relay_stop(struct strait_emu_relay_process *process)
     if (process->pidfd >= 0) {
         pidfd_send_signal(process->pidfd, SIGKILL, NULL, 0);
         siginfo_t info;
-        while (waitid(P_PIDFD, (id_t)process->pidfd, &info, WEXITED) != 0 && errno == EINTR)
-            continue;
+        TEMP_FAILURE_RETRY(waitid(P_PIDFD, (id_t)process->pidfd, &info, WEXITED));
     } else if (process->control_fd >= 0) { /* this kernel has no pidfd: the relay ends by itself */
         close(process->control_fd);
         process->control_fd = -1;
-        while (waitpid(process->pid, NULL, 0) < 0 && errno == EINTR)
-            continue;
+        TEMP_FAILURE_RETRY(waitpid(process->pid, NULL, 0));
     }
     strait_emu_relay_forget(process);
 }

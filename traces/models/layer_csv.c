@@ -8,7 +8,7 @@
 #include <string.h>
 #include <jansson.h>
 #include "core/json.h"
-#include "core/csv.h"
+#include "csv.h"
 #include "core/names.h"
 #include "model_build.h"
 

@@ -1,4 +1,5 @@
 #include "ask_training.h"
+#include "core/names.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,12 +11,11 @@ static int refuse_strategy(const struct strait_experiment *e, struct strait_obje
                            struct strait_error *err)
 {
     char where[STRAIT_JSON_POINTER_MAX * 2], names[512] = "";
-    size_t n, used = 0;
+    size_t n;
     const struct strait_strategy *const *all = strait_strategies(&n);
-    for (size_t i = 0; i < n && used < sizeof(names); i++)
+    for (size_t i = 0; i < n; i++)
         if (all[i]->trains)
-            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
-                                     used > 0 ? ", " : "", all[i]->name);
+            strait_text_add(names, sizeof(names), "%s%s", *names ? ", " : "", all[i]->name);
     return strait_error_set(
         err, STRAIT_ERR_INPUT, strait_object_where(o, "training", where, sizeof(where)),
         "expected a strategy that trains (%s), found \"%s\"", names, e->strategy->name);
@@ -77,10 +77,9 @@ int strait_experiment_n_workers(const struct strait_experiment *e)
 /* "3x3x1x32", or "none" */
 static const char *shape_text(char *buf, size_t cap, const size_t *shape, size_t n_dims)
 {
-    size_t used = 0;
-    snprintf(buf, cap, "none");
-    for (size_t i = 0; i < n_dims && used < cap; i++)
-        used += (size_t)snprintf(buf + used, cap - used, "%s%zu", i > 0 ? "x" : "", shape[i]);
+    snprintf(buf, cap, "%s", n_dims > 0 ? "" : "none");
+    for (size_t i = 0; i < n_dims; i++)
+        strait_text_add(buf, cap, "%s%zu", i > 0 ? "x" : "", shape[i]);
     return buf;
 }
 

@@ -2,7 +2,7 @@
 #include "core/names.h"
 
 #include <stdlib.h>
-#include "core/csv.h"
+#include "traces/models/csv.h"
 
 /* Read a table of factors, one a client, taken in turn when there are more clients. */
 static int read_slowness(struct strait_experiment *e, const char *path, const char *where,

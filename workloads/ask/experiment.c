@@ -27,8 +27,8 @@ static int read_choice(double *out, struct strait_object *o, const struct strait
             return 0;
         }
     char where[STRAIT_JSON_POINTER_MAX * 2], all[256] = "one of ";
-    for (int i = 0, n = (int)strlen(all); p->choices[i] && n < (int)sizeof(all); i++)
-        n += snprintf(all + n, sizeof(all) - (size_t)n, "%s%s", i > 0 ? ", " : "", p->choices[i]);
+    for (int i = 0; p->choices[i]; i++)
+        strait_text_add(all, sizeof(all), "%s%s", i > 0 ? ", " : "", p->choices[i]);
     return strait_refuse_name(err, STRAIT_ERR_INPUT,
                               strait_object_where(o, p->name, where, sizeof(where)), all, name,
                               p->choices);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/csv.h"
+#include "traces/models/csv.h"
 
 static int add(struct strait_measured *m, double x, double y)
 {

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include "core/names.h"
 #include "core/units.h"
 
 enum { N_EFFECTS = 3, EFFECT_CHARS = 160 };
@@ -110,27 +111,21 @@ json_t *strait_packet_effects(const struct strait_network *n)
     return effects;
 }
 
-/* Returns: characters of buf in use */
-static int put_list(char buf[STRAIT_EFFECTS_CHARS], int used, const char *head, const json_t *list)
+static void put_list(char buf[STRAIT_EFFECTS_CHARS], const char *head, const json_t *list)
 {
     size_t i;
     json_t *effect;
-    json_array_foreach (list, i, effect) {
-        if (used < 0 || used >= STRAIT_EFFECTS_CHARS)
-            break;
-        used +=
-            snprintf(buf + used, (size_t)(STRAIT_EFFECTS_CHARS - used), "%s%s %s",
-                     i > 0 || used == 0 ? "" : "; ", i > 0 ? "," : head, json_string_value(effect));
-    }
-    return used;
+    json_array_foreach (list, i, effect)
+        strait_text_add(buf, STRAIT_EFFECTS_CHARS, "%s%s %s", i > 0 || !*buf ? "" : "; ",
+                        i > 0 ? "," : head, json_string_value(effect));
 }
 
 const char *strait_effects_text(char buf[STRAIT_EFFECTS_CHARS], const json_t *effects)
 {
     *buf = '\0';
-    const int used = put_list(buf, 0, "not modelled, so that times are without it:",
-                              json_object_get(effects, "not_modelled"));
-    put_list(buf, used,
+    put_list(buf, "not modelled, so that times are without it:",
+             json_object_get(effects, "not_modelled"));
+    put_list(buf,
              "drawn by the seed, for each stream by itself:", json_object_get(effects, "drawn"));
     return buf;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/hash.h"
+#include "core/io.h"
 
 /* What a file of any size cannot exceed, so that a record's bytes do not overflow. */
 static const uint64_t MOST_STATE = (uint64_t)1 << 40;
@@ -37,37 +38,6 @@ struct strait_kept {
     size_t n, cap;
     off_t end;
 };
-
-/* All of it at a place of the file. */
-static bool read_at(int fd, void *data, size_t len_bytes, off_t at)
-{
-    for (char *p = data; len_bytes > 0;) {
-        const ssize_t n = pread(fd, p, len_bytes, at);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        p += n;
-        at += n;
-        len_bytes -= (size_t)n;
-    }
-    return true;
-}
-
-static bool write_at(int fd, const void *data, size_t len_bytes, off_t at)
-{
-    for (const char *p = data; len_bytes > 0;) {
-        const ssize_t n = pwrite(fd, p, len_bytes, at);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        p += n;
-        at += n;
-        len_bytes -= (size_t)n;
-    }
-    return true;
-}
 
 static uint64_t check_of(const float *values, size_t n_elems, const float *state, size_t n_state)
 {
@@ -106,16 +76,16 @@ static int read_index(struct strait_kept *k, struct strait_error *err)
         return strait_error_system(err, k->path, "cannot read it");
     k->end = sizeof(head);
     if (status.st_size < (off_t)sizeof(head))
-        return write_at(k->fd, &head, sizeof(head), 0)
+        return strait_io_write(k->fd, &head, sizeof(head), 0)
                    ? 0
                    : strait_error_system(err, k->path, "cannot write it");
-    if (!read_at(k->fd, &head, sizeof(head), 0) || memcmp(head.magic, MAGIC, sizeof(MAGIC)) != 0 ||
-        head.n_elems != k->n_elems)
+    if (!strait_io_read(k->fd, &head, sizeof(head), 0) ||
+        memcmp(head.magic, MAGIC, sizeof(MAGIC)) != 0 || head.n_elems != k->n_elems)
         return strait_error_set(err, STRAIT_ERR_INPUT, k->path,
                                 "expected the saved state of a run with %zu parameters",
                                 k->n_elems);
-    while (read_at(k->fd, &r, sizeof(r), k->end) && r.check != 0 && r.n_state <= MOST_STATE &&
-           k->end + (off_t)record_bytes(k, &r) <= status.st_size)
+    while (strait_io_read(k->fd, &r, sizeof(r), k->end) && r.check != 0 &&
+           r.n_state <= MOST_STATE && k->end + (off_t)record_bytes(k, &r) <= status.st_size)
         if (!note(k, &r))
             return strait_error_set(err, STRAIT_ERR_NOMEM, k->path, "memory ran out");
     return 0;
@@ -173,10 +143,10 @@ bool strait_kept_find(struct strait_kept *k, const struct strait_kept_job *job, 
         at = is_same(&k->entries[i].job, job) ? k->entries[i].at : 0;
     pthread_mutex_unlock(&k->mutex);
     const off_t values_at = at + (off_t)sizeof(r);
-    if (at == 0 || !read_at(k->fd, &r, sizeof(r), at) || r.n_state != n_state ||
-        !read_at(k->fd, values, k->n_elems * sizeof(float), values_at) ||
-        !read_at(k->fd, state, n_state * sizeof(float),
-                 values_at + (off_t)(k->n_elems * sizeof(float))) ||
+    if (at == 0 || !strait_io_read(k->fd, &r, sizeof(r), at) || r.n_state != n_state ||
+        !strait_io_read(k->fd, values, k->n_elems * sizeof(float), values_at) ||
+        !strait_io_read(k->fd, state, n_state * sizeof(float),
+                        values_at + (off_t)(k->n_elems * sizeof(float))) ||
         (check_of(values, k->n_elems, state, n_state) | 1) != r.check)
         return false;
     *loss = r.loss;
@@ -193,9 +163,9 @@ int strait_kept_add(struct strait_kept *k, const struct strait_kept_job *job, do
     const off_t values_at = k->end + (off_t)sizeof(r);
     /* the record's head goes last: until then there are zeros, and so no check sum */
     const bool written =
-        write_at(k->fd, values, n_bytes, values_at) &&
-        write_at(k->fd, state, n_state * sizeof(float), values_at + (off_t)n_bytes) &&
-        write_at(k->fd, &r, sizeof(r), k->end);
+        strait_io_write(k->fd, values, n_bytes, values_at) &&
+        strait_io_write(k->fd, state, n_state * sizeof(float), values_at + (off_t)n_bytes) &&
+        strait_io_write(k->fd, &r, sizeof(r), k->end);
     const int failed = written && note(k, &r)
                            ? 0
                            : strait_error_system(err, k->path, "cannot write %zu bytes", n_bytes);

@@ -1,9 +1,8 @@
 #include "log.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include "core/io.h"
 
 static void lose(struct strait_log *log, const struct strait_span *span)
 {
@@ -78,43 +77,27 @@ void strait_log_release(struct strait_log *log)
     memset(log, 0, sizeof(*log));
 }
 
-static int write_all(int fd, const void *data, size_t len_bytes, struct strait_error *err)
+static bool write_all(int fd, const void *data, size_t len_bytes)
 {
-    for (const char *p = data; len_bytes > 0;) {
-        const ssize_t n = write(fd, p, len_bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return strait_error_system(err, "log", "cannot write %zu bytes", len_bytes);
-        p += n;
-        len_bytes -= (size_t)n;
-    }
-    return 0;
+    return strait_io_write(fd, data, len_bytes, STRAIT_IO_HERE);
 }
 
 static int read_all(int fd, void *data, size_t len_bytes, struct strait_error *err)
 {
-    for (char *p = data; len_bytes > 0;) {
-        const ssize_t n = read(fd, p, len_bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return strait_error_set(err, STRAIT_ERR_BACKEND, "log",
-                                    "expected %zu more bytes, found the end", len_bytes);
-        p += n;
-        len_bytes -= (size_t)n;
-    }
-    return 0;
+    return strait_io_read(fd, data, len_bytes, STRAIT_IO_HERE)
+               ? 0
+               : strait_error_set(err, STRAIT_ERR_BACKEND, "log",
+                                  "expected %zu more bytes, found the end", len_bytes);
 }
 
 int strait_log_write(int fd, const struct strait_log *log, struct strait_error *err)
 {
-    return write_all(fd, log, sizeof(*log), err) != 0 ||
-                   write_all(fd, log->spans, log->n_spans * sizeof(*log->spans), err) != 0 ||
-                   write_all(fd, log->trained, log->n_trained * sizeof(*log->trained), err) != 0 ||
-                   write_all(fd, log->scored, log->n_scored * sizeof(*log->scored), err) != 0
-               ? -1
-               : 0;
+    return write_all(fd, log, sizeof(*log)) &&
+                   write_all(fd, log->spans, log->n_spans * sizeof(*log->spans)) &&
+                   write_all(fd, log->trained, log->n_trained * sizeof(*log->trained)) &&
+                   write_all(fd, log->scored, log->n_scored * sizeof(*log->scored))
+               ? 0
+               : strait_error_system(err, "log", "cannot be written");
 }
 
 /* Read n things of `size` bytes into new memory; none: NULL. */

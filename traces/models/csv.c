@@ -1,6 +1,6 @@
 /* The strict CSV reader. Quotes are not supported: none of our tables needs them. */
 #include "csv.h"
-#include "host.h"
+#include "core/host.h"
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* The strict reader of tables: lines, fields, limits, and where errors point. */
-#include "core/csv.h"
+#include "traces/models/csv.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,4 +241,4 @@ static const struct strait_test tests[] = {
     {"the header must be this one", headers},
     {"numbers, whole numbers and texts within their limits", values},
 };
-STRAIT_SUITE("core/csv", tests);
+STRAIT_SUITE("traces/models/csv", tests);

@@ -2,7 +2,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
-#include "error.h"
+#include "core/error.h"
 
 enum { STRAIT_CSV_MAX_FIELDS = 32 };
 
