@@ -18,6 +18,8 @@
     X(terngrad)   /* -1, 0, 1, drawn */                                                            \
     X(natural)    /* powers of two, drawn */                                                       \
     X(u8bit)      /* 8-bit data type with a dynamic exponent */                                    \
+    X(block)      /* 4 or 8 bits in units of each block's largest */                               \
+    X(mx)         /* 4 to 8 bits and a shared exponent (OCP) */                                    \
     X(sketchml)   /* quantiles */                                                                  \
     X(inceptionn) /* truncated by magnitude */                                                     \
     X(signsgd)    /* signs */                                                                      \
