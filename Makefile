@@ -78,6 +78,7 @@ help:
 	@echo "make qemu     the guest that counts instructions, once: QEMU, busybox, qguest/, seconds"
 	@echo "make qemu-test  two such guests, the same digits: some minutes"
 	@echo "make foreign  PyTorch's all-reduce and DDP over an emulated network (package python3-torch)"
+	@echo "make python-check  the Python module: codecs, DDP hook, recorder (packages python3-numpy, python3-torch)"
 	@echo "make torch-check  networks and optimisers that train against PyTorch's (package python3-torch)"
 	@echo "make learn-tables  measure the layer tables of tasks that train, traces/layers: a minute"
 	@echo "make golden   bytes of every codec with CC=clang or gcc; adds the line of a new codec"
@@ -200,6 +201,15 @@ FOREIGN_PYTHON ?= /usr/bin/python3
 .PHONY: foreign
 foreign: all
 	@sh tests/foreign/run.sh $(BUILD)/strait $(FOREIGN_PYTHON)
+
+# The Python module; what needs PyTorch is left out where FOREIGN_PYTHON has none.
+.PHONY: python-check
+python-check: all library
+	@cd python && export PYTHONDONTWRITEBYTECODE=1 STRAIT=$(abspath $(BUILD))/strait \
+	    STRAIT_LIBRARY=$(abspath $(BUILD))/$(SHARED) && $(FOREIGN_PYTHON) -m unittest tests.test_codec && \
+	if $(FOREIGN_PYTHON) -c 'import torch' 2>/dev/null; then \
+	    PYTHONPATH=. $(FOREIGN_PYTHON) -m unittest tests.test_torch; \
+	else echo "python-check: without PyTorch: $(FOREIGN_PYTHON) has none (apt install python3-torch)"; fi
 
 # Networks and optimisers against PyTorch's, half a minute; skipped where FOREIGN_PYTHON has none.
 .PHONY: torch-check

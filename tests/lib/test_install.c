@@ -186,6 +186,22 @@ static void example(void)
     free(lines);
 }
 
+/* The module's own tests against the moved library; those with PyTorch are `make python-check`. */
+static void from_python(void)
+{
+    char *out = text();
+    if (install()) {
+        struct strait_error err;
+        if (shell(NULL, "/usr/bin/python3 -c 'import numpy'", &err) != 0)
+            strait_test_skip("/usr/bin/python3 has no numpy (apt install python3-numpy)");
+        else
+            expect(out, "cd $T; PYTHONPATH=$ROOT/python PYTHONDONTWRITEBYTECODE=1 "
+                        "STRAIT_LIBRARY=$I/lib/libstrait.so.0 STRAIT=$I/bin/strait "
+                        "/usr/bin/python3 $ROOT/python/tests/test_codec.py 2>&1");
+    }
+    free(out);
+}
+
 static void exported(void)
 {
     char *out = text();
@@ -240,6 +256,7 @@ static void complete(void)
 static const struct strait_test tests[] = {
     {"an installation that was moved runs without the source tree", used_elsewhere},
     {"the example gives the command line's bytes and predictions, both libraries", example},
+    {"the Python module gives the command line's numbers", from_python},
     {"the libraries export what their header declares", exported},
     {"all data is installed and no source", complete},
     {"make uninstall leaves no file", removed},

@@ -1,0 +1,113 @@
+"""Federated averaging between processes, with models compressed both ways, in the manner of
+Flower's clients (get_parameters, fit), without the framework:
+
+    python3 federated.py server 2 &
+    python3 federated.py client 0 &
+    python3 federated.py client 1
+
+Down goes the difference to the model that the clients decoded last, up the difference to what they
+got: both ends keep the decoded values, so that errors do not add up."""
+import socket
+import struct
+import sys
+
+import numpy as np
+import torch
+
+import strait
+
+CODEC, ADDRESS, N_ROUNDS = "sz:range=1e-2", ("127.0.0.1", 8479), 5
+
+
+def network():
+    torch.manual_seed(1)
+    return torch.nn.Sequential(torch.nn.Linear(784, 128), torch.nn.ReLU(),
+                               torch.nn.Linear(128, 10))
+
+
+def send(peer, data):
+    peer.sendall(struct.pack("<Q", len(data)) + data)
+
+
+def receive(peer):
+    def take(n):
+        parts = bytearray()
+        while len(parts) < n:
+            more = peer.recv(n - len(parts))
+            if not more:
+                raise ConnectionError("the other end has gone")
+            parts += more
+        return bytes(parts)
+
+    return take(*struct.unpack("<Q", take(8)))
+
+
+class Client:
+    """What a framework's client has to have."""
+
+    def __init__(self, number):
+        self.model = network()
+        self.generator = torch.Generator().manual_seed(100 + number)
+        rule = torch.randn(784, 10, generator=torch.Generator().manual_seed(5))
+        self.x = torch.randn(512, 784, generator=self.generator)
+        self.y = (self.x @ rule).argmax(1)
+
+    def get_parameters(self):
+        return {k: v.detach().numpy().copy() for k, v in self.model.state_dict().items()}
+
+    def fit(self, parameters):
+        """The parameters after an epoch, how many examples, the mean loss."""
+        self.model.load_state_dict({k: torch.from_numpy(v) for k, v in parameters.items()})
+        optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        losses = []
+        for batch in torch.randperm(512, generator=self.generator).split(32):
+            optimizer.zero_grad()
+            loss = torch.nn.functional.cross_entropy(self.model(self.x[batch]), self.y[batch])
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        return self.get_parameters(), 512, float(np.mean(losses))
+
+
+def serve(n_clients):
+    model = {k: v.numpy() for k, v in network().state_dict().items()}
+    known = model  # what clients have decoded
+    with socket.create_server(ADDRESS) as listener:
+        peers = [listener.accept()[0] for _ in range(n_clients)]
+    for number in range(N_ROUNDS):
+        down = strait.compress_state_dict(model, CODEC, reference=known)
+        known = strait.decompress_state_dict(down, reference=known)
+        for peer in peers:
+            send(peer, down)
+        total, n_examples, losses, n_bytes = None, 0, [], len(down) * n_clients
+        for peer in peers:
+            up, (n, loss) = receive(peer), struct.unpack("<Qd", receive(peer))
+            local = strait.decompress_state_dict(up, reference=known)
+            part = {k: n * v.astype(np.float64) for k, v in local.items()}
+            total = part if total is None else {k: total[k] + part[k] for k in part}
+            n_examples += n
+            n_bytes += len(up)
+            losses.append(loss)
+        model = {k: (v / n_examples).astype(np.float32) for k, v in total.items()}
+        raw = 2 * n_clients * sum(v.nbytes for v in model.values())
+        print(f"round {number}: loss {np.mean(losses):.4f}, {n_bytes / 1e3:.0f} KB of "
+              f"{raw / 1e3:.0f}", flush=True)
+    for peer in peers:
+        peer.close()
+
+
+def take_part(number):
+    client = Client(number)
+    known = client.get_parameters()
+    with socket.create_connection(ADDRESS) as peer:
+        for _ in range(N_ROUNDS):
+            known = strait.decompress_state_dict(receive(peer), reference=known)
+            after, n, loss = client.fit(known)
+            send(peer, strait.compress_state_dict(after, CODEC, reference=known))
+            send(peer, struct.pack("<Qd", n, loss))
+
+
+torch.set_num_threads(1)
+if len(sys.argv) != 3 or sys.argv[1] not in ("server", "client"):
+    sys.exit("usage: federated.py server N_CLIENTS | client NUMBER")
+serve(int(sys.argv[2])) if sys.argv[1] == "server" else take_part(int(sys.argv[2]))
