@@ -42,7 +42,7 @@ LIBS      = $(foreach p,$(PARTS),$(BUILD)/libstrait-$(p).a)
 sources   = $(sort $(shell find $(1) -name '*.c'))
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(call sources,$(1)))
 TEST_SRC := $(sort $(shell find tests -name 'test_*.c'))
-HARNESS  := $(filter-out tests/kit/main.c,$(wildcard tests/kit/*.c))
+HARNESS  := $(filter-out tests/kit/runner/main.c,$(call sources,tests/kit))
 SUITES    = $(BUILD)/tests/strait-tests
 # make test TESTS=codecs/sz: suites whose paths begin so, or tests whose sentences have these words;
 # SEED: for what is drawn; JOBS: suites at a time; JUNIT: a file for the results as XML.
@@ -365,11 +365,11 @@ $(BUILD)/strait: $(call objects,cli) $(LIBS)
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(call objects,cli) $(ALLOCATOR) -Wl,--start-group $(LIBS) -Wl,--end-group $(LDLIBS)
 
 # All tests are one program. Every file tests/.../test_NAME.c declares a suite, whose variable is
-# the name of the file; the list of all is written here and read by tests/kit/main.c.
+# the name of the file; the list of all is written here and read by tests/kit/runner/main.c.
 $(BUILD)/tests/%.o: TEST_FLAGS = -DSTRAIT_TEST=$(basename $(@F)) $(if $(filter mutants,$(MODE)),-O0)
 $(BUILD)/tests/suites.c: FORCE
 	@mkdir -p $(@D)
-	@{ echo '/* Written by make. */'; echo '#include "tests/kit/suites.h"'; \
+	@{ echo '/* Written by make. */'; echo '#include "tests/kit/runner/suites.h"'; \
 	   for t in $(basename $(notdir $(TEST_SRC))); do echo "extern const struct strait_suite $$t;"; done; \
 	   echo 'const struct strait_suite *const strait_suites[] = {'; \
 	   for t in $(basename $(notdir $(TEST_SRC))); do echo "    &$$t,"; done; \
@@ -391,11 +391,11 @@ $(BUILD)/tests/libcli.a: $(filter-out $(BUILD)/cli/main.o,$(call objects,cli))
 	@rm -f $@
 	$(Q)ar crs $@ $^
 
-# Memory runs out and system calls fail where a test says so (tests/kit/scarce.h, faulty.h).
+# Memory runs out and system calls fail where a test says so (tests/kit/failing).
 WRAPPED = $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc aligned_alloc strdup open_memstream \
           open read write fopen pipe2 fork mmap memfd_create socketpair ftruncate fsync fdatasync \
           fstat rename renameat2 mkdir flock)
-TEST_OBJECTS = $(TEST_SRC:%.c=$(BUILD)/%.o) $(BUILD)/tests/suites.o $(BUILD)/tests/kit/main.o
+TEST_OBJECTS = $(TEST_SRC:%.c=$(BUILD)/%.o) $(BUILD)/tests/suites.o $(BUILD)/tests/kit/runner/main.o
 $(SUITES): $(TEST_OBJECTS) $(BUILD)/tests/libkit.a $(BUILD)/tests/libcli.a $(LIBS)
 	@echo "  link $@"
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(WRAPPED) -o $@ $(TEST_OBJECTS) $(ALLOCATOR) -Wl,--start-group $(BUILD)/tests/libkit.a $(BUILD)/tests/libcli.a $(LIBS) -Wl,--end-group -lcunit $(LDLIBS)

@@ -16,7 +16,7 @@
 #include "emu/links/userns.h"
 #include "emu/programs/net_registry.h"
 #include "tests/kit/data.h"
-#include "tests/kit/faulty.h"
+#include "tests/kit/failing/faulty.h"
 #include "tests/kit/folder.h"
 #include "tests/kit/suite.h"
 #include "traces/curves.h"

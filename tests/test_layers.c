@@ -13,7 +13,7 @@ static const char *const folders[] = {"core", "codecs", "traces",   "learn",    
                                       "sim",  "emu",    "analysis", "campaign", "lib",
                                       "cli"};
 enum { N_FOLDERS = sizeof(folders) / sizeof(folders[0]), LEARN = 3, WORKLOADS, SIM, EMU, ANALYSIS };
-enum { MAX_ROOMS = 96, MAX_ARROWS = 8192, MAX_IN_FOLDER = 32, PATH_CHARS = 512 };
+enum { MAX_ROOMS = 192, MAX_ARROWS = 8192, MAX_IN_FOLDER = 32, PATH_CHARS = 512 };
 
 struct arrow {
     char from[PATH_CHARS], to[PATH_CHARS]; /* files */
@@ -135,6 +135,7 @@ static void circles(void)
 static void sizes(void)
 {
     read_house();
+    CU_ASSERT_EQUAL_FATAL(nftw("tests", read_file, 16, FTW_PHYS), 0);
     for (unsigned i = 0; i < house.n_rooms; i++)
         if (house.n_files[i] > MAX_IN_FOLDER) {
             fprintf(stderr, "%s has %u files\n", house.rooms[i], house.n_files[i]);

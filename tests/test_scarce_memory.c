@@ -18,7 +18,7 @@
 #include "codecs/profile/profile.h"
 #include "tests/kit/data.h"
 #include "tests/kit/folder.h"
-#include "tests/kit/scarce.h"
+#include "tests/kit/failing/scarce.h"
 #include "tests/kit/suite.h"
 #include "traces/curves.h"
 #include "traces/tensor_fill.h"

@@ -11,7 +11,7 @@
 #include "codecs/sparse/sparse.h"
 #include "codecs/deepreduce/value_codec.h"
 #include "traces/tensors.h"
-#include "tests/kit/deepreduce_cases.h"
+#include "tests/codecs/deepreduce/deepreduce_cases.h"
 #include "tests/kit/tensor_kinds.h"
 
 enum { SPEED_ELEMS = 4 << 20, N_REPEATS = 7 };

@@ -1,7 +1,7 @@
 /* What error feedback promises over many rounds: nothing is lost, and what is left stays small. */
 #include <math.h>
 #include <stdlib.h>
-#include "tests/kit/sender.h"
+#include "sender.h"
 #include "tests/kit/suite.h"
 #include "tests/kit/tensor_kinds.h"
 

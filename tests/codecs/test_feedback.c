@@ -3,7 +3,7 @@
 #include <float.h>
 #include <math.h>
 #include <string.h>
-#include "tests/kit/sender.h"
+#include "sender.h"
 #include "tests/kit/suite.h"
 #include "tests/kit/tensor_kinds.h"
 

@@ -1,7 +1,7 @@
 /* The backend `emu` owes what every backend owes. Times are lower bounds; make judged holds them to
  * what a kernel's TCP and this machine's threads allow, at a dilation that makes room for other
  * programs, and repeats a run that itself says that the machine disturbed it. */
-#include "tests/kit/conformance.h"
+#include "tests/kit/conformance/conformance.h"
 
 enum { MAX_TRIES = 4 };
 

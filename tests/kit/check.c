@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "calling_lines.h"
-#include "suite_run.h"
+#include "tests/kit/runner/calling_lines.h"
+#include "tests/kit/runner/suite_run.h"
 
 enum { CONTEXT_BYTES = 256, TEXT_BYTES = 200, VALUE_BYTES = 64, N_SHOWN = 10 };
 

@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "traces/curves.h"
-#include "tests/kit/bad_traces.h"
+#include "bad_traces.h"
 #include "tests/kit/suite.h"
 
 static struct strait_curves *load_shipped(void)

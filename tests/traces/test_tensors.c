@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "traces/tensors.h"
-#include "tests/kit/bad_traces.h"
+#include "bad_traces.h"
 #include "tests/kit/suite.h"
 
 static struct strait_tensors *load_shipped(void)

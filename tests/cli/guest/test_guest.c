@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "tests/kit/fake_guest.h"
+#include "tests/kit/links/fake_guest.h"
 
 /* 1 kB there and back. */
 static const char experiment[] =

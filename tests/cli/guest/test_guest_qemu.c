@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "emu/guest/qemu.h"
 #include "tests/kit/data.h"
-#include "tests/kit/fake_guest.h"
+#include "tests/kit/links/fake_guest.h"
 
 /* It notes its memory, its kernel's words and the files that came with it; then it does the work
  * that is left there, and what that wrote goes into the archive alone. */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "tests/kit/fake_guest.h"
+#include "tests/kit/links/fake_guest.h"
 
 static const char experiment[] =
     "{\"schema\": \"strait-experiment/1\", \"title\": \"net\", \"model\": \"cnn\","

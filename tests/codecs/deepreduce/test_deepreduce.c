@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include "core/random.h"
 #include "traces/tensors.h"
-#include "tests/kit/deepreduce_cases.h"
+#include "deepreduce_cases.h"
 #include "tests/kit/suite.h"
 
 static const struct strait_codec_ops *const ops = &strait_codec_deepreduce;

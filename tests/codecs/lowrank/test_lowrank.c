@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tests/kit/matrices.h"
+#include "matrices.h"
 #include "tests/kit/suite.h"
 #include "tests/kit/tensor_kinds.h"
 

@@ -1,6 +1,6 @@
 /* Sparse streams that merge: against dense sums cut down to their largest. */
 #include <math.h>
-#include "tests/kit/sparse_bench.h"
+#include "sparse_bench.h"
 
 /* The k largest of dense[n] where the others are 0, the lower position first: by counting. */
 static void keep_largest(float *dense, size_t n, size_t k)

@@ -1,6 +1,6 @@
 /* Random positions from a shared key: uniform, unbiased where scaled, and summable. */
 #include "codecs/sparse/subset.h"
-#include "tests/kit/sparse_bench.h"
+#include "sparse_bench.h"
 
 /* Chi-square of how often each of n positions is among k, over n_keys keys. The counts of a subset
  * without replacement have variance T p (1 - p) and add up to T k, so (n - 1) / n times the sum

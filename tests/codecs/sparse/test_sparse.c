@@ -8,7 +8,7 @@
 #include "codecs/sparse/select.h"
 #include "codecs/sparse/sparse.h"
 #include "core/hash.h"
-#include "tests/kit/sparse_bench.h"
+#include "sparse_bench.h"
 
 static void shares(void)
 {

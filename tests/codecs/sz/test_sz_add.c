@@ -1,6 +1,6 @@
 /* Sums of sz streams that are added while encoded. */
 #include "tests/kit/suite.h"
-#include "tests/kit/sz_fixture.h"
+#include "sz_fixture.h"
 
 struct stream {
     unsigned char *bytes;

@@ -1,7 +1,7 @@
 /* Ratios of sz on fresh tensors against entropies computed apart from it. */
 #include <stdio.h>
 #include "tests/kit/suite.h"
-#include "tests/kit/sz_fixture.h"
+#include "sz_fixture.h"
 
 enum { MOST = 4000000 };
 

@@ -1,7 +1,7 @@
 /* Pointwise bounds and target ratios of sz. */
 #include "codecs/sz/sz.h"
 #include "tests/kit/suite.h"
-#include "tests/kit/sz_fixture.h"
+#include "sz_fixture.h"
 
 /* Zeros with their sign, NaN and infinities bit by bit, all else within e |x|. */
 static bool keeps(const float *x, const float *y, size_t n, double e)

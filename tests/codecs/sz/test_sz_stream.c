@@ -1,7 +1,7 @@
 /* sz by pieces: the same bytes as in one go. */
 #include <pthread.h>
 #include "tests/kit/suite.h"
-#include "tests/kit/sz_fixture.h"
+#include "sz_fixture.h"
 
 enum { PIECE = 128 * 1024, MAX_PIECES = 8, MOST = 3 * PIECE + 777 };
 

@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "tests/kit/suite.h"
-#include "tests/kit/sz_fixture.h"
+#include "sz_fixture.h"
 
 enum { MOST = 3 * 128 * 1024 + 777 };
 

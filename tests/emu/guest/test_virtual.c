@@ -18,7 +18,7 @@
 #include "tests/kit/data.h"
 #include "tests/kit/folder.h"
 #include "tests/kit/guest.h"
-#include "tests/kit/uploads.h"
+#include "tests/kit/links/uploads.h"
 
 enum { TEXT_BYTES = 1 << 20, LIMIT_S = 300, N_NEIGHBOURS = 2 };
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 #include "tests/kit/emu_world.h"
-#include "tests/kit/host_files.h"
+#include "tests/kit/links/host_files.h"
 #include "tests/kit/suite.h"
 
 static bool is_upload(const struct strait_run *run, int src, int dst, int channel)

@@ -16,7 +16,7 @@
 #include "tests/kit/data.h"
 #include "tests/kit/folder.h"
 #include "tests/kit/suite.h"
-#include "tests/kit/uploads.h"
+#include "tests/kit/links/uploads.h"
 
 #define SUITE "emu/judge/judged"
 #define AS    "STRAIT_JUDGED" /* "relay root": what the program is to measure when run again */

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include "emu/host/dilation.h"
 #include "tests/kit/emu_world.h"
-#include "tests/kit/host_files.h"
+#include "tests/kit/links/host_files.h"
 #include "tests/kit/suite.h"
 
 static const char no_tun[] = "/nowhere/tun";

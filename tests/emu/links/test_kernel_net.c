@@ -5,7 +5,7 @@
 #include <string.h>
 #include "emu/host/dilation.h"
 #include "tests/kit/judged.h"
-#include "tests/kit/net_transfer.h"
+#include "tests/kit/links/net_transfer.h"
 
 static void kernel_world(struct world *w, int n_nodes, double rate_bits_per_s, double rtt_s)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include "tests/kit/judged.h"
-#include "tests/kit/net_transfer.h"
+#include "tests/kit/links/net_transfer.h"
 
 enum { N_TRANSFERS = 5 };
 

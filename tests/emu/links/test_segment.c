@@ -1,6 +1,6 @@
 /* Super-packets: what they weigh and what a cut makes of them. */
 #include "tests/kit/suite.h"
-#include "tests/kit/tcp_packet.h"
+#include "tests/emu/relay/tcp_packet.h"
 
 static uint16_t ones_sum(const unsigned char *bytes, size_t n, uint32_t sum)
 {

@@ -7,7 +7,7 @@
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include "tests/kit/judged.h"
-#include "tests/kit/net_world.h"
+#include "tests/kit/links/net_world.h"
 
 /* What an ordinary user finds, sent back by the child that became one. */
 struct found {

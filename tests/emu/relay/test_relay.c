@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 #include "core/random.h"
-#include "tests/kit/relay_world.h"
+#include "relay_world.h"
 #include "tests/kit/suite.h"
 
 static void one_frame(void)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include "tests/kit/net_world.h"
+#include "tests/kit/links/net_world.h"
 
 /* A child of `parent` that is called strait-relay, or 0. */
 static pid_t relay_of(pid_t parent)

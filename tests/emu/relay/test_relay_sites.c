@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "core/random.h"
-#include "tests/kit/relay_world.h"
+#include "relay_world.h"
 
 enum { N = 5, N_BETWEEN = 4 + 4 };
 /* By number in the plan's list of links between nodes: sites' ports, then pairs. */

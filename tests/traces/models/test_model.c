@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include "traces/models/layer_csv.h"
 #include "traces/models/model.h"
-#include "tests/kit/bad_traces.h"
+#include "tests/traces/bad_traces.h"
 #include "tests/kit/suite.h"
 
 static const char table[] =

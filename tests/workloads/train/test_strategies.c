@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "workloads/train/collectives/collectives.h"
-#include "tests/kit/timelines.h"
+#include "timelines.h"
 
 #define MODEL_CNN "\"model\":\"cnn\",\"seed\":3,"
 #define NETWORK                                                                                    \

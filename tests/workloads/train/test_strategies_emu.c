@@ -4,7 +4,7 @@
  * predicted time. */
 #include "core/hash.h"
 #include "workloads/rank/rank_state.h"
-#include "tests/kit/timelines.h"
+#include "timelines.h"
 
 /* Layers of odd sizes, whose values are tiled from recordings, other ones on every rank: orders of
  * sums show. Gradients come 4, 4, 6 and 2 ms after one another and a ring's start-ups take 3.2 ms:

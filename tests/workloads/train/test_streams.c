@@ -2,7 +2,7 @@
  * costs, and one too few is refused by every backend as soon as it is used. */
 #include <stdlib.h>
 #include <string.h>
-#include "tests/kit/timelines.h"
+#include "timelines.h"
 
 enum { MAX_RANKS = 9 };
 struct streams {

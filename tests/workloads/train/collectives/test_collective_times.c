@@ -3,7 +3,7 @@
  * Times: a is the delay of a path, L(e) the wire time of e elements and a frame, A(e) of adding and
  * C(e) of copying e elements. All ports are alike, nothing ramps up, and N can be divided by all
  * numbers of ranks, so that each form is exact. */
-#include "tests/kit/collective_bounds.h"
+#include "collective_bounds.h"
 
 enum { FRAME_BYTES = 96 };
 static const double PATH_S = 0.02, RATE_BYTES_PER_S = 100e6 / 8 * 1448 / 1538;

@@ -1,6 +1,6 @@
 /* Collectives: bytes and messages of every rank against closed forms at 1 to 9 ranks and odd sizes,
  * and real sums bit by bit against the stated order. */
-#include "tests/kit/collective_forms.h"
+#include "collective_forms.h"
 
 static void exact(void)
 {

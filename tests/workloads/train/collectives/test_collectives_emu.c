@@ -1,7 +1,7 @@
 /* Every collective between rank processes over TCP, with recorded values: what arrives adds up bit
  * by bit in the stated order, and with a bounded codec within the stated composition of bounds. */
-#include "tests/kit/collective_bounds.h"
-#include "tests/kit/collective_forms.h"
+#include "collective_bounds.h"
+#include "collective_forms.h"
 
 /* Shaping is not the subject: ports as fast and near as they come. */
 static const struct ranks_on emulated = {&strait_emu,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/kit/kfac_clocks.h"
+#include "kfac_clocks.h"
 #include "workloads/rank/rank_state.h"
 #include "workloads/train/kfac/kfac_parts.h"
 

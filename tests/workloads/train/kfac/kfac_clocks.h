@@ -6,8 +6,8 @@
 #pragma once
 #include <math.h>
 
-#include "harness.h"
-#include "suite.h"
+#include "tests/kit/harness.h"
+#include "tests/kit/suite.h"
 
 enum { N_LAYERS = 5, N_FACTOR_LAYERS = 4, N_FACTORS = 8, MAX_RANKS = 6, ROUNDS = 3, NONE = -1 };
 

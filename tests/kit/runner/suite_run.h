@@ -1,6 +1,6 @@
 /* One suite in this process, as the runner starts it, a guest or a debugger. */
 #pragma once
-#include "suite.h"
+#include "tests/kit/suite.h"
 
 /** Run the tests that are picked, with CUnit; prints "ok" and "not ok" lines and at the end "N
  *  passed, N failed, N skipped".

@@ -5,8 +5,8 @@
 #include <limits.h>
 #include <unistd.h>
 #include "core/process.h"
-#include "folder.h"
-#include "suite.h"
+#include "tests/kit/folder.h"
+#include "tests/kit/suite.h"
 
 enum { OUT_BYTES = 1 << 16 };
 
@@ -38,8 +38,8 @@ static void says(const char *out, const char *const *lines)
 static void values(void)
 {
     static const char *const lines[] = {
-        "FAIL kit/samples",
-        "--- kit/samples: values\n    printed before the check\n",
+        "FAIL kit/runner/samples",
+        "--- kit/runner/samples: values\n    printed before the check\n",
         "n: found 7, expected 8\n            at: qsgd gradient n=7 seed=3\n",
         "-1: found -1, expected 4294967295\n",
         "0.1: found 0.1, expected 0.25 within 0.125 (off by 0.15)\n",
@@ -48,11 +48,11 @@ static void values(void)
         "n: found 7, expected at most 6\n",
         "n > 9: does not hold\n",
         "\"a lot of text\": expected \"little\" in it, found \"a lot of text\"\n",
-        "again: make test TESTS=kit/samples SEED=5\n",
+        "again: make test TESTS=kit/runner/samples SEED=5\n",
         "\n0 passed, 1 failed, 0 skipped\n",
         NULL};
     char *out = calloc(1, OUT_BYTES);
-    CU_ASSERT_EQUAL(CALL(out, "--seed", "5", "kit/samples", "values"), 1);
+    CU_ASSERT_EQUAL(CALL(out, "--seed", "5", "kit/runner/samples", "values"), 1);
     says(out, lines);
     free(out);
 }
@@ -62,7 +62,7 @@ static void helper(void)
     /* by addr2line of binutils; the call that passes is not named */
     static const char *const lines[] = {"found: found 3, expected 2\n", "(in_a_helper)\n", NULL};
     char *out = calloc(1, OUT_BYTES);
-    CU_ASSERT_EQUAL(CALL(out, "kit/samples", "helper", "fork"), 1);
+    CU_ASSERT_EQUAL(CALL(out, "kit/runner/samples", "helper", "fork"), 1);
     if (system("command -v addr2line >/dev/null") == 0)
         says(out, lines);
     CU_ASSERT_CONTAINS(out, "    1 checks failed in processes of the test\n");
@@ -73,13 +73,13 @@ static void helper(void)
 static void ends(void)
 {
     static const char *const crash[] = {
-        "--- kit/samples: crashes: ended by signal 9 (Killed)\n    printed before the crash\n",
+        "--- kit/runner/samples: crashes: ended by signal 9 (Killed)\n    printed before the crash\n",
         "    1 of its tests did not run\n", "\n1 passed, 1 failed, 1 skipped\n", NULL};
     char *out = calloc(1, OUT_BYTES);
-    CU_ASSERT_EQUAL(CALL(out, "kit/samples", "skips", "passes", "crashes", "hangs"), 1);
+    CU_ASSERT_EQUAL(CALL(out, "kit/runner/samples", "skips", "passes", "crashes", "hangs"), 1);
     says(out, crash);
-    CU_ASSERT_EQUAL(CALL(out, "kit/samples", "hangs"), 1);
-    CU_ASSERT_CONTAINS(out, "--- kit/samples: hangs: ran past its deadline of 2 s\n");
+    CU_ASSERT_EQUAL(CALL(out, "kit/runner/samples", "hangs"), 1);
+    CU_ASSERT_CONTAINS(out, "--- kit/runner/samples: hangs: ran past its deadline of 2 s\n");
     CU_ASSERT_CONTAINS(out, "\n0 passed, 1 failed, 0 skipped\n");
     free(out);
 }
@@ -87,8 +87,8 @@ static void ends(void)
 static void good(void)
 {
     char *out = calloc(1, OUT_BYTES);
-    CU_ASSERT_EQUAL(CALL(out, "kit/samples", "skips", "-j", "1", "passes"), 0);
-    CU_ASSERT_CONTAINS(out, "ok   kit/samples");
+    CU_ASSERT_EQUAL(CALL(out, "kit/runner/samples", "skips", "-j", "1", "passes"), 0);
+    CU_ASSERT_CONTAINS(out, "ok   kit/runner/samples");
     CU_ASSERT_CONTAINS(out, "     skipped: skips: a cause\n");
     CU_ASSERT_CONTAINS(out, "\n1 passed, 0 failed, 1 skipped\n");
     free(out);
@@ -108,8 +108,8 @@ static void usage(void)
 static void junit(void)
 {
     static const char *const lines[] = {
-        "<testsuite name=\"kit/samples\" tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\"",
-        "<testcase classname=\"kit/samples\" name=\"skips\" time=\"0.0",
+        "<testsuite name=\"kit/runner/samples\" tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\"",
+        "<testcase classname=\"kit/runner/samples\" name=\"skips\" time=\"0.0",
         "<skipped message=\"a cause\"/></testcase>\n",
         "<failure message=\"a check failed\">printed before the check\n",
         "&quot;one\\ntwo&quot;: found",
@@ -117,7 +117,7 @@ static void junit(void)
     char *out = calloc(1, OUT_BYTES), folder[] = "/tmp/strait-test-XXXXXX", file[64];
     CU_ASSERT_FATAL(mkdtemp(folder) != NULL);
     snprintf(file, sizeof(file), "%s/results.xml", folder);
-    CU_ASSERT_EQUAL(CALL(out, "--junit", file, "kit/samples", "values", "skips", "passes"), 1);
+    CU_ASSERT_EQUAL(CALL(out, "--junit", file, "kit/runner/samples", "values", "skips", "passes"), 1);
     char *text = folder_text(folder, "results.xml");
     says(text, lines);
     free(text);
@@ -133,4 +133,4 @@ static const struct strait_test tests[] = {
     {"words that pick nothing and bad options end with status 2", usage},
     {"results are written as JUnit's XML", junit},
 };
-STRAIT_SUITE("kit/runner", tests);
+STRAIT_SUITE("kit/runner/runner", tests);

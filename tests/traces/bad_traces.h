@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "check.h"
+#include "tests/kit/check.h"
 #include "core/error.h"
-#include "data.h"
+#include "tests/kit/data.h"
 
 /* Load what lies in a case's folder; 0 when it was taken, and then freed again. */
 typedef int (*strait_bad_load)(const char *folder, struct strait_error *err);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "workloads/train/collectives/collectives.h"
-#include "harness.h"
-#include "suite.h"
+#include "tests/kit/harness.h"
+#include "tests/kit/suite.h"
 
 enum {
     CNN_ELEMS = 105866,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "suite.h"
+#include "tests/kit/suite.h"
 
 static void values(void)
 {
@@ -71,4 +71,4 @@ static const struct strait_test tests[] = {
     {"values", values}, {"helper", in_a_helper}, {"fork", in_a_fork}, {"skips", skips},
     {"passes", passes}, {"crashes", crashes},    {"hangs", hangs},
 };
-STRAIT_SUITE_WITH("kit/samples", tests, .apart = true, .deadline_s = 2);
+STRAIT_SUITE_WITH("kit/runner/samples", tests, .apart = true, .deadline_s = 2);

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "workloads/ask/strategy.h"
-#include "harness.h"
-#include "suite.h"
+#include "tests/kit/harness.h"
+#include "tests/kit/suite.h"
 
 struct timeline {
     const char *name;

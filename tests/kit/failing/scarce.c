@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include "suite.h"
+#include "tests/kit/suite.h"
 
 enum { MANY = 20000 };
 

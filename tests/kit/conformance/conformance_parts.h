@@ -1,7 +1,7 @@
 /* Inside the conformance suite: what its files share. */
 #pragma once
 #include "conformance.h"
-#include "rig.h"
+#include "tests/kit/rig.h"
 
 #define PATH_S 0.010                   /* one way between any two ranks: 5 ms a port */
 #define C      (5e6 / 8 * 1448 / 1514) /* bytes/s of payload and frames on a link of 5 Mbps */

@@ -3,8 +3,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include "codecs/builtin.h"
-#include "suite.h"
-#include "tensor_kinds.h"
+#include "tests/kit/suite.h"
+#include "tests/kit/tensor_kinds.h"
 
 enum { HEAD = 10 }; /* bytes before what was published */
 

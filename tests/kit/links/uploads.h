@@ -1,6 +1,6 @@
 /* What emulated runs are judged on: clients that send 4 MB each to rank 0, at once. */
 #pragma once
-#include "emu_world.h"
+#include "tests/kit/emu_world.h"
 
 enum { UPLOAD_BYTES = 4000000, BURN_MS = 200 };
 

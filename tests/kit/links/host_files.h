@@ -7,7 +7,7 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "suite.h"
+#include "tests/kit/suite.h"
 
 struct host_file {
     const char *path, *text; /* path NULL: the end */

@@ -9,7 +9,7 @@
  * half a second of virtual time. A backend whose check says HOST has its tests skipped. */
 #pragma once
 #include "workloads/rank/backend.h"
-#include "suite.h"
+#include "tests/kit/suite.h"
 
 struct strait_conformance {
     const struct strait_backend *backend;

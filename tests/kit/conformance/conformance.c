@@ -1,7 +1,7 @@
 #include "conformance_parts.h"
 
 #include <string.h>
-#include "judged.h"
+#include "tests/kit/judged.h"
 
 const struct strait_conformance *conformance_of_suite(void)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include "emu/guest/uml.h"
-#include "program.h"
+#include "tests/kit/program.h"
 
 /* FAKE_GUEST=dead: it ends without a word; sleep: it never ends; oom: its memory runs out. */
 static const char fake_kernel[] =

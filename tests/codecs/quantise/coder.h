@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "codecs/codec.h"
-#include "suite.h"
+#include "tests/kit/suite.h"
 
 struct coded {
     const struct strait_codec_ops *ops;

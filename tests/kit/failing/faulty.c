@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "suite.h"
+#include "tests/kit/suite.h"
 
 enum { MANY = 5000, FEW_BYTES = 3 };
 

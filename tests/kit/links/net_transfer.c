@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "judged.h"
+#include "tests/kit/judged.h"
 
 enum { CHUNK = 256 * 1024, N_TRANSFERS = 9, N_ROUNDS = 8 };
 

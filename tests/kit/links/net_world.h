@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "emu/links/net.h"
 #include "emu/links/userns.h"
-#include "suite.h"
+#include "tests/kit/suite.h"
 
 enum { MAX_NODES = 9 };
 

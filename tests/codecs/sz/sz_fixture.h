@@ -1,10 +1,10 @@
 /* An open sz codec with room for one tensor: what its test suites share. */
 #pragma once
-#include "check.h"
+#include "tests/kit/check.h"
 #include <stdlib.h>
 #include "codecs/codec.h"
 #include "traces/tensors.h"
-#include "tensor_kinds.h"
+#include "tests/kit/tensor_kinds.h"
 
 struct sz_fixture {
     const struct strait_codec_ops *ops;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "emu/links/net_plan.h"
 #include "emu/relay/relay.h"
-#include "suite.h"
+#include "tests/kit/suite.h"
 #include "tcp_packet.h"
 
 enum { FRAME = 1514, MAX_NODES = 16 };

@@ -5,7 +5,7 @@
 #include "core/bytes.h"
 #include "codecs/feedback.h"
 #include "core/random.h"
-#include "suite.h"
+#include "tests/kit/suite.h"
 
 /* A sparse codec to test with: it sends floats as they are and 0 for what it does not choose. */
 enum pick_rule { PICK_LARGEST, PICK_BY_COIN, PICK_OVERFLOW };

@@ -8,7 +8,7 @@
 #include "codecs/deepreduce/rank_order.h"
 #include "codecs/sparse/sparse.h"
 #include "codecs/deepreduce/value_codec.h"
-#include "tensor_kinds.h"
+#include "tests/kit/tensor_kinds.h"
 
 /* Parameters of the codec deepreduce by name; `index` "" is the plain sparsifier of the
  * publication, 8 bytes for each chosen value. */

@@ -8,7 +8,7 @@
  */
 #pragma once
 #include <stdio.h>
-#include "suite.h"
+#include "tests/kit/suite.h"
 
 struct strait_test_result {
     enum { STRAIT_NOT_RUN, STRAIT_RUNS, STRAIT_PASSED, STRAIT_FAILED, STRAIT_SKIPPED } end;

@@ -1,7 +1,7 @@
 #include "results.h"
 #include <stdlib.h>
 #include <string.h>
-#include "folder.h"
+#include "tests/kit/folder.h"
 
 /* The test that the end of its process cut off has failed. */
 static void count(struct strait_suite_result *r)
