@@ -18,7 +18,7 @@ static const bool is_sanitized = false;
 
 static const char usage[] =
     "usage: strait-tests [-j N] [--quick] [--long] [--seed N] [--junit FILE] [WORD...]\n"
-    "       strait-tests --list | --here SUITE [WORD...]\n"
+    "       strait-tests --list | [--first] --here SUITE [WORD...]\n"
     "\n"
     "WORD  the beginning of a suite's path (codecs/sz); else a part of a test's sentence\n"
     "\n"
@@ -30,6 +30,7 @@ static const char usage[] =
     "  --junit FILE  write the results as JUnit's XML too\n"
     "  --list        print paths and marks of the suites\n"
     "  --here        run one suite in this process, for a debugger\n"
+    "  --first       and end it with the first check that fails\n"
     "\n"
     "Exit: 0 all passed or were skipped; 1 a test failed; 2 bad usage.\n";
 
@@ -37,7 +38,7 @@ struct options {
     const char *junit, *events, *here;
     unsigned n_at_once;
     uint64_t seed;
-    bool quick, threads, list;
+    bool quick, threads, list, first;
     char **words, **paths; /* parts of sentences; beginnings of suites' paths */
     int n_words, n_paths;
 };
@@ -95,6 +96,8 @@ static int read_options(struct options *o, int argc, char **argv)
             setenv("STRAIT_LONG", "1", 1);
         } else if (strcmp(name, "--list") == 0) {
             o->list = true;
+        } else if (strcmp(name, "--first") == 0) {
+            o->first = true;
         } else {
             return complain("expected an option (see --help)", name);
         }
@@ -216,7 +219,7 @@ static int run_here(const struct options *o)
 {
     for (unsigned i = 0; i < strait_n_suites; i++)
         if (strcmp(strait_suites[i]->name, o->here) == 0)
-            return strait_suite_run(strait_suites[i], o->words, o->n_words, o->events);
+            return strait_suite_run(strait_suites[i], o->words, o->n_words, o->events, o->first);
     return complain("expected a suite of --list", o->here);
 }
 

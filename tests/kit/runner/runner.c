@@ -113,7 +113,7 @@ static int take_result(struct work *w, const struct slot *slot, int status)
     result->cpu_s = slot->cpu_s;
     result->took_s = strait_instant_now().wall_s - slot->began_s;
     if (slot->is_late)
-        snprintf(result->cut, sizeof(result->cut), "ran past its deadline of %.0f s",
+        snprintf(result->cut, sizeof(result->cut), "ran past its deadline of %g s",
                  deadline_s(result->suite));
     else if (WIFSIGNALED(status))
         snprintf(result->cut, sizeof(result->cut), "ended by signal %d (%s)", WTERMSIG(status),

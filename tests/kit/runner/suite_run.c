@@ -1,6 +1,7 @@
 #include "suite_run.h"
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 static const struct strait_suite *suite;
 static const struct strait_test *running;
 static unsigned n_skipped;
-static bool is_skipped;
+static bool is_skipped, ends_first;
 static int events = -1;
 static double began_s;
 static pid_t self;
@@ -79,6 +80,8 @@ void strait_test_skip(const char *reason)
  * into a copy of it that goes on with the next test. */
 void strait_suite_fail(const struct strait_check *c)
 {
+    if (ends_first)
+        kill(self, SIGKILL);
     if (getpid() == self) {
         CU_assertImplementation(CU_FALSE, c->line, c->text, c->file, "", c->is_fatal);
         return;
@@ -131,9 +134,10 @@ bool strait_suite_picks(const char *sentence, char **words, int n_words)
 }
 
 int strait_suite_run(const struct strait_suite *s, char **words, int n_words,
-                     const char *events_path)
+                     const char *events_path, bool first)
 {
     suite = s;
+    ends_first = first;
     self = getpid();
     /* Lines, so that what processes of a test print stands in its order. */
     setvbuf(stdout, NULL, _IOLBF, 0);

@@ -6,9 +6,10 @@
  *  passed, N failed, N skipped".
  *  In:      words   parts of sentences; none: all tests
  *           events  a file to which is said which test begins and ends, NULL for none (results.h)
+ *           first   the first check that fails ends this process (SIGKILL)
  *  Returns: the exit status */
 int strait_suite_run(const struct strait_suite *suite, char **words, int n_words,
-                     const char *events);
+                     const char *events, bool first);
 bool strait_suite_picks(const char *sentence, char **words, int n_words);
 
 /* For check.c: a test begins; a check failed, perhaps in a process that the test forked. */

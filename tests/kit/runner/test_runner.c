@@ -76,11 +76,26 @@ static void ends(void)
         "--- kit/runner/samples: crashes: ended by signal 9 (Killed)\n    printed before the crash\n",
         "    1 of its tests did not run\n", "\n1 passed, 1 failed, 1 skipped\n", NULL};
     char *out = calloc(1, OUT_BYTES);
-    CU_ASSERT_EQUAL(CALL(out, "kit/runner/samples", "skips", "passes", "crashes", "hangs"), 1);
+    CU_ASSERT_EQUAL(CALL(out, "kit/runner/samples", "skips", "passes", "crashes", "follows"), 1);
     says(out, crash);
-    CU_ASSERT_EQUAL(CALL(out, "kit/runner/samples", "hangs"), 1);
-    CU_ASSERT_CONTAINS(out, "--- kit/runner/samples: hangs: ran past its deadline of 2 s\n");
+    CU_ASSERT_EQUAL(CALL(out, "kit/runner/hanging"), 1);
+    CU_ASSERT_CONTAINS(out, "ran past its deadline of 0.5 s\n");
     CU_ASSERT_CONTAINS(out, "\n0 passed, 1 failed, 0 skipped\n");
+    free(out);
+}
+
+static void first(void)
+{
+    char *out = calloc(1, OUT_BYTES);
+    CALL(out, "--first", "--here", "kit/runner/samples", "values", "skips");
+    CU_ASSERT_CONTAINS(out, "n: found 7, expected 8\n");
+    CU_ASSERT_PTR_NULL(strstr(out, "expected 4294967295"));
+    CU_ASSERT_PTR_NULL(strstr(out, "skips"));
+    CALL(out, "--first", "--here", "kit/runner/samples", "fork", "skips");
+    CU_ASSERT_CONTAINS(out, "1: found 1, expected 2\n");
+    CU_ASSERT_PTR_NULL(strstr(out, "skips"));
+    CU_ASSERT_EQUAL(CALL(out, "--first", "--here", "kit/runner/samples", "skips", "passes"), 0);
+    CU_ASSERT_CONTAINS(out, "1 passed, 0 failed, 1 skipped\n");
     free(out);
 }
 
@@ -109,7 +124,7 @@ static void junit(void)
 {
     static const char *const lines[] = {
         "<testsuite name=\"kit/runner/samples\" tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\"",
-        "<testcase classname=\"kit/runner/samples\" name=\"skips\" time=\"0.0",
+        "<testcase classname=\"kit/runner/samples\" name=\"skips\" time=\"",
         "<skipped message=\"a cause\"/></testcase>\n",
         "<failure message=\"a check failed\">printed before the check\n",
         "&quot;one\\ntwo&quot;: found",
@@ -129,6 +144,7 @@ static const struct strait_test tests[] = {
     {"a failed check shows what it found and expected, the context and what was printed", values},
     {"a check in a helper names the line that called it, and one in a fork counts", helper},
     {"a crash or a hang is the failure of its test", ends},
+    {"the first check that fails ends a suite where that is wanted", first},
     {"a skipped test says why", good},
     {"words that pick nothing and bad options end with status 2", usage},
     {"results are written as JUnit's XML", junit},
