@@ -60,7 +60,7 @@ help:
 	@echo "make test     the same set-up, then all tests (MODE=asan or tsan: under sanitizers)"
 	@echo "make test TESTS=codecs/sz  suites by path, or tests by words of their sentences; SEED=1,"
 	@echo "              JOBS=2 at a time, JUNIT=results.xml; make test-quick: under a minute"
-	@echo "make mutants  N=200 SEED=1: do the tests notice small changes? Under an hour on four processors"
+	@echo "make mutants  N=200 SEED=1: do the tests notice small changes? A quarter of an hour"
 	@echo "make coverage  lines that the tests reach, by folder: a quarter of an hour"
 	@echo "make agreement  prediction against emulation in every judged setting: hours"
 	@echo "make bench    measure ratio, speed and error of every codec on this machine"
@@ -239,13 +239,14 @@ golden:
 	@STRAIT_WRITE_GOLDEN=1 $(GOLDEN)/tests/strait-tests --here codecs/codec_promises
 
 # Do the tests notice what is wrong? N changes drawn by SEED over all folders (IN=codecs: of one),
-# each built in a copy of the tree, whose suites must fail: those that reach it as make coverage has
-# counted, or else those that link it, nearest first. Ends with status 1 below 95 %. It takes about
-# 10 s of one processor a change.
+# each compiled and linked anew; suites that reach the changed line, as make coverage has counted,
+# must fail. Ends with status 1 below 95 %. It takes about 5 s of one processor a change, after one
+# make coverage.
 N  ?= 200
 IN ?=
 .PHONY: mutants coverage
 mutants:
+	@[ -e build/coverage/reach.json ] || $(MAKE) --no-print-directory coverage
 	@JOBS=$(JOBS) python3 tests/mutants/run.py $(N) $(or $(SEED),1) $(IN)
 
 # Lines that the suites reach, by folder: all of them or those of TESTS, with others as they were

@@ -2,9 +2,10 @@
 """Runs suites that count lines (MODE=coverage), one after the other, each into counts of its own.
 
 coverage.py BUILD [PATH...] runs those whose paths begin so, prints the share of lines by folder of all that have been run
-and writes BUILD/reach.json: which suites reach which function and how long each takes, for run.py.
+and writes BUILD/reach.json: which suites reach which line and how long each takes, for run.py.
 """
 import collections
+import hashlib
 import json
 import os
 import shutil
@@ -14,7 +15,8 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-LIBRARIES = 'core codecs traces workloads sim emu analysis campaign'.split()
+LIBRARIES = 'core codecs traces learn workloads sim emu analysis campaign'.split()
+COVERAGE_S = float(os.environ.get('COVERAGE_S', 600))  # a suite's time
 
 
 def run_suite(build, suite):
@@ -26,7 +28,7 @@ def run_suite(build, suite):
         try:
             status = subprocess.run([os.path.join(build, 'tests', 'strait-tests'), '--here', suite],
                                     env=env, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                                    timeout=600).returncode
+                                    timeout=COVERAGE_S).returncode
         except subprocess.TimeoutExpired:
             status = 'late'
     taken_s = time.time() - begun
@@ -73,10 +75,11 @@ def main():
     with ThreadPoolExecutor(int(os.environ.get('JOBS') or os.cpu_count())) as pool:
         for suite, counts, status, taken_s in pool.map(lambda s: run_suite(build, s), suites):
             with open(counts + '.json', 'w') as out:
+                files = counted(build, counts)
                 json.dump({'suite': suite, 'status': status, 'seconds': round(taken_s, 1),
-                           'files': counted(build, counts)}, out)
+                           'hashes': {name: hash_of(name) for name in files}, 'files': files}, out)
             shutil.rmtree(counts, ignore_errors=True)
-    summary = {'seconds': {}, 'failed': [], 'reach': collections.defaultdict(dict)}
+    summary = {'seconds': {}, 'failed': [], 'files': {}}
     lines = collections.defaultdict(dict)
     for name in sorted(os.listdir(kept)):
         if name.endswith('.json'):
@@ -87,19 +90,34 @@ def main():
     report(lines)
 
 
+def hash_of(name):
+    try:
+        with open(name, 'rb') as f:
+            return hashlib.sha256(f.read()).hexdigest()
+    except OSError:
+        return ''
+
+
 def add(summary, lines, one):
-    """What one suite has counted."""
-    summary['seconds'][one['suite']] = one['seconds']
+    """What one suite has counted: of a file that has changed since, the functions alone."""
+    suite = one['suite']
+    summary['seconds'][suite] = one['seconds']
     if one['status']:
-        summary['failed'].append(one['suite'])
+        summary['failed'].append(suite)
     for name, (at, functions) in one['files'].items():
+        of = summary['files'].setdefault(
+            name, {'hash': hash_of(name), 'functions': {}, 'lines': {}, 'old': []})
+        is_old = one['hashes'][name] != of['hash']
+        if is_old:
+            of['old'].append(suite)
         for n, count in at.items():
             lines[name][int(n)] = lines[name].get(int(n), 0) + count
-        for function, count in functions:
-            if count:
-                suites = summary['reach'][name].setdefault(function, [])
-                if one['suite'] not in suites:
-                    suites.append(one['suite'])
+            if not is_old:
+                of['lines'].setdefault(n, [])
+            if count and not is_old:
+                of['lines'][n].append(suite)
+        for function in {f for f, count in functions if count}:
+            of['functions'].setdefault(function, []).append(suite)
 
 
 def report(lines):

@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
 """Do the tests notice when the code is wrong?
 
-run.py N SEED [ONLY]: draws N small changes (sites.py) over all folders, builds each in a copy of
-the tree and runs the suites that reach the changed function, the one that mirrors its file first.
-Prints of each what noticed it, or SURVIVED, and at the end the share noticed. ONLY is a prefix of
-paths. What the compiler turns into the same object code, or does not compile, is drawn again.
+run.py N SEED [ONLY]: draws N small changes (sites.py) over all folders, compiles each, links the
+program and the suites anew and runs the suites that reach the changed line, likely and cheap ones
+first, until a check fails. Prints of each what noticed it, or SURVIVED, and at the end the share
+noticed. ONLY is a prefix of paths. What the compiler turns into the same object code, or does not
+compile, is drawn again.
 
 The suites run where a change can hurt nobody: in process, network and mount namespaces of their
-own, where everything but the copy and a scratch /tmp is read-only.
+own, on a copy of the tree of which they see their own version, where all else but a scratch /tmp is
+read-only.
 """
 import collections
 import filecmp
+import hashlib
 import json
 import os
 import random
+import shlex
 import shutil
 import signal
 import subprocess
@@ -24,15 +28,21 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import sites  # noqa: E402
 
-FOLDERS = 'core codecs traces workloads sim emu analysis campaign cli'.split()
+FOLDERS = 'core codecs traces learn workloads sim emu analysis campaign lib cli'.split()
 BUILD = 'build/mutants'
-MUTANT_S = float(os.environ.get('MUTANT_S', 150))  # all suites of one mutant together
+PROGRAMS = ('strait', 'tests/strait-tests')
+MUTANT_S = float(os.environ.get('MUTANT_S', 60))  # after this, no further suite of a change begins
 QUIET = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-FENCE = '''mount --make-rprivate / && mount --bind "$0" "$0" && mount -o remount,ro,bind / || exit 99
+# $0 the tree, $1 where the programs lie that stand for the tree's; then a command.
+FENCE = '''own=$1; shift; mount --make-rprivate / && mount -t tmpfs none /run || exit 99
+mkdir /run/new /run/work /run/own && mount --bind "$own" /run/own &&
+mount -t overlay none -o "lowerdir=$0,upperdir=/run/new,workdir=/run/work" "$0" || exit 99
+for p in strait tests/strait-tests; do
+    [ ! -e /run/own/$p ] || mount --bind /run/own/$p "$0/build/mutants/$p" || exit 99
+done
+mount -o remount,ro,bind / || exit 99
 case "$0" in /tmp/*) ;; *) mount -t tmpfs none /tmp;; esac
-mount -t tmpfs none /run; cd "$0"; ip link set lo up; ulimit -d 8000000; ulimit -c 0; exec "$@"'''
-
-
+cd "$0"; ip link set lo up; ulimit -d 8000000; ulimit -c 0; exec "$@"'''
 LIVE = set()  # what must end with us
 
 
@@ -42,12 +52,12 @@ def leave(*_):
     os._exit(1)
 
 
-def fenced(tree, command, limit_s, env=None):
+def fenced(tree, own, command, limit_s, env=None):
     """The status of a command inside the fence, 'late' when it took too long."""
     unshare = ['unshare', '--mount', '--net', '--pid', '--fork', '--kill-child', '--mount-proc']
     if os.geteuid():
         unshare.insert(1, '--map-root-user')
-    p = subprocess.Popen(unshare + ['sh', '-c', FENCE, tree] + command, env=env,
+    p = subprocess.Popen(unshare + ['sh', '-c', FENCE, tree, own] + command, env=env,
                          start_new_session=True, **QUIET)
     LIVE.add(p)
     try:
@@ -61,7 +71,7 @@ def fenced(tree, command, limit_s, env=None):
 
 
 class Tree:
-    """A copy of the tree with a build of its own."""
+    """A copy of the tree, built."""
 
     def __init__(self, root, path):
         self.path = path
@@ -80,97 +90,97 @@ class Tree:
             for name in found:
                 if not os.path.exists(os.path.join(root, os.path.relpath(folder, path), name)):
                     os.remove(os.path.join(folder, name))
+        if self.make('programs').returncode:
+            sys.exit('run.py: the unchanged tree does not build: make MODE=mutants in ' + path)
+        self.compilers = {}
+        self.linkers = {p: self.command('core/error.c', p) for p in PROGRAMS}
 
-    def make(self, *targets):
+    def make(self, *words):
         return subprocess.run(['make', '-s', 'MODE=mutants', 'CC=' + os.environ.get('CC', 'gcc'),
                                'WERROR=-Werror=incompatible-pointer-types -Werror=int-conversion']
-                              + list(targets), cwd=self.path, **QUIET).returncode
+                              + list(words), cwd=self.path, stdin=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
 
-    def run(self, suite, limit_s):
-        env = dict(os.environ, STRAIT_BIN=os.path.join(self.path, BUILD, 'strait'))
+    def command(self, name, made):
+        """What make would run for a target if the source was newer."""
+        made = os.path.join(BUILD, made)
+        shown = self.make('-n', 'V=1', '-W', name, made).stdout.splitlines()
+        return next(words for words in map(shlex.split, reversed(shown))
+                    if '-o' in words and words[words.index('-o') + 1] == made)
+
+    def compile(self, name, text, own):
+        """Compile a text as if it stood in the file: the path of the object, or None."""
+        room, base = os.path.split(name)
+        source, made = os.path.join(own, base), os.path.join(own, 'made.o')
+        with open(source, 'w') as f:
+            f.write(text)
+        if name not in self.compilers:
+            self.compilers[name] = self.command(name, name[:-2] + '.o')
+        command = [w for w in self.compilers[name] if w not in ('-MD', '-MP', 'ccache')]
+        command[command.index('-o') + 1] = made
+        command[-1:] = ['-iquote', room, '-fmacro-prefix-map=%s/=%s/' % (own, room), source]
+        failed = subprocess.run(command, cwd=self.path, **QUIET).returncode
+        os.remove(source)
+        return None if failed else made
+
+    def link(self, name, made, own):
+        """The programs with another object for a source: it stands before the libraries, which so
+        need not give theirs."""
+        old = os.path.join(BUILD, name[:-2] + '.o')
+        for program in PROGRAMS:
+            command = list(self.linkers[program])
+            command[command.index('-o') + 1] = os.path.join(own, program)
+            if old in command:
+                command[command.index(old)] = made
+            elif program != 'strait' or not name.startswith('cli/'):
+                command.insert(command.index('-Wl,--start-group'), made)
+            if subprocess.run(command, cwd=self.path, **QUIET).returncode:
+                return False
+        return True
+
+    def run(self, own, suite, limit_s):
         program = os.path.join(self.path, BUILD, 'tests', 'strait-tests')
-        return fenced(self.path, [program, '--here', suite], limit_s, env)
-
-
-class Linked:
-    """Which suites could reach a file, nearest first, by who names whose symbols in the objects:
-    where `make coverage` has counted nothing."""
-    LEFT_OUT = ('guest', 'qemu', 'virtual', 'uml', 'judged', 'agreement', 'lib/install')
-
-    def __init__(self, tree):
-        build = os.path.join(tree.path, BUILD)
-        listed = subprocess.run([os.path.join(build, 'tests', 'strait-tests'), '--list'], check=True,
-                                capture_output=True, text=True).stdout.splitlines()
-        self.weight = {}  # how long a suite is likely to take
-        for words in map(str.split, listed):
-            if 'apart' not in words[1:] and not any(w in words[0] for w in self.LEFT_OUT):
-                self.weight[words[0]] = 1 + 20 * ('slow' in words[1:]) + 20 * ('alone' in words[1:])
-        self.failed, self.users = [], self.users_of(build)
-
-    def users_of(self, build):
-        """{object: those that name its symbols}; what runs the program names all that cli/ names."""
-        defined, wanted = {}, collections.defaultdict(set)
-        for folder, _, names in os.walk(build):
-            for path in (os.path.join(folder, n) for n in names if n.endswith('.o')):
-                own = os.path.relpath(path, build)[:-2]
-                out = subprocess.run(['nm', '-g', path], capture_output=True, text=True).stdout
-                for words in map(str.split, out.splitlines()):
-                    if words[-2] == 'U':
-                        wanted[own].add(words[-1])
-                    else:
-                        defined.setdefault(words[-1], own)
-        users = collections.defaultdict(set)
-        for own, symbols in wanted.items():
-            for symbol in symbols & set(defined):
-                users[defined[symbol]].add(own)
-        users['cli/main'].add('tests/kit/program')
-        return users
-
-    def suites(self, name, _):
-        own = os.path.splitext(name)[0]
-        far, now, room = {own: 0}, [own], os.path.dirname(name)
-        while now:
-            new = {u for o in now for u in self.users[o] if u not in far}
-            far.update((u, far[now[0]] + 1) for u in new)
-            now = sorted(new)
-        able = []
-        for suite in self.weight:
-            folder, stem = os.path.split(suite)
-            distance = far.get('tests/%s/test_%s' % (folder, stem))
-            if distance and suite not in self.failed:
-                near = (suite != own, folder != room, folder.split('/')[0] != room.split('/')[0])
-                able.append((near[0], distance * self.weight[suite] + 2 * sum(near), suite))
-        return [suite for _, _, suite in sorted(able)]
-
-    def limit_s(self, suite):
-        return 60 + 5 * self.weight[suite]
+        env = dict(os.environ, STRAIT_BIN=os.path.join(self.path, BUILD, 'strait'))
+        return fenced(self.path, own, [program, '--first', '--here', suite], limit_s, env)
 
 
 class Reach:
-    """Which suites reach a function, as `make coverage` has seen."""
+    """Which suites reach a line, as `make coverage` has seen."""
 
     def __init__(self, path):
         with open(path) as f:
             self.__dict__.update(json.load(f))
 
     def limit_s(self, suite):
-        return 20 + 10 * self.seconds[suite]
+        return 10 + 5 * self.seconds[suite]
 
-    def suites(self, name, function):
-        """The suite that mirrors the file first, then those that reach much of it soon. Where the
-        map does not know the function (it is newer) all that reach the file, or its room."""
-        functions = self.reach.get(name, {})
-        of_file = {s for suites in functions.values() for s in suites}
+    def suites(self, name, text, function, line):
+        """Those that reach the line, likely and cheap ones first. Where the file has changed since
+        it was counted, those that reach the function, or the file, or its room."""
+        of = self.files.get(name, {'functions': {}, 'lines': {}, 'old': [], 'hash': ''})
+        of_function = set(of['functions'].get(function, []))
+        if of['hash'] == hashlib.sha256(text.encode()).hexdigest():
+            # A statement of several lines is counted at its first, or at its last.
+            before = [n for n in map(int, of['lines']) if n <= line]
+            after = [n for n in map(int, of['lines']) if n > line]
+            near = [max(before, default=0)]
+            if near != [line]:
+                near.append(min(after, default=0))
+            able = {s for n in near for s in of['lines'].get(str(n), [])}
+            able |= of_function & set(of['old'])
+            able = able if function else set()
+        else:
+            able = of_function
         stem, room = os.path.splitext(name)[0], os.path.dirname(name)
-        failed = set(self.failed)
-        able = set(functions.get(function, [])) - failed or of_file - failed or {
+        able = able or of_function or {s for g in of['functions'].values() for s in g} or {
             s for s in self.seconds if s.startswith(room + '/')}
-        able |= {s for s in self.seconds if s == stem}
+        able = (able | {s for s in self.seconds if s == stem}) - set(self.failed)
 
         def order(suite):
-            share = sum(suite in suites for suites in functions.values()) / max(1, len(functions))
-            return (suite != stem, self.seconds[suite] / (0.05 + share))
-        return sorted(able - failed, key=order)
+            share = sum(suite in g for g in of['functions'].values()) / max(1, len(of['functions']))
+            near = 4 if suite == stem else 2 if suite.startswith(room + '/') else 1
+            return (0.2 + self.seconds[suite]) / (near * (0.05 + share))
+        return sorted(able, key=order)
 
 
 def draw(root, seed, only):
@@ -201,35 +211,25 @@ def draw(root, seed, only):
             yield name, text, site
 
 
-def judge(tree, reach, name, text, site):
+def judge(tree, own, reach, name, text, site):
     """('noticed', by) | ('SURVIVED', suites run) | (None, why it does not count)."""
-    source = os.path.join(tree.path, name)
-    made = os.path.join(tree.path, BUILD, name[:-2] + '.o')
-    kept = made + '.kept'
-    shutil.copy2(made, kept)
-    try:
-        with open(source, 'w') as f:
-            f.write(text[:site.begin] + site.after + text[site.end:])
-        if tree.make(os.path.relpath(made, tree.path)):
-            return None, 'does not compile'
-        if filecmp.cmp(made, kept, shallow=False):
-            return None, 'the same object code'
-        if tree.make('programs'):
-            return None, 'does not link'
-        suites = reach.suites(name, site.function)
-        until, ran = time.time() + MUTANT_S, 0
-        for suite in suites:
-            if time.time() > until:
-                break
-            status = tree.run(suite, reach.limit_s(suite))
-            ran += 1
-            if status:
-                return 'noticed', suite + (' (hangs)' if status == 'late' else '')
-        return 'SURVIVED', '%d of %d suites that reach it' % (ran, len(suites))
-    finally:
-        with open(source, 'w') as f:
-            f.write(text)
-        shutil.copyfile(kept, made)  # newer than the source
+    made = tree.compile(name, text[:site.begin] + site.after + text[site.end:], own)
+    if not made:
+        return None, 'does not compile'
+    if filecmp.cmp(made, os.path.join(tree.path, BUILD, name[:-2] + '.o'), shallow=False):
+        return None, 'the same object code'
+    if not tree.link(name, made, own):
+        return None, 'does not link'
+    suites = reach.suites(name, text, site.function, site.line)
+    until, ran = time.time() + MUTANT_S, 0
+    for suite in suites:
+        if time.time() > until:
+            break
+        status = tree.run(own, suite, reach.limit_s(suite))
+        ran += 1
+        if status:
+            return 'noticed', suite + (' (hangs)' if status == 'late' else '')
+    return 'SURVIVED', '%d of %d suites that reach it' % (ran, len(suites))
 
 
 def line_of(text, site):
@@ -247,43 +247,38 @@ def main():
     signal.signal(signal.SIGTERM, leave)
     only = sys.argv[3] if len(sys.argv) > 3 else ''
     root = os.getcwd()
-    counted = os.environ.get('REACH', 'build/coverage/reach.json')
-    work = os.path.abspath(os.environ.get('MUTANTS_TMP', 'build/mutants/copies'))
-    jobs = int(os.environ.get('JOBS') or os.cpu_count() or 1)
-    trees = []
-    for i in range(jobs):
-        tree = Tree(root, os.path.join(work, str(i)))
-        print('building copy %d in %s' % (i, tree.path), file=sys.stderr, flush=True)
-        if tree.make('programs'):
-            sys.exit('run.py: the unchanged tree does not build: make MODE=mutants in ' + tree.path)
-        trees.append(tree)
-    reach = Reach(counted) if os.path.exists(counted) else Linked(trees[0])
+    reach = Reach(os.environ.get('REACH', 'build/coverage/reach.json'))
+    work = os.path.abspath(os.environ.get('MUTANTS_TMP', BUILD))
+    print('building a copy in %s' % work, file=sys.stderr, flush=True)
+    tree = Tree(root, os.path.join(work, 'copy'))
     drawn, lock = draw(root, seed, only), threading.Lock()
     result = {'noticed': 0, 'SURVIVED': 0, 'drawn': 0, 'broken': 0}
-    clean = {}
+    clean, begun = {}, time.time()
 
-    def clean_suite(tree, suite, hung):
+    def clean_suite(suite, hung):
         """A suite that fails without any change says nothing; nor does the hanging of one that
         takes more than a third of its time without it."""
         if suite not in clean:
             begun = time.time()
-            failed = tree.make('programs') or tree.run(suite, 40 + reach.limit_s(suite))
+            failed = tree.run(os.path.join(work, 'none'), suite, 40 + reach.limit_s(suite))
             clean[suite] = float('inf') if failed else time.time() - begun
         return clean[suite] < (reach.limit_s(suite) / 3 if hung else float('inf'))
 
-    def work_on(tree):
+    def work_on(own):
         while True:
             with lock:
                 if result['drawn'] >= n:
                     return
                 result['drawn'] += 1
                 name, text, site = next(drawn)
-            outcome, by = judge(tree, reach, name, text, site)
+            since = time.time()
+            outcome, by = judge(tree, own, reach, name, text, site)
             # What fails without the change, too, has noticed nothing.
-            if outcome == 'noticed' and not clean_suite(tree, by.split(' ')[0], ' ' in by):
+            while outcome == 'noticed' and not clean_suite(by.split(' ')[0], ' ' in by):
                 with lock:
                     reach.failed.append(by.split(' ')[0])
-                outcome, by = judge(tree, reach, name, text, site)
+                    print('left out: %s fails, or is slow, unchanged' % by.split(' ')[0])
+                outcome, by = judge(tree, own, reach, name, text, site)
             with lock:
                 if outcome is None:
                     result['drawn'] -= 1
@@ -291,18 +286,24 @@ def main():
                     continue
                 result[outcome] += 1
                 before, after = line_of(text, site)
-                print('%-8s %s:%d %s (%s), by %s\n    - %s\n    + %s' % (
-                    outcome, name, site.line, site.function or 'a table', site.kind, by, before,
-                    after), flush=True)
+                print('%-8s %s:%d %s (%s), by %s, %.1f s\n    - %s\n    + %s' % (
+                    outcome, name, site.line, site.function or 'a table', site.kind, by,
+                    time.time() - since, before, after), flush=True)
 
-    threads = [threading.Thread(target=work_on, args=(t,)) for t in trees]
+    threads = []
+    os.makedirs(os.path.join(work, 'none'), exist_ok=True)
+    for i in range(int(os.environ.get('JOBS') or os.cpu_count() or 1)):
+        own = os.path.join(work, 'own', str(i))
+        os.makedirs(os.path.join(own, 'tests'), exist_ok=True)
+        threads.append(threading.Thread(target=work_on, args=(own,)))
     for t in threads:
         t.start()
     for t in threads:
         t.join()
     n = result['noticed'] + result['SURVIVED']
-    print('%d of %d noticed (%.1f %%), seed %s; %d others had the same object code or none' % (
-        result['noticed'], n, 100 * result['noticed'] / max(1, n), seed, result['broken']))
+    print('%d of %d noticed (%.1f %%), seed %s, %.1f s each; %d others had the same object code or '
+          'none' % (result['noticed'], n, 100 * result['noticed'] / max(1, n), seed,
+                    (time.time() - begun) / max(1, n), result['broken']))
     return result['noticed'] < 0.95 * n
 
 
