@@ -201,6 +201,8 @@ static int listen_to(struct keeper *k, int rank, struct strait_error *err)
     const ssize_t n = recv(k->children[rank].fd, &word, 1, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
+    if (n < 0 && errno != ECONNRESET) /* it may well live: bury would wait for its end */
+        return strait_error_system(err, "recv", "rank %d cannot be heard", rank);
     if (n <= 0)
         return bury(k, rank, err);
     k->children[rank].said = word;

@@ -132,7 +132,8 @@ static int accept_all(struct strait_emu_transport *t, struct strait_error *err)
 }
 
 /* Drop connections that do not greet like a rank of this run; an incomplete greeting is ready only
- * when no more of it will come. */
+ * when no more of it will come. A rank that has greeted does not try again: what fails here fails
+ * the run, or both would wait for each other. */
 static int read_greeting(struct strait_emu_transport *t, int fd, int *n_left,
                          struct strait_error *err)
 {
@@ -140,15 +141,19 @@ static int read_greeting(struct strait_emu_transport *t, int fd, int *n_left,
     const ssize_t n = recv(fd, &g, sizeof(g), MSG_PEEK);
     if (strait_emu_connection_would_block(n) || (n < 0 && errno == EINTR))
         return 0;
+    if (n < 0 && errno != ECONNRESET)
+        return strait_error_system(err, "recv", "rank %d cannot read a greeting", t->plan.me);
     for (int i = 0; n == (ssize_t)sizeof(g) && i < t->n_ins * t->n_connections; i++) {
         struct strait_emu_in_connection *in = &t->in_connections[i];
         const struct strait_emu_stream *shared = in->stream->shared;
         if (shared->src != g.src || shared->channel != g.channel ||
             i % t->n_connections != g.connection || in->fd >= 0)
             continue;
-        if (recv(fd, &g, sizeof(g), 0) != (ssize_t)sizeof(g) || wake_from(fd, 1, err) != 0)
-            break;
         in->fd = fd;
+        if (recv(fd, &g, sizeof(g), 0) != (ssize_t)sizeof(g))
+            return strait_error_system(err, "recv", "rank %d cannot read a greeting", t->plan.me);
+        if (wake_from(fd, 1, err) != 0)
+            return -1;
         --*n_left;
         return strait_emu_connection_watch(t, EPOLL_CTL_MOD, fd, EPOLLIN, STRAIT_EMU_IN, i, err);
     }

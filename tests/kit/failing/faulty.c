@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "tests/kit/suite.h"
@@ -12,13 +13,20 @@
 enum { MANY = 5000, FEW_BYTES = 3 };
 
 static bool counts, halts; /* set before threads begin */
-static atomic_long left;
-static bool *failed; /* shared with processes that are forked */
+static atomic_long n_calls;
+static long chosen;
+static struct strait_places *places; /* NULL: none are recorded */
+static bool *failed;                 /* shared with processes that are forked */
 static _Thread_local bool was_interrupted;
 
-static bool fails(void)
+static bool fails(const void *caller)
 {
-    if (!counts || atomic_fetch_sub(&left, 1) != 0)
+    if (!counts)
+        return false;
+    const long n = atomic_fetch_add(&n_calls, 1);
+    if (places)
+        strait_places_note(places, caller, n);
+    if (n != chosen)
         return false;
     *failed = true;
     errno = EIO;
@@ -46,14 +54,16 @@ static size_t some(size_t n)
     type __wrap_##name arguments;                                                                  \
     type __wrap_##name arguments                                                                   \
     {                                                                                              \
-        return fails() ? failure : __real_##name values;                                           \
+        return fails(__builtin_return_address(0)) ? failure : __real_##name values;                \
     }
 #define HALTED(name, buffer)                                                                       \
     ssize_t __real_##name(int fd, buffer p, size_t n);                                             \
     ssize_t __wrap_##name(int fd, buffer p, size_t n);                                             \
     ssize_t __wrap_##name(int fd, buffer p, size_t n)                                              \
     {                                                                                              \
-        return fails() || is_interrupted() ? -1 : __real_##name(fd, p, some(n));                   \
+        return fails(__builtin_return_address(0)) || is_interrupted()                              \
+                   ? -1                                                                            \
+                   : __real_##name(fd, p, some(n));                                                \
     }
 
 HALTED(read, void *)
@@ -75,6 +85,14 @@ WRAPPED(int, renameat2, (int a, const char *from, int b, const char *to, unsigne
         (a, from, b, to, flags), -1)
 WRAPPED(int, mkdir, (const char *path, mode_t mode), (path, mode), -1)
 WRAPPED(int, flock, (int fd, int operation), (fd, operation), -1)
+WRAPPED(int, socket, (int family, int type, int protocol), (family, type, protocol), -1)
+WRAPPED(int, connect, (int fd, const struct sockaddr *to, socklen_t n), (fd, to, n), -1)
+WRAPPED(int, accept4, (int fd, struct sockaddr *from, socklen_t *n, int flags),
+        (fd, from, n, flags), -1)
+WRAPPED(int, setsockopt, (int fd, int level, int name, const void *p, socklen_t n),
+        (fd, level, name, p, n), -1)
+WRAPPED(ssize_t, send, (int fd, const void *p, size_t n, int flags), (fd, p, n, flags), -1)
+WRAPPED(ssize_t, recv, (int fd, void *p, size_t n, int flags), (fd, p, n, flags), -1)
 
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
@@ -84,30 +102,65 @@ int __wrap_open(const char *path, int flags, ...)
     va_start(args, flags);
     const mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
     va_end(args);
-    return fails() ? -1 : __real_open(path, flags, mode);
+    return fails(__builtin_return_address(0)) ? -1 : __real_open(path, flags, mode);
 }
 
-long strait_faulty_each(int (*fn)(void *arg, struct strait_error *err), void *arg, long stride)
+void strait_faulty_begin(long n)
 {
     if (!failed)
         failed = __real_mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CU_ASSERT_FATAL(failed != MAP_FAILED);
-    for (long n = (long)(strait_test_seed() % (uint64_t)stride); n < MANY; n += stride) {
-        struct strait_error err = {0};
-        *failed = false;
-        left = n;
-        counts = true;
-        const int status = fn(arg, &err);
-        counts = false;
-        strait_test_context("call %ld: %s: %s", n, err.where, err.text);
-        CU_ASSERT_EQUAL(err.code != STRAIT_OK, status != 0);
-        if (*failed)
-            continue;
+    *failed = false;
+    n_calls = 0;
+    chosen = n;
+    counts = true;
+}
+
+bool strait_faulty_end(void)
+{
+    counts = false;
+    return *failed;
+}
+
+void strait_faulty_record(struct strait_places *p)
+{
+    places = p;
+}
+
+/* One of fn's calls fails. Returns: whether there was one with that number */
+static bool try_one(int (*fn)(void *arg, struct strait_error *err), void *arg, long n)
+{
+    struct strait_error err = {0};
+    strait_faulty_begin(n);
+    const int status = fn(arg, &err);
+    const bool has_failed = strait_faulty_end();
+    strait_test_context("call %ld: %s: %s", n, err.where, err.text);
+    CU_ASSERT_EQUAL(err.code != STRAIT_OK, status != 0);
+    if (!has_failed)
         CU_ASSERT_EQUAL(status, 0);
-        return n;
-    }
+    return has_failed;
+}
+
+long strait_faulty_each(int (*fn)(void *arg, struct strait_error *err), void *arg, long stride)
+{
+    for (long n = (long)(strait_test_seed() % (uint64_t)stride); n < MANY; n += stride)
+        if (!try_one(fn, arg, n))
+            return n;
     CU_FAIL_FATAL("it never ends");
     return MANY;
+}
+
+int strait_faulty_places(int (*fn)(void *arg, struct strait_error *err), void *arg)
+{
+    struct strait_places *p = strait_places_new();
+    strait_faulty_record(p);
+    try_one(fn, arg, -1);
+    strait_faulty_record(NULL);
+    const int n = atomic_load(&p->n);
+    for (int i = 0; i < n; i++)
+        try_one(fn, arg, p->first[i]);
+    strait_places_free(p);
+    return n;
 }
 
 void strait_halting_begin(void)

@@ -8,12 +8,17 @@
 enum { MANY = 20000 };
 
 static _Thread_local bool counts;
-static _Thread_local long left;
-static bool *failed; /* shared with processes that the function forks */
+static _Thread_local long n_calls, chosen;
+static struct strait_places *places; /* NULL: none are recorded */
+static bool *failed;                 /* shared with processes that the function forks */
 
-static bool fails(void)
+static bool fails(const void *caller)
 {
-    if (!counts || left-- != 0)
+    if (!counts)
+        return false;
+    if (places)
+        strait_places_note(places, caller, n_calls);
+    if (n_calls++ != chosen)
         return false;
     *failed = true;
     errno = ENOMEM;
@@ -35,32 +40,32 @@ FILE *__wrap_open_memstream(char **bytes, size_t *n);
 
 void *__wrap_malloc(size_t n)
 {
-    return fails() ? NULL : __real_malloc(n);
+    return fails(__builtin_return_address(0)) ? NULL : __real_malloc(n);
 }
 
 void *__wrap_calloc(size_t n, size_t size)
 {
-    return fails() ? NULL : __real_calloc(n, size);
+    return fails(__builtin_return_address(0)) ? NULL : __real_calloc(n, size);
 }
 
 void *__wrap_realloc(void *p, size_t n)
 {
-    return fails() ? NULL : __real_realloc(p, n);
+    return fails(__builtin_return_address(0)) ? NULL : __real_realloc(p, n);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t n)
 {
-    return fails() ? NULL : __real_aligned_alloc(alignment, n);
+    return fails(__builtin_return_address(0)) ? NULL : __real_aligned_alloc(alignment, n);
 }
 
 char *__wrap_strdup(const char *text)
 {
-    return fails() ? NULL : __real_strdup(text);
+    return fails(__builtin_return_address(0)) ? NULL : __real_strdup(text);
 }
 
 FILE *__wrap_open_memstream(char **bytes, size_t *n)
 {
-    return fails() ? NULL : __real_open_memstream(bytes, n);
+    return fails(__builtin_return_address(0)) ? NULL : __real_open_memstream(bytes, n);
 }
 
 void strait_scarce_begin(long n)
@@ -68,7 +73,8 @@ void strait_scarce_begin(long n)
     if (!failed)
         failed = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CU_ASSERT_FATAL(failed != MAP_FAILED);
-    left = n;
+    n_calls = 0;
+    chosen = n;
     *failed = false;
     counts = true;
 }
@@ -77,6 +83,11 @@ bool strait_scarce_end(void)
 {
     counts = false;
     return *failed;
+}
+
+void strait_scarce_record(struct strait_places *p)
+{
+    places = p;
 }
 
 static long each(int (*fn)(void *arg, struct strait_error *err), void *arg, long stride,

@@ -3,11 +3,14 @@
 #pragma once
 #include <stdbool.h>
 #include "core/error.h"
+#include "places.h"
 
 /** From now on the n-th allocation fails, from 0, and no other. */
 void strait_scarce_begin(long n);
 /** No longer. Returns: whether one has failed */
 bool strait_scarce_end(void);
+/** Record from which places allocations come, while they are counted; NULL: no longer. */
+void strait_scarce_record(struct strait_places *p);
 /** Call fn once for each of its allocations, which then fails: it must say NOMEM each time, and
  *  succeed when none fails.
  *  Returns: how many there are */
