@@ -85,7 +85,7 @@ static void value_cell(struct strait_table *t, const char *key, const json_t *va
 }
 
 /* Rows [first, end), which have the keys of the first. */
-static void print_rows(const json_t *rows, size_t first, size_t end)
+static int print_rows(const json_t *rows, size_t first, size_t end, struct strait_error *err)
 {
     struct strait_table *t = strait_table_new();
     const char *key;
@@ -95,8 +95,7 @@ static void print_rows(const json_t *rows, size_t first, size_t end)
     for (size_t i = first; i < end; i++)
         json_object_foreach (json_array_get(rows, i), key, value)
             value_cell(t, key, value);
-    strait_table_print(t, stdout);
-    strait_table_free(t);
+    return strait_table_finish(t, stdout, err);
 }
 
 static bool has_same_keys(json_t *a, json_t *b)
@@ -110,26 +109,30 @@ static bool has_same_keys(json_t *a, json_t *b)
 }
 
 /* A table for each run of rows with the same keys. */
-static void print_table(const json_t *rows)
+static int print_table(const json_t *rows, struct strait_error *err)
 {
     const size_t n = json_array_size(rows);
-    for (size_t first = 0, end; first < n; first = end) {
+    int status = 0;
+    for (size_t first = 0, end; first < n && status == 0; first = end) {
         for (end = first + 1;
              end < n && has_same_keys(json_array_get(rows, first), json_array_get(rows, end));)
             end++;
         if (first > 0)
             fputs("\n", stdout);
-        print_rows(rows, first, end);
+        status = print_rows(rows, first, end, err);
     }
+    return status;
 }
 
 static int show_list(size_t i, bool json, struct strait_error *err)
 {
     json_t *rows = json_array(), *row;
     size_t k;
-    const int status = lists[i].list(rows, err);
-    if (status == 0 && !json)
-        (lists[i].print ? lists[i].print : print_table)(rows);
+    int status = lists[i].list(rows, err);
+    if (status == 0 && !json && lists[i].print)
+        lists[i].print(rows);
+    else if (status == 0 && !json)
+        status = print_table(rows, err);
     if (status == 0 && json)
         json_array_foreach (rows, k, row)
             strait_command_print_json(row);
