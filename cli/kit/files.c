@@ -174,8 +174,6 @@ int strait_file_write(const char *path, bool force, const void *head, size_t hea
     if (fd < 0)
         return strait_error_path(err, path, "cannot write there");
     bool good = write_both(fd, head, head_bytes, body, body_bytes) && fsync(fd) == 0;
-    if (!good)
-        strait_error_system(err, path, "cannot write");
     good = close(fd) == 0 && good;
     if (good && publish(temporary, path, force) != 0) {
         good = false;

@@ -14,7 +14,7 @@ struct bench {
     size_t n_elems, n_rows, cap_bytes, len_bytes;
 };
 
-static void bench_init(struct bench *b, const struct strait_codec_ops *ops, size_t n_elems)
+static inline void bench_init(struct bench *b, const struct strait_codec_ops *ops, size_t n_elems)
 {
     struct strait_error err = {0};
     *b = (struct bench){.ops = ops, .n_elems = n_elems};
@@ -27,7 +27,7 @@ static void bench_init(struct bench *b, const struct strait_codec_ops *ops, size
     CU_ASSERT_FATAL(b->x && b->y && b->bytes && b->again);
 }
 
-static void bench_release(struct bench *b)
+static inline void bench_release(struct bench *b)
 {
     b->ops->close(b->state);
     free(b->x);
@@ -37,7 +37,7 @@ static void bench_release(struct bench *b)
 }
 
 /* Every encode is the first one: what a STATEFUL codec remembers is left to its own tests. */
-static bool encode(struct bench *b, struct strait_bound bound)
+static inline bool encode(struct bench *b, struct strait_bound bound)
 {
     struct strait_error err = {0};
     if (b->ops->flags & STRAIT_CODEC_STATEFUL) {
@@ -49,7 +49,7 @@ static bool encode(struct bench *b, struct strait_bound bound)
                (struct strait_request){.bound = bound, .key = 1, .n_rows = b->n_rows}, &err) == 0;
 }
 
-static bool decode(struct bench *b, const unsigned char *bytes, size_t len_bytes)
+static inline bool decode(struct bench *b, const unsigned char *bytes, size_t len_bytes)
 {
     struct strait_error err = {0};
     const bool good = b->ops->decode(b->state, b->y, b->n_elems, bytes, len_bytes, &err) == 0;
@@ -58,14 +58,14 @@ static bool decode(struct bench *b, const unsigned char *bytes, size_t len_bytes
     return good;
 }
 
-static bool same_bits(const float *x, const float *y, size_t n)
+static inline bool same_bits(const float *x, const float *y, size_t n)
 {
     return n == 0 || memcmp(x, y, 4 * n) == 0;
 }
 
 /* The bound of this kind where the codec keeps it, else none. */
-static struct strait_bound bound_for(const struct strait_codec_ops *ops,
-                                     enum strait_bound_kind kind, double value)
+static inline struct strait_bound bound_for(const struct strait_codec_ops *ops,
+                                            enum strait_bound_kind kind, double value)
 {
     if (ops->bounds >> kind & 1)
         return (struct strait_bound){kind, value};
@@ -73,7 +73,7 @@ static struct strait_bound bound_for(const struct strait_codec_ops *ops,
 }
 
 /* The definitions of codec.h written out once more, value by value, in double. */
-static double allowed(struct strait_bound bound, const float *x, size_t n)
+static inline double allowed(struct strait_bound bound, const float *x, size_t n)
 {
     double min = INFINITY, max = -INFINITY, squares = 0, count = 0;
     for (size_t i = 0; i < n; i++)
@@ -94,7 +94,7 @@ static double allowed(struct strait_bound bound, const float *x, size_t n)
 }
 
 /* NaN payloads and infinities bit by bit, everything else within the bound. */
-static bool within(const struct bench *b, struct strait_bound bound)
+static inline bool within(const struct bench *b, struct strait_bound bound)
 {
     double most = allowed(bound, b->x, b->n_elems);
     if (b->ops->flags & STRAIT_CODEC_LOSSLESS)
@@ -111,7 +111,7 @@ static bool within(const struct bench *b, struct strait_bound bound)
     return true;
 }
 
-static void for_each_codec(void (*check)(const struct strait_codec_ops *ops))
+static inline void for_each_codec(void (*check)(const struct strait_codec_ops *ops))
 {
     size_t n;
     const struct strait_codec_ops *const *codecs = strait_codecs(&n);

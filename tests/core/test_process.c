@@ -117,6 +117,9 @@ static void not_there(void)
     setenv("PATH", "/usr/bin:/bin", 1); /* a folder that this user may not read is another error */
     CU_ASSERT_EQUAL(strait_process_run(NULL, 0, argv, NULL, DEADLINE_S, &err), -1);
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_HOST);
+    char said[8] = "before";
+    CU_ASSERT_EQUAL(strait_process_run(said, sizeof(said), argv, NULL, DEADLINE_S, NULL), -1);
+    CU_ASSERT_STRING_EQUAL(said, "");
     CU_ASSERT_STRING_EQUAL(err.where, "strait-no-such-program x");
     CU_ASSERT_STRING_EQUAL(err.text, "strait-no-such-program is not installed");
     setenv("PATH", before, 1);

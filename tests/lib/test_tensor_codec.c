@@ -1,5 +1,7 @@
 /* The installed functions: what they return for good and bad arguments. */
+#include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "lib/strait.h"
@@ -130,7 +132,39 @@ static void predictions(void)
     strait_rows_free(NULL);
 }
 
+/* What was set stands in each row, and only where something was. */
+static void what_was_set(void)
+{
+    static const char *const settings[] = {"/clients=3", NULL}, *const none[] = {NULL};
+    for (int i = 0; i < 2; i++) {
+        struct strait_error err = {0};
+        char *text;
+        CU_ASSERT_EQUAL_FATAL(
+            strait_predict(&text, "wan-check", "fluid", NULL, i == 0 ? settings : none, &err), 0);
+        json_t *rows = json_loads(text, 0, NULL), *row;
+        size_t k;
+        CU_ASSERT_AT_LEAST(json_array_size(rows), 1);
+        json_array_foreach (rows, k, row) {
+            const json_t *set = json_object_get(row, "set");
+            CU_ASSERT_EQUAL(json_integer_value(json_object_get(set, "/clients")), i == 0 ? 3 : 0);
+            CU_ASSERT_EQUAL(set != NULL, i == 0);
+            if (i == 0)
+                CU_ASSERT_EQUAL(json_integer_value(json_object_get(row, "clients")), 3);
+            CU_ASSERT_PTR_NULL(json_object_get(row, "facts_constants"));
+        }
+        json_decref(rows);
+        strait_rows_free(text);
+    }
+    FILE *f = fopen("VERSION", "r");
+    char version[32] = "";
+    CU_ASSERT_FATAL(f && fgets(version, sizeof(version), f));
+    fclose(f);
+    version[strcspn(version, "\n")] = '\0';
+    CU_ASSERT_STRING_EQUAL(strait_version(), version);
+}
+
 static const struct strait_test tests[] = {
+    {"rows of a prediction say what was set", what_was_set},
     {"a tensor comes back within its bound, a cut stream does not", keeps_bound},
     {"what error feedback left is sent in the next round, until it is reset", remembers},
     {"a wrong spec, a missing bound and odd rows are refused", refuses},

@@ -61,7 +61,36 @@ static void points(void)
     json_decref(rows);
 }
 
+/* What each axis is of, with its unit. */
+static void axes(void)
+{
+    static const struct {
+        enum strait_plot_y y;
+        const char *title;
+    } cases[] = {{STRAIT_PLOT_ACCURACY, "final accuracy (%)"},
+                 {STRAIT_PLOT_LOSS, "final loss"},
+                 {STRAIT_PLOT_TIME_TO_TARGET, "time to the target (s)"}};
+    struct strait_error err = {0};
+    json_t *rows = json_array();
+    add(rows, "none", 8e6, 0.75, 12);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        json_t *spread =
+            json_object_get(json_object_get(json_array_get(rows, 0), "training"), "spread");
+        json_object_set_new(spread, "loss", json_pack("{s:f, s:f}", "mean", 0.5, "sd", 0.0));
+        char *text = script(cases[i].y, rows, &err);
+        if (!text && err.code == STRAIT_ERR_HOST) {
+            strait_test_skip("gnuplot is not installed");
+            break;
+        }
+        CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+        CU_ASSERT_CONTAINS(text, cases[i].title);
+        free(text);
+    }
+    json_decref(rows);
+}
+
 static const struct strait_test tests[] = {
+    {"each picture says what its axis is of", axes},
     {"each codec is a point at its bytes and its score, and who missed the target is counted",
      points},
 };

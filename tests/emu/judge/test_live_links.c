@@ -73,7 +73,49 @@ static void readings(void)
     world_release(&w);
 }
 
+/* Two sites: after the four links of the ranks come out and in of each site, then the four pairs. */
+static void between_sites(void)
+{
+    enum { N_BETWEEN = 8 };
+    struct world w;
+    struct seen seen = {0};
+    int site[2] = {0, 1};
+    struct strait_link ports[4] = {{.rate_bits_per_s = 1e9}}, pairs[4] = {{.rate_bits_per_s = 1e9}};
+    struct strait_live_link links[4 + N_BETWEEN];
+    struct strait_emu_link_report nodes[4] = {{.n_packets = 1}}, between[N_BETWEEN];
+    for (int i = 0; i < N_BETWEEN; i++)
+        between[i] = (struct strait_emu_link_report){.carried_bytes = 100 + (uint64_t)i};
+    const struct strait_emu_relay_report r = {.n_nodes = 2,
+                                              .out = nodes,
+                                              .in = nodes + 2,
+                                              .n_between = N_BETWEEN,
+                                              .between = between,
+                                              .at_s = 1e-9 * (double)strait_emu_mono_ns()};
+    world_init(&w, 2, 1e9, 0.04);
+    struct strait_network sites = *w.network;
+    sites.n_sites = 2;
+    sites.site = site;
+    sites.site_out = ports;
+    sites.site_in = ports + 2;
+    sites.between = pairs;
+    w.run.network = &sites;
+    w.run.watch = look;
+    w.run.watcher = &seen;
+    struct strait_emu_shared *s = strait_emu_shared_new(&w.run, 1, 1, NULL);
+    CU_ASSERT_FATAL(s != NULL);
+    CU_ASSERT_EQUAL_FATAL(s->n_links, 4 + N_BETWEEN);
+    strait_emu_live_put(s, &r);
+    strait_emu_live_show(&w.run, s, links);
+    CU_ASSERT_EQUAL(seen.live.n_links, 4 + N_BETWEEN);
+    for (int i = 0; i < N_BETWEEN; i++)
+        CU_ASSERT_EQUAL(links[4 + i].carried_bytes, 100 + i);
+    strait_emu_shared_free(s);
+    w.run.network = w.network;
+    world_release(&w);
+}
+
 static const struct strait_test tests[] = {
+    {"links of sites and between them follow those of the ranks", between_sites},
     {"readings are those of each link, in virtual time", readings},
 };
 STRAIT_SUITE("emu/judge/live_links", tests);
