@@ -121,7 +121,8 @@ static bool send_all(int fd, const void *bytes, size_t n_bytes)
     return true;
 }
 
-static void report(struct loop *loop, bool restart)
+/* False when it cannot be said: whoever asked would wait, and hears at once that this has ended. */
+static bool report(struct loop *loop, bool restart)
 {
     const int n = loop->plan->n_nodes, n_links = strait_emu_relay_n_links(loop->relay);
     const double now_s = strait_clock_s();
@@ -144,17 +145,19 @@ static void report(struct loop *loop, bool restart)
     for (int i = 0; i < n_links; i++)
         loop->links[i < 2 * n ? i / 2 + n * (i % 2) : i] =
             strait_emu_relay_link(loop->relay, i, now_s);
-    if (send_all(loop->control_fd, &totals, sizeof(totals)))
-        send_all(loop->control_fd, loop->links, (size_t)n_links * sizeof(*loop->links));
+    if (!send_all(loop->control_fd, &totals, sizeof(totals)) ||
+        !send_all(loop->control_fd, loop->links, (size_t)n_links * sizeof(*loop->links)))
+        return false;
     if (!restart)
-        return;
+        return true;
     strait_emu_relay_restart_counters(loop->relay);
     loop->lateness = (struct strait_emu_lateness){.max_s = 0};
     loop->n_delivered = loop->n_write_failures = 0;
     loop->gap_max_s = 0;
+    return true;
 }
 
-/* False when the other side has closed. */
+/* False when the other side has closed, or does not hear. */
 static bool answer_control(struct loop *loop)
 {
     char command;
@@ -163,8 +166,7 @@ static bool answer_control(struct loop *loop)
         return false;
     if (n < 0)
         return errno == EAGAIN || errno == EINTR;
-    report(loop, command == STRAIT_EMU_RELAY_RESTART);
-    return true;
+    return report(loop, command == STRAIT_EMU_RELAY_RESTART);
 }
 
 static bool watch(int epoll_fd, int fd, uint32_t events, int id)

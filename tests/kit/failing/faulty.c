@@ -93,6 +93,22 @@ WRAPPED(int, setsockopt, (int fd, int level, int name, const void *p, socklen_t 
         (fd, level, name, p, n), -1)
 WRAPPED(ssize_t, send, (int fd, const void *p, size_t n, int flags), (fd, p, n, flags), -1)
 WRAPPED(ssize_t, recv, (int fd, void *p, size_t n, int flags), (fd, p, n, flags), -1)
+WRAPPED(int, setns, (int fd, int type), (fd, type), -1)
+WRAPPED(int, unshare, (int flags), (flags), -1)
+WRAPPED(int, mount,
+        (const char *from, const char *to, const char *type, unsigned long flags, const void *data),
+        (from, to, type, flags, data), -1)
+
+int __real_ioctl(int fd, unsigned long request, ...);
+int __wrap_ioctl(int fd, unsigned long request, ...);
+int __wrap_ioctl(int fd, unsigned long request, ...)
+{
+    va_list args;
+    va_start(args, request);
+    void *argument = va_arg(args, void *); /* a number of its size, too */
+    va_end(args);
+    return fails(__builtin_return_address(0)) ? -1 : __real_ioctl(fd, request, argument);
+}
 
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
