@@ -91,6 +91,21 @@ static void bytes_that_no_interface_saw_are_a_sign(void)
     court_close(&c);
 }
 
+/* Each direction counts its own. */
+static void drops_of_each_direction(void)
+{
+    struct court c;
+    court_open(&c);
+    c.e.relay.out[1].n_queue_drops = 5;
+    expect(&c, "5 segments were dropped at a queue of rank 1 that is not modelled");
+    c.e.relay.out[1].n_queue_drops = 0;
+    c.e.relay.in[1].n_queue_drops = 7;
+    expect(&c, "7 segments were dropped at a queue of rank 1 that is not modelled");
+    c.w.network->in[1].queue_bytes = 1000; /* a modelled queue may */
+    expect(&c, NULL);
+    court_close(&c);
+}
+
 static void links_without_shapers_are_a_sign(void)
 {
     struct court c;
@@ -198,6 +213,7 @@ static const struct strait_test tests[] = {
     {"links that somebody changed are a sign", links_that_somebody_changed_are_a_sign},
     {"a delay that is off is a sign", a_delay_that_is_off_is_a_sign},
     {"bytes that no interface saw are a sign", bytes_that_no_interface_saw_are_a_sign},
+    {"each direction of a link counts its own drops", drops_of_each_direction},
     {"links without shapers are a sign", links_without_shapers_are_a_sign},
     {"what a relay drops for lack of memory is a sign", a_relay_without_memory_is_a_sign},
     {"what counters said before the run does not count", what_was_dropped_before_does_not_count},
