@@ -1,0 +1,71 @@
+/* The table of runs that trained: figures in the units of their columns, with the digits that are
+ * meant. */
+#include "cli/show/show_training.h"
+#include <stdlib.h>
+#include <string.h>
+#include "tests/kit/suite.h"
+
+/* Means and deviations over the seeds. */
+static void add(json_t *rows, const char *codec, double accuracy)
+{
+    json_t *spread =
+        json_pack("{s:{s:f, s:f}, s:{s:f, s:f}, s:{s:f, s:f}}", "bytes", "mean", 8e6, "sd", 1e5,
+                  "time_s", "mean", 12.0, "sd", 0.5, "loss", "mean", 0.5, "sd", 0.01);
+    if (accuracy > 0)
+        json_object_set_new(spread, "accuracy",
+                            json_pack("{s:f, s:f}", "mean", accuracy, "sd", 0.01));
+    json_t *training = json_pack("{s:o}", "spread", spread);
+    json_array_append_new(
+        rows,
+        json_pack("{s:b, s:s, s:s, s:s, s:i, s:f, s:f, s:{s:s}, s:{s:s}, s:{s:s}, s:o}", "valid",
+                  true, "backend", "fluid", "setting_key", "one", "codec_key", codec, "clients", 4,
+                  "round_s", 1.0, "total_s", 1.0, "codec", "name", codec, "download_codec", "name",
+                  "none", "labels", "/codec", codec, "training", training));
+}
+
+/* One blank between words. */
+static char *shown(const json_t *rows)
+{
+    struct strait_grid *g = NULL;
+    struct strait_error err = {0};
+    char *text = NULL;
+    size_t n = 0;
+    CU_ASSERT_EQUAL_FATAL(strait_grid_new(&g, rows, &err), 0);
+    FILE *f = open_memstream(&text, &n);
+    CU_ASSERT_EQUAL(strait_show_training(f, g, &err), 0);
+    fclose(f);
+    strait_grid_free(g);
+    printf("%s", text);
+    char *to = text;
+    for (const char *from = text; *from; from++)
+        if (*from != ' ' || (to > text && to[-1] != ' '))
+            *to++ = *from;
+    *to = '\0';
+    return text;
+}
+
+/* 8e6 bytes are 8 MB +- 0.1; 0.75 +- 0.01 are 75 % +- 1. Four digits, two of a deviation. */
+static void figures(void)
+{
+    json_t *rows = json_array();
+    add(rows, "none", 0.75);
+    CU_ASSERT(strait_show_any_training(rows));
+    char *text = shown(rows);
+    CU_ASSERT_CONTAINS(text, "clients codec MB sent run s loss accuracy %");
+    CU_ASSERT_CONTAINS(text, "4 none 8.000 +- 0.10 12.00 +- 0.50 0.5000 +- 0.010 75.00 +- 1.0");
+    free(text);
+    json_array_clear(rows);
+    add(rows, "none", 0); /* a task without accuracy has no such column */
+    text = shown(rows);
+    CU_ASSERT_PTR_NULL(strstr(text, "accuracy"));
+    CU_ASSERT_CONTAINS(text, "4 none 8.000 +- 0.10 12.00 +- 0.50 0.5000 +- 0.010");
+    free(text);
+    json_object_del(json_array_get(rows, 0), "training");
+    CU_ASSERT_FALSE(strait_show_any_training(rows));
+    json_decref(rows);
+}
+
+static const struct strait_test tests[] = {
+    {"figures stand in the units of their columns", figures},
+};
+STRAIT_SUITE("cli/show/show_training", tests);
