@@ -36,6 +36,8 @@ struct calibrate {
     struct strait_codec_cases cases;
     struct strait_tensor_set set;
     struct strait_profile *profile;
+    float **changed; /* weights a round later; n_changed of them */
+    size_t n_changed;
     const char *title, *out;
     long n_repeats;
     bool force, append;
@@ -43,12 +45,46 @@ struct calibrate {
 
 /* --- measuring ---------------------------------------------------------------------------- */
 
+/* What the recorded weights of one tensor are after the local steps of its update: the weights that
+ * a server sends next, against those that receivers have. NULL with no update there. */
+static int add_change(struct calibrate *c, struct strait_calibration_tensor *change,
+                      const struct strait_calibration_tensor *weights, const char *file,
+                      struct strait_error *err)
+{
+    const struct strait_tensors *all = c->set.recorded;
+    const struct strait_recording *update = NULL;
+    for (size_t i = 0; i < all->n_recordings && !update; i++) {
+        const struct strait_recording *r = &all->recordings[i];
+        if (strcmp(r->file, file) == 0)
+            update = strait_tensors_find(all, r->model, r->layer, "update", r->step);
+    }
+    if (!update)
+        return 0;
+    float *after = malloc(update->n_elems * sizeof(*after));
+    if (!after)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, "calibrate", "memory ran out");
+    for (size_t i = 0; i < update->n_elems; i++)
+        after[i] = weights->x[i] + update->values[i];
+    *change = *weights;
+    change->kind = "change";
+    change->before = weights->x;
+    change->x = c->changed[c->n_changed++] = after;
+    return 0;
+}
+
 /* Files of the user's are what he wants to see measured, as vectors too: a lossy codec is not kept
  * from them for being one-dimensional. */
-static struct strait_calibration_tensor *tensors_of(const struct strait_tensor_set *set)
+static struct strait_calibration_tensor *tensors_of(struct calibrate *c, struct strait_error *err)
 {
-    struct strait_calibration_tensor *tensors = calloc(set->n + 1, sizeof(*tensors));
-    for (size_t i = 0; tensors && i < set->n; i++) {
+    const struct strait_tensor_set *set = &c->set;
+    struct strait_calibration_tensor *tensors = calloc(2 * set->n + 1, sizeof(*tensors));
+    c->changed = calloc(set->n + 1, sizeof(*c->changed));
+    if (!tensors || !c->changed) {
+        strait_error_set(err, STRAIT_ERR_NOMEM, "calibrate", "memory ran out");
+        free(tensors);
+        return NULL;
+    }
+    for (size_t i = 0; i < set->n; i++) {
         const struct strait_set_tensor *t = &set->items[i];
         tensors[i] = (struct strait_calibration_tensor){
             .x = t->x,
@@ -56,6 +92,11 @@ static struct strait_calibration_tensor *tensors_of(const struct strait_tensor_s
             .n_dims = set->recorded || t->n_dims >= 2 ? t->n_dims : 2,
             .n_rows = t->n_rows,
             .kind = t->kind};
+        if (set->recorded && strcmp(t->kind, "param") == 0 &&
+            add_change(c, &tensors[set->n + c->n_changed], &tensors[i], t->name, err) != 0) {
+            free(tensors);
+            return NULL;
+        }
     }
     return tensors;
 }
@@ -202,7 +243,7 @@ static int load_earlier(struct calibrate *c, const struct strait_calibration *no
 static int calibrate(struct calibrate *c, bool json, struct strait_error *err)
 {
     char machine[TEXT_CHARS], date[32], source[TEXT_CHARS];
-    struct strait_calibration_tensor *tensors = tensors_of(&c->set);
+    struct strait_calibration_tensor *tensors = tensors_of(c, err);
     describe(machine, date);
     snprintf(source, sizeof(source), "strait calibrate codecs on %s, one thread",
              c->set.recorded ? "the recorded tensors" : "files of the user's");
@@ -212,14 +253,13 @@ static int calibrate(struct calibrate *c, bool json, struct strait_error *err)
                                       .version = STRAIT_VERSION,
                                       .source = source,
                                       .tensors = tensors,
-                                      .n_tensors = c->set.n,
+                                      .n_tensors = c->set.n + c->n_changed,
                                       .n_repeats = (unsigned)c->n_repeats};
-    int failed;
-    if (!tensors)
-        failed = strait_error_set(err, STRAIT_ERR_NOMEM, "calibrate", "memory ran out");
-    else
-        failed = check_tensors(tensors, c->set.n, err) != 0 || load_earlier(c, &what, err) != 0 ||
-                 measure(c, &what, err) != 0;
+    const int failed = !tensors || check_tensors(tensors, c->set.n, err) != 0 ||
+                       load_earlier(c, &what, err) != 0 || measure(c, &what, err) != 0;
+    for (size_t i = 0; i < c->n_changed; i++)
+        free(c->changed[i]);
+    free(c->changed);
     free(tensors);
     if (failed)
         return -1;

@@ -14,7 +14,7 @@ const char *strait_tensor_kind_word(const char *kind)
     for (size_t i = 0; words[i]; i++)
         if (strcmp(kind, kinds[i]) == 0)
             return words[i];
-    return "all";
+    return strcmp(kind, "change") == 0 ? "changes" : "all";
 }
 
 /* The kind that a word names. */

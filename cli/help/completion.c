@@ -25,7 +25,7 @@ static const struct {
     {"--launcher", "root userns uml vuml qemu auto", NULL},
     {"--timing", "live serial replay", NULL},
     {"--control", "no-ramp no-codec-cost unshaped", NULL},
-    {"--profile", "default sz3-class fl-runner-class chunks", NULL},
+    {"--profile", "default sz3-class fl-runner-class chunks changes", NULL},
     {"--codec", NULL, "codecs"},
     {"--against", NULL, "codecs"},
     {"--set", "/model= /clients= /codec/name= /strategy/name= /network/client/rate=", NULL},

@@ -7,10 +7,13 @@
 #include <string.h>
 #include "core/buffer.h"
 #include "core/clock.h"
+#include "codecs/bound.h"
 #include "codecs/bundle.h"
 
 enum { MAX_REPEATS = 15, MEMORY_BYTES = 64 << 20, HEAD_ELEMS = 2048, LONG_ELEMS = 8 * HEAD_ELEMS };
 static const double finest_s = 1e-9;
+static const char *const kinds[] = {"param", "update", "grad", "any", "change"};
+enum { N_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 struct measured { /* one tensor, or the head of a long one, under one case */
     const struct strait_calibration_tensor *tensor;
@@ -22,6 +25,9 @@ struct measured { /* one tensor, or the head of a long one, under one case */
     unsigned char *encoded;
     float *decoded;
     struct strait_feedback *memory;
+    const float *x; /* what is coded, within this bound */
+    struct strait_bound bound;
+    float *difference; /* of a change */
 };
 
 static int by_value(const void *a, const void *b)
@@ -42,20 +48,75 @@ static struct strait_quantiles quantiles_of(double *v, size_t n)
         .p10 = quantile(v, n, 0.1), .p50 = quantile(v, n, 0.5), .p90 = quantile(v, n, 0.9)};
 }
 
+/* Of a head so many as it has. */
+static size_t n_rows(const struct measured *m)
+{
+    const struct strait_calibration_tensor *t = m->tensor;
+    return t->n_rows > 0 ? m->n_elems / (t->n_elems / t->n_rows) : 0;
+}
+
+/* ---- changes: parameters against those of before */
+
+static bool can_refer(const struct strait_codec_spec *spec)
+{
+    return spec->ops->flags & STRAIT_CODEC_BOUNDED && !strait_feedback_needed(spec) &&
+           spec->bound.kind != STRAIT_BOUND_POINTWISE && spec->bound.kind != STRAIT_BOUND_RATIO;
+}
+
+/* What is coded of a change: the difference from what receivers decoded before, within the bound
+ * that the weights themselves have; all of the weights where that is less. The sender's own decoding
+ * and the passes over the values are charged by who codes so, as in references.c of workloads. */
+static int prepare_change(struct measured *m, const struct strait_coder *coder, size_t cap,
+                          struct strait_request request, struct strait_error *err)
+{
+    const float *x = m->tensor->x;
+    if (!(m->difference = strait_buffer_new(4 * m->n_elems + 1)))
+        return strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
+    if (strait_codec_encode(coder->ops, coder->state, m->encoded, cap, &m->len_bytes,
+                            m->tensor->before, m->n_elems, request, err) != 0 ||
+        coder->ops->decode(coder->state, m->difference, m->n_elems, m->encoded, m->len_bytes,
+                           err) != 0)
+        return -1;
+    for (size_t i = 0; i < m->n_elems; i++)
+        m->difference[i] = x[i] - m->difference[i];
+    const struct strait_extent whole = strait_extent_of(x, m->n_elems);
+    const struct strait_extent part = strait_extent_of(m->difference, m->n_elems);
+    if (part.max - part.min >= whole.max - whole.min)
+        return 0;
+    m->x = m->difference;
+    m->bound = (struct strait_bound){STRAIT_BOUND_ABS,
+                                     strait_bound_within(request.bound, &whole, x, m->n_elems)};
+    return 0;
+}
+
 /* ---- one case over all tensors */
+
+static int begin(struct measured *m, const struct strait_calibration_case *c, void *state,
+                 struct strait_error *err)
+{
+    const struct strait_coder coder = {c->spec.ops, state};
+    const size_t cap = coder.ops->max_bytes(state, m->n_elems);
+    const struct strait_request request = {.bound = c->spec.bound, .n_rows = n_rows(m)};
+    m->x = m->tensor->x;
+    m->bound = c->spec.bound;
+    m->encoded = strait_buffer_new(cap + 1);
+    m->decoded = strait_buffer_new(4 * m->n_elems + 1);
+    if (!m->encoded || !m->decoded)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
+    if (strait_feedback_needed(&c->spec) &&
+        !(m->memory =
+              strait_feedback_new(c->spec.ops, c->spec.params, m->n_elems, c->spec.memory, err)))
+        return -1;
+    return m->tensor->before ? prepare_change(m, &coder, cap, request, err) : 0;
+}
 
 static int measure_once(struct measured *m, const struct strait_calibration_case *c, void *state,
                         unsigned repeat, struct strait_error *err)
 {
-    const float *x = m->tensor->x;
+    const float *x = m->x;
     const struct strait_coder coder = {c->spec.ops, state};
     const size_t cap = coder.ops->max_bytes(state, m->n_elems);
-    const struct strait_request request = {
-        .bound = c->spec.bound,
-        .key = repeat,
-        .n_rows = m->tensor->n_rows > 0 /* of a head so many as it has */
-                      ? m->n_elems / (m->tensor->n_elems / m->tensor->n_rows)
-                      : 0};
+    const struct strait_request request = {.bound = m->bound, .key = repeat, .n_rows = n_rows(m)};
     const struct strait_instant begin = strait_instant_now();
     if ((m->memory ? strait_feedback_encode(m->memory, &coder, m->encoded, cap, &m->len_bytes, x,
                                             m->n_elems, request, err)
@@ -78,19 +139,9 @@ static int measure_case(struct measured *m, size_t n, const struct strait_calibr
     int failed = strait_codec_open(ops, &state, c->spec.params, err);
     if (failed)
         return -1;
-    for (size_t i = 0; i < n && !failed; i++) {
-        m[i].encoded = strait_buffer_new(ops->max_bytes(state, m[i].n_elems) + 1);
-        m[i].decoded = strait_buffer_new(4 * m[i].n_elems + 1);
-        if (strait_feedback_needed(&c->spec))
-            failed = !(m[i].memory = strait_feedback_new(ops, c->spec.params, m[i].n_elems,
-                                                         c->spec.memory, err));
-        if (failed)
-            break;
-        if (!m[i].encoded || !m[i].decoded)
-            failed = strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
-        else
-            failed = measure_once(&m[i], c, state, 0, err); /* a first time that does not count */
-    }
+    for (size_t i = 0; i < n && !failed; i++)
+        failed = begin(&m[i], c, state, err) != 0 ||
+                 measure_once(&m[i], c, state, 0, err) != 0; /* a first time that does not count */
     for (unsigned k = 0; k < n_repeats && !failed; k++)
         for (size_t i = 0; i < n && !failed; i++)
             failed = measure_once(&m[i], c, state, k, err);
@@ -98,6 +149,7 @@ static int measure_case(struct measured *m, size_t n, const struct strait_calibr
         strait_buffer_free(m[i].encoded);
         strait_buffer_free(m[i].decoded);
         strait_feedback_free(m[i].memory);
+        strait_buffer_free(m[i].difference);
         if (failed)
             continue;
         qsort(m[i].encode_s, n_repeats, sizeof(double), by_value);
@@ -134,7 +186,7 @@ static double left_at_none(double t, double bytes, double head_t, double head_by
 
 static bool is_of_kind(const struct measured *m, const char *kind)
 {
-    return strcmp(kind, "any") == 0 || strcmp(m->tensor->kind, kind) == 0;
+    return strcmp(kind, "any") == 0 ? !m->tensor->before : strcmp(m->tensor->kind, kind) == 0;
 }
 
 /* The measured tensors of one kind as one entry; v has room for COLUMNS numbers a tensor. */
@@ -196,11 +248,12 @@ static int calibrate_case(struct strait_profile *p, const struct strait_calibrat
                           const struct strait_calibration_case *which, struct measured *m,
                           double *v, struct strait_error *err)
 {
-    static const char *const kinds[] = {"param", "update", "grad", "any"};
     size_t n = 0;
     for (size_t i = 0; i < c->n_tensors; i++) {
         const struct strait_calibration_tensor *t = &c->tensors[i];
         const bool lossy = strait_slice_lossy(t->n_dims, t->n_elems, STRAIT_BUNDLE_CUTOFF_ELEMS);
+        if (t->before && !(lossy && can_refer(&which->spec)))
+            continue;
         if (t->n_elems > 0 && (lossy || which->spec.ops->flags & STRAIT_CODEC_LOSSLESS))
             m[n++] = (struct measured){.tensor = t, .n_elems = t->n_elems};
     }
@@ -213,7 +266,7 @@ static int calibrate_case(struct strait_profile *p, const struct strait_calibrat
         }
     if (measure_case(m, n + n_heads, which, c->n_repeats, err) != 0)
         return -1;
-    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+    for (size_t k = 0; k < N_KINDS; k++) {
         bool occurs = false;
         for (size_t i = 0; i < n; i++)
             occurs = occurs || is_of_kind(&m[i], kinds[k]);
@@ -256,7 +309,6 @@ static int measure_memory(struct strait_profile *p, unsigned n_repeats, struct s
 int strait_calibrate(struct strait_profile **out, const struct strait_calibration *c,
                      struct strait_error *err)
 {
-    enum { KINDS = 4 };
     assert(c->n_repeats >= 1 && c->n_repeats <= MAX_REPEATS);
     struct strait_profile *p = calloc(1, sizeof(*p));
     struct measured *m = calloc(2 * c->n_tensors + 1, sizeof(*m));
@@ -268,7 +320,7 @@ int strait_calibrate(struct strait_profile **out, const struct strait_calibratio
         p->date = strdup(c->date);
         p->version = strdup(c->version);
         p->source = strdup(c->source);
-        p->entries = calloc(KINDS * c->n_cases + 1, sizeof(*p->entries));
+        p->entries = calloc(N_KINDS * c->n_cases + 1, sizeof(*p->entries));
     }
     if (!p || !m || !v || !p->title || !p->machine || !p->date || !p->version || !p->source ||
         !p->entries)

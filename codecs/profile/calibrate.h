@@ -8,8 +8,9 @@ struct strait_calibration_tensor {
     const float *x; /* borrowed; its pages are faulted in before anything is timed */
     size_t n_elems;
     unsigned n_dims;
-    size_t n_rows;    /* as a matrix; 0: a vector */
-    const char *kind; /* "param", "update", "grad" */
+    size_t n_rows;       /* as a matrix; 0: a vector */
+    const char *kind;    /* "param", "update", "grad", "change" */
+    const float *before; /* "change": what x was a round ago, which receivers have decoded */
 };
 
 struct strait_calibration_case {
@@ -26,8 +27,10 @@ struct strait_calibration {
 };
 
 /** Measure every case: an entry for each kind of tensor that occurs, and one of kind "any" over
- *  all. A lossy codec is measured on the tensors that strait_slice_lossy picks, a lossless one on
- *  all. Error feedback, momentum and the state of a STATEFUL codec are each tensor's own, and their
+ *  all but changes. A lossy codec is measured on the tensors that strait_slice_lossy picks, a
+ *  lossless one on all. Of a change the difference from the decoded values of before is
+ *  coded, within the bound of the weights themselves, by the codecs that may: those with bounds but
+ *  POINTWISE and RATIO, without memory. Error feedback, momentum and the state of a STATEFUL codec are each tensor's own, and their
  *  cost is part of encode. Time is CPU time (core/clock.h). Every repeat goes through all tensors
  *  before it measures one again, each with its own buffers, so that the caches are as cold as in a
  *  training run. The fixed cost is the median, over long tensors, of the intercept of the line

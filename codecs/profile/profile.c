@@ -119,10 +119,12 @@ static int read_entry(struct strait_profile_entry *e, struct strait_object *o,
         read_settings(e, o, err) != 0 || read_bound(&e->bound, o, err) != 0)
         return -1;
     if (strcmp(e->kind, "param") != 0 && strcmp(e->kind, "update") != 0 &&
-        strcmp(e->kind, "grad") != 0 && strcmp(e->kind, "any") != 0)
+        strcmp(e->kind, "grad") != 0 && strcmp(e->kind, "change") != 0 &&
+        strcmp(e->kind, "any") != 0)
         return strait_error_set(
             err, STRAIT_ERR_INPUT, strait_object_where(o, "kind", where, sizeof(where)),
-            "expected \"param\", \"update\", \"grad\" or \"any\", found \"%s\"", e->kind);
+            "expected \"param\", \"update\", \"grad\", \"change\" or \"any\", found \"%s\"",
+            e->kind);
     if (strait_object_enter(&r, o, "ratio", false, err) != 0 ||
         strait_object_number(&r, &e->ratio, "aggregate", 1e-3, 1e9, err) != 0 ||
         strait_object_number_or(&r, &e->ratios.p10, "p10", 1e-3, 1e9, e->ratio, err) != 0 ||

@@ -12,10 +12,12 @@ struct strait_quantiles {
 
 /* One codec at one bound on one kind of tensors. t = fixed + raw_bytes / speed, per tensor. */
 struct strait_profile_entry {
-    char codec[32], kind[16], model[64]; /* kind "param", "update", "grad", "any"; model "" any */
-    char settings[STRAIT_SPEC_CHARS];    /* strait_codec_settings_text; "" all as published */
-    struct strait_bound bound;           /* kind NONE for lossless codecs */
-    double ratio;                        /* sum of raw over sum of encoded bytes */
+    /* kind "param", "update", "grad", "any" of these, or "change": parameters against those that
+     * the receivers have (reference.h); model "" any */
+    char codec[32], kind[16], model[64];
+    char settings[STRAIT_SPEC_CHARS]; /* strait_codec_settings_text; "" all as published */
+    struct strait_bound bound;        /* kind NONE for lossless codecs */
+    double ratio;                     /* sum of raw over sum of encoded bytes */
     double encode_bytes_per_s, decode_bytes_per_s; /* of raw bytes, aggregate */
     double encode_fixed_s, decode_fixed_s;         /* per tensor */
     struct strait_quantiles ratios, encode, decode;

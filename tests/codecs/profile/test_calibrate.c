@@ -1,6 +1,9 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "codecs/profile/calibrate.h"
+#include "codecs/reference.h"
+#include "tests/kit/folder.h"
 #include "tests/kit/profile_find.h"
 #include "tests/kit/suite.h"
 #include "tests/kit/tensor_kinds.h"
@@ -13,8 +16,9 @@ static void entries(void)
     make_tensor(large, LARGE, TENSOR_WEIGHTS, 1);
     make_tensor(small, SMALL, TENSOR_WEIGHTS, 2);
     make_tensor(tiny, TINY, TENSOR_ONES, 3);
-    const struct strait_calibration_tensor tensors[] = {
-        {large, LARGE, 2, 100, "param"}, {small, SMALL, 2, 0, "grad"}, {tiny, TINY, 1, 0, "param"}};
+    const struct strait_calibration_tensor tensors[] = {{large, LARGE, 2, 100, "param", NULL},
+                                                        {small, SMALL, 2, 0, "grad", NULL},
+                                                        {tiny, TINY, 1, 0, "param", NULL}};
     struct strait_codec_spec sz_spec = strait_codec_spec_default(strait_codec_find("sz"));
     sz_spec.bound = (struct strait_bound){STRAIT_BOUND_RANGE, 1e-3};
     const struct strait_calibration_case cases[] = {
@@ -64,10 +68,78 @@ static void entries(void)
     strait_profile_free(p);
 }
 
+/* Weights that a round has changed by a twentieth of what they are: against those that receivers
+ * have decoded they take fewer bytes than alone, as many as codecs/reference.h writes. A profile with
+ * that entry is read again. Codecs that cannot refer have none. */
+static void changes(void)
+{
+    static float before[LARGE], after[LARGE];
+    make_tensor(before, LARGE, TENSOR_WEIGHTS, 1);
+    make_tensor(after, LARGE, TENSOR_WEIGHTS, 2);
+    for (size_t i = 0; i < LARGE; i++)
+        after[i] = before[i] + after[i] / 20;
+    const struct strait_calibration_tensor tensors[] = {{after, LARGE, 2, 100, "param", NULL},
+                                                        {after, LARGE, 2, 100, "change", before}};
+    struct strait_codec_spec sz = strait_codec_spec_default(strait_codec_find("sz"));
+    sz.bound = (struct strait_bound){STRAIT_BOUND_RANGE, 1e-3};
+    struct strait_codec_spec pointwise = sz;
+    pointwise.bound.kind = STRAIT_BOUND_POINTWISE;
+    const struct strait_calibration_case cases[] = {
+        {.spec = sz},
+        {.spec = pointwise},
+        {.spec = strait_codec_spec_default(strait_codec_find("topk"))},
+        {.spec = strait_codec_spec_default(strait_codec_find("none"))}};
+    const struct strait_calibration c = {.title = "t",
+                                         .machine = "m",
+                                         .date = "d",
+                                         .version = "v",
+                                         .source = "s",
+                                         .tensors = tensors,
+                                         .n_tensors = 2,
+                                         .cases = cases,
+                                         .n_cases = 4,
+                                         .n_repeats = 1};
+    struct strait_error err = {0};
+    struct strait_profile *p = NULL, *again = NULL;
+    struct strait_profile_cost alone, change;
+    CU_ASSERT_EQUAL_FATAL(strait_calibrate(&p, &c, &err), 0);
+    CU_ASSERT_EQUAL(p->n_entries, 3 + 2 + 2 + 2); /* param and any; of sz's range also change */
+    char folder[] = "/tmp/strait-calibrate-XXXXXX", path[sizeof(folder) + 8];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/p.json", folder);
+    CU_ASSERT_EQUAL_FATAL(strait_profile_save(p, path, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_profile_load(&again, path, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(find_published(&alone, again, "sz", sz.bound, "param", "", &err), 0);
+    CU_ASSERT_EQUAL_FATAL(find_published(&change, again, "sz", sz.bound, "change", "", &err), 0);
+
+    struct strait_coder coder = {.ops = sz.ops};
+    CU_ASSERT_EQUAL_FATAL(strait_codec_open_default(sz.ops, &coder.state, &err), 0);
+    const struct strait_bundle bundle = {.lossy = coder, .lossless = coder, .bound = sz.bound};
+    struct strait_slice slice = {.x = before, .n_elems = LARGE, .lossy = true};
+    struct strait_reference *ref = strait_reference_new(LARGE, 1, &err);
+    const size_t cap = strait_reference_head_bytes(1) + strait_bundle_max_bytes(&bundle, &slice, 1);
+    unsigned char *bytes = malloc(cap);
+    size_t len = 0;
+    CU_ASSERT_FATAL(ref && bytes);
+    for (int round = 0; round < 2; round++, slice.x = after)
+        CU_ASSERT_EQUAL_FATAL(
+            strait_reference_encode(ref, 0, &bundle, bytes, cap, &len, &slice, 1, true, &err), 0);
+    /* beside the codec's bytes a packet has heads, and its bound is 2^-24 of the values less */
+    const double coded = (double)(len - strait_reference_head_bytes(1) - STRAIT_BUNDLE_SLICE_BYTES);
+    CU_ASSERT_DOUBLE_EQUAL(change.ratio, 4.0 * LARGE / coded, 1e-3 * change.ratio);
+    CU_ASSERT(change.ratio > 1.5 * alone.ratio);
+    sz.ops->close(coder.state);
+    strait_reference_free(ref);
+    free(bytes);
+    strait_profile_free(p);
+    strait_profile_free(again);
+    folder_remove(folder);
+}
+
 static void bad_case(void)
 {
     float x[2000] = {1};
-    const struct strait_calibration_tensor tensor = {x, 2000, 2, 0, "param"};
+    const struct strait_calibration_tensor tensor = {x, 2000, 2, 0, "param", NULL};
     const struct strait_calibration_case bad = {
         /* without a bound */
         .spec = strait_codec_spec_default(strait_codec_find("sz"))};
@@ -90,6 +162,7 @@ static void bad_case(void)
 
 static const struct strait_test tests[] = {
     {"a calibration has an entry for each kind and one for all, with the codec's ratios", entries},
+    {"changes of weights have entries where a codec can refer to what receivers have", changes},
     {"a case that a codec refuses fails the calibration", bad_case},
 };
 STRAIT_SUITE("codecs/profile/calibrate", tests);

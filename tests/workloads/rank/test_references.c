@@ -3,6 +3,7 @@
 #include "codecs/reference.h"
 #include "workloads/rank/coding.h"
 #include "core/bytes.h"
+#include "tests/kit/profile_find.h"
 #include "tests/kit/strategy_world.h"
 
 #define STAR(name, more) "{\"name\":\"" name "\",\"rounds\":4,\"local_steps\":1" more "}"
@@ -197,6 +198,36 @@ static void sized(void)
     strait_outcome_free(&o);
 }
 
+/* With a profile of changes a round after the first costs a change's bytes instead of the
+ * parameters': of the matrices with more than 1024 values, 32 x 144 + 64 x 1568 = 104960, and bytes
+ * are rounded up once a packet. */
+static void priced_changes(void)
+{
+    static const char *const references[] = {"none", "last"};
+    struct strait_profile *p = NULL;
+    struct strait_profile_cost whole, change;
+    const struct strait_bound bound = {STRAIT_BOUND_RANGE, 1e-2};
+    double sent_bytes[2];
+    CU_ASSERT_EQUAL_FATAL(strait_profile_load(&p, "changes", NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(find_published(&whole, p, "sz", bound, "param", "", NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(find_published(&change, p, "sz", bound, "change", "", NULL), 0);
+    strait_profile_free(p);
+    for (int i = 0; i < 2; i++) {
+        json_t *down = codec(references[i]);
+        json_object_set_new(down, "profile", json_string("changes"));
+        struct strait_outcome o =
+            star_run(STAR("fedavg", ""), 1, json_pack("{s:o}", "/download_codec", down),
+                     &strait_fluid, false);
+        CU_ASSERT_EQUAL(o.point->has_changes[1], i == 1);
+        sent_bytes[i] = (double)o.payload_bytes;
+        if (i == 1)
+            sent_bytes[i] -= 4 * (12 + (double)((o.experiment->model->n_rows + 7) / 8));
+        strait_outcome_free(&o);
+    }
+    const double saved_bytes = 3 * 4.0 * 104960 * (1 / whole.ratio - 1 / change.ratio);
+    CU_ASSERT_DOUBLE_EQUAL(sent_bytes[0] - sent_bytes[1], saved_bytes, 4);
+}
+
 static const struct strait_test tests[] = {
     {"all ranks have the server's values bit for bit", same_bits},
     {"asynchronous clients have values of their own", asynchronous},
@@ -204,5 +235,6 @@ static const struct strait_test tests[] = {
     {"who missed a packet gets a key frame", key_frames},
     {"packets for one rank go their own way", addressed},
     {"simulations count the head, the closed loop and the passes", sized},
+    {"a profile's entries for changes are what a round after the first costs", priced_changes},
 };
 STRAIT_SUITE("workloads/rank/references", tests);
