@@ -37,7 +37,7 @@ static const char *const encodings[] = {"once", "each", NULL};
 static bool reads_losses(const struct strait_policy *p)
 {
     return p->kind == STRAIT_POLICY_LOSS_ADAPTIVE || p->kind == STRAIT_POLICY_FAIRNESS ||
-           p->kind == STRAIT_POLICY_SENSITIVITY;
+           p->kind == STRAIT_POLICY_SENSITIVITY || p->kind == STRAIT_POLICY_SLOPE;
 }
 
 /* --- server ------------------------------------------------------------------------------- */
@@ -49,6 +49,7 @@ struct server {
     struct strait_curves *curves; /* NULL: no policy reads recorded losses */
     const struct strait_curve *series;
     double mean_loss, first_loss; /* of the losses that clients reported; NAN: none yet */
+    double slope, first_slope, noise;
     struct strait_tensor *before; /* parameters a round before; NULL: no policy asks */
     struct wave {
         struct strait_tensor **y;      /* n_clients */
@@ -71,7 +72,12 @@ static void load_curves(struct strait_rank *r, struct server *s)
 
 static struct server begin(struct strait_rank *r)
 {
-    struct server s = {.n_clients = strait_n_ranks(r) - 1, .mean_loss = NAN, .first_loss = NAN};
+    struct server s = {.n_clients = strait_n_ranks(r) - 1,
+                       .mean_loss = NAN,
+                       .first_loss = NAN,
+                       .slope = NAN,
+                       .first_slope = NAN,
+                       .noise = NAN};
     strait_adaptive_begin(r, &s.up, STRAIT_ADAPTIVE_UP);
     strait_adaptive_begin(r, &s.down, STRAIT_ADAPTIVE_DOWN);
     for (int k = 0; k < 2; k++) {
@@ -80,7 +86,8 @@ static struct server begin(struct strait_rank *r)
         for (int i = 0; i < s.n_clients; i++)
             s.waves[k].y[i] = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
     }
-    if (strait_trains(r) && (s.up.probe || s.down.unit == STRAIT_UNIT_UPDATE_RMS))
+    if (strait_trains(r) && (s.up.probe || s.up.policy.kind == STRAIT_POLICY_NOISE ||
+                             s.down.unit == STRAIT_UNIT_UPDATE_RMS))
         s.before = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
     load_curves(r, &s);
     return s;
@@ -95,7 +102,10 @@ static struct strait_state state_of(const struct strait_rank *r, const struct se
                                      .loss = strait_trains(r) ? s->mean_loss : 0,
                                      .first_loss = s->first_loss,
                                      .client_loss = NAN,
-                                     .mean_loss = NAN};
+                                     .mean_loss = NAN,
+                                     .slope = s->slope,
+                                     .first_slope = s->first_slope,
+                                     .noise = s->noise};
     struct strait_state state = strait_state_of_curve(s->series, round);
     state.client_loss = state.mean_loss = NAN; /* the server's bound is for all clients */
     return state;
@@ -179,9 +189,16 @@ static void collect(struct strait_rank *r, struct server *s, struct strait_tenso
     if (s->before)
         strait_set(r, s->before, w, 1);
     average(r, s, w, wave);
+    if (s->up.policy.kind == STRAIT_POLICY_NOISE && s->before)
+        s->noise = strait_adaptive_noise(r, w, s->before, wave->y, s->n_clients);
+    const double loss_before = s->mean_loss;
     s->mean_loss = wave->loss_sum / s->n_clients;
     if (isnan(s->first_loss))
         s->first_loss = s->mean_loss;
+    else
+        s->slope = strait_policy_slope(s->slope, loss_before, s->mean_loss);
+    if (isnan(s->first_slope))
+        s->first_slope = s->slope;
     wave->loss_sum = 0;
     wave->n_here = 0;
     probe_updates(r, s, w);
@@ -378,13 +395,15 @@ static const struct strait_param params[] = {
     {"sends", "clients send what training changed, or the trained parameters", STRAIT_PARAM_CHOICE,
      .min = 0, .max = 1, .choices = strait_adaptive_sends},
     {"policy", "how the bound of what clients send follows the training", STRAIT_PARAM_CHOICE,
-     .min = 0, .max = 7, .fallback = STRAIT_POLICY_FIXED, .choices = strait_policy_names},
+     .min = 0, .max = STRAIT_POLICY_NOISE, .fallback = STRAIT_POLICY_FIXED,
+     .choices = strait_policy_names},
     {"download_policy", "the same of what the server sends, around its codec's own bound",
-     STRAIT_PARAM_CHOICE, .min = 0, .max = 8, .choices = strait_adaptive_download_policies},
+     STRAIT_PARAM_CHOICE, .min = 0, .max = 9, .choices = strait_adaptive_download_policies},
     {"decay", "schedule: factor of the bound a round", STRAIT_PARAM_NUMBER, .min = 1e-3, .max = 1e3,
      .fallback = 0.9},
-    {"rms_factor", "rms-adaptive: wanted rms error over the rms of the update", STRAIT_PARAM_NUMBER,
-     .min = 1e-6, .max = 10, .fallback = 0.5},
+    {"rms_factor",
+     "rms-adaptive, noise-adaptive: wanted rms error over the rms of the update, of its noise",
+     STRAIT_PARAM_NUMBER, .min = 1e-6, .max = 10, .fallback = 0.5},
     {"alpha", "mean-abs: bound over the mean magnitude of a tensor", STRAIT_PARAM_NUMBER,
      .min = 1e-6, .max = 10, .fallback = 0.1},
     {"tolerance", "accuracy-guard: share of the held-out loss that compression may add",

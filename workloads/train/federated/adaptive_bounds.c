@@ -1,13 +1,20 @@
 #include "adaptive_bounds.h"
 
+#include <math.h>
 #include <string.h>
 
 const char *const strait_adaptive_sends[] = {"updates", "parameters", NULL};
-const char *const strait_adaptive_download_policies[] = {"same",           "fixed",
-                                                         "schedule",       "rms-adaptive",
-                                                         "loss-adaptive",  "per-client-fairness",
-                                                         "accuracy-guard", "mean-abs",
-                                                         "sensitivity",    NULL};
+const char *const strait_adaptive_download_policies[] = {"same",
+                                                         "fixed",
+                                                         "schedule",
+                                                         "rms-adaptive",
+                                                         "loss-adaptive",
+                                                         "per-client-fairness",
+                                                         "accuracy-guard",
+                                                         "mean-abs",
+                                                         "sensitivity",
+                                                         "slope-adaptive",
+                                                         NULL};
 
 static const struct strait_codec_choice *choice_of(const struct strait_experiment *e, int direction)
 {
@@ -31,7 +38,8 @@ static enum strait_policy_kind kind_of(const struct strait_experiment *e, int di
         return up;
     if (down > 0)
         return (enum strait_policy_kind)(down - 1);
-    if (up == STRAIT_POLICY_FAIRNESS || (up == STRAIT_POLICY_RMS_ADAPTIVE && !e->trains) ||
+    if (up == STRAIT_POLICY_FAIRNESS || up == STRAIT_POLICY_NOISE ||
+        (up == STRAIT_POLICY_RMS_ADAPTIVE && !e->trains) ||
         (up == STRAIT_POLICY_SENSITIVITY && !e->down.row_bounds))
         return STRAIT_POLICY_FIXED;
     return up;
@@ -145,6 +153,42 @@ void strait_adaptive_probe(struct strait_rank *r, struct strait_adaptive_way *wa
         way->last = way->policy.base;
 }
 
+/* --- noise --------------------------------------------------------------------------------- */
+
+struct noise {
+    const float *update, *w, *before;
+    size_t n;
+    double share, squares, deviations; /* the sums are of all clients so far */
+};
+
+static void add_deviations(void *arg)
+{
+    struct noise *m = arg;
+    for (size_t i = 0; i < m->n; i++) {
+        const double u = m->update[i], apart = u - ((double)m->w[i] - (double)m->before[i]);
+        m->squares += m->share * u * u;
+        m->deviations += m->share * apart * apart;
+    }
+}
+
+double strait_adaptive_noise(struct strait_rank *r, struct strait_tensor *w,
+                             struct strait_tensor *before, struct strait_tensor **updates,
+                             int n_clients)
+{
+    struct noise m = {
+        .w = strait_values(r, w), .before = strait_values(r, before), .n = strait_n_elems(w)};
+    double n_examples = 0;
+    for (int i = 0; i < n_clients; i++)
+        n_examples += strait_n_examples(r, 1 + i);
+    for (int i = 0; i < n_clients; i++) {
+        m.share = strait_n_examples(r, 1 + i) / n_examples;
+        m.update = strait_values(r, updates[i]);
+        strait_work(r, STRAIT_SPAN_AGGREGATE, STRAIT_CPU,
+                    4.0 * (double)m.n * strait_add_s_per_byte(r), add_deviations, &m);
+    }
+    return m.squares > 0 ? sqrt(m.deviations / m.squares) : NAN;
+}
+
 /* --- check --------------------------------------------------------------------------------- */
 
 static int check_values(const struct strait_experiment *e, int direction, const char *where,
@@ -155,7 +199,9 @@ static int check_values(const struct strait_experiment *e, int direction, const 
     const enum strait_policy_unit unit =
         strait_policy_unit(&p, strait_adaptive_sends_parameters(e, direction));
     const char *name = strait_policy_names[p.kind];
-    if ((unit != STRAIT_UNIT_OF_CODEC || p.kind == STRAIT_POLICY_GUARD) && !e->trains)
+    if ((unit != STRAIT_UNIT_OF_CODEC || p.kind == STRAIT_POLICY_GUARD ||
+         p.kind == STRAIT_POLICY_NOISE) &&
+        !e->trains)
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                 "expected \"training\" in the experiment for policy \"%s\", which "
                                 "reads values that a recorded run does not have",
@@ -189,7 +235,13 @@ int strait_adaptive_check(const struct strait_experiment *e, int direction,
                                 "expected a codec with a bound such as {\"range\": 1e-3} for "
                                 "policy \"%s\", found none",
                                 name);
-    if (p.kind == STRAIT_POLICY_RMS_ADAPTIVE && !strait_adaptive_sends_parameters(e, direction) &&
+    const bool of_updates = !strait_adaptive_sends_parameters(e, direction);
+    if (p.kind == STRAIT_POLICY_NOISE && !of_updates)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected \"sends\": \"updates\" for policy \"%s\", whose noise is "
+                                "that of updates",
+                                name);
+    if ((p.kind == STRAIT_POLICY_RMS_ADAPTIVE || p.kind == STRAIT_POLICY_NOISE) && of_updates &&
         c->spec.bound.kind != STRAIT_BOUND_RMS)
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                 "expected a bound {\"rms\": ...} for policy \"%s\", found \"%s\"",

@@ -37,6 +37,14 @@ struct strait_packet *strait_adaptive_encode(struct strait_rank *r, struct strai
 void strait_adaptive_probe(struct strait_rank *r, struct strait_adaptive_way *way,
                            struct strait_tensor *x, struct strait_tensor *model,
                            struct strait_tensor *on);
+/** What clients' decoded updates differ by: the root of their variance about the mean, weighted by
+ *  data, over their mean square. A pass over each.
+ *  In:      w, before  the model with the mean of them, and without
+ *           updates    n_clients, of ranks 1 to n_clients
+ *  Returns: NAN where all are 0 */
+double strait_adaptive_noise(struct strait_rank *r, struct strait_tensor *w,
+                             struct strait_tensor *before, struct strait_tensor **updates,
+                             int n_clients);
 /** Can the policy of this direction work in this experiment? 0, or -1 with *err INPUT. */
 int strait_adaptive_check(const struct strait_experiment *e, int direction,
                           struct strait_error *err);

@@ -10,6 +10,8 @@ const char *const strait_policy_names[] = {"fixed",
                                            "accuracy-guard",
                                            "mean-abs",
                                            "sensitivity",
+                                           "slope-adaptive",
+                                           "noise-adaptive",
                                            NULL};
 
 static double within(double x, double least, double most)
@@ -57,6 +59,12 @@ static double unlimited(const struct strait_policy *p, const struct strait_state
         const double share = s->loss / s->first_loss;
         return isfinite(share) && share > 0 ? p->base * sqrt(share) : p->base;
     }
+    case STRAIT_POLICY_SLOPE:
+        if (!isfinite(s->slope) || !(s->first_slope > 0))
+            return p->base;
+        return p->base * sqrt(fmax(s->slope, 0) / s->first_slope);
+    case STRAIT_POLICY_NOISE:
+        return isfinite(s->noise) ? p->rms_factor * sqrt(3) * s->noise : p->base;
     }
     assert(false);
     return p->base;
@@ -67,9 +75,16 @@ double strait_policy_bound(const struct strait_policy *p, const struct strait_st
     const double bound = unlimited(p, s);
     const bool limited = p->kind == STRAIT_POLICY_LOSS_ADAPTIVE ||
                          p->kind == STRAIT_POLICY_FAIRNESS || p->kind == STRAIT_POLICY_GUARD ||
-                         p->kind == STRAIT_POLICY_SENSITIVITY ||
+                         p->kind == STRAIT_POLICY_SENSITIVITY || p->kind == STRAIT_POLICY_SLOPE ||
+                         p->kind == STRAIT_POLICY_NOISE ||
                          (p->kind == STRAIT_POLICY_SCHEDULE && !p->list);
     return limited ? within(bound, p->base / p->limit, p->base * p->limit) : bound;
+}
+
+double strait_policy_slope(double slope, double loss_before, double loss)
+{
+    const double gained = loss_before - loss;
+    return isnan(slope) ? gained : (slope + gained) / 2;
 }
 
 void strait_policy_range(double *least, double *most, const struct strait_policy *p)
@@ -128,6 +143,12 @@ static const struct strait_curve_round *round_of(const struct strait_curve *curv
 struct strait_state strait_state_of_curve(const struct strait_curve *curve, int round)
 {
     const double loss = round_of(curve, round)->train_loss;
+    double slope = NAN, first_slope = NAN;
+    for (int i = 1; i <= round; i++) {
+        slope = strait_policy_slope(slope, round_of(curve, i - 1)->train_loss,
+                                    round_of(curve, i)->train_loss);
+        first_slope = i == 1 ? slope : first_slope;
+    }
     return (struct strait_state){.round = round,
                                  .rms = 1,
                                  .loss = loss,
@@ -136,5 +157,8 @@ struct strait_state strait_state_of_curve(const struct strait_curve *curve, int 
                                  .mean_loss = loss,
                                  .bound = NAN,
                                  .plain_loss = NAN,
-                                 .probe_loss = NAN};
+                                 .probe_loss = NAN,
+                                 .slope = slope,
+                                 .first_slope = first_slope,
+                                 .noise = NAN};
 }

@@ -13,7 +13,9 @@ enum strait_policy_kind {
     STRAIT_POLICY_FAIRNESS,      /* clients with a higher than mean loss get a tighter bound */
     STRAIT_POLICY_GUARD,         /* as wide as a probe of the held-out loss lets it be */
     STRAIT_POLICY_MEAN_ABS,      /* alpha mean|x| of each tensor */
-    STRAIT_POLICY_SENSITIVITY    /* bounds that were measured by tensor, scaled as the loss falls */
+    STRAIT_POLICY_SENSITIVITY,   /* bounds that were measured by tensor, scaled as the loss falls */
+    STRAIT_POLICY_SLOPE,         /* tightens as a round gains less */
+    STRAIT_POLICY_NOISE          /* a share of what clients' updates differ by */
 };
 extern const char *const strait_policy_names[]; /* in that order, NULL-terminated */
 
@@ -23,7 +25,8 @@ struct strait_policy {
     const double *list; /* SCHEDULE: n_list bounds, the last one repeats; NULL: geometric */
     size_t n_list;
     double decay;      /* SCHEDULE: factor a round */
-    double rms_factor; /* RMS_ADAPTIVE: target rms error relative to the rms of the update */
+    double rms_factor; /* RMS_ADAPTIVE: target rms error relative to the rms of the update; NOISE:
+                        * to the rms of its noise */
     double gain;       /* LOSS_ADAPTIVE, FAIRNESS: exponent of the ratio of losses */
     double tolerance;  /* GUARD: share of the loss that compression may add */
     double alpha;      /* MEAN_ABS: of the mean magnitude */
@@ -38,6 +41,8 @@ struct strait_state {
     double client_loss, mean_loss; /* of one client, and the mean over clients */
     double bound;                  /* of the last round */
     double plain_loss, probe_loss; /* of the probe: without compression, and at that bound */
+    double slope, first_slope;     /* loss that a round gains (strait_policy_slope), and at first */
+    double noise; /* rms of clients' updates less their mean, over that of updates */
 };
 
 /** The bound of this round (and client). Unknown losses leave the base as it is.
@@ -48,8 +53,14 @@ struct strait_state {
  *           as it does near a minimum. So GUARD multiplies the bound by the square root of wanted
  *           over measured, from 1/2 to 2 a round; a probe that shows no loss counts as a twentieth
  *           of what is wanted. SENSITIVITY keeps the added share of the loss: base x sqrt(loss /
- *           first loss) */
+ *           first loss). SLOPE keeps it the same share of what a round gains: base x sqrt(slope /
+ *           first slope), the tightest where the loss rises. NOISE lets compression add rms_factor
+ *           of the noise that sampling has put into the updates already; the noise of gradients as
+ *           in McCandlish et al., arXiv 1812.06162 */
 double strait_policy_bound(const struct strait_policy *p, const struct strait_state *s);
+/** The slope after one more round: the mean of the slope so far (NAN: none yet) and what this round
+ *  gained. */
+double strait_policy_slope(double slope, double loss_before, double loss);
 /** The range of all bounds that the policy can give: [*least, *most]. */
 void strait_policy_range(double *least, double *most, const struct strait_policy *p);
 

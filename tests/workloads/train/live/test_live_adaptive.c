@@ -79,6 +79,8 @@ static const char *const policies[] = {
     ",\"policy\":\"per-client-fairness\"",
     ",\"policy\":\"accuracy-guard\"",
     ",\"policy\":\"mean-abs\"",
+    ",\"policy\":\"slope-adaptive\"",
+    ",\"policy\":\"noise-adaptive\"",
     ",\"policy\":\"rms-adaptive\",\"overlap\":\"none\",\"sends\":\"parameters\"",
     ",\"policy\":\"accuracy-guard\",\"overlap\":\"none\",\"sends\":\"parameters\"",
     ",\"policy\":\"mean-abs\",\"encode\":\"each\",\"overlap\":\"none\"",
@@ -195,6 +197,61 @@ static void bounds(void)
     live_free(&o);
 }
 
+/* 0.1 until two losses are known; then 0.1 times the root of what a round gains over what the first
+ * gained, each gain being the mean of the last and of all before; at least a tenth of 0.1. */
+static void slopes(void)
+{
+    static const char codecs[] = ",\"codec\":{" SZ "},\"download_codec\":" REFERRING;
+    struct live o;
+    if (!cnn_run(&o,
+                 "{\"name\":\"adaptive\",\"rounds\":6,\"local_steps\":4,\"overlap\":\"none\","
+                 "\"policy\":\"slope-adaptive\"}",
+                 codecs, &strait_fluid))
+        return;
+    double slope = 0, first = 0;
+    for (int round = 0; round < 6; round++) {
+        const double gained = round < 2 ? 0 : mean_loss(&o, round - 2) - mean_loss(&o, round - 1);
+        slope = round < 3 ? gained : (slope + gained) / 2;
+        if (round == 2)
+            first = slope;
+        const double bound = round < 2   ? 0.1
+                             : slope > 0 ? fmax(0.01, 0.1 * sqrt(slope / first))
+                                         : 0.01;
+        CU_ASSERT_DOUBLE_EQUAL(o.trial->logs[0].scored[round].bound, bound, 1e-6);
+    }
+    CU_ASSERT(slope != first);
+    live_free(&o);
+}
+
+/* 0.5 sqrt(3) of the root of the updates' variance over their mean square, those of the round
+ * before; 0.1 in the first. Workers of equal shares, by hand. */
+static void noises(void)
+{
+    struct live o;
+    struct bowl b;
+    double w[DIM] = {0}, expected = 0.1;
+    if (!live_run(&o, ADAPTIVE(",\"overlap\":\"none\",\"policy\":\"noise-adaptive\""),
+                  ",\"codec\":{" SZ "}", &strait_fluid))
+        return;
+    bowl_of(&b, o.trial->learn);
+    for (int round = 0; round < 5; round++) {
+        double mean[DIM], change[DIM], squares = 0, deviations = 0;
+        CU_ASSERT_DOUBLE_EQUAL(o.trial->logs[0].scored[round].bound, expected, 1e-4 * expected);
+        mean_change(&b, mean, w);
+        for (int k = 0; k < WORKERS; k++) {
+            bowl_change(&b, k, change, w, 3);
+            for (int i = 0; i < DIM; i++) {
+                squares += change[i] * change[i];
+                deviations += (change[i] - mean[i]) * (change[i] - mean[i]);
+            }
+        }
+        for (int i = 0; i < DIM; i++)
+            w[i] += mean[i];
+        expected = 0.5 * sqrt(3) * sqrt(deviations / squares);
+    }
+    live_free(&o);
+}
+
 /* Under one bound of 0.01 of the rms, parameters that come down are less than half of themselves,
  * and against a reference less still; the loss on held-out data, which falls from ln 10 in these 20
  * steps, stays within a twentieth. */
@@ -226,6 +283,8 @@ static const struct strait_test tests[] = {
     {"every policy trains to the same bits on sim and fluid", same_bits},
     {"and on an emulation", emulated},
     {"each round's bound follows the run and is logged", bounds},
+    {"a slope's bound follows what rounds gain", slopes},
+    {"a bound by noise follows what clients' updates differ by", noises},
     {"parameters that come down are compressed", smaller},
 };
 STRAIT_SUITE_WITH("workloads/train/live/live_adaptive", tests, .slow = true, .deadline_s = 120);

@@ -104,6 +104,37 @@ static void sensitivity(void)
     CU_ASSERT_DOUBLE_EQUAL(strait_policy_bound(&p, &first), 0.01, 1e-15);
 }
 
+/* A round that gains a quarter of the first takes half of the bound; where the loss rises the
+ * tightest, 0.01 / 8; the base while no slope is known. Gains of 0.4, then 0.2 make a slope of 0.3. */
+static void slope(void)
+{
+    const struct strait_policy p = of_kind(STRAIT_POLICY_SLOPE);
+    struct strait_state s = state_of(3, 1, 1, 1);
+    s.first_slope = 0.4;
+    s.slope = 0.1;
+    CU_ASSERT_DOUBLE_EQUAL(strait_policy_bound(&p, &s), 0.005, 1e-15);
+    s.slope = -0.1;
+    CU_ASSERT_DOUBLE_EQUAL(strait_policy_bound(&p, &s), 0.00125, 1e-15);
+    s.slope = s.first_slope = NAN;
+    CU_ASSERT_DOUBLE_EQUAL(strait_policy_bound(&p, &s), 0.01, 1e-15);
+    CU_ASSERT_DOUBLE_EQUAL(strait_policy_slope(NAN, 2, 1.6), 0.4, 1e-15);
+    CU_ASSERT_DOUBLE_EQUAL(strait_policy_slope(0.4, 1.6, 1.4), 0.3, 1e-15);
+}
+
+/* Half of a noise of 0.04 as the rms of a uniform error, 0.02 sqrt(3); the base while none is known;
+ * at most 8 times that. */
+static void noise(void)
+{
+    const struct strait_policy p = of_kind(STRAIT_POLICY_NOISE);
+    struct strait_state s = state_of(3, 1, 1, 1);
+    s.noise = 0.04;
+    CU_ASSERT_DOUBLE_EQUAL(strait_policy_bound(&p, &s), 0.02 * sqrt(3), 1e-15);
+    s.noise = NAN;
+    CU_ASSERT_DOUBLE_EQUAL(strait_policy_bound(&p, &s), 0.01, 1e-15);
+    s.noise = 1;
+    CU_ASSERT_DOUBLE_EQUAL(strait_policy_bound(&p, &s), 0.08, 1e-15);
+}
+
 /* mean|x| of 1, -2, 3, -6 is 3; the rms of an update of 1, 1, 1, -5 is sqrt(7). */
 static void by_tensor(void)
 {
@@ -354,6 +385,8 @@ static void follows(void)
 static const struct strait_test tests[] = {
     {"the guard follows its probe, at most by a factor of two", guard},
     {"measured bounds keep their share of the loss", sensitivity},
+    {"a slope's bound keeps its share of what a round gains", slope},
+    {"noise bounds the error by itself", noise},
     {"bounds of a tensor follow from its values or its update", by_tensor},
     {"each policy gives its bound", values},
     {"a policy changes with its own input and with no other", inputs},
