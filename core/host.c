@@ -1,6 +1,7 @@
 #include "host.h"
 
 #include <assert.h>
+#include <cblas.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <pthread.h>
+#include <stdbool.h>
 
 double strait_host_memory_bytes(const char *key)
 {
@@ -131,12 +133,19 @@ const char *strait_simd_name(enum strait_simd level)
 
 static pthread_mutex_t blas = PTHREAD_MUTEX_INITIALIZER;
 
+static bool is_unguarded(void)
+{
+    return openblas_get_parallel() == OPENBLAS_SEQUENTIAL;
+}
+
 void strait_blas_begin(void)
 {
-    pthread_mutex_lock(&blas);
+    if (is_unguarded())
+        pthread_mutex_lock(&blas);
 }
 
 void strait_blas_end(void)
 {
-    pthread_mutex_unlock(&blas);
+    if (is_unguarded())
+        pthread_mutex_unlock(&blas);
 }
