@@ -104,73 +104,122 @@ static bool has_class(const struct sample *s, bool lossy)
     return false;
 }
 
-/* The slices of one class of all senders; all slices where there is none of it, since tensors
- * outside the model may be of it. Out: raw_bytes: of a sender */
-static int choose_slices(struct strait_turns *t, size_t *raw_bytes, const struct sample *s,
-                         bool lossy, const struct strait_codec_spec *spec, struct strait_error *err)
+/* What is measured together: the codec that an entry is about, and the one that codes beside it. */
+struct measuring {
+    const struct strait_codec_spec *spec, *beside; /* beside: NULL: nothing */
+    const struct strait_profile_entry *known;      /* what that one takes */
+    bool lossy;                                    /* the class that spec codes */
+};
+
+/* The slices that are coded, of all senders. Where the model has none of the entry's class all are
+ * of it, since tensors outside the model may be.
+ * Out:     raw_bytes, n  of a sender, of the entry's class; beside_bytes: of the other */
+static int choose_slices(struct strait_turns *t, size_t *raw_bytes, size_t *beside_bytes, size_t *n,
+                         const struct sample *s, const struct measuring *m,
+                         struct strait_error *err)
 {
     assert(s->n_turns > 0); /* there is a client */
-    const bool all = !has_class(s, lossy);
-    size_t n = 0, n_elems = 0;
+    const bool all = !has_class(s, m->lossy);
+    size_t n_chosen = 0;
     int failed = 0;
+    *raw_bytes = *beside_bytes = *n = 0;
     for (size_t i = 0; i < s->n_turns * s->n_slices && !failed; i++) {
-        if (s->slices[i].lossy != lossy && !all)
+        const bool mine = all || s->slices[i].lossy == m->lossy;
+        if (!mine && !m->beside)
             continue;
-        t->from[n] = s->slices[i];
-        t->to[n] = s->back[i];
-        t->from[n].lossy = t->to[n].lossy = true; /* one codec, one bound here */
-        if (strait_feedback_needed(spec))
-            failed = !(t->from[n].memory = strait_feedback_new(
-                           spec->ops, spec->params, t->from[n].n_elems, spec->memory, err));
-        n_elems += t->from[n++].n_elems;
+        t->from[n_chosen] = s->slices[i];
+        t->to[n_chosen] = s->back[i];
+        t->from[n_chosen].lossy = t->to[n_chosen].lossy = mine;
+        if (mine && strait_feedback_needed(m->spec))
+            failed = !(t->from[n_chosen].memory =
+                           strait_feedback_new(m->spec->ops, m->spec->params,
+                                               t->from[n_chosen].n_elems, m->spec->memory, err));
+        *(mine ? raw_bytes : beside_bytes) += 4 * t->from[n_chosen].n_elems;
+        *n += mine;
+        n_chosen++;
     }
     t->n_turns = s->n_turns;
-    t->n_slices = n / s->n_turns;
-    *raw_bytes = 4 * n_elems / s->n_turns;
+    t->n_slices = n_chosen / s->n_turns;
+    *n /= s->n_turns;
+    *raw_bytes /= s->n_turns;
+    *beside_bytes /= s->n_turns;
     return failed ? -1 : 0;
 }
 
-static void fill_entry(struct strait_profile_entry *entry, const struct strait_codec_times *t,
-                       size_t raw_bytes, size_t n_slices)
+/* Without what the codec beside takes, and never less than half of it all. */
+static void subtract(double *times_s, size_t n, double beside_s)
+{
+    for (size_t i = 0; i < n; i++)
+        times_s[i] = fmax(times_s[i] - beside_s, 0.5 * times_s[i]);
+}
+
+static void fill_entry(struct strait_profile_entry *entry, struct strait_codec_times *t,
+                       const struct measuring *m, size_t raw_bytes, size_t beside_bytes)
 {
     const double bytes = (double)raw_bytes;
+    if (beside_bytes > 0) {
+        subtract(t->encode_s, t->n_repeats, (double)beside_bytes / m->known->encode_bytes_per_s);
+        subtract(t->decode_s, t->n_repeats, (double)beside_bytes / m->known->decode_bytes_per_s);
+    }
     entry->encode = speeds(t->encode_s, t->n_repeats, bytes);
     entry->decode = speeds(t->decode_s, t->n_repeats, bytes);
     entry->encode_bytes_per_s = bytes / strait_typical_s(t->encode_s, t->n_repeats);
     entry->decode_bytes_per_s = bytes / strait_typical_s(t->decode_s, t->n_repeats);
-    entry->ratio = bytes / (double)(t->len_bytes - n_slices * STRAIT_BUNDLE_SLICE_BYTES);
 }
 
-/* One codec at one bound on the slices of one class (lossy or not). The quantiles say how far the
- * readings lie apart. */
-static int measure(struct strait_profile_entry *entry, struct sample *s, bool lossy,
-                   const struct strait_codec_spec *spec, struct strait_error *err)
+/* Encode the first sender's slices of the entry's class once more, for their size. */
+static int find_ratio(struct strait_profile_entry *entry, struct strait_bundle *bundle,
+                      const struct strait_turns *t, size_t raw_bytes, struct strait_error *err)
 {
-    const struct strait_codec_ops *ops = spec->ops;
-    struct strait_bundle bundle = {.lossy.ops = ops, .lossless.ops = ops, .bound = spec->bound};
+    struct strait_slice *own = calloc(t->n_slices + 1, sizeof(*own));
+    size_t n = 0, len_bytes = 0;
+    int failed = -1;
+    for (size_t i = 0; own && i < t->n_slices; i++)
+        if (t->from[i].lossy)
+            own[n++] = t->from[i];
+    const size_t room_bytes = own ? strait_bundle_max_bytes(bundle, own, n) : 0;
+    unsigned char *room = own ? strait_buffer_new_untouched(room_bytes) : NULL;
+    if (room)
+        failed = strait_bundle_encode(bundle, room, room_bytes, &len_bytes, NULL, own, n, err) != 0;
+    if (!failed)
+        entry->ratio = (double)raw_bytes / (double)(len_bytes - n * STRAIT_BUNDLE_SLICE_BYTES);
+    entry->ratios = (struct strait_quantiles){entry->ratio, entry->ratio, entry->ratio};
+    strait_buffer_free(room);
+    free(own);
+    return failed;
+}
+
+/* One codec at one bound on the slices of one class, as a rank codes them: in one bundle with those
+ * of the other class. What that takes alone is known and taken off, so that the two entries together
+ * are what a model takes. The quantiles say how far the readings lie apart. */
+static int measure(struct strait_profile_entry *entry, struct sample *s, const struct measuring *m,
+                   struct strait_error *err)
+{
+    const struct strait_codec_spec *spec = m->spec, *beside = m->beside ? m->beside : m->spec;
+    struct strait_bundle bundle = {
+        .lossy.ops = spec->ops, .lossless.ops = beside->ops, .bound = spec->bound};
     const size_t n_all = s->n_turns * s->n_slices;
     struct strait_slice *of = calloc(2 * n_all + 1, sizeof(*of));
+    struct strait_turns turns = {.from = of, .to = of ? of + n_all : NULL};
     struct strait_codec_times t;
-    size_t raw_bytes;
-    if (!of || strait_codec_open(ops, &bundle.lossy.state, spec->params, err) != 0) {
-        free(of);
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
-    }
-    struct strait_turns turns = {.from = of, .to = of + n_all};
-    bundle.lossless.state = bundle.lossy.state;
+    size_t raw_bytes, beside_bytes, n;
     const int failed =
-        choose_slices(&turns, &raw_bytes, s, lossy, spec, err) != 0 ||
-        strait_time_turns(&t, &bundle, &turns, N_REPEATS, MIN_S, &s->sweeper, err) != 0;
+        !of || strait_codec_open(spec->ops, &bundle.lossy.state, spec->params, err) != 0 ||
+        strait_codec_open(beside->ops, &bundle.lossless.state, beside->params, err) != 0 ||
+        choose_slices(&turns, &raw_bytes, &beside_bytes, &n, s, m, err) != 0 ||
+        strait_time_turns(&t, &bundle, &turns, N_REPEATS, MIN_S, &s->sweeper, err) != 0 ||
+        find_ratio(entry, &bundle, &turns, raw_bytes, err) != 0;
     if (!failed)
-        fill_entry(entry, &t, raw_bytes, turns.n_slices);
-    entry->ratios = (struct strait_quantiles){entry->ratio, entry->ratio, entry->ratio};
+        fill_entry(entry, &t, m, raw_bytes, beside_bytes);
     entry->bound = spec->bound;
-    snprintf(entry->codec, sizeof(entry->codec), "%s", ops->name);
+    snprintf(entry->codec, sizeof(entry->codec), "%s", spec->ops->name);
     strait_codec_settings_text(entry->settings, spec);
-    for (size_t i = 0; i < n_all; i++)
+    for (size_t i = 0; of && i < n_all; i++)
         strait_feedback_free(of[i].memory);
-    if (ops->close)
-        ops->close(bundle.lossy.state);
+    if (bundle.lossy.state && spec->ops->close)
+        spec->ops->close(bundle.lossy.state);
+    if (bundle.lossless.state && beside->ops->close)
+        beside->ops->close(bundle.lossless.state);
     free(of);
     return failed ? -1 : 0;
 }
@@ -228,7 +277,45 @@ struct calibrating {
     bool measure; /* else count */
 };
 
-/* One direction of one point: its codec on the large tensors, the lossless one on the rest. */
+/* Entries of one direction of one point: of its codec, and of the lossless one on small tensors;
+ * p: gets what it lacks. */
+static int add_entries(struct strait_profile *p, struct sample *s,
+                       const struct strait_experiment *e, const struct strait_codec_choice *c,
+                       const char *kind, struct strait_error *err)
+{
+    const bool all = (c->spec.ops->flags & STRAIT_CODEC_LOSSLESS) != 0;
+    const char *model = e->model->name;
+    struct strait_profile_entry plain = {0};
+    const struct strait_profile_entry *known = find_entry(p, &c->lossless, "any", model);
+    const bool have_plain = all || known;
+    struct measuring m = {.spec = &c->lossless};
+    for (size_t i = 0; all && i < s->n_turns * s->n_slices; i++)
+        s->slices[i].lossy = true; /* a lossless codec takes every tensor */
+    if (!have_plain && measure(&plain, s, &m, err) != 0)
+        return -1;
+    if (known)
+        plain = *known;
+    if (!find_entry(p, &c->spec, kind, model)) {
+        struct strait_profile_entry *entry = new_entry(p, kind, model);
+        m = (struct measuring){&c->spec, all ? NULL : &c->lossless, &plain, true};
+        if (!entry || measure(entry, s, &m, err) != 0)
+            return -1;
+        p->n_entries++;
+    }
+    if (!have_plain) {
+        struct strait_profile_entry *entry = new_entry(p, "any", model);
+        if (!entry)
+            return -1;
+        const struct strait_profile_entry named = *entry;
+        *entry = plain;
+        memcpy(entry->kind, named.kind, sizeof(named.kind));
+        memcpy(entry->model, named.model, sizeof(named.model));
+        p->n_entries++;
+    }
+    return 0;
+}
+
+/* One direction of one point: measure or count what the profile lacks. */
 static int calibrate_choice(struct calibrating *of, const struct strait_experiment *e,
                             const struct strait_codec_choice *c, const char *kind,
                             struct strait_error *err)
@@ -241,29 +328,14 @@ static int calibrate_choice(struct calibrating *of, const struct strait_experime
     const bool have_lossless = is_none || all || find_entry(p, &c->lossless, "any", e->model->name);
     const size_t n_missing =
         (have ? 0u : 1u) + (have_lossless ? 0u : 1u) + (p->add_bytes_per_s > 0 ? 0u : 1u);
-    int failed = 0;
     of->n_missing += n_missing;
     if (n_missing == 0 || !of->measure)
         return 0;
-    if (sample_init(&s, e, kind, err) != 0) {
-        sample_release(&s);
-        return -1;
-    }
-    if (!(p->add_bytes_per_s > 0))
+    int failed = sample_init(&s, e, kind, err);
+    if (!failed && !(p->add_bytes_per_s > 0))
         failed = measure_memory(p, &s, err);
-    if (!failed && !have) {
-        struct strait_profile_entry *entry = new_entry(p, kind, e->model->name);
-        if (all) /* a lossless codec takes every tensor */
-            for (size_t i = 0; i < s.n_turns * s.n_slices; i++)
-                s.slices[i].lossy = true;
-        failed = !entry || measure(entry, &s, true, &c->spec, err) != 0;
-        p->n_entries += !failed;
-    }
-    if (!failed && !have_lossless) {
-        struct strait_profile_entry *entry = new_entry(p, "any", e->model->name);
-        failed = !entry || measure(entry, &s, false, &c->lossless, err) != 0;
-        p->n_entries += !failed;
-    }
+    if (!failed && !(have && have_lossless))
+        failed = add_entries(p, &s, e, c, kind, err);
     sample_release(&s);
     return failed ? strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out") : 0;
 }

@@ -51,7 +51,7 @@ static struct strait_profile *earlier(const struct strait_session *r, const json
     struct strait_store *store;
     struct strait_profile *profile = NULL;
     snprintf(path, sizeof(path), "%s/profile.json", r->out);
-    if ((r->fresh && r->step.from == 0) || strait_store_open(&store, r->out, false, &ignored) != 0)
+    if ((r->fresh && !r->step.began) || strait_store_open(&store, r->out, false, &ignored) != 0)
         return NULL;
     const json_t *record = strait_store_find(store, "calibration", r->plan.setup.machine);
     const char *known = json_string_value(json_object_get(record, "profile"));

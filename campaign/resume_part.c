@@ -17,7 +17,8 @@ void strait_resume_load(struct strait_resume *step)
     size_t next;
     int more;
     *step = (struct strait_resume){.path = getenv(STRAIT_STEP_FILE)};
-    if (step->path && read_file(step->path, &next, &more))
+    step->began = step->path && read_file(step->path, &next, &more);
+    if (step->began)
         step->from = step->next = next;
 }
 
@@ -36,5 +37,5 @@ size_t strait_resume_next(const char *path)
 {
     size_t next;
     int more;
-    return read_file(path, &next, &more) && more ? next : 0;
+    return read_file(path, &next, &more) && more ? next + 1 : 0;
 }

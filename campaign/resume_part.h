@@ -1,5 +1,5 @@
 /* A run in parts: each part emulates one more row and writes to a file where the next one
- * continues. */
+ * continues. A first one may only calibrate. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,11 +13,12 @@ struct strait_resume {
     size_t from;      /* emulated rows of the plan done by earlier parts */
     size_t next;      /* the same after this part */
     bool more;        /* rows are missing after this part's */
+    bool began;       /* this is not the first part */
 };
 
 /** Read the file; start at 0 if it does not exist; a whole run if none is named. */
 void strait_resume_load(struct strait_resume *step);
 /** 0, or -1 with *err. */
 int strait_resume_save(const struct strait_resume *step, struct strait_error *err);
-/** After a part: where the next one begins; 0: none is needed. */
+/** After a part: 1 and the emulated rows of the plan that are done; 0: no other is needed. */
 size_t strait_resume_next(const char *path);

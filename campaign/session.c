@@ -259,6 +259,13 @@ out:
     return status;
 }
 
+/* Memory that a calibration gave back is scattered in a guest: what ranks get of it then is slower
+ * than what was measured. So a part of its own calibrates. */
+static bool only_calibrates(const struct strait_session *r)
+{
+    return r->step.path && !r->step.began && r->calibrated_now && strait_cpu_is_of_host();
+}
+
 /* One part of a run emulates the first row that earlier parts neither computed nor found
  * INVALID. */
 static int find_missing(struct strait_session *r, struct strait_error *err)
@@ -273,8 +280,9 @@ static int find_missing(struct strait_session *r, struct strait_error *err)
     for (size_t i = 0; i < r->plan.n_tasks; i++) {
         const char *key = r->plan.tasks[i].key;
         const bool emulated = r->plan.tasks[i].backend == &strait_emu;
-        const bool earlier = emulated ? n_emulated < step->from : step->from > 0;
-        const bool ours = !emulated || !step->path || (!earlier && step->next == step->from);
+        const bool earlier = emulated ? n_emulated < step->from : step->began;
+        const bool ours = !emulated || !step->path ||
+                          (!earlier && step->next == step->from && !only_calibrates(r));
         const json_t *row = r->fresh && !earlier ? NULL : strait_store_find(r->store, "row", key);
         n_emulated += emulated;
         if (row) {

@@ -250,8 +250,8 @@ static void check_counters(struct verdict *v)
     }
 }
 
-/* The shortest reading of the same work is charged, so slow readings do not lengthen the result;
- * but if all are slow, the shortest may be too. */
+/* A short reading of the same work is charged, so slow ones do not lengthen the result; but if all
+ * are slow, that one may be too. */
 static void flag_readings(struct verdict *v)
 {
     uint64_t n = 0, n_slow = 0;
@@ -261,8 +261,8 @@ static void flag_readings(struct verdict *v)
     }
     if (n_slow > 0)
         say(v,
-            "%" PRIu64 " of %" PRIu64 " readings of work were more than %.0f %% above the quickest "
-            "of the same work, which is charged",
+            "%" PRIu64 " of %" PRIu64 " readings of work were more than %.0f %% above what "
+            "is charged for the same work",
             n_slow, n, 100 * (STRAIT_EMU_SLOW_RATIO - 1));
 }
 

@@ -10,7 +10,7 @@
 #include "workloads/rank/backend.h"
 #include "emu/host/dilated_clock.h"
 
-/* A reading this far above the shortest of the same work was disturbed. */
+/* A reading this far above what is charged was disturbed. */
 #define STRAIT_EMU_SLOW_RATIO 1.05
 
 /* A started job, or an acknowledged send (which uses no slot). */
@@ -40,12 +40,14 @@ struct strait_emu_slots {
     pthread_t *threads;
     unsigned n_threads, cap_threads, n_idle, n_runnable;
     bool stopping, halted;
+    int64_t reading_ns;         /* what reading the clock of processor time takes */
     unsigned n_calls;           /* functions of jobs running now */
     pthread_cond_t calm, never; /* calm: none runs; never: is not signalled */
     /* figures, real seconds */
     double slip_sum_s, slip_max_s, cpu_s;
     uint64_t n_measured;
-    uint64_t n_slow; /* of these, readings above the shortest by more than STRAIT_EMU_SLOW_RATIO */
+    uint64_t
+        n_slow; /* of these, readings above what was charged by more than STRAIT_EMU_SLOW_RATIO */
 };
 
 /** In:      lock     the rank's, initialised

@@ -36,11 +36,18 @@ static void parts(void)
     strait_resume_load(&step); /* empty: the first part */
     CU_ASSERT_STRING_EQUAL(step.path, path);
     CU_ASSERT_EQUAL(step.from, 0);
+    CU_ASSERT_FALSE(step.began);
     CU_ASSERT_EQUAL(strait_resume_next(path), 0);
+    step.more = true;
+    CU_ASSERT_EQUAL(strait_resume_save(&step, &err), 0); /* it calibrated and did no row */
+    CU_ASSERT_EQUAL(strait_resume_next(path), 1);
+    strait_resume_load(&step);
+    CU_ASSERT_TRUE(step.began);
+    CU_ASSERT_EQUAL(step.from, 0);
     step.next = 7;
     step.more = true;
     CU_ASSERT_EQUAL(strait_resume_save(&step, &err), 0);
-    CU_ASSERT_EQUAL(strait_resume_next(path), 7);
+    CU_ASSERT_EQUAL(strait_resume_next(path), 8);
     strait_resume_load(&step);
     CU_ASSERT_EQUAL(step.from, 7);
     CU_ASSERT_EQUAL(step.next, 7); /* until it did something */

@@ -26,16 +26,18 @@ enum strait_resource {
     STRAIT_N_RESOURCES
 };
 
+struct strait_readings; /* workloads/timing/readings.h */
+
 struct strait_job {
     enum strait_resource resource;
     unsigned n_slots;      /* at most the rank's slots; 0 counts as 1 */
     double cost_s;         /* duration; NAN: measure fn, which only emu can */
     void (*fn)(void *arg); /* the real work; NULL if only time passes */
     void *arg;
-    /* With measured cost: the shortest reading of the same work so far, shared by all ranks. The
-     * smaller of it and the new reading is charged and kept: a busy host lengthens some readings
-     * and shortens none. NULL: charge the new reading. */
-    _Atomic(double) *min_s;
+    /* With measured cost: the readings of the same work so far, shared by all ranks; the typical
+     * one is charged. NULL: charge the new reading. */
+    struct strait_readings *readings;
+    bool is_pure; /* fn may be called twice, with the same result */
     /* fn takes long and needs a large stack: a simulation may run it on another thread, beside
      * other ranks' work, and joins it in wait. */
     bool is_long;

@@ -99,11 +99,12 @@ static struct strait_packet *encode(struct strait_rank *r, struct strait_codec *
         strait_tensor_touch(r, x);
         job.cost_s =
             r->run->measured_cost ? NAN : e.encode_s + strait_line_cost_s(w, c, x, e.decode_s);
-        job.min_s = strait_reading_of(w, STRAIT_READING_ENCODE, c, bound, x);
+        job.readings = strait_reading_of(w, STRAIT_READING_ENCODE, c, bound, x);
         if (r->run->real_payload) {
             strait_task_cut(r, &task, true);
             job.fn = strait_task_encode;
             job.arg = &task;
+            job.is_pure = !task.line && !strait_feedback_needed(&c->choice->spec);
             const struct strait_bundle bundle = strait_codec_bundle(c, bound);
             task.room_bytes = strait_bundle_max_bytes(&bundle, task.slices, task.n_slices) +
                               strait_line_head_bytes(c, task.n_slices);
@@ -195,7 +196,8 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
         job.cost_s =
             r->run->measured_cost ? NAN : 4.0 * (double)strait_n_elems(y) / w->copy_bytes_per_s;
         job.fn = real ? copy_now : NULL;
-        job.min_s = strait_reading_of(w, STRAIT_READING_COPY, NULL, NAN, y);
+        job.is_pure = true;
+        job.readings = strait_reading_of(w, STRAIT_READING_COPY, NULL, NAN, y);
     } else {
         strait_tensor_touch(r, y);
         const double bound = taken->bound.value;
@@ -207,11 +209,12 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
                                                  (struct strait_within){bound, NULL}, y, refers)
                                    .decode_s +
                                pass_s;
-        job.min_s = strait_reading_of(w, STRAIT_READING_DECODE, task->codec, bound, y);
+        job.readings = strait_reading_of(w, STRAIT_READING_DECODE, task->codec, bound, y);
         task->line = strait_line_to_decode(r, taken, y);
         if (r->run->real_payload) {
             strait_task_cut(r, task, false);
             job.fn = strait_task_decode;
+            job.is_pure = !task->line;
         }
     }
     job.arg = task;
@@ -273,7 +276,7 @@ void strait_add(struct strait_rank *r, struct strait_tensor *sum, struct strait_
         .cost_s = r->run->measured_cost ? NAN : 4.0 * (double)a.n / w->add_bytes_per_s,
         .fn = r->run->real_payload ? add_now : NULL,
         .arg = &a,
-        .min_s = strait_reading_of(w, STRAIT_READING_ADD, NULL, NAN, sum)};
+        .readings = strait_reading_of(w, STRAIT_READING_ADD, NULL, NAN, sum)};
     strait_rank_state_work(r, STRAIT_SPAN_AGGREGATE, &job);
     sum->version++;
     if (sum->parent)

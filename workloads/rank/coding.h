@@ -111,8 +111,9 @@ enum strait_reading_of {
     STRAIT_READING_ADD_ENCODED,
     STRAIT_READING_SET
 };
-/** The shared shortest reading of this work; NULL in a run that measures nothing. In: bound: NAN
+/** The shared readings of this work; NULL in a run that measures nothing. In: bound: NAN
  *  unless the work depends on it. */
-_Atomic(double) *strait_reading_of(const struct strait_rank_state *w,
-                                   enum strait_reading_of operation, const struct strait_codec *c,
-                                   double bound, const struct strait_tensor *t);
+struct strait_readings *strait_reading_of(const struct strait_rank_state *w,
+                                          enum strait_reading_of operation,
+                                          const struct strait_codec *c, double bound,
+                                          const struct strait_tensor *t);

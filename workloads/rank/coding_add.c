@@ -35,7 +35,8 @@ struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_co
     struct strait_job job = {.resource = STRAIT_CPU,
                              .cost_s = r->run->measured_cost ? NAN : e.encode_s + 2 * e.decode_s,
                              .arg = &d,
-                             .min_s = strait_reading_of(w, STRAIT_READING_ADD_ENCODED, c, NAN, x)};
+                             .readings =
+                                 strait_reading_of(w, STRAIT_READING_ADD_ENCODED, c, NAN, x)};
     struct strait_times times;
     if (a_taken->n_elems != strait_n_elems(x) || b_taken->n_elems != strait_n_elems(x))
         strait_rank_state_fail(r, STRAIT_ERR_BACKEND,

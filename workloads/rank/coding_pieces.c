@@ -202,9 +202,10 @@ bool strait_size_is_fixed(struct strait_rank *r, const struct strait_codec *c,
 
 /* --- readings shared by ranks ------------------------------------------------------------- */
 
-_Atomic(double) *strait_reading_of(const struct strait_rank_state *w,
-                                   enum strait_reading_of operation, const struct strait_codec *c,
-                                   double bound, const struct strait_tensor *t)
+struct strait_readings *strait_reading_of(const struct strait_rank_state *w,
+                                          enum strait_reading_of operation,
+                                          const struct strait_codec *c, double bound,
+                                          const struct strait_tensor *t)
 {
     const bool own = !c || isnan(bound) || bound == c->choice->spec.bound.value;
     const uint64_t at = own ? 0 : strait_checksum(&bound, sizeof(bound));
@@ -215,11 +216,8 @@ _Atomic(double) *strait_reading_of(const struct strait_rank_state *w,
     for (size_t i = 0; w->point->readings && i < STRAIT_MAX_READINGS; i++) {
         struct strait_reading *r = &w->point->readings[(key + i) % STRAIT_MAX_READINGS];
         uint64_t found = 0;
-        if (atomic_compare_exchange_strong(&r->key, &found, key))
-            atomic_store(&r->min_s, INFINITY); /* racing ranks lose at most one reading */
-        else if (found != key)
-            continue;
-        return &r->min_s;
+        if (atomic_compare_exchange_strong(&r->key, &found, key) || found == key)
+            return &r->of;
     }
     return NULL;
 }

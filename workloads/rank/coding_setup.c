@@ -7,9 +7,9 @@
 
 #include "core/buffer.h"
 #include "coding.h"
-#include "workloads/timing/timing.h"
+#include "workloads/timing/turns.h"
 
-enum { N_REHEARSALS = 5 };
+enum { N_REHEARSALS = 16 };
 
 /* Allocate for the worst case of the whole model. */
 static void prepare_room(const struct strait_rank_state *w, struct strait_codec *c)
@@ -70,66 +70,189 @@ void strait_coding_begin(struct strait_rank *r)
     }
 }
 
-static void keep_least(_Atomic(double) *reading, double s)
+static void keep_all(struct strait_readings *readings, const double *times_s, size_t n)
 {
-    if (reading)
-        atomic_store(reading, fmin(atomic_load(reading), s));
+    for (size_t i = 0; readings && i < n; i++)
+        strait_readings_add(readings, times_s[i]);
 }
 
-/* A whole model, encoded and decoded once more. */
-static double one_coding_bytes(const struct strait_rank_state *w, const struct strait_codec *c)
+/* What is rehearsed: a whole model, by several senders in turn. */
+struct rehearsal {
+    struct strait_tensor whole;
+    struct strait_task from, to;
+    size_t n_turns;
+    float *values, *decoded;
+    struct strait_slice *slices; /* from all, to all */
+    struct strait_sweeper sweeper;
+};
+
+static size_t n_rehearsed(size_t n_elems)
 {
-    return (double)strait_buffer_bytes(4 * w->point->experiment->model->n_elems) +
-           (double)strait_buffer_bytes(c->room_bytes);
+    const size_t n = strait_n_turns(4 * n_elems);
+    return n < N_REHEARSALS ? n : N_REHEARSALS;
 }
 
-/* Before time 0 the first sender takes readings of what it will send, so that the first round does
- * not depend on a single reading. */
+/* What the rehearsal takes: a model and two rooms for each turn, a model to send, one that sums, and
+ * the sweeper. */
+static double rehearsal_bytes(const struct strait_rank_state *w)
+{
+    const size_t n_elems = w->point->experiment->model->n_elems, n = n_rehearsed(n_elems);
+    const size_t up_bytes = w->codecs[0].room_bytes, down_bytes = w->codecs[1].room_bytes;
+    return (double)strait_sweep_bytes() + (double)strait_buffer_bytes(4 * n * n_elems) +
+           2 * (double)strait_buffer_bytes(n * (up_bytes > down_bytes ? up_bytes : down_bytes)) +
+           2 * (double)strait_buffer_bytes(4 * n_elems);
+}
+
+static void rehearsal_release(struct rehearsal *h)
+{
+    free(h->from.slices);
+    free(h->to.slices);
+    free(h->slices);
+    strait_buffer_free(h->values);
+    strait_buffer_free(h->decoded);
+    strait_sweeper_release(&h->sweeper);
+}
+
+/* Senders send the same values, each is decoded into memory of its own. */
+static void rehearsal_init(struct rehearsal *h, struct strait_rank *r, struct strait_codec *c,
+                           int sender, const char *kind)
+{
+    const struct strait_trial *p = strait_rank_state_of(r)->point;
+    const size_t n_elems = p->experiment->model->n_elems;
+    struct strait_error err = {0};
+    *h = (struct rehearsal){.n_turns = n_rehearsed(n_elems)};
+    h->values = strait_tensor_sent_values(p, sender, kind);
+    h->decoded = strait_buffer_new(h->n_turns * n_elems * sizeof(*h->decoded));
+    h->whole = (struct strait_tensor){.hi = n_elems, .values = h->values, .held = true};
+    h->from = h->to = (struct strait_task){.codec = c, .tensor = &h->whole, .bound = NAN};
+    if (!h->values || !h->decoded || strait_sweeper_init(&h->sweeper, &err) != 0)
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    strait_task_cut(r, &h->from, true);
+    strait_task_cut(r, &h->to, false);
+    const size_t n = h->from.n_slices;
+    h->slices = calloc(2 * h->n_turns * n + 1, sizeof(*h->slices));
+    if (!h->slices)
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    for (size_t turn = 0; turn < h->n_turns; turn++)
+        for (size_t i = 0; i < n; i++) {
+            struct strait_slice *to = &h->slices[(h->n_turns + turn) * n + i];
+            h->slices[turn * n + i] = h->from.slices[i];
+            *to = h->to.slices[i];
+            to->x = h->decoded + turn * n_elems + (to->x - h->values);
+        }
+}
+
+static void rehearse_coding(struct strait_rank *r, struct rehearsal *h)
+{
+    struct strait_rank_state *w = strait_rank_state_of(r);
+    struct strait_codec *c = h->from.codec;
+    const size_t n = h->from.n_slices;
+    const struct strait_bundle bundle = strait_codec_bundle(c, NAN);
+    const struct strait_turns turns = {h->slices, h->slices + h->n_turns * n, n, h->n_turns};
+    struct strait_error err = {0};
+    struct strait_codec_times t;
+    if (strait_time_turns(&t, &bundle, &turns, N_REHEARSALS, 0, &h->sweeper, &err) != 0)
+        r->backend->ops->fail(r, &err);
+    keep_all(strait_reading_of(w, STRAIT_READING_ENCODE, c, NAN, &h->whole), t.encode_s,
+             t.n_repeats);
+    keep_all(strait_reading_of(w, STRAIT_READING_DECODE, c, NAN, &h->whole), t.decode_s,
+             t.n_repeats);
+}
+
+/* Sums, which the server makes of what it decoded. */
+static void rehearse_adding(struct strait_rank *r, struct rehearsal *h)
+{
+    struct strait_memory_times t;
+    float *sum = strait_buffer_new(h->whole.hi * sizeof(*sum));
+    if (!sum)
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    strait_time_memory(&t, sum, h->decoded, h->values, h->whole.hi, h->n_turns, N_REHEARSALS);
+    keep_all(strait_reading_of(strait_rank_state_of(r), STRAIT_READING_ADD, NULL, NAN, &h->whole),
+             t.add_s, t.n_repeats);
+    strait_buffer_free(sum);
+}
+
+static void forget_memories(struct strait_codec *c)
+{
+    for (struct strait_remembered *m = c->remembered, *next; m; m = next) {
+        next = m->next;
+        strait_feedback_free(m->memory);
+        free(m);
+    }
+    c->remembered = NULL;
+}
+
+/* Each codec once, from the values that will be sent into the memory that will be used: the first
+ * call of a process takes several times as long as all others. With error feedback a codec has a
+ * state that this would change. */
+static void warm_up(struct strait_rank *r, const char *sends)
+{
+    struct strait_rank_state *w = strait_rank_state_of(r);
+    struct strait_tensor whole = {.hi = w->point->experiment->model->n_elems, .held = true};
+    for (int kind = 0; kind < 3 && !whole.values; kind++)
+        whole.values = w->prepared[kind];
+    for (int i = 0; i < 2 && sends && whole.values; i++) {
+        struct strait_codec *c = &w->codecs[i];
+        struct strait_task from = {.codec = c, .tensor = &whole, .bound = NAN}, to = from;
+        struct strait_packet encoded = {.data = atomic_load(&c->spare)};
+        if (strait_codec_is_none(c) || strait_feedback_needed(&c->choice->spec) || !encoded.data)
+            continue;
+        strait_task_cut(r, &from, false);
+        strait_task_cut(r, &to, false);
+        from.out = encoded.data;
+        from.room_bytes = c->room_bytes;
+        strait_task_encode(&from);
+        for (size_t k = 0; k < to.n_slices && w->n_scratch > 0; k++)
+            to.slices[k].x = w->scratch[0] + (to.slices[k].x - whole.values);
+        encoded.payload_bytes = from.len_bytes;
+        to.packet = &encoded;
+        if (from.err.code == STRAIT_OK && w->n_scratch > 0)
+            strait_task_decode(&to);
+        free(from.slices);
+        free(to.slices);
+        if (from.err.code != STRAIT_OK || to.err.code != STRAIT_OK)
+            r->backend->ops->fail(r, from.err.code != STRAIT_OK ? &from.err : &to.err);
+    }
+}
+
+static bool is_rehearsing(const struct strait_rank_state *w)
+{
+    return w->me == 0 && w->point->experiment->strategy->has_server &&
+           !(strait_codec_is_none(&w->codecs[0]) && strait_codec_is_none(&w->codecs[1]));
+}
+
+/* Before time 0 the server takes readings of what it and its clients will do, in the way in which
+ * calibration takes them, so that the first round does not depend on single readings. It alone: two
+ * ranks that share a processor would empty each other's caches. Values that ranks are going to
+ * train are not there yet. */
 void strait_coding_rehearse(struct strait_rank *r)
 {
     struct strait_rank_state *w = strait_rank_state_of(r);
-    const struct strait_strategy *s = w->point->experiment->strategy;
-    struct strait_codec *c = &w->codecs[w->me == 0 ? 1 : 0];
-    struct strait_error err = {0};
-    struct strait_sweeper sweeper = {0};
-    struct strait_codec_times t;
-    const bool planned = w->footprint.is_wanted;
-    if (!(planned || r->run->measured_cost) || !s->has_server || w->me > 1 ||
-        strait_codec_is_none(c))
+    const struct strait_experiment *e = w->point->experiment;
+    const char *const kinds[2] = {strait_uplink_kind(e), e->strategy->downlink_kind};
+    const bool planned = w->footprint.is_wanted, serves = is_rehearsing(w);
+    if (planned && serves)
+        strait_footprint_touch(w, rehearsal_bytes(w));
+    if (planned || !r->run->measured_cost || !r->run->real_payload)
         return;
-    if (planned) {
-        strait_footprint_touch(w, (double)strait_sweep_bytes() + one_coding_bytes(w, c));
+    if (!w->point->learn && !w->point->shares_values)
+        warm_up(r, kinds[e->strategy->has_server && w->me == 0]);
+    if (!serves)
         return;
+    for (int i = 0; i < 2; i++) {
+        struct strait_codec *c = &w->codecs[i];
+        const bool codes = !w->point->learn && kinds[i] && !strait_codec_is_none(c);
+        struct rehearsal h;
+        if (!codes && i == 1)
+            continue;
+        rehearsal_init(&h, r, c, i == 0 ? 1 : 0, kinds[i]);
+        if (codes)
+            rehearse_coding(r, &h);
+        if (i == 0)
+            rehearse_adding(r, &h);
+        rehearsal_release(&h);
+        forget_memories(c);
     }
-    const char *sends = w->me == 0 ? s->downlink_kind : strait_uplink_kind(w->point->experiment);
-    const enum strait_tensor_kind kind = strcmp(sends, "param") == 0    ? STRAIT_WEIGHTS
-                                         : strcmp(sends, "update") == 0 ? STRAIT_UPDATE
-                                                                        : STRAIT_GRADIENTS;
-    struct strait_tensor whole = {.kind = kind,
-                                  .hi = w->point->experiment->model->n_elems,
-                                  .values = w->prepared[kind],
-                                  .held = true};
-    float *decoded = strait_buffer_new(whole.hi * sizeof(*decoded));
-    struct strait_task from = {.codec = c, .tensor = &whole, .bound = NAN}, to = from;
-    if (!whole.values || !decoded || strait_sweeper_init(&sweeper, &err) != 0)
-        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
-    strait_task_cut(r, &from, true);
-    strait_task_cut(r, &to, false);
-    for (size_t i = 0; i < to.n_slices; i++)
-        to.slices[i].x = decoded + (to.slices[i].x - whole.values);
-    const struct strait_bundle bundle = strait_codec_bundle(c, NAN);
-    if (strait_time_bundle(&t, &bundle, from.slices, to.slices, to.n_slices, N_REHEARSALS, 0,
-                           &sweeper, &err) != 0)
-        r->backend->ops->fail(r, &err);
-    keep_least(strait_reading_of(w, STRAIT_READING_ENCODE, c, NAN, &whole), t.encode_s[0]);
-    keep_least(strait_reading_of(w, STRAIT_READING_DECODE, c, NAN, &whole), t.decode_s[0]);
-    for (size_t i = 0; i < from.n_slices; i++) /* the rehearsal must not count as a round */
-        if (from.slices[i].memory && strait_feedback_reset(from.slices[i].memory, &err) != 0)
-            r->backend->ops->fail(r, &err);
-    free(from.slices);
-    free(to.slices);
-    strait_buffer_free(decoded);
-    strait_sweeper_release(&sweeper);
 }
 
 /* Largest |x - y| / bound over one tensor. */
@@ -189,6 +312,13 @@ static double sample_error(struct strait_rank *r)
     return checked ? worst : -1;
 }
 
+/* A whole model, encoded and decoded once more. */
+static double one_coding_bytes(const struct strait_rank_state *w, const struct strait_codec *c)
+{
+    return (double)strait_buffer_bytes(4 * w->point->experiment->model->n_elems) +
+           (double)strait_buffer_bytes(c->room_bytes);
+}
+
 void strait_coding_end(struct strait_rank *r)
 {
     struct strait_rank_state *w = strait_rank_state_of(r);
@@ -206,10 +336,6 @@ void strait_coding_end(struct strait_rank *r)
         if (c->choice->lossless.ops->close)
             c->choice->lossless.ops->close(c->lossless_state);
         strait_buffer_free(atomic_load(&c->spare));
-        for (struct strait_remembered *m = c->remembered, *next; m; m = next) {
-            next = m->next;
-            strait_feedback_free(m->memory);
-            free(m);
-        }
+        forget_memories(c);
     }
 }

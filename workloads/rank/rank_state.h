@@ -109,8 +109,8 @@ struct strait_task *strait_task_of(struct strait_rank *r, enum strait_span_kind 
  *  strait_tensor then takes these values over: faulting in fresh memory can take longer than the
  *  work on it. */
 void strait_tensor_prepare(struct strait_rank *r);
-/** The values of client 1: a whole model of the uplink's kind. NULL when memory ran out. */
-float *strait_tensor_client_values(const struct strait_trial *p);
+/** The recorded values of a rank, a whole model of this kind. NULL when memory ran out. */
+float *strait_tensor_sent_values(const struct strait_trial *p, int rank, const char *kind_name);
 /** Allocate and fill the values if payload is real; count the memory in any case. */
 void strait_tensor_touch(struct strait_rank *r, struct strait_tensor *x);
 /** A job that refills a tensor with its recorded values. */

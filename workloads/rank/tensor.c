@@ -209,13 +209,13 @@ static void prepare_scratch(struct strait_rank *r)
             strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "a tensor does not fit in memory");
 }
 
-float *strait_tensor_client_values(const struct strait_trial *p)
+float *strait_tensor_sent_values(const struct strait_trial *p, int rank, const char *kind_name)
 {
     const size_t n_elems = p->experiment->model->n_elems;
     float *values = strait_buffer_new(n_elems * sizeof(float));
-    for (int kind = 0; kind < 3 && values; kind++)
-        if (strcmp(kind_names[kind], strait_uplink_kind(p->experiment)) == 0)
-            fill_values(p, 1, (enum strait_tensor_kind)kind, values, 0, n_elems);
+    for (int kind = 0; kind < 3 && values && kind_name; kind++)
+        if (strcmp(kind_names[kind], kind_name) == 0)
+            fill_values(p, rank, (enum strait_tensor_kind)kind, values, 0, n_elems);
     return values;
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/buffer.h"
 #include "coding.h"
 
 struct setting {
@@ -31,8 +32,9 @@ void strait_set(struct strait_rank *r, struct strait_tensor *y, struct strait_te
         .resource = STRAIT_CPU,
         .cost_s = r->run->measured_cost ? NAN : 4.0 * (double)s.n / w->copy_bytes_per_s,
         .fn = r->run->real_payload ? set_now : NULL,
+        .is_pure = y != x,
         .arg = &s,
-        .min_s = strait_reading_of(w, STRAIT_READING_SET, NULL, NAN, y)};
+        .readings = strait_reading_of(w, STRAIT_READING_SET, NULL, NAN, y)};
     strait_rank_state_work(r, STRAIT_SPAN_AGGREGATE, &job);
     y->version++;
     if (y->parent)
@@ -67,7 +69,7 @@ void strait_set_change(struct strait_rank *r, struct strait_tensor *y, struct st
         .cost_s = r->run->measured_cost ? NAN : 4.0 * (double)c.n / w->copy_bytes_per_s,
         .fn = change_now,
         .arg = &c,
-        .min_s = strait_reading_of(w, STRAIT_READING_SET, NULL, NAN, y)};
+        .readings = strait_reading_of(w, STRAIT_READING_SET, NULL, NAN, y)};
     strait_rank_state_work(r, STRAIT_SPAN_AGGREGATE, &job);
     y->version++;
     if (y->parent)
@@ -98,13 +100,16 @@ struct strait_packet *strait_snapshot(struct strait_rank *r, struct strait_codec
     struct strait_packet *p = strait_packet_new(real ? n_bytes : 0);
     if (!p)
         strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "a copy of a tensor does not fit in memory");
+    if (real)
+        strait_buffer_populate(p->data, n_bytes); /* faults in fresh memory are none of its work */
     struct copying copy = {p->data, x->values, n_bytes};
     const struct strait_job job = {
         .resource = STRAIT_CPU,
         .cost_s = r->run->measured_cost ? NAN : (double)n_bytes / w->copy_bytes_per_s,
         .fn = real ? copy_now : NULL,
+        .is_pure = true,
         .arg = &copy,
-        .min_s = strait_reading_of(w, STRAIT_READING_COPY, NULL, NAN, x)};
+        .readings = strait_reading_of(w, STRAIT_READING_COPY, NULL, NAN, x)};
     strait_rank_state_work(r, STRAIT_SPAN_ENCODE, &job);
     p->payload_bytes = p->raw_bytes = n_bytes;
     p->n_elems = strait_n_elems(x);

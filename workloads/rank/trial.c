@@ -294,7 +294,7 @@ static int fill_shared(struct strait_trial *p, struct strait_error *err)
 {
     if (!p->shares_values || p->shared_values)
         return 0;
-    p->shared_values = strait_tensor_client_values(p);
+    p->shared_values = strait_tensor_sent_values(p, 1, strait_uplink_kind(p->experiment));
     return p->shared_values
                ? 0
                : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "a tensor does not fit in memory");

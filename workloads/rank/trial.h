@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include "backend.h"
+#include "workloads/timing/readings.h"
 #include "workloads/ask/experiment.h"
 #include "traces/tensor_fill.h"
 #include "traces/tensors.h"
@@ -16,11 +17,11 @@ struct strait_codec_cost {
     double encode_bytes_per_s, decode_bytes_per_s, encode_fixed_s, decode_fixed_s;
 };
 
-/* The shortest reading of one kind of measured work, shared by all ranks of a run. */
+/* Readings of one kind of measured work, shared by all ranks of a run. */
 enum { STRAIT_MAX_READINGS = 512 };
 struct strait_reading {
     _Atomic(uint64_t) key; /* hash of operation, codec and elements; 0: free */
-    _Atomic(double) min_s;
+    struct strait_readings of;
 };
 
 struct strait_trial {

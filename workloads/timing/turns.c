@@ -10,6 +10,7 @@
 #include "core/clock.h"
 
 enum { CACHE_LINE_BYTES = 64, WAIT_NS = 200000, N_CACHES = 8, USUAL_CACHE_BYTES = 2 << 20 };
+enum { MAX_BURST = 8 }; /* readings without a pause: a disturbance lasts longer */
 
 static int by_value(const void *a, const void *b)
 {
@@ -37,11 +38,18 @@ static double start_s(void)
     return strait_cpu_s();
 }
 
+/* Without what reading the clock takes. */
+static double since_s(double from_s, double reading_s)
+{
+    return fmax(strait_cpu_s() - from_s - reading_s, 1e-9);
+}
+
 /* What one round writes beside the decoded values. */
 struct round {
     unsigned char *encoded, *arrived; /* room_bytes a sender */
     size_t room_bytes, *len_bytes;
     double *encode_s, *decode_s; /* of each sender */
+    double reading_s;            /* what reading the clock takes */
 };
 
 static void round_release(struct round *r)
@@ -57,7 +65,8 @@ static int round_init(struct round *r, const struct strait_bundle *bundle,
                       const struct strait_turns *t, struct strait_error *err)
 {
     const size_t max_bytes = strait_bundle_max_bytes(bundle, t->from, t->n_slices);
-    *r = (struct round){.room_bytes = (max_bytes / CACHE_LINE_BYTES + 1) * CACHE_LINE_BYTES};
+    *r = (struct round){.room_bytes = (max_bytes / CACHE_LINE_BYTES + 1) * CACHE_LINE_BYTES,
+                        .reading_s = 1e-9 * (double)strait_cpu_reading_ns()};
     r->encoded = strait_buffer_new_untouched(t->n_turns * r->room_bytes);
     r->arrived = strait_buffer_new_untouched(t->n_turns * r->room_bytes);
     r->len_bytes = calloc(t->n_turns, sizeof(*r->len_bytes));
@@ -80,7 +89,7 @@ static int run_round(struct round *r, const struct strait_bundle *bundle,
                                  &r->len_bytes[i], NULL, t->from + i * t->n_slices, t->n_slices,
                                  err) != 0)
             return -1;
-        r->encode_s[i] = strait_cpu_s() - from_s;
+        r->encode_s[i] = since_s(from_s, r->reading_s);
     }
     for (size_t i = 0; i < t->n_turns; i++) {
         unsigned char *in = r->arrived + i * r->room_bytes;
@@ -89,7 +98,7 @@ static int run_round(struct round *r, const struct strait_bundle *bundle,
         if (strait_bundle_decode(bundle, t->to + i * t->n_slices, t->n_slices, in, r->len_bytes[i],
                                  err) != 0)
             return -1;
-        r->decode_s[i] = strait_cpu_s() - from_s;
+        r->decode_s[i] = since_s(from_s, r->reading_s);
     }
     return 0;
 }
@@ -136,23 +145,32 @@ static void add(float *restrict sum, const float *restrict x, size_t n)
         sum[i] += 0.125f * x[i];
 }
 
+/* Each x in turn is written, as when it was decoded or arrived. */
+static void write_all(float *x, const float *from, size_t n_elems, size_t n_turns)
+{
+    for (size_t i = 0; i < n_turns; i++)
+        memcpy(x + i * n_elems, from, n_elems * sizeof(*x));
+}
+
 void strait_time_memory(struct strait_memory_times *out, float *sum, float *x, const float *from,
                         size_t n_elems, size_t n_turns, size_t n_repeats)
 {
     const size_t n = n_repeats < STRAIT_TIMING_MAX_REPEATS ? n_repeats : STRAIT_TIMING_MAX_REPEATS;
+    const size_t n_burst = n_turns < MAX_BURST ? n_turns : MAX_BURST;
+    const double reading_s = 1e-9 * (double)strait_cpu_reading_ns();
     for (out->n_repeats = 0; out->n_repeats < n;) {
-        const size_t rest = n - out->n_repeats, n_now = rest < n_turns ? rest : n_turns;
-        memcpy(x, from, n_turns * n_elems * sizeof(*x)); /* decoded */
+        const size_t rest = n - out->n_repeats, n_now = rest < n_burst ? rest : n_burst;
+        write_all(x, from, n_elems, n_turns);
         for (size_t i = 0; i < n_now; i++) {
             const double from_s = start_s();
             add(sum, x + i * n_elems, n_elems);
-            out->add_s[out->n_repeats + i] = strait_cpu_s() - from_s;
+            out->add_s[out->n_repeats + i] = since_s(from_s, reading_s);
         }
-        memcpy(x, from, n_turns * n_elems * sizeof(*x)); /* arrived */
+        write_all(x, from, n_elems, n_turns);
         for (size_t i = 0; i < n_now; i++) {
             const double from_s = start_s();
             memcpy(sum, x + i * n_elems, n_elems * sizeof(*x));
-            out->copy_s[out->n_repeats + i] = strait_cpu_s() - from_s;
+            out->copy_s[out->n_repeats + i] = since_s(from_s, reading_s);
         }
         out->n_repeats += n_now;
     }

@@ -31,7 +31,8 @@ struct strait_memory_times {
     size_t n_repeats;
 };
 /** The same for sum += x and sum = x, where each x in turn was written before the first is added.
- *  In:  x, from  n_turns times n_elems values; sum: n_elems */
+ *  In:  x     n_turns times n_elems values
+ *       from  what each x is written with, every few readings; n_elems, as sum */
 void strait_time_memory(struct strait_memory_times *out, float *sum, float *x, const float *from,
                         size_t n_elems, size_t n_turns, size_t n_repeats);
 

@@ -283,8 +283,8 @@ static double round_s_of(const json_t *row)
     return json_number_value(json_object_get(row, "round_s"));
 }
 
-/* Predicted and emulated in guests, calibrated in the first: the second emulates the repeat and
- * shows the rows of both. */
+/* Predicted and emulated in guests: the first calibrates, the third emulates the repeat and shows
+ * the rows of all. */
 static void a_run(void)
 {
     char job[] = "/tmp/strait-test-XXXXXX", *text = calloc(1, TEXT_BYTES);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tests/kit/suite.h"
+#include "workloads/timing/readings.h"
 
 enum { MS = 1000000 };
 
@@ -125,14 +126,14 @@ static void burn(void *arg)
 }
 
 /* 5 ms of work, measured: its job lasts at least as long in dilated time, and no longer than the
- * shortest reading of the same work says. */
+ * readings of the same work say. */
 static void measured(void)
 {
     struct world w;
     struct strait_op ops[3];
     struct strait_error err = {0};
     int64_t work_ns = 5 * MS;
-    _Atomic(double) least_s = 0.004; /* a quicker one was seen before */
+    struct strait_readings before = {.n = 1, .s = {0.004}}; /* a quicker one was seen */
     set_up(&w, 4);
     pthread_mutex_lock(&w.lock);
     for (size_t i = 0; i < 3; i++) {
@@ -141,7 +142,7 @@ static void measured(void)
                                             .cost_s = i == 2 ? 0.001 : NAN,
                                             .fn = burn,
                                             .arg = &work_ns,
-                                            .min_s = i == 1 ? &least_s : NULL},
+                                            .readings = i == 1 ? &before : NULL},
                                     .queued_ns = w.begin_ns};
         CU_ASSERT_EQUAL(strait_emu_slots_start(&w.slots, &ops[i], &err), 0);
     }
@@ -149,7 +150,8 @@ static void measured(void)
         await(&w, &ops[i]);
     CU_ASSERT_AT_LEAST(ops[0].ended_ns - ops[0].started_ns, 4 * work_ns);
     CU_ASSERT_AT_LEAST(ops[1].ended_ns - ops[1].started_ns, 4 * 4 * MS);
-    CU_ASSERT_EQUAL(atomic_load(&least_s), 0.004);
+    CU_ASSERT_EQUAL(atomic_load(&before.s[0]), 0.004);
+    CU_ASSERT_EQUAL(atomic_load(&before.n), 2);
     CU_ASSERT_EQUAL(w.slots.n_measured, 2);
     CU_ASSERT_AT_LEAST(w.slots.n_slow, 1); /* 5 ms are more than 1.05 times 4 */
     CU_ASSERT_AT_MOST(w.slots.n_slow, 1);
