@@ -23,7 +23,7 @@ static const struct strait_subcommand commands[] = {
     {"plot", "DIR", "draw the curves of a results folder as PNG and SVG", strait_command_plot},
     {"codec", "COMMAND", "the codecs by themselves: list, bench, encode, decode",
      strait_command_codec},
-    {"calibrate", "codecs", "measure the codecs on this machine as a profile",
+    {"calibrate", "COMMAND", "measure codecs, this machine or a path, as files",
      strait_command_calibrate},
     {"net", "COMMAND", "run your own programs on an emulated network", strait_command_net},
     {"doctor", "", "say what this machine can do, and what to install", strait_command_doctor},

@@ -1,5 +1,5 @@
 /* strait calibrate codecs: what the codecs cost and save on this machine, as a profile that
- * experiments can name. */
+ * experiments can name; strait calibrate host: the same in a machine, with its memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "core/names.h"
 #include "core/progress.h"
 #include "codec_command.h"
+#include "cli/kit/calibrate.h"
 #include "cli/kit/command.h"
 #include "cli/kit/files.h"
 #include "campaign/host_header.h"
@@ -38,9 +39,11 @@ struct calibrate {
     struct strait_profile *profile;
     float **changed; /* weights a round later; n_changed of them */
     size_t n_changed;
-    const char *title, *out;
+    const char *title, *out, *kind;
+    struct strait_texts texts; /* codecs that are wanted */
+    const char *command;       /* for errors: "calibrate codecs" */
     long n_repeats;
-    bool force, append;
+    bool force, append, json;
 };
 
 /* --- measuring ---------------------------------------------------------------------------- */
@@ -189,7 +192,7 @@ static void print_profile(const struct strait_profile *p)
            p->copy_bytes_per_s / 1e6);
 }
 
-/* --- the command -------------------------------------------------------------------------- */
+/* --- preparing ---------------------------------------------------------------------------- */
 
 static void describe(char machine[TEXT_CHARS], char date[32])
 {
@@ -204,20 +207,14 @@ static void describe(char machine[TEXT_CHARS], char date[32])
         snprintf(date, 32, "undated");
 }
 
-static int check(const struct calibrate *c, const char *what, struct strait_error *err)
+static int check(const struct calibrate *c, struct strait_error *err)
 {
-    static const char *const known[] = {"codecs", NULL};
-    if (!what)
-        return strait_error_set(err, STRAIT_ERR_USAGE, "calibrate",
-                                "expected codecs, found nothing");
-    if (strcmp(what, "codecs") != 0)
-        return strait_refuse_name(err, STRAIT_ERR_USAGE, "calibrate", "codecs", what, known);
     if (c->n_repeats > MAX_REPEATS)
-        return strait_error_set(err, STRAIT_ERR_USAGE, "calibrate",
+        return strait_error_set(err, STRAIT_ERR_USAGE, c->command,
                                 "expected at most %d after --repeats, found %ld", MAX_REPEATS,
                                 c->n_repeats);
     if (c->append && !c->out)
-        return strait_error_set(err, STRAIT_ERR_USAGE, "calibrate",
+        return strait_error_set(err, STRAIT_ERR_USAGE, c->command,
                                 "expected --out with --append, found none");
     return c->out && !c->append ? strait_file_check_new(c->out, c->force, err) : 0;
 }
@@ -240,12 +237,13 @@ static int load_earlier(struct calibrate *c, const struct strait_calibration *no
     return 0;
 }
 
-static int calibrate(struct calibrate *c, bool json, struct strait_error *err)
+/* Measure, on top of what --append found. */
+static int fill_profile(struct calibrate *c, struct strait_error *err)
 {
     char machine[TEXT_CHARS], date[32], source[TEXT_CHARS];
     struct strait_calibration_tensor *tensors = tensors_of(c, err);
     describe(machine, date);
-    snprintf(source, sizeof(source), "strait calibrate codecs on %s, one thread",
+    snprintf(source, sizeof(source), "strait %s on %s, one thread", c->command,
              c->set.recorded ? "the recorded tensors" : "files of the user's");
     struct strait_calibration what = {.title = c->title,
                                       .machine = machine,
@@ -261,11 +259,14 @@ static int calibrate(struct calibrate *c, bool json, struct strait_error *err)
         free(c->changed[i]);
     free(c->changed);
     free(tensors);
-    if (failed)
+    return failed ? -1 : 0;
+}
+
+static int calibrate_codecs(struct calibrate *c, struct strait_error *err)
+{
+    if (fill_profile(c, err) != 0 || (c->out && strait_profile_save(c->profile, c->out, err) != 0))
         return -1;
-    if (c->out && strait_profile_save(c->profile, c->out, err) != 0)
-        return -1;
-    if (json) {
+    if (c->json) {
         json_t *profile = strait_profile_json(c->profile);
         strait_command_print_json(profile);
         json_decref(profile);
@@ -275,7 +276,43 @@ static int calibrate(struct calibrate *c, bool json, struct strait_error *err)
     return 0;
 }
 
-static const char notes[] =
+/* --- a machine: the profile, and speeds of memory --------------------------------------------- */
+
+static json_t *machine_json(const struct calibrate *c)
+{
+    const struct strait_profile *p = c->profile;
+    char text[2 * TEXT_CHARS];
+    snprintf(text, sizeof(text),
+             "%s on %s, version %s, median of %ld over memory that no cache holds", p->source,
+             p->date, p->version, c->n_repeats);
+    return json_pack("{s:s, s:s, s:{s:o, s:o, s:o}, s:{s:s, s:s}}", "schema", "strait-machine/1",
+                     "title", c->title, "machine", "add",
+                     json_sprintf("%.6g MB/s", 1e-6 * p->add_bytes_per_s), "copy",
+                     json_sprintf("%.6g MB/s", 1e-6 * p->copy_bytes_per_s), "profile",
+                     strait_profile_json(p), "sources", "add", text, "copy", text);
+}
+
+static int calibrate_host(struct calibrate *c, struct strait_error *err)
+{
+    if (fill_profile(c, err) != 0)
+        return -1;
+    json_t *machine = machine_json(c);
+    char *text = json_dumps(machine, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    int failed = text ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    if (!failed && c->out)
+        failed = strait_file_write(c->out, c->force, text, strlen(text), "\n", 1, err);
+    if (!failed && c->json)
+        strait_command_print_json(machine);
+    else if (!failed)
+        print_profile(c->profile);
+    free(text);
+    json_decref(machine);
+    return failed;
+}
+
+/* --- the commands ----------------------------------------------------------------------------- */
+
+static const char codecs_notes[] =
     "TENSORS are .npy or raw float32 files; without any, the recorded tensors that\n"
     "ship. Bounded codecs are measured over a grid of bounds, between which\n"
     "experiments interpolate. Times are CPU times of one thread, t = fixed + bytes /\n"
@@ -286,50 +323,85 @@ static const char notes[] =
     "  strait calibrate codecs --codec sz --codec topk:ratio=0.01 --repeats 3\n"
     "  strait calibrate codecs --codec qsgd:levels=31 --out here.json --append\n"
     "  strait calibrate codecs gradients/*.npy --kind gradients --out mine.json\n";
+static const char host_notes[] =
+    "What strait calibrate codecs measures, and how fast this machine adds and copies\n"
+    "values, in one file: a machine. t = fixed + bytes / speed of each tensor, so\n"
+    "fixed is what a call costs. An experiment names it: \"device\": \"./here.json\", or\n"
+    "--set /device=./here.json; its codecs then take their times from it, unless they\n"
+    "name a profile, or it has none of them.\n\n"
+    "  strait calibrate host --out here.json\n"
+    "  strait calibrate host --codec sz --codec zstd --out here.json\n"
+    "  strait run wan-check --set /device=./here.json\n";
 
-int strait_command_calibrate(int argc, char **argv)
+static int run(const struct strait_usage *usage, struct calibrate *c,
+               int (*work)(struct calibrate *c, struct strait_error *err), int argc, char **argv)
 {
-    struct calibrate c = {.title = "the codecs on this machine", .n_repeats = 5};
-    struct strait_texts texts = {0};
-    const char *kind = NULL, **words = calloc((size_t)argc + 1, sizeof(*words));
-    bool json = false, help = false;
+    const char **words = calloc((size_t)argc + 1, sizeof(*words));
+    bool help = false;
+    struct strait_error err = {0};
+    size_t n_words = 0;
+    if (!words)
+        strait_error_set(&err, STRAIT_ERR_NOMEM, c->command, "memory ran out");
+    int failed = !words || strait_options_parse(usage, argc, argv, words, (size_t)argc, &n_words,
+                                                &help, &err) != 0;
+    if (!failed && help)
+        strait_options_print(usage, stdout);
+    else if (!failed)
+        failed = check(c, &err) != 0 ||
+                 strait_codec_cases_fill(&c->cases, &c->texts, grids,
+                                         sizeof(grids) / sizeof(*grids), false, &err) != 0 ||
+                 strait_tensor_set_load(&c->set, words, n_words, c->kind, &err) != 0 ||
+                 work(c, &err) != 0;
+    if (!failed && !help)
+        strait_codec_cases_left_out(&c->texts);
+    strait_tensor_set_release(&c->set);
+    strait_codec_cases_release(&c->cases);
+    strait_profile_free(c->profile);
+    free(c->texts.items);
+    free(words);
+    return failed ? strait_command_fail(&err) : 0;
+}
+
+int strait_calibrate_codecs(int argc, char **argv)
+{
+    struct calibrate c = {
+        .title = "the codecs on this machine", .command = "calibrate codecs", .n_repeats = 5};
     const struct strait_option options[] = {
-        {"codec", 0, STRAIT_OPTION_TEXTS, &texts, "SPEC",
+        {"codec", 0, STRAIT_OPTION_TEXTS, &c.texts, "SPEC",
          "measure this codec; repeatable (default all)"},
-        {"kind", 0, STRAIT_OPTION_TEXT, &kind, "KIND", "weights, updates or gradients"},
+        {"kind", 0, STRAIT_OPTION_TEXT, &c.kind, "KIND", "weights, updates or gradients"},
         {"title", 0, STRAIT_OPTION_TEXT, &c.title, "TEXT", "of the profile"},
         {"out", 'o', STRAIT_OPTION_TEXT, &c.out, "PROFILE.json", "write the profile"},
         {"force", 0, STRAIT_OPTION_FLAG, &c.force, NULL, "replace what --out names"},
         {"append", 0, STRAIT_OPTION_FLAG, &c.append, NULL,
          "keep what --out names; add or renew entries"},
         {"repeats", 0, STRAIT_OPTION_COUNT, &c.n_repeats, "N", "timings a tensor (default 5)"},
-        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "the profile on standard output"}};
-    const struct strait_usage usage = {"calibrate",
-                                       "codecs [TENSORS...]",
+        {"json", 0, STRAIT_OPTION_FLAG, &c.json, NULL, "the profile on standard output"}};
+    const struct strait_usage usage = {c.command,
+                                       "[TENSORS...]",
                                        "Measure what the codecs cost and save on this machine.",
                                        options,
                                        sizeof(options) / sizeof(*options),
-                                       notes};
-    struct strait_error err = {0};
-    size_t n_words = 0;
-    if (!words)
-        strait_error_set(&err, STRAIT_ERR_NOMEM, "calibrate", "memory ran out");
-    int failed = !words || strait_options_parse(&usage, argc, argv, words, (size_t)argc, &n_words,
-                                                &help, &err) != 0;
-    if (!failed && help)
-        strait_options_print(&usage, stdout);
-    else if (!failed)
-        failed = check(&c, words[0], &err) != 0 ||
-                 strait_codec_cases_fill(&c.cases, &texts, grids, sizeof(grids) / sizeof(*grids),
-                                         false, &err) != 0 ||
-                 strait_tensor_set_load(&c.set, words + 1, n_words - 1, kind, &err) != 0 ||
-                 calibrate(&c, json, &err) != 0;
-    if (!failed && !help)
-        strait_codec_cases_left_out(&texts);
-    strait_tensor_set_release(&c.set);
-    strait_codec_cases_release(&c.cases);
-    strait_profile_free(c.profile);
-    free(texts.items);
-    free(words);
-    return failed ? strait_command_fail(&err) : 0;
+                                       codecs_notes};
+    return run(&usage, &c, calibrate_codecs, argc, argv);
+}
+
+int strait_calibrate_host(int argc, char **argv)
+{
+    struct calibrate c = {.title = "this machine", .command = "calibrate host", .n_repeats = 5};
+    const struct strait_option options[] = {
+        {"codec", 0, STRAIT_OPTION_TEXTS, &c.texts, "SPEC",
+         "measure this codec; repeatable (default all)"},
+        {"title", 0, STRAIT_OPTION_TEXT, &c.title, "TEXT", "of the machine"},
+        {"out", 'o', STRAIT_OPTION_TEXT, &c.out, "MACHINE.json", "write the machine"},
+        {"force", 0, STRAIT_OPTION_FLAG, &c.force, NULL, "replace what --out names"},
+        {"repeats", 0, STRAIT_OPTION_COUNT, &c.n_repeats, "N", "timings a tensor (default 5)"},
+        {"json", 0, STRAIT_OPTION_FLAG, &c.json, NULL, "the machine on standard output"}};
+    const struct strait_usage usage = {c.command,
+                                       "[TENSORS...]",
+                                       "Measure this machine: its codecs and its memory.",
+                                       options,
+                                       sizeof(options) / sizeof(*options),
+                                       host_notes};
+    return run(&usage, &c, calibrate_host, argc, argv);
 }

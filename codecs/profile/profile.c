@@ -200,7 +200,10 @@ int strait_profile_load(struct strait_profile **out, const char *name_or_path,
     if (!json)
         return -1;
     struct strait_profile *p = calloc(1, sizeof(*p));
-    if (!p || strait_object_open(&o, name_or_path, "", json, err) != 0 ||
+    const json_t *inside = json_object_get(json_object_get(json, "machine"), "profile");
+    if (!p ||
+        strait_object_open(&o, name_or_path, inside ? "/machine/profile" : "",
+                           inside ? inside : json, err) != 0 ||
         read_all(p, &o, name_or_path, err) != 0) {
         strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out"); /* if nothing else was */
         strait_profile_free(p);

@@ -156,6 +156,42 @@ static void calibrate(void)
     program_tear_down(&program);
 }
 
+/* A machine's file: read as a profile, and named by an experiment, whose codec takes its times from
+ * there: 1 B/s encodes nothing in an hour. */
+static void host(void)
+{
+    char path[160];
+    set_up();
+    struct said s = CALL("calibrate", "host", "weights.f32", "--codec", "zstd", "--title", "mine",
+                         "--out", "mine.json", "--repeats", "1");
+    CU_ASSERT_EQUAL_FATAL(s.status, 0);
+    CU_ASSERT_CONTAINS(s.out, "adding");
+    said_release(&s);
+    snprintf(path, sizeof(path), "%s/mine.json", program.folder);
+    json_t *machine = json_load_file(path, 0, NULL);
+    json_t *profile = json_object_get(json_object_get(machine, "machine"), "profile");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(profile);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(machine, "title")), "mine");
+    struct strait_profile *p = NULL;
+    CU_ASSERT_EQUAL_FATAL(strait_profile_load(&p, path, NULL), 0);
+    CU_ASSERT_EQUAL(p->n_entries, 1); /* files of no kind are of any */
+    strait_profile_free(p);
+    size_t i;
+    json_t *entry;
+    json_array_foreach (json_object_get(profile, "entries"), i, entry)
+        json_object_set_new(entry, "encode", json_pack("{s:s}", "speed", "1 B/s"));
+    CU_ASSERT_EQUAL(json_dump_file(machine, path, 0), 0);
+    json_decref(machine);
+    s = CALL("run", "wan-check", "--set", "/device=./mine.json", "--set", "/codec=zstd", "--set",
+             "/clients=2", "--on", "fluid", "--no-break-even", "--json", "--out", "slow");
+    CU_ASSERT_EQUAL_FATAL(s.status, 0);
+    json_t *row = json_loads(s.out, JSON_DISABLE_EOF_CHECK, NULL);
+    CU_ASSERT(json_number_value(json_object_get(row, "round_s")) > 3600);
+    json_decref(row);
+    said_release(&s);
+    program_tear_down(&program);
+}
+
 static size_t n_entries(const char *name)
 {
     struct strait_profile *p = NULL;
@@ -234,6 +270,7 @@ static const struct strait_test tests[] = {
     {"the table fits 120 columns", narrow},
     {"a benchmark gives ratios, errors and a reference", bench},
     {"a calibration is a profile that loads", calibrate},
+    {"a machine is measured, and its codecs' times are taken", host},
     {"a profile is appended to", append},
 };
 STRAIT_SUITE("cli/cli_measure", tests);

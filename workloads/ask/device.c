@@ -50,7 +50,7 @@ int strait_constants_check(const struct strait_object *constants, struct strait_
  * {"inverse": "file.csv"} is the measured inversion time of a K-FAC factor; "link" and "memory" are
  * speeds of data paths; {"add": "200 GB/s", "copy": ..} replace the profile's; {"constants": {..}}
  * set strategy parameters that the strategy itself leaves out; "name" is the machine that they come
- * from (named.h). */
+ * from (named.h), "profile" what codecs take there that name no profile themselves. */
 int strait_device_read(struct strait_experiment *e, struct strait_object *constants,
                        struct strait_object *o, struct strait_error *err)
 {
@@ -60,6 +60,7 @@ int strait_device_read(struct strait_experiment *e, struct strait_object *consta
     char where[STRAIT_JSON_POINTER_MAX * 2];
     if (strait_object_enter(&d, o, "device", true, err) != 0 ||
         strait_object_string_or(&d, &name, "name", NULL, err) != 0 ||
+        strait_object_string_or(&d, &e->device_profile, "profile", NULL, err) != 0 ||
         strait_object_quantity_or(&d, &e->add_bytes_per_s, "add", STRAIT_UNIT_SPEED, 1, 1e18, 0,
                                   err) != 0 ||
         strait_object_quantity_or(&d, &e->copy_bytes_per_s, "copy", STRAIT_UNIT_SPEED, 1, 1e18, 0,

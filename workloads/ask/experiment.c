@@ -169,6 +169,15 @@ static int read_model_name(const char **model, struct strait_object *o, struct s
     return strait_object_string_or(o, model, "model", info->model ? info->model : task, err);
 }
 
+/* Codecs that name no profile take their times from the machine's, where it has one. */
+static void take_device_profile(struct strait_experiment *e)
+{
+    struct strait_codec_choice *choices[2] = {&e->up, &e->down};
+    for (int i = 0; i < 2 && e->device_profile; i++)
+        if (!choices[i]->profile)
+            choices[i]->profile = e->device_profile;
+}
+
 static int read_all(struct strait_experiment *e, struct strait_object *o, struct strait_error *err)
 {
     const char *schema, *model, *table;
@@ -219,6 +228,7 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
         strait_network_spread_shares(e->network, strait_experiment_param(e, "share_spread"),
                                      e->seed, e->strategy->has_server) != 0)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    take_device_profile(e);
     return strait_object_close(o, err);
 }
 

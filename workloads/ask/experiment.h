@@ -39,6 +39,7 @@ struct strait_experiment {
     struct strait_network *network; /* of n_ranks */
     double compute_speed;           /* of the clients' device, relative to the model's table */
     double add_bytes_per_s, copy_bytes_per_s; /* of the clients' device; 0: the profile's */
+    const char *device_profile; /* what codecs take there that name no profile; NULL: none */
     double *slowness; /* compute time factor of client i: [i % n_slowness]; n_slowness 0: all 1 */
     size_t n_slowness;
     struct strait_measured inverse_s; /* of a factor of K-FAC by its dimension; n 0: a model */

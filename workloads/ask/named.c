@@ -96,7 +96,11 @@ static int expand_network(json_t *experiment, const char *file, struct strait_er
         return -1;
     int failed = strait_object_string(&o, &source, "source", err);
     const json_t *network = strait_object_value(&o, "network"),
-                 *sources = strait_object_value(&o, "sources");
+                 *sources = strait_object_value(&o, "sources"),
+                 *measured = strait_object_value(&o, "measured"); /* with standard errors */
+    if (!failed && measured && !json_is_object(measured))
+        failed =
+            strait_error_set(err, STRAIT_ERR_INPUT, path, "expected an object as \"measured\"");
     if (!failed && !json_is_object(network))
         failed = strait_error_set(err, STRAIT_ERR_INPUT, path, "expected a \"network\"");
     if (!failed && !(failed = strait_object_close(&o, err)) &&
@@ -128,6 +132,9 @@ static int expand_device(json_t *experiment, const char *file, struct strait_err
         json_t *all = json_is_object(device) ? json_deep_copy(device)
                                              : json_pack("{s:s}", "name", name),
                *shipped = json_deep_copy(machine), *own = json_object_get(all, "constants");
+        /* what codecs take there is read where it is needed, from this file */
+        if (json_object_get(shipped, "profile"))
+            json_object_set_new(shipped, "profile", json_string(path));
         if (own)
             json_object_update_missing(own, json_object_get(shipped, "constants"));
         json_object_update_missing(all, shipped);

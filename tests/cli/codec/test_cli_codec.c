@@ -212,7 +212,7 @@ static void errors(void)
         {{"codec", "bench", "empty"}, "expected a tensor with values"},
         {{"codec", "bench", "--kind", "weight"}, "did you mean \"weights\"?"},
         {{"codec", "bench", "weights.f32", "--repeats", "101"}, "at most 100"},
-        {{"calibrate"}, "expected codecs, found nothing"},
+        {{"calibrate"}, "expected a command"},
         {{"calibrate", "codec"}, "did you mean \"codecs\"?"},
         {{"calibrate", "codecs", "weights.f32", "--repeats", "16"}, "at most 15"},
         {{"calibrate", "codecs", "weights.f32", "--out", "odd"}, "--force"},
@@ -315,9 +315,10 @@ static void killed(void)
 static void help(void)
 {
     static const char *const commands[][3] = {
-        {"codec", "--help", NULL},     {"codec", "list", "--help"},
-        {"codec", "bench", "--help"},  {"codec", "encode", "--help"},
-        {"codec", "decode", "--help"}, {"calibrate", "--help", NULL}};
+        {"codec", "--help", NULL},         {"codec", "list", "--help"},
+        {"codec", "bench", "--help"},      {"codec", "encode", "--help"},
+        {"codec", "decode", "--help"},     {"calibrate", "--help", NULL},
+        {"calibrate", "codecs", "--help"}, {"calibrate", "host", "--help"}};
     set_up();
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         const char *const args[] = {commands[i][0], commands[i][1], commands[i][2], NULL};

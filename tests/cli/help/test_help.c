@@ -172,7 +172,7 @@ static void candidates(void)
     EXPECT_ONLY("strait list strategies dea", "dear");
     EXPECT_ONLY("strait codec list tern", "terngrad");
     EXPECT_ONLY("strait codec bench --codec tern", "terngrad");
-    EXPECT_ONLY("strait calibrate ", "codecs");
+    EXPECT_ONLY("strait calibrate ", "codecs", "host", "net");
     EXPECT_ONLY("strait help doc", "doctor");
     EXPECT("strait ", "run", "help", "--version");
     EXPECT_ONLY("strait run -o ", NULL); /* a file: the shell knows them */

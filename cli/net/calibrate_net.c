@@ -1,0 +1,297 @@
+/* strait calibrate net: a path's rate, round trip, loss and queue, as a network file. */
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "analysis/row.h"
+#include "analysis/table.h"
+#include "cli/kit/calibrate.h"
+#include "cli/kit/command.h"
+#include "cli/kit/files.h"
+#include "cli/kit/options.h"
+#include "core/json.h"
+#include "core/units.h"
+#include "emu/path/path_probe.h"
+
+enum { TEXT_CHARS = 160, DEFAULT_APART = 2000, CONNECT_S = 10 };
+/* Errors beyond which a figure differs from none. */
+static const double N_ERRORS = 2;
+/* Less jitter than this is the machine's own. */
+static const double MIN_JITTER_S = 1e-4, MIN_JITTER_RATIO = 0.01;
+
+struct order {
+    const char *listen, *out, *title, *overhead, *burst;
+    struct strait_path_plan plan;
+    long n_apart;
+    bool once, force, json;
+};
+
+/* --- the file --------------------------------------------------------------------------------- */
+
+/* With more digits than a table shows. */
+static json_t *quantity(enum strait_unit unit, double value)
+{
+    switch (unit) {
+    case STRAIT_UNIT_LINK_RATE:
+        return json_sprintf("%.6g Mbps", 1e-6 * value);
+    case STRAIT_UNIT_TIME:
+        return json_sprintf("%.6g ms", 1e3 * value);
+    case STRAIT_UNIT_PERCENT:
+        return json_sprintf("%.4g %%", 100 * value);
+    default:
+        return json_sprintf("%.0f B", value);
+    }
+}
+
+static bool is_above_none(struct strait_path_figure f)
+{
+    return f.value > N_ERRORS * f.error;
+}
+
+static bool has_jitter(const struct strait_path *p, struct strait_path_figure f)
+{
+    return f.value > fmax(MIN_JITTER_S, MIN_JITTER_RATIO * p->rtt_s.value);
+}
+
+static json_t *direction_json(const struct strait_path *p, const struct strait_path_direction *d)
+{
+    json_t *out = json_object();
+    json_object_set_new(out, "rate", quantity(STRAIT_UNIT_LINK_RATE, d->rate.value));
+    if (is_above_none(d->loss))
+        json_object_set_new(out, "loss", quantity(STRAIT_UNIT_PERCENT, d->loss.value));
+    if (has_jitter(p, d->jitter))
+        json_object_set_new(out, "jitter", quantity(STRAIT_UNIT_TIME, d->jitter.value));
+    if (isfinite(d->queue.error))
+        json_object_set_new(out, "queue", quantity(STRAIT_UNIT_BYTES, d->queue.value));
+    return out;
+}
+
+/* One client's port is the whole path; the server's is no narrower. */
+static json_t *network_json(const struct order *o, const struct strait_path *p)
+{
+    static const char *const known[] = {"reno", "bbr", "cubic"};
+    json_t *client = json_object(), *network = json_object(), *constants = json_object();
+    const double most = fmax(p->up.rate.value, p->down.rate.value);
+    json_object_set_new(client, "rate", quantity(STRAIT_UNIT_LINK_RATE, p->down.rate.value));
+    json_object_set_new(client, "rtt", quantity(STRAIT_UNIT_TIME, fmax(0, p->rtt_s.value)));
+    json_object_set_new(client, "out", direction_json(p, &p->up));
+    json_object_set_new(client, "in", direction_json(p, &p->down));
+    json_object_set_new(network, "client", client);
+    json_object_set_new(network, "server",
+                        json_pack("{s:o}", "rate", quantity(STRAIT_UNIT_LINK_RATE, most)));
+    json_object_set_new(network, "overhead", quantity(STRAIT_UNIT_BYTES, o->plan.overhead_bytes));
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (strcmp(p->congestion, known[i]) == 0)
+            json_object_set_new(network, "tcp", json_pack("{s:s}", "congestion", known[i]));
+    if (is_above_none(p->message_s))
+        json_object_set_new(constants, "launch", quantity(STRAIT_UNIT_TIME, p->message_s.value));
+    json_object_set_new(network, "constants", constants);
+    return network;
+}
+
+/* Everything that was measured, in units of its own, with standard errors. */
+static void put(json_t *all, const char *name, const char *unit, struct strait_path_figure f)
+{
+    json_object_set_new(all, name,
+                        json_pack("{s:o, s:o, s:s, s:I}", "value", strait_json_number(f.value),
+                                  "standard_error", strait_json_number(f.error), "unit", unit,
+                                  "readings", (json_int_t)f.n));
+}
+
+static json_t *measured_json(const struct strait_path *p)
+{
+    json_t *all = json_object();
+    for (int up = 1; up >= 0; up--) {
+        const struct strait_path_direction *d = up ? &p->up : &p->down;
+        json_t *one = json_object();
+        put(one, "rate", "bit/s", d->rate);
+        put(one, "loss", "of all packets", d->loss);
+        put(one, "jitter", "s", d->jitter);
+        put(one, isfinite(d->queue.error) ? "queue" : "queue_above", "B", d->queue);
+        json_object_set_new(all, up ? "out" : "in", one);
+    }
+    put(all, "rtt", "s", p->rtt_s);
+    put(all, "message", "s", p->message_s);
+    return all;
+}
+
+static json_t *file_json(const struct order *o, const struct strait_path *p)
+{
+    char source[TEXT_CHARS], title[TEXT_CHARS], date[32] = "undated";
+    const time_t now = time(NULL);
+    struct tm tm;
+    json_t *sources = json_object();
+    if (gmtime_r(&now, &tm))
+        strftime(date, sizeof(date), "%Y-%m-%d", &tm);
+    snprintf(source, sizeof(source),
+             "strait calibrate net %s:%s on %s, version %s; standard errors under \"measured\"",
+             o->plan.host, o->plan.port, date, STRAIT_VERSION);
+    snprintf(title, sizeof(title), "the path to %.80s, measured", o->plan.host);
+    if (is_above_none(p->message_s))
+        json_object_set_new(sources, "launch",
+                            json_string("what a small message over TCP takes beyond its packet, "
+                                        "the same measurement"));
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "schema", "strait-network/1", "title",
+                     o->title ? o->title : title, "source", source, "network", network_json(o, p),
+                     "sources", sources, "measured", measured_json(p));
+}
+
+/* --- showing ---------------------------------------------------------------------------------- */
+
+static void row(struct strait_table *t, const char *what, enum strait_unit unit,
+                struct strait_path_figure f, bool in_file, const char *note)
+{
+    char value[TEXT_CHARS], error[TEXT_CHARS];
+    strait_table_cell(t, what);
+    strait_table_cell(t, strait_quantity_format(value, sizeof(value), unit, f.value));
+    strait_table_cell(
+        t, isfinite(f.error) ? strait_quantity_format(error, sizeof(error), unit, f.error) : "-");
+    strait_table_cell(t, in_file ? note : *note ? note : "not in the file");
+}
+
+static void print(const struct strait_path *p)
+{
+    struct strait_table *t = strait_table_new();
+    strait_table_column(t, "", false);
+    strait_table_column(t, "found", true);
+    strait_table_column(t, "standard error", true);
+    strait_table_column(t, "", false);
+    row(t, "round trip", STRAIT_UNIT_TIME, p->rtt_s, true, "");
+    row(t, "a small message", STRAIT_UNIT_TIME, p->message_s, is_above_none(p->message_s), "");
+    for (int up = 1; up >= 0; up--) {
+        const struct strait_path_direction *d = up ? &p->up : &p->down;
+        const bool full = isfinite(d->queue.error);
+        row(t, up ? "out: rate" : "in: rate", STRAIT_UNIT_LINK_RATE, d->rate, true, "");
+        row(t, "  loss", STRAIT_UNIT_PERCENT, d->loss, is_above_none(d->loss), "");
+        row(t, "  jitter", STRAIT_UNIT_TIME, d->jitter, has_jitter(p, d->jitter), "");
+        row(t, "  queue", STRAIT_UNIT_BYTES, d->queue, full,
+            full         ? ""
+            : d->is_held ? "it is longer; the sender's buffer was full"
+                         : "it is longer; try a larger --burst");
+    }
+    strait_table_print(t, stdout);
+    strait_table_free(t);
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+static int check_port(const char *port, const char *where, struct strait_error *err)
+{
+    char *end;
+    const long n = isdigit((unsigned char)*port) ? strtol(port, &end, 10) : 0;
+    return n >= 1 && n <= 65535 && *end == '\0'
+               ? 0
+               : strait_error_set(err, STRAIT_ERR_USAGE, "calibrate net",
+                                  "expected a port from 1 to 65535%s, found \"%s\"", where, port);
+}
+
+static int read_bytes(double *bytes, const char *text, const char *option, double least,
+                      double most, struct strait_error *err)
+{
+    if (strait_quantity_parse(bytes, STRAIT_UNIT_BYTES, text, option, err) != 0)
+        return -1;
+    return *bytes >= least && *bytes <= most
+               ? 0
+               : strait_error_set(err, STRAIT_ERR_USAGE, "calibrate net",
+                                  "expected %.0f B to %.0f KB after %s, found \"%s\"", least,
+                                  1e-3 * most, option, text);
+}
+
+/* "server:5300"; address: changed. */
+static int split(struct order *o, char *address, struct strait_error *err)
+{
+    char *colon = strrchr(address, ':');
+    if (!colon || colon == address)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "calibrate net",
+                                "expected HOST:PORT, found \"%s\"", address);
+    *colon = '\0';
+    o->plan.host = address;
+    o->plan.port = colon + 1;
+    return check_port(o->plan.port, " behind HOST:", err);
+}
+
+static int check(struct order *o, char *address, struct strait_error *err)
+{
+    if (!o->listen == !address)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "calibrate net",
+                                "expected either HOST:PORT or --listen, found %s",
+                                address ? "both" : "neither");
+    if (o->listen)
+        return check_port(o->listen, " behind --listen", err);
+    if (o->n_apart < 100 || o->n_apart > 60000)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "calibrate net",
+                                "expected 100 to 60000 after --packets, found %ld", o->n_apart);
+    o->plan.n_apart = (uint32_t)o->n_apart;
+    o->plan.connect_s = CONNECT_S;
+    if (split(o, address, err) != 0 ||
+        read_bytes(&o->plan.overhead_bytes, o->overhead, "--overhead", 0, 1000, err) != 0 ||
+        read_bytes(&o->plan.max_burst_bytes, o->burst, "--burst", 1e5, 9e7, err) != 0)
+        return -1;
+    return o->out ? strait_file_check_new(o->out, o->force, err) : 0;
+}
+
+static int probe(const struct order *o, struct strait_error *err)
+{
+    struct strait_path path;
+    if (strait_path_probe(&path, &o->plan, err) != 0)
+        return -1;
+    json_t *file = file_json(o, &path);
+    char *text = json_dumps(file, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    int failed = text ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    if (!failed && o->out)
+        failed = strait_file_write(o->out, o->force, text, strlen(text), "\n", 1, err);
+    if (!failed && o->json)
+        strait_command_print_json(file);
+    else if (!failed)
+        print(&path);
+    free(text);
+    json_decref(file);
+    return failed;
+}
+
+static const char notes[] =
+    "The other end runs strait calibrate net --listen PORT; PORT of TCP and UDP must\n"
+    "be open there. Trains of packets sent at once tell rate and queue, packets sent\n"
+    "apart loss and jitter, echoes the round trip; up to 8 MB a burst, some seconds\n"
+    "in all. What is not above twice its standard error is left out of the file.\n"
+    "The path becomes one client's port, without knowing what several would share.\n"
+    "An experiment names it: \"network\": \"./home.json\", or --set /network=./home.json.\n"
+    "\n"
+    "  strait net up two.json\n"
+    "  strait net exec --rank server -- strait calibrate net --listen 5300 --once &\n"
+    "  strait net exec --rank client1 -- strait calibrate net server:5300\n";
+
+int strait_calibrate_net(int argc, char **argv)
+{
+    struct order o = {.overhead = "24 B", .burst = "8 MB", .n_apart = DEFAULT_APART};
+    const char *address = NULL;
+    const struct strait_option options[] = {
+        {"listen", 0, STRAIT_OPTION_TEXT, &o.listen, "PORT", "be the other end"},
+        {"once", 0, STRAIT_OPTION_FLAG, &o.once, NULL, "end after one measurement"},
+        {"out", 'o', STRAIT_OPTION_TEXT, &o.out, "NETWORK.json", "write the network"},
+        {"force", 0, STRAIT_OPTION_FLAG, &o.force, NULL, "replace what --out names"},
+        {"title", 0, STRAIT_OPTION_TEXT, &o.title, "TEXT", "of the network"},
+        {"packets", 0, STRAIT_OPTION_COUNT, &o.n_apart, "N", "sent apart, each way (default 2000)"},
+        {"burst", 0, STRAIT_OPTION_TEXT, &o.burst, "SIZE", "sent at once, at most (8 MB)"},
+        {"overhead", 0, STRAIT_OPTION_TEXT, &o.overhead, "SIZE",
+         "of a frame beyond 1514 bytes (24 B)"},
+        {"json", 0, STRAIT_OPTION_FLAG, &o.json, NULL, "the network on standard output"}};
+    const struct strait_usage usage = {"calibrate net",
+                                       "HOST:PORT | --listen PORT",
+                                       "Measure a path between two hosts, as a network file.",
+                                       options,
+                                       sizeof(options) / sizeof(*options),
+                                       notes};
+    struct strait_error err = {0};
+    int status;
+    if (!strait_command_begin(&status, &usage, argc, argv, &address, 1, NULL))
+        return status;
+    char *copy = address ? strdup(address) : NULL;
+    int failed = check(&o, copy, &err);
+    if (!failed)
+        failed = o.listen ? strait_path_serve(o.listen, o.once, &err) : probe(&o, &err);
+    free(copy);
+    return failed ? strait_command_fail(&err) : 0;
+}
