@@ -7,6 +7,7 @@
 #include "place.h"
 #include "row.h"
 #include "analysis/training/training_row.h"
+#include "workloads/ask/software.h"
 #include "workloads/ask/packet_effects.h"
 
 json_t *strait_json_number(double value)
@@ -277,6 +278,23 @@ static void note(json_t *list, const char *format, ...)
     json_array_append_new(list, json_string(text));
 }
 
+/* Constants of software that were estimated on another model or device than this one. */
+static void note_estimates(json_t *list, const struct strait_experiment *e)
+{
+    json_t *used = strait_software_used(e), *from;
+    const char *name;
+    json_object_foreach (used, name, from) {
+        const int n = (int)json_integer_value(json_object_get(from, "figures"));
+        if (json_is_true(json_object_get(from, "own")))
+            continue;
+        note(list, "\"%s\" comes from another job, %s on %s (%d figure%s, error %s)", name,
+             json_string_value(json_object_get(from, "model")),
+             json_string_value(json_object_get(from, "device")), n, n == 1 ? "" : "s",
+             json_string_value(json_object_get(from, "error")));
+    }
+    json_decref(used);
+}
+
 /* Everything that is stated, scaled, tiled, aggregated or not modelled. */
 static json_t *approximations(const struct strait_trial *p, const struct strait_breakdown *b,
                               const json_t *quality, const struct strait_row_context *c)
@@ -285,6 +303,7 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
     json_t *list = json_array();
     note(list, "compute time is not computed but taken from the model's table (%s: %s)",
          strait_timing_name(e->model->timing), e->model->timing_source);
+    note_estimates(list, e);
     if (e->compute_speed != 1)
         note(list, "compute time is scaled to a device %g times as fast", e->compute_speed);
     if (!p->run.real_payload && !(is_plain(&e->up) && is_plain(&e->down)))

@@ -60,14 +60,14 @@ static int compare(const char *const folders[2], const struct strait_compare_opt
 }
 
 /* Published figures beside ours; *kept: all orders are. */
-static int compare_published(const char *const *cases, size_t n_cases, const char *file,
+static int compare_published(const char *const *cases, size_t n_cases, const char *file, bool worth,
                              const char *profile_name, long n_jobs, bool json, bool *kept,
                              struct strait_error *err)
 {
     struct strait_profile *profile;
     if (strait_profile_load(&profile, profile_name, err) != 0)
         return -1;
-    json_t *published = strait_published(file, cases, n_cases, profile, (int)n_jobs, err);
+    json_t *published = strait_published(file, cases, n_cases, worth, profile, (int)n_jobs, err);
     int status = published ? 0 : -1;
     if (published && json)
         strait_command_print_json(published);
@@ -128,7 +128,8 @@ static const char notes[] =
     "round without its compute. Exit status 1 if one is outside the tolerance.\n"
     "\n"
     "--published compares figures of papers with our prediction of the same\n"
-    "setting. Exit status 1 if an order differs.\n"
+    "setting, and tells what each constant of software rests on and is worth: the\n"
+    "errors without it. Exit status 1 if an order differs.\n"
     "\n"
     "--claims shows each claim's two halves, time or bytes and accuracy: the first\n"
     "predicted or from results, accuracy from results that trained with seeds.\n"
@@ -144,11 +145,13 @@ int strait_command_compare(int argc, char **argv)
     struct strait_tolerance tolerance = {NULL, NULL};
     const char *cases[MAX_CASES] = {NULL}, *file = NULL, *profile = "default";
     long n_jobs = strait_host_n_cores();
-    bool json = false, within = false, published = false, claims = false;
+    bool json = false, within = false, published = false, no_worth = false, claims = false;
     const struct strait_option options[] = {
         STRAIT_TOLERANCE_OPTIONS(tolerance, ""),
         {"published", 0, STRAIT_OPTION_FLAG, &published, NULL,
          "compare with published figures: all, or CASEs"},
+        {"no-worth", 0, STRAIT_OPTION_FLAG, &no_worth, NULL,
+         "with --published: not also without each constant"},
         {"claims", 0, STRAIT_OPTION_FLAG, &claims, NULL,
          "both halves of claims, from results of DIRs"},
         {"figures", 0, STRAIT_OPTION_TEXT, &file, "FILE",
@@ -182,7 +185,8 @@ int strait_command_compare(int argc, char **argv)
                    : strait_command_fail(&err);
     if (published) {
         bool kept = true;
-        if (compare_published(cases, n_positional, file, profile, n_jobs, json, &kept, &err) != 0)
+        if (compare_published(cases, n_positional, file, !no_worth, profile, n_jobs, json, &kept,
+                              &err) != 0)
             return strait_command_fail(&err);
         return kept ? 0 : 1;
     }

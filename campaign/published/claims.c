@@ -181,7 +181,7 @@ json_t *strait_claims(const char *path, const json_t *rows, const struct strait_
     char shipped[4096];
     if (!path)
         path = strait_share_path(shipped, sizeof(shipped), "traces/claims.json");
-    json_t *published = strait_published(path, NULL, 0, profile, n_workers, err);
+    json_t *published = strait_published(path, NULL, 0, false, profile, n_workers, err);
     json_t *claims = published ? json_deep_copy(json_object_get(published, "rows")) : NULL, *claim;
     size_t i;
     json_decref(published);

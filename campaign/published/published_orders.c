@@ -20,13 +20,6 @@ static bool are_near(const json_t *a, const json_t *b)
 
 /* --- errors ------------------------------------------------------------------------------- */
 
-/* Claims about an extreme or a threshold, and inputs, are not counted in errors. */
-static bool counts(const json_t *row)
-{
-    return strcmp(json_string_value(json_object_get(row, "kind")), "figure") == 0 &&
-           !json_is_true(json_object_get(row, "input"));
-}
-
 static int by_size(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -43,7 +36,7 @@ static json_t *errors_of(const json_t *rows)
     json_t *row, *errors = NULL;
     json_array_foreach (rows, i, row) {
         const double relative = strait_row_number(row, "relative");
-        if (!sizes || !counts(row) || isnan(relative))
+        if (!sizes || !strait_published_counts(row) || isnan(relative))
             continue;
         sizes[n++] = fabs(relative);
         if (!worst_claim || fabs(relative) > fabs(worst)) {
@@ -74,14 +67,21 @@ static json_t *reason_of(const json_t *a, const json_t *b)
     return json_incref((json_t *)reason);
 }
 
-/* Check a pair published as low < high. */
-static void check_pair(json_t *broken, const json_t *low, const json_t *high)
+static bool is_suspect(const json_t *row)
+{
+    return json_is_string(json_object_get(row, "suspect"));
+}
+
+/* Check a pair published as low < high. Returns: whether it is one */
+static bool check_pair(json_t *broken, const json_t *low, const json_t *high)
 {
     const double published[2] = {strait_row_number(low, "published"),
                                  strait_row_number(high, "published")},
                  ours[2] = {strait_row_number(low, "ours"), strait_row_number(high, "ours")};
-    if (are_near(low, high) || ours[0] < ours[1])
-        return;
+    if (are_near(low, high) || is_suspect(low) || is_suspect(high))
+        return false;
+    if (ours[0] < ours[1])
+        return true;
     const bool even = !(fabs(ours[0] - ours[1]) > 1e-9 * fabs(ours[1]));
     json_t *pair = json_pack("{s:s, s:s, s:[f, f], s:b}", "low", strait_text_of(low, "claim"),
                              "high", strait_text_of(high, "claim"), "published", published[0],
@@ -91,16 +91,18 @@ static void check_pair(json_t *broken, const json_t *low, const json_t *high)
         json_pack("[o, o]", strait_json_number(ours[0]), strait_json_number(ours[1])));
     json_object_set_new(pair, "reason", reason_of(low, high));
     json_array_append_new(broken, pair);
+    return true;
 }
 
-static json_t *broken_of(const json_t *members)
+static json_t *broken_of(const json_t *members, int *n_pairs)
 {
     json_t *broken = json_array();
+    *n_pairs = 0;
     for (size_t i = 0; i < json_array_size(members); i++)
         for (size_t k = i + 1; k < json_array_size(members); k++) {
             const json_t *a = json_array_get(members, i), *b = json_array_get(members, k);
             const bool up = strait_row_number(a, "published") < strait_row_number(b, "published");
-            check_pair(broken, up ? a : b, up ? b : a);
+            *n_pairs += check_pair(broken, up ? a : b, up ? b : a);
         }
     return broken;
 }
@@ -123,16 +125,17 @@ static const json_t *best_of(const json_t *members, const char *column)
 
 static json_t *order_of(const char *group, const json_t *members)
 {
-    json_t *broken = broken_of(members);
+    int n_pairs;
+    json_t *broken = broken_of(members, &n_pairs);
     const json_t *published = best_of(members, "published"), *ours = best_of(members, "ours");
     /* ours may be any row that ties with the winner */
     const bool same = ours && are_near(ours, published);
-    return json_pack("{s:s, s:O, s:i, s:b, s:{s:s, s:s?, s:b}, s:o, s:o}", "group", group, "case",
-                     json_object_get(json_array_get(members, 0), "case"), "rows",
-                     (int)json_array_size(members), "kept", json_array_size(broken) == 0, "wins",
-                     "published", strait_text_of(published, "claim"), "ours",
-                     ours ? strait_text_of(ours, "claim") : NULL, "same", same, "errors",
-                     errors_of(members), "broken", broken);
+    return json_pack(
+        "{s:s, s:O, s:i, s:i, s:b, s:{s:s, s:s?, s:b}, s:o, s:o}", "group", group, "case",
+        json_object_get(json_array_get(members, 0), "case"), "rows", (int)json_array_size(members),
+        "pairs", n_pairs, "kept", json_array_size(broken) == 0, "wins", "published",
+        strait_text_of(published, "claim"), "ours", ours ? strait_text_of(ours, "claim") : NULL,
+        "same", same, "errors", errors_of(members), "broken", broken);
 }
 
 /* Group rows by the text under a key, in order of first occurrence. */

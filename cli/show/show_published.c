@@ -31,10 +31,23 @@ static void put_row(struct strait_table *t, const json_t *row)
         strait_table_cell(t, "not reached");
     else if (figure)
         strait_table_cellf(t, "%s%+.1f %%",
-                           json_is_true(json_object_get(row, "input")) ? "input, " : "",
+                           json_is_true(json_object_get(row, "input"))       ? "input, "
+                           : json_is_string(json_object_get(row, "suspect")) ? "suspect, "
+                                                                             : "",
                            100 * relative);
     else
         strait_table_cellf(t, "%s, %+.1f %%", reached, 100 * relative);
+}
+
+/* Why a figure is not believed. */
+static void put_doubts(FILE *out, const json_t *row)
+{
+    const json_t *factor = json_object_get(row, "unreachable");
+    if (*strait_text_of(row, "suspect"))
+        fprintf(out, "    suspect: %s\n", strait_text_of(row, "suspect"));
+    if (factor)
+        fprintf(out, "    cannot be reached with these inputs: its bytes need %.3g times as long\n",
+                json_number_value(factor));
 }
 
 /* Numbered below the table, since settings are longer than lines. */
@@ -52,6 +65,7 @@ static void put_settings(FILE *out, const json_t *rows)
             fprintf(out, "    strait run %s\n", setting);
         if (*reason)
             fprintf(out, "    %s\n", reason);
+        put_doubts(out, row);
     }
 }
 
@@ -118,6 +132,78 @@ static void put_orders(FILE *out, const json_t *orders)
     }
 }
 
+static double mean_of(const json_t *of, const char *kind)
+{
+    return 100 * json_number_value(json_object_get(json_object_get(of, kind), "mean"));
+}
+
+static int rows_of(const json_t *of, const char *kind)
+{
+    return (int)json_integer_value(json_object_get(json_object_get(of, kind), "rows"));
+}
+
+static void put_mean(struct strait_table *t, const json_t *of, const char *kind)
+{
+    if (rows_of(of, kind) > 0)
+        strait_table_cellf(t, "%.1f %% of %d", mean_of(of, kind), rows_of(of, kind));
+    else
+        strait_table_cell(t, "-");
+}
+
+/* Mean errors by model. */
+static int put_models(FILE *out, const json_t *models, struct strait_error *err)
+{
+    static const char *const kinds[] = {"all", "not_linear", "communication", "closed"};
+    static const char *const titles[] = {"mean error", "not trivial", "communication alone",
+                                         "closed form"};
+    struct strait_table *t = strait_table_new();
+    size_t i;
+    json_t *of;
+    strait_table_column(t, "case", false);
+    strait_table_column(t, "model", false);
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++)
+        strait_table_column(t, titles[k], true);
+    strait_table_column(t, "median", true);
+    strait_table_column(t, "worst", true);
+    strait_table_rule(t);
+    json_array_foreach (models, i, of) {
+        const json_t *all = json_object_get(of, "all");
+        strait_table_cell(t, strait_text_of(of, "case"));
+        strait_table_cell(t, strait_text_of(of, "model"));
+        for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++)
+            put_mean(t, of, kinds[k]);
+        strait_table_cellf(t, "%.1f %%", 100 * json_number_value(json_object_get(all, "median")));
+        strait_table_cellf(t, "%.1f %%", 100 * json_number_value(json_object_get(all, "worst")));
+    }
+    fputs("\n", out);
+    return strait_table_finish(t, out, err);
+}
+
+static void put_worth(FILE *out, const json_t *constant, const char *key, const char *rows)
+{
+    const json_t *of = json_object_get(constant, key);
+    if (json_is_object(of))
+        fprintf(out, "    %d figures of %s: mean error %.1f %%, without it %.1f %%\n",
+                (int)json_integer_value(json_object_get(of, "rows")), rows,
+                100 * json_number_value(json_object_get(of, "mean")),
+                100 * json_number_value(json_object_get(of, "without")));
+}
+
+static void put_constants(FILE *out, const json_t *constants)
+{
+    size_t i;
+    json_t *of;
+    json_array_foreach (constants, i, of) {
+        const int n = (int)json_integer_value(json_object_get(of, "figures"));
+        fprintf(out, "\nconstant %s, %.4g: rests on %d figure%s of %s on %s, error %s\n",
+                strait_text_of(of, "constant"), json_number_value(json_object_get(of, "value")), n,
+                n == 1 ? "" : "s", strait_text_of(of, "model"), strait_text_of(of, "device"),
+                strait_text_of(of, "error"));
+        put_worth(out, of, "own", "this model");
+        put_worth(out, of, "others", "other models");
+    }
+}
+
 static void put_all_errors(FILE *out, const json_t *errors)
 {
     const char *name;
@@ -154,5 +240,9 @@ int strait_show_published(FILE *out, const json_t *published, struct strait_erro
     put_settings(out, rows);
     put_orders(out, json_object_get(published, "orders"));
     put_all_errors(out, json_object_get(published, "errors"));
+    if (json_array_size(json_object_get(published, "models")) > 0 &&
+        put_models(out, json_object_get(published, "models"), err) != 0)
+        return -1;
+    put_constants(out, json_object_get(published, "constants"));
     return 0;
 }

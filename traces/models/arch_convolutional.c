@@ -1,4 +1,4 @@
-/* ResNet-50, VGG-16 and MobileNetV2 as torchvision builds them, for 224x224 images. */
+/* ResNet-50 and -152, VGG-16 and MobileNetV2 as torchvision builds them, for 224x224 images. */
 #include <stdio.h>
 #include "arch_parts.h"
 #include "architectures.h"
@@ -28,9 +28,8 @@ static void bottleneck(struct strait_builder *b, unsigned stage, unsigned block,
     strait_arch_batch_norm(b, name, mid * EXPANSION);
 }
 
-void strait_arch_resnet50(struct strait_builder *b)
+static void residual(struct strait_builder *b, const unsigned *n_blocks)
 {
-    static const unsigned n_blocks[] = {3, 4, 6, 3};
     strait_arch_conv(b, "conv1", 3, 64, 7, 112, 1, false);
     strait_arch_batch_norm(b, "bn1", 64);
     size_t in = 64, mid = 64, side_in = 56, side = 56;
@@ -44,6 +43,16 @@ void strait_arch_resnet50(struct strait_builder *b)
         side /= 2;
     }
     strait_arch_linear(b, "fc", 2048, 1000);
+}
+
+void strait_arch_resnet50(struct strait_builder *b)
+{
+    residual(b, (const unsigned[]){3, 4, 6, 3});
+}
+
+void strait_arch_resnet152(struct strait_builder *b)
+{
+    residual(b, (const unsigned[]){3, 8, 36, 3});
 }
 
 void strait_arch_vgg16(struct strait_builder *b)

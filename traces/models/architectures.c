@@ -5,8 +5,7 @@
 
 /* Half of the single-precision peak of 15.7 TFLOP/s in the data sheet of the NVIDIA V100 (SXM2). */
 #define V100_HALF_PEAK 7.85e12
-#define V100_SOURCE                                                                                \
-    "half of the 15.7 TFLOP/s single-precision peak of the NVIDIA V100 data sheet"
+#define V100_SOURCE    "half of the 15.7 TFLOP/s single-precision peak of the NVIDIA V100 data sheet"
 
 static const struct strait_architecture architectures[] = {
     {.name = "resnet50",
@@ -16,6 +15,13 @@ static const struct strait_architecture architectures[] = {
      .device = "NVIDIA RTX 2080 Ti",
      .published_samples_per_s = 253.1,
      .published_source = "Shi et al. arXiv 2005.13247, results of 2020-05-29, float32"},
+    {.name = "resnet152",
+     .source = "torchvision resnet152: He et al. arXiv 1512.03385, 224x224 images, 1000 classes",
+     .build = strait_arch_resnet152,
+     .batch = 8,
+     .device = "NVIDIA RTX 2080 Ti",
+     .published_samples_per_s = 8 / 0.114,
+     .published_source = "0.114 s of forward and backward, Shi et al. arXiv 2107.06533, float32"},
     {.name = "vgg16",
      .source = "torchvision vgg16: Simonyan and Zisserman arXiv 1409.1556, 224x224 images, 1000 "
                "classes",

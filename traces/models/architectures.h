@@ -24,6 +24,7 @@ int strait_architecture_load(struct strait_model **out, const struct strait_arch
 
 /* arch_convolutional.c, arch_branched.c, arch_attention.c */
 void strait_arch_resnet50(struct strait_builder *b);
+void strait_arch_resnet152(struct strait_builder *b);
 void strait_arch_vgg16(struct strait_builder *b);
 void strait_arch_mobilenet_v2(struct strait_builder *b);
 void strait_arch_densenet201(struct strait_builder *b);

@@ -77,9 +77,12 @@ static int read_param(double *out, struct strait_object *o, const struct strait_
     return -1;
 }
 
-/* Precedence: the strategy's own value, then the network's constants, then the machine's. */
+enum { OF_NETWORK, OF_SOFTWARE, OF_MACHINE, N_CONSTANTS };
+
+/* Precedence: the strategy's own value, then the network's constants, the software's, the
+ * machine's. */
 static int read_strategy(struct strait_experiment *e, struct strait_object *o,
-                         struct strait_object constants[2], struct strait_error *err)
+                         struct strait_object constants[N_CONSTANTS], struct strait_error *err)
 {
     struct strait_object s;
     const char *name;
@@ -102,7 +105,7 @@ static int read_strategy(struct strait_experiment *e, struct strait_object *o,
     for (unsigned i = 0; i < e->strategy->n_params; i++) {
         const struct strait_param *p = &e->strategy->params[i];
         struct strait_object *from = &s;
-        for (int k = 0; k < 2 && from == &s && !strait_object_has(&s, p->name); k++)
+        for (int k = 0; k < N_CONSTANTS && from == &s && !strait_object_has(&s, p->name); k++)
             if (constants[k].json && strait_param_is_of_machine(p->name) &&
                 strait_object_has(&constants[k], p->name))
                 from = &constants[k];
@@ -121,6 +124,20 @@ static int read_network_constants(struct strait_object *constants, struct strait
                    strait_constants_check(constants, err) != 0
                ? -1
                : 0;
+}
+
+/* "software": {"name": "horovod", "constants": {..}, "from": {..}}, as named.h expands it. */
+static int read_software(struct strait_experiment *e, struct strait_object *constants,
+                         struct strait_object *o, struct strait_error *err)
+{
+    struct strait_object software;
+    const char *name;
+    if (strait_object_enter(&software, o, "software", true, err) != 0 ||
+        strait_object_string_or(&software, &name, "name", NULL, err) != 0 ||
+        strait_object_enter(constants, &software, "constants", true, err) != 0)
+        return -1;
+    e->estimated = strait_object_value(&software, "from");
+    return strait_constants_check(constants, err) != 0 ? -1 : strait_object_close(&software, err);
 }
 
 static int read_bounds(struct strait_experiment *e, struct strait_error *err)
@@ -204,7 +221,7 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
     e->n_clients = (int)n_clients;
     e->seed = (uint64_t)seed;
     struct strait_error why = {0};
-    struct strait_object constants[2] = {0}; /* [0]: the network's, [1]: the machine's */
+    struct strait_object constants[N_CONSTANTS] = {0};
     if (strait_model_load(&e->model, model, &why) != 0) {
         /* An error in a line of the user's table names that line; an unknown name or a missing file
          * is an error in the experiment. */
@@ -215,8 +232,9 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
                                         : strait_object_where(o, "model", where, sizeof(where)),
                                 "%s%s%s", is_path ? model : "", is_path ? ": " : "", why.text);
     }
-    if (read_network_constants(&constants[0], o, err) != 0 ||
-        strait_device_read(e, &constants[1], o, err) != 0 ||
+    if (read_network_constants(&constants[OF_NETWORK], o, err) != 0 ||
+        read_software(e, &constants[OF_SOFTWARE], o, err) != 0 ||
+        strait_device_read(e, &constants[OF_MACHINE], o, err) != 0 ||
         read_strategy(e, o, constants, err) != 0 || strait_ask_training(e, o, err) != 0 ||
         strait_codec_choice_read(&e->up, o, "codec", err) != 0 ||
         strait_codec_choice_read(&e->down, o, "download_codec", err) != 0 ||

@@ -45,6 +45,7 @@ struct strait_experiment {
     struct strait_measured inverse_s; /* of a factor of K-FAC by its dimension; n 0: a model */
     struct strait_host_link link;     /* between every rank and its accelerator */
     double memory_bytes_per_s;        /* speed at which the accelerator reads its own memory */
+    const json_t *estimated; /* where constants of software come from (named.h); NULL: none */
 };
 
 /** Read one resolved point. file names it in errors.

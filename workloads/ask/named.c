@@ -17,7 +17,8 @@ static json_t *load(struct strait_object *o, char path[4096], const char *kind, 
     struct strait_error why = {0};
     char expected[64], relative[64], folder[3500];
     snprintf(where, sizeof(where), "%s#/%s", file, key);
-    snprintf(relative, sizeof(relative), "experiments/%ss", kind);
+    snprintf(relative, sizeof(relative),
+             strcmp(kind, "software") == 0 ? "traces/%s" : "experiments/%ss", kind);
     strait_share_path(folder, sizeof(folder), relative);
     snprintf(expected, sizeof(expected), "a %s that ships or a path", kind);
     if (strpbrk(name, "/."))
@@ -74,7 +75,7 @@ static int check_sources(const char *path, const json_t *of, const char *const *
             missing = *plain;
     }
     json_object_foreach ((json_t *)sources, key, value)
-        if (!json_is_string(value))
+        if (!json_is_string(value) && !json_is_string(json_object_get(value, "source")))
             missing = key;
     if (missing || json_object_size(sources) != n)
         return strait_error_set(err, STRAIT_ERR_INPUT, path,
@@ -145,6 +146,79 @@ static int expand_device(json_t *experiment, const char *file, struct strait_err
     return failed;
 }
 
+/* One software file: its constants, and where each was estimated. */
+static int add_software(json_t *constants, json_t *from, const char *name, const char *file,
+                        struct strait_error *err)
+{
+    static const char *const keys[] = {"source", "model", "device", "error", "reach"};
+    char path[4096];
+    struct strait_object o, of;
+    json_t *json = load(&o, path, "software", name, file, "software", err);
+    if (!json)
+        return -1;
+    const json_t *software = strait_object_value(&o, "software"),
+                 *sources = strait_object_value(&o, "sources");
+    const char *key, *text;
+    json_t *source;
+    long n_figures;
+    int failed = strait_object_close(&o, err);
+    if (!failed && !json_is_object(software))
+        failed = strait_error_set(err, STRAIT_ERR_INPUT, path, "expected a \"software\"");
+    if (!failed)
+        failed = check_sources(path, software, of_network, sources, err);
+    json_object_foreach ((json_t *)sources, key, source) {
+        char pointer[256];
+        snprintf(pointer, sizeof(pointer), "/sources/%s", key);
+        failed = failed || strait_object_open(&of, path, pointer, source, err) != 0 ||
+                 strait_object_integer(&of, &n_figures, "figures", 0, 1000, err) != 0;
+        for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+            failed = failed || strait_object_string(&of, &text, keys[i], err) != 0;
+        failed = failed || strait_object_close(&of, err) != 0;
+    }
+    if (!failed) {
+        json_object_update_missing(constants, json_object_get(software, "constants"));
+        json_object_foreach ((json_t *)sources, key, source)
+            if (!json_object_get(from, key))
+                json_object_set_new(from, key,
+                                    json_pack("{s:O, s:O, s:O, s:O}", "model",
+                                              json_object_get(source, "model"), "device",
+                                              json_object_get(source, "device"), "figures",
+                                              json_object_get(source, "figures"), "error",
+                                              json_object_get(source, "error")));
+    }
+    json_decref(json);
+    return failed ? -1 : 0;
+}
+
+/* "horovod+adamw": the constants of both files, the first file's where both have one. */
+static int expand_software(json_t *experiment, const char *file, struct strait_error *err)
+{
+    json_t *software = json_object_get(experiment, "software");
+    const char *name = json_string_value(software);
+    if (!name)
+        name = json_string_value(json_object_get(software, "name"));
+    if (!name)
+        return 0;
+    json_t *constants = json_deep_copy(json_object_get(software, "constants")),
+           *from = json_deep_copy(json_object_get(software, "from"));
+    char names[1024], *rest = names;
+    int failed = 0;
+    constants = constants ? constants : json_object();
+    from = from ? from : json_object();
+    snprintf(names, sizeof(names), "%s", name);
+    for (const char *one; !failed && (one = strsep(&rest, "+"));)
+        failed = add_software(constants, from, one, file, err);
+    if (failed) {
+        json_decref(constants);
+        json_decref(from);
+        return -1;
+    }
+    json_object_set_new(
+        experiment, "software",
+        json_pack("{s:s, s:o, s:o}", "name", name, "constants", constants, "from", from));
+    return 0;
+}
+
 /* "bsp" is {"name": "bsp"}. */
 static void expand_strategy(json_t *experiment)
 {
@@ -156,7 +230,9 @@ static void expand_strategy(json_t *experiment)
 int strait_named_expand(json_t *experiment, const char *file, struct strait_error *err)
 {
     expand_strategy(experiment);
-    return expand_network(experiment, file, err) != 0 || expand_device(experiment, file, err) != 0
+    return expand_network(experiment, file, err) != 0 ||
+                   expand_device(experiment, file, err) != 0 ||
+                   expand_software(experiment, file, err) != 0
                ? -1
                : 0;
 }

@@ -1,4 +1,4 @@
-/* What experiments name: networks and machines, whose constants stand in one file each with their
+/* What experiments name: networks, machines and software, whose constants stand in one file each with their
  * sources, and strategies. */
 #pragma once
 #include <jansson.h>
@@ -6,7 +6,8 @@
 
 /** Put a named network and a named machine into an experiment: "network": "NAME" becomes the
  *  network of experiments/networks/NAME.json, and "device": "NAME" or {"name": "NAME", ...} gets
- *  what it does not say itself from experiments/machines/NAME.json. A name with a / or a . is a
- *  path. "strategy": "NAME" becomes {"name": "NAME"}. Twice is the same as once.
+ *  what it does not say itself from experiments/machines/NAME.json. "software": "NAME+NAME" gets the
+ *  constants of traces/software/NAME.json, and where each of them was estimated. A name with a / or
+ *  a . is a path. "strategy": "NAME" becomes {"name": "NAME"}. Twice is the same as once.
  *  Returns: 0, or -1 with *err INPUT, which names the experiment's file and the place */
 int strait_named_expand(json_t *experiment, const char *file, struct strait_error *err);

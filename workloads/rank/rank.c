@@ -211,6 +211,18 @@ static void count_batches(struct strait_rank *r, double n)
     pthread_mutex_unlock(&w->mutex);
 }
 
+/* Updating n tensors takes the software that long, beyond the optimiser's share of the model. */
+static void update(struct strait_rank *r, size_t n_tensors)
+{
+    const struct strait_experiment *e = strait_experiment(r);
+    const double each_s = e->n_ranks > 1 && strait_experiment_has_param(e, "update")
+                              ? strait_experiment_param(e, "update")
+                              : 0;
+    if (each_s > 0)
+        strait_work(r, STRAIT_SPAN_COMPUTE, strait_device(r), (double)n_tensors * each_s, NULL,
+                    NULL);
+}
+
 static void step(struct strait_rank *r, double model_s, struct strait_tensor *x, size_t lo,
                  size_t hi, double weight)
 {
@@ -223,6 +235,7 @@ static void step(struct strait_rank *r, double model_s, struct strait_tensor *x,
 
 void strait_step(struct strait_rank *r, struct strait_tensor *x, double weight)
 {
+    update(r, strait_model(r)->n_rows);
     step(r, strait_model(r)->opt_s, x, 0, strait_model(r)->n_elems, weight);
 }
 
@@ -237,11 +250,13 @@ void strait_step_layers(struct strait_rank *r, int first, int end, struct strait
                         double weight)
 {
     const struct strait_model *m = strait_model(r);
-    size_t lo = 0, hi = 0;
+    size_t lo = 0, hi = 0, n_tensors = 0;
     for (int l = 0; l < end; l++) {
         lo += l < first ? m->layers[l].n_elems : 0;
         hi += m->layers[l].n_elems;
+        n_tensors += l < first ? 0 : m->layers[l].n_rows;
     }
+    update(r, n_tensors);
     step(r, m->opt_s * (double)(hi - lo) / (double)m->n_elems, x, lo, hi, weight);
 }
 

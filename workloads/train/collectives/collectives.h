@@ -30,6 +30,27 @@ void strait_launch(struct strait_rank *lane); /* spends that time */
             STRAIT_PARAM_TIME, .min = 0, .max = 10                                                 \
     }
 
+/** Negotiation: before a call, all ranks agree that they have its tensors, one call after another,
+ *  beside the transfers of earlier calls. Starts a lane that passes words on from channel `from` to
+ *  channel `to`, in order, each after the time to negotiate its calls; a negative word ends it.
+ *  In:      n_calls  of each word; NULL: one each
+ *  Returns: the lane, to be joined after that; NULL where negotiation is free: then the words stay
+ *           on `from` */
+struct strait_rank *strait_negotiator(struct strait_rank *r, int from, int to, const int *n_calls);
+#define STRAIT_NEGOTIATE_PARAM                                                                     \
+    {"negotiate", "what agreeing on a call takes, beside the transfers of earlier calls",          \
+     STRAIT_PARAM_TIME, .min = 0, .max = 10},                                                      \
+    {                                                                                              \
+        "negotiate_hop", "and what it takes more each time the ranks double", STRAIT_PARAM_TIME,   \
+            .min = 0, .max = 10                                                                    \
+    }
+/* Spent by strait_step() where there are several ranks. */
+#define STRAIT_UPDATE_PARAM                                                                        \
+    {                                                                                              \
+        "update", "what updating a tensor takes once its sum is there, beside the passes",         \
+            STRAIT_PARAM_TIME, .min = 0, .max = 10                                                 \
+    }
+
 /** Ring: afterwards part (me + 1) mod n of x is the sum over all ranks, added in ring order. */
 void strait_reduce_scatter(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                            struct strait_tensor *x);

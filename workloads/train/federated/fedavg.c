@@ -154,6 +154,13 @@ static void server_step(struct strait_rank *r, struct server *s, struct strait_t
                 5 * 4.0 * (double)a.n * strait_add_s_per_byte(r), a.w ? adam_now : NULL, &a);
 }
 
+/* What a server's software takes beside decoding and adding. */
+static void spend(struct strait_rank *r, const char *constant)
+{
+    if (strait_param(r, constant) > 0)
+        strait_work(r, STRAIT_SPAN_AGGREGATE, STRAIT_CPU, strait_param(r, constant), NULL, NULL);
+}
+
 /* Add in rank order, whatever the order of arrival, each by its share of the data. */
 static void average(struct strait_rank *r, struct server *s, struct strait_tensor *w)
 {
@@ -171,6 +178,8 @@ static void average(struct strait_rank *r, struct server *s, struct strait_tenso
             strait_wait(r, u->decoding[piece]);
         if (u->n_here == s->n_pieces)
             strait_add(r, sum, u->y, lr * (strait_n_examples(r, 1 + s->asked[i]) / n_examples));
+        if (u->n_here == s->n_pieces)
+            spend(r, "server_update");
         u->n_here = 0;
     }
 }
@@ -185,6 +194,7 @@ static void server(struct strait_rank *r)
         collect(r, &s, round);
         average(r, &s, w);
         server_step(r, &s, w, round);
+        spend(r, "server_round");
     }
     for (int i = 1; i < strait_n_ranks(r); i++)
         strait_send(r, i, MODEL, STOP, strait_control(r, 0));
@@ -265,6 +275,10 @@ static const struct strait_param params[] = {
      .fallback = 0.99},
     {"server_tau", "what the server's Adam adds to the root of v", STRAIT_PARAM_NUMBER,
      .min = 1e-12, .max = 100, .fallback = 1e-3},
+    {"server_update", "what the server's software takes for each update, one after another",
+     STRAIT_PARAM_TIME, .min = 0, .max = 1e6},
+    {"server_round", "and once a round: validation, bookkeeping", STRAIT_PARAM_TIME, .min = 0,
+     .max = 1e6},
     STRAIT_STRAGGLER_PARAMS,
     {"share_spread", "in simulations clients' shares of a link are keyed draws of 1 +- this",
      STRAIT_PARAM_PERCENT, .min = 0, .max = 0.9},

@@ -7,13 +7,21 @@
 #include "workloads/train/collectives/legal.h"
 
 enum { END = -1, NONE = KFAC_NONE };
+static const double LEAST_S = 1e-5; /* of contention that is made up for */
 
 /* --- the lane ----------------------------------------------------------------------------- */
+
+static void call(struct strait_rank *lane, struct strait_group world, const struct kfac_job *job)
+{
+    const double pack_s = world.n > 1 ? job->n_factors * strait_param(lane, "pack") : 0;
+    strait_launch(lane);
+    if (pack_s > 0)
+        strait_work(lane, STRAIT_SPAN_WAIT, STRAIT_TIMER, pack_s, NULL, NULL);
+}
 
 static void run_job(struct strait_rank *lane, struct strait_group world, const struct kfac_job *job,
                     struct strait_tensor *x)
 {
-    strait_launch(lane);
     if (job->what == KFAC_ALL_REDUCE) {
         strait_all_reduce(lane, world, job->codec, x, STRAIT_AR_RING);
         return;
@@ -33,13 +41,41 @@ static void run_job(struct strait_rank *lane, struct strait_group world, const s
 
 static void communicate(struct strait_rank *lane, void *arg)
 {
-    const struct kfac *k = arg;
+    struct kfac *k = arg;
     struct strait_group world = strait_world(lane, KFAC_COLLECTIVE);
     for (int word; (word = strait_pend(lane, KFAC_ASK)) != END;) {
         const struct kfac_job *job = &k->jobs[word / 2];
+        call(lane, world, job);
+        const double start_s = strait_now_s(lane);
+        k->since_s = start_s;
         run_job(lane, world, job, job->x[word % 2]);
+        k->since_s = -1;
+        k->busy_s = k->busy_s + strait_now_s(lane) - start_s;
         strait_post(lane, (int)job->tell, word / 2);
     }
+}
+
+/* Make up for what was computed since the last call as if no collective had been beside it: each
+ * costs a share of the speed, and so do those beside the time that making up takes. */
+static void contend(struct kfac *k)
+{
+    const double share = strait_n_ranks(k->r) > 1 ? strait_param(k->r, "contention") : 0;
+    enum { MAX_TURNS = 10 };
+    for (int i = 0; share > 0 && i < MAX_TURNS; i++) {
+        const double since_s = k->since_s,
+                     busy_s = k->busy_s + (since_s < 0 ? 0 : strait_now_s(k->r) - since_s),
+                     beside_s = busy_s - k->paid_s;
+        k->paid_s = busy_s;
+        if (beside_s <= LEAST_S)
+            return;
+        strait_work(k->r, STRAIT_SPAN_COMPUTE, strait_device(k->r), share * beside_s, NULL, NULL);
+    }
+}
+
+/* Collectives while nothing is computed cost nothing. */
+static void idle(struct kfac *k)
+{
+    k->paid_s = k->busy_s;
 }
 
 void kfac_ask(struct kfac *k, int job)
@@ -53,6 +89,7 @@ void kfac_wait(struct kfac *k, enum kfac_channel tell)
 {
     for (; k->n_asked[tell] > 0; k->n_asked[tell]--)
         strait_drop(k->r, strait_recv(k->r, strait_me(k->r), (int)tell).packet);
+    idle(k);
 }
 
 /* --- plans -------------------------------------------------------------------------------- */
@@ -163,6 +200,7 @@ struct kfac *kfac_begin(struct strait_rank *r)
     struct kfac *k = strait_alloc(r, 1, sizeof(*k));
     k->r = r;
     k->round = -1;
+    k->since_s = -1;
     k->n = 2 * strait_n_factor_layers(m, costs.largest_dim);
     k->factors = strait_alloc(r, (size_t)k->n, sizeof(*k->factors));
     strait_factors_of(k->factors, m, &costs);
@@ -183,7 +221,8 @@ struct kfac *kfac_begin(struct strait_rank *r)
 
 /* A buffer for the factors of one bucket, or for one factor; `completes`: the bucket's last
  * factor. */
-static struct kfac_job job_for(struct kfac *k, size_t n_elems, int root, enum kfac_channel tell)
+static struct kfac_job job_for(struct kfac *k, size_t n_elems, int n_factors, int root,
+                               enum kfac_channel tell)
 {
     struct strait_tensor *x = strait_scratch(k->r, n_elems);
     const bool sum = tell == KFAC_FACTORS;
@@ -194,15 +233,18 @@ static struct kfac_job job_for(struct kfac *k, size_t n_elems, int root, enum kf
         .x = {x, x}, /* reused only after an all-reduce of gradients was waited for */
         .codec = strait_codec(k->r, "none"),
         .root = root,
+        .n_factors = n_factors,
         .tell = tell};
 }
 
-static size_t bucket_elems(const struct kfac *k, int bucket, int *last)
+static size_t bucket_elems(const struct kfac *k, int bucket, int *n_factors, int *last)
 {
     size_t n_elems = 0;
+    *n_factors = 0;
     for (int i = 0; i < k->n; i++)
         if (k->plan.bucket_of[i] == bucket) {
             n_elems += k->factors[i].n_elems;
+            ++*n_factors;
             *last = i;
         }
     return n_elems;
@@ -212,21 +254,21 @@ void kfac_start(struct kfac *k)
 {
     const struct kfac_plan *p = &k->plan;
     const struct strait_model *m = strait_model(k->r);
-    int last = 0;
+    int last = 0, n_factors;
     k->n_jobs = k->n_buckets;
     for (int i = 0; i < k->n; i++)
         k->bucket_end[i] = k->broadcast_end[i] = NONE;
     for (int g = 0; g < p->n_buckets; g++) {
-        const size_t n_elems = bucket_elems(k, g, &last);
+        const size_t n_elems = bucket_elems(k, g, &n_factors, &last);
         k->bucket_end[last] = k->n_jobs;
-        k->jobs[k->n_jobs++] = job_for(k, n_elems, p->owner[last], KFAC_FACTORS);
+        k->jobs[k->n_jobs++] = job_for(k, n_elems, n_factors, p->owner[last], KFAC_FACTORS);
     }
     for (int g = 0; p->broadcasts == KFAC_BUCKETS_OF_INVERSES && g < p->n_buckets; g++) {
-        const size_t n_elems = bucket_elems(k, g, &last);
+        const size_t n_elems = bucket_elems(k, g, &n_factors, &last);
         if (p->owner[last] == STRAIT_EVERYWHERE)
             continue;
         k->broadcast_end[last] = k->n_jobs;
-        k->jobs[k->n_jobs++] = job_for(k, n_elems, p->owner[last], KFAC_INVERSES);
+        k->jobs[k->n_jobs++] = job_for(k, n_elems, n_factors, p->owner[last], KFAC_INVERSES);
     }
     for (int i = 0; i < k->n; i++) {
         const struct strait_factor *f = &k->factors[i];
@@ -236,12 +278,12 @@ void kfac_start(struct kfac *k)
             p->owner[i] == STRAIT_EVERYWHERE)
             continue;
         k->broadcast_end[i] = k->n_jobs;
-        k->jobs[k->n_jobs++] =
-            job_for(k,
-                    p->broadcasts == KFAC_EACH_GRADIENT ? m->layers[f->layer].n_elems
-                    : by_layer ? f->n_elems + k->factors[k->n - 1 - i].n_elems
-                               : f->n_elems,
-                    p->owner[i], KFAC_INVERSES);
+        k->jobs[k->n_jobs++] = job_for(
+            k,
+            p->broadcasts == KFAC_EACH_GRADIENT ? m->layers[f->layer].n_elems
+            : by_layer                          ? f->n_elems + k->factors[k->n - 1 - i].n_elems
+                                                : f->n_elems,
+            p->broadcasts == KFAC_EACH_GRADIENT ? 0 : 1 + by_layer, p->owner[i], KFAC_INVERSES);
     }
     kfac_values_begin(k);
     k->lane = strait_spawn(k->r, communicate, k);
@@ -272,6 +314,7 @@ void kfac_compute(struct kfac *k, int i)
     const struct strait_factor *f = &k->factors[i];
     strait_factor_into(k->r, f->layer, f->of_input, kfac_factor(k, i),
                        f->compute_s / strait_device_speed(k->r));
+    contend(k);
     kfac_note_trace(k, i);
     if (k->plan.pipelined && k->bucket_end[i] != NONE)
         kfac_ask(k, k->bucket_end[i]);
@@ -290,6 +333,7 @@ void kfac_forward(struct kfac *k, bool with_factors)
         if (with_factors && k->factor_before[l] != NONE)
             kfac_compute(k, k->factor_before[l]);
         strait_forward(k->r, l);
+        contend(k);
     }
 }
 
@@ -307,6 +351,7 @@ void kfac_backward(struct kfac *k, bool with_factors)
         const size_t start = end - m->layers[l].n_elems;
         strait_backward_into(k->r, l, strait_range(k->r, x, start, end));
         end = start;
+        contend(k);
         if (with_factors && k->factor_after[l] != NONE)
             kfac_compute(k, k->factor_after[l]);
         if (l == 0 && with_factors)
@@ -321,6 +366,7 @@ static void invert_if_mine(struct kfac *k, int i)
     const int owner = k->plan.owner[i];
     if (owner == STRAIT_EVERYWHERE || owner == strait_me(k->r))
         kfac_invert(k, i);
+    idle(k);
 }
 
 void kfac_invert_and_broadcast(struct kfac *k)

@@ -27,7 +27,7 @@ enum kfac_broadcasts {
 
 /* The strategy's decisions, taken once. Arrays have k->n entries, one a factor. */
 struct kfac_plan {
-    int *owner;              /* the rank that inverts it, or STRAIT_EVERYWHERE */
+    int *owner;                /* the rank that inverts it, or STRAIT_EVERYWHERE */
     int n_buckets, *bucket_of; /* factors sent together, in one buffer */
     bool to_owner;             /* reduce buckets with an owner to it; else all-reduce */
     bool pipelined;            /* send each bucket as soon as it is complete */
@@ -39,6 +39,7 @@ struct kfac_job {
     struct strait_tensor *x[2]; /* alternating by round; the same one where that is safe */
     struct strait_codec *codec;
     int root;
+    int n_factors; /* in it, or inverses of them */
     enum kfac_channel tell;
 };
 
@@ -53,10 +54,14 @@ struct kfac {
     struct kfac_plan plan;             /* set by the strategy between begin and start */
     struct kfac_job *jobs;             /* buckets of gradients and of factors, broadcasts */
     int n_jobs;
-    struct kfac_values *values; /* NULL: the run does not train */
-    int n_buckets, *bucket_of;         /* of layers, by jobs */
-    int *bucket_end, *broadcast_end;   /* of each factor: the job that it completes, or -1 */
+    struct kfac_values *values;      /* NULL: the run does not train */
+    int n_buckets, *bucket_of;       /* of layers, by jobs */
+    int *bucket_end, *broadcast_end; /* of each factor: the job that it completes, or -1 */
     int round, n_asked[KFAC_N_CHANNELS];
+    /* Of the lane: seconds in collectives, and since when it is in one (negative: in none). And
+     * what of these the computation has paid for. */
+    _Atomic double busy_s, since_s;
+    double paid_s;
 };
 
 /* Begin and end. */
@@ -129,7 +134,11 @@ bool kfac_uses_stream(const struct strait_experiment *e, int src, int dst, int c
          .max = 1,                                                                                 \
          .fallback = 4.77e-4},                                                                     \
         {"inverse_cubic", "its cubic part, seconds", STRAIT_PARAM_NUMBER, .min = 0, .max = 1},     \
-        STRAIT_LAUNCH_PARAM,                                                                       \
+        STRAIT_LAUNCH_PARAM, STRAIT_UPDATE_PARAM,                                                  \
+        {"pack", "what each factor takes in a collective, beside its bytes", STRAIT_PARAM_TIME,    \
+         .min = 0, .max = 10},                                                                     \
+        {"contention", "share of its speed that computing loses beside a collective",              \
+         STRAIT_PARAM_NUMBER, .min = 0, .max = 0.99},                                              \
     {                                                                                              \
         "largest_dim", "layers with a larger factor keep their plain gradient",                    \
             STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6, .fallback = 8192                           \

@@ -78,6 +78,7 @@ static const struct strait_param params[] = {
     {"site_size", "ranks a site of hierarchical; 0: as the network says, a star is one",
      STRAIT_PARAM_INTEGER, .min = 0, .max = 1e6},
     STRAIT_LAUNCH_PARAM,
+    STRAIT_UPDATE_PARAM,
 };
 const struct strait_strategy strait_strategy_bsp = {
     .name = "bsp",

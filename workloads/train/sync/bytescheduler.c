@@ -76,6 +76,7 @@ static void communicate(struct strait_rank *lane, void *arg)
         struct strait_tensor *part =
             strait_slice(lane, strait_layers_of(lane, &b->gradients, b->n_rounds[l] - 1, l, l + 1),
                          b->n_parts[l] - b->unstarted[l]--, b->n_parts[l]);
+        strait_launch(lane);
         strait_reduce_scatter(lane, world, codec, part);
         strait_all_gather(lane, world, codec, part);
         strait_post(lane, SUMMED, l);
@@ -212,6 +213,8 @@ static const struct strait_param params[] = {
      STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6, .fallback = 2},
     {"announce", "what announcing a partition takes rank 0, one after another", STRAIT_PARAM_TIME,
      .min = 0, .max = 10},
+    STRAIT_LAUNCH_PARAM,
+    STRAIT_UPDATE_PARAM,
 };
 const struct strait_strategy strait_strategy_bytescheduler = {
     .name = "bytescheduler",

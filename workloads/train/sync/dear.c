@@ -160,6 +160,7 @@ static const struct strait_param params[] = {
     {"trial_rounds", "bayes: rounds of a trial; those after the third are timed",
      STRAIT_PARAM_INTEGER, .min = STRAIT_TUNER_LEAST_ROUNDS, .max = 1e6, .fallback = 5},
     STRAIT_LAUNCH_PARAM,
+    STRAIT_UPDATE_PARAM,
 };
 const struct strait_strategy strait_strategy_dear = {
     .name = "dear",

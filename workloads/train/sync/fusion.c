@@ -150,6 +150,8 @@ static const struct strait_param params[] = {
     {"cycle", "horovod: time between two looks at what is there", STRAIT_PARAM_TIME, .min = 0,
      .max = 10, .fallback = 1e-3},
     STRAIT_LAUNCH_PARAM,
+    STRAIT_NEGOTIATE_PARAM,
+    STRAIT_UPDATE_PARAM,
 };
 const struct strait_strategy strait_strategy_fusion = {
     .name = "fusion",

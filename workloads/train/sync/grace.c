@@ -253,6 +253,7 @@ static const struct strait_param params[] = {
      "after another",
      STRAIT_PARAM_CHOICE, .min = 0, .max = 1, .choices = overlaps},
     STRAIT_LAUNCH_PARAM,
+    STRAIT_UPDATE_PARAM,
 };
 const struct strait_strategy strait_strategy_grace = {
     .name = "grace",

@@ -36,6 +36,8 @@ static const struct strait_param params[] = {
     {"plan_rate", "gradient a second of an all-reduce, with plan_alpha", STRAIT_PARAM_SPEED,
      .min = 1, .max = 1e15, .fallback = INFINITY},
     STRAIT_LAUNCH_PARAM,
+    STRAIT_NEGOTIATE_PARAM,
+    STRAIT_UPDATE_PARAM,
 };
 const struct strait_strategy strait_strategy_mgwfbp = {
     .name = "mgwfbp",

@@ -3,7 +3,13 @@
 #include "workloads/train/collectives/collectives.h"
 #include "workloads/train/collectives/legal.h"
 
-enum { GRADIENT = 0, READY = 1, SUMMED = 2, END = -1 }; /* messages are bucket numbers */
+enum {
+    GRADIENT = 0,
+    READY = 1,
+    SUMMED = 2,
+    NEGOTIATED = 3,
+    END = -1
+}; /* messages are bucket numbers */
 
 struct strait_layer_costs strait_rank_layer_costs(struct strait_rank *r)
 {
@@ -76,8 +82,21 @@ struct strait_tensor *strait_layers_of(struct strait_rank *r, const struct strai
 struct overlap {
     const struct strait_fusion *f;
     bool tensors_alone;
+    int ready; /* the channel of buckets that may be sent */
     struct strait_gradients gradients;
 };
+
+/* Tensors of each bucket, where each is summed by a call of its own; NULL: buckets are. */
+static int *calls_of(struct strait_rank *r, const struct strait_fusion *f, bool tensors_alone)
+{
+    int *n_calls = NULL;
+    if (tensors_alone)
+        n_calls = strait_alloc(r, (size_t)f->n_buckets, sizeof(int));
+    for (int g = 0; n_calls && g < f->n_buckets; g++)
+        for (int l = f->first[g]; l < f->first[g + 1]; l++)
+            n_calls[g] += (int)strait_model(r)->layers[l].n_rows;
+    return n_calls;
+}
 
 static void all_reduce(struct strait_rank *lane, struct strait_group world,
                        struct strait_codec *codec, struct strait_tensor *x)
@@ -106,7 +125,7 @@ static void communicate(struct strait_rank *lane, void *arg)
     const struct overlap *o = arg;
     struct strait_group world = strait_world(lane, GRADIENT);
     struct strait_codec *codec = strait_codec(lane, "up");
-    for (int g, n = 0; (g = strait_pend(lane, READY)) != END; n++) {
+    for (int g, n = 0; (g = strait_pend(lane, o->ready)) != END; n++) {
         struct strait_tensor *bucket = strait_layers_of(lane, &o->gradients, n / o->f->n_buckets,
                                                         o->f->first[g], o->f->first[g + 1]);
         if (o->tensors_alone)
@@ -120,7 +139,11 @@ static void communicate(struct strait_rank *lane, void *arg)
 void strait_train_overlapped(struct strait_rank *r, const struct strait_fusion *f,
                              bool tensors_alone)
 {
-    struct overlap o = {f, tensors_alone, strait_rank_gradients(r)};
+    struct overlap o = {f, tensors_alone, READY, strait_rank_gradients(r)};
+    struct strait_rank *negotiator =
+        strait_negotiator(r, READY, NEGOTIATED, calls_of(r, f, tensors_alone));
+    if (negotiator)
+        o.ready = NEGOTIATED;
     struct strait_rank *lane = strait_spawn(r, communicate, &o);
     for (int round = 0; strait_round(r); round++) {
         strait_forward(r, STRAIT_ALL_LAYERS);
@@ -134,6 +157,8 @@ void strait_train_overlapped(struct strait_rank *r, const struct strait_fusion *
         strait_step(r, o.gradients.whole[round % 2], 1.0 / strait_n_ranks(r));
     }
     strait_post(r, READY, END);
+    if (negotiator)
+        strait_join(r, negotiator);
     strait_join(r, lane);
 }
 

@@ -29,6 +29,7 @@ static const struct strait_param params[] = {
     STRAIT_SERVERS_PARAMS,
     {"partition", "largest bytes of a part; there are as many as servers at least",
      STRAIT_PARAM_BYTES, .min = 4, .max = 1e12, .fallback = 1e12},
+    STRAIT_UPDATE_PARAM,
 };
 const struct strait_strategy strait_strategy_ps = {
     .name = "ps",

@@ -232,11 +232,12 @@ static void push(struct strait_rank *lane, void *arg)
 
 /* --- serve -------------------------------------------------------------------------------- */
 
-/* Every byte passes one thread of the node's server, which its positions share. */
+/* Every byte passes a thread of the node, one a peer node, which the node's positions share; all
+ * peers have the same to say, so that one thread here is as fast as all of these. */
 static void transport(struct strait_rank *lane, const struct strait_servers *s,
                       const struct strait_packet *packet)
 {
-    const double share = strait_param(lane, "transport") / s->inside.n,
+    const double share = strait_param(lane, "transport") * (s->n_workers - 1) / s->inside.n,
                  time_s = (double)packet->payload_bytes / share;
     if (time_s > 0)
         strait_work(lane, STRAIT_SPAN_WAIT, STRAIT_TIMER, time_s, NULL, NULL);

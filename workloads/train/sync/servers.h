@@ -67,7 +67,7 @@ extern const char *const strait_exchanges[], *const strait_placements[], *const 
          .max = 1,                                                                                 \
          .fallback = STRAIT_BY_BYTES,                                                              \
          .choices = strait_assigns},                                                               \
-        {"transport",        "what one thread of a node's server moves, in and out together",      \
+        {"transport",        "what a node moves to and from one other, in and out together",       \
          STRAIT_PARAM_SPEED, .min = 1,                                                             \
          .max = 1e15,        .fallback = INFINITY},                                                \
     {                                                                                              \

@@ -59,6 +59,8 @@ static const struct strait_param params[] = {
      "what is all-reduced by itself: a layer; or each of its tensors, as PyTorch's hooks have them",
      STRAIT_PARAM_CHOICE, .min = 0, .max = TENSOR, .fallback = LAYER, .choices = grains},
     STRAIT_LAUNCH_PARAM,
+    STRAIT_NEGOTIATE_PARAM,
+    STRAIT_UPDATE_PARAM,
     STRAIT_EXCHANGE_PARAM,
     STRAIT_SERVERS_PARAMS,
     {"partition", "largest bytes of what is pushed; a layer is cut into equal parts",

@@ -1,0 +1,233 @@
+/* One figure of ours: the setting, its run on the fluid backend, and what is made of it. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/row.h"
+#include "campaign/plan.h"
+#include "published_book.h"
+#include "workloads/ask/software.h"
+#include "workloads/train/sync/servers.h"
+
+enum { MAX_SETTINGS = 32, SETTING_CHARS = 2048 };
+
+struct settings {
+    char *texts[MAX_SETTINGS];
+    size_t n;
+};
+
+static void release_settings(struct settings *s)
+{
+    while (s->n > 0)
+        free(s->texts[--s->n]);
+}
+
+static int add_setting(struct settings *s, const char *pointer, const json_t *value,
+                       struct strait_error *err)
+{
+    char *json = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15)),
+         *text = NULL;
+    if (s->n == MAX_SETTINGS || !json || asprintf(&text, "%s=%s", pointer, json) < 0) {
+        free(json);
+        return strait_error_set(err, STRAIT_ERR_INPUT, pointer, "expected at most %d settings",
+                                MAX_SETTINGS);
+    }
+    free(json);
+    s->texts[s->n++] = text;
+    return 0;
+}
+
+static int add_settings(struct settings *s, const json_t *set, struct strait_error *err)
+{
+    const char *pointer;
+    json_t *value;
+    json_object_foreach ((json_t *)set, pointer, value)
+        if (add_setting(s, pointer, value, err) != 0)
+            return -1;
+    return 0;
+}
+
+/* Set a constant of software to what costs nothing. */
+static int add_without(struct settings *s, const char *constant, struct strait_error *err)
+{
+    char pointer[128];
+    if (!constant)
+        return 0;
+    snprintf(pointer, sizeof(pointer), "/software/constants/%s", constant);
+    json_t *free_of = strait_software_free(constant);
+    const int failed = add_setting(s, pointer, free_of, err);
+    json_decref(free_of);
+    return failed;
+}
+
+/* Mean of the rounds except the first and the last, if there are others: in these, communication
+ * that overlaps the next round is complete. */
+static double steady_s(const json_t *rounds_s)
+{
+    const size_t n = json_array_size(rounds_s), skip = n > 2 ? 1 : 0;
+    double sum_s = 0;
+    for (size_t i = skip; i < n - skip; i++)
+        sum_s += json_number_value(json_array_get(rounds_s, i));
+    return sum_s / (double)(n - 2 * skip);
+}
+
+/* batch: of all training ranks together. */
+static double metric_of(const json_t *row, const char *metric, double batch)
+{
+    const double round_s = json_number_value(json_object_get(row, "round_s"));
+    const double n_rounds = (double)json_array_size(json_object_get(row, "rounds_s"));
+    const double n_ranks = json_number_value(json_object_get(row, "ranks"));
+    const double payload =
+        json_number_value(json_object_get(json_object_get(row, "bytes"), "payload"));
+    if (strcmp(metric, "samples_per_s") == 0)
+        return batch / round_s;
+    if (strcmp(metric, "steady_s") == 0)
+        return steady_s(json_object_get(row, "rounds_s"));
+    if (strcmp(metric, "payload_mb_per_rank") == 0)
+        return payload / 1e6 / n_ranks / n_rounds;
+    if (strcmp(metric, "payload_mb") == 0)
+        return payload / 1e6 / n_rounds;
+    const json_t *value = row;
+    char path[128], *rest = path;
+    snprintf(path, sizeof(path), "%s", metric); /* "busy_s/client/encode" */
+    for (const char *key; value && (key = strsep(&rest, "/"));)
+        value = json_object_get(value, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* The metric at one point. */
+static int measure_one(double *out, const struct published_book *b,
+                       const struct published_measure *m, const struct settings *settings,
+                       struct strait_error *err)
+{
+    struct strait_sweep *sweep = NULL;
+    struct strait_plan plan = {0};
+    struct strait_experiment *e = NULL;
+    json_t *row = NULL;
+    int failed = -1;
+    if (strait_sweep_load(&sweep, m->experiment, (const char *const *)settings->texts, settings->n,
+                          err) != 0)
+        return -1;
+    plan.setup = (struct strait_plan_setup){.file = sweep->file, .profile = b->profile};
+    if (sweep->n_points != 1) {
+        strait_error_set(err, STRAIT_ERR_INPUT, m->experiment,
+                         "expected one point: set every pointer that \"vary\" names; found %zu",
+                         sweep->n_points);
+        goto end;
+    }
+    if (strait_plan_add(&plan, sweep, &strait_fluid, 1, false, err) != 0 ||
+        !(row = strait_plan_run_task(&plan, 0, err)) ||
+        strait_experiment_read(&e, sweep->file, plan.tasks[0].resolved, err) != 0)
+        goto end;
+    *out = metric_of(row, m->metric, (double)e->model->batch * strait_servers_n_training(e));
+    failed = isnan(*out) ? strait_error_set(err, STRAIT_ERR_INPUT, m->experiment,
+                                            "expected a metric of the row, found \"%s\"", m->metric)
+                         : 0;
+end:
+    strait_experiment_free(e);
+    json_decref(row);
+    strait_plan_release(&plan);
+    strait_sweep_free(sweep);
+    return failed;
+}
+
+/* Our figure with `more` set in addition to the measure's own settings; against: the best figure
+ * with those instead. */
+static int measure_at(double *ours, double *against, const struct published_book *b,
+                      const struct published_measure *m, const char *pointer, const json_t *value,
+                      const char *without, struct strait_error *err)
+{
+    struct settings s = {0};
+    int failed = add_settings(&s, m->set, err) != 0 || add_without(&s, without, err) != 0 ||
+                 (pointer && add_setting(&s, pointer, value, err) != 0) ||
+                 measure_one(ours, b, m, &s, err) != 0;
+    size_t i;
+    json_t *other;
+    *against = INFINITY; /* the smallest: all compared metrics are costs */
+    json_array_foreach (m->against, i, other) {
+        double found;
+        const size_t n = s.n;
+        if (!failed)
+            failed = add_settings(&s, other, err) != 0 || measure_one(&found, b, m, &s, err) != 0;
+        if (!failed)
+            *against = fmin(*against, found);
+        while (s.n > n)
+            free(s.texts[--s.n]);
+    }
+    release_settings(&s);
+    return failed ? -1 : 0;
+}
+
+int published_measure(struct published_answer *out, const struct published_book *b,
+                      const struct published_measure *m, const char *without,
+                      struct strait_error *err)
+{
+    const char *pointer =
+        m->over ? json_object_iter_key(json_object_iter((json_t *)m->over)) : NULL;
+    const json_t *values = pointer ? json_object_get(m->over, pointer) : NULL;
+    const size_t n = pointer ? json_array_size(values) : 1;
+    const bool threshold = strcmp(m->as, "threshold") == 0;
+    *out = (struct published_answer){.figure = NAN};
+    for (size_t i = 0; i < n; i++) {
+        const json_t *value = pointer ? json_array_get(values, i) : NULL;
+        double ours, against, figure;
+        if (measure_at(&ours, &against, b, m, pointer, value, without, err) != 0)
+            return -1;
+        figure = strcmp(m->as, "gain") == 0         ? 100 * (against / ours - 1)
+                 : strcmp(m->as, "times") == 0      ? against / ours
+                 : strcmp(m->as, "difference") == 0 ? ours - against
+                                                    : ours;
+        if (threshold) { /* true from this value to the last */
+            if (ours < against && isnan(out->figure))
+                *out = (struct published_answer){json_number_value(value), value, i};
+            else if (ours >= against)
+                *out = (struct published_answer){.figure = NAN};
+        } else if (isnan(out->figure) ||
+                   (strcmp(m->pick, "max") == 0 ? figure > out->figure : figure < out->figure)) {
+            *out = (struct published_answer){figure, value, i};
+        }
+    }
+    return 0;
+}
+
+/* As arguments of `strait run`. */
+json_t *published_setting(const struct published_measure *m, const json_t *at)
+{
+    char text[SETTING_CHARS];
+    const char *pointer;
+    json_t *value;
+    size_t n = (size_t)snprintf(text, sizeof(text), "%s", m->experiment);
+    json_object_foreach ((json_t *)m->set, pointer, value) {
+        char *json = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
+        if (n < sizeof(text))
+            n += (size_t)snprintf(text + n, sizeof(text) - n, " --set '%s=%s'", pointer,
+                                  json ? json : "?");
+        free(json);
+    }
+    if (at && n < sizeof(text)) {
+        char *json = json_dumps(at, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
+        snprintf(text + n, sizeof(text) - n, " --set '%s=%s'",
+                 json_object_iter_key(json_object_iter((json_t *)m->over)), json ? json : "?");
+        free(json);
+    }
+    return json_string(text);
+}
+
+json_t *published_constants(const struct published_measure *m, struct strait_error *err)
+{
+    struct settings s = {0};
+    struct strait_sweep *sweep = NULL;
+    struct strait_experiment *e = NULL;
+    json_t *point = NULL, *all = NULL;
+    if (add_settings(&s, m->set, err) == 0 &&
+        strait_sweep_load(&sweep, m->experiment, (const char *const *)s.texts, s.n, err) == 0 &&
+        (point = strait_sweep_point(sweep, 0, NULL, err)) &&
+        strait_experiment_read(&e, sweep->file, point, err) == 0)
+        all = strait_software_used(e);
+    strait_experiment_free(e);
+    json_decref(point);
+    strait_sweep_free(sweep);
+    release_settings(&s);
+    return all;
+}

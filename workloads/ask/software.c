@@ -1,0 +1,53 @@
+#include "software.h"
+
+#include <string.h>
+
+static bool says(const struct strait_experiment *e, const char *of, const char *inside,
+                 const char *name)
+{
+    const json_t *at = json_object_get(e->json, of);
+    return json_object_get(inside ? json_object_get(at, inside) : at, name) != NULL;
+}
+
+/* Whether it is this model's, on this device. */
+static bool is_own(const struct strait_experiment *e, const json_t *from)
+{
+    const char *model = json_string_value(json_object_get(from, "model")),
+               *on = json_string_value(json_object_get(from, "device")),
+               *device =
+                   json_string_value(json_object_get(json_object_get(e->json, "device"), "name"));
+    return model && strncmp(e->model->name, model, strlen(model)) == 0 && on && device &&
+           strcmp(device, on) == 0;
+}
+
+json_t *strait_software_used(const struct strait_experiment *e)
+{
+    json_t *used = json_object(), *from;
+    const char *name;
+    json_object_foreach ((json_t *)e->estimated, name, from) {
+        if (!strait_experiment_has_param(e, name) || !(strait_experiment_param(e, name) > 0) ||
+            says(e, "strategy", NULL, name) || says(e, "network", "constants", name))
+            continue;
+        json_t *of = json_deep_copy(from);
+        json_object_set_new(of, "value", json_real(strait_experiment_param(e, name)));
+        json_object_set_new(of, "own", json_boolean(is_own(e, from)));
+        json_object_set_new(used, name, of);
+    }
+    return used;
+}
+
+json_t *strait_software_free(const char *constant)
+{
+    size_t n;
+    const struct strait_strategy *const *all = strait_strategies(&n);
+    for (size_t i = 0; i < n; i++)
+        for (unsigned k = 0; k < all[i]->n_params; k++) {
+            const struct strait_param *p = &all[i]->params[k];
+            if (strcmp(p->name, constant) != 0)
+                continue;
+            return p->kind == STRAIT_PARAM_TIME    ? json_string("0 s")
+                   : p->kind == STRAIT_PARAM_SPEED ? json_string("1000000 GB/s")
+                                                   : json_integer(0);
+        }
+    return json_integer(0);
+}

@@ -1,0 +1,12 @@
+/* Constants of named software (named.h): which of them an experiment uses, and where each was
+ * estimated. */
+#pragma once
+#include "experiment.h"
+
+/** The constants of its software that the strategy takes from there, above 0.
+ *  Returns: new object {name: {value, model, device, figures, error, own}}: value in seconds,
+ *           bytes a second or as it is; own: estimated on this model and device. "resnet50" is the
+ *           model of tables made of it too, such as "resnet50-batch32" */
+json_t *strait_software_used(const struct strait_experiment *e);
+/** What a constant is where it costs nothing: new "0 s", 0, or a speed out of reach. */
+json_t *strait_software_free(const char *constant);
