@@ -102,6 +102,7 @@ int strait_network_rows(json_t *out, struct strait_error *err)
         {".../loss", "\"0.1 %\"", "of segments"},
         {"overhead", "\"24 B\"", "of a frame beyond its 1514 bytes: 24 on a wire, 0 as tc counts"},
         {"tcp/congestion", "\"reno\", \"bbr\", \"cubic\"", "as Linux has them"},
+        {"detail", "\"auto\", \"flows\", \"packets\"", "how simulations move bytes; auto: as needed"},
         {"connections", "4", "TCP connections that carry each message together: parallel streams"},
     };
     if (each_file(out, "experiments/networks", ".json", true, title_row, err) != 0)

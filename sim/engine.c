@@ -53,8 +53,12 @@ struct strait_engine *strait_engine_new(struct strait_run *run,
     m->frame_bytes = strait_network_frame_bytes(run->network);
     m->nodes = strait_child_alloc(child, (size_t)run->n_ranks, sizeof(*m->nodes));
     m->n_ranks_running = run->n_ranks;
-    m->n_on_link = strait_child_alloc(child, (size_t)strait_network_n_links(run->network),
-                                      sizeof(*m->n_on_link));
+    if (strait_network_by_packets(run->network)) {
+        m->packets =
+            strait_packets_new(run->network, run->seed + (run->network_draw << 32), m->ramp);
+        if (!m->packets)
+            strait_child_no_memory(child);
+    }
     return m;
 }
 
@@ -70,6 +74,28 @@ void strait_engine_begin(struct strait_engine *m)
         new_lane(m, i);
     for (int i = 0; i < m->run->n_ranks; i++)
         begin(m->nodes[i].lanes);
+}
+
+double strait_engine_next_s(struct strait_engine *m)
+{
+    const double lanes_s = strait_lanes_next_s(&m->lanes);
+    if (!m->packets)
+        return lanes_s;
+    if (!m->arrived)
+        m->arrived_s = strait_packets_run(m->packets, lanes_s, &m->arrived);
+    if (isnan(m->arrived_s))
+        strait_child_no_memory(m->child);
+    return fmin(lanes_s, m->arrived_s);
+}
+
+void strait_engine_due(struct strait_engine *m, double now_s)
+{
+    if (m->arrived && m->arrived_s <= now_s) {
+        struct strait_stream *s = strait_pipe_owner(m->arrived);
+        m->arrived = NULL;
+        strait_stream_arrived(s, m->arrived_s);
+    }
+    strait_lanes_due(&m->lanes, now_s);
 }
 
 /* Nothing more happens: run rank_end of every rank. */

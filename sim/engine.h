@@ -8,9 +8,9 @@
 #include "time_source.h"
 #include "lanes.h"
 #include "job_slots.h"
-#include "lossy.h"
 #include "window.h"
 #include "work_pool.h"
+#include "sim/packets/packets.h"
 
 /* Stack size of a lane's coroutine; only touched pages use memory. */
 #ifdef __SANITIZE_ADDRESS__
@@ -38,7 +38,7 @@ struct strait_stream {
     int src, dst, channel;
     double delay_s, back_s; /* one way; and back, for acknowledgements */
     struct strait_window window;
-    struct strait_lossy *lossy; /* in its place where the path drops packets; else NULL */
+    struct strait_pipe *pipe; /* in its place where packets are simulated one by one; else NULL */
     struct strait_queue posted, there;
     double left_bytes; /* still to send of the first posted message */
     double flow_start_s, flow_bytes;
@@ -101,7 +101,9 @@ struct strait_engine {
     size_t n_streams, cap_streams;
     struct strait_parcel *spare_parcels;
     struct strait_op *spare_ops;
-    int *n_on_link; /* flows on each link of streams that may lose packets */
+    struct strait_packets *packets; /* NULL: messages travel as flows */
+    struct strait_pipe *arrived;    /* the stream whose oldest message is there at arrived_s */
+    double arrived_s;
     uint64_t n_used_streams, n_flows, n_messages, n_blocks;
 };
 
@@ -111,6 +113,12 @@ struct strait_engine *strait_engine_new(struct strait_run *run,
                                         const struct strait_kernel *kernel, void *world,
                                         struct strait_child *child);
 void strait_engine_begin(struct strait_engine *m);
+
+/** When something happens next other than the end of a flow: a lane wakes or a message that
+ *  travelled as packets arrives. No lane may be ready. */
+double strait_engine_next_s(struct strait_engine *m);
+/** Do what is due at now_s: wake lanes. */
+void strait_engine_due(struct strait_engine *m, double now_s);
 
 /** Body of a lane's coroutine. Does not return once the run is over. */
 void strait_lane_main(struct strait_lane *lane);
@@ -122,6 +130,8 @@ struct strait_action strait_stream_next(struct strait_stream *s, double now_s);
 void strait_stream_flow_ended(struct strait_stream *s, double now_s);
 
 /* For engine.c, from streams.c. */
+/** The stream's oldest message, sent as packets, arrives. */
+void strait_stream_arrived(struct strait_stream *s, double now_s);
 struct strait_stream *strait_stream_find(struct strait_engine *m, int src, int dst, int channel);
 void strait_stream_post(struct strait_stream *s, struct strait_parcel *parcel, double now_s);
 /** The stream with the first arrived message, by arrival then rank; NULL: none from src. */

@@ -90,6 +90,7 @@ int strait_sim_facts(struct strait_run *run, struct strait_error *err)
     if (!run->facts)
         return 0;
     const struct strait_network *n = run->network;
+    const bool packets = strait_network_by_packets(n);
     const bool ramp = !run->control || strcmp(run->control, "no-ramp") != 0;
     const struct {
         const char *name;
@@ -116,10 +117,15 @@ int strait_sim_facts(struct strait_run *run, struct strait_error *err)
          json_boolean(n->tcp.slow_start_after_idle && n->tcp.congestion != STRAIT_BBR),
          "RFC 5681 section 4.1, Linux tcp_cwnd_restart; BBR keeps its window"},
         {"congestion", json_string(strait_congestion_name(n->tcp.congestion)), "the experiment"},
-        {"sharing", json_string(n->drag ? "weighted max-min" : "max-min"),
-         n->drag ? "links are shared by keyed weights of the ranks: long TCP flows of unequal luck"
-                 : "links are shared equally by the flows that want more: long TCP flows of equal "
-                   "RTT"},
+        {"sharing",
+         json_string(packets   ? "packets"
+                     : n->drag ? "weighted max-min"
+                               : "max-min"),
+         packets ? "each link carries packets as they come, TCP as Linux 6.1 has it (sim/packets)"
+         : n->drag
+             ? "links are shared by keyed weights of the ranks: long TCP flows of unequal luck"
+             : "links are shared equally by the flows that want more: long TCP flows of equal "
+               "RTT"},
         {"share_spread_ratio", number(n->share_spread),
          "the experiment: weights are uniform in 1 +- this, keyed by rank and seed"},
         {"message_latency", json_string("one path delay after the last byte has left"),

@@ -84,7 +84,7 @@ static void run_due(struct world *w)
         struct pump *p = (struct pump *)((char *)n - offsetof(struct pump, timer));
         act(w, p->flow.owner);
     }
-    strait_lanes_due(&w->machine->lanes, w->now_s);
+    strait_engine_due(w->machine, w->now_s);
 }
 
 static double first_key(const struct strait_heap *h)
@@ -116,7 +116,7 @@ static void simulate(struct strait_child *child)
         if (isnan(flow_s))
             strait_child_no_memory(child);
         const double next_s =
-            fmin(flow_s, fmin(first_key(&w.timers), strait_lanes_next_s(&w.machine->lanes)));
+            fmin(flow_s, fmin(first_key(&w.timers), strait_engine_next_s(w.machine)));
         if (isinf(next_s))
             return;
         w.now_s = fmax(w.now_s, next_s);

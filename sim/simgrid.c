@@ -206,10 +206,9 @@ static void start_kicked(struct world *w)
  * the ring that is left over makes the next wait return early. */
 static void wait_for_lanes(struct world *w)
 {
-    struct strait_lanes *lanes = &w->machine->lanes;
-    const double next_s = strait_lanes_next_s(lanes), left_s = next_s - simgrid_get_clock();
+    const double next_s = strait_engine_next_s(w->machine), left_s = next_s - simgrid_get_clock();
     if (left_s <= PRECISION_S) { /* the clock need not come closer */
-        strait_lanes_due(lanes, next_s);
+        strait_engine_due(w->machine, next_s);
         return;
     }
     w->waits = true;
@@ -218,7 +217,7 @@ static void wait_for_lanes(struct world *w)
     else if (sg_sem_acquire_timeout(w->bell, left_s))
         sg_actor_yield(); /* so that lanes see all flow ends at this instant */
     w->waits = false;
-    strait_lanes_due(lanes, simgrid_get_clock());
+    strait_engine_due(w->machine, simgrid_get_clock());
 }
 
 static void lanes_actor(int argc, char **argv)

@@ -82,13 +82,9 @@ static void init_stream(struct strait_stream *s, struct strait_engine *m, int sr
     const double rtt_s = strait_path_rtt_s(net, src, dst);
     const double bytes_per_s = strait_path_goodput_bytes_per_s(net, src, dst);
     strait_window_init(&s->window, rtt_s, bytes_per_s, &net->tcp, m->ramp);
-    if (!strait_path_drops(net, src, dst))
-        return;
-    s->lossy = strait_child_alloc(m->child, 1, sizeof(*s->lossy));
-    strait_lossy_init(s->lossy, rtt_s, bytes_per_s, strait_path_loss_ratio(net, src, dst),
-                      &net->tcp, m->ramp,
-                      strait_random_bits(m->run->seed, "losses",
-                                         (uint64_t)src << 32 | (uint64_t)dst, (uint64_t)channel));
+    if (m->packets && src != dst && channel < STRAIT_MAX_CHANNELS &&
+        !(s->pipe = strait_packets_open(m->packets, src, dst, channel, s)))
+        strait_child_no_memory(m->child);
 }
 
 struct strait_stream *strait_stream_find(struct strait_engine *m, int src, int dst, int channel)
@@ -199,41 +195,14 @@ void strait_stream_post(struct strait_stream *s, struct strait_parcel *parcel, d
     if (!s->posted.first)
         s->left_bytes = size_of(s, parcel);
     push(&s->posted, parcel);
-    if (!s->busy) {
-        s->busy = true;
-        m->n_active++;
-        m->kernel->kick(m->world, s);
-    }
-}
-
-/* Flows on each link, where a queue may fill. */
-static void count_flow(const struct strait_stream *s, int n)
-{
-    int links[STRAIT_MAX_HOPS];
-    if (!s->lossy)
+    if (s->pipe && strait_pipe_post(s->pipe, now_s, size_of(s, parcel)) != 0)
+        strait_child_no_memory(m->child);
+    if (s->busy)
         return;
-    const int n_links = strait_network_path(s->machine->run->network, s->src, s->dst, links);
-    for (int i = 0; i < n_links; i++)
-        s->machine->n_on_link[links[i]] += n;
-}
-
-/* The longest wait in the queue of the link that gives this stream the least, by the flows that
- * share it now. */
-static double longest_queue_s(const struct strait_stream *s)
-{
-    const struct strait_network *net = s->machine->run->network;
-    int links[STRAIT_MAX_HOPS];
-    double least = INFINITY, queue_s = INFINITY;
-    const int n_links = strait_network_path(net, s->src, s->dst, links);
-    for (int i = 0; i < n_links; i++) {
-        const struct strait_link *l = strait_network_link(net, links[i]);
-        const double share = l->rate_bits_per_s / fmax(1, s->machine->n_on_link[links[i]]);
-        if (share < least) {
-            least = share;
-            queue_s = 8 * l->queue_bytes / l->rate_bits_per_s;
-        }
-    }
-    return queue_s;
+    s->busy = true;
+    m->n_active++;
+    if (!s->pipe)
+        m->kernel->kick(m->world, s);
 }
 
 struct strait_action strait_stream_next(struct strait_stream *s, double now_s)
@@ -245,40 +214,44 @@ struct strait_action strait_stream_next(struct strait_stream *s, double now_s)
         strait_engine_rest(m);
         return (struct strait_action){.kind = STRAIT_IDLE};
     }
-    const double next_s =
-        s->lossy ? strait_lossy_next(s->lossy, now_s, s->left_bytes, &s->flow_bytes)
-                 : strait_window_next(&s->window, now_s, s->left_bytes, &s->flow_bytes);
+    const double next_s = strait_window_next(&s->window, now_s, s->left_bytes, &s->flow_bytes);
     if (s->flow_bytes <= 0)
         return (struct strait_action){.kind = STRAIT_SLEEP, .until_s = next_s};
     s->flow_start_s = now_s;
-    count_flow(s, 1);
     m->n_flows++;
     return (struct strait_action){.kind = STRAIT_FLOW, .bytes = s->flow_bytes};
 }
 
-void strait_stream_flow_ended(struct strait_stream *s, double now_s)
+/* The oldest message has left, and it is known when it arrives. */
+static void complete(struct strait_stream *s, double now_s)
 {
-    struct strait_engine *m = s->machine;
-    double lost_bytes = 0;
-    if (s->lossy)
-        lost_bytes =
-            strait_lossy_sent(s->lossy, s->flow_start_s, now_s, s->flow_bytes, longest_queue_s(s),
-                              s->left_bytes > s->flow_bytes || s->posted.first->next);
-    else
-        strait_window_sent(&s->window, s->flow_start_s, now_s, s->flow_bytes);
-    count_flow(s, -1);
-    s->left_bytes -= s->flow_bytes - lost_bytes;
-    if (s->left_bytes > 0)
-        return;
     struct strait_parcel *parcel = pop(&s->posted);
     if (s->posted.first)
         s->left_bytes = size_of(s, s->posted.first);
-    struct strait_node *sender = &m->nodes[s->src];
-    s->arrived_s = fmax(s->arrived_s,
-                        (s->lossy ? now_s : strait_window_left_s(&s->window, now_s)) + s->delay_s);
+    struct strait_node *sender = &s->machine->nodes[s->src];
     sender->drained_s = fmax(sender->drained_s, s->arrived_s);
     sender->n_under_way--;
     deliver(s, parcel, s->arrived_s, now_s);
     if (sender->n_under_way == 0 && sender->drainer)
         strait_lane_wake(sender->drainer, now_s);
+}
+
+void strait_stream_flow_ended(struct strait_stream *s, double now_s)
+{
+    strait_window_sent(&s->window, s->flow_start_s, now_s, s->flow_bytes);
+    s->left_bytes -= s->flow_bytes;
+    if (s->left_bytes > 0)
+        return;
+    s->arrived_s = fmax(s->arrived_s, strait_window_left_s(&s->window, now_s) + s->delay_s);
+    complete(s, now_s);
+}
+
+void strait_stream_arrived(struct strait_stream *s, double now_s)
+{
+    s->arrived_s = now_s;
+    complete(s, now_s);
+    if (s->posted.first)
+        return;
+    s->busy = false;
+    strait_engine_rest(s->machine);
 }

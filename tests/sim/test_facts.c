@@ -87,10 +87,10 @@ static void not_modelled(void)
     unknown("", 0, 0, INFINITY);
     unknown("", 0, 0, 0); /* nobody said how long */
     unknown("drawn loss 1 % on 1 of 3 client downlinks", 0.01, 0, INFINITY);
-    unknown("not_modelled jitter 1 ms on 1 of 3 client uplinks", 0, 0.001, INFINITY);
+    unknown("drawn jitter 1 ms on 1 of 3 client uplinks", 0, 0.001, INFINITY);
     unknown("drawn queues of 1 MB on 1 of 3 client downlinks", 0, 0, 1e6);
-    unknown("not_modelled jitter 1 ms on 1 of 3 client uplinksdrawn loss 1 % on 1 of 3 client "
-            "downlinks queues of 1 MB on 1 of 3 client downlinks",
+    unknown("drawn loss 1 % on 1 of 3 client downlinks jitter 1 ms on 1 of 3 client uplinks "
+            "queues of 1 MB on 1 of 3 client downlinks",
             0.01, 0.001, 1e6);
 }
 

@@ -33,6 +33,9 @@ struct strait_tcp {
     unsigned n_connections;      /* of a stream, each carries an equal part of every message */
 };
 
+/* How simulations move bytes: CHOSEN is packets where the network needs them. */
+enum strait_detail { STRAIT_DETAIL_CHOSEN, STRAIT_DETAIL_FLOWS, STRAIT_DETAIL_PACKETS };
+
 /* Every rank has one port, out (towards its switch) and in (from it). In a star all ports meet at
  * one switch, the core. Otherwise ranks belong to sites: the ports of a site meet at its switch,
  * and its ranks share one port of the site to the core. A site is a cluster on a wide-area network
@@ -53,6 +56,7 @@ struct strait_network {
     double *drag;
     double share_spread; /* spread of the shares, keyed draws of 1 +- this */
     bool has_server;     /* rank 0 has the server's port; for words alone */
+    enum strait_detail detail; /* of simulations */
 };
 
 /** Payload bytes/s of a long TCP stream alone on the link: rate / 8 * 1448 / (1514 + overhead).
@@ -86,6 +90,9 @@ double strait_path_jitter_s(const struct strait_network *n, int src, int dst);
 double strait_path_loss_ratio(const struct strait_network *n, int src, int dst);
 /** Whether packets from src to dst can be lost, by chance or at a full queue. */
 bool strait_path_drops(const struct strait_network *n, int src, int dst);
+/** Whether simulations move single packets: where that is asked for, and unless flows are, where a
+ *  link has loss, jitter or a finite queue, and under BBR, whose rate is an estimate. */
+bool strait_network_by_packets(const struct strait_network *n);
 /** Weight of a stream from src to dst on shared links; 1 if all are equal. */
 double strait_path_share(const struct strait_network *n, int src, int dst);
 /** Give every rank a keyed share, uniform in 1 +- spread (below 1), the same in both directions and

@@ -226,6 +226,22 @@ static const struct topology *find_topology(struct strait_object *network, struc
     return NULL;
 }
 
+static int read_detail(struct strait_network *n, struct strait_object *network,
+                       struct strait_error *err)
+{
+    static const char *const names[] = {"auto", "flows", "packets"};
+    const char *name;
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    if (strait_object_string_or(network, &name, "detail", "auto", err) != 0)
+        return -1;
+    for (n->detail = STRAIT_DETAIL_CHOSEN; n->detail <= STRAIT_DETAIL_PACKETS; n->detail++)
+        if (strcmp(name, names[n->detail]) == 0)
+            return 0;
+    return strait_error_set(err, STRAIT_ERR_INPUT,
+                            strait_object_where(network, "detail", where, sizeof(where)),
+                            "expected \"auto\", \"flows\" or \"packets\", found \"%s\"", name);
+}
+
 static int read_tcp(struct strait_tcp *tcp, struct strait_object *network, struct strait_error *err)
 {
     struct strait_object o;
@@ -310,7 +326,8 @@ int strait_network_read(struct strait_network **out, struct strait_object *exper
         strait_object_quantity_or(&o, &n->overhead_bytes, "overhead", STRAIT_UNIT_BYTES, 0, 1000,
                                   24, err) != 0 ||
         make_links(n, &o, has_server, err) != 0 ||
-        make_sites(n, &o, topology, has_server, err) != 0 || read_tcp(&n->tcp, &o, err) != 0)
+        make_sites(n, &o, topology, has_server, err) != 0 || read_tcp(&n->tcp, &o, err) != 0 ||
+        read_detail(n, &o, err) != 0)
         goto fail;
     strait_object_value(&o, "constants"); /* for strategies, read in device.c */
     if (!has_server)                      /* "server" may be present and is ignored */

@@ -95,14 +95,17 @@ static json_t *effects_among(const struct strait_network *n, unsigned which)
 
 json_t *strait_packet_effects(const struct strait_network *n)
 {
-    /* BBR's rate does not follow from drops, so that a full queue has no say in a simulation. */
-    const unsigned left_out = JITTER | (n->tcp.congestion == STRAIT_BBR ? QUEUES : 0);
+    const unsigned all = LOSS | JITTER | QUEUES;
+    const bool by_packets = strait_network_by_packets(n);
     const struct {
         const char *key;
         json_t *list;
-    } both[] = {{"not_modelled", effects_among(n, left_out)},
-                {"drawn", effects_among(n, (LOSS | QUEUES) & ~left_out)}};
+    } both[] = {{"not_modelled", effects_among(n, by_packets ? 0 : all)},
+                {"drawn", effects_among(n, by_packets ? all : 0)}};
     json_t *effects = json_object();
+    if (by_packets && n->drag)
+        json_array_append_new(both[0].list,
+                              json_string("share_spread (packets share links by themselves)"));
     for (size_t i = 0; i < sizeof(both) / sizeof(*both); i++) {
         if (json_array_size(both[i].list) > 0)
             json_object_set(effects, both[i].key, both[i].list);
@@ -125,7 +128,6 @@ const char *strait_effects_text(char buf[STRAIT_EFFECTS_CHARS], const json_t *ef
     *buf = '\0';
     put_list(buf, "not modelled, so that times are without it:",
              json_object_get(effects, "not_modelled"));
-    put_list(buf,
-             "drawn by the seed, for each stream by itself:", json_object_get(effects, "drawn"));
+    put_list(buf, "packet by packet, drawn by the seed:", json_object_get(effects, "drawn"));
     return buf;
 }

@@ -1,5 +1,5 @@
-/* What happens to single packets of a network: loss, jitter, full queues. Emulation has it;
- * simulations, which know flows alone, say what they leave out and what they draw. */
+/* What happens to single packets of a network: loss, jitter, full queues. Emulation has it, and
+ * simulations that move packets; those of flows say what they leave out. */
 #pragma once
 #include <jansson.h>
 #include <stddef.h>
@@ -9,10 +9,10 @@
  *  uplinks", "jitter 2 ms to 5 ms on client links". A port's uplink leads from it, its downlink to
  *  it, "links" are both.
  *  Returns: a new object {"not_modelled": [texts], "drawn": [texts]} without the keys that would be
- *           empty; drawn: what sim/lossy.h draws for each stream */
+ *           empty; drawn: what a simulation of packets has; its times are one draw */
 json_t *strait_packet_effects(const struct strait_network *n);
 
-/** "not modelled, so that times are without it: A, B; drawn by the seed, for each stream by itself:
- *  C" in buf, "" where there are none. In: effects: an object with these two keys. Returns: buf */
+/** "not modelled, so that times are without it: A, B; packet by packet, drawn by the seed: C" in
+ *  buf, "" where there are none. In: effects: an object with these two keys. Returns: buf */
 enum { STRAIT_EFFECTS_CHARS = 512 };
 const char *strait_effects_text(char buf[STRAIT_EFFECTS_CHARS], const json_t *effects);

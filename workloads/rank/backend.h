@@ -119,6 +119,7 @@ struct strait_run {
     bool one_at_a_time;   /* emu: run one measured job at a time on the whole machine */
     int n_measuring;      /* ranks whose measured jobs may coincide; 0: all */
     uint64_t seed;
+    uint64_t network_draw;   /* sim, fluid: which draw of losses of this seed; 0: the seed's own */
     double memory_bytes;     /* peak of all ranks together with real payload; for check */
     double allocated_bytes;  /* the same of ranks that are processes, with all that they allocate */
     void *context;           /* struct strait_trial, or a test's */

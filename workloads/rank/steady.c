@@ -141,23 +141,13 @@ static bool is_complete(const struct strait_log *log)
     return log->n_lost == 0 && !log->drew;
 }
 
-/* Losses are drawn: rounds that were alike by chance say nothing of the others. */
-static bool loses_packets(const struct strait_network *n)
-{
-    for (int i = 0; i < strait_network_n_links(n); i++) {
-        const struct strait_link *l = strait_network_link(n, i);
-        if (l->loss_ratio > 0 || (l->rate_bits_per_s > 0 && isfinite(l->queue_bytes)))
-            return true;
-    }
-    return false;
-}
-
 /* The shortest period, a multiple of the strategy's own, with which all ranks repeat; 0: none. */
 static int find_period(const struct strait_trial *p, int base, const double *marks, int n_rounds)
 {
     const int most = max_period(n_rounds);
     bool *left = calloc((size_t)most + 1, sizeof(*left));
-    bool fine = left && marks && !loses_packets(p->experiment->network);
+    /* Packets: rounds that were alike by chance say nothing of the others. */
+    bool fine = left && marks && !strait_network_by_packets(p->experiment->network);
     for (int period = base; fine && period <= most; period += base) {
         const int last = n_rounds - 1 - period;
         left[period] = near(marks[last + period] - marks[last], marks[last] - marks[last - period],

@@ -92,6 +92,37 @@ static void connections(void)
     strait_network_free(n);
 }
 
+/* What makes a simulation move packets; what is asked for goes before. */
+static void by_packets(void)
+{
+    static const struct {
+        const char *client, *more;
+        bool packets;
+    } cases[] = {
+        {"", "", false},
+        {", \"loss\": \"0.1 %\"", "", true},
+        {", \"in\": {\"jitter\": \"1 ms\"}", "", true},
+        {", \"out\": {\"queue\": \"30 KB\"}", "", true},
+        {", \"loss\": \"0 %\"", "", false},
+        {"", ", \"tcp\": {\"congestion\": \"bbr\"}", true},
+        {"", ", \"tcp\": {\"congestion\": \"cubic\"}", false},
+        {"", ", \"detail\": \"packets\"", true},
+        {", \"loss\": \"1 %\"", ", \"detail\": \"flows\"", false},
+        {", \"loss\": \"1 %\"", ", \"detail\": \"auto\"", true},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct strait_error err = {0};
+        char text[256];
+        snprintf(text, sizeof(text), "\"client\": {\"rate\": \"1 Gbps\", \"rtt\": \"4 ms\"%s}%s",
+                 cases[i].client, cases[i].more);
+        strait_test_context("%s", text);
+        struct strait_network *n = read_network(text, 3, false, &err);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(n);
+        CU_ASSERT_EQUAL(strait_network_by_packets(n), cases[i].packets);
+        strait_network_free(n);
+    }
+}
+
 static void refused(void)
 {
     static const struct {
@@ -119,6 +150,8 @@ static void refused(void)
          "x.json#/network/connections: expected an integer of at least 1, found 0"},
         {"\"client\": " PORT ", \"connections\": 2.5",
          "x.json#/network/connections: expected an integer"},
+        {"\"client\": " PORT ", \"detail\": \"packet\"",
+         "x.json#/network/detail: expected \"auto\", \"flows\" or \"packets\", found \"packet\""},
         {"\"client\": " PORT ", \"site\": {\"ranks\": 2, \"rate\": \"1 Gbps\"}",
          "x.json#/network: unknown key \"site\""},
     };
@@ -184,6 +217,7 @@ static const struct strait_test tests[] = {
     {"a path leaves its site, crosses the pair's link and enters the other site", paths},
     {"one port stands for all, several are taken in turn", repeats},
     {"a stream is one connection unless told otherwise", connections},
+    {"imperfect links and BBR take packets, unless flows are asked for", by_packets},
     {"what cannot be a network is refused with its place", refused},
     {"both simulators carry flows between sites by max-min shares", simulated},
 };

@@ -79,29 +79,36 @@ static void sites(void)
     CU_ASSERT_EQUAL_FATAL(strait_object_open(&o, "x.json", "", json, &err), 0);
     CU_ASSERT_EQUAL_FATAL(strait_network_read(&n, &o, 4, false, &err), 0);
     json_decref(json);
-    EXPECT(n, "jitter 4 ms on links between sites", "loss 2 % on site links");
+    EXPECT(n, "loss 2 % on site links", "jitter 4 ms on links between sites");
 }
 
-/* Drops steer Reno and CUBIC, which are drawn; BBR's rate does not follow from a full queue. */
+/* Flows have none of them; packets have all. */
 static void left_out_or_drawn(void)
 {
-    static const enum strait_congestion all[] = {STRAIT_RENO, STRAIT_CUBIC, STRAIT_BBR};
-    for (int i = 0; i < 3; i++) {
+    for (int flows = 0; flows < 2; flows++) {
         struct strait_network *n = network(true);
-        n->tcp.congestion = all[i];
+        n->detail = flows ? STRAIT_DETAIL_FLOWS : STRAIT_DETAIL_CHOSEN;
         n->in[0].loss_ratio = 0.02;
         n->in[0].jitter_s = 0.001;
         n->in[0].queue_bytes = 1e6;
         json_t *effects = strait_packet_effects(n);
-        const size_t n_out = all[i] == STRAIT_BBR ? 2 : 1;
-        CU_ASSERT_EQUAL(json_array_size(json_object_get(effects, "not_modelled")), n_out);
-        CU_ASSERT_EQUAL(json_array_size(json_object_get(effects, "drawn")), 3 - n_out);
-        CU_ASSERT_STRING_EQUAL(
-            json_string_value(json_array_get(json_object_get(effects, "drawn"), 0)),
-            "loss 2 % on server downlink");
+        const json_t *there = json_object_get(effects, flows ? "not_modelled" : "drawn");
+        CU_ASSERT_EQUAL(json_object_size(effects), 1);
+        CU_ASSERT_EQUAL(json_array_size(there), 3);
+        CU_ASSERT_STRING_EQUAL(json_string_value(json_array_get(there, 0)),
+                               "loss 2 % on server downlink");
         json_decref(effects);
         strait_network_free(n);
     }
+}
+
+/* Packets have no use for shares that an experiment states. */
+static void stated_shares(void)
+{
+    struct strait_network *n = network(true);
+    CU_ASSERT_EQUAL(strait_network_spread_shares(n, 0.3, 1, true), 0);
+    n->detail = STRAIT_DETAIL_PACKETS;
+    EXPECT(n, "share_spread (packets share links by themselves)");
 }
 
 static void sentence(void)
@@ -109,11 +116,11 @@ static void sentence(void)
     char text[STRAIT_EFFECTS_CHARS];
     json_t *effects = json_pack("{s:[s, s], s:[s]}", "not_modelled", "a", "b", "drawn", "c");
     CU_ASSERT_STRING_EQUAL(strait_effects_text(text, effects),
-                           "not modelled, so that times are without it: a, b; drawn by the seed, "
-                           "for each stream by itself: c");
+                           "not modelled, so that times are without it: a, b; packet by packet, "
+                           "drawn by the seed: c");
     json_object_del(effects, "not_modelled");
     CU_ASSERT_STRING_EQUAL(strait_effects_text(text, effects),
-                           "drawn by the seed, for each stream by itself: c");
+                           "packet by packet, drawn by the seed: c");
     json_object_del(effects, "drawn");
     CU_ASSERT_STRING_EQUAL(strait_effects_text(text, effects), "");
     json_t *list = json_array();
@@ -131,6 +138,7 @@ static const struct strait_test tests[] = {
     {"where only some links have it, it says how many", some},
     {"sites and links between them are told apart", sites},
     {"what is drawn is told apart from what is left out", left_out_or_drawn},
+    {"shares that are stated are left out where packets move", stated_shares},
     {"the sentence lists all effects and is cut where it is too long", sentence},
 };
 STRAIT_SUITE("workloads/ask/packet_effects", tests);

@@ -1,0 +1,219 @@
+#include "connection.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double DELACK_S = 0.04; /* Linux TCP_DELACK_MIN */
+/* Super-packets of at most so much of their port's rate, and 64 KB (gso_max_segs in
+ * docs/emulation.md, Linux GSO_MAX_SIZE). */
+static const double BURST_S = 0.25e-3, LARGEST_BURST = 44;
+
+static double narrowest_bytes_per_s(const struct strait_connection *c)
+{
+    double least = INFINITY;
+    for (int i = 0; i < c->n_there; i++)
+        least = fmin(least, c->wire->links[c->there[i]].bytes_per_s);
+    return least;
+}
+
+/* 1 where losses are drawn, which hit single segments. */
+static double largest_burst(const struct strait_connection *c, const struct strait_network *n)
+{
+    const struct strait_wire_link *own = &c->wire->links[c->there[0]];
+    for (int i = 0; i < strait_network_n_links(n); i++)
+        if (c->wire->links[i].loss_ratio > 0)
+            return 1;
+    return fmin(
+        fmax(1, floor(BURST_S * own->bytes_per_s / (c->segment_bytes + c->wire->header_bytes))),
+        LARGEST_BURST);
+}
+
+void strait_connection_init(struct strait_connection *c, struct strait_wire *w, void *owner,
+                            const struct strait_connection_plan *plan)
+{
+    const struct strait_network *n = plan->network;
+    const struct strait_tcp *tcp = &n->tcp;
+    const double rtt_s = strait_path_rtt_s(n, plan->src, plan->dst);
+    *c = (struct strait_connection){
+        .wire = w,
+        .owner = owner,
+        .congestion = tcp->congestion,
+        .segment_bytes = tcp->segment_bytes,
+        .initial =
+            plan->ramp ? fmax(1, floor(tcp->initial_window_bytes / tcp->segment_bytes)) : 1e9,
+        .cap = fmax(1, floor(tcp->window_bytes / tcp->segment_bytes)),
+        .rto_min_s = tcp->rto_min_s,
+        .decays = tcp->slow_start_after_idle && tcp->congestion != STRAIT_BBR,
+        .draws = strait_sequence_at(plan->key),
+        .ssthresh = INFINITY,
+        .srtt_s = rtt_s, /* of the handshake */
+        .mdev_s = rtt_s / 2,
+        .min_rtt_s = rtt_s,
+        .rto_s = rtt_s + fmax(tcp->rto_min_s, 2 * rtt_s),
+        .last_sent_s = -INFINITY,
+        .rack_sent_s = -INFINITY,
+        .delack_s = INFINITY,
+        .timer_s = INFINITY,
+        .send_s = INFINITY,
+        .first_sent = UINT64_MAX,
+        .last_sent = UINT64_MAX,
+    };
+    c->n_there = strait_network_path(n, plan->src, plan->dst, c->there);
+    c->n_back = strait_network_path(n, plan->dst, plan->src, c->back);
+    c->cwnd = c->initial;
+    const struct strait_wire_link *own = &w->links[c->there[0]];
+    c->in_own_memory = own->delay_s <= 0 && own->loss_ratio <= 0;
+    c->write_bytes_per_s = 2 * narrowest_bytes_per_s(c) / (double)strait_tcp_n_connections(tcp);
+    c->largest_burst = largest_burst(c, n);
+    strait_cubic_reset(c);
+    if (c->congestion == STRAIT_BBR)
+        strait_bbr_init(c);
+}
+
+void strait_connection_release(struct strait_connection *c)
+{
+    free(c->ring);
+    free(c->log);
+}
+
+uint64_t strait_connection_received_bytes(const struct strait_connection *c)
+{
+    return c->received > 0 ? strait_segment_of(c, c->received - 1)->end_byte : 0;
+}
+
+/* One deadline for all purposes; it may come too early, never too late. */
+void strait_connection_arm(struct strait_connection *c)
+{
+    strait_wire_at(c->wire, &c->node, fmin(fmin(c->timer_s, c->send_s), c->delack_s));
+}
+
+/* --- receiver --------------------------------------------------------------------------------- */
+
+static void acknowledge(struct strait_connection *c, double echo_s, double now_s)
+{
+    struct strait_packet_on_wire *p = strait_wire_packet(c->wire);
+    if (!p)
+        return;
+    p->connection = c;
+    p->is_ack = true;
+    p->seq = c->received;
+    p->n_logged = c->logged;
+    p->echo_s = echo_s;
+    p->wire_bytes = c->wire->header_bytes;
+    c->n_unacked = 0;
+    c->delack_s = INFINITY;
+    if (!strait_wire_carry(c->wire, c->back[0], p, now_s))
+        strait_wire_free(c->wire, p);
+}
+
+void strait_connection_data(struct strait_connection *c, const struct strait_packet_on_wire *p,
+                            double now_s)
+{
+    const bool is_new =
+        p->seq >= c->received && !(strait_segment_of(c, p->seq)->flags & STRAIT_SEG_ARRIVED);
+    const bool had_holes = c->n_holes > 0;
+    if (is_new) {
+        strait_segment_of(c, p->seq)->flags |= STRAIT_SEG_ARRIVED;
+        c->log[c->logged++ & (c->n_log - 1)] = (struct strait_arrival){p->seq, p->sent_s};
+        c->n_holes++;
+        while (c->received < c->nxt &&
+               strait_segment_of(c, c->received)->flags & STRAIT_SEG_ARRIVED) {
+            c->received++;
+            c->n_holes--;
+        }
+    }
+    c->n_unacked++;
+    if (!is_new || had_holes || c->n_holes > 0 || c->n_unacked >= 2) {
+        acknowledge(c, p->sent_s, now_s);
+        return;
+    }
+    c->delack_s = fmin(c->delack_s, now_s + DELACK_S);
+    strait_connection_arm(c);
+}
+
+/* --- acknowledgements --------------------------------------------------------------------------- */
+
+static void measure(struct strait_connection *c, double rtt_s)
+{
+    const double off_s = rtt_s - c->srtt_s;
+    c->mdev_s += (fabs(off_s) - c->mdev_s) / 4;
+    c->srtt_s += off_s / 8;
+    c->rto_s = c->srtt_s + fmax(c->rto_min_s, 4 * c->mdev_s);
+}
+
+static void deliver(struct strait_connection *c, const struct strait_arrival *a,
+                    struct strait_rate_sample *rs, double now_s)
+{
+    struct strait_segment *s = strait_segment_of(c, a->seq);
+    if (s->flags & STRAIT_SEG_LOST)
+        c->lost--;
+    if (s->flags & STRAIT_SEG_AGAIN)
+        c->again--;
+    strait_recovery_unlist(c, a->seq);
+    s->flags &= ~(unsigned)(STRAIT_SEG_LOST | STRAIT_SEG_AGAIN);
+    s->flags |= STRAIT_SEG_SACKED;
+    c->sacked++;
+    c->delivered++;
+    c->delivered_s = now_s;
+    rs->acked++;
+    if (a->sent_s > c->rack_sent_s || (a->sent_s >= c->rack_sent_s && a->seq > c->rack_seq)) {
+        c->rack_sent_s = a->sent_s;
+        c->rack_seq = a->seq;
+        c->rack_rtt_s = now_s - a->sent_s;
+    }
+    if (!rs->is_valid || s->delivered >= rs->prior_delivered) {
+        rs->is_valid = true;
+        rs->prior_delivered = s->delivered;
+        rs->prior_s = s->delivered_s;
+        rs->send_s = s->sent_s - s->first_s;
+        rs->is_limited = s->flags & STRAIT_SEG_LIMITED;
+        c->first_s = s->sent_s;
+    }
+    rs->rtt_s = fmin(rs->rtt_s, now_s - a->sent_s);
+}
+
+/* Linux tcp_rate_gen. */
+static void finish_sample(struct strait_connection *c, struct strait_rate_sample *rs)
+{
+    if (c->limited_until > 0 && c->delivered > c->limited_until)
+        c->limited_until = 0;
+    if (!rs->is_valid)
+        return;
+    rs->delivered = c->delivered - rs->prior_delivered;
+    rs->interval_s = fmax(rs->send_s, c->delivered_s - rs->prior_s);
+    rs->is_valid = rs->interval_s >= c->min_rtt_s * (1 - 1e-9);
+}
+
+void strait_connection_ack(struct strait_connection *c, const struct strait_packet_on_wire *p,
+                           double now_s)
+{
+    struct strait_rate_sample rs = {.rtt_s = INFINITY, .prior_in_flight = strait_in_flight(c)};
+    double longest_s = 0;
+    for (; c->read < p->n_logged; c->read++) {
+        const struct strait_arrival *a = &c->log[c->read & (c->n_log - 1)];
+        longest_s = fmax(longest_s, now_s - a->sent_s);
+        deliver(c, a, &rs, now_s);
+    }
+    const bool advanced = p->seq > c->una;
+    for (; c->una < p->seq; c->una++)
+        c->sacked--;
+    if (longest_s > 0)
+        measure(c, longest_s);
+    c->min_rtt_s = fmin(c->min_rtt_s, rs.rtt_s);
+    if (advanced)
+        c->n_backoff = 0;
+    finish_sample(c, &rs);
+    strait_recovery_ack(c, &rs, now_s, advanced, p->echo_s);
+    strait_connection_send(c, now_s);
+}
+
+void strait_connection_due(struct strait_connection *c, double now_s)
+{
+    if (c->delack_s <= now_s)
+        acknowledge(c, -INFINITY, now_s);
+    if (c->timer_s <= now_s)
+        strait_recovery_timer(c, now_s);
+    if (c->send_s <= now_s)
+        strait_connection_send(c, now_s);
+    strait_connection_arm(c);
+}

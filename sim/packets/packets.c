@@ -1,0 +1,245 @@
+#include "packets.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "connection.h"
+
+/* Ties: links by number, then connections, then posts, each in the order in which they were made. */
+static const int64_t CONNECTIONS = (int64_t)1 << 32, POSTS = (int64_t)1 << 48;
+
+struct message {
+    struct message *next;
+    double at_s;
+    uint64_t part_bytes; /* of each connection */
+    uint64_t end_byte;   /* of each connection's stream */
+};
+
+struct strait_pipe {
+    struct strait_packets *world;
+    void *owner;
+    struct strait_pipe *next;
+    struct strait_heap_node node;       /* when the first message of `later` is posted */
+    struct message *later, **later_end; /* not posted yet */
+    struct message *under_way, **way_end;
+    uint64_t posted_bytes; /* to each connection */
+    double start_s;        /* drawn: how long a sender takes to begin */
+    struct strait_connection connections[STRAIT_MAX_CONNECTIONS];
+};
+
+struct strait_packets {
+    struct strait_wire wire;
+    const struct strait_network *network;
+    uint64_t seed;
+    bool ramp;
+    unsigned n_connections;
+    int64_t n_pipes;
+    struct strait_pipe *pipes, *arrived;
+    double now_s;
+};
+
+struct strait_packets *strait_packets_new(const struct strait_network *network, uint64_t seed,
+                                          bool ramp)
+{
+    struct strait_packets *w = calloc(1, sizeof(*w));
+    if (!w || strait_wire_init(&w->wire, network, seed) != 0) {
+        free(w);
+        return NULL;
+    }
+    w->network = network;
+    w->seed = seed;
+    w->ramp = ramp;
+    w->n_connections = strait_tcp_n_connections(&network->tcp);
+    return w;
+}
+
+static void free_messages(struct message *m)
+{
+    for (struct message *next; m; m = next) {
+        next = m->next;
+        free(m);
+    }
+}
+
+void strait_packets_free(struct strait_packets *w)
+{
+    if (!w)
+        return;
+    for (struct strait_pipe *p; (p = w->pipes);) {
+        w->pipes = p->next;
+        free_messages(p->later);
+        free_messages(p->under_way);
+        for (unsigned i = 0; i < w->n_connections; i++)
+            strait_connection_release(&p->connections[i]);
+        free(p);
+    }
+    strait_wire_release(&w->wire);
+    free(w);
+}
+
+struct strait_pipe *strait_packets_open(struct strait_packets *w, int src, int dst, int channel,
+                                        void *owner)
+{
+    struct strait_pipe *p = calloc(1, sizeof(*p));
+    if (!p)
+        return NULL;
+    p->world = w;
+    p->owner = owner;
+    p->later_end = &p->later;
+    p->way_end = &p->under_way;
+    p->node.tie = POSTS + w->n_pipes;
+    const uint64_t pair = (uint64_t)src << 32 | (uint64_t)dst;
+    for (unsigned i = 0; i < w->n_connections; i++) {
+        const struct strait_connection_plan plan = {
+            .network = w->network,
+            .src = src,
+            .dst = dst,
+            .key = strait_random_bits(w->seed, "connection", pair, (uint64_t)channel << 8 | i),
+            .ramp = w->ramp,
+        };
+        strait_connection_init(&p->connections[i], &w->wire, p, &plan);
+        p->connections[i].node.tie = CONNECTIONS + w->n_pipes * STRAIT_MAX_CONNECTIONS + (int64_t)i;
+    }
+    /* Senders that start at the same instant would hit queues in one order for ever; hosts differ
+     * by about the time of a packet (Floyd and Jacobson, On Traffic Phase Effects in
+     * Packet-Switched Gateways, 1992). */
+    p->start_s = strait_random_unit(w->seed, "start", pair, (uint64_t)channel) *
+                 (w->network->tcp.segment_bytes + w->wire.header_bytes) * 8 /
+                 strait_path_bits_per_s(w->network, src, dst);
+    p->next = w->pipes;
+    w->pipes = p;
+    w->n_pipes++;
+    return p;
+}
+
+void *strait_pipe_owner(const struct strait_pipe *pipe)
+{
+    return pipe->owner;
+}
+
+int strait_pipe_post(struct strait_pipe *pipe, double at_s, double bytes)
+{
+    struct message *m = calloc(1, sizeof(*m));
+    if (!m)
+        return -1;
+    m->at_s = at_s + pipe->start_s;
+    m->part_bytes = (uint64_t)ceil(bytes / pipe->world->n_connections);
+    *pipe->later_end = m;
+    pipe->later_end = &m->next;
+    if (pipe->later == m)
+        strait_wire_at(&pipe->world->wire, &pipe->node, m->at_s);
+    return pipe->world->wire.no_memory ? -1 : 0;
+}
+
+static void post_first(struct strait_pipe *p, double now_s)
+{
+    struct strait_packets *w = p->world;
+    struct message *m = p->later;
+    p->later = m->next;
+    if (!p->later)
+        p->later_end = &p->later;
+    else
+        strait_wire_at(&w->wire, &p->node, p->later->at_s);
+    m->next = NULL;
+    *p->way_end = m;
+    p->way_end = &m->next;
+    p->posted_bytes += m->part_bytes;
+    m->end_byte = p->posted_bytes;
+    for (unsigned i = 0; i < w->n_connections; i++)
+        strait_connection_post(&p->connections[i], now_s, m->part_bytes);
+}
+
+/* Whether the oldest message is complete on all connections. */
+static bool is_complete(const struct strait_pipe *p)
+{
+    for (unsigned i = 0; i < p->world->n_connections; i++)
+        if (!p->under_way ||
+            strait_connection_received_bytes(&p->connections[i]) < p->under_way->end_byte)
+            return false;
+    return true;
+}
+
+static void drop_first(struct strait_pipe *p)
+{
+    struct message *m = p->under_way;
+    p->under_way = m->next;
+    if (!p->under_way)
+        p->way_end = &p->under_way;
+    free(m);
+}
+
+/* The link's first packet has left it: to the next link or to its end. */
+static void forward(struct strait_packets *w, struct strait_wire_link *l, double now_s)
+{
+    struct strait_packet_on_wire *p = strait_wire_take(&w->wire, l);
+    struct strait_connection *c = p->connection;
+    const int *path = p->is_ack ? c->back : c->there, n_hops = p->is_ack ? c->n_back : c->n_there;
+    if (p->hop == 0 && !p->is_ack && c->in_own_memory) {
+        c->own_port_bytes -= p->wire_bytes;
+        strait_connection_send(c, now_s);
+    }
+    if (++p->hop < n_hops) {
+        if (!strait_wire_carry(&w->wire, path[p->hop], p, now_s))
+            strait_wire_free(&w->wire, p);
+        return;
+    }
+    if (p->is_ack) {
+        strait_connection_ack(c, p, now_s);
+    } else {
+        strait_connection_data(c, p, now_s);
+        if (is_complete(c->owner))
+            w->arrived = c->owner;
+    }
+    strait_wire_free(&w->wire, p);
+}
+
+static void happen(struct strait_packets *w, struct strait_heap_node *node)
+{
+    const double now_s = node->key;
+    if (node->tie < CONNECTIONS) {
+        forward(w,
+                (struct strait_wire_link *)((char *)node - offsetof(struct strait_wire_link, node)),
+                now_s);
+        return;
+    }
+    strait_heap_remove(&w->wire.events, node);
+    if (node->tie < POSTS)
+        strait_connection_due(
+            (struct strait_connection *)((char *)node - offsetof(struct strait_connection, node)),
+            now_s);
+    else
+        post_first((struct strait_pipe *)((char *)node - offsetof(struct strait_pipe, node)),
+                   now_s);
+}
+
+double strait_packets_run(struct strait_packets *w, double before_s, struct strait_pipe **arrived)
+{
+    *arrived = NULL;
+    for (;;) {
+        if (w->wire.no_memory)
+            return NAN;
+        if (w->arrived && is_complete(w->arrived)) { /* one segment may end several */
+            drop_first(*arrived = w->arrived);
+            return w->now_s;
+        }
+        w->arrived = NULL;
+        struct strait_heap_node *node = strait_heap_first(&w->wire.events);
+        if (!node || !(node->key < before_s))
+            return INFINITY;
+        w->now_s = node->key;
+        happen(w, node);
+    }
+}
+
+uint64_t strait_packets_n_sent(const struct strait_packets *w, uint64_t *n_again)
+{
+    uint64_t n = 0;
+    *n_again = 0;
+    for (const struct strait_pipe *p = w->pipes; p; p = p->next)
+        for (unsigned i = 0; i < w->n_connections; i++) {
+            n += p->connections[i].n_sent;
+            *n_again += p->connections[i].n_again;
+        }
+    return n;
+}

@@ -1,0 +1,302 @@
+/* What a sender sends when: the application's pace, bursts, its own port, lost segments first. */
+#include "connection.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* The transport hands twice the link's rate to TCP, after a first burst, and stops where so much is
+ * not sent (emu/process/pump.h, tcp_notsent_lowat in emu/links/net.c). */
+static const double WRITE_BURST_S = 2e-3;
+enum { LEAST_WRITE_BYTES = 1 << 14, LARGEST_WRITE_BYTES = 1 << 17, NOT_SENT_BYTES = 1 << 20 };
+enum { FIRST_RING = 64 };
+static const double DEFER_S = 1e-3; /* Linux waits only so long for a larger burst */
+
+/* Room for one more segment and one more arrival: all that are not acknowledged, and the last one
+ * before, whose end says how much has arrived. */
+static bool make_room(struct strait_connection *c)
+{
+    if (c->nxt - c->una + 2 <= c->n_ring && c->logged - c->read + 2 <= c->n_log)
+        return true;
+    const uint64_t n = c->n_ring > 0 ? 2 * c->n_ring : FIRST_RING;
+    struct strait_segment *ring = malloc(n * sizeof(*ring));
+    struct strait_arrival *log = malloc(n * sizeof(*log));
+    if (!ring || !log) {
+        free(ring);
+        free(log);
+        c->wire->no_memory = true;
+        return false;
+    }
+    for (uint64_t i = c->una > 0 ? c->una - 1 : 0; i < c->nxt; i++)
+        ring[i & (n - 1)] = *strait_segment_of(c, i);
+    for (uint64_t i = c->read; i < c->logged; i++)
+        log[i & (n - 1)] = c->log[i & (c->n_log - 1)];
+    free(c->ring);
+    free(c->log);
+    c->ring = ring;
+    c->log = log;
+    c->n_ring = c->n_log = n;
+    return true;
+}
+
+/* Linux tcp_cwnd_restart. */
+static void restart(struct strait_connection *c, double now_s)
+{
+    double idle_s = now_s - c->last_sent_s;
+    if (!c->decays || c->nxt > c->una || !(idle_s > c->rto_s) || isinf(idle_s))
+        return;
+    const double least = fmin(c->initial, c->cwnd);
+    if (c->state == STRAIT_TCP_OPEN)
+        c->ssthresh = fmax(c->ssthresh, floor(c->cwnd / 2) + floor(c->cwnd / 4));
+    while ((idle_s -= c->rto_s) > 0 && c->cwnd > least)
+        c->cwnd = floor(c->cwnd / 2);
+    c->cwnd = fmax(c->cwnd, least);
+    c->window_at_s = now_s;
+    c->used = 0;
+}
+
+/* The application has more: hand a part of it to TCP, at its pace, where TCP has little that is not
+ * sent. Whole segments, but for the last. False: not before send_s. */
+static bool write_more(struct strait_connection *c, double now_s)
+{
+    const uint64_t unsent = c->written_end - c->cut_bytes;
+    if (c->written_end == c->posted_bytes || unsent >= NOT_SENT_BYTES)
+        return false;
+    if (c->write_s - WRITE_BURST_S > now_s) {
+        if (unsent == 0)
+            c->send_s = fmin(c->send_s, c->write_s - WRITE_BURST_S / 2);
+        return false;
+    }
+    if (unsent < (uint64_t)c->segment_bytes && strait_in_flight(c) < c->cwnd &&
+        c->lost <= c->again && !(c->own_port_bytes > 0)) /* Linux tcp_rate_check_app_limited */
+        c->limited_until = fmax(1, c->delivered + strait_in_flight(c));
+    if (unsent == 0)
+        restart(c, now_s);
+    const double ahead_s = fmax(0, c->write_s - now_s);
+    const double bytes =
+        fmin(fmax((WRITE_BURST_S - ahead_s) * c->write_bytes_per_s, (double)LEAST_WRITE_BYTES),
+             (double)LARGEST_WRITE_BYTES);
+    const uint64_t segments = (uint64_t)ceil(bytes / c->segment_bytes),
+                   whole = segments * (uint64_t)c->segment_bytes,
+                   left = c->posted_bytes - c->written_end, n = whole < left ? whole : left;
+    c->written_end += n;
+    c->write_s = fmax(c->write_s, now_s) + (double)n / c->write_bytes_per_s;
+    return true;
+}
+
+/* Segments/s at which Linux would pace, by tcp_update_pacing_rate for Reno and CUBIC. */
+static double pacing_rate(const struct strait_connection *c)
+{
+    return c->congestion == STRAIT_BBR
+               ? c->pacing_per_s
+               : (c->cwnd < c->ssthresh / 2 ? 2 : 1.2) * c->cwnd / c->srtt_s;
+}
+
+/* Segments that leave together (Linux tcp_tso_autosize): a millisecond at that rate. */
+static double burst_of(const struct strait_connection *c)
+{
+    return fmin(fmax(2, floor(pacing_rate(c) / 1024)), c->largest_burst);
+}
+
+/* Linux tcp_tso_should_defer: wait for more acknowledgements, to send more at once. */
+static bool defers(const struct strait_connection *c, double room, double now_s)
+{
+    return c->largest_burst >= 2 && c->state < STRAIT_TCP_RECOVERY && c->nxt > c->una &&
+           now_s - c->last_sent_s <= DEFER_S && room < burst_of(c) && room < floor(c->cwnd / 3) &&
+           now_s - strait_segment_of(c, c->una)->sent_s >= c->srtt_s / 2;
+}
+
+/* Linux tcp_small_queue_check: what waits in the own port is limited to two packets or a
+ * millisecond at the pacing rate. */
+static bool is_held(const struct strait_connection *c)
+{
+    return c->in_own_memory && c->nxt > c->una &&
+           c->own_port_bytes > (c->segment_bytes + c->wire->header_bytes) *
+                                   fmax(2 * burst_of(c) + 0.5, pacing_rate(c) / 1024);
+}
+
+static void stamp(struct strait_connection *c, struct strait_segment *s, double now_s)
+{
+    if (c->nxt == c->una)
+        c->first_s = c->delivered_s = now_s;
+    s->sent_s = now_s;
+    s->first_s = c->first_s;
+    s->delivered_s = c->delivered_s;
+    s->delivered = c->delivered;
+    s->flags &= ~(unsigned)STRAIT_SEG_LIMITED;
+    s->flags |= c->limited_until > 0 ? STRAIT_SEG_LIMITED : 0;
+}
+
+static void pace(struct strait_connection *c, double now_s)
+{
+    if (c->congestion != STRAIT_BBR || c->n_sent < 10 || !(c->pacing_per_s > 0)) {
+        c->pace_s = fmax(c->pace_s, now_s);
+        return;
+    }
+    const double took_s = 1 / c->pacing_per_s, credit_s = fmax(0, now_s - c->pace_s);
+    c->pace_s = fmax(c->pace_s, now_s) + took_s - fmin(took_s / 2, credit_s);
+}
+
+/* False: the own port had no room. */
+static bool emit(struct strait_connection *c, uint64_t seq, double bytes, bool again, double now_s)
+{
+    struct strait_packet_on_wire *p = strait_wire_packet(c->wire);
+    if (!p)
+        return false;
+    p->connection = c;
+    p->seq = seq;
+    p->again = again;
+    p->sent_s = now_s;
+    p->wire_bytes = bytes + c->wire->header_bytes;
+    if (strait_wire_carry(c->wire, c->there[0], p, now_s)) {
+        if (c->in_own_memory)
+            c->own_port_bytes += p->wire_bytes;
+        return true;
+    }
+    strait_wire_free(c->wire, p);
+    return !c->in_own_memory;
+}
+
+static bool send_new(struct strait_connection *c, double now_s)
+{
+    if (!make_room(c))
+        return false;
+    const uint64_t seq = c->nxt, from = c->cut_bytes, left = c->written_end - from;
+    const uint64_t n = left < (uint64_t)c->segment_bytes ? left : (uint64_t)c->segment_bytes;
+    if (strait_in_flight(c) <= 0 && c->n_sent > 0) {
+        if (c->congestion == STRAIT_CUBIC)
+            strait_cubic_idle(c, now_s - c->last_sent_s);
+        else if (c->congestion == STRAIT_BBR)
+            strait_bbr_start(c, now_s);
+    }
+    if (!emit(c, seq, (double)n, false, now_s))
+        return false;
+    struct strait_segment *s = strait_segment_of(c, seq);
+    *s = (struct strait_segment){.end_byte = from + n};
+    stamp(c, s, now_s);
+    c->cut_bytes += n;
+    c->nxt++;
+    strait_recovery_list(c, seq);
+    return true;
+}
+
+static bool send_again(struct strait_connection *c, uint64_t seq, double now_s)
+{
+    struct strait_segment *s = strait_segment_of(c, seq);
+    const uint64_t from = seq > 0 ? strait_segment_of(c, seq - 1)->end_byte : 0;
+    if (!emit(c, seq, (double)(s->end_byte - from), true, now_s))
+        return false;
+    stamp(c, s, now_s);
+    if (!(s->flags & STRAIT_SEG_AGAIN))
+        c->again++;
+    s->flags |= STRAIT_SEG_AGAIN | STRAIT_SEG_REPEATED;
+    c->n_again++;
+    if (c->undoable && isinf(c->undo_before_s))
+        c->undo_before_s = now_s;
+    strait_recovery_list(c, seq);
+    return true;
+}
+
+bool strait_connection_transmit(struct strait_connection *c, uint64_t seq, double now_s)
+{
+    const bool is_new = seq >= c->nxt;
+    while (is_new && write_more(c, now_s))
+        ;
+    if (is_new && c->cut_bytes == c->written_end)
+        return false;
+    if (!(is_new ? send_new(c, now_s) : send_again(c, seq, now_s))) {
+        strait_recovery_reduce(c, now_s);
+        if (c->nxt == c->una)
+            c->send_s = now_s + (c->written_end < c->posted_bytes ? WRITE_BURST_S / 2 : c->rto_s);
+        return false;
+    }
+    c->n_sent++;
+    c->prr_out++;
+    c->last_sent_s = now_s;
+    pace(c, now_s);
+    return true;
+}
+
+/* The lowest lost segment that has not been sent again; nxt: none. */
+static uint64_t next_lost(struct strait_connection *c)
+{
+    if (c->lost <= c->again)
+        return c->nxt;
+    for (c->hint = c->hint < c->una ? c->una : c->hint; c->hint < c->nxt; c->hint++) {
+        const unsigned flags = strait_segment_of(c, c->hint)->flags;
+        if (flags & STRAIT_SEG_LOST && !(flags & STRAIT_SEG_AGAIN))
+            return c->hint;
+    }
+    return c->nxt;
+}
+
+/* Linux tcp_cwnd_validate and tcp_cwnd_application_limited. */
+static void validate(struct strait_connection *c, bool is_limited, double now_s)
+{
+    const double out = (double)(c->nxt - c->una);
+    if (c->una >= c->usage_seq || is_limited || (!c->limited && out > c->most_out)) {
+        c->limited = is_limited;
+        c->most_out = out;
+        c->usage_seq = c->nxt;
+    }
+    if (c->limited || (c->cwnd < c->ssthresh && c->cwnd < 2 * c->most_out)) {
+        c->used = 0;
+        c->window_at_s = now_s;
+        return;
+    }
+    c->used = fmax(c->used, out);
+    if (!c->decays || now_s - c->window_at_s < c->rto_s || c->state != STRAIT_TCP_OPEN)
+        return;
+    const double used = fmax(c->used, c->initial);
+    if (used < c->cwnd) {
+        c->ssthresh = fmax(c->ssthresh, floor(c->cwnd / 2) + floor(c->cwnd / 4));
+        c->cwnd = floor((c->cwnd + used) / 2);
+    }
+    c->used = 0;
+    c->window_at_s = now_s;
+}
+
+void strait_connection_send(struct strait_connection *c, double now_s)
+{
+    bool any = false, limited = false;
+    const bool had_none = c->nxt == c->una;
+    c->send_s = INFINITY;
+    for (double left = 0;; left--) {
+        const double room = fmin(c->cwnd, c->cap) - strait_in_flight(c);
+        limited = room <= 0;
+        if (limited || (left <= 0 && is_held(c)))
+            break;
+        if (left <= 0 && defers(c, room, now_s) && c->lost <= c->again) {
+            limited = true;
+            break;
+        }
+        if (left <= 0)
+            left = fmin(room, burst_of(c));
+        const double slack_s =
+            c->pacing_per_s > 0 ? fmax(0, burst_of(c) - 1.5) / c->pacing_per_s : 0;
+        if (c->congestion == STRAIT_BBR && c->pace_s - now_s > slack_s) {
+            c->send_s = fmin(c->send_s, c->pace_s);
+            break;
+        }
+        const uint64_t seq = next_lost(c);
+        if (seq >= c->nxt && (double)(c->nxt - c->una) >= c->cap) {
+            limited = true;
+            break;
+        }
+        if (!strait_connection_transmit(c, seq, now_s))
+            break;
+        any = true;
+    }
+    if (any) {
+        validate(c, limited, now_s);
+        if (had_none)
+            c->rto_from_s = now_s;
+        strait_recovery_rearm(c, now_s);
+    }
+    strait_connection_arm(c);
+}
+
+void strait_connection_post(struct strait_connection *c, double now_s, uint64_t bytes)
+{
+    c->posted_bytes += bytes;
+    strait_connection_send(c, now_s);
+}

@@ -1,0 +1,112 @@
+#include "wire.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { HEADER_BYTES = 14 + 20 + 32 }; /* Ethernet, IP, TCP with time stamps */
+
+int strait_wire_init(struct strait_wire *w, const struct strait_network *n, uint64_t seed)
+{
+    *w = (struct strait_wire){.n_links = strait_network_n_links(n),
+                              .header_bytes = HEADER_BYTES + n->overhead_bytes};
+    w->links = calloc((size_t)w->n_links, sizeof(*w->links));
+    if (!w->links)
+        return -1;
+    for (int i = 0; i < w->n_links; i++) {
+        const struct strait_link *from = strait_network_link(n, i);
+        w->links[i] = (struct strait_wire_link){
+            .bytes_per_s = from->rate_bits_per_s / 8,
+            .delay_s = from->delay_s,
+            .jitter_s = fmin(from->jitter_s, from->delay_s),
+            .loss_ratio = from->loss_ratio,
+            .queue_bytes = from->queue_bytes > 0 ? from->queue_bytes : INFINITY,
+            .draws = strait_sequence_at(strait_random_bits(seed, "packets", (uint64_t)i, 0)),
+            .node.tie = i,
+        };
+    }
+    return 0;
+}
+
+void strait_wire_release(struct strait_wire *w)
+{
+    for (int i = 0; i < w->n_links; i++)
+        for (struct strait_packet_on_wire *p; (p = w->links[i].first);) {
+            w->links[i].first = p->next;
+            free(p);
+        }
+    for (struct strait_packet_on_wire *p; (p = w->spare);) {
+        w->spare = p->next;
+        free(p);
+    }
+    free(w->links);
+    strait_heap_release(&w->events);
+}
+
+struct strait_packet_on_wire *strait_wire_packet(struct strait_wire *w)
+{
+    struct strait_packet_on_wire *p = w->spare;
+    if (p)
+        w->spare = p->next;
+    else
+        p = malloc(sizeof(*p));
+    if (p)
+        *p = (struct strait_packet_on_wire){0};
+    w->no_memory |= !p;
+    return p;
+}
+
+void strait_wire_free(struct strait_wire *w, struct strait_packet_on_wire *p)
+{
+    p->next = w->spare;
+    w->spare = p;
+}
+
+void strait_wire_at(struct strait_wire *w, struct strait_heap_node *node, double at_s)
+{
+    if (!strait_heap_holds(node)) {
+        node->key = at_s;
+        w->no_memory |= isfinite(at_s) && strait_heap_push(&w->events, node) != 0;
+    } else if (at_s < node->key) {
+        strait_heap_rekey(&w->events, node, at_s);
+    }
+}
+
+bool strait_wire_has_room(const struct strait_wire_link *l, double now_s, double wire_bytes)
+{
+    return fmax(0, l->free_s - now_s) * l->bytes_per_s + wire_bytes <= l->queue_bytes * (1 + 1e-12);
+}
+
+bool strait_wire_carry(struct strait_wire *w, int link, struct strait_packet_on_wire *p,
+                       double now_s)
+{
+    struct strait_wire_link *l = &w->links[link];
+    if (l->loss_ratio > 0 && strait_sequence_unit(&l->draws) < l->loss_ratio)
+        return false;
+    double in_s = now_s + l->delay_s;
+    if (l->jitter_s > 0)
+        in_s += l->jitter_s * (2 * strait_sequence_unit(&l->draws) - 1);
+    l->in_s = in_s = fmax(l->in_s, in_s); /* in order */
+    if (!strait_wire_has_room(l, in_s, p->wire_bytes))
+        return false;
+    l->free_s = fmax(l->free_s, in_s) + p->wire_bytes / l->bytes_per_s;
+    p->out_s = l->free_s;
+    p->next = NULL;
+    if (l->first)
+        l->last->next = p;
+    else
+        l->first = p;
+    l->last = p;
+    strait_wire_at(w, &l->node, l->first->out_s);
+    return true;
+}
+
+struct strait_packet_on_wire *strait_wire_take(struct strait_wire *w, struct strait_wire_link *l)
+{
+    struct strait_packet_on_wire *p = l->first;
+    l->first = p->next;
+    if (l->first)
+        strait_heap_rekey(&w->events, &l->node, l->first->out_s);
+    else
+        strait_heap_remove(&w->events, &l->node);
+    return p;
+}

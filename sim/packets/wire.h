@@ -1,0 +1,56 @@
+/* Links that carry single packets: delay, jitter, loss, a queue of finite length and a rate, in
+ * this order, and what happens when on all of them. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include "core/heap.h"
+#include "core/random.h"
+#include "workloads/ask/network.h"
+
+struct strait_connection;
+
+struct strait_packet_on_wire {
+    struct strait_packet_on_wire *next;
+    struct strait_connection *connection;
+    double wire_bytes, out_s; /* out_s: when it leaves the link that it is on */
+    double sent_s;            /* data: when the sender sent it */
+    uint64_t seq;             /* data: which segment; acknowledgement: all before have arrived */
+    uint64_t n_logged;        /* acknowledgement: arrivals that it tells of */
+    double echo_s;            /* acknowledgement: sent_s of the segment that caused it */
+    int hop;
+    bool is_ack, again; /* again: a retransmission */
+};
+
+struct strait_wire_link {
+    double bytes_per_s, delay_s, jitter_s, loss_ratio, queue_bytes;
+    double free_s, in_s; /* when the last packet has left; entered the queue */
+    struct strait_sequence draws;
+    struct strait_packet_on_wire *first, *last; /* by out_s */
+    struct strait_heap_node node;               /* key: out_s of the first one */
+};
+
+struct strait_wire {
+    struct strait_wire_link *links;
+    int n_links;
+    struct strait_heap events;
+    struct strait_packet_on_wire *spare;
+    double header_bytes; /* of each packet, overhead included */
+    bool no_memory;
+};
+
+/** In:      seed  of the draws of loss and jitter
+ *  Returns: 0, or -1 when memory runs out */
+int strait_wire_init(struct strait_wire *w, const struct strait_network *n, uint64_t seed);
+void strait_wire_release(struct strait_wire *w);
+/** A zeroed packet; NULL when memory runs out, which is then noted. */
+struct strait_packet_on_wire *strait_wire_packet(struct strait_wire *w);
+void strait_wire_free(struct strait_wire *w, struct strait_packet_on_wire *p);
+/** Put a packet on a link at now_s, or lose it there. True: it was carried. */
+bool strait_wire_carry(struct strait_wire *w, int link, struct strait_packet_on_wire *p,
+                       double now_s);
+/** Whether the link's queue has room for so many bytes that enter it now. */
+bool strait_wire_has_room(const struct strait_wire_link *l, double now_s, double wire_bytes);
+/** The link's first packet, which leaves now. */
+struct strait_packet_on_wire *strait_wire_take(struct strait_wire *w, struct strait_wire_link *l);
+/** Call the node's owner at that time or before. */
+void strait_wire_at(struct strait_wire *w, struct strait_heap_node *node, double at_s);

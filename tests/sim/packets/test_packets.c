@@ -1,0 +1,323 @@
+/* TCP packet by packet, against closed forms of windows, losses, queues and delays, and against
+ * what the kernel's TCP did in virtual time. */
+#include "sim/packets/packets.h"
+
+#include <math.h>
+
+#include "tests/kit/rig.h"
+#include "tests/kit/suite.h"
+
+static const double RATE = 1e9, RTT_S = 0.05, SEGMENT = 1448, HEADER = 66;
+
+/* One sender and its server; only the sender's way out has loss, jitter or a queue. */
+struct setting {
+    enum strait_congestion congestion;
+    double rate, rtt_s, loss_ratio, jitter_s, queue_bytes;
+    bool keeps_window;
+    uint64_t seed;
+};
+
+static struct strait_network *network_of(const struct setting *s, int n_senders)
+{
+    const struct strait_link fast = {.rate_bits_per_s = s->rate, .queue_bytes = INFINITY};
+    struct strait_link out = fast, in = fast;
+    struct strait_tcp tcp = strait_rig_tcp();
+    tcp.congestion = s->congestion;
+    tcp.window_bytes = INFINITY;
+    tcp.slow_start_after_idle = !s->keeps_window;
+    out.delay_s = in.delay_s = s->rtt_s / 2;
+    out.loss_ratio = s->loss_ratio;
+    out.jitter_s = s->jitter_s;
+    if (s->queue_bytes > 0)
+        out.queue_bytes = s->queue_bytes;
+    struct strait_network *n = strait_network_star(n_senders + 1, fast, fast, out, in, 0, tcp);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(n);
+    return n;
+}
+
+struct world {
+    struct strait_network *network;
+    struct strait_packets *packets;
+    struct strait_pipe *pipe;
+};
+
+static struct world open_world(const struct setting *s)
+{
+    struct world w = {.network = network_of(s, 1)};
+    w.packets = strait_packets_new(w.network, s->seed, true);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(w.packets);
+    w.pipe = strait_packets_open(w.packets, 1, 0, 0, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(w.pipe);
+    return w;
+}
+
+static void close_world(struct world *w)
+{
+    strait_packets_free(w->packets);
+    strait_network_free(w->network);
+}
+
+/* How long a message takes that is posted at that moment. */
+static double send(struct world *w, double at_s, double bytes)
+{
+    struct strait_pipe *arrived;
+    CU_ASSERT_EQUAL_FATAL(strait_pipe_post(w->pipe, at_s, bytes), 0);
+    const double there_s = strait_packets_run(w->packets, INFINITY, &arrived);
+    CU_ASSERT_PTR_EQUAL(arrived, w->pipe);
+    return there_s - at_s;
+}
+
+static double goodput(double rate)
+{
+    return rate / 8 * SEGMENT / (SEGMENT + HEADER);
+}
+
+/* 4 MB are 276.2 first windows of 14480 B, 255 of them in 8 round trips; the rest fills the link:
+ * slow start's last window is 256 of them, 61 ms at 1 Gbps and thus above 50. All alike without
+ * losses; BBR paces and its rate is an estimate, so it may take some per cent longer. Two packets
+ * of 12 us on two links, one before the sender starts, and acknowledgements of two segments each:
+ * within 1 ms. */
+static void slow_start(void)
+{
+    static const enum strait_congestion all[] = {STRAIT_RENO, STRAIT_CUBIC, STRAIT_BBR};
+    const double expected_s = 8 * RTT_S + (4e6 - 255 * 14480.0) / goodput(RATE) + RTT_S / 2;
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        struct world w = open_world(&(struct setting){all[i], RATE, RTT_S, .seed = 1});
+        const double took_s = send(&w, 0, 4e6);
+        strait_test_context("%s", strait_congestion_name(all[i]));
+        CU_ASSERT_DOUBLE_EQUAL(took_s, expected_s, all[i] == STRAIT_BBR ? 0.06 * expected_s : 1e-3);
+        close_world(&w);
+    }
+}
+
+/* After an idle second at 50 ms, four time-outs of 250 ms (no fifth has passed entirely: RFC 5681
+ * 4.1, Linux halves once for each), the window is an eighth of what it was; without the rule it is
+ * whole and the message takes what the link needs. */
+static void idle(void)
+{
+    double took_s[2];
+    for (int keeps = 0; keeps < 2; keeps++) {
+        struct world w = open_world(
+            &(struct setting){STRAIT_RENO, RATE, RTT_S, .keeps_window = keeps, .seed = 1});
+        double now_s = send(&w, 0, 4e6);
+        now_s += 1;
+        took_s[keeps] = send(&w, now_s, 2e6);
+        close_world(&w);
+    }
+    /* 2 MB at 1 Gbps take 16.7 ms; the window of the first message had reached more than that */
+    CU_ASSERT_DOUBLE_EQUAL(took_s[1], 2e6 / goodput(RATE) + RTT_S / 2, 1e-3);
+    CU_ASSERT(took_s[0] > took_s[1] + RTT_S && took_s[0] < took_s[1] + 3.5 * RTT_S);
+}
+
+/* Mean window of the second of two transfers, in segments. */
+static double mean_window(const struct setting *s, double bytes)
+{
+    struct world w = open_world(s);
+    const double from_s = send(&w, 0, bytes), took_s = send(&w, from_s, bytes);
+    close_world(&w);
+    return bytes / SEGMENT / (took_s / s->rtt_s);
+}
+
+/* Mathis et al. 1997: Reno's mean window is sqrt(3 / (2 p)) segments. A thousand losses each: a
+ * standard error of some per cent, and recovery and time-outs, which the law leaves out, shorten
+ * windows by some more at 1 %. */
+static void square_root_law(void)
+{
+    static const double loss[] = {1e-3, 3e-3, 1e-2};
+    for (size_t i = 0; i < sizeof(loss) / sizeof(*loss); i++) {
+        const struct setting s = {STRAIT_RENO, 1e10, RTT_S, .loss_ratio = loss[i],
+                                  .seed = strait_test_seed() + i};
+        strait_test_context("loss %g seed %u", loss[i], (unsigned)strait_test_seed());
+        CU_ASSERT_DOUBLE_EQUAL(mean_window(&s, 1000 / loss[i] * SEGMENT), sqrt(1.5 / loss[i]),
+                               0.2 * sqrt(1.5 / loss[i]));
+    }
+}
+
+/* CUBIC with losses drawn at p = 1e-4 and 200 ms: W(t) of RFC 9438 integrated in steps of a tenth
+ * of a round trip over 4000 losses with exponential distances, with fast convergence and Reno's
+ * growth beside it, gives a mean of 359 segments. */
+static void cubic_law(void)
+{
+    const struct setting s = {STRAIT_CUBIC, 1e10, 0.2, .loss_ratio = 1e-4,
+                              .seed = strait_test_seed()};
+    strait_test_context("seed %u", (unsigned)strait_test_seed());
+    CU_ASSERT_DOUBLE_EQUAL(mean_window(&s, 600 / 1e-4 * SEGMENT), 359, 0.2 * 359);
+}
+
+/* BBR keeps its rate: 2 % of loss cost Reno nine tenths of it (8.7 segments of 88 that the path
+ * holds), BBR 2 % and some probing. */
+static void bbr_keeps_its_rate(void)
+{
+    const struct setting s = {STRAIT_BBR, 2e7, RTT_S, .loss_ratio = 0.02, .seed = 3};
+    CU_ASSERT(mean_window(&s, 2e7) > 0.85 * goodput(2e7) * RTT_S / SEGMENT);
+}
+
+/* A queue as long as the path keeps the link busy when the window halves. With none the window goes
+ * from half of the path to all of it: three quarters; a queue of a tenth of the path adds some. */
+static void full_queue(void)
+{
+    const double rate = 2e7, path_bytes = rate / 8 * RTT_S;
+    const struct setting whole = {STRAIT_RENO, rate, RTT_S, .queue_bytes = path_bytes, .seed = 1},
+                         none = {STRAIT_RENO, rate, RTT_S, .queue_bytes = path_bytes / 10,
+                                 .seed = 1};
+    const double full = goodput(rate) * RTT_S / SEGMENT;
+    CU_ASSERT_DOUBLE_EQUAL(mean_window(&whole, 1e8) / full, 1, 0.02);
+    CU_ASSERT_DOUBLE_EQUAL(mean_window(&none, 1e8) / full, 0.78, 0.05);
+}
+
+/* One segment that may be lost: it is sent again by a probe (RFC 8985) after two round trips and the
+ * least time-out, 0.3 s, or a time-out where that is less, 0.05 + 0.2 s; then by time-outs that
+ * double: 0.5, 1, 2, 4 s. */
+static void tail(void)
+{
+    const double late_s[] = {0, 0.25, 0.5, 1, 2, 4};
+    enum { N_LATE = sizeof(late_s) / sizeof(*late_s) };
+    int n[N_LATE] = {0}, n_known = 0, n_all = 60;
+    for (int i = 0; i < n_all; i++) {
+        struct world w = open_world(
+            &(struct setting){STRAIT_RENO, RATE, RTT_S, .loss_ratio = 0.5, .seed = (uint64_t)i});
+        const double took_s = send(&w, 0, 1000) - RTT_S / 2;
+        for (int k = 0; k < N_LATE; k++)
+            if (fabs(took_s - late_s[k]) < 1e-3) {
+                n[k]++;
+                n_known++;
+            }
+        close_world(&w);
+    }
+    CU_ASSERT_EQUAL(n_known, n_all);
+    for (int k = 0; k < 3; k++) /* 30, 15 and 7.5 expected */
+        CU_ASSERT(n[k] > 0 && n[k] >= n[k + 1]);
+}
+
+/* A packet's delay is uniform in 25 +- 10 ms: alone it comes within that. Packets keep their order,
+ * so that of a thousand within 12 ms the last one waits for the latest of its predecessors: close
+ * to 35 ms after those were sent. */
+static void jitter(void)
+{
+    double least_s = INFINITY, most_s = 0;
+    struct setting s = {STRAIT_RENO, RATE, RTT_S, .jitter_s = 0.01};
+    for (s.seed = 0; s.seed < 50; s.seed++) {
+        struct world w = open_world(&s);
+        const double took_s = send(&w, 0, 1000);
+        least_s = fmin(least_s, took_s);
+        most_s = fmax(most_s, took_s);
+        close_world(&w);
+    }
+    CU_ASSERT(least_s > 0.015 && least_s < 0.018);
+    CU_ASSERT(most_s < 0.0351 && most_s > 0.032);
+    struct world w = open_world(&s);
+    double now_s = 0;
+    for (int i = 0; i < 4; i++) /* the window opens */
+        now_s += send(&w, now_s, 1.4e6);
+    const double took_s = send(&w, now_s, 1.4e6);
+    CU_ASSERT(took_s > 0.025 + 1.4e6 / goodput(RATE) && took_s < 0.0361 + 1.4e6 / goodput(RATE));
+    close_world(&w);
+}
+
+/* Connections carry parts at the same time: with S of them windows are S times as large. 100 KB are
+ * 7 first windows, 3 round trips; in four parts of 25 KB two, and one with 16 of 6.25 KB. */
+static void connections(void)
+{
+    static const unsigned n[] = {1, 4, 16};
+    static const double trips[] = {2.5, 1.5, 0.5}; /* the last half is the way there */
+    for (size_t i = 0; i < 3; i++) {
+        const struct setting s = {STRAIT_RENO, RATE, RTT_S, .seed = 1};
+        struct world w = {.network = network_of(&s, 1)};
+        w.network->tcp.n_connections = n[i];
+        w.packets = strait_packets_new(w.network, 1, true);
+        w.pipe = strait_packets_open(w.packets, 1, 0, 0, NULL);
+        CU_ASSERT_DOUBLE_EQUAL(send(&w, 0, 1e5), trips[i] * RTT_S, 2e-3);
+        close_world(&w);
+    }
+}
+
+/* Five senders at once into a server's port: what the kernel's TCP took in virtual time with
+ * 1.57 MB each at 110 Mbps and 43 ms, 1.44 s for the slower half of a round and 0.63 s for the
+ * downloads, is a single draw; here the mean of ten is within a third of it, and senders end apart,
+ * which equal shares would not. */
+static void several(void)
+{
+    double sum_s = 0, spread_s = 0;
+    for (uint64_t seed = 0; seed < 10; seed++) {
+        const struct setting s = {STRAIT_RENO, 1.1e8, 0.043, .seed = seed};
+        struct strait_network *n = network_of(&s, 5);
+        struct strait_pipe *pipes[5], *arrived;
+        double first_s = 0, last_s = 0;
+        n->in[0].queue_bytes = 296e3;
+        struct strait_packets *w = strait_packets_new(n, seed, true);
+        for (int i = 0; i < 5; i++)
+            pipes[i] = strait_packets_open(w, i + 1, 0, 0, NULL);
+        for (double at_s = 0; at_s < 5; at_s += 4) /* the second one is warm */
+            for (int i = 0; i < 5; i++)
+                CU_ASSERT_EQUAL(strait_pipe_post(pipes[i], at_s, 1.57e6), 0);
+        for (int i = 0; i < 10; i++) {
+            last_s = strait_packets_run(w, INFINITY, &arrived) - 4;
+            first_s = i == 5 ? last_s : first_s;
+        }
+        sum_s += last_s;
+        spread_s += last_s - first_s;
+        strait_packets_free(w);
+        strait_network_free(n);
+    }
+    CU_ASSERT_DOUBLE_EQUAL(sum_s / 10, 1.44, 0.48);
+    CU_ASSERT(spread_s / 10 > 0.2);
+}
+
+/* The same seed gives the same digits, in whatever steps time passes; another seed another draw. */
+static void seeds(void)
+{
+    double took_s[3];
+    for (int i = 0; i < 3; i++) {
+        struct world w = open_world(&(struct setting){STRAIT_CUBIC, RATE, RTT_S, .loss_ratio = 0.01,
+                                                      .seed = i < 2 ? 7 : 8});
+        struct strait_pipe *arrived = NULL;
+        CU_ASSERT_EQUAL(strait_pipe_post(w.pipe, 0, 1e6), 0);
+        for (double until_s = i == 0 ? 0.01 : INFINITY; !arrived; until_s += 0.01)
+            took_s[i] = strait_packets_run(w.packets, until_s, &arrived);
+        close_world(&w);
+    }
+    CU_ASSERT_EQUAL(took_s[0], took_s[1]);
+    CU_ASSERT_NOT_EQUAL(took_s[0], took_s[2]);
+}
+
+/* Acknowledgements share the way back with data: where that is full they wait in its queue, and the
+ * windows of slow start come later. 200 KB are 4 windows; alone 3.5 round trips, and beside 25 MB
+ * the other way, which queue before the sender's 100 Mbps, some wait behind all of them. */
+static void both_ways(void)
+{
+    double took_s[2];
+    for (int busy = 0; busy < 2; busy++) {
+        const struct setting s = {STRAIT_RENO, 1e8, 0.02, .seed = 1};
+        struct world w = {.network = network_of(&s, 1)};
+        w.network->out[0].rate_bits_per_s = w.network->in[0].rate_bits_per_s = 1e9;
+        w.packets = strait_packets_new(w.network, 1, true);
+        w.pipe = strait_packets_open(w.packets, 1, 0, 0, NULL);
+        struct strait_pipe *back = strait_packets_open(w.packets, 0, 1, 0, NULL), *arrived;
+        if (busy)
+            CU_ASSERT_EQUAL(strait_pipe_post(back, 0, 25e6), 0);
+        CU_ASSERT_EQUAL(strait_pipe_post(w.pipe, 1, 2e5), 0);
+        do /* at most two arrive */
+            took_s[busy] = strait_packets_run(w.packets, INFINITY, &arrived) - 1;
+        while (arrived && arrived != w.pipe);
+        CU_ASSERT_PTR_EQUAL(arrived, w.pipe);
+        close_world(&w);
+    }
+    CU_ASSERT_DOUBLE_EQUAL(took_s[0], 3.5 * 0.02, 0.02);
+    CU_ASSERT(took_s[1] > took_s[0] + 2 * 0.02);
+}
+
+static const struct strait_test tests[] = {
+    {"without losses it is slow start", slow_start},
+    {"windows shrink while idle", idle},
+    {"Reno's mean window follows the square root law", square_root_law},
+    {"CUBIC's mean window is that of its growth between drawn losses", cubic_law},
+    {"BBR keeps its rate under losses", bbr_keeps_its_rate},
+    {"a queue as long as the path keeps the rate whole, none loses a quarter", full_queue},
+    {"a lost segment waits for a probe, then for time-outs that double", tail},
+    {"jitter moves packets within its bounds and keeps their order", jitter},
+    {"parallel connections multiply the window", connections},
+    {"a full queue hits senders unequally", several},
+    {"a seed is a draw, repeatable in any steps", seeds},
+    {"acknowledgements wait behind data", both_ways},
+};
+STRAIT_SUITE("sim/packets/packets", tests);
