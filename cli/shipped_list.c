@@ -100,9 +100,12 @@ int strait_network_rows(json_t *out, struct strait_error *err)
         {".../rate", "\"1 Gbps\"", "of the port, headers included"},
         {".../rtt", "\"50 ms\"", "there and back over this port; a path adds those of its ends"},
         {".../loss", "\"0.1 %\"", "of segments"},
+        {".../jitter", "\"2 ms\"", "of a segment's delay, either way; the order is kept"},
+        {".../queue", "\"256 KB\"", "drop-tail; without it a queue never drops"},
         {"overhead", "\"24 B\"", "of a frame beyond its 1514 bytes: 24 on a wire, 0 as tc counts"},
         {"tcp/congestion", "\"reno\", \"bbr\", \"cubic\"", "as Linux has them"},
-        {"detail", "\"auto\", \"flows\", \"packets\"", "how simulations move bytes; auto: as needed"},
+        {"detail", "\"auto\", \"flows\", \"packets\"",
+         "how simulations move bytes; auto: as needed"},
         {"connections", "4", "TCP connections that carry each message together: parallel streams"},
     };
     if (each_file(out, "experiments/networks", ".json", true, title_row, err) != 0)
