@@ -6,6 +6,8 @@
 #include "kfac_values.h"
 #include "workloads/train/collectives/legal.h"
 
+const char *const kfac_encodes[] = {"gradients", "factors", "all", NULL};
+
 enum { END = -1, NONE = KFAC_NONE };
 static const double LEAST_S = 1e-5; /* of contention that is made up for */
 
@@ -226,12 +228,14 @@ static struct kfac_job job_for(struct kfac *k, size_t n_elems, int n_factors, in
 {
     struct strait_tensor *x = strait_scratch(k->r, n_elems);
     const bool sum = tell == KFAC_FACTORS;
+    const enum kfac_encode encode = (enum kfac_encode)strait_param(k->r, "encode");
+    const bool encodes = encode == KFAC_ENCODE_ALL || (sum && encode == KFAC_ENCODE_FACTORS);
     return (struct kfac_job){
         .what = !sum                            ? KFAC_BROADCAST
                 : k->plan.to_owner && root >= 0 ? KFAC_REDUCE
                                                 : KFAC_ALL_REDUCE,
         .x = {x, x}, /* reused only after an all-reduce of gradients was waited for */
-        .codec = strait_codec(k->r, "none"),
+        .codec = strait_codec(k->r, encodes ? "up" : "none"),
         .root = root,
         .n_factors = n_factors,
         .tell = tell};
@@ -431,6 +435,12 @@ int kfac_check(const struct strait_experiment *e, struct strait_error *err)
                                 largest_dim, e->model->name);
     if (e->trains && kfac_values_check(e, err) != 0)
         return -1;
+    snprintf(where, sizeof(where), "%s#/strategy/encode", e->file);
+    if (!e->trains && strait_experiment_param(e, "encode") != KFAC_ENCODE_GRADIENTS)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected \"gradients\" without \"training\", since factors are "
+                                "zeros then, found \"%s\"",
+                                kfac_encodes[(int)strait_experiment_param(e, "encode")]);
     return strait_all_reduce_check(e, STRAIT_AR_RING, "ring", err);
 }
 

@@ -1,7 +1,7 @@
 /* Common to the K-FAC strategies: the model's passes with factor computation, and a second lane
  * that runs collectives one after another in the order requested, like Horovod's single
- * communication stream. Factors and inverses are sent unencoded, as triangles; the experiment's
- * codec is for gradients only. If the run trains all of it is computed (kfac_values.h), in the time
+ * communication stream. Factors and inverses are sent as triangles, unencoded unless `encode` says
+ * that the experiment's codec is for them too. If the run trains all of it is computed (kfac_values.h), in the time
  * that is stated. Else gradients are recorded ones with real payload; factors, inverses and
  * preconditioned gradients are zeros of the right size: no matrix is multiplied or inverted. */
 #pragma once
@@ -24,6 +24,10 @@ enum kfac_broadcasts {
     KFAC_BUCKETS_OF_INVERSES,
     KFAC_EACH_GRADIENT
 };
+
+/* What goes through the experiment's codec. */
+enum kfac_encode { KFAC_ENCODE_GRADIENTS, KFAC_ENCODE_FACTORS, KFAC_ENCODE_ALL };
+extern const char *const kfac_encodes[]; /* in that order, NULL-terminated */
 
 /* The strategy's decisions, taken once. Arrays have k->n entries, one a factor. */
 struct kfac_plan {
@@ -139,6 +143,13 @@ bool kfac_uses_stream(const struct strait_experiment *e, int src, int dst, int c
          .min = 0, .max = 10},                                                                     \
         {"contention", "share of its speed that computing loses beside a collective",              \
          STRAIT_PARAM_NUMBER, .min = 0, .max = 0.99},                                              \
+    {"encode",                                                                                     \
+     "through the codec: gradients; sums of factors too; all, broadcasts too",                     \
+     STRAIT_PARAM_CHOICE,                                                                          \
+     .min = 0,                                                                                     \
+     .max = KFAC_ENCODE_ALL,                                                                       \
+     .fallback = KFAC_ENCODE_GRADIENTS,                                                            \
+     .choices = kfac_encodes},                                                                     \
     {                                                                                              \
         "largest_dim", "layers with a larger factor keep their plain gradient",                    \
             STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6, .fallback = 8192                           \

@@ -218,8 +218,9 @@ void kfac_invert(struct kfac *k, int i)
     if (x.failed) {
         struct strait_error err = {0};
         strait_error_set(&err, STRAIT_ERR_BACKEND, NULL,
-                         "layer %d of %s: its factor of dimension %zu cannot be inverted: it is "
-                         "not finite, or memory ran out",
+                         "layer %d of %s: its factor of dimension %zu cannot be inverted: training "
+                         "diverged, the codec's error leaves it not positive definite (raise "
+                         "damping or tighten the bound), or memory ran out",
                          k->factors[i].layer, strait_model(k->r)->name, x.d);
         strait_fail(k->r, &err);
     }
