@@ -73,7 +73,7 @@ help:
 	@echo "make faults   FAULTS=300 failing calls of each kind in six commands: error or right result"
 	@echo "make soak     SOAK_S=3600 runs killed, stopped, given full disks: nothing lost or left"
 	@echo "make disturbed  N_DISTURBED=200 stops of processes of a run: INVALID or unchanged, each"
-	@echo "make learn-check  federated averaging trained here ends where the recording does: two minutes"
+	@echo "make learn-check  the recorded runs, trained here from their own draws: five minutes"
 	@echo "make scale    65 ranks: models of 12 MB (also in dilated real time) and 102 MB in virtual time"
 	@echo "make qemu     the guest that counts instructions, once: QEMU, busybox, qguest/, seconds"
 	@echo "make qemu-test  two such guests, the same digits: some minutes"
