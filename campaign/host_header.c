@@ -1,7 +1,6 @@
 /* The machine, from /proc and uname. */
 #include <fcntl.h>
 #include <math.h>
-#include <sched.h>
 #include <xbt/base.h>
 #include <simgrid/version.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 #include "core/host.h"
+#include "emu/host/dilation.h"
 #include "host_header.h"
 
 /* Granularity of a guest's memory (emu/guest/uml.c). */
@@ -40,11 +40,7 @@ static bool proc_value(char *buf, size_t cap, const char *path, const char *key)
 
 int strait_host_n_cores(void)
 {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0)
-        return CPU_COUNT(&set);
-    const long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (int)n : 1;
+    return (int)strait_emu_processors();
 }
 
 static json_t *kernel_json(void)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "emu/guest/qemu.h"
 
 /* CPU seconds for one gigabit through relay and two TCP stacks, fitted to runs of 1 to 64 flows:
@@ -36,9 +37,9 @@ static const double MAX_K = 64;
 unsigned strait_emu_processors(void)
 {
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof(set), &set) != 0)
-        return 1;
-    const int n = CPU_COUNT(&set);
+    if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0)
+        return (unsigned)CPU_COUNT(&set);
+    const long n = sysconf(_SC_NPROCESSORS_ONLN); /* more than a set has room for */
     return n > 0 ? (unsigned)n : 1;
 }
 

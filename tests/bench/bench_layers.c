@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/clock.h"
-#include "core/json.h"
-#include "learn/learn.h"
 #include "learn/network.h"
+#include "tests/kit/task.h"
 
 enum { WARM = 3, ITERS = 60, MAX_LAYERS = 256 };
 
@@ -160,39 +159,26 @@ static void measure(struct times *t, struct strait_learner *x, struct strait_opt
 int main(int argc, char **argv)
 {
     static struct times times;
-    struct strait_error err = {0};
-    struct strait_object object;
-    struct strait_training t;
-    struct strait_learn *l;
-    struct strait_learner *x;
-    struct strait_optimiser *o;
-    json_error_t where;
-    json_t *json = argc == 5 ? json_loads(argv[2], 0, &where) : NULL;
-    if (!json) {
+    struct task t;
+    if (argc != 5) {
         fprintf(stderr, "bench_layers NAME TRAINING TABLE ITERS\n");
         return 2;
     }
-    if (strait_object_open(&object, "training", "", json, &err) ||
-        strait_training_read(&t, &object, &err) || strait_learn_open(&l, &t, 1, 1, &err) ||
-        strait_learner_new(&x, l, 0, &err) || strait_optimiser_new(&o, &t, l, &err)) {
-        fprintf(stderr, "strait: %s: %s\n", err.where, err.text);
-        return strait_error_exit_status(&err);
-    }
-    times.n_layers = l->n_layers;
+    const int failed = task_open(&t, argv[2]);
+    if (failed)
+        return failed;
+    times.n_layers = t.learn->n_layers;
     if (times.n_layers > MAX_LAYERS)
         return 2;
-    measure(&times, x, o);
+    measure(&times, t.learner, t.optimiser);
     FILE *table = fopen(argv[3], "w"), *iters = fopen(argv[4], "w");
     if (!table || !iters) {
         perror(argv[3]);
         return 1;
     }
-    write_table(table, argv[1], argv[2], l, &times, argv[4]);
+    write_table(table, argv[1], argv[2], t.learn, &times, argv[4]);
     write_iters(iters, &times);
     const bool bad = fclose(table) != 0 || fclose(iters) != 0;
-    strait_optimiser_free(o);
-    strait_learner_free(x);
-    strait_learn_free(l);
-    json_decref(json);
+    task_close(&t);
     return bad;
 }

@@ -4,12 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/json.h"
 #include "core/random.h"
 #include "learn/char_transformer.h"
 #include "learn/images.h"
-#include "learn/learn.h"
 #include "learn/network.h"
+#include "tests/kit/task.h"
 
 enum { STEPS = 5 };
 
@@ -104,36 +103,19 @@ static void put_steps(const char *folder, struct strait_learn *l, struct strait_
     free(g);
 }
 
-static int fail(const struct strait_error *err)
-{
-    fprintf(stderr, "strait: %s: %s\n", err->where, err->text);
-    return strait_error_exit_status(err);
-}
-
 int main(int argc, char **argv)
 {
-    struct strait_error err = {0};
-    struct strait_object object;
-    struct strait_training t;
-    struct strait_learn *l;
-    struct strait_learner *x;
-    struct strait_optimiser *o;
-    json_error_t where;
-    json_t *json = argc == 3 ? json_loads(argv[2], 0, &where) : NULL;
-    if (!json) {
+    struct task t;
+    if (argc != 3) {
         fprintf(stderr, "learn_export FOLDER TRAINING\n");
         return 2;
     }
-    if (strait_object_open(&object, "training", "", json, &err) ||
-        strait_training_read(&t, &object, &err) || strait_learn_open(&l, &t, 1, 1, &err) ||
-        strait_learner_new(&x, l, 0, &err) || strait_optimiser_new(&o, &t, l, &err))
-        return fail(&err);
-    put_params(argv[1], l);
-    put_batch(argv[1], l);
-    put_steps(argv[1], l, x, o);
-    strait_optimiser_free(o);
-    strait_learner_free(x);
-    strait_learn_free(l);
-    json_decref(json);
+    const int failed = task_open(&t, argv[2]);
+    if (failed)
+        return failed;
+    put_params(argv[1], t.learn);
+    put_batch(argv[1], t.learn);
+    put_steps(argv[1], t.learn, t.learner, t.optimiser);
+    task_close(&t);
     return 0;
 }

@@ -29,6 +29,14 @@ void program_set_up(struct program *p)
     prctl(PR_SET_CHILD_SUBREAPER, 1UL);
 }
 
+void program_own_tmp(const struct program *p)
+{
+    char tmp[128];
+    snprintf(tmp, sizeof(tmp), "%s/tmp", p->folder);
+    CU_ASSERT_EQUAL_FATAL(mkdir(tmp, 0700), 0);
+    setenv("TMPDIR", tmp, 1);
+}
+
 void program_tear_down(struct program *p)
 {
     CU_ASSERT_EQUAL(program_n_left_soon(p), 0);

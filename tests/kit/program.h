@@ -27,6 +27,9 @@ struct said {
 /** Find the program, make an empty folder under /tmp, and become the one to whom orphans of this
  *  test go. Asserts success. */
 void program_set_up(struct program *p);
+/** From now on temporary files of the program, and of this one, lie in "tmp" of the folder: TMPDIR,
+ *  which the test unsets. */
+void program_own_tmp(const struct program *p);
 /** Remove the folder, after asserting that no process is left (program_n_left_soon). */
 void program_tear_down(struct program *p);
 

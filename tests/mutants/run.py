@@ -96,10 +96,12 @@ class Tree:
         self.linkers = {p: self.command('core/error.c', p) for p in PROGRAMS}
 
     def make(self, *words):
-        return subprocess.run(['make', '-s', 'MODE=mutants', 'CC=' + os.environ.get('CC', 'gcc'),
-                               'WERROR=-Werror=incompatible-pointer-types -Werror=int-conversion']
-                              + list(words), cwd=self.path, stdin=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        options = ['-s', '-j%d' % (os.cpu_count() or 1), 'MODE=mutants',
+                   'CC=' + os.environ.get('CC', 'gcc'),
+                   'WERROR=-Werror=incompatible-pointer-types -Werror=int-conversion']
+        return subprocess.run(['make'] + options + list(words), cwd=self.path, text=True,
+                              stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE)
 
     def command(self, name, made):
         """What make would run for a target if the source was newer."""

@@ -79,12 +79,7 @@ static bool begin(struct program *p)
         strait_test_skip(err.text);
         return false;
     }
-    struct said s = PROGRAM_CALL(p, "check", "e.json", "--on", "emu");
-    const bool can = s.status == 0;
-    if (!can)
-        strait_test_skip(s.err);
-    said_release(&s);
-    return can;
+    return can_emulate(p);
 }
 
 static void end(struct program *p)

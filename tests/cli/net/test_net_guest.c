@@ -18,12 +18,9 @@ static const char experiment[] =
 /* Work folders are made in tmp of the test's folder. */
 static bool begin(struct program *p)
 {
-    char path[128];
     program_set_up(p);
     program_write(p, "net.json", experiment);
-    snprintf(path, sizeof(path), "%s/tmp", p->folder);
-    CU_ASSERT_EQUAL_FATAL(mkdir(path, 0755), 0);
-    setenv("TMPDIR", path, 1);
+    program_own_tmp(p);
     return fake_guest_set_up(p);
 }
 

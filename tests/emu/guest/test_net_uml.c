@@ -18,12 +18,9 @@ static const char experiment[] =
 /* Temporary files of the program lie in a folder of their own: tmp. */
 static void begin(struct program *p)
 {
-    char tmp[128];
     program_set_up(p);
     program_write(p, "net.json", experiment);
-    snprintf(tmp, sizeof(tmp), "%s/tmp", p->folder);
-    CU_ASSERT_EQUAL_FATAL(mkdir(tmp, 0700), 0);
-    setenv("TMPDIR", tmp, 1);
+    program_own_tmp(p);
 }
 
 /* An empty folder can be removed. */

@@ -38,6 +38,17 @@ static inline bool fake_guest_set_up(const struct program *p)
     return false;
 }
 
+/** Whether e.json can be emulated here; else the test is skipped. */
+static inline bool can_emulate(const struct program *p)
+{
+    struct said s = PROGRAM_CALL(p, "check", "e.json", "--on", "emu");
+    const bool can = s.status == 0;
+    if (!can)
+        strait_test_skip(s.err);
+    said_release(&s);
+    return can;
+}
+
 static inline void fake_guest_tear_down(void)
 {
     unsetenv("STRAIT_VKERNEL");
