@@ -118,7 +118,26 @@ static void cannot(void)
     program_tear_down(&program);
 }
 
+/* Simulators take 5,001 ranks, an emulation does not: the status is that of the one that cannot. */
+static void one_of_them_cannot(void)
+{
+    program_set_up(&program);
+    program_write(&program, "e.json", experiment);
+    struct said s = CALL("check", "e.json", "--set", "/clients=5000", "--set", "/seed=1", "--set",
+                         "/network/client/loss=0 %");
+    CU_ASSERT_EQUAL(s.status, 3);
+    squeeze(s.out);
+    CU_ASSERT_CONTAINS(s.out, "\nsim 1 of 1 -\n");
+    CU_ASSERT_CONTAINS(s.out, "\nfluid 1 of 1 -\n");
+    CU_ASSERT_CONTAINS(s.out, "\nemu 0 of 1 - point 1: expected at most 4096 ranks");
+    CU_ASSERT_STRING_EQUAL(
+        s.err, "strait: emu: expected at most 4096 ranks, each a process, found 5001\n");
+    said_release(&s);
+    program_tear_down(&program);
+}
+
 static const struct strait_test tests[] = {
+    {"where one backend cannot, the status says so", one_of_them_cannot},
     {"forty points are listed, and all are counted", points},
     {"the same as JSON", json},
     {"the first point that cannot run is named", cannot},
