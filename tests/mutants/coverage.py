@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs suites that count lines (MODE=coverage), one after the other, each into counts of its own.
 
-coverage.py BUILD [PATH...] runs those whose paths begin so, prints the share of lines by folder of all that have been run
-and writes BUILD/reach.json: which suites reach which line and how long each takes, for run.py.
+coverage.py BUILD [PATH...] runs those whose paths begin so, prints the share of lines by folder of
+all that have been run and writes BUILD/reach.json: which suites reach which line and how long each takes, for run.py.
 """
 import collections
 import hashlib

@@ -85,7 +85,9 @@ class File:
         for i in range(len(self.tokens) - 1):
             if SILENT.match(self.tokens[i][0]) and self.tokens[i + 1][0] == '(':
                 silent.update(range(i + 1, self.match.get(i + 1, i + 1) + 1))
-            elif self.tokens[i][0] == 'cap' and self.tokens[i + 1][0] == '=':  # room in memory
+            elif self.is_mixed(i):  # how bits of a hash are spread: no result depends on it
+                silent.update((i, i + 1))
+            elif re.match(r'cap(_\w+)?$', self.tokens[i][0]) and self.tok(i + 1) == '=':  # room
                 k = i
                 while k < len(self.tokens) and self.tokens[k][0] != ';':
                     k += 1
@@ -93,6 +95,12 @@ class File:
             elif self.tokens[i + 1][0] == '[' and self.is_declared(i):  # memory
                 silent.update(range(i + 1, self.match.get(i + 1, i + 1) + 1))
         return silent
+
+    def is_mixed(self, i):
+        """The shift of x ^ (x >> 29), or ^= x >> 29."""
+        before = [self.tok(i - k) for k in (3, 2, 1)]
+        return self.tok(i) == '>>' and re.match(r'\d', self.tok(i + 1)) is not None and (
+            before[:2] == ['^', '('] or before[1] == '^=')
 
     def add(self, kind, first, last, after):
         begin, end = self.tokens[first][1], self.tokens[last][2]

@@ -1,6 +1,8 @@
 /* How the connections of a rank are set up, each call of the system failing in its turn. */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <math.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -111,7 +113,43 @@ static void each_call(void)
     strait_emu_shared_free(shared);
 }
 
+static int option(int fd, int level, int name)
+{
+    int value = -1;
+    socklen_t n = sizeof(value);
+    CU_ASSERT_EQUAL(getsockopt(fd, level, name, &value, &n), 0);
+    return value;
+}
+
+/* What an experiment says of TCP stands in every socket; without a window the kernel's own does. */
+static void options(void)
+{
+    static const double windows[] = {100000, INFINITY};
+    struct strait_error err = {0};
+    struct strait_emu_shared *shared = strait_emu_shared_new(&run, 1, 1, &err);
+    CU_ASSERT_FATAL(shared != NULL);
+    for (int i = 0; i < 2; i++) {
+        char congestion[16] = "";
+        socklen_t n = sizeof(congestion);
+        struct strait_emu_transport_plan plan = plan_of(shared, 0);
+        plan.window_bytes = windows[i];
+        const int fd = strait_emu_open_socket(&plan, &err);
+        CU_ASSERT_FATAL(fd >= 0);
+        CU_ASSERT_EQUAL(option(fd, IPPROTO_TCP, TCP_NODELAY), 1);
+        CU_ASSERT_EQUAL(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, &n), 0);
+        CU_ASSERT_STRING_EQUAL(congestion, "reno");
+        if (i == 0)
+            CU_ASSERT_EQUAL(option(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP), 100000);
+        else
+            CU_ASSERT_NOT_EQUAL(option(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP), 1 << 30);
+        CU_ASSERT_NOT_EQUAL(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+        close(fd);
+    }
+    strait_emu_shared_free(shared);
+}
+
 static const struct strait_test tests[] = {
+    {"sockets are as the experiment says", options},
     {"a call that fails as ranks connect is said at once", each_call},
 };
 STRAIT_SUITE("emu/process/connect", tests);
