@@ -1,0 +1,68 @@
+/* Who measures layers hears of each: forward from the first to the last, then backward from the last
+ * to the first; what lies between belongs to none. */
+#include <stdlib.h>
+#include "learn/network.h"
+#include "tests/kit/fashion.h"
+#include "tests/kit/suite.h"
+#include "tests/kit/training.h"
+
+enum { MOST = 512 };
+
+struct heard {
+    size_t n, layers[MOST];
+    bool back[MOST];
+};
+
+static void hear(void *context, size_t layer, bool back)
+{
+    struct heard *h = context;
+    CU_ASSERT_FATAL(h->n < MOST);
+    h->layers[h->n] = layer;
+    h->back[h->n++] = back;
+}
+
+/* Of the laps that are a layer's: 0, 1, ..., n - 1 forward, then n - 1, ..., 0 backward. Before each
+ * and behind the last forward one lies a lap of no layer. */
+static void there_and_back(const char *training)
+{
+    struct strait_learn *l = strait_test_learn(training, 1, 1);
+    struct strait_learner *x = NULL;
+    struct strait_error err = {0};
+    struct heard h = {.n = 0};
+    const struct learn_laps laps = {hear, &h};
+    const size_t n = strait_learn_n_elems(l), n_layers = l->n_layers;
+    float *w = malloc(2 * n * sizeof(*w));
+    CU_ASSERT_EQUAL_FATAL(strait_learner_new(&x, l, 0, &err), 0);
+    CU_ASSERT_FATAL(w != NULL && n_layers > 1);
+    x->laps = &laps;
+    strait_learn_init(l, w);
+    strait_learner_gradient(x, w, 0, w + n);
+    size_t n_named = 0;
+    for (size_t i = 0; i < h.n; i++) {
+        strait_test_context("%s: lap %zu of %zu", training, i, h.n);
+        if (h.layers[i] == LEARN_NO_LAYER)
+            continue;
+        const bool back = n_named >= n_layers;
+        CU_ASSERT_EQUAL(h.back[i], back);
+        CU_ASSERT_EQUAL(h.layers[i], back ? 2 * n_layers - 1 - n_named : n_named);
+        CU_ASSERT(i > 0 && h.layers[i - 1] == LEARN_NO_LAYER);
+        n_named++;
+    }
+    CU_ASSERT_EQUAL(n_named, 2 * n_layers);
+    strait_learner_free(x);
+    strait_learn_free(l);
+    free(w);
+}
+
+static void each_layer(void)
+{
+    struct fashion_folder f;
+    fashion_set_up(&f, 40, 10);
+    there_and_back("{\"task\": \"fashion-mlp\", \"batch\": 4}");
+    fashion_tear_down(&f);
+}
+
+static const struct strait_test tests[] = {
+    {"every layer is heard of once each way, in its order", each_layer},
+};
+STRAIT_SUITE("learn/laps", tests);
