@@ -136,6 +136,7 @@ static json_t *group_rows(const json_t *rows, const struct strait_names *names, 
     return groups;
 }
 
+/* Nothing where it was not measured and need not be. */
 static json_t *compare_phase(const struct strait_compared *p, const json_t *predicted,
                              const json_t *measured, double *room,
                              const struct strait_compare_options *o, bool *all_within)
@@ -143,9 +144,12 @@ static json_t *compare_phase(const struct strait_compared *p, const json_t *pred
     const struct spread guess = spread_of(predicted, p, room);
     const struct spread truth = spread_of(measured, p, room);
     const double difference_s = guess.median_s - truth.median_s;
+    const bool judged = p->judged || o->is_partial;
+    if (o->is_partial && isnan(truth.median_s))
+        return NULL;
     const bool within =
         fabs(difference_s) <= fmax(o->tolerance_ratio * fabs(truth.median_s), o->floor_s);
-    if (p->judged && !within)
+    if (judged && !within)
         *all_within = false;
     json_t *out = json_object();
     json_object_set_new(out, "predicted_s", strait_json_number(guess.median_s));
@@ -156,7 +160,7 @@ static json_t *compare_phase(const struct strait_compared *p, const json_t *pred
     json_object_set_new(
         out, "relative",
         strait_json_number(fabs(truth.median_s) > 1e-9 ? difference_s / truth.median_s : NAN));
-    json_object_set_new(out, "judged", json_boolean(p->judged));
+    json_object_set_new(out, "judged", json_boolean(judged));
     json_object_set_new(out, "within", json_boolean(within));
     return out;
 }

@@ -8,6 +8,8 @@
 struct strait_compare_options {
     double tolerance_ratio; /* of the measured value */
     double floor_s;         /* a difference below this is always within */
+    bool
+        is_partial; /* measured is what somebody measured: the rest is left out, all of it judged */
 };
 
 /* What is compared; judged: it decides the verdict. */

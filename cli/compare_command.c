@@ -1,10 +1,12 @@
 /* strait compare: predicted against measured. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "analysis/compare.h"
 #include "analysis/store.h"
 #include "cli/kit/command.h"
 #include "campaign/host_header.h"
+#include "campaign/measured.h"
 #include "cli/kit/options.h"
 #include "campaign/published/claims.h"
 #include "campaign/published/published.h"
@@ -118,6 +120,35 @@ static int compare_claims(const char *const *folders, size_t n_folders, const ch
     return status;
 }
 
+/* Lines of a CSV file beside predictions of the same settings. */
+static int compare_file(const struct strait_measured_plan *given, const char *profile_name,
+                        struct strait_compare_options *o, bool json, bool *within,
+                        struct strait_error *err)
+{
+    struct strait_measured_plan plan = *given;
+    struct strait_profile *profile;
+    json_t *predicted, *measured;
+    if (strait_profile_load(&profile, profile_name, err) != 0)
+        return -1;
+    plan.profile = profile;
+    o->is_partial = true;
+    int failed = strait_measured(&predicted, &measured, &plan, err);
+    if (!failed) {
+        json_t *comparison = strait_compare(predicted, measured, o, err);
+        failed = !comparison;
+        if (comparison && json)
+            strait_command_print_json(comparison);
+        else if (comparison)
+            failed = show(comparison, o, err);
+        *within = json_is_true(json_object_get(comparison, "within"));
+        json_decref(comparison);
+        json_decref(predicted);
+        json_decref(measured);
+    }
+    strait_profile_free(profile);
+    return failed ? -1 : 0;
+}
+
 enum { MAX_CASES = 64 };
 
 static const char notes[] =
@@ -126,6 +157,10 @@ static const char notes[] =
     "equal in everything. Of repeated measurements the median counts. INVALID rows\n"
     "are never used. Judged are encode, transfer, decode, wait of a client, and the\n"
     "round without its compute. Exit status 1 if one is outside the tolerance.\n"
+    "\n"
+    "--measured compares lines of a CSV file with predictions (fluid) of the same\n"
+    "settings: columns are JSON Pointers, such as /clients of the experiment and\n"
+    "/round_s of a result. All that was measured is judged (docs/results.md).\n"
     "\n"
     "--published compares figures of papers with our prediction of the same\n"
     "setting, and tells what each constant of software rests on and is worth: the\n"
@@ -136,6 +171,7 @@ static const char notes[] =
     "\n"
     "  strait compare results/wan-check\n"
     "  strait compare predicted measured --tolerance '5 %' --floor '2 ms'\n"
+    "  strait compare wan-check --measured mine.csv --set /codec=none\n"
     "  strait compare --published spd-kfac dear\n"
     "  strait compare --claims results/grace-accuracy results/slamb-accuracy\n";
 
@@ -146,8 +182,13 @@ int strait_command_compare(int argc, char **argv)
     const char *cases[MAX_CASES] = {NULL}, *file = NULL, *profile = "default";
     long n_jobs = strait_host_n_cores();
     bool json = false, within = false, published = false, no_worth = false, claims = false;
+    struct strait_measured_plan measured = {0};
     const struct strait_option options[] = {
         STRAIT_TOLERANCE_OPTIONS(tolerance, ""),
+        {"measured", 0, STRAIT_OPTION_TEXT, &measured.csv, "FILE.csv",
+         "an EXPERIMENT beside your measurements"},
+        {"set", 0, STRAIT_OPTION_TEXTS, &measured.settings, "/POINTER=VALUE",
+         "measured: a value of the experiment"},
         {"published", 0, STRAIT_OPTION_FLAG, &published, NULL,
          "compare with published figures: all, or CASEs"},
         {"no-worth", 0, STRAIT_OPTION_FLAG, &no_worth, NULL,
@@ -157,27 +198,46 @@ int strait_command_compare(int argc, char **argv)
         {"figures", 0, STRAIT_OPTION_TEXT, &file, "FILE",
          "of these two: another file (docs/published.md)"},
         {"profile", 0, STRAIT_OPTION_TEXT, &profile, "PROFILE",
-         "of these two: codec costs (the shipped profile)"},
-        {"jobs", 'j', STRAIT_OPTION_COUNT, &n_jobs, "N", "of these two: processes at a time"},
+         "of these three: codec costs (the shipped profile)"},
+        {"jobs", 'j', STRAIT_OPTION_COUNT, &n_jobs, "N", "of these three: processes at a time"},
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "one JSON object on standard output"}};
     const struct strait_usage usage = {
         "compare",
-        "DIR [DIR] | --published [CASE ...] | --claims [DIR ...]",
+        "DIR [DIR] | --measured FILE | --published | --claims",
         "Compare predicted with measured times, point by point and phase "
         "by phase.",
         options,
         sizeof(options) / sizeof(*options),
         notes};
     struct strait_error err = {0};
-    struct strait_compare_options o;
+    struct strait_compare_options o = {0};
     size_t n_positional;
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, cases, MAX_CASES, &n_positional))
         return status;
-    if (published && claims) {
+    if (published + claims + (measured.csv != NULL) > 1) {
+        free(measured.settings.items);
         strait_error_set(&err, STRAIT_ERR_USAGE, "compare",
-                         "expected either --published or --claims, found both");
+                         "expected either --published, --claims or --measured, found more");
         return strait_command_fail(&err);
+    }
+    if (measured.csv || measured.settings.n > 0) {
+        measured.experiment = cases[0];
+        measured.n_jobs = (int)n_jobs;
+        if (!measured.csv || n_positional != 1)
+            status = strait_error_set(&err, STRAIT_ERR_USAGE, "compare",
+                                      "expected an experiment and --measured FILE.csv, found %s",
+                                      measured.csv ? n_positional == 0 ? "no experiment"
+                                                                       : "several experiments"
+                                                   : "--set alone");
+        else
+            status = strait_tolerance_parse(&o, &tolerance, &err) != 0 ||
+                             compare_file(&measured, profile ? profile : "default", &o, json,
+                                          &within, &err) != 0
+                         ? -1
+                         : 0;
+        free(measured.settings.items);
+        return status != 0 ? strait_command_fail(&err) : within ? 0 : 1;
     }
     if (claims)
         return compare_claims(cases, n_positional, file, profile, n_jobs, json, &err) == 0

@@ -5,7 +5,7 @@
 #include "analysis/compare.h"
 #include "tests/kit/suite.h"
 
-static const struct strait_compare_options options = {0.1, 0.005};
+static const struct strait_compare_options options = {0.1, 0.005, false};
 
 /* A round of 1 s with 0.5 s compute and 0.3 s transfer, a client that encodes 0.1 s and waits 0.4
  * s, a server that decodes 0.08 s and a client that decodes 0.02 s; all but compute times `scale`.

@@ -285,7 +285,7 @@ static void extras(void)
 
 /* --- comparisons ---------------------------------------------------------------------------- */
 
-static const struct strait_compare_options options = {0.1, 0.005};
+static const struct strait_compare_options options = {0.1, 0.005, false};
 
 /* Three phases: one judged and within, one judged, one that is not. */
 static json_t *pair(int seed, double transfer_s, double encode_s, bool within)
