@@ -233,7 +233,8 @@ static int measure_memory(struct strait_profile *p, const struct sample *s,
     float *sum = strait_buffer_new(s->n_elems * sizeof(*sum));
     if (!sum)
         return strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
-    strait_time_memory(&t, sum, s->decoded, s->values, s->n_elems, s->n_turns, N_REPEATS);
+    strait_time_memory(&t, sum, s->decoded, s->values, s->n_elems, s->n_turns, N_REPEATS,
+                       &s->sweeper);
     p->copy_bytes_per_s = bytes / fmax(strait_typical_s(t.copy_s, t.n_repeats), 1e-9);
     p->add_bytes_per_s = bytes / fmax(strait_typical_s(t.add_s, t.n_repeats), 1e-9);
     strait_buffer_free(sum);

@@ -198,8 +198,8 @@ int strait_command_compare(int argc, char **argv)
         {"figures", 0, STRAIT_OPTION_TEXT, &file, "FILE",
          "of these two: another file (docs/published.md)"},
         {"profile", 0, STRAIT_OPTION_TEXT, &profile, "PROFILE",
-         "of these three: codec costs (the shipped profile)"},
-        {"jobs", 'j', STRAIT_OPTION_COUNT, &n_jobs, "N", "of these three: processes at a time"},
+         "of the last three: codec costs (default)"},
+        {"jobs", 'j', STRAIT_OPTION_COUNT, &n_jobs, "N", "of the last three: processes at a time"},
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "one JSON object on standard output"}};
     const struct strait_usage usage = {
         "compare",

@@ -166,7 +166,8 @@ static void rehearse_adding(struct strait_rank *r, struct rehearsal *h)
     float *sum = strait_buffer_new(h->whole.hi * sizeof(*sum));
     if (!sum)
         strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
-    strait_time_memory(&t, sum, h->decoded, h->values, h->whole.hi, h->n_turns, N_REHEARSALS);
+    strait_time_memory(&t, sum, h->decoded, h->values, h->whole.hi, h->n_turns, N_REHEARSALS,
+                       &h->sweeper);
     keep_all(strait_reading_of(strait_rank_state_of(r), STRAIT_READING_ADD, NULL, NAN, &h->whole),
              t.add_s, t.n_repeats);
     strait_buffer_free(sum);

@@ -153,14 +153,17 @@ static void write_all(float *x, const float *from, size_t n_elems, size_t n_turn
 }
 
 void strait_time_memory(struct strait_memory_times *out, float *sum, float *x, const float *from,
-                        size_t n_elems, size_t n_turns, size_t n_repeats)
+                        size_t n_elems, size_t n_turns, size_t n_repeats,
+                        const struct strait_sweeper *sweeper)
 {
     const size_t n = n_repeats < STRAIT_TIMING_MAX_REPEATS ? n_repeats : STRAIT_TIMING_MAX_REPEATS;
     const size_t n_burst = n_turns < MAX_BURST ? n_turns : MAX_BURST;
     const double reading_s = 1e-9 * (double)strait_cpu_reading_ns();
     for (out->n_repeats = 0; out->n_repeats < n;) {
         const size_t rest = n - out->n_repeats, n_now = rest < n_burst ? rest : n_burst;
+        strait_sweep(sweeper);
         write_all(x, from, n_elems, n_turns);
+        add(sum, x + (n_turns - 1) * n_elems, n_elems); /* the sum is near again */
         for (size_t i = 0; i < n_now; i++) {
             const double from_s = start_s();
             add(sum, x + i * n_elems, n_elems);

@@ -32,9 +32,11 @@ struct strait_memory_times {
 };
 /** The same for sum += x and sum = x, where each x in turn was written before the first is added.
  *  In:  x     n_turns times n_elems values
- *       from  what each x is written with, every few readings; n_elems, as sum */
+ *       from  what each x is written with, every few readings; n_elems, as sum
+ *       sweeper  used before that: the readings shall span some time, as disturbances do */
 void strait_time_memory(struct strait_memory_times *out, float *sum, float *x, const float *from,
-                        size_t n_elems, size_t n_turns, size_t n_repeats);
+                        size_t n_elems, size_t n_turns, size_t n_repeats,
+                        const struct strait_sweeper *sweeper);
 
 /** Of n ascending readings the one that a tenth lie below. The shortest of many would be one that
  *  the clock misread, and the more readings, the shorter. */

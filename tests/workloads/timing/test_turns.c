@@ -150,7 +150,10 @@ static void memory(void)
     const float from[2] = {30, 40}, written[2][2] = {{30, 40}, {30, 40}};
     float x[2][2] = {{0}}, sum[2] = {0};
     struct strait_memory_times t;
-    strait_time_memory(&t, sum, x[0], from, 2, 2, 3);
+    unsigned char swept[1] = {0};
+    const struct strait_sweeper sweeper = {.memory = swept, .len_bytes = 1};
+    strait_time_memory(&t, sum, x[0], from, 2, 2, 3, &sweeper);
+    CU_ASSERT_EQUAL(swept[0], 2); /* by ones: before the first two readings and the last */
     CU_ASSERT(t.n_repeats == 3 && memcmp(x, written, sizeof(x)) == 0);
     CU_ASSERT(sum[0] == 30 && sum[1] == 40);
 }
