@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "workloads/ask/software.h"
 #include "workloads/ask/named.h"
 #include "tests/kit/harness.h"
 #include "tests/kit/suite.h"
@@ -260,6 +261,84 @@ static void network_constants(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "did you mean \"launch\""));
 }
 
+#define SOFTWARE(constants, sources)                                                               \
+    "{\"schema\":\"strait-software/1\",\"title\":\"s\",\"software\":{\"constants\":{" constants    \
+    "}},\"sources\":{" sources "}}"
+#define OF_CNN                                                                                     \
+    "\"launch\":{\"source\":\"s\",\"model\":\"cnn\",\"device\":\"d\",\"figures\":2,\"error\":\"1 " \
+    "ms\","                                                                                        \
+    "\"reach\":\"all\"}"
+
+/* wfbp with the constants of that file, and a network and a machine that have none, or "launch". */
+static struct strait_experiment *with_software(const char *software, const char *network,
+                                               const char *machine, struct strait_error *err)
+{
+    char path[PATH_CHARS];
+    struct strait_experiment *e = NULL;
+    write_file(path, software);
+    json_t *json = json_pack("{s:s, s:s, s:i, s:s, s:{s:{s:s}}, s:s}", "schema",
+                             "strait-experiment/1", "model", "cnn", "clients", 2, "strategy",
+                             "wfbp", "network", "client", "rate", "1 Gbps", "software", path);
+    if (network)
+        json_object_set_new(json_object_get(json, "network"), "constants",
+                            json_pack("{s:s}", "launch", network));
+    json_object_set_new(json, "device", json_pack("{s:s}", "name", "rtx2080ti"));
+    if (machine)
+        json_object_set_new(json_object_get(json, "device"), "constants",
+                            json_pack("{s:s}", "launch", machine));
+    if (strait_named_expand(json, "e.json", err) == 0 &&
+        strait_named_expand(json, "e.json", err) == 0) /* twice is the same as once */
+        strait_experiment_read(&e, "e.json", json, err);
+    json_decref(json);
+    unlink(path);
+    return e;
+}
+
+/* After the network's constants and before the machine's; what is used is told with where it was
+ * estimated, here on another device. */
+static void software_constants(void)
+{
+    struct strait_error err = {0};
+    struct strait_experiment *e =
+        with_software(SOFTWARE("\"launch\":\"3 ms\"", OF_CNN), NULL, "7 ms", &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(e);
+    CU_ASSERT_EQUAL(strait_experiment_param(e, "launch"), 3e-3);
+    json_t *used = strait_software_used(e);
+    const json_t *launch = json_object_get(used, "launch");
+    CU_ASSERT_EQUAL(json_object_size(used), 1);
+    CU_ASSERT_EQUAL(json_real_value(json_object_get(launch, "value")), 3e-3);
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(launch, "figures")), 2);
+    CU_ASSERT(json_is_false(json_object_get(launch, "own")));
+    json_decref(used);
+    strait_experiment_free(e);
+    e = with_software(SOFTWARE("\"launch\":\"3 ms\"", OF_CNN), "5 ms", NULL, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(e);
+    CU_ASSERT_EQUAL(strait_experiment_param(e, "launch"), 5e-3);
+    used = strait_software_used(e); /* the network's is used */
+    CU_ASSERT_EQUAL(json_object_size(used), 0);
+    json_decref(used);
+    strait_experiment_free(e);
+    CU_ASSERT_PTR_NULL(with_software(SOFTWARE("\"launch\":\"3 ms\"", ""), NULL, NULL, &err));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "found none for launch"));
+    err = (struct strait_error){0};
+    CU_ASSERT_PTR_NULL(with_software(
+        SOFTWARE("\"launch\":\"3 ms\"", "\"launch\":{\"source\":\"s\"}"), NULL, NULL, &err));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.where, "/sources/launch"));
+}
+
+/* What a constant is where it costs nothing has its unit. */
+static void free_constants(void)
+{
+    json_t *time = strait_software_free("negotiate"), *speed = strait_software_free("transport"),
+           *share = strait_software_free("contention");
+    CU_ASSERT_STRING_EQUAL(json_string_value(time), "0 s");
+    CU_ASSERT_STRING_EQUAL(json_string_value(speed), "1000000 GB/s");
+    CU_ASSERT(json_is_integer(share) && json_integer_value(share) == 0);
+    json_decref(time);
+    json_decref(speed);
+    json_decref(share);
+}
+
 static const struct strait_test tests[] = {
     {"a strategy takes from its machine what it does not say itself", machines},
     {"a ring adds and copies at the machine's speed", speeds},
@@ -268,5 +347,7 @@ static const struct strait_test tests[] = {
     {"settings reach into a named network and replace it", networks},
     {"a setting inside of another is applied after it, in any order", settings_inside},
     {"a setting inside of an axis is in each of its values", settings_inside_an_axis},
+    {"constants of software stand between a network's and a machine's", software_constants},
+    {"a constant that costs nothing has its unit", free_constants},
 };
 STRAIT_SUITE("workloads/ask/named", tests);

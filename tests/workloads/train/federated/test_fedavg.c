@@ -30,6 +30,18 @@ static void first_two_of_four(void)
     strait_outcome_free(&o);
 }
 
+/* Of two updates each takes the server's software 0.2 s, and the round 0.5 s more. */
+static void software(void)
+{
+    struct strait_outcome o = uneven("{\"name\":\"fedavg\",\"rounds\":1,\"local_steps\":30,"
+                                     "\"clients_per_round\":2,\"over_selection\":2,"
+                                     "\"server_update\":\"200 ms\",\"server_round\":\"500 ms\"}");
+    const struct costs c = costs_of(&o);
+    CU_ASSERT_DOUBLE_EQUAL(
+        o.total_s, c.copy_s + 2 * c.hop_s + 60 * c.step_s + 2 * c.add_s + 2 * 0.2 + 0.5, 1e-9);
+    strait_outcome_free(&o);
+}
+
 /* Three such rounds of 0.53 s. Client 2's first update arrives after 120 steps and two hops, 0.96
  * s, in the second round, where it is late; its next one after 240 steps, and client 3's first,
  * too, come after the end. */
@@ -305,6 +317,7 @@ static void refusals(void)
 
 static const struct strait_test tests[] = {
     {"the first two of four close the round, all four are paid", first_two_of_four},
+    {"the server's software takes its time for each update and each round", software},
     {"late updates are dropped by their round", late_updates},
     {"a deadline is waited for when missed and not when met", deadlines},
     {"half an update does not count", half_an_update},

@@ -279,6 +279,51 @@ static void launched(void)
     expect(strategy, 4, 4000, blocks, "0");
 }
 
+/* Seconds of a run of two ranks. strategy: taken. */
+static double pair_s(json_t *strategy)
+{
+    struct strait_outcome o =
+        strait_outcome_of(text, json_pack("{s:o, s:i}", "/strategy", strategy, "/clients", 2),
+                          "default", &strait_fluid, (struct strait_trial_options){0});
+    const double total_s = o.total_s;
+    strait_outcome_free(&o);
+    return total_s;
+}
+
+static json_t *with(const char *name, const char *key, json_t *value)
+{
+    json_t *strategy = strategy_json(name);
+    json_object_set_new(strategy, key, value);
+    return strategy;
+}
+
+/* D-KFAC sends all factors after the passes, of every second round: each takes its 1 ms. And each
+ * of 9 tensors is updated in 1 ms in the end of every round. */
+static void packed(void)
+{
+    enum { N_TENSORS = 9 };
+    const int n_updates = (ROUNDS + 1) / 2;
+    const double plain_s = pair_s(strategy_json("dkfac"));
+    CU_ASSERT_DOUBLE_EQUAL(pair_s(with("dkfac", "pack", json_string("1 ms"))),
+                           plain_s + n_updates * N_FACTORS * 1e-3, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(pair_s(with("dkfac", "update", json_string("1 ms"))),
+                           plain_s + ROUNDS * N_TENSORS * 1e-3, 1e-9);
+}
+
+/* Computing that loses a share of its speed beside collectives takes longer, the more it loses; a
+ * rank alone loses none. */
+static void contended(void)
+{
+    double before_s = pair_s(strategy_json("spdkfac"));
+    for (int tenths = 3; tenths <= 9; tenths += 3) {
+        const double this_s = pair_s(with("spdkfac", "contention", json_real(tenths / 10.0)));
+        CU_ASSERT(this_s > before_s + 1e-4);
+        before_s = this_s;
+    }
+    json_t *alone = with("spdkfac", "contention", json_real(0.9));
+    expect(alone, 1, 4000, merged, "balanced");
+}
+
 /* What plans are made with. 10 kB go down a tree as a whole, where a rank's sends share its port: of
  * three, 2 messages from the root; of four, these and one more hop; of five, 3 from the root and
  * again one. Or as three pieces, 4 kB at most, down a chain: n - 1 hops of the first, then two more.
@@ -324,5 +369,7 @@ static const struct strait_test tests[] = {
     {"PAD-KFAC takes what its recurrence says, its blocks the best of all", padkfac},
     {"DP-KFAC takes what its recurrence says", dpkfac},
     {"calling a collective takes its time in all of them, and in their plans", launched},
+    {"a factor takes its time in a collective, a tensor when it is updated", packed},
+    {"computing beside collectives is slower, the more speed it loses", contended},
 };
 STRAIT_SUITE("workloads/train/kfac/kfac_times", tests);

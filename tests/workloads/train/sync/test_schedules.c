@@ -42,13 +42,29 @@ struct wire {
     int n;
     double delay_s, add_s_per_byte, copy_s_per_byte;
     double launch_s; /* of a collective: an all-reduce, or one half that is called by itself */
+    double negotiate_s, update_s; /* of a call, in order, beside transfers; of a tensor */
 };
 
 static struct wire wire_of(const struct strait_outcome *o, double delay_s)
 {
-    return (struct wire){o->experiment->n_ranks, delay_s, 1 / o->point->add_bytes_per_s,
+    return (struct wire){o->experiment->n_ranks,
+                         delay_s,
+                         1 / o->point->add_bytes_per_s,
                          1 / o->point->copy_bytes_per_s,
-                         strait_experiment_param(o->experiment, "launch")};
+                         strait_experiment_param(o->experiment, "launch"),
+                         0,
+                         0};
+}
+
+/* Of a strategy that negotiates: a constant and so much each time the ranks double. */
+static struct wire negotiating(struct wire w, const struct strait_outcome *o)
+{
+    if (w.n == 1)
+        return w;
+    w.negotiate_s = strait_experiment_param(o->experiment, "negotiate") +
+                    strait_experiment_param(o->experiment, "negotiate_hop") * log2(w.n);
+    w.update_s = strait_experiment_param(o->experiment, "update");
+    return w;
 }
 
 static double half_s(const struct wire *w, double s_per_byte, double n_elems)
@@ -71,16 +87,17 @@ static double gather_s(const struct wire *w, double n_elems)
  * gradient is there and the one before it is through; step. first: of each bucket, and N_LAYERS. */
 static double overlapped_s(const struct wire *w, const int *first, int n_buckets)
 {
-    double ready_s = FWD_S, end_s = 0;
+    double ready_s = FWD_S, agreed_s = 0, end_s = 0;
     for (int g = n_buckets - 1; g >= 0; g--) {
         double n_elems = 0;
         for (int l = first[g + 1] - 1; l >= first[g]; l--) {
             ready_s += bwd_s[l];
             n_elems += elems[l];
         }
-        end_s = fmax(end_s, ready_s) + w->launch_s + scatter_s(w, n_elems) + gather_s(w, n_elems);
+        agreed_s = fmax(agreed_s, ready_s) + w->negotiate_s;
+        end_s = fmax(end_s, agreed_s) + w->launch_s + scatter_s(w, n_elems) + gather_s(w, n_elems);
     }
-    return end_s + OPT_S;
+    return end_s + N_LAYERS * w->update_s + OPT_S;
 }
 
 static void expect_overlapped(struct strait_outcome o, double delay_s, const int *first,
@@ -103,6 +120,26 @@ static void wfbp(void)
     for (int i = 0; i < N_RANKS; i++)
         expect_overlapped(outcome("wfbp", ranks[i], "100 us", NULL), 1e-4,
                           (const int[]){0, 1, 2, 3, 4, 5, 6}, 6);
+}
+
+/* A call is negotiated after those before it, beside their transfers; each of six tensors, one a
+ * layer, is updated in the end. 3 ms is more than most transfers take, 0.1 ms less than all. A rank
+ * alone has nobody to negotiate with, and its updates queue behind its passes. */
+static void negotiated(void)
+{
+    static const char *const each[] = {"3 ms", "100 us"};
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < N_RANKS; i++) {
+            struct strait_outcome o =
+                outcome("wfbp", ranks[i], "100 us",
+                        json_pack("{s:s, s:s, s:s}", "/strategy/negotiate", each[k],
+                                  "/strategy/negotiate_hop", "200 us", "/strategy/update", "2 ms"));
+            const struct wire w = negotiating(wire_of(&o, 1e-4), &o);
+            CU_ASSERT_DOUBLE_EQUAL(o.total_s,
+                                   ROUNDS * overlapped_s(&w, (const int[]){0, 1, 2, 3, 4, 5, 6}, 6),
+                                   1e-9 * o.total_s);
+            strait_outcome_free(&o);
+        }
 }
 
 /* Each tensor by itself, the last of a layer first: as many bytes as layers send, start-ups and
@@ -209,7 +246,8 @@ static void announced(void)
         outcome("bytescheduler", 4, "100 us",
                 json_pack("{s:s, s:i, s:s}", "/strategy/partition", "1 GB", "/strategy/credit", 6,
                           "/strategy/announce", "100 ms"));
-    const struct wire w = {4, 1e-4, 1 / o.point->add_bytes_per_s, 1 / o.point->copy_bytes_per_s, 0};
+    const struct wire w = {4, 1e-4, 1 / o.point->add_bytes_per_s, 1 / o.point->copy_bytes_per_s, 0,
+                           0, 0};
     const double round_s =
         FWD_S + bwd_s[5] + 6 * 0.1 + scatter_s(&w, elems[0]) + gather_s(&w, elems[0]) + OPT_S;
     CU_ASSERT(o.total_s > ROUNDS * round_s && o.total_s < ROUNDS * (round_s + 1e-3));
@@ -338,6 +376,7 @@ static void order(void)
 static const struct strait_test tests[] = {
     {"wait-free back-propagation takes what its recurrence says", wfbp},
     {"tensors that are sent alone pay a start-up each", wfbp_of_tensors},
+    {"calls are negotiated in order, beside transfers; tensors are updated in the end", negotiated},
     {"partitions that rank 0 announces slowly wait for that", announced},
     {"what calling a collective takes is paid once for each, and planned with", launched},
     {"fixed buckets take what their recurrence says", ddp},
