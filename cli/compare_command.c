@@ -192,7 +192,7 @@ int strait_command_compare(int argc, char **argv)
         {"published", 0, STRAIT_OPTION_FLAG, &published, NULL,
          "compare with published figures: all, or CASEs"},
         {"no-worth", 0, STRAIT_OPTION_FLAG, &no_worth, NULL,
-         "with --published: not also without each constant"},
+         "of --published: with all constants alone"},
         {"claims", 0, STRAIT_OPTION_FLAG, &claims, NULL,
          "both halves of claims, from results of DIRs"},
         {"figures", 0, STRAIT_OPTION_TEXT, &file, "FILE",
