@@ -199,8 +199,8 @@ static void put_constants(FILE *out, const json_t *constants)
                 strait_text_of(of, "constant"), json_number_value(json_object_get(of, "value")), n,
                 n == 1 ? "" : "s", strait_text_of(of, "model"), strait_text_of(of, "device"),
                 strait_text_of(of, "error"));
-        put_worth(out, of, "own", "this model");
-        put_worth(out, of, "others", "other models");
+        put_worth(out, of, "own", "this model and device");
+        put_worth(out, of, "others", "other models or devices");
     }
 }
 
