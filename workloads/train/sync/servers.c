@@ -237,7 +237,8 @@ static void push(struct strait_rank *lane, void *arg)
 static void transport(struct strait_rank *lane, const struct strait_servers *s,
                       const struct strait_packet *packet)
 {
-    const double share = strait_param(lane, "transport") * (s->n_workers - 1) / s->inside.n,
+    const double n_threads = fmax(1, s->n_workers - 1),
+                 share = strait_param(lane, "transport") * n_threads / s->inside.n,
                  time_s = (double)packet->payload_bytes / share;
     if (time_s > 0)
         strait_work(lane, STRAIT_SPAN_WAIT, STRAIT_TIMER, time_s, NULL, NULL);
