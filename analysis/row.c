@@ -136,6 +136,8 @@ int strait_row_key(char key[STRAIT_KEY_CHARS], const struct strait_row_inputs *i
         hashed = hashed && put(all, "check", json_true());
     if (in->every_round)
         hashed = hashed && put(all, "every_round", json_true());
+    if (in->learned)
+        hashed = hashed && put(all, "learned", json_string(in->learned));
     if (in->realisation)
         hashed = hashed && put(all, "realisation", json_string(in->realisation));
     if (in->launcher)
@@ -180,8 +182,7 @@ static json_t *spans_object(const double *seconds)
     return out;
 }
 
-static void put_times(json_t *row, const struct strait_breakdown *b,
-                      const struct strait_row_context *c, bool has_server)
+static void put_times(json_t *row, const struct strait_breakdown *b, bool has_server)
 {
     json_t *rounds = json_array(), *path = json_object(), *busy = json_object();
     for (size_t i = 0; i < b->n_rounds; i++)
@@ -194,10 +195,7 @@ static void put_times(json_t *row, const struct strait_breakdown *b,
     json_object_set_new(row, "round_s", strait_json_number(b->round_s));
     json_object_set_new(row, "total_s", strait_json_number(b->total_s));
     json_object_set_new(row, "rounds_s", rounds);
-    json_object_set_new(row, "interval_s",
-                        isfinite(c->interval_s[0])
-                            ? json_pack("[f, f]", c->interval_s[0], c->interval_s[1])
-                            : json_null());
+    json_object_set_new(row, "interval_s", json_null()); /* its place: whoever runs it knows */
     json_object_set_new(row, "path_s", path);
     json_object_set_new(row, "wait_s", strait_json_number(b->wait_s));
     json_object_set_new(row, "busy_s", busy);
@@ -452,7 +450,7 @@ json_t *strait_row_new(const struct strait_trial *p, const struct strait_row_con
                         json_integer(strait_tcp_n_connections(&e->network->tcp)));
     json_object_set_new(row, "codec", strait_row_codec(&e->up));
     json_object_set_new(row, "download_codec", strait_row_codec(&e->down));
-    put_times(row, &b, c, has_server);
+    put_times(row, &b, has_server);
     put_bytes(row, p);
     put_checks(row, p);
     json_object_set_new(row, "quality", quality ? quality : json_null());

@@ -16,7 +16,6 @@ struct strait_row_context {
     const json_t *machine; /* if the result depends on it, else NULL */
     int repeat;            /* from 0 */
     double wall_s;         /* duration of the run on this machine */
-    double interval_s[2];  /* of a round, from the profile's quantiles; NAN: unknown */
 };
 
 /* Everything that determines a row. */
@@ -32,6 +31,7 @@ struct strait_row_inputs {
     const char *timing;      /* NULL: live */
     bool check, every_round; /* held against a run at twice the dilation; nothing extrapolated */
     const char *realisation, *launcher; /* as requested; NULL: chosen */
+    const char *learned; /* hash of the table behind a predicted row's interval; NULL: none */
     int repeat;
 };
 

@@ -196,6 +196,7 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
             .timing = emu ? plan->setup.timing : NULL,
             .check = emu && plan->setup.check,
             .every_round = !emu && plan->setup.every_round,
+            .learned = !emu && plan->setup.learned ? plan->setup.learned->hash : NULL,
             .repeat = repeat};
         if (strait_row_key(task->key, &inputs, err) != 0)
             goto out;

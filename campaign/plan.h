@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include "core/error.h"
 #include "core/hash.h"
+#include "analysis/intervals/learned.h"
 #include "codecs/profile/profile.h"
 #include "workloads/ask/experiment.h"
 #include "workloads/rank/trial.h"
@@ -33,6 +34,7 @@ struct strait_plan_setup {
     const char *save_state;        /* folder for what training computed; NULL: it is not kept */
     int n_threads;                 /* of a simulation that trains; 0: one */
     struct strait_live_view *view; /* for emulated points; NULL: none */
+    const struct strait_learned *learned; /* NULL: intervals lack the model's own error */
     char profile_hash[STRAIT_KEY_CHARS], program[STRAIT_KEY_CHARS], machine[STRAIT_KEY_CHARS];
 };
 
@@ -59,6 +61,23 @@ bool strait_plan_is_plain(const struct strait_experiment *e);
 json_t *strait_plan_without_codec(const json_t *resolved);
 /** Run one task. Returns: its row, a new reference, or NULL with *err */
 json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct strait_error *err);
+/** Mean round of a run; NAN without any. */
+double strait_plan_mean_round_s(const struct strait_trial *p);
+/** Put "interval_s", "total_interval_s", "uncertainty" and "evidence" into the row of a run; a
+ *  measured one has evidence alone. A row whose interval cannot be computed is none: under its key
+ *  it would be believed for ever. 0, or -1 with *err. */
+int strait_plan_put_interval(json_t *row, const struct strait_plan_setup *setup,
+                             const struct strait_backend *backend,
+                             const struct strait_experiment *e, struct strait_error *err);
+/* What a search for break-even has to know of a point; seconds a round. */
+struct strait_plan_times {
+    double round_s, network_s;      /* network_s: of it transfers on the critical path */
+    double quick_s, slow_s;         /* the round at the ends of the codec's quantiles */
+    double low_factor, high_factor; /* of network_s: the ends of the model's own error */
+};
+/** By fluid. 0, or -1 with *err. */
+int strait_plan_times(struct strait_plan_times *out, const struct strait_plan_setup *setup,
+                      const json_t *resolved, struct strait_error *err);
 /** Mean round time of a resolved point on a backend with sized payload; guess: as in struct
  *  strait_trial_options. 0, or -1 with *err. */
 int strait_plan_round_s(double *round_s, const struct strait_plan_setup *setup,

@@ -1,4 +1,4 @@
-/* Run tasks: attempts and retries, flags, the interval of a prediction. */
+/* Run tasks: attempts and retries, flags. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,69 +12,6 @@
 #include "host_header.h"
 #include "invariance.h"
 #include "plan.h"
-
-static double mean_round_s(const struct strait_trial *p)
-{
-    double sum_s = 0;
-    size_t n = 0;
-    for (size_t i = 0; i < p->logs[0].n_spans; i++)
-        if (p->logs[0].spans[i].kind == STRAIT_SPAN_ROUND) {
-            sum_s += p->logs[0].spans[i].end_s - p->logs[0].spans[i].start_s;
-            n++;
-        }
-    return n > 0 ? sum_s / (double)n : NAN;
-}
-
-/* --- the interval of a prediction --------------------------------------------------------- */
-
-/* Move a codec's cost to this end of the profile's quantiles, for all tensors. */
-static void move_cost(struct strait_codec_cost *cost, const struct strait_trial *p, int way,
-                      bool slow)
-{
-    const struct strait_experiment *e = p->experiment;
-    const struct strait_codec_choice *choice = way == 0 ? &e->up : &e->down;
-    const struct strait_profile *own = p->own_profiles[way];
-    const char *kind = way == 0                             ? strait_uplink_kind(e)
-                       : e->strategy->downlink_kind != NULL ? e->strategy->downlink_kind
-                                                            : "param";
-    struct strait_profile_cost found;
-    struct strait_error ignored = {0};
-    const struct strait_profile *from =
-        own && strait_profile_has(own, choice->spec.ops->name) ? own : p->profile;
-    if (strcmp(choice->spec.ops->name, "none") == 0 ||
-        strait_profile_find(&found, from, &choice->spec, kind, e->model->name, &ignored) != 0)
-        return;
-    const struct strait_quantiles *q[3] = {&found.ratios, &found.encode, &found.decode};
-    double *moved[3] = {&cost->ratio, &cost->encode_bytes_per_s, &cost->decode_bytes_per_s};
-    for (int i = 0; i < 3; i++)
-        if (q[i]->p50 > 0)
-            *moved[i] *= (slow ? q[i]->p10 : q[i]->p90) / q[i]->p50;
-}
-
-/* Mean round with every tensor's ratio and speeds at the profile's p90, then at its p10, by the
- * fluid backend. A stated profile has no spread, and so no interval: NAN. A row whose interval
- * could not be computed is none: under its key it would be believed for ever. */
-static int find_interval(double interval_s[2], const struct strait_plan_setup *setup,
-                         const struct strait_experiment *e, struct strait_error *err)
-{
-    const struct strait_trial_options sized = {.control =
-                                                   strait_plan_control(setup, &strait_fluid)};
-    for (int slow = 0; slow < 2; slow++) {
-        struct strait_trial *p;
-        if (strait_trial_new(&p, e, setup->profile, &sized, err) != 0)
-            return -1;
-        move_cost(&p->up, p, 0, slow);
-        move_cost(&p->down, p, 1, slow);
-        const int failed = strait_trial_run(p, &strait_fluid, err);
-        interval_s[slow] = failed ? NAN : mean_round_s(p);
-        strait_trial_free(p);
-        if (failed)
-            return -1;
-    }
-    if (!(interval_s[1] > interval_s[0] * (1 + 1e-9)))
-        interval_s[0] = interval_s[1] = NAN;
-    return 0;
-}
 
 /* --- what codecs took --------------------------------------------------------------------- */
 
@@ -144,13 +81,14 @@ static json_t *attempt_seed(const struct strait_plan *plan, const struct strait_
                                              .control = options.control,
                                              .repeat = task->repeat,
                                              .machine = machine,
-                                             .wall_s = strait_clock_s() - start_s,
-                                             .interval_s = {NAN, NAN}};
-        if (task->backend != &strait_emu && !options.measured_cost && !strait_plan_is_plain(e))
-            failed = find_interval(context.interval_s, &plan->setup, e, err);
-        else if (options.measured_cost && plan->setup.calibrated)
+                                             .wall_s = strait_clock_s() - start_s};
+        if (options.measured_cost && plan->setup.calibrated)
             failed = flag_inflation(p, &plan->setup, e, err);
         row = failed ? NULL : strait_row_new(p, &context, err);
+        if (row && strait_plan_put_interval(row, &plan->setup, task->backend, e, err) != 0) {
+            json_decref(row);
+            row = NULL;
+        }
         if (row)
             strait_trial_forget_state(p);
         json_decref(machine);
@@ -247,7 +185,7 @@ int strait_plan_round_s(double *round_s, const struct strait_plan_setup *setup,
     if (strait_experiment_read(&e, setup->file, resolved, err) == 0 &&
         strait_trial_new(&p, e, setup->profile, &sized, err) == 0 &&
         strait_trial_run(p, backend, err) == 0) {
-        *round_s = mean_round_s(p);
+        *round_s = strait_plan_mean_round_s(p);
         status = 0;
     }
     strait_trial_free(p);

@@ -9,6 +9,7 @@
 #include "analysis/fields.h"
 #include "backends.h"
 #include "core/clock.h"
+#include "core/shipped.h"
 #include "host_header.h"
 #include "emu_estimate.h"
 #include "breakeven_sweep.h"
@@ -58,6 +59,11 @@ static int make_plan(struct strait_session *r, struct strait_error *err)
     plan->setup.n_retries = (int)r->n_tries - 1;
     if (strait_plan_setup_hashes(&plan->setup, err) != 0 || choose_profile(r, err) != 0)
         return -1;
+    char path[PATH_CHARS];
+    strait_share_path(path, sizeof(path), STRAIT_LEARNED_FILE);
+    if (strait_learned_load(&r->learned, path, err) != 0)
+        return -1;
+    plan->setup.learned = &r->learned;
     plan->setup.calibrated = r->calibrated;
     plan->setup.profile = r->profile;
     if (strait_plan_setup_hashes(&plan->setup, err) != 0)
@@ -423,6 +429,7 @@ void strait_session_release(struct strait_session *r)
     strait_plan_release(&r->plan);
     strait_store_free(r->store);
     strait_profile_free(r->profile);
+    strait_learned_release(&r->learned);
     strait_sweep_free(r->sweep);
     json_decref(r->rows_by_key);
     json_decref(r->failures);

@@ -21,6 +21,7 @@ struct strait_session {
     /* --- state */
     struct strait_sweep *sweep;
     struct strait_profile *profile;
+    struct strait_learned learned; /* for intervals */
     bool calibrated, calibrated_now;
     json_t *measured; /* new records of network costs */
     struct strait_plan plan;

@@ -22,7 +22,7 @@ static void number_cell(struct strait_table *t, double value, int digits)
 
 /* --- a line a point ----------------------------------------------------------------------- */
 
-/* Of repeats the range; of a prediction what the quantiles of its profile make of it. */
+/* Of repeats the range; of a prediction its interval, with as many digits as tell its ends apart. */
 static void put_range(struct strait_table *t, const struct strait_cell *cell)
 {
     char lo[STRAIT_NUMBER_CHARS], hi[STRAIT_NUMBER_CHARS];
@@ -32,9 +32,13 @@ static void put_range(struct strait_table *t, const struct strait_cell *cell)
         lo_s = json_number_value(json_array_get(interval, 0));
         hi_s = json_number_value(json_array_get(interval, 1));
     }
+    int digits = 3;
+    while (digits < 9 && strcmp(strait_format_number(lo, lo_s, digits),
+                                strait_format_number(hi, hi_s, digits)) == 0)
+        digits++;
     if (hi_s > lo_s)
-        strait_table_cellf(t, "%s..%s", strait_format_number(lo, lo_s, 4),
-                           strait_format_number(hi, hi_s, 4));
+        strait_table_cellf(t, "%s to %s", strait_format_number(lo, lo_s, digits),
+                           strait_format_number(hi, hi_s, digits));
     else
         strait_table_cell(t, "");
 }
@@ -42,7 +46,8 @@ static void put_range(struct strait_table *t, const struct strait_cell *cell)
 /* Those that not every table has. */
 struct columns {
     const struct strait_names *names; /* an axis each */
-    bool range, marks;
+    const char *range;
+    bool marks;
     struct strait_extras extras;
 };
 
@@ -81,13 +86,18 @@ static void put_line(struct strait_table *t, const struct strait_cell *cell, con
         strait_table_cell(t, strait_show_marks(marks, row));
 }
 
-static bool any_range(const struct strait_grid *g)
+/* What the column of ranges holds; NULL: nothing. */
+static const char *range_title(const struct strait_grid *g)
 {
-    for (size_t i = 0; i < g->n_settings * g->n_codecs * g->n_counts; i++)
-        if (g->cells[i].row && (g->cells[i].n_repeats > 1 ||
-                                json_is_array(json_object_get(g->cells[i].row, "interval_s"))))
-            return true;
-    return false;
+    const char *title = NULL;
+    for (size_t i = 0; i < g->n_settings * g->n_codecs * g->n_counts; i++) {
+        const struct strait_cell *cell = &g->cells[i];
+        if (cell->row && json_is_array(json_object_get(cell->row, "interval_s")))
+            return "90 % within s";
+        if (cell->row && cell->n_repeats > 1)
+            title = "range s";
+    }
+    return title;
 }
 
 /* Rounds of every row; 0: they differ, as where runs end at a target. */
@@ -108,7 +118,7 @@ static int show_lines(FILE *out, const struct strait_grid *g, const json_t *rows
                       struct strait_error *err)
 {
     struct columns columns = {.names = g->names,
-                              .range = any_range(g),
+                              .range = range_title(g),
                               .marks = strait_show_any_marks(rows),
                               .extras = strait_extras_find(rows)};
     char title[64];
@@ -120,7 +130,7 @@ static int show_lines(FILE *out, const struct strait_grid *g, const json_t *rows
     strait_table_key(t);
     strait_table_column(t, "round s", true);
     if (columns.range)
-        strait_table_column(t, "range s", true);
+        strait_table_column(t, columns.range, true);
     const size_t n_rounds = n_rounds_of(rows);
     if (n_rounds > 0)
         snprintf(title, sizeof(title), "%zu round%s s", n_rounds, n_rounds == 1 ? "" : "s");

@@ -1,10 +1,12 @@
 /* What a reader of a table should know of its rows: not all of a point was simulated, or kept. */
 #include <stdio.h>
+#include <string.h>
+#include "analysis/fields.h"
 #include "analysis/table.h"
 #include "show.h"
 #include "workloads/ask/packet_effects.h"
 
-enum { MAX_EFFECTS = 3 };
+enum { MAX_LINES = 3 };
 
 /* Each of a mark, and of what it says. */
 static const struct {
@@ -44,37 +46,56 @@ bool strait_show_any_marks(const json_t *rows)
     return false;
 }
 
-/* A line for each set of effects of packets that rows leave out or draw, and of how many rows. */
-static void show_effects(FILE *out, const json_t *rows)
+/* Count a line of text; "" is none. */
+static void count(json_t *counts, const char *text)
 {
-    char text[STRAIT_EFFECTS_CHARS];
-    json_t *counts = json_object(), *row, *count;
+    if (*text)
+        json_object_set_new(counts, text,
+                            json_integer(json_integer_value(json_object_get(counts, text)) + 1));
+}
+
+/* The lines, and of how many rows each is. Takes counts. */
+static void show_counts(FILE *out, json_t *counts, size_t n_rows, const char *where)
+{
+    json_t *of;
     const char *line;
-    size_t i, n_shown = 0;
-    json_array_foreach (rows, i, row) {
-        if (!*strait_effects_text(text, json_object_get(row, "report")))
-            continue;
-        const json_int_t n = json_integer_value(json_object_get(counts, text));
-        json_object_set_new(counts, text, json_integer(n + 1));
-    }
-    json_object_foreach (counts, line, count) {
-        const size_t n = (size_t)json_integer_value(count);
-        if (n_shown++ == MAX_EFFECTS) {
-            strait_prose(out, "... and %zu other such settings (\"approximations\" of the rows)",
-                         json_object_size(counts) - MAX_EFFECTS);
+    size_t n_shown = 0;
+    json_object_foreach (counts, line, of) {
+        const size_t n = (size_t)json_integer_value(of);
+        if (n_shown++ == MAX_LINES) {
+            strait_prose(out, "... and %zu other such settings (\"%s\" of the rows)",
+                         json_object_size(counts) - MAX_LINES, where);
             break;
         }
-        if (n < json_array_size(rows))
-            strait_prose(out, "in %zu of %zu points %s", n, json_array_size(rows), line);
+        if (n < n_rows)
+            strait_prose(out, "in %zu of %zu points %s", n, n_rows, line);
         else
             strait_prose(out, "%s", line);
     }
     json_decref(counts);
 }
 
+/* Effects of packets that rows leave out or draw, and what predictions are extrapolated to. */
+static void show_limits(FILE *out, const json_t *rows)
+{
+    char text[STRAIT_EFFECTS_CHARS];
+    json_t *effects = json_object(), *beyond = json_object(), *row;
+    size_t i;
+    json_array_foreach (rows, i, row) {
+        const json_t *evidence = json_object_get(row, "evidence");
+        count(effects, strait_effects_text(text, json_object_get(row, "report")));
+        if (strcmp(strait_text_of(evidence, "basis"), "extrapolated") != 0)
+            continue;
+        snprintf(text, sizeof(text), "extrapolated: %s", strait_text_of(evidence, "why"));
+        count(beyond, text);
+    }
+    show_counts(out, effects, json_array_size(rows), "approximations");
+    show_counts(out, beyond, json_array_size(rows), "evidence");
+}
+
 void strait_show_notes(FILE *out, const json_t *rows, bool marked)
 {
-    show_effects(out, rows);
+    show_limits(out, rows);
     for (int note = 0; note < N_NOTES; note++) {
         size_t i, n = 0;
         json_t *row;

@@ -69,7 +69,7 @@ static void tear_down(struct fixture *f)
 static json_t *row_of(const struct fixture *f)
 {
     const struct strait_row_context context = {
-        .backend = "fluid", .key = "k", .profile = "p", .interval_s = {NAN, NAN}, .wall_s = 1};
+        .backend = "fluid", .key = "k", .profile = "p", .wall_s = 1};
     struct strait_error err = {0};
     json_t *row = strait_row_new(&f->point, &context, &err);
     CU_ASSERT_PTR_NOT_NULL_FATAL(row);

@@ -121,8 +121,7 @@ static json_t *found_of(const json_t *entry, const struct strait_profile *profil
     struct strait_error err = {0};
     struct strait_experiment *e = NULL;
     struct strait_trial *p = NULL;
-    const struct strait_row_context context = {
-        .backend = backend->name, .key = "golden", .interval_s = {NAN, NAN}};
+    const struct strait_row_context context = {.backend = backend->name, .key = "golden"};
     json_t *point = point_of(entry), *row = NULL, *kept = NULL;
     if (!point)
         return NULL;

@@ -91,8 +91,16 @@ static double number(const json_t *row, const char *key)
     return json_number_value(json_object_get(row, key));
 }
 
-/* With the quantiles half and twice of each figure, the interval is what stated profiles with these
- * figures predict: its quick end first. */
+static double end_of(const json_t *row, const char *group, const char *key, size_t i)
+{
+    const json_t *ends = json_object_get(group ? json_object_get(row, group) : row, key);
+    CU_ASSERT_EQUAL_FATAL(json_array_size(ends), 2);
+    return json_number_value(json_array_get(ends, i));
+}
+
+/* With the quantiles half and twice of each figure, the codec's part of the interval is what stated
+ * profiles with these figures predict: its quick end first. The whole holds it and the spread of
+ * the model's recorded steps, which is there with a stated profile too. */
 static void interval_of(const char *up, const char *down)
 {
     struct strait_profile *measured = profile_of(8, 100, 200, false),
@@ -100,13 +108,21 @@ static void interval_of(const char *up, const char *down)
                           *slow = profile_of(4, 50, 100, true);
     json_t *row = row_of(measured, up, down, false), *first = row_of(quick, up, down, false),
            *last = row_of(slow, up, down, false);
-    const json_t *interval = json_object_get(row, "interval_s");
-    CU_ASSERT_EQUAL_FATAL(json_array_size(interval), 2);
     const double quick_s = number(first, "round_s"), slow_s = number(last, "round_s");
-    CU_ASSERT_DOUBLE_EQUAL(json_number_value(json_array_get(interval, 0)), quick_s, 1e-6 * quick_s);
-    CU_ASSERT_DOUBLE_EQUAL(json_number_value(json_array_get(interval, 1)), slow_s, 1e-6 * slow_s);
+    CU_ASSERT_DOUBLE_EQUAL(end_of(row, "uncertainty", "codec_s", 0), quick_s, 1e-6 * quick_s);
+    CU_ASSERT_DOUBLE_EQUAL(end_of(row, "uncertainty", "codec_s", 1), slow_s, 1e-6 * slow_s);
     CU_ASSERT(quick_s < number(row, "round_s") && number(row, "round_s") < slow_s);
-    CU_ASSERT_TRUE(json_is_null(json_object_get(first, "interval_s"))); /* stated: no spread */
+    CU_ASSERT(end_of(row, NULL, "interval_s", 0) < quick_s);
+    CU_ASSERT(end_of(row, NULL, "interval_s", 1) > slow_s);
+    const json_t *stated = json_object_get(first, "uncertainty");
+    CU_ASSERT_TRUE(json_is_null(json_object_get(stated, "codec_s")));
+    CU_ASSERT_TRUE(json_is_null(json_object_get(stated, "draws_s")));
+    CU_ASSERT_TRUE(json_is_null(json_object_get(stated, "model"))); /* no table was given */
+    const double both = end_of(first, "uncertainty", "compute_s", 1);
+    CU_ASSERT_DOUBLE_EQUAL(end_of(first, NULL, "interval_s", 1), both, 1e-9);
+    /* of two rounds together: the fixture runs two */
+    CU_ASSERT_DOUBLE_EQUAL(end_of(first, NULL, "total_interval_s", 1),
+                           both / quick_s * number(first, "total_s"), 1e-9);
     json_decref(row);
     json_decref(first);
     json_decref(last);
@@ -133,7 +149,8 @@ static void references(void)
     json_t *with = row_of(p, sz, plain, false), *without = row_of(p, sz, plain, true);
     CU_ASSERT_PTR_NULL(json_object_get(with, "reference"));
     CU_ASSERT_TRUE(json_is_true(json_object_get(without, "reference")));
-    CU_ASSERT_TRUE(json_is_null(json_object_get(without, "interval_s"))); /* nothing to vary */
+    const json_t *parts = json_object_get(without, "uncertainty");
+    CU_ASSERT_TRUE(json_is_null(json_object_get(parts, "codec_s"))); /* nothing to vary */
     CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(with, "backend")), "fluid");
     CU_ASSERT_TRUE(json_is_null(json_object_get(with, "machine"))); /* of no machine */
     CU_ASSERT_TRUE(json_is_object(json_object_get(with, "facts_constants")));
@@ -144,7 +161,49 @@ static void references(void)
     folder_remove(folder);
 }
 
+/* Losses are drawn: the row's own draw lies between the ends of all of them, and another seed's
+ * losses fall elsewhere. Without loss nothing is drawn. */
+static void draws(void)
+{
+    static const char *const losses[] = {"0 %", "1 %"};
+    char text[1024], path[128];
+    strcpy(folder, "/tmp/strait-rows-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    struct strait_profile *p = profile_of(8, 100, 200, true);
+    for (int i = 0; i < 2; i++) {
+        struct strait_sweep *sweep;
+        struct strait_error err = {0};
+        snprintf(text, sizeof(text),
+                 "{\"schema\": \"strait-experiment/1\", \"model\": \"cnn\", \"clients\": 2,"
+                 " \"strategy\": {\"name\": \"fedavg\", \"rounds\": 2}, \"codec\": \"none\","
+                 " \"network\": {\"client\": {\"rate\": \"50 Mbps\", \"rtt\": \"20 ms\","
+                 " \"loss\": \"%s\"}, \"server\": {\"rate\": \"1 Gbps\"}}}",
+                 losses[i]);
+        write_text(path, "e.json", text);
+        CU_ASSERT_EQUAL_FATAL(strait_sweep_load(&sweep, path, NULL, 0, &err), 0);
+        struct strait_plan plan = {.setup = {.file = sweep->file, .profile = p}};
+        CU_ASSERT_EQUAL(strait_plan_add(&plan, sweep, &strait_fluid, 1, false, &err), 0);
+        json_t *row = strait_plan_run_task(&plan, 0, &err);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(row);
+        const json_t *parts = json_object_get(row, "uncertainty");
+        if (i == 0) {
+            CU_ASSERT_TRUE(json_is_null(json_object_get(parts, "draws_s")));
+        } else {
+            CU_ASSERT(end_of(row, "uncertainty", "draws_s", 0) <= number(row, "round_s"));
+            CU_ASSERT(end_of(row, "uncertainty", "draws_s", 1) >= number(row, "round_s"));
+            CU_ASSERT(end_of(row, "uncertainty", "draws_s", 1) >
+                      1.01 * end_of(row, "uncertainty", "draws_s", 0));
+        }
+        json_decref(row);
+        strait_plan_release(&plan);
+        strait_sweep_free(sweep);
+    }
+    strait_profile_free(p);
+    folder_remove(folder);
+}
+
 static const struct strait_test tests[] = {
+    {"draws of losses spread a prediction", draws},
     {"an interval lies between what the profile's quantiles predict", intervals},
     {"the same point without a codec is a reference", references},
 };

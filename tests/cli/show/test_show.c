@@ -168,9 +168,28 @@ static void shares(void)
     json_object_set_new(one, "interval_s", json_pack("[f, f]", 9.0, 12.5));
     const char *t = shown(rows, NULL);
     CU_ASSERT_CONTAINS(
-        t, "\nseed clients codec round s range s 2 rounds s compute % encode % transfer % "
+        t, "\nseed clients codec round s 90 % within s 2 rounds s compute % encode % transfer % "
            "wait s\n");
-    CU_ASSERT_CONTAINS(t, "\n1 2 none 10.00 9.000..12.50 20.00 99 <1 1 1.50\n");
+    CU_ASSERT_CONTAINS(t, "\n1 2 none 10.00 9.00 to 12.5 20.00 99 <1 1 1.50\n");
+    json_decref(rows);
+}
+
+/* Ends that three digits do not tell apart have more: 1.7204 to 1.7211 are not 1.72 to 1.72. What a
+ * row is extrapolated to stands below, once. */
+static void narrow_and_extrapolated(void)
+{
+    json_t *one = row(1, 2, true, 1.7207), *two = row(1, 4, true, 2), *rows;
+    json_object_set_new(one, "interval_s", json_pack("[f, f]", 1.7204, 1.7211));
+    rows = json_pack("[o, o]", one, two);
+    CU_ASSERT_CONTAINS(shown(rows, NULL), " 1.720 to 1.721 ");
+    json_object_set_new(
+        two, "evidence",
+        json_pack("{s:s, s:s}", "basis", "extrapolated", "why", "clients 5000, tried 2 to 36"));
+    CU_ASSERT_CONTAINS(shown(rows, NULL),
+                       "\nin 1 of 2 points extrapolated: clients 5000, tried 2 to 36\n");
+    json_object_set_new(one, "evidence", json_pack("{s:s}", "basis", "emulated"));
+    json_object_set_new(two, "evidence", json_pack("{s:s}", "basis", "emulated"));
+    CU_ASSERT_PTR_NULL(strstr(shown(rows, NULL), "extrapolated"));
     json_decref(rows);
 }
 
@@ -179,7 +198,7 @@ static void repeats_and_notes(void)
 {
     json_t *rows = json_pack("[o, o]", row(1, 2, true, 10), row(1, 2, true, 12));
     const char *t = shown(rows, NULL);
-    CU_ASSERT_CONTAINS(t, " 10.00..12.00 ");
+    CU_ASSERT_CONTAINS(t, " 10.0 to 12.0 ");
     json_t *first = json_array_get(rows, 0);
     json_object_set_new(first, "report", json_pack("{s:{}}", "steady"));
     CU_ASSERT_TRUE(strait_show_any_marks(rows));
@@ -371,6 +390,7 @@ static void worst_phases(void)
 }
 
 static const struct strait_test tests[] = {
+    {"ends of an interval are told apart, what is extrapolated is said", narrow_and_extrapolated},
     {"many points are a grid of speed-ups", grids},
     {"few points have a line each, and break-evens follow", lines},
     {"shares of a round, and its range", shares},

@@ -116,8 +116,7 @@ static void gathered(void)
 static json_t *row_of(const char *experiment, json_t *settings)
 {
     struct strait_error err = {0};
-    const struct strait_row_context context = {
-        .backend = "fluid", .key = "k", .profile = "p", .interval_s = {NAN, NAN}};
+    const struct strait_row_context context = {.backend = "fluid", .key = "k", .profile = "p"};
     struct strait_outcome o = strait_outcome_of(experiment, settings, "default", &strait_fluid,
                                                 (struct strait_trial_options){0});
     json_t *row = strait_row_new(o.point, &context, &err);

@@ -1,0 +1,111 @@
+#include "case.h"
+
+#include <math.h>
+#include "analysis/fields.h"
+
+const char *const strait_feature_names[STRAIT_N_FEATURES] = {"rate_mbps", "rtt_ms", "clients",
+                                                             "model_mb", "severity"};
+
+struct path {
+    double rtt_s, loss_ratio, jitter_ratio, fullness;
+};
+
+/* How long the narrowest link's rate takes to fill its shortest queue, of what the path holds. */
+static double fullness_of(const struct strait_network *n, int src, int dst)
+{
+    int links[STRAIT_MAX_HOPS];
+    const int n_links = strait_network_path(n, src, dst, links);
+    double most = 0;
+    for (int i = 0; i < n_links; i++) {
+        const struct strait_link *l = strait_network_link(n, links[i]);
+        if (isfinite(l->queue_bytes) && l->queue_bytes > 0)
+            most = fmax(most, strait_path_bits_per_s(n, src, dst) / 8 *
+                                  strait_path_rtt_s(n, src, dst) / l->queue_bytes);
+    }
+    return most;
+}
+
+static void add_path(struct path *p, const struct strait_network *n, int src, int dst)
+{
+    const double rtt_s = strait_path_rtt_s(n, src, dst),
+                 jitter_s = strait_path_jitter_s(n, src, dst);
+    p->rtt_s = fmax(p->rtt_s, rtt_s);
+    p->loss_ratio = fmax(p->loss_ratio, strait_path_loss_ratio(n, src, dst));
+    if (jitter_s > 0)
+        p->jitter_ratio = fmax(p->jitter_ratio, jitter_s / fmax(rtt_s, 1e-9));
+    p->fullness = fmax(p->fullness, fullness_of(n, src, dst));
+}
+
+/* Of every rank with rank 0 and with its neighbour, both ways: all pairs would be too many. */
+static struct path worst_path(const struct strait_network *n)
+{
+    struct path p = {0};
+    for (int r = 1; r < n->n_ranks; r++) {
+        add_path(&p, n, 0, r);
+        add_path(&p, n, r, 0);
+        if (r > 1)
+            add_path(&p, n, r - 1, r);
+    }
+    return p;
+}
+
+static double narrowest_bits_per_s(const struct strait_network *n)
+{
+    double least = INFINITY;
+    const int n_ports = 2 * (n->n_ranks + n->n_sites);
+    for (int i = 0; i < n_ports; i++)
+        least = fmin(least, strait_network_link(n, i)->rate_bits_per_s);
+    return least;
+}
+
+static const char *family_of(const struct strait_experiment *e)
+{
+    if (e->strategy->ends_with_rank_0)
+        return "asynchronous";
+    if (!e->strategy->has_server)
+        return "peers";
+    return e->n_clients == 1 ? "alone" : "server";
+}
+
+struct strait_case strait_case_of(const struct strait_experiment *e, bool uses_network)
+{
+    const struct strait_network *n = e->network;
+    const struct path p = worst_path(n);
+    const bool lossy = p.loss_ratio > 0, jumps = p.jitter_ratio > 0, fills = p.fullness > 0;
+    struct strait_case c = {.network = lossy   ? "loss"
+                                       : jumps ? "jitter"
+                                       : fills ? "queue"
+                                               : "clean",
+                            .congestion = n->tcp.congestion == STRAIT_BBR ? "bbr" : "loss-based",
+                            .family = family_of(e)};
+    if (!uses_network)
+        c.network = "clean", c.congestion = "none";
+    c.features[STRAIT_FEATURE_RATE] = narrowest_bits_per_s(n) / 1e6;
+    c.features[STRAIT_FEATURE_RTT] = 1e3 * p.rtt_s;
+    c.features[STRAIT_FEATURE_CLIENTS] = e->n_clients;
+    c.features[STRAIT_FEATURE_MODEL] = 4e-6 * (double)e->model->n_elems;
+    c.features[STRAIT_FEATURE_SEVERITY] = lossy   ? p.loss_ratio
+                                          : jumps ? p.jitter_ratio
+                                          : fills ? p.fullness
+                                                  : 0;
+    return c;
+}
+
+json_t *strait_case_json(const struct strait_case *c)
+{
+    json_t *out = json_pack("{s:s, s:s, s:s}", "network", c->network, "congestion", c->congestion,
+                            "family", c->family);
+    for (int i = 0; i < STRAIT_N_FEATURES; i++)
+        json_object_set_new(out, strait_feature_names[i], json_real(c->features[i]));
+    return out;
+}
+
+struct strait_case strait_case_from(const json_t *json)
+{
+    struct strait_case c = {.network = strait_text_of(json, "network"),
+                            .congestion = strait_text_of(json, "congestion"),
+                            .family = strait_text_of(json, "family")};
+    for (int i = 0; i < STRAIT_N_FEATURES; i++)
+        c.features[i] = strait_row_number(json, strait_feature_names[i]);
+    return c;
+}

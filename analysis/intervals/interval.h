@@ -1,0 +1,37 @@
+/* The interval of a prediction: what is known to vary, and by how much the model was off in
+ * settings like it. */
+#pragma once
+#include <jansson.h>
+#include "learned.h"
+
+/* What a run says of itself, and what others with moved inputs say; seconds a round. */
+struct strait_interval_inputs {
+    double round_s, compute_s; /* of the prediction, and of it the computing on its critical path */
+    double codec_s[2];         /* with the codec's quick and slow quantiles; NAN: nothing varies */
+    double draws_s[2]; /* least and most over other draws of losses; NAN: nothing is drawn */
+    /* Of training steps: ln of the 90th percentile over the median, how many of them a client does
+     * in a round, how many rounds there are and how many clients a round waits for. */
+    double step_log_p90, n_steps, n_rounds, n_waited;
+    const char *doubt; /* what of it no measurement stands for; NULL: nothing */
+    bool is_published; /* compute times are from a publication */
+};
+
+/** The interval that holds the measured round in 90 % of cases (STRAIT_INTERVAL_LEVEL).
+ *  Out:     interval_s   low and high end; both NAN: nothing is known of any spread
+ *  In:      learned      NULL: no margin for the model's own error
+ *  Returns: a new object for a row's "uncertainty": {level, codec_s, draws_s, compute_s, base_s,
+ *           model}: ends of each part alone, null where it has none; base_s, what codec and draws
+ *           make of the round, is what the table of learned margins starts from; and "evidence" */
+json_t *strait_interval_of(double interval_s[2], const struct strait_interval_inputs *inputs,
+                           const struct strait_case *c, const struct strait_learned *learned);
+
+/** For the table: what a measured round says of a prediction with this base. */
+void strait_interval_scores(double *below, double *above, const double base_s[2], double compute_s,
+                            double measured_s);
+
+/** By how much the mean of `n_rounds` rounds, each as long as the slowest of n_waited sums of
+ *  n_steps steps, may lie below and above the sum of medians, in units of it.
+ *  Source:  steps lognormal and independent, the sum taken as normal; the mean of the largest of n
+ *           by Blom, Statistical Estimates and Transformed Beta-Variables, 1958 */
+void strait_interval_compute(double *below, double *above,
+                             const struct strait_interval_inputs *inputs);

@@ -1,0 +1,179 @@
+#include "learned.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "traces/models/csv.h"
+
+const char strait_learned_header[] =
+    "point,network,congestion,family,rate_mbps,rtt_ms,clients,model_mb,severity,below,above,error";
+enum { WORDS = 4, NUMBERS = STRAIT_N_FEATURES + 3 };
+
+/* The most that a logarithm of the table may be, either way: a factor of 20,000. */
+static const double MAX_LOG = 10;
+
+static int read_setting(struct strait_learned_setting *s, const struct strait_csv *csv,
+                        struct strait_error *err)
+{
+    double *const numbers[3] = {&s->below, &s->above, &s->error};
+    if (strait_csv_text(csv, s->point, sizeof(s->point), 0, err) != 0 ||
+        strait_csv_text(csv, s->network, sizeof(s->network), 1, err) != 0 ||
+        strait_csv_text(csv, s->congestion, sizeof(s->congestion), 2, err) != 0 ||
+        strait_csv_text(csv, s->family, sizeof(s->family), 3, err) != 0)
+        return -1;
+    for (size_t i = 0; i < STRAIT_N_FEATURES; i++)
+        if (strait_csv_number(csv, &s->features[i], WORDS + i, 0, 1e12, err) != 0)
+            return -1;
+    for (size_t i = 0; i < 3; i++)
+        if (strait_csv_number(csv, numbers[i], WORDS + STRAIT_N_FEATURES + i, i < 2 ? -MAX_LOG : -1,
+                              i < 2 ? MAX_LOG : 1e6, err) != 0)
+            return -1;
+    return 0;
+}
+
+int strait_learned_load(struct strait_learned *out, const char *path, struct strait_error *err)
+{
+    struct strait_csv csv = {0};
+    bool more = true;
+    char *key, *value;
+    memset(out, 0, sizeof(*out));
+    int failed = strait_csv_open(&csv, path, err);
+    if (!failed)
+        strait_hash_bytes(out->hash, csv.text, strlen(csv.text));
+    while (!failed && strait_csv_comment(&csv, &key, &value))
+        ;
+    failed = failed || strait_csv_header(&csv, strait_learned_header, err) != 0;
+    while (!failed && (failed = strait_csv_next(&csv, &more, err)) == 0 && more) {
+        struct strait_learned_setting *grown =
+            realloc(out->settings, (out->n + 1) * sizeof(*grown));
+        if (!grown) {
+            failed = strait_error_set(err, STRAIT_ERR_NOMEM, path, "memory ran out");
+            break;
+        }
+        out->settings = grown;
+        failed = read_setting(&grown[out->n], &csv, err);
+        out->n += !failed;
+    }
+    strait_csv_release(&csv);
+    return failed ? -1 : 0;
+}
+
+void strait_learned_release(struct strait_learned *l)
+{
+    free(l->settings);
+    memset(l, 0, sizeof(*l));
+}
+
+bool strait_learned_has(const struct strait_learned *l, const char *point)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (strcmp(l->settings[i].point, point) == 0)
+            return true;
+    return false;
+}
+
+const char *strait_learned_line(char buf[512], const struct strait_learned_setting *s)
+{
+    const double *f = s->features;
+    snprintf(buf, 512, "%s,%s,%s,%s,%.6g,%.6g,%.6g,%.6g,%.6g,%.5g,%.5g,%.4g", s->point, s->network,
+             s->congestion, s->family, f[0], f[1], f[2], f[3], f[4],
+             fmax(-MAX_LOG, fmin(s->below, MAX_LOG)), fmax(-MAX_LOG, fmin(s->above, MAX_LOG)),
+             s->error);
+    return buf;
+}
+
+/* --- margins ------------------------------------------------------------------------------ */
+
+/* Which words a kind shares with the case, the narrowest kind first. */
+static const struct {
+    bool network, congestion, family;
+} kinds[] = {{true, true, true}, {true, false, true}, {true, false, false}, {false, false, false}};
+enum { N_KINDS = sizeof(kinds) / sizeof(*kinds) };
+
+static bool is_of(const struct strait_learned_setting *s, const struct strait_case *c, size_t kind)
+{
+    return (!kinds[kind].network || strcmp(s->network, c->network) == 0) &&
+           (!kinds[kind].congestion || strcmp(s->congestion, c->congestion) == 0) &&
+           (!kinds[kind].family || strcmp(s->family, c->family) == 0);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The k-th smallest of n values such that the next one, exchangeable with them, lies above it with
+ * a probability of at most half of what the level leaves: k = ceil((n + 1) (1 - half)). NAN: n is
+ * too small for that. */
+static double quantile(double *values, size_t n)
+{
+    const double half = (1 - STRAIT_INTERVAL_LEVEL) / 2;
+    const size_t k = (size_t)ceil((double)(n + 1) * (1 - half) - 1e-9);
+    if (k > n)
+        return NAN;
+    qsort(values, n, sizeof(*values), ascending);
+    return values[k - 1];
+}
+
+/* How many doublings lie between a figure and the range of those tried, of any network for all but
+ * severity. */
+static double doublings_beyond(char *why, size_t cap, const struct strait_learned *l,
+                               const struct strait_case *c, int feature)
+{
+    double least = INFINITY, most = 0;
+    const double x = c->features[feature];
+    for (size_t i = 0; i < l->n; i++) {
+        const double y = l->settings[i].features[feature];
+        if (!is_of(&l->settings[i], c, feature == STRAIT_FEATURE_SEVERITY ? 2 : N_KINDS - 1))
+            continue;
+        least = fmin(least, y);
+        most = fmax(most, y);
+    }
+    if (!(x > 0) || !(most > 0) || (x >= least && x <= most))
+        return 0;
+    if (!*why)
+        snprintf(why, cap, "%s %.4g, tried %.4g to %.4g", strait_feature_names[feature], x, least,
+                 most);
+    return x > most ? log2(x / most) : log2(fmax(least, 1e-9) / x);
+}
+
+static void widen(struct strait_margin *m, const struct strait_learned *l,
+                  const struct strait_case *c)
+{
+    m->widened = 1;
+    for (int i = 0; i < STRAIT_N_FEATURES; i++)
+        m->widened += doublings_beyond(m->why, sizeof(m->why), l, c, i);
+    m->low = m->low > 0 ? m->low * m->widened : m->low;
+    m->high = m->high > 0 ? m->high * m->widened : m->high;
+}
+
+bool strait_learned_margin(struct strait_margin *out, const struct strait_learned *l,
+                           const struct strait_case *c)
+{
+    double *values = l->n > 0 ? malloc(2 * l->n * sizeof(*values)) : NULL;
+    bool found = false;
+    memset(out, 0, sizeof(*out));
+    for (size_t kind = 0; kind < N_KINDS && values && !found; kind++) {
+        size_t n = 0;
+        for (size_t i = 0; i < l->n; i++)
+            if (is_of(&l->settings[i], c, kind)) {
+                values[n] = l->settings[i].below;
+                values[l->n + n++] = l->settings[i].above;
+            }
+        out->low = quantile(values, n);
+        out->high = quantile(values + l->n, n);
+        found = isfinite(out->low) && isfinite(out->high);
+        out->n = n;
+        snprintf(out->of, sizeof(out->of), "%s%s%s%s%s", kinds[kind].network ? c->network : "all",
+                 kinds[kind].congestion ? ", " : "", kinds[kind].congestion ? c->congestion : "",
+                 kinds[kind].family ? ", " : "", kinds[kind].family ? c->family : "");
+        if (found && !kinds[kind].network)
+            snprintf(out->why, sizeof(out->why), "too few settings tried with %s", c->network);
+    }
+    free(values);
+    if (found)
+        widen(out, l, c);
+    return found;
+}

@@ -1,0 +1,55 @@
+/* How far predictions were off in settings that were drawn, predicted and emulated, and what
+ * follows from that for others: split-conformal margins by kind of case. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include "case.h"
+#include "core/error.h"
+#include "core/hash.h"
+
+/* The table that ships, below the folder of what ships (make coverage-learn writes it). */
+#define STRAIT_LEARNED_FILE "experiments/accuracy/learned.csv"
+/* Share of measurements that an interval is to hold. */
+#define STRAIT_INTERVAL_LEVEL 0.9
+
+struct strait_learned_setting {
+    char point[STRAIT_KEY_CHARS], network[12], congestion[12], family[16];
+    double features[STRAIT_N_FEATURES];
+    /* Logarithms of round minus compute: by how much the measured one lay below the low end of what
+     * is known without this table, and above its high end; negative inside. */
+    double below, above;
+    double error; /* of the round, predicted over measured - 1; for people */
+};
+
+struct strait_learned {
+    struct strait_learned_setting *settings; /* n; owned */
+    size_t n;
+    char hash[STRAIT_KEY_CHARS];
+};
+
+/** Read a table. 0, or -1 with *err INPUT naming file and line. Release in either case. */
+int strait_learned_load(struct strait_learned *out, const char *path, struct strait_error *err);
+void strait_learned_release(struct strait_learned *l);
+/** Was the table learned on this point? */
+bool strait_learned_has(const struct strait_learned *l, const char *point);
+/* The first line of the table, and the others, without their newlines. */
+extern const char strait_learned_header[];
+const char *strait_learned_line(char buf[512], const struct strait_learned_setting *s);
+
+struct strait_margin {
+    double low, high; /* round minus compute, times exp(-low) and exp(+high) */
+    size_t n;         /* settings that it was learned on */
+    char of[64];      /* "loss, loss-based, server": the kind that these share */
+    double widened;   /* times; 1 where such settings were tried */
+    char why[200];    /* what was not tried: "clients 5000, tried 2 to 36"; "" */
+};
+
+/** The margin of a case: the quantiles of below and above of all settings of its kind, which is the
+ *  narrowest of (network, congestion, family), (network, family), (network) and all of which there
+ *  are enough. Beyond the tried range of a feature it grows with the logarithm of the distance.
+ *  Returns: false where the table has too few settings for any
+ *  Source:  split conformal prediction by group: Vovk, Gammerman and Shafer, Algorithmic Learning
+ *           in a Random World, 2005; with intervals in place of points: Romano, Patterson and
+ *           Candes, Conformalized Quantile Regression, NeurIPS 2019 */
+bool strait_learned_margin(struct strait_margin *out, const struct strait_learned *l,
+                           const struct strait_case *c);

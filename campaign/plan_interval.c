@@ -1,0 +1,210 @@
+/* The interval of a prediction: further runs by fluid with moved inputs, and what was learned. */
+#include <math.h>
+#include <string.h>
+#include "analysis/breakdown.h"
+#include "analysis/fields.h"
+#include "analysis/intervals/interval.h"
+#include "plan.h"
+#include "workloads/ask/packet_effects.h"
+
+/* Draws of losses beside the prediction's own. */
+enum { N_DRAWS = 8 };
+
+double strait_plan_mean_round_s(const struct strait_trial *p)
+{
+    double sum_s = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < p->logs[0].n_spans; i++)
+        if (p->logs[0].spans[i].kind == STRAIT_SPAN_ROUND) {
+            sum_s += p->logs[0].spans[i].end_s - p->logs[0].spans[i].start_s;
+            n++;
+        }
+    return n > 0 ? sum_s / (double)n : NAN;
+}
+
+/* Move a codec's cost to this end of the profile's quantiles, for all tensors. Returns: whether it
+ * moves; a stated profile has no spread. */
+static bool move_cost(struct strait_codec_cost *cost, const struct strait_trial *p, int way,
+                      bool slow)
+{
+    const struct strait_experiment *e = p->experiment;
+    const struct strait_codec_choice *choice = way == 0 ? &e->up : &e->down;
+    const struct strait_profile *own = p->own_profiles[way];
+    const char *kind = way == 0                             ? strait_uplink_kind(e)
+                       : e->strategy->downlink_kind != NULL ? e->strategy->downlink_kind
+                                                            : "param";
+    struct strait_profile_cost found;
+    struct strait_error ignored = {0};
+    const struct strait_profile *from =
+        own && strait_profile_has(own, choice->spec.ops->name) ? own : p->profile;
+    if (strcmp(choice->spec.ops->name, "none") == 0 ||
+        strait_profile_find(&found, from, &choice->spec, kind, e->model->name, &ignored) != 0)
+        return false;
+    bool moves = false;
+    const struct strait_quantiles *q[3] = {&found.ratios, &found.encode, &found.decode};
+    double *moved[3] = {&cost->ratio, &cost->encode_bytes_per_s, &cost->decode_bytes_per_s};
+    for (int i = 0; i < 3; i++)
+        if (q[i]->p50 > 0) {
+            *moved[i] *= (slow ? q[i]->p10 : q[i]->p90) / q[i]->p50;
+            moves = moves || q[i]->p10 < q[i]->p90;
+        }
+    return moves;
+}
+
+/* Mean round by fluid. end: 0 the codec's quick one, 1 its slow one, where NAN says that it has
+ * none; -1 as it is. */
+static int run_moved(double *round_s, const struct strait_plan_setup *setup,
+                     const struct strait_experiment *e, int end, uint64_t draw,
+                     struct strait_error *err)
+{
+    const struct strait_trial_options sized = {.control =
+                                                   strait_plan_control(setup, &strait_fluid)};
+    struct strait_trial *p;
+    *round_s = NAN;
+    if (strait_trial_new(&p, e, setup->profile, &sized, err) != 0)
+        return -1;
+    p->run.network_draw = draw;
+    const bool up = end >= 0 && move_cost(&p->up, p, 0, end == 1),
+               down = end >= 0 && move_cost(&p->down, p, 1, end == 1);
+    const int failed = up || down || end < 0 ? strait_trial_run(p, &strait_fluid, err) : 0;
+    if (!failed && (up || down || end < 0))
+        *round_s = strait_plan_mean_round_s(p);
+    strait_trial_free(p);
+    return failed ? -1 : 0;
+}
+
+/* The codec's quick and slow end; NAN: nothing varies. */
+static int codec_ends(double ends_s[2], const struct strait_plan_setup *setup,
+                      const struct strait_experiment *e, struct strait_error *err)
+{
+    ends_s[0] = ends_s[1] = NAN;
+    for (int end = 0; end < 2 && !strait_plan_is_plain(e); end++)
+        if (run_moved(&ends_s[end], setup, e, end, 0, err) != 0)
+            return -1;
+    return 0;
+}
+
+/* Least and most over draws of losses; NAN where nothing is drawn. */
+static int draw_ends(double ends_s[2], const struct strait_plan_setup *setup,
+                     const struct strait_experiment *e, double round_s, struct strait_error *err)
+{
+    json_t *effects = strait_packet_effects(e->network);
+    const bool drawn = json_object_get(effects, "drawn") != NULL;
+    json_decref(effects);
+    ends_s[0] = ends_s[1] = drawn ? round_s : NAN;
+    for (uint64_t draw = 1; drawn && draw <= N_DRAWS; draw++) {
+        double other_s;
+        if (run_moved(&other_s, setup, e, -1, draw, err) != 0)
+            return -1;
+        ends_s[0] = fmin(ends_s[0], other_s);
+        ends_s[1] = fmax(ends_s[1], other_s);
+    }
+    return 0;
+}
+
+/* The logarithm of a training step's 90th percentile over its median, all layers moving together;
+ * 0 where the table has no spread. */
+static double step_spread(const struct strait_model *m)
+{
+    double p50_s = 0, p90_s = 0;
+    for (size_t i = 0; i < m->n_layers; i++) {
+        p50_s += m->layers[i].fwd_s_p50 + m->layers[i].bwd_s_p50;
+        p90_s += m->layers[i].fwd_s_p90 + m->layers[i].bwd_s_p90;
+    }
+    return p50_s > 0 ? fmax(0, log(p90_s / p50_s)) : 0;
+}
+
+/* Where the prediction stands on figures that no machine of ours gave. */
+static const char *doubt_of(const struct strait_experiment *e)
+{
+    return e->model->timing == STRAIT_TIMING_STATED_FLOPS
+               ? "compute time from stated FLOP/s, whose error is not known"
+               : NULL;
+}
+
+int strait_plan_put_interval(json_t *row, const struct strait_plan_setup *setup,
+                             const struct strait_backend *backend,
+                             const struct strait_experiment *e, struct strait_error *err)
+{
+    const json_t *path = json_object_get(row, "path_s"), *bytes = json_object_get(row, "bytes");
+    const struct strait_case c = strait_case_of(e, strait_row_number(bytes, "messages") > 0);
+    const struct strait_model *m = e->model;
+    const double step_s = (m->fwd_s + m->bwd_s + m->opt_s) / e->compute_speed;
+    struct strait_interval_inputs in = {
+        .round_s = strait_row_number(row, "round_s"),
+        .compute_s = strait_row_number(path, "compute"),
+        .step_log_p90 = step_spread(m),
+        .n_rounds = (double)json_array_size(json_object_get(row, "rounds_s")),
+        .n_waited = e->strategy->ends_with_rank_0 ? 1 : e->n_clients,
+        .doubt = doubt_of(e),
+        .is_published = m->timing == STRAIT_TIMING_PUBLISHED};
+    double interval_s[2];
+    if (backend == &strait_emu)
+        return json_object_set_new(
+            row, "evidence",
+            json_pack("{s:s, s:o}", "basis", "emulated", "case", strait_case_json(&c)));
+    in.n_steps = step_s > 0 ? in.compute_s / step_s : 1;
+    if (codec_ends(in.codec_s, setup, e, err) != 0 ||
+        draw_ends(in.draws_s, setup, e, in.round_s, err) != 0)
+        return -1;
+    json_t *uncertainty = strait_interval_of(interval_s, &in, &c, setup->learned);
+    json_object_set(row, "evidence", json_object_get(uncertainty, "evidence"));
+    json_object_del(uncertainty, "evidence");
+    json_object_set_new(row, "uncertainty", uncertainty);
+    if (!isfinite(interval_s[0]))
+        return 0;
+    const double rounds = strait_row_number(row, "total_s") / in.round_s;
+    json_object_set_new(row, "interval_s", json_pack("[f, f]", interval_s[0], interval_s[1]));
+    json_object_set_new(row, "total_interval_s",
+                        json_pack("[f, f]", rounds * interval_s[0], rounds * interval_s[1]));
+    return 0;
+}
+
+/* --- for break-even ----------------------------------------------------------------------- */
+
+static int times_of(struct strait_plan_times *out, const struct strait_plan_setup *setup,
+                    const struct strait_experiment *e, const struct strait_trial *p,
+                    struct strait_error *err)
+{
+    struct strait_breakdown b;
+    struct strait_margin margin;
+    double ends_s[2];
+    if (strait_breakdown_of(&b, p->logs, p->run.n_ranks, e->strategy->has_server, err) != 0)
+        return -1;
+    *out = (struct strait_plan_times){.round_s = b.round_s,
+                                      .network_s = b.phase_s[STRAIT_PHASE_TRANSFER] +
+                                                   b.phase_s[STRAIT_PHASE_OTHER],
+                                      .quick_s = b.round_s,
+                                      .slow_s = b.round_s,
+                                      .low_factor = 1,
+                                      .high_factor = 1};
+    strait_breakdown_release(&b);
+    if (codec_ends(ends_s, setup, e, err) != 0)
+        return -1;
+    if (isfinite(ends_s[0])) {
+        out->quick_s = fmin(out->round_s, ends_s[0]);
+        out->slow_s = fmax(out->round_s, ends_s[1]);
+    }
+    const struct strait_case c = strait_case_of(e, true);
+    if (setup->learned && strait_learned_margin(&margin, setup->learned, &c)) {
+        out->low_factor = fmin(1, exp(-margin.low));
+        out->high_factor = fmax(1, exp(margin.high));
+    }
+    return 0;
+}
+
+int strait_plan_times(struct strait_plan_times *out, const struct strait_plan_setup *setup,
+                      const json_t *resolved, struct strait_error *err)
+{
+    const struct strait_trial_options sized = {.control =
+                                                   strait_plan_control(setup, &strait_fluid)};
+    struct strait_experiment *e = NULL;
+    struct strait_trial *p = NULL;
+    const int failed = strait_experiment_read(&e, setup->file, resolved, err) != 0 ||
+                       strait_trial_new(&p, e, setup->profile, &sized, err) != 0 ||
+                       strait_trial_run(p, &strait_fluid, err) != 0 ||
+                       times_of(out, setup, e, p, err) != 0;
+    strait_trial_free(p);
+    strait_experiment_free(e);
+    return failed ? -1 : 0;
+}
