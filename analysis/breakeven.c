@@ -126,29 +126,94 @@ void strait_breakeven_release(struct strait_breakeven *b)
     memset(b, 0, sizeof(*b));
 }
 
-const char *strait_breakeven_text(char *buf, size_t cap, const struct strait_breakeven *b)
+static bool is_always(const struct strait_breakeven *b)
+{
+    return b->n == 1 && b->pays[0].first == b->first && b->pays[0].last == b->last;
+}
+
+/* "from 11 on", "at 3", "at 3-7". */
+static void put_plain(char *buf, size_t cap, const struct strait_breakeven *b)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        const struct strait_interval v = b->pays[i];
+        strait_text_add(buf, cap, i == 0 ? "" : i + 1 == b->n ? " and " : ", ");
+        if (v.last == b->last)
+            strait_text_add(buf, cap, "from %ld on", v.first);
+        else if (v.first == v.last)
+            strait_text_add(buf, cap, "at %ld", v.first);
+        else
+            strait_text_add(buf, cap, "at %ld-%ld", v.first, v.last);
+    }
+}
+
+/* The interval of b that meets v; NULL: none, or b is. */
+static const struct strait_interval *meets(const struct strait_breakeven *b,
+                                           const struct strait_interval *v)
+{
+    for (size_t i = 0; b && i < b->n; i++)
+        if (b->pays[i].first <= v->last && b->pays[i].last >= v->first)
+            return &b->pays[i];
+    return NULL;
+}
+
+/* " (9 to 14)": where the edge may lie; nothing where it cannot move. */
+static void put_edge(char *buf, size_t cap, const struct strait_breakeven_bounds *in,
+                     const struct strait_interval *v, bool first)
+{
+    const struct strait_interval *outer = in ? meets(in->perhaps, v) : NULL,
+                                 *inner = in ? meets(in->surely, v) : NULL;
+    if (!in || !outer)
+        return;
+    const long edge = first ? v->first : v->last, out = first ? outer->first : outer->last;
+    if (!inner)
+        strait_text_add(buf, cap, first ? " (%ld at the earliest)" : " (%ld at the latest)", out);
+    else if ((first ? inner->first : inner->last) != edge || out != edge)
+        strait_text_add(buf, cap, " (%ld to %ld)", first ? out : inner->last,
+                        first ? inner->first : out);
+}
+
+static void put_all_or_none(char *buf, size_t cap, const struct strait_breakeven *b,
+                            const struct strait_breakeven_bounds *in)
 {
     const char *clients = b->last == 1 ? "client" : "clients";
-    const bool always = b->n == 1 && b->pays[0].first == b->first && b->pays[0].last == b->last;
+    const bool always = is_always(b);
+    strait_text_add(buf, cap, "%s (", always ? "always" : "never");
+    if (b->first == b->last)
+        strait_text_add(buf, cap, "%ld %s)", b->last, clients);
+    else
+        strait_text_add(buf, cap, "%ld-%ld %s%s)", b->first, b->last, clients,
+                        b->every_count ? "" : ", by bisection");
+    const struct strait_breakeven *other = !in ? NULL : always ? in->surely : in->perhaps;
+    if (!other || (always && is_always(other)) || (!always && other->n == 0))
+        return;
+    strait_text_add(buf, cap, always ? ", surely " : ", perhaps ");
+    if (other->n == 0)
+        strait_text_add(buf, cap, "nowhere");
+    else if (is_always(other))
+        strait_text_add(buf, cap, "always");
+    else
+        put_plain(buf, cap, other);
+}
+
+const char *strait_breakeven_text(char *buf, size_t cap, const struct strait_breakeven *b,
+                                  const struct strait_breakeven_bounds *in)
+{
     *buf = '\0';
-    if (b->n == 0 || always) {
-        strait_text_add(buf, cap, "%s (", always ? "always" : "never");
-        if (b->first == b->last)
-            strait_text_add(buf, cap, "%ld %s)", b->last, clients);
-        else
-            strait_text_add(buf, cap, "%ld-%ld %s%s)", b->first, b->last, clients,
-                            b->every_count ? "" : ", by bisection");
+    if (b->n == 0 || is_always(b)) {
+        put_all_or_none(buf, cap, b, in);
         return buf;
     }
     for (size_t i = 0; i < b->n; i++) {
         const struct strait_interval v = b->pays[i];
-        const char *joint = i == 0 ? "" : i + 1 == b->n ? " and " : ", ";
-        if (v.last == b->last)
-            strait_text_add(buf, cap, "%sfrom %ld clients on", joint, v.first);
-        else if (v.first == v.last)
-            strait_text_add(buf, cap, "%sat %ld", joint, v.first);
-        else
-            strait_text_add(buf, cap, "%sat %ld-%ld", joint, v.first, v.last);
+        strait_text_add(buf, cap, i == 0 ? "" : i + 1 == b->n ? " and " : ", ");
+        strait_text_add(buf, cap, v.last == b->last ? "from %ld" : "at %ld", v.first);
+        put_edge(buf, cap, in, &v, true);
+        if (v.last == b->last) {
+            strait_text_add(buf, cap, " clients on");
+        } else if (v.first != v.last) {
+            strait_text_add(buf, cap, "-%ld", v.last);
+            put_edge(buf, cap, in, &v, false);
+        }
     }
     strait_text_add(buf, cap, " (%ld-%ld looked at%s)", b->first, b->last,
                     b->every_count ? "" : ", by bisection");

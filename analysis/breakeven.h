@@ -36,6 +36,14 @@ int strait_breakeven_find(struct strait_breakeven *out, const long *counts, size
                           strait_breakeven_fn times, void *context, struct strait_error *err);
 void strait_breakeven_release(struct strait_breakeven *b);
 
+/* The same search with the times at the ends of their intervals. */
+struct strait_breakeven_bounds {
+    const struct strait_breakeven *perhaps, *surely; /* where it may pay, and where it must */
+};
+
 /** Describe the result: "always (1-64 clients)", "never (1-64 clients)", "at 1-7 and from 42
- *  clients on (1-64 looked at)". Returns: buf */
-const char *strait_breakeven_text(char *buf, size_t cap, const struct strait_breakeven *b);
+ *  clients on (1-64 looked at)"; with bounds "from 11 (9 to 14) clients on (1-64 looked at)".
+ *  In:      in  NULL: without bounds
+ *  Returns: buf */
+const char *strait_breakeven_text(char *buf, size_t cap, const struct strait_breakeven *b,
+                                  const struct strait_breakeven_bounds *in);

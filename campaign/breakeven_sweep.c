@@ -23,7 +23,7 @@ struct payoff {
     size_t n_curves;
     long *counts; /* swept */
     size_t n_counts;
-    json_t *times; /* {hash of a resolved point: round_s} */
+    json_t *times; /* {hash of a resolved point: its struct strait_plan_times as numbers} */
     json_t *tasks; /* array of resolved points to compute */
     json_t *rows;  /* array of what names the curves, one each */
     struct strait_names *names;
@@ -35,6 +35,7 @@ struct search {
     struct payoff *payoff;
     const struct curve *curve;
     json_t *counts, *with_s, *without_s; /* the counts examined */
+    int end; /* times: 0 as predicted; -1 worst, 1 best for the codec of what intervals hold */
 };
 
 const char *strait_breakeven_sweep_hash(char key[STRAIT_KEY_CHARS],
@@ -42,9 +43,10 @@ const char *strait_breakeven_sweep_hash(char key[STRAIT_KEY_CHARS],
                                         const struct strait_plan *plan)
 {
     const struct strait_plan_setup *setup = &plan->setup;
-    json_t *all = json_pack("{s:O, s:O?, s:s, s:s, s:s?, s:O?}", "base", sweep->base, "vary",
+    json_t *all = json_pack("{s:O, s:O?, s:s, s:s, s:s?, s:O?, s:s?}", "base", sweep->base, "vary",
                             sweep->vary, "profile", setup->profile_hash, "program", setup->program,
-                            "control", setup->control, "files", plan->files);
+                            "control", setup->control, "files", plan->files, "learned",
+                            setup->learned ? setup->learned->hash : NULL);
     const char *hashed = all ? strait_hash_json(key, all) : NULL;
     json_decref(all);
     return hashed;
@@ -138,15 +140,20 @@ static void want_curve(struct payoff *p, const struct curve *c)
     }
 }
 
+static json_t *times_json(const struct strait_plan_times *t)
+{
+    return json_pack("[f, f, f, f, f, f]", t->round_s, t->network_s, t->quick_s, t->slow_s,
+                     t->low_factor, t->high_factor);
+}
+
 static json_t *time_task(size_t i, void *context, struct strait_error *err)
 {
     const struct payoff *p = context;
-    double round_s;
+    struct strait_plan_times t;
     strait_store_leave(p->store);
-    if (strait_plan_round_s(&round_s, p->setup, json_array_get(p->tasks, i), p->backend, false,
-                            err) != 0)
+    if (strait_plan_times(&t, p->setup, json_array_get(p->tasks, i), err) != 0)
         return NULL;
-    return json_pack("{s:f}", "round_s", round_s);
+    return json_pack("{s:o}", "times", times_json(&t));
 }
 
 static int take_time(size_t i, const json_t *result, void *context, struct strait_error *err)
@@ -154,13 +161,13 @@ static int take_time(size_t i, const json_t *result, void *context, struct strai
     struct payoff *p = context;
     char key[STRAIT_KEY_CHARS];
     if (!strait_hash_json(key, json_array_get(p->tasks, i)) ||
-        json_object_set(p->times, key, json_object_get(result, "round_s")) != 0)
+        json_object_set(p->times, key, json_object_get(result, "times")) != 0)
         return strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
     return 0;
 }
 
-static int time_of(double *round_s, struct payoff *p, const json_t *resolved, long n_clients,
-                   struct strait_error *err)
+static int time_of(struct strait_plan_times *t, struct payoff *p, const json_t *resolved,
+                   long n_clients, struct strait_error *err)
 {
     char key[STRAIT_KEY_CHARS];
     json_t *point = at_count(resolved, n_clients);
@@ -170,26 +177,50 @@ static int time_of(double *round_s, struct payoff *p, const json_t *resolved, lo
         goto out;
     }
     const json_t *known = json_object_get(p->times, key);
-    if (json_is_number(known)) {
-        *round_s = json_number_value(known);
+    double *const all[] = {&t->round_s, &t->network_s,  &t->quick_s,
+                           &t->slow_s,  &t->low_factor, &t->high_factor};
+    if (json_is_array(known)) {
+        for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+            *all[i] = json_number_value(json_array_get(known, i));
         status = 0;
         goto out;
     }
-    status = strait_plan_round_s(round_s, p->setup, point, p->backend, false, err);
+    status = strait_plan_times(t, p->setup, point, err);
     if (status == 0)
-        json_object_set_new(p->times, key, json_real(*round_s));
+        json_object_set_new(p->times, key, times_json(t));
 out:
     json_decref(point);
     return status;
+}
+
+/* Both rounds cross the same network, so that the model's error stretches the transfers of both by
+ * one factor. Of its ends the one that is worse, or better, for the codec counts. */
+static void move_times(double *with_s, double *without_s, const struct strait_plan_times *with,
+                       const struct strait_plan_times *without, bool worst)
+{
+    const double factors[2] = {with->low_factor, with->high_factor};
+    double gap_s[2];
+    for (int i = 0; i < 2; i++)
+        gap_s[i] = (factors[i] - 1) * (with->network_s - without->network_s);
+    const int taken = (gap_s[1] > gap_s[0]) == worst;
+    *with_s = (worst ? with->slow_s : with->quick_s) + (factors[taken] - 1) * with->network_s;
+    *without_s = without->round_s + (factors[taken] - 1) * without->network_s;
 }
 
 static int both_times(double *with_s, double *without_s, long n_clients, void *context,
                       struct strait_error *err)
 {
     struct search *s = context;
-    if (time_of(with_s, s->payoff, s->curve->with, n_clients, err) != 0 ||
-        time_of(without_s, s->payoff, s->curve->without, n_clients, err) != 0)
+    struct strait_plan_times with, without;
+    if (time_of(&with, s->payoff, s->curve->with, n_clients, err) != 0 ||
+        time_of(&without, s->payoff, s->curve->without, n_clients, err) != 0)
         return -1;
+    *with_s = with.round_s;
+    *without_s = without.round_s;
+    if (s->end != 0) {
+        move_times(with_s, without_s, &with, &without, s->end < 0);
+        return 0;
+    }
     json_array_append_new(s->counts, json_integer(n_clients));
     json_array_append_new(s->with_s, strait_json_number(*with_s));
     json_array_append_new(s->without_s, strait_json_number(*without_s));
@@ -207,33 +238,54 @@ static const char *curve_key(char key[STRAIT_KEY_CHARS], const char *sweep, cons
     return hashed;
 }
 
+static json_t *pays_json(const struct strait_breakeven *b)
+{
+    json_t *pays = json_array();
+    for (size_t i = 0; i < b->n; i++)
+        json_array_append_new(
+            pays, json_pack("[I, I]", (json_int_t)b->pays[i].first, (json_int_t)b->pays[i].last));
+    return pays;
+}
+
+static json_t *record_of(const struct search *s, const json_t *named, const char *sweep,
+                         const char *key, const struct strait_breakeven *b,
+                         const struct strait_breakeven_bounds *bounds)
+{
+    struct payoff *p = s->payoff;
+    char text[512];
+    json_t *record = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:o, s:o, s:o, s:s, s:O, s:O, s:O}",
+        "record", "break-even", "key", key, "sweep", sweep, "setting",
+        strait_names_setting(p->names, named), "codec", strait_names_codec(p->names, named),
+        "backend", p->backend->name, "first", (json_int_t)b->first, "last", (json_int_t)b->last,
+        "every_count", b->every_count, "pays", pays_json(b), "perhaps", pays_json(bounds->perhaps),
+        "surely", pays_json(bounds->surely), "text",
+        strait_breakeven_text(text, sizeof(text), b, bounds), "counts", s->counts, "with_s",
+        s->with_s, "without_s", s->without_s);
+    strait_place_put(record, &s->curve->place);
+    return record;
+}
+
 static json_t *search_curve(struct payoff *p, size_t i_curve, const char *sweep, const char *key,
                             struct strait_error *err)
 {
-    const struct curve *c = &p->curves[i_curve];
-    const json_t *named = json_array_get(p->rows, i_curve);
-    struct search s = {p, c, json_array(), json_array(), json_array()};
-    struct strait_breakeven b;
-    char text[512];
-    json_t *record = NULL, *pays = json_array();
-    if (strait_breakeven_find(&b, p->counts, p->n_counts, both_times, &s, err) == 0) {
-        for (size_t i = 0; i < b.n; i++)
-            json_array_append_new(
-                pays, json_pack("[I, I]", (json_int_t)b.pays[i].first, (json_int_t)b.pays[i].last));
-        record =
-            json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:O, s:s, s:O, s:O, s:O}",
-                      "record", "break-even", "key", key, "sweep", sweep, "setting",
-                      strait_names_setting(p->names, named), "codec",
-                      strait_names_codec(p->names, named), "backend", p->backend->name, "first",
-                      (json_int_t)b.first, "last", (json_int_t)b.last, "every_count", b.every_count,
-                      "pays", pays, "text", strait_breakeven_text(text, sizeof(text), &b), "counts",
-                      s.counts, "with_s", s.with_s, "without_s", s.without_s);
-        strait_breakeven_release(&b);
-        strait_place_put(record, &c->place);
+    struct search s = {p, &p->curves[i_curve], json_array(), json_array(), json_array(), 0};
+    static const int ends[] = {0, 1, -1};
+    struct strait_breakeven found[3] = {{0}}; /* as predicted, perhaps, surely */
+    json_t *record = NULL;
+    int status = 0;
+    for (int i = 0; i < 3 && status == 0; i++) {
+        s.end = ends[i];
+        status = strait_breakeven_find(&found[i], p->counts, p->n_counts, both_times, &s, err);
+    }
+    if (status == 0) {
+        const struct strait_breakeven_bounds bounds = {&found[1], &found[2]};
+        record = record_of(&s, json_array_get(p->rows, i_curve), sweep, key, &found[0], &bounds);
         if (!record)
             strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
     }
-    json_decref(pays);
+    for (int i = 0; i < 3; i++)
+        strait_breakeven_release(&found[i]);
     json_decref(s.counts);
     json_decref(s.with_s);
     json_decref(s.without_s);

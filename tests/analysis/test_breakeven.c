@@ -75,7 +75,7 @@ static void test_one(void)
     CU_ASSERT_EQUAL_FATAL(b.n, 1);
     CU_ASSERT_EQUAL(b.pays[0].first, 23);
     CU_ASSERT_EQUAL(b.pays[0].last, 64);
-    CU_ASSERT_STRING_EQUAL(strait_breakeven_text(text, sizeof(text), &b),
+    CU_ASSERT_STRING_EQUAL(strait_breakeven_text(text, sizeof(text), &b, NULL),
                            "from 23 clients on (1-64 looked at)");
     strait_breakeven_release(&b);
 }
@@ -89,7 +89,7 @@ static void test_two(void)
     CU_ASSERT_EQUAL(b.pays[0].last, 6);
     CU_ASSERT_EQUAL(b.pays[1].first, 41);
     CU_ASSERT_EQUAL(b.pays[1].last, 64);
-    CU_ASSERT_STRING_EQUAL(strait_breakeven_text(text, sizeof(text), &b),
+    CU_ASSERT_STRING_EQUAL(strait_breakeven_text(text, sizeof(text), &b, NULL),
                            "at 1-6 and from 41 clients on (1-64 looked at)");
     strait_breakeven_release(&b);
 }
@@ -99,10 +99,12 @@ static void test_none(void)
     char text[128];
     struct strait_breakeven b = find(slow, swept, N_SWEPT);
     CU_ASSERT_EQUAL(b.n, 0);
-    CU_ASSERT_STRING_EQUAL(strait_breakeven_text(text, sizeof(text), &b), "never (1-64 clients)");
+    CU_ASSERT_STRING_EQUAL(strait_breakeven_text(text, sizeof(text), &b, NULL),
+                           "never (1-64 clients)");
     strait_breakeven_release(&b);
     b = find(fast, swept, N_SWEPT);
-    CU_ASSERT_STRING_EQUAL(strait_breakeven_text(text, sizeof(text), &b), "always (1-64 clients)");
+    CU_ASSERT_STRING_EQUAL(strait_breakeven_text(text, sizeof(text), &b, NULL),
+                           "always (1-64 clients)");
     strait_breakeven_release(&b);
     b = find(plain, swept, N_SWEPT); /* the same time is no gain */
     CU_ASSERT_EQUAL(b.n, 0);
@@ -122,7 +124,7 @@ static void test_bisection(void)
     CU_ASSERT_EQUAL(b.pays[0].first, 23);
     CU_ASSERT_EQUAL(b.pays[0].last, 1024);
     CU_ASSERT(w.n_calls <= 4 + 4); /* 16 counts are halved 4 times */
-    CU_ASSERT_STRING_EQUAL(strait_breakeven_text(text, sizeof(text), &b),
+    CU_ASSERT_STRING_EQUAL(strait_breakeven_text(text, sizeof(text), &b, NULL),
                            "from 23 clients on (1-1024 looked at, by bisection)");
     strait_breakeven_release(&b);
     /* serial() ends to pay behind 6 and begins again at 41 */
@@ -140,7 +142,8 @@ static void test_one_count(void)
     static const long one[] = {8};
     char text[128];
     struct strait_breakeven b = find(fast, one, 1);
-    CU_ASSERT_STRING_EQUAL(strait_breakeven_text(text, sizeof(text), &b), "always (8 clients)");
+    CU_ASSERT_STRING_EQUAL(strait_breakeven_text(text, sizeof(text), &b, NULL),
+                           "always (8 clients)");
     strait_breakeven_release(&b);
 }
 
@@ -165,7 +168,42 @@ static void test_errors(void)
     CU_ASSERT_STRING_EQUAL(err.text, "broke at 5");
 }
 
+/* Found at 11 to 64 of 1 to 64; at best from 9 on, at worst from 14 on. And the ends of gains that
+ * disappear, or that are not sure anywhere. */
+static void test_bounds(void)
+{
+    struct strait_interval from[] = {{11, 64}}, best[] = {{9, 64}}, worst[] = {{14, 64}},
+                           some[] = {{3, 7}}, most[] = {{2, 9}}, least[] = {{4, 5}},
+                           all[] = {{1, 64}};
+    const struct {
+        struct strait_interval *found, *perhaps, *surely;
+        const char *text;
+    } cases[] = {
+        {from, best, worst, "from 11 (9 to 14) clients on (1-64 looked at)"},
+        {from, from, from, "from 11 clients on (1-64 looked at)"},
+        {from, best, NULL, "from 11 (9 at the earliest) clients on (1-64 looked at)"},
+        {some, most, least, "at 3 (2 to 4)-7 (5 to 9) (1-64 looked at)"},
+        {NULL, best, NULL, "never (1-64 clients), perhaps from 9 on"},
+        {NULL, NULL, NULL, "never (1-64 clients)"},
+        {NULL, all, NULL, "never (1-64 clients), perhaps always"},
+        {all, all, worst, "always (1-64 clients), surely from 14 on"},
+        {all, all, all, "always (1-64 clients)"},
+        {all, all, NULL, "always (1-64 clients), surely nowhere"},
+    };
+    char text[128];
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct strait_breakeven b[3];
+        struct strait_interval *const pays[] = {cases[i].found, cases[i].perhaps, cases[i].surely};
+        for (int k = 0; k < 3; k++)
+            b[k] = (struct strait_breakeven){pays[k], pays[k] != NULL, 1, 64, true};
+        const struct strait_breakeven_bounds in = {&b[1], &b[2]};
+        CU_ASSERT_STRING_EQUAL(strait_breakeven_text(text, sizeof(text), &b[0], &in),
+                               cases[i].text);
+    }
+}
+
 static const struct strait_test tests[] = {
+    {"an edge stands with the counts between which it lies", test_bounds},
     {"one crossing is found to the client", test_one},
     {"a gain that vanishes and comes back is two intervals", test_two},
     {"never and always are said as such, and equal times are no gain", test_none},
