@@ -69,6 +69,9 @@ help:
 	@echo "make vkernel  the guests' kernel, once: vkernel/linux, 4 minutes (virtual time, AMX)"
 	@echo "make vtest    the judged settings in virtual time: a minute or two"
 	@echo "make strategies  every strategy, predicted and emulated in virtual time: three minutes"
+	@echo "make coverage-learn  what intervals are made of: drawn settings in virtual time, an hour"
+	@echo "make coverage-check  other drawn settings: do the intervals hold? docs/accuracy.md, an hour;"
+	@echo "              make coverage-again: both after a change of the model, in seconds"
 	@echo "make judged   the judged settings in every realisation and launcher, a table: an hour"
 	@echo "make faults   FAULTS=300 failing calls of each kind in six commands: error or right result"
 	@echo "make soak     SOAK_S=3600 runs killed, stopped, given full disks: nothing lost or left"
@@ -137,6 +140,36 @@ vtest: programs
 .PHONY: strategies
 strategies: all vkernel
 	$(BUILD)/strait run strategies --set "/network/client/rtt=20 ms" --on both --launcher vuml --no-break-even --out results/strategies
+
+# What intervals are made of, and whether they hold: settings drawn by two seeds, emulated in virtual
+# time, some seconds each. What was emulated is kept; coverage-again predicts it anew.
+LEARN_SEED ?= 11
+CHECK_SEED ?= 12
+N_LEARN    ?= 400
+N_CHECK    ?= 300
+COVERAGE   := results/coverage
+INTERVALS  := STRAIT=$(BUILD)/strait python3 tests/intervals
+.PHONY: coverage-learn coverage-check coverage-again coverage-table coverage-page
+coverage-learn: all vkernel
+	python3 tests/intervals/draw.py $(LEARN_SEED) $(N_LEARN) $(COVERAGE)/learn
+	$(INTERVALS)/measure.py emulate $(COVERAGE)/learn
+	@$(MAKE) --no-print-directory coverage-table
+coverage-check: all vkernel
+	python3 tests/intervals/draw.py $(CHECK_SEED) $(N_CHECK) $(COVERAGE)/check
+	$(INTERVALS)/measure.py emulate $(COVERAGE)/check
+	@$(MAKE) --no-print-directory coverage-page
+coverage-again: all
+	@$(MAKE) --no-print-directory coverage-table
+	@$(MAKE) --no-print-directory coverage-page
+coverage-table:
+	$(INTERVALS)/measure.py predict $(COVERAGE)/learn
+	$(BUILD)/strait compare --coverage $(COVERAGE)/learn/predicted $(COVERAGE)/learn/out \
+	    --learn experiments/accuracy/learned.csv >/dev/null
+coverage-page:
+	$(INTERVALS)/measure.py predict $(COVERAGE)/check
+	$(INTERVALS)/page.py $(COVERAGE)/learn $(COVERAGE)/check >docs/accuracy.md.new
+	mv docs/accuracy.md.new docs/accuracy.md
+	$(BUILD)/strait compare --coverage $(COVERAGE)/check/predicted $(COVERAGE)/check/out
 
 # Real training against the recorded curves of traces/curves.
 .PHONY: learn-check

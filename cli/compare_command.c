@@ -4,6 +4,7 @@
 #include <string.h>
 #include "analysis/compare.h"
 #include "analysis/store.h"
+#include "cli/compare_coverage.h"
 #include "cli/kit/command.h"
 #include "campaign/host_header.h"
 #include "campaign/measured.h"
@@ -169,6 +170,11 @@ static const char notes[] =
     "--claims shows each claim's two halves, time or bytes and accuracy: the first\n"
     "predicted or from results, accuracy from results that trained with seeds.\n"
     "\n"
+    "--coverage asks how many measured rounds lie inside of the predicted intervals,\n"
+    "over all rows of the folders, by kind of case; settings that the intervals were\n"
+    "learned on are left out. Exit status 1 below 85 %. --learn FILE writes the table\n"
+    "that intervals are made of from all of them (docs/accuracy.md).\n"
+    "\n"
     "  strait compare results/wan-check\n"
     "  strait compare predicted measured --tolerance '5 %' --floor '2 ms'\n"
     "  strait compare wan-check --measured mine.csv --set /codec=none\n"
@@ -181,7 +187,9 @@ int strait_command_compare(int argc, char **argv)
     struct strait_tolerance tolerance = {NULL, NULL};
     const char *cases[MAX_CASES] = {NULL}, *file = NULL, *profile = "default";
     long n_jobs = strait_host_n_cores();
-    bool json = false, within = false, published = false, no_worth = false, claims = false;
+    const char *learn = NULL;
+    bool json = false, within = false, published = false, no_worth = false, claims = false,
+         coverage = false;
     struct strait_measured_plan measured = {0};
     const struct strait_option options[] = {
         STRAIT_TOLERANCE_OPTIONS(tolerance, ""),
@@ -195,6 +203,10 @@ int strait_command_compare(int argc, char **argv)
          "of --published: with all constants alone"},
         {"claims", 0, STRAIT_OPTION_FLAG, &claims, NULL,
          "both halves of claims, from results of DIRs"},
+        {"coverage", 0, STRAIT_OPTION_FLAG, &coverage, NULL,
+         "how many measured rounds lie in their intervals"},
+        {"learn", 0, STRAIT_OPTION_TEXT, &learn, "FILE",
+         "with --coverage: write the table for intervals"},
         {"figures", 0, STRAIT_OPTION_TEXT, &file, "FILE",
          "of these two: another file (docs/published.md)"},
         {"profile", 0, STRAIT_OPTION_TEXT, &profile, "PROFILE",
@@ -203,7 +215,7 @@ int strait_command_compare(int argc, char **argv)
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "one JSON object on standard output"}};
     const struct strait_usage usage = {
         "compare",
-        "DIR [DIR] | --measured FILE | --published | --claims",
+        "DIR [DIR] [--coverage] | --measured FILE | --published | --claims",
         "Compare predicted with measured times, point by point and phase "
         "by phase.",
         options,
@@ -261,6 +273,12 @@ int strait_command_compare(int argc, char **argv)
         strait_error_set(&err, STRAIT_ERR_USAGE, "compare",
                          "expected a results folder, found none");
         return strait_command_fail(&err);
+    }
+    if (coverage || learn) {
+        bool kept = true;
+        if (strait_compare_coverage(folders, learn, json, &kept, &err) != 0)
+            return strait_command_fail(&err);
+        return kept ? 0 : 1;
     }
     if (strait_tolerance_parse(&o, &tolerance, &err) != 0 ||
         compare(folders, &o, json, &within, &err) != 0)

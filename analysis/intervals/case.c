@@ -25,8 +25,13 @@ static double fullness_of(const struct strait_network *n, int src, int dst)
     return most;
 }
 
-static void add_path(struct path *p, const struct strait_network *n, int src, int dst)
+/* Add a path if the strategy sends there. */
+static void add_path(struct path *p, const struct strait_experiment *e, int src, int dst)
 {
+    const struct strait_network *n = e->network;
+    const struct strait_strategy *s = e->strategy;
+    if (s->uses_stream && !s->uses_stream(e, src, dst, 0))
+        return;
     const double rtt_s = strait_path_rtt_s(n, src, dst),
                  jitter_s = strait_path_jitter_s(n, src, dst);
     p->rtt_s = fmax(p->rtt_s, rtt_s);
@@ -37,14 +42,14 @@ static void add_path(struct path *p, const struct strait_network *n, int src, in
 }
 
 /* Of every rank with rank 0 and with its neighbour, both ways: all pairs would be too many. */
-static struct path worst_path(const struct strait_network *n)
+static struct path worst_path(const struct strait_experiment *e)
 {
     struct path p = {0};
-    for (int r = 1; r < n->n_ranks; r++) {
-        add_path(&p, n, 0, r);
-        add_path(&p, n, r, 0);
+    for (int r = 1; r < e->network->n_ranks; r++) {
+        add_path(&p, e, 0, r);
+        add_path(&p, e, r, 0);
         if (r > 1)
-            add_path(&p, n, r - 1, r);
+            add_path(&p, e, r - 1, r);
     }
     return p;
 }
@@ -62,22 +67,21 @@ static const char *family_of(const struct strait_experiment *e)
 {
     if (e->strategy->ends_with_rank_0)
         return "asynchronous";
-    if (!e->strategy->has_server)
-        return "peers";
-    return e->n_clients == 1 ? "alone" : "server";
+    return e->strategy->has_server ? "server" : "peers";
 }
 
 struct strait_case strait_case_of(const struct strait_experiment *e, bool uses_network)
 {
     const struct strait_network *n = e->network;
-    const struct path p = worst_path(n);
+    const struct path p = worst_path(e);
     const bool lossy = p.loss_ratio > 0, jumps = p.jitter_ratio > 0, fills = p.fullness > 0;
     struct strait_case c = {.network = lossy   ? "loss"
                                        : jumps ? "jitter"
                                        : fills ? "queue"
                                                : "clean",
                             .congestion = n->tcp.congestion == STRAIT_BBR ? "bbr" : "loss-based",
-                            .family = family_of(e)};
+                            .family = family_of(e),
+                            .is_alone = e->strategy->has_server && e->n_clients == 1};
     if (!uses_network)
         c.network = "clean", c.congestion = "none";
     c.features[STRAIT_FEATURE_RATE] = narrowest_bits_per_s(n) / 1e6;

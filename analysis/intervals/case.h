@@ -2,6 +2,7 @@
  * strategies, and figures that say whether others like it were tried. */
 #pragma once
 #include <jansson.h>
+#include <stdbool.h>
 #include "workloads/ask/experiment.h"
 
 enum strait_feature {
@@ -18,7 +19,8 @@ extern const char *const strait_feature_names[STRAIT_N_FEATURES]; /* "rate_mbps"
 struct strait_case {
     const char *network;    /* "clean", "loss", "jitter", "queue": the first that there is */
     const char *congestion; /* "loss-based" (Reno, CUBIC), "bbr", "none": no byte crosses it */
-    const char *family;     /* "alone": one client of a server, "server", "peers", "asynchronous" */
+    const char *family;     /* "server", "peers", "asynchronous" */
+    bool is_alone;          /* one client of a server: no two flows share a link */
     double features[STRAIT_N_FEATURES];
 };
 

@@ -206,11 +206,11 @@ static json_t *all_groups(const struct pairs *pairs)
     for (int key = ALL; key < N_KEYS && room; key++) {
         json_t *seen = json_object();
         for (size_t i = 0; i < pairs->n; i++) {
-            const char *of = key_of(buf, &pairs->all[i], key);
+            const char *of = key_of(buf, &pairs->all[i], (enum key)key);
             if (json_object_get(seen, of))
                 continue;
             json_object_set_new(seen, of, json_true());
-            json_array_append_new(groups, group_of(pairs, key, of, room));
+            json_array_append_new(groups, group_of(pairs, (enum key)key, of, room));
         }
         json_decref(seen);
     }

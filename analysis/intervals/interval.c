@@ -60,6 +60,14 @@ static json_t *ends(const double s[2])
     return isfinite(s[0]) && isfinite(s[1]) ? json_pack("[f, f]", s[0], s[1]) : json_null();
 }
 
+/* Cases that the simulation computes exactly (sim/oracle.h): no network at all, or one flow at a
+ * time on a clean one. */
+static bool is_closed_form(const struct strait_case *c)
+{
+    return strcmp(c->congestion, "none") == 0 ||
+           (c->is_alone && strcmp(c->network, "clean") == 0 && strcmp(c->congestion, "bbr") != 0);
+}
+
 /* What the prediction rests on, the weakest part first. */
 static json_t *evidence_of(const struct strait_interval_inputs *in, const struct strait_case *c,
                            const struct strait_margin *m)
@@ -69,10 +77,10 @@ static json_t *evidence_of(const struct strait_interval_inputs *in, const struct
                       : m && *m->why ? m->why
                                      : in->doubt;
     json_t *out = json_pack("{s:s, s:s?, s:o}", "basis",
-                            why                ? "extrapolated"
-                            : in->is_published ? "published"
-                            : crosses          ? "emulated"
-                                               : "closed form",
+                            why                 ? "extrapolated"
+                            : in->is_published  ? "published"
+                            : is_closed_form(c) ? "closed form"
+                                                : "emulated",
                             "why", why, "case", strait_case_json(c));
     if (m)
         json_object_update_new(out, json_pack("{s:s, s:I, s:f}", "of", m->of, "settings",

@@ -85,17 +85,27 @@ const char *strait_learned_line(char buf[512], const struct strait_learned_setti
 
 /* --- margins ------------------------------------------------------------------------------ */
 
-/* Which words a kind shares with the case, the narrowest kind first. */
+/* What a kind shares with the case, the narrowest kind first. */
 static const struct {
-    bool network, congestion, family;
-} kinds[] = {{true, true, true}, {true, false, true}, {true, false, false}, {false, false, false}};
-enum { N_KINDS = sizeof(kinds) / sizeof(*kinds) };
+    bool network, congestion, family, clean; /* clean: whether the network is */
+} kinds[] = {{true, true, true, true},
+             {true, false, true, true},
+             {true, false, false, true},
+             {false, false, false, true},
+             {false, false, false, false}};
+enum { N_KINDS = sizeof(kinds) / sizeof(*kinds), NETWORK_ALONE = 2, ANY = N_KINDS - 1 };
+
+static bool is_clean(const char *network)
+{
+    return strcmp(network, "clean") == 0;
+}
 
 static bool is_of(const struct strait_learned_setting *s, const struct strait_case *c, size_t kind)
 {
     return (!kinds[kind].network || strcmp(s->network, c->network) == 0) &&
            (!kinds[kind].congestion || strcmp(s->congestion, c->congestion) == 0) &&
-           (!kinds[kind].family || strcmp(s->family, c->family) == 0);
+           (!kinds[kind].family || strcmp(s->family, c->family) == 0) &&
+           (!kinds[kind].clean || is_clean(s->network) == is_clean(c->network));
 }
 
 static int ascending(const void *a, const void *b)
@@ -126,7 +136,7 @@ static double doublings_beyond(char *why, size_t cap, const struct strait_learne
     const double x = c->features[feature];
     for (size_t i = 0; i < l->n; i++) {
         const double y = l->settings[i].features[feature];
-        if (!is_of(&l->settings[i], c, feature == STRAIT_FEATURE_SEVERITY ? 2 : N_KINDS - 1))
+        if (!is_of(&l->settings[i], c, feature == STRAIT_FEATURE_SEVERITY ? NETWORK_ALONE : ANY))
             continue;
         least = fmin(least, y);
         most = fmax(most, y);
@@ -166,10 +176,14 @@ bool strait_learned_margin(struct strait_margin *out, const struct strait_learne
         out->high = quantile(values + l->n, n);
         found = isfinite(out->low) && isfinite(out->high);
         out->n = n;
-        snprintf(out->of, sizeof(out->of), "%s%s%s%s%s", kinds[kind].network ? c->network : "all",
+        snprintf(out->of, sizeof(out->of), "%s%s%s%s%s",
+                 kinds[kind].network    ? c->network
+                 : !kinds[kind].clean   ? "all"
+                 : is_clean(c->network) ? "clean"
+                                        : "loss, jitter or queue",
                  kinds[kind].congestion ? ", " : "", kinds[kind].congestion ? c->congestion : "",
                  kinds[kind].family ? ", " : "", kinds[kind].family ? c->family : "");
-        if (found && !kinds[kind].network)
+        if (found && !kinds[kind].clean)
             snprintf(out->why, sizeof(out->why), "too few settings tried with %s", c->network);
     }
     free(values);

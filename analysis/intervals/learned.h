@@ -45,8 +45,8 @@ struct strait_margin {
 };
 
 /** The margin of a case: the quantiles of below and above of all settings of its kind, which is the
- *  narrowest of (network, congestion, family), (network, family), (network) and all of which there
- *  are enough. Beyond the tried range of a feature it grows with the logarithm of the distance.
+ *  narrowest of (network, congestion, family), (network, family), (network), any imperfect network
+ *  and all of which there are enough. Beyond the tried range of a feature it grows with the logarithm of the distance.
  *  Returns: false where the table has too few settings for any
  *  Source:  split conformal prediction by group: Vovk, Gammerman and Shafer, Algorithmic Learning
  *           in a Random World, 2005; with intervals in place of points: Romano, Patterson and

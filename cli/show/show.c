@@ -169,7 +169,33 @@ static int show_lines(FILE *out, const struct strait_grid *g, const json_t *rows
 
 /* --- a grid of speed-ups ------------------------------------------------------------------ */
 
-/* "always", "never", "1-8, 38-64" */
+/* The first count of the interval that meets from..to, of "perhaps" or "surely"; 0: none does. */
+static json_int_t first_of(const json_t *record, const char *key, json_int_t from, json_int_t to)
+{
+    size_t i;
+    json_t *interval;
+    json_array_foreach (json_object_get(record, key), i, interval) {
+        const json_int_t first = json_integer_value(json_array_get(interval, 0));
+        if (first <= to && json_integer_value(json_array_get(interval, 1)) >= from)
+            return first;
+    }
+    return 0;
+}
+
+/* Append " (9 to 14)" behind a first count that may lie elsewhere. */
+static void put_edge(char *buf, size_t cap, const json_t *record, json_int_t from, json_int_t to)
+{
+    const json_int_t perhaps = first_of(record, "perhaps", from, to),
+                     surely = first_of(record, "surely", from, to);
+    if (perhaps == 0 || (perhaps == from && surely == from))
+        return;
+    if (surely > 0)
+        strait_text_add(buf, cap, " (%lld to %lld)", (long long)perhaps, (long long)surely);
+    else
+        strait_text_add(buf, cap, " (%lld at the earliest)", (long long)perhaps);
+}
+
+/* "always", "never", "1-8, 38 (35 to 40)-64" */
 static void pays_cell(struct strait_table *t, const json_t *record)
 {
     char text[256] = "";
@@ -180,11 +206,14 @@ static void pays_cell(struct strait_table *t, const json_t *record)
     json_array_foreach (json_object_get(record, "pays"), i, interval) {
         const json_int_t from = json_integer_value(json_array_get(interval, 0)),
                          to = json_integer_value(json_array_get(interval, 1));
-        if (from == first && to == last)
+        if (from == first && to == last) {
             strait_text_add(text, sizeof(text), "always");
-        else
-            strait_text_add(text, sizeof(text), from == to ? "%s%lld" : "%s%lld-%lld",
-                            i > 0 ? ", " : "", (long long)from, (long long)to);
+            continue;
+        }
+        strait_text_add(text, sizeof(text), "%s%lld", i > 0 ? ", " : "", (long long)from);
+        put_edge(text, sizeof(text), record, from, to);
+        if (to > from)
+            strait_text_add(text, sizeof(text), "-%lld", (long long)to);
     }
     strait_table_cell(t, record ? *text ? text : "never" : "");
 }

@@ -135,6 +135,13 @@ static void evidence(void)
     CU_ASSERT_DOUBLE_EQUAL(ends_s[1], 2 + 8 * 1.1 * 1.1, 1e-12);
     json_decref(out);
     other = clean;
+    other.is_alone = true; /* BBR's estimate of the bandwidth has no closed form */
+    CU_ASSERT_STRING_EQUAL(basis_of(out = strait_interval_of(ends_s, &in, &other, &l)), "emulated");
+    json_decref(out);
+    other.congestion = "loss-based";
+    CU_ASSERT_STRING_EQUAL(basis_of(out = strait_interval_of(ends_s, &in, &other, &l)),
+                           "closed form");
+    json_decref(out);
     other.congestion = "none";
     out = strait_interval_of(ends_s, &in, &other, &l);
     CU_ASSERT_STRING_EQUAL(basis_of(out), "closed form");

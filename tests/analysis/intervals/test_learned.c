@@ -79,6 +79,12 @@ static void kinds(void)
     CU_ASSERT_TRUE(strait_learned_margin(&m, &l, &c));
     CU_ASSERT_STRING_EQUAL(m.of, "all");
     CU_ASSERT_STRING_EQUAL(m.why, "too few settings tried with loss");
+    for (size_t i = 0; i < 20; i++)
+        strcpy(l.settings[i].network, "queue");
+    CU_ASSERT_TRUE(strait_learned_margin(&m, &l, &c));
+    CU_ASSERT_STRING_EQUAL(m.of, "loss, jitter or queue");
+    CU_ASSERT_EQUAL(m.n, 20);
+    CU_ASSERT_STRING_EQUAL(m.why, "");
     strait_learned_release(&l);
 }
 

@@ -93,6 +93,28 @@ static json_t *rows_of(int n_settings)
     return rows;
 }
 
+/* Counts of a grid, with those between which the first one lies: found at 11, perhaps at 9, surely
+ * at 14; surely nowhere; nothing known. */
+static void grid_edges(void)
+{
+    json_t *rows = rows_of(16), *records = json_array();
+    static const char *const surely[] = {"[[14, 64]]", "[]", "[[11, 64]]"},
+                             *const said[] = {"11 (9 to 14)-64", "11 (9 at the earliest)-64",
+                                              "11-64"};
+    for (size_t i = 0; i < 3; i++) {
+        json_t *one = record(json_array_get(rows, 4 * i + 1), "x", "[[11, 64]]", "");
+        json_object_set_new(one, "perhaps",
+                            json_loads(i < 2 ? "[[9, 64]]" : "[[11, 64]]", 0, NULL));
+        json_object_set_new(one, "surely", json_loads(surely[i], 0, NULL));
+        json_array_append_new(records, one);
+    }
+    const char *t = shown(rows, records);
+    for (size_t i = 0; i < 3; i++)
+        CU_ASSERT_CONTAINS(t, said[i]);
+    json_decref(records);
+    json_decref(rows);
+}
+
 static void grids(void)
 {
     json_t *rows = rows_of(16), *records = json_array();
@@ -390,6 +412,7 @@ static void worst_phases(void)
 }
 
 static const struct strait_test tests[] = {
+    {"a grid says between which counts compression begins to pay", grid_edges},
     {"ends of an interval are told apart, what is extrapolated is said", narrow_and_extrapolated},
     {"many points are a grid of speed-ups", grids},
     {"few points have a line each, and break-evens follow", lines},

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Run drawn settings one after another.
+
+measure.py emulate DIR [SECONDS]: every DIR/set/*.json that DIR/log does not name yet, predicted and
+emulated in virtual time, all into the one results folder DIR/out, which so measures each codec
+once; after SECONDS no other one is begun. DIR/log says what each took and why some gave nothing: a
+setting that cannot be emulated is written down and not replaced by another. DIR must be visible in
+guests: not in the temporary folder.
+measure.py predict DIR: those that were emulated, predicted again with the program as it is now and
+the codecs' costs as they were measured then, into DIR/predicted.
+STRAIT names the program (build/strait).
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+STRAIT = os.environ.get('STRAIT', 'build/strait')
+
+
+def call(here, name, *options):
+    """Exit status and the last error line; 'timeout'."""
+    command = [STRAIT, 'run', f'{here}/set/{name}', '--no-break-even', '--json', *options]
+    try:
+        ran = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE, text=True, timeout=600)
+    except subprocess.TimeoutExpired:
+        return 'timeout'
+    said = [x for x in ran.stderr.splitlines() if x.startswith('strait: ')]
+    return f'{ran.returncode} {said[-1] if said and ran.returncode > 1 else ""}'.rstrip()
+
+
+def emulate(here, seconds):
+    until = time.monotonic() + seconds
+    log = f'{here}/log'
+    done = {line.split()[0] for line in open(log)} if os.path.exists(log) else set()
+    for name in sorted(os.listdir(f'{here}/set')):
+        if name in done or not name.endswith('.json'):
+            continue
+        start = time.monotonic()
+        if start > until:
+            break
+        status = call(here, name, '--on', 'both', '--launcher', 'vuml', '--tries', '1', '--out',
+                      f'{here}/out')
+        with open(log, 'a') as f:
+            f.write(f'{name} {time.monotonic() - start:.1f} s, status {status}\n')
+
+
+def profiles(here):
+    """What each setting's codecs cost when it was emulated, from the headers of the results."""
+    found = {}
+    for line in open(f'{here}/out/results.jsonl'):
+        if line.startswith('{"record":"header"'):
+            header = json.loads(line)
+            found[os.path.basename(header['experiment']['file'])] = header['profile']['as']
+    return found
+
+
+def predict(here):
+    shutil.rmtree(f'{here}/predicted', ignore_errors=True)
+    for name, profile in sorted(profiles(here).items()):
+        with open(f'{here}/profile.json', 'w') as f:
+            json.dump(profile, f)
+        status = call(here, name, '--on', 'fluid', '--profile', f'{here}/profile.json', '--out',
+                      f'{here}/predicted')
+        if status != '0':
+            print(name, status)
+
+
+def main():
+    if len(sys.argv) < 3 or sys.argv[1] not in ('emulate', 'predict'):
+        sys.exit(__doc__)
+    here = os.path.abspath(sys.argv[2])
+    if sys.argv[1] == 'predict':
+        predict(here)
+    else:
+        emulate(here, float(sys.argv[3]) if len(sys.argv) > 3 else 1e9)
+
+
+main()
