@@ -7,6 +7,7 @@ const char *const strait_feature_names[STRAIT_N_FEATURES] = {"rate_mbps", "rtt_m
                                                              "model_mb", "severity"};
 
 struct path {
+    int n;
     double rtt_s, loss_ratio, jitter_ratio, fullness;
 };
 
@@ -25,13 +26,14 @@ static double fullness_of(const struct strait_network *n, int src, int dst)
     return most;
 }
 
-/* Add a path if the strategy sends there. */
-static void add_path(struct path *p, const struct strait_experiment *e, int src, int dst)
+/* Add a path; unless all count, if the strategy sends there. */
+static void add_path(struct path *p, const struct strait_experiment *e, int src, int dst, bool all)
 {
     const struct strait_network *n = e->network;
     const struct strait_strategy *s = e->strategy;
-    if (s->uses_stream && !s->uses_stream(e, src, dst, 0))
+    if (!all && s->uses_stream && !s->uses_stream(e, src, dst, 0))
         return;
+    p->n++;
     const double rtt_s = strait_path_rtt_s(n, src, dst),
                  jitter_s = strait_path_jitter_s(n, src, dst);
     p->rtt_s = fmax(p->rtt_s, rtt_s);
@@ -42,16 +44,16 @@ static void add_path(struct path *p, const struct strait_experiment *e, int src,
 }
 
 /* Of every rank with rank 0 and with its neighbour, both ways: all pairs would be too many. */
-static struct path worst_path(const struct strait_experiment *e)
+static struct path worst_path(const struct strait_experiment *e, bool all)
 {
     struct path p = {0};
     for (int r = 1; r < e->network->n_ranks; r++) {
-        add_path(&p, e, 0, r);
-        add_path(&p, e, r, 0);
+        add_path(&p, e, 0, r, all);
+        add_path(&p, e, r, 0, all);
         if (r > 1)
-            add_path(&p, e, r - 1, r);
+            add_path(&p, e, r - 1, r, all);
     }
-    return p;
+    return p.n > 0 || all ? p : worst_path(e, true); /* none of these is used */
 }
 
 static double narrowest_bits_per_s(const struct strait_network *n)
@@ -73,7 +75,7 @@ static const char *family_of(const struct strait_experiment *e)
 struct strait_case strait_case_of(const struct strait_experiment *e, bool uses_network)
 {
     const struct strait_network *n = e->network;
-    const struct path p = worst_path(e);
+    const struct path p = worst_path(e, false);
     const bool lossy = p.loss_ratio > 0, jumps = p.jitter_ratio > 0, fills = p.fullness > 0;
     struct strait_case c = {.network = lossy   ? "loss"
                                        : jumps ? "jitter"

@@ -127,6 +127,15 @@ static double quantile(double *values, size_t n)
     return values[k - 1];
 }
 
+/* Figures in words. */
+static const struct {
+    const char *name, *unit;
+} said[STRAIT_N_FEATURES] = {{"narrowest port", " Mbps"},
+                             {"round trip", " ms"},
+                             {"clients", ""},
+                             {"model", " MB"},
+                             {"severity of what disturbs the network", ""}};
+
 /* How many doublings lie between a figure and the range of those tried, of any network for all but
  * severity. */
 static double doublings_beyond(char *why, size_t cap, const struct strait_learned *l,
@@ -144,17 +153,22 @@ static double doublings_beyond(char *why, size_t cap, const struct strait_learne
     if (!(x > 0) || !(most > 0) || (x >= least && x <= most))
         return 0;
     if (!*why)
-        snprintf(why, cap, "%s %.4g, tried %.4g to %.4g", strait_feature_names[feature], x, least,
-                 most);
+        snprintf(why, cap, "%s %.4g%s, tried %.4g to %.4g", said[feature].name, x,
+                 said[feature].unit, least, most);
     return x > most ? log2(x / most) : log2(fmax(least, 1e-9) / x);
 }
+
+/* By how much a margin grows for each doubling beyond what was tried. Of 118 settings the outer third
+ * by one figure, a doubling away on average, was judged by the others, for both sides of rate, round
+ * trip, clients and model: 85 to 100 % hold as they are, 87 to 100 % with this. */
+static const double PER_DOUBLING = 0.25;
 
 static void widen(struct strait_margin *m, const struct strait_learned *l,
                   const struct strait_case *c)
 {
     m->widened = 1;
     for (int i = 0; i < STRAIT_N_FEATURES; i++)
-        m->widened += doublings_beyond(m->why, sizeof(m->why), l, c, i);
+        m->widened += PER_DOUBLING * doublings_beyond(m->why, sizeof(m->why), l, c, i);
     m->low = m->low > 0 ? m->low * m->widened : m->low;
     m->high = m->high > 0 ? m->high * m->widened : m->high;
 }

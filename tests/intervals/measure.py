@@ -61,6 +61,8 @@ def profiles(here):
 def predict(here):
     shutil.rmtree(f'{here}/predicted', ignore_errors=True)
     for name, profile in sorted(profiles(here).items()):
+        if not os.path.exists(f'{here}/set/{name}'):
+            continue
         with open(f'{here}/profile.json', 'w') as f:
             json.dump(profile, f)
         status = call(here, name, '--on', 'fluid', '--profile', f'{here}/profile.json', '--out',

@@ -88,7 +88,7 @@ static void kinds(void)
     strait_learned_release(&l);
 }
 
-/* 100 Mbps tried; 400 are two doublings beyond, 12.5 three below: 3 and 4 times the margin. */
+/* 100 Mbps tried; 400 are two doublings beyond, 12.5 three below: a quarter more for each. */
 static void beyond(void)
 {
     struct strait_case c = clean_server();
@@ -96,13 +96,13 @@ static void beyond(void)
     struct strait_margin m;
     c.features[STRAIT_FEATURE_RATE] = 400;
     CU_ASSERT_TRUE(strait_learned_margin(&m, &l, &c));
-    CU_ASSERT_DOUBLE_EQUAL(m.widened, 3, 1e-12);
-    CU_ASSERT_DOUBLE_EQUAL(m.high, 3 * 0.96, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(m.widened, 1.5, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(m.high, 1.5 * 0.96, 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(m.low, -0.05, 1e-12); /* inside of what is known: not moved outwards */
-    CU_ASSERT_STRING_EQUAL(m.why, "rate_mbps 400, tried 100 to 100");
+    CU_ASSERT_STRING_EQUAL(m.why, "narrowest port 400 Mbps, tried 100 to 100");
     c.features[STRAIT_FEATURE_RATE] = 12.5;
     CU_ASSERT_TRUE(strait_learned_margin(&m, &l, &c));
-    CU_ASSERT_DOUBLE_EQUAL(m.high, 4 * 0.96, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(m.high, 1.75 * 0.96, 1e-12);
     strait_learned_release(&l);
 }
 
