@@ -7,8 +7,9 @@
 #include "plan.h"
 #include "workloads/ask/packet_effects.h"
 
-/* Draws of losses beside the prediction's own. */
-enum { N_DRAWS = 8 };
+/* Draws of losses beside the prediction's own: fewer where they would be long, which is where a run's
+ * own losses average out. */
+enum { MAX_DRAWS = 8, MIN_DRAWS = 2, MAX_SEGMENTS = 2000000 };
 
 double strait_plan_mean_round_s(const struct strait_trial *p)
 {
@@ -86,13 +87,17 @@ static int codec_ends(double ends_s[2], const struct strait_plan_setup *setup,
 
 /* Least and most over draws of losses; NAN where nothing is drawn. */
 static int draw_ends(double ends_s[2], const struct strait_plan_setup *setup,
-                     const struct strait_experiment *e, double round_s, struct strait_error *err)
+                     const struct strait_experiment *e, double round_s, double payload_bytes,
+                     struct strait_error *err)
 {
+    const double n_segments = 1 + payload_bytes / e->network->tcp.segment_bytes;
+    const uint64_t n_draws =
+        (uint64_t)fmax(MIN_DRAWS, fmin(MAX_DRAWS, floor(MAX_SEGMENTS / n_segments)));
     json_t *effects = strait_packet_effects(e->network);
     const bool drawn = json_object_get(effects, "drawn") != NULL;
     json_decref(effects);
     ends_s[0] = ends_s[1] = drawn ? round_s : NAN;
-    for (uint64_t draw = 1; drawn && draw <= N_DRAWS; draw++) {
+    for (uint64_t draw = 1; drawn && draw <= n_draws; draw++) {
         double other_s;
         if (run_moved(&other_s, setup, e, -1, draw, err) != 0)
             return -1;
@@ -127,7 +132,8 @@ int strait_plan_put_interval(json_t *row, const struct strait_plan_setup *setup,
                              const struct strait_experiment *e, struct strait_error *err)
 {
     const json_t *path = json_object_get(row, "path_s"), *bytes = json_object_get(row, "bytes");
-    const struct strait_case c = strait_case_of(e, strait_row_number(bytes, "messages") > 0);
+    const struct strait_case c = strait_case_of(
+        e, strait_row_number(bytes, "payload") / fmax(1, strait_row_number(bytes, "messages")));
     const struct strait_model *m = e->model;
     const double step_s = (m->fwd_s + m->bwd_s + m->opt_s) / e->compute_speed;
     struct strait_interval_inputs in = {
@@ -145,7 +151,7 @@ int strait_plan_put_interval(json_t *row, const struct strait_plan_setup *setup,
             json_pack("{s:s, s:o}", "basis", "emulated", "case", strait_case_json(&c)));
     in.n_steps = step_s > 0 ? in.compute_s / step_s : 1;
     if (codec_ends(in.codec_s, setup, e, err) != 0 ||
-        draw_ends(in.draws_s, setup, e, in.round_s, err) != 0)
+        draw_ends(in.draws_s, setup, e, in.round_s, strait_row_number(bytes, "payload"), err) != 0)
         return -1;
     json_t *uncertainty = strait_interval_of(interval_s, &in, &c, setup->learned);
     json_object_set(row, "evidence", json_object_get(uncertainty, "evidence"));
@@ -161,6 +167,16 @@ int strait_plan_put_interval(json_t *row, const struct strait_plan_setup *setup,
 }
 
 /* --- for break-even ----------------------------------------------------------------------- */
+
+static double mean_message_bytes(const struct strait_trial *p)
+{
+    double bytes = 0, n = 0;
+    for (int r = 0; r < p->run.n_ranks; r++) {
+        bytes += (double)p->logs[r].payload_bytes;
+        n += (double)p->logs[r].n_messages;
+    }
+    return bytes / fmax(1, n);
+}
 
 static int times_of(struct strait_plan_times *out, const struct strait_plan_setup *setup,
                     const struct strait_experiment *e, const struct strait_trial *p,
@@ -185,7 +201,7 @@ static int times_of(struct strait_plan_times *out, const struct strait_plan_setu
         out->quick_s = fmin(out->round_s, ends_s[0]);
         out->slow_s = fmax(out->round_s, ends_s[1]);
     }
-    const struct strait_case c = strait_case_of(e, true);
+    const struct strait_case c = strait_case_of(e, mean_message_bytes(p));
     if (setup->learned && strait_learned_margin(&margin, setup->learned, &c)) {
         out->low_factor = fmin(1, exp(-margin.low));
         out->high_factor = fmax(1, exp(margin.high));

@@ -56,6 +56,9 @@ static struct path worst_path(const struct strait_experiment *e, bool all)
     return p.n > 0 || all ? p : worst_path(e, true); /* none of these is used */
 }
 
+/* Windows of 1, 2 and 4 times the first one. */
+static const double SHORT_WINDOWS = 7;
+
 static double narrowest_bits_per_s(const struct strait_network *n)
 {
     double least = INFINITY;
@@ -72,19 +75,21 @@ static const char *family_of(const struct strait_experiment *e)
     return e->strategy->has_server ? "server" : "peers";
 }
 
-struct strait_case strait_case_of(const struct strait_experiment *e, bool uses_network)
+struct strait_case strait_case_of(const struct strait_experiment *e, double message_bytes)
 {
     const struct strait_network *n = e->network;
     const struct path p = worst_path(e, false);
     const bool lossy = p.loss_ratio > 0, jumps = p.jitter_ratio > 0, fills = p.fullness > 0;
-    struct strait_case c = {.network = lossy   ? "loss"
-                                       : jumps ? "jitter"
-                                       : fills ? "queue"
-                                               : "clean",
-                            .congestion = n->tcp.congestion == STRAIT_BBR ? "bbr" : "loss-based",
-                            .family = family_of(e),
-                            .is_alone = e->strategy->has_server && e->n_clients == 1};
-    if (!uses_network)
+    struct strait_case c = {
+        .network = lossy   ? "loss"
+                   : jumps ? "jitter"
+                   : fills ? "queue"
+                           : "clean",
+        .congestion = n->tcp.congestion == STRAIT_BBR ? "bbr" : "loss-based",
+        .family = family_of(e),
+        .messages = message_bytes <= SHORT_WINDOWS * n->tcp.initial_window_bytes ? "short" : "long",
+        .is_alone = e->strategy->has_server && e->n_clients == 1};
+    if (!(message_bytes > 0))
         c.network = "clean", c.congestion = "none";
     c.features[STRAIT_FEATURE_RATE] = narrowest_bits_per_s(n) / 1e6;
     c.features[STRAIT_FEATURE_RTT] = 1e3 * p.rtt_s;
@@ -99,8 +104,8 @@ struct strait_case strait_case_of(const struct strait_experiment *e, bool uses_n
 
 json_t *strait_case_json(const struct strait_case *c)
 {
-    json_t *out = json_pack("{s:s, s:s, s:s}", "network", c->network, "congestion", c->congestion,
-                            "family", c->family);
+    json_t *out = json_pack("{s:s, s:s, s:s, s:s}", "network", c->network, "congestion",
+                            c->congestion, "family", c->family, "messages", c->messages);
     for (int i = 0; i < STRAIT_N_FEATURES; i++)
         json_object_set_new(out, strait_feature_names[i], json_real(c->features[i]));
     return out;
@@ -110,7 +115,8 @@ struct strait_case strait_case_from(const json_t *json)
 {
     struct strait_case c = {.network = strait_text_of(json, "network"),
                             .congestion = strait_text_of(json, "congestion"),
-                            .family = strait_text_of(json, "family")};
+                            .family = strait_text_of(json, "family"),
+                            .messages = strait_text_of(json, "messages")};
     for (int i = 0; i < STRAIT_N_FEATURES; i++)
         c.features[i] = strait_row_number(json, strait_feature_names[i]);
     return c;

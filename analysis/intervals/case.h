@@ -20,13 +20,14 @@ struct strait_case {
     const char *network;    /* "clean", "loss", "jitter", "queue": the first that there is */
     const char *congestion; /* "loss-based" (Reno, CUBIC), "bbr", "none": no byte crosses it */
     const char *family;     /* "server", "peers", "asynchronous" */
-    bool is_alone;          /* one client of a server: no two flows share a link */
+    const char *messages; /* "short": the mean one fits into three windows of slow start; "long" */
+    bool is_alone;        /* one client of a server: no two flows share a link */
     double features[STRAIT_N_FEATURES];
 };
 
-/** In: uses_network  false where no message is sent */
-struct strait_case strait_case_of(const struct strait_experiment *e, bool uses_network);
-/** As JSON: the three words and the features by name. A new reference. */
+/** In: message_bytes  the mean message's payload; 0: none is sent */
+struct strait_case strait_case_of(const struct strait_experiment *e, double message_bytes);
+/** As JSON: the words and the features by name. A new reference. */
 json_t *strait_case_json(const struct strait_case *c);
 /** The same from JSON, whose texts it borrows; a missing number is NAN, a missing word "". */
 struct strait_case strait_case_from(const json_t *json);

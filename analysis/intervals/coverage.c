@@ -77,6 +77,7 @@ static void add_line(json_t *table, const struct pair *p)
     snprintf(s.network, sizeof(s.network), "%s", p->kind.network);
     snprintf(s.congestion, sizeof(s.congestion), "%s", p->kind.congestion);
     snprintf(s.family, sizeof(s.family), "%s", p->kind.family);
+    snprintf(s.messages, sizeof(s.messages), "%s", p->kind.messages);
     memcpy(s.features, p->kind.features, sizeof(s.features));
     strait_interval_scores(&s.below, &s.above, base_s, compute_s(p->predicted), p->measured_s);
     s.error = p->predicted_s / p->measured_s - 1;
@@ -151,7 +152,7 @@ static json_t *errors(double *x, size_t n)
                      json_real(quantile(x, n, 0.95)), "worst", json_real(quantile(x, n, 1)));
 }
 
-enum key { ALL, NETWORK, NETWORK_TCP, FAMILY, BASIS, CODEC, N_KEYS };
+enum key { ALL, NETWORK, NETWORK_TCP, FAMILY, MESSAGES, BASIS, CODEC, N_KEYS };
 
 static const char *key_of(char buf[64], const struct pair *p, enum key key)
 {
@@ -165,6 +166,9 @@ static const char *key_of(char buf[64], const struct pair *p, enum key key)
         return buf;
     case FAMILY:
         return p->kind.family;
+    case MESSAGES:
+        snprintf(buf, 64, "%s messages", p->kind.messages);
+        return buf;
     case BASIS:
         return strait_text_of(evidence, "basis");
     case CODEC:

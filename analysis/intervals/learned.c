@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "core/names.h"
 #include "traces/models/csv.h"
 
-const char strait_learned_header[] =
-    "point,network,congestion,family,rate_mbps,rtt_ms,clients,model_mb,severity,below,above,error";
-enum { WORDS = 4, NUMBERS = STRAIT_N_FEATURES + 3 };
+const char strait_learned_header[] = "point,network,congestion,family,messages,rate_mbps,rtt_ms,"
+                                     "clients,model_mb,severity,below,above,error";
+enum { WORDS = 5, NUMBERS = STRAIT_N_FEATURES + 3 };
 
 /* The most that a logarithm of the table may be, either way: a factor of 20,000. */
 static const double MAX_LOG = 10;
@@ -20,7 +21,8 @@ static int read_setting(struct strait_learned_setting *s, const struct strait_cs
     if (strait_csv_text(csv, s->point, sizeof(s->point), 0, err) != 0 ||
         strait_csv_text(csv, s->network, sizeof(s->network), 1, err) != 0 ||
         strait_csv_text(csv, s->congestion, sizeof(s->congestion), 2, err) != 0 ||
-        strait_csv_text(csv, s->family, sizeof(s->family), 3, err) != 0)
+        strait_csv_text(csv, s->family, sizeof(s->family), 3, err) != 0 ||
+        strait_csv_text(csv, s->messages, sizeof(s->messages), 4, err) != 0)
         return -1;
     for (size_t i = 0; i < STRAIT_N_FEATURES; i++)
         if (strait_csv_number(csv, &s->features[i], WORDS + i, 0, 1e12, err) != 0)
@@ -76,8 +78,8 @@ bool strait_learned_has(const struct strait_learned *l, const char *point)
 const char *strait_learned_line(char buf[512], const struct strait_learned_setting *s)
 {
     const double *f = s->features;
-    snprintf(buf, 512, "%s,%s,%s,%s,%.6g,%.6g,%.6g,%.6g,%.6g,%.5g,%.5g,%.4g", s->point, s->network,
-             s->congestion, s->family, f[0], f[1], f[2], f[3], f[4],
+    snprintf(buf, 512, "%s,%s,%s,%s,%s,%.6g,%.6g,%.6g,%.6g,%.6g,%.5g,%.5g,%.4g", s->point,
+             s->network, s->congestion, s->family, s->messages, f[0], f[1], f[2], f[3], f[4],
              fmax(-MAX_LOG, fmin(s->below, MAX_LOG)), fmax(-MAX_LOG, fmin(s->above, MAX_LOG)),
              s->error);
     return buf;
@@ -87,13 +89,11 @@ const char *strait_learned_line(char buf[512], const struct strait_learned_setti
 
 /* What a kind shares with the case, the narrowest kind first. */
 static const struct {
-    bool network, congestion, family, clean; /* clean: whether the network is */
-} kinds[] = {{true, true, true, true},
-             {true, false, true, true},
-             {true, false, false, true},
-             {false, false, false, true},
-             {false, false, false, false}};
-enum { N_KINDS = sizeof(kinds) / sizeof(*kinds), NETWORK_ALONE = 2, ANY = N_KINDS - 1 };
+    bool network, congestion, family, messages, clean; /* clean: whether the network is */
+} kinds[] = {{true, true, true, true, true},     {true, false, true, true, true},
+             {true, false, false, true, true},   {false, false, false, true, true},
+             {false, false, false, false, true}, {false, false, false, false, false}};
+enum { N_KINDS = sizeof(kinds) / sizeof(*kinds) };
 
 static bool is_clean(const char *network)
 {
@@ -105,6 +105,7 @@ static bool is_of(const struct strait_learned_setting *s, const struct strait_ca
     return (!kinds[kind].network || strcmp(s->network, c->network) == 0) &&
            (!kinds[kind].congestion || strcmp(s->congestion, c->congestion) == 0) &&
            (!kinds[kind].family || strcmp(s->family, c->family) == 0) &&
+           (!kinds[kind].messages || strcmp(s->messages, c->messages) == 0) &&
            (!kinds[kind].clean || is_clean(s->network) == is_clean(c->network));
 }
 
@@ -136,8 +137,8 @@ static const struct {
                              {"model", " MB"},
                              {"severity of what disturbs the network", ""}};
 
-/* How many doublings lie between a figure and the range of those tried, of any network for all but
- * severity. */
+/* How many doublings lie between a figure and the range of those tried, of severity on networks of
+ * this kind. */
 static double doublings_beyond(char *why, size_t cap, const struct strait_learned *l,
                                const struct strait_case *c, int feature)
 {
@@ -145,7 +146,7 @@ static double doublings_beyond(char *why, size_t cap, const struct strait_learne
     const double x = c->features[feature];
     for (size_t i = 0; i < l->n; i++) {
         const double y = l->settings[i].features[feature];
-        if (!is_of(&l->settings[i], c, feature == STRAIT_FEATURE_SEVERITY ? NETWORK_ALONE : ANY))
+        if (feature == STRAIT_FEATURE_SEVERITY && strcmp(l->settings[i].network, c->network) != 0)
             continue;
         least = fmin(least, y);
         most = fmax(most, y);
@@ -173,6 +174,21 @@ static void widen(struct strait_margin *m, const struct strait_learned *l,
     m->high = m->high > 0 ? m->high * m->widened : m->high;
 }
 
+static void name_kind(char *buf, size_t cap, const struct strait_case *c, size_t kind)
+{
+    snprintf(buf, cap, "%s",
+             kinds[kind].network    ? c->network
+             : !kinds[kind].clean   ? "all"
+             : is_clean(c->network) ? "clean"
+                                    : "loss, jitter or queue");
+    if (kinds[kind].congestion)
+        strait_text_add(buf, cap, ", %s", c->congestion);
+    if (kinds[kind].family)
+        strait_text_add(buf, cap, ", %s", c->family);
+    if (kinds[kind].messages)
+        strait_text_add(buf, cap, ", %s messages", c->messages);
+}
+
 bool strait_learned_margin(struct strait_margin *out, const struct strait_learned *l,
                            const struct strait_case *c)
 {
@@ -190,13 +206,7 @@ bool strait_learned_margin(struct strait_margin *out, const struct strait_learne
         out->high = quantile(values + l->n, n);
         found = isfinite(out->low) && isfinite(out->high);
         out->n = n;
-        snprintf(out->of, sizeof(out->of), "%s%s%s%s%s",
-                 kinds[kind].network    ? c->network
-                 : !kinds[kind].clean   ? "all"
-                 : is_clean(c->network) ? "clean"
-                                        : "loss, jitter or queue",
-                 kinds[kind].congestion ? ", " : "", kinds[kind].congestion ? c->congestion : "",
-                 kinds[kind].family ? ", " : "", kinds[kind].family ? c->family : "");
+        name_kind(out->of, sizeof(out->of), c, kind);
         if (found && !kinds[kind].clean)
             snprintf(out->why, sizeof(out->why), "too few settings tried with %s", c->network);
     }

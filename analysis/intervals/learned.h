@@ -13,7 +13,7 @@
 #define STRAIT_INTERVAL_LEVEL 0.9
 
 struct strait_learned_setting {
-    char point[STRAIT_KEY_CHARS], network[12], congestion[12], family[16];
+    char point[STRAIT_KEY_CHARS], network[12], congestion[12], family[16], messages[8];
     double features[STRAIT_N_FEATURES];
     /* Logarithms of round minus compute: by how much the measured one lay below the low end of what
      * is known without this table, and above its high end; negative inside. */
@@ -39,14 +39,15 @@ const char *strait_learned_line(char buf[512], const struct strait_learned_setti
 struct strait_margin {
     double low, high; /* round minus compute, times exp(-low) and exp(+high) */
     size_t n;         /* settings that it was learned on */
-    char of[64];      /* "loss, loss-based, server": the kind that these share */
+    char of[64];      /* "loss, loss-based, server, long": the kind that these share */
     double widened;   /* times; 1 where such settings were tried */
     char why[200];    /* what was not tried: "clients 5000, tried 2 to 36"; "" */
 };
 
-/** The margin of a case: the quantiles of below and above of all settings of its kind, which is the
- *  narrowest of (network, congestion, family), (network, family), (network), any imperfect network
- *  and all of which there are enough. Beyond the tried range of a feature it grows with the logarithm of the distance.
+/** The margin of a case: the quantiles of below and above of all settings of its kind. That is the
+ *  narrowest of these of which there are enough: (network, congestion, family, messages), (network,
+ *  family, messages), (network, messages), (imperfect or not, messages), (imperfect or not), all.
+ *  Beyond the tried range of a feature it grows with the logarithm of the distance.
  *  Returns: false where the table has too few settings for any
  *  Source:  split conformal prediction by group: Vovk, Gammerman and Shafer, Algorithmic Learning
  *           in a Random World, 2005; with intervals in place of points: Romano, Patterson and

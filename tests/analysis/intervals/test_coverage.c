@@ -7,12 +7,13 @@
 static json_t *predicted(const char *point, const char *network)
 {
     return json_pack("{s:s, s:s, s:s, s:f, s:[f, f], s:{s:f}, s:{s:[f, f]}, s:{s:s, s:{s:s, s:s, "
-                     "s:s, s:f, s:f, s:f, s:f, s:f}}, s:{s:s}}",
+                     "s:s, s:s, s:f, s:f, s:f, s:f, s:f}}, s:{s:s}}",
                      "record", "row", "backend", "fluid", "point", point, "round_s", 10.0,
                      "interval_s", 9.0, 12.0, "path_s", "compute", 2.0, "uncertainty", "base_s",
                      10.0, 10.0, "evidence", "basis", "emulated", "case", "network", network,
-                     "congestion", "bbr", "family", "server", "rate_mbps", 100.0, "rtt_ms", 20.0,
-                     "clients", 8.0, "model_mb", 4.0, "severity", 0.0, "codec", "name", "none");
+                     "congestion", "bbr", "family", "server", "messages", "long", "rate_mbps",
+                     100.0, "rtt_ms", 20.0, "clients", 8.0, "model_mb", 4.0, "severity", 0.0,
+                     "codec", "name", "none");
 }
 
 static json_t *measured(const char *point, double round_s, bool valid)

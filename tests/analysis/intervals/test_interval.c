@@ -5,8 +5,11 @@
 #include "analysis/intervals/interval.h"
 #include "tests/kit/suite.h"
 
-static const struct strait_case clean = {
-    .network = "clean", .congestion = "bbr", .family = "server", .features = {100, 20, 8, 4, 0}};
+static const struct strait_case clean = {.network = "clean",
+                                         .congestion = "bbr",
+                                         .family = "server",
+                                         .messages = "long",
+                                         .features = {100, 20, 8, 4, 0}};
 
 static struct strait_interval_inputs round_of(double round_s, double compute_s)
 {
@@ -33,6 +36,7 @@ static struct strait_learned tenth_and_fifth(void)
         strcpy(s->network, "clean");
         strcpy(s->congestion, "bbr");
         strcpy(s->family, "server");
+        strcpy(s->messages, "long");
         memcpy(s->features, clean.features, sizeof(s->features));
         s->above = log(1.1);
         s->below = log(1.25);

@@ -12,6 +12,7 @@ static struct strait_case clean_server(void)
     return (struct strait_case){.network = "clean",
                                 .congestion = "bbr",
                                 .family = "server",
+                                .messages = "long",
                                 .features = {100, 20, 8, 4, 0}};
 }
 
@@ -25,6 +26,7 @@ static struct strait_learned settings_like(const struct strait_case *c, size_t n
         snprintf(s->network, sizeof(s->network), "%s", c->network);
         snprintf(s->congestion, sizeof(s->congestion), "%s", c->congestion);
         snprintf(s->family, sizeof(s->family), "%s", c->family);
+        snprintf(s->messages, sizeof(s->messages), "%s", c->messages);
         memcpy(s->features, c->features, sizeof(s->features));
         s->above = 0.01 * (double)(1 + (i * 7) % n);
         s->below = -s->above;
@@ -49,7 +51,7 @@ static void quantiles(void)
         CU_ASSERT_DOUBLE_EQUAL(m.high, cases[i].high, 1e-12);
         CU_ASSERT_DOUBLE_EQUAL(m.low, cases[i].low, 1e-12);
         CU_ASSERT_EQUAL(m.n, cases[i].n);
-        CU_ASSERT_STRING_EQUAL(m.of, "clean, bbr, server");
+        CU_ASSERT_STRING_EQUAL(m.of, "clean, bbr, server, long messages");
         CU_ASSERT_STRING_EQUAL(m.why, "");
         CU_ASSERT_EQUAL(m.widened, 1);
         strait_learned_release(&l);
@@ -70,8 +72,11 @@ static void kinds(void)
     struct strait_margin m;
     c.congestion = "loss-based";
     CU_ASSERT_TRUE(strait_learned_margin(&m, &l, &c));
-    CU_ASSERT_STRING_EQUAL(m.of, "clean, server");
+    CU_ASSERT_STRING_EQUAL(m.of, "clean, server, long messages");
     c.family = "peers";
+    CU_ASSERT_TRUE(strait_learned_margin(&m, &l, &c));
+    CU_ASSERT_STRING_EQUAL(m.of, "clean, long messages");
+    c.messages = "short";
     CU_ASSERT_TRUE(strait_learned_margin(&m, &l, &c));
     CU_ASSERT_STRING_EQUAL(m.of, "clean");
     CU_ASSERT_STRING_EQUAL(m.why, "");
@@ -132,7 +137,7 @@ static void files(void)
     CU_ASSERT_EQUAL(strlen(read.hash), STRAIT_KEY_CHARS - 1);
     strait_learned_release(&read);
     f = fopen(path, "ae");
-    fputs("p,clean,bbr,server,1,2,3,4,5,six,7,8\n", f);
+    fputs("p,clean,bbr,server,long,1,2,3,4,5,six,7,8\n", f);
     fclose(f);
     CU_ASSERT_EQUAL(strait_learned_load(&read, path, &err), -1);
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
