@@ -7,7 +7,7 @@
 #include "core/hash.h"
 #include "core/random.h"
 #include "traces/tensors.h"
-#include "coder.h"
+#include "tests/kit/coder.h"
 #include "tests/kit/tensor_kinds.h"
 
 /* From integers alone: 24 random bits with a sign, scaled by another power of two every 100. */

@@ -1,6 +1,6 @@
 /* The quantisers byte by byte: sizes by arithmetic, examples by hand, what is refused. */
 #include <math.h>
-#include "coder.h"
+#include "tests/kit/coder.h"
 
 static const size_t lengths[] = {0, 1, 7, 8, 9, 127, 128, 129, 320, 321, 513, 1000, 4096, 10007};
 enum { N_LENGTHS = sizeof(lengths) / sizeof(lengths[0]) };
