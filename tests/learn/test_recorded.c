@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tests/kit/recorded_run.h"
+#include "tests/kit/recorded/recorded_run.h"
 #include "tests/kit/suite.h"
 #include "tests/kit/training.h"
 

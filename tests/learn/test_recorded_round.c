@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "tests/kit/recorded_run.h"
+#include "tests/kit/recorded/recorded_run.h"
 #include "tests/kit/suite.h"
 
 static struct strait_curves *load(void)

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "coder.h"
+#include "tests/kit/coder.h"
 #include "learn/network.h"
-#include "training.h"
+#include "tests/kit/training.h"
 #include "workloads/train/plans/policy.h"
 
 static const char settings[] = "{\"task\": \"fashion-cnn\"}";
