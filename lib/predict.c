@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "campaign/plan.h"
+#include "core/shipped.h"
 #include "strait.h"
 
 static const struct strait_backend *backend_of(const char *name, struct strait_error *err)
@@ -36,12 +37,18 @@ static int predict(char **text, const struct strait_sweep *sweep,
                    const struct strait_profile *profile, const struct strait_backend *backend,
                    struct strait_error *err)
 {
-    struct strait_plan plan = {.setup = {.file = sweep->file, .profile = profile}};
+    struct strait_learned learned = {.n = 0}; /* of intervals, as strait run has it */
+    struct strait_plan plan = {
+        .setup = {.file = sweep->file, .profile = profile, .learned = &learned}};
     json_t *rows = NULL;
-    if (strait_plan_setup_hashes(&plan.setup, err) == 0 &&
+    char path[4096];
+    strait_share_path(path, sizeof(path), STRAIT_LEARNED_FILE);
+    if (strait_learned_load(&learned, path, err) == 0 &&
+        strait_plan_setup_hashes(&plan.setup, err) == 0 &&
         strait_plan_add(&plan, sweep, backend, 1, true, err) == 0)
         rows = run_all(&plan, sweep->set, err);
     strait_plan_release(&plan);
+    strait_learned_release(&learned);
     if (!rows)
         return -1;
     *text = json_dumps(rows, JSON_COMPACT);
