@@ -190,8 +190,8 @@ static int find_ratio(struct strait_profile_entry *entry, struct strait_bundle *
 }
 
 /* One codec at one bound on the slices of one class, as a rank codes them: in one bundle with those
- * of the other class. What that takes alone is known and taken off, so that the two entries together
- * are what a model takes. The quantiles say how far the readings lie apart. */
+ * of the other class. What that takes alone is known and taken off, so that the two entries
+ * together are what a model takes. The quantiles say how far the readings lie apart. */
 static int measure(struct strait_profile_entry *entry, struct sample *s, const struct measuring *m,
                    struct strait_error *err)
 {

@@ -1,4 +1,5 @@
-/* A results folder: results.jsonl, one line with a checksum a record. A killed run leaves it valid. */
+/* A results folder: results.jsonl, one line with a checksum a record. A killed run leaves it
+ * valid. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>

@@ -7,8 +7,8 @@
 #include "plan.h"
 #include "workloads/ask/packet_effects.h"
 
-/* Draws of losses beside the prediction's own: fewer where they would be long, which is where a run's
- * own losses average out. */
+/* Draws of losses beside the prediction's own: fewer where they would be long, which is where a
+ * run's own losses average out. */
 enum { MAX_DRAWS = 8, MIN_DRAWS = 2, MAX_SEGMENTS = 2000000 };
 
 double strait_plan_mean_round_s(const struct strait_trial *p)

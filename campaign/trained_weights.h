@@ -1,4 +1,5 @@
-/* Weights of a task trained by one worker alone: read from a file, or trained now and kept there. */
+/* Weights of a task trained by one worker alone: read from a file, or trained now and kept
+ * there. */
 #pragma once
 #include "learn/learn.h"
 

@@ -12,7 +12,8 @@
 enum { MAX_WAYS = 64, WAY_CHARS = 64 };
 static const double BEND = 0.01; /* of the perplexity, as notes say */
 
-/* One axis of the curve, ways[first] to ways[first + n - 1]; the last leaves nothing out, or least. */
+/* One axis of the curve, ways[first] to ways[first + n - 1]; the last leaves nothing out, or
+ * least. */
 struct axis {
     const char *name;
     size_t first, n;

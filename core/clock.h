@@ -34,8 +34,8 @@ bool strait_cpu_is_of_host(void);
 /** Processor time of the calling thread, nanoseconds. Source: CLOCK_THREAD_CPUTIME_ID, or the
  *  host */
 int64_t strait_cpu_thread_ns(void);
-/** What reading that clock costs by itself, nanoseconds: the shortest of some pairs. In a guest 4 us,
- *  which is more than small pieces of work take. */
+/** What reading that clock costs by itself, nanoseconds: the shortest of some pairs. In a guest 4
+ *  us, which is more than small pieces of work take. */
 int64_t strait_cpu_reading_ns(void);
 /** The same of all threads of this process. Source: CLOCK_PROCESS_CPUTIME_ID, or the host */
 int64_t strait_cpu_process_ns(void);

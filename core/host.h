@@ -34,9 +34,10 @@ enum strait_simd strait_simd_best(void);
 enum strait_simd strait_simd_level(void);
 const char *strait_simd_name(enum strait_simd level);
 
-/* OpenBLAS built without threads (Debian's libopenblas0-serial) hands out its buffers unguarded: two
- * threads that call it at the same time may get the same one, and wrong numbers. Each call is made
- * alone there. Builds with threads, OpenMP's or POSIX', have a lock for it and the same digits. */
+/* OpenBLAS built without threads (Debian's libopenblas0-serial) hands out its buffers unguarded:
+ * two threads that call it at the same time may get the same one, and wrong numbers. Each call is
+ * made alone there. Builds with threads, OpenMP's or POSIX', have a lock for it and the same
+ * digits. */
 void strait_blas_begin(void);
 void strait_blas_end(void);
 #define STRAIT_BLAS(call)                                                                          \

@@ -25,7 +25,8 @@ const char *strait_nearest(const char *name, const char *const *names);
 int strait_refuse_name(struct strait_error *err, enum strait_error_code code, const char *where,
                        const char *expected, const char *found, const char *const *names);
 
-/** The same; the known names are those of the .json files in `folder`, none if it cannot be read. */
+/** The same; the known names are those of the .json files in `folder`, none if it cannot be read.
+ *  */
 int strait_refuse_file_name(struct strait_error *err, enum strait_error_code code,
                             const char *where, const char *expected, const char *found,
                             const char *folder);

@@ -1,9 +1,9 @@
 /* fashion-resnet: a residual network on Fashion-MNIST, 174,970 parameters: three stages of 16, 32
  * and 64 channels, two basic blocks each, GroupNorm of eight groups in the place of batch
  * normalisation, whose statistics would depend on the other examples of a rank's batch. Shortcuts
- * between stages are convolutions of 1 x 1. Source: He et al., arXiv 1512.03385, section 4.2; Wu and
- * He, arXiv 1803.08494. Nothing but the mean over the batch joins its images, so that each passes
- * through the network alone, forward and backward. */
+ * between stages are convolutions of 1 x 1. Source: He et al., arXiv 1512.03385, section 4.2; Wu
+ * and He, arXiv 1803.08494. Nothing but the mean over the batch joins its images, so that each
+ * passes through the network alone, forward and backward. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

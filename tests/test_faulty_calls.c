@@ -1,5 +1,5 @@
-/* Whatever system call fails, a library says so once and goes on; and interrupted and short reads and
- * writes alter nothing. */
+/* Whatever system call fails, a library says so once and goes on; and interrupted and short reads
+ * and writes alter nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -88,8 +88,8 @@ static json_t *evidence_of(const struct strait_interval_inputs *in, const struct
     return out;
 }
 
-/* The ends of base_s moved by the model's own margin; computing is exact in the settings that it was
- * learned on. */
+/* The ends of base_s moved by the model's own margin; computing is exact in the settings that it
+ * was learned on. */
 static void apply_margin(double out_s[2], const double base_s[2], double compute_s, double round_s,
                          const struct strait_margin *m)
 {

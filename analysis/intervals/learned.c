@@ -159,9 +159,9 @@ static double doublings_beyond(char *why, size_t cap, const struct strait_learne
     return x > most ? log2(x / most) : log2(fmax(least, 1e-9) / x);
 }
 
-/* By how much a margin grows for each doubling beyond what was tried. Of 118 settings the outer third
- * by one figure, a doubling away on average, was judged by the others, for both sides of rate, round
- * trip, clients and model: 85 to 100 % hold as they are, 87 to 100 % with this. */
+/* By how much a margin grows for each doubling beyond what was tried. Of 118 settings the outer
+ * third by one figure, a doubling away on average, was judged by the others, for both sides of
+ * rate, round trip, clients and model: 85 to 100 % hold as they are, 87 to 100 % with this. */
 static const double PER_DOUBLING = 0.25;
 
 static void widen(struct strait_margin *m, const struct strait_learned *l,

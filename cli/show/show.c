@@ -22,7 +22,8 @@ static void number_cell(struct strait_table *t, double value, int digits)
 
 /* --- a line a point ----------------------------------------------------------------------- */
 
-/* Of repeats the range; of a prediction its interval, with as many digits as tell its ends apart. */
+/* Of repeats the range; of a prediction its interval, with as many digits as tell its ends
+ * apart. */
 static void put_range(struct strait_table *t, const struct strait_cell *cell)
 {
     char lo[STRAIT_NUMBER_CHARS], hi[STRAIT_NUMBER_CHARS];

@@ -64,8 +64,9 @@ static bool can_refer(const struct strait_codec_spec *spec)
 }
 
 /* What is coded of a change: the difference from what receivers decoded before, within the bound
- * that the weights themselves have; all of the weights where that is less. The sender's own decoding
- * and the passes over the values are charged by who codes so, as in references.c of workloads. */
+ * that the weights themselves have; all of the weights where that is less. The sender's own
+ * decoding and the passes over the values are charged by who codes so, as in references.c of
+ * workloads. */
 static int prepare_change(struct measured *m, const struct strait_coder *coder, size_t cap,
                           struct strait_request request, struct strait_error *err)
 {

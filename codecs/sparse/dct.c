@@ -80,8 +80,8 @@ static const struct table *table_of(struct strait_dct *d, size_t n)
 
 enum { AT_ONCE = 4 };
 
-/* out[m x n] = a[m x inner] b[inner x n]. Sums run in the order of `inner`; four terms at a time stay
- * in registers. */
+/* out[m x n] = a[m x inner] b[inner x n]. Sums run in the order of `inner`; four terms at a time
+ * stay in registers. */
 STRAIT_CLONED
 static void multiply(float *restrict out, const float *restrict a, const float *restrict b,
                      size_t m, size_t inner, size_t n)

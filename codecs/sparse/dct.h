@@ -14,8 +14,8 @@ struct strait_dct *strait_dct_take(struct strait_pool *pool, struct strait_error
 void strait_dct_pool_release(struct strait_pool *pool);
 
 enum { STRAIT_DCT_MAX = 128 }; /* of a side */
-/** Out: y, and between: scratch, as large as x: float32[n_rows * n_columns], rows one after another.
- *  Cost: n_rows + n_columns multiplications and additions a value */
+/** Out: y, and between: scratch, as large as x: float32[n_rows * n_columns], rows one after
+ *  another. Cost: n_rows + n_columns multiplications and additions a value */
 void strait_dct_forward(struct strait_dct *d, float *y, const float *x, size_t n_rows,
                         size_t n_columns, float *between);
 /** Cost: about as many a value as y has rows with values other than 0. */

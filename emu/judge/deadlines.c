@@ -1,9 +1,9 @@
 #include "deadlines.h"
 
 enum { DEFAULT_S = 3600 };
-/* Real time beyond a multiple of what is expected, for the whole run and for a time in which nothing
- * moves. Losses are not in what is expected: on links with 1 % rounds took up to 200 times as long,
- * and TCP waits up to two minutes before it tries again. */
+/* Real time beyond a multiple of what is expected, for the whole run and for a time in which
+ * nothing moves. Losses are not in what is expected: on links with 1 % rounds took up to 200 times
+ * as long, and TCP waits up to two minutes before it tries again. */
 static const double SPARE_S = 300, LATE_RATIO = 10, LOSSY_RATIO = 500;
 static const double QUIET_S = 60, QUIET_LOSSY_S = 300, QUIET_RATIO = 3;
 

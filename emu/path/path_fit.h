@@ -45,5 +45,6 @@ struct strait_path_figure strait_path_fit_queue(const struct strait_path_train *
  *  median absolute deviation (normal noise). NAN without any. */
 struct strait_path_figure strait_path_fit_median(double *times_s, size_t n);
 /** Mean of figures weighted by their numbers of readings; of at least two the error is the larger
- *  of what they say themselves and how far they lie apart. Those that were not found do not count. */
+ *  of what they say themselves and how far they lie apart. Those that were not found do not count.
+ *  */
 struct strait_path_figure strait_path_mean(const struct strait_path_figure *f, size_t n);

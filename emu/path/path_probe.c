@@ -23,8 +23,8 @@ enum {
     MAX_MTU = 1500
 };
 static const double ECHO_S = 0.01, LOST_S = 2, QUIET_S = 0.2;
-/* Packets apart take a twentieth of the rate, so that none waits for another, and come at most every
- * half millisecond. A burst is what the link carries in half a second, at most. */
+/* Packets apart take a twentieth of the rate, so that none waits for another, and come at most
+ * every half millisecond. A burst is what the link carries in half a second, at most. */
 static const double MIN_GAP_S = 0.0005, SHARE_APART = 0.05, BURST_S = 0.5;
 /* Less jitter is the machine's own. A gap of twice the jitter lets no packet wait for another; the
  * first reading may be several times too small. */
@@ -277,8 +277,9 @@ static int measure(struct probing *p, struct strait_path *out, struct strait_err
             return -1;
     }
     getsockopt(p->end.tcp, IPPROTO_TCP, TCP_CONGESTION, out->congestion, &len);
-    /* An empty packet's round trip, on the line through two lengths: a shaper that lets a lone packet
-     * pass at once has no transmission time. A message each way; TCP's header has 32 bytes, UDP's 8. */
+    /* An empty packet's round trip, on the line through two lengths: a shaper that lets a lone
+     * packet pass at once has no transmission time. A message each way; TCP's header has 32 bytes,
+     * UDP's 8. */
     const double small_bytes = wire_bytes(p, STRAIT_PATH_HEAD_BYTES);
     const double more_bytes = p->full_bytes - STRAIT_PATH_HEAD_BYTES;
     const double s_per_byte = fmax(0, (full.value - small.value) / more_bytes);

@@ -87,7 +87,7 @@ void strait_connection_arm(struct strait_connection *c)
     strait_wire_at(c->wire, &c->node, fmin(fmin(c->timer_s, c->send_s), c->delack_s));
 }
 
-/* --- receiver --------------------------------------------------------------------------------- */
+/* --- receiver -------------------------------------------------------------------------------- */
 
 static void acknowledge(struct strait_connection *c, double echo_s, double now_s)
 {
@@ -131,7 +131,7 @@ void strait_connection_data(struct strait_connection *c, const struct strait_pac
     strait_connection_arm(c);
 }
 
-/* --- acknowledgements --------------------------------------------------------------------------- */
+/* --- acknowledgements ------------------------------------------------------------------------ */
 
 static void measure(struct strait_connection *c, double rtt_s)
 {

@@ -6,7 +6,8 @@
 
 #include "connection.h"
 
-/* Ties: links by number, then connections, then posts, each in the order in which they were made. */
+/* Ties: links by number, then connections, then posts, each in the order in which they were
+ * made. */
 static const int64_t CONNECTIONS = (int64_t)1 << 32, POSTS = (int64_t)1 << 48;
 
 struct message {

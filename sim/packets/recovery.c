@@ -8,7 +8,7 @@ static const double TICKS_S = 2 * STRAIT_TICK_S;
 static const uint64_t NONE = UINT64_MAX;
 enum { DUPLICATES = 3, MOST_BACKOFF = 8 };
 
-/* --- segments by time of sending -------------------------------------------------------------- */
+/* --- segments by time of sending ------------------------------------------------------------- */
 
 void strait_recovery_unlist(struct strait_connection *c, uint64_t seq)
 {
@@ -40,7 +40,7 @@ void strait_recovery_list(struct strait_connection *c, uint64_t seq)
     c->last_sent = seq;
 }
 
-/* --- timers ------------------------------------------------------------------------------------- */
+/* --- timers ---------------------------------------------------------------------------------- */
 
 static double time_out_s(const struct strait_connection *c)
 {
@@ -66,7 +66,7 @@ void strait_recovery_rearm(struct strait_connection *c, double now_s)
     c->timer_s = fmin(probe_s, c->timer_s);
 }
 
-/* --- losses -------------------------------------------------------------------------------------- */
+/* --- losses ---------------------------------------------------------------------------------- */
 
 static void mark_lost(struct strait_connection *c, uint64_t seq)
 {
@@ -111,7 +111,7 @@ static double detect(struct strait_connection *c, double now_s)
     return n_lost;
 }
 
-/* --- the window under losses ---------------------------------------------------------------------- */
+/* --- the window under losses ----------------------------------------------------------------- */
 
 static void begin_reduction(struct strait_connection *c, enum strait_tcp_state state, double now_s)
 {

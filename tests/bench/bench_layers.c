@@ -1,7 +1,7 @@
 /* bench_layers NAME TRAINING TABLE ITERS: times of every layer of a task that trains, forward and
  * backward, for the settings "training" of an experiment given as text: a layer table
- * (docs/layer-table.md) and its table of iterations. Times are processor time of one thread, so that
- * other work on the machine does not count. */
+ * (docs/layer-table.md) and its table of iterations. Times are processor time of one thread, so
+ * that other work on the machine does not count. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -23,8 +23,8 @@ static void write_text(char path[128], const char *name, const char *text)
 #define ONES   SPREAD("aggregate", "1")
 #define SPEEDS SPREAD("speed", "\"1 GB/s\"")
 
-/* A profile of one codec, and of the stage behind it: ratio, and MB a second of encoding and of decoding; measured, with half
- * and twice of each as quantiles, or stated. */
+/* A profile of one codec, and of the stage behind it: ratio, and MB a second of encoding and of
+ * decoding; measured, with half and twice of each as quantiles, or stated. */
 static struct strait_profile *profile_of(int ratio, int encode, int decode, bool stated)
 {
     char text[2000], path[128], spread[3][160] = {"", "", ""};

@@ -88,7 +88,8 @@ static void as_known(void)
     known_release(&k);
 }
 
-/* Relative bounds are those of the tensor: e over its rms, 1 / sqrt(3) within 1 %, or its range, 2. */
+/* Relative bounds are those of the tensor: e over its rms, 1 / sqrt(3) within 1 %, or its range,
+ * 2. */
 static void in_other_units(void)
 {
     static const char *const specs[] = {"sz:abs=0.1", "sz:rms=0.1", "sz:range=0.1"};

@@ -1,5 +1,5 @@
-/* strait sensitivity from outside: a user's checkpoint and program, a task that is trained here, and
- * what is refused. */
+/* strait sensitivity from outside: a user's checkpoint and program, a task that is trained here,
+ * and what is refused. */
 #include <jansson.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -46,8 +46,8 @@ static void set_up(const char *script)
     write_program(script);
 }
 
-/* Nothing adds to a loss that is always 0.5: the bound is the largest tried, twice the rms of 1. The
- * program sees a file of 8160 bytes. */
+/* Nothing adds to a loss that is always 0.5: the bound is the largest tried, twice the rms of 1.
+ * The program sees a file of 8160 bytes. */
 static void a_checkpoint(void)
 {
     set_up("#!/bin/sh\n[ $(wc -c < \"$1\") = 8160 ] && echo the loss is 0.5\n");

@@ -1,4 +1,5 @@
-/* Streams of every codec: damaged, of other lengths and bounds, by several threads, in little room. */
+/* Streams of every codec: damaged, of other lengths and bounds, by several threads, in little
+ * room. */
 #include <pthread.h>
 #include "codec_bench.h"
 #include "tests/kit/tensor_kinds.h"

@@ -112,8 +112,8 @@ static double worst_error(const struct strait_slice *a, const struct strait_slic
     return worst;
 }
 
-/* After each of 100 rounds: both ends have the same bits, each matrix is within the bound of its own
- * values, the bias is exact. Errors that added up would be sqrt(100) = 10 times the bound. */
+/* After each of 100 rounds: both ends have the same bits, each matrix is within the bound of its
+ * own values, the bias is exact. Errors that added up would be sqrt(100) = 10 times the bound. */
 static void a_hundred_rounds(void)
 {
     static const struct strait_bound bounds[] = {
@@ -140,8 +140,8 @@ static void a_hundred_rounds(void)
     }
 }
 
-/* A bound as small as the resolution of float32 near 1, 2^-24 to 2^-23, is kept too: such tensors go
- * whole where a sum would miss it. */
+/* A bound as small as the resolution of float32 near 1, 2^-24 to 2^-23, is kept too: such tensors
+ * go whole where a sum would miss it. */
 static void near_the_resolution(void)
 {
     struct strait_error err = {0};

@@ -1,5 +1,5 @@
-/* fashion-resnet: its parameters, and its gradient against one written from the definition in double
- * precision. Every element against PyTorch: make torch-check. */
+/* fashion-resnet: its parameters, and its gradient against one written from the definition in
+ * double precision. Every element against PyTorch: make torch-check. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

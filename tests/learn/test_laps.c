@@ -1,5 +1,5 @@
-/* Who measures layers hears of each: forward from the first to the last, then backward from the last
- * to the first; what lies between belongs to none. */
+/* Who measures layers hears of each: forward from the first to the last, then backward from the
+ * last to the first; what lies between belongs to none. */
 #include <stdlib.h>
 #include "learn/network.h"
 #include "tests/kit/fashion.h"
@@ -21,8 +21,8 @@ static void hear(void *context, size_t layer, bool back)
     h->back[h->n++] = back;
 }
 
-/* Of the laps that are a layer's: 0, 1, ..., n - 1 forward, then n - 1, ..., 0 backward. Before each
- * and behind the last forward one lies a lap of no layer. */
+/* Of the laps that are a layer's: 0, 1, ..., n - 1 forward, then n - 1, ..., 0 backward. Before
+ * each and behind the last forward one lies a lap of no layer. */
 static void there_and_back(const char *training)
 {
     struct strait_learn *l = strait_test_learn(training, 1, 1);

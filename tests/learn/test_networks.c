@@ -68,8 +68,8 @@ static double mean_loss(const char *task, const double *w, const float *images,
     return loss;
 }
 
-/* Twenty elements of every tensor. In double the central difference over 1e-7 is good to 2^-52 x 2.3
- * / 1e-7 = 5e-9; the network rounds to float32 in sums of up to 1568 terms: within 1e-5 of the
+/* Twenty elements of every tensor. In double the central difference over 1e-7 is good to 2^-52 x
+ * 2.3 / 1e-7 = 5e-9; the network rounds to float32 in sums of up to 1568 terms: within 1e-5 of the
  * largest derivative seen of the tensor. Where a maximum or a ReLU changes within the 1e-7 the two
  * would differ; these keys do not meet that. */
 #define STEP 1e-7

@@ -106,9 +106,9 @@ static struct end allowed(const struct strait_curves *c)
                         .train_loss = t * sqrt(squares.train_loss)};
 }
 
-/* Train the run and compare its end. Bits of an adaptive bound are those of the bins within the rms of
- * updates, and compared in each round; those of a fixed one follow the largest elements, which part
- * sooner, and are compared in all. */
+/* Train the run and compare its end. Bits of an adaptive bound are those of the bins within the rms
+ * of updates, and compared in each round; those of a fixed one follow the largest elements, which
+ * part sooner, and are compared in all. */
 static void check(const struct strait_curves *c, unsigned clients, unsigned seed,
                   const char *target, const char *codec, double par)
 {
@@ -148,8 +148,9 @@ static void fixed_bounds(void)
     strait_curves_free(c);
 }
 
-/* With 2 and 4 clients runs that begin alike part (README.md there: errors of 1e-4 of the range move
- * the end by 3.7 points), and so do single rounds: of them only all bits together are compared. */
+/* With 2 and 4 clients runs that begin alike part (README.md there: errors of 1e-4 of the range
+ * move the end by 3.7 points), and so do single rounds: of them only all bits together are
+ * compared. */
 static void few_clients(void)
 {
     struct strait_curves *c = load();

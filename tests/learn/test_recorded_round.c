@@ -14,8 +14,8 @@ static struct strait_curves *load(void)
 }
 
 /* Losses are recorded to four digits, so rounding takes half a unit of them; what sums in another
- * order add in 24 steps is as little: 2e-4 for both. A learning rate of 0.05005 in the place of 0.05
- * moves the test loss by 1e-3, two clients' training losses weighted by data by 3e-4. */
+ * order add in 24 steps is as little: 2e-4 for both. A learning rate of 0.05005 in the place of
+ * 0.05 moves the test loss by 1e-3, two clients' training losses weighted by data by 3e-4. */
 static void check_scores(struct recorded_run *r, const struct strait_curve *curve)
 {
     recorded_send(r, NULL, curve, true);

@@ -244,8 +244,8 @@ static void no_ramp(void)
     CU_ASSERT_EQUAL(n, 2);
 }
 
-/* After three years the clock has steps of 15 ns: start + RTT is rounded by more than a billionth of
- * the RTT, and who wakes then must find it reached, or sleeps until then for ever. */
+/* After three years the clock has steps of 15 ns: start + RTT is rounded by more than a billionth
+ * of the RTT, and who wakes then must find it reached, or sleeps until then for ever. */
 static void after_years(void)
 {
     const struct strait_tcp tcp = {.congestion = STRAIT_RENO,

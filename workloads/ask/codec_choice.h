@@ -16,7 +16,8 @@ struct strait_codec_choice {
 };
 
 void strait_codec_choice_release(struct strait_codec_choice *c);
-/** Read its file of bounds for this model, if it names one. where: of the codec, "f.json#/codec". */
+/** Read its file of bounds for this model, if it names one. where: of the codec, "f.json#/codec".
+ *  */
 int strait_codec_choice_bounds(struct strait_codec_choice *c, const struct strait_model *m,
                                const char *where, struct strait_error *err);
 /** Read the value of a key: a codec's name, or an object with a name, a bound and the codec's own

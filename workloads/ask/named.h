@@ -1,5 +1,5 @@
-/* What experiments name: networks, machines and software, whose constants stand in one file each with their
- * sources, and strategies. */
+/* What experiments name: networks, machines and software, whose constants stand in one file each
+ * with their sources, and strategies. */
 #pragma once
 #include <jansson.h>
 #include "core/error.h"

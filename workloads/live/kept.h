@@ -22,8 +22,9 @@ int strait_kept_open(struct strait_kept **out, const char *path, size_t n_elems,
                      struct strait_error *err);
 /** Close it; is_over: delete it. NULL is fine. */
 void strait_kept_close(struct strait_kept *k, bool is_over);
-/** Take the result of a job, if it is there: its loss, n_elems values and the n_state numbers of the
- *  optimiser afterwards (0, NULL: it began anew), or of a gradient's factors. Any thread may call. */
+/** Take the result of a job, if it is there: its loss, n_elems values and the n_state numbers of
+ *  the optimiser afterwards (0, NULL: it began anew), or of a gradient's factors. Any thread may
+ *  call. */
 bool strait_kept_find(struct strait_kept *k, const struct strait_kept_job *job, double *loss,
                       float *values, float *state, size_t n_state);
 /** Append the result of a job. 0, or -1 with *err SYSTEM */

@@ -1,7 +1,7 @@
 /* Inside coding: one encode or decode call in progress, and tensors split into the model's
- * parameters. From the bottom up: rank_state.c, coding_packets.c (encoded tensors as packets), tensor.c,
- * coding_pieces.c (the split into parameters), coding.c (the functions for strategies), messages.c,
- * coding_setup.c (what runs before and after the rounds), rank.c. */
+ * parameters. From the bottom up: rank_state.c, coding_packets.c (encoded tensors as packets),
+ * tensor.c, coding_pieces.c (the split into parameters), coding.c (the functions for strategies),
+ * messages.c, coding_setup.c (what runs before and after the rounds), rank.c. */
 #pragma once
 #include "rank_state.h"
 
@@ -55,7 +55,8 @@ void strait_line_encoded(struct strait_rank *r, struct strait_codec *c, struct s
 /** The line of a packet that came and of the tensor that it is decoded to, or NULL. */
 struct strait_line *strait_line_to_decode(struct strait_rank *r, const struct strait_packet *p,
                                           const struct strait_tensor *y);
-/** What encoding costs beside the codec's own work: closing the loop, and passes over the values. */
+/** What encoding costs beside the codec's own work: closing the loop, and passes over the values.
+ *  */
 double strait_line_cost_s(const struct strait_rank_state *w, const struct strait_codec *c,
                           const struct strait_tensor *x, double decode_s);
 void strait_lines_free(struct strait_rank_state *w);

@@ -89,7 +89,8 @@ void strait_set_share(struct strait_codec *c, double share)
 }
 
 /* Look a bound up in the profile once: rounds and parts of tensors share the result. With real
- * payload the profile tells times alone, and where it lacks the bound those of the experiment's do. */
+ * payload the profile tells times alone, and where it lacks the bound those of the experiment's
+ * do. */
 static struct strait_codec_cost cost_at(struct strait_rank *r, struct strait_codec *c, double bound,
                                         bool changes)
 {

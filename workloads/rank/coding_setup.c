@@ -92,8 +92,8 @@ static size_t n_rehearsed(size_t n_elems)
     return n < N_REHEARSALS ? n : N_REHEARSALS;
 }
 
-/* What the rehearsal takes: a model and two rooms for each turn, a model to send, one that sums, and
- * the sweeper. */
+/* What the rehearsal takes: a model and two rooms for each turn, a model to send, one that sums,
+ * and the sweeper. */
 static double rehearsal_bytes(const struct strait_rank_state *w)
 {
     const size_t n_elems = w->point->experiment->model->n_elems, n = n_rehearsed(n_elems);

@@ -1,4 +1,5 @@
-/* Training for real: gradients, steps and local training as jobs of a rank. Time is what the model's table says; values are computed beside it. */
+/* Training for real: gradients, steps and local training as jobs of a rank. Time is what the
+ * model's table says; values are computed beside it. */
 #include "learning.h"
 
 #include <assert.h>
@@ -236,8 +237,8 @@ static void copy_now(void *arg)
     memcpy(t->to, t->from, (t->hi - t->lo) * sizeof(float));
 }
 
-/* Where the whole gradient of this step goes: into the memory of the whole tensor that x is of, else
- * into the rank's own. x NULL: nothing waits for it yet. */
+/* Where the whole gradient of this step goes: into the memory of the whole tensor that x is of,
+ * else into the rank's own. x NULL: nothing waits for it yet. */
 static float *gradient_memory(struct strait_rank *r, struct strait_tensor *x)
 {
     struct strait_rank_state *w = strait_rank_state_of(r);

@@ -42,13 +42,13 @@ void strait_backward(struct strait_rank *r, int layer);
  *  been read, and so must those of the whole tensor that x is a range of when the first layer of a
  *  step is asked for. */
 void strait_backward_into(struct strait_rank *r, int layer, struct strait_tensor *x);
-/** If the rank trains, x becomes a factor of K-FAC, a triangle (learn/factors.h), of the minibatch of
- *  this step: the last gradient's, or before the first layer's the next one's. In cost_s of the
+/** If the rank trains, x becomes a factor of K-FAC, a triangle (learn/factors.h), of the minibatch
+ *  of this step: the last gradient's, or before the first layer's the next one's. In cost_s of the
  *  device in any case. */
 void strait_factor_into(struct strait_rank *r, int layer, bool of_input, struct strait_tensor *x,
                         double cost_s);
-/** One optimiser step: along weight * x on this rank's parameters, if it trains. x: whole gradients;
- *  NULL: time alone. */
+/** One optimiser step: along weight * x on this rank's parameters, if it trains. x: whole
+ *  gradients; NULL: time alone. */
 void strait_step(struct strait_rank *r, struct strait_tensor *x, double weight);
 /** A share of an optimiser step; with real payload fn(arg) computes it. */
 void strait_resume_part(struct strait_rank *r, double share, void (*fn)(void *), void *arg);
@@ -144,8 +144,8 @@ float *strait_values(struct strait_rank *r, struct strait_tensor *x);
 /* Codec work; always charged. bound NAN: the experiment's. */
 /** The codec "up", "down", or "none" (plain values whatever the experiment says). */
 struct strait_codec *strait_codec(struct strait_rank *r, const char *which);
-/** From now on `dgc` sends this share of the values instead of its ratio. In sized runs bytes are in
- *  proportion. */
+/** From now on `dgc` sends this share of the values instead of its ratio. In sized runs bytes are
+ *  in proportion. */
 void strait_set_share(struct strait_codec *c, double share);
 /** Whether its packets are views of tensors, which must not change until all receivers have read
  *  them. */
@@ -171,8 +171,8 @@ struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *
 struct strait_packet *strait_encode_within(struct strait_rank *r, struct strait_codec *c,
                                            const struct strait_bound *by_row,
                                            struct strait_tensor *x);
-/** y = what c makes of x within this bound, without a reference and without the sender's memory: for
- *  policies. Charged as one encode and one decode. */
+/** y = what c makes of x within this bound, without a reference and without the sender's memory:
+ *  for policies. Charged as one encode and one decode. */
 void strait_round_trip(struct strait_rank *r, struct strait_codec *c, double bound,
                        struct strait_tensor *y, struct strait_tensor *x);
 /* Where a codec's setting "reference" says so, what rank 0 or another sender encodes with "down" is

@@ -1,5 +1,5 @@
-/* Parameters coded against those that the receiver decoded last (codecs/reference.h): which values a
- * packet refers to, and who has them. */
+/* Parameters coded against those that the receiver decoded last (codecs/reference.h): which values
+ * a packet refers to, and who has them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -85,7 +85,8 @@ struct strait_trial_options {
 };
 
 /** The cost at a bound other than the experiment's, for strategies that change bounds, from the
- *  profile. In: direction: 0 up, 1 down; changes: of parameters against a reference. Errors: INPUT naming the measured range. */
+ *  profile. In: direction: 0 up, 1 down; changes: of parameters against a reference. Errors: INPUT
+ *  naming the measured range. */
 int strait_trial_cost(struct strait_codec_cost *out, const struct strait_trial *p, int direction,
                       bool changes, double bound, struct strait_error *err);
 /** Prepare a point. Borrows experiment and profile until free. With a server and real payload,

@@ -123,8 +123,8 @@ static void two_profiles(void)
     json_decref(records);
 }
 
-/* Speed-ups of three codecs at 2, 4, ..., 256 clients: one rises above 1 at 10 and falls below again
- * at 100, one rises at 12, and one at 64. 10 and 12 lie together: sqrt(120) = 10.95. */
+/* Speed-ups of three codecs at 2, 4, ..., 256 clients: one rises above 1 at 10 and falls below
+ * again at 100, one rises at 12, and one at 64. 10 and 12 lie together: sqrt(120) = 10.95. */
 static void crossings(void)
 {
     static const char *const profiles[] = {"a/p.json", "b/p.json", "c/p.json"};

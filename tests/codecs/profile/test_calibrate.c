@@ -69,8 +69,8 @@ static void entries(void)
 }
 
 /* Weights that a round has changed by a twentieth of what they are: against those that receivers
- * have decoded they take fewer bytes than alone, as many as codecs/reference.h writes. A profile with
- * that entry is read again. Codecs that cannot refer have none. */
+ * have decoded they take fewer bytes than alone, as many as codecs/reference.h writes. A profile
+ * with that entry is read again. Codecs that cannot refer have none. */
 static void changes(void)
 {
     static float before[LARGE], after[LARGE];

@@ -58,9 +58,9 @@ static void chunks(void)
 }
 
 /* 10000 values are chunks of 4096, 4096 and 1808, 64 of each sent: 192 positions of 12 bits are 288
- * bytes, values 768; or 4 levels and 2 bits each, 16 + 48. A chunk of SparseLoCo's setting takes 64 x
- * 14 bits = 112 bytes for 16384, 146 times fewer. Chunks of 300 have 9 bits a position; a last one of
- * 100 has only 100 to send. */
+ * bytes, values 768; or 4 levels and 2 bits each, 16 + 48. A chunk of SparseLoCo's setting takes 64
+ * x 14 bits = 112 bytes for 16384, 146 times fewer. Chunks of 300 have 9 bits a position; a last
+ * one of 100 has only 100 to send. */
 static void chunk_bytes(void)
 {
     float *x = malloc(sizeof(float) << 20), *y = malloc(sizeof(float) << 20);
@@ -77,8 +77,8 @@ static void chunk_bytes(void)
 }
 
 /* Of 5, 4.5, -5, -4.6: mean -0.025, deviation 5.52, bins of 8.28 about it: -12.4 and -4.2 bound the
- * negative ones, which are one bin of mean -4.8; 4.1 and up is the last, of mean 4.75. Of 4, 1, 1, -2:
- * mean 1, deviation 2.45, bins from -4.5, -0.84 and 2.84 on: each value is its own level. */
+ * negative ones, which are one bin of mean -4.8; 4.1 and up is the last, of mean 4.75. Of 4, 1, 1,
+ * -2: mean 1, deviation 2.45, bins from -4.5, -0.84 and 2.84 on: each value is its own level. */
 static void two_bits(void)
 {
     const float x[] = {0, 5, 4.5F, -1, -5, 1, 0.5F, -4.6F}, z[] = {1, 4, 1, -2, 0, 0, 0, 0};
@@ -121,8 +121,9 @@ static void transform(double *y, const float *x, size_t h, size_t w, size_t stri
     free(c);
 }
 
-/* A matrix of 21 x 13 in blocks of 8: edges of 5. Values are up to 1, sums of 8 or 16 products round
- * by some 1e-6. Coefficients of random values differ by far more, so that the same are chosen. */
+/* A matrix of 21 x 13 in blocks of 8: edges of 5. Values are up to 1, sums of 8 or 16 products
+ * round by some 1e-6. Coefficients of random values differ by far more, so that the same are
+ * chosen. */
 static void transforms(void)
 {
     enum { ROWS = 21, COLUMNS = 13, SIDE = 8 };

@@ -73,7 +73,8 @@ static void readings(void)
     world_release(&w);
 }
 
-/* Two sites: after the four links of the ranks come out and in of each site, then the four pairs. */
+/* Two sites: after the four links of the ranks come out and in of each site, then the four
+ * pairs. */
 static void between_sites(void)
 {
     enum { N_BETWEEN = 8 };

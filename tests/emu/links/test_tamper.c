@@ -222,8 +222,8 @@ static int namespace_of(const char *pid)
     return stat(path, &info) == 0 ? (int)info.st_ino : 0;
 }
 
-/* Rank 1 sends twice; in between, where is_asking, somebody may change its port. Ranks have no right
- * to do that themselves. */
+/* Rank 1 sends twice; in between, where is_asking, somebody may change its port. Ranks have no
+ * right to do that themselves. */
 static void twice(struct strait_rank *r, bool is_asking)
 {
     for (int i = 0; i < 2; i++) {

@@ -44,8 +44,9 @@ static void rate_with_loss(void)
     CU_ASSERT_DOUBLE_EQUAL(strait_path_fit_rate(&t).value, 1e7, 1);
 }
 
-/* Arrivals alternate by +-d around the line. Slope's error: d / sqrt(sum of (i - mean)^2), and that
- * sum is m (m^2 - 1) / 12 for m = 875 numbers in a row; residuals count m - 2 degrees of freedom. */
+/* Arrivals alternate by +-d around the line. Slope's error: d / sqrt(sum of (i - mean)^2), and
+ * that sum is m (m^2 - 1) / 12 for m = 875 numbers in a row; residuals count m - 2 degrees of
+ * freedom. */
 static void rate_error(void)
 {
     struct strait_path_packet p[N];
@@ -86,8 +87,8 @@ static void jitter(void)
     CU_ASSERT(f.error > 0 && f.error < 1e-4);
 }
 
-/* 1000 packets at once into a queue of 100: 100 pass, the last has waited 99 ms more than the first;
- * the others are lost. */
+/* 1000 packets at once into a queue of 100: 100 pass, the last has waited 99 ms more than the
+ * first; the others are lost. */
 static void queue(void)
 {
     struct strait_path_packet p[N];

@@ -1,4 +1,5 @@
-/* The operations of an emulated rank, on a rank in this process to which the test brings messages. */
+/* The operations of an emulated rank, on a rank in this process to which the test brings
+ * messages. */
 #include "emu/process/lane.h"
 #include <math.h>
 #include <sched.h>
@@ -236,7 +237,8 @@ static void lag_is_compensated_up_to_its_limit(void)
     tear_down(&b);
 }
 
-/* Each operation of rank 0's first lane shows how many rounds its log has, and counts as progress. */
+/* Each operation of rank 0's first lane shows how many rounds its log has, and counts as
+ * progress. */
 static void rounds_are_shown(void)
 {
     struct bench b;

@@ -16,13 +16,15 @@ long strait_faulty_each(int (*fn)(void *arg, struct strait_error *err), void *ar
  *  Returns: how many there are */
 int strait_faulty_places(int (*fn)(void *arg, struct strait_error *err), void *arg);
 
-/** From now on the n-th call of this process fails, and the n-th of each that it forks; -1: none. */
+/** From now on the n-th call of this process fails, and the n-th of each that it forks; -1: none.
+ *  */
 void strait_faulty_begin(long n);
 /** No longer. Returns: whether one has failed */
 bool strait_faulty_end(void);
 /** Record from which places calls come, while they are counted; NULL: no longer. */
 void strait_faulty_record(struct strait_places *p);
 
-/** From now on each read and write is interrupted once (EINTR) and then does three bytes at most. */
+/** From now on each read and write is interrupted once (EINTR) and then does three bytes at most.
+ *  */
 void strait_halting_begin(void);
 void strait_halting_end(void);

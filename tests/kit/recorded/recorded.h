@@ -1,7 +1,7 @@
 /* The draws of the recorded curves (traces/curves): NumPy's default_rng(seed) splits the images and
- * draws the batches, PyTorch's manual_seed(seed) the initial weights. Found from the recording: with
- * these draws round 1 of its runs comes out to the last recorded digit, tests/learn/test_recorded.c.
- * All of it is written anew from the published algorithms. */
+ * draws the batches, PyTorch's manual_seed(seed) the initial weights. Found from the recording:
+ * with these draws round 1 of its runs comes out to the last recorded digit,
+ * tests/learn/test_recorded.c. All of it is written anew from the published algorithms. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

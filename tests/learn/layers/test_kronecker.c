@@ -1,4 +1,5 @@
-/* K-FAC's arithmetic against the Kronecker product itself, formed and solved in double precision. */
+/* K-FAC's arithmetic against the Kronecker product itself, formed and solved in double
+ * precision. */
 #include "learn/layers/kronecker.h"
 #include <math.h>
 #include <string.h>
@@ -48,8 +49,8 @@ static void solve(double m[N][N], double *x)
         x[i] /= m[i][i];
 }
 
-/* (A (x) G) vec(X) = vec(G X A) with columns one after another. Elements are around 1 and the damped
- * matrices' smallest eigenvalues 0.1, so floats leave errors around 1e-6. */
+/* (A (x) G) vec(X) = vec(G X A) with columns one after another. Elements are around 1 and the
+ * damped matrices' smallest eigenvalues 0.1, so floats leave errors around 1e-6. */
 static void as_a_product(void)
 {
     float a[D * D], g[OUT * OUT], triangle[D * (D + 1) / 2], of_a[D * (D + 1) / 2],

@@ -165,8 +165,8 @@ static void full_queue(void)
     CU_ASSERT_DOUBLE_EQUAL(mean_window(&none, 1e8) / full, 0.78, 0.05);
 }
 
-/* One segment that may be lost: it is sent again by a probe (RFC 8985) after two round trips and the
- * least time-out, 0.3 s, or a time-out where that is less, 0.05 + 0.2 s; then by time-outs that
+/* One segment that may be lost: it is sent again by a probe (RFC 8985) after two round trips and
+ * the least time-out, 0.3 s, or a time-out where that is less, 0.05 + 0.2 s; then by time-outs that
  * double: 0.5, 1, 2, 4 s. */
 static void tail(void)
 {

@@ -67,9 +67,9 @@ static void plain(void)
 }
 
 /* With a codec a rank has a room for what it encodes, of 2 to 4 bytes an element with fp16; the
- * server a tensor to decode into for each client. It takes readings first, which is when it has most:
- * beside these the memory that empties the caches, a tensor to send, one that sums, and of two
- * senders what is decoded and twice a room. */
+ * server a tensor to decode into for each client. It takes readings first, which is when it has
+ * most: beside these the memory that empties the caches, a tensor to send, one that sums, and of
+ * two senders what is decoded and twice a room. */
 static void coded(void)
 {
     static const char fp16[] = "{\"name\": \"fp16\"}";

@@ -1,5 +1,5 @@
-/* Parameters against a reference as strategies send them: who has which values, key frames for ranks
- * that missed a packet, and what simulations reckon. */
+/* Parameters against a reference as strategies send them: who has which values, key frames for
+ * ranks that missed a packet, and what simulations reckon. */
 #include "codecs/reference.h"
 #include "workloads/rank/coding.h"
 #include "core/bytes.h"
@@ -38,8 +38,9 @@ static float last_sent[CNN_ELEMS], last_values[CNN_ELEMS];
 
 /* --- what the strategies send -------------------------------------------------------------- */
 
-/* The strategy itself, then the server's values and every client's: the same bits, and the tensor
- * that a client decoded into is these values, within 1e-2 of each matrix' range of what was sent. */
+/* The strategy itself, then the server's values and every client's: the same bits, and the
+ * tensor that a client decoded into is these values, within 1e-2 of each matrix' range of
+ * what was sent. */
 static void after_the_strategy(struct strait_rank *r)
 {
     const struct strait_trial *p = r->run->context;
@@ -70,8 +71,8 @@ static void same_bits(void)
     }
 }
 
-/* Asynchronous: each client has its own values, whatever the others have; what it trained comes back
- * against them. A version that did not fit would end the run. */
+/* Asynchronous: each client has its own values, whatever the others have; what it trained comes
+ * back against them. A version that did not fit would end the run. */
 static void asynchronous(void)
 {
     struct strait_outcome o = star_run(STAR("fedasync", ",\"straggler_spread\":0.5"), 3,

@@ -40,8 +40,8 @@ void strait_broadcast(struct strait_rank *r, struct strait_group g, int root,
     strait_decode(r, x, packet); /* the root decodes too, so that all ranks have the same bits */
 }
 
-/* The subtree of a place whose parent was `mask` away has the places up to there. Its sends share its
- * port, so all arrive together. */
+/* The subtree of a place whose parent was `mask` away has the places up to there. Its sends share
+ * its port, so all arrive together. */
 static double subtree_s(int n, int place, int mask, double message_s, double delay_s)
 {
     double largest_s = 0, n_sends = 0;

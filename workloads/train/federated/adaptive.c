@@ -268,8 +268,8 @@ static double bound_of(const struct strait_policy *p, const struct strait_packet
     return bound > 0 ? bound : NAN;
 }
 
-/* On the cores that encode, each step is a job: the codec waits for at most one. Real training is one
- * job, since the optimiser begins anew at each call. */
+/* On the cores that encode, each step is a job: the codec waits for at most one. Real training is
+ * one job, since the optimiser begins anew at each call. */
 static void train(struct strait_rank *r, const struct client *c, int k, bool shares_cores)
 {
     const int n_steps = (int)strait_param(r, "local_steps");

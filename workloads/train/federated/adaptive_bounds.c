@@ -109,7 +109,8 @@ static void measure(void *arg)
     }
 }
 
-/* Bounds of the tensors, in a pass over the values; false: no values, or nothing to compare with. */
+/* Bounds of the tensors, in a pass over the values; false: no values, or nothing to compare
+ * with. */
 static bool measure_rows(struct strait_rank *r, struct strait_adaptive_way *way, double bound,
                          struct strait_tensor *x, struct strait_tensor *from)
 {

@@ -27,13 +27,14 @@ void strait_adaptive_begin(struct strait_rank *r, struct strait_adaptive_way *wa
 /** The bound of this round, by the policy. In: state: without what this direction remembers. NAN:
  *  the codec has none. */
 double strait_adaptive_bound(struct strait_adaptive_way *way, struct strait_state state);
-/** Encode x within a bound in the policy's unit. In: from: what x was trained from, where parameters
- *  go up; or the parameters of a round before; NULL: none. */
+/** Encode x within a bound in the policy's unit. In: from: what x was trained from, where
+ *  parameters go up; or the parameters of a round before; NULL: none. */
 struct strait_packet *strait_adaptive_encode(struct strait_rank *r, struct strait_adaptive_way *way,
                                              double bound, struct strait_tensor *x,
                                              struct strait_tensor *from);
 /** For the guard: what the codec does to x at the last bound costs on held-out data. In: x: what is
- *  coded; model: parameters that hold it; on: what the coded x is added to, NULL: it is the model */
+ *  coded; model: parameters that hold it; on: what the coded x is added to, NULL: it is the model
+ *  */
 void strait_adaptive_probe(struct strait_rank *r, struct strait_adaptive_way *way,
                            struct strait_tensor *x, struct strait_tensor *model,
                            struct strait_tensor *on);

@@ -1,7 +1,7 @@
 /* SparseLoCo (Sarfi et al. 2025): every rank trains alone for H inner steps; the change of its
  * parameters is added to what it has not sent yet, which decays, and the largest of each chunk are
- * gathered by all ranks, who step along the mean. There is no outer momentum: the memory of what was
- * not sent, which is the codec's (chunktopk), takes its place. */
+ * gathered by all ranks, who step along the mean. There is no outer momentum: the memory of what
+ * was not sent, which is the codec's (chunktopk), takes its place. */
 #include "workloads/ask/experiment.h"
 #include "federated.h"
 

@@ -1,9 +1,10 @@
 /* Common to the K-FAC strategies: the model's passes with factor computation, and a second lane
  * that runs collectives one after another in the order requested, like Horovod's single
  * communication stream. Factors and inverses are sent as triangles, unencoded unless `encode` says
- * that the experiment's codec is for them too. If the run trains all of it is computed (kfac_values.h), in the time
- * that is stated. Else gradients are recorded ones with real payload; factors, inverses and
- * preconditioned gradients are zeros of the right size: no matrix is multiplied or inverted. */
+ * that the experiment's codec is for them too. If the run trains all of it is computed
+ * (kfac_values.h), in the time that is stated. Else gradients are recorded ones with real payload;
+ * factors, inverses and preconditioned gradients are zeros of the right size: no matrix is
+ * multiplied or inverted. */
 #pragma once
 #include "workloads/train/collectives/collectives.h"
 #include "learn/factors.h"

@@ -27,8 +27,8 @@ struct strait_lowrank_work *strait_lowrank_work_new(struct strait_rank *r, const
  * 14400 MB/s in codecs/profiles/default.json. */
 enum { STRAIT_LOWRANK_PASSES = 7 };
 
-/** The backward pass of a layer, into the layer's part of the gradient if the rank trains; a recorded
- *  gradient, which these methods do not change, stays there. */
+/** The backward pass of a layer, into the layer's part of the gradient if the rank trains; a
+ *  recorded gradient, which these methods do not change, stays there. */
 void strait_lowrank_backward(struct strait_rank *r, int layer, struct strait_tensor *x);
 
 /** These strategies send only factors: 0, or -1 if the experiment asks for a codec. */

@@ -12,8 +12,8 @@ struct strait_sensitivity {
  *  squares, since near a minimum the loss grows with the square; an error counts as adding no less
  *  than any smaller one did. Not beyond the largest measured; from 0 below the smallest. */
 double strait_sensitivity_error(const struct strait_sensitivity *s, double share);
-/** A tensor's share of the budget: that of its elements. Bits a value fall with log2 of its bound and
- *  what a bound adds grows with its square, so among all bounds that add the budget those send
+/** A tensor's share of the budget: that of its elements. Bits a value fall with log2 of its bound
+ *  and what a bound adds grows with its square, so among all bounds that add the budget those send
  *  least that divide it by elements: n_t log2(e_t) is largest under sum(s_t e_t^2) = budget where
  *  s_t e_t^2 is proportional to n_t. */
 double strait_sensitivity_share(double budget, size_t n_elems, size_t n_all);

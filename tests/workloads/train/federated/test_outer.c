@@ -140,9 +140,9 @@ static void scaffold_bytes(void)
     strait_outcome_free(&o);
 }
 
-/* Two sites of two ranks, three averages in each for one between them. Rank 0 copies and scales what
- * its site moved by, averages with the other leader, takes the outer step, passes the result on and
- * copies it. A ring of two sends 2 models, and each leader passes one on. */
+/* Two sites of two ranks, three averages in each for one between them. Rank 0 copies and scales
+ * what its site moved by, averages with the other leader, takes the outer step, passes the result
+ * on and copies it. A ring of two sends 2 models, and each leader passes one on. */
 static void sites_time(void)
 {
     for (uint64_t rounds = 1; rounds <= 2; rounds++) {
@@ -232,9 +232,9 @@ static void dgc_time(void)
     strait_outcome_free(&o);
 }
 
-/* Two steps an epoch and a ratio of 1 %: 1/4, 1/4, 1/16, 1/16, 1/64, 1/64, 1 %, 1 % of the matrices'
- * values are sent, of 4 bytes each and a gap: of a share p it has H(p) / p bits, 3.2 to 8.1. The
- * sampled threshold may miss by 30 %. */
+/* Two steps an epoch and a ratio of 1 %: 1/4, 1/4, 1/16, 1/16, 1/64, 1/64, 1 %, 1 % of the
+ * matrices' values are sent, of 4 bytes each and a gap: of a share p it has H(p) / p bits, 3.2 to
+ * 8.1. The sampled threshold may miss by 30 %. */
 static void dgc_warms_up(void)
 {
     static const double shares[] = {0.25, 0.25, 1. / 16, 1. / 16, 1. / 64, 1. / 64, 0.01, 0.01};

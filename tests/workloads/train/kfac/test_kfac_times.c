@@ -324,10 +324,10 @@ static void contended(void)
     expect(alone, 1, 4000, merged, "balanced");
 }
 
-/* What plans are made with. 10 kB go down a tree as a whole, where a rank's sends share its port: of
- * three, 2 messages from the root; of four, these and one more hop; of five, 3 from the root and
- * again one. Or as three pieces, 4 kB at most, down a chain: n - 1 hops of the first, then two more.
- * A ring takes 2 (n - 1) steps of a hop and a frame, and moves 2 (n - 1) / n of its bytes. */
+/* What plans are made with. 10 kB go down a tree as a whole, where a rank's sends share its port:
+ * of three, 2 messages from the root; of four, these and one more hop; of five, 3 from the root and
+ * again one. Or as three pieces, 4 kB at most, down a chain: n - 1 hops of the first, then two
+ * more. A ring takes 2 (n - 1) steps of a hop and a frame, and moves 2 (n - 1) / n of its bytes. */
 static void costs(void)
 {
     const double frame_s = FRAME_BYTES / RATE_BYTES_PER_S;

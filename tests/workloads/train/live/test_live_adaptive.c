@@ -1,5 +1,6 @@
-/* The adaptive strategy trains: the published average by hand, late or not, of updates or of
- * parameters; the same bits on every backend under every policy; bounds that follow this very run. */
+/* The adaptive strategy trains: the published average by hand, late or not, of updates or
+ * of parameters; the same bits on every backend under every policy; bounds that follow this
+ * very run. */
 #include "tests/kit/live_world.h"
 
 #define ADAPTIVE(more) "{\"name\":\"adaptive\",\"rounds\":5,\"local_steps\":3" more "}"

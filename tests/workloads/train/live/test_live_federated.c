@@ -139,8 +139,8 @@ static void diloco(void)
     live_free(&o);
 }
 
-/* Two fragments of two layers, begun after inner steps 3 and 6 of 6; their outer steps are taken two
- * steps later, and half of the result is what the worker has by then. */
+/* Two fragments of two layers, begun after inner steps 3 and 6 of 6; their outer steps are taken
+ * two steps later, and half of the result is what the worker has by then. */
 static void streaming_diloco(void)
 {
     enum { INNER = 6, LATE = 2, ROUNDS = 4 };
@@ -223,8 +223,8 @@ static void until(void)
     }
 }
 
-/* Held-out examples: 1, in batches of 8 of the table, whose forward pass takes 4 ms. Rank 0 pays that
- * after each round but the last, whose end is the run's. */
+/* Held-out examples: 1, in batches of 8 of the table, whose forward pass takes 4 ms. Rank 0 pays
+ * that after each round but the last, whose end is the run's. */
 static void charged(void)
 {
     static const char *const forms[] = {"false", "true"};

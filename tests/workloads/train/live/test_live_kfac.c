@@ -213,9 +213,9 @@ static void as_on_one_machine(void)
     fashion_tear_down(&folder);
 }
 
-/* Factors, inverses and preconditioned gradients through the codec, within 1e-6 of their range: bytes
- * fall, and the loss stays that without codec but for what inverses make of such errors, some hundred
- * times them. The same bits on both simulators: all ranks decode the same. */
+/* Factors, inverses and preconditioned gradients through the codec, within 1e-6 of their range:
+ * bytes fall, and the loss stays that without codec but for what inverses make of such errors, some
+ * hundred times them. The same bits on both simulators: all ranks decode the same. */
 static void encoded(void)
 {
     static const char *const strategies[] = {"dkfac", "mpdkfac", "spdkfac", "padkfac", "dpkfac"};

@@ -104,8 +104,8 @@ static void server_optimisers(void)
     "\"batch\":8,\"lr\":0.2,\"momentum\":0}"
 
 /* Option II, all clients. It goes to the common optimum: at the least curvature, about 0.1, what is
- * left after 200 steps of 0.2 is 0.98^200 = 0.018, squared 3e-4 of the loss there. Federated averaging
- * with several local steps stays away from it. */
+ * left after 200 steps of 0.2 is 0.98^200 = 0.018, squared 3e-4 of the loss there. Federated
+ * averaging with several local steps stays away from it. */
 static void scaffold(void)
 {
     enum { ROUNDS = 40, STEPS = 5 };

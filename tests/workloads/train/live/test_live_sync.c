@@ -4,8 +4,8 @@
 
 enum { ROUNDS = 5 };
 
-/* Schedules that overlap a step with the next round's forward pass end a round with the model of the
- * round before; the last round waits. */
+/* Schedules that overlap a step with the next round's forward pass end a round with the model of
+ * the round before; the last round waits. */
 static void check_steps(const struct live *o, const char *name, bool is_late)
 {
     struct bowl b;
@@ -90,8 +90,8 @@ static void separate_server(void)
     live_free(&o);
 }
 
-/* SLAMB with all moments averaged in every step: LAMB (You et al. 2020) on each worker, whose second
- * moments are its own, and parameters averaged every second step. */
+/* SLAMB with all moments averaged in every step: LAMB (You et al. 2020) on each worker, whose
+ * second moments are its own, and parameters averaged every second step. */
 static void slamb_by_hand(void)
 {
     const double b1 = 0.9, b2 = 0.999, epsilon = 1e-6, decay = 0.01, lr = 0.02;

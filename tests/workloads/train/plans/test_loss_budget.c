@@ -15,8 +15,8 @@ static void parabola(void)
     CU_ASSERT_EQUAL(strait_sensitivity_error(&s, 0), 0);
 }
 
-/* A loss that falls by chance counts as what smaller errors added: 0.1 at e = 1 and 2, so a share of
- * 0.1 goes up to 2. One that diverges is never allowed. */
+/* A loss that falls by chance counts as what smaller errors added: 0.1 at e = 1 and 2, so a share
+ * of 0.1 goes up to 2. One that diverges is never allowed. */
 static void by_chance(void)
 {
     static const double error[] = {1, 2, 3, 4}, added[] = {0.1, -0.3, 0.6, NAN};
@@ -28,8 +28,9 @@ static void by_chance(void)
     CU_ASSERT_EQUAL(strait_sensitivity_error(&none, 1), 0);
 }
 
-/* Two tensors of 100 and 300 values with added losses 4 e^2 and e^2 and a budget of 1: shares 1/4 and
- * 3/4, e = 1/4 and sqrt(3)/2. Any other division at the same sum sends more: n log2(e) summed. */
+/* Two tensors of 100 and 300 values with added losses 4 e^2 and e^2 and a budget of 1:
+ * shares 1/4 and 3/4, e = 1/4 and sqrt(3)/2. Any other division at the same sum sends more:
+ * n log2(e) summed. */
 static void least_bits(void)
 {
     const double a = strait_sensitivity_share(1, 100, 400),

@@ -105,7 +105,8 @@ static void sensitivity(void)
 }
 
 /* A round that gains a quarter of the first takes half of the bound; where the loss rises the
- * tightest, 0.01 / 8; the base while no slope is known. Gains of 0.4, then 0.2 make a slope of 0.3. */
+ * tightest, 0.01 / 8; the base while no slope is known. Gains of 0.4, then 0.2 make a slope of
+ * 0.3. */
 static void slope(void)
 {
     const struct strait_policy p = of_kind(STRAIT_POLICY_SLOPE);
@@ -121,8 +122,8 @@ static void slope(void)
     CU_ASSERT_DOUBLE_EQUAL(strait_policy_slope(0.4, 1.6, 1.4), 0.3, 1e-15);
 }
 
-/* Half of a noise of 0.04 as the rms of a uniform error, 0.02 sqrt(3); the base while none is known;
- * at most 8 times that. */
+/* Half of a noise of 0.04 as the rms of a uniform error, 0.02 sqrt(3); the base while none is
+ * known; at most 8 times that. */
 static void noise(void)
 {
     const struct strait_policy p = of_kind(STRAIT_POLICY_NOISE);
