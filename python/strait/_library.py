@@ -4,7 +4,7 @@ import ctypes.util
 import os
 import pathlib
 
-VERSION = "0.1.0"  # the library's has to be the same: `make test TESTS=lib/python` holds them together
+VERSION = "0.1.0"  # that of the library, or the import fails: make test TESTS=lib/install
 
 _CODES = ["ok", "usage", "input", "system", "backend", "host", "nomem"]
 
