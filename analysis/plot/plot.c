@@ -343,14 +343,9 @@ static struct legend legend_of(const struct scaling *p)
 static void write_legend(FILE *out, const struct scaling *p, const struct legend *l, bool crossings)
 {
     const struct strait_grid *g = p->grid;
-    fprintf(out,
-            "set lmargin at screen 0.03\nset rmargin at screen 0.97\n"
-            "set bmargin at screen 0.005\nset tmargin at screen %.3f\n"
-            "unset border\nunset tics\nunset xlabel\nunset ylabel\nunset title\nunset logscale\n"
-            "unset grid\nset xrange [0:1]\nset yrange [0:1]\n"
-            "set key center center horizontal maxcols %zu Left reverse samplen 3 spacing %s font "
-            "',%d'\nplot ",
-            l->height - 0.01, l->n_columns, l->font == 13 ? "1.15" : "0.95", l->font);
+    strait_plot_legend(out, l->height - 0.01, l->n_columns);
+    fprintf(out, " samplen 3 spacing %s font ',%d'\nplot ", l->font == 13 ? "1.15" : "0.95",
+            l->font);
     const char *comma = "";
     for (size_t c = 0; c < g->n_codecs; c++) {
         const bool plain = g->codecs[c].is_plain;
@@ -362,9 +357,7 @@ static void write_legend(FILE *out, const struct scaling *p, const struct legend
         else
             strait_plot_put_style(out, &p->styles[c], STRAIT_PLOT_BOTH);
         fputs(" title ", out);
-        strait_plot_put_text(
-            out, strcmp(g->codecs[c].label, "none") == 0 ? "no compression" : g->codecs[c].label,
-            0);
+        strait_plot_put_codec(out, g->codecs[c].label);
         comma = ", \\\n  ";
     }
     if (crossings)

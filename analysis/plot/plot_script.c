@@ -204,6 +204,22 @@ void strait_plot_put_text(FILE *out, const char *text, size_t wrap)
     } while (*text);
 }
 
+void strait_plot_put_codec(FILE *out, const char *label)
+{
+    strait_plot_put_text(out, strcmp(label, "none") == 0 ? "no compression" : label, 0);
+}
+
+void strait_plot_legend(FILE *out, double height, size_t n_columns)
+{
+    fprintf(out,
+            "set lmargin at screen 0.03\nset rmargin at screen 0.97\n"
+            "set bmargin at screen 0.005\nset tmargin at screen %.3f\n"
+            "unset border\nunset tics\nunset xlabel\nunset ylabel\nunset title\nunset logscale\n"
+            "unset grid\nset xrange [0:1]\nset yrange [0:1]\n"
+            "set key center center horizontal maxcols %zu Left reverse",
+            height, n_columns);
+}
+
 size_t strait_plot_n_lines(const char *text, size_t wrap)
 {
     size_t n = 1;

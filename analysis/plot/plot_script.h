@@ -33,6 +33,11 @@ char *strait_plot_set(const json_t *set);
 void strait_plot_put_text(FILE *out, const char *text, size_t wrap);
 /** How many lines that makes. */
 size_t strait_plot_n_lines(const char *text, size_t wrap);
+/** A codec's label, in words where there is none. */
+void strait_plot_put_codec(FILE *out, const char *label);
+/** Begin an empty panel up to this height of the picture, for a legend of so many columns. It ends
+ *  in a `set key` line, to which fonts and the plot's lines are added. */
+void strait_plot_legend(FILE *out, double height, size_t n_columns);
 /** Write `set lmargin at screen ...` and so on for panel i of n. */
 void strait_plot_place(FILE *out, const struct strait_plot_layout *l, int i);
 /** Choose columns and rows for n panels. */

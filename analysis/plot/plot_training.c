@@ -111,20 +111,13 @@ static size_t longest_label(const struct strait_grid *g)
 static void write_legend(FILE *out, const struct picture *p, size_t n_columns, double height)
 {
     const struct strait_grid *g = p->grid;
-    fprintf(out,
-            "set lmargin at screen 0.03\nset rmargin at screen 0.97\n"
-            "set bmargin at screen 0.005\nset tmargin at screen %.3f\n"
-            "unset border\nunset tics\nunset xlabel\nunset ylabel\nunset title\nunset logscale\n"
-            "unset grid\nset xrange [0:1]\nset yrange [0:1]\n"
-            "set key center center horizontal maxcols %zu Left reverse samplen 1 font ',10'\nplot ",
-            height, n_columns);
+    strait_plot_legend(out, height, n_columns);
+    fputs(" samplen 1 font ',10'\nplot ", out);
     for (size_t c = 0; c < g->n_codecs; c++) {
         fprintf(out, "%sNaN ", c > 0 ? ", \\\n  " : "");
         strait_plot_put_style(out, &p->styles[c], STRAIT_PLOT_DOTS);
         fputs(" title ", out);
-        strait_plot_put_text(
-            out, strcmp(g->codecs[c].label, "none") == 0 ? "no compression" : g->codecs[c].label,
-            0);
+        strait_plot_put_codec(out, g->codecs[c].label);
     }
     fputs("\n", out);
 }
