@@ -200,7 +200,7 @@ int strait_command_compare(int argc, char **argv)
         {"published", 0, STRAIT_OPTION_FLAG, &published, NULL,
          "compare with published figures: all, or CASEs"},
         {"no-worth", 0, STRAIT_OPTION_FLAG, &no_worth, NULL,
-         "of --published: with all constants alone"},
+         "published: not also without each constant"},
         {"claims", 0, STRAIT_OPTION_FLAG, &claims, NULL,
          "both halves of claims, from results of DIRs"},
         {"coverage", 0, STRAIT_OPTION_FLAG, &coverage, NULL,
@@ -208,14 +208,15 @@ int strait_command_compare(int argc, char **argv)
         {"learn", 0, STRAIT_OPTION_TEXT, &learn, "FILE",
          "with --coverage: write the table for intervals"},
         {"figures", 0, STRAIT_OPTION_TEXT, &file, "FILE",
-         "of these two: another file (docs/published.md)"},
+         "of papers: another file (docs/published.md)"},
         {"profile", 0, STRAIT_OPTION_TEXT, &profile, "PROFILE",
-         "of the last three: codec costs (default)"},
-        {"jobs", 'j', STRAIT_OPTION_COUNT, &n_jobs, "N", "of the last three: processes at a time"},
+         "of predictions made here: codec costs (default)"},
+        {"jobs", 'j', STRAIT_OPTION_COUNT, &n_jobs, "N", "predictions at a time"},
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "one JSON object on standard output"}};
     const struct strait_usage usage = {
         "compare",
-        "DIR [DIR] [--coverage] | --measured FILE | --published | --claims",
+        "DIR [DIR] [--coverage] | EXPERIMENT --measured FILE.csv | --published [CASE ...] | "
+        "--claims [DIR ...]",
         "Compare predicted with measured times, point by point and phase "
         "by phase.",
         options,

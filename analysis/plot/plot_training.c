@@ -18,6 +18,7 @@ struct picture {
     enum strait_plot_y y;
     bool by_time; /* x: seconds of the run; else MB sent by all ranks */
     size_t n_panels, n_shown, n_left_out;
+    bool has_seeds; /* some point is of several */
 };
 
 static const char *y_title(const struct picture *p)
@@ -59,6 +60,8 @@ static size_t write_data(FILE *out, struct picture *p, size_t s, size_t c)
         const bool known = isfinite(y.mean) && x.mean > 0;
         if (known)
             fprintf(out, "%.9g %.9g %.9g\n", x.mean, y.mean, isfinite(y.sd) ? y.sd : 0);
+        const json_t *seeds = json_object_get(json_object_get(row, "training"), "seeds");
+        p->has_seeds |= known && json_integer_value(seeds) > 1;
         n_points += known;
         p->n_left_out += !known;
     }
@@ -176,10 +179,12 @@ int strait_plot_training(const char *path, const json_t *rows, enum strait_plot_
     const char *own_title = strait_text_of(json_array_get(rows, 0), "title");
     int status = -1;
     count(&p);
-    snprintf(subtitle, sizeof(subtitle), "means over the seeds, bars: the deviation of a run");
+    snprintf(subtitle, sizeof(subtitle), "%s",
+             p.has_seeds ? "means over the seeds, bars: the deviation of a run" : "one seed");
     if (p.n_left_out > 0 && y == STRAIT_PLOT_TIME_TO_TARGET)
-        snprintf(subtitle, sizeof(subtitle), "means over the seeds; target not reached: %zu of %zu",
-                 p.n_left_out, p.n_left_out + p.n_shown);
+        snprintf(subtitle, sizeof(subtitle), "%s; target not reached: %zu of %zu",
+                 p.has_seeds ? "means over the seeds" : "one seed", p.n_left_out,
+                 p.n_left_out + p.n_shown);
     if (!p.styles)
         strait_error_set(err, STRAIT_ERR_NOMEM, "plot", "memory ran out");
     else if (p.n_shown == 0)

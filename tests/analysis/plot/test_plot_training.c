@@ -6,19 +6,20 @@
 #include "tests/kit/program.h"
 #include "tests/kit/suite.h"
 
+enum { N_SEEDS = 3 };
+
 static void add(json_t *rows, const char *codec, double bytes, double accuracy, double reached_s)
 {
     json_array_append_new(
-        rows,
-        json_pack("{s:b, s:s, s:s, s:s, s:i, s:f, s:f, s:{s:s}, s:{s:s}, s:{s:s}, "
-                  "s:{s:{s:f}, s:{s:{s:f, s:f}, s:{s:f, s:f}, s:{s:o, s:o}, s:{s:f}}}}",
-                  "valid", true, "backend", "fluid", "setting_key", "one", "codec_key", codec,
-                  "clients", 4, "round_s", 1.0, "total_s", 1.0, "codec", "name", codec,
-                  "download_codec", "name", "none", "labels", "/codec", codec, "training", "until",
-                  "accuracy", 0.8, "spread", "bytes", "mean", bytes, "sd", 0.0, "accuracy", "mean",
-                  accuracy, "sd", 0.01, "reached_s", "mean",
-                  reached_s > 0 ? json_real(reached_s) : json_null(), "sd", json_null(),
-                  "reached_bytes", "mean", bytes));
+        rows, json_pack("{s:b, s:s, s:s, s:s, s:i, s:f, s:f, s:{s:s}, s:{s:s}, s:{s:s}, "
+                        "s:{s:i, s:{s:f}, s:{s:{s:f, s:f}, s:{s:f, s:f}, s:{s:o, s:o}, s:{s:f}}}}",
+                        "valid", true, "backend", "fluid", "setting_key", "one", "codec_key", codec,
+                        "clients", 4, "round_s", 1.0, "total_s", 1.0, "codec", "name", codec,
+                        "download_codec", "name", "none", "labels", "/codec", codec, "training",
+                        "seeds", N_SEEDS, "until", "accuracy", 0.8, "spread", "bytes", "mean",
+                        bytes, "sd", 0.0, "accuracy", "mean", accuracy, "sd", 0.01, "reached_s",
+                        "mean", reached_s > 0 ? json_real(reached_s) : json_null(), "sd",
+                        json_null(), "reached_bytes", "mean", bytes));
 }
 
 /* The script of a picture, to be freed; NULL: no gnuplot. */
@@ -49,6 +50,15 @@ static void points(void)
     CU_ASSERT_PTR_NOT_NULL_FATAL(accuracy);
     CU_ASSERT_PTR_NOT_NULL(strstr(accuracy, "\n8 75 1\n")); /* MB, per cent, its deviation */
     CU_ASSERT_PTR_NOT_NULL(strstr(accuracy, "\n4 50 1\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(accuracy, "means over the seeds, bars"));
+    free(accuracy);
+    for (size_t i = 0; i < 2; i++)
+        json_object_set_new(json_object_get(json_array_get(rows, i), "training"), "seeds",
+                            json_integer(1));
+    accuracy = script(STRAIT_PLOT_ACCURACY, rows, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(accuracy);
+    CU_ASSERT_PTR_NOT_NULL(strstr(accuracy, "one seed"));
+    CU_ASSERT_PTR_NULL(strstr(accuracy, "means over"));
     free(accuracy);
     char *target = script(STRAIT_PLOT_TIME_TO_TARGET, rows, &err);
     CU_ASSERT_PTR_NOT_NULL_FATAL(target);
