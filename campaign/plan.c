@@ -36,6 +36,7 @@ struct strait_trial_options strait_plan_point_options(const struct strait_plan_s
                                          .realisation = setup->realisation,
                                          .launcher = setup->launcher,
                                          .every_round = setup->every_round,
+                                         .in_process = true,
                                          .one_at_a_time = is_emu && setup->timing &&
                                                           strcmp(setup->timing, "serial") == 0};
 }

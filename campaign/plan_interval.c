@@ -58,8 +58,8 @@ static int run_moved(double *round_s, const struct strait_plan_setup *setup,
                      const struct strait_experiment *e, int end, uint64_t draw,
                      struct strait_error *err)
 {
-    const struct strait_trial_options sized = {.control =
-                                                   strait_plan_control(setup, &strait_fluid)};
+    const struct strait_trial_options sized = {.control = strait_plan_control(setup, &strait_fluid),
+                                               .in_process = true};
     struct strait_trial *p;
     *round_s = NAN;
     if (strait_trial_new(&p, e, setup->profile, &sized, err) != 0)
@@ -212,8 +212,8 @@ static int times_of(struct strait_plan_times *out, const struct strait_plan_setu
 int strait_plan_times(struct strait_plan_times *out, const struct strait_plan_setup *setup,
                       const json_t *resolved, struct strait_error *err)
 {
-    const struct strait_trial_options sized = {.control =
-                                                   strait_plan_control(setup, &strait_fluid)};
+    const struct strait_trial_options sized = {.control = strait_plan_control(setup, &strait_fluid),
+                                               .in_process = true};
     struct strait_experiment *e = NULL;
     struct strait_trial *p = NULL;
     const int failed = strait_experiment_read(&e, setup->file, resolved, err) != 0 ||

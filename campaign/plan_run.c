@@ -19,7 +19,7 @@
 static int flag_inflation(struct strait_trial *p, const struct strait_plan_setup *setup,
                           const struct strait_experiment *e, struct strait_error *err)
 {
-    const struct strait_trial_options sized = {.every_round = true};
+    const struct strait_trial_options sized = {.every_round = true, .in_process = true};
     struct strait_trial *calibrated = NULL;
     char text[256];
     const int failed = strait_trial_new(&calibrated, e, setup->profile, &sized, err) != 0 ||
@@ -177,8 +177,8 @@ int strait_plan_round_s(double *round_s, const struct strait_plan_setup *setup,
                         const json_t *resolved, const struct strait_backend *backend, bool guess,
                         struct strait_error *err)
 {
-    const struct strait_trial_options sized = {.control = strait_plan_control(setup, backend),
-                                               .guess = guess};
+    const struct strait_trial_options sized = {
+        .control = strait_plan_control(setup, backend), .guess = guess, .in_process = true};
     struct strait_experiment *e = NULL;
     struct strait_trial *p = NULL;
     int status = -1;

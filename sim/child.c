@@ -7,7 +7,9 @@
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdint.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +32,22 @@
 #define LEAST_SHARE  0.05
 enum { LOOK_MS = 100 };
 
+/* Stacks that stay mapped between simulations in one process. */
+#ifdef __SANITIZE_ADDRESS__
+enum { KEPT_STACKS = 64 };
+#else
+enum { KEPT_STACKS = 1024 };
+#endif
+/* Calls of strait_child_look between two looks at the clock. */
+enum { LOOKS = 4096 };
+
+struct strait_child_block { /* memory, or a call to be made at the end */
+    struct strait_child_block *next;
+    void (*fn)(void *arg);
+    void *arg;
+    max_align_t memory[];
+};
+
 struct header {   /* of the anonymous file; logs and the report follow */
     int complete; /* 0: the child died first */
     struct strait_error err;
@@ -43,8 +61,22 @@ static void leave(struct strait_child *child, const struct header *header)
     _exit(n == (ssize_t)sizeof(*header) ? 0 : 1);
 }
 
+/* End a simulation in process, from whatever stack. */
+static void leave_here(struct strait_child *child) __attribute__((noreturn));
+static void leave_here(struct strait_child *child)
+{
+    child->has_ended = true;
+    if (child->coroutines->running)
+        strait_coroutine_abandon(child->coroutines); /* the loop looks, and leaves */
+    longjmp(child->out, 1);
+}
+
 void strait_child_fail(struct strait_child *child, const struct strait_error *err)
 {
+    if (child->fd < 0) {
+        child->err = *err;
+        leave_here(child);
+    }
     leave(child, &(struct header){.complete = 1, .err = *err});
 }
 
@@ -55,12 +87,31 @@ void strait_child_no_memory(struct strait_child *child)
     strait_child_fail(child, &err);
 }
 
+static struct strait_child_block *new_block(struct strait_child *child, size_t n_bytes)
+{
+    struct strait_child_block *b =
+        n_bytes < SIZE_MAX - sizeof(*b) ? calloc(1, sizeof(*b) + n_bytes) : NULL;
+    if (!b)
+        strait_child_no_memory(child);
+    return b;
+}
+
 void *strait_child_alloc(struct strait_child *child, size_t n, size_t size)
 {
-    void *p = calloc(n, size);
-    if (!p && n > 0 && size > 0)
+    size_t n_bytes;
+    if (__builtin_mul_overflow(n, size, &n_bytes))
         strait_child_no_memory(child);
-    return p;
+    struct strait_child_block *b = new_block(child, n_bytes);
+    b->next = child->blocks;
+    child->blocks = b;
+    return b->memory;
+}
+
+void strait_child_defer(struct strait_child *child, void (*fn)(void *arg), void *arg)
+{
+    struct strait_child_block *b = new_block(child, 0);
+    *b = (struct strait_child_block){.next = child->cleanups, .fn = fn, .arg = arg};
+    child->cleanups = b;
 }
 
 static int write_text(const char *text, size_t len_bytes, void *fd)
@@ -68,12 +119,18 @@ static int write_text(const char *text, size_t len_bytes, void *fd)
     return strait_io_write(*(int *)fd, text, len_bytes, STRAIT_IO_HERE) ? 0 : -1;
 }
 
-void strait_child_finish(struct strait_child *child, const json_t *report)
+void strait_child_finish(struct strait_child *child, json_t *report)
 {
     struct header header = {.complete = 1};
     for (int i = 0; i < child->run->n_ranks; i++)
         if (child->run->logs[i].no_memory)
             strait_child_no_memory(child);
+    if (child->fd < 0) {
+        if (child->run->facts && json_object_update(child->run->facts->report, report) != 0)
+            strait_child_no_memory(child);
+        json_decref(report);
+        leave_here(child);
+    }
     lseek(child->fd, sizeof(header), SEEK_SET);
     for (int i = 0; i < child->run->n_ranks && header.err.code == STRAIT_OK; i++)
         strait_log_write(child->fd, &child->run->logs[i], &header.err);
@@ -99,23 +156,17 @@ static void show(const struct strait_run *run, double real_s)
     run->watch(run, &live);
 }
 
-/* What a child may use before it is ended. */
-struct limits {
-    double end_s, wall_s;
-    double bytes; /* resident; INFINITY: nobody knows what is free */
-};
-
-static struct limits limits_of(const struct strait_run *run)
+static struct strait_child_limits limits_of(const struct strait_run *run)
 {
     const double wall_s = run->deadline_s > 0 ? run->deadline_s : OWN_DEADLINE_S;
-    return (struct limits){.end_s = strait_clock_s() + wall_s,
-                           .wall_s = wall_s,
-                           .bytes = run->limit_bytes > 0 ? run->limit_bytes
-                                                         : MEMORY_SHARE * strait_host_free_bytes()};
+    return (struct strait_child_limits){
+        .end_s = strait_clock_s() + wall_s,
+        .wall_s = wall_s,
+        .bytes = run->limit_bytes > 0 ? run->limit_bytes : MEMORY_SHARE * strait_host_free_bytes()};
 }
 
 /* Whether it has gone beyond a limit; the text says which. */
-static bool is_beyond(const struct limits *l, pid_t pid, struct strait_error *err)
+static bool is_beyond(const struct strait_child_limits *l, pid_t pid, struct strait_error *err)
 {
     if (strait_clock_s() >= l->end_s) {
         strait_error_set(err, STRAIT_ERR_BACKEND, "simulation",
@@ -141,7 +192,7 @@ static bool is_beyond(const struct limits *l, pid_t pid, struct strait_error *er
 /* Reap the child, killing it first if it exceeds a limit. -1 with *err: it did. */
 static int await(const struct strait_run *run, int *status, pid_t pid, struct strait_error *err)
 {
-    const struct limits limits = limits_of(run);
+    const struct strait_child_limits limits = limits_of(run);
     const double start_s = strait_clock_s();
     const bool is_watched = run->watch && run->score;
     double shown_s = start_s;
@@ -237,11 +288,65 @@ static void be_child(struct strait_child *child, int stderr_fd, pid_t parent,
     strait_child_fail(child, &err);
 }
 
+/* --- in process --------------------------------------------------------------------------- */
+
+void strait_child_look(struct strait_child *child)
+{
+    if (child->fd >= 0)
+        return;
+    if (child->has_ended)
+        leave_here(child);
+    if (++child->n_looks % LOOKS != 0)
+        return;
+    if (child->limits.end_s == 0)
+        child->limits = limits_of(child->run);
+    struct strait_error err = {0};
+    if (is_beyond(&child->limits, getpid(), &err))
+        strait_child_fail(child, &err);
+}
+
+static void clean_up(struct strait_child *child)
+{
+    for (struct strait_child_block *b = child->cleanups, *next; b; b = next) {
+        next = b->next;
+        b->fn(b->arg);
+        free(b);
+    }
+    for (struct strait_child_block *b = child->blocks, *next; b; b = next) {
+        next = b->next;
+        free(b);
+    }
+    strait_coroutines_release(child->coroutines, KEPT_STACKS);
+}
+
+int strait_child_run_here(struct strait_run *run, void (*simulate)(struct strait_child *),
+                          struct strait_error *err)
+{
+    static _Thread_local struct strait_coroutines kept;
+    struct strait_child child = {.fd = -1, .run = run, .coroutines = &kept};
+    if (setjmp(child.out) == 0) {
+        simulate(&child);
+        strait_error_set(&child.err, STRAIT_ERR_BACKEND, "simulation", "it stopped before its end");
+    }
+    clean_up(&child);
+    run->is_over = false;
+    if (child.err.code == STRAIT_OK)
+        return 0;
+    if (err && err->code == STRAIT_OK)
+        *err = child.err;
+    return -1;
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
 int strait_child_run(struct strait_run *run, void (*simulate)(struct strait_child *),
                      struct strait_error *err)
 {
     int rc = -1, status = 0;
-    struct strait_child child = {.fd = memfd_create("strait-simulation", MFD_CLOEXEC), .run = run};
+    struct strait_coroutines coroutines = {0};
+    struct strait_child child = {.fd = memfd_create("strait-simulation", MFD_CLOEXEC),
+                                 .run = run,
+                                 .coroutines = &coroutines};
     const int stderr_fd = memfd_create("strait-stderr", MFD_CLOEXEC);
     if (child.fd < 0 || stderr_fd < 0) {
         strait_error_system(err, "simulation", "cannot make an anonymous file");

@@ -10,6 +10,7 @@
 #include <ucontext.h>
 #endif
 #ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -151,21 +152,36 @@ static void begin_at_live(struct strait_coroutine *c)
 }
 #endif
 
+static size_t guard_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Forget what frames that were left for ever had marked, before the memory is used again. */
+static void forget_frames(struct strait_coroutine *c)
+{
+#ifdef __SANITIZE_ADDRESS__
+    ASAN_UNPOISON_MEMORY_REGION(c->stack, c->all->stack_bytes);
+#else
+    (void)c;
+#endif
+}
+
 static struct strait_coroutine *make(struct strait_coroutines *all)
 {
-    const size_t guard_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t below = guard_bytes();
     struct strait_coroutine *c = calloc(1, sizeof(*c));
     if (!c)
         return NULL;
-    char *memory = mmap(NULL, all->stack_bytes + guard_bytes, PROT_READ | PROT_WRITE,
+    char *memory = mmap(NULL, all->stack_bytes + below, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    if (memory == MAP_FAILED || mprotect(memory, guard_bytes, PROT_NONE) != 0) {
+    if (memory == MAP_FAILED || mprotect(memory, below, PROT_NONE) != 0) {
         if (memory != MAP_FAILED)
-            munmap(memory, all->stack_bytes + guard_bytes);
+            munmap(memory, all->stack_bytes + below);
         free(c);
         return NULL;
     }
-    c->stack = memory + guard_bytes; /* stacks grow down, into the guard */
+    c->stack = memory + below; /* stacks grow down, into the guard */
     c->all = all;
     all->n_made++;
     return c;
@@ -175,10 +191,12 @@ struct strait_coroutine *strait_coroutine_new(struct strait_coroutines *all, voi
                                               void *arg)
 {
     struct strait_coroutine *c = all->spare;
-    if (c)
+    if (c) {
         all->spare = c->next;
-    else if (!(c = make(all)))
+        forget_frames(c);
+    } else if (!(c = make(all))) {
         return NULL;
+    }
     c->fn = fn;
     c->arg = arg;
     c->ended = false;
@@ -204,4 +222,35 @@ void strait_coroutine_pause(struct strait_coroutines *all)
     struct strait_coroutine *c = all->running;
     leave(c);
     arrive(c);
+}
+
+void strait_coroutine_abandon(struct strait_coroutines *all)
+{
+    struct strait_coroutine *c = all->running;
+    all->is_abandoned = true;
+    c->ended = true;
+    leave(c);
+    abort(); /* unreachable, as above */
+}
+
+void strait_coroutine_give_up(struct strait_coroutines *all, struct strait_coroutine *c)
+{
+    c->next = all->spare;
+    all->spare = c;
+}
+
+void strait_coroutines_release(struct strait_coroutines *all, size_t n_kept)
+{
+    struct strait_coroutine **last = &all->spare;
+    for (size_t n = 0; n < n_kept && *last; n++)
+        last = &(*last)->next;
+    for (struct strait_coroutine *c = *last, *next; c; c = next) {
+        next = c->next;
+        forget_frames(c);
+        munmap(c->stack - guard_bytes(), all->stack_bytes + guard_bytes());
+        free(c);
+        all->n_made--;
+    }
+    *last = NULL;
+    all->is_abandoned = false;
 }

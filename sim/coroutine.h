@@ -8,7 +8,8 @@ struct strait_coroutine;
 struct strait_coroutines { /* zero it, then set stack_bytes */
     size_t stack_bytes;
     struct strait_coroutine *spare, *running;
-    size_t n_made; /* each uses two memory mappings */
+    size_t n_made;     /* each uses two memory mappings */
+    bool is_abandoned; /* strait_coroutine_abandon was called: nothing more is to be resumed */
 };
 
 /** Make one that calls fn(arg) when first resumed. NULL when memory runs out. */
@@ -19,3 +20,9 @@ struct strait_coroutine *strait_coroutine_new(struct strait_coroutines *all, voi
 bool strait_coroutine_resume(struct strait_coroutines *all, struct strait_coroutine *c);
 /** Return from the running coroutine to whoever resumed it. */
 void strait_coroutine_pause(struct strait_coroutines *all);
+/** The same for ever: the running coroutine counts as ended, what its stack held is lost. */
+void strait_coroutine_abandon(struct strait_coroutines *all) __attribute__((noreturn));
+/** Give back the stack of one that paused and is never resumed. */
+void strait_coroutine_give_up(struct strait_coroutines *all, struct strait_coroutine *c);
+/** Unmap the spare stacks beyond the first n_kept; all coroutines have ended or were given up. */
+void strait_coroutines_release(struct strait_coroutines *all, size_t n_kept);

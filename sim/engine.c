@@ -37,6 +37,21 @@ static struct strait_lane *new_lane(struct strait_engine *m, int rank)
     return lane;
 }
 
+/* What does not lie in the simulation's own memory. */
+static void release(void *engine)
+{
+    struct strait_engine *m = engine;
+    strait_lanes_release(&m->lanes);
+    for (int i = 0; i < m->run->n_ranks; i++) {
+        for (int which = 0; which < STRAIT_N_RESOURCES; which++)
+            strait_slots_release(&m->nodes[i].slots[which]);
+        for (int channel = 0; channel < STRAIT_MAX_CHANNELS; channel++)
+            if (m->nodes[i].inboxes[channel])
+                strait_heap_release(&m->nodes[i].inboxes[channel]->streams);
+    }
+    strait_packets_free(m->packets);
+}
+
 struct strait_engine *strait_engine_new(struct strait_run *run,
                                         const struct strait_backend *backend,
                                         const struct strait_kernel *kernel, void *world,
@@ -48,11 +63,13 @@ struct strait_engine *strait_engine_new(struct strait_run *run,
     m->kernel = kernel;
     m->world = world;
     m->child = child;
-    m->lanes.coroutines.stack_bytes = (size_t)STRAIT_LANE_STACK_KIB * 1024;
+    m->lanes.coroutines = child->coroutines;
+    m->lanes.coroutines->stack_bytes = (size_t)STRAIT_LANE_STACK_KIB * 1024;
     m->ramp = !(run->control && strcmp(run->control, "no-ramp") == 0);
     m->frame_bytes = strait_network_frame_bytes(run->network);
     m->nodes = strait_child_alloc(child, (size_t)run->n_ranks, sizeof(*m->nodes));
     m->n_ranks_running = run->n_ranks;
+    strait_child_defer(child, release, m);
     if (strait_network_by_packets(run->network)) {
         m->packets =
             strait_packets_new(run->network, run->seed + (run->network_draw << 32), m->ramp);
@@ -385,6 +402,7 @@ static bool engine_recv(struct strait_rank *r, struct strait_message *out, int s
            channel < STRAIT_MAX_CHANNELS);
     struct strait_inbox *inbox = strait_inbox_of(m, r->me, channel);
     assert(!inbox->reader); /* one lane reads a channel */
+    strait_child_look(m->child); /* one that polls for ever may not come back to the loop */
     const bool is_certain = src != STRAIT_ANY && deadline_s == INFINITY;
     if (!is_certain)
         meet(lane); /* afterwards it is known which message is first and whether one is in time */

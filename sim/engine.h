@@ -1,6 +1,6 @@
 /* The virtual-time engine of both simulators: ranks, lanes, slots, streams, inboxes and the
- * operations of workloads/rank/backend.h, driven by one of two time sources. It runs in a
- * throw-away process: nothing is freed, and the first failure ends the process. */
+ * operations of workloads/rank/backend.h, driven by one of two time sources. Its memory
+ * is the simulation's (child.h), which the first failure ends. */
 #pragma once
 #include "workloads/rank/backend.h"
 #include "child.h"

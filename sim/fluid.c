@@ -101,26 +101,35 @@ static struct strait_fairshare *links_of(const struct strait_network *n, struct 
     struct strait_fairshare *fs = strait_fairshare_new(n_links, bytes_per_s);
     if (!fs)
         strait_child_no_memory(child);
-    free(bytes_per_s);
     return fs;
+}
+
+static void release(void *world)
+{
+    struct world *w = world;
+    strait_fairshare_free(w->fairshare);
+    strait_heap_release(&w->timers);
 }
 
 static void simulate(struct strait_child *child)
 {
-    struct world w = {.fairshare = links_of(child->run->network, child)};
-    w.machine = strait_engine_new(child->run, &strait_fluid, &kernel, &w, child);
-    strait_engine_begin(w.machine);
-    for (;;) { /* the last lane ends the process */
-        strait_lanes_run(&w.machine->lanes);
-        const double flow_s = strait_fairshare_next_s(w.fairshare);
+    struct world *w = strait_child_alloc(child, 1, sizeof(*w));
+    strait_child_defer(child, release, w);
+    w->fairshare = links_of(child->run->network, child);
+    w->machine = strait_engine_new(child->run, &strait_fluid, &kernel, w, child);
+    strait_engine_begin(w->machine);
+    for (;;) { /* the last lane ends the simulation */
+        strait_lanes_run(&w->machine->lanes);
+        strait_child_look(child);
+        const double flow_s = strait_fairshare_next_s(w->fairshare);
         if (isnan(flow_s))
             strait_child_no_memory(child);
         const double next_s =
-            fmin(flow_s, fmin(first_key(&w.timers), strait_engine_next_s(w.machine)));
+            fmin(flow_s, fmin(first_key(&w->timers), strait_engine_next_s(w->machine)));
         if (isinf(next_s))
             return;
-        w.now_s = fmax(w.now_s, next_s);
-        run_due(&w);
+        w->now_s = fmax(w->now_s, next_s);
+        run_due(w);
     }
 }
 
@@ -131,7 +140,8 @@ static int check(const struct strait_run *run, struct strait_error *err)
 
 static int run_once(struct strait_run *run, struct strait_error *err)
 {
-    if (check(run, err) != 0 || strait_child_run(run, simulate, err) != 0)
+    if (check(run, err) != 0 ||
+        (run->in_process ? strait_child_run_here : strait_child_run)(run, simulate, err) != 0)
         return -1;
     return strait_sim_facts(run, err);
 }

@@ -10,7 +10,24 @@ struct strait_task { /* of a lane */
     struct strait_coroutine *coroutine;
     struct strait_heap_node timer;
     struct strait_task *next; /* ready */
+    struct strait_task *before, *after; /* in the list of all */
 };
+
+static void enlist(struct strait_lanes *all, struct strait_task *t)
+{
+    t->after = all->first;
+    if (t->after)
+        t->after->before = t;
+    all->first = t;
+}
+
+static void delist(struct strait_lanes *all, struct strait_task *t)
+{
+    if (t->after)
+        t->after->before = t->before;
+    *(t->before ? &t->before->after : &all->first) = t->after;
+    free(t);
+}
 
 static void make_ready(struct strait_lanes *all, struct strait_task *t)
 {
@@ -31,12 +48,13 @@ int strait_lanes_begin(struct strait_lanes *all, struct strait_lane *lane)
 {
     struct strait_task *t = calloc(1, sizeof(*t));
     if (t)
-        t->coroutine = strait_coroutine_new(&all->coroutines, lane_body, lane);
+        t->coroutine = strait_coroutine_new(all->coroutines, lane_body, lane);
     if (!t || !t->coroutine) {
         free(t);
         return -1;
     }
     lane->task = t;
+    enlist(all, t);
     make_ready(all, t);
     return 0;
 }
@@ -50,7 +68,7 @@ int strait_lanes_block(struct strait_lanes *all, struct strait_lane *lane, doubl
         if (strait_heap_push(&all->sleeping, timer) != 0)
             return -1;
     }
-    strait_coroutine_pause(&all->coroutines);
+    strait_coroutine_pause(all->coroutines);
     return 0;
 }
 
@@ -72,10 +90,10 @@ void strait_lanes_due(struct strait_lanes *all, double now_s)
 
 void strait_lanes_run(struct strait_lanes *all)
 {
-    for (struct strait_task *t; (t = all->ready_first);) {
+    for (struct strait_task *t; (t = all->ready_first) && !all->coroutines->is_abandoned;) {
         all->ready_first = t->next;
-        if (strait_coroutine_resume(&all->coroutines, t->coroutine))
-            free(t);
+        if (strait_coroutine_resume(all->coroutines, t->coroutine))
+            delist(all, t);
     }
 }
 
@@ -83,4 +101,13 @@ double strait_lanes_next_s(const struct strait_lanes *all)
 {
     const struct strait_heap_node *first = strait_heap_first(&all->sleeping);
     return first ? first->key : INFINITY;
+}
+
+void strait_lanes_release(struct strait_lanes *all)
+{
+    while (all->first) {
+        strait_coroutine_give_up(all->coroutines, all->first->coroutine);
+        delist(all, all->first);
+    }
+    strait_heap_release(&all->sleeping);
 }

@@ -7,8 +7,9 @@
 struct strait_lane;
 struct strait_task;
 
-struct strait_lanes { /* zero it, then set coroutines.stack_bytes */
-    struct strait_coroutines coroutines;
+struct strait_lanes { /* zero it, then set coroutines */
+    struct strait_coroutines *coroutines;
+    struct strait_task *first;   /* of all that have not ended */
     struct strait_heap sleeping; /* ties in the order of falling asleep */
     int64_t n_slept;
     struct strait_task *ready_first, *ready_last;
@@ -24,7 +25,10 @@ void strait_lanes_wake(struct strait_lanes *all, struct strait_lane *lane);
 
 /** Move every lane due at or before now_s to the ready list. */
 void strait_lanes_due(struct strait_lanes *all, double now_s);
-/** Run ready lanes, each until it blocks, until none is ready. Call from outside all lanes. */
+/** Run ready lanes, each until it blocks, until none is ready, or one abandons
+ *  its coroutine. Call from outside all lanes. */
 void strait_lanes_run(struct strait_lanes *all);
 /** When the first sleeping lane wakes; INFINITY: none sleeps. */
 double strait_lanes_next_s(const struct strait_lanes *all);
+/** Free all, ended or not, but the coroutines' spare stacks. */
+void strait_lanes_release(struct strait_lanes *all);

@@ -156,7 +156,7 @@ static size_t max_mappings(void)
 /* Fail with an error where SimGrid would abort for lack of a stack. */
 static void check_mappings(struct world *w, const struct strait_stream *s)
 {
-    const size_t n_stacks = w->n_ends + 2 + w->machine->lanes.coroutines.n_made;
+    const size_t n_stacks = w->n_ends + 2 + w->machine->lanes.coroutines->n_made;
     struct strait_error err = {0};
     if (2 * n_stacks + OTHER_MAPPINGS <= w->max_mappings)
         return;

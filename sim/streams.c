@@ -66,7 +66,6 @@ static void grow(struct strait_engine *m)
     for (size_t i = 0; i < n_old; i++)
         if (old[i])
             *slot_of(m, old[i]->src, old[i]->dst, old[i]->channel) = old[i];
-    free(old);
 }
 
 static void init_stream(struct strait_stream *s, struct strait_engine *m, int src, int dst,

@@ -25,6 +25,12 @@ static void polls_for_ever(struct strait_rank *r)
         ;
 }
 
+static void waits_for_ever(struct strait_rank *r)
+{
+    struct strait_message m;
+    r->backend->ops->recv(r, &m, 1 - r->me, 0, INFINITY);
+}
+
 static void leaves(struct strait_rank *r)
 {
     (void)r;
@@ -170,7 +176,43 @@ static void limits(void)
     }
 }
 
+/* --- in process --------------------------------------------------------------------------- */
+
+static int run_here(void (*rank_main)(struct strait_rank *), double deadline_s, char text[512])
+{
+    struct strait_rig rig;
+    strait_rig_init(&rig, 2, strait_rig_link(1e9, 0.01), rank_main);
+    rig.run.in_process = true;
+    rig.run.deadline_s = deadline_s;
+    rig.run.limit_messages = 1000;
+    rig.run.ends_with_rank_0 = rank_main == counts;
+    rig.run.context = &(int){40};
+    strait_rig_run(&rig, &strait_fluid);
+    snprintf(text, 512, "%s", rig.err.text);
+    const int rc = rig.rc == 0 ? (int)strait_noted(&rig, 0, 1, 0) : rig.rc;
+    strait_rig_release(&rig);
+    return rc;
+}
+
+/* One after the other in this process: a failure leaves nothing that the next one meets. Rank 0
+ * counts to 41, or rank 1 has before it; the run ends with it either way. */
+static void here(void)
+{
+    char text[512];
+    for (int i = 0; i < 3; i++) {
+        CU_ASSERT_EQUAL(run_here(counts, 0, text), 41);
+        CU_ASSERT_EQUAL(run_here(posts_for_ever, 0, text), -1);
+        CU_ASSERT_CONTAINS(text, "expected at most 1000 messages of 2 ranks, found more");
+        CU_ASSERT_EQUAL(run_here(polls_for_ever, 0.01, text), -1);
+        CU_ASSERT_CONTAINS(text, "within 0.01 s");
+        CU_ASSERT_EQUAL(run_here(waits_for_ever, 0, text), -1);
+        CU_ASSERT_CONTAINS(text, "rank 0 waits for ever for a message from rank 1 on channel 0");
+    }
+}
+
 static const struct strait_test tests[] = {
+    {"in its caller's process a simulation ends or fails, and the next one is none the wiser",
+     here},
     {"a simulation that takes too much memory or too many messages is ended", limits},
     {"a simulation that dies is an error with its first words", death},
     {"a lane that overflows its stack hits the guard", overflow},

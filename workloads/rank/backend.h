@@ -132,6 +132,8 @@ struct strait_run {
     const char *launcher;      /* emu: "root" or "userns"; NULL or "auto": chosen */
     double deadline_s;         /* wall-clock limit of the run; 0: the backend's own */
     double expected_s;         /* emu: virtual duration by simulation, for its limits; 0: unknown */
+    bool
+        in_process; /* fluid: no child of its own; what a rank that was cut off held is not freed */
     uint64_t limit_messages;   /* sim, fluid: fail beyond these; 0: none */
     double limit_bytes;        /* sim, fluid: memory of the simulation; 0: most of what is free */
     /** Called twice a second in the calling process during the run, and with NULL when it has ended

@@ -39,6 +39,9 @@ each_row(const struct strait_rank_state *w, const struct strait_tensor *t,
     return n;
 }
 
+/* Ranges whose estimates are kept; those of a ring's parts, which come back a round later, too. */
+enum { STRAIT_ESTIMATES = 512 };
+
 struct estimating {
     const struct strait_codec *codec;
     struct strait_codec_cost lossy;
@@ -140,9 +143,9 @@ size_t strait_task_n_slices(const struct strait_rank_state *w, const struct stra
     return each_row(w, t, NULL, NULL);
 }
 
-struct strait_estimate strait_codec_estimate(struct strait_rank *r, struct strait_codec *c,
-                                             struct strait_within within,
-                                             const struct strait_tensor *t, bool changes)
+static struct strait_estimate estimate(struct strait_rank *r, struct strait_codec *c,
+                                       struct strait_within within, const struct strait_tensor *t,
+                                       bool changes)
 {
     const struct strait_rank_state *w = strait_rank_state_of(r);
     struct estimating e = {.codec = c,
@@ -156,6 +159,61 @@ struct strait_estimate strait_codec_estimate(struct strait_rank *r, struct strai
     e.of.bytes = ceil(e.of.bytes + (double)n * STRAIT_BUNDLE_SLICE_BYTES) +
                  (double)strait_line_head_bytes(c, n);
     return e.of;
+}
+
+/* What was estimated, for all ranks of a trial: they encode the same ranges round after round. */
+struct strait_estimates {
+    struct strait_estimate_of {
+        double bound, share;
+        size_t lo, hi;
+        int codec;
+        bool changes, is_known;
+        struct strait_estimate is;
+    } slots[STRAIT_ESTIMATES];
+};
+
+static bool is_same(const struct strait_estimate_of *a, const struct strait_estimate_of *b)
+{
+    return a->is_known && a->lo == b->lo && a->hi == b->hi && a->codec == b->codec &&
+           a->changes == b->changes && a->share == b->share &&
+           (a->bound == b->bound || (isnan(a->bound) && isnan(b->bound)));
+}
+
+struct strait_estimate strait_codec_estimate(struct strait_rank *r, struct strait_codec *c,
+                                             struct strait_within within,
+                                             const struct strait_tensor *t, bool changes)
+{
+    struct strait_rank_state *w = strait_rank_state_of(r);
+    struct strait_estimates *all = w->point->estimates;
+    if (within.by_row || !all)
+        return estimate(r, c, within, t, changes);
+    struct strait_estimate_of this = {.bound = within.bound,
+                                      .share = c->share,
+                                      .lo = t->lo,
+                                      .hi = t->hi,
+                                      .codec = (int)(c - w->codecs),
+                                      .changes = changes,
+                                      .is_known = true};
+    const uint64_t key = ((uint64_t)t->lo * 31 + (uint64_t)t->hi) * 0x9e3779b97f4a7c15u;
+    struct strait_estimate_of *slot =
+        &all->slots[((key >> 40) ^ (uint64_t)(2 * this.codec + changes)) % STRAIT_ESTIMATES];
+    pthread_mutex_lock(&w->mutex); /* of the lanes of a rank that is a process */
+    const bool known = is_same(slot, &this);
+    if (known)
+        this.is = slot->is;
+    pthread_mutex_unlock(&w->mutex);
+    if (known)
+        return this.is;
+    this.is = estimate(r, c, within, t, changes); /* which may fail the rank */
+    pthread_mutex_lock(&w->mutex);
+    *slot = this;
+    pthread_mutex_unlock(&w->mutex);
+    return this.is;
+}
+
+struct strait_estimates *strait_estimates_new(void)
+{
+    return calloc(1, sizeof(struct strait_estimates));
 }
 
 bool strait_coding_cost(struct strait_rank *r, struct strait_coding_cost *cost,

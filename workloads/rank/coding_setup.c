@@ -24,11 +24,28 @@ static void prepare_room(const struct strait_rank_state *w, struct strait_codec 
     c->room_bytes += strait_line_head_bytes(c, m->n_rows);
 }
 
+static void open_states(struct strait_rank *r, struct strait_codec *c)
+{
+    struct strait_error err = {0};
+    const struct strait_codec_spec *lossy = &c->choice->spec, *lossless = &c->choice->lossless;
+    if (strait_codec_open(lossy->ops, &c->lossy_state, lossy->params, &err) != 0 ||
+        strait_codec_open(lossless->ops, &c->lossless_state, lossless->params, &err) != 0)
+        r->backend->ops->fail(r, &err);
+}
+
+static void close_states(struct strait_codec *c)
+{
+    if (c->choice->spec.ops->close)
+        c->choice->spec.ops->close(c->lossy_state);
+    if (c->choice->lossless.ops->close)
+        c->choice->lossless.ops->close(c->lossless_state);
+    c->lossy_state = c->lossless_state = NULL;
+}
+
 void strait_coding_begin(struct strait_rank *r)
 {
     struct strait_rank_state *w = strait_rank_state_of(r);
     const struct strait_trial *p = w->point;
-    struct strait_error err = {0};
     w->codecs[0] = (struct strait_codec){.which = "up",
                                          .wrap = w,
                                          .choice = &p->experiment->up,
@@ -49,14 +66,20 @@ void strait_coding_begin(struct strait_rank *r)
     const bool planned = w->footprint.is_wanted;
     for (int i = 0; i < STRAIT_N_CODECS && (planned || r->run->real_payload); i++) {
         struct strait_codec *c = &w->codecs[i];
-        if (strait_codec_open(c->choice->spec.ops, &c->lossy_state, c->choice->spec.params, &err) !=
-                0 ||
-            strait_codec_open(c->choice->lossless.ops, &c->lossless_state,
-                              c->choice->lossless.params, &err) != 0)
-            r->backend->ops->fail(r, &err);
-        if (strait_codec_is_none(c))
+        if (planned && strait_codec_is_none(c))
             continue;
-        prepare_room(w, c);
+        if (planned &&
+            p->rooms[i] > 0) { /* another rank has asked: opening takes memory and time */
+            c->room_bytes = p->rooms[i];
+        } else {
+            open_states(r, c);
+            if (strait_codec_is_none(c))
+                continue;
+            prepare_room(w, c);
+            p->rooms[i] = c->room_bytes;
+            if (planned)
+                close_states(c);
+        }
         /* When memory is short: no buffer for codecs that this rank does not send with, and pages
          * only when written, since an encoded tensor rarely needs all of them. */
         c->is_untouched = planned && p->shares_values;
@@ -332,10 +355,8 @@ void strait_coding_end(struct strait_rank *r)
         strait_footprint_touch(w, one_coding_bytes(w, &w->codecs[0]));
     for (int i = 0; i < STRAIT_N_CODECS && (planned || r->run->real_payload); i++) {
         struct strait_codec *c = &w->codecs[i];
-        if (c->choice->spec.ops->close)
-            c->choice->spec.ops->close(c->lossy_state);
-        if (c->choice->lossless.ops->close)
-            c->choice->lossless.ops->close(c->lossless_state);
+        if (!planned)
+            close_states(c);
         strait_buffer_free(atomic_load(&c->spare));
         forget_memories(c);
     }

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "core/buffer.h"
+#include "coding.h"
 #include "learning.h"
 #include "rank.h"
 #include "steady.h"
@@ -157,6 +158,7 @@ int strait_trial_new(struct strait_trial **out, const struct strait_experiment *
                                  .rank_end = strait_rank_end,
                                  .ends_with_rank_0 = experiment->strategy->ends_with_rank_0,
                                  .n_threads = options->n_threads,
+                                 .in_process = options->in_process && !options->real_payload,
                                  .real_payload = options->real_payload,
                                  .measured_cost = options->measured_cost,
                                  .one_at_a_time = options->one_at_a_time,
@@ -173,12 +175,14 @@ int strait_trial_new(struct strait_trial **out, const struct strait_experiment *
                                  .watcher = options->watcher,
                                  .uses_stream = uses_stream};
     p->shares_values = shares_values(experiment, options);
+    p->estimates = options->measured_cost ? NULL : strait_estimates_new();
+    p->rooms = calloc(STRAIT_N_CODECS, sizeof(*p->rooms));
     if (options->measured_cost) {
         void *shared = mmap(NULL, STRAIT_MAX_READINGS * sizeof(*p->readings),
                             PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         p->readings = shared == MAP_FAILED ? NULL : shared;
     }
-    if (!p->logs || (options->measured_cost && !p->readings)) {
+    if (!p->logs || !p->rooms || (options->measured_cost && !p->readings)) {
         strait_trial_free(p);
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "%d logs do not fit in memory",
                                 experiment->n_ranks);
@@ -213,6 +217,8 @@ void strait_trial_free(struct strait_trial *p)
     strait_buffer_free(p->shared_values);
     if (p->readings)
         munmap(p->readings, STRAIT_MAX_READINGS * sizeof(*p->readings));
+    free(p->estimates);
+    free(p->rooms);
     strait_facts_release(&p->facts);
     close_sized(p);
     for (int i = 0; i < 2; i++)
@@ -237,7 +243,8 @@ void strait_trial_forget_state(struct strait_trial *p)
 /* Memory of all ranks at their peaks, and duration, from a run with sized payload. */
 static int need_memory(struct strait_trial *p, struct strait_error *err)
 {
-    const struct strait_trial_options sized = {.plans_memory = true, .guess = p->guess};
+    const struct strait_trial_options sized = {
+        .plans_memory = true, .guess = p->guess, .in_process = true};
     const double model_bytes = 4.0 * (double)p->experiment->model->n_elems;
     struct strait_trial *probe;
     double *bytes = &p->run.memory_bytes;

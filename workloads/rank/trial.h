@@ -10,6 +10,7 @@
 
 struct strait_workspaces;
 struct strait_kept;
+struct strait_estimates;
 
 /* Ratio and speeds of a codec for the tensors of one direction, looked up once. */
 struct strait_codec_cost {
@@ -43,6 +44,8 @@ struct strait_trial {
     struct strait_tensors *tensors; /* real payload only */
     struct strait_tensor_fill_plan
         *fills[3];                   /* by kind: weights, update, gradients; real payload only */
+    struct strait_estimates *estimates; /* by range, made as needed; shared by ranks that are not
+                                           processes */
     int n_rounds;                    /* to be run; fewer if the rest is extrapolated */
     double recorded_ratio;           /* share of the model's bytes that is recorded exactly;
                                           NAN in a sized run */
@@ -54,6 +57,8 @@ struct strait_trial {
     bool shares_values;
     float *shared_values;
     bool plans_memory; /* as the options say */
+    size_t *rooms; /* bytes of an encoded model at most, by codec; 0: not known yet. For ranks that
+                      are not processes */
     /* Real training: the experiment asks for it, and payload is real. Else learn is NULL. */
     struct strait_learn *learn;
     struct strait_workspaces *workspaces;
@@ -79,6 +84,7 @@ struct strait_trial_options {
     bool one_at_a_time;                 /* emu: as in struct strait_run */
     const char *state; /* of a simulation: the file of what training computed; NULL: none */
     int n_threads;     /* of a simulation, for real training; 0: one */
+    bool in_process;   /* as in struct strait_run; not where payload is real */
     bool plans_memory; /* of a sized run: count what one with real payload would allocate */
     void (*watch)(const struct strait_run *run, const struct strait_live *live); /* likewise */
     void *watcher;

@@ -13,6 +13,7 @@ bool conform_begin(struct strait_rig *rig, int n_ranks, void (*rank_main)(struct
     strait_rig_init(rig, n_ranks, strait_rig_link(5e6, PATH_S / 2), rank_main);
     /* more dilation makes room for other programs: in vain where times are lower bounds */
     rig->run.dilation = conform_is_timed() ? conformance_of_suite()->dilation : 1;
+    rig->run.in_process = conformance_of_suite()->in_process;
     struct strait_error err = {0};
     if (conformance_of_suite()->backend->check(&rig->run, &err) == 0 || err.code != STRAIT_ERR_HOST)
         return true;

@@ -16,6 +16,7 @@ struct strait_conformance {
     double tolerance_ratio, tolerance_s; /* of expected times; the sum of both is allowed */
     bool ideal;      /* links are shared equally at any instant, and a rerun gives the same bits */
     double dilation; /* for run->dilation */
+    bool in_process; /* likewise */
 };
 /** May times and orders that follow from times be checked? Else they are lower bounds alone. */
 bool conform_is_timed(void);
