@@ -30,6 +30,8 @@ void strait_table_cellf(struct strait_table *t, const char *format, ...)
 /** Draw a thin line before the next row. */
 void strait_table_rule(struct strait_table *t);
 size_t strait_table_n_rows(const struct strait_table *t);
+/* Whoever prints asked for tables as wide as they are, on a terminal too. */
+extern bool strait_table_wide;
 /** Print it with two blanks between columns: on a terminal within its width; in files and pipes as
  *  wide as it is, a row a line, or within COLUMNS of the environment. */
 void strait_table_print(const struct strait_table *t, FILE *out);

@@ -302,6 +302,8 @@ void strait_table_print_within(const struct strait_table *t, FILE *out, size_t m
         print_blocks(&l, max, out);
 }
 
+bool strait_table_wide;
+
 /* Columns for what goes there; 0: any number. */
 static size_t columns_for(FILE *out)
 {
@@ -311,7 +313,7 @@ static size_t columns_for(FILE *out)
 
 void strait_table_print(const struct strait_table *t, FILE *out)
 {
-    strait_table_print_within(t, out, columns_for(out));
+    strait_table_print_within(t, out, strait_table_wide ? 0 : columns_for(out));
 }
 
 void strait_prose(FILE *out, const char *format, ...)

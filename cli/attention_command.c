@@ -202,7 +202,8 @@ int strait_command_attention(int argc, char **argv)
          "weights to read, or to write after training"},
         {"examples", 0, STRAIT_OPTION_COUNT, &c->n_examples, "N",
          "held-out examples of 128 characters (64)"},
-        {"json", 0, STRAIT_OPTION_FLAG, &c->json, NULL, "one line of JSON for each way"}};
+        {"json", 0, STRAIT_OPTION_FLAG, &c->json, NULL, "one line of JSON for each way"},
+        STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {"attention",
                                        "",
                                        "Measure what approximate attention costs in accuracy.",

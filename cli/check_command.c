@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cli/kit/memory.h"
 #include "analysis/label.h"
 #include "analysis/row.h"
 #include "analysis/table.h"
@@ -123,7 +124,7 @@ static int show_points(const struct check *c, struct strait_error *err)
     strait_table_column(t, "point", true);
     for (size_t a = 0; a < c->sweep->n_axes; a++) {
         char *title = strait_label_axis(c->sweep->axes[a].pointer);
-        strait_table_column(t, title ? title : "", false);
+        strait_table_column(t, strait_or_end(title), false);
         free(title);
     }
     int status = 0;
@@ -138,7 +139,7 @@ static int show_points(const struct check *c, struct strait_error *err)
             strait_table_cellf(t, "%zu", i + 1);
             for (size_t a = 0; a < c->sweep->n_axes; a++) {
                 char *text = strait_label_value(json_object_get(labels, c->sweep->axes[a].pointer));
-                strait_table_cell(t, text);
+                strait_table_cell(t, strait_or_end(text));
                 free(text);
             }
         }
@@ -147,8 +148,7 @@ static int show_points(const struct check *c, struct strait_error *err)
         json_decref(resolved);
     }
     if (status == 0)
-        strait_table_print(t, stdout);
-    strait_table_free(t);
+        strait_show_table(t);
     if (status == 0 && c->sweep->n_points > MAX_LINES)
         printf("... and %zu more\n", c->sweep->n_points - MAX_LINES);
     if (status == 0)
@@ -173,8 +173,7 @@ static void show_verdicts(const struct check *c)
         else
             strait_table_cellf(t, "point %zu: %s", v->i_first + 1, v->first.text);
     }
-    strait_table_print(t, stdout);
-    strait_table_free(t);
+    strait_show_table(t);
     for (size_t b = 0; b < c->n_verdicts; b++)
         if (c->verdicts[b].training_s > 0)
             printf("%s: real training takes about %s of processor time, by one gradient here\n",
@@ -268,7 +267,8 @@ int strait_command_check(int argc, char **argv)
          "set a value of the experiment"},
         {"profile", 0, STRAIT_OPTION_TEXT, &c.profile_name, "FILE",
          "codec costs: a name or a file"},
-        {"json", 0, STRAIT_OPTION_FLAG, &c.json, NULL, "one JSON object on standard output"}};
+        {"json", 0, STRAIT_OPTION_FLAG, &c.json, NULL, "one JSON object on standard output"},
+        STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {
         "check",
         "EXPERIMENT",

@@ -212,7 +212,8 @@ int strait_command_compare(int argc, char **argv)
         {"profile", 0, STRAIT_OPTION_TEXT, &profile, "PROFILE",
          "of predictions made here: codec costs (default)"},
         {"jobs", 'j', STRAIT_OPTION_COUNT, &n_jobs, "N", "predictions at a time"},
-        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "one JSON object on standard output"}};
+        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "one JSON object on standard output"},
+        STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {
         "compare",
         "DIR [DIR] [--coverage] | EXPERIMENT --measured FILE.csv | --published [CASE ...] | "

@@ -109,13 +109,14 @@ int strait_command_doctor(int argc, char **argv)
 {
     bool json = false;
     const struct strait_option options[] = {
-        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"}};
+        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"},
+        STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {
         "doctor",
         "",
         "Try what simulation, emulation and pictures need, and name what is missing.",
         options,
-        1,
+        2,
         "Exit status 0 when sim and one way of emulating work, else 3. Guests are booted.\n"};
     const char *none[1];
     int status;

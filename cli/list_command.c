@@ -192,13 +192,14 @@ int strait_command_list(int argc, char **argv)
 {
     bool json = false;
     const struct strait_option options[] = {
-        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"}};
+        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"},
+        STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {
         "list",
         "[codecs|strategies [NAME]|models|tasks|networks|machines|profiles|experiments]",
         "List what ships; models with the source of their compute time.",
         options,
-        1,
+        2,
         "  strait list models\n  strait list strategies dear\n  strait list --json codecs\n"};
     struct strait_error err = {0};
     const char *what[2] = {NULL};

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "cli/kit/memory.h"
 #include "analysis/table.h"
 #include "emu/links/net.h"
 #include "emu/links/qdisc_probe.h"
@@ -102,6 +103,5 @@ void strait_probe_print(const json_t *lines, bool json)
             strait_command_print_json(line);
     }
     if (!json)
-        strait_table_print(t, stdout);
-    strait_table_free(t);
+        strait_show_table(t);
 }

@@ -348,6 +348,7 @@ int strait_command_run(int argc, char **argv)
          "emu: print link statistics without a terminal"},
         {"control", 0, STRAIT_OPTION_TEXT, &r.control, "NAME", "a negative control, see below"},
         {"json", 0, STRAIT_OPTION_FLAG, &r.json, NULL, "rows as JSON Lines on standard output"},
+        STRAIT_WIDE_OPTION,
         {"fresh", 0, STRAIT_OPTION_FLAG, &r.fresh, NULL, "compute every point again"},
         STRAIT_TOLERANCE_OPTIONS(tolerance, "both: "),
         {"no-break-even", 0, STRAIT_OPTION_FLAG, &r.no_breakeven, NULL,

@@ -261,7 +261,8 @@ int strait_command_sensitivity(int argc, char **argv)
          "of the checkpoint, or a layer table"},
         {"eval", 0, STRAIT_OPTION_TEXT, &s.program, "PROGRAM", "prints the loss of a checkpoint"},
         {"limit", 0, STRAIT_OPTION_TEXT, &s.limit, "TIME", "of one run of PROGRAM (60 s)"},
-        {"json", 0, STRAIT_OPTION_FLAG, &s.json, NULL, "one JSON object on standard output"}};
+        {"json", 0, STRAIT_OPTION_FLAG, &s.json, NULL, "one JSON object on standard output"},
+        STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {command,
                                        "[EXPERIMENT]",
                                        "Find the error that each tensor of a model stands.",

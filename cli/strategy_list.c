@@ -1,4 +1,5 @@
 /* Strategies as rows, as a table, and one by itself with its parameters. */
+#include "cli/kit/memory.h"
 #include "strategy_list.h"
 #include <math.h>
 #include <stdio.h>
@@ -97,8 +98,7 @@ void strait_strategy_rows_print(const json_t *rows)
         strait_table_cell(t, string_of(row, "summary"));
         strait_table_cell(t, string_of(row, "source"));
     }
-    strait_table_print(t, stdout);
-    strait_table_free(t);
+    strait_show_table(t);
     puts("\nParameters of one, with defaults and ranges: strait list strategies NAME");
 }
 
@@ -121,6 +121,5 @@ void strait_strategy_row_print(const json_t *row)
         strait_table_cell(t, string_of(p, "default"));
         strait_table_cell(t, string_of(p, "doc"));
     }
-    strait_table_print(t, stdout);
-    strait_table_free(t);
+    strait_show_table(t);
 }

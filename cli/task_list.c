@@ -1,4 +1,5 @@
 /* Tasks of "training": what they train, the data that they need, and their own keys. */
+#include "cli/kit/memory.h"
 #include "task_list.h"
 #include <stdio.h>
 #include "analysis/table.h"
@@ -38,8 +39,7 @@ static void print_tasks(const json_t *rows)
         strait_table_cell(t, string_of(row, "summary"));
         strait_table_cell(t, package ? package : "-");
     }
-    strait_table_print(t, stdout);
-    strait_table_free(t);
+    strait_show_table(t);
 }
 
 void strait_task_rows_print(const json_t *rows)
@@ -65,6 +65,5 @@ void strait_task_rows_print(const json_t *rows)
             strait_table_cell(t, string_of(p, "doc"));
         }
     }
-    strait_table_print(t, stdout);
-    strait_table_free(t);
+    strait_show_table(t);
 }

@@ -358,7 +358,8 @@ int strait_command_tune(int argc, char **argv)
          "set a value of the experiment"},
         {"profile", 0, STRAIT_OPTION_TEXT, &t->profile_name, "FILE",
          "codec costs: a name or file (the shipped one)"},
-        {"json", 0, STRAIT_OPTION_FLAG, &t->json, NULL, "trials and the best as JSON Lines"}};
+        {"json", 0, STRAIT_OPTION_FLAG, &t->json, NULL, "trials and the best as JSON Lines"},
+        STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {"tune",
                                        "EXPERIMENT",
                                        "Find the best value of one parameter of a strategy.",

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "cli/kit/memory.h"
 #include "analysis/table.h"
 #include "codecs/bundle.h"
 #include "codecs/profile/calibrate.h"
@@ -186,8 +187,7 @@ static void print_profile(const struct strait_profile *p)
             strait_table_rule(t);
         print_entry(t, &p->entries[i]);
     }
-    strait_table_print(t, stdout);
-    strait_table_free(t);
+    strait_show_table(t);
     printf("\nadding %.0f MB/s, copying %.0f MB/s\n", p->add_bytes_per_s / 1e6,
            p->copy_bytes_per_s / 1e6);
 }
@@ -376,7 +376,8 @@ int strait_calibrate_codecs(int argc, char **argv)
         {"append", 0, STRAIT_OPTION_FLAG, &c.append, NULL,
          "keep what --out names; add or renew entries"},
         {"repeats", 0, STRAIT_OPTION_COUNT, &c.n_repeats, "N", "timings a tensor (default 5)"},
-        {"json", 0, STRAIT_OPTION_FLAG, &c.json, NULL, "the profile on standard output"}};
+        {"json", 0, STRAIT_OPTION_FLAG, &c.json, NULL, "the profile on standard output"},
+        STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {c.command,
                                        "[TENSORS...]",
                                        "Measure what the codecs cost and save on this machine.",
@@ -396,7 +397,8 @@ int strait_calibrate_host(int argc, char **argv)
         {"out", 'o', STRAIT_OPTION_TEXT, &c.out, "MACHINE.json", "write the machine"},
         {"force", 0, STRAIT_OPTION_FLAG, &c.force, NULL, "replace what --out names"},
         {"repeats", 0, STRAIT_OPTION_COUNT, &c.n_repeats, "N", "timings a tensor (default 5)"},
-        {"json", 0, STRAIT_OPTION_FLAG, &c.json, NULL, "the machine on standard output"}};
+        {"json", 0, STRAIT_OPTION_FLAG, &c.json, NULL, "the machine on standard output"},
+        STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {c.command,
                                        "[TENSORS...]",
                                        "Measure this machine: its codecs and its memory.",

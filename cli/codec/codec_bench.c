@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cli/kit/memory.h"
 #include "analysis/row.h"
 #include "analysis/table.h"
 #include "codecs/bundle.h"
@@ -249,8 +250,7 @@ static void print_table(const struct bench *b)
             first = false;
         }
     }
-    strait_table_print(t, stdout);
-    strait_table_free(t);
+    strait_show_table(t);
     for (size_t i = 0; i < b->set.n; i++)
         raw_bytes += 4 * (double)b->set.items[i].n_elems;
     printf("\n%zu %stensor%s%s, %s; speeds are MB of float32 a second, medians of %ld\n", b->set.n,
@@ -331,7 +331,8 @@ int strait_codec_bench_command(int argc, char **argv)
         {"kind", 0, STRAIT_OPTION_TEXT, &kind, "KIND", "weights, updates or gradients"},
         {"against", 0, STRAIT_OPTION_TEXT, &b.against, "SPEC", "also show factors over this codec"},
         {"repeats", 0, STRAIT_OPTION_COUNT, &b.n_repeats, "N", "timings a tensor (default 5)"},
-        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"}};
+        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"},
+        STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {"codec bench",
                                        "[TENSORS...]",
                                        "Measure codecs: ratio, MB/s in and out, and error, by "

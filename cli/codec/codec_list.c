@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "cli/kit/memory.h"
 #include "analysis/fields.h"
 #include "analysis/row.h"
 #include "analysis/table.h"
@@ -162,8 +163,7 @@ void strait_codec_rows_print(const json_t *rows)
         strait_table_cell(t, params);
         strait_table_cell(t, strait_text_of(row, "source"));
     }
-    strait_table_print(t, stdout);
-    strait_table_free(t);
+    strait_show_table(t);
     puts("\nEvery codec can be used where encoded tensors are only moved: all-gather,\n"
          "broadcast, all-to-all, parameter server. In an all-reduce they are added while\n"
          "encoded.");
@@ -199,8 +199,7 @@ static void print_params(const json_t *row)
         strait_table_cell(t, strait_text_of(p, "doc"));
     }
     puts("");
-    strait_table_print(t, stdout);
-    strait_table_free(t);
+    strait_show_table(t);
 }
 
 static void print_one(const json_t *row)
@@ -270,13 +269,14 @@ int strait_codec_list_command(int argc, char **argv)
     bool json = false;
     const char *name = NULL;
     const struct strait_option options[] = {
-        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"}};
+        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"},
+        STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {
         "codec list",
         "[NAME]",
         "List the codecs, or say everything of one.",
         options,
-        1,
+        2,
         "  strait codec list\n  strait codec list sz\n  strait codec list --json\n"};
     struct strait_error err = {0};
     int status;

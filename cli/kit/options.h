@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include "analysis/table.h"
 #include "core/error.h"
 #include "core/names.h"
 
@@ -22,6 +23,13 @@ struct strait_option {
     const char *argument; /* "FILE" in help; NULL for flags */
     const char *doc;
 };
+
+/* Of commands that print tables; see strait_table_wide. */
+#define STRAIT_WIDE_OPTION                                                                         \
+    {                                                                                              \
+        "wide", 0, STRAIT_OPTION_FLAG, &strait_table_wide, NULL,                                   \
+            "tables wider than the terminal, a row a line"                                         \
+    }
 
 struct strait_usage {
     const char *command, *arguments, *summary; /* "run", "EXPERIMENT", one sentence */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "cli/kit/memory.h"
 #include "analysis/row.h"
 #include "analysis/table.h"
 #include "cli/kit/calibrate.h"
@@ -171,8 +172,7 @@ static void print(const struct strait_path *p)
             : d->is_held ? "it is longer; the sender's buffer was full"
                          : "it is longer; try a larger --burst");
     }
-    strait_table_print(t, stdout);
-    strait_table_free(t);
+    strait_show_table(t);
 }
 
 /* --- the command ------------------------------------------------------------------------------ */
@@ -277,7 +277,8 @@ int strait_calibrate_net(int argc, char **argv)
         {"burst", 0, STRAIT_OPTION_TEXT, &o.burst, "SIZE", "sent at once, at most (8 MB)"},
         {"overhead", 0, STRAIT_OPTION_TEXT, &o.overhead, "SIZE",
          "of a frame beyond 1514 bytes (24 B)"},
-        {"json", 0, STRAIT_OPTION_FLAG, &o.json, NULL, "the network on standard output"}};
+        {"json", 0, STRAIT_OPTION_FLAG, &o.json, NULL, "the network on standard output"},
+        STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {"calibrate net",
                                        "HOST:PORT | --listen PORT",
                                        "Measure a path between two hosts, as a network file.",

@@ -37,10 +37,11 @@ int strait_net_probe(int argc, char **argv)
 {
     bool json = false;
     const struct strait_option options[] = {
-        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "one JSON object on standard output"}};
+        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "one JSON object on standard output"},
+        STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {
         "net probe", "", "Try what this machine can do, and say what will be used.",
-        options,     1,  "Every answer comes from doing it. Exit status 3 when no way works.\n"};
+        options,     2,  "Every answer comes from doing it. Exit status 3 when no way works.\n"};
     struct strait_error err = {0};
     const char *none[1];
     int status = strait_net_parse(&usage, argc, argv, none, 0, NULL, &err);

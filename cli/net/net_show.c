@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "cli/kit/memory.h"
 #include "analysis/row.h"
 #include "analysis/table.h"
 #include "core/clock.h"
@@ -104,8 +105,7 @@ void strait_net_print(const json_t *state)
         strait_table_cell(t, link_text(link, json_object_get(first, "out")));
         strait_table_cell(t, link_text(link, json_object_get(first, "in")));
     }
-    strait_table_print(t, stdout);
-    strait_table_free(t);
+    strait_show_table(t);
 }
 
 /* --- list ------------------------------------------------------------------------------------- */
@@ -140,8 +140,7 @@ static int list(bool json, struct strait_error *err)
     if (!json && strait_table_n_rows(t) == 0)
         puts("no network is up (strait net up --help)");
     else if (!json)
-        strait_table_print(t, stdout);
-    strait_table_free(t);
+        strait_show_table(t);
     json_decref(names);
     return 0;
 }
@@ -150,9 +149,10 @@ int strait_net_list(int argc, char **argv)
 {
     bool json = false;
     const struct strait_option options[] = {
-        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"}};
+        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"},
+        STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {"net list", "", "The networks of this user that are up.",
-                                       options,    1,  NULL};
+                                       options,    2,  NULL};
     struct strait_error err = {0};
     const char *none[1];
     int status = strait_net_parse(&usage, argc, argv, none, 0, NULL, &err);
@@ -183,8 +183,7 @@ static void print_counters(const json_t *state)
         strait_table_cellf(t, "%.0f", number_of(c, "dropped") + number_of(c, "errors"));
     }
     puts("");
-    strait_table_print(t, stdout);
-    strait_table_free(t);
+    strait_show_table(t);
 }
 
 int strait_net_status(int argc, char **argv)
@@ -193,13 +192,14 @@ int strait_net_status(int argc, char **argv)
     bool json = false;
     const struct strait_option options[] = {
         {"name", 0, STRAIT_OPTION_TEXT, &name, "NAME", "of the network (default)"},
-        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "one JSON object on standard output"}};
+        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "one JSON object on standard output"},
+        STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {
         "net status",
         "",
         "Ranks, addresses, links and counters of a network.",
         options,
-        2,
+        3,
         "Counters are the devices': IP packets; a train of TCP segments counts as one.\n"};
     struct strait_error err = {0};
     struct strait_emu_registry place;

@@ -207,34 +207,38 @@ static void on_a_terminal(void)
     close(master);
 }
 
-/* A pipe is no terminal: as wide as the table is, or as COLUMNS asks. */
+/* A pipe is no terminal: as wide as the table is, or as COLUMNS asks, unless --wide does. */
 static void in_a_file(void)
 {
-    char *wide = NULL, *within = NULL, *asked = NULL;
+    char *wide = NULL, *within = NULL, *asked = NULL, *both = NULL;
     size_t len;
     struct strait_table *t = numbers();
     FILE *out = open_memstream(&within, &len);
     strait_table_print_within(t, out, 0);
     fclose(out);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         if (i > 0)
             setenv("COLUMNS", "18", 1);
+        strait_table_wide = i == 2;
         out = tmpfile();
         CU_ASSERT_PTR_NOT_NULL_FATAL(out);
         strait_table_print(t, out);
-        char **text = i > 0 ? &asked : &wide;
+        char **text = i == 0 ? &wide : i == 1 ? &asked : &both;
         *text = calloc(1, 1024);
         rewind(out);
         CU_ASSERT_FATAL(*text && fread(*text, 1, 1023, out) > 0);
         fclose(out);
     }
     unsetenv("COLUMNS");
+    strait_table_wide = false;
     CU_ASSERT_STRING_EQUAL(wide, within);
+    CU_ASSERT_STRING_EQUAL(both, within);
     CU_ASSERT_STRING_EQUAL(asked, below);
     strait_table_free(t);
     free(wide);
     free(within);
     free(asked);
+    free(both);
 }
 
 static void prose(void)
