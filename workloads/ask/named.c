@@ -3,6 +3,7 @@
 #include "core/json.h"
 #include "core/names.h"
 #include "core/shipped.h"
+#include "codec_short.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -230,7 +231,9 @@ static void expand_strategy(json_t *experiment)
 int strait_named_expand(json_t *experiment, const char *file, struct strait_error *err)
 {
     expand_strategy(experiment);
-    return expand_network(experiment, file, err) != 0 ||
+    return strait_codec_short_expand(experiment, "codec", file, err) != 0 ||
+                   strait_codec_short_expand(experiment, "download_codec", file, err) != 0 ||
+                   expand_network(experiment, file, err) != 0 ||
                    expand_device(experiment, file, err) != 0 ||
                    expand_software(experiment, file, err) != 0
                ? -1

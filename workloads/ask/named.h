@@ -8,6 +8,7 @@
  *  network of experiments/networks/NAME.json, and "device": "NAME" or {"name": "NAME", ...} gets
  *  what it does not say itself from experiments/machines/NAME.json. "software": "NAME+NAME" gets the
  *  constants of traces/software/NAME.json, and where each of them was estimated. A name with a / or
- *  a . is a path. "strategy": "NAME" becomes {"name": "NAME"}. Twice is the same as once.
+ *  a . is a path. "strategy": "NAME" becomes {"name": "NAME"}, and a codec's short form its long
+ *  one (codec_short.h). Twice is the same as once.
  *  Returns: 0, or -1 with *err INPUT, which names the experiment's file and the place */
 int strait_named_expand(json_t *experiment, const char *file, struct strait_error *err);

@@ -42,7 +42,8 @@ static int open_name(json_t *experiment, const char *key, const char *file,
                      struct strait_error *err)
 {
     json_t *value = json_object_get(experiment, key);
-    if (json_is_string(value) && (strcmp(key, "codec") == 0 || strcmp(key, "download_codec") == 0))
+    const bool is_codec = strcmp(key, "codec") == 0 || strcmp(key, "download_codec") == 0;
+    if (json_is_string(value) && is_codec && !strchr(json_string_value(value), ':'))
         return json_object_set_new(experiment, key, json_pack("{s:O}", "name", value));
     return json_is_string(value) ? strait_named_expand(experiment, file, err) : 0;
 }

@@ -132,10 +132,61 @@ static void too_many(void)
     free(more);
 }
 
+/* The long form of what is named in short; the same point, so that results are found again. */
+static void short_codecs(void)
+{
+    static const struct {
+        const char *setting, *more, *codec;
+    } cases[] = {
+        {"/codec=sz:range=1e-3", NULL, "{\"name\":\"sz\",\"bound\":{\"range\":1e-3}}"},
+        {"/codec=sz:abs=2", "/codec/cutoff=0",
+         "{\"name\":\"sz\",\"bound\":{\"abs\":2},\"cutoff\":0}"},
+        {"/codec=topk:ratio=.01,payload=published,error_feedback=no", NULL,
+         "{\"name\":\"topk\",\"ratio\":0.01,\"payload\":\"published\","
+         "\"error_feedback\":false}"},
+        {"/codec=zstd", NULL, "\"zstd\""},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const char *const settings[] = {cases[i].setting, cases[i].more};
+        struct strait_sweep *s;
+        struct strait_error err;
+        json_t *expected = json_loads(cases[i].codec, JSON_DECODE_ANY, NULL);
+        strait_test_context("%s", cases[i].setting);
+        CU_ASSERT_EQUAL_FATAL(load(&s, "", settings, cases[i].more ? 2 : 1, &err), 0);
+        json_t *point = strait_sweep_point(s, 0, NULL, &err);
+        CU_ASSERT(json_equal(json_object_get(point, "codec"), expected));
+        json_decref(point);
+        json_decref(expected);
+        strait_sweep_free(s);
+    }
+}
+
+/* As values of an axis, and with a setting in each of them. */
+static void short_codecs_vary(void)
+{
+    static const char *const set = "/codec/cutoff=7";
+    struct strait_sweep *s;
+    struct strait_error err;
+    CU_ASSERT_EQUAL_FATAL(
+        load(&s, ",\"vary\":{\"/codec\":[\"none\",\"sz:range=1e-3\",\"topk:ratio=0.5\"]}", &set, 1,
+             &err),
+        0);
+    CU_ASSERT_EQUAL(s->n_points, 3);
+    json_t *point = strait_sweep_point(s, 1, NULL, &err),
+           *expected =
+               json_pack("{s:s, s:{s:f}, s:i}", "name", "sz", "bound", "range", 1e-3, "cutoff", 7);
+    CU_ASSERT(json_equal(json_object_get(point, "codec"), expected));
+    json_decref(point);
+    json_decref(expected);
+    strait_sweep_free(s);
+}
+
 static const struct strait_test tests[] = {
     {"the first axis is the slowest", order},
     {"settings reach into arrays, and are JSON where they can be", settings},
     {"what leads nowhere is refused by its place", refusals},
     {"more than a million points are refused", too_many},
+    {"a codec's short form is its long form", short_codecs},
+    {"short forms are values of an axis", short_codecs_vary},
 };
 STRAIT_SUITE("workloads/ask/sweep", tests);
