@@ -301,6 +301,8 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
     json_t *list = json_array();
     note(list, "compute time is not computed but taken from the model's table (%s: %s)",
          strait_timing_name(e->model->timing), e->model->timing_source);
+    if (e->model->inferred[0])
+        note(list, "%s", e->model->inferred);
     note_estimates(list, e);
     if (e->compute_speed != 1)
         note(list, "compute time is scaled to a device %g times as fast", e->compute_speed);

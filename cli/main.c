@@ -21,6 +21,8 @@ static const struct strait_subcommand commands[] = {
     {"compare", "DIR [DIR]", "compare predicted with measured times, point by point",
      strait_command_compare},
     {"plot", "DIR", "draw the curves of a results folder as PNG and SVG", strait_command_plot},
+    {"model", "COMMAND", "a model of your own, from a few figures or a config.json",
+     strait_command_model},
     {"codec", "COMMAND", "the codecs by themselves: list, bench, encode, decode",
      strait_command_codec},
     {"calibrate", "COMMAND", "measure codecs, this machine or a path, as files",

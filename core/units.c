@@ -32,6 +32,16 @@ static const struct scale compute_rates[] = {{"MFLOP/s", 1e6, 1, true},
                                              {"GFLOP/s", 1e9, 1, true},
                                              {"TFLOP/s", 1e12, 1, true},
                                              {NULL, 0, 0, false}};
+static const struct scale flops[] = {{"MFLOP", 1e6, 1, true},
+                                     {"GFLOP", 1e9, 1, true},
+                                     {"TFLOP", 1e12, 1, true},
+                                     {"PFLOP", 1e15, 1, true},
+                                     {NULL, 0, 0, false}};
+static const struct scale counts[] = {{"k", 1e3, 1, true},
+                                      {"M", 1e6, 1, true},
+                                      {"B", 1e9, 1, true},
+                                      {"T", 1e12, 1, true},
+                                      {NULL, 0, 0, false}};
 
 static const struct {
     const struct scale *scales;
@@ -44,6 +54,8 @@ static const struct {
     [STRAIT_UNIT_TIME] = {times, "", "a time", "50 ms"},
     [STRAIT_UNIT_PERCENT] = {percents, "", "a percentage", "1.5 %"},
     [STRAIT_UNIT_COMPUTE] = {compute_rates, "", "a compute rate", "15.7 TFLOP/s"},
+    [STRAIT_UNIT_FLOP] = {flops, "", "a number of operations", "6.3 TFLOP"},
+    [STRAIT_UNIT_COUNT] = {counts, "", "a number", "350 M"},
 };
 
 const char *strait_unit_noun(enum strait_unit unit)

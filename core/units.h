@@ -9,7 +9,9 @@ enum strait_unit {
     STRAIT_UNIT_SPEED,     /* "180 MB/s": any size unit per second; bytes per second */
     STRAIT_UNIT_TIME,      /* s, ms, us; seconds */
     STRAIT_UNIT_PERCENT,   /* "1.5 %"; a ratio, 0.015 */
-    STRAIT_UNIT_COMPUTE    /* "15.7 TFLOP/s", GFLOP/s, MFLOP/s; operations per second */
+    STRAIT_UNIT_COMPUTE,   /* "15.7 TFLOP/s", GFLOP/s, MFLOP/s; operations per second */
+    STRAIT_UNIT_FLOP,      /* "6.3 TFLOP", MFLOP to PFLOP; operations */
+    STRAIT_UNIT_COUNT      /* "350 M": k, M, B, T, as sizes of models are written */
 };
 
 /** Read "<number> <unit>"; the blank is optional, a bare number is an error.

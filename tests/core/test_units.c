@@ -46,6 +46,11 @@ static void quantities(void)
     reads(STRAIT_UNIT_COMPUTE, "15.7 TFLOP/s", 15.7e12);
     reads(STRAIT_UNIT_COMPUTE, "2 GFLOP/s", 2e9);
     reads(STRAIT_UNIT_COMPUTE, "2 MFLOP/s", 2e6);
+    reads(STRAIT_UNIT_FLOP, "6.3 TFLOP", 6.3e12);
+    reads(STRAIT_UNIT_FLOP, "2 PFLOP", 2e15);
+    reads(STRAIT_UNIT_COUNT, "350 M", 350e6);
+    reads(STRAIT_UNIT_COUNT, "124.439808 M", 124439808);
+    reads(STRAIT_UNIT_COUNT, "7B", 7e9);
 }
 
 static void refuses(enum strait_unit unit, const char *text)
@@ -76,6 +81,9 @@ static void nonsense(void)
     refuses(STRAIT_UNIT_TIME, "1 min");
     refuses(STRAIT_UNIT_PERCENT, "0.5");
     refuses(STRAIT_UNIT_COMPUTE, "1 TFLOPS");
+    refuses(STRAIT_UNIT_FLOP, "1 TFLOP/s");
+    refuses(STRAIT_UNIT_COUNT, "350 MB");
+    refuses(STRAIT_UNIT_COUNT, "350 m");
 }
 
 static void message(void)
@@ -90,7 +98,7 @@ static void message(void)
 /* Every example in a message is one that the parser takes. */
 static void examples(void)
 {
-    for (int unit = STRAIT_UNIT_LINK_RATE; unit <= STRAIT_UNIT_COMPUTE; unit++) {
+    for (int unit = STRAIT_UNIT_LINK_RATE; unit <= STRAIT_UNIT_COUNT; unit++) {
         double value = 0;
         CU_ASSERT_EQUAL(strait_quantity_parse(&value, (enum strait_unit)unit,
                                               strait_unit_example((enum strait_unit)unit), NULL,
@@ -127,12 +135,14 @@ static void printing(void)
     prints(STRAIT_UNIT_PERCENT, 0.015, "1.5 %");
     prints(STRAIT_UNIT_PERCENT, 0.0001, "0.01 %");
     prints(STRAIT_UNIT_COMPUTE, 15.7e12, "15.7 TFLOP/s");
+    prints(STRAIT_UNIT_FLOP, 2.1e12, "2.1 TFLOP");
+    prints(STRAIT_UNIT_COUNT, 350e6, "350 M");
 }
 
 /* What is printed can be read; four digits are right to 5e-4 of the value (half a unit of 1000). */
 static void round_trip(void)
 {
-    for (int unit = STRAIT_UNIT_LINK_RATE; unit <= STRAIT_UNIT_COMPUTE; unit++)
+    for (int unit = STRAIT_UNIT_LINK_RATE; unit <= STRAIT_UNIT_COUNT; unit++)
         for (double value = 1.2345678e-4; value < 1e14; value *= 7.3) {
             char buf[64];
             double again = NAN;

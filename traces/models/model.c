@@ -23,18 +23,9 @@ void strait_model_free(struct strait_model *m)
     free(m);
 }
 
-int strait_model_set_device_rate(struct strait_model *m, double flop_per_s,
-                                 struct strait_error *err)
+/* All times but the optimiser's. */
+static void stretch_times(struct strait_model *m, double stretch)
 {
-    if (!isfinite(flop_per_s) || flop_per_s <= 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, m->name,
-                                "expected a device rate above 0, found %g FLOP/s", flop_per_s);
-    if (m->device_flop_per_s <= 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT, m->name,
-                                "expected a model whose layers state their FLOPs, found one with "
-                                "times from %s: scale its compute by a factor instead",
-                                strait_timing_name(m->timing));
-    const double stretch = m->device_flop_per_s / flop_per_s;
     for (size_t i = 0; i < m->n_rows; i++) {
         struct strait_param_row *r = &m->rows[i];
         double *const times[] = {&r->fwd_s_p50, &r->fwd_s_p90,   &r->bwd_s_p50,
@@ -51,6 +42,21 @@ int strait_model_set_device_rate(struct strait_model *m, double flop_per_s,
     }
     m->fwd_s *= stretch;
     m->bwd_s *= stretch;
+}
+
+int strait_model_set_device_rate(struct strait_model *m, double flop_per_s,
+                                 struct strait_error *err)
+{
+    if (!isfinite(flop_per_s) || flop_per_s <= 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT, m->name,
+                                "expected a device rate above 0, found %g FLOP/s", flop_per_s);
+    if (m->device_flop_per_s <= 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT, m->name,
+                                "expected a model whose layers state their FLOPs, found one with "
+                                "times from %s: scale its compute by a factor instead",
+                                strait_timing_name(m->timing));
+    const double stretch = m->device_flop_per_s / flop_per_s;
+    stretch_times(m, stretch);
     m->opt_s *= stretch;
     m->device_flop_per_s = flop_per_s;
     m->timing = STRAIT_TIMING_STATED_FLOPS;
@@ -58,6 +64,39 @@ int strait_model_set_device_rate(struct strait_model *m, double flop_per_s,
     snprintf(m->timing_source, sizeof m->timing_source,
              "%.4g GFLOP forward a sample x 3 x batch %u at %.4g TFLOP/s: stated by the user",
              m->fwd_flop_per_sample / 1e9, m->batch, flop_per_s / 1e12);
+    return 0;
+}
+
+int strait_model_set_step(struct strait_model *m, double step_s, struct strait_error *err)
+{
+    char before[128];
+    if (strait_model_step_s(m) <= 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT, m->name,
+                                "expected a model whose layers take time, found none that does");
+    const double stretch = step_s / strait_model_step_s(m);
+    stretch_times(m, stretch);
+    m->opt_s *= stretch;
+    m->device_flop_per_s /= stretch;
+    m->timing = STRAIT_TIMING_STATED_STEP;
+    snprintf(m->device, sizeof m->device, "the user's device");
+    snprintf(before, sizeof before, "%.120s", m->timing_source);
+    snprintf(m->timing_source, sizeof m->timing_source,
+             "a step of %.6g s, stated by the user; its division: %s", step_s, before);
+    return 0;
+}
+
+int strait_model_set_batch(struct strait_model *m, unsigned batch, struct strait_error *err)
+{
+    const size_t said = strlen(m->timing_source);
+    if (m->batch == 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT, m->name,
+                                "expected a model whose table says its batch, found one without");
+    if (batch == m->batch)
+        return 0;
+    stretch_times(m, (double)batch / m->batch);
+    snprintf(m->timing_source + said, sizeof m->timing_source - said,
+             "; from batch %u to %u at the same samples a second", m->batch, batch);
+    m->batch = batch;
     return 0;
 }
 
@@ -69,6 +108,6 @@ double strait_model_step_s(const struct strait_model *m)
 const char *strait_timing_name(enum strait_timing timing)
 {
     static const char *const text[] = {"recorded", "stated FLOPs", "published throughput",
-                                       "user's table"};
+                                       "user's table", "stated step"};
     return text[timing];
 }

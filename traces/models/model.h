@@ -11,7 +11,8 @@ enum strait_timing {
     STRAIT_TIMING_RECORDED,     /* measured by our own hooks, on the device that the model names */
     STRAIT_TIMING_STATED_FLOPS, /* operations of the layers at a stated device rate */
     STRAIT_TIMING_PUBLISHED,    /* a published single-device throughput, divided by FLOPs */
-    STRAIT_TIMING_USER_TABLE    /* as in the user's table */
+    STRAIT_TIMING_USER_TABLE,   /* as in the user's table */
+    STRAIT_TIMING_STATED_STEP   /* the user's time of a step, divided among the layers */
 };
 
 enum strait_family { STRAIT_FAMILY_ATTENTION, STRAIT_FAMILY_CONVOLUTIONAL, STRAIT_FAMILY_OTHER };
@@ -42,6 +43,7 @@ struct strait_model {
     char *source; /* where the shapes come from */
     enum strait_timing timing;
     char timing_source[256]; /* describes where the compute times come from */
+    char inferred[160];      /* what of the layers was not known but inferred; "" */
     char device[64];         /* the device of these times: "one CPU core ...", "NVIDIA V100" */
     bool on_cpu;             /* computes on CPU cores and so competes with codecs */
     enum strait_family family;
@@ -78,9 +80,18 @@ const char *const *strait_model_names(size_t *n);
 int strait_model_set_device_rate(struct strait_model *m, double flop_per_s,
                                  struct strait_error *err);
 
+/** Scale all times so that an iteration takes `step_s`, and say so in timing_source.
+ *  Returns: 0, or -1 with *err INPUT if the table's times are all 0 */
+int strait_model_set_step(struct strait_model *m, double step_s, struct strait_error *err);
+/** Scale forward and backward to `batch` samples an iteration, at the same samples a second; the
+ *  optimiser's time stays.
+ *  Returns: 0, or -1 with *err INPUT if the table does not say its batch */
+int strait_model_set_batch(struct strait_model *m, unsigned batch, struct strait_error *err);
+
 /** Time of one iteration: forward, backward and optimiser. */
 double strait_model_step_s(const struct strait_model *m);
-/** "recorded", "stated FLOPs", "published throughput", "user's table". */
+/** "recorded", "stated FLOPs", "published throughput", "user's table",
+ *  "stated step". */
 const char *strait_timing_name(enum strait_timing timing);
 /** Path of a shipped file below traces/. Returns: buf */
 const char *strait_traces_path(char *buf, size_t cap, const char *relative);

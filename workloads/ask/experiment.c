@@ -3,6 +3,7 @@
 #include "core/json.h"
 #include "core/names.h"
 #include "device.h"
+#include "ask_model.h"
 #include "ask_training.h"
 
 #include <assert.h>
@@ -173,19 +174,6 @@ static int check_references(const struct strait_experiment *e, struct strait_err
     return 0;
 }
 
-/* Without "model", that of the task; a name that is none is the reader's to refuse, later. */
-static int read_model_name(const char **model, struct strait_object *o, struct strait_error *err)
-{
-    const char *task =
-        json_string_value(json_object_get(json_object_get(o->json, "training"), "task"));
-    const struct strait_learn_task_info *info = NULL;
-    for (size_t i = 0; task && (info = strait_learn_task(i)) && strcmp(info->name, task) != 0;)
-        i++;
-    if (!info)
-        return strait_object_string(o, model, "model", err);
-    return strait_object_string_or(o, model, "model", info->model ? info->model : task, err);
-}
-
 /* Codecs that name no profile take their times from the machine's, where it has one. */
 static void take_device_profile(struct strait_experiment *e)
 {
@@ -197,7 +185,7 @@ static void take_device_profile(struct strait_experiment *e)
 
 static int read_all(struct strait_experiment *e, struct strait_object *o, struct strait_error *err)
 {
-    const char *schema, *model, *table;
+    const char *schema, *table;
     long n_clients, seed;
     char where[STRAIT_JSON_POINTER_MAX * 2];
     if (strait_object_string(o, &schema, "schema", err) != 0)
@@ -208,7 +196,6 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
                                 "expected \"strait-experiment/1\", found \"%s\"", schema);
     if (strait_object_string_or(o, &e->title, "title", "", err) != 0 ||
         strait_object_string_or(o, &table, "table", "scaling", err) != 0 ||
-        read_model_name(&model, o, err) != 0 ||
         strait_object_string_or(o, &e->tensors, "tensors", NULL, err) != 0 ||
         strait_object_integer(o, &n_clients, "clients", 1, MAX_CLIENTS, err) != 0 ||
         strait_object_integer_or(o, &seed, "seed", 0, INT64_MAX, 1, err) != 0)
@@ -220,19 +207,9 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
                                 "expected \"scaling\" or \"tradeoff\", found \"%s\"", table);
     e->n_clients = (int)n_clients;
     e->seed = (uint64_t)seed;
-    struct strait_error why = {0};
     struct strait_object constants[N_CONSTANTS] = {0};
-    if (strait_model_load(&e->model, model, &why) != 0) {
-        /* An error in a line of the user's table names that line; an unknown name or a missing file
-         * is an error in the experiment. */
-        const bool in_file = why.where[0] && strcmp(why.where, model) != 0;
-        const bool is_path = !in_file && why.where[0] && !strstr(why.text, model);
-        return strait_error_set(err, why.code,
-                                in_file ? why.where
-                                        : strait_object_where(o, "model", where, sizeof(where)),
-                                "%s%s%s", is_path ? model : "", is_path ? ": " : "", why.text);
-    }
-    if (read_network_constants(&constants[OF_NETWORK], o, err) != 0 ||
+    if (strait_ask_model(&e->model, o, err) != 0 ||
+        read_network_constants(&constants[OF_NETWORK], o, err) != 0 ||
         read_software(e, &constants[OF_SOFTWARE], o, err) != 0 ||
         strait_device_read(e, &constants[OF_MACHINE], o, err) != 0 ||
         read_strategy(e, o, constants, err) != 0 || strait_ask_training(e, o, err) != 0 ||

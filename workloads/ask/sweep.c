@@ -42,10 +42,13 @@ static int open_name(json_t *experiment, const char *key, const char *file,
                      struct strait_error *err)
 {
     json_t *value = json_object_get(experiment, key);
+    const char *name = json_string_value(value);
     const bool is_codec = strcmp(key, "codec") == 0 || strcmp(key, "download_codec") == 0;
-    if (json_is_string(value) && is_codec && !strchr(json_string_value(value), ':'))
+    if (!name)
+        return 0;
+    if (strcmp(key, "model") == 0 || (is_codec && !strchr(name, ':')))
         return json_object_set_new(experiment, key, json_pack("{s:O}", "name", value));
-    return json_is_string(value) ? strait_named_expand(experiment, file, err) : 0;
+    return strait_named_expand(experiment, file, err);
 }
 
 /* The object or array at token of `at`, which is root or inside of it. */

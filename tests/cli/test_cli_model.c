@@ -1,0 +1,140 @@
+/* strait model new, and the same figures in an experiment: a table that is written gives the times
+ * of the figures that it was written from. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tests/kit/program.h"
+
+static struct program program;
+#define CALL(...) PROGRAM_CALL(&program, __VA_ARGS__)
+
+static const char experiment[] =
+    "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"clients\":2,"
+    "\"strategy\":{\"name\":\"fedavg\",\"rounds\":1,\"local_steps\":3},\"codec\":\"none\","
+    "\"network\":{\"client\":{\"rate\":\"1 Gbps\"},\"server\":{\"rate\":\"1 Gbps\"}}%s}";
+
+static void set_up(const char *more)
+{
+    char text[512];
+    program_set_up(&program);
+    snprintf(text, sizeof(text), experiment, more);
+    program_write(&program, "e.json", text);
+}
+
+/* The row of the last line that is one. */
+static json_t *row_of(const char *text)
+{
+    json_t *row = NULL;
+    while (*text) {
+        const size_t n = strcspn(text, "\n");
+        json_t *line = json_loadb(text, n, 0, NULL);
+        const char *own = json_string_value(json_object_get(line, "record"));
+        if (own && strcmp(own, "row") == 0) {
+            json_decref(row);
+            row = json_incref(line);
+        }
+        json_decref(line);
+        text += n + (text[n] == '\n');
+    }
+    return row;
+}
+
+static json_t *run_with(const char *setting)
+{
+    struct said s = CALL("run", "e.json", "--on", "fluid", "--json", "--set", setting);
+    strait_test_context("%s: %s", setting, s.err);
+    CU_ASSERT_EQUAL(s.status, 0);
+    json_t *row = row_of(s.out);
+    said_release(&s);
+    return row;
+}
+
+static double number(const json_t *row, const char *object, const char *key)
+{
+    if (object)
+        row = json_object_get(row, object);
+    return json_number_value(json_object_get(row, key));
+}
+
+static bool says(const json_t *row, const char *text)
+{
+    size_t i;
+    json_t *line;
+    json_array_foreach (json_object_get(row, "approximations"), i, line)
+        if (strstr(json_string_value(line), text))
+            return true;
+    return false;
+}
+
+/* 8 MB up and down, and 3 steps of 0.4 s. */
+static void as_written(void)
+{
+    set_up("");
+    struct said s = CALL("model", "new", "--params", "2 M", "--step", "0.4 s", "-o", "mine.csv");
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_STRING_EQUAL(s.out, "");
+    CU_ASSERT_CONTAINS(s.err,
+                       "2000000 parameters (8 MB) in 50 tensors of 50 layers, 400 ms a step");
+    said_release(&s);
+    json_t *figures = run_with("/model={\"params\": \"2 M\", \"step\": \"0.4 s\"}"),
+           *table = run_with("/model=./mine.csv");
+    CU_ASSERT_DOUBLE_EQUAL(number(figures, "path_s", "compute"), 1.2, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(number(table, NULL, "round_s"), number(figures, NULL, "round_s"), 1e-8);
+    CU_ASSERT_TRUE(says(figures, "layers are inferred from 2 M parameters"));
+    CU_ASSERT_FALSE(says(table, "are inferred from"));
+    json_decref(figures);
+    json_decref(table);
+    s = CALL("model", "new", "--params", "2 M", "--step", "0.4 s", "-o", "mine.csv");
+    CU_ASSERT_EQUAL(s.status, 2); /* not over a file that is there */
+    said_release(&s);
+    program_tear_down(&program);
+}
+
+/* A setting inside of a shipped model's name, and an axis of steps. */
+static void settings(void)
+{
+    set_up("");
+    json_t *row = run_with("/model/step=2 s");
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(row, "model")), "cnn");
+    CU_ASSERT_TRUE(says(row, "stated step: a step of 2 s, stated by the user"));
+    CU_ASSERT_DOUBLE_EQUAL(number(row, "path_s", "compute"), 6, 1e-9);
+    json_decref(row);
+    program_tear_down(&program);
+    set_up(",\"vary\":{\"/model/step\":[\"1 s\",\"2 s\"]}");
+    struct said s = CALL("check", "e.json", "--on", "fluid");
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_CONTAINS(s.out, "2 points");
+    said_release(&s);
+    program_tear_down(&program);
+}
+
+static void refusals(void)
+{
+    static const struct {
+        const char *option, *value, *said;
+    } cases[] = {
+        {"--params", "1 MB",
+         "strait: --params: expected a number such as \"350 M\", found \"1 MB\""},
+        {"--config", "none.json", "strait: --config: none.json: expected a JSON file"},
+        {"--name", "cnnn", "strait: --name: expected a shipped model or the path of a layer table"},
+        {"--batch", "8", "strait: model new: expected one of \"name\", \"config\" and \"params\""},
+    };
+    program_set_up(&program);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct said s = CALL("model", "new", "--step", "1 s", cases[i].option, cases[i].value);
+        CU_ASSERT_EQUAL(s.status, 2);
+        CU_ASSERT_STRING_EQUAL(s.out, "");
+        CU_ASSERT_CONTAINS(s.err, cases[i].said);
+        CU_ASSERT_EQUAL(program_n_lines(s.err), 1);
+        said_release(&s);
+    }
+    program_tear_down(&program);
+}
+
+static const struct strait_test tests[] = {
+    {"a written table gives the times of its figures", as_written},
+    {"figures of a model are set and varied", settings},
+    {"bad figures are refused by their option", refusals},
+};
+STRAIT_SUITE("cli/cli_model", tests);
