@@ -5,6 +5,7 @@
 #include "device.h"
 #include "ask_model.h"
 #include "ask_training.h"
+#include "network_ports.h"
 
 #include <assert.h>
 #include <math.h>
@@ -249,6 +250,16 @@ static void resolve_same(json_t *json)
     json_object_set_new(json, "download_codec", both);
 }
 
+/* Without "clients", as many as the network lists. */
+static void resolve_clients(json_t *json)
+{
+    const int n = json_object_get(json, "clients")
+                      ? 0
+                      : strait_ports_n_clients(json_object_get(json, "network"));
+    if (n > 0)
+        json_object_set_new(json, "clients", json_integer(n));
+}
+
 int strait_experiment_read(struct strait_experiment **out, const char *file, const json_t *resolved,
                            struct strait_error *err)
 {
@@ -264,6 +275,7 @@ int strait_experiment_read(struct strait_experiment **out, const char *file, con
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     }
     resolve_same(e->json);
+    resolve_clients(e->json);
     if (strait_object_open(&o, e->file, "", e->json, err) != 0 || read_all(e, &o, err) != 0 ||
         (e->strategy->check && e->strategy->check(e, err) != 0)) {
         strait_experiment_free(e);

@@ -1,4 +1,4 @@
-/* "network" of an experiment file: ports, sites, TCP. */
+/* "network" of an experiment file: sites, TCP, the whole. */
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
@@ -7,114 +7,12 @@
 #include <string.h>
 
 #include "network.h"
-
-/* "client" or "site": one port for all, or several that are taken in turn. */
-struct ports {
-    struct strait_link *out, *in;
-    int *n_ranks; /* of a site; 0 for clients */
-    int n;
-};
-
-/* --- ports -------------------------------------------------------------------------------- */
-
-static int read_direction(struct strait_link *l, struct strait_object *o, struct strait_error *err)
-{
-    return strait_object_quantity_or(o, &l->rate_bits_per_s, "rate", STRAIT_UNIT_LINK_RATE, DBL_MIN,
-                                     1e13, l->rate_bits_per_s, err) ||
-                   strait_object_quantity_or(o, &l->delay_s, "delay", STRAIT_UNIT_TIME, 0, 10,
-                                             l->delay_s, err) ||
-                   strait_object_quantity_or(o, &l->loss_ratio, "loss", STRAIT_UNIT_PERCENT, 0, 0.5,
-                                             l->loss_ratio, err) ||
-                   strait_object_quantity_or(o, &l->jitter_s, "jitter", STRAIT_UNIT_TIME, 0, 10,
-                                             l->jitter_s, err) ||
-                   strait_object_quantity_or(o, &l->queue_bytes, "queue", STRAIT_UNIT_BYTES, 1514,
-                                             DBL_MAX, l->queue_bytes, err)
-               ? -1
-               : 0;
-}
-
-/* A port: {rate, rtt, loss, jitter, queue} for both directions; "out" and "in" override one. */
-static int read_port(struct strait_link *out, struct strait_link *in, struct strait_object *o,
-                     struct strait_error *err)
-{
-    struct strait_object d;
-    double rtt_s;
-    struct strait_link both = {.queue_bytes = INFINITY};
-    if (strait_object_quantity(o, &both.rate_bits_per_s, "rate", STRAIT_UNIT_LINK_RATE, DBL_MIN,
-                               1e13, err) != 0 ||
-        strait_object_quantity_or(o, &rtt_s, "rtt", STRAIT_UNIT_TIME, 0, 20, 0, err) != 0)
-        return -1;
-    both.delay_s = rtt_s / 2;
-    if (strait_object_quantity_or(o, &both.loss_ratio, "loss", STRAIT_UNIT_PERCENT, 0, 0.5, 0,
-                                  err) != 0 ||
-        strait_object_quantity_or(o, &both.jitter_s, "jitter", STRAIT_UNIT_TIME, 0, 10, 0, err) !=
-            0 ||
-        strait_object_quantity_or(o, &both.queue_bytes, "queue", STRAIT_UNIT_BYTES, 1514, DBL_MAX,
-                                  INFINITY, err) != 0)
-        return -1;
-    *out = *in = both;
-    if (strait_object_enter(&d, o, "out", true, err) != 0 || read_direction(out, &d, err) != 0 ||
-        strait_object_close(&d, err) != 0 || strait_object_enter(&d, o, "in", true, err) != 0 ||
-        read_direction(in, &d, err) != 0 || strait_object_close(&d, err) != 0)
-        return -1;
-    return strait_object_close(o, err);
-}
-
-static void release_ports(struct ports *p)
-{
-    free(p->out);
-    free(p->in);
-    free(p->n_ranks);
-}
-
-/* Element i of an array, or the value itself. */
-static int open_element(struct strait_object *element, struct strait_object *parent,
-                        const char *key, int i, struct strait_error *err)
-{
-    const json_t *value = strait_object_value(parent, key);
-    char pointer[STRAIT_JSON_POINTER_MAX];
-    if (!json_is_array(value))
-        return strait_object_enter(element, parent, key, false, err);
-    const int length = snprintf(pointer, sizeof(pointer), "%s/%s/%d", parent->pointer, key, i);
-    if (length >= (int)sizeof(pointer))
-        pointer[sizeof(pointer) - 1] = '\0';
-    return strait_object_open(element, parent->file, pointer, json_array_get(value, (size_t)i),
-                              err);
-}
-
-/* n_ranks_key: a site's key for its number of ranks; NULL for the ports of ranks. */
-static int read_ports(struct ports *p, struct strait_object *network, const char *key,
-                      const char *n_ranks_key, struct strait_error *err)
-{
-    const json_t *value = strait_object_value(network, key);
-    char where[STRAIT_JSON_POINTER_MAX * 2];
-    const size_t n = json_is_array(value) ? json_array_size(value) : 1;
-    if (n == 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(network, key, where, sizeof(where)),
-                                "expected a port, or an array of ports, found an empty array");
-    p->out = calloc(n, sizeof(*p->out));
-    p->in = calloc(n, sizeof(*p->in));
-    p->n_ranks = calloc(n, sizeof(*p->n_ranks));
-    if (!p->out || !p->in || !p->n_ranks)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "%zu ports do not fit in memory", n);
-    for (; p->n < (int)n; p->n++) {
-        struct strait_object o;
-        long ranks = 0;
-        if (open_element(&o, network, key, p->n, err) != 0 ||
-            (n_ranks_key &&
-             strait_object_integer(&o, &ranks, n_ranks_key, 1, INT32_MAX, err) != 0) ||
-            read_port(&p->out[p->n], &p->in[p->n], &o, err) != 0)
-            return -1;
-        p->n_ranks[p->n] = (int)ranks;
-    }
-    return 0;
-}
+#include "network_ports.h"
 
 /* --- sites -------------------------------------------------------------------------------- */
 
 /* Ranks fill the sites in order; a server is at the core. One port repeats as often as needed. */
-static int place_ranks(struct strait_network *n, const struct ports *sites, bool has_server,
+static int place_ranks(struct strait_network *n, const struct strait_ports *sites, bool has_server,
                        const char *where, struct strait_error *err)
 {
     const int first = has_server ? 1 : 0;
@@ -163,10 +61,10 @@ static int read_between(struct strait_network *n, struct strait_object *network,
         struct strait_object o;
         struct strait_link out, in;
         long from, to;
-        if (open_element(&o, network, "between", i, err) != 0 ||
+        if (strait_ports_open(&o, network, "between", i, err) != 0 ||
             strait_object_integer(&o, &from, "from", 0, n->n_sites - 1, err) != 0 ||
             strait_object_integer(&o, &to, "to", 0, n->n_sites - 1, err) != 0 ||
-            read_port(&out, &in, &o, err) != 0)
+            strait_port_read(&out, &in, &o, err) != 0)
             return -1;
         if (from == to)
             return strait_error_set(err, STRAIT_ERR_INPUT,
@@ -276,37 +174,37 @@ static int read_tcp(struct strait_tcp *tcp, struct strait_object *network, struc
 static int make_links(struct strait_network *n, struct strait_object *o, bool has_server,
                       struct strait_error *err)
 {
-    struct ports clients = {0}, server = {0};
+    struct strait_ports clients = {0}, server = {0};
     const int first = has_server ? 1 : 0;
-    int failed = read_ports(&clients, o, "client", NULL, err) != 0 ||
-                 (has_server && read_ports(&server, o, "server", NULL, err) != 0);
+    int failed = strait_ports_read(&clients, o, "client", NULL, err) != 0 ||
+                 (has_server && strait_ports_read(&server, o, "server", NULL, err) != 0);
     n->out = calloc((size_t)n->n_ranks, sizeof(*n->out));
     n->in = calloc((size_t)n->n_ranks, sizeof(*n->in));
     if (!failed && (!n->out || !n->in))
         failed = strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "%d ports do not fit in memory",
                                   n->n_ranks);
     for (int i = 0; i < n->n_ranks && !failed; i++) {
-        const struct ports *from = i < first ? &server : &clients;
+        const struct strait_ports *from = i < first ? &server : &clients;
         n->out[i] = from->out[i < first ? 0 : (i - first) % clients.n];
         n->in[i] = from->in[i < first ? 0 : (i - first) % clients.n];
     }
-    release_ports(&clients);
-    release_ports(&server);
+    strait_ports_release(&clients);
+    strait_ports_release(&server);
     return failed ? -1 : 0;
 }
 
 static int make_sites(struct strait_network *n, struct strait_object *o, const struct topology *t,
                       bool has_server, struct strait_error *err)
 {
-    struct ports sites = {0};
+    struct strait_ports sites = {0};
     char where[STRAIT_JSON_POINTER_MAX * 2];
     if (!t->site)
         return 0;
     strait_object_where(o, t->site, where, sizeof(where));
-    const int failed = read_ports(&sites, o, t->site, t->n_ranks, err) != 0 ||
+    const int failed = strait_ports_read(&sites, o, t->site, t->n_ranks, err) != 0 ||
                        place_ranks(n, &sites, has_server, where, err) != 0 ||
                        read_between(n, o, err) != 0;
-    release_ports(&sites);
+    strait_ports_release(&sites);
     return failed ? -1 : 0;
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include "workloads/ask/network.h"
+#include "workloads/ask/network_ports.h"
 #include "tests/kit/rig.h"
 #include "tests/kit/suite.h"
 
@@ -75,6 +76,76 @@ static void repeats(void)
     CU_ASSERT_EQUAL(n->out[4].rate_bits_per_s, 96e9);
     CU_ASSERT_EQUAL(n->in[5].rate_bits_per_s, 48e9);
     strait_network_free(n);
+}
+
+/* 3 and 2 clients, then again from the first; each way has its own rate. */
+static void groups(void)
+{
+    static const char text[] =
+        "\"client\": [{\"name\": \"office\", \"count\": 3, \"rate\": \"1 Gbps\"},"
+        "{\"name\": \"dsl\", \"count\": 2, \"rtt\": \"30 ms\", \"in\": {\"rate\": \"100 "
+        "Mbps\"}, \"out\": {\"rate\": \"40 Mbps\", \"delay\": \"20 ms\"}}],"
+        "\"server\": {\"out\": {\"rate\": \"2 Gbps\"}, \"in\": {\"rate\": \"3 Gbps\"}}";
+    static const double in[] = {3e9, 1e9, 1e9, 1e9, 100e6, 100e6, 1e9},
+                        out[] = {2e9, 1e9, 1e9, 1e9, 40e6, 40e6, 1e9};
+    struct strait_error err = {0};
+    struct strait_network *n = read_network(text, 7, true, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(n);
+    for (int i = 0; i < 7; i++) {
+        CU_ASSERT_EQUAL(n->in[i].rate_bits_per_s, in[i]);
+        CU_ASSERT_EQUAL(n->out[i].rate_bits_per_s, out[i]);
+    }
+    CU_ASSERT_EQUAL(n->in[4].delay_s, 0.015);
+    CU_ASSERT_EQUAL(n->out[4].delay_s, 0.02);
+    strait_network_free(n);
+}
+
+/* Two offices of three ranks and three homes of one. */
+static void groups_of_sites(void)
+{
+    static const char text[] =
+        "\"topology\": \"sites\", \"client\": " PORT ","
+        "\"site\": [{\"name\": \"office\", \"count\": 2, \"ranks\": 3, \"rate\": \"1 Gbps\"},"
+        "{\"name\": \"home\", \"count\": 3, \"ranks\": 1, \"rate\": \"50 Mbps\"}]";
+    static const int sites[] = {0, 0, 0, 1, 1, 1, 2, 3, 4};
+    struct strait_error err = {0};
+    struct strait_network *n = read_network(text, 9, false, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(n);
+    CU_ASSERT_EQUAL(n->n_sites, 5);
+    for (int i = 0; i < 9; i++)
+        CU_ASSERT_EQUAL(strait_network_site(n, i), sites[i]);
+    CU_ASSERT_EQUAL(n->site_out[1].rate_bits_per_s, 1e9);
+    CU_ASSERT_EQUAL(n->site_out[4].rate_bits_per_s, 50e6);
+    strait_network_free(n);
+    CU_ASSERT_PTR_NULL(read_network(text, 10, false, &err));
+    CU_ASSERT_CONTAINS(err.text, "expected room for 10 ranks, found 9 places");
+}
+
+/* Who lists the clients need not count them. */
+static void listed(void)
+{
+    static const struct {
+        const char *network;
+        int n;
+    } cases[] = {
+        {"{\"client\": {\"rate\": \"1 Gbps\"}}", 0},
+        {"{\"client\": [{}, {}]}", 0}, /* taken in turn, as often as needed */
+        {"{\"client\": {\"count\": 7}}", 7},
+        {"{\"client\": [{\"count\": 30}, {\"count\": 9}, {}]}", 40},
+        {"{\"client\": [{\"count\": 30}, {\"count\": -9}]}", 0},
+        {"{\"client\": {}, \"site\": {\"ranks\": 4}}", 0},
+        {"{\"client\": {}, \"site\": {\"ranks\": 4, \"count\": 2}}", 8},
+        {"{\"client\": {}, \"site\": [{\"ranks\": 4}, {\"ranks\": 2, \"count\": 3}]}", 10},
+        {"{\"client\": {}, \"node\": [{\"accelerators\": 8}]}", 8},
+        {"{\"client\": {\"count\": 1000000000000}}", 0},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        json_t *json = json_loads(cases[i].network, 0, NULL);
+        strait_test_context("%s", cases[i].network);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(json);
+        CU_ASSERT_EQUAL(strait_ports_n_clients(json), cases[i].n);
+        json_decref(json);
+    }
 }
 
 static void connections(void)
@@ -216,6 +287,9 @@ static void simulated(void)
 static const struct strait_test tests[] = {
     {"a path leaves its site, crosses the pair's link and enters the other site", paths},
     {"one port stands for all, several are taken in turn", repeats},
+    {"groups of clients have their number, and each way its own rate", groups},
+    {"groups of sites have their number", groups_of_sites},
+    {"the clients that a network lists are counted", listed},
     {"a stream is one connection unless told otherwise", connections},
     {"imperfect links and BBR take packets, unless flows are asked for", by_packets},
     {"what cannot be a network is refused with its place", refused},

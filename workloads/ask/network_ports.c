@@ -1,0 +1,181 @@
+/* Ports of a network: "client", "server", "site" and "between" of an experiment file. */
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "network_ports.h"
+
+/* One direction, or with the key "rtt" in place of "delay" both; what is absent stays. */
+static int read_link(struct strait_link *l, struct strait_object *o, bool is_both,
+                     struct strait_error *err)
+{
+    double rtt_s = 2 * l->delay_s;
+    if (strait_object_quantity_or(o, &l->rate_bits_per_s, "rate", STRAIT_UNIT_LINK_RATE, DBL_MIN,
+                                  1e13, l->rate_bits_per_s, err) != 0 ||
+        (is_both ? strait_object_quantity_or(o, &rtt_s, "rtt", STRAIT_UNIT_TIME, 0, 20, rtt_s, err)
+                 : strait_object_quantity_or(o, &l->delay_s, "delay", STRAIT_UNIT_TIME, 0, 10,
+                                             l->delay_s, err)) != 0)
+        return -1;
+    if (is_both)
+        l->delay_s = rtt_s / 2;
+    return strait_object_quantity_or(o, &l->loss_ratio, "loss", STRAIT_UNIT_PERCENT, 0, 0.5,
+                                     l->loss_ratio, err) ||
+                   strait_object_quantity_or(o, &l->jitter_s, "jitter", STRAIT_UNIT_TIME, 0, 10,
+                                             l->jitter_s, err) ||
+                   strait_object_quantity_or(o, &l->queue_bytes, "queue", STRAIT_UNIT_BYTES, 1514,
+                                             DBL_MAX, l->queue_bytes, err)
+               ? -1
+               : 0;
+}
+
+static int read_direction(struct strait_link *l, struct strait_object *o, const char *key,
+                          struct strait_error *err)
+{
+    struct strait_object d;
+    return strait_object_enter(&d, o, key, true, err) != 0 || read_link(l, &d, false, err) != 0 ||
+                   strait_object_close(&d, err) != 0
+               ? -1
+               : 0;
+}
+
+int strait_port_read(struct strait_link *out, struct strait_link *in, struct strait_object *o,
+                     struct strait_error *err)
+{
+    struct strait_link both = {.queue_bytes = INFINITY};
+    if (read_link(&both, o, true, err) != 0)
+        return -1;
+    *out = *in = both;
+    if (read_direction(out, o, "out", err) != 0 || read_direction(in, o, "in", err) != 0)
+        return -1;
+    if (!(out->rate_bits_per_s > 0 && in->rate_bits_per_s > 0)) /* says what is missing */
+        return strait_object_quantity(o, &both.rate_bits_per_s, "rate", STRAIT_UNIT_LINK_RATE,
+                                      DBL_MIN, 1e13, err);
+    return strait_object_close(o, err);
+}
+
+void strait_ports_release(struct strait_ports *p)
+{
+    free(p->out);
+    free(p->in);
+    free(p->names);
+    free(p->n_ranks);
+}
+
+int strait_ports_open(struct strait_object *element, struct strait_object *parent, const char *key,
+                      int i, struct strait_error *err)
+{
+    const json_t *value = strait_object_value(parent, key);
+    char pointer[STRAIT_JSON_POINTER_MAX];
+    if (!json_is_array(value))
+        return strait_object_enter(element, parent, key, false, err);
+    const int length = snprintf(pointer, sizeof(pointer), "%s/%s/%d", parent->pointer, key, i);
+    if (length >= (int)sizeof(pointer))
+        pointer[sizeof(pointer) - 1] = '\0';
+    return strait_object_open(element, parent->file, pointer, json_array_get(value, (size_t)i),
+                              err);
+}
+
+static int reserve(struct strait_ports *p, long n_more, struct strait_error *err)
+{
+    const size_t n = (size_t)p->n + (size_t)n_more;
+    struct strait_link *out = realloc(p->out, n * sizeof(*out));
+    p->out = out ? out : p->out;
+    struct strait_link *in = realloc(p->in, n * sizeof(*in));
+    p->in = in ? in : p->in;
+    const char **names = realloc(p->names, n * sizeof(*names));
+    p->names = names ? names : p->names;
+    int *n_ranks = realloc(p->n_ranks, n * sizeof(*n_ranks));
+    p->n_ranks = n_ranks ? n_ranks : p->n_ranks;
+    return out && in && names && n_ranks
+               ? 0
+               : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "%zu ports do not fit in memory", n);
+}
+
+/* A name is that of one entry. */
+static int check_name(const struct strait_ports *p, const char *name, struct strait_object *o,
+                      struct strait_error *err)
+{
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    for (int i = 0; i < p->n && name; i++)
+        if (p->names[i] && strcmp(p->names[i], name) == 0)
+            return strait_error_set(err, STRAIT_ERR_INPUT,
+                                    strait_object_where(o, "name", where, sizeof(where)),
+                                    "expected a name of its own, found \"%s\" again", name);
+    return 0;
+}
+
+/* One entry, as often as it says. */
+static int read_entry(struct strait_ports *p, struct strait_object *o, bool is_group,
+                      const char *n_ranks_key, struct strait_error *err)
+{
+    struct strait_link out, in;
+    const char *name = NULL;
+    long n_ranks = 0, count = 1;
+    if (is_group &&
+        (strait_object_string_or(o, &name, "name", NULL, err) != 0 ||
+         check_name(p, name, o, err) != 0 ||
+         strait_object_integer_or(o, &count, "count", 1, STRAIT_MAX_PORTS - p->n, 1, err) != 0))
+        return -1;
+    if ((n_ranks_key && strait_object_integer(o, &n_ranks, n_ranks_key, 1, INT32_MAX, err) != 0) ||
+        strait_port_read(&out, &in, o, err) != 0 || reserve(p, count, err) != 0)
+        return -1;
+    for (; count > 0; count--, p->n++) {
+        p->out[p->n] = out;
+        p->in[p->n] = in;
+        p->names[p->n] = name;
+        p->n_ranks[p->n] = (int)n_ranks;
+    }
+    return 0;
+}
+
+int strait_ports_read(struct strait_ports *p, struct strait_object *network, const char *key,
+                      const char *n_ranks_key, struct strait_error *err)
+{
+    const json_t *value = strait_object_value(network, key);
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    const size_t n = json_is_array(value) ? json_array_size(value) : 1;
+    const bool is_group = strcmp(key, "server") != 0;
+    if (n == 0 || n > STRAIT_MAX_PORTS)
+        return strait_error_set(
+            err, STRAIT_ERR_INPUT, strait_object_where(network, key, where, sizeof(where)),
+            "expected a port, or an array of ports, 1 to %d, found %zu", STRAIT_MAX_PORTS, n);
+    for (size_t i = 0; i < n; i++) {
+        struct strait_object o;
+        if (strait_ports_open(&o, network, key, (int)i, err) != 0 ||
+            read_entry(p, &o, is_group, n_ranks_key, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static json_int_t total_of(const json_t *value, const char *n_ranks_key)
+{
+    const size_t n = json_is_array(value) ? json_array_size(value) : 1;
+    bool says = json_is_array(value) && n_ranks_key; /* an array lists the sites */
+    json_int_t total = 0;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *entry = json_is_array(value) ? json_array_get(value, i) : value,
+                     *count = json_object_get(entry, "count");
+        const json_int_t times = count ? json_integer_value(count) : 1,
+                         each = n_ranks_key
+                                    ? json_integer_value(json_object_get(entry, n_ranks_key))
+                                    : 1;
+        if (times < 1 || times > STRAIT_MAX_PORTS || each < 1 || each > STRAIT_MAX_PORTS)
+            return 0;
+        says = says || count;
+        total += times * each;
+    }
+    return says && total <= STRAIT_MAX_PORTS ? total : 0;
+}
+
+int strait_ports_n_clients(const json_t *network)
+{
+    const json_t *sites = json_object_get(network, "site"),
+                 *nodes = json_object_get(network, "node");
+    return (int)(sites   ? total_of(sites, "ranks")
+                 : nodes ? total_of(nodes, "accelerators")
+                         : total_of(json_object_get(network, "client"), NULL));
+}

@@ -1,0 +1,31 @@
+/* Ports of a network, as an experiment file lists them. */
+#pragma once
+#include "core/json.h"
+#include "network.h"
+
+enum { STRAIT_MAX_PORTS = 1000000 };
+
+/* "client" or "site": one port for all, or several that are taken in turn. */
+struct strait_ports {
+    struct strait_link *out, *in;
+    const char **names; /* of its group, borrowed from the JSON; NULL: none */
+    int *n_ranks;       /* of a site; 0 for clients */
+    int n;              /* with each as often as its "count" says */
+};
+
+/** Read a port: {rate, rtt, loss, jitter, queue} for both directions; "out" and "in" override one,
+ *  and where both have a rate of their own the port needs none. Closes the object. */
+int strait_port_read(struct strait_link *out, struct strait_link *in, struct strait_object *o,
+                     struct strait_error *err);
+/** Open element i of the array under `key`, or the value itself where it is no array. */
+int strait_ports_open(struct strait_object *element, struct strait_object *parent, const char *key,
+                      int i, struct strait_error *err);
+/** Read a port or an array of them, each "count" times.
+ *  In:      n_ranks_key  a site's key for its number of ranks; NULL for the ports of ranks
+ *  Returns: 0, or -1 with *err INPUT or NOMEM; release `p` in both cases */
+int strait_ports_read(struct strait_ports *p, struct strait_object *network, const char *key,
+                      const char *n_ranks_key, struct strait_error *err);
+void strait_ports_release(struct strait_ports *p);
+/** How many clients a network lists, by the "count" of its ports or the ranks of its sites; 0: it
+ *  does not say, or not rightly, which its reader tells. */
+int strait_ports_n_clients(const json_t *network);
