@@ -21,7 +21,7 @@ struct walk {
     const struct strait_log *logs;
     struct track *tracks; /* n_ranks */
     int n_ranks;
-    double *phase_s;
+    struct strait_breakdown *out;
 };
 
 const char *strait_phase_name(enum strait_phase phase)
@@ -120,6 +120,25 @@ static const struct strait_span *last_before(const struct track *t, double t_s, 
     return NULL;
 }
 
+/* One step of the path. */
+static int take_step(struct strait_breakdown *out, const struct strait_span *s, int rank,
+                     double from_s, double to_s, struct strait_error *err)
+{
+    out->phase_s[s ? phase_of(s->kind) : STRAIT_PHASE_OTHER] += to_s - from_s;
+    if (!(to_s > from_s))
+        return 0;
+    if (out->n_steps == out->cap_steps) {
+        const size_t cap = out->cap_steps ? 2 * out->cap_steps : 64;
+        struct strait_path_step *more = realloc(out->steps, cap * sizeof(*more));
+        if (!more)
+            return strait_error_set(err, STRAIT_ERR_NOMEM, "breakdown", "memory ran out");
+        out->steps = more;
+        out->cap_steps = cap;
+    }
+    out->steps[out->n_steps++] = (struct strait_path_step){s, rank, from_s, to_s};
+    return 0;
+}
+
 /* Walk from rank 0 at end_s back to start_s. */
 static int walk_round(struct walk *w, double start_s, double end_s, struct strait_error *err)
 {
@@ -129,13 +148,12 @@ static int walk_round(struct walk *w, double start_s, double end_s, struct strai
         if (!w->tracks[rank].sorted && sort_track(w, rank, err) != 0)
             return -1;
         const struct strait_span *s = last_before(&w->tracks[rank], t_s, n_hops);
-        if (!s || s->end_s <= start_s) {
-            w->phase_s[STRAIT_PHASE_OTHER] += t_s - start_s;
-            return 0;
-        }
+        if (!s || s->end_s <= start_s)
+            return take_step(w->out, NULL, rank, start_s, t_s, err);
         const double to_s = fmin(s->end_s, t_s), from_s = fmax(fmin(s->start_s, to_s), start_s);
-        w->phase_s[STRAIT_PHASE_OTHER] += t_s - to_s;
-        w->phase_s[phase_of(s->kind)] += to_s - from_s;
+        if (take_step(w->out, NULL, rank, to_s, t_s, err) != 0 ||
+            take_step(w->out, s, rank, from_s, to_s, err) != 0)
+            return -1;
         n_hops = from_s < t_s ? 0 : n_hops + 1;
         t_s = from_s;
         if (s->kind == STRAIT_SPAN_TRANSFER && s->peer >= 0)
@@ -212,7 +230,7 @@ int strait_breakdown_of(struct strait_breakdown *out, const struct strait_log *l
     assert(n_ranks > 0);
     memset(out, 0, sizeof(*out));
     int status = -1;
-    struct walk w = {.logs = logs, .n_ranks = n_ranks, .phase_s = out->phase_s};
+    struct walk w = {.logs = logs, .n_ranks = n_ranks, .out = out};
     size_t n = 0;
     const struct strait_span **rounds = rounds_of(&logs[0], &n);
     w.tracks = calloc((size_t)n_ranks, sizeof(*w.tracks));
@@ -228,13 +246,15 @@ int strait_breakdown_of(struct strait_breakdown *out, const struct strait_log *l
     }
     out->n_rounds = n;
     const double until_s = known_until_s(logs, n_ranks);
-    double sum_s = 0, known_rounds_s = 0;
+    double sum_s = 0;
+    out->from_s = out->known_to_s = rounds[0]->start_s;
     for (size_t i = 0; i < n; i++) {
         out->rounds_s[i] = rounds[i]->end_s - rounds[i]->start_s;
         sum_s += out->rounds_s[i];
         if (rounds[i]->end_s > until_s)
             continue;
-        known_rounds_s += out->rounds_s[i];
+        out->known_s += out->rounds_s[i];
+        out->known_to_s = rounds[i]->end_s;
         out->n_known_rounds++;
         if (walk_round(&w, rounds[i]->start_s, rounds[i]->end_s, err) != 0)
             goto out;
@@ -243,7 +263,7 @@ int strait_breakdown_of(struct strait_breakdown *out, const struct strait_log *l
     out->total_s = rounds[n - 1]->end_s - rounds[0]->start_s;
     const double n_known = (double)out->n_known_rounds;
     /* divide the mean of all rounds in the proportions of the known rounds */
-    const double scale = n_known < (double)n ? out->round_s * n_known / known_rounds_s : 1;
+    const double scale = n_known < (double)n ? out->round_s * n_known / out->known_s : 1;
     double known_s = 0;
     for (int phase = 0; phase < STRAIT_PHASE_OTHER && n_known > 0; phase++)
         known_s += out->phase_s[phase] = out->phase_s[phase] / n_known * scale;
@@ -251,8 +271,7 @@ int strait_breakdown_of(struct strait_breakdown *out, const struct strait_log *l
     out->phase_s[STRAIT_PHASE_OTHER] = fmax(0, out->round_s - known_s);
     out->wait_s = NAN;
     if (n_known > 0)
-        out->wait_s = mean_wait_s(logs, has_server ? 1 : 0, n_ranks, rounds[0]->start_s,
-                                  rounds[out->n_known_rounds - 1]->end_s) /
+        out->wait_s = mean_wait_s(logs, has_server ? 1 : 0, n_ranks, out->from_s, out->known_to_s) /
                       n_known * scale;
     fill_busy(out, logs, n_ranks, has_server);
     status = 0;
@@ -269,5 +288,6 @@ out:
 void strait_breakdown_release(struct strait_breakdown *b)
 {
     free(b->rounds_s);
+    free(b->steps);
     memset(b, 0, sizeof(*b));
 }

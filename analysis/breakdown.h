@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "core/error.h"
+#include "analysis/limits/limits.h"
 #include "workloads/rank/log.h"
 
 enum strait_phase {
@@ -23,10 +24,14 @@ struct strait_breakdown {
     size_t n_known_rounds;           /* before a log was full; phases and wait are from these */
     double round_s;                  /* mean over all rounds */
     double total_s;                  /* all rounds, including gaps between them */
+    double known_s;                  /* sum of the known rounds */
+    double from_s, known_to_s;       /* begin of the first round, end of the last known one */
     double phase_s[STRAIT_N_PHASES]; /* mean a round on the critical path; the sum is round_s */
     double wait_s; /* mean a round and client (or rank, without a server) blocked in a receive */
     double client_busy_s[STRAIT_N_SPAN_KINDS]; /* mean a round and client; summed over lanes */
     double server_busy_s[STRAIT_N_SPAN_KINDS]; /* rank 0, a round; NAN without a server */
+    struct strait_path_step *steps; /* of the known rounds, each from its end back; owned */
+    size_t n_steps, cap_steps;
 };
 
 /** Compute the breakdown, walking back from the end of each of rank 0's rounds: the activity that

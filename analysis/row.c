@@ -201,6 +201,27 @@ static void put_times(json_t *row, const struct strait_breakdown *b, bool has_se
     json_object_set_new(row, "busy_s", busy);
 }
 
+/* Where the time goes, how busy what was, and what limits the round. */
+static int put_limits(json_t *row, const struct strait_trial *p, const struct strait_breakdown *b,
+                      struct strait_error *err)
+{
+    const struct strait_experiment *e = p->experiment;
+    const struct strait_limits_inputs in = {
+        .logs = p->logs,
+        .n_ranks = p->run.n_ranks,
+        .network = e->network,
+        .has_server = e->strategy->has_server,
+        .on_cpu = e->model->on_cpu,
+        .n_server_cores = p->run.n_slots ? p->run.n_slots(&p->run, 0, STRAIT_CPU) : 1,
+        .steps = b->steps,
+        .n_steps = b->n_steps,
+        .from_s = b->from_s,
+        .to_s = b->known_to_s,
+        .known_s = b->known_s,
+        .round_s = b->round_s};
+    return strait_limits_put(row, &in, err);
+}
+
 struct sums {
     uint64_t raw_bytes, payload_bytes, n_messages, link_bytes;
 };
@@ -470,6 +491,10 @@ json_t *strait_row_new(const struct strait_trial *p, const struct strait_row_con
     json_object_set_new(row, "log_full", json_boolean(b.n_known_rounds < b.n_rounds));
     json_object_set_new(row, "approximations", approximations(p, &b, quality, c));
     json_object_set_new(row, "wall_s", strait_json_number(c->wall_s));
+    if (put_limits(row, p, &b, err) != 0) {
+        json_decref(row);
+        row = NULL;
+    }
     strait_breakdown_release(&b);
     return row;
 }

@@ -1,0 +1,32 @@
+/* How busy each resource was. Private to this room. */
+#pragma once
+#include "limits.h"
+
+/* Kinds of resources, each a key of "utilisation". */
+enum strait_use {
+    STRAIT_USE_CLIENT_OUT,
+    STRAIT_USE_CLIENT_IN,
+    STRAIT_USE_SERVER_OUT,
+    STRAIT_USE_SERVER_IN,
+    STRAIT_USE_SITE_OUT,
+    STRAIT_USE_SITE_IN,
+    STRAIT_USE_BETWEEN_SITES,
+    STRAIT_USE_ACCELERATORS,
+    STRAIT_USE_CLIENT_CORES,
+    STRAIT_USE_SERVER_CORES,
+    STRAIT_N_USES
+};
+
+struct strait_utilisation {
+    double *links;                /* by link: share of the time that it was filled; owned */
+    double *accelerators, *cores; /* by rank; owned */
+    int n_links, n_ranks;
+};
+
+/** 0, or -1 with *err NOMEM. */
+int strait_utilisation_of(struct strait_utilisation *out, const struct strait_limits_inputs *in,
+                          struct strait_error *err);
+void strait_utilisation_release(struct strait_utilisation *u);
+/** {"client_out": {"mean", "most", "at", "n"}, ...} without the kinds that there are none of. */
+json_t *strait_utilisation_json(const struct strait_utilisation *u,
+                                const struct strait_limits_inputs *in);

@@ -1,0 +1,301 @@
+/* What limits a round, against arithmetic: one client, a shared port, slow decoding, a straggler, a
+ * long path, sites. Simulated by fluid without slow start unless stated. */
+#include "analysis/limits/limits.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "analysis/fields.h"
+#include "analysis/limits/carried.h"
+#include "analysis/row.h"
+#include "sim/oracle.h"
+#include "tests/kit/folder.h"
+#include "tests/kit/suite.h"
+
+/* Payload bytes a second of 1 Gbps: 1448 of every 1514 bytes of a full frame. */
+static const double GOODPUT = 1e9 / 8 * 1448 / 1514;
+static const double FRAME = 96;
+static double model_bytes, step_s, add_bytes_per_s; /* of the last run */
+
+/* The row of a point of federated averaging with the model gpt2-small: `rest` follows in its
+ * JSON. */
+static json_t *run(const char *rest, const char *control)
+{
+    char text[2000];
+    struct strait_error err = {0};
+    struct strait_experiment *e;
+    struct strait_profile *profile;
+    struct strait_trial *p;
+    const struct strait_trial_options options = {.control = control};
+    const struct strait_row_context context = {.backend = "fluid", .key = "k"};
+    snprintf(
+        text, sizeof(text),
+        "{\"schema\": \"strait-experiment/1\", \"model\": \"gpt2-small\", \"codec\": \"none\", %s}",
+        rest);
+    json_t *point = json_loads(text, 0, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(point);
+    CU_ASSERT_EQUAL_FATAL(strait_profile_load(&profile, "default", &err), 0);
+    CU_ASSERT_EQUAL(strait_experiment_read(&e, "test.json", point, &err), 0);
+    CU_ASSERT_STRING_EQUAL_FATAL(err.text, "");
+    CU_ASSERT_EQUAL(strait_trial_new(&p, e, profile, &options, &err), 0);
+    CU_ASSERT_STRING_EQUAL_FATAL(err.text, "");
+    CU_ASSERT_EQUAL(strait_trial_run(p, &strait_fluid, &err), 0);
+    json_t *row = strait_row_new(p, &context, &err);
+    CU_ASSERT_STRING_EQUAL_FATAL(err.text, "");
+    model_bytes = 4.0 * (double)e->model->n_elems;
+    step_s = e->model->fwd_s + e->model->bwd_s + e->model->opt_s;
+    add_bytes_per_s = p->add_bytes_per_s;
+    strait_trial_free(p);
+    strait_experiment_free(e);
+    strait_profile_free(profile);
+    json_decref(point);
+    return row;
+}
+
+static double part_s(const json_t *row, const char *part)
+{
+    return strait_row_number(json_object_get(json_object_get(row, "critical_path"), part), "s");
+}
+
+static const char *part_at(const json_t *row, const char *part)
+{
+    return strait_text_of(json_object_get(json_object_get(row, "critical_path"), part), "at");
+}
+
+static double used(const json_t *row, const char *resource, const char *which)
+{
+    return strait_row_number(json_object_get(json_object_get(row, "utilisation"), resource), which);
+}
+
+static const char *limit(const json_t *row, const char *key)
+{
+    return strait_text_of(json_object_get(row, "limits"), key);
+}
+
+/* Times are sums of some dozen numbers of seconds. */
+static void same(double found, double expected)
+{
+    CU_ASSERT_DOUBLE_EQUAL(found, expected, 1e-9 * (1 + fabs(expected)));
+}
+
+static void adds_up(const json_t *row)
+{
+    double sum_s = 0;
+    const char *part;
+    json_t *value;
+    json_object_foreach (json_object_get(row, "critical_path"), part, value)
+        sum_s += strait_row_number(value, "s");
+    same(sum_s, strait_row_number(row, "round_s"));
+}
+
+#define FEDAVG(n, more)                                                                            \
+    "\"clients\": " #n                                                                             \
+    ", \"strategy\": {\"name\": \"fedavg\", \"rounds\": 1, \"local_steps\": 3" more "}"
+#define STAR(client, rtt, server)                                                                  \
+    "\"network\": {\"topology\": \"star\", \"overhead\": \"0 B\", \"client\": {\"rate\": "         \
+    "\"" client "\", \"rtt\": \"" rtt "\"}, \"server\": {\"rate\": \"" server "\"}}"
+
+/* The model goes down and up again: 2 (B + 96) / G on a link, and one round trip of 40 ms. */
+static void one_client(void)
+{
+    json_t *row = run(FEDAVG(1, "") ", " STAR("1 Gbps", "40 ms", "1 Gbps"), "no-ramp");
+    const double message_s = (model_bytes + FRAME) / GOODPUT,
+                 round_s = strait_row_number(row, "round_s");
+    same(part_s(row, "transfer"), 2 * message_s);
+    same(part_s(row, "wait"), 0);
+    same(part_s(row, "latency"), 0.040);
+    same(part_s(row, "compute"), 3 * step_s);
+    same(part_s(row, "aggregate"), model_bytes / add_bytes_per_s);
+    same(round_s, 2 * message_s + 0.040 + 3 * step_s + model_bytes / add_bytes_per_s);
+    adds_up(row);
+    CU_ASSERT_STRING_EQUAL(part_at(row, "compute"), "client 1");
+    same(used(row, "client_out", "most"), message_s / round_s);
+    same(used(row, "server_in", "most"), message_s / round_s);
+    same(used(row, "accelerators", "most"), 3 * step_s / round_s);
+    same(used(row, "server_cores", "most"), model_bytes / add_bytes_per_s / round_s);
+    json_decref(row);
+}
+
+/* Four clients send at once through the server's port: it carries 4 messages each way, of which a
+ * client's own is a quarter. */
+static void shared_port(void)
+{
+    json_t *row = run(FEDAVG(4, "") ", " STAR("1 Gbps", "40 ms", "1 Gbps"), "no-ramp");
+    const double message_s = (model_bytes + FRAME) / GOODPUT,
+                 round_s = strait_row_number(row, "round_s");
+    same(part_s(row, "transfer"), 2 * message_s);
+    same(part_s(row, "wait"), 2 * 3 * message_s);
+    same(part_s(row, "latency"), 0.040);
+    adds_up(row);
+    CU_ASSERT_CONTAINS(part_at(row, "wait"), "server port");
+    same(used(row, "server_in", "most"), 4 * message_s / round_s);
+    same(used(row, "server_out", "mean"), 4 * message_s / round_s);
+    same(used(row, "client_out", "mean"), message_s / round_s);
+    CU_ASSERT_EQUAL(used(row, "client_out", "n"), 4);
+    CU_ASSERT_STRING_EQUAL(limit(row, "by"), "link");
+    CU_ASSERT_STRING_EQUAL(limit(row, "at"), "server port out");
+    same(strait_row_number(json_object_get(row, "limits"), "share"), 8 * message_s / round_s);
+    CU_ASSERT_CONTAINS(limit(row, "text"), "the other way");
+    json_decref(row);
+}
+
+static double server_decode_s(const json_t *row)
+{
+    const json_t *busy = json_object_get(json_object_get(row, "busy_s"), "server");
+    return strait_row_number(busy, "decode");
+}
+
+/* Through a port of 100 Gbps four clients' uploads arrive together, and one core decodes 380 MB a
+ * second of what comes out, one after the other: all that it decodes is on the path. Biases and
+ * norms, 1 in 1000 values, go another way. */
+static void slow_decoding(void)
+{
+    const char *const codec = ", \"codec\": {\"name\": \"sz\", \"bound\": {\"range\": 1e-3}, "
+                              "\"profile\": \"sz3-class\"}";
+    char rest[1000];
+    snprintf(rest, sizeof(rest), "%s, %s%s", FEDAVG(4, ", \"decode_cores\": 1"),
+             STAR("1 Gbps", "40 ms", "100 Gbps"), codec);
+    json_t *row = run(rest, "no-ramp");
+    const double decode_s = server_decode_s(row), round_s = strait_row_number(row, "round_s"),
+                 add_s = 4 * model_bytes / add_bytes_per_s;
+    CU_ASSERT_DOUBLE_EQUAL(decode_s, 4 * model_bytes / 380e6, 1e-3 * decode_s);
+    same(part_s(row, "decode"), decode_s);
+    CU_ASSERT_DOUBLE_EQUAL(part_s(row, "encode"), model_bytes / 180e6, 3e-3);
+    adds_up(row);
+    CU_ASSERT_STRING_EQUAL(limit(row, "by"), "decode");
+    CU_ASSERT_STRING_EQUAL(limit(row, "at"), "server");
+    same(used(row, "server_cores", "most"), (decode_s + add_s) / round_s);
+    same(strait_row_number(json_object_get(row, "limits"), "utilisation"),
+         (decode_s + add_s) / round_s);
+    json_decref(row);
+    /* four cores: all at once, so that a quarter of the time is left, and three quarters idle while
+     * the sum is made */
+    snprintf(rest, sizeof(rest), "%s, %s%s", FEDAVG(4, ", \"decode_cores\": 4"),
+             STAR("1 Gbps", "40 ms", "100 Gbps"), codec);
+    row = run(rest, "no-ramp");
+    same(part_s(row, "decode"), decode_s / 4);
+    same(used(row, "server_cores", "most"),
+         (decode_s + add_s) / 4 / strait_row_number(row, "round_s"));
+    json_decref(row);
+}
+
+/* One of three clients computes three times as long. */
+static void straggler(void)
+{
+    char folder[] = "/tmp/strait-limits-XXXXXX", rest[1000];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    snprintf(rest, sizeof(rest), "%s/slowness.csv", folder);
+    FILE *f = fopen(rest, "we");
+    CU_ASSERT_FATAL(f && fputs("slowness\n1\n1\n3\n", f) >= 0 && fclose(f) == 0);
+    snprintf(rest, sizeof(rest), "%s, %s, \"device\": {\"slowness\": \"%s/slowness.csv\"}",
+             FEDAVG(3, ""), STAR("100 Gbps", "40 ms", "100 Gbps"), folder);
+    json_t *row = run(rest, "no-ramp");
+    const double round_s = strait_row_number(row, "round_s");
+    same(part_s(row, "compute"), 9 * step_s);
+    CU_ASSERT_STRING_EQUAL(part_at(row, "compute"), "client 3");
+    same(used(row, "accelerators", "most"), 9 * step_s / round_s);
+    same(used(row, "accelerators", "mean"), 5 * step_s / round_s); /* (3 + 3 + 9) / 3 */
+    CU_ASSERT_STRING_EQUAL(limit(row, "at"), "client 3");
+    CU_ASSERT_STRING_EQUAL(limit(row, "by"), "straggler");
+    adds_up(row);
+    json_decref(row);
+    folder_remove(folder);
+}
+
+/* A round trip of 8 s and slow start from 10 segments: what the connection takes longer than the
+ * bytes on an idle link is latency, once each way. */
+static void long_path(void)
+{
+    json_t *row = run(FEDAVG(1, "") ", " STAR("1 Gbps", "8 s", "1 Gbps"), NULL);
+    const double bytes = model_bytes + FRAME;
+    const double way_s = strait_oracle_ramp_s(1, bytes, 10 * 1448, GOODPUT, 8);
+    same(part_s(row, "transfer"), 2 * bytes / GOODPUT);
+    same(part_s(row, "latency"), 2 * (way_s - bytes / GOODPUT));
+    CU_ASSERT_STRING_EQUAL(limit(row, "by"), "latency");
+    CU_ASSERT_STRING_EQUAL(limit(row, "at"), "");
+    CU_ASSERT_CONTAINS(part_at(row, "latency"), "server");
+    adds_up(row);
+    json_decref(row);
+}
+
+/* By hand: on rank 1's way in 100 bytes from 0 to 10 s and 100 from 5 to 10 s, frames included. At
+ * 5 s 50 are there, at 7.5 s 75 + 50; before and after nothing happens. A message without duration
+ * arrives as a whole. */
+static void carried(void)
+{
+    struct strait_link ports[6] = {{0}};
+    const struct strait_network n = {
+        .n_ranks = 3, .out = ports, .in = ports + 3, .tcp = {.n_connections = 1}};
+    const struct strait_span spans[] = {
+        {.start_s = 0, .end_s = 10, .bytes = 4, .rank = 1, .peer = 0, .kind = STRAIT_SPAN_TRANSFER},
+        {.start_s = 5, .end_s = 10, .bytes = 4, .rank = 1, .peer = 2, .kind = STRAIT_SPAN_TRANSFER},
+        {.start_s = 0, .end_s = 9, .rank = 1, .peer = -1, .kind = STRAIT_SPAN_COMPUTE},
+        {.start_s = 12,
+         .end_s = 12,
+         .bytes = 4,
+         .rank = 1,
+         .peer = 2,
+         .kind = STRAIT_SPAN_TRANSFER}};
+    struct strait_log logs[3] = {{0}};
+    struct strait_carried *c;
+    bool wanted[6] = {[3] = true}; /* rank 1, in */
+    for (size_t i = 0; i < sizeof(spans) / sizeof(*spans); i++)
+        strait_log_add(&logs[1], &spans[i]);
+    CU_ASSERT_EQUAL_FATAL(strait_carried_new(&c, logs, 3, &n, wanted, NULL), 0);
+    same(strait_carried_bytes(c, 3, 0, 5), 50);
+    same(strait_carried_bytes(c, 3, -1, 7.5), 125);
+    same(strait_carried_bytes(c, 3, 5, 10), 150);
+    same(strait_carried_bytes(c, 3, 10, 11.5), 0);
+    same(strait_carried_bytes(c, 3, 11, 20), 100);
+    strait_carried_free(c);
+    strait_log_release(&logs[1]);
+}
+
+static void names(void)
+{
+    char name[STRAIT_LINK_NAME_CHARS];
+    struct strait_network n = {.n_ranks = 3, .n_sites = 2, .has_server = true};
+    CU_ASSERT_STRING_EQUAL(strait_link_name(name, &n, 1), "server port in");
+    CU_ASSERT_STRING_EQUAL(strait_link_name(name, &n, 4), "client 2 port out");
+    CU_ASSERT_STRING_EQUAL(strait_link_name(name, &n, 9), "site 1 port in");
+    CU_ASSERT_STRING_EQUAL(strait_link_name(name, &n, 11), "link from site 0 to site 1");
+    n.has_server = false;
+    CU_ASSERT_STRING_EQUAL(strait_link_name(name, &n, 0), "rank 0 port out");
+}
+
+/* A ring of four ranks over two sites of two: each site's port carries the 6 messages of a quarter
+ * of the model that pass from its second rank to the other site's first one. */
+static void sites(void)
+{
+    json_t *row =
+        run("\"clients\": 4, \"strategy\": {\"name\": \"bsp\", \"rounds\": 1, \"collective\": "
+            "\"ring\"}, \"network\": {\"topology\": \"sites\", \"overhead\": \"0 B\", \"client\": "
+            "{\"rate\": \"100 Gbps\", \"rtt\": \"0 ms\"}, \"site\": {\"ranks\": 2, \"rate\": \"1 "
+            "Gbps\", \"rtt\": \"0 ms\"}}",
+            "no-ramp");
+    const double ring_s = 6 * (model_bytes / 4 + FRAME) / GOODPUT,
+                 round_s = strait_row_number(row, "round_s");
+    same(used(row, "site_out", "most"), ring_s / round_s);
+    same(used(row, "site_in", "mean"), ring_s / round_s);
+    same(used(row, "client_out", "most"), ring_s / 100 / round_s);
+    CU_ASSERT_EQUAL(used(row, "site_out", "n"), 2);
+    CU_ASSERT_PTR_NULL(json_object_get(json_object_get(row, "utilisation"), "server_in"));
+    CU_ASSERT_STRING_EQUAL(limit(row, "by"), "link");
+    CU_ASSERT_CONTAINS(limit(row, "at"), "site ");
+    CU_ASSERT_CONTAINS(part_at(row, "compute"), "rank ");
+    adds_up(row);
+    json_decref(row);
+}
+
+static const struct strait_test tests[] = {
+    {"one client has its link to itself", one_client},
+    {"clients wait for each other at the server's port", shared_port},
+    {"updates wait for the server's cores", slow_decoding},
+    {"a straggler is named", straggler},
+    {"slow start over a long path is latency", long_path},
+    {"what a link carried by then is a sum of lines", carried},
+    {"links have names", names},
+    {"sites have ports of their own", sites},
+};
+STRAIT_SUITE("analysis/limits/limits", tests);
