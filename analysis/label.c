@@ -110,7 +110,7 @@ static void put_base_name(FILE *out, const char *path)
 /* Settings of a codec, of a row ("settings") or as an experiment writes them (further keys). */
 static void put_settings(FILE *out, const json_t *codec)
 {
-    static const char *const others[] = {"name", "bound", "profile", "lossless", "cutoff"};
+    static const char *const others[] = {"name", "bound", "profile", "lossless", "cutoff", "speed"};
     const char *of_row = json_string_value(json_object_get(codec, "settings")), *key, *comma = " ";
     json_t *value;
     if (of_row) {
@@ -138,6 +138,7 @@ static void put_codec(FILE *out, const json_t *codec)
                                              : json_string_value(json_object_get(codec, "name"));
     const char *profile = json_string_value(json_object_get(codec, "profile"));
     const char *kind;
+    char digits[DIGITS_CHARS];
     json_t *value;
     fputs(name ? name : "none", out);
     put_settings(out, codec);
@@ -146,6 +147,8 @@ static void put_codec(FILE *out, const json_t *codec)
                 strcmp(kind, "range") == 0 ? "" : " ");
         put_value(out, value);
     }
+    if ((value = json_object_get(codec, "speed")))
+        fprintf(out, " x%s", number(digits, json_number_value(value)));
     if (profile) {
         fputs(" [", out);
         put_base_name(out, profile);

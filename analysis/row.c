@@ -165,6 +165,8 @@ json_t *strait_row_codec(const struct strait_codec_choice *choice)
     if (choice->reference)
         json_object_set_new(out, "reference", json_string("last"));
     json_object_set_new(out, "profile", text_or_null(choice->profile));
+    if (choice->encode_speed > 0 && choice->encode_speed != 1)
+        json_object_set_new(out, "speed", strait_json_number(choice->encode_speed));
     return out;
 }
 
@@ -332,6 +334,11 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
     if (!p->run.measured_cost && !(is_plain(&e->up) && is_plain(&e->down)))
         note(list, "codec times are the profile's%s", p->learn ? "" : ", no codec runs");
     static const char *const ways[] = {"", "download "};
+    const double speeds[2] = {e->up.encode_speed, e->down.encode_speed};
+    for (int i = 0; i < 2; i++)
+        if (speeds[i] > 0 && speeds[i] != 1)
+            note(list, "the %scodec is taken %g times as fast as its profile says", ways[i],
+                 speeds[i]);
     for (int i = 0; i < 2; i++)
         if (p->has_one_ratio[i])
             note(list,

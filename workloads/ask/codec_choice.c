@@ -135,6 +135,8 @@ int strait_codec_choice_read(struct strait_codec_choice *c, struct strait_object
     *c = (struct strait_codec_choice){.spec = strait_codec_spec_default(strait_codec_find("none")),
                                       .lossless =
                                           strait_codec_spec_default(strait_codec_find("zstd")),
+                                      .encode_speed = 1,
+                                      .decode_speed = 1,
                                       .cutoff_elems = LOSSY_CUTOFF_ELEMS};
     if (!value)
         return 0;
@@ -162,12 +164,14 @@ int strait_codec_choice_read(struct strait_codec_choice *c, struct strait_object
     if (read_settings(&c->spec, &codec, err) != 0 || read_bound(&c->spec, &codec, err) != 0 ||
         read_reference(c, &codec, err) != 0 ||
         strait_object_string_or(&codec, &c->profile, "profile", NULL, err) != 0 ||
+        strait_object_number_or(&codec, &c->encode_speed, "speed", 1e-6, 1e6, 1, err) != 0 ||
         strait_object_string_or(&codec, &c->bounds_file, "bounds", NULL, err) != 0 ||
         strait_object_string_or(&codec, &lossless, "lossless", lossless, err) != 0 ||
         strait_object_integer_or(&codec, &c->cutoff_elems, "cutoff", 0, INT32_MAX, c->cutoff_elems,
                                  err) != 0 ||
         strait_object_close(&codec, err) != 0)
         return -1;
+    c->decode_speed = c->encode_speed;
     ops = strait_codec_find(lossless);
     if (!ops || !(ops->flags & STRAIT_CODEC_LOSSLESS))
         return unknown_codec(strait_object_where(&codec, "lossless", where, sizeof(where)),

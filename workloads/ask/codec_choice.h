@@ -12,7 +12,8 @@ struct strait_codec_choice {
     const char *bounds_file; /* bounds of tensors; NULL: the codec's for all */
     double *row_bounds;      /* from there, one a row of the model, of the bound's kind; NAN: the
                                 codec's; owned */
-    long cutoff_elems;       /* tensors with at most this many elements are coded lossless */
+    double encode_speed, decode_speed; /* times as fast as the profile says; 1 */
+    long cutoff_elems; /* tensors with at most this many elements are coded lossless */
 };
 
 void strait_codec_choice_release(struct strait_codec_choice *c);

@@ -3,6 +3,7 @@
 #include "trial_profile.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "codecs/bundle.h"
@@ -77,9 +78,12 @@ static bool is_size_known(const struct strait_trial *p, const struct strait_code
 /* What one codec costs on one kind: from the profile that the codec names, else from the run's.
  * near: not NULL where other settings' speeds will do, since the codec tells its sizes itself. */
 static int find_cost(struct strait_codec_cost *out, char *near, const struct strait_trial *p,
-                     const struct strait_profile *own, const struct strait_codec_spec *spec,
-                     const char *kind, struct strait_error *err)
+                     int direction, const struct strait_codec_spec *spec, const char *kind,
+                     struct strait_error *err)
 {
+    const struct strait_codec_choice *choice =
+        direction == 0 ? &p->experiment->up : &p->experiment->down;
+    const struct strait_profile *own = p->own_profiles[direction];
     struct strait_profile_cost cost;
     struct strait_error why = {0};
     const char *model = p->experiment->model->name;
@@ -94,11 +98,12 @@ static int find_cost(struct strait_codec_cost *out, char *near, const struct str
         return p->guess && why.code == STRAIT_ERR_INPUT
                    ? 0
                    : strait_error_set(err, why.code, why.where, "%s", why.text);
-    *out = (struct strait_codec_cost){.ratio = cost.ratio,
-                                      .encode_bytes_per_s = cost.encode_bytes_per_s,
-                                      .decode_bytes_per_s = cost.decode_bytes_per_s,
-                                      .encode_fixed_s = cost.encode_fixed_s,
-                                      .decode_fixed_s = cost.decode_fixed_s};
+    *out = (struct strait_codec_cost){
+        .ratio = cost.ratio,
+        .encode_bytes_per_s = cost.encode_bytes_per_s * choice->encode_speed,
+        .decode_bytes_per_s = cost.decode_bytes_per_s * choice->decode_speed,
+        .encode_fixed_s = cost.encode_fixed_s / choice->encode_speed,
+        .decode_fixed_s = cost.decode_fixed_s / choice->decode_speed};
     return 0;
 }
 
@@ -133,8 +138,7 @@ int strait_trial_cost(struct strait_codec_cost *out, const struct strait_trial *
     spec.bound.value = bound;
     char near[STRAIT_SPEC_CHARS] = "";
     const char *kind = changes && p->has_changes[direction] ? change : kind_of(e, direction);
-    if (find_cost(out, *p->speeds_of[direction] ? near : NULL, p, p->own_profiles[direction], &spec,
-                  kind, err) != 0)
+    if (find_cost(out, *p->speeds_of[direction] ? near : NULL, p, direction, &spec, kind, err) != 0)
         return -1;
     if (forgets_costs(p))
         forget_cost(out);
@@ -173,10 +177,24 @@ static void find_changes(struct strait_trial *p, int direction)
     struct strait_codec_cost cost;
     if (!p->has_changes[direction])
         return;
-    if (find_cost(&cost, NULL, p, own, &c->spec, change, NULL) == 0)
+    if (find_cost(&cost, NULL, p, direction, &c->spec, change, NULL) == 0)
         p->changes[direction] = cost;
     else
         p->has_changes[direction] = false;
+}
+
+/* Who measures a codec cannot make it faster. */
+static int refuse_speed(const struct strait_trial *p, int direction, struct strait_error *err)
+{
+    const struct strait_experiment *e = p->experiment;
+    const double speed = direction == 0 ? e->up.encode_speed : e->down.encode_speed;
+    char where[256];
+    if (speed == 1 || !p->run.measured_cost)
+        return 0;
+    snprintf(where, sizeof(where), "%.200s#/%s/speed", e->file,
+             direction == 0 ? "codec" : "download_codec");
+    return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                            "expected 1 where codecs are measured (emu), found %g", speed);
 }
 
 int strait_trial_find_costs(struct strait_trial *p, struct strait_error *err)
@@ -186,17 +204,17 @@ int strait_trial_find_costs(struct strait_trial *p, struct strait_error *err)
     struct strait_codec_cost *costs[2] = {&p->up, &p->down};
     struct strait_codec_cost *lossless[2] = {&p->lossless_up, &p->lossless_down};
     for (int i = 0; i < 2; i++) {
-        if (choices[i]->profile &&
-            strait_profile_load(&p->own_profiles[i], choices[i]->profile, err) != 0)
+        if (refuse_speed(p, i, err) != 0 ||
+            (choices[i]->profile &&
+             strait_profile_load(&p->own_profiles[i], choices[i]->profile, err) != 0))
             return -1;
         /* a lossless codec takes every tensor itself */
         const bool all = choices[i]->spec.ops->flags & STRAIT_CODEC_LOSSLESS;
         /* ranks that train send what the codec wrote: sizes are its own then */
         const bool near = e->trains || is_size_known(p, choices[i], p->sized_states[i]);
-        if (find_cost(costs[i], near ? p->speeds_of[i] : NULL, p, p->own_profiles[i],
-                      &choices[i]->spec, kind_of(e, i), err) != 0 ||
-            (!all && find_cost(lossless[i], NULL, p, p->own_profiles[i], &choices[i]->lossless,
-                               "any", err) != 0))
+        if (find_cost(costs[i], near ? p->speeds_of[i] : NULL, p, i, &choices[i]->spec,
+                      kind_of(e, i), err) != 0 ||
+            (!all && find_cost(lossless[i], NULL, p, i, &choices[i]->lossless, "any", err) != 0))
             return -1;
         find_changes(p, i);
     }

@@ -37,6 +37,30 @@ static void no_codec_cost(void)
     CU_ASSERT(cost_of(NULL, 1e-2).ratio > cost_of(NULL, 1e-3).ratio);
 }
 
+/* "speed": 4 divides a codec's times by 4 and leaves its ratio; measured codecs take none. */
+static void codec_speed(void)
+{
+    const struct strait_codec_cost one = cost_of(NULL, 1e-2);
+    struct strait_error err = {0};
+    struct strait_trial *p;
+    struct strait_outcome o =
+        strait_outcome_of(text, json_pack("{s:i}", "/codec/speed", 4), "default", &strait_fluid,
+                          (struct strait_trial_options){.control = NULL});
+    struct strait_codec_cost four;
+    CU_ASSERT_EQUAL_FATAL(strait_trial_cost(&four, o.point, 0, false, 1e-2, NULL), 0);
+    CU_ASSERT_EQUAL(four.ratio, one.ratio);
+    CU_ASSERT_EQUAL(four.encode_bytes_per_s, 4 * one.encode_bytes_per_s);
+    CU_ASSERT_EQUAL(four.decode_bytes_per_s, 4 * one.decode_bytes_per_s);
+    CU_ASSERT_EQUAL(four.encode_fixed_s, one.encode_fixed_s / 4);
+    CU_ASSERT_EQUAL(
+        strait_trial_new(&p, o.experiment, o.profile,
+                         &(const struct strait_trial_options){.measured_cost = true}, &err),
+        -1);
+    CU_ASSERT_CONTAINS(err.where, "#/codec/speed");
+    CU_ASSERT_CONTAINS(err.text, "expected 1 where codecs are measured (emu), found 4");
+    strait_outcome_free(&o);
+}
+
 /* What each of three clients has sent: equal where all send the values of the first, different
  * where each has its own (resnet's are tiled from an offset that depends on the rank). */
 static void shared_values(void)
@@ -67,5 +91,6 @@ static void shared_values(void)
 static const struct strait_test tests[] = {
     {"clients that share values send the same bytes", shared_values},
     {"without codec cost no bound takes time", no_codec_cost},
+    {"a codec can be taken faster than its profile", codec_speed},
 };
 STRAIT_SUITE("workloads/rank/trial", tests);
