@@ -20,6 +20,8 @@ static const struct strait_subcommand commands[] = {
      strait_command_sensitivity},
     {"compare", "DIR [DIR]", "compare predicted with measured times, point by point",
      strait_command_compare},
+    {"why", "DIR", "explain a row: where its time goes, what would make it faster",
+     strait_command_why},
     {"plot", "DIR", "draw the curves of a results folder as PNG and SVG", strait_command_plot},
     {"model", "COMMAND", "a model of your own, from a few figures or a config.json",
      strait_command_model},

@@ -178,12 +178,30 @@ static int read_all(struct strait_profile *p, struct strait_object *o, const cha
     return strait_object_close(o, err);
 }
 
+static int read_at(struct strait_profile **out, const json_t *json, const char *file,
+                   const char *pointer, struct strait_error *err)
+{
+    struct strait_object o;
+    struct strait_profile *p = *out = calloc(1, sizeof(*p));
+    if (p && strait_object_open(&o, file, pointer, json, err) == 0 &&
+        read_all(p, &o, file, err) == 0)
+        return 0;
+    strait_profile_free(p);
+    *out = NULL;
+    return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out"); /* or what was before */
+}
+
+int strait_profile_read(struct strait_profile **out, const json_t *json, const char *file,
+                        struct strait_error *err)
+{
+    return read_at(out, json, file, "", err);
+}
+
 int strait_profile_load(struct strait_profile **out, const char *name_or_path,
                         struct strait_error *err)
 {
     char shipped[4096], folder[3500];
     const char *path = name_or_path;
-    struct strait_object o;
     *out = NULL;
     if (!strchr(path, '/') && !strchr(path, '.')) {
         strait_share_path(folder, sizeof(folder), "codecs/profiles");
@@ -199,20 +217,11 @@ int strait_profile_load(struct strait_profile **out, const char *name_or_path,
     json_t *json = strait_json_load(path, err);
     if (!json)
         return -1;
-    struct strait_profile *p = calloc(1, sizeof(*p));
     const json_t *inside = json_object_get(json_object_get(json, "machine"), "profile");
-    if (!p ||
-        strait_object_open(&o, name_or_path, inside ? "/machine/profile" : "",
-                           inside ? inside : json, err) != 0 ||
-        read_all(p, &o, name_or_path, err) != 0) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out"); /* if nothing else was */
-        strait_profile_free(p);
-        json_decref(json);
-        return -1;
-    }
+    const int failed = read_at(out, inside ? inside : json, name_or_path,
+                               inside ? "/machine/profile" : "", err);
     json_decref(json);
-    *out = p;
-    return 0;
+    return failed;
 }
 
 static void release(struct strait_profile *p)

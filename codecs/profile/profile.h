@@ -43,6 +43,9 @@ struct strait_profile_cost {
  *  Returns: 0, or -1 with *err INPUT naming file and JSON Pointer */
 int strait_profile_load(struct strait_profile **out, const char *name_or_path,
                         struct strait_error *err);
+/** The profile that strait_profile_json gave. file names it in errors. 0, or -1 with *err INPUT. */
+int strait_profile_read(struct strait_profile **out, const json_t *json, const char *file,
+                        struct strait_error *err);
 /** Add the entries of `more`. Each replaces the entry for the same codec, settings, bound, kind and
  *  model, if there is one. 0, or -1 with *err NOMEM. */
 int strait_profile_merge(struct strait_profile *p, const struct strait_profile *more,

@@ -89,6 +89,11 @@ struct strait_sweep {
  *  Returns: 0, or -1 with *err. Every point is read once, so that a bad one is found at once. */
 int strait_sweep_load(struct strait_sweep **out, const char *path, const char *const *settings,
                       size_t n_settings, struct strait_error *err);
+/** A sweep over these axes (NULL: none) of an experiment that is there already, such as that of a
+ *  header of results; its points are not read. Both are copied; file names it in errors. 0, or -1
+ *  with *err. */
+int strait_sweep_of(struct strait_sweep **out, const char *file, const json_t *base,
+                    const json_t *vary, struct strait_error *err);
 void strait_sweep_free(struct strait_sweep *s);
 /** Resolve point i, the last axis varying fastest.
  *  Out:     labels   may be NULL; new object {pointer: value} of the axes' values

@@ -113,6 +113,9 @@ struct strait_network *strait_network_star(int n_ranks, struct strait_link serve
                                            struct strait_link client_out,
                                            struct strait_link client_in, double overhead_bytes,
                                            struct strait_tcp tcp);
+/** The window of a network that names none: twice the longest path's bandwidth-delay product, at
+ *  least 1 MB. */
+double strait_network_default_window_bytes(const struct strait_network *n);
 /** Read "network" of an experiment (docs/experiment.md).
  *  In:      experiment   the object that holds the key
  *           has_server   rank 0 has the server's port

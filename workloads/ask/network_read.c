@@ -89,7 +89,7 @@ static void widen(double *window_bytes, const struct strait_network *n, int src,
 
 /* Twice the bandwidth-delay product of the longest path, as on a well-tuned host, and at least 1
  * MB. With many ranks only paths of rank 0 and between neighbours are considered. */
-static double default_window_bytes(const struct strait_network *n)
+double strait_network_default_window_bytes(const struct strait_network *n)
 {
     double window_bytes = 1e6;
     for (int i = 0; i < n->n_ranks; i++) {
@@ -233,7 +233,7 @@ int strait_network_read(struct strait_network **out, struct strait_object *exper
     if (strait_object_close(&o, err) != 0)
         goto fail;
     if (isnan(n->tcp.window_bytes))
-        n->tcp.window_bytes = default_window_bytes(n);
+        n->tcp.window_bytes = strait_network_default_window_bytes(n);
     *out = n;
     return 0;
 fail:

@@ -298,6 +298,23 @@ int strait_sweep_load(struct strait_sweep **out, const char *path, const char *c
     return 0;
 }
 
+int strait_sweep_of(struct strait_sweep **out, const char *file, const json_t *base,
+                    const json_t *vary, struct strait_error *err)
+{
+    struct strait_sweep *s = *out = calloc(1, sizeof(*s));
+    if (s) {
+        s->file = strdup(file);
+        s->base = json_deep_copy(base);
+        s->set = json_object();
+        s->vary = vary ? json_deep_copy(vary) : NULL;
+    }
+    if (s && s->file && s->base && s->set && read_axes(s, err) == 0)
+        return 0;
+    strait_sweep_free(s);
+    *out = NULL;
+    return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out"); /* or what was before */
+}
+
 void strait_sweep_free(struct strait_sweep *s)
 {
     if (!s)

@@ -1,0 +1,17 @@
+/* Print the explanation of a row. */
+#pragma once
+#include <jansson.h>
+#include <stdio.h>
+#include "core/error.h"
+
+/** Print the result of strait_why. 0, or -1 with *err. */
+int strait_show_why(FILE *out, const json_t *why, struct strait_error *err);
+/** "critical_path" of a row or of "predicted", a line a part. 0, or -1 with *err. */
+int strait_show_critical_path(FILE *out, const json_t *row, struct strait_error *err);
+/** "utilisation" of a row, a line a kind, with the headroom. 0, or -1 with *err. */
+int strait_show_utilisation(FILE *out, const json_t *row, struct strait_error *err);
+/** A row's labels beside codec and clients, "server rate 1 Gbps, decode cores 16"; a new string. */
+char *strait_why_setting(const json_t *row);
+/** "1.2 to 3.4" of two seconds, "-" where there are none. Returns: buf */
+enum { STRAIT_INTERVAL_CHARS = 80 };
+const char *strait_interval_text(char buf[STRAIT_INTERVAL_CHARS], const json_t *interval_s);

@@ -1,0 +1,196 @@
+/* What a round would be if one thing were faster, against arithmetic; by fluid without slow start. */
+#include "campaign/planner/why.h"
+
+#include <math.h>
+#include <stdio.h>
+#include "analysis/fields.h"
+#include "campaign/backends.h"
+#include "campaign/planner/what_if.h"
+#include "tests/kit/program.h"
+#include "tests/kit/suite.h"
+
+/* Payload bytes a second of 1 Gbps: 1448 of every 1514 bytes of a full frame. */
+static const double GOODPUT = 1e9 / 8 * 1448 / 1514;
+enum { N_CLIENTS = 4, N_STEPS = 3, FRAME = 96 };
+
+static struct strait_profile *profile;
+static struct strait_plan_setup setup;
+static json_t *point;
+static double message_s, step_s, add_s; /* of the model over a link of 1 Gbps; of adding it up */
+
+/* Four clients at 1 Gbps, 40 ms away from a server at 1 Gbps; codec is JSON. */
+static void set_up(const char *codec)
+{
+    char text[1000];
+    struct strait_experiment *e;
+    struct strait_error err = {0};
+    snprintf(text, sizeof(text),
+             "{\"schema\": \"strait-experiment/1\", \"model\": \"gpt2-small\", \"codec\": %s, "
+             "\"clients\": %d, \"strategy\": {\"name\": \"fedavg\", \"rounds\": 1, "
+             "\"local_steps\": %d}, \"network\": {\"overhead\": \"0 B\", \"client\": {\"rate\": "
+             "\"1 Gbps\", \"rtt\": \"40 ms\"}, \"server\": {\"rate\": \"1 Gbps\"}}}",
+             codec, N_CLIENTS, N_STEPS);
+    point = json_loads(text, 0, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(point);
+    CU_ASSERT_EQUAL_FATAL(strait_profile_load(&profile, "default", &err), 0);
+    setup =
+        (struct strait_plan_setup){.file = "test.json", .profile = profile, .control = "no-ramp"};
+    CU_ASSERT_EQUAL_FATAL(strait_plan_setup_hashes(&setup, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_experiment_read(&e, "test.json", point, &err), 0);
+    const double model_bytes = 4.0 * (double)e->model->n_elems;
+    message_s = (model_bytes + FRAME) / GOODPUT;
+    step_s = e->model->fwd_s + e->model->bwd_s + e->model->opt_s;
+    add_s = model_bytes / profile->add_bytes_per_s;
+    strait_experiment_free(e);
+}
+
+static void tear_down(void)
+{
+    json_decref(point);
+    strait_profile_free(profile);
+}
+
+static double round_s(enum strait_faster what, double factor)
+{
+    struct strait_error err = {0};
+    json_t *row = strait_what_if(&setup, point, what, factor, &err);
+    CU_ASSERT_STRING_EQUAL(err.text, "");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(row);
+    const double found_s = strait_row_number(row, "round_s");
+    json_decref(row);
+    return found_s;
+}
+
+static void same(double found, double expected)
+{
+    CU_ASSERT_DOUBLE_EQUAL(found, expected, 1e-9 * (1 + expected));
+}
+
+/* As it is: four models down and four up through the server's port, a round trip, three steps, four
+ * sums. A server's port of twice the rate halves its way; clients' alone change nothing, since they
+ * get a quarter of their rate. Of a server's port of 8 times the rate, a client's port is left. */
+static void links(void)
+{
+    set_up("\"none\"");
+    const double rest_s = 0.040 + N_STEPS * step_s + N_CLIENTS * add_s;
+    const double now_s = 2 * N_CLIENTS * message_s + rest_s;
+    same(round_s(STRAIT_FASTER_NOTHING, 2), now_s);
+    same(round_s(STRAIT_FASTER_SERVER_IN, 2), now_s - N_CLIENTS * message_s / 2);
+    same(round_s(STRAIT_FASTER_SERVER_OUT, 2), now_s - N_CLIENTS * message_s / 2);
+    same(round_s(STRAIT_FASTER_SERVER, 2), now_s - N_CLIENTS * message_s);
+    same(round_s(STRAIT_FASTER_SERVER, 8), 2 * message_s + rest_s);
+    same(round_s(STRAIT_FASTER_CLIENTS, 2), now_s);
+    same(round_s(STRAIT_FASTER_CLIENT_IN, 2), now_s);
+    same(round_s(STRAIT_FASTER_CLIENT_OUT, 2), now_s);
+    same(round_s(STRAIT_FASTER_DELAYS, 2), now_s - 0.020);
+    same(round_s(STRAIT_FASTER_COMPUTE, 2), now_s - N_STEPS * step_s / 2);
+    same(round_s(STRAIT_FASTER_ADD, 2), now_s - N_CLIENTS * add_s / 2);
+    tear_down();
+}
+
+/* Uploads arrive together and are decoded one after the other, so that twice as fast decoding and
+ * twice as many cores halve the same time, and twice as fast encoding the clients'. */
+static void codecs(void)
+{
+    set_up("{\"name\": \"sz\", \"bound\": {\"range\": 1e-3}, \"profile\": \"sz3-class\"}");
+    struct strait_error err = {0};
+    json_t *row = strait_what_if(&setup, point, STRAIT_FASTER_NOTHING, 1, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(row);
+    const json_t *busy = json_object_get(row, "busy_s");
+    const double now_s = strait_row_number(row, "round_s"),
+                 decode_s = strait_row_number(json_object_get(busy, "server"), "decode"),
+                 encode_s = strait_row_number(json_object_get(busy, "client"), "encode");
+    json_decref(row);
+    same(round_s(STRAIT_FASTER_DECODE, 2), now_s - decode_s / 2);
+    same(round_s(STRAIT_FASTER_CORES, 2), now_s - decode_s / 2);
+    same(round_s(STRAIT_FASTER_CORES, 4), now_s - 3 * decode_s / 4);
+    same(round_s(STRAIT_FASTER_CORES, 100), now_s - 3 * decode_s / 4);
+    same(round_s(STRAIT_FASTER_ENCODE, 2), now_s - encode_s / 2);
+    tear_down();
+}
+
+/* What an experiment does not have is not tried; the largest gain comes first; each has an
+ * interval's place, and what would limit the round then. */
+static void order(void)
+{
+    set_up("\"none\"");
+    struct strait_error err = {0};
+    json_t *row = json_pack("{s:s}", "record", "row"), *try;
+    json_t *why = strait_why(&setup, row, point, 2, 2, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(why);
+    const json_t *faster = json_object_get(why, "faster");
+    double before_s = INFINITY;
+    size_t i;
+    same(strait_row_number(json_object_get(why, "predicted"), "round_s"),
+         round_s(STRAIT_FASTER_NOTHING, 1));
+    CU_ASSERT_EQUAL(json_array_size(faster), 9); /* no codec, no sites, no straggler */
+    CU_ASSERT_STRING_EQUAL(strait_text_of(json_array_get(faster, 0), "what"), "server_port");
+    json_array_foreach (faster, i, try) {
+        CU_ASSERT(strait_row_number(try, "saves_s") <= before_s);
+        before_s = strait_row_number(try, "saves_s");
+        CU_ASSERT_STRING_EQUAL(strait_text_of(json_object_get(try, "limits"), "by"), "link");
+        CU_ASSERT_PTR_NOT_NULL(json_object_get(try, "interval_s"));
+    }
+    json_decref(why);
+    json_decref(row);
+    tear_down();
+}
+
+/* Of a folder with two rows, of which one is a reference that is not in the sweep. */
+static void command(void)
+{
+    struct program p;
+    program_set_up(&p);
+    struct said s = PROGRAM_CALL(
+        &p, "run", "wan-scaling", "--on", "fluid", "--set", "/clients=4", "--set",
+        "/network/server/rate=1 Gbps", "--set", "/strategy/decode_cores=1", "--set",
+        "/codec={\"name\": \"sz\", \"bound\": {\"range\": 1e-2}}", "--no-break-even", "--out", "r");
+    CU_ASSERT_EQUAL(s.status, 0);
+    said_release(&s);
+    s = PROGRAM_CALL(&p, "why", "r");
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_CONTAINS(s.out, "sz 1e-2");
+    CU_ASSERT_CONTAINS(s.out, "none");
+    CU_ASSERT_CONTAINS(s.out, "--point N");
+    said_release(&s);
+    for (int k = 1; k <= 2; k++) {
+        s = PROGRAM_CALL(&p, "why", "r", "--json", "--point", k == 1 ? "1" : "2");
+        CU_ASSERT_EQUAL(s.status, 0);
+        json_t *why = json_loads(s.out, 0, NULL);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(why);
+        /* fluid again: the row's own round */
+        CU_ASSERT_EQUAL(strait_row_number(json_object_get(why, "predicted"), "round_s"),
+                        strait_row_number(json_object_get(why, "row"), "round_s"));
+        CU_ASSERT(json_array_size(json_object_get(why, "faster")) >= 9);
+        json_decref(why);
+        said_release(&s);
+    }
+    s = PROGRAM_CALL(&p, "why", "r", "--point", "2");
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_CONTAINS(s.out, "What limits it: server port");
+    CU_ASSERT_CONTAINS(s.out, "2 times as fast");
+    said_release(&s);
+    s = PROGRAM_CALL(&p, "why", "r", "--point", "3");
+    CU_ASSERT_EQUAL(s.status, 2);
+    CU_ASSERT_STRING_EQUAL(s.err,
+                           "strait: why: expected a point from 1 to 2 after --point, found 3\n");
+    said_release(&s);
+    s = PROGRAM_CALL(&p, "why", "r", "--json");
+    CU_ASSERT_EQUAL(s.status, 2);
+    said_release(&s);
+    s = PROGRAM_CALL(&p, "why", "nowhere");
+    CU_ASSERT_EQUAL(s.status, 2);
+    said_release(&s);
+    s = PROGRAM_CALL(&p, "why");
+    CU_ASSERT_EQUAL(s.status, 2);
+    said_release(&s);
+    program_tear_down(&p);
+}
+
+static const struct strait_test tests[] = {
+    {"links that are twice as fast save what they carry", links},
+    {"codecs that are twice as fast save half their time", codecs},
+    {"the largest gain comes first", order},
+    {"any row of a folder is explained", command},
+};
+STRAIT_SUITE("campaign/planner/why", tests);
