@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/json.h"
 #include "label.h"
 #include "place.h"
 
@@ -23,61 +24,6 @@ struct strait_names {
     size_t n_axes;
     json_t *settings, *codecs; /* {key: label} */
 };
-
-/* --- places inside of a value ------------------------------------------------------------- */
-
-/* {pointer: value} of everything in a value that has no inside of its own. */
-static void flatten(json_t *leaves, const char *pointer, const json_t *value)
-{
-    char below[MAX_POINTER_CHARS];
-    const char *key;
-    json_t *child;
-    size_t i;
-    if (json_object_size(value) == 0 && json_array_size(value) == 0) {
-        if (value)
-            json_object_set(leaves, pointer, (json_t *)(uintptr_t)value);
-        return;
-    }
-    json_object_foreach ((json_t *)(uintptr_t)value, key, child) {
-        snprintf(below, sizeof(below), "%s/%s", pointer, key);
-        flatten(leaves, below, child);
-    }
-    json_array_foreach (value, i, child) {
-        snprintf(below, sizeof(below), "%s/%zu", pointer, i);
-        flatten(leaves, below, child);
-    }
-}
-
-/* What stands at a pointer that flatten made; NULL: nothing, or an object that goes on there. */
-static json_t *leaf_of(const json_t *value, const char *inside)
-{
-    json_t *leaves = json_object();
-    flatten(leaves, "", value);
-    json_t *leaf = json_incref(json_object_get(leaves, inside));
-    json_decref(leaves);
-    return leaf;
-}
-
-/* The pointers at which some of these {pointer: value} differ, as an array in their order. */
-static json_t *differing(const json_t *all_leaves)
-{
-    json_t *pointers = json_array(), *seen = json_object(), *leaves, *value, *other;
-    const char *pointer;
-    size_t i, k;
-    json_array_foreach (all_leaves, i, leaves)
-        json_object_foreach (leaves, pointer, value) {
-            if (json_object_get(seen, pointer))
-                continue;
-            json_object_set_new(seen, pointer, json_true());
-            json_array_foreach (all_leaves, k, other)
-                if (!json_equal(json_object_get(other, pointer), value)) {
-                    json_array_append_new(pointers, json_string(pointer));
-                    break;
-                }
-        }
-    json_decref(seen);
-    return pointers;
-}
 
 /* --- axes --------------------------------------------------------------------------------- */
 
@@ -143,10 +89,10 @@ static int add_inside(struct strait_names *n, const char *pointer, json_t *value
     int failed = 0;
     json_object_foreach (values, canonical, value) {
         json_t *leaves = json_object();
-        flatten(leaves, "", value);
+        strait_json_leaves(leaves, "", value);
         json_array_append_new(all, leaves);
     }
-    json_t *pointers = differing(all);
+    json_t *pointers = strait_json_differing(all);
     json_array_foreach (pointers, i, inside)
         failed = failed || add_axis(n, pointer, json_string_value(inside)) != 0;
     if (json_array_size(pointers) == 0 && json_array_size(all) > 1)
@@ -202,7 +148,8 @@ char *strait_names_value(const struct strait_names *n, size_t axis, const json_t
 {
     const struct axis *a = &n->axes[axis];
     const json_t *value = json_object_get(json_object_get(row, "labels"), a->pointer);
-    json_t *leaf = a->inside ? leaf_of(value, a->inside) : json_incref((json_t *)(uintptr_t)value);
+    json_t *leaf =
+        a->inside ? strait_json_leaf(value, a->inside) : json_incref((json_t *)(uintptr_t)value);
     char *text = strait_label_value(leaf);
     json_decref(leaf);
     return text;
@@ -238,10 +185,10 @@ static json_t *codec_leaves(const json_t *row)
     json_t *leaves = json_object(), *value;
     const char *pointer;
     for (size_t i = 0; i < 2; i++)
-        flatten(leaves, both[i][1], json_object_get(row, both[i][0]));
+        strait_json_leaves(leaves, both[i][1], json_object_get(row, both[i][0]));
     json_object_foreach (json_object_get(row, "labels"), pointer, value)
         if (strait_label_is_codec(pointer))
-            flatten(leaves, pointer, value);
+            strait_json_leaves(leaves, pointer, value);
     return leaves;
 }
 
@@ -324,7 +271,7 @@ static int tell_codecs_apart(json_t *codecs, json_t *leaves_of)
         json_t *all = json_array();
         json_array_foreach (keys, i, key_json)
             json_array_append(all, json_object_get(leaves_of, json_string_value(key_json)));
-        json_t *pointers = differing(all);
+        json_t *pointers = strait_json_differing(all);
         json_array_foreach (keys, i, key_json) {
             char *longer = codec_text(text, json_array_get(all, i), pointers);
             failed = failed || !longer;
@@ -354,7 +301,7 @@ static json_t *unshown_of(const json_t *leaves_of, const json_t *rows_of)
             json_array_append(all, some);
         json_decref(some);
     }
-    json_t *found = differing(all);
+    json_t *found = strait_json_differing(all);
     for (size_t i = 0; i < sizeof(unshown) / sizeof(*unshown); i++) /* in this order */
         for (size_t k = 0; k < json_array_size(found); k++)
             if (strcmp(json_string_value(json_array_get(found, k)), unshown[i]) == 0)

@@ -2,9 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/columns/columns.h"
 #include "analysis/compare.h"
 #include "analysis/fields.h"
 #include "analysis/grid.h"
+#include "analysis/plot/figure.h"
 #include "analysis/plot/plot.h"
 #include "analysis/store.h"
 #include "cli/kit/command.h"
@@ -12,7 +14,7 @@
 #include "cli/kit/options.h"
 #include "cli/kit/tolerance.h"
 
-enum { PATH_CHARS = 4096 };
+enum { PATH_CHARS = 4000 };
 
 /* The break-even records of the run that these rows are of. */
 static json_t *breakevens_of(const struct strait_store *store, const json_t *rows)
@@ -86,19 +88,7 @@ static int plot_comparison(const json_t *all, const char *path, struct strait_er
     return status;
 }
 
-/* FILE.png and FILE.svg are both drawn, whichever is asked for. */
-static int base_of(char *buf, size_t cap, const char *out, struct strait_error *err)
-{
-    const size_t n = strlen(out);
-    const char *end = n > 4 ? out + n - 4 : "";
-    if (strcmp(end, ".png") != 0 && strcmp(end, ".svg") != 0)
-        return strait_error_set(err, STRAIT_ERR_USAGE, "plot",
-                                "expected a name that ends in .png or .svg after --out, found "
-                                "\"%s\"",
-                                out);
-    snprintf(buf, cap, "%.*s", (int)(n - 4), out);
-    return 0;
-}
+/* --- one of the pictures that have names ---------------------------------------------------- */
 
 /* Names of --y in the order of enum strait_plot_y. */
 static const char *const y_names[] = {"speed-up",         "time", "accuracy", "loss",
@@ -118,36 +108,191 @@ static int plot_training(const json_t *all, const char *path, enum strait_plot_y
     return status;
 }
 
-static int plot(const char *folder, const char *out, enum strait_plot_y y, bool by_time,
-                struct strait_error *err)
+/* What was asked for, as given. */
+struct asked {
+    const char *folder, *out, *x, *series, *log, *kind, *style;
+    struct strait_texts y, facets, where;
+    long n_columns; /* 0: not said */
+    /* --- found out */
+    char base[PATH_CHARS];
+    const char *end; /* of out: png, svg or pdf; NULL: png and svg */
+};
+
+static int name_index(const char *const *names, const char *name)
 {
-    char base[PATH_CHARS], path[PATH_CHARS + 16];
-    struct strait_store *store;
-    if (out && base_of(base, sizeof(base), out, err) != 0)
-        return -1;
-    if (!out)
-        snprintf(base, sizeof(base), "%s/%s", folder, bases[y]);
-    if (strait_store_open(&store, folder, false, err) != 0)
-        return -1;
-    json_t *rows = strait_store_rows(store);
+    for (int i = 0; name && names[i]; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+static int plot_named(struct asked *a, enum strait_plot_y y, const struct strait_store *store,
+                      const json_t *rows, struct strait_error *err)
+{
+    char path[PATH_CHARS + 16];
     const bool both =
         has_backend(rows, "emu") && (has_backend(rows, "sim") || has_backend(rows, "fluid"));
     int status = 0;
-    if (y >= STRAIT_PLOT_ACCURACY) {
-        status = plot_training(rows, base, y, by_time, err);
-        json_decref(rows);
-        strait_store_free(store);
-        return status;
-    }
+    if (!a->out)
+        snprintf(a->base, sizeof(a->base), "%s/%s", a->folder, bases[y]);
+    if (y >= STRAIT_PLOT_ACCURACY)
+        return plot_training(rows, a->base, y, a->x && strcmp(a->x, "time") == 0, err);
     if (!both || varies_clients(rows))
-        status = plot_scaling(store, rows, base, y, err);
+        status = plot_scaling(store, rows, a->base, y, err);
     if (both && status == 0) {
-        if (out)
-            snprintf(path, sizeof(path), "%s%s", base, varies_clients(rows) ? "-compare" : "");
+        if (a->out)
+            snprintf(path, sizeof(path), "%s%s", a->base, varies_clients(rows) ? "-compare" : "");
         else
-            snprintf(path, sizeof(path), "%s/compare", folder);
+            snprintf(path, sizeof(path), "%s/compare", a->folder);
         status = plot_comparison(rows, path, err);
     }
+    return status;
+}
+
+/* --- any other question ------------------------------------------------------------------- */
+
+static const char *const kinds[] = {"lines", "heat", "phases", "residuals", NULL};
+static const char *const styles[] = {"screen", "paper", "slides", NULL};
+
+/* What the names stand for among settings and numbers of rows. */
+static const char *pointer_of(const char *name)
+{
+    static const char *const pointers[][2] = {{"speed-up", "/speedup"},
+                                              {"time", "/total_s"},
+                                              {"accuracy", "/training/final/accuracy"},
+                                              {"loss", "/training/final/loss"},
+                                              {"time_to_accuracy", "/training/reached/time_s"},
+                                              {"bytes", "/bytes/payload"}};
+    for (size_t i = 0; name && i < sizeof(pointers) / sizeof(*pointers); i++)
+        if (strcmp(pointers[i][0], name) == 0)
+            return pointers[i][1];
+    return name;
+}
+
+/* The columns of the rows that pass all filters; NULL with *err. */
+static json_t *columns_of(const struct asked *a, const struct strait_store *store,
+                          const json_t *rows, struct strait_error *err)
+{
+    json_t *columns = strait_columns(store, rows, err);
+    for (size_t i = 0; columns && i < a->where.n; i++) {
+        json_t *left = strait_columns_where(columns, a->where.items[i], err);
+        json_decref(columns);
+        columns = left;
+    }
+    return columns;
+}
+
+static int plot_any(struct asked *a, const struct strait_store *store, const json_t *rows,
+                    struct strait_error *err)
+{
+    static const char *const ends[] = {"png", "svg"};
+    const struct strait_figure_question question = {
+        .kind = a->kind ? (enum strait_figure_kind)name_index(kinds, a->kind) : STRAIT_FIGURE_LINES,
+        .x = pointer_of(a->x),
+        .y = a->y.items,
+        .n_y = a->y.n,
+        .series = a->series,
+        .facets = a->facets.items,
+        .n_facets = a->facets.n,
+        .log = a->log,
+        .where = a->where.items,
+        .n_where = a->where.n};
+    for (size_t i = 0; i < a->y.n; i++)
+        a->y.items[i] = a->y.n == 1 && strcmp(a->y.items[i], "time") == 0
+                            ? "/round_s"
+                            : pointer_of(a->y.items[i]);
+    if (!a->out)
+        snprintf(a->base, sizeof(a->base), "%s/plot", a->folder);
+    json_t *columns = columns_of(a, store, rows, err);
+    json_t *figure = columns ? strait_figure(columns, &question, NULL, err) : NULL;
+    const int status =
+        figure
+            ? strait_figure_draw(a->base, figure, a->end ? &a->end : ends, a->end ? 1 : 2,
+                                 a->style ? (enum strait_figure_style)name_index(styles, a->style)
+                                          : STRAIT_FIGURE_SCREEN,
+                                 a->n_columns > 0 ? (int)a->n_columns : 2, err)
+            : -1;
+    json_decref(figure);
+    json_decref(columns);
+    for (size_t i = 0; status == 0 && i < (a->end ? 1 : 2); i++)
+        printf("%s.%s\n", a->base, a->end ? a->end : ends[i]);
+    return status;
+}
+
+/* --- the command -------------------------------------------------------------------------- */
+
+static int check_out(struct asked *a, struct strait_error *err)
+{
+    static const char *const known[] = {"png", "svg", "pdf", NULL};
+    const char *dot = a->out ? strrchr(a->out, '.') : NULL;
+    const int i = dot ? name_index(known, dot + 1) : -1;
+    if (!a->out)
+        return 0;
+    if (i < 0 || dot == a->out || dot[-1] == '/')
+        return strait_error_set(err, STRAIT_ERR_USAGE, "plot",
+                                "expected a name that ends in .png, .svg or .pdf after --out, "
+                                "found \"%s\"",
+                                a->out);
+    a->end = known[i];
+    snprintf(a->base, sizeof(a->base), "%.*s", (int)(dot - a->out), a->out);
+    return 0;
+}
+
+static int check_name(const char *option, const char *given, const char *const *names,
+                      const char *expected, struct strait_error *err)
+{
+    char text[128];
+    snprintf(text, sizeof(text), "%s after --%s", expected, option);
+    return !given || name_index(names, given) >= 0
+               ? 0
+               : strait_refuse_name(err, STRAIT_ERR_USAGE, "plot", text, given, names);
+}
+
+static int check_asked(struct asked *a, struct strait_error *err)
+{
+    static const char *const x_names[] = {"bytes", "time", NULL}, *const logs[] = {"x",    "y",
+                                                                                   "x,y",  "y,x",
+                                                                                   "none", NULL};
+    if (!a->folder)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "plot",
+                                "expected a results folder, found none");
+    for (size_t i = 0; i < a->y.n; i++)
+        if (a->y.items[i][0] != '/' &&
+            check_name("y", a->y.items[i], y_names,
+                       "a /pointer, speed-up, time, accuracy, loss or time_to_accuracy", err) != 0)
+            return -1;
+    if ((a->x && a->x[0] != '/' &&
+         check_name("x", a->x, x_names, "a /pointer, bytes or time", err) != 0) ||
+        check_name("kind", a->kind, kinds, "lines, heat, phases or residuals", err) != 0 ||
+        check_name("style", a->style, styles, "screen, paper or slides", err) != 0 ||
+        check_name("log", a->log, logs, "x, y, x,y or none", err) != 0)
+        return -1;
+    if (a->n_columns > 2)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "plot",
+                                "expected 1 or 2 after --columns, found %ld", a->n_columns);
+    if (a->n_columns > 0 && (!a->style || strcmp(a->style, "paper") != 0))
+        return strait_error_set(err, STRAIT_ERR_USAGE, "plot",
+                                "expected --style paper with --columns");
+    return check_out(a, err);
+}
+
+/* Is it one of the pictures that strait draws by name? */
+static bool is_named(const struct asked *a)
+{
+    return a->y.n <= 1 && (a->y.n == 0 || a->y.items[0][0] != '/') && (!a->x || a->x[0] != '/') &&
+           !a->series && a->facets.n == 0 && !a->log && !a->kind && !a->style && a->where.n == 0 &&
+           !(a->end && strcmp(a->end, "pdf") == 0);
+}
+
+static int plot(struct asked *a, struct strait_error *err)
+{
+    struct strait_store *store;
+    const int y = a->y.n > 0 ? name_index(y_names, a->y.items[0]) : STRAIT_PLOT_SPEEDUP;
+    if (strait_store_open(&store, a->folder, false, err) != 0)
+        return -1;
+    json_t *rows = strait_store_rows(store);
+    const int status = is_named(a) ? plot_named(a, (enum strait_plot_y)y, store, rows, err)
+                                   : plot_any(a, store, rows, err);
     json_decref(rows);
     strait_store_free(store);
     return status;
@@ -161,42 +306,57 @@ static const char notes[] =
     "  strait plot results/wan-scaling --y time --out curve.png\n"
     "\n"
     "Of runs that trained for real, --y accuracy, loss and time_to_accuracy draw a\n"
-    "point for each codec against what it sent, or against its time.\n"
-    "  strait plot results/grace-accuracy --y accuracy\n";
+    "point for each codec against what it sent (--x bytes), or against its time.\n"
+    "  strait plot results/grace-accuracy --y accuracy\n"
+    "\n"
+    "Any other question is asked by JSON Pointers: --x is a setting of the\n"
+    "experiment or a number of the rows, each --y a number (docs/results.md; strait\n"
+    "export shows all). What else is varied makes the lines of a panel (--series),\n"
+    "or panels (--facet), or is held at one value (--where). --y, --facet and --where\n"
+    "may be repeated. Lists, as of training, are curves.\n"
+    "  strait plot DIR --x /network/client/rate --y /round_s --log x,y\n"
+    "  strait plot DIR --x /codec/bound/range --y /ratio --where /clients=8\n"
+    "  strait plot DIR --x /training/end_s --y /training/loss\n"
+    "  strait plot DIR --kind heat --x /clients --series /network/client/rate \\\n"
+    "    --y /speedup --where '/codec=sz 1e-3'\n"
+    "      colour for two settings; the thick line is the break-even\n"
+    "  strait plot DIR --kind phases --x /codec --facet /clients\n"
+    "      seconds on the critical path, stacked\n"
+    "  strait plot DIR --kind residuals --x /clients\n"
+    "      predicted over measured, of runs --on both\n"
+    "  strait plot DIR --y /round_s --style paper --columns 1 --out figure.pdf\n"
+    "The script (.gp) and the data (.csv) lie beside the picture. Where nothing is\n"
+    "said of --log, an axis whose values span a factor of 16 is logarithmic.\n";
 
 int strait_command_plot(int argc, char **argv)
 {
-    const char *out = NULL, *y_name = "speed-up", *x_name = "bytes", *folder = NULL;
+    struct asked a = {0};
     const struct strait_option options[] = {
-        {"out", 'o', STRAIT_OPTION_TEXT, &out, "FILE.png", "name of the pictures (or FILE.svg)"},
-        {"y", 0, STRAIT_OPTION_TEXT, &y_name, "WHAT",
-         "speed-up (default), time, or a score, below"},
-        {"x", 0, STRAIT_OPTION_TEXT, &x_name, "WHAT", "of scores: bytes (default) or time"}};
+        {"out", 'o', STRAIT_OPTION_TEXT, &a.out, "FILE.png",
+         "name of the picture: png, svg or pdf"},
+        {"y", 0, STRAIT_OPTION_TEXTS, &a.y, "WHAT",
+         "speed-up (default), time, a score; a /pointer"},
+        {"x", 0, STRAIT_OPTION_TEXT, &a.x, "WHAT", "a /pointer (/clients); of scores: bytes, time"},
+        {"series", 0, STRAIT_OPTION_TEXT, &a.series, "/POINTER", "what makes lines"},
+        {"facet", 0, STRAIT_OPTION_TEXTS, &a.facets, "/POINTER", "what makes panels"},
+        {"where", 0, STRAIT_OPTION_TEXTS, &a.where, "/POINTER=VALUE", "rows with this value only"},
+        {"log", 0, STRAIT_OPTION_TEXT, &a.log, "AXES", "logarithmic: x, y, x,y or none"},
+        {"kind", 0, STRAIT_OPTION_TEXT, &a.kind, "KIND", "lines, heat, phases or residuals"},
+        {"style", 0, STRAIT_OPTION_TEXT, &a.style, "STYLE", "screen (default), paper or slides"},
+        {"columns", 0, STRAIT_OPTION_COUNT, &a.n_columns, "N", "of a paper: 1 or 2 (2)"}};
     const struct strait_usage usage = {
         "plot",
         "DIR",
-        "Draw the curves of a results folder, by gnuplot, as PNG and SVG.",
+        "Draw the results in a folder, by gnuplot, as PNG, SVG and PDF.",
         options,
         sizeof(options) / sizeof(*options),
         notes};
     struct strait_error err = {0};
     int status;
-    if (!strait_command_begin(&status, &usage, argc, argv, &folder, 1, NULL))
-        return status;
-    size_t y = 0;
-    while (y_names[y] && strcmp(y_names[y], y_name) != 0)
-        y++;
-    const bool time = strcmp(x_name, "time") == 0;
-    if (!folder)
-        strait_error_set(&err, STRAIT_ERR_USAGE, "plot", "expected a results folder, found none");
-    else if (!y_names[y])
-        strait_refuse_name(&err, STRAIT_ERR_USAGE, "plot",
-                           "speed-up, time, accuracy, loss or time_to_accuracy after --y", y_name,
-                           y_names);
-    else if (!time && strcmp(x_name, "bytes") != 0)
-        strait_refuse_name(&err, STRAIT_ERR_USAGE, "plot", "bytes or time after --x", x_name,
-                           (const char *const[]){"bytes", "time", NULL});
-    else if (plot(folder, out, (enum strait_plot_y)y, time, &err) == 0)
-        return 0;
-    return strait_command_fail(&err);
+    if (strait_command_begin(&status, &usage, argc, argv, &a.folder, 1, NULL))
+        status = check_asked(&a, &err) == 0 && plot(&a, &err) == 0 ? 0 : strait_command_fail(&err);
+    free(a.y.items);
+    free(a.facets.items);
+    free(a.where.items);
+    return status;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <float.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,10 +11,9 @@
 #include "host.h"
 #include "names.h"
 
-enum { FOUND_CHARS = 448 };
+enum { FOUND_CHARS = 448, LEAF_CHARS = 1024 };
 
-/* A file that cannot be read is wrong input, not a failed run. */
-/* A name that is wrong, or a system that failed. */
+/* A name that is wrong is wrong input; a system that failed is a failed run. */
 static json_t *unreadable(const char *path, int saved_errno, struct strait_error *err)
 {
     const bool first = err && err->code == STRAIT_OK;
@@ -344,4 +344,56 @@ int strait_object_quantity_or(struct strait_object *o, double *out, const char *
         return strait_object_quantity(o, out, key, unit, min, max, err);
     *out = fallback;
     return 0;
+}
+
+/* --- places inside of a value ------------------------------------------------------------- */
+
+void strait_json_leaves(json_t *leaves, const char *pointer, const json_t *value)
+{
+    char below[LEAF_CHARS];
+    const char *key;
+    json_t *child;
+    size_t i;
+    if (json_object_size(value) == 0 && json_array_size(value) == 0) {
+        if (value)
+            json_object_set(leaves, pointer, (json_t *)(uintptr_t)value);
+        return;
+    }
+    json_object_foreach ((json_t *)(uintptr_t)value, key, child) {
+        snprintf(below, sizeof(below), "%s/%s", pointer, key);
+        strait_json_leaves(leaves, below, child);
+    }
+    json_array_foreach (value, i, child) {
+        snprintf(below, sizeof(below), "%s/%zu", pointer, i);
+        strait_json_leaves(leaves, below, child);
+    }
+}
+
+json_t *strait_json_leaf(const json_t *value, const char *inside)
+{
+    json_t *leaves = json_object();
+    strait_json_leaves(leaves, "", value);
+    json_t *leaf = json_incref(json_object_get(leaves, inside));
+    json_decref(leaves);
+    return leaf;
+}
+
+json_t *strait_json_differing(const json_t *all_leaves)
+{
+    json_t *pointers = json_array(), *seen = json_object(), *leaves, *value, *other;
+    const char *pointer;
+    size_t i, k;
+    json_array_foreach (all_leaves, i, leaves)
+        json_object_foreach (leaves, pointer, value) {
+            if (json_object_get(seen, pointer))
+                continue;
+            json_object_set_new(seen, pointer, json_true());
+            json_array_foreach (all_leaves, k, other)
+                if (!json_equal(json_object_get(other, pointer), value)) {
+                    json_array_append_new(pointers, json_string(pointer));
+                    break;
+                }
+        }
+    json_decref(seen);
+    return pointers;
 }

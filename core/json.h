@@ -62,3 +62,12 @@ int strait_object_quantity(struct strait_object *o, double *out, const char *key
 int strait_object_quantity_or(struct strait_object *o, double *out, const char *key,
                               enum strait_unit unit, double min, double max, double fallback,
                               struct strait_error *err);
+
+/** Add {pointer: value} of everything in a value that has no inside of its own, under this pointer;
+ *  keys are not escaped. */
+void strait_json_leaves(json_t *leaves, const char *pointer, const json_t *value);
+/** What stands at a pointer below a value; NULL: nothing, or an object that goes on there. A new
+ *  reference. */
+json_t *strait_json_leaf(const json_t *value, const char *inside);
+/** The pointers at which some of these {pointer: value} differ: a new array in their order. */
+json_t *strait_json_differing(const json_t *all_leaves);

@@ -8,7 +8,8 @@
 #include "core/process.h"
 #include "plot_script.h"
 
-static const double DEADLINE_S = 60;
+static const double DEADLINE_S = 60, PIXELS_AN_INCH = 96; /* CSS's reference pixel */
+static const char *const both_ends[] = {"png", "svg"};
 
 /* At most two lines of each, the smaller the longer they are. */
 static void put_titles(FILE *out, const char *title, const char *subtitle)
@@ -25,10 +26,10 @@ static void put_titles(FILE *out, const char *title, const char *subtitle)
     fputs(" at screen 0.5,0.943 center font ',12'\n", out);
 }
 
-int strait_plot_script_begin(struct strait_plot_script *s, const char *path, const char *title,
-                             const char *subtitle, struct strait_error *err)
+/* The first lines, with the names of the pictures. */
+static int open_script(struct strait_plot_script *s, const char *path, struct strait_error *err)
 {
-    *s = (struct strait_plot_script){0};
+    *s = (struct strait_plot_script){.ends = both_ends, .n_ends = 2};
     s->out = open_memstream(&s->text, &s->len_bytes);
     if (!s->out)
         return strait_error_system(err, "plot", "cannot begin a script");
@@ -39,6 +40,14 @@ int strait_plot_script_begin(struct strait_plot_script *s, const char *path, con
             "if (!exists('base')) base = ",
             base, base, base, base);
     strait_plot_put_text(s->out, base, 0);
+    return 0;
+}
+
+int strait_plot_script_begin(struct strait_plot_script *s, const char *path, const char *title,
+                             const char *subtitle, struct strait_error *err)
+{
+    if (open_script(s, path, err) != 0)
+        return -1;
     fputs("\nif (svg) set terminal svg size 1600,1000 font 'DejaVu Sans,17' background '#ffffff' "
           "noenhanced; set output base.'.svg'\n"
           "if (!svg) set terminal pngcairo size 1600,1000 font 'DejaVu Sans,13' noenhanced; "
@@ -46,6 +55,31 @@ int strait_plot_script_begin(struct strait_plot_script *s, const char *path, con
           "set multiplot\n",
           s->out);
     put_titles(s->out, title, subtitle);
+    return 0;
+}
+
+/* Terminals count pixels of 96 to an inch, and so does cairo with the letters of a PDF, whose page it
+ * measures in points of 72. */
+int strait_plot_script_open(struct strait_plot_script *s, const char *path,
+                            const struct strait_plot_page *page, struct strait_error *err)
+{
+    if (open_script(s, path, err) != 0)
+        return -1;
+    const double scale = page->png_dpi / PIXELS_AN_INCH;
+    fprintf(
+        s->out,
+        "\nif (!exists('pdf')) pdf = 0 # gnuplot -e pdf=1 draws a PDF\n"
+        "if (svg) set terminal svg size %.0f,%.0f font 'DejaVu Sans,%.4g' background '#ffffff' "
+        "linewidth %.4g noenhanced; set output base.'.svg'\n"
+        "if (pdf) set terminal pdfcairo size %.4gin,%.4gin font 'DejaVu Sans,%.4g' fontscale 0.75 "
+        "linewidth %.4g pointscale 0.9 noenhanced; set output base.'.pdf'\n"
+        "if (!svg && !pdf) set terminal pngcairo size %.0f,%.0f font 'DejaVu Sans,%.4g' "
+        "fontscale %.4g linewidth %.4g pointscale %.4g noenhanced; set output base.'.png'\n"
+        "set multiplot\n",
+        page->width_in * PIXELS_AN_INCH, page->height_in * PIXELS_AN_INCH,
+        page->font_pt * PIXELS_AN_INCH / 72, page->stroke, page->width_in, page->height_in,
+        page->font_pt, page->stroke, page->width_in * page->png_dpi,
+        page->height_in * page->png_dpi, page->font_pt, scale, scale * page->stroke, scale);
     return 0;
 }
 
@@ -69,12 +103,14 @@ static int write_script(const char *file, const struct strait_plot_script *s,
 }
 
 /* Whether a picture is there up to its end: gnuplot does not notice a full disk. */
-static bool is_whole(const char *file, bool svg)
+static bool is_whole(const char *file, const char *format)
 {
     /* the last chunk of a PNG: no data, its name, its checksum (RFC 2083, 4.1.4) */
-    static const char png_end[] = "IEND\xae\x42\x60\x82", svg_end[] = "</svg>";
+    static const char png_end[] = "IEND\xae\x42\x60\x82", svg_end[] = "</svg>", pdf_end[] = "%%EOF";
     char tail[64] = "";
-    const char *end = svg ? svg_end : png_end;
+    const char *end = strcmp(format, "svg") == 0   ? svg_end
+                      : strcmp(format, "pdf") == 0 ? pdf_end
+                                                   : png_end;
     const size_t n_end = strlen(end);
     FILE *f = fopen(file, "re");
     size_t n = 0;
@@ -85,20 +121,20 @@ static bool is_whole(const char *file, bool svg)
     return memmem(tail, n, end, n_end) != NULL;
 }
 
-/* Give both pictures their names, or remove them. */
-static int put_pictures(const char *path, const char *part, struct strait_error *err)
+/* Give the pictures their names, or remove them. */
+static int put_pictures(const struct strait_plot_script *s, const char *path, const char *part,
+                        struct strait_error *err)
 {
-    static const char *const ends[] = {"png", "svg"};
     char from[4096 + 16], to[4096 + 16];
     bool whole = true;
     int status = 0;
-    for (int i = 0; i < 2; i++) {
-        snprintf(from, sizeof(from), "%s.%s", part, ends[i]);
-        whole = whole && is_whole(from, i == 1);
+    for (size_t i = 0; i < s->n_ends; i++) {
+        snprintf(from, sizeof(from), "%s.%s", part, s->ends[i]);
+        whole = whole && is_whole(from, s->ends[i]);
     }
-    for (int i = 0; i < 2; i++) {
-        snprintf(from, sizeof(from), "%s.%s", part, ends[i]);
-        snprintf(to, sizeof(to), "%s.%s", path, ends[i]);
+    for (size_t i = 0; i < s->n_ends; i++) {
+        snprintf(from, sizeof(from), "%s.%s", part, s->ends[i]);
+        snprintf(to, sizeof(to), "%s.%s", path, s->ends[i]);
         if (!whole)
             unlink(from);
         else if (rename(from, to) != 0)
@@ -135,16 +171,16 @@ int strait_plot_script_run(struct strait_plot_script *s, const char *path, struc
     }
     if (write_script(file, s, err) != 0)
         goto out;
-    static const char *const picture[] = {"svg=0", "svg=1"};
-    for (int i = 0; i < 2; i++) {
-        const char *const argv[] = {"gnuplot", "-e", base, "-e", picture[i], file, NULL};
-        char said[1024];
+    for (size_t i = 0; i < s->n_ends; i++) {
+        char picture[16], said[1024];
+        snprintf(picture, sizeof(picture), "%.8s=1", s->ends[i]);
+        const char *const argv[] = {"gnuplot", "-e", base, "-e", picture, file, NULL};
         const int code = strait_process_run(said, sizeof(said), argv, NULL, DEADLINE_S, err);
         drawn = code == 0;
         if (code != 0)
             break;
     }
-    status = put_pictures(path, part, drawn ? err : NULL);
+    status = put_pictures(s, path, part, drawn ? err : NULL);
     if (status != 0 && drawn)
         unlink(file);
     if (!drawn) /* the script is there for another gnuplot */

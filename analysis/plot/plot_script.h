@@ -8,6 +8,15 @@ struct strait_plot_script {
     FILE *out; /* write the script here */
     char *text;
     size_t len_bytes;
+    const char *const *ends; /* of the pictures: png, svg or pdf; NULL: png and svg */
+    size_t n_ends;
+};
+
+/* A page: the same in every format. */
+struct strait_plot_page {
+    double width_in, height_in, font_pt;
+    int png_dpi;
+    double stroke; /* factor on widths of lines */
 };
 
 /* Position of panels as fractions of the picture; y counts from the bottom. */
@@ -21,9 +30,12 @@ struct strait_plot_layout {
  *  subtitle ("" for none) stand above all panels, down to 0.93 of the height. */
 int strait_plot_script_begin(struct strait_plot_script *s, const char *path, const char *title,
                              const char *subtitle, struct strait_error *err);
+/** Begin a script that draws <path>.EXT of a page, without titles. */
+int strait_plot_script_open(struct strait_plot_script *s, const char *path,
+                            const struct strait_plot_page *page, struct strait_error *err);
 /** To be written behind the first panel: titles are drawn once. */
 void strait_plot_script_titled(struct strait_plot_script *s);
-/** Write <path>.gp and run gnuplot on it for both pictures. Ends the script in any case. */
+/** Write <path>.gp and run gnuplot on it for each picture. Ends the script in any case. */
 int strait_plot_script_run(struct strait_plot_script *s, const char *path,
                            struct strait_error *err);
 /** What --set put in, as a subtitle: "set: /clients=64", "" for nothing. A new string, or NULL. */

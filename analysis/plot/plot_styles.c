@@ -42,7 +42,7 @@ struct strait_plot_style *strait_plot_styles(const struct strait_grid *g)
             const size_t i = plain ? n_plain++ : by_family ? member[c] : n++ / N_COLORS;
             const size_t color = by_family ? family[c] : (n - 1) % N_COLORS;
             styles[c] = (struct strait_plot_style){plain ? "#000000" : strait_plot_color(color),
-                                                   (i + i / N_DASHES) % N_DASHES, i % N_DASHES};
+                                                   (i + i / N_DASHES) % N_DASHES, i % N_DASHES, 0};
         }
     } else {
         free(styles);
@@ -58,11 +58,13 @@ void strait_plot_put_style(FILE *out, const struct strait_plot_style *style,
 {
     static const int points[N_DASHES] = {7, 5, 9, 11, 13};
     static const char *const dashes[N_DASHES] = {"1", "'-'", "'.'", "'_-'", "'-..'"};
+    const double size = style->size > 0 ? style->size : 1.2;
     if (drawing == STRAIT_PLOT_DOTS)
-        fprintf(out, "with points pt %d ps 1.2 lc rgb '%s'", points[style->point], style->color);
+        fprintf(out, "with points pt %d ps %.3g lc rgb '%s'", points[style->point], size,
+                style->color);
     else if (drawing == STRAIT_PLOT_LINE)
         fprintf(out, "with lines lw 2.4 dt %s lc rgb '%s'", dashes[style->dash], style->color);
     else
-        fprintf(out, "with linespoints lw 2.4 dt %s pt %d ps 1.2 lc rgb '%s'", dashes[style->dash],
-                points[style->point], style->color);
+        fprintf(out, "with linespoints lw 2.4 dt %s pt %d ps %.3g lc rgb '%s'", dashes[style->dash],
+                points[style->point], size, style->color);
 }

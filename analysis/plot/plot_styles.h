@@ -8,6 +8,7 @@ enum strait_plot_drawing { STRAIT_PLOT_LINE, STRAIT_PLOT_DOTS, STRAIT_PLOT_BOTH 
 struct strait_plot_style {
     const char *color;
     size_t dash, point;
+    double size; /* of points; 0: 1.2 */
 };
 
 /** A style for each codec of a grid, all different up to 175 of them: a new array, to be freed;

@@ -100,6 +100,11 @@ static void test_usage(void)
         {"plot"},
         {"plot", "nowhere"},
         {"plot", "nowhere", "--out", "x.jpg"},
+        {"plot", "nowhere", "--y", "round_s"},
+        {"plot", "nowhere", "--kind", "pie"},
+        {"plot", "nowhere", "--log", "z"},
+        {"plot", "nowhere", "--style", "paper", "--columns", "3"},
+        {"plot", "nowhere", "--columns", "1"},
         {"doctor", "now"},
     };
     set_up();
@@ -231,6 +236,13 @@ static void test_plot(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(svg, "speed-up over no compression"));
     free(png);
     free(svg);
+    /* 7.5 inches of 144 dots high, 13.333 wide */
+    EXPECT(0, "q.png", "", "plot", "a", "--y", "/round_s", "--style", "slides", "--out", "q.png");
+    png = program_read(&program, "q.png");
+    CU_ASSERT_EQUAL(memcmp(png + 16, "\0\0\x07\x80\0\0\x04\x38", 8), 0);
+    free(png);
+    EXPECT(0, "q.pdf", "", "plot", "a", "--kind", "phases", "--out", "q.pdf", "--style", "paper");
+    EXPECT(2, "", "did you mean \"/round_s\"", "plot", "a", "--y", "/roun_s");
     program_tear_down(&program);
 }
 

@@ -94,7 +94,14 @@ int strait_sweep_load(struct strait_sweep **out, const char *path, const char *c
  *  with *err. */
 int strait_sweep_of(struct strait_sweep **out, const char *file, const json_t *base,
                     const json_t *vary, struct strait_error *err);
+/** The same from an experiment in memory, with its "vary"; file names it in errors. */
+int strait_sweep_of_experiment(struct strait_sweep **out, const char *file,
+                               const json_t *experiment, struct strait_error *err);
 void strait_sweep_free(struct strait_sweep *s);
+/** Put {pointer: value} into a base and look up what it names: the resolved point of these labels.
+ *  Returns: new reference, or NULL with *err when a pointer does not exist */
+json_t *strait_sweep_resolve(const char *file, const json_t *base, const json_t *labels,
+                             struct strait_error *err);
 /** Resolve point i, the last axis varying fastest.
  *  Out:     labels   may be NULL; new object {pointer: value} of the axes' values
  *  Returns: new reference, or NULL with *err when a pointer does not exist */

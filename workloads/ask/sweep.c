@@ -6,6 +6,7 @@
 #include "core/shipped.h"
 #include "named.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -239,8 +240,8 @@ static int apply_settings(struct strait_sweep *s, const char *const *settings, s
     return 0;
 }
 
-static int load(struct strait_sweep *s, const char *path, const char *const *settings,
-                size_t n_settings, struct strait_error *err)
+/* The file of an experiment, or of a shipped one's bare name. */
+static int load_file(struct strait_sweep *s, const char *path, struct strait_error *err)
 {
     char shipped[4096];
     if (!strchr(path, '/') && !strchr(path, '.')) {
@@ -256,8 +257,13 @@ static int load(struct strait_sweep *s, const char *path, const char *const *set
     }
     s->base = strait_json_load(path, err);
     s->file = strdup(path == shipped ? strrchr(shipped, '/') + 1 : path);
-    if (!s->base)
-        return -1;
+    return s->base ? 0 : -1;
+}
+
+/* A sweep of its base, which still has "vary", and settings. */
+static int prepare(struct strait_sweep *s, const char *const *settings, size_t n_settings,
+                   struct strait_error *err)
+{
     if (!s->file)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     if (!json_is_object(s->base))
@@ -290,7 +296,24 @@ int strait_sweep_load(struct strait_sweep **out, const char *path, const char *c
     *out = NULL;
     if (!s)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
-    if (load(s, path, settings, n_settings, err) != 0) {
+    if (load_file(s, path, err) != 0 || prepare(s, settings, n_settings, err) != 0) {
+        strait_sweep_free(s);
+        return -1;
+    }
+    *out = s;
+    return 0;
+}
+
+int strait_sweep_of_experiment(struct strait_sweep **out, const char *file,
+                               const json_t *experiment, struct strait_error *err)
+{
+    struct strait_sweep *s = calloc(1, sizeof(*s));
+    *out = NULL;
+    if (!s)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    s->file = strdup(file);
+    s->base = json_deep_copy(experiment);
+    if (prepare(s, NULL, 0, err) != 0) {
         strait_sweep_free(s);
         return -1;
     }
@@ -336,25 +359,35 @@ static json_t *axis_value(const struct strait_sweep *s, size_t a, size_t i)
     return json_array_get(s->axes[a].values, i / stride % json_array_size(s->axes[a].values));
 }
 
-json_t *strait_sweep_point(const struct strait_sweep *s, size_t i, json_t **labels,
-                           struct strait_error *err)
+json_t *strait_sweep_resolve(const char *file, const json_t *base, const json_t *labels,
+                             struct strait_error *err)
 {
-    json_t *point = json_deep_copy(s->base);
+    json_t *point = json_deep_copy(base), *value;
+    const char *pointer;
     size_t deepest = 0;
-    for (size_t a = 0; a < s->n_axes; a++)
-        deepest = deepest > s->axes[a].depth ? deepest : s->axes[a].depth;
+    json_object_foreach ((json_t *)(uintptr_t)labels, pointer, value)
+        deepest = deepest > depth_of(pointer) ? deepest : depth_of(pointer);
     bool failed = false; /* an axis outside of another goes first, whatever their order is */
     for (size_t depth = 0; depth <= deepest && !failed; depth++)
-        for (size_t a = 0; a < s->n_axes && !failed; a++)
-            failed = s->axes[a].depth == depth &&
-                     set_pointer(s->file, point, s->axes[a].pointer, axis_value(s, a, i), err) != 0;
-    if (failed || strait_named_expand(point, s->file, err) != 0) {
+        json_object_foreach ((json_t *)(uintptr_t)labels, pointer, value)
+            failed = failed || (depth_of(pointer) == depth &&
+                                set_pointer(file, point, pointer, value, err) != 0);
+    if (failed || strait_named_expand(point, file, err) != 0) {
         json_decref(point);
         return NULL;
     }
-    if (labels)
-        *labels = json_object();
-    for (size_t a = 0; a < s->n_axes && labels; a++)
-        json_object_set(*labels, s->axes[a].pointer, axis_value(s, a, i));
+    return point;
+}
+
+json_t *strait_sweep_point(const struct strait_sweep *s, size_t i, json_t **labels,
+                           struct strait_error *err)
+{
+    json_t *own = json_object();
+    for (size_t a = 0; a < s->n_axes; a++)
+        json_object_set(own, s->axes[a].pointer, axis_value(s, a, i));
+    json_t *point = strait_sweep_resolve(s->file, s->base, own, err);
+    if (labels && point)
+        *labels = json_incref(own);
+    json_decref(own);
     return point;
 }

@@ -1,0 +1,31 @@
+/* Results as a table: each row with every setting of its resolved point and every number of its
+ * own, by JSON Pointer. */
+#pragma once
+#include <jansson.h>
+#include "analysis/store.h"
+
+/** The columns of rows.
+ *  In:      store  whose headers say what the rows answer
+ *           rows   of strait_store_rows; borrowed
+ *  Returns: new array, an object a row: {
+ *             "settings": {pointer: value}, of the resolved point, "/codec" as {"name", ...},
+ *             "numbers":  {pointer: value}, of the row, with "/speedup" over no compression (null
+ *                         where that is missing); its texts and lists too
+ *             "labels":   {pointer: text}, of what is varied as a whole, and of the codecs
+ *             "row":      the row}
+ *           or NULL with *err: INPUT when a row has no header that says what it answers */
+json_t *strait_columns(const struct strait_store *store, const json_t *rows,
+                       struct strait_error *err);
+/** A column of a row: of its settings, its numbers or its labels, in this order; a place in a list
+ *  by its index. A new reference; NULL: there is none. */
+json_t *strait_column(const json_t *columns, const char *pointer);
+/** All pointers that some of the columns have: a new array, settings before numbers, each in the
+ *  order of the rows. */
+json_t *strait_column_names(const json_t *all_columns);
+/** Refuse a pointer that no row has, with the nearest that there is. -1. */
+int strait_column_refuse(const json_t *all_columns, const char *option, const char *pointer,
+                         struct strait_error *err);
+/** The rows with this value there: "POINTER=VALUE", the value as labels show it or as JSON.
+ *  Returns: new array, or NULL with *err: USAGE without "=", INPUT where nothing is left */
+json_t *strait_columns_where(const json_t *all_columns, const char *filter,
+                             struct strait_error *err);

@@ -1,0 +1,287 @@
+/* Settings that make panels and lines. */
+#include "places.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/columns/columns.h"
+#include "analysis/label.h"
+#include "core/json.h"
+#include "core/names.h"
+
+/* A value that is varied as a whole and whose label is longer is told by what differs inside. */
+enum { MAX_LABEL_CHARS = 60 };
+
+static bool has(const json_t *pointers, const char *pointer)
+{
+    size_t i;
+    json_t *own;
+    json_array_foreach (pointers, i, own)
+        if (strcmp(json_string_value(own), pointer) == 0)
+            return true;
+    return false;
+}
+
+static bool is_inside(const char *pointer, const char *of)
+{
+    const size_t n = strlen(of);
+    return strncmp(pointer, of, n) == 0 && pointer[n] == '/';
+}
+
+static bool any_inside(const json_t *pointers, const char *of)
+{
+    size_t i;
+    json_t *own;
+    json_array_foreach (pointers, i, own)
+        if (is_inside(json_string_value(own), of))
+            return true;
+    return false;
+}
+
+/* Values of a row at pointers, as a key. */
+static char *key_of(const json_t *columns, const json_t *pointers)
+{
+    json_t *values = json_array(), *pointer;
+    size_t i;
+    json_array_foreach (pointers, i, pointer) {
+        json_t *value = strait_column(columns, json_string_value(pointer));
+        json_array_append_new(values, value ? value : json_null());
+    }
+    char *key = json_dumps(values, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(values);
+    return key;
+}
+
+/* Whether rows that are alike at these pointers have one value at another. */
+static bool follows(const json_t *columns, const char *pointer, const json_t *from)
+{
+    json_t *seen = json_object(), *row;
+    bool one = true;
+    size_t i;
+    json_array_foreach (columns, i, row) {
+        char *key = key_of(row, from);
+        json_t *value = strait_column(row, pointer),
+               *known = key ? json_object_get(seen, key) : NULL;
+        if (!value)
+            value = json_null();
+        one = one && key && (!known || json_equal(known, value));
+        if (key && !known)
+            json_object_set(seen, key, value);
+        free(key);
+        json_decref(value);
+    }
+    json_decref(seen);
+    return one;
+}
+
+/* All that rows are varied by: the pointers of their labels, and what else tells rows apart. */
+static json_t *axes_of(const json_t *columns)
+{
+    static const char *const others[] = {"/codec", "/backend", "/control"};
+    json_t *axes = json_array(), *row, *value;
+    const char *pointer;
+    size_t i;
+    json_array_foreach (columns, i, row)
+        json_object_foreach (json_object_get(json_object_get(row, "row"), "labels"), pointer, value)
+            if (!has(axes, pointer))
+                json_array_append_new(axes, json_string(pointer));
+    for (i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (!has(axes, others[i]))
+            json_array_append_new(axes, json_string(others[i]));
+    return axes;
+}
+
+/* The settings inside of an axis at which rows differ. */
+static json_t *inside_of(const json_t *columns, const char *axis)
+{
+    json_t *all = json_array(), *row, *value;
+    const char *pointer;
+    size_t i;
+    json_array_foreach (columns, i, row) {
+        json_t *own = json_object();
+        json_object_foreach (json_object_get(row, "settings"), pointer, value)
+            if (is_inside(pointer, axis))
+                json_object_set(own, pointer, value);
+        json_array_append_new(all, own);
+    }
+    json_t *inside = strait_json_differing(all);
+    json_decref(all);
+    return inside;
+}
+
+static bool has_long_labels(const json_t *columns, const char *axis)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach (columns, i, row) {
+        json_t *value = strait_column(row, axis);
+        const char *text = json_string_value(value);
+        const bool is_long = text && strlen(text) > MAX_LABEL_CHARS;
+        json_decref(value);
+        if (is_long)
+            return true;
+    }
+    return false;
+}
+
+/* Add what of an axis does not follow from what is told already. */
+static void add_axis(json_t *series, json_t *told, const json_t *columns, const char *axis)
+{
+    if (follows(columns, axis, told) || has(told, axis))
+        return;
+    if (any_inside(told, axis) || (strcmp(axis, "/codec") != 0 && has_long_labels(columns, axis))) {
+        json_t *inside = inside_of(columns, axis), *pointer;
+        size_t i;
+        json_array_foreach (inside, i, pointer)
+            if (!has(told, json_string_value(pointer)) &&
+                !follows(columns, json_string_value(pointer), told)) {
+                json_array_append(series, pointer);
+                json_array_append(told, pointer);
+            }
+        json_decref(inside);
+        return;
+    }
+    json_array_append_new(series, json_string(axis));
+    json_array_append_new(told, json_string(axis));
+}
+
+static int check(const json_t *columns, const char *option, const char *pointer,
+                 struct strait_error *err)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach (columns, i, row) {
+        json_t *value = strait_column(row, pointer);
+        json_decref(value);
+        if (value)
+            return 0;
+    }
+    return strait_column_refuse(columns, option, pointer, err);
+}
+
+static bool is_setting(const json_t *columns, const char *pointer)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach (columns, i, row)
+        if (json_object_get(json_object_get(row, "settings"), pointer) ||
+            json_object_get(json_object_get(row, "labels"), pointer))
+            return true;
+    return false;
+}
+
+int strait_plot_places_find(struct strait_plot_places *places, const json_t *columns, const char *x,
+                            const struct strait_figure_question *q, struct strait_error *err)
+{
+    *places = (struct strait_plot_places){json_array(), json_array()};
+    if (check(columns, "x", x, err) != 0 ||
+        (q->series && check(columns, "series", q->series, err) != 0))
+        return -1;
+    size_t i;
+    for (i = 0; i < q->n_facets; i++) {
+        if (check(columns, "facet", q->facets[i], err) != 0)
+            return -1;
+        json_array_append_new(places->facets, json_string(q->facets[i]));
+    }
+    /* all follows from a result, which is another in each row */
+    json_t *told = is_setting(columns, x) ? json_pack("[s]", x) : json_array();
+    json_t *axes = axes_of(columns), *axis;
+    if (q->series)
+        json_array_append_new(places->series, json_string(q->series));
+    json_array_extend(told, places->facets);
+    json_array_extend(told, places->series);
+    /* a heat map and stacks have no further lines: what else is varied makes panels */
+    const bool panels = q->kind == STRAIT_FIGURE_HEAT || q->kind == STRAIT_FIGURE_PHASES;
+    json_array_foreach (axes, i, axis)
+        if (panels ? q->n_facets == 0 : !q->series)
+            add_axis(panels ? places->facets : places->series, told, columns,
+                     json_string_value(axis));
+    json_decref(axes);
+    json_decref(told);
+    return 0;
+}
+
+void strait_plot_places_release(struct strait_plot_places *places)
+{
+    json_decref(places->facets);
+    json_decref(places->series);
+}
+
+char *strait_plot_places_text(const json_t *columns, const json_t *pointers, bool titles)
+{
+    char *text = NULL;
+    size_t len_bytes, i;
+    json_t *pointer;
+    FILE *out = open_memstream(&text, &len_bytes);
+    const char *comma = "";
+    if (!out)
+        return NULL;
+    json_array_foreach (pointers, i, pointer) {
+        const char *at = json_string_value(pointer);
+        json_t *value = strait_column(columns, at);
+        char *label = value ? strait_label_value(value) : NULL, *axis = strait_label_axis(at);
+        const bool plain = strcmp(at, "/codec") == 0 && label && strcmp(label, "none") == 0;
+        const bool bare = strcmp(at, "/codec") == 0 || strcmp(at, "/strategy") == 0 ||
+                          strcmp(at, "/codec/name") == 0 || strcmp(at, "/strategy/name") == 0 ||
+                          strcmp(at, "/backend") == 0 || strcmp(at, "/model") == 0;
+        if (!value || json_is_null(value)) {
+            fprintf(out, "%sno %s", comma, axis ? axis : "value");
+            comma = ", ";
+        } else {
+            fprintf(out, "%s%s%s%s", comma, titles && !bare && axis ? axis : "",
+                    titles && !bare ? " " : "",
+                    plain   ? "no compression"
+                    : label ? label
+                            : "");
+            comma = ", ";
+        }
+        free(axis);
+        free(label);
+        json_decref(value);
+    }
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* How many values rows have at a pointer. */
+static size_t n_values(const json_t *columns, const char *pointer)
+{
+    json_t *seen = json_object(), *one = json_pack("[s]", pointer), *row;
+    size_t i;
+    json_array_foreach (columns, i, row) {
+        char *key = key_of(row, one);
+        if (key)
+            json_object_set_new(seen, key, json_true());
+        free(key);
+    }
+    const size_t n = json_object_size(seen);
+    json_decref(seen);
+    json_decref(one);
+    return n;
+}
+
+int strait_plot_places_refuse(const json_t *columns, const struct strait_plot_places *places,
+                              const char *what, size_t n, size_t limit, struct strait_error *err)
+{
+    char advice[400] = "";
+    json_t *all = json_copy(places->series), *pointer;
+    size_t i;
+    json_array_extend(all, places->facets);
+    json_array_foreach (all, i, pointer) {
+        const char *at = json_string_value(pointer);
+        json_t *value = strait_column(json_array_get(columns, 0), at);
+        char *label = value ? strait_label_value(value) : NULL;
+        strait_text_add(advice, sizeof(advice), "%s%s (%zu values): --where '%s=%s'%s%s",
+                        *advice ? "; " : "", at, n_values(columns, at), at, label ? label : "VALUE",
+                        json_array_size(places->facets) == 0 ? " or --facet " : "",
+                        json_array_size(places->facets) == 0 ? at : "");
+        free(label);
+        json_decref(value);
+    }
+    json_decref(all);
+    return strait_error_set(err, STRAIT_ERR_INPUT, "plot", "expected at most %zu %s, found %zu; %s",
+                            limit, what, n, advice);
+}

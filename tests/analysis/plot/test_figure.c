@@ -1,0 +1,254 @@
+/* Figures of any question: what becomes a panel, a line, a point, and what is refused. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "analysis/plot/figure.h"
+#include "tests/kit/folder.h"
+#include "tests/kit/suite.h"
+
+static json_t *column(const char *rate, int clients, const char *codec, double round_s)
+{
+    char point[64];
+    snprintf(point, sizeof(point), "%s %d %s", rate, clients, codec);
+    return json_pack(
+        "{s:{s:s, s:i, s:s}, s:{s:f, s:f, s:f, s:f, s:f}, s:{s:s}, s:{s:s, s:b, s:s, s:s, s:{s:s, "
+        "s:i, s:s}}}",
+        "settings", "/network/client/rate", rate, "/clients", clients, "/codec/name", codec,
+        "numbers", "/round_s", round_s, "/interval_s/0", 0.5 * round_s, "/interval_s/1",
+        2 * round_s, "/path_s/compute", 1.0, "/path_s/transfer", round_s - 1, "labels", "/codec",
+        codec, "row", "title", "T", "valid", 1, "point", point, "backend", "fluid", "labels",
+        "/network/client/rate", rate, "/clients", clients, "/codec", codec);
+}
+
+/* 100 Mbps and 1 Gbps, 2 and 4 clients, two codecs: 8 rows of 1, 2, ... 8 s. */
+static json_t *eight(void)
+{
+    static const char *const rates[] = {"100 Mbps", "1 Gbps"}, *const codecs[] = {"none", "sz"};
+    json_t *all = json_array();
+    for (int i = 0; i < 8; i++)
+        json_array_append_new(all, column(rates[i / 4], i / 2 % 2 ? 4 : 2, codecs[i % 2], i + 1.0));
+    return all;
+}
+
+static json_t *figure_of(json_t *columns, const struct strait_figure_question *q)
+{
+    struct strait_error err = {0};
+    json_t *figure = strait_figure(columns, q, NULL, &err);
+    CU_ASSERT_STRING_EQUAL(err.text, "");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(figure);
+    json_decref(columns);
+    return figure;
+}
+
+static const json_t *panel(const json_t *figure, size_t i)
+{
+    return json_array_get(json_object_get(figure, "panels"), i);
+}
+
+static const json_t *line(const json_t *figure, size_t i, size_t k)
+{
+    return json_array_get(json_object_get(panel(figure, i), "lines"), k);
+}
+
+static void same(const json_t *found, const char *key, const char *expected)
+{
+    char *text = json_dumps(json_object_get(found, key),
+                            JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
+    CU_ASSERT_STRING_EQUAL(text ? text : "nothing", expected);
+    free(text);
+}
+
+static void panels_and_lines(void)
+{
+    const char *const facets[] = {"/network/client/rate"};
+    const struct strait_figure_question q = {.facets = facets, .n_facets = 1};
+    json_t *figure = figure_of(eight(), &q);
+    CU_ASSERT_EQUAL(json_array_size(json_object_get(figure, "panels")), 2);
+    same(panel(figure, 0), "title", "\"client rate 100 Mbps\"");
+    same(line(figure, 0, 0), "label", "\"no compression\"");
+    same(line(figure, 1, 1), "label", "\"sz\"");
+    /* of 1 Gbps the rows are 5 to 8 s, sz those of 6 and 8; half and twice as the interval has */
+    same(line(figure, 1, 1), "points", "[[2.0,6.0,3.0,12.0],[4.0,8.0,4.0,16.0]]");
+    same(figure, "notes", "[\"bands: 90 % intervals\"]");
+    json_decref(figure);
+}
+
+/* Texts with a unit are numbers, in the unit that the least reaches: 100 and 1000 Mbps. */
+static void units(void)
+{
+    const struct strait_figure_question q = {.x = "/network/client/rate", .log = "x"};
+    json_t *figure = figure_of(eight(), &q);
+    const json_t *x = json_object_get(figure, "x");
+    same(x, "label", "\"client rate (Mbps)\"");
+    same(x, "log", "true");
+    CU_ASSERT_EQUAL(json_array_size(json_object_get(panel(figure, 0), "lines")), 4);
+    same(line(figure, 0, 0), "label", "\"clients 2, no compression\"");
+    same(line(figure, 0, 0), "points", "[[100.0,1.0,0.5,2.0],[1000.0,5.0,2.5,10.0]]");
+    json_decref(figure);
+}
+
+static void heat(void)
+{
+    const char *const facets[] = {"/codec"};
+    const struct strait_figure_question q = {.kind = STRAIT_FIGURE_HEAT,
+                                             .series = "/network/client/rate",
+                                             .facets = facets,
+                                             .n_facets = 1};
+    json_t *figure = figure_of(eight(), &q);
+    same(json_object_get(figure, "x"), "names", "[\"2\",\"4\"]");
+    same(json_object_get(figure, "by"), "names", "[\"100 Mbps\",\"1 Gbps\"]");
+    same(line(figure, 0, 0), "points",
+         "[[0.0,0.0,1.0,null],[0.0,1.0,5.0,null],[1.0,0.0,3.0,null],[1.0,1.0,7.0,null]]");
+    json_decref(figure);
+}
+
+static void phases(void)
+{
+    const struct strait_figure_question q = {.kind = STRAIT_FIGURE_PHASES};
+    json_t *columns = json_array();
+    json_array_append_new(columns, column("1 Gbps", 2, "sz", 3));
+    json_t *row = json_array_get(columns, 0), *numbers = json_object_get(row, "numbers");
+    static const char *const others[] = {"/path_s/encode", "/path_s/decode", "/path_s/aggregate",
+                                         "/path_s/other"};
+    for (size_t i = 0; i < 4; i++)
+        json_object_set_new(numbers, others[i], json_real(0));
+    json_t *figure = figure_of(columns, &q);
+    CU_ASSERT_EQUAL(json_array_size(json_object_get(panel(figure, 0), "lines")), 6);
+    static const char *const order[] = {"\"compute\"", "\"encode\"",    "\"transfer\"",
+                                        "\"decode\"",  "\"aggregate\"", "\"other\""};
+    for (size_t i = 0; i < 6; i++)
+        same(line(figure, 0, i), "label", order[i]);
+    same(line(figure, 0, 2), "points", "[[0.0,2.0,null,null]]");
+    json_decref(figure);
+}
+
+static json_t *measured(double round_s)
+{
+    json_t *row = column("1 Gbps", 2, "sz", round_s);
+    json_object_set_new(json_object_get(row, "row"), "backend", json_string("emu"));
+    return row;
+}
+
+/* Measured are 4, 5 and 8 s, predicted 6: 20 % above the median, -25 and 50 % at the ends. */
+static void residuals(void)
+{
+    const struct strait_figure_question q = {.kind = STRAIT_FIGURE_RESIDUALS};
+    json_t *columns = json_array();
+    json_array_append_new(columns, column("1 Gbps", 2, "sz", 6));
+    json_array_append_new(columns, measured(5));
+    json_array_append_new(columns, measured(8));
+    json_array_append_new(columns, measured(4));
+    json_t *figure = figure_of(columns, &q);
+    same(line(figure, 0, 0), "points", "[[2.0,20.0,-25.0,50.0]]");
+    json_decref(figure);
+}
+
+/* Measured three times, 4, 8 and 5 s: the median, between the others. */
+static void repeats(void)
+{
+    const struct strait_figure_question q = {0};
+    json_t *columns = json_array();
+    json_array_append_new(columns, measured(4));
+    json_array_append_new(columns, measured(8));
+    json_array_append_new(columns, measured(5));
+    json_t *figure = figure_of(columns, &q);
+    same(line(figure, 0, 0), "points", "[[2.0,5.0,4.0,8.0]]");
+    json_decref(figure);
+}
+
+static void refused(json_t *columns, const struct strait_figure_question *q, const char *expected)
+{
+    struct strait_error err = {0};
+    json_t *figure = strait_figure(columns, q, NULL, &err);
+    CU_ASSERT_PTR_NULL(figure);
+    CU_ASSERT_CONTAINS(err.text, expected);
+    json_decref(figure);
+    json_decref(columns);
+}
+
+static void refusals(void)
+{
+    struct strait_figure_question q = {.series = "/codec"};
+    refused(eight(), &q, "found several that differ in /network/client/rate: give it to --facet");
+    const char *const y[] = {"/rund_s"};
+    q = (struct strait_figure_question){.y = y, .n_y = 1};
+    refused(eight(), &q, "did you mean \"/round_s\"?");
+    q = (struct strait_figure_question){.x = "/client"};
+    refused(eight(), &q, "did you mean \"/clients\"?");
+    q = (struct strait_figure_question){.kind = STRAIT_FIGURE_HEAT};
+    refused(eight(), &q, "expected --series POINTER with --kind heat");
+    q = (struct strait_figure_question){.kind = STRAIT_FIGURE_RESIDUALS};
+    refused(eight(), &q, "predicted and measured");
+    json_t *many = json_array();
+    for (int i = 0; i < 13; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "codec %d", i);
+        json_array_append_new(many, column("1 Gbps", 2, name, 1));
+    }
+    q = (struct strait_figure_question){0};
+    refused(many, &q,
+            "expected at most 12 lines in a panel, found 13; /codec (13 values): --where "
+            "'/codec=codec 0' or --facet /codec");
+}
+
+/* Ends of lines at nearly one height: their labels lie a line apart, and no two lines have the same
+ * colour and point. */
+static void drawn(void)
+{
+    static const char *const ends[] = {"png"};
+    char folder[] = "/tmp/strait-figure-XXXXXX", path[64], name[16];
+    struct strait_error err = {0};
+    json_t *columns = json_array();
+    for (int i = 0; i < 6; i++)
+        for (int clients = 2; clients <= 4; clients += 2) {
+            snprintf(name, sizeof(name), "codec %d", i);
+            json_array_append_new(columns, column("1 Gbps", clients, name, 1 + 0.001 * i));
+        }
+    const struct strait_figure_question q = {0};
+    json_t *figure = figure_of(columns, &q);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/f", folder);
+    const int status = strait_figure_draw(path, figure, ends, 1, STRAIT_FIGURE_SCREEN, 2, &err);
+    CU_ASSERT(status == 0 || err.code == STRAIT_ERR_HOST); /* without gnuplot the script is there */
+    char *script = folder_text(folder, "f.gp"), *csv = folder_text(folder, "f.csv");
+    double last = -1;
+    unsigned n_labels = 0;
+    for (const char *at = script; (at = strstr(at, " at graph 1.015,")); at++) {
+        const double place = strtod(at + strlen(" at graph 1.015,"), NULL);
+        /* letters of 11 pt in a panel of less than 700 pt */
+        CU_ASSERT(n_labels == 0 || place - last > 11.0 / 700);
+        CU_ASSERT(place > 0 && place <= 1);
+        last = place;
+        n_labels++;
+    }
+    CU_ASSERT_EQUAL(n_labels, 6);
+    json_t *seen = json_object();
+    for (const char *at = script; (at = strstr(at, "with linespoints"));) {
+        const char *point = strstr(at, " pt "), *color = strstr(at, "rgb '");
+        snprintf(name, sizeof(name), "%.2s %.7s", point + 4, color + 5);
+        CU_ASSERT_PTR_NULL(json_object_get(seen, name));
+        json_object_set_new(seen, name, json_true());
+        at = color;
+    }
+    CU_ASSERT_EQUAL(json_object_size(seen), 6);
+    json_decref(seen);
+    static const char first[] = "panel,number,line,x,y,low,high\r\n,/round_s,codec 0,2,1,0.5,2\r\n";
+    CU_ASSERT_EQUAL(strncmp(csv, first, strlen(first)), 0);
+    free(script);
+    free(csv);
+    folder_remove(folder);
+    json_decref(figure);
+}
+
+static const struct strait_test tests[] = {
+    {"facets are panels, what else is varied lines", panels_and_lines},
+    {"texts with a unit are numbers in one unit", units},
+    {"a heat map has two settings and a number", heat},
+    {"phases are stacked in their order", phases},
+    {"residuals hold predictions against the median of measurements", residuals},
+    {"repeats count by their median", repeats},
+    {"what cannot be read is refused, and says what helps", refusals},
+    {"labels lie apart, and lines differ in colour and point", drawn},
+};
+STRAIT_SUITE("analysis/plot/figure", tests);
