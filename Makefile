@@ -5,7 +5,7 @@ BUILD  ?= $(if $(filter release,$(MODE)),build,build/$(MODE))
 ifeq ($(origin CC),default)
 CC     := gcc
 endif
-PARTS  ?= core codecs traces learn workloads sim emu analysis campaign lib
+PARTS  ?= core codecs traces learn workloads sim emu analysis campaign lib serve
 
 comma := ,
 # V=1 shows the commands.
@@ -448,7 +448,7 @@ SOVERSION := 0
 SHARED  := libstrait.so.$(VERSION)
 # What a run reads, by its path in the tree.
 SHIPPED  = $(sort $(shell find experiments traces codecs/profiles \( -name '*.json' -o -name '*.csv' -o -name '*.f32' \)) \
-           emu/uml/init.sh emu/uml/work.sh emu/uml/vcheck.sh emu/qemu/init.sh $(wildcard page/uplot/*))
+           emu/uml/init.sh emu/uml/work.sh emu/uml/vcheck.sh emu/qemu/init.sh $(wildcard page/uplot/* serve/page/*))
 COMPLETIONS = bash-completion/completions/strait zsh/site-functions/_strait fish/vendor_completions.d/strait.fish
 
 .PHONY: library install uninstall

@@ -1,59 +1,17 @@
 /* strait list: what ships, as tables or as JSON Lines. */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/label.h"
 #include "analysis/row.h"
 #include "analysis/table.h"
-#include "core/json.h"
 #include "core/names.h"
-#include "core/shipped.h"
 #include "cli/codec/codec_command.h"
 #include "cli/kit/command.h"
 #include "cli/kit/options.h"
 #include "shipped_list.h"
 #include "strategy_list.h"
 #include "task_list.h"
-
-static int is_json(const struct dirent *entry)
-{
-    const size_t n = strlen(entry->d_name);
-    return n > 5 && strcmp(entry->d_name + n - 5, ".json") == 0;
-}
-
-static int list_experiments(json_t *out, struct strait_error *err)
-{
-    char folder[4096];
-    strait_share_path(folder, sizeof(folder), "experiments");
-    struct dirent **entries;
-    const int n = scandir(folder, &entries, is_json, alphasort);
-    if (n < 0)
-        return strait_error_system(err, folder, "cannot read the folder");
-    int status = 0;
-    for (int i = 0; i < n; i++) {
-        char path[sizeof(folder) + 1 + sizeof(entries[i]->d_name)];
-        snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
-        json_t *json = status == 0 ? strait_json_load(path, err) : NULL;
-        if (status == 0 && !json)
-            status = -1;
-        size_t n_points = 1;
-        const char *pointer;
-        json_t *values;
-        json_object_foreach (json_object_get(json, "vary"), pointer, values)
-            n_points *= json_array_size(values);
-        entries[i]->d_name[strlen(entries[i]->d_name) - 5] = '\0';
-        const char *title = json_string_value(json_object_get(json, "title"));
-        if (json)
-            json_array_append_new(out,
-                                  json_pack("{s:s, s:I, s:s}", "name", entries[i]->d_name, "points",
-                                            (json_int_t)n_points, "title", title ? title : ""));
-        json_decref(json);
-        free(entries[i]);
-    }
-    free(entries);
-    return status;
-}
 
 static const struct {
     const char *name, *summary;
@@ -68,7 +26,7 @@ static const struct {
      NULL},
     {"machines", "accelerators that \"device\" may name", strait_engine_rows, NULL},
     {"profiles", "what codecs cost; or one of strait calibrate codecs", strait_profile_rows, NULL},
-    {"experiments", "what `strait run NAME` knows", list_experiments, NULL}};
+    {"experiments", "what `strait run NAME` knows", strait_experiment_rows, NULL}};
 enum { N_LISTS = sizeof(lists) / sizeof(*lists) };
 
 static void value_cell(struct strait_table *t, const char *key, const json_t *value)

@@ -30,6 +30,8 @@ static const struct strait_subcommand commands[] = {
     {"calibrate", "COMMAND", "measure codecs, this machine or a path, as files",
      strait_command_calibrate},
     {"net", "COMMAND", "run your own programs on an emulated network", strait_command_net},
+    {"serve", "", "show predictions on a page with sliders, in a browser here",
+     strait_command_serve},
     {"doctor", "", "say what this machine can do, and what to install", strait_command_doctor},
     {"help", "[COMMAND]", "options of a command; manual pages; completion", strait_command_help},
 };

@@ -116,6 +116,28 @@ int strait_network_rows(json_t *out, struct strait_error *err)
     return 0;
 }
 
+/* --- experiments -------------------------------------------------------------------------- */
+
+static int experiment_row(json_t *out, const char *name, const char *path, struct strait_error *err)
+{
+    json_t *json = strait_json_load(path, err), *values;
+    size_t n_points = 1;
+    const char *pointer, *title = json_string_value(json_object_get(json, "title"));
+    if (!json)
+        return -1;
+    json_object_foreach (json_object_get(json, "vary"), pointer, values)
+        n_points *= json_array_size(values);
+    json_array_append_new(out, json_pack("{s:s, s:I, s:s}", "name", name, "points",
+                                         (json_int_t)n_points, "title", title ? title : ""));
+    json_decref(json);
+    return 0;
+}
+
+int strait_experiment_rows(json_t *out, struct strait_error *err)
+{
+    return each_file(out, "experiments", ".json", true, experiment_row, err);
+}
+
 /* --- profiles ----------------------------------------------------------------------------- */
 
 static int profile_row(json_t *out, const char *name, const char *path, struct strait_error *err)

@@ -1,4 +1,5 @@
-/* Rows of strait list for what ships as files: models, networks, machines, profiles. */
+/* Rows of strait list for what ships as files: models, networks, machines, profiles,
+ * experiments. */
 #pragma once
 #include <jansson.h>
 #include "core/error.h"
@@ -9,3 +10,4 @@ int strait_model_rows(json_t *out, struct strait_error *err);
 int strait_network_rows(json_t *out, struct strait_error *err);
 int strait_engine_rows(json_t *out, struct strait_error *err);
 int strait_profile_rows(json_t *out, struct strait_error *err);
+int strait_experiment_rows(json_t *out, struct strait_error *err);

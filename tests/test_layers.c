@@ -11,7 +11,7 @@
 /* A folder may include itself and what stands before it; sim and emu never see each other. */
 static const char *const folders[] = {"core", "codecs", "traces",   "learn",    "workloads",
                                       "sim",  "emu",    "analysis", "campaign", "lib",
-                                      "cli"};
+                                      "serve", "cli"};
 enum { N_FOLDERS = sizeof(folders) / sizeof(folders[0]), LEARN = 3, WORKLOADS, SIM, EMU, ANALYSIS };
 enum { MAX_ROOMS = 192, MAX_ARROWS = 8192, MAX_IN_FOLDER = 32, PATH_CHARS = 512 };
 

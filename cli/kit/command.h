@@ -34,6 +34,7 @@ int strait_command_model(int argc, char **argv);
 int strait_command_codec(int argc, char **argv);
 int strait_command_calibrate(int argc, char **argv);
 int strait_command_net(int argc, char **argv);
+int strait_command_serve(int argc, char **argv);
 int strait_command_doctor(int argc, char **argv);
 int strait_command_help(int argc, char **argv);
 

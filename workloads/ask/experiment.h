@@ -94,9 +94,11 @@ int strait_sweep_load(struct strait_sweep **out, const char *path, const char *c
  *  with *err. */
 int strait_sweep_of(struct strait_sweep **out, const char *file, const json_t *base,
                     const json_t *vary, struct strait_error *err);
-/** The same from an experiment in memory, with its "vary"; file names it in errors. */
-int strait_sweep_of_experiment(struct strait_sweep **out, const char *file,
-                               const json_t *experiment, struct strait_error *err);
+/** The same of an experiment in memory, with its "vary".
+ *  In:      file        its name in errors
+ *           experiment  borrowed; anything but an object is refused */
+int strait_sweep_new(struct strait_sweep **out, const char *file, const json_t *experiment,
+                     struct strait_error *err);
 void strait_sweep_free(struct strait_sweep *s);
 /** Put {pointer: value} into a base and look up what it names: the resolved point of these labels.
  *  Returns: new reference, or NULL with *err when a pointer does not exist */

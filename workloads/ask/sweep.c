@@ -304,8 +304,8 @@ int strait_sweep_load(struct strait_sweep **out, const char *path, const char *c
     return 0;
 }
 
-int strait_sweep_of_experiment(struct strait_sweep **out, const char *file,
-                               const json_t *experiment, struct strait_error *err)
+int strait_sweep_new(struct strait_sweep **out, const char *file, const json_t *experiment,
+                     struct strait_error *err)
 {
     struct strait_sweep *s = calloc(1, sizeof(*s));
     *out = NULL;

@@ -1,0 +1,102 @@
+#include "answer.h"
+#include "analysis/breakdown.h"
+#include "core/shipped.h"
+
+enum { MAX_SPANS = 4000 };
+
+int strait_answers_load(struct strait_answers *a, struct strait_error *err)
+{
+    char path[4096];
+    *a = (struct strait_answers){.profile = NULL};
+    strait_share_path(path, sizeof(path), STRAIT_LEARNED_FILE);
+    if (strait_profile_load(&a->profile, "default", err) != 0 ||
+        strait_learned_load(&a->learned, path, err) != 0)
+        return -1;
+    a->setup = (struct strait_plan_setup){
+        .file = "experiment", .profile = a->profile, .learned = &a->learned};
+    return strait_plan_setup_hashes(&a->setup, err);
+}
+
+void strait_answers_release(struct strait_answers *a)
+{
+    strait_learned_release(&a->learned);
+    strait_profile_free(a->profile);
+}
+
+/* The last round that rank 0 logged: in a steady state one like all that follow. */
+static const struct strait_span *last_round(const struct strait_log *log)
+{
+    const struct strait_span *found = NULL;
+    for (size_t i = 0; i < log->n_spans; i++)
+        if (log->spans[i].kind == STRAIT_SPAN_ROUND)
+            found = &log->spans[i];
+    return found;
+}
+
+static json_t *span_json(const struct strait_span *s)
+{
+    return json_pack("[s, i, i, f, f, I, i]", strait_span_kind_name((enum strait_span_kind)s->kind),
+                     (int)s->rank, (int)s->peer, s->start_s, s->end_s, (json_int_t)s->bytes,
+                     (int)s->lane);
+}
+
+/* Spans that reach into the round, rank by rank. */
+static json_t *round_json(const struct strait_trial *p, bool has_server)
+{
+    const struct strait_span *round = last_round(&p->logs[0]);
+    if (!round)
+        return json_null();
+    json_t *spans = json_array();
+    size_t n_spans = 0;
+    for (int r = 0; r < p->run.n_ranks; r++)
+        for (size_t i = 0; i < p->logs[r].n_spans; i++) {
+            const struct strait_span *s = &p->logs[r].spans[i];
+            if (s->kind == STRAIT_SPAN_ROUND || s->end_s <= round->start_s ||
+                s->start_s >= round->end_s)
+                continue;
+            if (++n_spans <= MAX_SPANS)
+                json_array_append_new(spans, span_json(s));
+        }
+    return json_pack("{s:f, s:f, s:i, s:b, s:I, s:o}", "start_s", round->start_s, "end_s",
+                     round->end_s, "ranks", p->run.n_ranks, "has_server", (int)has_server,
+                     "n_spans", (json_int_t)n_spans, "spans", spans);
+}
+
+/* One round of the base, whose logs are kept. */
+static json_t *base_round(const struct strait_answers *a, const struct strait_question *q,
+                          struct strait_error *err)
+{
+    const struct strait_trial_options options = strait_plan_point_options(&a->setup, &strait_fluid);
+    struct strait_experiment *e = NULL;
+    struct strait_trial *p = NULL;
+    json_t *round = NULL;
+    if (strait_experiment_read(&e, a->setup.file, q->sweep->base, err) == 0 &&
+        strait_trial_new(&p, e, a->profile, &options, err) == 0 &&
+        strait_trial_run(p, &strait_fluid, err) == 0)
+        round = round_json(p, e->network->has_server);
+    strait_trial_free(p);
+    strait_experiment_free(e);
+    return round;
+}
+
+json_t *strait_answer(const struct strait_answers *a, const struct strait_question *q,
+                      struct strait_error *err)
+{
+    struct strait_plan plan = {.setup = a->setup};
+    json_t *rows = json_array(), *round = NULL;
+    int failed = strait_plan_add(&plan, q->sweep, &strait_fluid, 1, true, err);
+    for (size_t i = 0; i < plan.n_tasks && !failed; i++) {
+        json_t *row = strait_plan_run_task(&plan, i, err);
+        failed = !row;
+        json_object_del(row, "facts_constants"); /* for a results folder, which keeps them once */
+        json_array_append_new(rows, row);
+    }
+    strait_plan_release(&plan);
+    if (!failed)
+        round = q->wants_round ? base_round(a, q, err) : json_null();
+    if (!round) {
+        json_decref(rows);
+        return NULL;
+    }
+    return json_pack("{s:o, s:o}", "rows", rows, "round", round);
+}

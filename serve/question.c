@@ -1,0 +1,139 @@
+#include "question.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "core/io.h"
+#include "core/json.h"
+
+/* Names of files are for who sits at the command line. "25 GB/s" is none, and models that ship with
+ * an experiment are named by their path. */
+static bool is_path(const char *text)
+{
+    static const char shipped[] = "experiments/models/";
+    const size_t digits = strspn(text, "0123456789.eE+-");
+    const char *slash = strchr(text, '/');
+    if (digits > 0 && text[digits] == ' ' && (!slash || strcmp(slash, "/s") == 0))
+        return false;
+    if (strncmp(text, shipped, sizeof(shipped) - 1) == 0)
+        return strchr(text + sizeof(shipped) - 1, '/') || strstr(text, "..");
+    return slash || strstr(text, ".json") || strstr(text, ".csv") || strcmp(text, "..") == 0;
+}
+
+/* Refuse paths, wherever they stand but in the title and the schema. */
+static int refuse_paths(const json_t *at, const char *pointer, struct strait_error *err)
+{
+    char deeper[STRAIT_JSON_POINTER_MAX + 12];
+    const char *key;
+    json_t *value;
+    size_t i;
+    if (json_is_string(at) && is_path(json_string_value(at)))
+        return strait_error_set(err, STRAIT_ERR_INPUT, pointer,
+                                "expected a name that ships, found the path \"%.200s\"",
+                                json_string_value(at));
+    if (strlen(pointer) > STRAIT_JSON_POINTER_MAX - 80)
+        return strait_error_set(err, STRAIT_ERR_INPUT, "experiment", "expected less nesting");
+    json_object_foreach ((json_t *)at, key, value) {
+        snprintf(deeper, sizeof(deeper), "%s/%.64s", pointer, key);
+        if (strcmp(key, "title") != 0 && strcmp(key, "schema") != 0 &&
+            refuse_paths(value, deeper, err) != 0)
+            return -1;
+    }
+    json_array_foreach ((json_t *)at, i, value) {
+        snprintf(deeper, sizeof(deeper), "%s/%zu", pointer, i);
+        if (refuse_paths(value, deeper, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The body's own layer table as a file without a name, which ends with this process. */
+static int put_table(struct strait_question *q, json_t *experiment, const char *text,
+                     struct strait_error *err)
+{
+    q->table_fd = memfd_create("own-model.csv", MFD_CLOEXEC);
+    if (q->table_fd < 0 || !strait_io_write(q->table_fd, text, strlen(text), 0))
+        return strait_error_system(err, "table", "cannot keep the layer table");
+    snprintf(q->table, sizeof(q->table), "/proc/self/fd/%d", q->table_fd);
+    json_object_set_new(experiment, "model", json_string(q->table));
+    return 0;
+}
+
+/* strait_sweep_new reads every point, with its whole network: the number of points is looked at
+ * before, and each value of /clients. */
+static int check_axes(const json_t *experiment, struct strait_error *err)
+{
+    const json_t *vary = json_object_get(experiment, "vary");
+    size_t n_points = 1, i;
+    const char *pointer;
+    json_t *values, *value;
+    const json_t *clients = json_object_get(experiment, "clients");
+    if (json_integer_value(clients) > STRAIT_QUESTION_MAX_CLIENTS)
+        return strait_error_set(err, STRAIT_ERR_INPUT, "experiment#/clients",
+                                "expected at most %d on this page, found %lld",
+                                STRAIT_QUESTION_MAX_CLIENTS,
+                                (long long)json_integer_value(clients));
+    json_object_foreach ((json_t *)vary, pointer, values) {
+        if (json_array_size(values) > STRAIT_QUESTION_MAX_POINTS)
+            n_points = STRAIT_QUESTION_MAX_POINTS + 1;
+        else if (json_array_size(values) > 0 && n_points <= STRAIT_QUESTION_MAX_POINTS)
+            n_points *= json_array_size(values);
+        json_array_foreach (values, i, value)
+            if (json_integer_value(value) > STRAIT_QUESTION_MAX_CLIENTS &&
+                strcmp(pointer, "/clients") == 0)
+                return strait_error_set(err, STRAIT_ERR_INPUT, "experiment#/vary/~1clients",
+                                        "expected at most %d on this page, found %lld",
+                                        STRAIT_QUESTION_MAX_CLIENTS,
+                                        (long long)json_integer_value(value));
+    }
+    return n_points <= STRAIT_QUESTION_MAX_POINTS
+               ? 0
+               : strait_error_set(err, STRAIT_ERR_INPUT, "experiment#/vary",
+                                  "expected at most %d points", STRAIT_QUESTION_MAX_POINTS);
+}
+
+static int read_all(struct strait_question *q, const json_t *json, struct strait_error *err)
+{
+    struct strait_object o;
+    if (strait_object_open(&o, "body", "", json, err) != 0)
+        return -1;
+    const json_t *given = strait_object_value(&o, "experiment");
+    const char *table = NULL;
+    if (strait_object_string_or(&o, &table, "table", NULL, err) != 0 ||
+        strait_object_bool_or(&o, &q->wants_round, "round", false, err) != 0 ||
+        strait_object_close(&o, err) != 0)
+        return -1;
+    if (!json_is_object(given))
+        return strait_error_set(err, STRAIT_ERR_INPUT, "body#/experiment", "expected an object");
+    if (refuse_paths(given, "experiment#", err) != 0 || check_axes(given, err) != 0)
+        return -1;
+    json_t *experiment = json_deep_copy(given);
+    const int failed = (table && put_table(q, experiment, table, err) != 0) ||
+                       strait_sweep_new(&q->sweep, "experiment", experiment, err) != 0;
+    json_decref(experiment);
+    q->trains = !failed && json_object_get(q->sweep->base, "training");
+    return failed ? -1 : 0;
+}
+
+int strait_question_read(struct strait_question *q, const char *body, size_t len_bytes,
+                         struct strait_error *err)
+{
+    json_error_t why;
+    *q = (struct strait_question){.table_fd = -1};
+    json_t *json = json_loadb(body, len_bytes, JSON_REJECT_DUPLICATES, &why);
+    if (!json)
+        return strait_error_set(err, STRAIT_ERR_INPUT, "body", "expected JSON, found at %d:%d: %s",
+                                why.line, why.column, why.text);
+    const int failed = read_all(q, json, err);
+    json_decref(json);
+    return failed;
+}
+
+void strait_question_release(struct strait_question *q)
+{
+    strait_sweep_free(q->sweep);
+    if (q->table_fd >= 0)
+        close(q->table_fd);
+    *q = (struct strait_question){.table_fd = -1};
+}

@@ -1,0 +1,27 @@
+/* The experiment in a request's body, within limits: what is asked of a classroom's page. */
+#pragma once
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include "core/error.h"
+#include "workloads/ask/experiment.h"
+
+/* Points of a question, and clients of a point. */
+enum { STRAIT_QUESTION_MAX_POINTS = 96, STRAIT_QUESTION_MAX_CLIENTS = 10000 };
+
+struct strait_question {
+    struct strait_sweep *sweep; /* errors name it "experiment" */
+    bool trains;                /* for real: takes seconds */
+    bool wants_round;           /* also who sends what when, in one round of the base */
+    char table[64];             /* path of the body's own layer table; "": none */
+    int table_fd;               /* keeps it; -1: none */
+};
+
+/** Read {"experiment": {...}, "round": false, "table": "..."}. The experiment may name what ships,
+ *  but no file: a string that is a path is refused. "table" is a layer table (docs/layer-table.md)
+ *  in place of the experiment's model.
+ *  Out:     q   release with strait_question_release, also after a failure
+ *  Returns: 0, or -1 with *err INPUT as `strait run` has it: "experiment#/clients: expected ..." */
+int strait_question_read(struct strait_question *q, const char *body, size_t len_bytes,
+                         struct strait_error *err);
+void strait_question_release(struct strait_question *q);

@@ -1,0 +1,111 @@
+/* Experiments in a body: no path, no more than a class waits for, errors as on the command line. */
+#include <string.h>
+#include "serve/question.h"
+#include "tests/kit/suite.h"
+
+#define NETWORK                                                                                    \
+    "\"network\": {\"client\": {\"rate\": \"1 Gbps\"}, \"server\": {\"rate\": \"1 Gbps\"}}"
+#define REST "\"schema\": \"strait-experiment/1\", \"strategy\": \"fedavg\", " NETWORK
+
+static void refused(const char *body, const char *where, const char *text)
+{
+    struct strait_question q;
+    struct strait_error err = {0};
+    strait_test_context("%s", body);
+    CU_ASSERT_EQUAL(strait_question_read(&q, body, strlen(body), &err), -1);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+    CU_ASSERT_STRING_EQUAL(err.where, where);
+    CU_ASSERT_CONTAINS(err.text, text);
+    strait_question_release(&q);
+}
+
+static void taken(void)
+{
+    static const char body[] = "{\"experiment\": {\"model\": \"cnn\", \"clients\": 2, " REST
+                               ", \"vary\": {\"/clients\": [2, 4, 8]}}, \"round\": true}",
+                      shipped[] = "{\"experiment\": {\"model\": \"experiments/models/ncf.csv\", "
+                                  "\"clients\": 2, \"device\": {\"link\": {\"rate\": "
+                                  "\"25 GB/s\"}}, " REST "}}";
+    struct strait_question q;
+    struct strait_error err = {0};
+    CU_ASSERT_EQUAL_FATAL(strait_question_read(&q, body, sizeof(body) - 1, &err), 0);
+    CU_ASSERT_EQUAL(q.sweep->n_points, 3);
+    CU_ASSERT_TRUE(q.wants_round);
+    CU_ASSERT_FALSE(q.trains);
+    strait_question_release(&q);
+    CU_ASSERT_EQUAL(strait_question_read(&q, shipped, sizeof(shipped) - 1, &err), 0);
+    CU_ASSERT_STRING_EQUAL(err.text, "");
+    strait_question_release(&q);
+}
+
+static void wrong(void)
+{
+    refused("", "body", "expected JSON");
+    refused("{\"experiment\": 1, \"experiment\": 2}", "body", "expected JSON");
+    refused("[]", "body", "expected an object");
+    refused("{}", "body#/experiment", "expected an object");
+    refused("{\"experiment\": {}, \"rund\": true}", "body", "did you mean \"round\"?");
+    refused("{\"experiment\": {\"model\": \"cnn\", \"clients\": 0, " REST "}}",
+            "experiment#/clients", "expected an integer of at least 1");
+    refused("{\"experiment\": {\"model\": \"resnt\", \"clients\": 2, " REST "}}",
+            "experiment#/model", "did you mean \"resnet\"?");
+}
+
+static void paths(void)
+{
+    refused("{\"experiment\": {\"model\": \"/etc/passwd\", \"clients\": 2, " REST "}}",
+            "experiment#/model", "found the path \"/etc/passwd\"");
+    refused("{\"experiment\": {\"model\": \"mine.csv\", \"clients\": 2, " REST "}}",
+            "experiment#/model", "found the path");
+    refused("{\"experiment\": {\"model\": \"experiments/models/../../x.csv\", \"clients\": 2, " REST
+            "}}",
+            "experiment#/model", "found the path");
+    refused("{\"experiment\": {\"model\": \"cnn\", \"clients\": 2, \"codec\": {\"name\": \"sz\", "
+            "\"profile\": \"/tmp/p.json\"}, " REST "}}",
+            "experiment#/codec/profile", "found the path");
+    refused("{\"experiment\": {\"model\": \"cnn\", \"clients\": 2, \"vary\": {\"/model\": "
+            "[\"cnn\", \"9/../x\"]}, " REST "}}",
+            "experiment#/vary//model/1", "found the path");
+}
+
+static void sizes(void)
+{
+    refused("{\"experiment\": {\"model\": \"cnn\", \"clients\": 10001, " REST "}}",
+            "experiment#/clients", "expected at most 10000 on this page, found 10001");
+    refused("{\"experiment\": {\"model\": \"cnn\", \"clients\": 2, \"vary\": {\"/clients\": [2, "
+            "20000]}, " REST "}}",
+            "experiment#/vary/~1clients", "found 20000");
+    /* 10 x 10 points */
+    refused("{\"experiment\": {\"model\": \"cnn\", \"clients\": 2, \"vary\": {\"/clients\": "
+            "[1,2,3,4,5,6,7,8,9,10], \"/seed\": [1,2,3,4,5,6,7,8,9,10]}, " REST "}}",
+            "experiment#/vary", "expected at most 96 points");
+    char deep[2000] = "{\"experiment\": ";
+    for (int i = 0; i < 100; i++)
+        strcat(deep, "{\"a\":");
+    strcat(deep, "1");
+    for (int i = 0; i < 101; i++)
+        strcat(deep, "}");
+    refused(deep, "experiment", "expected less nesting");
+}
+
+/* One layer of 10 values; docs/layer-table.md has the columns. */
+static void tables(void)
+{
+    static const char bad[] = "{\"experiment\": {\"clients\": 2, " REST "}, \"table\": \"x\"}";
+    struct strait_question q;
+    struct strait_error err = {0};
+    CU_ASSERT_EQUAL(strait_question_read(&q, bad, sizeof(bad) - 1, &err), -1);
+    CU_ASSERT_CONTAINS(err.where, q.table);
+    CU_ASSERT_CONTAINS(q.table, "/proc/self/fd/");
+    strait_question_release(&q);
+    CU_ASSERT_EQUAL(q.table_fd, -1);
+}
+
+static const struct strait_test tests[] = {
+    {"an experiment is read with its points", taken},
+    {"what is wrong is named as on the command line", wrong},
+    {"a path is refused wherever it stands", paths},
+    {"too many points, clients or levels are refused", sizes},
+    {"a layer table in the body is the model", tables},
+};
+STRAIT_SUITE("serve/question", tests);

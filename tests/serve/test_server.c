@@ -1,0 +1,327 @@
+/* The server over loopback: rows equal to those of strait run, bad requests, concurrency, its end.
+ * It runs in a process of its own, which says its port when it takes requests. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "core/io.h"
+#include "serve/server.h"
+#include "tests/kit/program.h"
+#include "tests/kit/suite.h"
+
+static struct {
+    pid_t pid;
+    unsigned port;
+} server;
+
+static void tell(unsigned port, void *context)
+{
+    const int *fd = context;
+    strait_io_write(*fd, &port, sizeof(port), STRAIT_IO_HERE);
+}
+
+/* False where libmicrohttpd is not installed: the test is skipped. */
+static bool start(void)
+{
+    int fds[2];
+    CU_ASSERT_EQUAL_FATAL(pipe(fds), 0);
+    server.pid = fork();
+    CU_ASSERT_FATAL(server.pid >= 0);
+    if (server.pid == 0) {
+        struct strait_error err = {0};
+        json_t *choices = json_pack("{s:s}", "version", "of the test"), *none = json_array();
+        close(fds[0]);
+        const struct strait_server_options o = {
+            .choices = choices, .experiments = none, .ready = tell, .context = &fds[1]};
+        const int failed = strait_server_run(&o, &err);
+        json_decref(choices);
+        json_decref(none);
+        _exit(failed ? strait_error_exit_status(&err) : 0);
+    }
+    close(fds[1]);
+    const bool ready = strait_io_read(fds[0], &server.port, sizeof(server.port), STRAIT_IO_HERE);
+    close(fds[0]);
+    if (ready)
+        return true;
+    int status;
+    CU_ASSERT_EQUAL(waitpid(server.pid, &status, 0), server.pid);
+    CU_ASSERT_EQUAL(WEXITSTATUS(status), 3);
+    strait_test_skip("libmicrohttpd is not installed");
+    return false;
+}
+
+static void stop(void)
+{
+    int status = -1;
+    kill(server.pid, SIGTERM);
+    CU_ASSERT_EQUAL(waitpid(server.pid, &status, 0), server.pid);
+    CU_ASSERT_TRUE(WIFEXITED(status));
+    CU_ASSERT_EQUAL(WEXITSTATUS(status), 0);
+}
+
+static int reach(void)
+{
+    const struct sockaddr_in there = {.sin_family = AF_INET,
+                                      .sin_port = htons((uint16_t)server.port),
+                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CU_ASSERT_EQUAL_FATAL(connect(fd, (const struct sockaddr *)&there, sizeof(there)), 0);
+    return fd;
+}
+
+static void say(int fd, const char *text)
+{
+    CU_ASSERT_EQUAL(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+/* All that comes until the server closes. */
+static char *hear(int fd)
+{
+    size_t n = 0, cap = 1 << 16;
+    char *text = malloc(cap);
+    for (ssize_t got; (got = recv(fd, text + n, cap - n - 1, 0)) > 0; n += (size_t)got)
+        if (cap - n < 4096)
+            text = realloc(text, cap *= 2);
+    text[n] = '\0';
+    close(fd);
+    return text;
+}
+
+static char *ask(const char *head, const char *body)
+{
+    const int fd = reach();
+    char text[8192];
+    snprintf(text, sizeof(text), "%s\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s", head,
+             strlen(body), body);
+    say(fd, text);
+    return hear(fd);
+}
+
+#define POST "POST /api/run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
+static const char experiment[] =
+    "{\"schema\": \"strait-experiment/1\", \"model\": \"cnn\", \"clients\": 2,"
+    " \"strategy\": {\"name\": \"fedavg\", \"rounds\": 2},"
+    " \"codec\": {\"name\": \"sz\", \"bound\": {\"range\": 1e-3}},"
+    " \"network\": {\"client\": {\"rate\": \"10 Mbps\", \"rtt\": \"20 ms\"},"
+    " \"server\": {\"rate\": \"100 Mbps\"}}, \"vary\": {\"/clients\": [2, 3, 5]}}";
+
+static unsigned status_of(const char *answer)
+{
+    unsigned status = 0;
+    CU_ASSERT_EQUAL(sscanf(answer, "HTTP/1.1 %u", &status), 1);
+    return status;
+}
+
+static json_t *json_of(const char *answer)
+{
+    const char *body = strstr(answer, "\r\n\r\n");
+    return body ? json_loads(body + 4, 0, NULL) : NULL;
+}
+
+/* What the moment, the program and the way of asking put into a row. */
+static void forget_moment(json_t *row)
+{
+    static const char *const moment[] = {"wall_s", "key", "stored", "record"};
+    for (size_t i = 0; i < sizeof(moment) / sizeof(*moment); i++)
+        json_object_del(row, moment[i]);
+}
+
+static void equal_rows(void)
+{
+    struct program p = {.uid = 0};
+    if (!start())
+        return;
+    program_set_up(&p);
+    program_write(&p, "e.json", experiment);
+    struct said s = PROGRAM_CALL(&p, "run", "e.json", "--on", "fluid", "--json", "--out", "r");
+    CU_ASSERT_EQUAL(s.status, 0);
+    char body[2048];
+    snprintf(body, sizeof(body), "{\"experiment\": %s, \"round\": true}", experiment);
+    char *answer = ask(POST, body);
+    CU_ASSERT_EQUAL(status_of(answer), 200);
+    json_t *json = json_of(answer), *rows = json_object_get(json, "rows");
+    size_t n = 0;
+    for (const char *line = s.out; *line; line = strchr(line, '\n') + 1) {
+        json_t *row = json_loads(line, JSON_DISABLE_EOF_CHECK, NULL), *ours = NULL, *other;
+        size_t i;
+        const char *record = json_string_value(json_object_get(row, "record"));
+        if (strcmp(record ? record : "", "row") != 0) { /* a break-even */
+            json_decref(row);
+            continue;
+        }
+        json_array_foreach (rows, i, other)
+            if (json_equal(json_object_get(row, "point"), json_object_get(other, "point")))
+                ours = other;
+        CU_ASSERT_PTR_NOT_NULL_FATAL(ours);
+        forget_moment(row);
+        forget_moment(ours);
+        strait_test_context("row %zu", n++);
+        CU_ASSERT_TRUE(json_equal(row, ours));
+        json_decref(row);
+    }
+    strait_test_context("rows");
+    CU_ASSERT_EQUAL(n, json_array_size(rows));
+    CU_ASSERT_EQUAL(n, 6); /* 3 counts, each with its uncompressed counterpart */
+    /* The shown round: of 2 clients and a server, its spans within it, as long as the row says. */
+    json_t *round = json_object_get(json, "round");
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(round, "ranks")), 3);
+    const double start_s = json_number_value(json_object_get(round, "start_s")),
+                 end_s = json_number_value(json_object_get(round, "end_s"));
+    CU_ASSERT_DOUBLE_EQUAL(
+        end_s - start_s,
+        json_number_value(json_array_get(json_object_get(json_array_get(rows, 0), "rounds_s"), 1)),
+        1e-9);
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(round, "n_spans")),
+                    json_array_size(json_object_get(round, "spans")));
+    json_decref(json);
+    free(answer);
+    said_release(&s);
+    stop();
+    program_tear_down(&p);
+}
+
+static void bad_requests(void)
+{
+    static const struct {
+        const char *head, *body;
+        unsigned status;
+        const char *text;
+    } bad[] = {
+        {POST, "{\"experiment\": {\"model\": 3}}", 400,
+         "{\"error\":\"experiment#/schema: expected"},
+        {POST, "nonsense", 400, "{\"error\":\"body: expected JSON"},
+        {POST, "", 400, "expected a body"},
+        {"POST /api/run HTTP/1.1\r\nHost: evil.example\r\nContent-Type: application/json", "{}",
+         403, "as the host"},
+        {POST "\r\nOrigin: http://evil.example", "{}", 403, "origin"},
+        {"POST /api/run HTTP/1.1\r\nHost: localhost", "{}", 415, "application/json"},
+        {"GET /api/run HTTP/1.1\r\nHost: localhost", "", 405, "expected POST"},
+        {"GET /etc/passwd HTTP/1.1\r\nHost: localhost", "", 404, "known here"},
+        {"GET /api/choices HTTP/1.1\r\nHost: localhost", "", 200, "of the test"},
+    };
+    if (!start())
+        return;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        strait_test_context("%s %s", bad[i].head, bad[i].body);
+        char *answer = ask(bad[i].head, bad[i].body);
+        CU_ASSERT_EQUAL(status_of(answer), bad[i].status);
+        CU_ASSERT_CONTAINS(answer, bad[i].text);
+        CU_ASSERT_CONTAINS(answer, "Content-Security-Policy: default-src 'none'; ");
+        free(answer);
+    }
+    stop();
+}
+
+/* A body that announces more than it may, one that sends it in chunks, a line without an end, and
+ * one that ends in the middle: each is answered or closed, and the next is served. */
+static void sizes(void)
+{
+    if (!start())
+        return;
+    int fd = reach();
+    say(fd, POST "\r\nConnection: close\r\nContent-Length: 99999999\r\n\r\n");
+    char *answer = hear(fd);
+    CU_ASSERT_EQUAL(status_of(answer), 413);
+    free(answer);
+
+    fd = reach();
+    say(fd, POST "\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n");
+    char *block = malloc(65536 + 16);
+    memcpy(block, "10000\r\n", 7);
+    memset(block + 7, ' ', 65536);
+    memcpy(block + 7 + 65536, "\r\n", 3);
+    for (int i = 0; i < 20; i++) /* 1.25 MiB */
+        say(fd, block);
+    say(fd, "0\r\n\r\n");
+    answer = hear(fd);
+    CU_ASSERT_EQUAL(status_of(answer), 413);
+    free(answer);
+
+    fd = reach();
+    memset(block, 'a', 65536);
+    block[65536] = '\0';
+    send(fd, block, 65536, MSG_NOSIGNAL); /* the server may close before the end */
+    close(fd);
+    free(block);
+
+    fd = reach();
+    say(fd, POST "\r\nContent-Length: 100\r\n\r\n{");
+    close(fd);
+
+    answer = ask("GET /api/experiments HTTP/1.1\r\nHost: 127.0.0.1", "");
+    CU_ASSERT_EQUAL(status_of(answer), 200);
+    free(answer);
+    stop();
+}
+
+/* More questions at once than are computed at a time: each gets its own answer. */
+static void at_once(void)
+{
+    enum { N = 10 };
+    int fds[N];
+    if (!start())
+        return;
+    for (int i = 0; i < N; i++) {
+        char text[2048], body[1024];
+        snprintf(body, sizeof(body),
+                 "{\"experiment\": {\"schema\": \"strait-experiment/1\", \"model\": \"cnn\", "
+                 "\"clients\": %d, \"strategy\": \"fedavg\", \"network\": {\"client\": {\"rate\": "
+                 "\"1 Gbps\"}, \"server\": {\"rate\": \"1 Gbps\"}}}}",
+                 i + 1);
+        snprintf(text, sizeof(text), POST "\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
+                 strlen(body), body);
+        fds[i] = reach();
+        say(fds[i], text);
+    }
+    for (int i = 0; i < N; i++) {
+        char *answer = hear(fds[i]);
+        strait_test_context("question %d", i);
+        CU_ASSERT_EQUAL(status_of(answer), 200);
+        json_t *json = json_of(answer);
+        const json_t *row = json_array_get(json_object_get(json, "rows"), 0);
+        CU_ASSERT_EQUAL(json_integer_value(json_object_get(row, "clients")), i + 1);
+        json_decref(json);
+        free(answer);
+    }
+    stop();
+}
+
+/* Who asks and goes away leaves no process, and the server ends while it computes: stop() waits for
+ * it, and its process group is gone then. */
+static void ends_while_asked(void)
+{
+    static const char slow[] =
+        "{\"experiment\": {\"schema\": \"strait-experiment/1\", \"model\": \"cnn\", "
+        "\"clients\": 900, \"strategy\": {\"name\": \"bsp\", \"rounds\": 3}, \"network\": "
+        "{\"client\": {\"rate\": \"1 Gbps\"}}}}";
+    char text[2048];
+    if (!start())
+        return;
+    snprintf(text, sizeof(text), POST "\r\nContent-Length: %zu\r\n\r\n%s", strlen(slow), slow);
+    for (int i = 0; i < 4; i++) {
+        const int gone = reach();
+        say(gone, text);
+        close(gone);
+    }
+    const int fd = reach();
+    say(fd, text);
+    char *answer = ask("GET /api/experiments HTTP/1.1\r\nHost: 127.0.0.1", "");
+    CU_ASSERT_EQUAL(status_of(answer), 200); /* others are served meanwhile */
+    free(answer);
+    stop();
+    free(hear(fd));
+}
+
+static const struct strait_test tests[] = {
+    {"rows are those of strait run, to the last digit", equal_rows},
+    {"bad requests are refused with one line", bad_requests},
+    {"large, endless and broken requests end", sizes},
+    {"questions at once get each its own answer", at_once},
+    {"the server ends while questions run", ends_while_asked},
+};
+STRAIT_SUITE("serve/server", tests);
