@@ -5,7 +5,7 @@ BUILD  ?= $(if $(filter release,$(MODE)),build,build/$(MODE))
 ifeq ($(origin CC),default)
 CC     := gcc
 endif
-PARTS  ?= core codecs traces learn workloads sim emu analysis campaign lib serve
+PARTS  ?= core codecs traces learn workloads sim process emu analysis campaign lib serve
 
 comma := ,
 # V=1 shows the commands.

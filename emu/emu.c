@@ -323,5 +323,5 @@ const struct strait_backend strait_emu = {
     .has_packets = true,
     .check = check,
     .run = run_emu,
-    .ops = &strait_emu_rank_ops,
+    .ops = &strait_proc_ops,
 };

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "emu/host/dilated_clock.h"
+#include "process/dilated_clock.h"
 #include "emu/host/rights.h"
 #include "emu/judge/deadlines.h"
 #include "emu/judge/live_links.h"
@@ -156,7 +156,7 @@ static void note_stops(struct keeper *k)
         for (int i = 0; k->children && i < k->plan.run->n_ranks && rank < 0; i++)
             rank = k->children[i].pid == info.si_pid ? i : -1;
         if (rank >= 0)
-            k->children[rank].stopped_ns = info.si_code == CLD_STOPPED ? strait_emu_mono_ns() : 0;
+            k->children[rank].stopped_ns = info.si_code == CLD_STOPPED ? strait_proc_mono_ns() : 0;
         if (k->evidence.n_stops++ == 0)
             k->evidence.stopped_rank = rank;
     }
@@ -172,9 +172,9 @@ static int bury(struct keeper *k, int rank, struct strait_error *err)
     close(c->fd);
     c->fd = -1;
     c->pid = 0;
-    if (atomic_load(&r->has_error) == 2) {
+    if (atomic_load(&r->state.has_error) == 2) {
         if (err->code == STRAIT_OK)
-            *err = r->error;
+            *err = r->state.error;
         return -1;
     }
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
@@ -212,7 +212,7 @@ static int listen_to(struct keeper *k, int rank, struct strait_error *err)
 /* A rank that somebody has stopped for good makes all others wait. */
 static int check_stopped(const struct keeper *k, struct strait_error *err)
 {
-    const int64_t now = strait_emu_mono_ns();
+    const int64_t now = strait_proc_mono_ns();
     for (int i = 0; i < k->plan.run->n_ranks; i++) {
         const int64_t since = k->children[i].stopped_ns;
         if (since > 0 && now - since > (int64_t)STOPPED_S * 1000000000)
@@ -231,13 +231,13 @@ static int look_around(struct keeper *k, struct strait_error *err)
         if (strait_emu_net_report(&r, k->net, false, err) != 0)
             return -1;
         strait_emu_live_put(k->plan.shared, &r);
-        strait_emu_deadlines_note(&k->deadlines, &r, strait_emu_mono_ns());
+        strait_emu_deadlines_note(&k->deadlines, &r, strait_proc_mono_ns());
         strait_emu_relay_report_release(&r);
     } else if (!k->net) {
-        strait_emu_deadlines_note(&k->deadlines, NULL, strait_emu_mono_ns());
+        strait_emu_deadlines_note(&k->deadlines, NULL, strait_proc_mono_ns());
     }
     if (check_stopped(k, err) != 0 ||
-        strait_emu_deadlines_check(&k->deadlines, strait_emu_mono_ns(), err) != 0)
+        strait_emu_deadlines_check(&k->deadlines, strait_proc_mono_ns(), err) != 0)
         return -1;
     return strait_emu_watch_look(&k->watch, k->plan.shared, err);
 }
@@ -276,11 +276,11 @@ static bool all_said(const struct keeper *k, enum strait_emu_word word)
 static int wait_for_all(struct keeper *k, enum strait_emu_word word, const char *what,
                         struct strait_error *err)
 {
-    const int64_t until_ns = strait_emu_mono_ns() + (int64_t)PHASE_S * 1000000000;
+    const int64_t until_ns = strait_proc_mono_ns() + (int64_t)PHASE_S * 1000000000;
     while (!all_said(k, word)) {
         if (attend(k, err) != 0)
             return -1;
-        if (strait_emu_mono_ns() > until_ns)
+        if (strait_proc_mono_ns() > until_ns)
             return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
                                     "the ranks did not %s within %d s", what, PHASE_S);
     }
@@ -298,7 +298,7 @@ static int start(struct keeper *k, struct strait_error *err)
         return -1;
     const double settle_s =
         SETTLE_S + SETTLE_RTTS * strait_emu_largest_rtt_s(k->plan.run, s) * s->dilation;
-    strait_emu_sleep_until_ns(strait_emu_mono_ns() + (int64_t)(settle_s * 1e9));
+    strait_proc_sleep_until_ns(strait_proc_mono_ns() + (int64_t)(settle_s * 1e9));
     if (k->net) { /* lateness counts from here on */
         if (strait_emu_net_report(&r, k->net, true, err) != 0)
             return -1;
@@ -311,7 +311,7 @@ static int start(struct keeper *k, struct strait_error *err)
         (WAKE_S + WAKE_RANK_S * s->n_ranks) * (strait_emu_in_uml() ? WAKE_IN_UML : 1);
     if (strait_emu_rights_drop(STRAIT_EMU_KEEP_NOTHING, true, err) != 0)
         return -1;
-    s->start_ns = strait_emu_mono_ns() + (int64_t)(wake_s * 1e9);
+    s->start_ns = strait_proc_mono_ns() + (int64_t)(wake_s * 1e9);
     strait_emu_deadlines_begin(&k->deadlines, k->plan.run, s);
     return tell_all(k, STRAIT_EMU_GO, err);
 }
@@ -327,10 +327,10 @@ static int run_ranks(struct keeper *k, struct strait_error *err)
            (!stopped && strait_emu_watch_under_way(k->plan.shared) > 0)) {
         if (attend(k, err) != 0)
             return -1;
-        if (strait_emu_mono_ns() >= next_look_ns) {
+        if (strait_proc_mono_ns() >= next_look_ns) {
             if (look_around(k, err) != 0)
                 return -1;
-            next_look_ns = strait_emu_mono_ns() + (int64_t)LOOK_MS * 1000000;
+            next_look_ns = strait_proc_mono_ns() + (int64_t)LOOK_MS * 1000000;
         }
         if (run->ends_with_rank_0 && !stopped && k->children[0].said == STRAIT_EMU_DONE) {
             stopped = true;
@@ -346,7 +346,7 @@ static int end_ranks(struct keeper *k, struct strait_error *err)
 {
     struct strait_emu_evidence *e = &k->evidence;
     note_stops(k);
-    e->wall_s = (double)(strait_emu_mono_ns() - k->plan.shared->start_ns) / 1e9;
+    e->wall_s = (double)(strait_proc_mono_ns() - k->plan.shared->start_ns) / 1e9;
     if (k->net && strait_emu_net_report(&e->relay, k->net, false, err) != 0)
         return -1;
     e->relay_cpu_s += e->relay.cpu_s;

@@ -9,10 +9,18 @@
 #include "tests/kit/suite.h"
 
 /* A folder may include itself and what stands before it; sim and emu never see each other. */
-static const char *const folders[] = {"core", "codecs", "traces",   "learn",    "workloads",
-                                      "sim",  "emu",    "analysis", "campaign", "lib",
-                                      "serve", "cli"};
-enum { N_FOLDERS = sizeof(folders) / sizeof(folders[0]), LEARN = 3, WORKLOADS, SIM, EMU, ANALYSIS };
+static const char *const folders[] = {"core",      "codecs",   "traces",  "learn",
+                                      "workloads", "sim",      "process", "emu",
+                                      "analysis",  "campaign", "lib",     "serve", "cli"};
+enum {
+    N_FOLDERS = sizeof(folders) / sizeof(folders[0]),
+    LEARN = 3,
+    WORKLOADS,
+    SIM,
+    PROCESS,
+    EMU,
+    ANALYSIS
+};
 enum { MAX_ROOMS = 192, MAX_ARROWS = 8192, MAX_IN_FOLDER = 32, PATH_CHARS = 512 };
 
 struct arrow {
@@ -40,7 +48,9 @@ static bool may_include(int from, int to)
         return true;
     if (from == LEARN)
         return to == 0;
-    if (from == EMU || from == ANALYSIS) /* analysis: rows and logs, not backends */
+    if (from == EMU)
+        return to < SIM || to == PROCESS;
+    if (from == PROCESS || from == ANALYSIS) /* analysis: rows and logs, not backends */
         return to < SIM;
     return to < from;
 }

@@ -31,7 +31,8 @@ void strait_emu_deadlines_note(struct strait_emu_deadlines *d,
     uint64_t mark = 0;
     for (int i = 0; i < d->shared->n_ranks; i++) {
         struct strait_emu_rank_shared *r = &d->shared->ranks[i];
-        mark += atomic_load(&r->progress) + atomic_load(&r->n_sent) + atomic_load(&r->n_landed);
+        mark += atomic_load(&r->state.progress) + atomic_load(&r->state.n_sent) +
+                atomic_load(&r->state.n_landed);
     }
     for (int i = 0; links && i < links->n_nodes; i++)
         mark += links->in[i].wire_bytes;

@@ -1,6 +1,6 @@
 #include "live_links.h"
 #include <math.h>
-#include "emu/host/dilated_clock.h"
+#include "process/dilated_clock.h"
 #include "emu/host/dilation.h"
 
 enum { TRIES = 100 };
@@ -44,15 +44,15 @@ static double copy_links(struct strait_live_link *links, struct strait_emu_share
 void strait_emu_live_show(const struct strait_run *run, struct strait_emu_shared *s,
                           struct strait_live_link *links)
 {
-    const struct strait_emu_clock clock = {atomic_load(&s->start_ns), s->dilation};
+    const struct strait_proc_clock clock = {atomic_load(&s->start_ns), s->dilation};
     const int64_t at_ns = llround(1e9 * copy_links(links, s));
     const struct strait_live live = {
         .now_s =
-            clock.start_ns ? strait_emu_clock_virtual_s(&clock, strait_emu_mono_ns()) : -INFINITY,
+            clock.start_ns ? strait_proc_clock_virtual_s(&clock, strait_proc_mono_ns()) : -INFINITY,
         .dilation = strait_emu_in_virtual_time() ? NAN : s->dilation,
-        .n_rounds = atomic_load(&s->ranks[0].n_rounds),
-        .rounds_s = atomic_load(&s->ranks[0].rounds_s),
-        .read_at_s = at_ns && clock.start_ns ? strait_emu_clock_virtual_s(&clock, at_ns) : NAN,
+        .n_rounds = atomic_load(&s->ranks[0].state.n_rounds),
+        .rounds_s = atomic_load(&s->ranks[0].state.rounds_s),
+        .read_at_s = at_ns && clock.start_ns ? strait_proc_clock_virtual_s(&clock, at_ns) : NAN,
         .links = links,
         .n_links = (size_t)s->n_links,
         .has_score = run->score && !isnan(atomic_load(&run->score->loss)),

@@ -20,7 +20,7 @@ static int constants_of(json_t *to, const struct strait_network *n)
     } all[] = {
         {"segment_bytes", number(KERNEL_SEGMENT_BYTES), "this kernel: MTU 1500, time stamps"},
         {"overhead_bytes", number(n->overhead_bytes), "the experiment"},
-        {"frame_bytes", number(STRAIT_EMU_MESSAGE_OVERHEAD_BYTES), "own: codecs/frame.h"},
+        {"frame_bytes", number(STRAIT_PROC_FRAME_BYTES), "own: codecs/frame.h"},
         {"connections", json_integer(strait_tcp_n_connections(&n->tcp)),
          "the experiment: each carries an equal part of every message, behind a frame of its own"},
         {"initial_window_bytes", number(KERNEL_WINDOW_SEGMENTS * KERNEL_SEGMENT_BYTES),
@@ -105,8 +105,8 @@ static int ranks_of(json_t *to, const struct strait_emu_evidence *e)
         net_cpu += fmax(0, r->cpu_s - r->job_cpu_s); /* codecs may run in a child */
         slip_sum = fmax(slip_sum, r->slip_sum_s);
         slip_max = fmax(slip_max, r->slip_max_s);
-        lag_sum = fmax(lag_sum, r->lag_sum_s);
-        lag_max = fmax(lag_max, r->lag_max_s);
+        lag_sum = fmax(lag_sum, r->state.lag_sum_s);
+        lag_max = fmax(lag_max, r->state.lag_max_s);
         write_late_max = fmax(write_late_max, r->write_late_max_s);
         read_late_max = fmax(read_late_max, r->read_late_max_s);
         stall_max = fmax(stall_max, r->stall_max_s);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include "emu/process/padded_slots.h"
+#include "process/padded_slots.h"
 
 enum { PING_FRAME_BYTES = 98 };
 static const double RTT_RATIO = 0.02, RTT_REAL_S = 0.0003;
@@ -152,9 +152,9 @@ static void check_slip(struct verdict *v)
     for (int i = 0; i < e->run->n_ranks; i++) {
         const struct strait_emu_rank_shared *r = &e->shared->ranks[i];
         const double limit_s = LAG_RATIO * run_real_s + 4 * once_limit_s;
-        if (r->lag_sum_s > limit_s) {
+        if (r->state.lag_sum_s > limit_s) {
             say(v, "rank %d spent %.1f ms outside of jobs, limit %.1f ms of real time", i,
-                1e3 * r->lag_sum_s, 1e3 * limit_s);
+                1e3 * r->state.lag_sum_s, 1e3 * limit_s);
             break;
         }
     }
@@ -263,7 +263,7 @@ static void flag_readings(struct verdict *v)
         say(v,
             "%" PRIu64 " of %" PRIu64 " readings of work were more than %.0f %% above what "
             "is charged for the same work",
-            n_slow, n, 100 * (STRAIT_EMU_SLOW_RATIO - 1));
+            n_slow, n, 100 * (STRAIT_PROC_SLOW_RATIO - 1));
 }
 
 int strait_emu_validity(json_t *invalid, json_t *flags, const struct strait_emu_evidence *e,

@@ -13,7 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "emu/host/dilated_clock.h"
+#include "process/dilated_clock.h"
 #include "net_plan.h"
 #include "netlink.h"
 #include "realisation.h"
@@ -29,9 +29,9 @@ struct kernel {
     int namespace_fd, netlink_fd;    /* of the router */
     bool in_loses;                   /* some in link loses packets */
     struct strait_emu_qdisc *out, *in;
-    struct strait_emu_qdisc_reading *before;  /* 2 n: counters at the start of the report */
-    uint64_t *settings, *bytes;               /* 2 n: at set-up; at the last report */
-    struct strait_emu_sentinel *sentinel;     /* NULL: the machine's lateness is unknown */
+    struct strait_emu_qdisc_reading *before; /* 2 n: counters at the start of the report */
+    uint64_t *settings, *bytes;              /* 2 n: at set-up; at the last report */
+    struct strait_emu_sentinel *sentinel;    /* NULL: the machine's lateness is unknown */
     int n_changed;
     char change[STRAIT_EMU_CHANGE_CHARS];
 };
@@ -238,7 +238,7 @@ static int report(struct strait_emu_relay_report *out, void *state,
     const size_t n = (size_t)k->plan.n_nodes;
     struct strait_emu_qdisc_reading *now = calloc(2 * n, sizeof(*now));
     *out = (struct strait_emu_relay_report){.realisation = STRAIT_EMU_KERNEL,
-                                            .at_s = 1e-9 * (double)strait_emu_mono_ns(),
+                                            .at_s = 1e-9 * (double)strait_proc_mono_ns(),
                                             .n_nodes = k->plan.n_nodes,
                                             .out = calloc(2 * n, sizeof(*out->out)),
                                             .late_p50_s = NAN,

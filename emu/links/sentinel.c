@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include "emu/host/dilated_clock.h"
+#include "process/dilated_clock.h"
 #include "emu/host/dilation.h"
 #include "emu/host/rights.h"
 
@@ -36,13 +36,13 @@ static void watch(struct shared *s, pid_t parent)
     close_range(0, ~0U, 0);
     if (strait_emu_rights_drop(STRAIT_EMU_KEEP_NOTHING, true, NULL) != 0)
         _exit(EXIT_FAILURE);
-    for (int64_t due_ns = strait_emu_mono_ns();;) {
-        int64_t now_ns = strait_emu_mono_ns();
+    for (int64_t due_ns = strait_proc_mono_ns();;) {
+        int64_t now_ns = strait_proc_mono_ns();
         due_ns = due_ns + PERIOD_NS > now_ns ? due_ns + PERIOD_NS : now_ns + PERIOD_NS;
         const struct timespec due = {.tv_sec = due_ns / 1000000000, .tv_nsec = due_ns % 1000000000};
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) != 0)
             ;
-        now_ns = strait_emu_mono_ns();
+        now_ns = strait_proc_mono_ns();
         if (atomic_exchange(&s->restart, false))
             s->lateness = (struct strait_emu_lateness){.max_s = 0};
         /* all instants that it slept through were late */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include "emu/host/dilated_clock.h"
+#include "process/dilated_clock.h"
 #include "gaps.h"
 
 /* An older time stamp is from another clock. */
@@ -34,7 +34,7 @@ static int64_t ns_of(const struct timespec *t)
 /* However late this thread woke up: by the kernel's stamp, which is of CLOCK_REALTIME. */
 static int64_t stamped_ns(int64_t *clock_ns, struct msghdr *h)
 {
-    const int64_t now = strait_emu_mono_ns();
+    const int64_t now = strait_proc_mono_ns();
     for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c)) {
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SO_TIMESTAMPNS)
             continue;
@@ -58,10 +58,10 @@ ssize_t strait_emu_arrival_read(struct strait_emu_arrival *a, int64_t *at_ns, in
                        .msg_iovlen = 1,
                        .msg_control = control.bytes,
                        .msg_controllen = sizeof(control.bytes)};
-    const int64_t before_ns = strait_emu_mono_ns();
+    const int64_t before_ns = strait_proc_mono_ns();
     const ssize_t n = recvmsg(fd, &h, MSG_DONTWAIT | (data ? 0 : MSG_TRUNC));
     if (n > 0)
-        *at_ns = virtual_time ? strait_emu_mono_ns() : stamped_ns(clock_ns, &h);
+        *at_ns = virtual_time ? strait_proc_mono_ns() : stamped_ns(clock_ns, &h);
     else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         a->empty_ns = before_ns;
     return n;

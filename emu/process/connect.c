@@ -7,7 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "emu/host/dilated_clock.h"
+#include "process/dilated_clock.h"
 #include "pump.h"
 
 enum { GREETING_BYTES = 12, N_EVENTS = 64 };
@@ -182,7 +182,7 @@ int strait_emu_transport_connect(struct strait_emu_transport *t, int64_t until_m
     int n_left = (t->n_outs + t->n_ins) * t->n_connections, failed = begin_connections(t, err);
     while (!failed && n_left > 0) {
         struct epoll_event events[N_EVENTS];
-        const int64_t left_ms = (until_mono_ns - strait_emu_mono_ns()) / 1000000;
+        const int64_t left_ms = (until_mono_ns - strait_proc_mono_ns()) / 1000000;
         if (left_ms < 0)
             return not_reached(t, err);
         const int n = epoll_wait(t->epoll, events, N_EVENTS, (int)left_ms + 1);

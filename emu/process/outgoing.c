@@ -5,11 +5,10 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include "emu/host/dilated_clock.h"
+#include "process/dilated_clock.h"
 #include "pump.h"
-#include "wire.h"
 
-enum { FRAME = STRAIT_EMU_MESSAGE_OVERHEAD_BYTES, N_NOISE_VECTORS = 16 };
+enum { FRAME = STRAIT_PROC_FRAME_BYTES, N_NOISE_VECTORS = 16 };
 /* Bytes that a stream's only connection may write before it is another stream's turn. */
 enum { WRITE_TURN_BYTES = 1 << 17 };
 /* From this size on, reuse a checksum computed before. */
@@ -53,7 +52,7 @@ static int64_t burst_ns(const struct strait_emu_transport *t)
 static size_t allowance(const struct strait_emu_transport *t,
                         const struct strait_emu_out_connection *connection, double ns_per_byte)
 {
-    const int64_t now = strait_emu_mono_ns();
+    const int64_t now = strait_proc_mono_ns();
     const int64_t ahead_ns = connection->paid_ns > now ? connection->paid_ns - now : 0;
     if (ns_per_byte <= 0)
         return turn_of(t);
@@ -72,8 +71,8 @@ static size_t part_bytes(const struct strait_emu_transport *t,
                          const struct strait_packet *p)
 {
     const int i = number_of(connection);
-    return FRAME + strait_emu_wire_part_at(p->payload_bytes, t->n_connections, i + 1) -
-           strait_emu_wire_part_at(p->payload_bytes, t->n_connections, i);
+    return FRAME + strait_proc_wire_part_at(p->payload_bytes, t->n_connections, i + 1) -
+           strait_proc_wire_part_at(p->payload_bytes, t->n_connections, i);
 }
 
 /* The rest of the connection's part as vectors, up to about `most` bytes. */
@@ -83,8 +82,8 @@ static int vectors_of(const struct strait_emu_transport *t,
 {
     const struct strait_packet *p = m->packet;
     const int i = number_of(connection);
-    const size_t end = strait_emu_wire_part_at(p->payload_bytes, t->n_connections, i + 1);
-    size_t at = strait_emu_wire_part_at(p->payload_bytes, t->n_connections, i);
+    const size_t end = strait_proc_wire_part_at(p->payload_bytes, t->n_connections, i + 1);
+    size_t at = strait_proc_wire_part_at(p->payload_bytes, t->n_connections, i);
     int n = 0;
     if (connection->n_written < FRAME)
         v[n++] = (struct iovec){m->frame + connection->n_written, FRAME - connection->n_written};
@@ -118,8 +117,8 @@ static void pack(struct strait_emu_transport *t, struct strait_emu_posted *m)
                 memcpy(m->frame, other->frame, FRAME);
         }
     if (!found)
-        strait_emu_wire_pack(m->frame, m->packet, m->tag);
-    t->sent_checksum += strait_emu_wire_checksum(m->frame);
+        strait_proc_wire_pack(m->frame, m->packet, m->tag);
+    t->sent_checksum += strait_proc_wire_checksum(m->frame);
 }
 
 /* Put the message's envelope into the receiver's ring. False: the ring is full. */
@@ -135,7 +134,7 @@ static bool begin_message(struct strait_emu_transport *t, struct strait_emu_out 
                                      .noise_bytes = m->packet->data ? 0 : m->packet->payload_bytes,
                                      .acked = m->ticket != NULL};
     atomic_store_explicit(&s->n_put, put + 1, memory_order_release);
-    const int64_t late_ns = strait_emu_mono_ns() - m->posted_ns;
+    const int64_t late_ns = strait_proc_mono_ns() - m->posted_ns;
     if (m->prompt && late_ns > t->write_late_ns)
         t->write_late_ns = late_ns;
     pack(t, m);
@@ -208,12 +207,12 @@ static bool is_too_fast(const struct strait_emu_transport *t,
                         const struct strait_emu_out_connection *connection)
 {
     return connection->stream->ns_per_byte > 0 &&
-           connection->paid_ns - burst_ns(t) > strait_emu_mono_ns();
+           connection->paid_ns - burst_ns(t) > strait_proc_mono_ns();
 }
 
 static void pay(struct strait_emu_out_connection *connection, size_t n_bytes, double ns_per_byte)
 {
-    const int64_t now = strait_emu_mono_ns();
+    const int64_t now = strait_proc_mono_ns();
     if (connection->paid_ns < now)
         connection->paid_ns = now;
     connection->paid_ns += (int64_t)(ns_per_byte * (double)n_bytes);
@@ -231,7 +230,7 @@ static bool is_held(struct strait_emu_transport *t, struct strait_emu_out_connec
     else if (is_too_fast(t, connection))
         rest(t, connection, connection->paid_ns - burst_ns(t) / 2);
     else if (!m->begun && !begin_message(t, connection->stream, m))
-        rest(t, connection, strait_emu_mono_ns() + HELD_NS);
+        rest(t, connection, strait_proc_mono_ns() + HELD_NS);
     else
         return false;
     return true;
@@ -298,7 +297,7 @@ int strait_emu_outgoing_flush_ready(struct strait_emu_transport *t, struct strai
 
 int strait_emu_outgoing_flush_rested(struct strait_emu_transport *t, struct strait_error *err)
 {
-    const int64_t now = strait_emu_mono_ns();
+    const int64_t now = strait_proc_mono_ns();
     if (t->resume_ns == 0 || now < t->resume_ns)
         return 0;
     t->resume_ns = 0;

@@ -10,10 +10,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include "core/buffer.h"
-#include "emu/host/dilated_clock.h"
-#include "wire.h"
+#include "process/dilated_clock.h"
 
-enum { FRAME = STRAIT_EMU_MESSAGE_OVERHEAD_BYTES };
+enum { FRAME = STRAIT_PROC_FRAME_BYTES };
 enum { N_EVENTS = 64 };
 /* Bytes that one connection may read before it is the others' turn. */
 enum { TURN_BYTES = 1 << 20 };
@@ -21,7 +20,7 @@ enum { TURN_BYTES = 1 << 20 };
 static int64_t complete_ns(struct strait_emu_transport *t, struct strait_emu_arrival *a, int fd,
                            int64_t at_ns)
 {
-    const int64_t now = strait_emu_mono_ns();
+    const int64_t now = strait_proc_mono_ns();
     const int64_t complete = strait_emu_arrival_complete_ns(a, fd, at_ns, now);
     if (now - complete > t->read_late_ns)
         t->read_late_ns = now - complete;
@@ -76,8 +75,7 @@ static int read_acks(struct strait_emu_transport *t, struct strait_emu_out_conne
         struct strait_emu_posted *m = out->acks;
         struct strait_packet *p = NULL;
         int tag = 0;
-        static const struct strait_emu_envelope none = {.acked = 0};
-        if (strait_emu_wire_unpack(&p, &tag, out->ack, &none, false, err) != 0)
+        if (strait_proc_wire_unpack(&p, &tag, out->ack, 0, false, err) != 0)
             return -1;
         strait_packet_drop(p);
         if (!m)
@@ -100,7 +98,7 @@ static int write_acks(struct strait_emu_transport *t, int index, struct strait_e
     struct strait_emu_in *in = connection->stream;
     static const struct strait_packet empty = {.payload_bytes = 0};
     unsigned char frame[FRAME];
-    strait_emu_wire_pack(frame, &empty, 0);
+    strait_proc_wire_pack(frame, &empty, 0);
     while (in->n_acks > 0) {
         const ssize_t n = send(connection->fd, frame + in->ack_written, FRAME - in->ack_written,
                                MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -150,8 +148,8 @@ static struct strait_emu_arriving *open_message(struct strait_emu_transport *t,
     in->end = &m->next;
     atomic_store_explicit(&s->n_taken, taken + 1, memory_order_release);
     memcpy(m->frame, frame, FRAME);
-    if (strait_emu_wire_unpack(&m->packet, &m->tag, frame, &m->envelope, t->plan.real_payload,
-                               err) != 0)
+    if (strait_proc_wire_unpack(&m->packet, &m->tag, frame, m->envelope.noise_bytes,
+                                t->plan.real_payload, err) != 0)
         return NULL;
     assert(m->packet);
     /* The guest's pages are mappings of the host's, of which a process has 65530: messages that
@@ -186,7 +184,7 @@ static int deliver(struct strait_emu_transport *t, struct strait_emu_in *in,
                    struct strait_error *err)
 {
     struct strait_emu_arriving *arrived = in->first;
-    if (strait_emu_wire_verify(arrived->frame, arrived->packet, err) != 0)
+    if (strait_proc_wire_verify(arrived->frame, arrived->packet, err) != 0)
         return -1;
     struct strait_message m = {.packet = arrived->packet,
                                .src = in->shared->src,
@@ -213,8 +211,8 @@ static size_t part_at(const struct strait_emu_transport *t,
 {
     const int i = (int)(connection - connection->stream->connections);
     assert(connection->at && connection->at->packet);
-    return strait_emu_wire_part_at(connection->at->packet->payload_bytes, t->n_connections,
-                                   i + more);
+    return strait_proc_wire_part_at(connection->at->packet->payload_bytes, t->n_connections,
+                                    i + more);
 }
 
 /* One read of what comes next: frame or part; a sized part is discarded. */
@@ -300,7 +298,7 @@ static int handle(struct strait_emu_transport *t, const struct epoll_event *e,
 /* Note how late the thread is for its beat: the process was stopped, or had no processor. */
 static void beat(struct strait_emu_transport *t)
 {
-    const int64_t now = strait_emu_mono_ns();
+    const int64_t now = strait_proc_mono_ns();
     if (t->plan.beat_ns == 0 || now < t->beat_ns)
         return;
     if (t->beat_ns > 0 && now - t->beat_ns > t->stall_ns)
@@ -323,11 +321,11 @@ void *strait_emu_pump(void *transport)
     struct epoll_event events[N_EVENTS];
     int failed = 0;
     bool more = false;
-    strait_emu_be_prompt();
+    strait_proc_be_prompt();
     while (!failed) {
         beat(t);
-        const int64_t next = next_ns(t), left_ns = more ? 0 : next - strait_emu_mono_ns();
-        const struct timespec timeout = strait_emu_timespec(left_ns);
+        const int64_t next = next_ns(t), left_ns = more ? 0 : next - strait_proc_mono_ns();
+        const struct timespec timeout = strait_proc_timespec(left_ns);
         const int n =
             epoll_pwait2(t->epoll, events, N_EVENTS, more || next ? &timeout : NULL, NULL);
         if (n < 0 && errno != EINTR)

@@ -15,7 +15,7 @@ struct strait_emu_posted { /* a message waiting to be sent or acknowledged */
     bool prompt;            /* nothing was before it: write at once */
     bool begun;             /* frame and envelope are made; pump only */
     unsigned n_connections; /* that have not written their part; under the lock */
-    unsigned char frame[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
+    unsigned char frame[STRAIT_PROC_FRAME_BYTES];
 };
 
 /* One of a stream's TCP connections. All streams have the same number; each connection carries a
@@ -40,7 +40,7 @@ struct strait_emu_out { /* a stream from this rank */
     struct strait_emu_posted *acks, **acks_end; /* sent, not acknowledged; pump only */
     const struct strait_emu_posted *begun;      /* the last, until it is written; pump only */
     double ns_per_byte;                         /* of all connections; see strait_emu_pump */
-    unsigned char ack[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
+    unsigned char ack[STRAIT_PROC_FRAME_BYTES];
     size_t ack_got;
 };
 
@@ -51,14 +51,14 @@ struct strait_emu_arriving { /* a message of which some connection has read the 
     int tag;
     unsigned n_connections; /* whose part is not complete */
     int64_t at_ns;          /* arrival of the last byte so far */
-    unsigned char frame[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
+    unsigned char frame[STRAIT_PROC_FRAME_BYTES];
 };
 
 struct strait_emu_in_connection {
     int fd;
     struct strait_emu_in *stream;
     struct strait_emu_arriving *at; /* whose part it reads, after the frame */
-    unsigned char frame[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
+    unsigned char frame[STRAIT_PROC_FRAME_BYTES];
     size_t n_read; /* of its part, frame included */
     uint64_t n_done;
     struct strait_emu_arrival arrival;

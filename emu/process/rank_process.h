@@ -3,7 +3,9 @@
 #include <stdint.h>
 #include "workloads/rank/backend.h"
 #include "emu/links/net.h"
+#include "process/rank.h"
 #include "shared.h"
+#include "transport.h"
 
 /* Messages between supervisor and rank, one byte each, never over the shaped network. */
 enum strait_emu_word {
@@ -29,5 +31,18 @@ struct strait_emu_rank_plan {
 /** Main function of a rank process. */
 void strait_emu_rank_main(const struct strait_emu_rank_plan *plan) __attribute__((noreturn));
 
-/* The operations of strait_emu. */
-extern const struct strait_rank_ops strait_emu_rank_ops;
+/* Inside the process, for its tests. */
+struct strait_emu_rank {
+    struct strait_proc_rank base; /* must be first */
+    struct strait_emu_rank_plan plan;
+    struct strait_emu_rank_shared *mine;
+    struct strait_emu_transport *transport;
+    double cpu_before_s;   /* of the process, before time 0 */
+    double delay_before_s; /* the same for run_delay_s, see shared.h */
+    double begun_late_s;   /* after time 0, real */
+};
+/** Set what the lanes need of the plan. */
+void strait_emu_rank_init(struct strait_emu_rank *rank, const struct strait_emu_rank_plan *plan);
+/** Callback of the transport; of: struct strait_emu_rank. Counts messages faster than links. */
+void strait_emu_rank_arrived(void *of, struct strait_message *message, int channel,
+                             int64_t mono_ns);

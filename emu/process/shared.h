@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "workloads/rank/backend.h"
 #include "emu/links/net.h"
+#include "process/rank.h"
 
 /* Limit of messages of one stream on the wire at once; a sender delays the next one. */
 enum { STRAIT_EMU_RING = 512 };
@@ -28,15 +29,8 @@ struct strait_emu_stream { /* one TCP connection, or as many as the network says
 /* Data of one rank process for the others; written by that rank alone, after the start by atomics,
  * or before a byte on its control socket that orders it. */
 struct strait_emu_rank_shared {
-    uint16_t port;                 /* where it listens, network byte order */
-    atomic_uint_fast64_t n_sent;   /* messages and acknowledgements that will arrive somewhere */
-    atomic_uint_fast64_t n_landed; /* ... that arrived here */
-    atomic_uint_fast64_t progress; /* changes whenever a lane advances */
-    atomic_int n_lanes;            /* that have not returned */
-    atomic_int n_stuck;            /* of these, in a receive without deadline or joining another */
-    atomic_int stuck_src, stuck_channel; /* of the last one that began to wait */
-    atomic_int has_error;
-    struct strait_error error;
+    uint16_t port; /* where it listens, network byte order */
+    struct strait_proc_state state;
 
     /* figures, complete when the rank has ended */
     double returned_s;                        /* virtual, when its program ended */
@@ -44,7 +38,6 @@ struct strait_emu_rank_shared {
     uint64_t sent_checksum;                   /* of all messages, in any order */
     uint64_t n_retransmits;                   /* from TCP_INFO, all streams */
     double slip_sum_s, slip_max_s;            /* real: padded jobs that ended late */
-    double lag_sum_s, lag_max_s;              /* real: work of lanes outside jobs, see lane.c */
     double write_late_max_s, read_late_max_s; /* real: see transport.h */
     double stall_max_s;                       /* real: all of it did not run, or it began late */
     double cpu_s;                             /* CPU time of the whole process since time 0 */
@@ -55,9 +48,6 @@ struct strait_emu_rank_shared {
     uint64_t n_too_fast;                      /* messages faster than their links */
     double too_fast_took_s, too_fast_least_s;
     uint64_t too_fast_bytes;
-
-    atomic_int n_rounds; /* of rank 0, for the live view */
-    _Atomic(double) rounds_s;
 };
 
 struct strait_emu_shared {

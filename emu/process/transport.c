@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "core/random.h"
-#include "emu/host/dilated_clock.h"
+#include "process/dilated_clock.h"
 #include "pump.h"
 
 enum { BACKLOG = 4096 };

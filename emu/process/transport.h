@@ -5,15 +5,12 @@
 #include <stdint.h>
 #include "core/error.h"
 #include "workloads/rank/backend.h"
+#include "process/wire.h"
 #include "shared.h"
 
-/* Bytes of a message on each connection beside its payload: its frame only. */
-#define STRAIT_EMU_MESSAGE_OVERHEAD_BYTES 96
 /* Messages are handed to TCP, all connections of a stream together, at this multiple of the rate of
  * the stream's narrowest link. */
 #define STRAIT_EMU_PACING_RATIO 2.0
-/* Larger payloads are refused before memory is allocated. */
-#define STRAIT_EMU_MAX_PAYLOAD_BYTES ((uint64_t)1 << 32)
 
 /* Callbacks to the rank; all run on the transport's thread. */
 struct strait_emu_events {

@@ -14,7 +14,7 @@
 #include "core/process.h"
 #include "emu/guest/uml.h"
 #include "emu/host/dilation.h"
-#include "emu/host/dilated_clock.h"
+#include "process/dilated_clock.h"
 #include "tests/kit/data.h"
 #include "tests/kit/folder.h"
 #include "tests/kit/guest.h"
@@ -56,8 +56,7 @@ static void run_inside_with(double memory_bytes, const char *words, const char *
     strait_suite_argv(argv, program, suite, &words, 1);
     strcpy(bin, program);
     *strrchr(bin, '/') = '\0';
-    const char *const read[] = {DATA(""), bin, NULL},
-                      *const none[] = {NULL};
+    const char *const read[] = {DATA(""), bin, NULL}, *const none[] = {NULL};
     const struct strait_emu_uml_plan plan = {.virtual_time = true,
                                              .argv = argv,
                                              .folder = "/",
@@ -249,7 +248,7 @@ static void gaps(void)
 static void take_all(struct strait_rank *r)
 {
     enum { STEP_BYTES = 16 << 20 };
-    strait_emu_be_ordinary();
+    strait_proc_be_ordinary();
     while (r->me == 1) {
         char *more = malloc(STEP_BYTES);
         if (!more)

@@ -40,7 +40,7 @@ static const char *error_at(struct strait_error *err, const struct run *r, doubl
 
 static void move(struct run *r, double s)
 {
-    atomic_fetch_add(&r->shared->ranks[1].n_sent, 1);
+    atomic_fetch_add(&r->shared->ranks[1].state.n_sent, 1);
     strait_emu_deadlines_note(&r->d, NULL, at(s));
 }
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 #include <string.h>
-#include "emu/host/dilated_clock.h"
+#include "process/dilated_clock.h"
 #include "tests/kit/emu_world.h"
 #include "tests/kit/suite.h"
 
@@ -32,7 +32,7 @@ static void readings(void)
         {.carried_bytes = 100, .backlog_bytes = 200, .n_queue_drops = 300, .n_loss_drops = 400},
         {.carried_bytes = STRAIT_EMU_UNKNOWN, .n_loss_drops = 5}};
     const struct strait_emu_relay_report r = {
-        .n_nodes = 2, .out = out, .in = in, .at_s = 2 + 1e-9 * (double)strait_emu_mono_ns()};
+        .n_nodes = 2, .out = out, .in = in, .at_s = 2 + 1e-9 * (double)strait_proc_mono_ns()};
     world_init(&w, 2, 1e9, 0.04);
     w.run.watch = look;
     w.run.watcher = &seen;
@@ -46,8 +46,8 @@ static void readings(void)
     CU_ASSERT(isnan(seen.live.read_at_s));
 
     atomic_store(&s->start_ns, (int64_t)llround(1e9 * r.at_s) - 8000000000); /* 8 s before */
-    atomic_store(&s->ranks[0].n_rounds, 3);
-    atomic_store(&s->ranks[0].rounds_s, 1.5);
+    atomic_store(&s->ranks[0].state.n_rounds, 3);
+    atomic_store(&s->ranks[0].state.rounds_s, 1.5);
     strait_emu_live_put(s, &r);
     CU_ASSERT_EQUAL(atomic_load(&s->n_readings), 2);
     strait_emu_live_show(&w.run, s, links);
@@ -91,7 +91,7 @@ static void between_sites(void)
                                               .in = nodes + 2,
                                               .n_between = N_BETWEEN,
                                               .between = between,
-                                              .at_s = 1e-9 * (double)strait_emu_mono_ns()};
+                                              .at_s = 1e-9 * (double)strait_proc_mono_ns()};
     world_init(&w, 2, 1e9, 0.04);
     struct strait_network sites = *w.network;
     sites.n_sites = 2;

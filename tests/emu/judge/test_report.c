@@ -33,8 +33,8 @@ static void begin(struct story *s)
     b->cpu_s = 1, b->job_cpu_s = 2, b->run_delay_s = 0.5; /* a codec's child: not negative */
     a->slip_sum_s = 0.001, b->slip_sum_s = 0.002;
     a->slip_max_s = 0.0005, b->slip_max_s = 0.0004;
-    a->lag_sum_s = 0.003, b->lag_sum_s = 0.001;
-    a->lag_max_s = 0.0001, b->lag_max_s = 0.0002;
+    a->state.lag_sum_s = 0.003, b->state.lag_sum_s = 0.001;
+    a->state.lag_max_s = 0.0001, b->state.lag_max_s = 0.0002;
     a->write_late_max_s = 0.006, b->write_late_max_s = 0.005;
     a->read_late_max_s = 0.007, b->read_late_max_s = 0.008;
     for (int i = 0; i < 4; i++)

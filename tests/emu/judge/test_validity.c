@@ -139,9 +139,9 @@ static void work_outside_of_jobs_is_a_sign(void)
 {
     struct court c;
     court_open(&c);
-    c.shared->ranks[2].lag_sum_s = 2.07;
+    c.shared->ranks[2].state.lag_sum_s = 2.07;
     expect(&c, NULL);
-    c.shared->ranks[2].lag_sum_s = 2.09;
+    c.shared->ranks[2].state.lag_sum_s = 2.09;
     expect(&c, "rank 2 spent 2090.0 ms outside of jobs, limit 2080.0 ms of real time");
     court_close(&c);
 }
@@ -179,7 +179,7 @@ static void first_of_many(void)
     expect(&c, "rank 1 began to send");
     court_close(&c);
     court_open(&c);
-    c.shared->ranks[0].lag_sum_s = c.shared->ranks[2].lag_sum_s = 9;
+    c.shared->ranks[0].state.lag_sum_s = c.shared->ranks[2].state.lag_sum_s = 9;
     expect(&c, "rank 0 spent");
     court_close(&c);
 }
@@ -229,22 +229,22 @@ static void a_stall_is_seen_at_the_second_look(void)
     world_init(&w, 2, 1e9, 0.05);
     struct strait_emu_shared *s = strait_emu_shared_new(&w.run, 1, 1, NULL);
     CU_ASSERT_FATAL(s != NULL);
-    atomic_store(&s->ranks[1].n_lanes, 2); /* rank 0 has returned */
-    atomic_store(&s->ranks[1].n_stuck, 2);
-    atomic_store(&s->ranks[1].stuck_src, STRAIT_ANY);
-    atomic_store(&s->ranks[1].stuck_channel, 3);
-    atomic_store(&s->ranks[0].n_sent, 1); /* its last message is still under way */
+    atomic_store(&s->ranks[1].state.n_lanes, 2); /* rank 0 has returned */
+    atomic_store(&s->ranks[1].state.n_stuck, 2);
+    atomic_store(&s->ranks[1].state.stuck_src, STRAIT_ANY);
+    atomic_store(&s->ranks[1].state.stuck_channel, 3);
+    atomic_store(&s->ranks[0].state.n_sent, 1); /* its last message is still under way */
     CU_ASSERT(strait_emu_watch_under_way(s) == 1);
     for (int i = 0; i < 3; i++)
         CU_ASSERT(strait_emu_watch_look(&watch, s, &err) == 0);
-    atomic_store(&s->ranks[1].n_landed, 1);
+    atomic_store(&s->ranks[1].state.n_landed, 1);
     CU_ASSERT(strait_emu_watch_look(&watch, s, &err) == 0);
-    atomic_fetch_add(&s->ranks[1].progress, 1); /* it moved in between */
+    atomic_fetch_add(&s->ranks[1].state.progress, 1); /* it moved in between */
     CU_ASSERT(strait_emu_watch_look(&watch, s, &err) == 0);
     CU_ASSERT(strait_emu_watch_look(&watch, s, &err) == -1);
     CU_ASSERT(strcmp(err.text, "rank 1 waits for ever for a message from any rank on channel 3") ==
               0);
-    atomic_store(&s->ranks[1].n_stuck, 1); /* one lane works */
+    atomic_store(&s->ranks[1].state.n_stuck, 1); /* one lane works */
     CU_ASSERT(strait_emu_watch_look(&watch, s, NULL) == 0);
     strait_emu_shared_free(s);
     world_release(&w);

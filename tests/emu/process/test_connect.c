@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "emu/host/dilated_clock.h"
+#include "process/dilated_clock.h"
 #include "emu/process/pump.h"
 #include "tests/kit/failing/faulty.h"
 #include "tests/kit/suite.h"
@@ -41,7 +41,7 @@ static struct strait_emu_transport_plan plan_of(struct strait_emu_shared *shared
 
 static int connect_until(struct strait_emu_transport *t, struct strait_error *err)
 {
-    return strait_emu_transport_connect(t, strait_emu_mono_ns() + (int64_t)PATIENCE_S * 1000000000,
+    return strait_emu_transport_connect(t, strait_proc_mono_ns() + (int64_t)PATIENCE_S * 1000000000,
                                         err);
 }
 

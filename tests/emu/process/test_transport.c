@@ -6,9 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "codecs/frame.h"
-#include "emu/host/dilated_clock.h"
+#include "process/dilated_clock.h"
 #include "emu/process/pump.h"
-#include "emu/process/wire.h"
+#include "process/wire.h"
 #include "tests/kit/suite.h"
 
 enum { N_MAX = 4000, PATIENCE_S = 300 };
@@ -75,7 +75,7 @@ static void *connect_other(void *of)
 {
     struct end *e = of;
     struct strait_error err = {.code = STRAIT_OK};
-    const int64_t until = strait_emu_mono_ns() + (int64_t)PATIENCE_S * 1000000000;
+    const int64_t until = strait_proc_mono_ns() + (int64_t)PATIENCE_S * 1000000000;
     return strait_emu_transport_connect(e->transport, until, &err) == 0 ? e : NULL;
 }
 
@@ -236,9 +236,9 @@ static void a_sized_payload_takes_its_bytes_and_no_memory(void)
         strait_emu_transport_stop(p->ends[i].transport);
     /* two messages of 1234567 bytes and one frame each; greetings come before the count */
     CU_ASSERT(strait_emu_transport_figures(p->ends[0].transport).bytes_sent ==
-              2 * (1234567 + STRAIT_EMU_MESSAGE_OVERHEAD_BYTES));
+              2 * (1234567 + STRAIT_PROC_FRAME_BYTES));
     CU_ASSERT(strait_emu_transport_figures(p->ends[1].transport).bytes_received ==
-              2 * (1234567 + STRAIT_EMU_MESSAGE_OVERHEAD_BYTES));
+              2 * (1234567 + STRAIT_PROC_FRAME_BYTES));
     pair_free(p);
 }
 
@@ -265,17 +265,17 @@ static void parts_differ_by_a_byte_at_most_and_leave_nothing_out(void)
     for (size_t n_bytes = 0; n_bytes < 100; n_bytes++)
         for (int n = 1; n <= STRAIT_MAX_CONNECTIONS; n++) {
             const size_t least = n_bytes / (size_t)n;
-            CU_ASSERT(strait_emu_wire_part_at(n_bytes, n, 0) == 0);
-            CU_ASSERT(strait_emu_wire_part_at(n_bytes, n, n) == n_bytes);
+            CU_ASSERT(strait_proc_wire_part_at(n_bytes, n, 0) == 0);
+            CU_ASSERT(strait_proc_wire_part_at(n_bytes, n, n) == n_bytes);
             for (int i = 0; i < n; i++) {
-                const size_t part = strait_emu_wire_part_at(n_bytes, n, i + 1) -
-                                    strait_emu_wire_part_at(n_bytes, n, i);
+                const size_t part = strait_proc_wire_part_at(n_bytes, n, i + 1) -
+                                    strait_proc_wire_part_at(n_bytes, n, i);
                 CU_ASSERT(part == least || part == least + 1);
             }
         }
     /* 2^32 in 3: 1431655766, 1431655765, 1431655765 */
-    CU_ASSERT(strait_emu_wire_part_at((size_t)1 << 32, 3, 1) == 1431655766);
-    CU_ASSERT(strait_emu_wire_part_at((size_t)1 << 32, 3, 2) == 2863311531);
+    CU_ASSERT(strait_proc_wire_part_at((size_t)1 << 32, 3, 1) == 1431655766);
+    CU_ASSERT(strait_proc_wire_part_at((size_t)1 << 32, 3, 2) == 2863311531);
 }
 
 static unsigned char byte_of(int message, size_t i)
@@ -316,7 +316,7 @@ static void parallel_connections_put_messages_together_in_their_order(void)
         for (int i = 0; i < 2; i++)
             strait_emu_transport_stop(p->ends[i].transport);
         /* a frame for each message and connection, and one for each acknowledgement back */
-        const size_t frame = STRAIT_EMU_MESSAGE_OVERHEAD_BYTES;
+        const size_t frame = STRAIT_PROC_FRAME_BYTES;
         CU_ASSERT(strait_emu_transport_figures(p->ends[0].transport).bytes_sent ==
                   sum_bytes + N_SIZES * counts[c] * frame);
         CU_ASSERT(strait_emu_transport_figures(p->ends[1].transport).bytes_received ==
@@ -368,15 +368,15 @@ static void a_bad_frame_on_any_connection_is_a_failure(void)
         struct pair *p = pair_new(true, 4);
         struct end *judge = &p->ends[what == AN_ANSWER ? 0 : 1];
         const struct strait_packet empty = {.payload_bytes = 0};
-        unsigned char frame[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES] = {0};
+        unsigned char frame[STRAIT_PROC_FRAME_BYTES] = {0};
         /* an envelope, as every message has one */
         struct strait_emu_stream *s = strait_emu_shared_stream(p->shared, 0, 1, 0);
         atomic_store(&s->n_put, 1);
         if (what == ANOTHER_FRAME) {
-            strait_emu_wire_pack(frame, &empty, 7);
+            strait_proc_wire_pack(frame, &empty, 7);
             CU_ASSERT(send(p->ends[0].transport->out_connections[0].fd, frame, sizeof(frame), 0) ==
                       sizeof(frame));
-            strait_emu_wire_pack(frame, &empty, 8);
+            strait_proc_wire_pack(frame, &empty, 8);
         }
         const int fd = what == AN_ANSWER ? p->ends[1].transport->in_connections[2].fd
                                          : p->ends[0].transport->out_connections[2].fd;
@@ -405,15 +405,15 @@ static void a_peer_that_goes_away_is_a_failure(void)
 
 static void a_changed_byte_is_noticed(void)
 {
-    unsigned char frame[STRAIT_EMU_MESSAGE_OVERHEAD_BYTES];
+    unsigned char frame[STRAIT_PROC_FRAME_BYTES];
     struct strait_error err = {.code = STRAIT_OK};
     struct strait_packet *packet = strait_packet_new(1000);
     CU_ASSERT_FATAL(packet != NULL);
     memset(packet->data, 1, 1000);
-    strait_emu_wire_pack(frame, packet, 3);
-    CU_ASSERT(strait_emu_wire_verify(frame, packet, &err) == 0);
+    strait_proc_wire_pack(frame, packet, 3);
+    CU_ASSERT(strait_proc_wire_verify(frame, packet, &err) == 0);
     packet->data[999] ^= 0x10;
-    CU_ASSERT(strait_emu_wire_verify(frame, packet, &err) == -1);
+    CU_ASSERT(strait_proc_wire_verify(frame, packet, &err) == -1);
     CU_ASSERT(err.code == STRAIT_ERR_BACKEND && strstr(err.text, "1000 bytes is damaged") != NULL);
     strait_packet_drop(packet);
 }
@@ -423,19 +423,18 @@ static void a_payload_beyond_the_limit_is_refused_before_memory_is_taken(void)
     unsigned char bytes[STRAIT_FRAME_BYTES];
     struct strait_frame f = {.payload_bytes = 0};
     strait_frame_pack(bytes, &f, NULL);
-    const uint64_t huge = STRAIT_EMU_MAX_PAYLOAD_BYTES + 1;
+    const uint64_t huge = STRAIT_PROC_MAX_PAYLOAD_BYTES + 1;
     for (int i = 0; i < 8; i++) /* bytes 24 to 31: payload_bytes, see codecs/frame.h */
         bytes[24 + i] = (unsigned char)(huge >> 8 * i);
     struct strait_packet *packet = NULL;
     struct strait_error err = {.code = STRAIT_OK};
-    const struct strait_emu_envelope none = {.acked = 0};
     int tag;
-    CU_ASSERT(strait_emu_wire_unpack(&packet, &tag, bytes, &none, true, &err) == -1);
+    CU_ASSERT(strait_proc_wire_unpack(&packet, &tag, bytes, 0, true, &err) == -1);
     CU_ASSERT(packet == NULL && err.code == STRAIT_ERR_BACKEND);
     CU_ASSERT(strstr(err.text, "expected a payload of at most 4294967296 bytes") != NULL);
     bytes[0] = 'X';
     err.code = STRAIT_OK;
-    CU_ASSERT(strait_emu_wire_unpack(&packet, &tag, bytes, &none, true, &err) == -1);
+    CU_ASSERT(strait_proc_wire_unpack(&packet, &tag, bytes, 0, true, &err) == -1);
     CU_ASSERT(strstr(err.text, "bad frame") != NULL);
 }
 
@@ -464,10 +463,10 @@ static void an_incomplete_greeting_keeps_nobody_busy(void)
     CU_ASSERT_EQUAL(send(stranger, "hello", 5, 0), 5);
     CU_ASSERT_EQUAL(send(half, "hello", 5, 0), 5);
     CU_ASSERT(shutdown(half, SHUT_WR) == 0); /* no more of it will come */
-    const int64_t before = strait_emu_thread_cpu_ns(), patience_ns = 200000000;
-    CU_ASSERT(strait_emu_transport_connect(t, strait_emu_mono_ns() + patience_ns, &err) == -1);
+    const int64_t before = strait_proc_thread_cpu_ns(), patience_ns = 200000000;
+    CU_ASSERT(strait_emu_transport_connect(t, strait_proc_mono_ns() + patience_ns, &err) == -1);
     CU_ASSERT_CONTAINS(err.text, "rank 1 is not reached by rank 0 in time");
-    CU_ASSERT_AT_MOST((double)(strait_emu_thread_cpu_ns() - before), (double)patience_ns / 4);
+    CU_ASSERT_AT_MOST((double)(strait_proc_thread_cpu_ns() - before), (double)patience_ns / 4);
     close(stranger);
     close(half);
     strait_emu_transport_free(t);

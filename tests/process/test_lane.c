@@ -1,6 +1,7 @@
 /* The operations of an emulated rank, on a rank in this process to which the test brings
  * messages. */
-#include "emu/process/lane.h"
+#include "process/lane.h"
+#include "emu/process/rank_process.h"
 #include <math.h>
 #include <sched.h>
 #include <string.h>
@@ -29,33 +30,33 @@ static void set_up(struct bench *b, double dilation)
     b->shared = strait_emu_shared_new(&b->w.run, dilation, 1, &err);
     CU_ASSERT_FATAL(b->shared != NULL);
     struct strait_emu_rank *r = &b->rank;
-    r->plan = (struct strait_emu_rank_plan){.run = &b->w.run, .shared = b->shared};
-    r->mine = &b->shared->ranks[0];
-    r->clock = (struct strait_emu_clock){strait_emu_mono_ns(), dilation};
-    r->max_lag_ns = INT64_MAX;
-    r->news = eventfd(0, EFD_CLOEXEC);
-    pthread_mutex_init(&r->lock, NULL);
-    strait_emu_inbox_init(&r->inbox);
+    strait_emu_rank_init(r, &(struct strait_emu_rank_plan){.run = &b->w.run, .shared = b->shared});
+    r->base.clock = (struct strait_proc_clock){strait_proc_mono_ns(), dilation};
+    r->base.max_lag_ns = INT64_MAX;
+    r->base.news = eventfd(0, EFD_CLOEXEC);
+    pthread_mutex_init(&r->base.lock, NULL);
+    strait_proc_inbox_init(&r->base.inbox);
     CU_ASSERT_EQUAL_FATAL(
-        strait_emu_slots_init(&r->slots, &r->lock, &b->shared->compute, n_slots, &err), 0);
-    strait_emu_slots_begin(&r->slots, &r->clock);
-    r->first = strait_emu_lane_new(r);
-    CU_ASSERT_FATAL(r->first != NULL && r->news >= 0);
-    r->n_spawned = 1; /* lane 0 */
-    b->ops = &strait_emu_rank_ops;
-    b->lane = &r->first->base;
+        strait_proc_slots_init(&r->base.slots, &r->base.lock, &b->shared->compute, n_slots, &err),
+        0);
+    strait_proc_slots_begin(&r->base.slots, &r->base.clock);
+    r->base.first = strait_proc_lane_new(&r->base);
+    CU_ASSERT_FATAL(r->base.first != NULL && r->base.news >= 0);
+    r->base.n_spawned = 1; /* lane 0 */
+    b->ops = &strait_proc_ops;
+    b->lane = &r->base.first->base;
 }
 
 static void tear_down(struct bench *b)
 {
     struct strait_emu_rank *r = &b->rank;
-    CU_ASSERT_PTR_NULL(r->lanes); /* those that were joined are gone */
-    strait_emu_inbox_release(&r->inbox);
-    strait_emu_slots_release(&r->slots);
-    pthread_cond_destroy(&r->first->moved);
-    free(r->first);
-    pthread_mutex_destroy(&r->lock);
-    close(r->news);
+    CU_ASSERT_PTR_NULL(r->base.lanes); /* those that were joined are gone */
+    strait_proc_inbox_release(&r->base.inbox);
+    strait_proc_slots_release(&r->base.slots);
+    pthread_cond_destroy(&r->base.first->moved);
+    free(r->base.first);
+    pthread_mutex_destroy(&r->base.lock);
+    close(r->base.news);
     strait_emu_shared_free(b->shared);
     world_release(&b->w);
 }
@@ -67,8 +68,8 @@ static void bring(struct bench *b, int channel, int tag, size_t n_bytes, double 
     struct strait_packet *p = strait_packet_new(n_bytes);
     CU_ASSERT_FATAL(p != NULL);
     struct strait_message m = {.packet = p, .src = 1, .tag = tag, .posted_s = posted_s};
-    strait_emu_lane_arrived(&b->rank, &m, channel,
-                            strait_emu_clock_mono_ns(&b->rank.clock, arrived_s));
+    strait_emu_rank_arrived(&b->rank, &m, channel,
+                            strait_proc_clock_mono_ns(&b->rank.base.clock, arrived_s));
 }
 
 static void until(atomic_int *n, int wanted)
@@ -110,21 +111,21 @@ static void stuck_lanes_are_counted(void)
     struct receiver first = {.b = &b, .channel = 3}, second = {.b = &b};
     second.joins = b.ops->spawn(b.lane, receive, &first);
     CU_ASSERT_EQUAL(second.joins->lane, 1);
-    until(&mine->n_stuck, 1);
-    CU_ASSERT_EQUAL(atomic_load(&mine->stuck_src), 1);
-    CU_ASSERT_EQUAL(atomic_load(&mine->stuck_channel), 3);
-    CU_ASSERT_EQUAL(atomic_load(&mine->n_lanes), 1);
+    until(&mine->state.n_stuck, 1);
+    CU_ASSERT_EQUAL(atomic_load(&mine->state.stuck_src), 1);
+    CU_ASSERT_EQUAL(atomic_load(&mine->state.stuck_channel), 3);
+    CU_ASSERT_EQUAL(atomic_load(&mine->state.n_lanes), 1);
     struct strait_rank *joiner = b.ops->spawn(b.lane, join, &second);
     CU_ASSERT_EQUAL(joiner->lane, 2);
-    until(&mine->n_stuck, 2);
-    CU_ASSERT_EQUAL(atomic_load(&mine->n_lanes), 2);
+    until(&mine->state.n_stuck, 2);
+    CU_ASSERT_EQUAL(atomic_load(&mine->state.n_lanes), 2);
     bring(&b, 2, 5, 0, 0, 0.02); /* for nobody yet: another channel */
-    CU_ASSERT_EQUAL(atomic_load(&mine->n_stuck), 2);
+    CU_ASSERT_EQUAL(atomic_load(&mine->state.n_stuck), 2);
     bring(&b, 3, 7, 0, 0, 0.02);
     b.ops->join(b.lane, joiner);
-    CU_ASSERT_EQUAL(atomic_load(&mine->n_stuck), 0);
-    CU_ASSERT_EQUAL(atomic_load(&mine->n_lanes), 0);
-    CU_ASSERT_EQUAL(atomic_load(&mine->n_landed), 2);
+    CU_ASSERT_EQUAL(atomic_load(&mine->state.n_stuck), 0);
+    CU_ASSERT_EQUAL(atomic_load(&mine->state.n_lanes), 0);
+    CU_ASSERT_EQUAL(atomic_load(&mine->state.n_landed), 2);
     CU_ASSERT(first.found);
     CU_ASSERT_EQUAL(first.m.tag, 7);
     CU_ASSERT_EQUAL(first.m.src, 1);
@@ -143,15 +144,17 @@ static void deadlines_pass(void)
     struct bench b;
     struct strait_message m;
     set_up(&b, 1);
-    const double by_s = strait_emu_clock_virtual_s(&b.rank.clock, strait_emu_mono_ns()) + 0.01;
+    const double by_s =
+        strait_proc_clock_virtual_s(&b.rank.base.clock, strait_proc_mono_ns()) + 0.01;
     CU_ASSERT_FALSE(b.ops->recv(b.lane, &m, 1, 0, by_s));
-    CU_ASSERT_EQUAL(b.rank.first->now_ns, strait_emu_clock_mono_ns(&b.rank.clock, by_s));
-    CU_ASSERT_EQUAL(atomic_load(&b.rank.mine->n_stuck), 0);
-    CU_ASSERT_FALSE(b.rank.first->receiving);
+    CU_ASSERT_EQUAL(b.rank.base.first->now_ns, strait_proc_clock_mono_ns(&b.rank.base.clock, by_s));
+    CU_ASSERT_EQUAL(atomic_load(&b.rank.mine->state.n_stuck), 0);
+    CU_ASSERT_FALSE(b.rank.base.first->receiving);
     bring(&b, 0, 1, 0, -1, by_s + 1000); /* in the future, as the clock has it */
     CU_ASSERT_FALSE(b.ops->recv(b.lane, &m, 1, 0, by_s));
     CU_ASSERT(b.ops->recv(b.lane, &m, 1, 0, by_s + 1001));
-    CU_ASSERT_EQUAL(b.rank.first->now_ns, strait_emu_clock_mono_ns(&b.rank.clock, m.arrived_s));
+    CU_ASSERT_EQUAL(b.rank.base.first->now_ns,
+                    strait_proc_clock_mono_ns(&b.rank.base.clock, m.arrived_s));
     strait_packet_drop(m.packet);
     tear_down(&b);
 }
@@ -162,7 +165,7 @@ static void messages_to_oneself(void)
     struct bench b;
     struct strait_message m;
     set_up(&b, 1);
-    b.rank.first->now_ns = strait_emu_clock_mono_ns(&b.rank.clock, 0.5);
+    b.rank.base.first->now_ns = strait_proc_clock_mono_ns(&b.rank.base.clock, 0.5);
     for (int i = 0; i < 4; i++) {
         struct strait_op *op = b.ops->send(b.lane, 0, i / 2, i, strait_packet_new(0), i == 3);
         CU_ASSERT_EQUAL(op != NULL, i == 3);
@@ -182,8 +185,8 @@ static void messages_to_oneself(void)
         CU_ASSERT_DOUBLE_EQUAL(m.arrived_s, 0.5, 1e-8);
         strait_packet_drop(m.packet);
     }
-    CU_ASSERT_EQUAL(atomic_load(&b.rank.mine->n_sent), 0); /* none left this process */
-    CU_ASSERT_EQUAL(atomic_load(&b.rank.mine->n_landed), 0);
+    CU_ASSERT_EQUAL(atomic_load(&b.rank.mine->state.n_sent), 0); /* none left this process */
+    CU_ASSERT_EQUAL(atomic_load(&b.rank.mine->state.n_landed), 0);
     tear_down(&b);
 }
 
@@ -225,15 +228,15 @@ static void lag_is_compensated_up_to_its_limit(void)
 {
     struct bench b;
     set_up(&b, 2);
-    const int64_t late_ns = b.rank.clock.start_ns - 6000000000; /* 6 s, 3 virtual ones */
-    b.rank.first->now_ns = late_ns;
+    const int64_t late_ns = b.rank.base.clock.start_ns - 6000000000; /* 6 s, 3 virtual ones */
+    b.rank.base.first->now_ns = late_ns;
     CU_ASSERT_DOUBLE_EQUAL(b.ops->now_s(b.lane), -3, 1e-8);
-    CU_ASSERT_EQUAL(b.rank.first->now_ns, late_ns);
-    CU_ASSERT_EQUAL(b.rank.mine->lag_sum_s, 0);
-    b.rank.max_lag_ns = 5000000000;
+    CU_ASSERT_EQUAL(b.rank.base.first->now_ns, late_ns);
+    CU_ASSERT_EQUAL(b.rank.mine->state.lag_sum_s, 0);
+    b.rank.base.max_lag_ns = 5000000000;
     CU_ASSERT_AT_LEAST(b.ops->now_s(b.lane), 0);
-    CU_ASSERT_AT_LEAST(b.rank.mine->lag_max_s, 6);
-    CU_ASSERT_EQUAL(b.rank.mine->lag_sum_s, b.rank.mine->lag_max_s);
+    CU_ASSERT_AT_LEAST(b.rank.mine->state.lag_max_s, 6);
+    CU_ASSERT_EQUAL(b.rank.mine->state.lag_sum_s, b.rank.mine->state.lag_max_s);
     tear_down(&b);
 }
 
@@ -243,22 +246,22 @@ static void rounds_are_shown(void)
 {
     struct bench b;
     set_up(&b, 1);
-    const uint64_t before = atomic_load(&b.rank.mine->progress);
+    const uint64_t before = atomic_load(&b.rank.mine->state.progress);
     b.w.logs[0].n_of_kind[STRAIT_SPAN_ROUND] = 3;
     b.w.logs[0].total_s[STRAIT_SPAN_ROUND] = 1.5;
     b.ops->now_s(b.lane);
-    CU_ASSERT_EQUAL(atomic_load(&b.rank.mine->n_rounds), 3);
-    CU_ASSERT_EQUAL(atomic_load(&b.rank.mine->rounds_s), 1.5);
-    CU_ASSERT_EQUAL(atomic_load(&b.rank.mine->progress), before + 1);
+    CU_ASSERT_EQUAL(atomic_load(&b.rank.mine->state.n_rounds), 3);
+    CU_ASSERT_EQUAL(atomic_load(&b.rank.mine->state.rounds_s), 1.5);
+    CU_ASSERT_EQUAL(atomic_load(&b.rank.mine->state.progress), before + 1);
     b.w.logs[0].n_of_kind[STRAIT_SPAN_ROUND] = 4;
-    b.rank.first->base.lane = 1; /* another lane does not log rounds */
+    b.rank.base.first->base.lane = 1; /* another lane does not log rounds */
     b.ops->now_s(b.lane);
-    CU_ASSERT_EQUAL(atomic_load(&b.rank.mine->n_rounds), 3);
-    b.rank.first->base.lane = 0;
-    b.rank.first->base.me = 1; /* nor does another rank */
+    CU_ASSERT_EQUAL(atomic_load(&b.rank.mine->state.n_rounds), 3);
+    b.rank.base.first->base.lane = 0;
+    b.rank.base.first->base.me = 1; /* nor does another rank */
     b.ops->now_s(b.lane);
-    CU_ASSERT_EQUAL(atomic_load(&b.rank.mine->n_rounds), 3);
-    b.rank.first->base.me = 0;
+    CU_ASSERT_EQUAL(atomic_load(&b.rank.mine->state.n_rounds), 3);
+    b.rank.base.first->base.me = 0;
     memset(&b.w.logs[0], 0, sizeof(b.w.logs[0]));
     tear_down(&b);
 }
@@ -274,7 +277,7 @@ static void jobs_take_their_cost(void)
     CU_ASSERT_DOUBLE_EQUAL(t.queued_s, 0, 1e-8);
     CU_ASSERT_DOUBLE_EQUAL(t.started_s, 0, 1e-8);
     CU_ASSERT_DOUBLE_EQUAL(t.ended_s, 0.01, 1e-8);
-    CU_ASSERT_EQUAL(b.rank.first->now_ns, strait_emu_clock_mono_ns(&b.rank.clock, 0.01));
+    CU_ASSERT_EQUAL(b.rank.base.first->now_ns, strait_proc_clock_mono_ns(&b.rank.base.clock, 0.01));
     tear_down(&b);
 }
 
@@ -326,9 +329,9 @@ static void failures_end_the_rank(void)
         }
         CU_ASSERT_FATAL(pid > 0 && waitpid(pid, &status, 0) == pid);
         CU_ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAILURE);
-        CU_ASSERT_EQUAL(atomic_load(&b.rank.mine->has_error), 2);
-        CU_ASSERT_EQUAL(b.rank.mine->error.code, STRAIT_ERR_BACKEND);
-        CU_ASSERT_CONTAINS(b.rank.mine->error.text, cases[i].text);
+        CU_ASSERT_EQUAL(atomic_load(&b.rank.mine->state.has_error), 2);
+        CU_ASSERT_EQUAL(b.rank.mine->state.error.code, STRAIT_ERR_BACKEND);
+        CU_ASSERT_CONTAINS(b.rank.mine->state.error.text, cases[i].text);
         tear_down(&b);
     }
 }
@@ -343,4 +346,4 @@ static const struct strait_test tests[] = {
     {"jobs take their cost from when they were queued", jobs_take_their_cost},
     {"the first error of a rank ends it and is told", failures_end_the_rank},
 };
-STRAIT_SUITE_WITH("emu/process/lane", tests, .threads = true);
+STRAIT_SUITE_WITH("process/lane", tests, .threads = true);

@@ -1,10 +1,10 @@
 /* A packet's frame, there and back, and what is refused. */
-#include "emu/process/wire.h"
+#include "process/wire.h"
 #include <stdlib.h>
 #include <string.h>
 #include "tests/kit/suite.h"
 
-enum { N = STRAIT_EMU_MESSAGE_OVERHEAD_BYTES };
+enum { N = STRAIT_PROC_FRAME_BYTES };
 
 static struct strait_packet *packet_of(size_t payload_bytes, bool real)
 {
@@ -43,16 +43,16 @@ static void there_and_back(void)
             struct strait_packet *p = packet_of(sizes[i], real), *back = NULL;
             struct strait_error err = {0};
             int tag = 0;
-            strait_emu_wire_pack(frame, p, -7);
-            const struct strait_emu_envelope envelope = {.noise_bytes = real ? 0 : sizes[i]};
-            CU_ASSERT_EQUAL_FATAL(strait_emu_wire_unpack(&back, &tag, frame, &envelope, real, &err),
-                                  0);
+            strait_proc_wire_pack(frame, p, -7);
+            const uint64_t noise_bytes = real ? 0 : sizes[i];
+            CU_ASSERT_EQUAL_FATAL(
+                strait_proc_wire_unpack(&back, &tag, frame, noise_bytes, real, &err), 0);
             CU_ASSERT_EQUAL(tag, -7);
             expect_same(back, p);
             CU_ASSERT_EQUAL(back->data != NULL, real && sizes[i] > 0);
             if (back->data)
                 memcpy(back->data, p->data, sizes[i]);
-            CU_ASSERT_EQUAL(strait_emu_wire_verify(frame, back, &err), 0);
+            CU_ASSERT_EQUAL(strait_proc_wire_verify(frame, back, &err), 0);
             strait_packet_drop(p);
             strait_packet_drop(back);
         }
@@ -64,34 +64,34 @@ static void refused(void)
     struct strait_packet *p = packet_of(100, true), *back = NULL;
     struct strait_error err = {0};
     int tag;
-    strait_emu_wire_pack(frame, p, 1);
+    strait_proc_wire_pack(frame, p, 1);
     /* a payload where only noise is expected */
-    struct strait_emu_envelope envelope = {.noise_bytes = 0};
-    CU_ASSERT_EQUAL(strait_emu_wire_unpack(&back, &tag, frame, &envelope, false, &err), -1);
+    uint64_t noise_bytes = 0;
+    CU_ASSERT_EQUAL(strait_proc_wire_unpack(&back, &tag, frame, noise_bytes, false, &err), -1);
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_BACKEND);
     CU_ASSERT_STRING_EQUAL(err.text, "expected a payload of at most 0 bytes, found 100");
     /* noise beyond the limit */
     err = (struct strait_error){0};
     struct strait_packet *sized = packet_of(0, false);
-    strait_emu_wire_pack(other, sized, 1);
-    envelope.noise_bytes = STRAIT_EMU_MAX_PAYLOAD_BYTES + 1;
-    CU_ASSERT_EQUAL(strait_emu_wire_unpack(&back, &tag, other, &envelope, false, &err), -1);
-    envelope.noise_bytes = STRAIT_EMU_MAX_PAYLOAD_BYTES;
-    CU_ASSERT_EQUAL(strait_emu_wire_unpack(&back, &tag, other, &envelope, false, NULL), 0);
-    CU_ASSERT_EQUAL(back->payload_bytes, STRAIT_EMU_MAX_PAYLOAD_BYTES);
+    strait_proc_wire_pack(other, sized, 1);
+    noise_bytes = STRAIT_PROC_MAX_PAYLOAD_BYTES + 1;
+    CU_ASSERT_EQUAL(strait_proc_wire_unpack(&back, &tag, other, noise_bytes, false, &err), -1);
+    noise_bytes = STRAIT_PROC_MAX_PAYLOAD_BYTES;
+    CU_ASSERT_EQUAL(strait_proc_wire_unpack(&back, &tag, other, noise_bytes, false, NULL), 0);
+    CU_ASSERT_EQUAL(back->payload_bytes, STRAIT_PROC_MAX_PAYLOAD_BYTES);
     strait_packet_drop(back);
     /* another magic, and a changed byte of the payload */
     err = (struct strait_error){0};
     memcpy(other, frame, N);
     other[0] ^= 1;
-    CU_ASSERT_EQUAL(strait_emu_wire_unpack(&back, &tag, other, &envelope, true, &err), -1);
+    CU_ASSERT_EQUAL(strait_proc_wire_unpack(&back, &tag, other, noise_bytes, true, &err), -1);
     CU_ASSERT_EQUAL(strncmp(err.text, "a message begins with a bad frame: ", 35), 0);
     err = (struct strait_error){0};
-    CU_ASSERT_EQUAL(strait_emu_wire_verify(other, p, &err), -1);
+    CU_ASSERT_EQUAL(strait_proc_wire_verify(other, p, &err), -1);
     CU_ASSERT_EQUAL(strncmp(err.text, "a message begins with a bad frame: ", 35), 0);
     err = (struct strait_error){0};
     p->data[99] ^= 1;
-    CU_ASSERT_EQUAL(strait_emu_wire_verify(frame, p, &err), -1);
+    CU_ASSERT_EQUAL(strait_proc_wire_verify(frame, p, &err), -1);
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_BACKEND);
     CU_ASSERT_EQUAL(strncmp(err.text, "a message of 100 bytes is damaged: ", 35), 0);
     strait_packet_drop(p);
@@ -103,17 +103,17 @@ static void checksums(void)
 {
     unsigned char frame[N];
     struct strait_packet *p = packet_of(100, true);
-    strait_emu_wire_pack(frame, p, 1);
-    const uint64_t sum = strait_emu_wire_checksum(frame);
-    CU_ASSERT_EQUAL(strait_emu_wire_checksum(frame), sum);
+    strait_proc_wire_pack(frame, p, 1);
+    const uint64_t sum = strait_proc_wire_checksum(frame);
+    CU_ASSERT_EQUAL(strait_proc_wire_checksum(frame), sum);
     for (size_t i = 0; i < N; i++) {
         frame[i] ^= 1;
-        CU_ASSERT_NOT_EQUAL(strait_emu_wire_checksum(frame), sum);
+        CU_ASSERT_NOT_EQUAL(strait_proc_wire_checksum(frame), sum);
         frame[i] ^= 1;
     }
     p->data[50]++;
-    strait_emu_wire_pack(frame, p, 1);
-    CU_ASSERT_NOT_EQUAL(strait_emu_wire_checksum(frame), sum);
+    strait_proc_wire_pack(frame, p, 1);
+    CU_ASSERT_NOT_EQUAL(strait_proc_wire_checksum(frame), sum);
     strait_packet_drop(p);
 }
 
@@ -122,4 +122,4 @@ static const struct strait_test tests[] = {
     {"what does not fit, and what was changed, is refused", refused},
     {"the checksum sees every byte", checksums},
 };
-STRAIT_SUITE("emu/process/wire", tests);
+STRAIT_SUITE("process/wire", tests);

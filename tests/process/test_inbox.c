@@ -1,5 +1,5 @@
 /* What has arrived at a rank, in order and by channel. */
-#include "emu/process/inbox.h"
+#include "process/inbox.h"
 #include <math.h>
 #include <stdlib.h>
 #include "tests/kit/suite.h"
@@ -12,7 +12,7 @@ static void count_drop(struct strait_packet *p)
     free(p);
 }
 
-static void put(struct strait_emu_inbox *box, int src, int tag, double arrived_s, int channel)
+static void put(struct strait_proc_inbox *box, int src, int tag, double arrived_s, int channel)
 {
     struct strait_packet *p = calloc(1, sizeof(*p));
     CU_ASSERT_PTR_NOT_NULL_FATAL(p);
@@ -20,23 +20,23 @@ static void put(struct strait_emu_inbox *box, int src, int tag, double arrived_s
     p->release = count_drop;
     const struct strait_message m = {
         .packet = p, .src = src, .tag = tag, .posted_s = 0, .arrived_s = arrived_s};
-    CU_ASSERT_TRUE(strait_emu_inbox_put(box, &m, channel));
+    CU_ASSERT_TRUE(strait_proc_inbox_put(box, &m, channel));
 }
 
 /* The tag of what is taken; -1: nothing. */
-static int take(struct strait_emu_inbox *box, int src, int channel, double latest_s)
+static int take(struct strait_proc_inbox *box, int src, int channel, double latest_s)
 {
     struct strait_message m = {.tag = -1};
-    if (strait_emu_inbox_take(box, &m, src, channel, latest_s))
+    if (strait_proc_inbox_take(box, &m, src, channel, latest_s))
         strait_packet_drop(m.packet);
     return m.tag;
 }
 
 static void order(void)
 {
-    struct strait_emu_inbox box;
+    struct strait_proc_inbox box;
     n_dropped = 0;
-    strait_emu_inbox_init(&box);
+    strait_proc_inbox_init(&box);
     CU_ASSERT_EQUAL(take(&box, STRAIT_ANY, 0, INFINITY), -1);
     put(&box, 1, 10, 1, 0);
     put(&box, 2, 20, 2, 0);
@@ -57,30 +57,30 @@ static void order(void)
     put(&box, 3, 30, 5, 2); /* the last of a channel was taken: the next is the first again */
     put(&box, 3, 31, 5, 2);
     CU_ASSERT_EQUAL(take(&box, 3, 2, INFINITY), 30);
-    strait_emu_inbox_release(&box);
+    strait_proc_inbox_release(&box);
     CU_ASSERT_EQUAL(n_dropped, 7);
 }
 
 /* Once closed, all that is there and all that comes is dropped. */
 static void closed(void)
 {
-    struct strait_emu_inbox box;
+    struct strait_proc_inbox box;
     n_dropped = 0;
-    strait_emu_inbox_init(&box);
+    strait_proc_inbox_init(&box);
     for (int c = 0; c < STRAIT_MAX_CHANNELS; c++) {
         put(&box, 1, c, 1, c);
         put(&box, 1, c, 2, c);
     }
-    strait_emu_inbox_close(&box);
+    strait_proc_inbox_close(&box);
     CU_ASSERT_EQUAL(n_dropped, 2 * STRAIT_MAX_CHANNELS);
     put(&box, 1, 1, 1, 0);
     CU_ASSERT_EQUAL(n_dropped, 2 * STRAIT_MAX_CHANNELS + 1);
     CU_ASSERT_EQUAL(take(&box, STRAIT_ANY, 0, INFINITY), -1);
-    strait_emu_inbox_release(&box);
+    strait_proc_inbox_release(&box);
 }
 
 static const struct strait_test tests[] = {
     {"messages are taken by channel and sender, in their order", order},
     {"a closed inbox keeps nothing", closed},
 };
-STRAIT_SUITE("emu/process/inbox", tests);
+STRAIT_SUITE("process/inbox", tests);

@@ -1,5 +1,5 @@
 /* Jobs on slots: begun in their order, on the ideal timeline, whatever this machine is late. */
-#include "emu/process/padded_slots.h"
+#include "process/padded_slots.h"
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ enum { MS = 1000000 };
 struct world {
     pthread_mutex_t lock;
     sem_t compute;
-    struct strait_emu_slots slots;
+    struct strait_proc_slots slots;
     int64_t begin_ns;
 };
 
@@ -25,16 +25,16 @@ static void set_up(struct world *w, double dilation)
     n_slots[STRAIT_CPU] = 2;
     pthread_mutex_init(&w->lock, NULL);
     sem_init(&w->compute, 0, 1);
-    CU_ASSERT_EQUAL_FATAL(strait_emu_slots_init(&w->slots, &w->lock, &w->compute, n_slots, &err),
+    CU_ASSERT_EQUAL_FATAL(strait_proc_slots_init(&w->slots, &w->lock, &w->compute, n_slots, &err),
                           0);
-    w->begin_ns = strait_emu_mono_ns();
-    const struct strait_emu_clock clock = {.start_ns = w->begin_ns, .dilation = dilation};
-    strait_emu_slots_begin(&w->slots, &clock);
+    w->begin_ns = strait_proc_mono_ns();
+    const struct strait_proc_clock clock = {.start_ns = w->begin_ns, .dilation = dilation};
+    strait_proc_slots_begin(&w->slots, &clock);
 }
 
 static void tear_down(struct world *w)
 {
-    strait_emu_slots_release(&w->slots);
+    strait_proc_slots_release(&w->slots);
     sem_destroy(&w->compute);
     pthread_mutex_destroy(&w->lock);
 }
@@ -45,7 +45,7 @@ static void start(struct world *w, struct strait_op *op, enum strait_resource re
     struct strait_error err = {0};
     *op = (struct strait_op){.job = {.resource = resource, .n_slots = n_slots, .cost_s = cost_s},
                              .queued_ns = w->begin_ns};
-    CU_ASSERT_EQUAL(strait_emu_slots_start(&w->slots, op, &err), 0);
+    CU_ASSERT_EQUAL(strait_proc_slots_start(&w->slots, op, &err), 0);
 }
 
 static void await(struct world *w, struct strait_op *op)
@@ -120,8 +120,8 @@ static void timers(void)
 
 static void burn(void *arg)
 {
-    const int64_t until_ns = strait_emu_thread_cpu_ns() + *(const int64_t *)arg;
-    while (strait_emu_thread_cpu_ns() < until_ns)
+    const int64_t until_ns = strait_proc_thread_cpu_ns() + *(const int64_t *)arg;
+    while (strait_proc_thread_cpu_ns() < until_ns)
         ;
 }
 
@@ -144,7 +144,7 @@ static void measured(void)
                                             .arg = &work_ns,
                                             .readings = i == 1 ? &before : NULL},
                                     .queued_ns = w.begin_ns};
-        CU_ASSERT_EQUAL(strait_emu_slots_start(&w.slots, &ops[i], &err), 0);
+        CU_ASSERT_EQUAL(strait_proc_slots_start(&w.slots, &ops[i], &err), 0);
     }
     for (size_t i = 0; i < 3; i++)
         await(&w, &ops[i]);
@@ -181,7 +181,7 @@ static void late(void)
     op = (struct strait_op){
         .job = {.resource = STRAIT_CPU, .cost_s = 0.001, .fn = burn, .arg = &work_ns},
         .queued_ns = w.begin_ns};
-    CU_ASSERT_EQUAL(strait_emu_slots_start(&w.slots, &op, &err), 0);
+    CU_ASSERT_EQUAL(strait_proc_slots_start(&w.slots, &op, &err), 0);
     await(&w, &op);
     CU_ASSERT_AT_LEAST(op.ended_ns - op.started_ns, work_ns);
     CU_ASSERT_AT_LEAST(w.slots.slip_sum_s, 0.004);
@@ -191,8 +191,8 @@ static void late(void)
     /* one that ends in time adds nothing */
     const double before_s = w.slots.slip_sum_s;
     op = (struct strait_op){.job = {.resource = STRAIT_CPU, .cost_s = 30, .fn = count},
-                            .queued_ns = strait_emu_mono_ns() - (int64_t)29900 * MS};
-    CU_ASSERT_EQUAL(strait_emu_slots_start(&w.slots, &op, &err), 0);
+                            .queued_ns = strait_proc_mono_ns() - (int64_t)29900 * MS};
+    CU_ASSERT_EQUAL(strait_proc_slots_start(&w.slots, &op, &err), 0);
     await(&w, &op);
     CU_ASSERT_EQUAL(w.slots.slip_sum_s >= before_s, true);
     CU_ASSERT_EQUAL(atomic_load(&n_ran), 1);
@@ -206,4 +206,4 @@ static const struct strait_test tests[] = {
     {"measured work takes what it took, or the least that it ever took", measured},
     {"work that takes longer than its job is late by that", late},
 };
-STRAIT_SUITE("emu/process/padded_slots", tests);
+STRAIT_SUITE("process/padded_slots", tests);

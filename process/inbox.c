@@ -2,27 +2,27 @@
 
 #include <stdlib.h>
 
-void strait_emu_inbox_init(struct strait_emu_inbox *box)
+void strait_proc_inbox_init(struct strait_proc_inbox *box)
 {
-    *box = (struct strait_emu_inbox){.closed = false};
+    *box = (struct strait_proc_inbox){.closed = false};
     for (int c = 0; c < STRAIT_MAX_CHANNELS; c++)
         box->channels[c].end = &box->channels[c].first;
 }
 
-static void free_list(struct strait_emu_letter *l)
+static void free_list(struct strait_proc_letter *l)
 {
     while (l) {
-        struct strait_emu_letter *next = l->next;
+        struct strait_proc_letter *next = l->next;
         free(l);
         l = next;
     }
 }
 
-void strait_emu_inbox_close(struct strait_emu_inbox *box)
+void strait_proc_inbox_close(struct strait_proc_inbox *box)
 {
     box->closed = true;
     for (int c = 0; c < STRAIT_MAX_CHANNELS; c++) {
-        for (struct strait_emu_letter *l = box->channels[c].first; l; l = l->next)
+        for (struct strait_proc_letter *l = box->channels[c].first; l; l = l->next)
             strait_packet_drop(l->message.packet);
         free_list(box->channels[c].first);
         box->channels[c].first = NULL;
@@ -30,21 +30,21 @@ void strait_emu_inbox_close(struct strait_emu_inbox *box)
     }
 }
 
-void strait_emu_inbox_release(struct strait_emu_inbox *box)
+void strait_proc_inbox_release(struct strait_proc_inbox *box)
 {
-    strait_emu_inbox_close(box);
+    strait_proc_inbox_close(box);
     free_list(box->spare);
     box->spare = NULL;
 }
 
-bool strait_emu_inbox_put(struct strait_emu_inbox *box, const struct strait_message *message,
-                          int channel)
+bool strait_proc_inbox_put(struct strait_proc_inbox *box, const struct strait_message *message,
+                           int channel)
 {
     if (box->closed) {
         strait_packet_drop(message->packet);
         return true;
     }
-    struct strait_emu_letter *l = box->spare;
+    struct strait_proc_letter *l = box->spare;
     if (l)
         box->spare = l->next;
     else if (!(l = malloc(sizeof(*l))))
@@ -56,11 +56,11 @@ bool strait_emu_inbox_put(struct strait_emu_inbox *box, const struct strait_mess
     return true;
 }
 
-bool strait_emu_inbox_take(struct strait_emu_inbox *box, struct strait_message *out, int src,
-                           int channel, double latest_s)
+bool strait_proc_inbox_take(struct strait_proc_inbox *box, struct strait_message *out, int src,
+                            int channel, double latest_s)
 {
-    for (struct strait_emu_letter **at = &box->channels[channel].first; *at; at = &(*at)->next) {
-        struct strait_emu_letter *l = *at;
+    for (struct strait_proc_letter **at = &box->channels[channel].first; *at; at = &(*at)->next) {
+        struct strait_proc_letter *l = *at;
         if ((src != STRAIT_ANY && l->message.src != src) || l->message.arrived_s > latest_s)
             continue;
         *at = l->next;

@@ -8,23 +8,23 @@
 #include "core/clock.h"
 #include "workloads/timing/readings.h"
 
-int strait_emu_slots_init(struct strait_emu_slots *s, pthread_mutex_t *lock, sem_t *compute,
-                          const unsigned n_slots[STRAIT_N_RESOURCES], struct strait_error *err)
+int strait_proc_slots_init(struct strait_proc_slots *s, pthread_mutex_t *lock, sem_t *compute,
+                           const unsigned n_slots[STRAIT_N_RESOURCES], struct strait_error *err)
 {
-    *s = (struct strait_emu_slots){.lock = lock, .compute = compute};
+    *s = (struct strait_proc_slots){.lock = lock, .compute = compute};
     s->runnable_end = &s->runnable;
     pthread_cond_init(&s->work, NULL);
     pthread_cond_init(&s->calm, NULL);
     pthread_cond_init(&s->never, NULL);
     for (int i = 0; i < STRAIT_N_RESOURCES; i++) {
-        struct strait_emu_resource *r = &s->resources[i];
+        struct strait_proc_resource *r = &s->resources[i];
         r->end = &r->first;
         if (i == STRAIT_TIMER)
             continue;
         r->n_slots = r->n_free = n_slots[i] > 0 ? n_slots[i] : 1;
         r->free_at_ns = calloc(r->n_slots, sizeof(*r->free_at_ns));
         if (!r->free_at_ns) {
-            strait_emu_slots_release(s);
+            strait_proc_slots_release(s);
             return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for %u slots",
                                     r->n_slots);
         }
@@ -32,14 +32,14 @@ int strait_emu_slots_init(struct strait_emu_slots *s, pthread_mutex_t *lock, sem
     return 0;
 }
 
-void strait_emu_slots_begin(struct strait_emu_slots *s, const struct strait_emu_clock *clock)
+void strait_proc_slots_begin(struct strait_proc_slots *s, const struct strait_proc_clock *clock)
 {
     s->clock = *clock;
     s->reading_ns = strait_cpu_reading_ns();
 }
 
 /* Take the n slots that have been free longest. Returns since when all of them are free. */
-static int64_t take_slots(struct strait_emu_resource *r, unsigned n)
+static int64_t take_slots(struct strait_proc_resource *r, unsigned n)
 {
     const int64_t since = r->free_at_ns[n - 1];
     r->n_free -= n;
@@ -47,7 +47,7 @@ static int64_t take_slots(struct strait_emu_resource *r, unsigned n)
     return since;
 }
 
-static void give_slots(struct strait_emu_resource *r, unsigned n, int64_t since)
+static void give_slots(struct strait_proc_resource *r, unsigned n, int64_t since)
 {
     unsigned at = r->n_free;
     while (at > 0 && r->free_at_ns[at - 1] > since)
@@ -59,7 +59,7 @@ static void give_slots(struct strait_emu_resource *r, unsigned n, int64_t since)
 }
 
 /* Run the job's own work, unless halted. */
-static void call(struct strait_emu_slots *s, const struct strait_job *job)
+static void call(struct strait_proc_slots *s, const struct strait_job *job)
 {
     pthread_mutex_lock(s->lock);
     while (s->halted) /* for good: the process ends soon */
@@ -73,7 +73,7 @@ static void call(struct strait_emu_slots *s, const struct strait_job *job)
     pthread_mutex_unlock(s->lock);
 }
 
-void strait_emu_slots_halt(struct strait_emu_slots *s)
+void strait_proc_slots_halt(struct strait_proc_slots *s)
 {
     pthread_mutex_lock(s->lock);
     s->halted = true;
@@ -90,40 +90,40 @@ static bool goes_first(const struct strait_job *job)
 }
 
 /* Run the real work alone on a core; returns the CPU time in nanoseconds. */
-static int64_t measure(struct strait_emu_slots *s, const struct strait_job *job)
+static int64_t measure(struct strait_proc_slots *s, const struct strait_job *job)
 {
     while (sem_wait(s->compute) != 0)
         assert(errno == EINTR);
     if (goes_first(job)) /* the first call takes several times as long as all others */
         call(s, job);
-    const int64_t before = strait_emu_thread_cpu_ns();
+    const int64_t before = strait_proc_thread_cpu_ns();
     call(s, job);
-    const int64_t used = strait_emu_thread_cpu_ns() - before - s->reading_ns;
+    const int64_t used = strait_proc_thread_cpu_ns() - before - s->reading_ns;
     sem_post(s->compute);
     return used > 0 ? used : 1;
 }
 
 /* Run the job and hold its slots for its duration. Not under the lock. */
-static void perform(struct strait_emu_slots *s, struct strait_op *op, int64_t *used_ns,
+static void perform(struct strait_proc_slots *s, struct strait_op *op, int64_t *used_ns,
                     int64_t *slip_ns, bool *slow)
 {
     const bool measured = isnan(op->job.cost_s);
     *used_ns = *slip_ns = 0;
     if (op->job.fn) {
-        strait_emu_be_ordinary();
+        strait_proc_be_ordinary();
         if (measured)
             *used_ns = measure(s, &op->job);
         else
             call(s, &op->job);
-        strait_emu_be_prompt(); /* a job must end as punctually as messages are sent */
+        strait_proc_be_prompt(); /* a job must end as punctually as messages are sent */
     }
     const double cost_s =
         measured ? strait_readings_add(op->job.readings, (double)*used_ns / 1e9) : op->job.cost_s;
-    *slow = measured && (double)*used_ns / 1e9 > STRAIT_EMU_SLOW_RATIO * cost_s;
-    op->ended_ns = op->started_ns + strait_emu_clock_real_ns(&s->clock, cost_s);
-    const int64_t now = strait_emu_mono_ns();
+    *slow = measured && (double)*used_ns / 1e9 > STRAIT_PROC_SLOW_RATIO * cost_s;
+    op->ended_ns = op->started_ns + strait_proc_clock_real_ns(&s->clock, cost_s);
+    const int64_t now = strait_proc_mono_ns();
     if (now < op->ended_ns) {
-        strait_emu_sleep_until_ns(op->ended_ns);
+        strait_proc_sleep_until_ns(op->ended_ns);
     } else if (op->job.fn) {
         *slip_ns = now - op->ended_ns;
         op->ended_ns = now;
@@ -133,7 +133,7 @@ static void perform(struct strait_emu_slots *s, struct strait_op *op, int64_t *u
 static void *worker(void *slots);
 
 /* Ensure a thread for each job that has its slots, so that none waits for another's thread. */
-static int need_threads(struct strait_emu_slots *s, struct strait_error *err)
+static int need_threads(struct strait_proc_slots *s, struct strait_error *err)
 {
     while (s->n_runnable > s->n_idle) {
         if (s->n_threads == s->cap_threads) {
@@ -154,10 +154,10 @@ static int need_threads(struct strait_emu_slots *s, struct strait_error *err)
 }
 
 /* Give free slots to the jobs at the head of the queue. */
-static int dispatch(struct strait_emu_slots *s, enum strait_resource resource,
+static int dispatch(struct strait_proc_slots *s, enum strait_resource resource,
                     struct strait_error *err)
 {
-    struct strait_emu_resource *r = &s->resources[resource];
+    struct strait_proc_resource *r = &s->resources[resource];
     while (r->first && (resource == STRAIT_TIMER || r->first->job.n_slots <= r->n_free)) {
         struct strait_op *op = r->first;
         r->first = op->next;
@@ -178,7 +178,7 @@ static int dispatch(struct strait_emu_slots *s, enum strait_resource resource,
     return need_threads(s, err);
 }
 
-static void finish(struct strait_emu_slots *s, struct strait_op *op, int64_t used_ns,
+static void finish(struct strait_proc_slots *s, struct strait_op *op, int64_t used_ns,
                    int64_t slip_ns, bool slow)
 {
     const double slip_s = (double)slip_ns / 1e9;
@@ -200,8 +200,8 @@ static void finish(struct strait_emu_slots *s, struct strait_op *op, int64_t use
 
 static void *worker(void *slots)
 {
-    struct strait_emu_slots *s = slots;
-    strait_emu_be_prompt();
+    struct strait_proc_slots *s = slots;
+    strait_proc_be_prompt();
     pthread_mutex_lock(s->lock);
     for (;;) {
         while (!s->runnable && !s->stopping)
@@ -226,10 +226,10 @@ static void *worker(void *slots)
     return NULL;
 }
 
-int strait_emu_slots_start(struct strait_emu_slots *s, struct strait_op *op,
-                           struct strait_error *err)
+int strait_proc_slots_start(struct strait_proc_slots *s, struct strait_op *op,
+                            struct strait_error *err)
 {
-    struct strait_emu_resource *r = &s->resources[op->job.resource];
+    struct strait_proc_resource *r = &s->resources[op->job.resource];
     if (op->job.n_slots == 0)
         op->job.n_slots = 1;
     assert(op->job.resource == STRAIT_TIMER || op->job.n_slots <= r->n_slots);
@@ -239,7 +239,7 @@ int strait_emu_slots_start(struct strait_emu_slots *s, struct strait_op *op,
     return dispatch(s, op->job.resource, err);
 }
 
-void strait_emu_slots_release(struct strait_emu_slots *s)
+void strait_proc_slots_release(struct strait_proc_slots *s)
 {
     pthread_mutex_lock(s->lock);
     s->stopping = true;

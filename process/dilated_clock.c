@@ -17,17 +17,17 @@ static int64_t read_clock_ns(clockid_t id)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-int64_t strait_emu_mono_ns(void)
+int64_t strait_proc_mono_ns(void)
 {
     return read_clock_ns(CLOCK_MONOTONIC);
 }
 
-int64_t strait_emu_thread_cpu_ns(void)
+int64_t strait_proc_thread_cpu_ns(void)
 {
     return strait_cpu_thread_ns() + (int64_t)(1e9 * strait_isolated_cpu_s());
 }
 
-void strait_emu_be_prompt(void)
+void strait_proc_be_prompt(void)
 {
     prctl(PR_SET_TIMERSLACK, 1UL);
     const struct sched_param lowest = {.sched_priority = 1};
@@ -36,33 +36,33 @@ void strait_emu_be_prompt(void)
     setpriority(PRIO_PROCESS, 0, PROMPT_NICE);
 }
 
-void strait_emu_be_ordinary(void)
+void strait_proc_be_ordinary(void)
 {
     const struct sched_param none = {.sched_priority = 0};
     sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none);
     setpriority(PRIO_PROCESS, 0, 0);
 }
 
-struct timespec strait_emu_timespec(int64_t mono_ns)
+struct timespec strait_proc_timespec(int64_t mono_ns)
 {
     if (mono_ns < 0)
         mono_ns = 0;
     return (struct timespec){.tv_sec = mono_ns / 1000000000, .tv_nsec = mono_ns % 1000000000};
 }
 
-void strait_emu_sleep_until_ns(int64_t mono_ns)
+void strait_proc_sleep_until_ns(int64_t mono_ns)
 {
-    const struct timespec t = strait_emu_timespec(mono_ns);
+    const struct timespec t = strait_proc_timespec(mono_ns);
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
         ;
 }
 
-double strait_emu_clock_virtual_s(const struct strait_emu_clock *c, int64_t mono_ns)
+double strait_proc_clock_virtual_s(const struct strait_proc_clock *c, int64_t mono_ns)
 {
     return (double)(mono_ns - c->start_ns) / 1e9 / c->dilation;
 }
 
-int64_t strait_emu_clock_real_ns(const struct strait_emu_clock *c, double duration_s)
+int64_t strait_proc_clock_real_ns(const struct strait_proc_clock *c, double duration_s)
 {
     const double ns = duration_s * c->dilation * 1e9;
     if (!(ns > -FAR_NS)) /* NaN as well: asked for by nobody, but never a huge wait */
@@ -70,7 +70,7 @@ int64_t strait_emu_clock_real_ns(const struct strait_emu_clock *c, double durati
     return (int64_t)(ns < FAR_NS ? ns : FAR_NS);
 }
 
-int64_t strait_emu_clock_mono_ns(const struct strait_emu_clock *c, double virtual_s)
+int64_t strait_proc_clock_mono_ns(const struct strait_proc_clock *c, double virtual_s)
 {
-    return c->start_ns + strait_emu_clock_real_ns(c, virtual_s);
+    return c->start_ns + strait_proc_clock_real_ns(c, virtual_s);
 }

@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include "core/error.h"
 #include "workloads/rank/backend.h"
-#include "emu/host/dilated_clock.h"
+#include "process/dilated_clock.h"
 
 /* A reading this far above what is charged was disturbed. */
-#define STRAIT_EMU_SLOW_RATIO 1.05
+#define STRAIT_PROC_SLOW_RATIO 1.05
 
 /* A started job, or an acknowledged send (which uses no slot). */
 struct strait_op {
@@ -24,17 +24,17 @@ struct strait_op {
     pthread_cond_t *waiter; /* signalled when done; NULL: nobody waits yet */
 };
 
-struct strait_emu_resource {
+struct strait_proc_resource {
     unsigned n_slots, n_free;
     int64_t *free_at_ns; /* n_free: since when each free slot is free, ascending */
     struct strait_op *first, **end;
 };
 
-struct strait_emu_slots {
+struct strait_proc_slots {
     pthread_mutex_t *lock; /* the rank's; all callers hold it */
-    struct strait_emu_clock clock;
+    struct strait_proc_clock clock;
     sem_t *compute; /* shared by all ranks: limits measured jobs running at once */
-    struct strait_emu_resource resources[STRAIT_N_RESOURCES];
+    struct strait_proc_resource resources[STRAIT_N_RESOURCES];
     struct strait_op *runnable, **runnable_end; /* have their slots, wait for a thread */
     pthread_cond_t work;
     pthread_t *threads;
@@ -47,7 +47,7 @@ struct strait_emu_slots {
     double slip_sum_s, slip_max_s, cpu_s;
     uint64_t n_measured;
     uint64_t
-        n_slow; /* of these, readings above what was charged by more than STRAIT_EMU_SLOW_RATIO */
+        n_slow; /* of these, readings above what was charged by more than STRAIT_PROC_SLOW_RATIO */
 };
 
 /** In:      lock     the rank's, initialised
@@ -55,14 +55,14 @@ struct strait_emu_slots {
  *           n_slots  of each resource; STRAIT_TIMER has room for all
  *  Returns: 0, or -1 with *err NOMEM
  */
-int strait_emu_slots_init(struct strait_emu_slots *s, pthread_mutex_t *lock, sem_t *compute,
-                          const unsigned n_slots[STRAIT_N_RESOURCES], struct strait_error *err);
+int strait_proc_slots_init(struct strait_proc_slots *s, pthread_mutex_t *lock, sem_t *compute,
+                           const unsigned n_slots[STRAIT_N_RESOURCES], struct strait_error *err);
 /** Jobs may start from here on. */
-void strait_emu_slots_begin(struct strait_emu_slots *s, const struct strait_emu_clock *clock);
+void strait_proc_slots_begin(struct strait_proc_slots *s, const struct strait_proc_clock *clock);
 /** Queue op; its job and queued_ns are set. Under the lock. */
-int strait_emu_slots_start(struct strait_emu_slots *s, struct strait_op *op,
-                           struct strait_error *err);
+int strait_proc_slots_start(struct strait_proc_slots *s, struct strait_op *op,
+                            struct strait_error *err);
 /** Wait until no function of a job runs, and let no other begin. Not under the lock. */
-void strait_emu_slots_halt(struct strait_emu_slots *s);
+void strait_proc_slots_halt(struct strait_proc_slots *s);
 /** Wait for running jobs and end the threads. Not under the lock. */
-void strait_emu_slots_release(struct strait_emu_slots *s);
+void strait_proc_slots_release(struct strait_proc_slots *s);

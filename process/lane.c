@@ -11,36 +11,22 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct strait_emu_lane *lane_of(const struct strait_rank *r)
+static struct strait_proc_lane *lane_of(const struct strait_rank *r)
 {
-    return (struct strait_emu_lane *)(uintptr_t)r;
+    return (struct strait_proc_lane *)(uintptr_t)r;
 }
 
-void strait_emu_lane_fail(struct strait_emu_rank *rank, const struct strait_error *err)
-{
-    struct strait_emu_rank_shared *mine = rank->mine;
-    int none = 0;
-    if (atomic_compare_exchange_strong(&mine->has_error, &none, 1)) {
-        mine->error = *err;
-        atomic_store(&mine->has_error, 2);
-    } else {
-        for (int i = 0; i < 1000 && atomic_load(&mine->has_error) < 2; i++)
-            usleep(1000); /* another thread of this rank is reporting its own */
-    }
-    _exit(EXIT_FAILURE);
-}
-
-static void fail(struct strait_emu_lane *lane, const struct strait_error *err)
+static void fail(struct strait_proc_lane *lane, const struct strait_error *err)
     __attribute__((noreturn));
-static void fail(struct strait_emu_lane *lane, const struct strait_error *err)
+static void fail(struct strait_proc_lane *lane, const struct strait_error *err)
 {
-    strait_emu_lane_fail(lane->rank, err);
+    strait_proc_rank_fail(lane->rank, err);
 }
 
 /* The run has ended while this lane runs: its log must not change any more. Under the lock. */
-static void park_if_stopping(struct strait_emu_lane *lane)
+static void park_if_stopping(struct strait_proc_lane *lane)
 {
-    struct strait_emu_rank *rank = lane->rank;
+    struct strait_proc_rank *rank = lane->rank;
     if (!rank->stopping)
         return;
     const uint64_t one = 1;
@@ -51,29 +37,29 @@ static void park_if_stopping(struct strait_emu_lane *lane)
         pause();
 }
 
-static void enter(struct strait_emu_lane *lane)
+static void enter(struct strait_proc_lane *lane)
 {
     pthread_mutex_lock(&lane->rank->lock);
     park_if_stopping(lane);
 }
 
-static void leave(struct strait_emu_lane *lane)
+static void leave(struct strait_proc_lane *lane)
 {
-    struct strait_emu_rank_shared *mine = lane->rank->mine;
-    atomic_fetch_add(&mine->progress, 1);
+    struct strait_proc_state *state = lane->rank->state;
+    atomic_fetch_add(&state->progress, 1);
     if (lane->base.me == 0 && lane->base.lane == 0) { /* this lane ends the rounds and logs them */
         const struct strait_log *log = &lane->base.run->logs[0];
-        atomic_store(&mine->n_rounds, (int)log->n_of_kind[STRAIT_SPAN_ROUND]);
-        atomic_store(&mine->rounds_s, log->total_s[STRAIT_SPAN_ROUND]);
+        atomic_store(&state->n_rounds, (int)log->n_of_kind[STRAIT_SPAN_ROUND]);
+        atomic_store(&state->rounds_s, log->total_s[STRAIT_SPAN_ROUND]);
     }
     pthread_mutex_unlock(&lane->rank->lock);
 }
 
 /* Sleep until something happened. Under the lock. False: until_ns passed. */
-static bool sleep_lane(struct strait_emu_lane *lane, bool forever, int64_t until_ns)
+static bool sleep_lane(struct strait_proc_lane *lane, bool forever, int64_t until_ns)
 {
-    struct strait_emu_rank *rank = lane->rank;
-    const struct timespec until = strait_emu_timespec(until_ns);
+    struct strait_proc_rank *rank = lane->rank;
+    const struct timespec until = strait_proc_timespec(until_ns);
     const int result = forever ? pthread_cond_wait(&lane->moved, &rank->lock)
                                : pthread_cond_timedwait(&lane->moved, &rank->lock, &until);
     park_if_stopping(lane);
@@ -81,30 +67,30 @@ static bool sleep_lane(struct strait_emu_lane *lane, bool forever, int64_t until
 }
 
 /* For the stall watch: this lane depends on another one. Under the lock. */
-static void set_stuck(struct strait_emu_lane *lane, bool stuck)
+static void set_stuck(struct strait_proc_lane *lane, bool stuck)
 {
     if (lane->stuck == stuck)
         return;
     lane->stuck = stuck;
-    atomic_fetch_add(&lane->rank->mine->n_stuck, stuck ? 1 : -1);
+    atomic_fetch_add(&lane->rank->state->n_stuck, stuck ? 1 : -1);
 }
 
-static void advance(struct strait_emu_lane *lane, int64_t to_ns)
+static void advance(struct strait_proc_lane *lane, int64_t to_ns)
 {
     if (to_ns > lane->now_ns)
         lane->now_ns = to_ns;
 }
 
 /* The lane's time at an operation. Under the lock. */
-static int64_t sync_lane(struct strait_emu_lane *lane)
+static int64_t sync_lane(struct strait_proc_lane *lane)
 {
-    struct strait_emu_rank *rank = lane->rank;
-    const int64_t now = strait_emu_mono_ns(), lag = now - lane->now_ns;
+    struct strait_proc_rank *rank = lane->rank;
+    const int64_t now = strait_proc_mono_ns(), lag = now - lane->now_ns;
     if (lag > rank->max_lag_ns) { /* too much to compensate: advance the lane's time */
         const double lag_s = (double)lag / 1e9;
-        rank->mine->lag_sum_s += lag_s;
-        if (lag_s > rank->mine->lag_max_s)
-            rank->mine->lag_max_s = lag_s;
+        rank->state->lag_sum_s += lag_s;
+        if (lag_s > rank->state->lag_max_s)
+            rank->state->lag_max_s = lag_s;
         lane->now_ns = now;
     }
     return lane->now_ns;
@@ -112,11 +98,11 @@ static int64_t sync_lane(struct strait_emu_lane *lane)
 
 static double lane_now_s(const struct strait_rank *r)
 {
-    struct strait_emu_lane *lane = lane_of(r);
+    struct strait_proc_lane *lane = lane_of(r);
     enter(lane);
     const int64_t now = sync_lane(lane);
     leave(lane);
-    return strait_emu_clock_virtual_s(&lane->rank->clock, now);
+    return strait_proc_clock_virtual_s(&lane->rank->clock, now);
 }
 
 __attribute__((noreturn)) static void lane_fail(struct strait_rank *r,
@@ -127,7 +113,7 @@ __attribute__((noreturn)) static void lane_fail(struct strait_rank *r,
 
 static struct strait_op *lane_start(struct strait_rank *r, const struct strait_job *job)
 {
-    struct strait_emu_lane *lane = lane_of(r);
+    struct strait_proc_lane *lane = lane_of(r);
     struct strait_error err = {.code = STRAIT_OK};
     struct strait_op *op = calloc(1, sizeof(*op));
     if (!op)
@@ -140,7 +126,7 @@ static struct strait_op *lane_start(struct strait_rank *r, const struct strait_j
     op->job = *job;
     enter(lane);
     op->queued_ns = sync_lane(lane);
-    if (strait_emu_slots_start(&lane->rank->slots, op, &err) != 0)
+    if (strait_proc_slots_start(&lane->rank->slots, op, &err) != 0)
         fail(lane, &err);
     leave(lane);
     return op;
@@ -148,30 +134,30 @@ static struct strait_op *lane_start(struct strait_rank *r, const struct strait_j
 
 static void lane_wait(struct strait_rank *r, struct strait_op *op, struct strait_times *times)
 {
-    struct strait_emu_lane *lane = lane_of(r);
+    struct strait_proc_lane *lane = lane_of(r);
     enter(lane);
     op->waiter = &lane->moved;
     while (!op->done)
         sleep_lane(lane, true, 0);
     advance(lane, op->ended_ns);
     leave(lane);
-    const struct strait_emu_clock *c = &lane->rank->clock;
+    const struct strait_proc_clock *c = &lane->rank->clock;
     if (times)
-        *times = (struct strait_times){strait_emu_clock_virtual_s(c, op->queued_ns),
-                                       strait_emu_clock_virtual_s(c, op->started_ns),
-                                       strait_emu_clock_virtual_s(c, op->ended_ns)};
+        *times = (struct strait_times){strait_proc_clock_virtual_s(c, op->queued_ns),
+                                       strait_proc_clock_virtual_s(c, op->started_ns),
+                                       strait_proc_clock_virtual_s(c, op->ended_ns)};
     free(op);
 }
 
-/* Put a message into the inbox and wake the lane that waits for it. Under the lock. */
-static void put(struct strait_emu_rank *rank, const struct strait_message *m, int channel)
+void strait_proc_rank_put(struct strait_proc_rank *rank, const struct strait_message *m,
+                          int channel)
 {
-    if (!strait_emu_inbox_put(&rank->inbox, m, channel)) {
+    if (!strait_proc_inbox_put(&rank->inbox, m, channel)) {
         struct strait_error err = {.code = STRAIT_OK};
         strait_error_set(&err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a message");
-        strait_emu_lane_fail(rank, &err);
+        strait_proc_rank_fail(rank, &err);
     }
-    for (struct strait_emu_lane *l = rank->lanes; l; l = l->next)
+    for (struct strait_proc_lane *l = rank->lanes; l; l = l->next)
         if (l->receiving && l->want_channel == channel &&
             (l->want_src == STRAIT_ANY || l->want_src == m->src)) {
             set_stuck(l, false);
@@ -179,45 +165,19 @@ static void put(struct strait_emu_rank *rank, const struct strait_message *m, in
         }
 }
 
-void strait_emu_lane_arrived(void *of, struct strait_message *message, int channel, int64_t mono_ns)
+void strait_proc_rank_acknowledged(struct strait_proc_rank *rank, void *ticket, int64_t mono_ns)
 {
-    struct strait_emu_rank *rank = of;
-    struct strait_emu_rank_shared *mine = rank->mine;
-    const struct strait_network *net = rank->plan.run->network;
-    message->arrived_s = strait_emu_clock_virtual_s(&rank->clock, mono_ns);
-    const int src = message->src, me = rank->plan.me;
-    const double took_s = message->arrived_s - message->posted_s;
-    const double min_s =
-        (double)message->packet->payload_bytes / strait_path_goodput_bytes_per_s(net, src, me) +
-        strait_path_delay_s(net, src, me) - strait_path_jitter_s(net, src, me);
-    pthread_mutex_lock(&rank->lock);
-    /* tolerance of 2 % and half a real millisecond: for the clock, and for headers that a
-     * super-packet saves */
-    if (took_s < 0.98 * min_s - 0.0005 / rank->clock.dilation - rank->plan.shared->credit_s) {
-        mine->n_too_fast++;
-        mine->too_fast_took_s = took_s;
-        mine->too_fast_least_s = min_s;
-        mine->too_fast_bytes = message->packet->payload_bytes;
-    }
-    put(rank, message, channel);
-    atomic_fetch_add(&mine->n_landed, 1);
-    pthread_mutex_unlock(&rank->lock);
-}
-
-void strait_emu_lane_acknowledged(void *of, void *ticket, int64_t mono_ns)
-{
-    struct strait_emu_rank *rank = of;
     struct strait_op *op = ticket;
     pthread_mutex_lock(&rank->lock);
     op->ended_ns = mono_ns;
     op->done = true;
     if (op->waiter)
         pthread_cond_signal(op->waiter);
-    atomic_fetch_add(&rank->mine->n_landed, 1);
+    atomic_fetch_add(&rank->state->n_landed, 1);
     pthread_mutex_unlock(&rank->lock);
 }
 
-static struct strait_op *new_ack(struct strait_emu_lane *lane, int64_t now)
+static struct strait_op *new_ack(struct strait_proc_lane *lane, int64_t now)
 {
     struct strait_op *op = calloc(1, sizeof(*op));
     if (!op) {
@@ -232,8 +192,8 @@ static struct strait_op *new_ack(struct strait_emu_lane *lane, int64_t now)
 static struct strait_op *lane_send(struct strait_rank *r, int dst, int channel, int tag,
                                    struct strait_packet *packet, bool acked)
 {
-    struct strait_emu_lane *lane = lane_of(r);
-    struct strait_emu_rank *rank = lane->rank;
+    struct strait_proc_lane *lane = lane_of(r);
+    struct strait_proc_rank *rank = lane->rank;
     assert(channel >= 0 && channel < STRAIT_MAX_CHANNELS && dst >= 0 && dst < r->run->n_ranks);
     struct strait_error err = {.code = STRAIT_OK};
     if (strait_stream_check(r, dst, channel, &err) != 0 ||
@@ -241,7 +201,7 @@ static struct strait_op *lane_send(struct strait_rank *r, int dst, int channel, 
         lane_fail(r, &err);
     enter(lane);
     const int64_t now = sync_lane(lane);
-    const double posted_s = strait_emu_clock_virtual_s(&rank->clock, now);
+    const double posted_s = strait_proc_clock_virtual_s(&rank->clock, now);
     struct strait_op *op = acked ? new_ack(lane, now) : NULL;
     if (dst == r->me) {
         const struct strait_message m = {.packet = packet,
@@ -252,14 +212,13 @@ static struct strait_op *lane_send(struct strait_rank *r, int dst, int channel, 
                                          .seq = rank->seq_to_self[channel]++};
         if (op)
             op->done = true;
-        put(rank, &m, channel);
+        strait_proc_rank_put(rank, &m, channel);
         leave(lane);
         return op;
     }
-    atomic_fetch_add(&rank->mine->n_sent, acked ? 2 : 1);
+    atomic_fetch_add(&rank->state->n_sent, acked ? 2 : 1);
     leave(lane);
-    if (strait_emu_transport_post(rank->transport, dst, channel, tag, packet, posted_s, now, op,
-                                  &err) != 0)
+    if (rank->post(rank, dst, channel, tag, packet, posted_s, now, op, &err) != 0)
         fail(lane, &err);
     return op;
 }
@@ -267,27 +226,27 @@ static struct strait_op *lane_send(struct strait_rank *r, int dst, int channel, 
 static bool lane_recv(struct strait_rank *r, struct strait_message *out, int src, int channel,
                       double deadline_s)
 {
-    struct strait_emu_lane *lane = lane_of(r);
-    struct strait_emu_rank *rank = lane->rank;
-    const struct strait_emu_clock *clock = &rank->clock;
+    struct strait_proc_lane *lane = lane_of(r);
+    struct strait_proc_rank *rank = lane->rank;
+    const struct strait_proc_clock *clock = &rank->clock;
     assert(channel >= 0 && channel < STRAIT_MAX_CHANNELS);
     const bool forever = deadline_s == INFINITY;
-    const int64_t deadline_ns = strait_emu_clock_mono_ns(clock, deadline_s);
+    const int64_t deadline_ns = strait_proc_clock_mono_ns(clock, deadline_s);
     enter(lane);
     sync_lane(lane);
     /* Messages that have arrived may be taken at any deadline: a poll. */
-    const double now_s = strait_emu_clock_virtual_s(clock, strait_emu_mono_ns());
-    bool found = strait_emu_inbox_take(&rank->inbox, out, src, channel, fmax(deadline_s, now_s));
+    const double now_s = strait_proc_clock_virtual_s(clock, strait_proc_mono_ns());
+    bool found = strait_proc_inbox_take(&rank->inbox, out, src, channel, fmax(deadline_s, now_s));
     if (!found && deadline_s > now_s) {
         lane->receiving = true;
         lane->want_src = src;
         lane->want_channel = channel;
-        atomic_store(&rank->mine->stuck_src, src);
-        atomic_store(&rank->mine->stuck_channel, channel);
+        atomic_store(&rank->state->stuck_src, src);
+        atomic_store(&rank->state->stuck_channel, channel);
         for (bool in_time = true; !found && in_time;) {
             set_stuck(lane, forever);
             in_time = sleep_lane(lane, forever, deadline_ns);
-            found = strait_emu_inbox_take(&rank->inbox, out, src, channel, deadline_s);
+            found = strait_proc_inbox_take(&rank->inbox, out, src, channel, deadline_s);
         }
         lane->receiving = false;
         set_stuck(lane, false);
@@ -295,20 +254,19 @@ static bool lane_recv(struct strait_rank *r, struct strait_message *out, int src
     if (found && out->src == r->me) /* it never left this process */
         strait_packet_landed(out->packet);
     if (found)
-        advance(lane, strait_emu_clock_mono_ns(clock, out->arrived_s));
+        advance(lane, strait_proc_clock_mono_ns(clock, out->arrived_s));
     else
         advance(lane, deadline_ns);
     leave(lane);
     return found;
 }
 
-struct strait_emu_lane *strait_emu_lane_new(struct strait_emu_rank *rank)
+struct strait_proc_lane *strait_proc_lane_new(struct strait_proc_rank *rank)
 {
-    struct strait_emu_lane *lane = calloc(1, sizeof(*lane));
+    struct strait_proc_lane *lane = calloc(1, sizeof(*lane));
     if (!lane)
         return NULL;
-    lane->base =
-        (struct strait_rank){.backend = &strait_emu, .run = rank->plan.run, .me = rank->plan.me};
+    lane->base = (struct strait_rank){.backend = rank->backend, .run = rank->run, .me = rank->me};
     lane->rank = rank;
     lane->now_ns = rank->clock.start_ns;
     pthread_condattr_t monotonic;
@@ -321,14 +279,14 @@ struct strait_emu_lane *strait_emu_lane_new(struct strait_emu_rank *rank)
 
 static void *live(void *of)
 {
-    struct strait_emu_lane *lane = of;
-    struct strait_emu_rank *rank = lane->rank;
+    struct strait_proc_lane *lane = of;
+    struct strait_proc_rank *rank = lane->rank;
     const uint64_t one = 1;
-    strait_emu_be_prompt();
+    strait_proc_be_prompt();
     lane->fn(&lane->base, lane->arg);
     pthread_mutex_lock(&rank->lock);
     lane->ended = true;
-    atomic_fetch_sub(&rank->mine->n_lanes, 1);
+    atomic_fetch_sub(&rank->state->n_lanes, 1);
     if (lane->joiner) {
         set_stuck(lane->joiner, false);
         pthread_cond_signal(&lane->joiner->moved);
@@ -338,27 +296,26 @@ static void *live(void *of)
     return NULL;
 }
 
-/* Add the lane to the rank's list and start it. Under the lock. */
-int strait_emu_lane_begin(struct strait_emu_lane *lane, struct strait_error *err)
+int strait_proc_lane_begin(struct strait_proc_lane *lane, struct strait_error *err)
 {
-    struct strait_emu_rank *rank = lane->rank;
+    struct strait_proc_rank *rank = lane->rank;
     lane->base.lane = rank->n_spawned++;
     lane->next = rank->lanes;
     rank->lanes = lane;
-    atomic_fetch_add(&rank->mine->n_lanes, 1);
+    atomic_fetch_add(&rank->state->n_lanes, 1);
     errno = pthread_create(&lane->thread, NULL, live, lane);
     if (errno != 0)
         return strait_error_system(err, "pthread_create", "cannot start a lane of rank %d",
-                                   rank->plan.me);
+                                   rank->me);
     return 0;
 }
 
 static struct strait_rank *lane_spawn(struct strait_rank *r,
                                       void (*fn)(struct strait_rank *, void *), void *arg)
 {
-    struct strait_emu_lane *lane = lane_of(r);
+    struct strait_proc_lane *lane = lane_of(r);
     struct strait_error err = {.code = STRAIT_OK};
-    struct strait_emu_lane *child = strait_emu_lane_new(lane->rank);
+    struct strait_proc_lane *child = strait_proc_lane_new(lane->rank);
     if (!child) {
         strait_error_set(&err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a lane");
         fail(lane, &err);
@@ -368,7 +325,7 @@ static struct strait_rank *lane_spawn(struct strait_rank *r,
     child->arg = arg;
     enter(lane);
     child->now_ns = sync_lane(lane);
-    if (strait_emu_lane_begin(child, &err) != 0)
+    if (strait_proc_lane_begin(child, &err) != 0)
         fail(lane, &err);
     leave(lane);
     return &child->base;
@@ -376,8 +333,8 @@ static struct strait_rank *lane_spawn(struct strait_rank *r,
 
 static void lane_join(struct strait_rank *r, struct strait_rank *other)
 {
-    struct strait_emu_lane *lane = lane_of(r), *child = lane_of(other);
-    struct strait_emu_rank *rank = lane->rank;
+    struct strait_proc_lane *lane = lane_of(r), *child = lane_of(other);
+    struct strait_proc_rank *rank = lane->rank;
     enter(lane);
     child->joiner = lane;
     while (!child->ended) {
@@ -386,7 +343,7 @@ static void lane_join(struct strait_rank *r, struct strait_rank *other)
     }
     set_stuck(lane, false);
     advance(lane, child->now_ns);
-    struct strait_emu_lane **at = &rank->lanes;
+    struct strait_proc_lane **at = &rank->lanes;
     while (*at != child)
         at = &(*at)->next;
     *at = child->next;
@@ -396,7 +353,7 @@ static void lane_join(struct strait_rank *r, struct strait_rank *other)
     free(child);
 }
 
-const struct strait_rank_ops strait_emu_rank_ops = {
+const struct strait_rank_ops strait_proc_ops = {
     .fail = lane_fail,
     .now_s = lane_now_s,
     .start = lane_start,
