@@ -7,6 +7,7 @@
 #include "place.h"
 #include "row.h"
 #include "analysis/training/training_row.h"
+#include "core/names.h"
 #include "workloads/ask/software.h"
 #include "workloads/ask/packet_effects.h"
 
@@ -85,6 +86,21 @@ static bool put(json_t *all, const char *name, json_t *value)
     return json_object_set_new(all, name, value) == 0;
 }
 
+/* The steps of all links whose rates change: some may come from traces. */
+static const char *hash_rates(char hash[STRAIT_KEY_CHARS], const struct strait_network *n)
+{
+    char all[3 * STRAIT_KEY_CHARS] = "";
+    for (const struct strait_schedule *s = n->schedules; s; s = s->next) {
+        char steps[STRAIT_KEY_CHARS], period[STRAIT_KEY_CHARS];
+        strait_hash_bytes(steps, s->at_s, 2 * s->n * sizeof(*s->at_s)); /* and the rates behind */
+        strait_hash_bytes(period, &s->period_s, sizeof(s->period_s));
+        strait_text_add(all, sizeof(all), "%s%s", steps, period);
+        strait_hash_bytes(hash, all, strlen(all));
+        snprintf(all, sizeof(all), "%s", hash);
+    }
+    return hash;
+}
+
 /* What the files say that a point names: they may change under their names. NULL: memory ran
  * out. */
 static json_t *files_of(const struct strait_trial *trial)
@@ -103,6 +119,9 @@ static json_t *files_of(const struct strait_trial *trial)
         strait_hash_bytes(slowness, e->slowness, e->n_slowness * sizeof(*e->slowness));
         whole = whole && put(files, "slowness", json_string(slowness));
     }
+    char rates[STRAIT_KEY_CHARS];
+    if (strait_network_n_scheduled(e->network) > 0)
+        whole = whole && put(files, "rates", json_string(hash_rates(rates, e->network)));
     whole = whole && put_measured(files, "gather", &e->link.gather) &&
             put_measured(files, "inverse", &e->inverse_s);
     if (whole)
@@ -375,6 +394,12 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
              "%.3g %% of the model's bytes are recorded as they are, the rest is tiled from "
              "recordings",
              100 * p->recorded_ratio);
+    const int n_scheduled = strait_network_n_scheduled(e->network);
+    if (n_scheduled > 0)
+        note(list,
+             "the rates of %d link%s change while the run goes on; what is planned from a rate "
+             "(windows, pieces) takes the largest",
+             n_scheduled, n_scheduled == 1 ? "" : "s");
     char effects[STRAIT_EFFECTS_CHARS];
     if (*strait_effects_text(effects, p->facts.report))
         note(list, "%s", effects);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "facts.h"
+#include "rate_changes.h"
 #include "sim/solver/fairshare.h"
 #include "engine.h"
 
@@ -22,6 +23,7 @@ struct world {
     double now_s;
     struct strait_engine *machine;
     struct strait_fairshare *fairshare;
+    struct strait_rate_changes changes;
     struct strait_heap timers; /* of streams; ties in the order of creation */
     int64_t n_timers;
 };
@@ -79,6 +81,9 @@ static void run_due(struct world *w)
         strait_stream_flow_ended(f->owner, w->now_s);
         act(w, f->owner);
     }
+    double bytes_per_s;
+    for (int link; (link = strait_rate_changes_take(&w->changes, &bytes_per_s, w->now_s)) >= 0;)
+        strait_fairshare_change(w->fairshare, link, bytes_per_s, w->now_s);
     for (struct strait_heap_node *n; (n = strait_heap_first(&w->timers)) && n->key <= w->now_s;) {
         strait_heap_remove(&w->timers, n);
         struct pump *p = (struct pump *)((char *)n - offsetof(struct pump, timer));
@@ -97,7 +102,7 @@ static struct strait_fairshare *links_of(const struct strait_network *n, struct 
     const int n_links = strait_network_n_links(n);
     double *bytes_per_s = strait_child_alloc(child, (size_t)n_links, sizeof(*bytes_per_s));
     for (int i = 0; i < n_links; i++)
-        bytes_per_s[i] = strait_goodput_bytes_per_s(n, strait_network_link(n, i));
+        bytes_per_s[i] = strait_rate_changes_at(n, i, 0);
     struct strait_fairshare *fs = strait_fairshare_new(n_links, bytes_per_s);
     if (!fs)
         strait_child_no_memory(child);
@@ -109,6 +114,7 @@ static void release(void *world)
     struct world *w = world;
     strait_fairshare_free(w->fairshare);
     strait_heap_release(&w->timers);
+    strait_rate_changes_release(&w->changes);
 }
 
 static void simulate(struct strait_child *child)
@@ -116,6 +122,8 @@ static void simulate(struct strait_child *child)
     struct world *w = strait_child_alloc(child, 1, sizeof(*w));
     strait_child_defer(child, release, w);
     w->fairshare = links_of(child->run->network, child);
+    if (strait_rate_changes_init(&w->changes, child->run->network) != 0)
+        strait_child_no_memory(child);
     w->machine = strait_engine_new(child->run, &strait_fluid, &kernel, w, child);
     strait_engine_begin(w->machine);
     for (;;) { /* the last lane ends the simulation */
@@ -128,7 +136,7 @@ static void simulate(struct strait_child *child)
             fmin(flow_s, fmin(first_key(&w->timers), strait_engine_next_s(w->machine)));
         if (isinf(next_s))
             return;
-        w->now_s = fmax(w->now_s, next_s);
+        w->now_s = fmax(w->now_s, fmin(next_s, strait_rate_changes_next_s(&w->changes)));
         run_due(w);
     }
 }

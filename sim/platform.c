@@ -15,8 +15,11 @@
 static void put_link(FILE *f, const struct strait_network *n, const char *name, int index,
                      const struct strait_link *l, double drag)
 {
+    struct strait_link now = *l;
+    if (l->schedule)
+        now.rate_bits_per_s = strait_schedule_bits_per_s(l->schedule, 0);
     fprintf(f, "<link id=\"%s%d\" bandwidth=\"%.17gBps\" latency=\"%.17gs\"/>\n", name, index,
-            strait_goodput_bytes_per_s(n, l), DRAG_S * drag);
+            strait_goodput_bytes_per_s(n, &now), DRAG_S * drag);
 }
 
 /* Write the ranks of one site and their switch; hosts and links come before the routes. */
@@ -125,4 +128,16 @@ fail:
     if (fd >= 0)
         close(fd);
     return -1;
+}
+
+void strait_platform_link_name(char name[32], const struct strait_network *n, int link)
+{
+    static const char *const ports[] = {"u", "d"}, *const sites[] = {"su", "sd"};
+    const int first_pair = 2 * (n->n_ranks + n->n_sites);
+    if (link < 2 * n->n_ranks)
+        snprintf(name, 32, "%s%d", ports[link % 2], link / 2);
+    else if (link < first_pair)
+        snprintf(name, 32, "%s%d", sites[link % 2], link / 2 - n->n_ranks);
+    else
+        snprintf(name, 32, "p%d", link - first_pair);
 }

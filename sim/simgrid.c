@@ -19,6 +19,7 @@
 #include "facts.h"
 #include "engine.h"
 #include "platform.h"
+#include "simgrid_rates.h"
 
 /* 10,000 clients and a server need 20,000 actors (two streams a client) and 10,001 lanes; at two
  * mappings each they stay below the kernel's limit. */
@@ -31,6 +32,7 @@ struct world {
     bool waits;                    /* it waits, and the bell was not rung yet */
     struct strait_stream **kicked; /* by lanes, in that order; their actors do not know yet */
     size_t n_kicked, cap_kicked, n_ends, max_mappings;
+    struct strait_simgrid_rates rates;
 };
 
 #if SIMGRID_VERSION >= 33400
@@ -76,8 +78,20 @@ struct end {
  * destination. */
 static void carry(struct end *end, double bytes)
 {
-    /* Waiting also starts it, in the same call. */
-    sg_comm_wait(sg_mailbox_put_init(end->mailbox, end, (long)bytes));
+    const struct strait_engine *m = end->stream->machine;
+    struct world *w = m->world;
+    const long n_bytes = (long)bytes;
+    if (w->rates.links) {
+        int links[STRAIT_MAX_HOPS];
+        const int n_links =
+            strait_network_path(m->run->network, end->stream->src, end->stream->dst, links);
+        strait_simgrid_rates_lift(&w->rates, links, n_links);
+        sg_comm_t comm = sg_mailbox_put_async(end->mailbox, end, n_bytes);
+        strait_simgrid_rates_lower(&w->rates, links, n_links);
+        sg_comm_wait(comm);
+    } else { /* waiting also starts it, in the same call */
+        sg_comm_wait(sg_mailbox_put_init(end->mailbox, end, n_bytes));
+    }
     sg_mailbox_get(end->mailbox); /* there already; else the mailbox would keep every message */
 }
 
@@ -232,6 +246,14 @@ static void lanes_actor(int argc, char **argv)
     }
 }
 
+static void rates_actor(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    struct world *w = sg_actor_self_get_data();
+    sg_actor_daemonize(sg_actor_self());
+    strait_simgrid_rates_change(&w->rates);
+}
+
 static const struct strait_kernel kernel = {now_s, kick};
 
 /* Set all options: the default LV08 multiplies latencies by 13, and its 4 MiB window is not the
@@ -273,6 +295,9 @@ static void simulate(struct strait_child *child)
     w.bell = sg_sem_init(0);
     w.max_mappings = max_mappings();
     start_actor(w.hosts[0], lanes_actor, &w);
+    strait_simgrid_rates_init(&w.rates, child->run->network, child);
+    if (w.rates.links)
+        start_actor(w.hosts[0], rates_actor, &w);
     simgrid_run();
 }
 

@@ -89,6 +89,8 @@ struct strait_case strait_case_of(const struct strait_experiment *e, double mess
         .family = family_of(e),
         .messages = message_bytes <= SHORT_WINDOWS * n->tcp.initial_window_bytes ? "short" : "long",
         .is_alone = e->strategy->has_server && e->n_clients == 1};
+    if (strait_network_n_scheduled(n) > 0)
+        c.network = "changing rates"; /* none was emulated */
     if (!(message_bytes > 0))
         c.network = "clean", c.congestion = "none";
     c.features[STRAIT_FEATURE_RATE] = narrowest_bits_per_s(n) / 1e6;

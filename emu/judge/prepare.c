@@ -223,6 +223,11 @@ int strait_emu_prepare(enum strait_emu_realisation *realisation, const struct st
                                     "what it was measured to carry, use sim",
                                     MAX_LINK_BITS_PER_S / 1e9, rate / 1e9);
     }
+    if (strait_network_n_scheduled(n) > 0)
+        return strait_error_set(err, STRAIT_ERR_HOST, "emu",
+                                "expected rates that stay, found %d links whose rates change: "
+                                "use sim or fluid",
+                                strait_network_n_scheduled(n));
     const double k = strait_emu_dilation_choose(run, strait_emu_processors()).k;
     return check_tcp(run, k, err) != 0 ? -1 : check_host(realisation, run, tun_path, err);
 }

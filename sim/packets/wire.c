@@ -20,6 +20,7 @@ int strait_wire_init(struct strait_wire *w, const struct strait_network *n, uint
             .jitter_s = fmin(from->jitter_s, from->delay_s),
             .loss_ratio = from->loss_ratio,
             .queue_bytes = from->queue_bytes > 0 ? from->queue_bytes : INFINITY,
+            .schedule = from->schedule,
             .draws = strait_sequence_at(strait_random_bits(seed, "packets", (uint64_t)i, 0)),
             .node.tie = i,
         };
@@ -73,7 +74,10 @@ void strait_wire_at(struct strait_wire *w, struct strait_heap_node *node, double
 
 bool strait_wire_has_room(const struct strait_wire_link *l, double now_s, double wire_bytes)
 {
-    return fmax(0, l->free_s - now_s) * l->bytes_per_s + wire_bytes <= l->queue_bytes * (1 + 1e-12);
+    const double queued_bytes =
+        l->schedule ? strait_schedule_bits(l->schedule, now_s, fmax(now_s, l->free_s)) / 8
+                    : fmax(0, l->free_s - now_s) * l->bytes_per_s;
+    return queued_bytes + wire_bytes <= l->queue_bytes * (1 + 1e-12);
 }
 
 bool strait_wire_carry(struct strait_wire *w, int link, struct strait_packet_on_wire *p,
@@ -88,7 +92,9 @@ bool strait_wire_carry(struct strait_wire *w, int link, struct strait_packet_on_
     l->in_s = in_s = fmax(l->in_s, in_s); /* in order */
     if (!strait_wire_has_room(l, in_s, p->wire_bytes))
         return false;
-    l->free_s = fmax(l->free_s, in_s) + p->wire_bytes / l->bytes_per_s;
+    const double start_s = fmax(l->free_s, in_s);
+    l->free_s = l->schedule ? strait_schedule_end_s(l->schedule, start_s, 8 * p->wire_bytes)
+                            : start_s + p->wire_bytes / l->bytes_per_s;
     p->out_s = l->free_s;
     p->next = NULL;
     if (l->first)

@@ -23,7 +23,8 @@ struct strait_packet_on_wire {
 
 struct strait_wire_link {
     double bytes_per_s, delay_s, jitter_s, loss_ratio, queue_bytes;
-    double free_s, in_s; /* when the last packet has left; entered the queue */
+    const struct strait_schedule *schedule; /* NULL: bytes_per_s stays */
+    double free_s, in_s;                    /* when the last packet has left; entered the queue */
     struct strait_sequence draws;
     struct strait_packet_on_wire *first, *last; /* by out_s */
     struct strait_heap_node node;               /* key: out_s of the first one */

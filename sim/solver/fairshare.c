@@ -186,6 +186,33 @@ int strait_fairshare_start(struct strait_fairshare *fs, struct strait_flow *flow
     return 0;
 }
 
+static bool uses(const struct strait_flow *flow, int link)
+{
+    for (int i = 0; i < flow->n_links; i++)
+        if (flow->link[i] == link)
+            return true;
+    return false;
+}
+
+/* The caps of a hub's flows are the capacities of their private links. */
+void strait_fairshare_change(struct strait_fairshare *fs, int link, double bytes_per_s,
+                             double now_s)
+{
+    struct strait_component *c = fs->links[link].component;
+    assert(now_s >= fs->now_s && bytes_per_s > 0);
+    fs->now_s = now_s;
+    if (c)
+        advance(c, now_s);
+    fs->links[link].bytes_per_s = bytes_per_s;
+    for (size_t i = 0; c && c->hub >= 0 && c->hub != link && i < c->n; i++)
+        if (uses(c->flows[i], link)) {
+            const double left_bytes = strait_hub_remove(c, c->flows[i]);
+            strait_hub_add(c, c->flows[i], left_bytes, strait_flow_cap(fs, c->flows[i], c->hub));
+        }
+    if (c)
+        make_dirty(fs, c);
+}
+
 static int settle(struct strait_fairshare *fs, struct strait_component *c)
 {
     c->dirty = false;

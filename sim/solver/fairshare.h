@@ -38,6 +38,9 @@ void strait_fairshare_free(struct strait_fairshare *fs);
  *  Returns: 0, or -1 when memory runs out */
 int strait_fairshare_start(struct strait_fairshare *fs, struct strait_flow *flow, const int *links,
                            int n_links, double bytes, double now_s);
+/** Give a link another capacity from now_s on. */
+void strait_fairshare_change(struct strait_fairshare *fs, int link, double bytes_per_s,
+                             double now_s);
 /** When the next flow ends if nothing else starts; INFINITY: none; NAN: memory ran out. Ask again
  *  after flows started or ended, before time advances. */
 double strait_fairshare_next_s(struct strait_fairshare *fs);

@@ -45,6 +45,14 @@ const struct strait_link *strait_network_link(const struct strait_network *n, in
     return &n->between[link - 2 * n->n_sites];
 }
 
+int strait_network_n_scheduled(const struct strait_network *n)
+{
+    int n_scheduled = 0;
+    for (int i = 0; i < strait_network_n_links(n); i++)
+        n_scheduled += strait_network_link(n, i)->schedule != NULL;
+    return n_scheduled;
+}
+
 int strait_network_path(const struct strait_network *n, int src, int dst,
                         int links[STRAIT_MAX_HOPS])
 {
@@ -200,5 +208,9 @@ void strait_network_free(struct strait_network *n)
     free(n->site_in);
     free(n->between);
     free(n->drag);
+    for (struct strait_schedule *s; (s = n->schedules);) {
+        n->schedules = s->next;
+        strait_schedule_free(s);
+    }
     free(n);
 }

@@ -4,14 +4,16 @@
 #include <stdint.h>
 #include "core/error.h"
 #include "core/json.h"
+#include "workloads/rates/schedule.h"
 
 /* One direction of one port, or of a link between two sites. */
 struct strait_link {
-    double rate_bits_per_s; /* on the wire, headers included */
+    double rate_bits_per_s; /* on the wire, headers included; the largest of a schedule's */
     double delay_s;         /* one way; a path adds the delays of its two ports */
     double loss_ratio;      /* of segments, each drawn independently */
     double jitter_s;        /* uniform, +- around delay_s, packets keep their order */
     double queue_bytes;     /* drop-tail; INFINITY: never drops, the default */
+    const struct strait_schedule *schedule; /* the rate over time; NULL: constant */
 };
 
 enum strait_congestion { STRAIT_RENO, STRAIT_BBR, STRAIT_CUBIC };
@@ -54,9 +56,10 @@ struct strait_network {
     /* A stream's share of a link is inversely proportional to the sum of its two ranks' drags, as
      * TCP's is to its round trip. Simulators only; NULL: all shares are equal. */
     double *drag;
-    double share_spread; /* spread of the shares, keyed draws of 1 +- this */
-    bool has_server;     /* rank 0 has the server's port; for words alone */
-    enum strait_detail detail; /* of simulations */
+    double share_spread;               /* spread of the shares, keyed draws of 1 +- this */
+    bool has_server;                   /* rank 0 has the server's port; for words alone */
+    enum strait_detail detail;         /* of simulations */
+    struct strait_schedule *schedules; /* those of the links, owned */
 };
 
 /** Payload bytes/s of a long TCP stream alone on the link: rate / 8 * 1448 / (1514 + overhead).
@@ -74,6 +77,8 @@ int strait_network_site(const struct strait_network *n, int rank);
 enum { STRAIT_MAX_HOPS = 5 };
 int strait_network_n_links(const struct strait_network *n);
 const struct strait_link *strait_network_link(const struct strait_network *n, int link);
+/** Links whose rate changes over time. */
+int strait_network_n_scheduled(const struct strait_network *n);
 /** The links from src to dst in order: at least 2, since src and dst differ.
  *  Returns: how many */
 int strait_network_path(const struct strait_network *n, int src, int dst,

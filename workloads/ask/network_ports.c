@@ -8,13 +8,33 @@
 
 #include "network_ports.h"
 
-/* One direction, or with the key "rtt" in place of "delay" both; what is absent stays. */
-static int read_link(struct strait_link *l, struct strait_object *o, bool is_both,
+/* One rate, or a schedule of them. */
+static int read_rate(struct strait_link *l, struct strait_schedule **owned, struct strait_object *o,
                      struct strait_error *err)
 {
+    const json_t *rate = strait_object_value(o, "rate");
+    struct strait_schedule *s;
+    if (!rate)
+        return 0;
+    l->schedule = NULL;
+    if (!json_is_array(rate) && !json_is_object(rate))
+        return strait_object_quantity(o, &l->rate_bits_per_s, "rate", STRAIT_UNIT_LINK_RATE,
+                                      DBL_MIN, 1e13, err);
+    if (strait_schedule_read(&s, o, err) != 0)
+        return -1;
+    s->next = *owned;
+    *owned = s;
+    l->schedule = s;
+    l->rate_bits_per_s = s->max_bits_per_s;
+    return 0;
+}
+
+/* One direction, or with the key "rtt" in place of "delay" both; what is absent stays. */
+static int read_link(struct strait_link *l, struct strait_schedule **owned, struct strait_object *o,
+                     bool is_both, struct strait_error *err)
+{
     double rtt_s = 2 * l->delay_s;
-    if (strait_object_quantity_or(o, &l->rate_bits_per_s, "rate", STRAIT_UNIT_LINK_RATE, DBL_MIN,
-                                  1e13, l->rate_bits_per_s, err) != 0 ||
+    if (read_rate(l, owned, o, err) != 0 ||
         (is_both ? strait_object_quantity_or(o, &rtt_s, "rtt", STRAIT_UNIT_TIME, 0, 20, rtt_s, err)
                  : strait_object_quantity_or(o, &l->delay_s, "delay", STRAIT_UNIT_TIME, 0, 10,
                                              l->delay_s, err)) != 0)
@@ -31,24 +51,26 @@ static int read_link(struct strait_link *l, struct strait_object *o, bool is_bot
                : 0;
 }
 
-static int read_direction(struct strait_link *l, struct strait_object *o, const char *key,
-                          struct strait_error *err)
+static int read_direction(struct strait_link *l, struct strait_schedule **owned,
+                          struct strait_object *o, const char *key, struct strait_error *err)
 {
     struct strait_object d;
-    return strait_object_enter(&d, o, key, true, err) != 0 || read_link(l, &d, false, err) != 0 ||
-                   strait_object_close(&d, err) != 0
+    return strait_object_enter(&d, o, key, true, err) != 0 ||
+                   read_link(l, owned, &d, false, err) != 0 || strait_object_close(&d, err) != 0
                ? -1
                : 0;
 }
 
-int strait_port_read(struct strait_link *out, struct strait_link *in, struct strait_object *o,
+int strait_port_read(struct strait_link *out, struct strait_link *in,
+                     struct strait_schedule **owned, struct strait_object *o,
                      struct strait_error *err)
 {
     struct strait_link both = {.queue_bytes = INFINITY};
-    if (read_link(&both, o, true, err) != 0)
+    if (read_link(&both, owned, o, true, err) != 0)
         return -1;
     *out = *in = both;
-    if (read_direction(out, o, "out", err) != 0 || read_direction(in, o, "in", err) != 0)
+    if (read_direction(out, owned, o, "out", err) != 0 ||
+        read_direction(in, owned, o, "in", err) != 0)
         return -1;
     if (!(out->rate_bits_per_s > 0 && in->rate_bits_per_s > 0)) /* says what is missing */
         return strait_object_quantity(o, &both.rate_bits_per_s, "rate", STRAIT_UNIT_LINK_RATE,
@@ -120,7 +142,7 @@ static int read_entry(struct strait_ports *p, struct strait_object *o, bool is_g
          strait_object_integer_or(o, &count, "count", 1, STRAIT_MAX_PORTS - p->n, 1, err) != 0))
         return -1;
     if ((n_ranks_key && strait_object_integer(o, &n_ranks, n_ranks_key, 1, INT32_MAX, err) != 0) ||
-        strait_port_read(&out, &in, o, err) != 0 || reserve(p, count, err) != 0)
+        strait_port_read(&out, &in, p->owned, o, err) != 0 || reserve(p, count, err) != 0)
         return -1;
     for (; count > 0; count--, p->n++) {
         p->out[p->n] = out;

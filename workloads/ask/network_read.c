@@ -64,7 +64,7 @@ static int read_between(struct strait_network *n, struct strait_object *network,
         if (strait_ports_open(&o, network, "between", i, err) != 0 ||
             strait_object_integer(&o, &from, "from", 0, n->n_sites - 1, err) != 0 ||
             strait_object_integer(&o, &to, "to", 0, n->n_sites - 1, err) != 0 ||
-            strait_port_read(&out, &in, &o, err) != 0)
+            strait_port_read(&out, &in, &n->schedules, &o, err) != 0)
             return -1;
         if (from == to)
             return strait_error_set(err, STRAIT_ERR_INPUT,
@@ -174,7 +174,7 @@ static int read_tcp(struct strait_tcp *tcp, struct strait_object *network, struc
 static int make_links(struct strait_network *n, struct strait_object *o, bool has_server,
                       struct strait_error *err)
 {
-    struct strait_ports clients = {0}, server = {0};
+    struct strait_ports clients = {.owned = &n->schedules}, server = {.owned = &n->schedules};
     const int first = has_server ? 1 : 0;
     int failed = strait_ports_read(&clients, o, "client", NULL, err) != 0 ||
                  (has_server && strait_ports_read(&server, o, "server", NULL, err) != 0);
@@ -196,7 +196,7 @@ static int make_links(struct strait_network *n, struct strait_object *o, bool ha
 static int make_sites(struct strait_network *n, struct strait_object *o, const struct topology *t,
                       bool has_server, struct strait_error *err)
 {
-    struct strait_ports sites = {0};
+    struct strait_ports sites = {.owned = &n->schedules};
     char where[STRAIT_JSON_POINTER_MAX * 2];
     if (!t->site)
         return 0;

@@ -8,7 +8,7 @@
  *  difference of the two runs is what every further period adds. The logs are then those of all
  *  rounds, including spans of the repeated ones as far as they are kept, and facts.report has
  *  "steady": simulated rounds, period in rounds and in seconds. If no period is found, or random
- *  numbers were drawn, all rounds are run.
+ *  numbers were drawn, all rounds are run, as on links whose rates change.
  *  Returns: 0, or -1 with *err as backend->run
  *  Source:  own; exact up to the rounding of times (a run of all rounds agrees to 1e-12) */
 int strait_steady_run(struct strait_trial *p, const struct strait_backend *backend,
