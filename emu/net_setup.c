@@ -55,6 +55,7 @@ int strait_emu_net_setup_build(struct strait_emu_net **out, const struct strait_
                                              .unshaped = run->control != NULL,
                                              .seed = run->seed,
                                              .tun_path = tun_path,
+                                             .start_ns = &shared->start_ns,
                                              .realisation = realisation};
     const int failed = strait_emu_net_up(out, &plan, err);
     free(links);

@@ -16,8 +16,7 @@ static void put_link(FILE *f, const struct strait_network *n, const char *name, 
                      const struct strait_link *l, double drag)
 {
     struct strait_link now = *l;
-    if (l->schedule)
-        now.rate_bits_per_s = strait_schedule_bits_per_s(l->schedule, 0);
+    now.rate_bits_per_s = strait_link_bits_per_s(l, 0);
     fprintf(f, "<link id=\"%s%d\" bandwidth=\"%.17gBps\" latency=\"%.17gs\"/>\n", name, index,
             strait_goodput_bytes_per_s(n, &now), DRAG_S * drag);
 }

@@ -10,8 +10,7 @@ struct strait_rate_change {
 double strait_rate_changes_at(const struct strait_network *network, int link, double t_s)
 {
     struct strait_link l = *strait_network_link(network, link);
-    if (l.schedule)
-        l.rate_bits_per_s = strait_schedule_bits_per_s(l.schedule, t_s);
+    l.rate_bits_per_s = strait_link_bits_per_s(&l, t_s);
     return strait_goodput_bytes_per_s(network, &l);
 }
 

@@ -81,18 +81,21 @@ int strait_emu_choose_realisation(enum strait_emu_realisation *out, const struct
 {
     const struct strait_emu_answer *kernel =
         can->tbf.yes && needs_netem(run->network) ? &can->netem : &can->tbf;
-    const bool sites = run->network->n_sites > 0; /* only the relay has their links */
+    const bool sites = run->network->n_sites > 0;         /* only the relay has their links */
+    const bool changes = run->network->schedules != NULL; /* and changes rates */
     if (is_auto(run->realisation)) {
-        if (can->netem.yes && !sites)
+        if (can->netem.yes && !sites && !changes)
             *out = STRAIT_EMU_KERNEL;
         else if (can->tun.yes)
             *out = STRAIT_EMU_RELAY;
-        else if (kernel->yes && !sites)
+        else if (kernel->yes && !sites && !changes)
             *out = STRAIT_EMU_KERNEL;
         else
-            return strait_error_set(
-                err, STRAIT_ERR_HOST, "emu", "no tun device: %s; %s" OTHER_KERNEL, can->tun.reason,
-                sites ? "the kernel's own links make stars only" : kernel->reason);
+            return strait_error_set(err, STRAIT_ERR_HOST, "emu",
+                                    "no tun device: %s; %s" OTHER_KERNEL, can->tun.reason,
+                                    sites     ? "the kernel's own links make stars only"
+                                    : changes ? "the kernel's own links keep their rates"
+                                              : kernel->reason);
         return 0;
     }
     *out = strcmp(run->realisation, "kernel") == 0 ? STRAIT_EMU_KERNEL : STRAIT_EMU_RELAY;
@@ -101,6 +104,11 @@ int strait_emu_choose_realisation(enum strait_emu_realisation *out, const struct
                                 "the kernel realisation makes stars only: expected the relay "
                                 "for a network with %d sites",
                                 run->network->n_sites);
+    if (*out == STRAIT_EMU_KERNEL && changes)
+        return strait_error_set(err, STRAIT_ERR_HOST, "emu",
+                                "the kernel realisation keeps the rates of links: expected the "
+                                "relay for %d whose rates change",
+                                strait_network_n_scheduled(run->network));
     if (*out == STRAIT_EMU_KERNEL && !kernel->yes)
         return strait_error_set(err, STRAIT_ERR_HOST, "emu", "%s" OTHER_KERNEL, kernel->reason);
     if (*out == STRAIT_EMU_RELAY && !can->tun.yes)
@@ -223,11 +231,6 @@ int strait_emu_prepare(enum strait_emu_realisation *realisation, const struct st
                                     "what it was measured to carry, use sim",
                                     MAX_LINK_BITS_PER_S / 1e9, rate / 1e9);
     }
-    if (strait_network_n_scheduled(n) > 0)
-        return strait_error_set(err, STRAIT_ERR_HOST, "emu",
-                                "expected rates that stay, found %d links whose rates change: "
-                                "use sim or fluid",
-                                strait_network_n_scheduled(n));
     const double k = strait_emu_dilation_choose(run, strait_emu_processors()).k;
     return check_tcp(run, k, err) != 0 ? -1 : check_host(realisation, run, tun_path, err);
 }

@@ -51,7 +51,8 @@ double strait_emu_expected_ping_s(const struct strait_network *n, int from, int 
         const int n_hops = way == 0 ? strait_network_path(n, from, to, links)
                                     : strait_network_path(n, to, from, links);
         for (int i = 0; i < n_hops; i++)
-            expected_s += bits / strait_network_link(n, links[i])->rate_bits_per_s;
+            expected_s += bits / strait_link_bits_per_s(strait_network_link(n, links[i]),
+                                                        0); /* before the run */
     }
     return expected_s;
 }

@@ -130,7 +130,7 @@ static int set_sysctls(const struct strait_emu_net_plan *plan, struct strait_err
  * that they may meet. A token bucket takes none that is larger than its burst. */
 static double super_packet_rate(const struct strait_emu_net_plan *plan, int index)
 {
-    double rate_bits_per_s = plan->out[index].rate_bits_per_s;
+    double rate_bits_per_s = strait_link_least_bits_per_s(&plan->out[index]);
     if (isfinite(rate_bits_per_s))
         return rate_bits_per_s;
     rate_bits_per_s = 0;

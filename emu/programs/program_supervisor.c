@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "program.h"
+#include "process/dilated_clock.h"
 #include "emu/judge/prepare.h"
 #include "sandbox.h"
 #include "emu/net_setup.h"
@@ -77,7 +78,7 @@ static int build(struct keeper *k, bool *congestion_set, struct strait_error *er
 {
     const struct strait_experiment *e = k->plan->experiment;
     const struct strait_run run = {.n_ranks = e->n_ranks, .network = e->network, .seed = e->seed};
-    const struct strait_emu_shared no_streams = {.n_streams = 0};
+    const struct strait_emu_shared no_streams = {.n_streams = 0, .start_ns = strait_proc_mono_ns()};
     const double k_real_time = 1;
     char *hosts = strait_emu_program_hosts(e), host[32];
     enum strait_emu_realisation realisation = STRAIT_EMU_RELAY;

@@ -30,6 +30,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include "core/random.h"
@@ -41,6 +42,7 @@ struct link {
     double s_per_byte, delay_s, jitter_s, loss_ratio, queue_bytes; /* real time; 0: absent */
     double free_s;
     double newest_s; /* with jitter: the latest arrival so far, which no later packet may precede */
+    const struct strait_schedule *schedule; /* of virtual time; NULL: s_per_byte stays */
     unsigned max_run_segments;
     uint64_t id, n_loss_draws, n_jitter_draws;
     struct strait_emu_link_report count;
@@ -50,6 +52,8 @@ struct strait_emu_relay {
     int n_nodes;
     bool unshaped;
     uint64_t seed;
+    double dilation;
+    const _Atomic(int64_t) *start_ns; /* of schedules */
     struct link *links; /* numbered as in a network; out and in of node i: 2 i, 2 i + 1 */
     int n_links;
     const struct strait_network *sites; /* NULL: a star */
@@ -71,8 +75,9 @@ static struct link link_of(const struct strait_link *from, uint64_t id,
         .queue_bytes = isinf(from->queue_bytes) ? 0 : from->queue_bytes,
         .free_s = -INFINITY,
         .newest_s = -INFINITY,
-        .max_run_segments =
-            strait_emu_net_packet_run_segments(from->rate_bits_per_s, plan->overhead_bytes),
+        .max_run_segments = strait_emu_net_packet_run_segments(strait_link_least_bits_per_s(from),
+                                                               plan->overhead_bytes),
+        .schedule = from->schedule,
         .id = id,
     };
 }
@@ -95,6 +100,8 @@ struct strait_emu_relay *strait_emu_relay_new(const struct strait_emu_net_plan *
         .unshaped = plan->unshaped,
         .runs = {.frame_bytes = STRAIT_EMU_ETHERNET_BYTES + plan->overhead_bytes},
         .seed = plan->seed,
+        .dilation = strait_emu_net_plan_dilation(plan),
+        .start_ns = plan->start_ns,
         .links = links,
         .n_links = (int)n_links,
         .sites = plan->sites,
@@ -155,9 +162,32 @@ static double arrival_s(struct strait_emu_relay *relay, struct link *link, doubl
     return fmax(at_s, link->newest_s);
 }
 
-/* Bytes waiting or being sent when something arrives at at_s. */
-static double backlog_bytes(const struct link *link, double free_s, double at_s)
+/* Virtual time of the run; before its begin, below 0. */
+static double run_s(const struct strait_emu_relay *relay, double real_s)
 {
+    const int64_t start_ns = relay->start_ns ? atomic_load(relay->start_ns) : 0;
+    return start_ns > 0 ? (real_s - 1e-9 * (double)start_ns) / relay->dilation : -1;
+}
+
+/* When a link that is free from start_s on has sent so many bytes. */
+static double sent_s(const struct strait_emu_relay *relay, const struct link *link, double start_s,
+                     double bytes)
+{
+    if (!link->schedule)
+        return start_s + link->s_per_byte * bytes;
+    const double from_s = run_s(relay, start_s);
+    return start_s +
+           relay->dilation * (strait_schedule_end_s(link->schedule, from_s, 8 * bytes) - from_s);
+}
+
+/* Bytes waiting or being sent when something arrives at at_s. */
+static double backlog_bytes(const struct strait_emu_relay *relay, const struct link *link,
+                            double free_s, double at_s)
+{
+    if (link->schedule && free_s > at_s)
+        return strait_schedule_bits(link->schedule, run_s(relay, at_s),
+                                    run_s(relay, at_s) + (free_s - at_s) / relay->dilation) /
+               8;
     return link->s_per_byte > 0 && free_s > at_s ? (free_s - at_s) / link->s_per_byte : 0;
 }
 
@@ -172,33 +202,30 @@ static void carry(struct strait_emu_relay *relay, struct link *link,
                   struct strait_emu_packet_run *p)
 {
     const unsigned n = p->shape.n_segments;
-    const double all_bytes = strait_emu_packet_run_wire_bytes(&relay->runs, p, 0, n),
-                 c = link->s_per_byte;
+    const double all_bytes = strait_emu_packet_run_wire_bytes(&relay->runs, p, 0, n);
     const double start_s = fmax(link->free_s, p->first_s);
     const double first_left_s =
-        start_s + c * strait_emu_packet_run_wire_bytes(&relay->runs, p, 0, 1);
-    double left_s = start_s + c * all_bytes;
-    left_s = fmax(left_s, strait_emu_packet_run_there_s(&relay->runs, p, n - 1) +
-                              c * strait_emu_packet_run_wire_bytes(&relay->runs, p, n - 1, 1));
-    if (n > 1)
-        left_s =
-            fmax(left_s, strait_emu_packet_run_there_s(&relay->runs, p, n - 2) +
-                             c * strait_emu_packet_run_wire_bytes(&relay->runs, p, n - 2, 2));
+        sent_s(relay, link, start_s, strait_emu_packet_run_wire_bytes(&relay->runs, p, 0, 1));
+    double left_s = sent_s(relay, link, start_s, all_bytes);
+    for (unsigned last = 1; last <= 2 && last <= n; last++)
+        left_s = fmax(left_s,
+                      sent_s(relay, link, strait_emu_packet_run_there_s(&relay->runs, p, n - last),
+                             strait_emu_packet_run_wire_bytes(&relay->runs, p, n - last, last)));
     link->free_s = left_s;
     /* The backlog changes linearly from the first segment to the last. */
-    note_peak(link, backlog_bytes(link, first_left_s, p->first_s));
-    note_peak(link,
-              backlog_bytes(link, left_s, strait_emu_packet_run_there_s(&relay->runs, p, n - 1)));
+    note_peak(link, backlog_bytes(relay, link, first_left_s, p->first_s));
+    note_peak(link, backlog_bytes(relay, link, left_s,
+                                  strait_emu_packet_run_there_s(&relay->runs, p, n - 1)));
     link->count.n_packets++;
     link->count.n_segments += n;
     link->count.wire_bytes += (uint64_t)llround(all_bytes);
     if (p->hop + 1 == p->n_hops) {
         link->newest_s = arrival_s(relay, link, left_s);
     } else { /* on link 1 all segments came at once and leave back to back: the spacing is c */
-        p->s_per_byte = n > 1 && p->hop > 0
+        p->s_per_byte = n > 1 && (p->hop > 0 || link->schedule)
                             ? (left_s - first_left_s) /
                                   strait_emu_packet_run_wire_bytes(&relay->runs, p, 1, n - 1)
-                            : c;
+                            : link->s_per_byte;
         p->first_s = arrival_s(relay, link, first_left_s);
         link->newest_s = strait_emu_packet_run_there_s(&relay->runs, p, n - 1);
     }
@@ -223,7 +250,7 @@ static void cross_by_segment(struct strait_emu_relay *relay, struct link *link,
         if (j < n) {
             const double at_s = strait_emu_packet_run_there_s(&relay->runs, p, j),
                          bytes = strait_emu_packet_run_wire_bytes(&relay->runs, p, j, 1);
-            const double before_bytes = backlog_bytes(link, free_s, at_s);
+            const double before_bytes = backlog_bytes(relay, link, free_s, at_s);
             const bool full = link->queue_bytes > 0 && before_bytes > 0 &&
                               before_bytes + bytes > link->queue_bytes;
             if (lost(relay, link)) {
@@ -231,7 +258,7 @@ static void cross_by_segment(struct strait_emu_relay *relay, struct link *link,
             } else if (full) {
                 link->count.n_queue_drops++;
             } else {
-                free_s = fmax(free_s, at_s) + link->s_per_byte * bytes;
+                free_s = sent_s(relay, link, fmax(free_s, at_s), bytes);
                 run++;
                 continue;
             }
@@ -253,7 +280,7 @@ static void cross_by_segment(struct strait_emu_relay *relay, struct link *link,
 static void cross(struct strait_emu_relay *relay, struct link *link,
                   struct strait_emu_packet_run *p)
 {
-    const double before_bytes = backlog_bytes(link, link->free_s, p->first_s);
+    const double before_bytes = backlog_bytes(relay, link, link->free_s, p->first_s);
     const double with_bytes =
         before_bytes + strait_emu_packet_run_wire_bytes(&relay->runs, p, 0, p->shape.n_segments);
     const bool fits = link->queue_bytes == 0 || with_bytes <= link->queue_bytes;
@@ -362,7 +389,7 @@ struct strait_emu_link_report strait_emu_relay_link(const struct strait_emu_rela
 {
     const struct link *l = &relay->links[link];
     struct strait_emu_link_report report = l->count;
-    report.backlog_bytes = (uint64_t)llround(backlog_bytes(l, l->free_s, now_s));
+    report.backlog_bytes = (uint64_t)llround(backlog_bytes(relay, l, l->free_s, now_s));
     report.carried_bytes = report.wire_bytes > report.backlog_bytes
                                ? report.wire_bytes - report.backlog_bytes
                                : 0; /* bytes under way when the counters were reset */

@@ -15,6 +15,19 @@ double strait_goodput_bytes_per_s(const struct strait_network *n, const struct s
     return l->rate_bits_per_s / 8 * segment / (frame + n->overhead_bytes);
 }
 
+double strait_link_bits_per_s(const struct strait_link *l, double t_s)
+{
+    return l->schedule ? strait_schedule_bits_per_s(l->schedule, t_s) : l->rate_bits_per_s;
+}
+
+double strait_link_least_bits_per_s(const struct strait_link *l)
+{
+    double least = l->rate_bits_per_s;
+    for (size_t i = 0; l->schedule && i < l->schedule->n; i++)
+        least = fmin(least, l->schedule->bits_per_s[i]);
+    return least;
+}
+
 unsigned strait_tcp_n_connections(const struct strait_tcp *tcp)
 {
     return tcp->n_connections > 0 ? tcp->n_connections : 1;

@@ -65,6 +65,9 @@ struct strait_network {
 /** Payload bytes/s of a long TCP stream alone on the link: rate / 8 * 1448 / (1514 + overhead).
  *  Source:  header sizes (IP 20, TCP 32, Ethernet 14) */
 double strait_goodput_bytes_per_s(const struct strait_network *n, const struct strait_link *l);
+/** The rate of a link at t_s of the run, and the least that it ever has. */
+double strait_link_bits_per_s(const struct strait_link *l, double t_s);
+double strait_link_least_bits_per_s(const struct strait_link *l);
 /** TCP connections of a stream, 1 to STRAIT_MAX_CONNECTIONS: n_connections, with 0 as 1. */
 unsigned strait_tcp_n_connections(const struct strait_tcp *tcp);
 /** Bytes of a message beside its payload: one frame a connection. */

@@ -296,6 +296,29 @@ static void what_needs_netem(void)
     }
 }
 
+/* Rates that change are the relay's, also where the kernel could make the links. */
+static void changing_rates(void)
+{
+    static const double at_s[] = {0}, bits_per_s[] = {1e8};
+    const struct strait_emu_ability can = {
+        .tbf = {true, ""}, .netem = {true, ""}, .tun = {true, ""}};
+    struct world w;
+    struct strait_error err = {0};
+    enum strait_emu_realisation out = STRAIT_EMU_KERNEL;
+    world_init(&w, 2, 1e8, 0.01);
+    w.network->schedules = strait_schedule_new(1, at_s, bits_per_s, INFINITY);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(w.network->schedules);
+    w.network->out[1].schedule = w.network->in[1].schedule = w.network->schedules;
+    CU_ASSERT_EQUAL(strait_emu_choose_realisation(&out, &w.run, &can, &err), 0);
+    CU_ASSERT_EQUAL(out, STRAIT_EMU_RELAY);
+    w.run.realisation = "kernel";
+    CU_ASSERT_EQUAL(strait_emu_choose_realisation(&out, &w.run, &can, &err), -1);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_HOST);
+    CU_ASSERT_STRING_EQUAL(err.text, "the kernel realisation keeps the rates of links: expected "
+                                     "the relay for 2 whose rates change");
+    world_release(&w);
+}
+
 static const struct strait_test tests[] = {
     {"realisations, launchers and controls by name", names},
     {"dilations, ranks, links and TCP at their limits", figures},
@@ -304,5 +327,6 @@ static const struct strait_test tests[] = {
     {"in virtual time the kernel must tell what work takes", clocks},
     {"the kernel's links or the relay's, by what works here", choices},
     {"every delay and loss needs netem", what_needs_netem},
+    {"rates that change need the relay", changing_rates},
 };
 STRAIT_SUITE("emu/judge/prepare", tests);

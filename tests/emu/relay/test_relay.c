@@ -50,6 +50,40 @@ static void pipelined(void)
     strait_emu_relay_free(w.relay);
 }
 
+/* 100 Mbps until 1 s of the run, then 10; the run begins at 5 s, and takes twice as long as it says.
+ * A frame is 12112 bits. At 6.9999 s, 50 us of the run before the change, 5000 bits go at the first
+ * rate and 7112 at the second. */
+static void changing(void)
+{
+    static const double at_s[] = {0, 1}, bits_per_s[] = {1e8, 1e7};
+    _Atomic(int64_t) start_ns = 0;
+    struct strait_schedule *s = strait_schedule_new(2, at_s, bits_per_s, INFINITY);
+    struct world w;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    world_init(&w, 2, 1e9, 0);
+    w.out[0].rate_bits_per_s = 1e8;
+    w.out[0].schedule = s;
+    w.plan.dilation = 2;
+    w.plan.start_ns = &start_ns;
+    world_up(&w);
+    send_at(&w, 3, 0, 1, 0, MSS); /* the run has not begun */
+    start_ns = 5000000000;
+    send_at(&w, 4, 0, 1, 1, MSS);
+    send_at(&w, 6.9999, 0, 1, 2, MSS);
+    send_at(&w, 6.9999, 0, 1, 3, MSS);
+    struct arrival a[4];
+    CU_ASSERT_EQUAL_FATAL(arrivals(&w, a, 4, INFINITY), 4);
+    const double in_s = 2 * FRAME * 8 / 1e9, frame_s = 2 * FRAME * 8 / 1e8;
+    CU_ASSERT_DOUBLE_EQUAL(a[0].due_s, 3 + frame_s + in_s, EPS_S);
+    CU_ASSERT_DOUBLE_EQUAL(a[1].due_s, 4 + frame_s + in_s, EPS_S);
+    CU_ASSERT_DOUBLE_EQUAL(a[2].due_s, 7 + 2 * 7112 / 1e7 + in_s, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(a[3].due_s, 7 + 2 * (7112 + 12112) / 1e7 + in_s, 1e-9);
+    /* when the third begins to leave, both wait */
+    CU_ASSERT_EQUAL(strait_emu_relay_link(w.relay, 0, 6.9999).backlog_bytes, 2 * FRAME);
+    strait_emu_relay_free(w.relay);
+    strait_schedule_free(s);
+}
+
 static void into_a_slow_link(void)
 {
     struct world w;
@@ -307,6 +341,7 @@ static void strangers(void)
 static const struct strait_test tests[] = {
     {"a frame takes each link's time and each link's delay", one_frame},
     {"frames leave a link back to back, and at once when it is free", back_to_back},
+    {"a link changes its rate as the run goes on", changing},
     {"a train is stored and forwarded by segment, not as a block", pipelined},
     {"a train is split for a slow second link and never leaves it idle", into_a_slow_link},
     {"trains of one source equal store and forward segment by segment", by_segments},
