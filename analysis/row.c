@@ -400,6 +400,14 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
              "the rates of %d link%s change while the run goes on; what is planned from a rate "
              "(windows, pieces) takes the largest",
              n_scheduled, n_scheduled == 1 ? "" : "s");
+    int n_background = 0;
+    for (int i = 0; i < strait_network_n_links(e->network); i++)
+        n_background += strait_network_link(e->network, i)->background_bits_per_s > 0;
+    if (n_background > 0)
+        note(list,
+             "background traffic on %d link%s is a rate taken off theirs: it does not give way and "
+             "fills no queue",
+             n_background, n_background == 1 ? "" : "s");
     char effects[STRAIT_EFFECTS_CHARS];
     if (*strait_effects_text(effects, p->facts.report))
         note(list, "%s", effects);

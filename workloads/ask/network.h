@@ -14,6 +14,8 @@ struct strait_link {
     double jitter_s;        /* uniform, +- around delay_s, packets keep their order */
     double queue_bytes;     /* drop-tail; INFINITY: never drops, the default */
     const struct strait_schedule *schedule; /* the rate over time; NULL: constant */
+    double background_bits_per_s; /* that other traffic takes; already off the rates above */
+    const char *group;            /* "name" of its entry, borrowed from the JSON; NULL: none */
 };
 
 enum strait_congestion { STRAIT_RENO, STRAIT_BBR, STRAIT_CUBIC };

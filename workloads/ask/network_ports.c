@@ -61,12 +61,40 @@ static int read_direction(struct strait_link *l, struct strait_schedule **owned,
                : 0;
 }
 
+/* What other traffic leaves of a rate, at all times. */
+static int take_background(struct strait_link *l, struct strait_schedule **owned, double bits_per_s,
+                           struct strait_object *o, struct strait_error *err)
+{
+    const struct strait_schedule *s = l->schedule;
+    char where[STRAIT_JSON_POINTER_MAX * 2], least[64];
+    if (bits_per_s >= strait_link_least_bits_per_s(l))
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(o, "background", where, sizeof(where)),
+                                "expected less than the link's rate of %s",
+                                strait_quantity_format(least, sizeof(least), STRAIT_UNIT_LINK_RATE,
+                                                       strait_link_least_bits_per_s(l)));
+    l->background_bits_per_s = bits_per_s;
+    l->rate_bits_per_s -= bits_per_s;
+    if (!s || bits_per_s <= 0)
+        return 0;
+    struct strait_schedule *left = strait_schedule_less(s, bits_per_s);
+    if (!left)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    left->next = *owned;
+    *owned = left;
+    l->schedule = left;
+    return 0;
+}
+
 int strait_port_read(struct strait_link *out, struct strait_link *in,
                      struct strait_schedule **owned, struct strait_object *o,
                      struct strait_error *err)
 {
     struct strait_link both = {.queue_bytes = INFINITY};
-    if (read_link(&both, owned, o, true, err) != 0)
+    double background;
+    if (read_link(&both, owned, o, true, err) != 0 ||
+        strait_object_quantity_or(o, &background, "background", STRAIT_UNIT_LINK_RATE, 0, 1e13, 0,
+                                  err) != 0)
         return -1;
     *out = *in = both;
     if (read_direction(out, owned, o, "out", err) != 0 ||
@@ -75,14 +103,16 @@ int strait_port_read(struct strait_link *out, struct strait_link *in,
     if (!(out->rate_bits_per_s > 0 && in->rate_bits_per_s > 0)) /* says what is missing */
         return strait_object_quantity(o, &both.rate_bits_per_s, "rate", STRAIT_UNIT_LINK_RATE,
                                       DBL_MIN, 1e13, err);
-    return strait_object_close(o, err);
+    return take_background(out, owned, background, o, err) != 0 ||
+                   take_background(in, owned, background, o, err) != 0
+               ? -1
+               : strait_object_close(o, err);
 }
 
 void strait_ports_release(struct strait_ports *p)
 {
     free(p->out);
     free(p->in);
-    free(p->names);
     free(p->n_ranks);
 }
 
@@ -107,11 +137,9 @@ static int reserve(struct strait_ports *p, long n_more, struct strait_error *err
     p->out = out ? out : p->out;
     struct strait_link *in = realloc(p->in, n * sizeof(*in));
     p->in = in ? in : p->in;
-    const char **names = realloc(p->names, n * sizeof(*names));
-    p->names = names ? names : p->names;
     int *n_ranks = realloc(p->n_ranks, n * sizeof(*n_ranks));
     p->n_ranks = n_ranks ? n_ranks : p->n_ranks;
-    return out && in && names && n_ranks
+    return out && in && n_ranks
                ? 0
                : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "%zu ports do not fit in memory", n);
 }
@@ -122,7 +150,7 @@ static int check_name(const struct strait_ports *p, const char *name, struct str
 {
     char where[STRAIT_JSON_POINTER_MAX * 2];
     for (int i = 0; i < p->n && name; i++)
-        if (p->names[i] && strcmp(p->names[i], name) == 0)
+        if (p->out[i].group && strcmp(p->out[i].group, name) == 0)
             return strait_error_set(err, STRAIT_ERR_INPUT,
                                     strait_object_where(o, "name", where, sizeof(where)),
                                     "expected a name of its own, found \"%s\" again", name);
@@ -144,10 +172,10 @@ static int read_entry(struct strait_ports *p, struct strait_object *o, bool is_g
     if ((n_ranks_key && strait_object_integer(o, &n_ranks, n_ranks_key, 1, INT32_MAX, err) != 0) ||
         strait_port_read(&out, &in, p->owned, o, err) != 0 || reserve(p, count, err) != 0)
         return -1;
+    out.group = in.group = name;
     for (; count > 0; count--, p->n++) {
         p->out[p->n] = out;
         p->in[p->n] = in;
-        p->names[p->n] = name;
         p->n_ranks[p->n] = (int)n_ranks;
     }
     return 0;

@@ -8,7 +8,6 @@ enum { STRAIT_MAX_PORTS = 1000000 };
 /* "client" or "site": one port for all, or several that are taken in turn. */
 struct strait_ports {
     struct strait_link *out, *in;
-    const char **names;             /* of its group, borrowed from the JSON; NULL: none */
     int *n_ranks;                   /* of a site; 0 for clients */
     int n;                          /* with each as often as its "count" says */
     struct strait_schedule **owned; /* list that schedules are added to; its owner frees them */
@@ -29,6 +28,12 @@ int strait_ports_open(struct strait_object *element, struct strait_object *paren
 int strait_ports_read(struct strait_ports *p, struct strait_object *network, const char *key,
                       const char *n_ranks_key, struct strait_error *err);
 void strait_ports_release(struct strait_ports *p);
+/** Read "events" of a network whose links are all made: [{"at": "30 s", "on": "office", "rate": "10
+ *  %"}, ...], rates from that time on, in any order. "on" is the name of an entry, "clients",
+ *  "server" or "sites"; "way" "out" or "in" takes one direction.
+ *  Returns: 0, or -1 with *err INPUT naming the event's key */
+int strait_events_read(struct strait_network *n, struct strait_object *network,
+                       struct strait_error *err);
 /** How many clients a network lists, by the "count" of its ports or the ranks of its sites; 0: it
  *  does not say, or not rightly, which its reader tells. */
 int strait_ports_n_clients(const json_t *network);

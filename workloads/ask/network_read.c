@@ -61,15 +61,18 @@ static int read_between(struct strait_network *n, struct strait_object *network,
         struct strait_object o;
         struct strait_link out, in;
         long from, to;
+        const char *name;
         if (strait_ports_open(&o, network, "between", i, err) != 0 ||
             strait_object_integer(&o, &from, "from", 0, n->n_sites - 1, err) != 0 ||
             strait_object_integer(&o, &to, "to", 0, n->n_sites - 1, err) != 0 ||
+            strait_object_string_or(&o, &name, "name", NULL, err) != 0 ||
             strait_port_read(&out, &in, &n->schedules, &o, err) != 0)
             return -1;
         if (from == to)
             return strait_error_set(err, STRAIT_ERR_INPUT,
                                     strait_object_where(&o, "to", where, sizeof(where)),
                                     "expected another site than %ld", from);
+        out.group = in.group = name;
         n->between[from * n->n_sites + to] = out;
         n->between[to * n->n_sites + from] = in;
     }
@@ -225,7 +228,7 @@ int strait_network_read(struct strait_network **out, struct strait_object *exper
                                   24, err) != 0 ||
         make_links(n, &o, has_server, err) != 0 ||
         make_sites(n, &o, topology, has_server, err) != 0 || read_tcp(&n->tcp, &o, err) != 0 ||
-        read_detail(n, &o, err) != 0)
+        read_detail(n, &o, err) != 0 || strait_events_read(n, &o, err) != 0)
         goto fail;
     strait_object_value(&o, "constants"); /* for strategies, read in device.c */
     if (!has_server)                      /* "server" may be present and is ignored */

@@ -26,6 +26,17 @@ struct strait_schedule *strait_schedule_new(size_t n, const double *at_s, const 
     return s;
 }
 
+struct strait_schedule *strait_schedule_less(const struct strait_schedule *s, double bits_per_s)
+{
+    double *left = calloc(s->n, sizeof(*left));
+    for (size_t i = 0; left && i < s->n; i++)
+        left[i] = s->bits_per_s[i] - bits_per_s;
+    struct strait_schedule *less =
+        left ? strait_schedule_new(s->n, s->at_s, left, s->period_s) : NULL;
+    free(left);
+    return less;
+}
+
 void strait_schedule_free(struct strait_schedule *s)
 {
     if (s)

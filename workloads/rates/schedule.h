@@ -25,6 +25,9 @@ int strait_schedule_read(struct strait_schedule **s, struct strait_object *o,
 /** Make a schedule of n steps. NULL when memory runs out. */
 struct strait_schedule *strait_schedule_new(size_t n, const double *at_s, const double *bits_per_s,
                                             double period_s);
+/** The same with so much less at all times, which must be below its least. NULL when memory runs
+ *  out. */
+struct strait_schedule *strait_schedule_less(const struct strait_schedule *s, double bits_per_s);
 void strait_schedule_free(struct strait_schedule *s);
 
 double strait_schedule_bits_per_s(const struct strait_schedule *s, double t_s);

@@ -100,6 +100,76 @@ static void groups(void)
     strait_network_free(n);
 }
 
+static double rate_at(const struct strait_link *l, double t_s)
+{
+    return strait_link_bits_per_s(l, t_s);
+}
+
+/* Events in any order, by name; a percentage is of the rate that the link has otherwise. */
+static void events(void)
+{
+    static const char text[] =
+        "\"client\": [{\"name\": \"office\", \"rate\": \"1 Gbps\"},"
+        "{\"name\": \"dsl\", \"in\": {\"rate\": \"100 Mbps\"}, \"out\": {\"rate\": \"40 Mbps\"}}],"
+        "\"server\": {\"rate\": \"10 Gbps\"},"
+        "\"events\": [{\"at\": \"60 s\", \"on\": \"dsl\", \"rate\": \"100 %\"},"
+        "{\"at\": \"30 s\", \"on\": \"dsl\", \"rate\": \"10 %\"},"
+        "{\"at\": \"0 s\", \"on\": \"server\", \"way\": \"in\", \"rate\": \"2 Gbps\"},"
+        "{\"at\": \"0 s\", \"on\": \"server\", \"way\": \"in\", \"rate\": \"3 Gbps\"}]";
+    struct strait_error err = {0};
+    struct strait_network *n = read_network(text, 4, true, &err);
+    CU_ASSERT_STRING_EQUAL(err.text, "");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(n);
+    for (int rank = 1; rank < 4; rank++)
+        for (int way = 0; way < 2; way++) {
+            const struct strait_link *l = way == 0 ? &n->out[rank] : &n->in[rank];
+            const double base = rank == 2 ? way == 0 ? 40e6 : 100e6 : 1e9;
+            CU_ASSERT_EQUAL(l->schedule != NULL, rank == 2);
+            CU_ASSERT_EQUAL(rate_at(l, 29), base);
+            CU_ASSERT_DOUBLE_EQUAL(rate_at(l, 30), rank == 2 ? base / 10 : base, 1e-6);
+            CU_ASSERT_EQUAL(rate_at(l, 61), base);
+        }
+    CU_ASSERT_PTR_NULL(n->out[0].schedule);
+    CU_ASSERT_EQUAL(rate_at(&n->in[0], 0), 3e9); /* of two at once, the later in the file */
+    CU_ASSERT_EQUAL(n->in[0].rate_bits_per_s, 3e9);
+    CU_ASSERT_EQUAL(strait_network_n_scheduled(n), 3);
+    strait_network_free(n);
+}
+
+/* Between sites, and all sites; the others stay as they are. */
+static void events_of_sites(void)
+{
+    char text[1024];
+    struct strait_error err = {0};
+    snprintf(
+        text, sizeof(text), "%s,%s", two_sites,
+        "\"events\": [{\"at\": \"5 s\", \"on\": \"sites\", \"way\": \"out\", \"rate\": \"50 %\"}]");
+    struct strait_network *n = read_network(text, 5, true, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(n);
+    CU_ASSERT_EQUAL(strait_network_n_scheduled(n), 2);
+    CU_ASSERT_EQUAL(rate_at(&n->site_out[1], 6), 100e6);
+    CU_ASSERT_EQUAL(rate_at(&n->site_in[1], 6), 200e6);
+    strait_network_free(n);
+}
+
+/* 1 Gbps and its steps without 300 Mbps that others take. */
+static void background(void)
+{
+    static const char text[] =
+        "\"client\": {\"rate\": \"1 Gbps\", \"background\": \"300 Mbps\", \"out\": {\"rate\":"
+        "[{\"at\": \"0 s\", \"rate\": \"400 Mbps\"}, {\"at\": \"9 s\", \"rate\": \"2 Gbps\"}]}}";
+    struct strait_error err = {0};
+    struct strait_network *n = read_network(text, 2, false, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(n);
+    CU_ASSERT_DOUBLE_EQUAL(n->in[1].rate_bits_per_s, 0.7e9, 1);
+    CU_ASSERT_PTR_NULL(n->in[1].schedule);
+    CU_ASSERT_DOUBLE_EQUAL(rate_at(&n->out[1], 0), 0.1e9, 1);
+    CU_ASSERT_DOUBLE_EQUAL(rate_at(&n->out[1], 9), 1.7e9, 1);
+    CU_ASSERT_DOUBLE_EQUAL(n->out[1].rate_bits_per_s, 1.7e9, 1);
+    CU_ASSERT_EQUAL(n->out[1].background_bits_per_s, 0.3e9);
+    strait_network_free(n);
+}
+
 /* Two offices of three ranks and three homes of one. */
 static void groups_of_sites(void)
 {
@@ -289,6 +359,9 @@ static const struct strait_test tests[] = {
     {"one port stands for all, several are taken in turn", repeats},
     {"groups of clients have their number, and each way its own rate", groups},
     {"groups of sites have their number", groups_of_sites},
+    {"events change the rates of what they name", events},
+    {"events reach sites", events_of_sites},
+    {"background traffic is taken off the rate", background},
     {"the clients that a network lists are counted", listed},
     {"a stream is one connection unless told otherwise", connections},
     {"imperfect links and BBR take packets, unless flows are asked for", by_packets},
