@@ -193,18 +193,21 @@ out:
     return status;
 }
 
-/* Both rounds cross the same network, so that the model's error stretches the transfers of both by
- * one factor. Of its ends the one that is worse, or better, for the codec counts. */
-static void move_times(double *with_s, double *without_s, const struct strait_plan_times *with,
-                       const struct strait_plan_times *without, bool worst)
+void strait_breakeven_moved(double *with_s, double *without_s, const struct strait_plan_times *with,
+                            const struct strait_plan_times *without, int end)
 {
+    const bool worst = end < 0;
     const double factors[2] = {with->low_factor, with->high_factor};
     double gap_s[2];
+    *with_s = with->round_s;
+    *without_s = without->round_s;
+    if (end == 0)
+        return;
     for (int i = 0; i < 2; i++)
         gap_s[i] = (factors[i] - 1) * (with->network_s - without->network_s);
     const int taken = (gap_s[1] > gap_s[0]) == worst;
     *with_s = (worst ? with->slow_s : with->quick_s) + (factors[taken] - 1) * with->network_s;
-    *without_s = without->round_s + (factors[taken] - 1) * without->network_s;
+    *without_s += (factors[taken] - 1) * without->network_s;
 }
 
 static int both_times(double *with_s, double *without_s, long n_clients, void *context,
@@ -215,12 +218,9 @@ static int both_times(double *with_s, double *without_s, long n_clients, void *c
     if (time_of(&with, s->payoff, s->curve->with, n_clients, err) != 0 ||
         time_of(&without, s->payoff, s->curve->without, n_clients, err) != 0)
         return -1;
-    *with_s = with.round_s;
-    *without_s = without.round_s;
-    if (s->end != 0) {
-        move_times(with_s, without_s, &with, &without, s->end < 0);
+    strait_breakeven_moved(with_s, without_s, &with, &without, s->end);
+    if (s->end != 0)
         return 0;
-    }
     json_array_append_new(s->counts, json_integer(n_clients));
     json_array_append_new(s->with_s, strait_json_number(*with_s));
     json_array_append_new(s->without_s, strait_json_number(*without_s));

@@ -26,7 +26,8 @@ static const struct {
      NULL},
     {"machines", "accelerators that \"device\" may name", strait_engine_rows, NULL},
     {"profiles", "what codecs cost; or one of strait calibrate codecs", strait_profile_rows, NULL},
-    {"experiments", "what `strait run NAME` knows", strait_experiment_rows, NULL}};
+    {"experiments", "what `strait run NAME` knows", strait_experiment_rows, NULL},
+    {"plans", "questions that `strait plan NAME` knows", strait_plan_rows, NULL}};
 enum { N_LISTS = sizeof(lists) / sizeof(*lists) };
 
 static void value_cell(struct strait_table *t, const char *key, const json_t *value)
@@ -133,10 +134,11 @@ static int show(const char *what, bool json, struct strait_error *err)
             return show_list(i, json, err);
     }
     if (what)
-        return strait_refuse_name(err, STRAIT_ERR_USAGE, "list",
-                                  "codecs, strategies, models, tasks, networks, machines, profiles "
-                                  "or experiments",
-                                  what, names);
+        return strait_refuse_name(
+            err, STRAIT_ERR_USAGE, "list",
+            "codecs, strategies, models, tasks, networks, machines, profiles, "
+            "experiments or plans",
+            what, names);
     for (size_t i = 0; i < N_LISTS; i++) {
         if (!json)
             printf("%s%s: %s\n\n", i > 0 ? "\n" : "", lists[i].name, lists[i].summary);
@@ -154,7 +156,8 @@ int strait_command_list(int argc, char **argv)
         STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {
         "list",
-        "[codecs|strategies [NAME]|models|tasks|networks|machines|profiles|experiments]",
+        "[codecs|strategies [NAME]|models|tasks|networks|machines|profiles|experiments|"
+        "plans]",
         "List what ships; models with the source of their compute time.",
         options,
         2,

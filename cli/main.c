@@ -20,6 +20,8 @@ static const struct strait_subcommand commands[] = {
      strait_command_sensitivity},
     {"compare", "DIR [DIR]", "compare predicted with measured times, point by point",
      strait_command_compare},
+    {"plan", "FILE", "find what keeps a deadline, an accuracy or a budget",
+     strait_command_plan},
     {"why", "DIR", "explain a row: where its time goes, what would make it faster",
      strait_command_why},
     {"model", "COMMAND", "a model of your own, from a few figures or a config.json",

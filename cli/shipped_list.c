@@ -86,6 +86,11 @@ int strait_engine_rows(json_t *out, struct strait_error *err)
     return each_file(out, "experiments/machines", ".json", true, title_row, err);
 }
 
+int strait_plan_rows(json_t *out, struct strait_error *err)
+{
+    return each_file(out, "experiments/plans", ".json", true, title_row, err);
+}
+
 /* What an experiment's "network" may say; the reader of experiments is the judge. */
 int strait_network_rows(json_t *out, struct strait_error *err)
 {

@@ -8,6 +8,7 @@
 int strait_model_rows(json_t *out, struct strait_error *err);
 /** Shipped networks have "name", what an experiment may say of its own has "key". */
 int strait_network_rows(json_t *out, struct strait_error *err);
+int strait_plan_rows(json_t *out, struct strait_error *err);
 int strait_engine_rows(json_t *out, struct strait_error *err);
 int strait_profile_rows(json_t *out, struct strait_error *err);
 int strait_experiment_rows(json_t *out, struct strait_error *err);

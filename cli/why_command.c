@@ -96,7 +96,8 @@ int strait_command_why(int argc, char **argv)
         {"point", 0, STRAIT_OPTION_COUNT, &point, "N", "the row to explain, as listed"},
         {"factor", 0, STRAIT_OPTION_NUMBER, &factor, "F", "try this many times as fast (2)"},
         {"jobs", 'j', STRAIT_OPTION_COUNT, &n_jobs, "N", "simulations at a time"},
-        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "one JSON object on standard output"}};
+        {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "one JSON object on standard output"},
+        STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {
         "why",
         "DIR",

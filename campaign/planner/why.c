@@ -14,8 +14,7 @@
 static json_t *same_point(const json_t *point, const char *wanted, bool without_codec)
 {
     char key[STRAIT_KEY_CHARS];
-    json_t *found =
-        without_codec ? strait_plan_without_codec(point) : json_incref((json_t *)(uintptr_t)point);
+    json_t *found = without_codec ? strait_plan_without_codec(point) : json_incref((json_t *)point);
     if (found && strait_hash_json(key, found) && strcmp(key, wanted) == 0)
         return found;
     json_decref(found);
@@ -83,7 +82,7 @@ static int take_one(size_t i, const json_t *row, void *context, struct strait_er
 {
     struct tries *t = context;
     (void)err;
-    t->rows[t->what[i]] = json_incref((json_t *)(uintptr_t)row);
+    t->rows[t->what[i]] = json_incref((json_t *)row);
     return 0;
 }
 

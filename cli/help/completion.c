@@ -137,6 +137,10 @@ static void offer_arguments(const struct want *w, const json_t *table, const cha
         offer_list(w, "codecs");
         return;
     }
+    if (strcmp(command, "plan") == 0) {
+        offer_list(w, "plans");
+        return;
+    }
     if (strncmp(at, "EXPERIMENT", 10) == 0 ||
         (strncmp(command, "net ", 4) == 0 && strncmp(at, "FILE", 4) == 0)) {
         offer_list(w, "experiments");

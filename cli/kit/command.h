@@ -28,6 +28,7 @@ int strait_command_tune(int argc, char **argv);
 int strait_command_attention(int argc, char **argv);
 int strait_command_sensitivity(int argc, char **argv);
 int strait_command_compare(int argc, char **argv);
+int strait_command_plan(int argc, char **argv);
 int strait_command_why(int argc, char **argv);
 int strait_command_plot(int argc, char **argv);
 int strait_command_model(int argc, char **argv);

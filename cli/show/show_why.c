@@ -116,20 +116,21 @@ int strait_show_utilisation(FILE *out, const json_t *row, struct strait_error *e
     return strait_table_finish(t, out, err);
 }
 
-/* "server port in, 72 %" */
-static void put_limit(struct strait_table *t, const json_t *limits)
+const char *strait_limit_text(char buf[STRAIT_LIMIT_CHARS], const json_t *limits)
 {
     const char *by = strait_text_of(limits, "by"), *at = strait_text_of(limits, "at");
     const bool link = strcmp(by, "link") == 0;
-    strait_table_cellf(t, "%s%s%s, %.0f %%", link ? "" : by, link || !*at ? "" : " at ", at,
-                       100 * strait_row_number(limits, "share"));
+    snprintf(buf, STRAIT_LIMIT_CHARS, "%s%s%s, %.0f %%", link ? "" : by, link || !*at ? "" : " at ",
+             at, 100 * strait_row_number(limits, "share"));
+    return buf;
 }
 
 static int show_faster(FILE *out, const json_t *why, struct strait_error *err)
 {
     size_t i;
     json_t *try;
-    char number[STRAIT_NUMBER_CHARS], interval[STRAIT_INTERVAL_CHARS], title[64], none[512] = "";
+    char number[STRAIT_NUMBER_CHARS], interval[STRAIT_INTERVAL_CHARS], title[64],
+        none[512] = "", limit[STRAIT_LIMIT_CHARS];
     const double round_s = strait_row_number(json_object_get(why, "predicted"), "round_s");
     struct strait_table *t = strait_table_new();
     snprintf(title, sizeof(title), "%g times as fast", strait_row_number(why, "factor"));
@@ -148,7 +149,7 @@ static int show_faster(FILE *out, const json_t *why, struct strait_error *err)
         strait_table_cell(t, strait_format_number(number, strait_row_number(try, "round_s"), 4));
         strait_table_cell(t, strait_interval_text(interval, json_object_get(try, "interval_s")));
         strait_table_cellf(t, "%.1f", 100 * strait_row_number(try, "saves_s") / round_s);
-        put_limit(t, json_object_get(try, "limits"));
+        strait_table_cell(t, strait_limit_text(limit, json_object_get(try, "limits")));
     }
     if (strait_table_finish(t, out, err) != 0)
         return -1;

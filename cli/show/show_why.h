@@ -12,6 +12,9 @@ int strait_show_critical_path(FILE *out, const json_t *row, struct strait_error 
 int strait_show_utilisation(FILE *out, const json_t *row, struct strait_error *err);
 /** A row's labels beside codec and clients, "server rate 1 Gbps, decode cores 16"; a new string. */
 char *strait_why_setting(const json_t *row);
+/** "server port in, 72 %", "compute at client 3, 50 %" of a row's "limits". Returns: buf */
+enum { STRAIT_LIMIT_CHARS = 160 };
+const char *strait_limit_text(char buf[STRAIT_LIMIT_CHARS], const json_t *limits);
 /** "1.2 to 3.4" of two seconds, "-" where there are none. Returns: buf */
 enum { STRAIT_INTERVAL_CHARS = 80 };
 const char *strait_interval_text(char buf[STRAIT_INTERVAL_CHARS], const json_t *interval_s);

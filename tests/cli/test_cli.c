@@ -299,6 +299,7 @@ static void test_shipped_lists(void)
     } lists[] = {{"models", "experiments/models", ".csv", false},
                  {"networks", "experiments/networks", ".json", true},
                  {"machines", "experiments/machines", ".json", true},
+                 {"plans", "experiments/plans", ".json", true},
                  {"profiles", "codecs/profiles", ".json", true},
                  {"profiles", "experiments/profiles", ".json", false}};
     set_up();
@@ -324,7 +325,7 @@ static void test_shipped_lists(void)
         closedir(dir);
         said_release(&s);
     }
-    EXPECT(2, "", "machines, profiles or experiments", "list", "machine");
+    EXPECT(2, "", "machines, profiles, experiments or plans", "list", "machine");
     program_tear_down(&program);
 }
 

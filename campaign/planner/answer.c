@@ -1,0 +1,353 @@
+/* Put the answer together. */
+#include "answer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/fields.h"
+#include "analysis/label.h"
+#include "analysis/row.h"
+#include "analysis/table.h"
+#include "breakeven_over.h"
+#include "campaign/backends.h"
+#include "campaign/worker_pool.h"
+#include "why.h"
+
+/* A codec's break-even is looked for from a 16th of each figure to 16 times it: four octaves each
+ * way; of clients two. */
+static const struct {
+    const char *pointer;
+    double span;
+} axes[] = {{"/clients", 4},
+            {"/network/client/rate", 16},
+            {"/network/client/rtt", 16},
+            {"/codec/speed", 16}};
+enum { N_AXES = sizeof(axes) / sizeof(axes[0]) };
+
+struct answer {
+    const struct strait_plan_question *q;
+    const struct strait_plan_setup *setup;
+    const struct strait_candidates *c;
+    const struct strait_backend *backend; /* of the rows below */
+    json_t *rows[STRAIT_ANSWER_BEST];     /* of the best, on the backend */
+    size_t n_rows;
+    const json_t *with_codec; /* the point whose codec's break-even is asked */
+    json_t *break_even[N_AXES];
+};
+
+/* --- the best on another backend ---------------------------------------------------------- */
+
+static json_t *run_best(size_t i, void *context, struct strait_error *err)
+{
+    const struct answer *a = context;
+    struct strait_plan plan = {.setup = *a->setup};
+    struct strait_sweep *sweep;
+    json_t *row = NULL;
+    if (strait_sweep_of(&sweep, a->setup->file, a->c->all[i].point, NULL, err) != 0)
+        return NULL;
+    if (strait_plan_add(&plan, sweep, a->backend, 1, false, err) == 0)
+        row = strait_plan_run_task(&plan, 0, err);
+    strait_plan_release(&plan);
+    strait_sweep_free(sweep);
+    return row;
+}
+
+static int take_best(size_t i, const json_t *row, void *context, struct strait_error *err)
+{
+    struct answer *a = context;
+    (void)err;
+    a->rows[i] = json_deep_copy(row);
+    return 0;
+}
+
+static void drop_rows(struct answer *a)
+{
+    for (size_t i = 0; i < a->n_rows; i++) {
+        json_decref(a->rows[i]);
+        a->rows[i] = NULL;
+    }
+    a->n_rows = 0;
+}
+
+static int run_all(struct answer *a, const struct strait_backend *backend, size_t n, int n_jobs,
+                   const char *what, struct strait_error *err)
+{
+    drop_rows(a);
+    a->backend = backend;
+    a->n_rows = n < a->c->n ? n : a->c->n;
+    return strait_pool_run(a->n_rows, n_jobs, run_best, take_best, a, what, err);
+}
+
+/* The best candidates, each with its row of SimGrid. */
+static json_t *best_json(const struct answer *a)
+{
+    static const char *const kept[] = {"round_s", "total_s",     "interval_s", "critical_path",
+                                       "limits",  "utilisation", "evidence",   "approximations"};
+    json_t *best = json_array();
+    for (size_t i = 0; i < a->n_rows; i++) {
+        char *name = strait_candidate_name(&a->c->all[i]);
+        json_t *one = strait_candidate_json(&a->c->all[i]), *sim = json_object();
+        for (size_t k = 0; k < sizeof(kept) / sizeof(*kept); k++)
+            json_object_set(sim, kept[k], json_object_get(a->rows[i], kept[k]));
+        json_object_set_new(one, "name", json_string(name ? name : "?"));
+        json_object_set_new(one, "sim", sim);
+        json_array_append_new(best, one);
+        free(name);
+    }
+    return best;
+}
+
+/* Emulated beside predicted, and whether the measured round lies in the interval. */
+static json_t *check_json(const struct answer *a, const json_t *best)
+{
+    json_t *check = json_array();
+    for (size_t i = 0; i < a->n_rows; i++) {
+        const json_t *one = json_array_get(best, i), *sim = json_object_get(one, "sim"),
+                     *interval = json_object_get(sim, "interval_s");
+        const double measured_s = strait_row_number(a->rows[i], "round_s");
+        const bool held = json_array_size(interval) == 2 &&
+                          measured_s >= json_number_value(json_array_get(interval, 0)) &&
+                          measured_s <= json_number_value(json_array_get(interval, 1));
+        json_array_append_new(check,
+                              json_pack("{s:O, s:O, s:O, s:o, s:O, s:O, s:b}", "name",
+                                        json_object_get(one, "name"), "predicted_s",
+                                        json_object_get(sim, "round_s"), "interval_s", interval,
+                                        "measured_s", strait_json_number(measured_s), "valid",
+                                        json_object_get(a->rows[i], "valid"), "invalid",
+                                        json_object_get(a->rows[i], "invalid"), "inside", held));
+    }
+    return check;
+}
+
+/* --- break-even --------------------------------------------------------------------------- */
+
+static json_t *search_axis(size_t i, void *context, struct strait_error *err)
+{
+    const struct answer *a = context;
+    json_t *record;
+    return strait_breakeven_over(&record, a->setup, a->with_codec, axes[i].pointer, axes[i].span,
+                                 err) == 0
+               ? record
+               : NULL;
+}
+
+static int take_axis(size_t i, const json_t *record, void *context, struct strait_error *err)
+{
+    struct answer *a = context;
+    (void)err;
+    a->break_even[i] = json_deep_copy(record);
+    return 0;
+}
+
+/* Of the first candidate that has a codec. NULL: none has; with *err if it failed. */
+static json_t *break_even_json(struct answer *a, int n_jobs, struct strait_error *err)
+{
+    size_t k = 0;
+    while (k < a->c->n && strait_label_row_is_plain(a->c->all[k].row))
+        k++;
+    if (k == a->c->n)
+        return json_null();
+    a->with_codec = a->c->all[k].point;
+    if (strait_pool_run(N_AXES, n_jobs, search_axis, take_axis, a, "break-even", err) != 0)
+        return NULL;
+    char *name = strait_candidate_name(&a->c->all[k]);
+    json_t *out = json_pack("{s:s, s:[]}", "of", name ? name : "?", "axes");
+    for (size_t i = 0; i < N_AXES; i++)
+        json_array_append(json_object_get(out, "axes"), a->break_even[i]);
+    free(name);
+    return out;
+}
+
+/* --- in words ----------------------------------------------------------------------------- */
+
+static void put_amount(FILE *out, const struct strait_plan_question *q,
+                       const struct strait_candidate *c)
+{
+    char number[STRAIT_NUMBER_CHARS];
+    if (!isfinite(c->money))
+        return;
+    const double n = isfinite(c->n_rounds) ? c->n_rounds : 1;
+    fprintf(out, "; %s %s ", strait_format_number(number, n * c->money, 3), q->prices.currency);
+    if (n > 1)
+        fprintf(out, "for %.0f rounds", n);
+    else
+        fputs("a round", out);
+}
+
+/* "; without a codec 23.5 s" of the same machines and strategy, where that is a candidate. */
+static void put_plain(FILE *out, const struct strait_candidates *c)
+{
+    char number[STRAIT_NUMBER_CHARS];
+    for (size_t i = 1; i < c->n && !strait_label_row_is_plain(c->all[0].row); i++) {
+        const char *pointer;
+        json_t *value;
+        bool same = strait_label_row_is_plain(c->all[i].row);
+        json_object_foreach (c->all[0].labels, pointer, value)
+            same = same && (strait_label_is_codec(pointer) ||
+                            json_equal(value, json_object_get(c->all[i].labels, pointer)));
+        if (!same)
+            continue;
+        fprintf(out, "; without a codec %s", strait_seconds_text(number, c->all[i].round_s));
+        return;
+    }
+}
+
+/* "a round takes 12.3 s (11 to 13 s), which keeps 30 s" */
+static void put_target(FILE *out, const struct strait_plan_question *q,
+                       const struct strait_candidate *c)
+{
+    static const char *const words[] = {"misses", "probably keeps", "keeps"};
+    char number[STRAIT_NUMBER_CHARS], time[STRAIT_NUMBER_CHARS];
+    if (q->target == STRAIT_TARGET_ROUND)
+        fprintf(out, ", which %s the target of %s", words[c->holds],
+                strait_seconds_text(number, q->target_value));
+    else if (q->target == STRAIT_TARGET_BUDGET)
+        fprintf(out, "; the job %s the budget of %s %s", words[c->holds],
+                strait_format_number(number, q->target_value, 4), q->prices.currency);
+    else if (isfinite(c->time_s))
+        fprintf(out, ", %.0f rounds to accuracy %.4g: %s", c->n_rounds, q->target_value,
+                strait_seconds_text(time, c->time_s));
+    else
+        fprintf(out, ", and is not known to reach accuracy %.4g", q->target_value);
+}
+
+static json_t *text_json(const struct answer *a, const json_t *best)
+{
+    const struct strait_candidate *c = &a->c->all[0];
+    const json_t *interval = json_object_get(json_object_get(best, "sim"), "interval_s");
+    char *text = NULL, *name = strait_candidate_name(c), low[STRAIT_NUMBER_CHARS],
+         high[STRAIT_NUMBER_CHARS], round[STRAIT_NUMBER_CHARS];
+    size_t len_bytes;
+    FILE *out = open_memstream(&text, &len_bytes);
+    if (!out) {
+        free(name);
+        return json_string("");
+    }
+    fprintf(out, "Take %s: a round takes %s", name ? name : "?",
+            strait_seconds_text(round, c->round_s));
+    if (json_array_size(interval) == 2)
+        fprintf(out, " (%s to %s in 90 %% of cases)",
+                strait_seconds_text(low, json_number_value(json_array_get(interval, 0))),
+                strait_seconds_text(high, json_number_value(json_array_get(interval, 1))));
+    put_target(out, a->q, c);
+    put_plain(out, a->c);
+    put_amount(out, a->q, c);
+    fputs(".", out);
+    if (!c->eligible)
+        fputs(" No candidate has an accuracy that is known and high enough.", out);
+    fclose(out);
+    json_t *json = json_string(text);
+    free(text);
+    free(name);
+    return json;
+}
+
+/* Each text with how often it stands there. */
+static void count_text(json_t *counts, const char *text)
+{
+    json_object_set_new(counts, text,
+                        json_integer(1 + json_integer_value(json_object_get(counts, text))));
+}
+
+static json_t *not_considered(const struct answer *a)
+{
+    json_t *out = json_array(), *refused = json_object(), *unknown = json_object(), *one, *n;
+    size_t i;
+    const char *text;
+    json_array_foreach (a->c->refused, i, one)
+        count_text(refused, strait_text_of(one, "why"));
+    json_object_foreach (refused, text, n)
+        json_array_append_new(out, json_sprintf("%d candidate%s: %s", (int)json_integer_value(n),
+                                                json_integer_value(n) == 1 ? "" : "s", text));
+    for (i = 0; i < a->c->n; i++) {
+        const struct strait_candidate *c = &a->c->all[i];
+        char *codec = c->eligible ? NULL : strait_label_row_codec(c->row);
+        if (codec && !c->accuracy.known)
+            count_text(unknown, codec);
+        free(codec);
+    }
+    json_t *names = json_string("");
+    json_object_foreach (unknown, text, n) {
+        json_t *more = json_sprintf("%s%s%s", json_string_value(names),
+                                    json_string_length(names) > 0 ? ", " : "", text);
+        json_decref(names);
+        names = more;
+    }
+    if (json_string_length(names) > 0)
+        json_array_append_new(out, json_sprintf("codecs whose accuracy nobody knows here "
+                                                "(--any-accuracy takes them): %s",
+                                                json_string_value(names)));
+    json_decref(names);
+    if (a->q->target == STRAIT_TARGET_ROUND && !a->q->prices.any)
+        json_array_append_new(
+            out, json_string("prices: without any the quickest candidate comes first"));
+    json_array_extend(out, json_object_get(a->rows[0], "approximations"));
+    json_decref(refused);
+    json_decref(unknown);
+    return out;
+}
+
+static json_t *ranked_json(const struct strait_candidates *c)
+{
+    json_t *ranked = json_array();
+    for (size_t i = 0; i < c->n; i++) {
+        char *name = strait_candidate_name(&c->all[i]);
+        json_t *one = strait_candidate_json(&c->all[i]);
+        json_object_set_new(one, "name", json_string(name ? name : "?"));
+        json_array_append_new(ranked, one);
+        free(name);
+    }
+    return ranked;
+}
+
+/* --- all ---------------------------------------------------------------------------------- */
+
+static json_t *compose(struct answer *a, const struct strait_plan_answer_options *o,
+                       struct strait_error *err)
+{
+    static const char *const holds[] = {"no", "probably", "surely"};
+    if (run_all(a, &strait_sim, STRAIT_ANSWER_BEST, o->n_jobs, "the best again, by SimGrid", err))
+        return NULL;
+    json_t *best = best_json(a), *rest = not_considered(a), *check = json_null();
+    json_t *why = strait_why(a->setup, a->rows[0], a->c->all[0].point, 2, o->n_jobs, err);
+    json_t *even = why ? break_even_json(a, o->n_jobs, err) : NULL;
+    json_t *out = NULL;
+    if (even && o->check && run_all(a, &strait_emu, 2, 1, "emulating the first two", err) == 0)
+        check = check_json(a, best);
+    if (even && (!o->check || json_is_array(check)))
+        out = json_pack(
+            "{s:s, s:s, s:s, s:O, s:s, s:b, s:o, s:O, s:O, s:o, s:O, s:O, s:o, s:O, s:O}", "record",
+            "plan", "title", a->q->title, "file", a->q->file, "target",
+            json_object_get(a->q->json, "target"), "holds", holds[a->c->all[0].holds], "eligible",
+            a->c->all[0].eligible, "text", text_json(a, json_array_get(best, 0)), "limits",
+            json_object_get(json_object_get(json_array_get(best, 0), "sim"), "limits"), "best",
+            best, "buy", strait_plan_answer_buy(a->c, 0, a->q), "faster",
+            json_object_get(why, "faster"), "break_even", even, "ranked", ranked_json(a->c),
+            "not_considered", rest, "check", check);
+    json_decref(best);
+    json_decref(rest);
+    json_decref(why);
+    json_decref(even);
+    json_decref(check);
+    return out;
+}
+
+json_t *strait_plan_answer(const struct strait_plan_question *q,
+                           const struct strait_plan_setup *setup,
+                           const struct strait_plan_answer_options *options,
+                           struct strait_error *err)
+{
+    struct strait_candidates c;
+    struct answer a = {.q = q, .setup = setup, .c = &c};
+    json_t *out = NULL;
+    if (strait_candidates_find(&c, q, setup, options->any_accuracy, options->n_jobs, err) == 0)
+        out = compose(&a, options, err);
+    drop_rows(&a);
+    for (size_t i = 0; i < N_AXES; i++)
+        json_decref(a.break_even[i]);
+    strait_candidates_release(&c);
+    if (!out)
+        strait_error_set(err, STRAIT_ERR_NOMEM, "plan", "memory ran out"); /* or what was before */
+    return out;
+}

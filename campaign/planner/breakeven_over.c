@@ -1,0 +1,242 @@
+/* Break-even over a pointer: the search for counts of clients, on a grid of values. */
+#include "breakeven_over.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/breakeven.h"
+#include "analysis/row.h"
+#include "campaign/breakeven_sweep.h"
+#include "core/names.h"
+
+/* STEP: from a value to the next. COARSE: values that are tried before bisection. */
+static const double STEP = 1.02;
+enum { COARSE = 17, MAX_VALUES = 1024, TEXT_CHARS = 64, N_UNITS = 5 };
+
+enum form { NUMBER, WHOLE, QUANTITY };
+
+struct over {
+    const struct strait_plan_setup *setup;
+    const json_t *resolved;
+    const char *pointer;
+    enum form form;
+    enum strait_unit unit; /* of a QUANTITY */
+    double own, least;     /* least: value 1 of the grid; of WHOLE numbers all are there */
+    struct strait_plan_times *with, *without; /* by value of the grid; round_s 0: not yet */
+    int end;
+};
+
+/* The value at a pointer without escapes; NULL: there is none. */
+static const json_t *value_at(const json_t *in, const char *pointer)
+{
+    char token[TEXT_CHARS];
+    while (in && *pointer == '/') {
+        const size_t n = strcspn(++pointer, "/");
+        snprintf(token, sizeof(token), "%.*s", (int)n, pointer);
+        in = json_object_get(in, token);
+        pointer += n;
+    }
+    return in;
+}
+
+/* Returns: NULL, or why it cannot be varied. */
+static const char *read_own(struct over *o)
+{
+    static const enum strait_unit units[N_UNITS] = {STRAIT_UNIT_LINK_RATE, STRAIT_UNIT_TIME,
+                                                    STRAIT_UNIT_PERCENT, STRAIT_UNIT_BYTES,
+                                                    STRAIT_UNIT_SPEED};
+    const json_t *own = value_at(o->resolved, o->pointer);
+    const char *text = json_string_value(own);
+    bool read = json_is_number(own);
+    o->form = json_is_integer(own) ? WHOLE : NUMBER;
+    o->own = json_number_value(own);
+    if (!own && strcmp(o->pointer, "/codec/speed") == 0) {
+        o->own = 1;
+        read = true;
+    }
+    for (int i = 0; text && !read && i < N_UNITS; i++) {
+        read = strait_quantity_parse(&o->own, units[i], text, NULL, NULL) == 0;
+        o->unit = units[i];
+        o->form = QUANTITY;
+    }
+    return !read ? "the experiment has no such number" : o->own > 0 ? NULL : "it is 0";
+}
+
+static double value_of(const struct over *o, long i)
+{
+    return o->form == WHOLE ? (double)i : o->least * pow(STEP, (double)(i - 1));
+}
+
+static json_t *value_json(const struct over *o, double value)
+{
+    switch (o->form) {
+    case WHOLE:
+        return json_integer((json_int_t)value);
+    case NUMBER:
+        return json_real(value);
+    default:
+        break;
+    }
+    switch (o->unit) {
+    case STRAIT_UNIT_LINK_RATE:
+        return json_sprintf("%.9g bps", value);
+    case STRAIT_UNIT_TIME:
+        return json_sprintf("%.9g s", value);
+    case STRAIT_UNIT_PERCENT:
+        return json_sprintf("%.9g %%", 100 * value);
+    case STRAIT_UNIT_BYTES:
+        return json_sprintf("%.0f B", value);
+    default:
+        return json_sprintf("%.9g B/s", value);
+    }
+}
+
+static const char *value_text(char text[TEXT_CHARS], const struct over *o, double value)
+{
+    if (o->form == QUANTITY)
+        return strait_quantity_format(text, TEXT_CHARS, o->unit, value);
+    snprintf(text, TEXT_CHARS, o->form == WHOLE ? "%.0f" : "%.3g", value);
+    return text;
+}
+
+static int simulate(struct over *o, long i, struct strait_error *err)
+{
+    struct strait_sweep *sweep = NULL;
+    json_t *vary = json_pack("{s:[o]}", o->pointer, value_json(o, value_of(o, i)));
+    json_t *point = NULL, *plain = NULL;
+    int status = -1;
+    if (strait_sweep_of(&sweep, o->setup->file, o->resolved, vary, err) == 0 &&
+        (point = strait_sweep_point(sweep, 0, NULL, err)) &&
+        (plain = strait_plan_without_codec(point)))
+        status = strait_plan_times(&o->with[i], o->setup, point, err) != 0 ||
+                         strait_plan_times(&o->without[i], o->setup, plain, err) != 0
+                     ? -1
+                     : 0;
+    json_decref(vary);
+    json_decref(point);
+    json_decref(plain);
+    strait_sweep_free(sweep);
+    return status;
+}
+
+static int times(double *with_s, double *without_s, long i, void *context, struct strait_error *err)
+{
+    struct over *o = context;
+    if (!(o->with[i].round_s > 0) && simulate(o, i, err) != 0)
+        return -1;
+    strait_breakeven_moved(with_s, without_s, &o->with[i], &o->without[i], o->end);
+    return 0;
+}
+
+static json_t *pays_json(const struct over *o, const struct strait_breakeven *b)
+{
+    json_t *pays = json_array();
+    for (size_t i = 0; i < b->n; i++)
+        json_array_append_new(pays,
+                              json_pack("[o, o]", value_json(o, value_of(o, b->pays[i].first)),
+                                        value_json(o, value_of(o, b->pays[i].last))));
+    return pays;
+}
+
+/* Of an edge at value i what the ends of the intervals make of it: " (0.7 to 1.2 Gbps)". */
+static void put_edge(char *buf, size_t cap, const struct over *o,
+                     const struct strait_breakeven found[3], size_t k, bool first)
+{
+    const struct strait_interval *v = &found[0].pays[k];
+    long edges[2] = {first ? v->first : v->last, first ? v->first : v->last};
+    char low[TEXT_CHARS], high[TEXT_CHARS];
+    for (int e = 1; e < 3; e++)
+        for (size_t i = 0; i < found[e].n; i++) {
+            const struct strait_interval *x = &found[e].pays[i];
+            if (x->first <= v->last && x->last >= v->first)
+                edges[e - 1] = first ? x->first : x->last;
+        }
+    const long least = edges[0] < edges[1] ? edges[0] : edges[1],
+               most = edges[0] < edges[1] ? edges[1] : edges[0];
+    if (least < most)
+        strait_text_add(buf, cap, " (%s to %s)", value_text(low, o, value_of(o, least)),
+                        value_text(high, o, value_of(o, most)));
+}
+
+static void put_text(char *buf, size_t cap, const struct over *o,
+                     const struct strait_breakeven found[3])
+{
+    const struct strait_breakeven *b = &found[0];
+    char low[TEXT_CHARS], high[TEXT_CHARS];
+    *buf = '\0';
+    for (size_t k = 0; k < b->n; k++) {
+        const bool opens = b->pays[k].first == b->first, closes = b->pays[k].last == b->last;
+        strait_text_add(buf, cap, "%s", k > 0 ? ", and " : "");
+        if (opens && closes)
+            strait_text_add(buf, cap, "always");
+        if (!opens) {
+            strait_text_add(buf, cap, "from %s", value_text(low, o, value_of(o, b->pays[k].first)));
+            put_edge(buf, cap, o, found, k, true);
+        }
+        if (!closes) {
+            strait_text_add(buf, cap, "%sup to %s", opens ? "" : " ",
+                            value_text(low, o, value_of(o, b->pays[k].last)));
+            put_edge(buf, cap, o, found, k, false);
+        }
+        if (!opens && closes)
+            strait_text_add(buf, cap, " on");
+    }
+    strait_text_add(buf, cap, "%s; %s to %s looked at", b->n == 0 ? "never" : "",
+                    value_text(low, o, value_of(o, b->first)),
+                    value_text(high, o, value_of(o, b->last)));
+}
+
+static int search(json_t **record, struct over *o, const long *counts, size_t n,
+                  struct strait_error *err)
+{
+    static const int ends[] = {0, 1, -1}; /* as predicted; perhaps; surely */
+    struct strait_breakeven found[3] = {{0}};
+    char text[512];
+    int status = 0;
+    for (int i = 0; i < 3 && status == 0; i++) {
+        o->end = ends[i];
+        status = strait_breakeven_find(&found[i], counts, n, times, o, err);
+    }
+    if (status == 0) {
+        put_text(text, sizeof(text), o, found);
+        *record = json_pack(
+            "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "pointer", o->pointer, "own",
+            value_json(o, o->own), "first", value_json(o, value_of(o, found[0].first)), "last",
+            value_json(o, value_of(o, found[0].last)), "pays", pays_json(o, &found[0]), "perhaps",
+            pays_json(o, &found[1]), "surely", pays_json(o, &found[2]), "text", text);
+    }
+    for (int i = 0; i < 3; i++)
+        strait_breakeven_release(&found[i]);
+    return status;
+}
+
+int strait_breakeven_over(json_t **record, const struct strait_plan_setup *setup,
+                          const json_t *resolved, const char *pointer, double span,
+                          struct strait_error *err)
+{
+    struct over o = {.setup = setup, .resolved = resolved, .pointer = pointer};
+    long counts[COARSE], n_values;
+    const char *why = read_own(&o);
+    *record = NULL;
+    if (why) {
+        *record = json_pack("{s:s, s:s}", "pointer", pointer, "why", why);
+        return 0;
+    }
+    o.least = o.own / span;
+    n_values = o.form == WHOLE ? (long)floor(o.own * span)
+                               : 1 + (long)ceil(2 * log(span) / log(STEP) - 1e-9);
+    if (n_values > MAX_VALUES)
+        n_values = MAX_VALUES;
+    const long first = o.form == WHOLE ? (long)fmax(1, ceil(o.own / span)) : 1;
+    for (int i = 0; i < COARSE; i++)
+        counts[i] = first + (n_values - first) * i / (COARSE - 1);
+    o.with = calloc((size_t)n_values + 1, sizeof(*o.with));
+    o.without = calloc((size_t)n_values + 1, sizeof(*o.without));
+    const int status = o.with && o.without
+                           ? search(record, &o, counts, COARSE, err)
+                           : strait_error_set(err, STRAIT_ERR_NOMEM, "plan", "memory ran out");
+    free(o.with);
+    free(o.without);
+    return status;
+}

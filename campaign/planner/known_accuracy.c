@@ -1,0 +1,83 @@
+#include "known_accuracy.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "analysis/fields.h"
+#include "analysis/tradeoff.h"
+#include "codecs/codec.h"
+
+static const char *name_of(const json_t *codec)
+{
+    const char *name = json_string_value(codec);
+    name = name ? name : json_string_value(json_object_get(codec, "name"));
+    return name ? name : "none";
+}
+
+static bool is_lossless(const json_t *codec)
+{
+    const struct strait_codec_ops *ops = strait_codec_find(name_of(codec));
+    return ops && (ops->flags & STRAIT_CODEC_LOSSLESS);
+}
+
+/* Equal but for what takes time alone: "zstd" is {"name": "zstd"}. */
+static bool same_codec(const json_t *a, const json_t *b)
+{
+    static const char *const of_time[] = {"profile", "speed"};
+    json_t *all[2];
+    const json_t *given[2] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        all[i] = json_is_object(given[i]) ? json_copy((json_t *)given[i])
+                                          : json_pack("{s:s}", "name", name_of(given[i]));
+        for (size_t k = 0; k < sizeof(of_time) / sizeof(*of_time); k++)
+            json_object_del(all[i], of_time[k]);
+    }
+    const bool same = json_equal(all[0], all[1]);
+    json_decref(all[0]);
+    json_decref(all[1]);
+    return same;
+}
+
+/* What the question states of this codec; of any lossless one what it states of "none". */
+static const json_t *stated_of(const struct strait_plan_question *q, const json_t *codec,
+                               bool lossless)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach ((json_t *)q->known, i, entry) {
+        const json_t *of = json_object_get(entry, "codec");
+        if (same_codec(of, codec) || (lossless && is_lossless(of)))
+            return entry;
+    }
+    return NULL;
+}
+
+void strait_known_accuracy_of(struct strait_known_accuracy *out,
+                              const struct strait_plan_question *q,
+                              const struct strait_curves *curves, const json_t *point,
+                              const json_t *row)
+{
+    const json_t *codec = json_object_get(point, "codec"),
+                 *down = json_object_get(point, "download_codec");
+    *out = (struct strait_known_accuracy){.accuracy = NAN, .spread = NAN, .n_rounds = NAN};
+    const bool down_lossless = is_lossless(down);
+    out->lossless = is_lossless(codec) && down_lossless;
+    const json_t *stated = down_lossless ? stated_of(q, codec, out->lossless) : NULL;
+    const struct strait_curve *curve = stated ? NULL : strait_tradeoff_curve(curves, row);
+    if (stated) {
+        out->accuracy = strait_row_number(stated, "accuracy");
+        out->n_rounds = strait_row_number(stated, "rounds");
+        snprintf(out->source, sizeof(out->source), "stated: %.140s",
+                 strait_text_of(stated, "source"));
+    } else if (curve) {
+        const unsigned n = strait_curve_rounds_to(
+            curve, q->target == STRAIT_TARGET_ACCURACY ? q->target_value : INFINITY);
+        out->accuracy = strait_curve_final_acc(curve, 3); /* as the trade-off has it */
+        out->spread = strait_tradeoff_spread(curves, curve);
+        out->n_rounds = n > 0 ? (double)n : NAN;
+        snprintf(out->source, sizeof(out->source), "recorded: run %.64s", curve->run);
+    } else if (out->lossless) {
+        snprintf(out->source, sizeof(out->source), "lossless: as without a codec");
+    }
+    out->known = stated || curve || out->lossless;
+}

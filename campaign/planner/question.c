@@ -1,0 +1,231 @@
+/* Plan files. */
+#include "question.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "core/json.h"
+#include "core/names.h"
+#include "core/shipped.h"
+#include "workloads/ask/named.h"
+
+enum { PATH_CHARS = 4096 };
+
+/* "target": one of three. */
+static int read_target(struct strait_plan_question *q, struct strait_object *o,
+                       struct strait_error *err)
+{
+    struct strait_object t;
+    const char *money;
+    char where[2 * STRAIT_JSON_POINTER_MAX];
+    if (strait_object_enter(&t, o, "target", false, err) != 0)
+        return -1;
+    strait_object_where(o, "target", where, sizeof(where));
+    int failed = 0;
+    if (strait_object_has(&t, "round")) {
+        q->target = STRAIT_TARGET_ROUND;
+        failed =
+            strait_object_quantity(&t, &q->target_value, "round", STRAIT_UNIT_TIME, 1e-9, 1e9, err);
+    } else if (strait_object_has(&t, "accuracy")) {
+        q->target = STRAIT_TARGET_ACCURACY;
+        failed = strait_object_number(&t, &q->target_value, "accuracy", 0, 1, err);
+    } else if (strait_object_has(&t, "budget")) {
+        q->target = STRAIT_TARGET_BUDGET;
+        failed = strait_object_string(&t, &money, "budget", err) != 0 ||
+                 strait_money_parse(&q->target_value, q->prices.currency, money, "", where, err);
+    } else {
+        failed = strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                  "expected one of \"round\", \"accuracy\" and \"budget\"");
+    }
+    if (failed || strait_object_close(&t, err) != 0)
+        return -1;
+    if (q->target == STRAIT_TARGET_BUDGET && (!q->prices.any || q->n_rounds == 0))
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected \"prices\" and \"rounds\" beside a budget, found no %s",
+                                q->prices.any ? "rounds" : "prices");
+    return 0;
+}
+
+/* "prices": an object, or the name of a file. */
+static int read_prices(struct strait_plan_question *q, struct strait_object *o,
+                       struct strait_error *err)
+{
+    const json_t *value = strait_object_value(o, "prices");
+    const char *path = json_string_value(value);
+    if (!path)
+        return value ? strait_prices_read(&q->prices, q->file, "/prices", value, err) : 0;
+    char shipped[PATH_CHARS];
+    json_t *json = strait_json_load(strait_shipped_path(shipped, sizeof(shipped), path), err);
+    const int failed = !json || strait_prices_read(&q->prices, path, "", json, err) != 0;
+    json_decref(json);
+    return failed ? -1 : 0;
+}
+
+/* "accuracy": what is known beside what was recorded. */
+static int read_known(struct strait_plan_question *q, struct strait_object *o,
+                      struct strait_error *err)
+{
+    char pointer[STRAIT_JSON_POINTER_MAX], where[2 * STRAIT_JSON_POINTER_MAX];
+    size_t i;
+    json_t *entry;
+    q->known = strait_object_value(o, "accuracy");
+    if (q->known && !json_is_array(q->known))
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(o, "accuracy", where, sizeof(where)),
+                                "expected an array of {\"codec\", \"accuracy\", \"source\"}");
+    json_array_foreach ((json_t *)q->known, i, entry) {
+        struct strait_object k;
+        const char *source;
+        double accuracy;
+        long rounds;
+        snprintf(pointer, sizeof(pointer), "/accuracy/%zu", i);
+        if (strait_object_open(&k, q->file, pointer, entry, err) != 0 ||
+            strait_object_number(&k, &accuracy, "accuracy", 0, 1, err) != 0 ||
+            strait_object_integer_or(&k, &rounds, "rounds", 1, 1000000000, 1, err) != 0 ||
+            strait_object_string(&k, &source, "source", err) != 0)
+            return -1;
+        if (strait_named_expand(entry, q->file, err) != 0) /* "sz:range=1e-3" */
+            return -1;
+        if (!strait_object_value(&k, "codec"))
+            return strait_error_set(err, STRAIT_ERR_INPUT,
+                                    strait_object_where(&k, "codec", where, sizeof(where)),
+                                    "expected a codec, found nothing");
+        if (strait_object_close(&k, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The experiment without its own "vary": an object, a name or a path. A new reference. */
+static json_t *base_of(struct strait_plan_question *q, struct strait_object *o,
+                       struct strait_error *err)
+{
+    const json_t *value = strait_object_value(o, "experiment");
+    char where[2 * STRAIT_JSON_POINTER_MAX];
+    struct strait_sweep *sweep;
+    if (json_is_object(value)) {
+        json_t *base = json_deep_copy(value);
+        json_object_del(base, "vary");
+        return base;
+    }
+    if (!json_is_string(value)) {
+        strait_error_set(err, STRAIT_ERR_INPUT,
+                         strait_object_where(o, "experiment", where, sizeof(where)),
+                         "expected an experiment: an object, a name or a path");
+        return NULL;
+    }
+    (void)q;
+    if (strait_sweep_load(&sweep, json_string_value(value), NULL, 0, err) != 0)
+        return NULL;
+    json_t *base = json_incref(sweep->base);
+    strait_sweep_free(sweep);
+    return base;
+}
+
+/* One sweep of what is set (an axis of one value each) and what may vary. */
+static int make_sweep(struct strait_plan_question *q, struct strait_object *o,
+                      struct strait_error *err)
+{
+    const json_t *set = strait_object_value(o, "set"), *vary = strait_object_value(o, "vary");
+    const char *pointer;
+    json_t *value, *all = json_object(), *base = base_of(q, o, err);
+    char where[2 * STRAIT_JSON_POINTER_MAX];
+    int failed = base ? 0 : -1;
+    strait_object_where(o, "vary", where, sizeof(where));
+    if (!failed && (!json_is_object(vary) || (set && !json_is_object(set))))
+        failed = strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                  "expected an object of JSON Pointers and arrays, as \"vary\" of "
+                                  "an experiment, and \"set\" of pointers and values");
+    json_object_foreach ((json_t *)set, pointer, value)
+        json_object_set_new(all, pointer, json_pack("[O]", value));
+    q->vary = json_deep_copy(vary);
+    if (!failed && (json_object_update(all, q->vary) != 0))
+        failed = strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    if (!failed)
+        failed = strait_sweep_of(&q->sweep, q->file, base, all, err);
+    if (!failed && q->sweep->n_points > STRAIT_PLAN_MAX_CANDIDATES)
+        failed = strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                  "expected at most %d candidates, found %zu: vary less",
+                                  STRAIT_PLAN_MAX_CANDIDATES, q->sweep->n_points);
+    json_decref(all);
+    json_decref(base);
+    return failed;
+}
+
+static int read_all(struct strait_plan_question *q, struct strait_object *o,
+                    struct strait_error *err)
+{
+    const char *schema;
+    char where[2 * STRAIT_JSON_POINTER_MAX];
+    if (strait_object_string(o, &schema, "schema", err) != 0)
+        return -1;
+    if (strcmp(schema, "strait-plan/1") != 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(o, "schema", where, sizeof(where)),
+                                "expected \"strait-plan/1\", found \"%.60s\"", schema);
+    return strait_object_string_or(o, &q->title, "title", "", err) != 0 ||
+                   strait_object_integer_or(o, &q->n_rounds, "rounds", 1, 1000000000, 0, err) !=
+                       0 ||
+                   strait_object_number_or(o, &q->least_accuracy, "least_accuracy", 0, 1, NAN,
+                                           err) != 0 ||
+                   read_prices(q, o, err) != 0 || read_target(q, o, err) != 0 ||
+                   read_known(q, o, err) != 0 || make_sweep(q, o, err) != 0
+               ? -1
+               : strait_object_close(o, err);
+}
+
+int strait_plan_question_load(struct strait_plan_question *q, const char *path,
+                              struct strait_error *err)
+{
+    char shipped[PATH_CHARS], folder[3500];
+    struct strait_object o;
+    *q = (struct strait_plan_question){.title = ""};
+    if (!strchr(path, '/') && !strchr(path, '.')) {
+        strait_share_path(folder, sizeof(folder), "experiments/plans");
+        snprintf(shipped, sizeof(shipped), "%s/%.500s.json", folder, path);
+        if (access(shipped, F_OK) != 0)
+            return strait_refuse_file_name(err, STRAIT_ERR_INPUT, NULL,
+                                           "a plan that ships (strait list plans) or a "
+                                           "path",
+                                           path, folder);
+        q->json = strait_json_load(shipped, err);
+        q->file = strdup(strrchr(shipped, '/') + 1);
+    } else {
+        q->json = strait_json_load(path, err);
+        q->file = strdup(path);
+    }
+    if (!q->json)
+        return -1;
+    if (!q->file)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    return strait_object_open(&o, q->file, "", q->json, err) != 0 ? -1 : read_all(q, &o, err);
+}
+
+void strait_plan_question_release(struct strait_plan_question *q)
+{
+    strait_sweep_free(q->sweep);
+    strait_prices_release(&q->prices);
+    json_decref(q->vary);
+    json_decref(q->json);
+    free(q->file);
+    memset(q, 0, sizeof(*q));
+}
+
+json_t *strait_plan_question_point(const struct strait_plan_question *q, size_t i, json_t **labels,
+                                   struct strait_error *err)
+{
+    json_t *all = NULL, *point = strait_sweep_point(q->sweep, i, &all, err);
+    const char *pointer;
+    json_t *values;
+    if (!point)
+        return NULL;
+    if (labels) {
+        *labels = json_object();
+        json_object_foreach (q->vary, pointer, values)
+            json_object_set(*labels, pointer, json_object_get(all, pointer));
+    }
+    json_decref(all);
+    return point;
+}

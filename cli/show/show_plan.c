@@ -1,0 +1,234 @@
+/* A plan's answer on one screen. */
+#include "show_plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/fields.h"
+#include "analysis/label.h"
+#include "analysis/table.h"
+#include "show_why.h"
+
+/* Columns that not every plan has. */
+struct columns {
+    const char *currency; /* "" for no money */
+    bool energy, accuracy, time;
+};
+
+static struct columns columns_of(const json_t *candidates, const char *currency)
+{
+    struct columns c = {.currency = currency};
+    size_t i;
+    json_t *one;
+    json_array_foreach (candidates, i, one) {
+        c.energy = c.energy || json_is_real(json_object_get(one, "energy_a_round_j"));
+        c.accuracy = c.accuracy || json_is_real(json_object_get(one, "accuracy"));
+        c.time = c.time || json_is_real(json_object_get(one, "time_s"));
+    }
+    return c;
+}
+
+static void put_columns(struct strait_table *t, const struct columns *c)
+{
+    strait_table_column(t, "candidate", false);
+    strait_table_key(t);
+    strait_table_column(t, "round s", true);
+    strait_table_column(t, "90 % within s", true);
+    strait_table_column(t, "sent", true);
+    if (*c->currency) {
+        char title[64];
+        snprintf(title, sizeof(title), "%s a round", c->currency);
+        strait_table_column(t, title, true);
+    }
+    if (c->energy)
+        strait_table_column(t, "Wh a round", true);
+    if (c->accuracy)
+        strait_table_column(t, "accuracy %", true);
+    if (c->time)
+        strait_table_column(t, "in all", true);
+    strait_table_column(t, "target", false);
+}
+
+static void put_number(struct strait_table *t, double value, int digits)
+{
+    char number[STRAIT_NUMBER_CHARS];
+    strait_table_cell(t, strait_format_number(number, value, digits));
+}
+
+/* by: the candidate, or its row by SimGrid. */
+static void put_candidate(struct strait_table *t, const json_t *one, const json_t *by,
+                          const struct columns *c)
+{
+    char interval[STRAIT_INTERVAL_CHARS], text[STRAIT_NUMBER_CHARS];
+    strait_table_cell(t, strait_text_of(one, "name"));
+    put_number(t, strait_row_number(by, "round_s"), 4);
+    strait_table_cell(t, strait_interval_text(interval, json_object_get(by, "interval_s")));
+    strait_table_cell(t, strait_bytes_text(text, strait_row_number(one, "bytes_a_round")));
+    if (*c->currency)
+        put_number(t, strait_row_number(one, "money_a_round"), 3);
+    if (c->energy)
+        put_number(t, strait_row_number(one, "energy_a_round_j") / 3600, 3);
+    if (c->accuracy)
+        put_number(t, 100 * strait_row_number(one, "accuracy"), 4);
+    if (c->time)
+        strait_table_cell(t, strait_seconds_text(text, strait_row_number(one, "time_s")));
+    strait_table_cellf(t, "%s%s", strait_text_of(one, "holds"),
+                       json_is_true(json_object_get(one, "eligible")) ? "" : ", accuracy?");
+}
+
+static int show_best(FILE *out, const json_t *best, const struct columns *c,
+                     struct strait_error *err)
+{
+    size_t i;
+    json_t *one;
+    char limit[STRAIT_LIMIT_CHARS];
+    struct strait_table *t = strait_table_new();
+    put_columns(t, c);
+    strait_table_column(t, "limited by", false);
+    strait_table_column(t, "rests on", false);
+    json_array_foreach (best, i, one) {
+        const json_t *sim = json_object_get(one, "sim"), *limits = json_object_get(sim, "limits");
+        put_candidate(t, one, sim, c);
+        strait_table_cell(t, strait_limit_text(limit, limits));
+        strait_table_cell(t, strait_text_of(json_object_get(sim, "evidence"), "basis"));
+    }
+    return strait_table_finish(t, out, err);
+}
+
+/* What to buy next: steps among what may vary, then whatever helps when twice as fast. */
+static int show_buy(FILE *out, const json_t *answer, const char *currency, struct strait_error *err)
+{
+    enum { MOST = 4 };
+    const double round_s =
+        strait_row_number(json_array_get(json_object_get(answer, "best"), 0), "round_s");
+    size_t i;
+    json_t *one;
+    char saves[STRAIT_NUMBER_CHARS], price[STRAIT_NUMBER_CHARS];
+    struct strait_table *t = strait_table_new();
+    strait_table_column(t, "what to buy next", false);
+    strait_table_column(t, "saves", true);
+    strait_table_column(t, "%", true);
+    strait_table_column(t, "for", false);
+    json_array_foreach (json_object_get(answer, "buy"), i, one) {
+        const double more = strait_row_number(one, "more_per_hour");
+        if (i == MOST)
+            break;
+        strait_table_cell(t, strait_text_of(one, "text"));
+        strait_table_cell(t, strait_seconds_text(saves, strait_row_number(one, "saves_s")));
+        strait_table_cellf(t, "%.1f", 100 * strait_row_number(one, "saves_s") / round_s);
+        if (isfinite(more))
+            strait_table_cellf(
+                t, "%s %s/h more, %s a round", strait_format_number(price, more, 3), currency,
+                strait_format_number(saves, strait_row_number(one, "more_money_a_round"), 3));
+        else
+            strait_table_cell(t, "no price");
+    }
+    json_array_foreach (json_object_get(answer, "faster"), i, one) {
+        if (i == MOST || strait_row_number(one, "saves_s") < 1e-2 * round_s)
+            break;
+        strait_table_cellf(t, "2 times: %s", strait_text_of(one, "text"));
+        strait_table_cell(t, strait_seconds_text(saves, strait_row_number(one, "saves_s")));
+        strait_table_cellf(t, "%.1f", 100 * strait_row_number(one, "saves_s") / round_s);
+        strait_table_cell(t, "no price");
+    }
+    return strait_table_finish(t, out, err);
+}
+
+static void show_break_even(FILE *out, const json_t *even)
+{
+    size_t i;
+    json_t *axis;
+    if (!json_is_object(even))
+        return;
+    strait_prose(out, "Where the codec of \"%s\" pays:", strait_text_of(even, "of"));
+    json_array_foreach (json_object_get(even, "axes"), i, axis) {
+        const char *why = strait_text_of(axis, "why");
+        char *name = strait_label_axis(strait_text_of(axis, "pointer"));
+        strait_prose(out, "  %s: %s", name ? name : "", *why ? why : strait_text_of(axis, "text"));
+        free(name);
+    }
+}
+
+static int show_ranked(FILE *out, const json_t *ranked, const struct columns *c, bool all,
+                       struct strait_error *err)
+{
+    size_t i, n_front = 0;
+    json_t *one;
+    struct strait_table *t = strait_table_new();
+    put_columns(t, c);
+    json_array_foreach (ranked, i, one) {
+        const bool front = json_is_true(json_object_get(one, "front"));
+        n_front += front;
+        if (front || all)
+            put_candidate(t, one, one, c);
+    }
+    if (all)
+        strait_prose(out, "All %zu candidates, by rank:", json_array_size(ranked));
+    else
+        strait_prose(out,
+                     "The front, %zu of %zu candidates: none is better in all (--all):", n_front,
+                     json_array_size(ranked));
+    fputs("\n", out);
+    return strait_table_finish(t, out, err);
+}
+
+static int show_check(FILE *out, const json_t *check, struct strait_error *err)
+{
+    size_t i;
+    json_t *one;
+    char interval[STRAIT_INTERVAL_CHARS];
+    if (!json_is_array(check))
+        return 0;
+    fputs("\n", out);
+    struct strait_table *t = strait_table_new();
+    strait_table_column(t, "emulated", false);
+    strait_table_column(t, "predicted s", true);
+    strait_table_column(t, "90 % within s", true);
+    strait_table_column(t, "measured s", true);
+    strait_table_column(t, "", false);
+    json_array_foreach (check, i, one) {
+        strait_table_cell(t, strait_text_of(one, "name"));
+        put_number(t, strait_row_number(one, "predicted_s"), 4);
+        strait_table_cell(t, strait_interval_text(interval, json_object_get(one, "interval_s")));
+        put_number(t, strait_row_number(one, "measured_s"), 4);
+        strait_table_cell(t, !json_is_true(json_object_get(one, "valid"))   ? "INVALID"
+                             : json_is_true(json_object_get(one, "inside")) ? "inside"
+                                                                            : "outside");
+    }
+    return strait_table_finish(t, out, err);
+}
+
+int strait_show_plan(FILE *out, const json_t *answer, const char *currency, bool all,
+                     struct strait_error *err)
+{
+    const json_t *best = json_object_get(answer, "best"),
+                 *ranked = json_object_get(answer, "ranked"),
+                 *first = json_object_get(json_array_get(best, 0), "sim");
+    const struct columns c = columns_of(ranked, currency);
+    size_t i;
+    json_t *text;
+    if (*strait_text_of(answer, "title"))
+        strait_prose(out, "%s", strait_text_of(answer, "title"));
+    strait_prose(out, "%s", strait_text_of(answer, "text"));
+    strait_prose(out, "What limits it: %s.",
+                 strait_text_of(json_object_get(answer, "limits"), "text"));
+    fputs("\n", out);
+    if (show_best(out, best, &c, err) != 0)
+        return -1;
+    fputs("\n", out);
+    if (show_buy(out, answer, currency, err) != 0)
+        return -1;
+    fputs("\n", out);
+    if (strait_show_utilisation(out, first, err) != 0)
+        return -1;
+    fputs("\n", out);
+    show_break_even(out, json_object_get(answer, "break_even"));
+    fputs("\n", out);
+    if (show_ranked(out, ranked, &c, all, err) != 0 ||
+        show_check(out, json_object_get(answer, "check"), err) != 0)
+        return -1;
+    fputs("\nNot considered, or not modelled:\n", out);
+    json_array_foreach (json_object_get(answer, "not_considered"), i, text)
+        strait_prose(out, "  %s", json_string_value(text));
+    return 0;
+}

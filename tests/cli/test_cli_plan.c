@@ -1,0 +1,118 @@
+/* strait plan from outside: the answer of a shipped plan is derived again from its own rows. */
+#include <math.h>
+#include <string.h>
+#include "analysis/fields.h"
+#include "tests/kit/program.h"
+#include "tests/kit/suite.h"
+
+static double number(const json_t *one, const char *key)
+{
+    const double value = strait_row_number(one, key);
+    return isfinite(value) ? value : INFINITY;
+}
+
+/* Better in one thing and worse in none. */
+static bool beats(const json_t *a, const json_t *b)
+{
+    static const char *const small[] = {"time_s", "bytes_a_round", "money_a_round",
+                                        "energy_a_round_j"};
+    const double accuracy_a = strait_row_number(a, "accuracy"),
+                 accuracy_b = strait_row_number(b, "accuracy");
+    const double known_a = isfinite(accuracy_a) ? accuracy_a : -1,
+                 known_b = isfinite(accuracy_b) ? accuracy_b : -1;
+    bool worse = known_a<known_b, better = known_a> known_b;
+    for (size_t i = 0; i < sizeof(small) / sizeof(*small); i++) {
+        worse = worse || number(a, small[i]) > number(b, small[i]);
+        better = better || number(a, small[i]) < number(b, small[i]);
+    }
+    return better && !worse;
+}
+
+/* The recommendation is the eligible candidate that is soonest at the accuracy; the front are those
+ * that nobody beats; times are rounds times their number. */
+static void from_its_rows(void)
+{
+    struct program p;
+    program_set_up(&p);
+    struct said s = PROGRAM_CALL(&p, "plan", "accuracy", "--json");
+    CU_ASSERT_EQUAL(s.status, 0);
+    json_t *answer = json_loads(s.out, 0, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(answer);
+    const json_t *ranked = json_object_get(answer, "ranked"), *first = NULL;
+    size_t i, k, n_front = 0, n_eligible = 0;
+    json_t *one, *other;
+    CU_ASSERT_EQUAL(json_array_size(ranked),
+                    64); /* 8 codecs, 2 ports, 2 numbers of cores, pieces */
+    json_array_foreach (ranked, i, one) {
+        bool beaten = false;
+        json_array_foreach (ranked, k, other)
+            beaten = beaten || beats(other, one);
+        CU_ASSERT_EQUAL(json_is_true(json_object_get(one, "front")), !beaten);
+        n_front += !beaten;
+        if (json_is_real(json_object_get(one, "time_s")))
+            CU_ASSERT_DOUBLE_EQUAL(number(one, "time_s"),
+                                   number(one, "rounds") * number(one, "round_s"), 1e-9);
+        if (!json_is_true(json_object_get(one, "eligible")))
+            continue;
+        n_eligible++;
+        if (!first || number(one, "time_s") < number(first, "time_s"))
+            first = one;
+    }
+    CU_ASSERT(n_front > 0 && n_front < 64);
+    CU_ASSERT(n_eligible > 0 && n_eligible < 64);
+    CU_ASSERT(json_equal(json_object_get(first, "labels"),
+                         json_object_get(json_array_get(ranked, 0), "labels")));
+    CU_ASSERT_EQUAL(json_array_size(json_object_get(answer, "best")), 5);
+    json_array_foreach (json_object_get(answer, "best"), i, one) {
+        CU_ASSERT_STRING_EQUAL(strait_text_of(one, "name"),
+                               strait_text_of(json_array_get(ranked, i), "name"));
+        CU_ASSERT_DOUBLE_EQUAL(number(json_object_get(one, "sim"), "round_s"),
+                               number(one, "round_s"), 1e-6); /* SimGrid, fluid */
+        CU_ASSERT(json_is_object(json_object_get(json_object_get(one, "sim"), "limits")));
+    }
+    CU_ASSERT_EQUAL(json_array_size(json_object_get(json_object_get(answer, "break_even"), "axes")),
+                    4);
+    json_decref(answer);
+    said_release(&s);
+    program_tear_down(&p);
+}
+
+static void on_the_screen(void)
+{
+    static const char *const parts[] = {"Take ",           "What limits it: ", "limited by",
+                                        "rests on",        "what to buy next", "how busy",
+                                        "Where the codec", "The front, ",      "Not considered"};
+    struct program p;
+    program_set_up(&p);
+    struct said s = PROGRAM_CALL(&p, "plan", "accuracy");
+    CU_ASSERT_EQUAL(s.status, 0);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+        CU_ASSERT_CONTAINS(s.out, parts[i]);
+    CU_ASSERT_PTR_NULL(strstr(s.out, "EUR")); /* no price, no money */
+    said_release(&s);
+    /* nothing keeps a round of a microsecond */
+    program_write(&p, "no.json",
+                  "{\"schema\": \"strait-plan/1\", \"experiment\": \"wan-scaling\", \"set\": "
+                  "{\"/clients\": 2}, \"target\": {\"round\": \"1 us\"}, \"vary\": "
+                  "{\"/network/server/rate\": [\"1 Gbps\", \"10 Gbps\"]}}");
+    s = PROGRAM_CALL(&p, "plan", "no.json");
+    CU_ASSERT_EQUAL(s.status, 1);
+    CU_ASSERT_CONTAINS(s.out, "which misses the target of 1.00 us");
+    said_release(&s);
+    s = PROGRAM_CALL(&p, "plan", "wann");
+    CU_ASSERT_EQUAL(s.status, 2);
+    CU_ASSERT_STRING_EQUAL(s.err, "strait: expected a plan that ships (strait list plans) or a "
+                                  "path, found \"wann\", did you mean \"wan\"?\n");
+    said_release(&s);
+    s = PROGRAM_CALL(&p, "plan");
+    CU_ASSERT_EQUAL(s.status, 2);
+    CU_ASSERT_STRING_EQUAL(s.err, "strait: plan: expected a plan file, found none\n");
+    said_release(&s);
+    program_tear_down(&p);
+}
+
+static const struct strait_test tests[] = {
+    {"a plan's answer follows from its rows", from_its_rows},
+    {"a plan's answer is one screen", on_the_screen},
+};
+STRAIT_SUITE("cli/cli_plan", tests);
