@@ -167,6 +167,23 @@ static json_t *runs_of(const struct strait_session *r)
     return runs;
 }
 
+/* With the commit, and how to cite it (CITATION.cff). */
+static json_t *versions_of(const struct strait_session *r)
+{
+    json_t *versions = strait_versions_json();
+    char citation[256];
+    const char *commit = r->commit && *r->commit ? r->commit : "unknown";
+    snprintf(citation, sizeof(citation),
+             "The strait developers: strait: how long compressed distributed training takes over "
+             "narrow networks. Version %s, commit %s",
+             strait_text_of(versions, "strait"), commit);
+    if (versions) {
+        json_object_set_new(versions, "commit", json_string(commit));
+        json_object_set_new(versions, "citation", json_string(citation));
+    }
+    return versions;
+}
+
 static json_t *header_of(const struct strait_session *r, const json_t *constants)
 {
     char sweep[STRAIT_KEY_CHARS], date[32];
@@ -177,12 +194,13 @@ static json_t *header_of(const struct strait_session *r, const json_t *constants
         return NULL;
     return json_pack(
         "{s:s, s:s, s:s, s:{s:s, s:O, s:O?, s:O}, s:s, s:o, s:o, s:{s:s, s:b, s:o}, s:O?, "
-        "s:o}",
+        "s:o, s:b}",
         "record", "header", "schema", STRAIT_RESULTS_SCHEMA, "date", date, "experiment", "file",
         r->sweep->file, "base", r->sweep->base, "vary", r->sweep->vary, "set", r->sweep->set,
-        "sweep", sweep, "versions", strait_versions_json(), "machine", strait_host_json(),
-        "profile", "hash", r->plan.setup.profile_hash, "calibrated", r->calibrated, "as",
-        strait_profile_json(r->profile), "constants", constants, "runs", runs_of(r));
+        "sweep", sweep, "versions", versions_of(r), "machine", strait_host_json(), "profile",
+        "hash", r->plan.setup.profile_hash, "calibrated", r->calibrated, "as",
+        strait_profile_json(r->profile), "constants", constants, "runs", runs_of(r), "every_round",
+        r->every_round);
 }
 
 /* Whether the folder's last header announced the same rows. */

@@ -13,6 +13,7 @@ struct strait_session {
     const char *on, *out, *profile_name, *control;
     const char *realisation, *launcher; /* NULL: chosen */
     const char *save_state;             /* folder; NULL: none */
+    const char *commit;                 /* that the program was built from; NULL: unknown */
     struct strait_texts settings;
     long n_jobs, n_repeats, n_tries;
     double dilation;

@@ -313,6 +313,7 @@ static const char notes[] =
 int strait_command_run(int argc, char **argv)
 {
     struct strait_session r = {.on = "sim",
+                               .commit = strait_commit(),
                                .n_jobs = strait_host_n_cores(),
                                .n_repeats = 1,
                                .n_tries = 3,

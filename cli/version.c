@@ -20,11 +20,15 @@ const char *strait_commit_date(void)
     return STRAIT_COMMIT_DATE;
 }
 
+const char *strait_commit(void)
+{
+    return *STRAIT_COMMIT ? STRAIT_COMMIT : "unknown";
+}
+
 void strait_print_version(FILE *out)
 {
     int major, minor, patch;
     sg_version_get(&major, &minor, &patch);
     fprintf(out, "strait %s (commit %s, %s, %s build, SimGrid %d.%d.%d)\n", STRAIT_VERSION,
-            *STRAIT_COMMIT ? STRAIT_COMMIT : "unknown", STRAIT_COMPILER, STRAIT_MODE, major, minor,
-            patch);
+            strait_commit(), STRAIT_COMPILER, STRAIT_MODE, major, minor, patch);
 }

@@ -32,6 +32,8 @@ int strait_command_plan(int argc, char **argv);
 int strait_command_why(int argc, char **argv);
 int strait_command_plot(int argc, char **argv);
 int strait_command_model(int argc, char **argv);
+int strait_command_export(int argc, char **argv);
+int strait_command_rerun(int argc, char **argv);
 int strait_command_codec(int argc, char **argv);
 int strait_command_calibrate(int argc, char **argv);
 int strait_command_net(int argc, char **argv);
@@ -56,5 +58,7 @@ void strait_command_print_json(const json_t *value);
 
 /** One line: version, commit where known, compiler, build mode, SimGrid's version. */
 void strait_print_version(FILE *out);
+/** The commit that this was built from, "41d36b6"; "unknown". */
+const char *strait_commit(void);
 /** The day of the commit that this was built from, "2026-11-22"; "" where that is unknown. */
 const char *strait_commit_date(void);

@@ -159,7 +159,7 @@ static void expect_candidates(const char *line, const char *const *wanted, bool 
 static void candidates(void)
 {
     program_set_up(&program);
-    EXPECT_ONLY("strait r", "run");
+    EXPECT_ONLY("strait ru", "run");
     EXPECT_ONLY("strait net d", "down");
     EXPECT_ONLY("strait run wan-", "wan-check", "wan-scaling");
     EXPECT_ONLY("strait run --js wan-", "wan-check", "wan-scaling"); /* wherever it stands */

@@ -1,0 +1,154 @@
+/* Results as a table, and run again. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/store.h"
+#include "tests/kit/program.h"
+
+static struct program program;
+#define CALL(...) PROGRAM_CALL(&program, __VA_ARGS__)
+
+static const char experiment[] =
+    "{\"schema\":\"strait-experiment/1\",\"title\":\"One, two\",\"model\":\"cnn\",\"clients\":2,"
+    "\"strategy\":{\"name\":\"fedavg\",\"rounds\":1,\"local_steps\":1},\"codec\":\"none\","
+    "\"network\":{\"client\":{\"rate\":\"1 Gbps\",\"rtt\":\"1 ms\"},\"server\":{\"rate\":\"1 "
+    "Gbps\"}},\"vary\":{\"/clients\":[2,3],\"/codec\":[\"none\",{\"name\":\"sz\",\"bound\":"
+    "{\"range\":0.001}}]}}";
+
+static void begin(void)
+{
+    program_set_up(&program);
+    program_write(&program, "e.json", experiment);
+    struct said s = CALL("run", "e.json", "--on", "fluid", "--out", "r");
+    CU_ASSERT_EQUAL_FATAL(s.status, 0);
+    said_release(&s);
+}
+
+/* Column i of a line without quotes before it; where it begins. */
+static const char *column(const char *line, size_t i)
+{
+    while (i-- > 0)
+        line = strchr(line, ',') + 1;
+    return line;
+}
+
+static void exported(void)
+{
+    begin();
+    struct said s = CALL("export", "r", "--csv"), again = CALL("export", "r", "--json");
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_STRING_EQUAL(s.err, "");
+    CU_ASSERT_EQUAL(strncmp(s.out, "/model,", 7), 0);
+    const char *clients = strstr(s.out, ",/clients,");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(clients);
+    size_t i = 1;
+    for (const char *at = s.out; at < clients; at++)
+        i += *at == ',';
+    const char *line = strstr(s.out, "\r\n") + 2;
+    CU_ASSERT_EQUAL(strncmp(line, "cnn,", 4), 0);
+    CU_ASSERT_EQUAL(strtol(column(line, i), NULL, 10), 2);
+    size_t n_lines = 0;
+    for (const char *at = s.out; (at = strstr(at, "\r\n")); at++)
+        n_lines++;
+    CU_ASSERT_EQUAL(n_lines, 5); /* the names, and two counts with two codecs */
+    CU_ASSERT_EQUAL(program_n_lines(again.out), 4);
+    json_t *first = json_loadb(again.out, strcspn(again.out, "\n"), 0, NULL);
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(first, "/clients")), 2);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(first, "/network/client/rate")),
+                           "1 Gbps");
+    json_decref(first);
+    said_release(&s);
+    said_release(&again);
+    s = CALL("export", "r", "--where", "/clients=3", "--out", "three.csv");
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_STRING_EQUAL(s.out, "");
+    char *text = program_read(&program, "three.csv");
+    CU_ASSERT_EQUAL(program_n_lines(text), 3);
+    free(text);
+    said_release(&s);
+    s = CALL("export", "r", "--where", "/clients=4");
+    CU_ASSERT_EQUAL(s.status, 2);
+    CU_ASSERT_CONTAINS(s.err, "expected one of 2, 3, found \"4\"");
+    said_release(&s);
+    program_tear_down(&program);
+}
+
+/* The header says of which version and commit, and how to cite it. */
+static void cited(void)
+{
+    char path[160];
+    struct strait_store *store;
+    begin();
+    snprintf(path, sizeof(path), "%s/r", program.folder);
+    CU_ASSERT_EQUAL_FATAL(strait_store_open(&store, path, false, NULL), 0);
+    const json_t *versions = json_object_get(strait_store_header(store), "versions");
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(versions, "strait")), STRAIT_VERSION);
+    CU_ASSERT(strlen(json_string_value(json_object_get(versions, "commit"))) > 0);
+    CU_ASSERT_CONTAINS(json_string_value(json_object_get(versions, "citation")),
+                       "Version " STRAIT_VERSION ", commit ");
+    strait_store_free(store);
+    program_tear_down(&program);
+}
+
+/* Make one row of the folder say another number, of another version. */
+static void tamper(void)
+{
+    char path[160];
+    struct strait_store *store;
+    snprintf(path, sizeof(path), "%s/r", program.folder);
+    CU_ASSERT_EQUAL_FATAL(strait_store_open(&store, path, true, NULL), 0);
+    json_t *header = json_deep_copy(strait_store_header(store));
+    json_t *rows = strait_store_rows(store), *found = NULL, *row;
+    size_t i;
+    json_array_foreach (rows, i, row)
+        if (json_integer_value(json_object_get(row, "clients")) == 3 && !found)
+            found = json_deep_copy(row);
+    json_object_set_new(json_object_get(header, "versions"), "strait", json_string("0.0.9"));
+    json_object_set_new(found, "round_s",
+                        json_real(2 * json_number_value(json_object_get(found, "round_s"))));
+    json_object_del(found, "sweep");
+    json_object_del(found, "check");
+    json_object_del(header, "check");
+    CU_ASSERT_EQUAL(strait_store_begin(store, header, NULL), 0);
+    CU_ASSERT_EQUAL(strait_store_add(store, found, NULL), 0);
+    json_decref(found);
+    json_decref(rows);
+    json_decref(header);
+    strait_store_free(store);
+}
+
+static void run_again(void)
+{
+    begin();
+    struct said s = CALL("rerun", "r");
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_STRING_EQUAL(s.out, "4 of 4 rows are equal in every number\n");
+    said_release(&s);
+    tamper();
+    s = CALL("rerun", "r");
+    CU_ASSERT_EQUAL(s.status, 1);
+    CU_ASSERT_CONTAINS(s.err, "strait: strait was 0.0.9, is " STRAIT_VERSION "\n");
+    CU_ASSERT_CONTAINS(s.out, "fluid, /clients=3, ");
+    CU_ASSERT_CONTAINS(s.out, "none: /round_s was ");
+    CU_ASSERT_CONTAINS(s.out, "(-50 %)"); /* the folder's is twice as long */
+    CU_ASSERT_CONTAINS(s.out, "3 of 4 rows are equal in every number\n");
+    CU_ASSERT_FALSE(program_has(&program, "experiment.json"));
+    said_release(&s);
+    s = CALL("rerun", "r", "--out", "kept", "--json");
+    CU_ASSERT_EQUAL(s.status, 1);
+    CU_ASSERT_CONTAINS(s.out, "\"pointer\":\"/round_s\"");
+    CU_ASSERT(program_has(&program, "kept/results.jsonl"));
+    said_release(&s);
+    s = CALL("rerun", "r", "--out", "kept");
+    CU_ASSERT_EQUAL(s.status, 2);
+    said_release(&s);
+    program_tear_down(&program);
+}
+
+static const struct strait_test tests[] = {
+    {"rows are a table with all settings", exported},
+    {"a header says version, commit and citation", cited},
+    {"a result's own experiment gives its rows again, or says what differs", run_again},
+};
+STRAIT_SUITE("cli/cli_export", tests);
