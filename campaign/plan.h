@@ -31,6 +31,7 @@ struct strait_plan_setup {
     bool check;                         /* run emulated points again at twice the dilation */
     bool every_round;                   /* never extrapolate */
     int n_retries;                      /* of an INVALID emulated point */
+    const char *spans;                  /* folder for the spans of runs; NULL: they are not kept */
     const char *save_state;        /* folder for what training computed; NULL: it is not kept */
     int n_threads;                 /* of a simulation that trains; 0: one */
     struct strait_live_view *view; /* for emulated points; NULL: none */

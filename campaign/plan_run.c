@@ -6,6 +6,7 @@
 #include <time.h>
 #include "analysis/codec_slowdown.h"
 #include "analysis/row.h"
+#include "analysis/timeline/spans_file.h"
 #include "analysis/training/spread.h"
 #include "core/clock.h"
 #include "live_view.h"
@@ -43,6 +44,14 @@ static const char *state_of(char buf[STATE_CHARS], const struct strait_plan *pla
         return NULL;
     snprintf(buf, STATE_CHARS, "%s/%s-%d.state", plan->setup.save_state, task->key, later);
     return buf;
+}
+
+static int keep_spans(const struct strait_plan *plan, const struct strait_task_plan *task,
+                      const struct strait_trial *p, struct strait_error *err)
+{
+    char path[STATE_CHARS];
+    snprintf(path, sizeof(path), "%.4000s/%s.jsonl", plan->setup.spans, task->key);
+    return strait_spans_write(path, p->logs, p->run.n_ranks, err);
 }
 
 /* One attempt at a task, with the seed that comes so many after the experiment's. */
@@ -85,6 +94,10 @@ static json_t *attempt_seed(const struct strait_plan *plan, const struct strait_
         if (options.measured_cost && plan->setup.calibrated)
             failed = flag_inflation(p, &plan->setup, e, err);
         row = failed ? NULL : strait_row_new(p, &context, err);
+        if (row && plan->setup.spans && later == 0 && keep_spans(plan, task, p, err) != 0) {
+            json_decref(row);
+            row = NULL;
+        }
         if (row && strait_plan_put_interval(row, &plan->setup, task->backend, e, err) != 0) {
             json_decref(row);
             row = NULL;

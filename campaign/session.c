@@ -400,14 +400,28 @@ static int save_calibration(struct strait_session *r, struct strait_error *err)
     return status;
 }
 
+static int make_spans_folder(struct strait_session *r, struct strait_error *err)
+{
+    if (!r->spans)
+        return 0;
+    if (asprintf(&r->spans_folder, "%s/spans", r->out) < 0) {
+        r->spans_folder = NULL;
+        return strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
+    }
+    if (mkdir(r->spans_folder, 0755) != 0 && errno != EEXIST)
+        return strait_error_path(err, r->spans_folder, "cannot make the folder");
+    r->plan.setup.spans = r->spans_folder;
+    return 0;
+}
+
 int strait_session_compute(struct strait_session *r, struct strait_error *err)
 {
     if (r->save_state && mkdir(r->save_state, 0755) != 0 && errno != EEXIST)
         return strait_error_system(err, r->save_state, "cannot make the folder");
-    return strait_store_open(&r->store, r->out, true, err) != 0 || find_missing(r, err) != 0 ||
-                   save_calibration(r, err) != 0 || strait_emu_estimate_find(r, err) != 0 ||
-                   save_measured(r, err) != 0 || compute(r, err) != 0 ||
-                   strait_resume_save(&r->step, err) != 0
+    return strait_store_open(&r->store, r->out, true, err) != 0 || make_spans_folder(r, err) != 0 ||
+                   find_missing(r, err) != 0 || save_calibration(r, err) != 0 ||
+                   strait_emu_estimate_find(r, err) != 0 || save_measured(r, err) != 0 ||
+                   compute(r, err) != 0 || strait_resume_save(&r->step, err) != 0
                ? -1
                : 0;
 }
@@ -456,4 +470,5 @@ void strait_session_release(struct strait_session *r)
     free(r->missing);
     free(r->settings.items);
     free(r->folder);
+    free(r->spans_folder);
 }

@@ -18,7 +18,7 @@ struct strait_session {
     long n_jobs, n_repeats, n_tries;
     double dilation;
     struct strait_compare_options within; /* for --on both */
-    bool json, fresh, no_breakeven, check, every_round, live;
+    bool json, fresh, no_breakeven, check, every_round, live, spans; /* spans: kept in the folder */
     /* --- state */
     struct strait_sweep *sweep;
     struct strait_profile *profile;
@@ -28,6 +28,7 @@ struct strait_session {
     struct strait_plan plan;
     struct strait_store *store;
     char *folder;        /* owned: r->out points here */
+    char *spans_folder;  /* owned; NULL: spans are not kept */
     json_t *rows_by_key; /* all rows of this run, stored or new */
     size_t *missing, n_missing;
     struct strait_resume step; /* of a run in parts */

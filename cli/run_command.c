@@ -351,6 +351,8 @@ int strait_command_run(int argc, char **argv)
         {"json", 0, STRAIT_OPTION_FLAG, &r.json, NULL, "rows as JSON Lines on standard output"},
         STRAIT_WIDE_OPTION,
         {"fresh", 0, STRAIT_OPTION_FLAG, &r.fresh, NULL, "compute every point again"},
+        {"spans", 0, STRAIT_OPTION_FLAG, &r.spans, NULL,
+         "keep the spans of new rows (strait timeline)"},
         STRAIT_TOLERANCE_OPTIONS(tolerance, "both: "),
         {"no-break-even", 0, STRAIT_OPTION_FLAG, &r.no_breakeven, NULL,
          "skip the break-even search"}};

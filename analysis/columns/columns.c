@@ -19,16 +19,35 @@ enum { POINTER_CHARS = 1024, KEY_CHARS = 160 };
 
 /* --- settings ----------------------------------------------------------------------------- */
 
-/* {sweep: experiment} of the folder's headers. */
-static json_t *experiments_of(const struct strait_store *store)
+const json_t *strait_columns_header(const struct strait_store *store, const json_t *row)
 {
-    json_t *found = json_object(), *record;
-    size_t i;
-    json_array_foreach (strait_store_records(store), i, record)
-        if (strcmp(strait_text_of(record, "record"), "header") == 0)
-            json_object_set(found, strait_text_of(record, "sweep"),
-                            json_object_get(record, "experiment"));
-    return found;
+    const json_t *records = strait_store_records(store);
+    for (size_t i = json_array_size(records); i > 0; i--) {
+        const json_t *record = json_array_get(records, i - 1);
+        if (strcmp(strait_text_of(record, "record"), "header") == 0 &&
+            strcmp(strait_text_of(record, "sweep"), strait_text_of(row, "sweep")) == 0)
+            return record;
+    }
+    return NULL;
+}
+
+json_t *strait_columns_point(const struct strait_store *store, const json_t *row,
+                             struct strait_error *err)
+{
+    const json_t *of = json_object_get(strait_columns_header(store, row), "experiment");
+    if (!of) {
+        strait_error_set(err, STRAIT_ERR_INPUT, "results",
+                         "expected a header that says what row %s answers, found none",
+                         strait_text_of(row, "key"));
+        return NULL;
+    }
+    json_t *point = strait_sweep_resolve(strait_text_of(of, "file"), json_object_get(of, "base"),
+                                         json_object_get(row, "labels"), err);
+    if (json_is_true(json_object_get(row, "reference"))) { /* the same without its codecs */
+        json_object_set_new(point, "codec", json_string("none"));
+        json_object_del(point, "download_codec");
+    }
+    return point;
 }
 
 static void make_object(json_t *point, const char *key)
@@ -38,25 +57,14 @@ static void make_object(json_t *point, const char *key)
         json_object_set_new(point, key, json_pack("{s:O}", "name", codec));
 }
 
-/* The point that a row answers, without what is said for people. */
-static json_t *point_of(const json_t *row, const json_t *experiments, struct strait_error *err)
+/* The point without what is said for people. */
+static json_t *settings_of(const struct strait_store *store, const json_t *row,
+                           struct strait_error *err)
 {
     static const char *const for_people[] = {"schema", "title", "table"};
-    const json_t *of = json_object_get(experiments, strait_text_of(row, "sweep"));
-    if (!of) {
-        strait_error_set(err, STRAIT_ERR_INPUT, "results",
-                         "expected a header that says what row %s answers, found none",
-                         strait_text_of(row, "key"));
-        return NULL;
-    }
-    json_t *point = strait_sweep_resolve(strait_text_of(of, "file"), json_object_get(of, "base"),
-                                         json_object_get(row, "labels"), err);
+    json_t *point = strait_columns_point(store, row, err);
     for (size_t i = 0; i < sizeof(for_people) / sizeof(*for_people); i++)
         json_object_del(point, for_people[i]);
-    if (json_is_true(json_object_get(row, "reference"))) { /* the same without its codecs */
-        json_object_set_new(point, "codec", json_string("none"));
-        json_object_del(point, "download_codec");
-    }
     make_object(point, "codec");
     make_object(point, "download_codec");
     return point;
@@ -164,10 +172,10 @@ json_t *strait_columns(const struct strait_store *store, const json_t *rows,
     struct strait_names *names;
     if (strait_names_new(&names, rows, err) != 0)
         return NULL;
-    json_t *all = json_array(), *experiments = experiments_of(store), *row;
+    json_t *all = json_array(), *row;
     size_t i;
     json_array_foreach (rows, i, row) {
-        json_t *point = point_of(row, experiments, err), *settings = json_object();
+        json_t *point = settings_of(store, row, err), *settings = json_object();
         if (!point) {
             json_decref(settings);
             json_decref(all);
@@ -182,7 +190,6 @@ json_t *strait_columns(const struct strait_store *store, const json_t *rows,
     }
     if (all)
         put_speedups(all, rows);
-    json_decref(experiments);
     strait_names_free(names);
     return all;
 }

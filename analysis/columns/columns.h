@@ -16,6 +16,11 @@
  *           or NULL with *err: INPUT when a row has no header that says what it answers */
 json_t *strait_columns(const struct strait_store *store, const json_t *rows,
                        struct strait_error *err);
+/** The header whose experiment a row answers, or NULL; borrowed. */
+const json_t *strait_columns_header(const struct strait_store *store, const json_t *row);
+/** The resolved point that a row answers, a new reference, or NULL with *err as above. */
+json_t *strait_columns_point(const struct strait_store *store, const json_t *row,
+                             struct strait_error *err);
 /** A column of a row: of its settings, its numbers or its labels, in this order; a place in a list
  *  by its index. A new reference; NULL: there is none. */
 json_t *strait_column(const json_t *columns, const char *pointer);

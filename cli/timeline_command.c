@@ -1,0 +1,282 @@
+/* strait timeline: what every rank of one row did when. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include "analysis/breakdown.h"
+#include "analysis/columns/columns.h"
+#include "analysis/fields.h"
+#include "analysis/label.h"
+#include "analysis/store.h"
+#include "analysis/timeline/spans_file.h"
+#include "analysis/timeline/timeline.h"
+#include "campaign/backends.h"
+#include "campaign/plan.h"
+#include "cli/kit/command.h"
+#include "cli/kit/header_profile.h"
+#include "cli/kit/options.h"
+#include "core/names.h"
+
+enum { PATH_CHARS = 4096, TITLE_CHARS = 512, DEFAULT_COLUMNS = 80 };
+
+/* What was asked for, and the run. */
+struct asked {
+    const char *folder, *out, *format;
+    struct strait_texts where;
+    long point, round;
+    /* --- found out */
+    const json_t *header, *row;
+    struct strait_log *logs;
+    int n_ranks;
+    bool has_server;
+};
+
+/* --- the row ------------------------------------------------------------------------------- */
+
+static const json_t *choose_row(struct asked *a, const struct strait_store *store, json_t **columns,
+                                struct strait_error *err)
+{
+    json_t *rows = strait_store_rows(store);
+    *columns = strait_columns(store, rows, err);
+    json_decref(rows);
+    for (size_t i = 0; *columns && i < a->where.n; i++) {
+        json_t *left = strait_columns_where(*columns, a->where.items[i], err);
+        json_decref(*columns);
+        *columns = left;
+    }
+    const size_t n = json_array_size(*columns);
+    if (*columns && (n == 0 || (size_t)a->point > n)) {
+        strait_error_set(err, STRAIT_ERR_INPUT, "timeline",
+                         "expected a row from 1 to %zu after --point, found %ld", n, a->point);
+        return NULL;
+    }
+    const json_t *chosen =
+        *columns ? json_array_get(*columns, a->point > 0 ? (size_t)a->point - 1 : 0) : NULL;
+    if (chosen && a->point == 0 && n > 1)
+        fprintf(stderr, "strait: the first of %zu rows (--point K, --where /POINTER=VALUE)\n", n);
+    return json_object_get(chosen, "row");
+}
+
+static void title_of(char title[TITLE_CHARS], const struct asked *a)
+{
+    json_t *others = json_object(), *value;
+    const char *pointer;
+    json_object_foreach (json_object_get(a->row, "labels"), pointer, value)
+        if (!strait_label_is_codec(pointer))
+            json_object_set(others, pointer, value);
+    char *labels = strait_label_set(others), *codec = strait_label_row_codec(a->row);
+    snprintf(title, TITLE_CHARS, "%.200s: %.8s, codec %.100s%s%.160s",
+             strait_text_of(a->row, "title"), strait_text_of(a->row, "backend"), codec ? codec : "",
+             labels && *labels ? ", " : "", labels ? labels : "");
+    free(labels);
+    json_decref(others);
+    free(codec);
+}
+
+/* --- its spans ----------------------------------------------------------------------------- */
+
+/* The point again, in simulated time every round of it: the row itself has no spans. */
+static int simulate(struct asked *a, const struct strait_experiment *e, struct strait_error *err)
+{
+    const struct strait_backend *backend = strait_backend_find(strait_text_of(a->row, "backend"));
+    const char *control = strait_text_of(a->row, "control");
+    struct strait_plan_setup setup = {.control = *control ? control : NULL, .every_round = true};
+    struct strait_trial_options options = strait_plan_trial_options(&setup, backend, e);
+    struct strait_profile *profile = NULL;
+    struct strait_trial *p = NULL;
+    int status = -1;
+    if (strait_header_profile(&profile, a->header, err) == 0 &&
+        strait_trial_new(&p, e, profile, &options, err) == 0 &&
+        strait_trial_run(p, backend, err) == 0) {
+        a->logs = p->logs;
+        a->n_ranks = p->run.n_ranks;
+        p->logs = calloc((size_t)p->run.n_ranks, sizeof(*p->logs)); /* the trial frees its own */
+        status =
+            p->logs ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "timeline", "memory ran out");
+    }
+    strait_trial_free(p);
+    strait_profile_free(profile);
+    return status;
+}
+
+static int find_spans(struct asked *a, const struct strait_store *store, struct strait_error *err)
+{
+    char path[PATH_CHARS];
+    struct strait_experiment *e = NULL;
+    json_t *point = strait_columns_point(store, a->row, err);
+    int status = point ? strait_experiment_read(&e, a->folder, point, err) : -1;
+    snprintf(path, sizeof(path), "%.3900s/spans/%.40s.jsonl", a->folder,
+             strait_text_of(a->row, "key"));
+    if (status == 0) {
+        a->has_server = e->strategy->has_server;
+        if (access(path, F_OK) == 0)
+            status = strait_spans_read(&a->logs, &a->n_ranks, path, err);
+        else if (strcmp(strait_text_of(a->row, "backend"), "emu") == 0)
+            status = strait_error_set(err, STRAIT_ERR_INPUT, path,
+                                      "expected the spans of an emulated row, found none: strait "
+                                      "run --on emu --spans keeps them");
+        else
+            status = simulate(a, e, err);
+    }
+    strait_experiment_free(e);
+    json_decref(point);
+    return status;
+}
+
+/* --- writing ------------------------------------------------------------------------------- */
+
+static size_t screen_columns(void)
+{
+    const char *said = getenv("COLUMNS");
+    struct winsize size;
+    if (said && atoi(said) > 0)
+        return (size_t)atoi(said);
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col
+                                                                           : DEFAULT_COLUMNS;
+}
+
+/* From the start of a round to its end; 0: all of them. Whether there is such a one. */
+static bool find_round(struct strait_timeline *t, long round)
+{
+    bool found = false;
+    long n = 0;
+    t->from_s = INFINITY;
+    t->to_s = -INFINITY;
+    for (size_t i = 0; i < t->logs[0].n_spans; i++) {
+        const struct strait_span *s = &t->logs[0].spans[i];
+        if (s->kind != STRAIT_SPAN_ROUND || (++n != round && round > 0))
+            continue;
+        t->from_s = fmin(t->from_s, s->start_s);
+        t->to_s = fmax(t->to_s, s->end_s);
+        found = true;
+    }
+    if (round == 0)
+        t->from_s = fmin(t->from_s, 0);
+    return found;
+}
+
+static int write_as(FILE *out, const struct strait_timeline *t, const char *format,
+                    struct strait_error *err)
+{
+    return strcmp(format, "text") == 0   ? strait_timeline_text(out, t, screen_columns(), err)
+           : strcmp(format, "paje") == 0 ? strait_timeline_paje(out, t, err)
+                                         : strait_timeline_chrome(out, t, err);
+}
+
+static int write_timeline(const struct asked *a, const char *format, struct strait_error *err)
+{
+    char title[TITLE_CHARS];
+    struct strait_breakdown b;
+    const bool text = strcmp(format, "text") == 0;
+    const long round = a->round > 0 ? a->round : text ? 1 : 0;
+    title_of(title, a);
+    if (strait_breakdown_of(&b, a->logs, a->n_ranks, a->has_server, err) != 0)
+        return -1;
+    struct strait_timeline t = {.title = title,
+                                .logs = a->logs,
+                                .n_ranks = a->n_ranks,
+                                .has_server = a->has_server,
+                                .path = b.steps,
+                                .n_path = b.n_steps};
+    int status = -1;
+    if (!find_round(&t, round)) {
+        strait_error_set(err, STRAIT_ERR_INPUT, "timeline",
+                         "expected a round from 1 to %zu after --round, found %ld", b.n_rounds,
+                         a->round);
+    } else if (!a->out) {
+        status = write_as(stdout, &t, format, err);
+    } else {
+        FILE *out = fopen(a->out, "we");
+        status =
+            out ? write_as(out, &t, format, err) : strait_error_path(err, a->out, "cannot write");
+        if (out && (fclose(out) != 0 || ferror(stdout)) && status == 0)
+            status = strait_error_system(err, a->out, "cannot write");
+        if (out && status != 0)
+            unlink(a->out);
+    }
+    strait_breakdown_release(&b);
+    return status;
+}
+
+static int timeline(struct asked *a, const char *format, struct strait_error *err)
+{
+    struct strait_store *store;
+    json_t *columns = NULL;
+    int status = -1;
+    if (strait_store_open(&store, a->folder, false, err) != 0)
+        return -1;
+    a->row = choose_row(a, store, &columns, err);
+    if (a->row) {
+        a->header = strait_columns_header(store, a->row);
+        status = find_spans(a, store, err);
+    }
+    if (status == 0)
+        status = write_timeline(a, format, err);
+    for (int r = 0; a->logs && r < a->n_ranks; r++)
+        strait_log_release(&a->logs[r]);
+    free(a->logs);
+    json_decref(columns);
+    strait_store_free(store);
+    return status;
+}
+
+/* --- the command --------------------------------------------------------------------------- */
+
+static const char notes[] =
+    "Shows one row of a results folder: what every rank did when, with the critical\n"
+    "path. A simulated row is simulated again, every round of it; of an emulated one\n"
+    "the spans that strait run --spans kept are shown.\n"
+    "\n"
+    "  strait timeline results/wan-check\n"
+    "      the first round in letters, as wide as the terminal\n"
+    "  strait timeline results/wan-check --point 2 --out trace.json\n"
+    "      for ui.perfetto.dev or chrome://tracing, whole run\n"
+    "  strait timeline results/wan-check --where /codec=none --out t.paje\n"
+    "      for ViTE or pj_dump\n";
+
+static const char *format_of(const struct asked *a)
+{
+    const size_t n = a->out ? strlen(a->out) : 0;
+    if (a->format)
+        return a->format;
+    return n == 0 ? "text" : n > 5 && strcmp(a->out + n - 5, ".paje") == 0 ? "paje" : "chrome";
+}
+
+int strait_command_timeline(int argc, char **argv)
+{
+    static const char *const formats[] = {"text", "chrome", "paje", NULL};
+    struct asked a = {0};
+    const struct strait_option options[] = {
+        {"point", 0, STRAIT_OPTION_COUNT, &a.point, "K", "the K-th row (the first)"},
+        {"where", 0, STRAIT_OPTION_TEXTS, &a.where, "/POINTER=VALUE", "rows with this value only"},
+        {"round", 0, STRAIT_OPTION_COUNT, &a.round, "N", "one round (all; text: the first)"},
+        {"format", 0, STRAIT_OPTION_TEXT, &a.format, "FORMAT",
+         "text, chrome or paje (by the file's name)"},
+        {"out", 'o', STRAIT_OPTION_TEXT, &a.out, "FILE", "a file (standard output)"}};
+    const struct strait_usage usage = {"timeline",
+                                       "DIR",
+                                       "Show what every rank of a run did when.",
+                                       options,
+                                       sizeof(options) / sizeof(*options),
+                                       notes};
+    struct strait_error err = {0};
+    int status;
+    if (strait_command_begin(&status, &usage, argc, argv, &a.folder, 1, NULL)) {
+        bool known = !a.format;
+        for (size_t i = 0; formats[i] && a.format; i++)
+            known = known || strcmp(formats[i], a.format) == 0;
+        if (!a.folder)
+            strait_error_set(&err, STRAIT_ERR_USAGE, "timeline",
+                             "expected a results folder, found none");
+        else if (!known)
+            strait_refuse_name(&err, STRAIT_ERR_USAGE, "timeline",
+                               "text, chrome or paje after --format", a.format, formats);
+        status = err.code == STRAIT_OK && timeline(&a, format_of(&a), &err) == 0
+                     ? 0
+                     : strait_command_fail(&err);
+    }
+    free(a.where.items);
+    return status;
+}
