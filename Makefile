@@ -72,6 +72,7 @@ help:
 	@echo "make coverage-learn  what intervals are made of: drawn settings in virtual time, an hour"
 	@echo "make coverage-check  other drawn settings: do the intervals hold? docs/accuracy.md, an hour;"
 	@echo "              make coverage-again: both after a change of the model, in seconds"
+	@echo "make page-check  the page of strait serve in Chromium (packages chromium, npm): a minute"
 	@echo "make judged   the judged settings in every realisation and launcher, a table: an hour"
 	@echo "make faults   FAULTS=300 failing calls of each kind in six commands: error or right result"
 	@echo "make soak     SOAK_S=3600 runs killed, stopped, given full disks: nothing lost or left"
@@ -293,6 +294,16 @@ coverage:
 .PHONY: golden-runs
 golden-runs: programs
 	@STRAIT_WRITE_GOLDEN=1 $(SUITES) --here campaign/golden_runs
+
+# The page in a browser: desktop and phone widths, keyboard, axe-core, slow and broken servers. Its
+# tools are npm's, by page/package-lock.json; PICTURES=DIR keeps what was seen.
+.PHONY: page-check
+page-check: all
+	@if ! command -v chromium >/dev/null || ! command -v npm >/dev/null; then \
+	    echo "page-check: left out: chromium or npm is missing (apt install chromium npm)"; else \
+	    [ -e page/node_modules/puppeteer-core ] || (cd page && npm ci --ignore-scripts --no-fund --no-audit) && \
+	    cmp page/uplot/uPlot.iife.min.js page/node_modules/uplot/dist/uPlot.iife.min.js && \
+	    node tests/page/check.mjs $(BUILD)/strait "$$(command -v chromium)" $(PICTURES); fi
 
 # Every decoder under libFuzzer, FUZZ_S seconds each, with clang and the sanitizers.
 FUZZ_S ?= 2

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "core/io.h"
 #include "core/json.h"
+#include "core/names.h"
 
 /* Names of files are for who sits at the command line. "25 GB/s" is none, and models that ship with
  * an experiment are named by their path. */
@@ -48,16 +49,35 @@ static int refuse_paths(const json_t *at, const char *pointer, struct strait_err
     return 0;
 }
 
-/* The body's own layer table as a file without a name, which ends with this process. */
-static int put_table(struct strait_question *q, json_t *experiment, const char *text,
-                     struct strait_error *err)
+/* A table of the body as a file without a name, which ends with this process. Its path is put in
+ * place of the experiment's own. */
+static int put_table(struct strait_question_table *t, json_t *object, const char *key,
+                     const char *text, struct strait_error *err)
 {
-    q->table_fd = memfd_create("own-model.csv", MFD_CLOEXEC);
-    if (q->table_fd < 0 || !strait_io_write(q->table_fd, text, strlen(text), 0))
-        return strait_error_system(err, "table", "cannot keep the layer table");
-    snprintf(q->table, sizeof(q->table), "/proc/self/fd/%d", q->table_fd);
-    json_object_set_new(experiment, "model", json_string(q->table));
+    t->fd = memfd_create(key, MFD_CLOEXEC);
+    if (t->fd < 0 || !strait_io_write(t->fd, text, strlen(text), 0))
+        return strait_error_system(err, key, "cannot keep the table");
+    snprintf(t->path, sizeof(t->path), "/proc/self/fd/%d", t->fd);
+    json_object_set_new(object, key, json_string(t->path));
     return 0;
+}
+
+/* {"slowness": [1, 1, 4]}: as the file that "device" may name. */
+static int put_slowness(struct strait_question_table *t, json_t *experiment, const json_t *factors,
+                        struct strait_error *err)
+{
+    char text[16 * STRAIT_QUESTION_MAX_FACTORS] = "slowness\n";
+    json_t *device = json_object_get(experiment, "device"), *factor;
+    size_t i;
+    if (!json_is_array(factors) || json_array_size(factors) > STRAIT_QUESTION_MAX_FACTORS)
+        return strait_error_set(err, STRAIT_ERR_INPUT, "body#/slowness",
+                                "expected an array of at most %d factors",
+                                STRAIT_QUESTION_MAX_FACTORS);
+    json_array_foreach (factors, i, factor)
+        strait_text_add(text, sizeof(text), "%.6g\n", json_number_value(factor));
+    if (!json_is_object(device))
+        json_object_set_new(experiment, "device", device = json_object());
+    return put_table(t, device, "slowness", text, err);
 }
 
 /* strait_sweep_new reads every point, with its whole network: the number of points is looked at
@@ -98,7 +118,8 @@ static int read_all(struct strait_question *q, const json_t *json, struct strait
     struct strait_object o;
     if (strait_object_open(&o, "body", "", json, err) != 0)
         return -1;
-    const json_t *given = strait_object_value(&o, "experiment");
+    const json_t *given = strait_object_value(&o, "experiment"),
+                 *slowness = strait_object_value(&o, "slowness");
     const char *table = NULL;
     if (strait_object_string_or(&o, &table, "table", NULL, err) != 0 ||
         strait_object_bool_or(&o, &q->wants_round, "round", false, err) != 0 ||
@@ -109,31 +130,51 @@ static int read_all(struct strait_question *q, const json_t *json, struct strait
     if (refuse_paths(given, "experiment#", err) != 0 || check_axes(given, err) != 0)
         return -1;
     json_t *experiment = json_deep_copy(given);
-    const int failed = (table && put_table(q, experiment, table, err) != 0) ||
+    const int failed = (table && put_table(&q->tables[0], experiment, "model", table, err) != 0) ||
+                       (slowness && put_slowness(&q->tables[1], experiment, slowness, err) != 0) ||
                        strait_sweep_new(&q->sweep, "experiment", experiment, err) != 0;
     json_decref(experiment);
-    q->trains = !failed && json_object_get(q->sweep->base, "training");
     return failed ? -1 : 0;
 }
+
+/* An error in a table of the body names it so, not by the path of its moment. */
+static void name_tables(const struct strait_question *q, struct strait_error *err)
+{
+    static const char *const names[] = {"table", "slowness"};
+    char rest[sizeof(err->where)];
+    for (int i = 0; i < 2 && err; i++) {
+        const size_t n = strlen(q->tables[i].path);
+        if (n > 0 && strncmp(err->where, q->tables[i].path, n) == 0) {
+            snprintf(rest, sizeof(rest), "%s", err->where + n);
+            err->where[0] = '\0';
+            strait_text_add(err->where, sizeof(err->where), "%s%s", names[i], rest);
+        }
+    }
+}
+
+static const struct strait_question empty = {.tables = {{.fd = -1}, {.fd = -1}}};
 
 int strait_question_read(struct strait_question *q, const char *body, size_t len_bytes,
                          struct strait_error *err)
 {
     json_error_t why;
-    *q = (struct strait_question){.table_fd = -1};
+    *q = empty;
     json_t *json = json_loadb(body, len_bytes, JSON_REJECT_DUPLICATES, &why);
     if (!json)
         return strait_error_set(err, STRAIT_ERR_INPUT, "body", "expected JSON, found at %d:%d: %s",
                                 why.line, why.column, why.text);
     const int failed = read_all(q, json, err);
     json_decref(json);
+    if (failed)
+        name_tables(q, err);
     return failed;
 }
 
 void strait_question_release(struct strait_question *q)
 {
     strait_sweep_free(q->sweep);
-    if (q->table_fd >= 0)
-        close(q->table_fd);
-    *q = (struct strait_question){.table_fd = -1};
+    for (int i = 0; i < 2; i++)
+        if (q->tables[i].fd >= 0)
+            close(q->tables[i].fd);
+    *q = empty;
 }

@@ -6,20 +6,27 @@
 #include "core/error.h"
 #include "workloads/ask/experiment.h"
 
-/* Points of a question, and clients of a point. */
-enum { STRAIT_QUESTION_MAX_POINTS = 96, STRAIT_QUESTION_MAX_CLIENTS = 10000 };
-
-struct strait_question {
-    struct strait_sweep *sweep; /* errors name it "experiment" */
-    bool trains;                /* for real: takes seconds */
-    bool wants_round;           /* also who sends what when, in one round of the base */
-    char table[64];             /* path of the body's own layer table; "": none */
-    int table_fd;               /* keeps it; -1: none */
+/* Points of a question, clients of a point, factors of slowness. */
+enum {
+    STRAIT_QUESTION_MAX_POINTS = 96,
+    STRAIT_QUESTION_MAX_CLIENTS = 10000,
+    STRAIT_QUESTION_MAX_FACTORS = 256
 };
 
-/** Read {"experiment": {...}, "round": false, "table": "..."}. The experiment may name what ships,
- *  but no file: a string that is a path is refused. "table" is a layer table (docs/layer-table.md)
- *  in place of the experiment's model.
+struct strait_question_table { /* of the body, as a file */
+    char path[32];             /* "": none */
+    int fd;                    /* -1: none */
+};
+struct strait_question {
+    struct strait_sweep *sweep;             /* errors name it "experiment" */
+    bool wants_round;                       /* also who sends what when, in one round of the base */
+    struct strait_question_table tables[2]; /* of layers, of slowness */
+};
+
+/** Read {"experiment": {...}, "round": false, "table": "...", "slowness": [1, 4]}. The experiment
+ *  may name what ships, but no file: a string that is a path is refused. "table" is a layer table
+ *  (docs/layer-table.md) in place of the experiment's model, "slowness" the factors that a file of
+ *  "device" would have.
  *  Out:     q   release with strait_question_release, also after a failure
  *  Returns: 0, or -1 with *err INPUT as `strait run` has it: "experiment#/clients: expected ..." */
 int strait_question_read(struct strait_question *q, const char *body, size_t len_bytes,

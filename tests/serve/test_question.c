@@ -31,7 +31,6 @@ static void taken(void)
     CU_ASSERT_EQUAL_FATAL(strait_question_read(&q, body, sizeof(body) - 1, &err), 0);
     CU_ASSERT_EQUAL(q.sweep->n_points, 3);
     CU_ASSERT_TRUE(q.wants_round);
-    CU_ASSERT_FALSE(q.trains);
     strait_question_release(&q);
     CU_ASSERT_EQUAL(strait_question_read(&q, shipped, sizeof(shipped) - 1, &err), 0);
     CU_ASSERT_STRING_EQUAL(err.text, "");
@@ -88,17 +87,29 @@ static void sizes(void)
     refused(deep, "experiment", "expected less nesting");
 }
 
-/* One layer of 10 values; docs/layer-table.md has the columns. */
+/* A layer of 10 values that takes 3 us forward and 5 us backward (docs/layer-table.md). */
 static void tables(void)
 {
-    static const char bad[] = "{\"experiment\": {\"clients\": 2, " REST "}, \"table\": \"x\"}";
+    static const char good[] =
+        "{\"experiment\": {\"clients\": 2, " REST "}, \"slowness\": [1, 2.5], \"table\": "
+        "\"fwd_index,layer,param,type,shape,bytes,fwd_us_p50,fwd_us_p90,bwd_us_p50,bwd_us_p90,"
+        "ready_us_p50,ready_us_p90,ready_order\\n0,fc,weight,Linear,10,40,3,3,5,5,6,6,0\\n\"}",
+                      bad[] = "{\"experiment\": {\"clients\": 2, " REST "}, \"table\": \"x\"}";
     struct strait_question q;
+    struct strait_experiment *e;
     struct strait_error err = {0};
-    CU_ASSERT_EQUAL(strait_question_read(&q, bad, sizeof(bad) - 1, &err), -1);
-    CU_ASSERT_CONTAINS(err.where, q.table);
-    CU_ASSERT_CONTAINS(q.table, "/proc/self/fd/");
+    CU_ASSERT_EQUAL_FATAL(strait_question_read(&q, good, sizeof(good) - 1, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_experiment_read(&e, "experiment", q.sweep->base, &err), 0);
+    CU_ASSERT_EQUAL(e->model->n_elems, 10);
+    CU_ASSERT_DOUBLE_EQUAL(strait_experiment_slowness(e, 2), 2.5, 1e-12);
+    strait_experiment_free(e);
     strait_question_release(&q);
-    CU_ASSERT_EQUAL(q.table_fd, -1);
+    CU_ASSERT_EQUAL(q.tables[0].fd, -1);
+    CU_ASSERT_EQUAL(strait_question_read(&q, bad, sizeof(bad) - 1, &err), -1);
+    CU_ASSERT_STRING_EQUAL(err.where, "table:1");
+    strait_question_release(&q);
+    refused("{\"experiment\": {\"model\": \"cnn\", \"clients\": 2, " REST "}, \"slowness\": 3}",
+            "body#/slowness", "expected an array");
 }
 
 static const struct strait_test tests[] = {
@@ -106,6 +117,6 @@ static const struct strait_test tests[] = {
     {"what is wrong is named as on the command line", wrong},
     {"a path is refused wherever it stands", paths},
     {"too many points, clients or levels are refused", sizes},
-    {"a layer table in the body is the model", tables},
+    {"tables in the body are the model and the slowness", tables},
 };
 STRAIT_SUITE("serve/question", tests);
