@@ -106,6 +106,7 @@ function showClientsLever(data) {
 // --- what is asked -----------------------------------------------------------------------------
 
 function ask() {
+  byId('status').textContent = '';
   if (!['explore', 'lesson'].includes(state.tab)) return;
   byId('status').textContent = texts.computing;
   let counts, lever = null;

@@ -17,7 +17,7 @@ export function smallState(state, choices) {
 }
 
 function show(rows) {
-  const predicted = rows.find((r) => r.backend !== 'emu'), measured = rows.find((r) => r.backend === 'emu');
+  const predicted = rows.find((r) => r.backend !== 'emu' && !r.reference), measured = rows.find((r) => r.backend === 'emu');
   const at = byId('real-result');
   drawPhases(at, [[texts.table.predicted, predicted], [texts.table.measured, measured]]);
   const error = (100 * (predicted.round_s - measured.round_s)) / measured.round_s;

@@ -203,8 +203,19 @@ async function training() {
   await page.close();
 }
 
+// An emulation that is stopped at once: said so, and another can begin.
+async function real() {
+  const page = await open(`${address}#tab=real`);
+  await page.click('#real-start');
+  await page.waitForFunction(() => !document.querySelector('#real-stop').disabled);
+  await page.click('#real-stop');
+  await page.waitForFunction(() => /Stopped/.test(document.querySelector('#real-result').textContent) && !document.querySelector('#real-start').disabled);
+  await accessible(page, 'check it for real');
+  await page.close();
+}
+
 try {
-  for (const part of [numbers, keyboard, links, lessons, slow, phone, training]) {
+  for (const part of [numbers, keyboard, links, lessons, slow, phone, training, real]) {
     try { await part(); } catch (why) { check(`${part.name} ends`, false, why.message); }
   }
   check('nothing outside is asked for', outside.length === 0, outside.join(' '));

@@ -102,7 +102,12 @@ static char *ask(const char *head, const char *body)
     return hear(fd);
 }
 
-#define POST "POST /api/run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
+#define POST  "POST /api/run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
+#define CHECK "POST /api/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
+#define POINT(model, clients)                                                                      \
+    "{\"schema\": \"strait-experiment/1\", \"model\": \"" model "\", \"clients\": " clients        \
+    ", \"strategy\": \"fedavg\", \"network\": {\"client\": {\"rate\": \"1 Gbps\"}, \"server\": "   \
+    "{\"rate\": \"1 Gbps\"}}}"
 static const char experiment[] =
     "{\"schema\": \"strait-experiment/1\", \"model\": \"cnn\", \"clients\": 2,"
     " \"strategy\": {\"name\": \"fedavg\", \"rounds\": 2},"
@@ -201,6 +206,10 @@ static void bad_requests(void)
         {POST "\r\nOrigin: http://evil.example", "{}", 403, "origin"},
         {"POST /api/run HTTP/1.1\r\nHost: localhost", "{}", 415, "application/json"},
         {"GET /api/run HTTP/1.1\r\nHost: localhost", "", 405, "expected POST"},
+        {CHECK, "{\"experiment\": " POINT("cnn", "17") "}", 400,
+         "expected at most 16 clients to emulate here, found 17"},
+        {CHECK, "{\"experiment\": " POINT("gpt2-small", "2") "}", 400,
+         "expected a model of at most 60 MB to emulate here, found 498 MB"},
         {"GET /etc/passwd HTTP/1.1\r\nHost: localhost", "", 404, "known here"},
         {"GET /api/choices HTTP/1.1\r\nHost: localhost", "", 200, "of the test"},
     };
