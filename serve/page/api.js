@@ -24,7 +24,7 @@ export const post = (path, body, signal) => ask(path, body, signal);
 // handlers: answer(data, ms), refused(text), broken(text), slow(). While a question is under way,
 // only the newest of those that come waits; one that is slow already is given up for it.
 export function channel(path, handlers) {
-  let running = null, waiting = null;
+  let running = null, waiting = null, latest = null;
   function start(body) {
     const control = new AbortController(), began = performance.now();
     const turn = { control, began, given: false };
@@ -38,7 +38,7 @@ export function channel(path, handlers) {
         if (why.status && why.status !== 503) handlers.refused(why.message);
         else {
           handlers.broken(why.name === 'AbortError' ? 'no answer in two minutes' : why.message);
-          if (!waiting) setTimeout(() => !running && start(body), AGAIN_MS);
+          setTimeout(() => latest === body && !running && start(body), AGAIN_MS);
         }
       },
     ).finally(() => {
@@ -50,6 +50,7 @@ export function channel(path, handlers) {
     });
   }
   return (body) => {
+    latest = body;
     if (running && performance.now() - running.began < SLOW_MS) { waiting = body; return; }
     if (running) { running.given = true; running.control.abort(); }
     waiting = null;

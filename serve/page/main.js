@@ -112,6 +112,7 @@ function ask() {
   let counts, lever = null;
   try {
     counts = countsOf(state);
+    if (document.activeElement !== byId('as-json')) byId('as-json').value = JSON.stringify(experimentOf(state, choices), null, 1);
     askPoint({ experiment: experimentOf(state, choices), round: true, ...extrasOf(state, own.table) });
     const most = counts.at(-1);
     askCurve({ experiment: { ...experimentOf(state, choices, most), vary: { '/clients': counts } }, ...extrasOf(state, own.table, most) });
@@ -182,7 +183,6 @@ function draw() {
   drawControls(state, choices, own.name, change);
   problem(state.experiment ? texts.from_json : '');
   if (state.tab === 'lesson') drawLesson(state, choices, { to: go, link }, findBreakeven, () => { cover(); ask(); });
-  byId('as-json').value = JSON.stringify(experimentOf(state, choices), null, 1);
   cover();
   ask();
 }
@@ -212,7 +212,6 @@ function setUp() {
     own = { name: file.name, table: await file.text() };
     go({ ...state, model: 'own', preset: '' });
   };
-  byId('more').addEventListener('toggle', () => { byId('as-json').value = JSON.stringify(experimentOf(state, choices), null, 1); });
   const moved = () => { state = readState(location.hash); draw(); };
   addEventListener('popstate', moved);
   follow([byId('curve'), byId('lever'), byId('train-race')]);

@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const require = createRequire(`${root}page/package.json`);
 const puppeteer = require('puppeteer-core');
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
-const [, , strait, chromium, pictures] = process.argv;
+const [, , strait, chromium, pictures] = process.argv, only = process.env.PARTS;
 let failed = 0, n = 0;
 
 function check(what, holds, found = '') {
@@ -55,7 +55,7 @@ const browser = await puppeteer.launch({ executablePath: chromium, headless: tru
 const outside = [];
 async function open(url, width = 1280, media = []) {
   const page = await browser.newPage();
-  page.setDefaultTimeout(60000);
+  page.setDefaultTimeout(Number(process.env.PATIENCE_MS || 60000));
   await page.setViewport({ width, height: 900 });
   await page.emulateMediaFeatures([{ name: 'prefers-reduced-motion', value: 'reduce' }, ...media]);
   page.on('pageerror', (e) => check('no error in a script', false, e.message));
@@ -216,7 +216,8 @@ async function real() {
 
 try {
   for (const part of [numbers, keyboard, links, lessons, slow, phone, training, real]) {
-    try { await part(); } catch (why) { check(`${part.name} ends`, false, why.message); }
+    if (only && !only.split(',').includes(part.name)) continue;
+    try { await part(); } catch (why) { check(`${part.name} ends`, false, `${why.message} ${/check.mjs:\d+/.exec(why.stack)}`); }
   }
   check('nothing outside is asked for', outside.length === 0, outside.join(' '));
 } finally {
