@@ -1,8 +1,10 @@
 #include "answer.h"
 #include "analysis/breakdown.h"
+#include "campaign/planner/why.h"
 #include "core/shipped.h"
 
 enum { MAX_SPANS = 4000 };
+#define FACTOR 2.0 /* how many times as fast each is tried */
 
 int strait_answers_load(struct strait_answers *a, struct strait_error *err)
 {
@@ -79,11 +81,26 @@ static json_t *base_round(const struct strait_answers *a, const struct strait_qu
     return round;
 }
 
+/* What the round would be if one thing were twice as fast; of one point alone. */
+static json_t *why_json(const struct strait_answers *a, const struct strait_question *q,
+                        const json_t *rows, struct strait_error *err)
+{
+    if (q->sweep->n_axes > 0) {
+        strait_error_set(err, STRAIT_ERR_INPUT, "body#/why",
+                         "expected an experiment without \"vary\"");
+        return NULL;
+    }
+    json_t *why = strait_why(&a->setup, json_array_get(rows, 0), q->sweep->base, FACTOR, 1, err);
+    json_t *faster = json_incref(json_object_get(why, "faster"));
+    json_decref(why);
+    return faster;
+}
+
 json_t *strait_answer(const struct strait_answers *a, const struct strait_question *q,
                       struct strait_error *err)
 {
     struct strait_plan plan = {.setup = a->setup};
-    json_t *rows = json_array(), *round = NULL;
+    json_t *rows = json_array(), *round = NULL, *why = NULL;
     int failed = strait_plan_add(&plan, q->sweep, &strait_fluid, 1, true, err);
     for (size_t i = 0; i < plan.n_tasks && !failed; i++) {
         json_t *row = strait_plan_run_task(&plan, i, err);
@@ -94,9 +111,12 @@ json_t *strait_answer(const struct strait_answers *a, const struct strait_questi
     strait_plan_release(&plan);
     if (!failed)
         round = q->wants_round ? base_round(a, q, err) : json_null();
-    if (!round) {
+    if (round)
+        why = q->wants_why ? why_json(a, q, rows, err) : json_null();
+    if (!why) {
         json_decref(rows);
+        json_decref(round);
         return NULL;
     }
-    return json_pack("{s:o, s:o}", "rows", rows, "round", round);
+    return json_pack("{s:o, s:o, s:o}", "rows", rows, "round", round, "faster", why);
 }

@@ -17,8 +17,9 @@ void strait_answers_release(struct strait_answers *a);
 
 /** Compute all points, and each compressed one's uncompressed counterpart, by fluid.
  *  Returns: {"rows": [row], "round": null or of the base {"start_s", "end_s", "ranks",
- *           "has_server", "n_spans", "spans": [[kind, rank, peer, start_s, end_s, bytes, lane]]}}, a
- *           new reference, or NULL with *err. kind is a name of strait_span_kind_name; of more
+ *           "has_server", "n_spans", "spans": [[kind, rank, peer, start_s, end_s, bytes, lane]]},
+ *           "faster": null or as strait_why has it, each thing twice as fast}, a new reference, or
+ *           NULL with *err. kind is a name of strait_span_kind_name; of more
  *           than 4000 spans those of the lowest ranks are listed, n_spans counts all */
 json_t *strait_answer(const struct strait_answers *a, const struct strait_question *q,
                       struct strait_error *err);

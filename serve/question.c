@@ -123,6 +123,7 @@ static int read_all(struct strait_question *q, const json_t *json, struct strait
     const char *table = NULL;
     if (strait_object_string_or(&o, &table, "table", NULL, err) != 0 ||
         strait_object_bool_or(&o, &q->wants_round, "round", false, err) != 0 ||
+        strait_object_bool_or(&o, &q->wants_why, "why", false, err) != 0 ||
         strait_object_close(&o, err) != 0)
         return -1;
     if (!json_is_object(given))

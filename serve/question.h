@@ -20,10 +20,12 @@ struct strait_question_table { /* of the body, as a file */
 struct strait_question {
     struct strait_sweep *sweep;             /* errors name it "experiment" */
     bool wants_round;                       /* also who sends what when, in one round of the base */
+    bool wants_why;                         /* also what it would be with one thing faster */
     struct strait_question_table tables[2]; /* of layers, of slowness */
 };
 
-/** Read {"experiment": {...}, "round": false, "table": "...", "slowness": [1, 4]}. The experiment
+/** Read {"experiment": {...}, "round": false, "why": false, "table": "...",
+ *  "slowness": [1, 4]}. The experiment
  *  may name what ships, but no file: a string that is a path is refused. "table" is a layer table
  *  (docs/layer-table.md) in place of the experiment's model, "slowness" the factors that a file of
  *  "device" would have.

@@ -36,8 +36,8 @@ function portsOf(state, n) {
     return p;
   };
   if (state.link === 'ok') return port(state.rate);
-  const ports = new Array(n).fill(port(state.rate));
-  ports[0] = port(state.link === 'slow' ? state.rate / 10 : 0.001);
+  const first = port(state.link === 'slow' ? state.rate / 10 : 0.001);
+  const ports = n > 1 ? [first, { ...port(state.rate), count: n - 1 }] : [first];
   return ports;
 }
 

@@ -5,7 +5,7 @@ import { experimentOf, extrasOf, countsOf, leverSweep } from './experiment.js';
 import { get, post, channel } from './api.js';
 import { make, byId, fill, seconds, number, pairs, isPlain, codecName } from './show.js';
 import { drawControls, presets, presetState, tenBillion, valueText } from './controls.js';
-import { drawPhases, mostOf } from './phases.js';
+import { drawPhases, drawFaster, mostOf } from './phases.js';
 import { drawChart, follow } from './charts.js';
 import { drawRound } from './round.js';
 import { drawLesson, isCovered, stateOf } from './lesson.js';
@@ -43,6 +43,7 @@ function showPoint(data) {
   words.push(mostOf(row));
   byId('answer').textContent = words.join(' ');
   byId('answer').dataset.roundS = row.round_s;
+  byId('limit').textContent = row.limits ? row.limits.text : '';
   const named = [[codecName(row), row]];
   if (!isPlain(row) && plain) named.push([texts.plain, plain]);
   drawPhases(byId('phases'), named);
@@ -95,6 +96,7 @@ function showLever(data) {
 const askPoint = channel('/api/run', handlers(showPoint));
 const askCurve = channel('/api/run', handlers((data) => { lastCurve = data; showCurve(data); if (state.lever === 'clients') showClientsLever(data); }));
 const askLever = channel('/api/run', handlers(showLever));
+const askFaster = channel('/api/run', handlers((data) => drawFaster(byId('faster'), data.faster, data.rows[0])));
 let lastCurve = null;
 
 function showClientsLever(data) {
@@ -114,6 +116,8 @@ function ask() {
     counts = countsOf(state);
     if (document.activeElement !== byId('as-json')) byId('as-json').value = JSON.stringify(experimentOf(state, choices), null, 1);
     askPoint({ experiment: experimentOf(state, choices), round: true, ...extrasOf(state, own.table) });
+    clearTimeout(resting); // what would help is asked for once the slider rests
+    resting = setTimeout(askForFaster, REST_MS);
     const most = counts.at(-1);
     askCurve({ experiment: { ...experimentOf(state, choices, most), vary: { '/clients': counts } }, ...extrasOf(state, own.table, most) });
     if (state.lever !== 'clients' && !state.experiment) lever = leverSweep(state.lever, state, choices);
@@ -121,6 +125,13 @@ function ask() {
   if (!lever) return;
   leverValues = lever.values;
   askLever({ experiment: lever.experiment, ...extrasOf(state, own.table) });
+}
+
+const REST_MS = 300;
+let resting = 0;
+function askForFaster() {
+  if (!['explore', 'lesson'].includes(state.tab)) return;
+  askFaster({ experiment: experimentOf(state, choices), why: true, ...extrasOf(state, own.table) });
 }
 
 // The first count at which compression pays, exactly: between two counts of the curve, by halves.

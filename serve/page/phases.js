@@ -37,3 +37,12 @@ export function mostOf(row) {
   const phase = PHASES.reduce((a, b) => (row.path_s[b] > row.path_s[a] ? b : a));
   return fill(texts.sentence.most, { phase: texts.phases[phase], share: Math.round((100 * row.path_s[phase]) / row.round_s) });
 }
+
+// What would help most: the round with one thing twice as fast, simulated again.
+export function drawFaster(at, faster, row) {
+  const rows = faster.filter((f) => f.saves_s > 0).slice(0, 5);
+  const cells = rows.map((f) => make('tr', {}, make('th', { scope: 'row' }, f.text), make('td', { 'data-round-s': f.round_s }, seconds(f.round_s)), make('td', {}, `${Math.round((100 * f.saves_s) / row.round_s)} %`)));
+  at.replaceChildren(make('table', {}, make('caption', { class: 'note' }, texts.faster_table),
+    make('thead', {}, make('tr', {}, ...[texts.faster_what, texts.faster_round, texts.faster_saves].map((name) => make('th', { scope: 'col' }, name)))),
+    make('tbody', {}, ...cells)));
+}

@@ -206,6 +206,8 @@ static void bad_requests(void)
         {POST "\r\nOrigin: http://evil.example", "{}", 403, "origin"},
         {"POST /api/run HTTP/1.1\r\nHost: localhost", "{}", 415, "application/json"},
         {"GET /api/run HTTP/1.1\r\nHost: localhost", "", 405, "expected POST"},
+        {POST, "{\"experiment\": " POINT("cnn", "3") ", \"why\": true}", 200,
+         "the server's port, in"},
         {CHECK, "{\"experiment\": " POINT("cnn", "17") "}", 400,
          "expected at most 16 clients to emulate here, found 17"},
         {CHECK, "{\"experiment\": " POINT("gpt2-small", "2") "}", 400,
