@@ -65,7 +65,7 @@ static json_t *round_json(const struct strait_trial *p, bool has_server)
 }
 
 /* One round of the base, whose logs are kept. */
-static json_t *base_round(const struct strait_answers *a, const struct strait_question *q,
+static json_t *base_round(const struct strait_answers *a, const struct strait_asked *q,
                           struct strait_error *err)
 {
     const struct strait_trial_options options = strait_plan_point_options(&a->setup, &strait_fluid);
@@ -82,7 +82,7 @@ static json_t *base_round(const struct strait_answers *a, const struct strait_qu
 }
 
 /* What the round would be if one thing were twice as fast; of one point alone. */
-static json_t *why_json(const struct strait_answers *a, const struct strait_question *q,
+static json_t *why_json(const struct strait_answers *a, const struct strait_asked *q,
                         const json_t *rows, struct strait_error *err)
 {
     if (q->sweep->n_axes > 0) {
@@ -96,8 +96,8 @@ static json_t *why_json(const struct strait_answers *a, const struct strait_ques
     return faster;
 }
 
-json_t *strait_answer(const struct strait_answers *a, const struct strait_question *q,
-                      struct strait_error *err)
+json_t *strait_asked_answer(const struct strait_answers *a, const struct strait_asked *q,
+                            struct strait_error *err)
 {
     struct strait_plan plan = {.setup = a->setup};
     json_t *rows = json_array(), *round = NULL, *why = NULL;

@@ -21,5 +21,5 @@ void strait_answers_release(struct strait_answers *a);
  *           "faster": null or as strait_why has it, each thing twice as fast}, a new reference, or
  *           NULL with *err. kind is a name of strait_span_kind_name; of more
  *           than 4000 spans those of the lowest ranks are listed, n_spans counts all */
-json_t *strait_answer(const struct strait_answers *a, const struct strait_question *q,
-                      struct strait_error *err);
+json_t *strait_asked_answer(const struct strait_answers *a, const struct strait_asked *q,
+                            struct strait_error *err);

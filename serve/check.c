@@ -24,7 +24,7 @@ void strait_check_clear(const char *folder)
     nftw(folder, remove_one, 16, FTW_PHYS | FTW_DEPTH);
 }
 
-static int check_size(const struct strait_question *q, struct strait_error *err)
+static int check_size(const struct strait_asked *q, struct strait_error *err)
 {
     struct strait_experiment *e;
     if (q->sweep->n_points != 1)
@@ -47,8 +47,7 @@ static int check_size(const struct strait_question *q, struct strait_error *err)
                                   MAX_MODEL_BYTES / 1e6, model_bytes / 1e6);
 }
 
-static json_t *emulate(const char *folder, const struct strait_question *q,
-                       struct strait_error *err)
+static json_t *emulate(const char *folder, const struct strait_asked *q, struct strait_error *err)
 {
     char file[4096], out[4096];
     struct strait_session r = {.on = "both",
@@ -69,8 +68,7 @@ static json_t *emulate(const char *folder, const struct strait_question *q,
     return rows ? json_pack("{s:o}", "rows", rows) : NULL;
 }
 
-json_t *strait_check_run(const char *folder, const struct strait_question *q,
-                         struct strait_error *err)
+json_t *strait_check_run(const char *folder, const struct strait_asked *q, struct strait_error *err)
 {
     if (check_size(q, err) != 0)
         return NULL;

@@ -7,7 +7,7 @@
  *  In:      folder  of its own, made and removed here
  *  Returns: {"rows": [row]}, predicted and emulated, or NULL with *err: INPUT for what takes more
  *           than a class waits, HOST with the reason why this machine cannot, BACKEND */
-json_t *strait_check_run(const char *folder, const struct strait_question *q,
+json_t *strait_check_run(const char *folder, const struct strait_asked *q,
                          struct strait_error *err);
 /** Remove what a check left that was ended. */
 void strait_check_clear(const char *folder);

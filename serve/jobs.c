@@ -31,7 +31,7 @@ int strait_jobs_add(struct strait_jobs *j, enum strait_http_kind kind, char *bod
         free(body);
         return -1;
     }
-    j->jobs[j->n++] = (struct strait_question_job){
+    j->jobs[j->n++] = (struct strait_asked_job){
         .kind = kind, .body = body, .len_bytes = len_bytes, .owner = owner, .fd = -1};
     return 0;
 }
@@ -72,17 +72,16 @@ static void limit_memory(void)
     setrlimit(RLIMIT_CORE, &none);
 }
 
-static _Noreturn void work(const struct strait_jobs *j, const struct strait_question_job *job,
-                           int fd)
+static _Noreturn void work(const struct strait_jobs *j, const struct strait_asked_job *job, int fd)
 {
-    struct strait_question q;
+    struct strait_asked q;
     struct strait_error err = {0};
     json_t *answer = NULL;
     if (job->kind == STRAIT_HTTP_RUN)
         limit_memory();
-    if (strait_question_read(&q, job->body, job->len_bytes, &err) == 0)
+    if (strait_asked_read(&q, job->body, job->len_bytes, &err) == 0)
         answer = job->kind == STRAIT_HTTP_CHECK ? strait_check_run(j->folder, &q, &err)
-                                                : strait_answer(j->answers, &q, &err);
+                                                : strait_asked_answer(j->answers, &q, &err);
     if (!answer)
         say_error(fd, &err);
     say(fd, "200", answer);
@@ -91,14 +90,14 @@ static _Noreturn void work(const struct strait_jobs *j, const struct strait_ques
 /* --- in the server -------------------------------------------------------------------------- */
 
 /* Does the body ask to train? A glance: what it says wrongly only changes how long it may take. */
-static double limit_of(const struct strait_question_job *job)
+static double limit_of(const struct strait_asked_job *job)
 {
     if (job->kind == STRAIT_HTTP_CHECK)
         return CHECK_S;
     return memmem(job->body, job->len_bytes, "\"training\"", 10) ? TRAIN_S : RUN_S;
 }
 
-static int start(struct strait_jobs *j, struct strait_question_job *job, struct strait_error *err)
+static int start(struct strait_jobs *j, struct strait_asked_job *job, struct strait_error *err)
 {
     int fds[2];
     const pid_t parent = getpid();
@@ -132,7 +131,7 @@ static int start(struct strait_jobs *j, struct strait_question_job *job, struct 
     return 0;
 }
 
-static void stop(struct strait_question_job *job, double now_s)
+static void stop(struct strait_asked_job *job, double now_s)
 {
     kill(-job->pid, job->stopped ? SIGKILL : SIGTERM);
     job->stopped = true;
@@ -144,7 +143,7 @@ int strait_jobs_step(struct strait_jobs *j, struct strait_error *err)
     const double now_s = strait_clock_s();
     int n_running[2] = {0, 0}; /* runs, checks */
     for (size_t i = 0; i < j->n; i++) {
-        struct strait_question_job *job = &j->jobs[i];
+        struct strait_asked_job *job = &j->jobs[i];
         int *running = &n_running[job->kind == STRAIT_HTTP_CHECK];
         const int most = job->kind == STRAIT_HTTP_CHECK ? 1 : STRAIT_JOBS_AT_A_TIME;
         if (job->pid == 0 && *running < most && start(j, job, err) != 0)
@@ -158,7 +157,7 @@ int strait_jobs_step(struct strait_jobs *j, struct strait_error *err)
     return 0;
 }
 
-bool strait_question_job_read(struct strait_question_job *job)
+bool strait_asked_job_read(struct strait_asked_job *job)
 {
     if (job->cap_answer - job->n_answer < 65536 && job->cap_answer < MAX_ANSWER_BYTES) {
         char *more = realloc(job->answer, 2 * job->cap_answer + 131072);
@@ -175,7 +174,7 @@ bool strait_question_job_read(struct strait_question_job *job)
     return n == 0;
 }
 
-static void reap(struct strait_question_job *job)
+static void reap(struct strait_asked_job *job)
 {
     if (job->pid == 0)
         return;
@@ -186,7 +185,7 @@ static void reap(struct strait_question_job *job)
     job->fd = -1;
 }
 
-char *strait_question_job_take_answer(struct strait_question_job *job, unsigned *status)
+char *strait_asked_job_take_answer(struct strait_asked_job *job, unsigned *status)
 {
     static const char *const late = "{\"error\": \"request: expected a question that is answered "
                                     "in time; ask for fewer clients, rounds or points\"}",
@@ -202,13 +201,13 @@ char *strait_question_job_take_answer(struct strait_question_job *job, unsigned 
 
 void strait_jobs_remove(struct strait_jobs *j, size_t i)
 {
-    struct strait_question_job *job = &j->jobs[i];
+    struct strait_asked_job *job = &j->jobs[i];
     if (job->pid != 0 && job->kind == STRAIT_HTTP_CHECK && !job->stopped) {
         stop(job, 0); /* its network is taken down by itself */
         struct pollfd end = {.fd = job->fd, .events = POLLIN};
         const double until_s = strait_clock_s() + GRACE_S;
         while (strait_clock_s() < until_s && poll(&end, 1, 100) >= 0)
-            if ((end.revents & (POLLIN | POLLHUP)) && strait_question_job_read(job))
+            if ((end.revents & (POLLIN | POLLHUP)) && strait_asked_job_read(job))
                 break;
     }
     reap(job);

@@ -9,7 +9,7 @@
 
 enum { STRAIT_MAX_JOBS = 12, STRAIT_JOBS_AT_A_TIME = 2 };
 
-struct strait_question_job {
+struct strait_asked_job {
     enum strait_http_kind kind;
     char *body; /* owned */
     size_t len_bytes;
@@ -25,8 +25,8 @@ struct strait_question_job {
 
 struct strait_jobs {
     const struct strait_answers *answers;
-    const char *folder;                               /* for a check, made and removed by it */
-    struct strait_question_job jobs[STRAIT_MAX_JOBS]; /* in order of asking */
+    const char *folder;                            /* for a check, made and removed by it */
+    struct strait_asked_job jobs[STRAIT_MAX_JOBS]; /* in order of asking */
     size_t n;
     const sigset_t *signals; /* as they were before the server's; NULL: as they are */
 };
@@ -39,8 +39,8 @@ int strait_jobs_add(struct strait_jobs *j, enum strait_http_kind kind, char *bod
 int strait_jobs_step(struct strait_jobs *j, struct strait_error *err);
 /** Read what a job has to say, once its fd is readable.
  *  Returns: whether it has ended */
-bool strait_question_job_read(struct strait_question_job *job);
+bool strait_asked_job_read(struct strait_asked_job *job);
 /** Status and JSON of an ended job: of a process that died, an error of ours. A new text. */
-char *strait_question_job_take_answer(struct strait_question_job *job, unsigned *status);
+char *strait_asked_job_take_answer(struct strait_asked_job *job, unsigned *status);
 /** Nobody waits for it any more: end its processes and forget it. */
 void strait_jobs_remove(struct strait_jobs *j, size_t i);

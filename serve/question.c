@@ -51,7 +51,7 @@ static int refuse_paths(const json_t *at, const char *pointer, struct strait_err
 
 /* A table of the body as a file without a name, which ends with this process. Its path is put in
  * place of the experiment's own. */
-static int put_table(struct strait_question_table *t, json_t *object, const char *key,
+static int put_table(struct strait_asked_table *t, json_t *object, const char *key,
                      const char *text, struct strait_error *err)
 {
     t->fd = memfd_create(key, MFD_CLOEXEC);
@@ -63,16 +63,16 @@ static int put_table(struct strait_question_table *t, json_t *object, const char
 }
 
 /* {"slowness": [1, 1, 4]}: as the file that "device" may name. */
-static int put_slowness(struct strait_question_table *t, json_t *experiment, const json_t *factors,
+static int put_slowness(struct strait_asked_table *t, json_t *experiment, const json_t *factors,
                         struct strait_error *err)
 {
-    char text[16 * STRAIT_QUESTION_MAX_FACTORS] = "slowness\n";
+    char text[16 * STRAIT_ASKED_MAX_FACTORS] = "slowness\n";
     json_t *device = json_object_get(experiment, "device"), *factor;
     size_t i;
-    if (!json_is_array(factors) || json_array_size(factors) > STRAIT_QUESTION_MAX_FACTORS)
+    if (!json_is_array(factors) || json_array_size(factors) > STRAIT_ASKED_MAX_FACTORS)
         return strait_error_set(err, STRAIT_ERR_INPUT, "body#/slowness",
                                 "expected an array of at most %d factors",
-                                STRAIT_QUESTION_MAX_FACTORS);
+                                STRAIT_ASKED_MAX_FACTORS);
     json_array_foreach (factors, i, factor)
         strait_text_add(text, sizeof(text), "%.6g\n", json_number_value(factor));
     if (!json_is_object(device))
@@ -89,31 +89,30 @@ static int check_axes(const json_t *experiment, struct strait_error *err)
     const char *pointer;
     json_t *values, *value;
     const json_t *clients = json_object_get(experiment, "clients");
-    if (json_integer_value(clients) > STRAIT_QUESTION_MAX_CLIENTS)
+    if (json_integer_value(clients) > STRAIT_ASKED_MAX_CLIENTS)
         return strait_error_set(err, STRAIT_ERR_INPUT, "experiment#/clients",
                                 "expected at most %d on this page, found %lld",
-                                STRAIT_QUESTION_MAX_CLIENTS,
-                                (long long)json_integer_value(clients));
+                                STRAIT_ASKED_MAX_CLIENTS, (long long)json_integer_value(clients));
     json_object_foreach ((json_t *)vary, pointer, values) {
-        if (json_array_size(values) > STRAIT_QUESTION_MAX_POINTS)
-            n_points = STRAIT_QUESTION_MAX_POINTS + 1;
-        else if (json_array_size(values) > 0 && n_points <= STRAIT_QUESTION_MAX_POINTS)
+        if (json_array_size(values) > STRAIT_ASKED_MAX_POINTS)
+            n_points = STRAIT_ASKED_MAX_POINTS + 1;
+        else if (json_array_size(values) > 0 && n_points <= STRAIT_ASKED_MAX_POINTS)
             n_points *= json_array_size(values);
         json_array_foreach (values, i, value)
-            if (json_integer_value(value) > STRAIT_QUESTION_MAX_CLIENTS &&
+            if (json_integer_value(value) > STRAIT_ASKED_MAX_CLIENTS &&
                 strcmp(pointer, "/clients") == 0)
                 return strait_error_set(err, STRAIT_ERR_INPUT, "experiment#/vary/~1clients",
                                         "expected at most %d on this page, found %lld",
-                                        STRAIT_QUESTION_MAX_CLIENTS,
+                                        STRAIT_ASKED_MAX_CLIENTS,
                                         (long long)json_integer_value(value));
     }
-    return n_points <= STRAIT_QUESTION_MAX_POINTS
+    return n_points <= STRAIT_ASKED_MAX_POINTS
                ? 0
                : strait_error_set(err, STRAIT_ERR_INPUT, "experiment#/vary",
-                                  "expected at most %d points", STRAIT_QUESTION_MAX_POINTS);
+                                  "expected at most %d points", STRAIT_ASKED_MAX_POINTS);
 }
 
-static int read_all(struct strait_question *q, const json_t *json, struct strait_error *err)
+static int read_all(struct strait_asked *q, const json_t *json, struct strait_error *err)
 {
     struct strait_object o;
     if (strait_object_open(&o, "body", "", json, err) != 0)
@@ -139,7 +138,7 @@ static int read_all(struct strait_question *q, const json_t *json, struct strait
 }
 
 /* An error in a table of the body names it so, not by the path of its moment. */
-static void name_tables(const struct strait_question *q, struct strait_error *err)
+static void name_tables(const struct strait_asked *q, struct strait_error *err)
 {
     static const char *const names[] = {"table", "slowness"};
     char rest[sizeof(err->where)];
@@ -153,10 +152,10 @@ static void name_tables(const struct strait_question *q, struct strait_error *er
     }
 }
 
-static const struct strait_question empty = {.tables = {{.fd = -1}, {.fd = -1}}};
+static const struct strait_asked empty = {.tables = {{.fd = -1}, {.fd = -1}}};
 
-int strait_question_read(struct strait_question *q, const char *body, size_t len_bytes,
-                         struct strait_error *err)
+int strait_asked_read(struct strait_asked *q, const char *body, size_t len_bytes,
+                      struct strait_error *err)
 {
     json_error_t why;
     *q = empty;
@@ -171,7 +170,7 @@ int strait_question_read(struct strait_question *q, const char *body, size_t len
     return failed;
 }
 
-void strait_question_release(struct strait_question *q)
+void strait_asked_release(struct strait_asked *q)
 {
     strait_sweep_free(q->sweep);
     for (int i = 0; i < 2; i++)

@@ -59,13 +59,13 @@ static int wait_for_something(struct server *s, struct pollfd fds[N_POLLED])
 static void look_at_jobs(struct server *s, const struct pollfd *fds)
 {
     for (size_t i = s->jobs.n; i-- > 0;) { /* backwards: ended ones leave the queue */
-        struct strait_question_job *job = &s->jobs.jobs[i];
+        struct strait_asked_job *job = &s->jobs.jobs[i];
         struct strait_exchange *x = job->owner;
-        const bool ended = fds[JOBS + 2 * i].revents != 0 && strait_question_job_read(job);
+        const bool ended = fds[JOBS + 2 * i].revents != 0 && strait_asked_job_read(job);
         if (!ended && !is_gone(&fds[JOBS + 2 * i + 1]))
             continue;
         unsigned status;
-        char *answer = strait_question_job_take_answer(job, &status);
+        char *answer = strait_asked_job_take_answer(job, &status);
         strait_jobs_remove(&s->jobs, i);
         strait_exchange_answer(x, status, answer);
         s->mhd.resume_connection(x->connection);

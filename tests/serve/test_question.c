@@ -9,14 +9,14 @@
 
 static void refused(const char *body, const char *where, const char *text)
 {
-    struct strait_question q;
+    struct strait_asked q;
     struct strait_error err = {0};
     strait_test_context("%s", body);
-    CU_ASSERT_EQUAL(strait_question_read(&q, body, strlen(body), &err), -1);
+    CU_ASSERT_EQUAL(strait_asked_read(&q, body, strlen(body), &err), -1);
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
     CU_ASSERT_STRING_EQUAL(err.where, where);
     CU_ASSERT_CONTAINS(err.text, text);
-    strait_question_release(&q);
+    strait_asked_release(&q);
 }
 
 static void taken(void)
@@ -26,15 +26,15 @@ static void taken(void)
                       shipped[] = "{\"experiment\": {\"model\": \"experiments/models/ncf.csv\", "
                                   "\"clients\": 2, \"device\": {\"link\": {\"rate\": "
                                   "\"25 GB/s\"}}, " REST "}}";
-    struct strait_question q;
+    struct strait_asked q;
     struct strait_error err = {0};
-    CU_ASSERT_EQUAL_FATAL(strait_question_read(&q, body, sizeof(body) - 1, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_asked_read(&q, body, sizeof(body) - 1, &err), 0);
     CU_ASSERT_EQUAL(q.sweep->n_points, 3);
     CU_ASSERT_TRUE(q.wants_round);
-    strait_question_release(&q);
-    CU_ASSERT_EQUAL(strait_question_read(&q, shipped, sizeof(shipped) - 1, &err), 0);
+    strait_asked_release(&q);
+    CU_ASSERT_EQUAL(strait_asked_read(&q, shipped, sizeof(shipped) - 1, &err), 0);
     CU_ASSERT_STRING_EQUAL(err.text, "");
-    strait_question_release(&q);
+    strait_asked_release(&q);
 }
 
 static void wrong(void)
@@ -95,19 +95,19 @@ static void tables(void)
         "\"fwd_index,layer,param,type,shape,bytes,fwd_us_p50,fwd_us_p90,bwd_us_p50,bwd_us_p90,"
         "ready_us_p50,ready_us_p90,ready_order\\n0,fc,weight,Linear,10,40,3,3,5,5,6,6,0\\n\"}",
                       bad[] = "{\"experiment\": {\"clients\": 2, " REST "}, \"table\": \"x\"}";
-    struct strait_question q;
+    struct strait_asked q;
     struct strait_experiment *e;
     struct strait_error err = {0};
-    CU_ASSERT_EQUAL_FATAL(strait_question_read(&q, good, sizeof(good) - 1, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_asked_read(&q, good, sizeof(good) - 1, &err), 0);
     CU_ASSERT_EQUAL_FATAL(strait_experiment_read(&e, "experiment", q.sweep->base, &err), 0);
     CU_ASSERT_EQUAL(e->model->n_elems, 10);
     CU_ASSERT_DOUBLE_EQUAL(strait_experiment_slowness(e, 2), 2.5, 1e-12);
     strait_experiment_free(e);
-    strait_question_release(&q);
+    strait_asked_release(&q);
     CU_ASSERT_EQUAL(q.tables[0].fd, -1);
-    CU_ASSERT_EQUAL(strait_question_read(&q, bad, sizeof(bad) - 1, &err), -1);
+    CU_ASSERT_EQUAL(strait_asked_read(&q, bad, sizeof(bad) - 1, &err), -1);
     CU_ASSERT_STRING_EQUAL(err.where, "table:1");
-    strait_question_release(&q);
+    strait_asked_release(&q);
     refused("{\"experiment\": {\"model\": \"cnn\", \"clients\": 2, " REST "}, \"slowness\": 3}",
             "body#/slowness", "expected an array");
 }
