@@ -5,7 +5,7 @@ BUILD  ?= $(if $(filter release,$(MODE)),build,build/$(MODE))
 ifeq ($(origin CC),default)
 CC     := gcc
 endif
-PARTS  ?= core codecs traces learn workloads sim process emu analysis campaign lib serve
+PARTS  ?= core codecs traces learn workloads sim process emu mpi analysis campaign lib serve
 
 comma := ,
 # V=1 shows the commands.
@@ -38,9 +38,12 @@ ALL_LDFLAGS = $(filter -fsanitize% --coverage,$(CFLAGS_$(MODE))) $(GOLD) $(COUNT
 # Where lines are counted, so are those of children that end with _exit.
 COUNT_EXITS := $(if $(filter coverage,$(MODE)),-Wl$(comma)--wrap=_exit $(BUILD)/tests/mutants/flush.o)
 
+# The one file that sees MPI; without it strait runs all but `strait rank`.
+MPICC      ?= $(shell command -v mpicc)
+MPI_MODULE  = $(if $(MPICC),$(BUILD)/strait-mpi.so)
 LIBS      = $(foreach p,$(PARTS),$(BUILD)/libstrait-$(p).a)
 sources   = $(sort $(shell find $(1) -name '*.c'))
-objects   = $(patsubst %.c,$(BUILD)/%.o,$(call sources,$(1)))
+objects   = $(patsubst %.c,$(BUILD)/%.o,$(filter-out mpi/module/%,$(call sources,$(1))))
 TEST_SRC := $(sort $(shell find tests -name 'test_*.c'))
 HARNESS  := $(filter-out tests/kit/runner/main.c,$(call sources,tests/kit))
 SUITES    = $(BUILD)/tests/strait-tests
@@ -52,7 +55,7 @@ RUN_TESTS = $(SUITES) $(if $(JOBS),-j $(JOBS)) $(if $(SEED),--seed $(SEED)) $(if
 test-threads: setup
 	@$(MAKE) --no-print-directory tests-only QUICK=--threads
 .PHONY: all setup test test-quick test-threads tests-only programs demo agreement bench profile clean help
-all: $(BUILD)/strait
+all: $(BUILD)/strait $(MPI_MODULE)
 
 help:
 	@echo "make          build/strait (MODE=asan or tsan: build/asan/strait, build/tsan/strait)"
@@ -106,7 +109,7 @@ demo: setup
 	@$(MAKE) --no-print-directory all
 	@sh experiments/demo.sh $(BUILD)/strait
 
-programs: $(SUITES) $(BUILD)/strait $(BUILD)/tests/faults.so
+programs: $(SUITES) $(BUILD)/strait $(BUILD)/tests/faults.so $(MPI_MODULE)
 tests-only: programs
 	@$(RUN_TESTS) $(QUICK) $(TESTS)
 
@@ -409,6 +412,12 @@ $(BUILD)/strait: $(call objects,cli) $(LIBS)
 	@echo "  link $@"
 	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(call objects,cli) $(ALLOCATOR) -Wl,--start-group $(LIBS) -Wl,--end-group $(LDLIBS)
 
+# mpicc is asked for its compiler's options, so that CC and its warnings are the build's.
+$(BUILD)/strait-mpi.so: mpi/module/module.c mpi/calls.h
+	@mkdir -p $(@D)
+	@echo "  link $@"
+	$(Q)$(MPICC) -std=c17 -D_GNU_SOURCE -iquote . -O2 -g -fPIC -fvisibility=hidden $(WARN) $(WERROR) -shared -o $@ $<
+
 # All tests are one program. Every file tests/.../test_NAME.c declares a suite, whose variable is
 # the name of the file; the list of all is written here and read by tests/kit/runner/main.c.
 $(BUILD)/tests/%.o: TEST_FLAGS = -DSTRAIT_TEST=$(basename $(@F)) $(if $(filter mutants,$(MODE)),-O0)
@@ -483,6 +492,7 @@ install: all library
 	@set -eu; root="$(DESTDIR)"; prefix="$$root$(PREFIX)"; lib="$$root$(LIBDIR)"; share="$$prefix/share"; \
 	install -d "$$prefix/bin" "$$lib/pkgconfig" "$$share/strait" "$$share/man/man1" "$$share/doc/strait/examples"; \
 	install -m 755 $(BUILD)/strait "$$prefix/bin/strait"; \
+	$(if $(MPI_MODULE),install -D -m 644 $(MPI_MODULE) "$$prefix/lib/strait/strait-mpi.so";) \
 	install -m 644 $(BUILD)/$(SHARED) $(BUILD)/libstrait.a "$$lib"; \
 	ln -sf $(SHARED) "$$lib/libstrait.so.$(SOVERSION)"; \
 	ln -sf libstrait.so.$(SOVERSION) "$$lib/libstrait.so"; \
@@ -502,11 +512,12 @@ install: all library
 uninstall:
 	@set -eu; root="$(DESTDIR)"; prefix="$$root$(PREFIX)"; lib="$$root$(LIBDIR)"; share="$$prefix/share"; \
 	rm -rf "$$share/strait" "$$share/doc/strait" "$$prefix/include/strait"; \
+	rm -rf "$$prefix/lib/strait"; \
 	rm -f "$$prefix/bin/strait" "$$lib/$(SHARED)" "$$lib/libstrait.so.$(SOVERSION)" "$$lib/libstrait.so" \
 	    "$$lib/libstrait.a" "$$lib/pkgconfig/strait.pc" "$$share/man/man1/strait.1" "$$share/man/man1/strait"-*.1; \
 	for f in $(COMPLETIONS); do rm -f "$$share/$$f"; done
 
-# Four Debian packages in build/deb, compiled from a copy of the tree as it stands.
+# Five Debian packages in build/deb, compiled from a copy of the tree as it stands.
 DEB_TREE = build/deb/strait-$(VERSION)
 .PHONY: deb
 deb:

@@ -90,6 +90,19 @@ void strait_proc_rank_end(struct strait_proc_rank *rank)
         rank->run->rank_end(&rank->first->base);
 }
 
+void strait_proc_rank_release(struct strait_proc_rank *rank)
+{
+    strait_proc_slots_release(&rank->slots);
+    strait_proc_inbox_release(&rank->inbox);
+    for (struct strait_proc_lane *l = rank->lanes, *next; l; l = next) {
+        next = l->next;
+        pthread_cond_destroy(&l->moved);
+        free(l);
+    }
+    close(rank->news);
+    pthread_mutex_destroy(&rank->lock);
+}
+
 void strait_proc_rank_fail(struct strait_proc_rank *rank, const struct strait_error *err)
 {
     struct strait_proc_state *state = rank->state;

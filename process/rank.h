@@ -27,6 +27,7 @@ struct strait_proc_rank {
     const struct strait_backend *backend; /* whose ops are strait_proc_ops */
     int me;
     struct strait_proc_state *state;
+    void *owner; /* the backend's own, for post and failed */
     /** Queue a message for another rank; takes the packet, after strait_packet_post, and lands it.
      *  Never blocks.
      *  In:      posted_ns  posted_s as a moment of CLOCK_MONOTONIC
@@ -69,6 +70,9 @@ int strait_proc_rank_n_moving(struct strait_proc_rank *rank);
 void strait_proc_rank_stop(struct strait_proc_rank *rank);
 /** Drop messages from now on, and join the threads of lanes that have ended and nobody joined. */
 void strait_proc_rank_close(struct strait_proc_rank *rank);
+
+/** Free what the rank holds, but for state. Not where a lane was parked: it stays for ever. */
+void strait_proc_rank_release(struct strait_proc_rank *rank);
 
 /** Put a message that has arrived into the inbox and wake the lane that waits for it. Takes the
  *  packet. Under the lock. */

@@ -8,10 +8,10 @@
 #include <string.h>
 #include "tests/kit/suite.h"
 
-/* A folder may include itself and what stands before it; sim and emu never see each other. */
-static const char *const folders[] = {"core",      "codecs",   "traces",  "learn",
-                                      "workloads", "sim",      "process", "emu",
-                                      "analysis",  "campaign", "lib",     "serve", "cli"};
+/* A folder may include itself and what stands before it; sim, emu and mpi never see each other. */
+static const char *const folders[] = {"core",     "codecs",  "traces", "learn", "workloads",
+                                      "sim",      "process", "emu",    "mpi",   "analysis",
+                                      "campaign", "lib",     "serve",  "cli"};
 enum {
     N_FOLDERS = sizeof(folders) / sizeof(folders[0]),
     LEARN = 3,
@@ -19,6 +19,7 @@ enum {
     SIM,
     PROCESS,
     EMU,
+    MPI,
     ANALYSIS
 };
 enum { MAX_ROOMS = 192, MAX_ARROWS = 8192, MAX_IN_FOLDER = 32, PATH_CHARS = 512 };
@@ -48,7 +49,7 @@ static bool may_include(int from, int to)
         return true;
     if (from == LEARN)
         return to == 0;
-    if (from == EMU)
+    if (from == EMU || from == MPI)
         return to < SIM || to == PROCESS;
     if (from == PROCESS || from == ANALYSIS) /* analysis: rows and logs, not backends */
         return to < SIM;
@@ -118,6 +119,7 @@ static void arrows(void)
     CU_ASSERT_TRUE(may_include(SIM, WORKLOADS));
     CU_ASSERT_FALSE(may_include(SIM, EMU));
     CU_ASSERT_FALSE(may_include(EMU, SIM));
+    CU_ASSERT_FALSE(may_include(MPI, EMU));
     CU_ASSERT_FALSE(may_include(0, 1));
     CU_ASSERT_TRUE(may_include(WORKLOADS, LEARN));
     CU_ASSERT_FALSE(may_include(LEARN, 1));

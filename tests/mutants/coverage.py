@@ -15,7 +15,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-LIBRARIES = 'core codecs traces learn workloads sim process emu analysis campaign'.split()
+LIBRARIES = 'core codecs traces learn workloads sim process emu mpi analysis campaign'.split()
 COVERAGE_S = float(os.environ.get('COVERAGE_S', 600))  # a suite's time
 
 

@@ -28,7 +28,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import sites  # noqa: E402
 
-FOLDERS = 'core codecs traces learn workloads sim process emu analysis campaign lib cli'.split()
+FOLDERS = 'core codecs traces learn workloads sim process emu mpi analysis campaign lib cli'.split()
 BUILD = 'build/mutants'
 PROGRAMS = ('strait', 'tests/strait-tests')
 MUTANT_S = float(os.environ.get('MUTANT_S', 60))  # after this, no further suite of a change begins

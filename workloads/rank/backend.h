@@ -1,4 +1,4 @@
-/* The interface between a rank and a backend: ten operations, three backends, one conformance
+/* The interface between a rank and a backend: ten operations, four backends, one conformance
  * suite. */
 #pragma once
 #include <math.h>
@@ -83,6 +83,7 @@ struct strait_message {
 
 struct strait_backend;
 struct strait_run;
+struct strait_mpi_world; /* mpi/world.h */
 
 /* The handle of one lane of one rank. A backend's own struct begins with it; rank.h's functions set
  * `wrap`. */
@@ -134,6 +135,7 @@ struct strait_run {
     double expected_s;         /* emu: virtual duration by simulation, for its limits; 0: unknown */
     bool
         in_process; /* fluid: no child of its own; what a rank that was cut off held is not freed */
+    struct strait_mpi_world *world; /* mpi: the processes that an MPI launcher started */
     uint64_t limit_messages;   /* sim, fluid: fail beyond these; 0: none */
     double limit_bytes;        /* sim, fluid: memory of the simulation; 0: most of what is free */
     /** Called twice a second in the calling process during the run, and with NULL when it has ended
@@ -206,3 +208,4 @@ void strait_packet_landed(struct strait_packet *p);
 
 extern const struct strait_backend strait_sim, strait_fluid; /* sim/ */
 extern const struct strait_backend strait_emu;               /* emu/ */
+extern const struct strait_backend strait_mpi;               /* mpi/ */

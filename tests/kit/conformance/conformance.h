@@ -17,6 +17,7 @@ struct strait_conformance {
     bool ideal;      /* links are shared equally at any instant, and a rerun gives the same bits */
     double dilation; /* for run->dilation */
     bool in_process; /* likewise */
+    bool unshaped;   /* links are what they are: bytes and paths may take no time */
 };
 /** May times and orders that follow from times be checked? Else they are lower bounds alone. */
 bool conform_is_timed(void);

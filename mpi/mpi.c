@@ -1,0 +1,286 @@
+/* The backend `mpi`: the same ranks on real machines, a process each, messages by MPI. A run needs
+ * run->world. After a run that failed the process has to end (strait_mpi_world_abort): lanes may
+ * still run. Logs and facts are filled on rank 0 alone; an error is the same on all ranks. */
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+#include "session.h"
+
+/* Rank 0 is not heard for so long: it is lost. */
+static const int64_t LOST_NS = 40000000000;
+/* Turns without news before the first rest, and the longest rest. Where ranks share processors, one
+ * that only looks takes them from codecs. */
+enum { EAGER_TURNS = 20, REST_NS = 20000, LONG_REST_NS = 100000, LONG_AFTER = 200 };
+/* For the note of a failure to leave. */
+static const int64_t LAST_WORD_NS = 1000000000;
+
+static int check(const struct strait_run *run, struct strait_error *err)
+{
+    const struct strait_mpi_world *w = run->world;
+    if (!w)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                                "expected the processes of mpirun or srun: strait rank");
+    if (w->n != run->n_ranks)
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "expected %d processes, one for each rank (mpirun -n %d), found %d",
+                                run->n_ranks, run->n_ranks, w->n);
+    if (run->control)
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "expected no negative control on real machines, found \"%s\"",
+                                run->control);
+    return 0;
+}
+
+/* --- the rank ----------------------------------------------------------------------------- */
+
+static int post(struct strait_proc_rank *rank, int dst, int channel, int tag,
+                struct strait_packet *packet, double posted_s, int64_t posted_ns, void *ticket,
+                struct strait_error *err)
+{
+    struct strait_mpi_session *s = (struct strait_mpi_session *)rank->owner;
+    (void)posted_ns;
+    return strait_mpi_link_post(s->link, dst, channel, tag, packet, posted_s, ticket, err);
+}
+
+/* The thread that communicates reads state->error and ends the run. */
+static void failed(struct strait_proc_rank *rank) __attribute__((noreturn));
+static void failed(struct strait_proc_rank *rank)
+{
+    (void)rank;
+    for (;;)
+        pause();
+}
+
+static void *prepare(void *session)
+{
+    struct strait_mpi_session *s = session;
+    const bool done = strait_proc_rank_init(&s->rank, &s->compute, &s->prepare_error) == 0;
+    atomic_store(&s->prepared, done ? 1 : -1);
+    return NULL;
+}
+
+static void note(void *session, const struct strait_mpi_note *n)
+{
+    struct strait_mpi_session *s = session;
+    struct strait_mpi_note reply = {.word = STRAIT_MPI_PONG};
+    if (n->from == 0)
+        s->heard_0_ns = strait_proc_mono_ns();
+    switch (n->word) {
+    case STRAIT_MPI_FAILED:
+        s->error = s->failed ? s->error : n->error;
+        s->failed = true;
+        break;
+    case STRAIT_MPI_PING:
+        reply.time_ns = strait_proc_mono_ns();
+        strait_mpi_link_note(s->link, 0, &reply, &s->error);
+        break;
+    case STRAIT_MPI_LOOK:
+        reply = strait_mpi_session_status(s);
+        strait_mpi_link_note(s->link, 0, &reply, &s->error);
+        break;
+    case STRAIT_MPI_START:
+        s->start_ns = n->time_ns;
+        break;
+    case STRAIT_MPI_STOP:
+        s->stop = true;
+        break;
+    case STRAIT_MPI_END:
+        s->end = true;
+        break;
+    default:
+        strait_mpi_conduct_note(s, n);
+    }
+}
+
+struct strait_mpi_note strait_mpi_session_status(struct strait_mpi_session *s)
+{
+    struct strait_proc_state *t = &s->state;
+    struct strait_mpi_note n = {.word = STRAIT_MPI_STATUS, .from = s->world->me};
+    n.n_landed = atomic_load(&t->n_landed); /* first: what lands later was sent by then or later */
+    n.n_sent = atomic_load(&t->n_sent);
+    n.progress = atomic_load(&t->progress);
+    n.n_lanes = atomic_load(&t->n_lanes);
+    n.n_stuck = atomic_load(&t->n_stuck);
+    n.stuck_src = atomic_load(&t->stuck_src);
+    n.stuck_channel = atomic_load(&t->stuck_channel);
+    n.is_done = s->closed;
+    return n;
+}
+
+/* Lanes that have ended, or that rank 0 has stopped. */
+static void look_at_lanes(struct strait_mpi_session *s)
+{
+    if (s->closed || s->rank.clock.dilation == 0) /* not begun */
+        return;
+    if (s->stop && !s->rank.stopping)
+        strait_proc_rank_stop(&s->rank);
+    if (strait_proc_rank_n_moving(&s->rank) > 0)
+        return;
+    s->ended_ns = strait_proc_mono_ns();
+    s->returned_s = strait_proc_clock_virtual_s(&s->rank.clock, s->ended_ns);
+    strait_proc_rank_close(&s->rank);
+    s->closed = true;
+}
+
+static void rest(struct strait_mpi_session *s, bool moved)
+{
+    s->n_rests = moved ? 0 : s->n_rests + 1;
+    if (s->n_rests > EAGER_TURNS)
+        nanosleep(&(struct timespec){.tv_nsec = s->n_rests > LONG_AFTER ? LONG_REST_NS : REST_NS},
+                  NULL);
+    else if (!moved)
+        sched_yield();
+}
+
+int strait_mpi_session_turn(struct strait_mpi_session *s, struct strait_error *err)
+{
+    bool moved;
+    if (strait_mpi_link_turn(s->link, &moved, err) != 0)
+        return -1;
+    if (s->failed || s->error.code != STRAIT_OK) {
+        *err = s->error;
+        return -1;
+    }
+    if (atomic_load(&s->state.has_error) == 2) {
+        *err = s->state.error;
+        return -1;
+    }
+    if (s->world->me != 0 && strait_proc_mono_ns() - s->heard_0_ns > LOST_NS)
+        return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
+                                "rank %d has not heard rank 0 for %lld s", s->world->me,
+                                (long long)(LOST_NS / 1000000000));
+    look_at_lanes(s);
+    rest(s, moved);
+    return 0;
+}
+
+/* Say why to those who do not know, and let that leave. */
+static int give_up(struct strait_mpi_session *s, const struct strait_error *err)
+{
+    const struct strait_mpi_note last = {.word = STRAIT_MPI_FAILED, .error = *err};
+    const int64_t until_ns = strait_proc_mono_ns() + LAST_WORD_NS;
+    struct strait_error ignored = {0};
+    bool moved;
+    if (s->world->me != 0)
+        strait_mpi_link_note(s->link, 0, &last, &ignored);
+    for (int i = 1; s->world->me == 0 && i < s->run->n_ranks; i++)
+        strait_mpi_link_note(s->link, i, &last, &ignored);
+    while (strait_proc_mono_ns() < until_ns && !strait_mpi_link_is_calm(s->link) &&
+           strait_mpi_link_turn(s->link, &moved, &ignored) == 0)
+        rest(s, moved);
+    return -1;
+}
+
+/* --- the run ------------------------------------------------------------------------------ */
+
+static int get_ready(struct strait_mpi_session *s, struct strait_error *err)
+{
+    pthread_t thread;
+    const struct strait_mpi_note ready = {.word = STRAIT_MPI_READY};
+    if (pthread_create(&thread, NULL, prepare, s) != 0)
+        return strait_error_system(err, "pthread_create", "cannot prepare rank %d", s->world->me);
+    pthread_detach(thread); /* where it fails it never ends */
+    while (atomic_load(&s->prepared) == 0) {
+        s->heard_0_ns = strait_proc_mono_ns(); /* it prepares too */
+        if (strait_mpi_session_turn(s, err) != 0)
+            return -1;
+    }
+    if (atomic_load(&s->prepared) < 0) {
+        *err = s->prepare_error;
+        return -1;
+    }
+    if (s->world->me == 0)
+        return strait_mpi_conduct_start(s, err);
+    if (strait_mpi_link_note(s->link, 0, &ready, err) != 0)
+        return -1;
+    while (s->start_ns == 0)
+        if (s->heard_0_ns = strait_proc_mono_ns(), strait_mpi_session_turn(s, err) != 0)
+            return -1;
+    return 0;
+}
+
+static int live(struct strait_mpi_session *s, struct strait_error *err)
+{
+    if (get_ready(s, err) != 0)
+        return -1;
+    s->heard_0_ns = strait_proc_mono_ns();
+    s->rank.clock = (struct strait_proc_clock){s->start_ns, 1};
+    if (strait_proc_rank_begin(&s->rank, err) != 0)
+        return -1;
+    if (s->world->me == 0)
+        return strait_mpi_conduct_run(s, err);
+    while (!s->end || !strait_mpi_link_is_calm(s->link))
+        if (strait_mpi_session_turn(s, err) != 0)
+            return -1;
+    return 0;
+}
+
+static int finish(struct strait_mpi_session *s, struct strait_error *err)
+{
+    if (s->rank.n_parked > 0)
+        strait_proc_slots_halt(&s->rank.slots);
+    strait_proc_rank_end(&s->rank);
+    return strait_mpi_gather(s, err);
+}
+
+/* Measured jobs that may run at once: as many as processors are this process's. */
+static unsigned processors(void)
+{
+    cpu_set_t mine;
+    return sched_getaffinity(0, sizeof(mine), &mine) == 0 ? (unsigned)CPU_COUNT(&mine) : 1;
+}
+
+static int run_mpi(struct strait_run *run, struct strait_error *err)
+{
+    struct strait_error why = {0};
+    if (check(run, err) != 0)
+        return -1;
+    struct strait_mpi_session *s = calloc(1, sizeof(*s));
+    if (!s)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    s->world = run->world;
+    s->run = run;
+    s->rank = (struct strait_proc_rank){.run = run,
+                                        .backend = &strait_mpi,
+                                        .me = s->world->me,
+                                        .state = &s->state,
+                                        .owner = s,
+                                        .post = post,
+                                        .failed = failed};
+    sem_init(&s->compute, 0, processors());
+    prctl(PR_SET_TIMERSLACK, 1UL);
+    s->heard_0_ns = strait_proc_mono_ns();
+    s->peers = calloc((size_t)run->n_ranks, sizeof(*s->peers));
+    if (!s->peers || strait_mpi_link_new(&s->link, s->world, &s->rank, note, s, &why) != 0) {
+        free(s->peers);
+        free(s);
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    }
+    if (live(s, &why) != 0 || finish(s, &why) != 0) {
+        give_up(s, &why); /* lanes may use s for ever */
+        if (err && err->code == STRAIT_OK)
+            *err = why;
+        return -1;
+    }
+    strait_mpi_link_free(s->link);
+    free(s->peers);
+    if (s->rank.n_parked > 0)
+        return 0; /* parked lanes keep the rest */
+    strait_proc_rank_release(&s->rank);
+    sem_destroy(&s->compute);
+    free(s);
+    return 0;
+}
+
+const struct strait_backend strait_mpi = {
+    .name = "mpi",
+    .summary = "real machines: one process a rank, messages by MPI",
+    .has_packets = true,
+    .check = check,
+    .run = run_mpi,
+    .ops = &strait_proc_ops,
+};

@@ -1,0 +1,162 @@
+#include "world.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "core/clock.h"
+
+/* What launchers leave in the environment: Open MPI, PMIx, MPICH and its kin, Slurm. */
+static const char *const launched[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                       "SLURM_PROCID", NULL};
+/* Between two looks, nanoseconds: nobody measures time by talk. */
+static const long LOOK_NS = 200000;
+
+/* Where the program lies in the tree, or in a prefix beside lib (Makefile, install). */
+const char *strait_mpi_module_path(char *buf, size_t cap)
+{
+    static const char *const places[] = {"", "../", "../lib/strait/"};
+    char self[PATH_MAX];
+    const ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    self[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(self, '/');
+    if (slash)
+        slash[1] = '\0';
+    for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+        snprintf(buf, cap, "%s%sstrait-mpi.so", self, places[i]);
+        if (access(buf, R_OK) == 0)
+            return buf;
+    }
+    snprintf(buf, cap, "%sstrait-mpi.so", self);
+    return buf;
+}
+
+static const struct strait_mpi_calls *load(void **module, struct strait_error *err)
+{
+    char path[PATH_MAX + 32];
+    strait_mpi_module_path(path, sizeof(path));
+    if (access(path, R_OK) != 0) {
+        strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                         "expected %s, which this build lacks: apt install libopenmpi-dev "
+                         "openmpi-bin (or any MPI with mpicc), then make",
+                         path);
+        return NULL;
+    }
+    *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL); /* MPI's own plugins look for its symbols */
+    void *symbol = *module ? dlsym(*module, STRAIT_MPI_SYMBOL) : NULL;
+    strait_mpi_module_fn fn;
+    memcpy(&fn, &symbol, sizeof(fn));
+    const struct strait_mpi_calls *calls = symbol ? fn() : NULL;
+    if (calls && calls->version == STRAIT_MPI_CALLS_VERSION)
+        return calls;
+    if (calls)
+        strait_error_set(err, STRAIT_ERR_HOST, path,
+                         "expected a module of version %d, found %u: make builds it anew",
+                         STRAIT_MPI_CALLS_VERSION, calls->version);
+    else
+        strait_error_set(err, STRAIT_ERR_HOST, NULL, "cannot load MPI: %s", dlerror());
+    return NULL;
+}
+
+int strait_mpi_module_check(struct strait_error *err)
+{
+    void *module = NULL; /* stays loaded: what MPI's libraries begin cannot be undone */
+    return load(&module, err) ? 0 : -1;
+}
+
+int strait_mpi_world_open(struct strait_mpi_world **out, struct strait_error *err)
+{
+    bool started = false;
+    *out = NULL;
+    for (size_t i = 0; launched[i] && !started; i++)
+        started = getenv(launched[i]) != NULL;
+    struct strait_mpi_world *w = calloc(1, sizeof(*w));
+    if (!w)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    w->calls = load(&w->module, err);
+    if (w->calls && !started)
+        strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                         "expected to be started by mpirun or srun, one process a rank: mpirun -n "
+                         "9 strait rank ...");
+    else if (w->calls && !(w->mpi = w->calls->open(w->module, &w->me, &w->n, w->library)))
+        strait_error_set(err, STRAIT_ERR_HOST, NULL, "%s", w->library);
+    if (!w->mpi) {
+        free(w);
+        return -1;
+    }
+    *out = w;
+    return 0;
+}
+
+void strait_mpi_world_free(struct strait_mpi_world *w)
+{
+    if (w)
+        w->calls->close(w->mpi);
+    free(w);
+}
+
+void strait_mpi_world_abort(struct strait_mpi_world *w, int status)
+{
+    w->calls->abort(w->mpi, status);
+    _exit(status);
+}
+
+int strait_mpi_broken(struct strait_error *err)
+{
+    return strait_error_set(err, STRAIT_ERR_BACKEND, NULL, "MPI reports an error");
+}
+
+static void look_later(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+}
+
+int strait_mpi_tell(struct strait_mpi_world *w, int dst, const void *data, size_t n_bytes,
+                    double deadline_s, struct strait_error *err)
+{
+    struct strait_mpi_request request;
+    const double until_s = strait_clock_s() + deadline_s;
+    if (n_bytes > INT_MAX / 2)
+        return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
+                                "rank %d has %zu bytes for rank %d, more than fit into a letter",
+                                w->me, n_bytes, dst);
+    if (w->calls->isend(w->mpi, &request, STRAIT_MPI_LETTERS, data, n_bytes, dst,
+                        STRAIT_MPI_TAG_TALK) != 0)
+        return strait_mpi_broken(err);
+    for (int done; (done = w->calls->test(w->mpi, &request)) != 1; look_later()) {
+        if (done < 0)
+            return strait_mpi_broken(err);
+        if (strait_clock_s() > until_s)
+            return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
+                                    "rank %d does not listen to rank %d for %.3g s", dst, w->me,
+                                    deadline_s);
+    }
+    return 0;
+}
+
+int strait_mpi_listen(struct strait_mpi_world *w, int src, void **data, size_t *n_bytes,
+                      double deadline_s, struct strait_error *err)
+{
+    const double until_s = strait_clock_s() + deadline_s;
+    for (int found;; look_later()) {
+        int from = src, tag = STRAIT_MPI_TAG_TALK;
+        found = w->calls->probe(w->mpi, &from, &tag, n_bytes);
+        if (found < 0)
+            return strait_mpi_broken(err);
+        if (found)
+            break;
+        if (strait_clock_s() > until_s)
+            return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
+                                    "rank %d has not been heard for %.3g s", src, deadline_s);
+    }
+    *data = malloc(*n_bytes + 1);
+    if (!*data)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    ((char *)*data)[*n_bytes] = '\0';
+    return w->calls->take(w->mpi, *data, *n_bytes, src, STRAIT_MPI_TAG_TALK) == 0
+               ? 0
+               : strait_mpi_broken(err);
+}
