@@ -260,6 +260,12 @@ void strait_step_layers(struct strait_rank *r, int first, int end, struct strait
     step(r, m->opt_s * (double)(hi - lo) / (double)m->n_elems, x, lo, hi, weight);
 }
 
+void strait_step_shard(struct strait_rank *r, struct strait_tensor *x, double weight)
+{
+    const struct strait_model *m = strait_model(r);
+    step(r, m->opt_s * (double)strait_n_elems(x) / (double)m->n_elems, x, x->lo, x->hi, weight);
+}
+
 void strait_train(struct strait_rank *r, struct strait_tensor *from, struct strait_tensor *to,
                   int n_steps)
 {

@@ -56,6 +56,9 @@ void strait_resume_part(struct strait_rank *r, double share, void (*fn)(void *),
  *  step may be taken in several calls, each layer once. */
 void strait_step_layers(struct strait_rank *r, int first, int end, struct strait_tensor *x,
                         double weight);
+/** The same for the elements of x alone, its time by their share: of a sharded optimiser, which
+ *  steps its own part. Software's time for a tensor is not in it. */
+void strait_step_shard(struct strait_rank *r, struct strait_tensor *x, double weight);
 /** From now on this rank's compute takes `factor` times as long: a straggler. Its codecs do not. */
 void strait_set_slowness(struct strait_rank *r, double factor);
 /** n_steps of forward, backward and optimiser. If the rank trains, it begins with the parameters

@@ -23,6 +23,7 @@
     X(mgwfbp)                                                                                      \
     X(bytescheduler)                                                                               \
     X(dear)                                                                                        \
+    X(zero)                                                                                        \
     X(grace)                                                                                       \
     X(gtopk)                                                                                       \
     X(powersgd)                                                                                    \

@@ -36,8 +36,8 @@ static struct strait_packet *receive_from(struct strait_rank *r, struct strait_g
     return m.packet;
 }
 
-void strait_all_reduce_to_owners(struct strait_rank *r, struct strait_group g,
-                                 struct strait_codec *c, struct strait_tensor *x)
+void strait_reduce_scatter_direct(struct strait_rank *r, struct strait_group g,
+                                  struct strait_codec *c, struct strait_tensor *x)
 {
     struct strait_tensor *mine = strait_slice(r, x, g.me, g.n);
     scatter(r, g, c, x);
@@ -48,8 +48,15 @@ void strait_all_reduce_to_owners(struct strait_rank *r, struct strait_group g,
         strait_decode(r, theirs, g.packets[k]);
         strait_add(r, mine, theirs, 1);
     }
+}
+
+void strait_all_reduce_to_owners(struct strait_rank *r, struct strait_group g,
+                                 struct strait_codec *c, struct strait_tensor *x)
+{
+    struct strait_tensor *mine = strait_slice(r, x, g.me, g.n);
     if (g.n == 1)
         return;
+    strait_reduce_scatter_direct(r, g, c, x);
     struct strait_packet *sum = strait_encode(r, c, NAN, mine);
     for (int k = 1; k < g.n; k++)
         strait_send(r, g.ranks[strait_around(g.me + k, g.n)], g.channel, SUM, strait_keep(sum));

@@ -57,6 +57,13 @@ void strait_reduce_scatter(struct strait_rank *r, struct strait_group g, struct 
 /** Ring: part (me + 1) mod n of x goes to all ranks, encoded once at its source. */
 void strait_all_gather(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                        struct strait_tensor *x);
+/** The same of a packet that encodes that part, from anywhere: also the sender decodes it. */
+void strait_all_gather_packet(struct strait_rank *r, struct strait_group g,
+                              struct strait_packet *taken, struct strait_tensor *x);
+/** Part me of x becomes the sum over all ranks, each part sent directly to its owner: encoded once
+ *  for any number of ranks. Sum order: part p begins with rank p, then p + 1, ... */
+void strait_reduce_scatter_direct(struct strait_rank *r, struct strait_group g,
+                                  struct strait_codec *c, struct strait_tensor *x);
 /** Ring all-gather of packets of any sizes. In: all[me], which stays the caller's. Out: all[i]:
  *  rank i's packet, a reference each. sizes_first: exchange all sizes first in a round of empty
  *  messages, as receivers with fixed buffers need (GRACE). */

@@ -36,9 +36,8 @@ void strait_reduce_scatter(struct strait_rank *r, struct strait_group g, struct 
     }
 }
 
-/* Pass the packet of part me + 1 around the ring, and receive the others'. */
-static void pass_round(struct strait_rank *r, struct strait_group g, struct strait_packet *taken,
-                       struct strait_tensor *x)
+void strait_all_gather_packet(struct strait_rank *r, struct strait_group g,
+                              struct strait_packet *taken, struct strait_tensor *x)
 {
     const int next = g.ranks[strait_around(g.me + 1, g.n)],
               previous = g.ranks[strait_around(g.me - 1, g.n)];
@@ -58,9 +57,9 @@ void strait_all_gather(struct strait_rank *r, struct strait_group g, struct stra
                        struct strait_tensor *x)
 {
     if (g.n > 1)
-        pass_round(r, g,
-                   strait_encode(r, c, NAN, strait_slice(r, x, strait_around(g.me + 1, g.n), g.n)),
-                   x);
+        strait_all_gather_packet(
+            r, g, strait_encode(r, c, NAN, strait_slice(r, x, strait_around(g.me + 1, g.n), g.n)),
+            x);
 }
 
 /* Encodes its next own part while the partial sum is on its way. */
@@ -80,5 +79,5 @@ void strait_all_reduce_encoded(struct strait_rank *r, struct strait_group g, str
         assert(m.tag == step);
         sum = strait_add_encoded(r, c, part, m.packet, mine);
     }
-    pass_round(r, g, sum, x);
+    strait_all_gather_packet(r, g, sum, x);
 }
