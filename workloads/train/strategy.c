@@ -24,6 +24,8 @@
     X(bytescheduler)                                                                               \
     X(dear)                                                                                        \
     X(zero)                                                                                        \
+    X(dpsgd)                                                                                       \
+    X(choco)                                                                                       \
     X(grace)                                                                                       \
     X(gtopk)                                                                                       \
     X(powersgd)                                                                                    \

@@ -1,0 +1,179 @@
+/* Training without a sum over all ranks: each averages with its neighbours in a graph.
+ *
+ * D-PSGD (Lian et al., NIPS 2017, algorithm 1), with the gradient beside the messages:
+ *     x_i <- sum over j of w_ij x_j - lr g_i(x_i)
+ *
+ * CHOCO-SGD (Koloskova, Stich and Jaggi, ICML 2019, algorithm 2), where q is what the codec makes
+ * of a difference, and everybody has the same copy h_j of what j has told so far:
+ *     x_i <- x_i - lr g_i(x_i);   h_j <- h_j + q_j,   q_j = Q(x_j - h_j);
+ *     x_i <- x_i + gamma sum over j of w_ij (h_j - h_i)
+ * The weights do not change, so a rank keeps the sum s of w_ij h_j instead of its neighbours' h.
+ * All begin with the same parameters, which h_j and s begin with too (the paper: with 0). */
+#include <math.h>
+#include <stdio.h>
+
+#include "workloads/ask/experiment.h"
+#include "workloads/rank/rank.h"
+#include "workloads/train/plans/graph.h"
+
+enum { PARAMETERS = 0 };
+static const char *const graphs[] = {"ring", "torus", "exponential", "one_peer", "complete", NULL};
+
+static enum strait_graph graph_of(const struct strait_rank *r)
+{
+    return (enum strait_graph)(int)strait_param(r, "graph");
+}
+
+/* Weight of a rank's own parameters and of each that it receives. */
+static double weight(const struct strait_rank *r, int round)
+{
+    int n_senders = 0;
+    for (int i = 0; i < strait_n_ranks(r); i++)
+        n_senders += strait_graph_has(graph_of(r), strait_n_ranks(r), round, i, strait_me(r));
+    return 1.0 / (n_senders + 1);
+}
+
+static void send_to_neighbours(struct strait_rank *r, int round, struct strait_packet *taken)
+{
+    for (int i = 0; i < strait_n_ranks(r); i++)
+        if (strait_graph_has(graph_of(r), strait_n_ranks(r), round, strait_me(r), i))
+            strait_send(r, i, PARAMETERS, round, strait_keep(taken));
+    strait_drop(r, taken);
+}
+
+/* sum += w times what each neighbour sent, in rank order. */
+static void add_neighbours(struct strait_rank *r, int round, struct strait_tensor *sum, double w)
+{
+    for (int i = 0; i < strait_n_ranks(r); i++)
+        if (strait_graph_has(graph_of(r), strait_n_ranks(r), round, i, strait_me(r))) {
+            struct strait_tensor *theirs = strait_spare(r, sum);
+            strait_decode(r, theirs, strait_recv(r, i, PARAMETERS).packet);
+            strait_add(r, sum, theirs, w);
+        }
+}
+
+/* A neighbour of a directed graph may be behind: what it has not read is a copy. */
+static void dpsgd(struct strait_rank *r)
+{
+    struct strait_tensor *g = strait_tensor(r, STRAIT_GRADIENTS, 0, STRAIT_ALL_LAYERS), *x[2];
+    for (int i = 0; i < 2; i++)
+        x[i] = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS);
+    strait_owns(r, x[0]);
+    for (int round = 0; strait_round(r); round++) {
+        struct strait_tensor *old = x[round % 2], *mixed = x[(round + 1) % 2];
+        const double w = weight(r, round);
+        send_to_neighbours(r, round, strait_snapshot(r, strait_codec(r, "up"), NAN, old));
+        strait_forward(r, STRAIT_ALL_LAYERS);
+        strait_backward_into(r, STRAIT_ALL_LAYERS, g);
+        strait_set(r, mixed, old, w);
+        add_neighbours(r, round, mixed, w);
+        strait_owns(r, mixed);
+        strait_learns(r, mixed);
+        strait_step(r, g, 1);
+    }
+}
+
+/* Differences alternate: a neighbour reads one until it has sent its next. */
+static void choco(struct strait_rank *r)
+{
+    const double gamma = strait_param(r, "gamma"), w = weight(r, 0);
+    struct strait_tensor *g = strait_tensor(r, STRAIT_GRADIENTS, 0, STRAIT_ALL_LAYERS),
+                         *x = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS),
+                         *h = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS),
+                         *s = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS),
+                         *recorded = strait_tensor(r, STRAIT_UPDATE, 0, STRAIT_ALL_LAYERS),
+                         *told = strait_like(r, x), *difference[2] = {NULL};
+    for (int i = 0; i < 2; i++)
+        difference[i] = strait_like(r, recorded);
+    strait_owns(r, x);
+    for (int round = 0; strait_round(r); round++) {
+        strait_forward(r, STRAIT_ALL_LAYERS);
+        strait_backward_into(r, STRAIT_ALL_LAYERS, g);
+        strait_step(r, g, 1);
+        strait_set_change(r, difference[round % 2], x, h, recorded);
+        struct strait_packet *q =
+            strait_encode(r, strait_codec(r, "up"), NAN, difference[round % 2]);
+        send_to_neighbours(r, round, strait_keep(q));
+        strait_decode(r, told, q);
+        strait_add(r, h, told, 1);
+        strait_add(r, s, told, w);
+        add_neighbours(r, round, s, w);
+        strait_add(r, x, s, gamma);
+        strait_add(r, x, h, -gamma);
+    }
+}
+
+static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
+{
+    const enum strait_graph graph = (enum strait_graph)(int)strait_experiment_param(e, "graph");
+    for (int round = 0; round < strait_graph_period(graph, e->n_ranks); round++)
+        if (strait_graph_has(graph, e->n_ranks, round, src, dst))
+            return channel == PARAMETERS;
+    return false;
+}
+
+static int period(const struct strait_experiment *e)
+{
+    return strait_graph_period((enum strait_graph)(int)strait_experiment_param(e, "graph"),
+                               e->n_ranks);
+}
+
+static int check_choco(const struct strait_experiment *e, struct strait_error *err)
+{
+    char where[512];
+    const int graph = (int)strait_experiment_param(e, "graph");
+    snprintf(where, sizeof(where), "%s#/strategy/graph", e->file);
+    if (!strait_graph_is_symmetric((enum strait_graph)graph))
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected ring, torus or complete, since \"choco\" needs the same "
+                                "weights in both directions, found \"%s\"",
+                                graphs[graph]);
+    snprintf(where, sizeof(where), "%s#/codec", e->file);
+    if (strait_feedback_needed(&e->up.spec))
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected a sender that remembers nothing (\"error_feedback\": "
+                                "false), since \"choco\" sends later what was left out, found "
+                                "\"%s\"",
+                                e->up.spec.ops->name);
+    return 0;
+}
+
+#define GRAPH_PARAMS                                                                               \
+    {"rounds",     "training steps of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6,        \
+     .fallback = 5},                                                                               \
+    {                                                                                              \
+        "graph", "who sends to whom", STRAIT_PARAM_CHOICE, .min = 0, .max = STRAIT_GRAPH_COMPLETE, \
+                                                           .fallback = STRAIT_GRAPH_RING,          \
+                                                           .choices = graphs                       \
+    }
+static const struct strait_param dpsgd_params[] = {GRAPH_PARAMS};
+static const struct strait_param choco_params[] = {
+    GRAPH_PARAMS,
+    {"gamma", "share of the way to what the neighbours told", STRAIT_PARAM_NUMBER, .min = 0,
+     .max = 1, .fallback = 0.3},
+};
+const struct strait_strategy strait_strategy_dpsgd = {
+    .name = "dpsgd",
+    .summary = "D-PSGD: each rank averages its parameters with its neighbours in a graph",
+    .source = "Lian et al., NIPS 2017; exponential graphs: Ying et al., NeurIPS 2021",
+    .trains = true,
+    .uplink_kind = "param",
+    .params = dpsgd_params,
+    .n_params = sizeof(dpsgd_params) / sizeof(dpsgd_params[0]),
+    .uses_stream = uses_stream,
+    .period = period,
+    .rank_main = dpsgd,
+};
+const struct strait_strategy strait_strategy_choco = {
+    .name = "choco",
+    .summary = "CHOCO-SGD: neighbours are told compressed differences, and none is forgotten",
+    .source = "Koloskova, Stich and Jaggi, ICML 2019",
+    .trains = true,
+    .uplink_kind = "update",
+    .params = choco_params,
+    .n_params = sizeof(choco_params) / sizeof(choco_params[0]),
+    .check = check_choco,
+    .uses_stream = uses_stream,
+    .period = period,
+    .rank_main = choco,
+};
