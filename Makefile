@@ -89,6 +89,7 @@ help:
 	@echo "make torch-check  networks and optimisers that train against PyTorch's (package python3-torch)"
 	@echo "make learn-tables  measure the layer tables of tasks that train, traces/layers: a minute"
 	@echo "make golden   bytes of every codec with CC=clang or gcc; adds the line of a new codec"
+	@echo "make tutorial write what its commands say into docs/tutorial.md"
 	@echo "make golden-runs  write tests/golden/runs.jsonl anew, after an intended change"
 	@echo "make profile  measure the profile that ships, codecs/profiles/default.json"
 	@echo "make install  program, library, data, manual pages: PREFIX=/usr/local, DESTDIR; make uninstall"
@@ -294,9 +295,11 @@ coverage:
 	@JOBS=$(JOBS) python3 tests/mutants/coverage.py build/coverage $(TESTS)
 
 # What chosen points of every experiment give, written anew after an intended change.
-.PHONY: golden-runs
+.PHONY: golden-runs tutorial
 golden-runs: programs
 	@STRAIT_WRITE_GOLDEN=1 $(SUITES) --here campaign/golden_runs
+tutorial: programs
+	@STRAIT_WRITE_TUTORIAL=1 $(SUITES) --here docs/tutorial
 
 # The page in a browser: desktop and phone widths, keyboard, axe-core, slow and broken servers. Its
 # tools are npm's, by page/package-lock.json; PICTURES=DIR keeps what was seen.

@@ -10,12 +10,19 @@
 
 /* --- the point of a row ------------------------------------------------------------------- */
 
-/* Is this the row's point, or without its codecs? A new reference, or NULL. */
-static json_t *same_point(const json_t *point, const char *wanted, bool without_codec)
+/* Is this the row's point, or without its codecs? A row has the hash of what was read, which may
+ * say more than the file: how many clients a network lists. A new reference, or NULL. */
+static json_t *same_point(const char *file, const json_t *point, const char *wanted,
+                          bool without_codec)
 {
     char key[STRAIT_KEY_CHARS];
+    struct strait_error ignored = {0};
+    struct strait_experiment *e = NULL;
     json_t *found = without_codec ? strait_plan_without_codec(point) : json_incref((json_t *)point);
-    if (found && strait_hash_json(key, found) && strcmp(key, wanted) == 0)
+    const bool is_it = found && strait_experiment_read(&e, file, found, &ignored) == 0 &&
+                       strait_hash_json(key, e->json) && strcmp(key, wanted) == 0;
+    strait_experiment_free(e);
+    if (is_it)
         return found;
     json_decref(found);
     return NULL;
@@ -33,7 +40,7 @@ static json_t *find_in(const json_t *header, const char *wanted, struct strait_e
         for (size_t i = 0; i < sweep->n_points && !found; i++) {
             struct strait_error ignored = {0};
             json_t *point = strait_sweep_point(sweep, i, NULL, &ignored);
-            found = point ? same_point(point, wanted, plain) : NULL;
+            found = point ? same_point(sweep->file, point, wanted, plain) : NULL;
             json_decref(point);
         }
     strait_sweep_free(sweep);
