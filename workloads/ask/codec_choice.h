@@ -1,5 +1,6 @@
 /* The codec that an experiment chooses for one direction. */
 #pragma once
+#include <jansson.h>
 #include "codecs/spec.h"
 #include "core/json.h"
 #include "traces/models/model.h"
@@ -25,3 +26,9 @@ int strait_codec_choice_bounds(struct strait_codec_choice *c, const struct strai
  *  parameters; strings are borrowed from it. 0, or -1 with *err INPUT. */
 int strait_codec_choice_read(struct strait_codec_choice *c, struct strait_object *o,
                              const char *key, struct strait_error *err);
+/** Replace a codec's short form under `key` of an experiment by the object that it stands for:
+ *  {"name": "sz", "bound": {"range": 1e-3}}. Anything else under the key is left alone.
+ *  In:      file   the experiment's, for the error
+ *  Returns: 0, or -1 with *err INPUT: `wan.json#/codec: unknown setting "rnge" of sz, ...` */
+int strait_codec_short_expand(json_t *experiment, const char *key, const char *file,
+                              struct strait_error *err);

@@ -3,15 +3,16 @@
 #include "core/json.h"
 #include "core/names.h"
 #include "core/shipped.h"
-#include "codec_short.h"
+#include "codec_choice.h"
+#include "regions.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Load a file of that kind and open its object; NULL with *err naming the experiment's key. */
-static json_t *load(struct strait_object *o, char path[4096], const char *kind, const char *name,
-                    const char *file, const char *key, struct strait_error *err)
+json_t *strait_named_load(struct strait_object *o, char path[4096], const char *kind,
+                          const char *name, const char *file, const char *key,
+                          struct strait_error *err)
 {
     char found[4096], schema[64], where[512];
     const char *given;
@@ -93,7 +94,7 @@ static int expand_network(json_t *experiment, const char *file, struct strait_er
     struct strait_object o;
     if (!name)
         return 0;
-    json_t *json = load(&o, path, "network", name, file, "network", err);
+    json_t *json = strait_named_load(&o, path, "network", name, file, "network", err);
     if (!json)
         return -1;
     int failed = strait_object_string(&o, &source, "source", err);
@@ -122,7 +123,7 @@ static int expand_device(json_t *experiment, const char *file, struct strait_err
         name = json_string_value(json_object_get(device, "name"));
     if (!name)
         return 0;
-    json_t *json = load(&o, path, "machine", name, file, "device", err);
+    json_t *json = strait_named_load(&o, path, "machine", name, file, "device", err);
     if (!json)
         return -1;
     const json_t *machine = strait_object_value(&o, "machine"),
@@ -154,7 +155,7 @@ static int add_software(json_t *constants, json_t *from, const char *name, const
     static const char *const keys[] = {"source", "model", "device", "error", "reach"};
     char path[4096];
     struct strait_object o, of;
-    json_t *json = load(&o, path, "software", name, file, "software", err);
+    json_t *json = strait_named_load(&o, path, "software", name, file, "software", err);
     if (!json)
         return -1;
     const json_t *software = strait_object_value(&o, "software"),
@@ -234,6 +235,7 @@ int strait_named_expand(json_t *experiment, const char *file, struct strait_erro
     return strait_codec_short_expand(experiment, "codec", file, err) != 0 ||
                    strait_codec_short_expand(experiment, "download_codec", file, err) != 0 ||
                    expand_network(experiment, file, err) != 0 ||
+                   strait_regions_expand(experiment, file, err) != 0 ||
                    expand_device(experiment, file, err) != 0 ||
                    expand_software(experiment, file, err) != 0
                ? -1

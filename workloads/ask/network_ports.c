@@ -164,6 +164,10 @@ static int read_entry(struct strait_ports *p, struct strait_object *o, bool is_g
     struct strait_link out, in;
     const char *name = NULL;
     long n_ranks = 0, count = 1;
+    if (!is_group) { /* a server's, read with the sites */
+        strait_object_value(o, "site");
+        strait_object_value(o, "region");
+    }
     if (is_group &&
         (strait_object_string_or(o, &name, "name", NULL, err) != 0 ||
          check_name(p, name, o, err) != 0 ||

@@ -41,6 +41,27 @@ static int place_ranks(struct strait_network *n, const struct strait_ports *site
     return 0;
 }
 
+/* The server's own site, if it has one. */
+static int place_server(struct strait_network *n, struct strait_object *network, bool must,
+                        struct strait_error *err)
+{
+    struct strait_object o;
+    long site;
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    if (!json_is_object(strait_object_value(network, "server")))
+        return 0;
+    if (strait_object_enter(&o, network, "server", false, err) != 0)
+        return -1;
+    if (must && !strait_object_has(&o, "site"))
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(&o, "region", where, sizeof(where)),
+                                "expected one of the network's regions, found nothing");
+    if (strait_object_integer_or(&o, &site, "site", -1, n->n_sites - 1, -1, err) != 0)
+        return -1;
+    n->site[0] = (int)site;
+    return 0;
+}
+
 /* "between": [{"from": 0, "to": 1, "rate": ...}]; "out" is the way from `from`. */
 static int read_between(struct strait_network *n, struct strait_object *network,
                         struct strait_error *err)
@@ -110,7 +131,10 @@ struct topology {
     const char *name, *site, *n_ranks;
 };
 static const struct topology topologies[] = {
-    {"star", NULL, NULL}, {"sites", "site", "ranks"}, {"nodes", "node", "accelerators"}};
+    {"star", NULL, NULL},
+    {"sites", "site", "ranks"},
+    {"nodes", "node", "accelerators"},
+    {"regions", "site", "ranks"}}; /* which regions.h has written */
 
 static const struct topology *find_topology(struct strait_object *network, struct strait_error *err)
 {
@@ -123,7 +147,7 @@ static const struct topology *find_topology(struct strait_object *network, struc
             return &topologies[i];
     strait_error_set(err, STRAIT_ERR_INPUT,
                      strait_object_where(network, "topology", where, sizeof(where)),
-                     "expected \"star\", \"sites\" or \"nodes\", found \"%s\"", name);
+                     "expected \"star\", \"sites\", \"nodes\" or \"regions\", found \"%s\"", name);
     return NULL;
 }
 
@@ -204,8 +228,14 @@ static int make_sites(struct strait_network *n, struct strait_object *o, const s
     if (!t->site)
         return 0;
     strait_object_where(o, t->site, where, sizeof(where));
+    const bool regions = strcmp(t->name, "regions") == 0;
+    if (regions) { /* became sites */
+        strait_object_value(o, "regions");
+        strait_object_value(o, "matrix");
+    }
     const int failed = strait_ports_read(&sites, o, t->site, t->n_ranks, err) != 0 ||
                        place_ranks(n, &sites, has_server, where, err) != 0 ||
+                       (has_server && place_server(n, o, regions, err) != 0) ||
                        read_between(n, o, err) != 0;
     strait_ports_release(&sites);
     return failed ? -1 : 0;

@@ -270,7 +270,8 @@ static void refused(void)
         const char *network, *message;
     } cases[] = {
         {"\"topology\": \"mesh\", \"client\": " PORT,
-         "x.json#/network/topology: expected \"star\", \"sites\" or \"nodes\", found \"mesh\""},
+         "x.json#/network/topology: expected \"star\", \"sites\", \"nodes\" or \"regions\", found "
+         "\"mesh\""},
         {"\"client\": []", "x.json#/network/client: expected a port, or an array of ports"},
         {"\"client\": [" PORT ", {\"rate\": \"-1 Gbps\"}]", "x.json#/network/client/1/rate: "},
         {"\"topology\": \"sites\", \"client\": " PORT, "x.json#/network/site: "},
