@@ -101,6 +101,17 @@ static const char *hash_rates(char hash[STRAIT_KEY_CHARS], const struct strait_n
     return hash;
 }
 
+static const char *hash_jitters(char hash[STRAIT_KEY_CHARS], const struct strait_jitter *j)
+{
+    char all[2 * STRAIT_KEY_CHARS] = "";
+    for (; j; j = j->next) {
+        char one[STRAIT_KEY_CHARS];
+        strait_text_add(all, sizeof(all), "%s", strait_hash_bytes(one, j->x, j->n * sizeof(*j->x)));
+        snprintf(all, sizeof(all), "%s", strait_hash_bytes(hash, all, strlen(all)));
+    }
+    return hash;
+}
+
 /* What the files say that a point names: they may change under their names. NULL: memory ran
  * out. */
 static json_t *files_of(const struct strait_trial *trial)
@@ -122,6 +133,9 @@ static json_t *files_of(const struct strait_trial *trial)
     char rates[STRAIT_KEY_CHARS];
     if (strait_network_n_scheduled(e->network) > 0)
         whole = whole && put(files, "rates", json_string(hash_rates(rates, e->network)));
+    if (e->network->jitters)
+        whole =
+            whole && put(files, "jitters", json_string(hash_jitters(rates, e->network->jitters)));
     whole = whole && put_measured(files, "gather", &e->link.gather) &&
             put_measured(files, "inverse", &e->inverse_s);
     if (whole)

@@ -112,6 +112,7 @@ int strait_network_rows(json_t *out, struct strait_error *err)
         {".../rtt", "\"50 ms\"", "there and back over this port; a path adds those of its ends"},
         {".../loss", "\"0.1 %\"", "of segments"},
         {".../jitter", "\"2 ms\"", "of a segment's delay, either way; the order is kept"},
+        {".../distribution", "\"pareto\"", "of the jitter: uniform, normal, pareto, paretonormal"},
         {".../queue", "\"256 KB\"", "drop-tail; without it a queue never drops"},
         {"overhead", "\"24 B\"", "of a frame beyond its 1514 bytes: 24 on a wire, 0 as tc counts"},
         {"tcp/congestion", "\"reno\", \"bbr\", \"cubic\"", "as Linux has them"},

@@ -81,8 +81,8 @@ int strait_emu_choose_realisation(enum strait_emu_realisation *out, const struct
 {
     const struct strait_emu_answer *kernel =
         can->tbf.yes && needs_netem(run->network) ? &can->netem : &can->tbf;
-    const bool sites = run->network->n_sites > 0;         /* only the relay has their links */
-    const bool changes = run->network->schedules != NULL; /* and changes rates */
+    const bool sites = run->network->n_sites > 0; /* only the relay has their links */
+    const bool changes = run->network->schedules || run->network->jitters; /* and does that */
     if (is_auto(run->realisation)) {
         if (can->netem.yes && !sites && !changes)
             *out = STRAIT_EMU_KERNEL;
@@ -91,11 +91,11 @@ int strait_emu_choose_realisation(enum strait_emu_realisation *out, const struct
         else if (kernel->yes && !sites && !changes)
             *out = STRAIT_EMU_KERNEL;
         else
-            return strait_error_set(err, STRAIT_ERR_HOST, "emu",
-                                    "no tun device: %s; %s" OTHER_KERNEL, can->tun.reason,
-                                    sites     ? "the kernel's own links make stars only"
-                                    : changes ? "the kernel's own links keep their rates"
-                                              : kernel->reason);
+            return strait_error_set(
+                err, STRAIT_ERR_HOST, "emu", "no tun device: %s; %s" OTHER_KERNEL, can->tun.reason,
+                sites     ? "the kernel's own links make stars only"
+                : changes ? "the kernel's own links keep their rates, and jitter is uniform there"
+                          : kernel->reason);
         return 0;
     }
     *out = strcmp(run->realisation, "kernel") == 0 ? STRAIT_EMU_KERNEL : STRAIT_EMU_RELAY;
@@ -106,9 +106,8 @@ int strait_emu_choose_realisation(enum strait_emu_realisation *out, const struct
                                 run->network->n_sites);
     if (*out == STRAIT_EMU_KERNEL && changes)
         return strait_error_set(err, STRAIT_ERR_HOST, "emu",
-                                "the kernel realisation keeps the rates of links: expected the "
-                                "relay for %d whose rates change",
-                                strait_network_n_scheduled(run->network));
+                                "the kernel realisation keeps the rates of links, with uniform "
+                                "jitter: expected the relay");
     if (*out == STRAIT_EMU_KERNEL && !kernel->yes)
         return strait_error_set(err, STRAIT_ERR_HOST, "emu", "%s" OTHER_KERNEL, kernel->reason);
     if (*out == STRAIT_EMU_RELAY && !can->tun.yes)

@@ -42,6 +42,7 @@ struct link {
     double s_per_byte, delay_s, jitter_s, loss_ratio, queue_bytes; /* real time; 0: absent */
     double free_s;
     double newest_s; /* with jitter: the latest arrival so far, which no later packet may precede */
+    const struct strait_jitter *jitter;     /* NULL: uniform */
     const struct strait_schedule *schedule; /* of virtual time; NULL: s_per_byte stays */
     unsigned max_run_segments;
     uint64_t id, n_loss_draws, n_jitter_draws;
@@ -77,6 +78,7 @@ static struct link link_of(const struct strait_link *from, uint64_t id,
         .newest_s = -INFINITY,
         .max_run_segments = strait_emu_net_packet_run_segments(strait_link_least_bits_per_s(from),
                                                                plan->overhead_bytes),
+        .jitter = from->jitter,
         .schedule = from->schedule,
         .id = id,
     };
@@ -157,7 +159,7 @@ static double arrival_s(struct strait_emu_relay *relay, struct link *link, doubl
         return left_s + link->delay_s;
     const double unit =
         strait_random_unit(relay->seed, "relay jitter", link->id, link->n_jitter_draws++);
-    const double delay_s = link->delay_s + (2 * unit - 1) * link->jitter_s;
+    const double delay_s = link->delay_s + strait_jitter_at(link->jitter, unit) * link->jitter_s;
     const double at_s = left_s + fmax(delay_s, 0);
     return fmax(at_s, link->newest_s);
 }

@@ -17,7 +17,8 @@ int strait_wire_init(struct strait_wire *w, const struct strait_network *n, uint
         w->links[i] = (struct strait_wire_link){
             .bytes_per_s = from->rate_bits_per_s / 8,
             .delay_s = from->delay_s,
-            .jitter_s = fmin(from->jitter_s, from->delay_s),
+            .jitter_s = from->jitter ? from->jitter_s : fmin(from->jitter_s, from->delay_s),
+            .jitter = from->jitter,
             .loss_ratio = from->loss_ratio,
             .queue_bytes = from->queue_bytes > 0 ? from->queue_bytes : INFINITY,
             .schedule = from->schedule,
@@ -88,7 +89,9 @@ bool strait_wire_carry(struct strait_wire *w, int link, struct strait_packet_on_
         return false;
     double in_s = now_s + l->delay_s;
     if (l->jitter_s > 0)
-        in_s += l->jitter_s * (2 * strait_sequence_unit(&l->draws) - 1);
+        in_s += l->jitter_s * strait_jitter_at(l->jitter, strait_sequence_unit(&l->draws));
+    if (l->jitter)
+        in_s = fmax(in_s, now_s);
     l->in_s = in_s = fmax(l->in_s, in_s); /* in order */
     if (!strait_wire_has_room(l, in_s, p->wire_bytes))
         return false;

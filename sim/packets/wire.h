@@ -23,6 +23,7 @@ struct strait_packet_on_wire {
 
 struct strait_wire_link {
     double bytes_per_s, delay_s, jitter_s, loss_ratio, queue_bytes;
+    const struct strait_jitter *jitter;     /* NULL: uniform */
     const struct strait_schedule *schedule; /* NULL: bytes_per_s stays */
     double free_s, in_s;                    /* when the last packet has left; entered the queue */
     struct strait_sequence draws;

@@ -203,9 +203,10 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
         return -1;
     e->is_tradeoff = strcmp(table, "tradeoff") == 0;
     if (!e->is_tradeoff && strcmp(table, "scaling") != 0)
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(o, "table", where, sizeof(where)),
-                                "expected \"scaling\" or \"tradeoff\", found \"%s\"", table);
+        return strait_refuse_name(err, STRAIT_ERR_INPUT,
+                                  strait_object_where(o, "table", where, sizeof(where)),
+                                  "\"scaling\" or \"tradeoff\"", table,
+                                  (const char *const[]){"scaling", "tradeoff", NULL});
     e->n_clients = (int)n_clients;
     e->seed = (uint64_t)seed;
     struct strait_object constants[N_CONSTANTS] = {0};

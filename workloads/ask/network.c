@@ -113,8 +113,10 @@ double strait_path_jitter_s(const struct strait_network *n, int src, int dst)
 {
     int links[STRAIT_MAX_HOPS];
     double jitter_s = 0;
-    for (int i = 0, n_hops = strait_network_path(n, src, dst, links); i < n_hops; i++)
-        jitter_s += strait_network_link(n, links[i])->jitter_s;
+    for (int i = 0, n_hops = strait_network_path(n, src, dst, links); i < n_hops; i++) {
+        const struct strait_link *l = strait_network_link(n, links[i]);
+        jitter_s += l->jitter_s * (l->jitter ? l->jitter->reach : 1);
+    }
     return jitter_s;
 }
 
@@ -224,6 +226,10 @@ void strait_network_free(struct strait_network *n)
     for (struct strait_schedule *s; (s = n->schedules);) {
         n->schedules = s->next;
         strait_schedule_free(s);
+    }
+    for (struct strait_jitter *j; (j = n->jitters);) {
+        n->jitters = j->next;
+        strait_jitter_free(j);
     }
     free(n);
 }

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include "core/error.h"
 #include "core/json.h"
+#include "workloads/rates/jitter.h"
 #include "workloads/rates/schedule.h"
 
 /* One direction of one port, or of a link between two sites. */
@@ -11,9 +12,10 @@ struct strait_link {
     double rate_bits_per_s; /* on the wire, headers included; the largest of a schedule's */
     double delay_s;         /* one way; a path adds the delays of its two ports */
     double loss_ratio;      /* of segments, each drawn independently */
-    double jitter_s;        /* uniform, +- around delay_s, packets keep their order */
+    double jitter_s;        /* +- around delay_s, never below 0; packets keep their order */
     double queue_bytes;     /* drop-tail; INFINITY: never drops, the default */
     const struct strait_schedule *schedule; /* the rate over time; NULL: constant */
+    const struct strait_jitter *jitter;     /* how jitter_s is distributed; NULL: uniformly */
     double background_bits_per_s; /* that other traffic takes; already off the rates above */
     const char *group;            /* "name" of its entry, borrowed from the JSON; NULL: none */
 };
@@ -62,6 +64,7 @@ struct strait_network {
     bool has_server;                   /* rank 0 has the server's port; for words alone */
     enum strait_detail detail;         /* of simulations */
     struct strait_schedule *schedules; /* those of the links, owned */
+    struct strait_jitter *jitters;     /* likewise */
 };
 
 /** Payload bytes/s of a long TCP stream alone on the link: rate / 8 * 1448 / (1514 + overhead).

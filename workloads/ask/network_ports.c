@@ -9,7 +9,7 @@
 #include "network_ports.h"
 
 /* One rate, or a schedule of them. */
-static int read_rate(struct strait_link *l, struct strait_schedule **owned, struct strait_object *o,
+static int read_rate(struct strait_link *l, struct strait_network *owner, struct strait_object *o,
                      struct strait_error *err)
 {
     const json_t *rate = strait_object_value(o, "rate");
@@ -22,19 +22,41 @@ static int read_rate(struct strait_link *l, struct strait_schedule **owned, stru
                                       DBL_MIN, 1e13, err);
     if (strait_schedule_read(&s, o, err) != 0)
         return -1;
-    s->next = *owned;
-    *owned = s;
+    s->next = owner->schedules;
+    owner->schedules = s;
     l->schedule = s;
     l->rate_bits_per_s = s->max_bits_per_s;
     return 0;
 }
 
+/* "distribution" of the jitter. */
+static int read_jitter(struct strait_link *l, struct strait_network *owner, struct strait_object *o,
+                       struct strait_error *err)
+{
+    const char *name;
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    struct strait_jitter *j;
+    if (strait_object_string_or(o, &name, "distribution", NULL, err) != 0)
+        return -1;
+    if (!name)
+        return 0;
+    strait_object_where(o, "distribution", where, sizeof(where));
+    if (strait_jitter_load(&j, name, where, err) != 0)
+        return -1;
+    l->jitter = j;
+    if (j) {
+        j->next = owner->jitters;
+        owner->jitters = j;
+    }
+    return 0;
+}
+
 /* One direction, or with the key "rtt" in place of "delay" both; what is absent stays. */
-static int read_link(struct strait_link *l, struct strait_schedule **owned, struct strait_object *o,
+static int read_link(struct strait_link *l, struct strait_network *owner, struct strait_object *o,
                      bool is_both, struct strait_error *err)
 {
     double rtt_s = 2 * l->delay_s;
-    if (read_rate(l, owned, o, err) != 0 ||
+    if (read_rate(l, owner, o, err) != 0 ||
         (is_both ? strait_object_quantity_or(o, &rtt_s, "rtt", STRAIT_UNIT_TIME, 0, 20, rtt_s, err)
                  : strait_object_quantity_or(o, &l->delay_s, "delay", STRAIT_UNIT_TIME, 0, 10,
                                              l->delay_s, err)) != 0)
@@ -45,24 +67,25 @@ static int read_link(struct strait_link *l, struct strait_schedule **owned, stru
                                      l->loss_ratio, err) ||
                    strait_object_quantity_or(o, &l->jitter_s, "jitter", STRAIT_UNIT_TIME, 0, 10,
                                              l->jitter_s, err) ||
+                   read_jitter(l, owner, o, err) != 0 ||
                    strait_object_quantity_or(o, &l->queue_bytes, "queue", STRAIT_UNIT_BYTES, 1514,
                                              DBL_MAX, l->queue_bytes, err)
                ? -1
                : 0;
 }
 
-static int read_direction(struct strait_link *l, struct strait_schedule **owned,
+static int read_direction(struct strait_link *l, struct strait_network *owner,
                           struct strait_object *o, const char *key, struct strait_error *err)
 {
     struct strait_object d;
     return strait_object_enter(&d, o, key, true, err) != 0 ||
-                   read_link(l, owned, &d, false, err) != 0 || strait_object_close(&d, err) != 0
+                   read_link(l, owner, &d, false, err) != 0 || strait_object_close(&d, err) != 0
                ? -1
                : 0;
 }
 
 /* What other traffic leaves of a rate, at all times. */
-static int take_background(struct strait_link *l, struct strait_schedule **owned, double bits_per_s,
+static int take_background(struct strait_link *l, struct strait_network *owner, double bits_per_s,
                            struct strait_object *o, struct strait_error *err)
 {
     const struct strait_schedule *s = l->schedule;
@@ -80,31 +103,30 @@ static int take_background(struct strait_link *l, struct strait_schedule **owned
     struct strait_schedule *left = strait_schedule_less(s, bits_per_s);
     if (!left)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
-    left->next = *owned;
-    *owned = left;
+    left->next = owner->schedules;
+    owner->schedules = left;
     l->schedule = left;
     return 0;
 }
 
-int strait_port_read(struct strait_link *out, struct strait_link *in,
-                     struct strait_schedule **owned, struct strait_object *o,
-                     struct strait_error *err)
+int strait_port_read(struct strait_link *out, struct strait_link *in, struct strait_network *owner,
+                     struct strait_object *o, struct strait_error *err)
 {
     struct strait_link both = {.queue_bytes = INFINITY};
     double background;
-    if (read_link(&both, owned, o, true, err) != 0 ||
+    if (read_link(&both, owner, o, true, err) != 0 ||
         strait_object_quantity_or(o, &background, "background", STRAIT_UNIT_LINK_RATE, 0, 1e13, 0,
                                   err) != 0)
         return -1;
     *out = *in = both;
-    if (read_direction(out, owned, o, "out", err) != 0 ||
-        read_direction(in, owned, o, "in", err) != 0)
+    if (read_direction(out, owner, o, "out", err) != 0 ||
+        read_direction(in, owner, o, "in", err) != 0)
         return -1;
     if (!(out->rate_bits_per_s > 0 && in->rate_bits_per_s > 0)) /* says what is missing */
         return strait_object_quantity(o, &both.rate_bits_per_s, "rate", STRAIT_UNIT_LINK_RATE,
                                       DBL_MIN, 1e13, err);
-    return take_background(out, owned, background, o, err) != 0 ||
-                   take_background(in, owned, background, o, err) != 0
+    return take_background(out, owner, background, o, err) != 0 ||
+                   take_background(in, owner, background, o, err) != 0
                ? -1
                : strait_object_close(o, err);
 }
@@ -174,7 +196,7 @@ static int read_entry(struct strait_ports *p, struct strait_object *o, bool is_g
          strait_object_integer_or(o, &count, "count", 1, STRAIT_MAX_PORTS - p->n, 1, err) != 0))
         return -1;
     if ((n_ranks_key && strait_object_integer(o, &n_ranks, n_ranks_key, 1, INT32_MAX, err) != 0) ||
-        strait_port_read(&out, &in, p->owned, o, err) != 0 || reserve(p, count, err) != 0)
+        strait_port_read(&out, &in, p->owner, o, err) != 0 || reserve(p, count, err) != 0)
         return -1;
     out.group = in.group = name;
     for (; count > 0; count--, p->n++) {

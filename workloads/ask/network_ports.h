@@ -8,17 +8,16 @@ enum { STRAIT_MAX_PORTS = 1000000 };
 /* "client" or "site": one port for all, or several that are taken in turn. */
 struct strait_ports {
     struct strait_link *out, *in;
-    int *n_ranks;                   /* of a site; 0 for clients */
-    int n;                          /* with each as often as its "count" says */
-    struct strait_schedule **owned; /* list that schedules are added to; its owner frees them */
+    int *n_ranks;                 /* of a site; 0 for clients */
+    int n;                        /* with each as often as its "count" says */
+    struct strait_network *owner; /* of the schedules and jitters that links get */
 };
 
 /** Read a port: {rate, rtt, loss, jitter, queue} for both directions; "out" and "in" override one,
  *  and where both have a rate of their own the port needs none. Closes the object.
- *  Out:     owned  schedules are added to this list */
-int strait_port_read(struct strait_link *out, struct strait_link *in,
-                     struct strait_schedule **owned, struct strait_object *o,
-                     struct strait_error *err);
+ *  Out:     owner  gets the schedules and jitters that the links use */
+int strait_port_read(struct strait_link *out, struct strait_link *in, struct strait_network *owner,
+                     struct strait_object *o, struct strait_error *err);
 /** Open element i of the array under `key`, or the value itself where it is no array. */
 int strait_ports_open(struct strait_object *element, struct strait_object *parent, const char *key,
                       int i, struct strait_error *err);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/names.h"
 #include "network.h"
 #include "network_ports.h"
 
@@ -87,7 +88,7 @@ static int read_between(struct strait_network *n, struct strait_object *network,
             strait_object_integer(&o, &from, "from", 0, n->n_sites - 1, err) != 0 ||
             strait_object_integer(&o, &to, "to", 0, n->n_sites - 1, err) != 0 ||
             strait_object_string_or(&o, &name, "name", NULL, err) != 0 ||
-            strait_port_read(&out, &in, &n->schedules, &o, err) != 0)
+            strait_port_read(&out, &in, n, &o, err) != 0)
             return -1;
         if (from == to)
             return strait_error_set(err, STRAIT_ERR_INPUT,
@@ -138,23 +139,25 @@ static const struct topology topologies[] = {
 
 static const struct topology *find_topology(struct strait_object *network, struct strait_error *err)
 {
-    const char *name;
+    const char *name, *names[sizeof(topologies) / sizeof(topologies[0]) + 1] = {NULL};
     char where[STRAIT_JSON_POINTER_MAX * 2];
     if (strait_object_string_or(network, &name, "topology", "star", err) != 0)
         return NULL;
-    for (size_t i = 0; i < sizeof(topologies) / sizeof(topologies[0]); i++)
+    for (size_t i = 0; i < sizeof(topologies) / sizeof(topologies[0]); i++) {
         if (strcmp(topologies[i].name, name) == 0)
             return &topologies[i];
-    strait_error_set(err, STRAIT_ERR_INPUT,
-                     strait_object_where(network, "topology", where, sizeof(where)),
-                     "expected \"star\", \"sites\", \"nodes\" or \"regions\", found \"%s\"", name);
+        names[i] = topologies[i].name;
+    }
+    strait_refuse_name(err, STRAIT_ERR_INPUT,
+                       strait_object_where(network, "topology", where, sizeof(where)),
+                       "\"star\", \"sites\", \"nodes\" or \"regions\"", name, names);
     return NULL;
 }
 
 static int read_detail(struct strait_network *n, struct strait_object *network,
                        struct strait_error *err)
 {
-    static const char *const names[] = {"auto", "flows", "packets"};
+    static const char *const names[] = {"auto", "flows", "packets", NULL};
     const char *name;
     char where[STRAIT_JSON_POINTER_MAX * 2];
     if (strait_object_string_or(network, &name, "detail", "auto", err) != 0)
@@ -162,9 +165,9 @@ static int read_detail(struct strait_network *n, struct strait_object *network,
     for (n->detail = STRAIT_DETAIL_CHOSEN; n->detail <= STRAIT_DETAIL_PACKETS; n->detail++)
         if (strcmp(name, names[n->detail]) == 0)
             return 0;
-    return strait_error_set(err, STRAIT_ERR_INPUT,
-                            strait_object_where(network, "detail", where, sizeof(where)),
-                            "expected \"auto\", \"flows\" or \"packets\", found \"%s\"", name);
+    return strait_refuse_name(err, STRAIT_ERR_INPUT,
+                              strait_object_where(network, "detail", where, sizeof(where)),
+                              "\"auto\", \"flows\" or \"packets\"", name, names);
 }
 
 static int read_tcp(struct strait_tcp *tcp, struct strait_object *network, struct strait_error *err)
@@ -194,14 +197,14 @@ static int read_tcp(struct strait_tcp *tcp, struct strait_object *network, struc
         if (strcmp(congestion, strait_congestion_name(tcp->congestion)) == 0)
             return 0;
     strait_object_where(&o, "congestion", where, sizeof(where));
-    return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                            "expected \"reno\", \"bbr\" or \"cubic\", found \"%s\"", congestion);
+    return strait_refuse_name(err, STRAIT_ERR_INPUT, where, "\"reno\", \"bbr\" or \"cubic\"",
+                              congestion, (const char *const[]){"reno", "bbr", "cubic", NULL});
 }
 
 static int make_links(struct strait_network *n, struct strait_object *o, bool has_server,
                       struct strait_error *err)
 {
-    struct strait_ports clients = {.owned = &n->schedules}, server = {.owned = &n->schedules};
+    struct strait_ports clients = {.owner = n}, server = {.owner = n};
     const int first = has_server ? 1 : 0;
     int failed = strait_ports_read(&clients, o, "client", NULL, err) != 0 ||
                  (has_server && strait_ports_read(&server, o, "server", NULL, err) != 0);
@@ -223,7 +226,7 @@ static int make_links(struct strait_network *n, struct strait_object *o, bool ha
 static int make_sites(struct strait_network *n, struct strait_object *o, const struct topology *t,
                       bool has_server, struct strait_error *err)
 {
-    struct strait_ports sites = {.owned = &n->schedules};
+    struct strait_ports sites = {.owner = n};
     char where[STRAIT_JSON_POINTER_MAX * 2];
     if (!t->site)
         return 0;

@@ -314,8 +314,8 @@ static void changing_rates(void)
     w.run.realisation = "kernel";
     CU_ASSERT_EQUAL(strait_emu_choose_realisation(&out, &w.run, &can, &err), -1);
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_HOST);
-    CU_ASSERT_STRING_EQUAL(err.text, "the kernel realisation keeps the rates of links: expected "
-                                     "the relay for 2 whose rates change");
+    CU_ASSERT_STRING_EQUAL(err.text, "the kernel realisation keeps the rates of links, with "
+                                     "uniform jitter: expected the relay");
     world_release(&w);
 }
 
