@@ -30,7 +30,8 @@ struct answer {
     const struct strait_plan_setup *setup;
     const struct strait_candidates *c;
     const struct strait_backend *backend; /* of the rows below */
-    json_t *rows[STRAIT_ANSWER_BEST];     /* of the best, on the backend */
+    size_t best[STRAIT_ANSWER_BEST];      /* ranks: the first that differ */
+    json_t *rows[STRAIT_ANSWER_BEST];     /* of them, on the backend */
     size_t n_rows;
     const json_t *with_codec; /* the point whose codec's break-even is asked */
     json_t *break_even[N_AXES];
@@ -44,7 +45,7 @@ static json_t *run_best(size_t i, void *context, struct strait_error *err)
     struct strait_plan plan = {.setup = *a->setup};
     struct strait_sweep *sweep;
     json_t *row = NULL;
-    if (strait_sweep_of(&sweep, a->setup->file, a->c->all[i].point, NULL, err) != 0)
+    if (strait_sweep_of(&sweep, a->setup->file, a->c->all[a->best[i]].point, NULL, err) != 0)
         return NULL;
     if (strait_plan_add(&plan, sweep, a->backend, 1, false, err) == 0)
         row = strait_plan_run_task(&plan, 0, err);
@@ -75,7 +76,9 @@ static int run_all(struct answer *a, const struct strait_backend *backend, size_
 {
     drop_rows(a);
     a->backend = backend;
-    a->n_rows = n < a->c->n ? n : a->c->n;
+    for (size_t rank = 0; rank < a->c->n && a->n_rows < n; rank++)
+        if (a->c->all[rank].equal_to == rank)
+            a->best[a->n_rows++] = rank;
     return strait_pool_run(a->n_rows, n_jobs, run_best, take_best, a, what, err);
 }
 
@@ -86,8 +89,8 @@ static json_t *best_json(const struct answer *a)
                                        "limits",  "utilisation", "evidence",   "approximations"};
     json_t *best = json_array();
     for (size_t i = 0; i < a->n_rows; i++) {
-        char *name = strait_candidate_name(&a->c->all[i]);
-        json_t *one = strait_candidate_json(&a->c->all[i]), *sim = json_object();
+        char *name = strait_candidate_name(&a->c->all[a->best[i]]);
+        json_t *one = strait_candidate_json(&a->c->all[a->best[i]]), *sim = json_object();
         for (size_t k = 0; k < sizeof(kept) / sizeof(*kept); k++)
             json_object_set(sim, kept[k], json_object_get(a->rows[i], kept[k]));
         json_object_set_new(one, "name", json_string(name ? name : "?"));
@@ -295,6 +298,8 @@ static json_t *ranked_json(const struct strait_candidates *c)
         char *name = strait_candidate_name(&c->all[i]);
         json_t *one = strait_candidate_json(&c->all[i]);
         json_object_set_new(one, "name", json_string(name ? name : "?"));
+        json_object_set_new(one, "rank", json_integer((json_int_t)i + 1));
+        json_object_set_new(one, "equal_to", json_integer((json_int_t)c->all[i].equal_to + 1));
         json_array_append_new(ranked, one);
         free(name);
     }

@@ -254,6 +254,25 @@ static void order(struct strait_candidates *c)
     c->refused = sorted;
 }
 
+/* Cores that are not used and pieces of what is not encoded change nothing. */
+static void find_equals(struct strait_candidates *c, const struct strait_plan_question *q)
+{
+    double a[N_GOALS], b[N_GOALS];
+    for (size_t i = 0; i < c->n; i++) {
+        c->all[i].equal_to = i;
+        goals_of(a, &c->all[i], q->target == STRAIT_TARGET_ACCURACY, 1);
+        for (size_t k = 0; k < i && c->all[i].equal_to == i; k++) {
+            bool same = json_equal(json_object_get(c->all[i].row, "codec"),
+                                   json_object_get(c->all[k].row, "codec"));
+            goals_of(b, &c->all[k], q->target == STRAIT_TARGET_ACCURACY, 1);
+            for (int g = 0; g < N_GOALS; g++)
+                same = same && (a[g] == b[g] || fabs(a[g] - b[g]) <= 1e-9 * fabs(a[g]));
+            if (same)
+                c->all[i].equal_to = k;
+        }
+    }
+}
+
 static void judge(struct strait_candidates *c, const struct strait_plan_question *q,
                   bool any_accuracy)
 {
@@ -266,6 +285,7 @@ static void judge(struct strait_candidates *c, const struct strait_plan_question
     }
     find_front(c, q);
     qsort(c->all, c->n, sizeof(*c->all), by_rank);
+    find_equals(c, q);
 }
 
 int strait_candidates_find(struct strait_candidates *out, const struct strait_plan_question *q,

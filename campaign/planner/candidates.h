@@ -18,7 +18,9 @@ struct strait_candidate {
     bool eligible; /* may be recommended */
     double aim;    /* what the target makes small */
     enum strait_holds holds;
-    bool front; /* none is better in something and worse in nothing: time, accuracy, bytes, money,
+    size_t
+        equal_to; /* rank of an earlier candidate with the same codec and figures; else its own */
+    bool front;   /* none is better in something and worse in nothing: time, accuracy, bytes, money,
                    energy */
 };
 

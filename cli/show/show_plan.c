@@ -157,7 +157,9 @@ static int show_ranked(FILE *out, const json_t *ranked, const struct columns *c,
     struct strait_table *t = strait_table_new();
     put_columns(t, c);
     json_array_foreach (ranked, i, one) {
-        const bool front = json_is_true(json_object_get(one, "front"));
+        const bool first =
+            json_equal(json_object_get(one, "rank"), json_object_get(one, "equal_to"));
+        const bool front = first && json_is_true(json_object_get(one, "front"));
         n_front += front;
         if (front || all)
             put_candidate(t, one, one, c);
@@ -166,8 +168,9 @@ static int show_ranked(FILE *out, const json_t *ranked, const struct columns *c,
         strait_prose(out, "All %zu candidates, by rank:", json_array_size(ranked));
     else
         strait_prose(out,
-                     "The front, %zu of %zu candidates: none is better in all (--all):", n_front,
-                     json_array_size(ranked));
+                     "The front, %zu of %zu candidates: none is better in all; equal ones once "
+                     "(--all):",
+                     n_front, json_array_size(ranked));
     fputs("\n", out);
     return strait_table_finish(t, out, err);
 }

@@ -26,7 +26,7 @@ static const char *const texts[][2] = {{"compute", "computing"},
                                        {"site_in", "sites' ports, in"},
                                        {"between_sites", "links between sites"},
                                        {"accelerators", "accelerators"},
-                                       {"client_cores", "clients' codec cores"},
+                                       {"client_cores", "clients' cores"},
                                        {"server_cores", "server's cores"}};
 
 static const char *text_of(const char *key)
@@ -165,18 +165,19 @@ int strait_show_why(FILE *out, const json_t *why, struct strait_error *err)
     char *codec = strait_label_row_codec(row), *setting = strait_why_setting(row);
     const bool has_limits = json_is_object(json_object_get(row, "limits"));
     const json_t *explained = has_limits ? row : predicted;
+    const json_t *interval_s = json_object_get(row, "interval_s");
+    const bool has_interval = json_is_array(interval_s); /* a measured row has none */
     const char *title = strait_text_of(row, "title");
     if (*title)
         strait_prose(out, "%s", title);
-    strait_prose(out,
-                 "%s with %s, %.0f clients, codec %s%s%s; %s: a round takes %s s, in 90 %% of "
-                 "cases %s s.",
-                 strait_text_of(row, "model"), strait_text_of(row, "strategy"),
-                 strait_row_number(row, "clients"), codec ? codec : "?",
-                 setting && *setting ? "; " : "", setting ? setting : "",
-                 strait_text_of(row, "backend"),
-                 strait_format_number(number, strait_row_number(row, "round_s"), 4),
-                 strait_interval_text(interval, json_object_get(row, "interval_s")));
+    strait_prose(
+        out, "%s with %s, %.0f clients, codec %s%s%s; %s: a round takes %s s%s%s%s.",
+        strait_text_of(row, "model"), strait_text_of(row, "strategy"),
+        strait_row_number(row, "clients"), codec ? codec : "?", setting && *setting ? "; " : "",
+        setting ? setting : "", strait_text_of(row, "backend"),
+        strait_format_number(number, strait_row_number(row, "round_s"), 4),
+        has_interval ? ", in 90 % of cases " : "",
+        has_interval ? strait_interval_text(interval, interval_s) : "", has_interval ? " s" : "");
     free(codec);
     free(setting);
     strait_prose(out, "What limits it: %s.%s",
