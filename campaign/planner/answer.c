@@ -215,6 +215,22 @@ static void put_target(FILE *out, const struct strait_plan_question *q,
         fprintf(out, ", and is not known to reach accuracy %.4g", q->target_value);
 }
 
+/* What would keep a target that is missed, if its accuracy were known. */
+static void put_unknown(FILE *out, const struct strait_candidates *c)
+{
+    char number[STRAIT_NUMBER_CHARS];
+    for (size_t i = 0; i < c->n && c->all[0].holds == STRAIT_MISSES; i++) {
+        const struct strait_candidate *one = &c->all[i];
+        if (one->accuracy.known || one->holds == STRAIT_MISSES)
+            continue;
+        char *name = strait_candidate_name(one);
+        fprintf(out, " It would be kept by %s (%s), whose accuracy nobody knows.",
+                name ? name : "?", strait_seconds_text(number, one->round_s));
+        free(name);
+        return;
+    }
+}
+
 static json_t *text_json(const struct answer *a, const json_t *best)
 {
     const struct strait_candidate *c = &a->c->all[0];
@@ -234,9 +250,10 @@ static json_t *text_json(const struct answer *a, const json_t *best)
                 strait_seconds_text(low, json_number_value(json_array_get(interval, 0))),
                 strait_seconds_text(high, json_number_value(json_array_get(interval, 1))));
     put_target(out, a->q, c);
-    put_plain(out, a->c);
     put_amount(out, a->q, c);
+    put_plain(out, a->c);
     fputs(".", out);
+    put_unknown(out, a->c);
     if (!c->eligible)
         fputs(" No candidate has an accuracy that is known and high enough.", out);
     fclose(out);
@@ -273,7 +290,7 @@ static json_t *not_considered(const struct answer *a)
     json_t *names = json_string("");
     json_object_foreach (unknown, text, n) {
         json_t *more = json_sprintf("%s%s%s", json_string_value(names),
-                                    json_string_length(names) > 0 ? ", " : "", text);
+                                    json_string_length(names) > 0 ? "; " : "", text);
         json_decref(names);
         names = more;
     }

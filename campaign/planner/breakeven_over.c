@@ -14,7 +14,7 @@
 static const double STEP = 1.02;
 enum { COARSE = 17, MAX_VALUES = 1024, TEXT_CHARS = 64, N_UNITS = 5 };
 
-enum form { NUMBER, WHOLE, QUANTITY };
+enum form { NUMBER, WHOLE, QUANTITY, FACTOR };
 
 struct over {
     const struct strait_plan_setup *setup;
@@ -40,6 +40,52 @@ static const json_t *value_at(const json_t *in, const char *pointer)
     return in;
 }
 
+/* A quantity of a port under this key, and in its "out" and "in", so many times as large. Returns:
+ * how many there were. */
+static int scale_port(json_t *port, const char *key, enum strait_unit unit, double factor)
+{
+    static const char *const ways[] = {"out", "in"};
+    const char *text = json_string_value(json_object_get(port, key));
+    double value;
+    int n = 0;
+    if (text && strait_quantity_parse(&value, unit, text, NULL, NULL) == 0) {
+        char scaled[TEXT_CHARS];
+        if (unit == STRAIT_UNIT_TIME)
+            snprintf(scaled, sizeof(scaled), "%.9g s", value * factor);
+        else
+            snprintf(scaled, sizeof(scaled), "%.9g bps", value * factor);
+        json_object_set_new(port, key, json_string(scaled));
+        n++;
+    }
+    for (int i = 0; i < 2; i++)
+        if (json_is_object(json_object_get(port, ways[i])))
+            n += scale_port(json_object_get(port, ways[i]), key, unit, factor);
+    return n;
+}
+
+/* The same of all ports that a pointer such as /network/client/rate means: those of an array, and
+ * those that state each way by itself. */
+static int scale_ports(json_t *point, const char *pointer, double factor)
+{
+    char folder[TEXT_CHARS * 2];
+    const char *key = strrchr(pointer, '/') + 1;
+    snprintf(folder, sizeof(folder), "%.*s", (int)(key - 1 - pointer), pointer);
+    json_t *ports = (json_t *)value_at(point, folder), *port;
+    const bool time = strcmp(key, "rtt") == 0;
+    const enum strait_unit unit = time ? STRAIT_UNIT_TIME : STRAIT_UNIT_LINK_RATE;
+    size_t i;
+    int n = 0;
+    if (!time && strcmp(key, "rate") != 0)
+        return 0;
+    if (json_is_object(ports))
+        n = scale_port(ports, key, unit, factor) +
+            (time ? scale_port(ports, "delay", unit, factor) : 0);
+    json_array_foreach (ports, i, port)
+        n += scale_port(port, key, unit, factor) +
+             (time ? scale_port(port, "delay", unit, factor) : 0);
+    return n;
+}
+
 /* Returns: NULL, or why it cannot be varied. */
 static const char *read_own(struct over *o)
 {
@@ -60,6 +106,15 @@ static const char *read_own(struct over *o)
         o->unit = units[i];
         o->form = QUANTITY;
     }
+    if (!own) {
+        json_t *copy = json_deep_copy(o->resolved);
+        if (!read && scale_ports(copy, o->pointer, 1) > 0) {
+            o->own = 1;
+            o->form = FACTOR;
+            read = true;
+        }
+        json_decref(copy);
+    }
     return !read ? "the experiment has no such number" : o->own > 0 ? NULL : "it is 0";
 }
 
@@ -74,6 +129,7 @@ static json_t *value_json(const struct over *o, double value)
     case WHOLE:
         return json_integer((json_int_t)value);
     case NUMBER:
+    case FACTOR:
         return json_real(value);
     default:
         break;
@@ -96,27 +152,42 @@ static const char *value_text(char text[TEXT_CHARS], const struct over *o, doubl
 {
     if (o->form == QUANTITY)
         return strait_quantity_format(text, TEXT_CHARS, o->unit, value);
-    snprintf(text, TEXT_CHARS, o->form == WHOLE ? "%.0f" : "%.3g", value);
+    if (o->form == WHOLE)
+        snprintf(text, TEXT_CHARS, "%.0f", value);
+    else
+        snprintf(text, TEXT_CHARS, "%.3g%s", value, o->form == FACTOR ? " times" : "");
     return text;
+}
+
+/* The point with value i. A new reference, or NULL with *err. */
+static json_t *point_at(const struct over *o, long i, struct strait_error *err)
+{
+    struct strait_sweep *sweep = NULL;
+    json_t *vary, *point = NULL;
+    if (o->form == FACTOR) {
+        point = json_deep_copy(o->resolved);
+        scale_ports(point, o->pointer, value_of(o, i));
+        return point;
+    }
+    vary = json_pack("{s:[o]}", o->pointer, value_json(o, value_of(o, i)));
+    if (strait_sweep_of(&sweep, o->setup->file, o->resolved, vary, err) == 0)
+        point = strait_sweep_point(sweep, 0, NULL, err);
+    json_decref(vary);
+    strait_sweep_free(sweep);
+    return point;
 }
 
 static int simulate(struct over *o, long i, struct strait_error *err)
 {
-    struct strait_sweep *sweep = NULL;
-    json_t *vary = json_pack("{s:[o]}", o->pointer, value_json(o, value_of(o, i)));
-    json_t *point = NULL, *plain = NULL;
+    json_t *point = point_at(o, i, err), *plain = point ? strait_plan_without_codec(point) : NULL;
     int status = -1;
-    if (strait_sweep_of(&sweep, o->setup->file, o->resolved, vary, err) == 0 &&
-        (point = strait_sweep_point(sweep, 0, NULL, err)) &&
-        (plain = strait_plan_without_codec(point)))
+    if (plain)
         status = strait_plan_times(&o->with[i], o->setup, point, err) != 0 ||
                          strait_plan_times(&o->without[i], o->setup, plain, err) != 0
                      ? -1
                      : 0;
-    json_decref(vary);
     json_decref(point);
     json_decref(plain);
-    strait_sweep_free(sweep);
     return status;
 }
 

@@ -11,7 +11,8 @@
  *                    "why"}, why it cannot be asked here
  *  In:      resolved a point with a codec
  *           pointer  a quantity or a number: /clients, /network/client/rate, /network/client/rtt,
- *                    /codec/speed, ...
+ *                    /codec/speed, ... Where /network/client is an array of ports, or states each
+ *                    way by itself, /rate and /rtt scale all of them, and values are factors
  *  Returns: 0, or -1 with *err
  *  Cost:    some 30 to 60 pairs of simulations with those of their intervals */
 int strait_breakeven_over(json_t **record, const struct strait_plan_setup *setup,

@@ -40,13 +40,16 @@ static bool same_codec(const json_t *a, const json_t *b)
 
 /* What the question states of this codec; of any lossless one what it states of "none". */
 static const json_t *stated_of(const struct strait_plan_question *q, const json_t *codec,
-                               bool lossless)
+                               const json_t *down, bool lossless)
 {
     size_t i;
     json_t *entry;
     json_array_foreach ((json_t *)q->known, i, entry) {
-        const json_t *of = json_object_get(entry, "codec");
-        if (same_codec(of, codec) || (lossless && is_lossless(of)))
+        const json_t *of = json_object_get(entry, "codec"),
+                     *of_down = json_object_get(entry, "download_codec");
+        const bool same_down =
+            same_codec(of_down, down) || (is_lossless(of_down) && is_lossless(down));
+        if (same_down && (same_codec(of, codec) || (lossless && is_lossless(of))))
             return entry;
     }
     return NULL;
@@ -60,9 +63,8 @@ void strait_known_accuracy_of(struct strait_known_accuracy *out,
     const json_t *codec = json_object_get(point, "codec"),
                  *down = json_object_get(point, "download_codec");
     *out = (struct strait_known_accuracy){.accuracy = NAN, .spread = NAN, .n_rounds = NAN};
-    const bool down_lossless = is_lossless(down);
-    out->lossless = is_lossless(codec) && down_lossless;
-    const json_t *stated = down_lossless ? stated_of(q, codec, out->lossless) : NULL;
+    out->lossless = is_lossless(codec) && is_lossless(down);
+    const json_t *stated = stated_of(q, codec, down, out->lossless);
     const struct strait_curve *curve = stated ? NULL : strait_tradeoff_curve(curves, row);
     if (stated) {
         out->accuracy = strait_row_number(stated, "accuracy");

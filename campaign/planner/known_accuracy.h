@@ -14,7 +14,7 @@ struct strait_known_accuracy {
 };
 
 /** Of the row of a point: stated in the question (the entry whose "codec" is the point's, with a
- *  lossless way down), else of the recorded run with this codec, model and number of clients
+ *  "download_codec", by default lossless), else of the recorded run with this codec, model and number of clients
  *  (strait_tradeoff_curve), else not known. Lossless codecs are what "none" is. */
 void strait_known_accuracy_of(struct strait_known_accuracy *out,
                               const struct strait_plan_question *q,

@@ -88,6 +88,7 @@ static int read_known(struct strait_plan_question *q, struct strait_object *o,
             return -1;
         if (strait_named_expand(entry, q->file, err) != 0) /* "sz:range=1e-3" */
             return -1;
+        strait_object_value(&k, "download_codec");
         if (!strait_object_value(&k, "codec"))
             return strait_error_set(err, STRAIT_ERR_INPUT,
                                     strait_object_where(&k, "codec", where, sizeof(where)),

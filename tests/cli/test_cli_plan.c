@@ -105,6 +105,17 @@ static void on_the_screen(void)
     CU_ASSERT_EQUAL(s.status, 1);
     CU_ASSERT_CONTAINS(s.out, "which misses the target of 1.00 us");
     said_release(&s);
+    /* a deadline that lossless codecs miss */
+    s = PROGRAM_CALL(&p, "plan", "sites");
+    CU_ASSERT_EQUAL(s.status, 1);
+    CU_ASSERT_CONTAINS(s.out, "which misses the target of 300.0 s");
+    CU_ASSERT_CONTAINS(s.out, "It would be kept by sz ");
+    said_release(&s);
+    s = PROGRAM_CALL(&p, "plan", "sites", "--any-accuracy", "--all");
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_CONTAINS(s.out, "Take sz ");
+    CU_ASSERT_CONTAINS(s.out, "All 80 candidates, by rank:"); /* 5 codecs, 2 ways down, 2 2 2 */
+    said_release(&s);
     s = PROGRAM_CALL(&p, "plan", "wann");
     CU_ASSERT_EQUAL(s.status, 2);
     CU_ASSERT_STRING_EQUAL(s.err, "strait: expected a plan that ships (strait list plans) or a "

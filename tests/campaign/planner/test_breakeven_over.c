@@ -67,6 +67,27 @@ static void bandwidth(void)
     json_decref(record);
 }
 
+/* Ports of an array are scaled together: of 1 Gbps the same edge, as a factor; likewise where a port
+ * states each way by itself. */
+static void ports(void)
+{
+    static const char *const networks[] = {
+        "{\"overhead\": \"0 B\", \"client\": [{\"rate\": \"1 Gbps\", \"rtt\": \"20 ms\"}], "
+        "\"server\": {\"rate\": \"1000 Gbps\"}}",
+        "{\"overhead\": \"0 B\", \"client\": {\"out\": {\"rate\": \"1 Gbps\"}, \"in\": {\"rate\": "
+        "\"1 Gbps\"}, \"rtt\": \"20 ms\"}, \"server\": {\"rate\": \"1000 Gbps\"}}"};
+    const double rate = (1 - 1 / RATIO) / (1 / ENCODE + 1 / DECODE) * 8 * 1514 / 1448;
+    for (size_t i = 0; i < sizeof(networks) / sizeof(*networks); i++) {
+        json_t *record = search("/network/client/rate", networks[i], 16);
+        strait_test_context("%s", networks[i]);
+        CU_ASSERT_EQUAL_FATAL(json_array_size(json_object_get(record, "pays")), 1);
+        CU_ASSERT_DOUBLE_EQUAL(json_number_value(edge(record, 0, 1)), rate / 1e9,
+                               STEP * rate / 1e9);
+        CU_ASSERT_CONTAINS(strait_text_of(record, "text"), " times");
+        json_decref(record);
+    }
+}
+
 /* At 1 Gbps it pays from a codec that is (1/E + 1/D) G / (1 - 1/r) times as fast on. */
 static void codec_speed(void)
 {
@@ -107,6 +128,7 @@ static void others(void)
 
 static const struct strait_test tests[] = {
     {"a codec pays up to a bandwidth", bandwidth},
+    {"ports of an array are scaled together", ports},
     {"a codec pays from a speed on", codec_speed},
     {"what makes no difference is always or never", others},
 };
