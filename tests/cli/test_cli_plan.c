@@ -85,9 +85,11 @@ static void from_its_rows(void)
 
 static void on_the_screen(void)
 {
-    static const char *const parts[] = {"Take ",           "What limits it: ", "limited by",
-                                        "rests on",        "what to buy next", "how busy",
-                                        "Where the codec", "The front, ",      "Not considered"};
+    static const char *const parts[] = {
+        "Take ",         "What limits it: ", "What it rests on: emulated.",
+        "limited by",    "rests on",         "what to buy next",
+        "how busy",      "Where the codec",  "The front, ",
+        "Not considered"};
     struct program p;
     program_set_up(&p);
     struct said s = PROGRAM_CALL(&p, "plan", "accuracy");
