@@ -28,6 +28,6 @@ json_t *strait_plan_answer(const struct strait_plan_question *q,
  *  largest gain first. Codecs are not bought. */
 json_t *strait_plan_answer_buy(const struct strait_candidates *c, size_t of,
                                const struct strait_plan_question *q);
-/** "sz 1e-3, server rate 10 Gbps, decode cores 16": its codec and what it has of other varied
- *  values; a new string. */
+/** "sz 1e-3, server rate 10 Gbps, decode cores 16": its codec, if codecs vary, and what it has of
+ *  other varied values; a new string. */
 char *strait_candidate_name(const struct strait_candidate *c);

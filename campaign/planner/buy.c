@@ -10,16 +10,23 @@ char *strait_candidate_name(const struct strait_candidate *c)
 {
     char *text = NULL, *codec = strait_label_row_codec(c->row);
     size_t len_bytes;
-    const char *pointer;
+    const char *pointer, *comma = "";
     json_t *value;
+    bool varies = json_object_size(c->labels) == 0;
     FILE *out = open_memstream(&text, &len_bytes);
+    json_object_foreach (c->labels, pointer, value)
+        varies = varies || strait_label_is_codec(pointer);
     if (out) {
-        fputs(codec ? codec : "?", out);
+        if (varies) {
+            fputs(codec ? codec : "?", out);
+            comma = ", ";
+        }
         json_object_foreach (c->labels, pointer, value) {
             if (strait_label_is_codec(pointer))
                 continue;
             char *axis = strait_label_axis(pointer), *shown = strait_label_value(value);
-            fprintf(out, ", %s %s", axis ? axis : "", shown ? shown : "");
+            fprintf(out, "%s%s %s", comma, axis ? axis : "", shown ? shown : "");
+            comma = ", ";
             free(axis);
             free(shown);
         }

@@ -147,6 +147,7 @@ static void show_break_even(FILE *out, const json_t *even)
         strait_prose(out, "  %s: %s", name ? name : "", *why ? why : strait_text_of(axis, "text"));
         free(name);
     }
+    fputs("\n", out);
 }
 
 static int show_ranked(FILE *out, const json_t *ranked, const struct columns *c, bool all,
@@ -230,7 +231,6 @@ int strait_show_plan(FILE *out, const json_t *answer, const char *currency, bool
         return -1;
     fputs("\n", out);
     show_break_even(out, json_object_get(answer, "break_even"));
-    fputs("\n", out);
     if (show_ranked(out, ranked, &c, all, err) != 0 ||
         show_check(out, json_object_get(answer, "check"), err) != 0)
         return -1;
