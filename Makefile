@@ -76,6 +76,7 @@ help:
 	@echo "make coverage-check  other drawn settings: do the intervals hold? docs/accuracy.md, an hour;"
 	@echo "              make coverage-again: both after a change of the model, in seconds"
 	@echo "make page-check  the page of strait serve in Chromium (packages chromium, npm): a minute"
+	@echo "make report-check  what strait report writes, in Chromium (packages chromium, npm): seconds"
 	@echo "make judged   the judged settings in every realisation and launcher, a table: an hour"
 	@echo "make faults   FAULTS=300 failing calls of each kind in six commands: error or right result"
 	@echo "make soak     SOAK_S=3600 runs killed, stopped, given full disks: nothing lost or left"
@@ -311,6 +312,14 @@ page-check: all
 	    cmp page/uplot/uPlot.iife.min.js page/node_modules/uplot/dist/uPlot.iife.min.js && \
 	    node tests/page/check.mjs $(BUILD)/strait "$$(command -v chromium)" $(PICTURES); fi
 
+# What strait report writes, in a browser, with axe-core.
+.PHONY: report-check
+report-check: all
+	@if ! command -v chromium >/dev/null || ! command -v npm >/dev/null; then \
+	    echo "report-check: left out: chromium or npm is missing (apt install chromium npm)"; else \
+	    [ -e page/node_modules/puppeteer-core ] || (cd page && npm ci --ignore-scripts --no-fund --no-audit) && \
+	    node tests/page/report.mjs "$(CURDIR)/$(BUILD)/strait" "$$(command -v chromium)" $(PICTURES); fi
+
 # Every decoder under libFuzzer, FUZZ_S seconds each, with clang and the sanitizers.
 FUZZ_S ?= 2
 FUZZ   := build/fuzz
@@ -471,7 +480,7 @@ SOVERSION := 0
 SHARED  := libstrait.so.$(VERSION)
 # What a run reads, by its path in the tree.
 SHIPPED  = $(sort $(shell find experiments traces codecs/profiles \( -name '*.json' -o -name '*.csv' -o -name '*.f32' \)) \
-           emu/uml/init.sh emu/uml/work.sh emu/uml/vcheck.sh emu/qemu/init.sh $(wildcard page/uplot/* serve/page/*))
+           emu/uml/init.sh emu/uml/work.sh emu/uml/vcheck.sh emu/qemu/init.sh $(wildcard page/uplot/* page/report/* serve/page/*))
 COMPLETIONS = bash-completion/completions/strait zsh/site-functions/_strait fish/vendor_completions.d/strait.fish
 
 .PHONY: library install uninstall

@@ -30,6 +30,7 @@ static const struct strait_subcommand commands[] = {
     {"export", "DIR", "write results as a table, all settings as columns", strait_command_export},
     {"rerun", "DIR", "run a result's own experiment again and compare the rows",
      strait_command_rerun},
+    {"report", "DIR...", "write results as one HTML page", strait_command_report},
     {"timeline", "DIR", "show what every rank of a run did when", strait_command_timeline},
     {"codec", "COMMAND", "the codecs by themselves: list, bench, encode, decode",
      strait_command_codec},

@@ -10,13 +10,10 @@
 #include "analysis/fields.h"
 #include "analysis/label.h"
 #include "analysis/store.h"
-#include "analysis/timeline/spans_file.h"
 #include "analysis/timeline/timeline.h"
-#include "campaign/backends.h"
-#include "campaign/plan.h"
 #include "cli/kit/command.h"
-#include "cli/kit/header_profile.h"
 #include "cli/kit/options.h"
+#include "cli/kit/row_spans.h"
 #include "core/names.h"
 
 enum { PATH_CHARS = 4096, TITLE_CHARS = 512, DEFAULT_COLUMNS = 80 };
@@ -27,7 +24,7 @@ struct asked {
     struct strait_texts where;
     long point, round;
     /* --- found out */
-    const json_t *header, *row;
+    const json_t *row;
     struct strait_log *logs;
     int n_ranks;
     bool has_server;
@@ -73,56 +70,6 @@ static void title_of(char title[TITLE_CHARS], const struct asked *a)
     free(labels);
     json_decref(others);
     free(codec);
-}
-
-/* --- its spans ----------------------------------------------------------------------------- */
-
-/* The point again, in simulated time every round of it: the row itself has no spans. */
-static int simulate(struct asked *a, const struct strait_experiment *e, struct strait_error *err)
-{
-    const struct strait_backend *backend = strait_backend_find(strait_text_of(a->row, "backend"));
-    const char *control = strait_text_of(a->row, "control");
-    struct strait_plan_setup setup = {.control = *control ? control : NULL, .every_round = true};
-    struct strait_trial_options options = strait_plan_trial_options(&setup, backend, e);
-    struct strait_profile *profile = NULL;
-    struct strait_trial *p = NULL;
-    int status = -1;
-    if (strait_header_profile(&profile, a->header, err) == 0 &&
-        strait_trial_new(&p, e, profile, &options, err) == 0 &&
-        strait_trial_run(p, backend, err) == 0) {
-        a->logs = p->logs;
-        a->n_ranks = p->run.n_ranks;
-        p->logs = calloc((size_t)p->run.n_ranks, sizeof(*p->logs)); /* the trial frees its own */
-        status =
-            p->logs ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "timeline", "memory ran out");
-    }
-    strait_trial_free(p);
-    strait_profile_free(profile);
-    return status;
-}
-
-static int find_spans(struct asked *a, const struct strait_store *store, struct strait_error *err)
-{
-    char path[PATH_CHARS];
-    struct strait_experiment *e = NULL;
-    json_t *point = strait_columns_point(store, a->row, err);
-    int status = point ? strait_experiment_read(&e, a->folder, point, err) : -1;
-    snprintf(path, sizeof(path), "%.3900s/spans/%.40s.jsonl", a->folder,
-             strait_text_of(a->row, "key"));
-    if (status == 0) {
-        a->has_server = e->strategy->has_server;
-        if (access(path, F_OK) == 0)
-            status = strait_spans_read(&a->logs, &a->n_ranks, path, err);
-        else if (strcmp(strait_text_of(a->row, "backend"), "emu") == 0)
-            status = strait_error_set(err, STRAIT_ERR_INPUT, path,
-                                      "expected the spans of an emulated row, found none: strait "
-                                      "run --on emu --spans keeps them");
-        else
-            status = simulate(a, e, err);
-    }
-    strait_experiment_free(e);
-    json_decref(point);
-    return status;
 }
 
 /* --- writing ------------------------------------------------------------------------------- */
@@ -209,8 +156,8 @@ static int timeline(struct asked *a, const char *format, struct strait_error *er
         return -1;
     a->row = choose_row(a, store, &columns, err);
     if (a->row) {
-        a->header = strait_columns_header(store, a->row);
-        status = find_spans(a, store, err);
+        status =
+            strait_row_spans(&a->logs, &a->n_ranks, &a->has_server, a->folder, store, a->row, err);
     }
     if (status == 0)
         status = write_timeline(a, format, err);

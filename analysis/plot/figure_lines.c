@@ -19,6 +19,11 @@ static bool is_residuals(const struct strait_sheet *s)
     return strcmp(strait_text_of(s->figure, "kind"), "residuals") == 0;
 }
 
+static bool has_names(const struct strait_sheet *s) /* categories, between which nothing lies */
+{
+    return json_is_array(json_object_get(json_object_get(s->figure, "x"), "names"));
+}
+
 /* A label looks the same in all panels: colour and point by its place among all labels, no pair
  * twice for 35 of them; without compression black. */
 static struct strait_plot_style style_of(const struct strait_sheet *s, const char *label)
@@ -69,8 +74,8 @@ static bool write_data(FILE *out, size_t panel, size_t i, const json_t *line)
 static void put_spread(FILE *plots, const struct strait_sheet *s, size_t panel, size_t i,
                        const struct strait_plot_style *style, const json_t *line)
 {
-    const bool bars = is_residuals(s) || json_array_size(json_object_get(line, "points")) < 2 ||
-                      json_is_array(json_object_get(json_object_get(s->figure, "x"), "names"));
+    const bool bars =
+        is_residuals(s) || json_array_size(json_object_get(line, "points")) < 2 || has_names(s);
     if (bars)
         fprintf(plots,
                 "$d_%zu_%zu using 1:2:3:4 with yerrorbars pt -1 lw 1.4 lc rgb '%s' notitle, \\\n  ",
@@ -174,9 +179,9 @@ void strait_sheet_lines(struct strait_sheet *s, size_t i)
         const bool dense = json_array_size(json_object_get(line, "points")) > 40;
         fprintf(plots, "%s$d_%zu_%zu using 1:2 ", k > 0 ? ", \\\n  " : "", i, k);
         strait_plot_put_style(plots, &style,
-                              is_residuals(s) ? STRAIT_PLOT_DOTS
-                              : dense         ? STRAIT_PLOT_LINE
-                                              : STRAIT_PLOT_BOTH);
+                              is_residuals(s) || has_names(s) ? STRAIT_PLOT_DOTS
+                              : dense                         ? STRAIT_PLOT_LINE
+                                                              : STRAIT_PLOT_BOTH);
         fputs(" notitle", plots);
     }
     if (s->direct)
@@ -208,7 +213,8 @@ void strait_sheet_line_legend(struct strait_sheet *s)
             longest = fmax(longest, strait_sheet_text_pt(s, label));
             fprintf(plots, "%sNaN ", comma);
             strait_plot_put_style(plots, &style,
-                                  is_residuals(s) ? STRAIT_PLOT_DOTS : STRAIT_PLOT_BOTH);
+                                  is_residuals(s) || has_names(s) ? STRAIT_PLOT_DOTS
+                                                                  : STRAIT_PLOT_BOTH);
             fputs(" title ", plots);
             strait_plot_put_text(plots, label, 0);
             comma = ", \\\n  ";

@@ -16,6 +16,8 @@ struct strait_timeline {
     double from_s, to_s; /* of the run's time: spans that begin here are shown */
 };
 
+enum { STRAIT_TIMELINE_MAX_LINES = 64 }; /* ranks that letters and pictures show */
+
 /** Write all spans as JSON in the Trace Event Format, for ui.perfetto.dev and chrome://tracing: a
  *  process a rank, a thread for each lane and, since slices of a thread must not overlap, as many
  *  more as overlapping work and transfers need; the critical path as a process of its own, and
@@ -29,6 +31,8 @@ int strait_timeline_paje(FILE *out, const struct strait_timeline *t, struct stra
 /** A line a rank within so many columns: each letter is what the rank did for most of that time, a
  *  capital where the critical path passes.
  *  Returns: 0, or -1 with *err: INPUT for more than STRAIT_TIMELINE_MAX_LINES ranks */
-enum { STRAIT_TIMELINE_MAX_LINES = 64 };
 int strait_timeline_text(FILE *out, const struct strait_timeline *t, size_t columns,
                          struct strait_error *err);
+/** An <svg> for a page: bars of the classes compute, encode, transfer, ..., with "critical".
+ *  Returns: 0, or -1 with *err: INPUT for more ranks or spans than a picture shows */
+int strait_timeline_svg(FILE *out, const struct strait_timeline *t, struct strait_error *err);

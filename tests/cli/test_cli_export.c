@@ -146,9 +146,36 @@ static void run_again(void)
     program_tear_down(&program);
 }
 
+/* A page with the title as text, its charts and a round; no second run spoils it. */
+static void reported(void)
+{
+    begin();
+    struct said s = CALL("report", "r", "--out", "page.html", "--title", "A <b> & c");
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_STRING_EQUAL(s.out, "page.html\n");
+    said_release(&s);
+    char *page = program_read(&program, "page.html");
+    CU_ASSERT_CONTAINS(page, "<title>A &lt;b&gt; &amp; c</title>");
+    CU_ASSERT_CONTAINS(page, "<h2>One, two</h2>");
+    CU_ASSERT_CONTAINS(page, "uPlot");
+    CU_ASSERT_CONTAINS(page,
+                       "<svg class=\"timeline\" role=\"img\" aria-label=\"Timeline of 4 ranks");
+    CU_ASSERT_CONTAINS(page, "strait report r --out page.html");
+    free(page);
+    s = CALL("report");
+    CU_ASSERT_EQUAL(s.status, 2);
+    said_release(&s);
+    s = CALL("report", "nowhere");
+    CU_ASSERT_EQUAL(s.status, 2);
+    CU_ASSERT_FALSE(program_has(&program, "report.html"));
+    said_release(&s);
+    program_tear_down(&program);
+}
+
 static const struct strait_test tests[] = {
     {"rows are a table with all settings", exported},
     {"a header says version, commit and citation", cited},
+    {"results are a page that needs nothing else", reported},
     {"a result's own experiment gives its rows again, or says what differs", run_again},
 };
 STRAIT_SUITE("cli/cli_export", tests);

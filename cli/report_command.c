@@ -1,0 +1,208 @@
+/* strait report: results as one page. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/breakdown.h"
+#include "analysis/columns/columns.h"
+#include "analysis/fields.h"
+#include "analysis/label.h"
+#include "analysis/report/report_page.h"
+#include "analysis/store.h"
+#include "analysis/timeline/timeline.h"
+#include "cli/kit/command.h"
+#include "cli/kit/files.h"
+#include "cli/kit/options.h"
+#include "cli/kit/row_spans.h"
+#include "core/shipped.h"
+
+enum { PATH_CHARS = 4096, MAX_FOLDERS = 16, MAX_CLIENTS = 16, LABEL_CHARS = 256 };
+
+/* --- a timeline ---------------------------------------------------------------------------- */
+
+/* Of the rows that are simulated again in no time the one with the most clients, compressed where
+ * there is one: what fits into a picture and shows everything. */
+static const json_t *row_to_show(const json_t *columns)
+{
+    const json_t *best = NULL;
+    double most = 0;
+    size_t i;
+    json_t *each;
+    json_array_foreach (columns, i, each) {
+        const json_t *row = json_object_get(each, "row");
+        const double n = strait_row_number(row, "clients");
+        const double score = n + (strait_label_row_is_plain(row) ? 0 : 0.5);
+        if (strcmp(strait_text_of(row, "backend"), "emu") == 0 || n > MAX_CLIENTS ||
+            json_is_object(json_object_get(row, "training")) ||
+            !json_is_true(json_object_get(row, "valid")) || !(score > most))
+            continue;
+        best = row;
+        most = score;
+    }
+    return best;
+}
+
+/* The first round's span of time. */
+static bool first_round(struct strait_timeline *t)
+{
+    bool found = false;
+    for (size_t i = 0; i < t->logs[0].n_spans && !found; i++)
+        if (t->logs[0].spans[i].kind == STRAIT_SPAN_ROUND) {
+            t->from_s = t->logs[0].spans[i].start_s;
+            t->to_s = t->logs[0].spans[i].end_s;
+            found = true;
+        }
+    return found;
+}
+
+/* The picture of a row's first round; NULL: it has none, which is no failure of the report. */
+static char *timeline_of(char label[LABEL_CHARS], const char *folder,
+                         const struct strait_store *store, const json_t *row)
+{
+    struct strait_timeline t = {.title = ""};
+    struct strait_log *logs = NULL;
+    struct strait_breakdown b = {0};
+    char *text = NULL, *codec = strait_label_row_codec(row);
+    size_t len_bytes;
+    bool drawn = false;
+    snprintf(label, LABEL_CHARS, "%.0f clients, %s, on %s", strait_row_number(row, "clients"),
+             codec ? codec : "", strait_text_of(row, "backend"));
+    free(codec);
+    if (strait_row_spans(&logs, &t.n_ranks, &t.has_server, folder, store, row, NULL) == 0) {
+        t.logs = logs;
+        FILE *out = open_memstream(&text, &len_bytes);
+        if (out && strait_breakdown_of(&b, logs, t.n_ranks, t.has_server, NULL) == 0 &&
+            first_round(&t)) {
+            t.path = b.steps;
+            t.n_path = b.n_steps;
+            drawn = strait_timeline_svg(out, &t, NULL) == 0;
+        }
+        drawn = out && fclose(out) == 0 && drawn;
+    }
+    for (int r = 0; logs && r < t.n_ranks; r++)
+        strait_log_release(&logs[r]);
+    free(logs);
+    strait_breakdown_release(&b);
+    if (drawn)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* --- the document -------------------------------------------------------------------------- */
+
+static int put_folder(FILE *out, const char *folder, struct strait_error *err)
+{
+    struct strait_store *store;
+    char label[LABEL_CHARS] = "", *timeline = NULL;
+    int status = -1;
+    if (strait_store_open(&store, folder, false, err) != 0)
+        return -1;
+    json_t *rows = strait_store_rows(store), *columns = strait_columns(store, rows, err);
+    if (columns && json_array_size(columns) == 0) {
+        strait_error_set(err, STRAIT_ERR_INPUT, folder, "expected rows, found none");
+    } else if (columns) {
+        const json_t *shown = row_to_show(columns);
+        if (shown)
+            timeline = timeline_of(label, folder, store, shown);
+        const struct strait_report_section section = {folder, store, columns, timeline, label};
+        status = strait_report_put(out, &section, err);
+    }
+    free(timeline);
+    json_decref(columns);
+    json_decref(rows);
+    strait_store_free(store);
+    return status;
+}
+
+enum part { CHARTS_JS, CHARTS_CSS, STYLE, SCRIPT, N_PARTS };
+
+static int read_parts(char *parts[N_PARTS], struct strait_error *err)
+{
+    static const char *const names[N_PARTS] = {"page/uplot/uPlot.iife.min.js",
+                                               "page/uplot/uPlot.min.css", "page/report/report.css",
+                                               "page/report/report.js"};
+    char path[PATH_CHARS];
+    for (int i = 0; i < N_PARTS; i++) {
+        unsigned char *bytes;
+        size_t len_bytes;
+        if (strait_file_read(&bytes, &len_bytes, strait_share_path(path, sizeof(path), names[i]),
+                             err) != 0)
+            return -1;
+        parts[i] = strndup((const char *)bytes, len_bytes);
+        free(bytes);
+        if (!parts[i])
+            return strait_error_set(err, STRAIT_ERR_NOMEM, "report", "memory ran out");
+    }
+    return 0;
+}
+
+static void command_text(char text[PATH_CHARS], const char *const *folders, size_t n,
+                         const char *file)
+{
+    snprintf(text, PATH_CHARS, "strait report");
+    for (size_t i = 0; i < n; i++)
+        strait_text_add(text, PATH_CHARS, " %s", folders[i]);
+    strait_text_add(text, PATH_CHARS, " --out %s", file);
+}
+
+static int report(const char *const *folders, size_t n, const char *title, const char *file,
+                  struct strait_error *err)
+{
+    char *parts[N_PARTS] = {NULL}, *text = NULL, command[PATH_CHARS];
+    size_t len_bytes = 0;
+    int status = read_parts(parts, err);
+    FILE *out = status == 0 ? open_memstream(&text, &len_bytes) : NULL;
+    command_text(command, folders, n, file);
+    if (out) {
+        strait_report_begin(out, title, parts[CHARTS_JS], parts[CHARTS_CSS], parts[STYLE]);
+        for (size_t i = 0; i < n && status == 0; i++)
+            status = put_folder(out, folders[i], err);
+        strait_report_end(out, parts[SCRIPT], command);
+        if (fclose(out) != 0 && status == 0)
+            status = strait_error_set(err, STRAIT_ERR_NOMEM, "report", "memory ran out");
+    }
+    if (status == 0)
+        status = strait_file_write(file, true, text, len_bytes, NULL, 0, err);
+    for (int i = 0; i < N_PARTS; i++)
+        free(parts[i]);
+    free(text);
+    return status;
+}
+
+static const char notes[] =
+    "One HTML file that asks for nothing outside of itself: the question, the answer\n"
+    "in a sentence, curves with intervals, where the time goes, one round as a\n"
+    "picture, predicted against measured, all points, settings and constants with\n"
+    "their sources, and the command. Charts work by mouse and keyboard and have\n"
+    "tables; it prints, and fits a phone.\n"
+    "\n"
+    "  strait report results/wan-scaling\n"
+    "  strait report results/wan-scaling results/wan-check --out wan.html\n";
+
+int strait_command_report(int argc, char **argv)
+{
+    const char *folders[MAX_FOLDERS], *out = "report.html", *title = "strait report";
+    size_t n = 0;
+    const struct strait_option options[] = {
+        {"out", 'o', STRAIT_OPTION_TEXT, &out, "FILE", "the page (report.html)"},
+        {"title", 0, STRAIT_OPTION_TEXT, &title, "TEXT", "of the page (strait report)"}};
+    const struct strait_usage usage = {"report",
+                                       "DIR...",
+                                       "Write results as one HTML page that needs nothing else.",
+                                       options,
+                                       sizeof(options) / sizeof(*options),
+                                       notes};
+    struct strait_error err = {0};
+    int status;
+    if (!strait_command_begin(&status, &usage, argc, argv, folders, MAX_FOLDERS, &n))
+        return status;
+    if (n == 0)
+        strait_error_set(&err, STRAIT_ERR_USAGE, "report",
+                         "expected at least one results folder, found none");
+    else if (report(folders, n, title, out, &err) == 0) {
+        printf("%s\n", out);
+        return 0;
+    }
+    return strait_command_fail(&err);
+}
