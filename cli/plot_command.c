@@ -336,7 +336,7 @@ int strait_command_plot(int argc, char **argv)
          "name of the picture: png, svg or pdf"},
         {"y", 0, STRAIT_OPTION_TEXTS, &a.y, "WHAT",
          "speed-up (default), time, a score; a /pointer"},
-        {"x", 0, STRAIT_OPTION_TEXT, &a.x, "WHAT", "a /pointer (/clients); of scores: bytes, time"},
+        {"x", 0, STRAIT_OPTION_TEXT, &a.x, "WHAT", "a /pointer; of scores: bytes or time"},
         {"series", 0, STRAIT_OPTION_TEXT, &a.series, "/POINTER", "what makes lines"},
         {"facet", 0, STRAIT_OPTION_TEXTS, &a.facets, "/POINTER", "what makes panels"},
         {"where", 0, STRAIT_OPTION_TEXTS, &a.where, "/POINTER=VALUE", "rows with this value only"},

@@ -79,7 +79,12 @@ static void name(char text[LABEL_CHARS], const char *pointer, const char *unit)
             snprintf(text, LABEL_CHARS, "%s", known[i].label);
             return;
         }
-    char *words = strait_label_axis(pointer);
+    /* "utilisation client in mean": the last word alone says nothing */
+    const bool whole = strncmp(pointer, "/utilisation/", 13) == 0 ||
+                       strncmp(pointer, "/training/spread/", 17) == 0;
+    char *words = whole ? strdup(pointer + 1) : strait_label_axis(pointer);
+    for (char *at = words; at && *at; at++)
+        *at = *at == '/' || *at == '_' ? ' ' : *at;
     const size_t n = words ? strlen(words) : 0;
     const bool is_s = n > 2 && strcmp(words + n - 2, " s") == 0;
     const bool below_s = strstr(pointer, "_s/") != NULL;

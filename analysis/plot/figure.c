@@ -342,7 +342,7 @@ json_t *strait_figure(const json_t *columns, const struct strait_figure_question
                       const char *title, struct strait_error *err)
 {
     struct making m = {.q = question,
-                       .x = question->x ? question->x : "/clients",
+                       .x = question->x ? question->x : strait_figure_x(columns),
                        .columns = json_array(),
                        .all = columns,
                        .panels = json_array()};

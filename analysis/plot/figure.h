@@ -15,7 +15,7 @@ enum strait_figure_kind {
 /* What is asked. Pointers are of settings or numbers (columns.h); strings are borrowed. */
 struct strait_figure_question {
     enum strait_figure_kind kind;
-    const char *x;        /* NULL: /clients */
+    const char *x;        /* NULL: strait_figure_x */
     const char *const *y; /* n_y numbers, a panel each; none: /round_s */
     size_t n_y;
     const char *series;        /* NULL: all that is varied beside x and the facets */
@@ -38,6 +38,10 @@ struct strait_figure_question {
  *             where there is more than can be read, with what to do */
 json_t *strait_figure(const json_t *columns, const struct strait_figure_question *question,
                       const char *title, struct strait_error *err);
+
+/** What goes across where nothing is said: clients where they are varied, else the first number that
+ *  is, else the first setting. Borrowed from the columns. */
+const char *strait_figure_x(const json_t *columns);
 
 enum strait_figure_style {
     STRAIT_FIGURE_SCREEN, /* 1600 x 1000 */

@@ -114,7 +114,8 @@ static void put_direct(struct strait_sheet *s, size_t panel, const struct strait
         const struct strait_plot_style style = style_of(s, label);
         fprintf(s->script.out, "set label %zu ", 10 + i);
         strait_plot_put_text(s->script.out, label, 0);
-        fprintf(s->script.out, " at graph 1.015,%.4f left tc rgb '%s' font ',%.4g'\n", at[i],
+        fprintf(s->script.out,
+                " at graph 1,%.4f left offset character 1,0 tc rgb '%s' font ',%.4g'\n", at[i],
                 style.color, s->small_pt);
     }
 }

@@ -7,6 +7,7 @@
 
 #include "analysis/columns/columns.h"
 #include "analysis/label.h"
+#include "axis.h"
 #include "core/json.h"
 #include "core/names.h"
 
@@ -160,6 +161,23 @@ static int check(const json_t *columns, const char *option, const char *pointer,
     return strait_column_refuse(columns, option, pointer, err);
 }
 
+/* Are all values there numbers, or texts of one unit? */
+static bool is_number(const json_t *columns, const char *pointer)
+{
+    json_t *values = json_array(), *row;
+    size_t i;
+    json_array_foreach (columns, i, row) {
+        json_t *value = strait_column(row, pointer);
+        if (value)
+            json_array_append_new(values, value);
+    }
+    json_t *axis = strait_plot_axis(pointer, values, 0);
+    const bool number = !json_is_array(json_object_get(axis, "names"));
+    json_decref(axis);
+    json_decref(values);
+    return number;
+}
+
 static bool is_setting(const json_t *columns, const char *pointer)
 {
     size_t i;
@@ -225,12 +243,12 @@ char *strait_plot_places_text(const json_t *columns, const json_t *pointers, boo
         const bool bare = strcmp(at, "/codec") == 0 || strcmp(at, "/strategy") == 0 ||
                           strcmp(at, "/codec/name") == 0 || strcmp(at, "/strategy/name") == 0 ||
                           strcmp(at, "/backend") == 0 || strcmp(at, "/model") == 0;
+        const bool named = (titles && !bare) || json_is_number(value); /* a number says nothing */
         if (!value || json_is_null(value)) {
             fprintf(out, "%sno %s", comma, axis ? axis : "value");
             comma = ", ";
         } else {
-            fprintf(out, "%s%s%s%s", comma, titles && !bare && axis ? axis : "",
-                    titles && !bare ? " " : "",
+            fprintf(out, "%s%s%s%s", comma, named && axis ? axis : "", named ? " " : "",
                     plain   ? "no compression"
                     : label ? label
                             : "");
@@ -263,6 +281,36 @@ static size_t n_values(const json_t *columns, const char *pointer)
     return n;
 }
 
+const char *strait_figure_x(const json_t *columns)
+{
+    json_t *axes = axes_of(columns), *axis;
+    const char *x = n_values(columns, "/clients") > 1 ? "/clients" : NULL, *category = NULL;
+    size_t i;
+    json_array_foreach (axes, i, axis) {
+        const char *at = json_string_value(axis);
+        if (x || n_values(columns, at) < 2)
+            continue;
+        if (is_number(columns, at))
+            x = at;
+        else if (!category)
+            category = at;
+    }
+    /* the text belongs to a row's labels, or is one of axes_of's own */
+    const char *chosen = x ? x : category ? category : "/clients", *found = "/clients";
+    static const char *const own[] = {"/clients", "/codec", "/backend", "/control"};
+    for (i = 0; i < sizeof(own) / sizeof(*own); i++)
+        if (strcmp(own[i], chosen) == 0)
+            found = own[i];
+    json_array_foreach (columns, i, axis) {
+        void *at =
+            json_object_iter_at(json_object_get(json_object_get(axis, "row"), "labels"), chosen);
+        if (at)
+            found = json_object_iter_key(at);
+    }
+    json_decref(axes);
+    return found;
+}
+
 int strait_plot_places_refuse(const json_t *columns, const struct strait_plot_places *places,
                               const char *what, size_t n, size_t limit, struct strait_error *err)
 {
@@ -272,7 +320,9 @@ int strait_plot_places_refuse(const json_t *columns, const struct strait_plot_pl
     json_array_extend(all, places->facets);
     json_array_foreach (all, i, pointer) {
         const char *at = json_string_value(pointer);
-        json_t *value = strait_column(json_array_get(columns, 0), at);
+        json_t *value = NULL;
+        for (size_t k = 0; !value && k < json_array_size(columns); k++)
+            value = strait_column(json_array_get(columns, k), at);
         char *label = value ? strait_label_value(value) : NULL;
         strait_text_add(advice, sizeof(advice), "%s%s (%zu values): --where '%s=%s'%s%s",
                         *advice ? "; " : "", at, n_values(columns, at), at, label ? label : "VALUE",

@@ -9,6 +9,8 @@
 #include "analysis/table.h"
 
 enum { MAX_DIRECT = 6 };
+/* The sine of 40 degrees, and how much of the page's height names may take. */
+static const double ASLANT = 0.64, NAMES_SHARE = 0.35;
 
 double strait_sheet_text_pt(const struct strait_sheet *s, const char *text)
 {
@@ -136,9 +138,19 @@ bool strait_sheet_is_aslant(const struct strait_sheet *s)
     return n > 0 && widest_name_pt(s) * (double)n * 1.15 > s->panel_width_pt;
 }
 
+/* Long names have smaller letters rather than more of the page. */
+double strait_sheet_name_font_pt(const struct strait_sheet *s)
+{
+    const double room = NAMES_SHARE * strait_sheet_height_pt(s),
+                 needed = ASLANT * widest_name_pt(s);
+    return strait_sheet_is_aslant(s) && needed > room ? s->small_pt * room / needed : s->small_pt;
+}
+
 double strait_sheet_names_pt(const struct strait_sheet *s)
 {
-    return strait_sheet_is_aslant(s) ? 0.64 * widest_name_pt(s) : 0; /* the sine of 40 degrees */
+    return strait_sheet_is_aslant(s)
+               ? ASLANT * widest_name_pt(s) * strait_sheet_name_font_pt(s) / s->small_pt
+               : 0;
 }
 
 static double legend_height_pt(const struct strait_sheet *s)
@@ -188,7 +200,7 @@ void strait_sheet_plan(struct strait_sheet *s, const json_t *figure, enum strait
     s->direct = can_be_direct(s);
     const double w = strait_sheet_width_pt(s), h = strait_sheet_height_pt(s),
                  columns = s->layout.n_columns;
-    const double right = s->direct ? longest_label_pt(s) + 1.2 * s->small_pt : 1.2 * s->small_pt;
+    const double right = s->direct ? longest_label_pt(s) + 2 * s->small_pt : 1.2 * s->small_pt;
     const double left = left_pt(s);
     const double gap = is_kind(s, "heat") ? 2 * s->page.font_pt : left + right;
     s->panel_width_pt = (w - left - right - (columns - 1) * gap) / columns;

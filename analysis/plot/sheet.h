@@ -55,6 +55,8 @@ size_t strait_sheet_letters(double width_pt, double font_pt);
  *  that they then take. */
 bool strait_sheet_is_aslant(const struct strait_sheet *s);
 double strait_sheet_names_pt(const struct strait_sheet *s);
+/** Size of their letters. */
+double strait_sheet_name_font_pt(const struct strait_sheet *s);
 
 /** Draw panel i; of figure_lines.c and figure_cells.c. */
 void strait_sheet_lines(struct strait_sheet *s, size_t i);

@@ -157,7 +157,8 @@ static void put_axis(struct strait_sheet *s, char axis, const json_t *names,
         put_tics(out, axis, at, n, r, length_pt, s->small_pt);
     else
         fprintf(out, "set %ctics autofreq\nset format %c '%%g'\n", axis, axis);
-    fprintf(out, "set %ctics font ',%.4g'\n", axis, s->small_pt);
+    fprintf(out, "set %ctics font ',%.4g'\n", axis,
+            axis == 'x' ? strait_sheet_name_font_pt(s) : s->small_pt);
 }
 
 /* Names of the axes, at places that depend on nothing but the page; once for equal neighbours. */

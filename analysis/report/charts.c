@@ -54,14 +54,6 @@ static json_t *varied(const json_t *columns)
     return found;
 }
 
-/* Clients, or else the first setting that is varied, or the codec. */
-static const char *x_of(const json_t *columns, const json_t *axes)
-{
-    double largest;
-    const char *first = json_string_value(json_array_get(axes, 0));
-    return n_values(&largest, columns, "/clients") > 1 ? "/clients" : first ? first : "/codec";
-}
-
 /* The figure in one panel, or with a panel for each setting where that is too much. */
 static json_t *figure_of(const json_t *columns, struct strait_figure_question q, const json_t *axes,
                          struct strait_error *err)
@@ -169,7 +161,7 @@ void strait_report_curves(FILE *out, const struct strait_report_section *s)
                              *const loss[] = {"/training/loss"};
     json_t *axes = varied(s->columns);
     double largest;
-    struct strait_figure_question q = {.x = x_of(s->columns, axes), .y = round, .n_y = 1};
+    struct strait_figure_question q = {.x = strait_figure_x(s->columns), .y = round, .n_y = 1};
     fputs("<h3>Curves</h3>\n", out);
     put_figure(out, s->columns, &q, axes, "time of a round");
     if (has_numbers(s->columns, "/speedup") && n_values(&largest, s->columns, "/codec") > 1) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "analysis/plot/axis.h"
 #include "analysis/plot/figure.h"
 #include "tests/kit/folder.h"
 #include "tests/kit/suite.h"
@@ -88,6 +89,23 @@ static void units(void)
     json_decref(figure);
 }
 
+static void names(void)
+{
+    static const struct {
+        const char *pointer, *label;
+    } cases[] = {{"/path_s/transfer", "critical path: transfer (s)"},
+                 {"/wait_s", "a client's wait (s a round)"},
+                 {"/utilisation/client_in/mean", "utilisation client in mean"},
+                 {"/peak_bytes", "peak bytes (KB)"}};
+    json_t *values = json_pack("[i]", 2000); /* 2 KB */
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        json_t *axis = strait_plot_axis(cases[i].pointer, values, 0);
+        CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(axis, "label")), cases[i].label);
+        json_decref(axis);
+    }
+    json_decref(values);
+}
+
 static void heat(void)
 {
     const char *const facets[] = {"/codec"};
@@ -121,6 +139,22 @@ static void phases(void)
         same(line(figure, 0, i), "label", order[i]);
     same(line(figure, 0, 2), "points", "[[0.0,2.0,null,null]]");
     json_decref(figure);
+}
+
+/* Without a word the clients go across; where they are all the same, the rate, a number; else the
+ * codec. */
+static void across(void)
+{
+    json_t *columns = eight();
+    CU_ASSERT_STRING_EQUAL(strait_figure_x(columns), "/clients");
+    for (size_t i = json_array_size(columns); i-- > 0;)
+        if (i / 2 % 2)
+            json_array_remove(columns, i);
+    CU_ASSERT_STRING_EQUAL(strait_figure_x(columns), "/network/client/rate");
+    while (json_array_size(columns) > 2)
+        json_array_remove(columns, 2);
+    CU_ASSERT_STRING_EQUAL(strait_figure_x(columns), "/codec");
+    json_decref(columns);
 }
 
 static json_t *measured(double round_s)
@@ -186,7 +220,7 @@ static void refusals(void)
         snprintf(name, sizeof(name), "codec %d", i);
         json_array_append_new(many, column("1 Gbps", 2, name, 1));
     }
-    q = (struct strait_figure_question){0};
+    q = (struct strait_figure_question){.x = "/clients"};
     refused(many, &q,
             "expected at most 12 lines in a panel, found 13; /codec (13 values): --where "
             "'/codec=codec 0' or --facet /codec");
@@ -214,8 +248,8 @@ static void drawn(void)
     char *script = folder_text(folder, "f.gp"), *csv = folder_text(folder, "f.csv");
     double last = -1;
     unsigned n_labels = 0;
-    for (const char *at = script; (at = strstr(at, " at graph 1.015,")); at++) {
-        const double place = strtod(at + strlen(" at graph 1.015,"), NULL);
+    for (const char *at = script; (at = strstr(at, " at graph 1,")); at++) {
+        const double place = strtod(at + strlen(" at graph 1,"), NULL);
         /* letters of 11 pt in a panel of less than 700 pt */
         CU_ASSERT(n_labels == 0 || place - last > 11.0 / 700);
         CU_ASSERT(place > 0 && place <= 1);
@@ -244,8 +278,10 @@ static void drawn(void)
 static const struct strait_test tests[] = {
     {"facets are panels, what else is varied lines", panels_and_lines},
     {"texts with a unit are numbers in one unit", units},
+    {"axes say what their number is", names},
     {"a heat map has two settings and a number", heat},
     {"phases are stacked in their order", phases},
+    {"what goes across where nothing is said", across},
     {"residuals hold predictions against the median of measurements", residuals},
     {"repeats count by their median", repeats},
     {"what cannot be read is refused, and says what helps", refusals},
