@@ -172,7 +172,7 @@ enum MHD_Result strait_exchange_handle(void *context, struct MHD_Connection *con
     }
     if (x->request.kind == STRAIT_HTTP_FILE)
         return respond_file(c->mhd, x);
-    if (x->request.kind == STRAIT_HTTP_RUN || x->request.kind == STRAIT_HTTP_CHECK)
+    if (x->request.kind >= STRAIT_HTTP_RUN)
         return ask(c, x);
     char *text = c->texts[x->request.kind == STRAIT_HTTP_EXPERIMENTS];
     return respond(c->mhd, connection, 200, NULL, text, strlen(text), MHD_RESPMEM_PERSISTENT);

@@ -13,8 +13,9 @@
 #include "core/clock.h"
 #include "core/io.h"
 #include "check.h"
+#include "plan.h"
 
-/* How long one may take: a question of times, one that trains for real, an emulation. */
+/* How long one may take: a question of times, one that trains for real or plans, an emulation. */
 #define RUN_S   20.0
 #define TRAIN_S 120.0
 #define CHECK_S 300.0
@@ -72,19 +73,27 @@ static void limit_memory(void)
     setrlimit(RLIMIT_CORE, &none);
 }
 
-static _Noreturn void work(const struct strait_jobs *j, const struct strait_asked_job *job, int fd)
+static json_t *answer(const struct strait_jobs *j, const struct strait_asked_job *job,
+                      struct strait_error *err)
 {
     struct strait_asked q;
+    if (job->kind == STRAIT_HTTP_PLAN)
+        return strait_asked_plan(j->answers, job->body, job->len_bytes, err);
+    if (strait_asked_read(&q, job->body, job->len_bytes, err) != 0)
+        return NULL;
+    return job->kind == STRAIT_HTTP_CHECK ? strait_check_run(j->folder, &q, err)
+                                          : strait_asked_answer(j->answers, &q, err);
+}
+
+static _Noreturn void work(const struct strait_jobs *j, const struct strait_asked_job *job, int fd)
+{
     struct strait_error err = {0};
-    json_t *answer = NULL;
-    if (job->kind == STRAIT_HTTP_RUN)
+    if (job->kind != STRAIT_HTTP_CHECK)
         limit_memory();
-    if (strait_asked_read(&q, job->body, job->len_bytes, &err) == 0)
-        answer = job->kind == STRAIT_HTTP_CHECK ? strait_check_run(j->folder, &q, &err)
-                                                : strait_asked_answer(j->answers, &q, &err);
-    if (!answer)
+    json_t *found = answer(j, job, &err);
+    if (!found)
         say_error(fd, &err);
-    say(fd, "200", answer);
+    say(fd, "200", found);
 }
 
 /* --- in the server -------------------------------------------------------------------------- */
@@ -94,6 +103,8 @@ static double limit_of(const struct strait_asked_job *job)
 {
     if (job->kind == STRAIT_HTTP_CHECK)
         return CHECK_S;
+    if (job->kind == STRAIT_HTTP_PLAN)
+        return TRAIN_S;
     return memmem(job->body, job->len_bytes, "\"training\"", 10) ? TRAIN_S : RUN_S;
 }
 

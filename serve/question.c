@@ -13,17 +13,20 @@
 static bool is_path(const char *text)
 {
     static const char shipped[] = "experiments/models/";
+    static const char *const per[] = {"/s", "/h", "/GB"};
     const size_t digits = strspn(text, "0123456789.eE+-");
     const char *slash = strchr(text, '/');
-    if (digits > 0 && text[digits] == ' ' && (!slash || strcmp(slash, "/s") == 0))
+    bool is_quantity = digits > 0 && text[digits] == ' ' && !slash;
+    for (size_t i = 0; i < sizeof(per) / sizeof(*per) && digits > 0 && text[digits] == ' '; i++)
+        is_quantity |= slash && strcmp(slash, per[i]) == 0;
+    if (is_quantity)
         return false;
     if (strncmp(text, shipped, sizeof(shipped) - 1) == 0)
         return strchr(text + sizeof(shipped) - 1, '/') || strstr(text, "..");
     return slash || strstr(text, ".json") || strstr(text, ".csv") || strcmp(text, "..") == 0;
 }
 
-/* Refuse paths, wherever they stand but in the title and the schema. */
-static int refuse_paths(const json_t *at, const char *pointer, struct strait_error *err)
+int strait_asked_refuse_paths(const json_t *at, const char *pointer, struct strait_error *err)
 {
     char deeper[STRAIT_JSON_POINTER_MAX + 12];
     const char *key;
@@ -38,26 +41,45 @@ static int refuse_paths(const json_t *at, const char *pointer, struct strait_err
     json_object_foreach ((json_t *)at, key, value) {
         snprintf(deeper, sizeof(deeper), "%s/%.64s", pointer, key);
         if (strcmp(key, "title") != 0 && strcmp(key, "schema") != 0 &&
-            refuse_paths(value, deeper, err) != 0)
+            strait_asked_refuse_paths(value, deeper, err) != 0)
             return -1;
     }
     json_array_foreach ((json_t *)at, i, value) {
         snprintf(deeper, sizeof(deeper), "%s/%zu", pointer, i);
-        if (refuse_paths(value, deeper, err) != 0)
+        if (strait_asked_refuse_paths(value, deeper, err) != 0)
             return -1;
     }
     return 0;
 }
 
-/* A table of the body as a file without a name, which ends with this process. Its path is put in
- * place of the experiment's own. */
+int strait_asked_file(struct strait_asked_table *t, const char *name, const char *text,
+                      struct strait_error *err)
+{
+    t->fd = memfd_create(name, MFD_CLOEXEC);
+    if (t->fd < 0 || !strait_io_write(t->fd, text, strlen(text), 0))
+        return strait_error_system(err, name, "cannot keep the text");
+    snprintf(t->path, sizeof(t->path), "/proc/self/fd/%d", t->fd);
+    return 0;
+}
+
+void strait_asked_name(struct strait_error *err, const struct strait_asked_table *t,
+                       const char *name)
+{
+    char rest[sizeof(err->where)];
+    const size_t n = strlen(t->path);
+    if (!err || n == 0 || strncmp(err->where, t->path, n) != 0)
+        return;
+    snprintf(rest, sizeof(rest), "%s", err->where + n);
+    err->where[0] = '\0';
+    strait_text_add(err->where, sizeof(err->where), "%s%s", name, rest);
+}
+
+/* A table of the body, whose path is put in place of the experiment's own. */
 static int put_table(struct strait_asked_table *t, json_t *object, const char *key,
                      const char *text, struct strait_error *err)
 {
-    t->fd = memfd_create(key, MFD_CLOEXEC);
-    if (t->fd < 0 || !strait_io_write(t->fd, text, strlen(text), 0))
-        return strait_error_system(err, key, "cannot keep the table");
-    snprintf(t->path, sizeof(t->path), "/proc/self/fd/%d", t->fd);
+    if (strait_asked_file(t, key, text, err) != 0)
+        return -1;
     json_object_set_new(object, key, json_string(t->path));
     return 0;
 }
@@ -127,7 +149,7 @@ static int read_all(struct strait_asked *q, const json_t *json, struct strait_er
         return -1;
     if (!json_is_object(given))
         return strait_error_set(err, STRAIT_ERR_INPUT, "body#/experiment", "expected an object");
-    if (refuse_paths(given, "experiment#", err) != 0 || check_axes(given, err) != 0)
+    if (strait_asked_refuse_paths(given, "experiment#", err) != 0 || check_axes(given, err) != 0)
         return -1;
     json_t *experiment = json_deep_copy(given);
     const int failed = (table && put_table(&q->tables[0], experiment, "model", table, err) != 0) ||
@@ -137,19 +159,14 @@ static int read_all(struct strait_asked *q, const json_t *json, struct strait_er
     return failed ? -1 : 0;
 }
 
-/* An error in a table of the body names it so, not by the path of its moment. */
-static void name_tables(const struct strait_asked *q, struct strait_error *err)
+json_t *strait_asked_json(const char *body, size_t len_bytes, struct strait_error *err)
 {
-    static const char *const names[] = {"table", "slowness"};
-    char rest[sizeof(err->where)];
-    for (int i = 0; i < 2 && err; i++) {
-        const size_t n = strlen(q->tables[i].path);
-        if (n > 0 && strncmp(err->where, q->tables[i].path, n) == 0) {
-            snprintf(rest, sizeof(rest), "%s", err->where + n);
-            err->where[0] = '\0';
-            strait_text_add(err->where, sizeof(err->where), "%s%s", names[i], rest);
-        }
-    }
+    json_error_t why;
+    json_t *json = json_loadb(body, len_bytes, JSON_REJECT_DUPLICATES, &why);
+    if (!json)
+        strait_error_set(err, STRAIT_ERR_INPUT, "body", "expected JSON, found at %d:%d: %s",
+                         why.line, why.column, why.text);
+    return json;
 }
 
 static const struct strait_asked empty = {.tables = {{.fd = -1}, {.fd = -1}}};
@@ -157,16 +174,16 @@ static const struct strait_asked empty = {.tables = {{.fd = -1}, {.fd = -1}}};
 int strait_asked_read(struct strait_asked *q, const char *body, size_t len_bytes,
                       struct strait_error *err)
 {
-    json_error_t why;
     *q = empty;
-    json_t *json = json_loadb(body, len_bytes, JSON_REJECT_DUPLICATES, &why);
+    json_t *json = strait_asked_json(body, len_bytes, err);
     if (!json)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "body", "expected JSON, found at %d:%d: %s",
-                                why.line, why.column, why.text);
+        return -1;
     const int failed = read_all(q, json, err);
     json_decref(json);
-    if (failed)
-        name_tables(q, err);
+    if (failed) {
+        strait_asked_name(err, &q->tables[0], "table");
+        strait_asked_name(err, &q->tables[1], "slowness");
+    }
     return failed;
 }
 

@@ -34,3 +34,18 @@ struct strait_asked {
 int strait_asked_read(struct strait_asked *q, const char *body, size_t len_bytes,
                       struct strait_error *err);
 void strait_asked_release(struct strait_asked *q);
+
+/* Parts of it, for bodies of another kind. */
+
+/** A body's JSON, without a key twice. A new reference, or NULL with *err INPUT. */
+json_t *strait_asked_json(const char *body, size_t len_bytes, struct strait_error *err);
+/** Refuse a path in any string of `at`, but for a title and a schema. pointer: where it stands.
+ *  0, or -1 with *err INPUT. */
+int strait_asked_refuse_paths(const json_t *at, const char *pointer, struct strait_error *err);
+/** A text as a file without a name, open in t->fd; it ends with this process. 0, or -1 with *err
+ *  SYSTEM. */
+int strait_asked_file(struct strait_asked_table *t, const char *name, const char *text,
+                      struct strait_error *err);
+/** Where an error names the file's path, name it so. */
+void strait_asked_name(struct strait_error *err, const struct strait_asked_table *t,
+                       const char *name);

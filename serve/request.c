@@ -10,10 +10,12 @@ static const struct route {
     const char *file, *type;
 } routes[] = {
     {"/", "GET", STRAIT_HTTP_FILE, "serve/page/index.html", "text/html; charset=utf-8"},
+    {"/plan", "GET", STRAIT_HTTP_FILE, "serve/page/index.html", "text/html; charset=utf-8"},
     {"/api/choices", "GET", STRAIT_HTTP_CHOICES, NULL, NULL},
     {"/api/experiments", "GET", STRAIT_HTTP_EXPERIMENTS, NULL, NULL},
     {"/api/run", "POST", STRAIT_HTTP_RUN, NULL, NULL},
     {"/api/check", "POST", STRAIT_HTTP_CHECK, NULL, NULL},
+    {"/api/plan", "POST", STRAIT_HTTP_PLAN, NULL, NULL},
 };
 /* Below /page/: names of letters, digits, "-" and "_", and one of these endings. */
 static const struct {

@@ -8,7 +8,8 @@ enum strait_http_kind {
     STRAIT_HTTP_CHOICES,     /* what an experiment may name */
     STRAIT_HTTP_EXPERIMENTS, /* those that ship */
     STRAIT_HTTP_RUN,         /* rows of an experiment, by fluid */
-    STRAIT_HTTP_CHECK        /* the same predicted and emulated, by `strait run --on both` */
+    STRAIT_HTTP_CHECK,       /* the same predicted and emulated, by `strait run --on both` */
+    STRAIT_HTTP_PLAN         /* the planner's question, as `strait plan` */
 };
 
 /* The largest body; a layer table of one's own is the largest part of one. */

@@ -11,8 +11,9 @@ import { drawRound } from './round.js';
 import { drawLesson, isCovered, stateOf } from './lesson.js';
 import { setUpReal } from './real.js';
 import { setUpTrain } from './train.js';
+import { setUpPlan } from './plan.js';
 
-let state = readState(location.hash), choices = null, own = { name: '', table: '' };
+let state = readState(location.hash || (location.pathname === '/plan' ? '#tab=plan' : '')), choices = null, own = { name: '', table: '' };
 const LEVERS = ['clients', 'rate', 'server', 'rtt', 'loss', 'bound', 'cores', 'steps', 'deadline'];
 
 // --- what comes back ---------------------------------------------------------------------------
@@ -182,7 +183,7 @@ function cover() {
 function draw() {
   byId('tabs').replaceChildren(...Object.entries(texts.tabs).map(([tab, name]) =>
     make('a', { href: link(tab === 'lesson' ? stateOf(0) : { ...state, tab }), 'aria-current': state.tab === tab ? 'page' : false }, name)));
-  for (const id of ['lesson', 'real', 'train']) byId(id).hidden = state.tab !== id;
+  for (const id of ['lesson', 'plan', 'real', 'train']) byId(id).hidden = state.tab !== id;
   byId('explore').hidden = !['explore', 'lesson'].includes(state.tab);
   byId('show-times').setAttribute('aria-pressed', state.y !== 'speedup');
   byId('show-speedup').setAttribute('aria-pressed', state.y === 'speedup');
@@ -228,6 +229,7 @@ function setUp() {
   follow([byId('curve'), byId('lever'), byId('train-race')]);
   setUpReal(() => ({ state, choices }));
   setUpTrain(() => ({ state, choices }));
+  setUpPlan(() => ({ state, choices }));
 }
 
 async function begin() {

@@ -2,7 +2,7 @@
 export const texts = {
   title: 'strait: does compression make training faster?',
   skip: 'to the results',
-  tabs: { explore: 'Explore', lesson: 'Lesson', real: 'Check it for real', train: 'Live training' },
+  tabs: { explore: 'Explore', lesson: 'Lesson', plan: 'Plan', real: 'Check it for real', train: 'Live training' },
   controls: 'What is asked',
   preset: 'Begin with',
   more: 'Your own model, the experiment itself',
@@ -63,6 +63,14 @@ export const texts = {
   train: 'Live training', train_task: 'What is trained', train_a: 'First', train_b: 'Second', train_start: 'Race',
   train_running: 'Training …', train_y: 'loss on held-out data', train_x: 'simulated seconds',
   train_result: '{name}: after {rounds} rounds loss {loss}{accuracy}, {s}, {mb} sent.', train_accuracy: ', accuracy {a} %',
+  plan_title: 'What should I take?', plan_note: 'Model, clients, links and strategy are those of the sliders. Every combination of what may vary is simulated, the best five again by SimGrid.',
+  plan: { deadline: 'A round within, seconds', rounds: 'Rounds of the whole job', pieces: 'Pieces of an update', prices: 'Prices, where you know them',
+    prices_note: 'Nothing has a price but what you type here. Without any the quickest is taken, with them the cheapest that keeps the deadline.',
+    price: { egress: 'Egress, EUR a GB', accelerator: 'Accelerator, EUR an hour', core: 'A server core, EUR an hour', port: 'The widest port, EUR an hour' },
+    any: 'also codecs whose accuracy nobody knows here', start: 'Plan', running: 'Simulating every combination …', limits: 'What limits it: {limits}.',
+    best: 'The five best', candidate: 'candidate', round: 'round', interval: 'in 9 of 10 cases', money: 'a round costs', limited: 'limited by',
+    buy: 'What to buy next', what: 'what', saves: 'saves a round', per_hour: 'more an hour', nothing: 'None of the other values makes a round shorter.',
+    break_even: 'From where on the codec pays', not_considered: 'What was not considered' },
   tasks: { quadratic: 'a quadratic bowl', 'fashion-mlp': 'dense layers on Fashion-MNIST' },
   presets: {
     wan: 'GPT-2 small over a WAN', runner: 'A slow codec, a fast server', school: 'A class on Wi-Fi',

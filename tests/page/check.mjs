@@ -206,6 +206,23 @@ async function training() {
   await page.close();
 }
 
+// The planner's page: its recommendation is the best row of the plan that it asked for.
+async function planning() {
+  const page = await open(`${address}plan`);
+  const asked = page.waitForRequest((r) => r.url().endsWith('/api/plan'));
+  await page.click('#plan-form details summary');
+  await page.type('#plan-form input[name=price-egress]', '0.08');
+  await page.click('#plan-form button[type=submit]');
+  const body = (await asked).postData();
+  await page.waitForSelector('#plan-answer');
+  const answer = await (await fetch(`${address}api/plan`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })).json();
+  check('the recommendation is the plan’s', (await text(page, '#plan-answer')) === answer.text && /EUR/.test(answer.text), answer.text);
+  check('five are shown', (await page.$$('#plan-result table:first-of-type tbody tr')).length >= 5);
+  await accessible(page, 'plan');
+  await picture(page, 'plan');
+  await page.close();
+}
+
 // An emulation that is stopped at once: said so, and another can begin.
 async function real() {
   const page = await open(`${address}#tab=real`);
@@ -218,7 +235,7 @@ async function real() {
 }
 
 try {
-  for (const part of [numbers, keyboard, links, lessons, slow, phone, training, real]) {
+  for (const part of [numbers, keyboard, links, lessons, slow, phone, training, planning, real]) {
     if (only && !only.split(',').includes(part.name)) continue;
     try { await part(); } catch (why) { check(`${part.name} ends`, false, `${why.message} ${/check.mjs:\d+/.exec(why.stack)}`); }
   }

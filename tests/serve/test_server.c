@@ -104,6 +104,8 @@ static char *ask(const char *head, const char *body)
 
 #define POST  "POST /api/run HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
 #define CHECK "POST /api/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
+#define PLAN  "POST /api/plan HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
+#define TEN   "[0,1,2,3,4,5,6,7,8,9]"
 #define POINT(model, clients)                                                                      \
     "{\"schema\": \"strait-experiment/1\", \"model\": \"" model "\", \"clients\": " clients        \
     ", \"strategy\": \"fedavg\", \"network\": {\"client\": {\"rate\": \"1 Gbps\"}, \"server\": "   \
@@ -190,6 +192,38 @@ static void equal_rows(void)
     program_tear_down(&p);
 }
 
+/* The same plan from the page and from a file. */
+static void equal_plans(void)
+{
+    static const char plan[] = "{\"schema\": \"strait-plan/1\", \"experiment\": " POINT(
+        "cnn", "4") ", \"target\": {\"round\": \"2 s\"}, \"rounds\": 10, \"prices\": {\"schema\": "
+                    "\"strait-prices/1\", \"source\": \"of the test\", \"egress\": \"2 EUR/GB\"}, "
+                    "\"vary\": "
+                    "{\"/codec\": [\"none\", \"zstd\"], \"/strategy/decode_cores\": [1, 2]}}";
+    struct program p = {.uid = 0};
+    if (!start())
+        return;
+    program_set_up(&p);
+    program_write(&p, "p.json", plan);
+    struct said s = PROGRAM_CALL(&p, "plan", "p.json", "--json");
+    CU_ASSERT_EQUAL(s.status, 0);
+    char body[2048];
+    snprintf(body, sizeof(body), "{\"plan\": %s}", plan);
+    char *answer = ask(PLAN, body);
+    CU_ASSERT_EQUAL(status_of(answer), 200);
+    json_t *ours = json_of(answer), *theirs = json_loads(s.out, JSON_DISABLE_EOF_CHECK, NULL);
+    json_object_del(theirs, "file");
+    CU_ASSERT_EQUAL(json_array_size(json_object_get(ours, "ranked")), 4);
+    CU_ASSERT_TRUE(json_equal(json_object_get(ours, "ranked"), json_object_get(theirs, "ranked")));
+    CU_ASSERT_TRUE(json_equal(json_object_get(ours, "text"), json_object_get(theirs, "text")));
+    json_decref(ours);
+    json_decref(theirs);
+    free(answer);
+    said_release(&s);
+    stop();
+    program_tear_down(&p);
+}
+
 static void bad_requests(void)
 {
     static const struct {
@@ -212,6 +246,14 @@ static void bad_requests(void)
          "expected at most 16 clients to emulate here, found 17"},
         {CHECK, "{\"experiment\": " POINT("gpt2-small", "2") "}", 400,
          "expected a model of at most 60 MB to emulate here, found 498 MB"},
+        {PLAN, "{\"plan\": {\"schema\": \"strait-plan/1\", \"experiment\": \"/tmp/e.json\"}}", 400,
+         "plan#/experiment: expected a name that ships, found the path"},
+        {PLAN,
+         "{\"plan\": {\"schema\": \"strait-plan/1\", \"experiment\": " POINT(
+             "cnn", "2") ", \"target\": {\"round\": \"1\"}, \"vary\": {\"/codec\": [\"none\"]}}}",
+         400, "plan#/target/round: expected a time"},
+        {PLAN, "{\"plan\": {\"vary\": {\"/a\": " TEN ", \"/b\": " TEN ", \"/c\": " TEN "}}}", 400,
+         "plan#/vary: expected at most 400 candidates"},
         {"GET /etc/passwd HTTP/1.1\r\nHost: localhost", "", 404, "known here"},
         {"GET /api/choices HTTP/1.1\r\nHost: localhost", "", 200, "of the test"},
     };
@@ -330,6 +372,7 @@ static void ends_while_asked(void)
 
 static const struct strait_test tests[] = {
     {"rows are those of strait run, to the last digit", equal_rows},
+    {"plans are those of strait plan", equal_plans},
     {"bad requests are refused with one line", bad_requests},
     {"large, endless and broken requests end", sizes},
     {"questions at once get each its own answer", at_once},
