@@ -68,6 +68,7 @@ help:
 	@echo "make agreement  prediction against emulation in every judged setting: hours"
 	@echo "make bench    measure ratio, speed and error of every codec on this machine"
 	@echo "make fuzz     every decoder under libFuzzer, FUZZ_S=2 seconds each"
+	@echo "make fuzz-request  what a browser may send to strait serve, likewise"
 	@echo "make uml      all checks of netem and tbf in User-Mode Linux: a minute"
 	@echo "make vkernel  the guests' kernel, once: vkernel/linux, 4 minutes (virtual time, AMX)"
 	@echo "make vtest    the judged settings in virtual time: a minute or two"
@@ -333,6 +334,17 @@ $(FUZZ)/%.o: %.c
 	@echo "  compile $< for fuzzing"
 	$(Q)clang $(filter-out -O3,$(ALL_CFLAGS)) -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -MD -MP -c -o $@ $<
 $(FUZZ)/fuzz_decode: $(FUZZ_C:%.c=$(FUZZ)/%.o)
+	@echo "  link $@"
+	$(Q)clang -fsanitize=fuzzer,address,undefined -o $@ $^ $(LDLIBS)
+
+# What a browser sends, likewise: its first lines, and the experiment in its body.
+FUZZ_REQUEST_C = $(call sources,$(filter-out analysis campaign lib serve,$(PARTS))) serve/request.c serve/question.c tests/fuzz/fuzz_request.c
+.PHONY: fuzz-request
+fuzz-request: $(FUZZ)/fuzz_request
+	@mkdir -p $(FUZZ)/request
+	cd $(FUZZ)/request && STRAIT_SHARE=$(CURDIR) ../fuzz_request -max_total_time=$(FUZZ_S) -seed=1 -max_len=4096 \
+	    -timeout=20 -rss_limit_mb=2048 . $(CURDIR)/tests/fuzz/request
+$(FUZZ)/fuzz_request: $(FUZZ_REQUEST_C:%.c=$(FUZZ)/%.o)
 	@echo "  link $@"
 	$(Q)clang -fsanitize=fuzzer,address,undefined -o $@ $^ $(LDLIBS)
 
