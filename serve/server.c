@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "core/clock.h"
 #include "core/shipped.h"
+#include "check.h"
 #include "exchange.h"
 #include "jobs.h"
 #include "mhd.h"
@@ -24,7 +25,7 @@ struct server {
     struct strait_answers answers;
     struct strait_jobs jobs;
     struct strait_exchange_context exchanges;
-    char folder[64];
+    char folder[64], check_folder[80];
     int signal_fd, epoll_fd;
     sigset_t before;
 };
@@ -107,6 +108,18 @@ static int catch_signals(struct server *s, struct strait_error *err)
     return s->signal_fd >= 0 ? 0 : strait_error_system(err, "serve", "cannot wait for signals");
 }
 
+/* Of this server alone, where an emulation keeps its files. */
+static int make_folder(struct server *s, struct strait_error *err)
+{
+    snprintf(s->folder, sizeof(s->folder), "/tmp/strait-serve-XXXXXX");
+    if (!mkdtemp(s->folder)) {
+        s->folder[0] = '\0';
+        return strait_error_system(err, "/tmp", "cannot make a folder");
+    }
+    snprintf(s->check_folder, sizeof(s->check_folder), "%s/check", s->folder);
+    return 0;
+}
+
 static int start(struct server *s, unsigned port, struct strait_error *err)
 {
     struct sockaddr_in here = {.sin_family = AF_INET,
@@ -152,12 +165,11 @@ int strait_server_run(const struct strait_server_options *o, struct strait_error
     if (failed)
         return failed;
     s.jobs.answers = &s.answers;
-    s.jobs.folder = s.folder;
-    snprintf(s.folder, sizeof(s.folder), "/tmp/strait-check-%d", (int)getpid());
+    s.jobs.folder = s.check_folder;
     s.exchanges.texts[0] = json_dumps(o->choices, JSON_COMPACT);
     s.exchanges.texts[1] = json_dumps(o->experiments, JSON_COMPACT);
-    failed = strait_answers_load(&s.answers, err) != 0 || catch_signals(&s, err) != 0 ||
-             start(&s, o->port, err) != 0;
+    failed = make_folder(&s, err) != 0 || strait_answers_load(&s.answers, err) != 0 ||
+             catch_signals(&s, err) != 0 || start(&s, o->port, err) != 0;
     if (!failed && o->ready)
         o->ready(s.mhd.get_daemon_info(s.daemon, MHD_DAEMON_INFO_BIND_PORT)->port, o->context);
     failed = failed || loop(&s, err) != 0;
@@ -166,6 +178,8 @@ int strait_server_run(const struct strait_server_options *o, struct strait_error
         close(s.signal_fd);
         sigprocmask(SIG_SETMASK, &s.before, NULL);
     }
+    if (*s.folder)
+        strait_check_clear(s.folder);
     strait_answers_release(&s.answers);
     free(s.exchanges.texts[0]);
     free(s.exchanges.texts[1]);

@@ -1,3 +1,5 @@
+import { texts } from './texts.js';
+
 // Questions to the server: one of a kind at a time, and the last one asked is the one that is shown.
 const SLOW_MS = 1500, PATIENCE_MS = 130000, AGAIN_MS = 2000;
 
@@ -8,10 +10,10 @@ async function ask(path, body, signal) {
   let answer;
   try { answer = await response.json(); } catch (e) {
     if (signal && signal.aborted) throw e;
-    throw new Error(`an answer that cannot be read (status ${response.status})`);
+    throw new Error(texts.unreadable);
   }
   if (!response.ok) {
-    const refused = new Error(answer.error || `status ${response.status}`);
+    const refused = new Error(answer.error || String(response.status));
     refused.status = response.status;
     throw refused;
   }
@@ -37,7 +39,7 @@ export function channel(path, handlers) {
         if (turn.given) return;
         if (why.status && why.status !== 503) handlers.refused(why.message);
         else {
-          handlers.broken(why.name === 'AbortError' ? 'no answer in two minutes' : why.message);
+          handlers.broken(why.name === 'AbortError' ? texts.no_answer : why.message);
           setTimeout(() => latest === body && !running && start(body), AGAIN_MS);
         }
       },

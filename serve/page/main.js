@@ -76,7 +76,7 @@ function showCurve(data) {
   if (coded) {
     series.push({ name: codecName(all[0].row), values: all.map((p) => p.row.round_s), colour: 'coded' });
     const ends = [1, 0].map((k) => all.map((p) => (p.row.interval_s ? p.row.interval_s[k] : null)));
-    series.push({ name: '90 % ≤', values: ends[0], colour: 'coded', width: 0 }, { name: '90 % ≥', values: ends[1], colour: 'coded', width: 0 });
+    series.push({ name: texts.high, values: ends[0], colour: 'coded', width: 0 }, { name: texts.low, values: ends[1], colour: 'coded', width: 0 });
     bands = [{ series: [3, 4], fill: getComputedStyle(document.documentElement).getPropertyValue('--band') }];
   }
   drawChart(byId('curve'), { ...chart, yName: texts.seconds, yLog: true, series, bands });
@@ -97,7 +97,10 @@ function showLever(data) {
 const askPoint = channel('/api/run', handlers(showPoint));
 const askCurve = channel('/api/run', handlers((data) => { lastCurve = data; showCurve(data); if (state.lever === 'clients') showClientsLever(data); }));
 const askLever = channel('/api/run', handlers(showLever));
-const askFaster = channel('/api/run', handlers((data) => drawFaster(byId('faster'), data.faster, data.rows[0])));
+const askFaster = channel('/api/run', handlers((data) => {
+  byId('faster').classList.remove('stale');
+  drawFaster(byId('faster'), data.faster, data.rows[0]);
+}));
 let lastCurve = null;
 
 function showClientsLever(data) {
@@ -117,6 +120,7 @@ function ask() {
     counts = countsOf(state);
     if (document.activeElement !== byId('as-json')) byId('as-json').value = JSON.stringify(experimentOf(state, choices), null, 1);
     askPoint({ experiment: experimentOf(state, choices), round: true, ...extrasOf(state, own.table) });
+    byId('faster').classList.add('stale');
     clearTimeout(resting); // what would help is asked for once the slider rests
     resting = setTimeout(askForFaster, REST_MS);
     const most = counts.at(-1);
@@ -201,6 +205,7 @@ function draw() {
 
 function setUp() {
   document.title = texts.title;
+  document.documentElement.lang = texts.language;
   document.querySelectorAll('[data-text]').forEach((e) => { e.textContent = texts[e.dataset.text]; });
   byId('preset').replaceChildren(...Object.entries(texts.presets).map(([name, text]) => make('option', { value: name }, text)));
   byId('preset').onchange = () => go({ ...presetState(byId('preset').value), tab: 'explore' });
@@ -212,7 +217,7 @@ function setUp() {
     if (lastCurve) showCurve(lastCurve);
   };
   byId('apply-json').onclick = () => {
-    try { go({ ...state, experiment: JSON.stringify(JSON.parse(byId('as-json').value)) }); } catch (why) { problem(`JSON: ${why.message}`); }
+    try { go({ ...state, experiment: JSON.stringify(JSON.parse(byId('as-json').value)) }); } catch (why) { problem(fill(texts.not_json, { why: why.message })); }
   };
   byId('copy-link').onclick = async () => {
     await navigator.clipboard.writeText(location.href.replace(/#.*/, '') + link(state));

@@ -1,5 +1,6 @@
 // Every text of the page; another language is another such file. {names} are filled in.
 export const texts = {
+  language: 'en',
   title: 'strait: does compression make training faster?',
   skip: 'to the results',
   tabs: { explore: 'Explore', lesson: 'Lesson', plan: 'Plan', real: 'Check it for real', train: 'Live training' },
@@ -17,6 +18,8 @@ export const texts = {
   lever: 'Times faster, by {slider}', lever_plain: 'Time of a round, by {slider}', back: 'Back', next: 'Next',
   footer: 'Predicted by strait on this machine. Nothing is sent anywhere else.',
   computing: 'Computing …', done: 'Computed in {ms} ms.',
+  unreadable: 'an answer that cannot be read', no_answer: 'no answer in two minutes', low: '90 %, low end', high: '90 %, high end',
+  not_json: 'Expected JSON: {why}',
   slow: 'The server takes long for this question …',
   broken: 'The server does not answer: {why}. Is strait serve still running? It is asked again.',
   from_json: 'The experiment was edited by hand: sliders other than the clients have no effect. “Start again” gives them back.',

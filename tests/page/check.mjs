@@ -93,7 +93,7 @@ async function numbers() {
   const here = curve.find(([clients]) => clients === '5');
   check('the curve has the row', here && here[1] === plain.round_s && here[2] === coded.round_s, JSON.stringify(curve));
   check('what limits it is the row’s', (await text(page, '#limit')) === coded.limits.text, await text(page, '#limit'));
-  await page.waitForSelector('#faster td');
+  await page.waitForSelector('#faster:not(.stale) td');
   check('what would help saves the most first', (await page.$$eval('#faster [data-round-s]', (cells) => cells.map((c) => Number(c.dataset.roundS)))).every((s, i, all) => s < coded.round_s && (i === 0 || s >= all[i - 1])));
   await accessible(page, 'explore');
   await picture(page, 'explore');

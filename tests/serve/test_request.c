@@ -45,6 +45,8 @@ static void files(void)
     CU_ASSERT_EQUAL(r.kind, STRAIT_HTTP_FILE);
     CU_ASSERT_STRING_EQUAL(r.file, "serve/page/main.js");
     CU_ASSERT_STRING_EQUAL(r.type, "text/javascript; charset=utf-8");
+    CU_ASSERT_EQUAL(read_one(&r, "GET", "/plan", "localhost", NULL, NULL, NULL), 0);
+    CU_ASSERT_STRING_EQUAL(r.file, "serve/page/index.html");
     CU_ASSERT_EQUAL(read_one(&r, "HEAD", "/uplot/uPlot.iife.min.js", "localhost", NULL, NULL, NULL),
                     0);
     CU_ASSERT_STRING_EQUAL(r.file, "page/uplot/uPlot.iife.min.js");
