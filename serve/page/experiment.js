@@ -27,18 +27,33 @@ export function codecOf(state, choices) {
   return codec;
 }
 
-// One port, or where client 1 has another link an array of so many ports.
-function portsOf(state, n) {
+// Long enough to see, short enough to come back from.
+export const CUT_S = 20;
+// A link that is cut still has a rate: of 1 Gbps 10 kbps.
+const CUT = '0.001 %';
+
+// What happens to client 1's link in the middle of the run.
+function eventsOf(state) {
+  const event = (at, rate) => ({ at: `${Number(at.toPrecision(6))} s`, on: 'hit', rate });
+  if (state.event === 'slow') return [event(state.at, '10 %')];
+  if (state.event === 'cut') return [event(state.at, CUT), event(state.at + CUT_S, '100 %')];
+  return [event(state.at, CUT)];
+}
+
+// One port, or where client 1 has a link of its own two entries.
+function networkOf(state, n) {
   const port = (rate) => {
     const p = { rate: `${rate} Mbps` };
     if (state.rtt > 0) p.rtt = `${state.rtt} ms`;
     if (state.loss > 0) p.loss = `${state.loss} %`;
     return p;
   };
-  if (state.link === 'ok') return port(state.rate);
-  const first = port(state.link === 'slow' ? state.rate / 10 : 0.001);
-  const ports = n > 1 ? [first, { ...port(state.rate), count: n - 1 }] : [first];
-  return ports;
+  const network = { overhead: '0 B', client: port(state.rate), server: { rate: `${state.server} Mbps` } };
+  if (state.link === 'ok' && !state.event) return network;
+  const first = { name: 'hit', ...port({ ok: state.rate, slow: state.rate / 10, cut: 0.001 }[state.link] || state.rate) };
+  network.client = n > 1 ? [first, { name: 'others', ...port(state.rate), count: n - 1 }] : [first];
+  if (state.event) network.events = eventsOf(state);
+  return network;
 }
 
 // The point of the state; nPorts: for how many clients a single link is one of many.
@@ -51,7 +66,7 @@ export function experimentOf(state, choices, nPorts = state.clients) {
   const experiment = {
     schema: 'strait-experiment/1', model: state.model, strategy: strategyOf(state, choices),
     codec: codecOf(state, choices),
-    network: { overhead: '0 B', client: portsOf(state, nPorts), server: { rate: `${state.server} Mbps` } },
+    network: networkOf(state, nPorts),
     clients: state.clients, seed: 1,
   };
   if (state.model === 'own') delete experiment.model;

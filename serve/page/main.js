@@ -48,7 +48,13 @@ function showPoint(data) {
   const named = [[codecName(row), row]];
   if (!isPlain(row) && plain) named.push([texts.plain, plain]);
   drawPhases(byId('phases'), named);
-  drawRound(byId('round'), data.round);
+  drawRound(byId('round'), data.round, state, hit);
+}
+
+function hit(kind, at) {
+  state = { ...state, event: kind === 'undo' ? '' : kind, at: kind === 'undo' ? 0 : Number(at.toPrecision(6)) };
+  history.pushState(null, '', link(state));
+  ask();
 }
 
 const speedup = ({ row, plain }) => (plain ? plain.round_s / row.round_s : null);

@@ -74,7 +74,8 @@ function words(round, spans) {
   return make('details', {}, make('summary', {}, texts.events), make('ol', {}, ...list));
 }
 
-export function drawRound(at, round) {
+// hit(kind, t): what a button does to client 1 at this moment of the run; state: what was done.
+export function drawRound(at, round, state, hit) {
   cancelAnimationFrame(playing);
   if (!round || !(round.end_s > round.start_s)) { at.replaceChildren(); return; }
   const end = round.end_s - round.start_s, spans = spansOf(round), shown = Math.min(round.ranks, MOST + 1);
@@ -116,8 +117,12 @@ export function drawRound(at, round) {
     if (on) playing = requestAnimationFrame(step);
   }
   button.addEventListener('click', () => run(paused));
+  const hits = Object.entries(texts.hits).filter(([kind]) => kind !== 'undo' || state.event).map(([kind, name]) =>
+    make('button', { type: 'button', 'aria-pressed': kind === 'undo' ? null : String(state.event === kind), onclick: () => { run(false); hit(kind, round.start_s + (end * slide.value) / 1000); } }, name));
+  const done = state.event ? [make('p', { class: 'note', id: 'hit-note' }, `${fill(texts.hit_note[state.event], { at: seconds(state.at) })} ${texts.hit_means}`)] : [];
   slide.addEventListener('input', () => { run(false); show((end * slide.value) / 1000); });
-  at.replaceChildren(cast.svg, make('p', { class: 'buttons' }, button, time), slide, bars.svg,
+  at.replaceChildren(cast.svg, make('p', { class: 'buttons' }, button, time), slide,
+    make('p', { class: 'buttons', role: 'group', 'aria-label': texts.events_title }, make('span', { class: 'note' }, texts.events_title), ...hits), ...done, bars.svg,
     legend(['compute', 'encode', 'transfer', 'decode', 'aggregate']),
     make('p', { class: 'note' }, fill(texts.round_note, { shown, ranks: round.ranks })), list);
   show(0);

@@ -2,7 +2,7 @@
 export const initial = {
   tab: 'explore', step: 0, model: 'gpt2-small', strategy: 'fedavg', codec: 'sz', profile: '', bound: 0.001,
   clients: 8, rate: 1000, server: 1000, rtt: 50, loss: 0, cores: 1, steps: 20, slowness: 1, link: 'ok',
-  deadline: 0, y: 'times', lever: 'clients', preset: 'wan', experiment: '',
+  deadline: 0, event: '', at: 0, y: 'times', lever: 'clients', preset: 'wan', experiment: '',
 };
 
 // Numbers of the link are taken as they are: a slider's ends are no limits.

@@ -206,6 +206,24 @@ async function training() {
   await page.close();
 }
 
+// Client 1's link is slowed in the middle of the shown round, which is longer then; and undone.
+async function hits() {
+  const page = await open(`${address}#clients=4&codec=none&server=10000`);
+  await answered(page);
+  const before = await page.$eval('#answer', (e) => Number(e.dataset.roundS));
+  await page.$eval('#round input[type=range]', (e) => { e.value = 250; e.dispatchEvent(new Event('input')); });
+  await page.evaluate(() => [...document.querySelectorAll('#round button')].find((b) => /tenth/.test(b.textContent)).click());
+  await page.waitForSelector('#hit-note');
+  const experiment = JSON.parse(await page.$eval('#as-json', (e) => e.value)), [event] = experiment.network.events;
+  const [row] = await rowsOf(experiment);
+  check('the round is longer by the event', row.round_s > before && Number(await page.$eval('#answer', (e) => e.dataset.roundS)) === row.round_s, JSON.stringify(event));
+  check('the first round was not hit', Math.abs(row.rounds_s[0] - before) < 1e-6 * before, row.rounds_s);
+  await picture(page, 'hit');
+  await page.evaluate(() => [...document.querySelectorAll('#round button')].find((b) => /Undo/.test(b.textContent)).click());
+  await page.waitForFunction((s) => Number(document.querySelector('#answer').dataset.roundS) === s, {}, before);
+  await page.close();
+}
+
 // The planner's page: its recommendation is the best row of the plan that it asked for.
 async function planning() {
   const page = await open(`${address}plan`);
@@ -235,7 +253,7 @@ async function real() {
 }
 
 try {
-  for (const part of [numbers, keyboard, links, lessons, slow, phone, training, planning, real]) {
+  for (const part of [numbers, keyboard, links, lessons, slow, phone, training, planning, hits, real]) {
     if (only && !only.split(',').includes(part.name)) continue;
     try { await part(); } catch (why) { check(`${part.name} ends`, false, `${why.message} ${/check.mjs:\d+/.exec(why.stack)}`); }
   }
