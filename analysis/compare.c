@@ -68,10 +68,10 @@ static struct spread spread_of(const json_t *rows, const struct strait_compared 
     return (struct spread){(room[(n - 1) / 2] + room[n / 2]) / 2, room[0], room[n - 1]};
 }
 
-/* 2: emu; 1: sim; 0: fluid and whatever else; -1: no backend at all. */
+/* 2: measured; 1: sim; 0: fluid and whatever else; -1: no backend at all. */
 static int trust(const char *backend)
 {
-    return strcmp(backend, "emu") == 0 ? 2 : strcmp(backend, "sim") == 0 ? 1 : *backend ? 0 : -1;
+    return strcmp(backend, "emu") == 0 || strcmp(backend, "mpi") == 0 ? 2 : strcmp(backend, "sim") == 0 ? 1 : *backend ? 0 : -1;
 }
 
 /* The backend among rows that is trusted most, below `below`. */

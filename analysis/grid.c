@@ -293,7 +293,7 @@ static const char *backend_for_curves(const json_t *records, const char *control
         const char *backend = strait_text_of(row, "backend");
         if (!is_valid(row) || !has_control(row, control))
             continue;
-        if (strcmp(backend, "emu") != 0)
+        if (strcmp(backend, "emu") != 0 && strcmp(backend, "mpi") != 0)
             return backend;
         found = backend;
     }

@@ -391,7 +391,7 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
             note(list, "speeds of the %scodec are those of %s: the profile has none of its own",
                  ways[i], p->speeds_of[i]);
     const bool spread = e->network->share_spread > 0;
-    if (!p->run.real_payload && strcmp(c->backend, "emu") == 0)
+    if (!p->run.real_payload && (strcmp(c->backend, "emu") == 0 || strcmp(c->backend, "mpi") == 0))
         note(list, "replayed: what is sent are so many bytes of noise");
     else if (!p->run.real_payload && spread)
         note(list, "no packet is sent: flows share links by keyed weights of 1 +- %.3g %%",

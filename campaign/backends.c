@@ -1,11 +1,12 @@
 #include "backends.h"
 #include <string.h>
 
-static const struct strait_backend *const backends[] = {&strait_sim, &strait_fluid, &strait_emu};
+static const struct strait_backend *const backends[] = {&strait_sim, &strait_fluid, &strait_emu,
+                                                        &strait_mpi};
 
 const struct strait_backend *const *strait_backends(size_t *n)
 {
-    *n = sizeof(backends) / sizeof(*backends);
+    *n = sizeof(backends) / sizeof(*backends) - 1; /* mpi stands last */
     return backends;
 }
 

@@ -21,14 +21,14 @@ const char *strait_plan_control(const struct strait_plan_setup *setup,
         return NULL;
     const bool breaks_sim =
         strcmp(setup->control, "no-ramp") == 0 || strcmp(setup->control, "no-codec-cost") == 0;
-    return breaks_sim == (backend != &strait_emu) ? setup->control : NULL;
+    return breaks_sim == !backend->is_measured ? setup->control : NULL;
 }
 
 struct strait_trial_options strait_plan_point_options(const struct strait_plan_setup *setup,
                                                       const struct strait_backend *backend)
 {
-    const bool is_emu = backend == &strait_emu;
-    const bool real = is_emu && !(setup->timing && strcmp(setup->timing, "replay") == 0);
+    const bool real =
+        backend->is_measured && !(setup->timing && strcmp(setup->timing, "replay") == 0);
     return (struct strait_trial_options){.real_payload = real,
                                          .measured_cost = real,
                                          .control = strait_plan_control(setup, backend),
@@ -37,7 +37,8 @@ struct strait_trial_options strait_plan_point_options(const struct strait_plan_s
                                          .launcher = setup->launcher,
                                          .every_round = setup->every_round,
                                          .in_process = true,
-                                         .one_at_a_time = is_emu && setup->timing &&
+                                         .world = setup->world,
+                                         .one_at_a_time = backend->is_measured && setup->timing &&
                                                           strcmp(setup->timing, "serial") == 0};
 }
 
@@ -46,7 +47,7 @@ struct strait_trial_options strait_plan_trial_options(const struct strait_plan_s
                                                       const struct strait_experiment *e)
 {
     struct strait_trial_options options = strait_plan_point_options(setup, backend);
-    if (e->trains && backend != &strait_emu)
+    if (e->trains && !backend->is_measured)
         options.real_payload = true; /* values are real, time is simulated */
     options.n_threads = setup->n_threads;
     return options;
@@ -130,7 +131,7 @@ static void blame_codec(struct strait_error *err, const char *file, const struct
 /* Whether the row depends on recorded values. */
 static bool reads_tensors(const struct strait_experiment *e, const struct strait_backend *backend)
 {
-    return backend == &strait_emu || e->strategy->quality;
+    return backend->is_measured || e->strategy->quality;
 }
 
 /* Add a point with all its repeats. */
@@ -181,7 +182,7 @@ static int add_point(struct strait_plan *plan, const json_t *resolved, const jso
         task->backend = backend;
         task->repeat = repeat;
         task->reference = reference;
-        const bool emu = backend == &strait_emu;
+        const bool emu = backend->is_measured;
         const struct strait_row_inputs inputs = {
             .resolved = resolved,
             .backend = backend->name,

@@ -32,9 +32,10 @@ struct strait_plan_setup {
     bool every_round;                   /* never extrapolate */
     int n_retries;                      /* of an INVALID emulated point */
     const char *spans;                  /* folder for the spans of runs; NULL: they are not kept */
-    const char *save_state;        /* folder for what training computed; NULL: it is not kept */
-    int n_threads;                 /* of a simulation that trains; 0: one */
-    struct strait_live_view *view; /* for emulated points; NULL: none */
+    const char *save_state;         /* folder for what training computed; NULL: it is not kept */
+    int n_threads;                  /* of a simulation that trains; 0: one */
+    struct strait_mpi_world *world; /* mpi: the processes; NULL: none */
+    struct strait_live_view *view;  /* for emulated points; NULL: none */
     const struct strait_learned *learned; /* NULL: intervals lack the model's own error */
     char profile_hash[STRAIT_KEY_CHARS], program[STRAIT_KEY_CHARS], machine[STRAIT_KEY_CHARS];
 };
@@ -62,6 +63,10 @@ bool strait_plan_is_plain(const struct strait_experiment *e);
 json_t *strait_plan_without_codec(const json_t *resolved);
 /** Run one task. Returns: its row, a new reference, or NULL with *err */
 json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct strait_error *err);
+/** As another rank than 0 on real machines: run what rank 0 announces, until nothing comes. Of setup
+ *  file, profile, timing and world are used. 0, or -1 with *err: a run failed, which rank 0 reports
+ *  and ends all. */
+int strait_plan_follow(const struct strait_plan_setup *setup, struct strait_error *err);
 /** Mean round of a run; NAN without any. */
 double strait_plan_mean_round_s(const struct strait_trial *p);
 /** Put "interval_s", "total_interval_s", "uncertainty" and "evidence" into the row of a run; a

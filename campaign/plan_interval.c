@@ -145,10 +145,11 @@ int strait_plan_put_interval(json_t *row, const struct strait_plan_setup *setup,
         .doubt = doubt_of(e),
         .is_published = m->timing == STRAIT_TIMING_PUBLISHED};
     double interval_s[2];
-    if (backend == &strait_emu)
-        return json_object_set_new(
-            row, "evidence",
-            json_pack("{s:s, s:o}", "basis", "emulated", "case", strait_case_json(&c)));
+    if (backend->is_measured)
+        return json_object_set_new(row, "evidence",
+                                   json_pack("{s:s, s:o}", "basis",
+                                             backend == &strait_emu ? "emulated" : "real machines",
+                                             "case", strait_case_json(&c)));
     in.n_steps = step_s > 0 ? in.compute_s / step_s : 1;
     if (codec_ends(in.codec_s, setup, e, err) != 0 ||
         draw_ends(in.draws_s, setup, e, in.round_s, strait_row_number(bytes, "payload"), err) != 0)

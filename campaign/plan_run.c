@@ -12,6 +12,7 @@
 #include "live_view.h"
 #include "host_header.h"
 #include "invariance.h"
+#include "mpi/agree.h"
 #include "plan.h"
 
 /* --- what codecs took --------------------------------------------------------------------- */
@@ -40,7 +41,7 @@ enum { STATE_CHARS = 4096 };
 static const char *state_of(char buf[STATE_CHARS], const struct strait_plan *plan,
                             const struct strait_task_plan *task, int later)
 {
-    if (!plan->setup.save_state || task->backend == &strait_emu)
+    if (!plan->setup.save_state || task->backend->is_measured)
         return NULL;
     snprintf(buf, STATE_CHARS, "%s/%s-%d.state", plan->setup.save_state, task->key, later);
     return buf;
@@ -68,7 +69,9 @@ static json_t *attempt_seed(const struct strait_plan *plan, const struct strait_
         json_object_set_new(resolved, "seed",
                             json_integer((seed ? json_integer_value(seed) : 1) + later));
     }
-    const int unread = strait_experiment_read(&e, plan->setup.file, resolved, err);
+    const int unread =
+        strait_experiment_read(&e, plan->setup.file, resolved, err) != 0 ||
+        (plan->setup.world && strait_mpi_announce(plan->setup.world, resolved, err) != 0);
     json_decref(resolved);
     if (unread)
         return NULL;
@@ -82,7 +85,7 @@ static json_t *attempt_seed(const struct strait_plan *plan, const struct strait_
     if (!failed)
         p->run.net_cpu_s_per_gbit = strait_plan_net_cpu_s(&plan->setup, task->resolved, e->n_ranks);
     if (!failed && strait_trial_run(p, task->backend, err) == 0) {
-        json_t *machine = task->backend == &strait_emu ? strait_host_json() : NULL;
+        json_t *machine = task->backend->is_measured ? strait_host_json() : NULL;
         struct strait_row_context context = {.backend = task->backend->name,
                                              .key = task->key,
                                              .profile = plan->setup.profile_hash,
@@ -204,4 +207,38 @@ int strait_plan_round_s(double *round_s, const struct strait_plan_setup *setup,
     strait_trial_free(p);
     strait_experiment_free(e);
     return status;
+}
+
+/* One point, as another rank than 0. What stops it before its run fails the run. */
+static int follow_point(const struct strait_plan_setup *setup, const json_t *resolved,
+                        struct strait_error *err)
+{
+    struct strait_experiment *e = NULL;
+    struct strait_trial *p = NULL;
+    int failed = strait_experiment_read(&e, setup->file, resolved, err);
+    if (!failed) {
+        const struct strait_trial_options options =
+            strait_plan_trial_options(setup, &strait_mpi, e);
+        failed = strait_trial_new(&p, e, setup->profile, &options, err) != 0 ||
+                 strait_trial_run(p, &strait_mpi, err) != 0;
+    }
+    if (failed) { /* lanes may still run on them */
+        strait_mpi_world_refuse(setup->world, err);
+        return -1;
+    }
+    strait_trial_free(p);
+    strait_experiment_free(e);
+    return 0;
+}
+
+int strait_plan_follow(const struct strait_plan_setup *setup, struct strait_error *err)
+{
+    for (json_t *point; strait_mpi_next(setup->world, &point, err) == 0;) {
+        const int failed = point ? follow_point(setup, point, err) : 0;
+        const bool over = !point;
+        json_decref(point);
+        if (failed || over)
+            return failed;
+    }
+    return -1;
 }

@@ -56,6 +56,7 @@ static int make_plan(struct strait_session *r, struct strait_error *err)
     plan->setup.save_state = r->save_state;
     plan->setup.realisation = r->realisation;
     plan->setup.launcher = r->launcher;
+    plan->setup.world = r->world;
     plan->setup.n_retries = (int)r->n_tries - 1;
     if (strait_plan_setup_hashes(&plan->setup, err) != 0 || choose_profile(r, err) != 0)
         return -1;
@@ -75,8 +76,9 @@ static int make_plan(struct strait_session *r, struct strait_error *err)
                    ? -1
                    : 0;
     const struct strait_backend *backend = strait_backend_find(r->on);
-    const bool emu = backend == &strait_emu;
-    return strait_plan_add(plan, r->sweep, backend, emu ? (int)r->n_repeats : 1, !emu, err);
+    const bool measured = backend->is_measured;
+    return strait_plan_add(plan, r->sweep, backend, measured ? (int)r->n_repeats : 1, !measured,
+                           err);
 }
 
 /* Of tasks that train the same for real, the first is checked: it opens the data. */
@@ -97,8 +99,8 @@ static int check_host(const struct strait_session *r, struct strait_error *err)
     for (size_t i = 0; i < r->plan.n_tasks && !failed; i++) {
         const struct strait_task_plan *task = &r->plan.tasks[i];
         const bool trains = json_object_get(task->resolved, "training") != NULL;
-        if (task->repeat > 0 || (task->backend != &strait_emu &&
-                                 (!trains || trains_as_before(task->resolved, trained))))
+        if (task->repeat > 0 ||
+            (!task->backend->is_measured && (!trains || trains_as_before(task->resolved, trained))))
             continue;
         trained = trains ? task->resolved : trained;
         struct strait_experiment *e = NULL;
@@ -343,6 +345,18 @@ static int note_failures(struct strait_session *r, struct strait_error *err)
                             strait_text_of(first, "text"));
 }
 
+/* On real machines this process is rank 0, and MPI stands no fork. */
+static int compute_here(struct strait_session *r, struct strait_error *err)
+{
+    for (size_t i = 0; i < r->n_missing; i++) {
+        json_t *row = strait_plan_run_task(&r->plan, r->missing[i], err);
+        if (!row || take_row(i, row, r, err) != 0)
+            return -1;
+        json_decref(row);
+    }
+    return 0;
+}
+
 /* Points in virtual time run on all workers; in real time on one, since others would disturb the
  * measurement. */
 static int compute(struct strait_session *r, struct strait_error *err)
@@ -350,6 +364,8 @@ static int compute(struct strait_session *r, struct strait_error *err)
     size_t *all = r->missing;
     const size_t n_all = r->n_missing;
     size_t n_virtual = 0;
+    if (r->world)
+        return compute_here(r, err);
     while (n_virtual < n_all && r->plan.tasks[all[n_virtual]].backend != &strait_emu)
         n_virtual++;
     /* Points share the processors; what a point trains shares what is left of them. */

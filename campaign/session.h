@@ -20,6 +20,7 @@ struct strait_session {
     struct strait_compare_options within; /* for --on both */
     bool json, fresh, no_breakeven, check, every_round, live, spans; /* spans: kept in the folder */
     /* --- state */
+    struct strait_mpi_world *world; /* of --on mpi */
     struct strait_sweep *sweep;
     struct strait_profile *profile;
     struct strait_learned learned; /* for intervals */

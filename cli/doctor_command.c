@@ -6,6 +6,7 @@
 #include "analysis/table.h"
 #include "core/host.h"
 #include "core/process.h"
+#include "mpi/world.h"
 #include "cli/kit/command.h"
 #include "campaign/host_header.h"
 #include "cli/kit/options.h"
@@ -31,6 +32,21 @@ static void check_programs(json_t *out)
     char text[TEXT_CHARS];
     const bool plots = ask_version(text, sizeof(text), gnuplot);
     strait_probe_put(out, "gnuplot", plots, text, "apt install gnuplot-nox (for strait plot)");
+}
+
+/* Real machines: the module that mpicc compiled, and what starts its processes. */
+static void check_mpi(json_t *out)
+{
+    static const char *const mpirun[] = {"mpirun", "--version", NULL};
+    char text[TEXT_CHARS];
+    struct strait_error why = {0};
+    bool works = strait_mpi_module_check(&why) == 0;
+    if (works)
+        works = ask_version(text, sizeof(text), mpirun);
+    else
+        snprintf(text, sizeof(text), "%.400s", why.text);
+    strait_probe_put(out, "mpi", works, text,
+                     "apt install libopenmpi-dev openmpi-bin, then make (for strait rank)");
 }
 
 static const char small_experiment[] =
@@ -127,6 +143,7 @@ int strait_command_doctor(int argc, char **argv)
     check_backend(out, &strait_fluid);
     const char *emu = check_emulation(out);
     check_programs(out);
+    check_mpi(out);
     check_machine(out);
     strait_probe_print(out, json);
     if (!json)

@@ -9,6 +9,8 @@
 
 static const struct strait_subcommand commands[] = {
     {"run", "EXPERIMENT", "simulate or emulate an experiment, or compare both", strait_command_run},
+    {"rank", "EXPERIMENT", "be a rank of an experiment on real machines, under mpirun",
+     strait_command_rank},
     {"check", "EXPERIMENT", "say what an experiment asks for and what can run it here",
      strait_command_check},
     {"list", "[WHAT]", "list codecs, strategies, models, profiles and more", strait_command_list},

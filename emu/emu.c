@@ -320,6 +320,7 @@ static int run_emu(struct strait_run *run, struct strait_error *err)
 const struct strait_backend strait_emu = {
     .name = "emu",
     .summary = "one process a rank in its own network namespace, real TCP over shaped links",
+    .is_measured = true,
     .has_packets = true,
     .check = check,
     .run = run_emu,

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 #include "session.h"
 
@@ -17,7 +16,7 @@ static const double SLIP_RATIO = 0.01, SLIP_ONCE_S = 0.005;
 struct figures {
     struct strait_error error;
     struct strait_mpi_figures link;
-    double returned_s, slip_sum_s, slip_max_s, lag_sum_s, lag_max_s, job_cpu_s, cpu_s;
+    double returned_s, slip_sum_s, slip_max_s, lag_sum_s, lag_max_s, job_cpu_s;
     uint64_t n_measured, n_slow;
     char host[64];
     uint64_t log_bytes;
@@ -26,7 +25,6 @@ struct figures {
 static struct figures figures_of(struct strait_mpi_session *s)
 {
     const struct strait_proc_slots *slots = &s->rank.slots;
-    struct timespec used;
     struct figures f = {.link = strait_mpi_link_figures(s->link),
                         .returned_s = s->returned_s,
                         .slip_sum_s = slots->slip_sum_s,
@@ -36,8 +34,6 @@ static struct figures figures_of(struct strait_mpi_session *s)
                         .job_cpu_s = slots->cpu_s,
                         .n_measured = slots->n_measured,
                         .n_slow = slots->n_slow};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    f.cpu_s = (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
     gethostname(f.host, sizeof(f.host) - 1);
     return f;
 }
@@ -144,7 +140,6 @@ static int report(struct strait_mpi_session *s, const struct figures *all, struc
         sum.n_measured += all[i].n_measured;
         sum.n_slow += all[i].n_slow;
         sum.job_cpu_s += all[i].job_cpu_s;
-        sum.cpu_s += all[i].cpu_s;
         sum.slip_max_s = fmax(sum.slip_max_s, all[i].slip_max_s);
         sum.lag_sum_s = fmax(sum.lag_sum_s, all[i].lag_sum_s);
         sum.lag_max_s = fmax(sum.lag_max_s, all[i].lag_max_s);
@@ -154,12 +149,12 @@ static int report(struct strait_mpi_session *s, const struct figures *all, struc
     sum.slip_sum_s = all[latest].slip_sum_s;
     snprintf(checksum, sizeof(checksum), "%016llx", (unsigned long long)sum.link.sent_checksum);
     json_t *facts = json_pack(
-        "{s:s, s:o, s:o, s:f, s:I, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f}", "library",
+        "{s:s, s:o, s:o, s:f, s:I, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "library",
         s->world->library, "hosts", hosts_of(all, n), "clock", clock_of(s), "run_s",
         all[0].returned_s, "sent_bytes", (json_int_t)sum.link.bytes_sent, "sent_checksum", checksum,
         "n_measured_jobs", (json_int_t)sum.n_measured, "n_slow_readings", (json_int_t)sum.n_slow,
-        "job_cpu_s", sum.job_cpu_s, "cpu_s", sum.cpu_s, "slip_sum_s", sum.slip_sum_s, "slip_max_s",
-        sum.slip_max_s, "lag_sum_s", sum.lag_sum_s, "lag_max_s", sum.lag_max_s);
+        "job_cpu_s", sum.job_cpu_s, "slip_sum_s", sum.slip_sum_s, "slip_max_s", sum.slip_max_s,
+        "lag_sum_s", sum.lag_sum_s, "lag_max_s", sum.lag_max_s);
     int failed = !facts || json_object_update(s->run->facts->report, facts) != 0;
     json_decref(facts);
     if (!failed && sum.slip_sum_s > fmax(SLIP_RATIO * all[0].returned_s, SLIP_ONCE_S)) {

@@ -279,6 +279,7 @@ static int run_mpi(struct strait_run *run, struct strait_error *err)
 const struct strait_backend strait_mpi = {
     .name = "mpi",
     .summary = "real machines: one process a rank, messages by MPI",
+    .is_measured = true,
     .has_packets = true,
     .check = check,
     .run = run_mpi,

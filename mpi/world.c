@@ -8,12 +8,15 @@
 #include <time.h>
 #include <unistd.h>
 #include "core/clock.h"
+#include "link.h"
 
 /* What launchers leave in the environment: Open MPI, PMIx, MPICH and its kin, Slurm. */
 static const char *const launched[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                        "SLURM_PROCID", NULL};
 /* Between two looks, nanoseconds: nobody measures time by talk. */
 static const long LOOK_NS = 200000;
+/* For a refusal to leave. */
+static const double REFUSE_S = 5;
 
 /* Where the program lies in the tree, or in a prefix beside lib (Makefile, install). */
 const char *strait_mpi_module_path(char *buf, size_t cap)
@@ -67,6 +70,19 @@ int strait_mpi_module_check(struct strait_error *err)
     return load(&module, err) ? 0 : -1;
 }
 
+static void look_later(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+}
+
+int strait_mpi_launched_as(void)
+{
+    for (size_t i = 0; launched[i]; i++)
+        if (getenv(launched[i]))
+            return atoi(getenv(launched[i]));
+    return 0;
+}
+
 int strait_mpi_world_open(struct strait_mpi_world **out, struct strait_error *err)
 {
     bool started = false;
@@ -98,6 +114,17 @@ void strait_mpi_world_free(struct strait_mpi_world *w)
     free(w);
 }
 
+void strait_mpi_world_refuse(struct strait_mpi_world *w, const struct strait_error *why)
+{
+    struct strait_mpi_request request;
+    const struct strait_mpi_note note = {.word = STRAIT_MPI_FAILED, .from = w->me, .error = *why};
+    const double until_s = strait_clock_s() + REFUSE_S;
+    if (w->calls->isend(w->mpi, &request, STRAIT_MPI_LETTERS, &note, sizeof(note), 0,
+                        STRAIT_MPI_TAG_NOTE) == 0)
+        while (w->calls->test(w->mpi, &request) == 0 && strait_clock_s() < until_s)
+            look_later();
+}
+
 void strait_mpi_world_abort(struct strait_mpi_world *w, int status)
 {
     w->calls->abort(w->mpi, status);
@@ -107,11 +134,6 @@ void strait_mpi_world_abort(struct strait_mpi_world *w, int status)
 int strait_mpi_broken(struct strait_error *err)
 {
     return strait_error_set(err, STRAIT_ERR_BACKEND, NULL, "MPI reports an error");
-}
-
-static void look_later(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
 }
 
 int strait_mpi_tell(struct strait_mpi_world *w, int dst, const void *data, size_t n_bytes,

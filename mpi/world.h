@@ -36,5 +36,9 @@ int strait_mpi_tell(struct strait_mpi_world *w, int dst, const void *data, size_
 /** The next bytes that src tells; free(*data). As strait_mpi_tell; deadline_s INFINITY: none. */
 int strait_mpi_listen(struct strait_mpi_world *w, int src, void **data, size_t *n_bytes,
                       double deadline_s, struct strait_error *err);
+/** Make the run that rank 0 begins now fail: this process cannot take part. */
+void strait_mpi_world_refuse(struct strait_mpi_world *w, const struct strait_error *why);
+/** As which rank a launcher started this process, before MPI is asked; 0 where none did. */
+int strait_mpi_launched_as(void);
 /** A call of MPI failed. Returns: -1, with *err BACKEND */
 int strait_mpi_broken(struct strait_error *err);

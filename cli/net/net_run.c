@@ -52,9 +52,11 @@ static int run(const struct order *o, int argc, char **argv, struct strait_error
     json_t *state = NULL;
     int lock = -1, status = -1;
     const bool clients = strcmp(o->ranks, "clients") == 0;
-    if (!clients && strcmp(o->ranks, "all") != 0)
-        return strait_refuse_name(err, STRAIT_ERR_USAGE, "net run", "all or clients after --ranks",
-                                  o->ranks, (const char *const[]){"all", "clients", NULL});
+    const bool one = strcmp(o->ranks, "first") == 0;
+    if (!clients && !one && strcmp(o->ranks, "all") != 0)
+        return strait_refuse_name(err, STRAIT_ERR_USAGE, "net run",
+                                  "all, clients or first after --ranks", o->ranks,
+                                  (const char *const[]){"all", "clients", "first", NULL});
     const int guest = strait_net_guest_is_wanted(&o->guest, err);
     if (guest < 0 || (guest > 0 && make_log_folder(o->log, err) != 0))
         return -1;
@@ -74,7 +76,7 @@ static int run(const struct order *o, int argc, char **argv, struct strait_error
                                                      .argv = o->command,
                                                      .log = o->log,
                                                      .first = first,
-                                                     .n = e->n_ranks - first,
+                                                     .n = one ? 1 : e->n_ranks - first,
                                                      .keep_going = o->keep_going};
         status = strait_tensor_copy_run(&plan, &net, err);
     }
@@ -100,7 +102,9 @@ static const char notes[] =
     "name; only files in the folder of --log are kept. Output comes at the end.\n"
     "\n"
     "  strait net run wan-check --set /clients=4 --log logs -- python3 train.py\n"
-    "  strait net run wan-check --set /clients=2 --launcher uml -- ping -c 3 server\n";
+    "  strait net run wan-check --set /clients=2 --launcher uml -- ping -c 3 server\n"
+    "  strait net run my.json --ranks first -- mpirun --host server,client1 ...\n"
+    "    one copy, which starts the others itself (docs/mpi.md)\n";
 
 int strait_net_run(int argc, char **argv)
 {
@@ -111,7 +115,7 @@ int strait_net_run(int argc, char **argv)
         {"set", 0, STRAIT_OPTION_TEXTS, &o.settings, "/POINTER=VALUE",
          "set a value of the experiment"},
         {"ranks", 0, STRAIT_OPTION_TEXT, &o.ranks, "WHICH",
-         "clients, or all: with the server as RANK 0"},
+         "clients (default), all, or first: rank 0 alone"},
         {"log", 0, STRAIT_OPTION_TEXT, &o.log, "DIR", "output to DIR/client1.log and so on"},
         {"keep-going", 0, STRAIT_OPTION_FLAG, &o.keep_going, NULL,
          "let the others continue when one fails"},

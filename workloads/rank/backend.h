@@ -183,6 +183,7 @@ struct strait_rank_ops {
 struct strait_backend {
     const char *name;
     const char *summary;
+    bool is_measured; /* in real time, on processors and connections that are there */
     bool has_packets; /* what happens to single ones (packet_effects.h) happens in it */
     /** Whether this host can do this run. 0, or -1 with *err: HOST, or INPUT naming what it cannot
      *  do. Changes nothing. */

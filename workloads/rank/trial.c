@@ -171,6 +171,7 @@ int strait_trial_new(struct strait_trial **out, const struct strait_experiment *
                                  .dilation = options->dilation,
                                  .realisation = options->realisation,
                                  .launcher = options->launcher,
+                                 .world = options->world,
                                  .watch = options->watch,
                                  .watcher = options->watcher,
                                  .uses_stream = uses_stream};
@@ -313,7 +314,7 @@ int strait_trial_check(struct strait_trial *p, const struct strait_backend *back
     /* What needs no memory to be refused is refused first. */
     if (backend->check(&p->run, err) != 0)
         return -1;
-    const bool wanted = p->run.real_payload || backend == &strait_emu; /* for its deadlines */
+    const bool wanted = p->run.real_payload || backend->is_measured; /* for its deadlines */
     if (!wanted || p->run.expected_s > 0)
         return 0;
     if (need_memory(p, err) != 0)

@@ -82,6 +82,7 @@ struct strait_trial_options {
     const char *realisation, *launcher; /* emu: as in struct strait_run */
     bool every_round;                   /* simulate every round, even if they repeat */
     bool one_at_a_time;                 /* emu: as in struct strait_run */
+    struct strait_mpi_world *world;     /* mpi: likewise */
     const char *state; /* of a simulation: the file of what training computed; NULL: none */
     int n_threads;     /* of a simulation, for real training; 0: one */
     bool in_process;   /* as in struct strait_run; not where payload is real */

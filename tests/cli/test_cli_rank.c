@@ -1,0 +1,180 @@
+/* strait rank under mpirun: what it sends and sums is what a simulation says, and what is refused
+ * is one line of rank 0. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "core/process.h"
+#include "mpi/world.h"
+#include "tests/kit/links/mpi_world.h"
+#include "tests/kit/program.h"
+
+enum { OUT_BYTES = 1 << 20 };
+
+/* Three strategies without a server and one with, on three ranks. */
+static const char trains[] =
+    "{\"schema\":\"strait-experiment/1\",\"seed\":5,\"clients\":3,\"training\":{\"task\":"
+    "\"quadratic\",\"lr\":0.2},\"strategy\":{\"name\":\"bsp\",\"rounds\":3},\"network\":{"
+    "\"client\":{\"rate\":\"1 Gbps\",\"rtt\":\"1 ms\"},\"server\":{\"rate\":\"1 Gbps\"}},\"vary\":"
+    "{\"/strategy\":[{\"name\":\"bsp\",\"rounds\":3},{\"name\":\"dear\",\"rounds\":3},"
+    "{\"name\":\"ps\",\"rounds\":3}]}}";
+static const char serves[] =
+    "{\"schema\":\"strait-experiment/1\",\"seed\":5,\"clients\":2,\"training\":{\"task\":"
+    "\"quadratic\",\"lr\":0.2},\"strategy\":{\"name\":\"fedavg\",\"rounds\":3,\"local_steps\":2},"
+    "\"codec\":{\"name\":\"sz\",\"bound\":{\"range\":1e-3}},\"network\":{"
+    "\"client\":{\"rate\":\"1 Gbps\",\"rtt\":\"1 ms\"},\"server\":{\"rate\":\"1 Gbps\"}}}";
+
+/* mpirun of this; its exit status. The first line on stderr is in err. */
+static int launch(char *out, struct strait_error *err, const char *n, const char *const args[])
+{
+    const char *argv[2 * MPIRUN_MAX_ARGS];
+    size_t at = mpirun_argv(argv, n);
+    for (size_t i = 0; args[i]; i++)
+        argv[at++] = args[i];
+    argv[at] = NULL;
+    *err = (struct strait_error){0};
+    *out = '\0';
+    return strait_process_run(out, OUT_BYTES, argv, NULL, 120, err);
+}
+#define LAUNCH(out, err, n, ...) launch(out, err, n, (const char *const[]){__VA_ARGS__, NULL})
+
+/* False: the test is skipped. */
+static bool set_up(struct program *p)
+{
+    char why[256];
+    const bool works = mpirun_works(why, sizeof(why));
+    if (!works)
+        strait_test_skip(why);
+    else
+        program_set_up(p);
+    return works;
+}
+
+static const char *file_of(char path[128], const struct program *p, const char *name)
+{
+    snprintf(path, 128, "%s/%s", p->folder, name);
+    return path;
+}
+
+static json_t *line_of(const char **at)
+{
+    json_t *row = json_loads(*at, JSON_DISABLE_EOF_CHECK, NULL);
+    const char *end = strchr(*at, '\n');
+    *at = end ? end + 1 : "";
+    return row;
+}
+
+/* Rows of both in the order of the points: equal bytes, equal losses to the last bit. */
+static void expect_same(const char *simulated, const char *measured, int n)
+{
+    for (int i = 0; i < n; i++) {
+        json_t *a = line_of(&simulated), *b = line_of(&measured);
+        CU_ASSERT_FATAL(a && b);
+        CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(a, "backend")), "sim");
+        CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(b, "backend")), "mpi");
+        CU_ASSERT(json_equal(json_object_get(a, "strategy"), json_object_get(b, "strategy")));
+        CU_ASSERT(json_equal(json_object_get(a, "bytes"), json_object_get(b, "bytes")));
+        const json_t *x = json_object_get(a, "training"), *y = json_object_get(b, "training");
+        CU_ASSERT(json_equal(json_object_get(x, "loss"), json_object_get(y, "loss")));
+        CU_ASSERT_EQUAL(json_array_size(json_object_get(y, "loss")), 3);
+        CU_ASSERT(json_is_object(json_object_get(json_object_get(b, "report"), "clock")));
+        json_decref(a);
+        json_decref(b);
+    }
+}
+
+static void same_bytes_and_sums(void)
+{
+    struct program p;
+    struct strait_error err;
+    char path[128], *out = malloc(OUT_BYTES);
+    if (!set_up(&p)) {
+        free(out);
+        return;
+    }
+    program_write(&p, "trains.json", trains);
+    program_write(&p, "serves.json", serves);
+    for (int i = 0; i < 2; i++) {
+        const char *name = i == 0 ? "trains.json" : "serves.json";
+        struct said s =
+            PROGRAM_CALL(&p, "run", name, "--json", "--no-break-even", "--out", "sim", "--fresh");
+        CU_ASSERT_EQUAL(s.status, 0);
+        char folder[128];
+        file_of(folder, &p, "mpi");
+        CU_ASSERT_EQUAL(LAUNCH(out, &err, "3", p.path, "rank", file_of(path, &p, name), "--json",
+                               "--out", folder),
+                        0);
+        expect_same(s.out, out, i == 0 ? 3 : 1);
+        said_release(&s);
+    }
+    free(out);
+    program_tear_down(&p);
+}
+
+/* What rank 0 says, whoever found it. */
+static void refused(void)
+{
+    struct program p;
+    struct strait_error err;
+    char path[128], other[128], program[128], module[4096 + 32], *out = malloc(OUT_BYTES);
+    if (!set_up(&p)) {
+        free(out);
+        return;
+    }
+    program_write(&p, "e.json", trains);
+    program_write(&p, "other.json", serves);
+    file_of(path, &p, "e.json");
+    file_of(other, &p, "other.json");
+    CU_ASSERT_EQUAL(LAUNCH(out, &err, "2", p.path, "rank", path), 2);
+    CU_ASSERT_CONTAINS(err.text, "strait: expected 3 processes, one for each rank (mpirun -n 3), "
+                                 "found 2");
+    CU_ASSERT_EQUAL(
+        LAUNCH(out, &err, "1", p.path, "rank", path, ":", "-n", "1", p.path, "rank", other), 2);
+    CU_ASSERT_CONTAINS(err.text, "strait: expected the same experiment on all machines, found ");
+    CU_ASSERT_CONTAINS(err.text, "e.json as rank 0 and another, ");
+    CU_ASSERT_CONTAINS(err.text, "other.json, as rank 1 on ");
+    CU_ASSERT_EQUAL(
+        LAUNCH(out, &err, "1", p.path, "rank", path, ":", "-n", "1", p.path, "rank", "no.json"), 2);
+    CU_ASSERT_CONTAINS(err.text, "strait: rank 1 on ");
+    CU_ASSERT_CONTAINS(err.text, "no.json: ");
+    /* A program with one byte more behind its end is another one. */
+    char command[2 * 4096 + 512];
+    strait_mpi_module_path(module, sizeof(module));
+    file_of(program, &p, "strait");
+    snprintf(command, sizeof(command), "cp %s %s && printf x >>%s && cp %s %s", p.path, program,
+             program, module, p.folder);
+    CU_ASSERT_EQUAL(system(command), 0);
+    setenv("STRAIT_SHARE", ".", 1);
+    CU_ASSERT_EQUAL(
+        LAUNCH(out, &err, "1", p.path, "rank", path, ":", "-n", "1", program, "rank", path), 2);
+    unsetenv("STRAIT_SHARE");
+    CU_ASSERT_CONTAINS(err.text, "strait: expected the same program on all machines, found ");
+    free(out);
+    program_tear_down(&p);
+}
+
+static void without_a_launcher(void)
+{
+    struct program p;
+    program_set_up(&p);
+    program_write(&p, "e.json", trains);
+    struct said s = PROGRAM_CALL(&p, "rank", "e.json");
+    CU_ASSERT_EQUAL(s.status, 3);
+    CU_ASSERT_EQUAL(program_n_lines(s.err), 1);
+    CU_ASSERT_CONTAINS(s.err, "strait: expected ");
+    said_release(&s);
+    s = PROGRAM_CALL(&p, "rank", "e.json", "--timing", "serial");
+    CU_ASSERT_EQUAL(s.status, 2);
+    CU_ASSERT_STRING_EQUAL(
+        s.err, "strait: rank: expected live or replay after --timing, found \"serial\"\n");
+    said_release(&s);
+    program_tear_down(&p);
+}
+
+static const struct strait_test tests[] = {
+    {"strategies on three ranks send and sum what a simulation says", same_bytes_and_sums},
+    {"too few ranks, other experiments and other programs are one line", refused},
+    {"without a launcher it says how to start", without_a_launcher},
+};
+STRAIT_SUITE_WITH("cli/cli_rank", tests, .release = true);
