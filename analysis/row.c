@@ -364,6 +364,8 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
         note(list, "compute time is scaled to a device %g times as fast", e->compute_speed);
     if (!p->run.real_payload && !(is_plain(&e->up) && is_plain(&e->down)))
         note(list, "encoded sizes are the profile's ratios, no tensor is encoded");
+    if (e->strategy->approximates && !(is_plain(&e->up) && is_plain(&e->down)))
+        note(list, "%s", e->strategy->approximates);
     if (!p->run.measured_cost && !(is_plain(&e->up) && is_plain(&e->down)))
         note(list, "codec times are the profile's%s", p->learn ? "" : ", no codec runs");
     static const char *const ways[] = {"", "download "};

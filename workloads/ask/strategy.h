@@ -15,6 +15,8 @@ enum { STRAIT_MAX_PARAMS = 24 };
 struct strait_strategy {
     const char *name, *summary;
     const char *source; /* the paper it implements */
+    /* What it takes for something else where a codec is used, for the rows; NULL: nothing. */
+    const char *approximates;
     bool has_server;    /* rank 0 is a server in addition to the clients */
     bool ends_with_rank_0;
     const char *uplink_kind;   /* recorded kind that clients send: "update", "gradients" */

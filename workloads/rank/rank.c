@@ -159,14 +159,27 @@ void strait_set_slowness(struct strait_rank *r, double factor)
     strait_rank_state_of(r)->slowness = factor;
 }
 
-void strait_forward(struct strait_rank *r, int layer)
+static double forward_s(const struct strait_rank *r, int layer)
 {
     const struct strait_model *m = strait_model(r);
+    return layer == STRAIT_ALL_LAYERS
+               ? m->fwd_s
+               : m->layers[layer].fwd_s_p50 * strait_rank_state_of(r)->layer_fwd_scale;
+}
+
+void strait_forward(struct strait_rank *r, int layer)
+{
     if (strait_trains(r))
         strait_learning_forget_gradient(r);
-    compute(r, layer == STRAIT_ALL_LAYERS
-                   ? m->fwd_s
-                   : m->layers[layer].fwd_s_p50 * strait_rank_state_of(r)->layer_fwd_scale);
+    compute(r, forward_s(r, layer));
+}
+
+void strait_forward_share(struct strait_rank *r, int first, int end, double share)
+{
+    double batch_s = 0;
+    for (int l = first; l < end; l++)
+        batch_s += forward_s(r, l);
+    compute(r, share * batch_s);
 }
 
 static double backward_s(const struct strait_rank *r, int layer)
@@ -180,6 +193,14 @@ static double backward_s(const struct strait_rank *r, int layer)
 void strait_backward(struct strait_rank *r, int layer)
 {
     compute(r, backward_s(r, layer));
+}
+
+void strait_backward_share(struct strait_rank *r, int first, int end, double share)
+{
+    double batch_s = 0;
+    for (int l = first; l < end; l++)
+        batch_s += backward_s(r, l);
+    compute(r, share * batch_s);
 }
 
 void strait_backward_into(struct strait_rank *r, int layer, struct strait_tensor *x)

@@ -37,7 +37,10 @@ void *strait_alloc(struct strait_rank *r, size_t n, size_t size);
  * payload), the values are computed for real, in the same time; else they are recorded ones. */
 void strait_forward(struct strait_rank *r, int layer);
 void strait_backward(struct strait_rank *r, int layer);
-/** The same; with real payload x, of kind GRADIENTS, is filled with the layer's gradient: of this
+/** Time alone, of this share of a batch, for the layers [first, end): a microbatch's. */
+void strait_forward_share(struct strait_rank *r, int first, int end, double share);
+void strait_backward_share(struct strait_rank *r, int first, int end, double share);
+/** strait_backward; with real payload x, of kind GRADIENTS, is filled with the layer's gradient: of this
  *  rank's parameters and next minibatch if it trains, else the recorded one. Views of x must have
  *  been read, and so must those of the whole tensor that x is a range of when the first layer of a
  *  step is asked for. */

@@ -26,6 +26,7 @@
     X(zero)                                                                                        \
     X(dpsgd)                                                                                       \
     X(choco)                                                                                       \
+    X(pipeline)                                                                                    \
     X(grace)                                                                                       \
     X(gtopk)                                                                                       \
     X(powersgd)                                                                                    \
