@@ -32,6 +32,9 @@ void strait_all_reduce(struct strait_rank *r, struct strait_group g, struct stra
         else
             strait_all_reduce_encoded(r, g, c, x);
         return;
+    case STRAIT_AR_DOUBLE_TREE:
+        strait_all_reduce_by_trees(r, g, c, x);
+        return;
     }
 }
 
@@ -52,6 +55,8 @@ bool strait_all_reduce_uses(enum strait_all_reduce how, int n, int src, int dst)
         return false;
     case STRAIT_AR_ALL_TO_ALL:
         return src != dst;
+    case STRAIT_AR_DOUBLE_TREE:
+        return strait_double_tree_uses(n, 0, src, dst) || strait_double_tree_uses(n, 1, src, dst);
     }
     return false;
 }

@@ -94,11 +94,14 @@ enum strait_all_reduce {
     STRAIT_AR_HALVING,     /* recursive halving, then doubling */
     STRAIT_AR_TREE,        /* reduce to place 0, then broadcast */
     STRAIT_AR_ALL_TO_ALL,  /* every part directly to its owner, the sums directly to all */
-    STRAIT_AR_RING_ENCODED /* the ring with packets added encoded: strait_codec_adds */
+    STRAIT_AR_RING_ENCODED, /* the ring with packets added encoded: strait_codec_adds */
+    STRAIT_AR_DOUBLE_TREE   /* two trees, also on the group's next channel */
 };
 /** x becomes the sum over all ranks. Orders of summation: see each file. */
 void strait_all_reduce(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                        struct strait_tensor *x, enum strait_all_reduce how);
+/** Whether position src of n may send to dst in the first (0) or the second tree (1). */
+bool strait_double_tree_uses(int n, int tree, int src, int dst);
 /** Whether position src of n may send to dst; for uses_stream of a strategy. */
 bool strait_all_reduce_uses(enum strait_all_reduce how, int n, int src, int dst);
 

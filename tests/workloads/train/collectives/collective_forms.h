@@ -59,6 +59,32 @@ static inline float of_sites(int first_site, int n, float recorded)
     return sum;
 }
 
+/* The place in a tree of each half that is above this one: the lowest bit goes up by one, or away.
+ * The second tree of an even number of ranks is counted from the other end; of an odd one, from 1. */
+static inline int above(int place, int n)
+{
+    int bit = 1;
+    while (!(place & bit))
+        bit *= 2;
+    return place - bit + (place & 2 * bit ? 0 : 2 * bit) < n
+               ? place - bit + (place & 2 * bit ? 0 : 2 * bit)
+               : place - bit;
+}
+
+static inline int rank_in(int tree, int place, int n)
+{
+    return tree == 0 ? place : n % 2 == 0 ? n - 1 - place : (place + 1) % n;
+}
+
+static inline float below(int tree, int place, int n, float recorded)
+{
+    float sum = part_of(rank_in(tree, place, n), recorded);
+    for (int i = 1; i < n; i++)
+        if (above(i, n) == place)
+            sum = sum + below(tree, i, n, recorded);
+    return sum;
+}
+
 static inline float expected(enum collective kind, int n, size_t n_elems, size_t i, float recorded)
 {
     int left = 1;
@@ -74,6 +100,8 @@ static inline float expected(enum collective kind, int n, size_t n_elems, size_t
         return folded(0, left, n - left, recorded);
     case TREE:
         return by_pairs(0, 0, n, n, recorded);
+    case DOUBLE_TREE:
+        return below(part_with(n_elems, i, 2), 0, n, recorded);
     case SITES:
         return of_sites(part_with(n_elems, i, (n + RANKS_A_SITE - 1) / RANKS_A_SITE), n, recorded);
     case GATHER: /* part p is that of rank p - 1 */
@@ -162,6 +190,19 @@ static inline struct sent to_owners(size_t n_elems, int me, int n)
     return (struct sent){n_elems - mine + (size_t)(n - 1) * mine, 2 * ((size_t)n - 1)};
 }
 
+/* Of each half, once up and once to each child. */
+static inline struct sent in_two_trees(size_t n_elems, int me, int n)
+{
+    struct sent s = {0, 0};
+    for (int tree = 0; tree < 2; tree++)
+        for (int i = 1; i < n; i++) {
+            const bool mine = rank_in(tree, i, n) == me || rank_in(tree, above(i, n), n) == me;
+            s.n_elems += mine ? of_part(n_elems, tree, 2) : 0;
+            s.n_messages += mine;
+        }
+    return s;
+}
+
 static inline struct sent sent_by(enum collective kind, size_t n_elems, int me, int n)
 {
     const int site = me / RANKS_A_SITE, n_sites = (n + RANKS_A_SITE - 1) / RANKS_A_SITE,
@@ -174,6 +215,8 @@ static inline struct sent sent_by(enum collective kind, size_t n_elems, int me, 
         return in_halving(n_elems, me, n);
     case TREE:
         return in_tree(n_elems, me, n);
+    case DOUBLE_TREE:
+        return in_two_trees(n_elems, me, n);
     case ALL_TO_ALL:
         return to_owners(n_elems, me, n);
     case SITES: {

@@ -78,9 +78,52 @@ static void halve_twice(struct strait_rank *r)
     check_twice(r, HALVING);
 }
 
+static void trees_twice(struct strait_rank *r)
+{
+    check_twice(r, DOUBLE_TREE);
+}
+
 static void tree_twice(struct strait_rank *r)
 {
     check_twice(r, TREE);
+}
+
+/* Halves of 600 kB go in two pieces of up to 512 KiB: twice the messages, the same sums. */
+static void pieces_main(struct strait_rank *r)
+{
+    enum { N_ELEMS = 300001, N_PIECES_EACH = 2 };
+    const int n = strait_n_ranks(r), me = strait_me(r);
+    const struct strait_log *log = &r->run->logs[me];
+    struct strait_tensor *x = strait_scratch(r, N_ELEMS);
+    float *values = strait_values(r, x);
+    const struct sent wanted = in_two_trees(N_ELEMS, me, n);
+    for (int call = 0; call < 3; call++) {
+        const uint64_t bytes = log->payload_bytes, n_messages = log->n_messages;
+        for (int i = 0; i < N_ELEMS; i++)
+            values[i] = part_of(me, (float)i / 7);
+        call_collective(r, DOUBLE_TREE, x);
+        for (int i = 0; i < N_ELEMS; i++) {
+            const float sum = below(part_with(N_ELEMS, (size_t)i, 2), 0, n, (float)i / 7);
+            if (memcmp(&values[i], &sum, sizeof(sum)) != 0)
+                complain(r, DOUBLE_TREE, "sum of pieces", (double)values[i], (double)sum);
+        }
+        if (log->payload_bytes - bytes != 4 * wanted.n_elems)
+            complain(r, DOUBLE_TREE, "bytes", (double)(log->payload_bytes - bytes),
+                     4 * (double)wanted.n_elems);
+        if (log->n_messages - n_messages != N_PIECES_EACH * wanted.n_messages)
+            complain(r, DOUBLE_TREE, "messages", (double)(log->n_messages - n_messages),
+                     N_PIECES_EACH * (double)wanted.n_messages);
+        barrier(r);
+    }
+}
+
+static void pieces(void)
+{
+    for (int n = 2; n <= 6; n++) {
+        struct strait_outcome o = run_ranks(n, true, pieces_main, NULL);
+        CU_ASSERT(o.payload_bytes > 0);
+        strait_outcome_free(&o);
+    }
 }
 
 /* What is sent to one of four ranks takes 0.2 s longer than what is sent to the others. */
@@ -100,12 +143,15 @@ static void at_once(void)
         strait_outcome_free(&o);
         o = run_ranks_on(&on, 4, true, tree_twice, NULL);
         strait_outcome_free(&o);
+        o = run_ranks_on(&on, 4, true, trees_twice, NULL);
+        strait_outcome_free(&o);
     }
 }
 
 static const struct strait_test tests[] = {
     {"every collective sends the bytes of its closed form and sums in its stated order", exact},
     {"a call may follow at once, however far a rank is that still reads", at_once},
+    {"halves of two trees go in pieces", pieces},
     {"packets of any sizes are gathered, all but the neighbour's passed on", gathered},
 };
 STRAIT_SUITE("workloads/train/collectives/collectives", tests);
