@@ -24,6 +24,16 @@ double strait_carried_wire_bytes(const struct strait_network *n, const struct st
     return (double)s->bytes + strait_network_frame_bytes(n);
 }
 
+double strait_carried_most_bytes(const struct strait_network *n, int link, double from_s,
+                                 double to_s)
+{
+    const struct strait_link *l = strait_network_link(n, link);
+    const double goodput = strait_goodput_bytes_per_s(n, l);
+    return l->schedule
+               ? goodput / l->rate_bits_per_s * strait_schedule_bits(l->schedule, from_s, to_s)
+               : goodput * (to_s - from_s);
+}
+
 bool strait_carried_crosses(const struct strait_network *n, const struct strait_span *s)
 {
     return s->kind == STRAIT_SPAN_TRANSFER && s->peer >= 0 && s->peer < n->n_ranks &&

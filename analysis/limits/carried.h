@@ -9,6 +9,10 @@ struct strait_carried;
 
 /** Bytes of a transfer on the wire: its payload and its frames. */
 double strait_carried_wire_bytes(const struct strait_network *n, const struct strait_span *s);
+/** The most payload that a link carries between two moments, frames included; of a rate that changes
+ *  what its schedule lets pass. */
+double strait_carried_most_bytes(const struct strait_network *n, int link, double from_s,
+                                 double to_s);
 /** Whether a span crosses the network; else it is no transfer, or one to a rank's accelerator. */
 bool strait_carried_crosses(const struct strait_network *n, const struct strait_span *s);
 

@@ -38,12 +38,12 @@ static enum strait_part part_of(const struct strait_span *s)
     }
 }
 
-/* Seconds that a link needs for what it carried in a step. */
-static double filled_s(const struct sums *s, const struct strait_path_step *step, int link)
+/* Seconds of a step that a link needs for so many bytes. */
+static double filled_s(const struct sums *s, const struct strait_path_step *step, int link,
+                       double bytes)
 {
-    const struct strait_network *n = s->in->network;
-    return strait_carried_bytes(s->carried, link, step->from_s, step->to_s) /
-           strait_goodput_bytes_per_s(n, strait_network_link(n, link));
+    return (step->to_s - step->from_s) * bytes /
+           strait_carried_most_bytes(s->in->network, link, step->from_s, step->to_s);
 }
 
 /* A transfer by the link of its path that had most to carry meanwhile. */
@@ -56,17 +56,17 @@ static void add_transfer(struct sums *s, const struct strait_path_step *step)
     double most_s = -1;
     for (int n_hops = strait_network_path(n, step->span->peer, step->span->rank, links), i = 0;
          i < n_hops; i++) {
-        const double here_s = filled_s(s, step, links[i]);
-        if (here_s <=
-            most_s * (1 + SAME_RATIO)) /* of equal ones the first, whatever the rounding */
+        const double here_s =
+            filled_s(s, step, links[i],
+                     strait_carried_bytes(s->carried, links[i], step->from_s, step->to_s));
+        if (here_s <= most_s * (1 + SAME_RATIO)) /* of equal ones the first, but for rounding */
             continue;
         link = links[i];
         most_s = here_s;
     }
     const double own_bytes = strait_carried_wire_bytes(n, step->span) * step_s / span_s;
     const double busy_s = fmin(most_s, step_s);
-    const double own_s =
-        fmin(own_bytes / strait_goodput_bytes_per_s(n, strait_network_link(n, link)), busy_s);
+    const double own_s = fmin(filled_s(s, step, link, own_bytes), busy_s);
     const double latency_s = step_s - busy_s;
     s->link_s[STRAIT_PART_TRANSFER][link] += own_s;
     s->link_s[STRAIT_PART_WAIT][link] += busy_s - own_s;

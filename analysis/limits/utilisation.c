@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "carried.h"
 
 static const char *const names[STRAIT_N_USES] = {
     "client_out", "client_in",     "server_out",   "server_in",    "site_out",
@@ -63,12 +64,10 @@ static void add_span(struct strait_utilisation *u, const struct strait_limits_in
         u->cores[rank] += share / (serves && in->n_server_cores > 0 ? in->n_server_cores : 1);
         break;
     case STRAIT_SPAN_TRANSFER:
-        if (s->peer < 0 || s->peer >= n->n_ranks || s->rank >= n->n_ranks || s->peer == s->rank)
+        if (!strait_carried_crosses(n, s))
             break;
         for (int n_hops = strait_network_path(n, s->peer, s->rank, links), i = 0; i < n_hops; i++)
-            u->links[links[i]] +=
-                inside * ((double)s->bytes + strait_network_frame_bytes(n)) /
-                (strait_goodput_bytes_per_s(n, strait_network_link(n, links[i])) * total_s);
+            u->links[links[i]] += inside * strait_carried_wire_bytes(n, s);
         break;
     default:
         break;
@@ -90,6 +89,9 @@ int strait_utilisation_of(struct strait_utilisation *u, const struct strait_limi
     for (int r = 0; r < in->n_ranks; r++)
         for (size_t i = 0; i < in->logs[r].n_spans; i++)
             add_span(u, in, &in->logs[r].spans[i], r);
+    for (int l = 0; l < u->n_links; l++) /* pairs of sites may have no link */
+        if (u->links[l] > 0)
+            u->links[l] /= strait_carried_most_bytes(in->network, l, in->from_s, in->to_s);
     return 0;
 }
 

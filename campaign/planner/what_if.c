@@ -2,6 +2,7 @@
 #include "what_if.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "analysis/row.h"
 #include "campaign/backends.h"
@@ -88,37 +89,65 @@ static void follow_window(struct strait_experiment *e)
         e->network->tcp.window_bytes = strait_network_default_window_bytes(e->network);
 }
 
-static void speed_links(struct strait_link *links, int n, double factor)
+/* A schedule of a link: the same with all its rates larger, with what other traffic takes left as it
+ * is. NULL when memory runs out. */
+static const struct strait_schedule *speed_schedule(struct strait_network *n,
+                                                    const struct strait_link *l, double factor)
 {
-    for (int i = 0; i < n; i++)
-        links[i].rate_bits_per_s *= factor;
+    const struct strait_schedule *s = l->schedule;
+    double *rates = calloc(s->n, sizeof(*rates));
+    for (size_t i = 0; rates && i < s->n; i++)
+        rates[i] =
+            factor * (s->bits_per_s[i] + l->background_bits_per_s) - l->background_bits_per_s;
+    struct strait_schedule *fast =
+        rates ? strait_schedule_new(s->n, s->at_s, rates, s->period_s) : NULL;
+    free(rates);
+    if (!fast)
+        return NULL;
+    fast->next = n->schedules;
+    n->schedules = fast;
+    return fast;
 }
 
-static void speed_network(struct strait_experiment *e, enum strait_faster what, double factor)
+/* Ports with more rate: what other traffic takes stays. False: memory ran out. */
+static bool speed_links(struct strait_network *net, struct strait_link *links, int n, double factor)
+{
+    for (int i = 0; i < n; i++) {
+        struct strait_link *l = &links[i];
+        if (l->schedule && !(l->schedule = speed_schedule(net, l, factor)))
+            return false;
+        l->rate_bits_per_s =
+            factor * (l->rate_bits_per_s + l->background_bits_per_s) - l->background_bits_per_s;
+    }
+    return true;
+}
+
+static bool speed_network(struct strait_experiment *e, enum strait_faster what, double factor)
 {
     struct strait_network *n = e->network;
     const int first = n->has_server ? 1 : 0;
     const bool out = what != STRAIT_FASTER_CLIENT_IN && what != STRAIT_FASTER_SERVER_IN,
                in = what != STRAIT_FASTER_CLIENT_OUT && what != STRAIT_FASTER_SERVER_OUT;
+    bool whole = true;
     switch (what) {
     case STRAIT_FASTER_CLIENTS:
     case STRAIT_FASTER_CLIENT_OUT:
     case STRAIT_FASTER_CLIENT_IN:
-        speed_links(n->out + first, out ? n->n_ranks - first : 0, factor);
-        speed_links(n->in + first, in ? n->n_ranks - first : 0, factor);
+        whole = speed_links(n, n->out + first, out ? n->n_ranks - first : 0, factor) &&
+                speed_links(n, n->in + first, in ? n->n_ranks - first : 0, factor);
         break;
     case STRAIT_FASTER_SERVER:
     case STRAIT_FASTER_SERVER_OUT:
     case STRAIT_FASTER_SERVER_IN:
-        speed_links(n->out, out ? first : 0, factor);
-        speed_links(n->in, in ? first : 0, factor);
+        whole = speed_links(n, n->out, out ? first : 0, factor) &&
+                speed_links(n, n->in, in ? first : 0, factor);
         break;
     case STRAIT_FASTER_SITES:
-        speed_links(n->site_out, n->n_sites, factor);
-        speed_links(n->site_in, n->n_sites, factor);
+        whole = speed_links(n, n->site_out, n->n_sites, factor) &&
+                speed_links(n, n->site_in, n->n_sites, factor);
         break;
     case STRAIT_FASTER_BETWEEN_SITES:
-        speed_links(n->between, n->n_sites * n->n_sites, factor);
+        whole = speed_links(n, n->between, n->n_sites * n->n_sites, factor);
         break;
     default:
         for (int r = 0; r < n->n_ranks; r++) {
@@ -133,6 +162,7 @@ static void speed_network(struct strait_experiment *e, enum strait_faster what, 
             n->between[p].delay_s /= factor;
     }
     follow_window(e);
+    return whole;
 }
 
 static void add_cores(struct strait_experiment *e, double factor)
@@ -151,7 +181,7 @@ static void speed_adding(struct strait_experiment *e, struct strait_profile *pro
     profile->copy_bytes_per_s *= factor;
 }
 
-static void speed_up(struct strait_experiment *e, struct strait_profile *profile,
+static bool speed_up(struct strait_experiment *e, struct strait_profile *profile,
                      enum strait_faster what, double factor)
 {
     const double most = slowest(e);
@@ -180,8 +210,9 @@ static void speed_up(struct strait_experiment *e, struct strait_profile *profile
         speed_adding(e, profile, factor);
         break;
     default:
-        speed_network(e, what, factor);
+        return speed_network(e, what, factor);
     }
+    return true;
 }
 
 json_t *strait_what_if(const struct strait_plan_setup *setup, const json_t *resolved,
@@ -198,9 +229,10 @@ json_t *strait_what_if(const struct strait_plan_setup *setup, const json_t *reso
     json_t *row = NULL;
     changed.profile = &profile;
     if (strait_experiment_read(&e, setup->file, resolved, err) == 0) {
-        speed_up(e, &profile, what, factor);
-        if (strait_trial_new(&p, e, &profile, &sized, err) == 0 &&
-            strait_trial_run(p, &strait_fluid, err) == 0)
+        if (!speed_up(e, &profile, what, factor))
+            strait_error_set(err, STRAIT_ERR_NOMEM, "what if", "memory ran out");
+        else if (strait_trial_new(&p, e, &profile, &sized, err) == 0 &&
+                 strait_trial_run(p, &strait_fluid, err) == 0)
             row = strait_row_new(p, &context, err);
     }
     if (row && strait_plan_put_interval(row, &changed, &strait_fluid, e, err) != 0) {

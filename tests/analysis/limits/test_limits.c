@@ -288,12 +288,34 @@ static void sites(void)
     json_decref(row);
 }
 
+/* A client whose port has 1 Gbps for the first second and 0.5 after: what its links could have
+ * carried in a round of r seconds is 1 + (r - 1) / 2 Gbit, of which the model takes its part. */
+static void changing_rate(void)
+{
+    json_t *row =
+        run(FEDAVG(1, "") ", \"network\": {\"overhead\": \"0 B\", \"client\": {\"rate\": [{\"at\": "
+                          "\"0 s\", \"rate\": \"1 Gbps\"}, {\"at\": \"1 s\", \"rate\": \"500 "
+                          "Mbps\"}]}, \"server\": {\"rate\": \"100 Gbps\"}}",
+            "no-ramp");
+    const double round_s = strait_row_number(row, "round_s"),
+                 most_bytes = GOODPUT * (1 + (round_s - 1) / 2), bytes = model_bytes + FRAME;
+    CU_ASSERT(round_s > 1);
+    same(used(row, "client_out", "most"), bytes / most_bytes);
+    same(used(row, "client_in", "most"), bytes / most_bytes);
+    /* the links are never idle while they carry: the first second, then at half of the rate */
+    same(part_s(row, "transfer"), 1 + (bytes - GOODPUT) / (GOODPUT / 2) + bytes / (GOODPUT / 2));
+    same(part_s(row, "latency"), 0);
+    adds_up(row);
+    json_decref(row);
+}
+
 static const struct strait_test tests[] = {
     {"one client has its link to itself", one_client},
     {"clients wait for each other at the server's port", shared_port},
     {"updates wait for the server's cores", slow_decoding},
     {"a straggler is named", straggler},
     {"slow start over a long path is latency", long_path},
+    {"a link is filled by what its rate was then", changing_rate},
     {"what a link carried by then is a sum of lines", carried},
     {"links have names", names},
     {"sites have ports of their own", sites},

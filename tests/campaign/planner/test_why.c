@@ -88,6 +88,32 @@ static void links(void)
     tear_down();
 }
 
+/* A port that changes its rate, and one whose rate other traffic shares: of 1 Gbps in one step, and
+ * of 0.8 left of it, which twice as fast leaves 1.8. The server has 100 Gbps, so that four clients
+ * do not meet. */
+static void ports(void)
+{
+    static const struct {
+        const char *rate;
+        double gbps, twice_gbps;
+    } cases[] = {{"\"rate\": [{\"at\": \"0 s\", \"rate\": \"1 Gbps\"}]", 1, 2},
+                 {"\"rate\": \"1 Gbps\", \"background\": \"200 Mbps\"", 0.8, 1.8}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char text[256];
+        set_up("\"none\"");
+        const double rest_s = 0.040 + N_STEPS * step_s + N_CLIENTS * add_s;
+        snprintf(text, sizeof(text),
+                 "{\"overhead\": \"0 B\", \"client\": {%s, \"rtt\": \"40 ms\"}, \"server\": "
+                 "{\"rate\": \"100 Gbps\"}}",
+                 cases[i].rate);
+        json_object_set_new(point, "network", json_loads(text, 0, NULL));
+        strait_test_context("%s", text);
+        same(round_s(STRAIT_FASTER_NOTHING, 2), 2 * message_s / cases[i].gbps + rest_s);
+        same(round_s(STRAIT_FASTER_CLIENTS, 2), 2 * message_s / cases[i].twice_gbps + rest_s);
+        tear_down();
+    }
+}
+
 /* Uploads arrive together and are decoded one after the other, so that twice as fast decoding and
  * twice as many cores halve the same time, and twice as fast encoding the clients'. */
 static void codecs(void)
@@ -189,6 +215,7 @@ static void command(void)
 
 static const struct strait_test tests[] = {
     {"links that are twice as fast save what they carry", links},
+    {"a port that changes or is shared is twice as fast too", ports},
     {"codecs that are twice as fast save half their time", codecs},
     {"the largest gain comes first", order},
     {"any row of a folder is explained", command},
