@@ -416,6 +416,8 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
              "the rates of %d link%s change while the run goes on; what is planned from a rate "
              "(windows, pieces) takes the largest",
              n_scheduled, n_scheduled == 1 ? "" : "s");
+    if (e->network->presences)
+        note(list, "clients that leave end their work, and what they were sending still arrives");
     int n_background = 0;
     for (int i = 0; i < strait_network_n_links(e->network); i++)
         n_background += strait_network_link(e->network, i)->background_bits_per_s > 0;

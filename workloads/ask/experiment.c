@@ -226,6 +226,15 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
                                      e->seed, e->strategy->has_server) != 0)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     take_device_profile(e);
+    if (e->network->presences && !(strait_experiment_has_param(e, "dropout") &&
+                                   strait_experiment_param(e, "deadline") > 0)) {
+        snprintf(where, sizeof(where), "%s#/network/events", e->file);
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected nobody to leave, since only \"fedavg\" with a deadline "
+                                "goes on without a client, found \"%s\"%s",
+                                e->strategy->name,
+                                strait_experiment_has_param(e, "dropout") ? " without" : "");
+    }
     return strait_object_close(o, err);
 }
 

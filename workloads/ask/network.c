@@ -58,6 +58,12 @@ const struct strait_link *strait_network_link(const struct strait_network *n, in
     return &n->between[link - 2 * n->n_sites];
 }
 
+bool strait_network_is_away(const struct strait_network *n, int rank, double t_s)
+{
+    const struct strait_schedule *present = n->out[rank].present;
+    return present && !(strait_schedule_bits_per_s(present, t_s) > 0);
+}
+
 int strait_network_n_scheduled(const struct strait_network *n)
 {
     int n_scheduled = 0;
@@ -212,6 +218,14 @@ int strait_network_spread_shares(struct strait_network *n, double spread, uint64
     return n->drag ? 0 : -1;
 }
 
+static void free_schedules(struct strait_schedule *s)
+{
+    for (struct strait_schedule *next; s; s = next) {
+        next = s->next;
+        strait_schedule_free(s);
+    }
+}
+
 void strait_network_free(struct strait_network *n)
 {
     if (!n)
@@ -223,10 +237,8 @@ void strait_network_free(struct strait_network *n)
     free(n->site_in);
     free(n->between);
     free(n->drag);
-    for (struct strait_schedule *s; (s = n->schedules);) {
-        n->schedules = s->next;
-        strait_schedule_free(s);
-    }
+    free_schedules(n->schedules);
+    free_schedules(n->presences);
     for (struct strait_jitter *j; (j = n->jitters);) {
         n->jitters = j->next;
         strait_jitter_free(j);

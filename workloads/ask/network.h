@@ -16,6 +16,7 @@ struct strait_link {
     double queue_bytes;     /* drop-tail; INFINITY: never drops, the default */
     const struct strait_schedule *schedule; /* the rate over time; NULL: constant */
     const struct strait_jitter *jitter;     /* how jitter_s is distributed; NULL: uniformly */
+    const struct strait_schedule *present; /* out port of a client: 1 there, 0 away; NULL: always */
     double background_bits_per_s; /* that other traffic takes; already off the rates above */
     const char *group;            /* "name" of its entry, borrowed from the JSON; NULL: none */
 };
@@ -65,6 +66,7 @@ struct strait_network {
     enum strait_detail detail;         /* of simulations */
     struct strait_schedule *schedules; /* those of the links, owned */
     struct strait_jitter *jitters;     /* likewise */
+    struct strait_schedule *presences; /* likewise; NULL: nobody leaves */
 };
 
 /** Payload bytes/s of a long TCP stream alone on the link: rate / 8 * 1448 / (1514 + overhead).
@@ -85,6 +87,8 @@ int strait_network_site(const struct strait_network *n, int rank);
 enum { STRAIT_MAX_HOPS = 5 };
 int strait_network_n_links(const struct strait_network *n);
 const struct strait_link *strait_network_link(const struct strait_network *n, int link);
+/** Whether a rank is away at t_s of the run: it answers nothing. */
+bool strait_network_is_away(const struct strait_network *n, int rank, double t_s);
 /** Links whose rate changes over time. */
 int strait_network_n_scheduled(const struct strait_network *n);
 /** The links from src to dst in order: at least 2, since src and dst differ.

@@ -14,8 +14,9 @@ struct event {
     double at_s, bits_per_s; /* 0: ratio, of what the link has otherwise */
     double ratio;
     const char *on;
-    int way;      /* 0: out, 1: in, -1: both */
-    size_t place; /* in the file */
+    int way;                   /* 0: out, 1: in, -1: both */
+    size_t place;              /* in the file */
+    bool is_presence, present; /* of clients, in place of a rate */
 };
 
 static bool is_percent(const json_t *rate)
@@ -32,8 +33,13 @@ static int read_event(struct event *e, struct strait_object *o, struct strait_er
     *e = (struct event){.way = -1};
     if (strait_object_quantity(o, &e->at_s, "at", STRAIT_UNIT_TIME, 0, 1e9, err) != 0 ||
         strait_object_string(o, &e->on, "on", err) != 0 ||
-        strait_object_string_or(o, &way, "way", ways[2], err) != 0 ||
-        (is_percent(strait_object_value(o, "rate"))
+        strait_object_string_or(o, &way, "way", ways[2], err) != 0)
+        return -1;
+    if ((e->is_presence = strait_object_has(o, "present")))
+        return strait_object_bool_or(o, &e->present, "present", true, err) != 0
+                   ? -1
+                   : strait_object_close(o, err);
+    if ((is_percent(strait_object_value(o, "rate"))
              ? strait_object_quantity(o, &e->ratio, "rate", STRAIT_UNIT_PERCENT, DBL_MIN, MAX_RATIO,
                                       err)
              : strait_object_quantity(o, &e->bits_per_s, "rate", STRAIT_UNIT_LINK_RATE, DBL_MIN,
@@ -63,6 +69,11 @@ static bool is_on(const struct strait_network *n, const struct event *e, int i)
            (strcmp(e->on, "sites") == 0 && i >= n_ports && i < n_ports + 2 * n->n_sites);
 }
 
+static bool is_client(const struct strait_network *n, int i)
+{
+    return i >= (n->has_server ? 2 : 0) && i < 2 * n->n_ranks;
+}
+
 static int check_on(const struct strait_network *n, const struct event *e, struct strait_object *o,
                     struct strait_error *err)
 {
@@ -72,7 +83,11 @@ static int check_on(const struct strait_network *n, const struct event *e, struc
     strait_object_where(o, "on", where, sizeof(where));
     for (int i = 0; i < strait_network_n_links(n); i++) {
         const struct strait_link *l = strait_network_link(n, i);
-        if (is_on(n, e, i) && l->schedule)
+        if (is_on(n, e, i) && e->is_presence && !is_client(n, i))
+            return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                    "expected clients, which alone leave and come, found \"%s\"",
+                                    e->on);
+        if (is_on(n, e, i) && !e->is_presence && l->schedule)
             return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                     "expected links of one rate, found \"%s\" with one that "
                                     "changes already",
@@ -103,7 +118,7 @@ static int give(struct strait_network *n, int i, const struct event *events, siz
     at_s[0] = 0;
     bits_per_s[0] = l->rate_bits_per_s;
     for (size_t k = 0; k < n_events; k++) {
-        if (!is_on(n, &events[k], i))
+        if (!is_on(n, &events[k], i) || events[k].is_presence)
             continue;
         n_steps += events[k].at_s > at_s[n_steps - 1];
         at_s[n_steps - 1] = events[k].at_s;
@@ -119,6 +134,32 @@ static int give(struct strait_network *n, int i, const struct event *events, siz
     n->schedules = s;
     l->schedule = s;
     l->rate_bits_per_s = s->max_bits_per_s;
+    return 0;
+}
+
+/* When a client is there: from the beginning, and then as the events say. */
+static int give_presence(struct strait_network *n, int i, const struct event *events,
+                         size_t n_events, double *at_s, double *present)
+{
+    struct strait_link *l = (struct strait_link *)strait_network_link(n, i);
+    size_t n_steps = 1;
+    bool any = false;
+    at_s[0] = 0;
+    present[0] = 1;
+    for (size_t k = 0; k < n_events && i % 2 == 0; k++) {
+        if (!is_on(n, &events[k], i) || !events[k].is_presence)
+            continue;
+        any = true;
+        n_steps += events[k].at_s > at_s[n_steps - 1];
+        at_s[n_steps - 1] = events[k].at_s;
+        present[n_steps - 1] = events[k].present;
+    }
+    struct strait_schedule *s = any ? strait_schedule_new(n_steps, at_s, present, INFINITY) : NULL;
+    if (!s)
+        return any ? -1 : 0;
+    s->next = n->presences;
+    n->presences = s;
+    l->present = s;
     return 0;
 }
 
@@ -147,7 +188,8 @@ int strait_events_read(struct strait_network *n, struct strait_object *network,
     if (!failed)
         qsort(events, n_events, sizeof(*events), by_time);
     for (int i = 0; i < strait_network_n_links(n) && !failed && n_events > 0; i++)
-        if (give(n, i, events, n_events, steps, steps + n_events + 1) != 0)
+        if (give(n, i, events, n_events, steps, steps + n_events + 1) != 0 ||
+            give_presence(n, i, events, n_events, steps, steps + n_events + 1) != 0)
             failed = strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     free(events);
     free(steps);

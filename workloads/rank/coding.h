@@ -89,7 +89,7 @@ struct strait_estimate {
 struct strait_estimate strait_codec_estimate(struct strait_rank *r, struct strait_codec *c,
                                              struct strait_within within,
                                              const struct strait_tensor *t, bool changes);
-/** Room for estimates of a trial, to be freed; NULL when memory ran out, and each is made anew. */
+/** Room for estimates of a trial, to be freed; NULL when memory ran out. */
 struct strait_estimates *strait_estimates_new(void);
 /** A packet of this codec; data NULL in a sized run. Out: room_bytes: its capacity. On release it
  *  subtracts payload_bytes from the rank's memory: add them when they are known. */

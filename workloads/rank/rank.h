@@ -15,6 +15,8 @@ struct strait_task;   /* a started encode, decode or compute; strait_wait ends i
 int strait_me(const struct strait_rank *r);
 int strait_n_ranks(const struct strait_rank *r);
 double strait_now_s(const struct strait_rank *r);
+/** Whether an event of the network has taken this rank away: it is to answer nothing. */
+bool strait_is_away(const struct strait_rank *r);
 /** Value of a declared parameter, in base units. */
 double strait_param(const struct strait_rank *r, const char *name);
 /** Random number in [0, 1), keyed by seed, purpose, rank and round. */

@@ -21,6 +21,11 @@ double strait_now_s(const struct strait_rank *r)
     return r->backend->ops->now_s(r);
 }
 
+bool strait_is_away(const struct strait_rank *r)
+{
+    return strait_network_is_away(r->run->network, r->me, strait_now_s(r));
+}
+
 const struct strait_model *strait_model(const struct strait_rank *r)
 {
     return strait_rank_state_of(r)->point->experiment->model;

@@ -214,7 +214,11 @@ static void client(struct strait_rank *r)
         const double dropout = strait_param(r, "dropout");
         if (dropout > 0 && strait_draw(r, "dropout") < dropout)
             continue; /* silent: only the server's deadline notices */
+        if (strait_is_away(r))
+            continue;
         strait_train(r, w, update, (int)strait_param(r, "local_steps"));
+        if (strait_is_away(r)) /* left meanwhile */
+            continue;
         for (int i = 0; i < n_pieces; i++)
             strait_send(
                 r, SERVER, UPDATE, m.tag,

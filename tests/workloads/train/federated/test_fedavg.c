@@ -30,6 +30,38 @@ static void first_two_of_four(void)
     strait_outcome_free(&o);
 }
 
+/* The second client is away until 7 s: two rounds end at their deadline of 5 s with one update, the
+ * third has both at once. Leaving while it trains is leaving too: its step of 2 s begins after the
+ * 10 s at which the third round does, so that one who goes at 11 s sends nothing. */
+static void leaving(void)
+{
+    static const char *const events[] = {"[{\"at\":\"7 s\",\"on\":\"b\",\"present\":true},"
+                                         " {\"at\":\"0 s\",\"on\":\"b\",\"present\":false}]",
+                                         "[{\"at\":\"0 s\",\"on\":\"b\",\"present\":false},"
+                                         " {\"at\":\"7 s\",\"on\":\"b\",\"present\":true},"
+                                         " {\"at\":\"11 s\",\"on\":\"b\",\"present\":false}]"};
+    for (int leaves_again = 0; leaves_again < 2; leaves_again++)
+        for (int sim = 0; sim < 2; sim++) {
+            json_t *settings = json_object(),
+                   *port = json_pack("{s:s, s:s}", "rate", "100 Mbps", "rtt", "20 ms"),
+                   *named = json_deep_copy(port);
+            json_object_set_new(named, "name", json_string("b"));
+            json_object_set_new(settings, "/network/client", json_pack("[o, o]", port, named));
+            json_object_set_new(settings, "/network/events",
+                                json_loads(events[leaves_again], 0, NULL));
+            json_object_set_new(settings, "/model",
+                                json_pack("{s:s, s:s}", "name", "cnn", "step", "2 s"));
+            struct strait_outcome o =
+                star_run("{\"name\":\"fedavg\",\"rounds\":3,\"local_steps\":1,"
+                         "\"deadline\":\"5 s\"}",
+                         2, settings, sim ? &strait_sim : &strait_fluid, false);
+            const struct costs c = costs_of(&o);
+            const double last_s = leaves_again ? 5 + c.add_s : 2 * c.hop_s + 2 + 2 * c.add_s;
+            CU_ASSERT_DOUBLE_EQUAL(o.total_s, 3 * c.copy_s + 2 * (5 + c.add_s) + last_s, 1e-6);
+            strait_outcome_free(&o);
+        }
+}
+
 /* Of two updates each takes the server's software 0.2 s, and the round 0.5 s more. */
 static void software(void)
 {
@@ -316,6 +348,7 @@ static void refusals(void)
 }
 
 static const struct strait_test tests[] = {
+    {"a client that is away sends nothing, and one that is back does", leaving},
     {"the first two of four close the round, all four are paid", first_two_of_four},
     {"the server's software takes its time for each update and each round", software},
     {"late updates are dropped by their round", late_updates},
