@@ -132,7 +132,7 @@ static int read_lines(struct steps *s, double *period_s, FILE *f, const char *pa
         text[strcspn(text, "\r\n")] = '\0';
         errno = 0;
         const unsigned long long ms = strtoull(text, &end, 10);
-        if (*text < '0' || *text > '9' || *end || errno || ms < last_ms || ms > 1e3 * MAX_S)
+        if (*text < '0' || *text > '9' || *end || errno || ms < last_ms || (double)ms > 1e3 * MAX_S)
             return bad_line(path, line, err, text);
         /* a delivery at the end of a window belongs to it */
         const double window = fmax(1, ceil((double)ms / 1e3 / window_s - 1e-9));
