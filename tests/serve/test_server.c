@@ -370,6 +370,23 @@ static void ends_while_asked(void)
     free(hear(fd));
 }
 
+static void taken_port(void)
+{
+    char text[64];
+    struct strait_error err = {0};
+    json_t *none = json_array();
+    if (start()) {
+        const struct strait_server_options o = {
+            .port = server.port, .choices = none, .experiments = none};
+        CU_ASSERT_EQUAL(strait_server_run(&o, &err), -1);
+        CU_ASSERT_EQUAL(err.code, STRAIT_ERR_SYSTEM);
+        snprintf(text, sizeof(text), "expected port %u to be free", server.port);
+        CU_ASSERT_CONTAINS(err.text, text);
+        stop();
+    }
+    json_decref(none);
+}
+
 static const struct strait_test tests[] = {
     {"rows are those of strait run, to the last digit", equal_rows},
     {"plans are those of strait plan", equal_plans},
@@ -377,5 +394,6 @@ static const struct strait_test tests[] = {
     {"large, endless and broken requests end", sizes},
     {"questions at once get each its own answer", at_once},
     {"the server ends while questions run", ends_while_asked},
+    {"a port that another has is named", taken_port},
 };
 STRAIT_SUITE("serve/server", tests);
