@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,6 +37,7 @@ static bool start(void)
         struct strait_error err = {0};
         json_t *choices = json_pack("{s:s}", "version", "of the test"), *none = json_array();
         close(fds[0]);
+        prctl(PR_SET_PDEATHSIG, SIGTERM); /* a test that fails in between leaves nothing */
         const struct strait_server_options o = {
             .choices = choices, .experiments = none, .ready = tell, .context = &fds[1]};
         const int failed = strait_server_run(&o, &err);
