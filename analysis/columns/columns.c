@@ -31,10 +31,9 @@ const json_t *strait_columns_header(const struct strait_store *store, const json
     return NULL;
 }
 
-json_t *strait_columns_point(const struct strait_store *store, const json_t *row,
-                             struct strait_error *err)
+static json_t *point_of(const json_t *header, const json_t *row, struct strait_error *err)
 {
-    const json_t *of = json_object_get(strait_columns_header(store, row), "experiment");
+    const json_t *of = json_object_get(header, "experiment");
     if (!of) {
         strait_error_set(err, STRAIT_ERR_INPUT, "results",
                          "expected a header that says what row %s answers, found none",
@@ -50,6 +49,12 @@ json_t *strait_columns_point(const struct strait_store *store, const json_t *row
     return point;
 }
 
+json_t *strait_columns_point(const struct strait_store *store, const json_t *row,
+                             struct strait_error *err)
+{
+    return point_of(strait_columns_header(store, row), row, err);
+}
+
 static void make_object(json_t *point, const char *key)
 {
     json_t *codec = json_object_get(point, key);
@@ -58,11 +63,10 @@ static void make_object(json_t *point, const char *key)
 }
 
 /* The point without what is said for people. */
-static json_t *settings_of(const struct strait_store *store, const json_t *row,
-                           struct strait_error *err)
+static json_t *settings_of(const json_t *header, const json_t *row, struct strait_error *err)
 {
     static const char *const for_people[] = {"schema", "title", "table"};
-    json_t *point = strait_columns_point(store, row, err);
+    json_t *point = point_of(header, row, err);
     for (size_t i = 0; i < sizeof(for_people) / sizeof(*for_people); i++)
         json_object_del(point, for_people[i]);
     make_object(point, "codec");
@@ -174,8 +178,11 @@ json_t *strait_columns(const struct strait_store *store, const json_t *rows,
         return NULL;
     json_t *all = json_array(), *row;
     size_t i;
+    const json_t *header = NULL; /* most rows have that of the row before */
     json_array_foreach (rows, i, row) {
-        json_t *point = settings_of(store, row, err), *settings = json_object();
+        if (!header || strcmp(strait_text_of(header, "sweep"), strait_text_of(row, "sweep")) != 0)
+            header = strait_columns_header(store, row);
+        json_t *point = settings_of(header, row, err), *settings = json_object();
         if (!point) {
             json_decref(settings);
             json_decref(all);

@@ -221,7 +221,8 @@ static int add_all(struct making *m, struct strait_error *err)
     int status = 0;
     if (m->q->kind == STRAIT_FIGURE_PHASES) {
         for (int phase = 0; phase < STRAIT_N_PHASES && status == 0; phase++) {
-            snprintf(pointer, sizeof(pointer), "/path_s/%s", strait_phase_name(phase));
+            snprintf(pointer, sizeof(pointer), "/path_s/%s",
+                     strait_phase_name((enum strait_phase)phase));
             status = add_number(m, pointer, err);
         }
         return status;
