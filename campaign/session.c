@@ -292,6 +292,18 @@ static bool only_calibrates(const struct strait_session *r)
     return r->step.path && !r->step.began && r->calibrated_now && strait_cpu_is_of_host();
 }
 
+/* The how-manieth point it is, in the order of the plan; other backends and repeats of a point have
+ * its place. */
+static size_t place_of(json_t *points, const json_t *resolved)
+{
+    char hash[STRAIT_KEY_CHARS];
+    if (!strait_hash_json(hash, resolved))
+        return 0;
+    if (!json_object_get(points, hash))
+        json_object_set_new(points, hash, json_integer((json_int_t)json_object_size(points)));
+    return (size_t)json_integer_value(json_object_get(points, hash));
+}
+
 /* One part of a run emulates the first row that earlier parts neither computed nor found
  * INVALID. */
 static int find_missing(struct strait_session *r, struct strait_error *err)
@@ -303,8 +315,11 @@ static int find_missing(struct strait_session *r, struct strait_error *err)
     r->failures = json_array();
     if (!r->missing || !r->rows_by_key || !r->failures)
         return strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
+    json_t *points = json_object(); /* {hash of a point: its place} */
     for (size_t i = 0; i < r->plan.n_tasks; i++) {
         const char *key = r->plan.tasks[i].key;
+        if (!strait_shard_has(&r->shard, place_of(points, r->plan.tasks[i].resolved)))
+            continue;
         const bool emulated = r->plan.tasks[i].backend == &strait_emu;
         const bool earlier = emulated ? n_emulated < step->from : step->began;
         const bool ours = !emulated || !step->path ||
@@ -321,6 +336,7 @@ static int find_missing(struct strait_session *r, struct strait_error *err)
             step->more = true;
         }
     }
+    json_decref(points);
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "live_view.h"
 #include "plan.h"
 #include "resume_part.h"
+#include "shard.h"
 
 struct strait_session {
     /* --- options */
@@ -18,6 +19,7 @@ struct strait_session {
     long n_jobs, n_repeats, n_tries;
     double dilation;
     struct strait_compare_options within; /* for --on both */
+    struct strait_shard shard;            /* of points */
     bool json, fresh, no_breakeven, check, every_round, live, spans; /* spans: kept in the folder */
     /* --- state */
     struct strait_mpi_world *world; /* of --on mpi */

@@ -9,6 +9,7 @@
 
 static const struct strait_subcommand commands[] = {
     {"run", "EXPERIMENT", "simulate or emulate an experiment, or compare both", strait_command_run},
+    {"merge", "DIR...", "join the results of runs that shared the points", strait_command_merge},
     {"rank", "EXPERIMENT", "be a rank of an experiment on real machines, under mpirun",
      strait_command_rank},
     {"check", "EXPERIMENT", "say what an experiment asks for and what can run it here",

@@ -23,7 +23,7 @@
 static bool is_tradeoff(const struct strait_session *r)
 {
     const char *table = json_string_value(json_object_get(r->sweep->base, "table"));
-    return table && strcmp(table, "tradeoff") == 0;
+    return table && strcmp(table, "tradeoff") == 0 && r->shard.n <= 1; /* which needs all rows */
 }
 
 /* The break-even of every curve: NULL where it was not asked for, or cannot be found and stderr
@@ -32,7 +32,7 @@ static int find_breakevens(json_t **records, struct strait_session *r, struct st
 {
     struct strait_error why = {0};
     *records = NULL;
-    if (r->no_breakeven || is_tradeoff(r) || strcmp(r->on, "emu") == 0 ||
+    if (r->no_breakeven || r->shard.n > 1 || is_tradeoff(r) || strcmp(r->on, "emu") == 0 ||
         strait_breakeven_sweep_find(records, r->sweep, &r->plan, r->store, (int)r->n_jobs, r->fresh,
                                     &why) == 0)
         return 0;
@@ -239,6 +239,25 @@ static int check_emulation(struct strait_session *r, struct strait_error *err)
     return 0;
 }
 
+/* "2/8": the second of eight. */
+static int check_shard(struct strait_session *r, const char *text, struct strait_error *err)
+{
+    unsigned i, n;
+    char behind;
+    if (!text)
+        return 0;
+    if (sscanf(text, "%u/%u%c", &i, &n, &behind) != 2 || i < 1 || i > n)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected I/N with I from 1 to N after --shard, found \"%s\"",
+                                text);
+    if (n > 1 && strait_session_is_both(r) && !r->profile_name)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "run",
+                                "expected --profile with --shard and --on both, since each shard "
+                                "would calibrate codecs for itself");
+    r->shard = (struct strait_shard){i - 1, n};
+    return 0;
+}
+
 static int check_options(struct strait_session *r, struct strait_error *err)
 {
     static const char *const backends[] = {"sim", "fluid", "emu", "both", NULL};
@@ -319,6 +338,7 @@ int strait_command_run(int argc, char **argv)
                                .n_tries = 3,
                                .start_s = strait_clock_s()};
     struct strait_tolerance tolerance = {NULL, NULL};
+    const char *shard = NULL;
     const struct strait_option options[] = {
         {"on", 0, STRAIT_OPTION_TEXT, &r.on, "BACKEND",
          "sim (default), fluid, emu, or both, compared"},
@@ -345,6 +365,8 @@ int strait_command_run(int argc, char **argv)
          "emu: shape links by relay, kernel or auto"},
         {"launcher", 0, STRAIT_OPTION_TEXT, &r.launcher, "NAME",
          "emu: root, userns, uml, vuml, qemu or auto"},
+        {"shard", 0, STRAIT_OPTION_TEXT, &shard, "I/N",
+         "run every N-th point alone (strait merge)"},
         {"live", 0, STRAIT_OPTION_FLAG, &r.live, NULL,
          "emu: print link statistics without a terminal"},
         {"control", 0, STRAIT_OPTION_TEXT, &r.control, "NAME", "a negative control, see below"},
@@ -372,7 +394,8 @@ int strait_command_run(int argc, char **argv)
                          "expected an experiment (strait list experiments), found none");
         goto failed;
     }
-    if (strait_tolerance_parse(&r.within, &tolerance, &err) != 0 || check_options(&r, &err) != 0)
+    if (strait_tolerance_parse(&r.within, &tolerance, &err) != 0 || check_options(&r, &err) != 0 ||
+        check_shard(&r, shard, &err) != 0)
         goto failed;
     if ((tolerance.ratio || tolerance.floor) && !strait_session_is_both(&r)) {
         strait_error_set(&err, STRAIT_ERR_USAGE, "run",

@@ -22,6 +22,7 @@ struct strait_command_table {
 /* Each takes its own argv (argv[0] its name) and returns an exit status:
  * 0 good; 1 failed, INVALID or outside tolerance; 2 usage or bad input; 3 this machine cannot. */
 int strait_command_run(int argc, char **argv);
+int strait_command_merge(int argc, char **argv);
 int strait_command_rank(int argc, char **argv);
 int strait_command_check(int argc, char **argv);
 int strait_command_list(int argc, char **argv);

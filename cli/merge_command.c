@@ -1,0 +1,70 @@
+/* strait merge: the results of shards as those of one run. */
+#include <stdio.h>
+#include <stdlib.h>
+#include "analysis/merge/merge.h"
+#include "cli/kit/command.h"
+#include "cli/kit/options.h"
+
+enum { MAX_FOLDERS = 1024 };
+
+static const char notes[] =
+    "Shards are runs of one experiment that share its points, on any machines:\n"
+    "\n"
+    "  strait run my.json --shard 1/3 --out part1        (2/3, 3/3: elsewhere)\n"
+    "  parallel strait run my.json --shard {}/8 --out part{} ::: $(seq 8)\n"
+    "  sbatch --array=1-8 --wrap 'strait run my.json \\\n"
+    "      --shard $SLURM_ARRAY_TASK_ID/8 --out part$SLURM_ARRAY_TASK_ID'\n"
+    "  strait merge part* --out all && strait run my.json --out all\n"
+    "\n"
+    "The last command shows all rows; what is missing, it computes. Refused are\n"
+    "folders of other experiments, programs or profiles.\n";
+
+static int merge(const char *const *folders, size_t n, const char *out, struct strait_error *err)
+{
+    struct strait_store **inputs = calloc(n, sizeof(struct strait_store *)), *to = NULL;
+    struct strait_merged merged;
+    int failed = inputs ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "merge", "memory ran out");
+    for (size_t i = 0; i < n && !failed; i++)
+        failed = strait_store_open(&inputs[i], folders[i], false, err);
+    if (!failed)
+        failed = strait_store_open(&to, out, true, err) != 0 ||
+                 strait_merge(&merged, to, inputs, n, err) != 0;
+    if (!failed) {
+        fprintf(stderr, "%s: %zu rows of %zu folders", strait_store_path(to), merged.n_rows, n);
+        if (merged.n_missing > 0)
+            fprintf(stderr, "; %zu points are in none of them", merged.n_missing);
+        fputs("\n", stderr);
+    }
+    strait_store_free(to);
+    for (size_t i = 0; inputs && i < n; i++)
+        strait_store_free(inputs[i]);
+    free(inputs);
+    return failed ? -1 : 0;
+}
+
+int strait_command_merge(int argc, char **argv)
+{
+    const char *out = NULL, *folders[MAX_FOLDERS];
+    size_t n = 0;
+    const struct strait_option options[] = {
+        {"out", 'o', STRAIT_OPTION_TEXT, &out, "DIR", "new folder for all rows"}};
+    const struct strait_usage usage = {"merge",
+                                       "DIR...",
+                                       "Join the results of runs that shared an experiment's "
+                                       "points.",
+                                       options,
+                                       1,
+                                       notes};
+    struct strait_error err = {0};
+    int status;
+    if (!strait_command_begin(&status, &usage, argc, argv, folders, MAX_FOLDERS, &n))
+        return status;
+    if (n == 0)
+        strait_error_set(&err, STRAIT_ERR_USAGE, "merge", "expected results folders, found none");
+    else if (!out)
+        strait_error_set(&err, STRAIT_ERR_USAGE, "merge",
+                         "expected --out with the folder for all rows, found none");
+    else
+        merge(folders, n, out, &err);
+    return strait_command_fail(&err);
+}
