@@ -9,8 +9,9 @@
 #include "mpi/agree.h"
 #include "core/clock.h"
 
-/* The others wait so long for rank 0 to print why and to end all. */
-enum { WAIT_S = 20, TEXT_CHARS = 512 };
+/* The others wait so long for rank 0 to print why and to end all; it waits until its launcher has
+ * passed that on, which the end may overtake. */
+enum { WAIT_S = 20, PASS_ON_US = 200000, TEXT_CHARS = 512 };
 
 static const char notes[] =
     "One process a rank, started by mpirun or srun on machines that all have strait\n"
@@ -160,8 +161,8 @@ int strait_command_rank(int argc, char **argv)
     }
     if (world->me != 0)
         sleep(WAIT_S);
-    else
-        strait_command_fail(&err);
+    else if (strait_command_fail(&err) != 0)
+        usleep(PASS_ON_US);
     fflush(stdout);
     strait_mpi_world_abort(world, strait_error_exit_status(&err)); /* lanes may still run */
 }

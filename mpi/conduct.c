@@ -20,6 +20,7 @@ void strait_mpi_conduct_note(struct strait_mpi_session *s, const struct strait_m
     p->heard_ns = strait_proc_mono_ns();
     if (note->word == STRAIT_MPI_READY) {
         p->is_ready = true;
+        p->clock_id = note->clock_id;
     } else if (note->word == STRAIT_MPI_PONG) {
         p->pong_here_ns = p->heard_ns;
         p->pong_there_ns = note->time_ns;
@@ -56,6 +57,8 @@ static int lost(int rank, int64_t for_s, struct strait_error *err)
 static int measure_clock(struct strait_mpi_session *s, int rank, int when, struct strait_error *err)
 {
     struct strait_mpi_peer *p = &s->peers[rank];
+    if (p->clock_id != 0 && p->clock_id == strait_mpi_session_clock_id())
+        return 0; /* the same machine: the clock is rank 0's */
     p->rtt_ns[when] = INT64_MAX;
     for (unsigned i = 0; i < N_PINGS; i++) {
         const int64_t sent_ns = strait_proc_mono_ns();

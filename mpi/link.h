@@ -14,7 +14,7 @@ enum { STRAIT_MPI_MAX_PIECES = 4, STRAIT_MPI_N_BEGUN = 2 };
 
 /* What rank 0 and the others say of a run beside its messages. */
 enum strait_mpi_word {
-    STRAIT_MPI_READY,  /* to 0: prepared, all messages may come */
+    STRAIT_MPI_READY,  /* to 0: prepared, all messages may come; with clock_id */
     STRAIT_MPI_PING,   /* from 0: reply at once */
     STRAIT_MPI_PONG,   /* to 0, with time_ns */
     STRAIT_MPI_START,  /* from 0: time_ns is time 0, by the receiver's clock */
@@ -28,6 +28,7 @@ enum strait_mpi_word {
 struct strait_mpi_note {
     int32_t word, from;
     int64_t time_ns;
+    uint64_t clock_id; /* equal on processes that have the same clock; 0: not known */
     /* of a STATUS */
     uint64_t n_sent, n_landed, progress;
     int32_t n_lanes, n_stuck, stuck_src, stuck_channel;

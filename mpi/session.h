@@ -7,6 +7,7 @@
 /* Rank 0's view of another rank. */
 struct strait_mpi_peer {
     bool is_ready;
+    uint64_t clock_id;
     struct strait_mpi_note status; /* the last */
     unsigned n_statuses;
     int64_t heard_ns;
@@ -40,6 +41,8 @@ struct strait_mpi_session {
 /** A turn of the link and of the rank itself, and a rest where nothing happened.
  *  Returns: 0, or -1 with *err: the run has failed, here or elsewhere */
 int strait_mpi_session_turn(struct strait_mpi_session *s, struct strait_error *err);
+/** Names the clock of this process: the kernel's boot and the process's time namespace. */
+uint64_t strait_mpi_session_clock_id(void);
 /** How the rank is. */
 struct strait_mpi_note strait_mpi_session_status(struct strait_mpi_session *s);
 

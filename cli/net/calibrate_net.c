@@ -15,6 +15,7 @@
 #include "core/json.h"
 #include "core/units.h"
 #include "emu/path/path_probe.h"
+#include "mpi/measure.h"
 
 enum { TEXT_CHARS = 160, DEFAULT_APART = 2000, CONNECT_S = 10 };
 /* Errors beyond which a figure differs from none. */
@@ -23,6 +24,9 @@ static const double N_ERRORS = 2;
 static const double MIN_JITTER_S = 1e-4, MIN_JITTER_RATIO = 0.01;
 
 struct order {
+    const char *on;           /* "mpi"; NULL: over TCP and UDP */
+    double server_bits_per_s; /* measured with all clients; 0: not */
+    char source[TEXT_CHARS];
     const char *listen, *out, *title, *overhead, *burst;
     struct strait_path_plan plan;
     long n_apart;
@@ -74,7 +78,7 @@ static json_t *network_json(const struct order *o, const struct strait_path *p)
 {
     static const char *const known[] = {"reno", "bbr", "cubic"};
     json_t *client = json_object(), *network = json_object(), *constants = json_object();
-    const double most = fmax(p->up.rate.value, p->down.rate.value);
+    const double most = fmax(o->server_bits_per_s, fmax(p->up.rate.value, p->down.rate.value));
     json_object_set_new(client, "rate", quantity(STRAIT_UNIT_LINK_RATE, p->down.rate.value));
     json_object_set_new(client, "rtt", quantity(STRAIT_UNIT_TIME, fmax(0, p->rtt_s.value)));
     json_object_set_new(client, "out", direction_json(p, &p->up));
@@ -95,6 +99,8 @@ static json_t *network_json(const struct order *o, const struct strait_path *p)
 /* Everything that was measured, in units of its own, with standard errors. */
 static void put(json_t *all, const char *name, const char *unit, struct strait_path_figure f)
 {
+    if (isnan(f.value)) /* MPI hides it */
+        return;
     json_object_set_new(all, name,
                         json_pack("{s:o, s:o, s:s, s:I}", "value", strait_json_number(f.value),
                                   "standard_error", strait_json_number(f.error), "unit", unit,
@@ -118,22 +124,27 @@ static json_t *measured_json(const struct strait_path *p)
     return all;
 }
 
-static json_t *file_json(const struct order *o, const struct strait_path *p)
+static json_t *file_json(struct order *o, const struct strait_path *p)
 {
-    char source[TEXT_CHARS], title[TEXT_CHARS], date[32] = "undated";
+    char source[2 * TEXT_CHARS], title[TEXT_CHARS], date[32] = "undated";
     const time_t now = time(NULL);
     struct tm tm;
     json_t *sources = json_object();
     if (gmtime_r(&now, &tm))
         strftime(date, sizeof(date), "%Y-%m-%d", &tm);
+    if (!o->on)
+        snprintf(o->source, sizeof(o->source), "%s:%s", o->plan.host, o->plan.port);
     snprintf(source, sizeof(source),
-             "strait calibrate net %s:%s on %s, version %s; standard errors under \"measured\"",
-             o->plan.host, o->plan.port, date, STRAIT_VERSION);
-    snprintf(title, sizeof(title), "the path to %.80s, measured", o->plan.host);
+             "strait calibrate net %.100s on %s, version %s; standard errors under \"measured\"",
+             o->source, date, STRAIT_VERSION);
+    snprintf(title, sizeof(title), "the %s %.80s, measured", o->on ? "links of" : "path to",
+             o->on ? o->source + strlen("--on mpi, ") : o->plan.host);
     if (is_above_none(p->message_s))
         json_object_set_new(sources, "launch",
-                            json_string("what a small message over TCP takes beyond its packet, "
-                                        "the same measurement"));
+                            json_string(o->on ? "what one of many small messages over MPI takes, "
+                                                "the same measurement"
+                                              : "what a small message over TCP takes beyond its "
+                                                "packet, the same measurement"));
     return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "schema", "strait-network/1", "title",
                      o->title ? o->title : title, "source", source, "network", network_json(o, p),
                      "sources", sources, "measured", measured_json(p));
@@ -145,6 +156,8 @@ static void row(struct strait_table *t, const char *what, enum strait_unit unit,
                 struct strait_path_figure f, bool in_file, const char *note)
 {
     char value[TEXT_CHARS], error[TEXT_CHARS];
+    if (isnan(f.value))
+        return;
     strait_table_cell(t, what);
     strait_table_cell(t, strait_quantity_format(value, sizeof(value), unit, f.value));
     strait_table_cell(
@@ -214,7 +227,13 @@ static int split(struct order *o, char *address, struct strait_error *err)
 
 static int check(struct order *o, char *address, struct strait_error *err)
 {
-    if (!o->listen == !address)
+    if (o->on && (strcmp(o->on, "mpi") != 0 || o->listen || address))
+        return strait_error_set(err, STRAIT_ERR_USAGE, "calibrate net",
+                                "expected --on mpi without HOST:PORT and --listen, found \"%s\"",
+                                strcmp(o->on, "mpi") != 0 ? o->on
+                                : address                 ? address
+                                                          : o->listen);
+    if (!o->on && !o->listen == !address)
         return strait_error_set(err, STRAIT_ERR_USAGE, "calibrate net",
                                 "expected either HOST:PORT or --listen, found %s",
                                 address ? "both" : "neither");
@@ -225,19 +244,16 @@ static int check(struct order *o, char *address, struct strait_error *err)
                                 "expected 100 to 60000 after --packets, found %ld", o->n_apart);
     o->plan.n_apart = (uint32_t)o->n_apart;
     o->plan.connect_s = CONNECT_S;
-    if (split(o, address, err) != 0 ||
+    if ((!o->on && split(o, address, err) != 0) ||
         read_bytes(&o->plan.overhead_bytes, o->overhead, "--overhead", 0, 1000, err) != 0 ||
         read_bytes(&o->plan.max_burst_bytes, o->burst, "--burst", 1e5, 9e7, err) != 0)
         return -1;
     return o->out ? strait_file_check_new(o->out, o->force, err) : 0;
 }
 
-static int probe(const struct order *o, struct strait_error *err)
+static int write_out(struct order *o, const struct strait_path *p, struct strait_error *err)
 {
-    struct strait_path path;
-    if (strait_path_probe(&path, &o->plan, err) != 0)
-        return -1;
-    json_t *file = file_json(o, &path);
+    json_t *file = file_json(o, p);
     char *text = json_dumps(file, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     int failed = text ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     if (!failed && o->out)
@@ -245,10 +261,78 @@ static int probe(const struct order *o, struct strait_error *err)
     if (!failed && o->json)
         strait_command_print_json(file);
     else if (!failed)
-        print(&path);
+        print(p);
     free(text);
     json_decref(file);
     return failed;
+}
+
+static int probe(struct order *o, struct strait_error *err)
+{
+    struct strait_path path;
+    return strait_path_probe(&path, &o->plan, err) != 0 ? -1 : write_out(o, &path, err);
+}
+
+/* --- over MPI --------------------------------------------------------------------------------- */
+
+static struct strait_path_figure figure(struct strait_mpi_figure f, double scale)
+{
+    return (struct strait_path_figure){scale * f.value, scale * f.error, f.n};
+}
+
+/* The rank with the median rate stands for all clients. */
+static const struct strait_mpi_path *typical(const struct strait_mpi_path *paths, int n)
+{
+    const struct strait_mpi_path *found = paths;
+    for (int i = 0; i < n; i++) {
+        int below = 0;
+        for (int k = 0; k < n; k++)
+            below += paths[k].out_bytes_per_s.value < paths[i].out_bytes_per_s.value ||
+                     (paths[k].out_bytes_per_s.value == paths[i].out_bytes_per_s.value && k < i);
+        if (below == (n - 1) / 2)
+            found = &paths[i];
+    }
+    return found;
+}
+
+/* A client's uplink is what rank 0 takes in. Payload fills 1448 bytes of each frame. */
+static void path_of(struct strait_path *p, const struct strait_mpi_path *m, double wire)
+{
+    const struct strait_path_figure none = {NAN, NAN, 0};
+    *p = (struct strait_path){.rtt_s = figure(m->rtt_s, 1), .message_s = figure(m->message_s, 1)};
+    p->up = p->down = (struct strait_path_direction){.loss = none, .jitter = none, .queue = none};
+    p->up.rate = figure(m->in_bytes_per_s, 8 * wire);
+    p->down.rate = figure(m->out_bytes_per_s, 8 * wire);
+}
+
+static int measure(struct order *o, struct strait_error *err)
+{
+    struct strait_mpi_world *w;
+    struct strait_mpi_figure together;
+    struct strait_path path;
+    if (strait_mpi_world_open(&w, err) != 0)
+        return -1;
+    struct strait_mpi_path *paths = calloc((size_t)w->n, sizeof(*paths));
+    int failed = !paths ? strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out")
+                 : w->n < 2
+                     ? strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                        "expected two processes or more (mpirun -n 2), found 1")
+                     : strait_mpi_measure(w, paths, &together, err);
+    if (!failed && w->me == 0) {
+        const double wire = (1514 + o->plan.overhead_bytes) / 1448;
+        snprintf(o->source, sizeof(o->source), "--on mpi, %d ranks, %.60s", w->n, w->library);
+        o->server_bits_per_s = 8 * wire * together.value;
+        path_of(&path, typical(paths, w->n - 1), wire);
+        failed = write_out(o, &path, err);
+    }
+    free(paths);
+    if (failed) {
+        if (w->me == 0)
+            strait_command_fail(err);
+        strait_mpi_world_abort(w, strait_error_exit_status(err));
+    }
+    strait_mpi_world_free(w);
+    return 0;
 }
 
 static const char notes[] =
@@ -261,13 +345,16 @@ static const char notes[] =
     "\n"
     "  strait net up two.json\n"
     "  strait net exec --rank server -- strait calibrate net --listen 5300 --once &\n"
-    "  strait net exec --rank client1 -- strait calibrate net server:5300\n";
+    "  strait net exec --rank client1 -- strait calibrate net server:5300\n"
+    "  mpirun -n 4 strait calibrate net --on mpi --out cluster.json\n"
+    "    what MPI gives between rank 0 and the others: no loss, jitter or queue\n";
 
 int strait_calibrate_net(int argc, char **argv)
 {
     struct order o = {.overhead = "24 B", .burst = "8 MB", .n_apart = DEFAULT_APART};
     const char *address = NULL;
     const struct strait_option options[] = {
+        {"on", 0, STRAIT_OPTION_TEXT, &o.on, "mpi", "between ranks of mpirun"},
         {"listen", 0, STRAIT_OPTION_TEXT, &o.listen, "PORT", "be the other end"},
         {"once", 0, STRAIT_OPTION_FLAG, &o.once, NULL, "end after one measurement"},
         {"out", 'o', STRAIT_OPTION_TEXT, &o.out, "NETWORK.json", "write the network"},
@@ -280,7 +367,7 @@ int strait_calibrate_net(int argc, char **argv)
         {"json", 0, STRAIT_OPTION_FLAG, &o.json, NULL, "the network on standard output"},
         STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {"calibrate net",
-                                       "HOST:PORT | --listen PORT",
+                                       "HOST:PORT | --listen PORT | --on mpi",
                                        "Measure a path between two hosts, as a network file.",
                                        options,
                                        sizeof(options) / sizeof(*options),
@@ -292,7 +379,9 @@ int strait_calibrate_net(int argc, char **argv)
     char *copy = address ? strdup(address) : NULL;
     int failed = check(&o, copy, &err);
     if (!failed)
-        failed = o.listen ? strait_path_serve(o.listen, o.once, &err) : probe(&o, &err);
+        failed = o.listen ? strait_path_serve(o.listen, o.once, &err)
+                 : o.on   ? measure(&o, &err)
+                          : probe(&o, &err);
     free(copy);
     return failed ? strait_command_fail(&err) : 0;
 }

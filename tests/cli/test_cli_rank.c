@@ -4,13 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include "core/process.h"
+#include <unistd.h>
 #include "mpi/world.h"
 #include "tests/kit/links/mpi_world.h"
 #include "tests/kit/program.h"
-
-enum { OUT_BYTES = 1 << 20 };
 
 /* Three strategies without a server and one with, on three ranks. */
 static const char trains[] =
@@ -25,19 +22,44 @@ static const char serves[] =
     "\"codec\":{\"name\":\"sz\",\"bound\":{\"range\":1e-3}},\"network\":{"
     "\"client\":{\"rate\":\"1 Gbps\",\"rtt\":\"1 ms\"},\"server\":{\"rate\":\"1 Gbps\"}}}";
 
-/* mpirun of this; its exit status. The first line on stderr is in err. */
-static int launch(char *out, struct strait_error *err, const char *n, const char *const args[])
+/* mpirun of this; its exit status. What it says of itself stands anywhere on stderr. */
+static int launch(const struct program *p, struct said *s, const char *n, const char *const args[])
 {
     const char *argv[2 * MPIRUN_MAX_ARGS];
+    char out[128], err[128];
     size_t at = mpirun_argv(argv, n);
     for (size_t i = 0; args[i]; i++)
         argv[at++] = args[i];
     argv[at] = NULL;
-    *err = (struct strait_error){0};
-    *out = '\0';
-    return strait_process_run(out, OUT_BYTES, argv, NULL, 120, err);
+    snprintf(out, sizeof(out), "%s/launch.out", p->folder);
+    snprintf(err, sizeof(err), "%s/launch.err", p->folder);
+    fflush(stdout);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        if (freopen(out, "w", stdout) && freopen(err, "w", stderr))
+            execvp(argv[0], (char *const *)(uintptr_t)argv);
+        _exit(127);
+    }
+    CU_ASSERT_FATAL(pid > 0);
+    *s = (struct said){.status = program_wait(pid)};
+    s->out = program_read(p, "launch.out");
+    s->err = program_read(p, "launch.err");
+    CU_ASSERT_FATAL(s->out && s->err);
+    return s->status;
 }
-#define LAUNCH(out, err, n, ...) launch(out, err, n, (const char *const[]){__VA_ARGS__, NULL})
+#define LAUNCH(p, s, n, ...) launch(p, s, n, (const char *const[]){__VA_ARGS__, NULL})
+
+/* One line of strait, which has these words. */
+static void expect_line(struct said *s, const char *first, const char *second)
+{
+    const char *line = strstr(s->err, "strait: ");
+    CU_ASSERT_EQUAL(s->status, 2);
+    CU_ASSERT_FATAL(line != NULL);
+    CU_ASSERT_PTR_NULL(strstr(line + 1, "strait: "));
+    CU_ASSERT_CONTAINS(line, first);
+    CU_ASSERT_CONTAINS(line, second);
+    said_release(s);
+}
 
 /* False: the test is skipped. */
 static bool set_up(struct program *p)
@@ -87,12 +109,10 @@ static void expect_same(const char *simulated, const char *measured, int n)
 static void same_bytes_and_sums(void)
 {
     struct program p;
-    struct strait_error err;
-    char path[128], *out = malloc(OUT_BYTES);
-    if (!set_up(&p)) {
-        free(out);
+    struct said m;
+    char path[128];
+    if (!set_up(&p))
         return;
-    }
     program_write(&p, "trains.json", trains);
     program_write(&p, "serves.json", serves);
     for (int i = 0; i < 2; i++) {
@@ -102,13 +122,13 @@ static void same_bytes_and_sums(void)
         CU_ASSERT_EQUAL(s.status, 0);
         char folder[128];
         file_of(folder, &p, "mpi");
-        CU_ASSERT_EQUAL(LAUNCH(out, &err, "3", p.path, "rank", file_of(path, &p, name), "--json",
-                               "--out", folder),
-                        0);
-        expect_same(s.out, out, i == 0 ? 3 : 1);
+        CU_ASSERT_EQUAL(
+            LAUNCH(&p, &m, "3", p.path, "rank", file_of(path, &p, name), "--json", "--out", folder),
+            0);
+        expect_same(s.out, m.out, i == 0 ? 3 : 1);
+        said_release(&m);
         said_release(&s);
     }
-    free(out);
     program_tear_down(&p);
 }
 
@@ -116,28 +136,21 @@ static void same_bytes_and_sums(void)
 static void refused(void)
 {
     struct program p;
-    struct strait_error err;
-    char path[128], other[128], program[128], module[4096 + 32], *out = malloc(OUT_BYTES);
-    if (!set_up(&p)) {
-        free(out);
+    struct said m;
+    char path[128], other[128], program[128], module[4096 + 32];
+    if (!set_up(&p))
         return;
-    }
     program_write(&p, "e.json", trains);
     program_write(&p, "other.json", serves);
     file_of(path, &p, "e.json");
     file_of(other, &p, "other.json");
-    CU_ASSERT_EQUAL(LAUNCH(out, &err, "2", p.path, "rank", path), 2);
-    CU_ASSERT_CONTAINS(err.text, "strait: expected 3 processes, one for each rank (mpirun -n 3), "
-                                 "found 2");
-    CU_ASSERT_EQUAL(
-        LAUNCH(out, &err, "1", p.path, "rank", path, ":", "-n", "1", p.path, "rank", other), 2);
-    CU_ASSERT_CONTAINS(err.text, "strait: expected the same experiment on all machines, found ");
-    CU_ASSERT_CONTAINS(err.text, "e.json as rank 0 and another, ");
-    CU_ASSERT_CONTAINS(err.text, "other.json, as rank 1 on ");
-    CU_ASSERT_EQUAL(
-        LAUNCH(out, &err, "1", p.path, "rank", path, ":", "-n", "1", p.path, "rank", "no.json"), 2);
-    CU_ASSERT_CONTAINS(err.text, "strait: rank 1 on ");
-    CU_ASSERT_CONTAINS(err.text, "no.json: ");
+    LAUNCH(&p, &m, "2", p.path, "rank", path);
+    expect_line(&m, "strait: expected 3 processes, one for each rank (mpirun -n 3), found 2\n", "");
+    LAUNCH(&p, &m, "1", p.path, "rank", path, ":", "-n", "1", p.path, "rank", other);
+    expect_line(&m, "strait: expected the same experiment on all machines, found ",
+                "other.json, as rank 1 on ");
+    LAUNCH(&p, &m, "1", p.path, "rank", path, ":", "-n", "1", p.path, "rank", "no.json");
+    expect_line(&m, "strait: rank 1 on ", ": no.json: ");
     /* A program with one byte more behind its end is another one. */
     char command[2 * 4096 + 512];
     strait_mpi_module_path(module, sizeof(module));
@@ -146,11 +159,9 @@ static void refused(void)
              program, module, p.folder);
     CU_ASSERT_EQUAL(system(command), 0);
     setenv("STRAIT_SHARE", ".", 1);
-    CU_ASSERT_EQUAL(
-        LAUNCH(out, &err, "1", p.path, "rank", path, ":", "-n", "1", program, "rank", path), 2);
+    LAUNCH(&p, &m, "1", p.path, "rank", path, ":", "-n", "1", program, "rank", path);
     unsetenv("STRAIT_SHARE");
-    CU_ASSERT_CONTAINS(err.text, "strait: expected the same program on all machines, found ");
-    free(out);
+    expect_line(&m, "strait: expected the same program on all machines, found ", " as rank 1 on ");
     program_tear_down(&p);
 }
 
@@ -172,9 +183,47 @@ static void without_a_launcher(void)
     program_tear_down(&p);
 }
 
+/* Figures are the machine's; here: that they are there, and that the file is one. */
+static void links_become_a_network(void)
+{
+    struct program p;
+    struct said m;
+    char path[128];
+    if (!set_up(&p))
+        return;
+    program_write(&p, "e.json", trains);
+    CU_ASSERT_EQUAL(LAUNCH(&p, &m, "2", p.path, "calibrate", "net", "--on", "mpi", "--out",
+                           file_of(path, &p, "links.json")),
+                    0);
+    CU_ASSERT_CONTAINS(m.out, "round trip");
+    CU_ASSERT_PTR_NULL(strstr(m.out, "loss"));
+    said_release(&m);
+    char *text = program_read(&p, "links.json");
+    json_t *file = json_loads(text ? text : "", 0, NULL);
+    const json_t *measured = json_object_get(file, "measured");
+    CU_ASSERT_EQUAL(
+        json_integer_value(json_object_get(json_object_get(measured, "rtt"), "readings")), 41);
+    CU_ASSERT(json_number_value(json_object_get(
+                  json_object_get(json_object_get(measured, "out"), "rate"), "value")) > 0);
+    CU_ASSERT_CONTAINS(text, "strait calibrate net --on mpi, 2 ranks, ");
+    json_decref(file);
+    free(text);
+    struct said s = PROGRAM_CALL(&p, "run", "e.json", "--on", "fluid", "--set",
+                                 "/network=./links.json", "--no-break-even");
+    CU_ASSERT_EQUAL(s.status, 0);
+    said_release(&s);
+    s = PROGRAM_CALL(&p, "calibrate", "net", "--on", "mpi", "server:5300");
+    CU_ASSERT_EQUAL(s.status, 2);
+    CU_ASSERT_STRING_EQUAL(s.err, "strait: calibrate net: expected --on mpi without HOST:PORT and "
+                                  "--listen, found \"server:5300\"\n");
+    said_release(&s);
+    program_tear_down(&p);
+}
+
 static const struct strait_test tests[] = {
     {"strategies on three ranks send and sum what a simulation says", same_bytes_and_sums},
     {"too few ranks, other experiments and other programs are one line", refused},
+    {"links that MPI measures become a network that an experiment names", links_become_a_network},
     {"without a launcher it says how to start", without_a_launcher},
 };
 STRAIT_SUITE_WITH("cli/cli_rank", tests, .release = true);

@@ -72,7 +72,8 @@ void conform_two_streams(void)
     CU_ASSERT(conform_near(fmax(first_s, second_s), both_s));
     if (conformance_of_suite()->ideal)
         CU_ASSERT(conform_near(fmin(first_s, second_s), both_s));
-    CU_ASSERT(fmin(first_s, second_s) > (both_s + PATH_S) / 2);
+    if (!conformance_of_suite()->unshaped)
+        CU_ASSERT(fmin(first_s, second_s) > (both_s + PATH_S) / 2);
     strait_rig_release(&rig);
 }
 
@@ -445,6 +446,12 @@ void conform_not_kept(void)
     struct strait_rig rig;
     if (!conform_begin(&rig, 5, send_without_keep))
         return;
+    if (conformance_of_suite()->unshaped) {
+        strait_test_skip("a message may be over before the next is sent, and who holds its packet "
+                         "unknown");
+        strait_rig_release(&rig);
+        return;
+    }
     strait_rig_run(&rig, conformance_of_suite()->backend);
     CU_ASSERT_EQUAL(rig.rc, -1);
     CU_ASSERT_EQUAL(rig.err.code, STRAIT_ERR_BACKEND);

@@ -1,0 +1,199 @@
+#include "measure.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdlib.h>
+#include "core/clock.h"
+
+/* TAG_ORDER: what the other is to do; its replies and bulk have tags of their own. */
+enum { TAG_ORDER, TAG_BULK, TAG_REPLY };
+enum { N_ECHOES = 41, N_SMALL = 400, N_REPEATS = 5, SMALL_BYTES = 64 };
+/* A bulk grows until it takes so long, so that handshake and ramp are less than its noise. */
+static const double BULK_S = 0.1, BULK_RTTS = 15;
+static const size_t MIN_BULK = (size_t)1 << 20, MAX_BULK = (size_t)1 << 28;
+static const double ANSWER_S = 120;
+
+struct order {
+    uint64_t take_bytes, n_messages; /* sent behind the order */
+    uint64_t give_bytes;             /* in reply, at least 1; 0: that was all */
+};
+
+struct bench {
+    struct strait_mpi_world *w;
+    unsigned char *bulk; /* MAX_BULK */
+};
+
+static int wait_for(struct bench *b, struct strait_mpi_request *request, struct strait_error *err)
+{
+    const double until_s = strait_clock_s() + ANSWER_S;
+    for (int done; (done = b->w->calls->test(b->w->mpi, request)) != 1; sched_yield()) {
+        if (done < 0)
+            return strait_mpi_broken(err);
+        if (strait_clock_s() > until_s)
+            return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
+                                    "rank %d has waited for an answer for %.3g s", b->w->me,
+                                    ANSWER_S);
+    }
+    return 0;
+}
+
+static int give(struct bench *b, int dst, int tag, const void *data, size_t n,
+                struct strait_error *err)
+{
+    struct strait_mpi_request r;
+    if (b->w->calls->isend(b->w->mpi, &r, STRAIT_MPI_PAYLOADS, data, n, dst, tag) != 0)
+        return strait_mpi_broken(err);
+    return wait_for(b, &r, err);
+}
+
+static int take(struct bench *b, int src, int tag, void *data, size_t n, struct strait_error *err)
+{
+    struct strait_mpi_request r;
+    if (b->w->calls->irecv(b->w->mpi, &r, STRAIT_MPI_PAYLOADS, data, n, src, tag) != 0)
+        return strait_mpi_broken(err);
+    return wait_for(b, &r, err);
+}
+
+/* As another rank than 0, until an order asks for no reply. */
+static int serve(struct bench *b, struct strait_error *err)
+{
+    for (;;) {
+        struct order o;
+        if (take(b, 0, TAG_ORDER, &o, sizeof(o), err) != 0)
+            return -1;
+        for (uint64_t i = 0; i < o.n_messages; i++)
+            if (take(b, 0, TAG_BULK, b->bulk, o.take_bytes, err) != 0)
+                return -1;
+        if (o.give_bytes == 0)
+            return 0;
+        if (give(b, 0, TAG_REPLY, b->bulk, o.give_bytes, err) != 0)
+            return -1;
+    }
+}
+
+/* Give an order to ranks first to last, send what it says, and take all replies; seconds. */
+static int time_order(struct bench *b, double *took_s, int first, int last, struct order o,
+                      struct strait_error *err)
+{
+    const double begin_s = strait_clock_s();
+    int failed = 0;
+    const int n = last - first + 1;
+    struct strait_mpi_request *sends = calloc((size_t)n, sizeof(*sends));
+    if (!sends)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    for (int i = first; i <= last && !failed; i++)
+        failed = give(b, i, TAG_ORDER, &o, sizeof(o), err);
+    for (uint64_t k = 0; k < o.n_messages && !failed; k++) {
+        for (int i = 0; i < n && !failed; i++)
+            if (b->w->calls->isend(b->w->mpi, &sends[i], STRAIT_MPI_PAYLOADS, b->bulk, o.take_bytes,
+                                   first + i, TAG_BULK) != 0)
+                failed = strait_mpi_broken(err);
+        for (int i = 0; i < n && !failed; i++)
+            failed = wait_for(b, &sends[i], err);
+    }
+    for (int i = first; i <= last && o.give_bytes > 0 && !failed; i++)
+        failed = take(b, i, TAG_REPLY, b->bulk, o.give_bytes, err);
+    *took_s = strait_clock_s() - begin_s;
+    free(sends);
+    return failed;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static struct strait_mpi_figure mean_of(const double *x, unsigned n)
+{
+    double sum = 0, squares = 0;
+    for (unsigned i = 0; i < n; i++)
+        sum += x[i];
+    for (unsigned i = 0; i < n; i++)
+        squares += (x[i] - sum / n) * (x[i] - sum / n);
+    return (struct strait_mpi_figure){sum / n, n > 1 ? sqrt(squares / (n - 1) / n) : NAN, n};
+}
+
+/* The median, since other programs only delay; its error as that of a normal one's. */
+static struct strait_mpi_figure median_of(double *x, unsigned n)
+{
+    struct strait_mpi_figure f = mean_of(x, n);
+    qsort(x, n, sizeof(*x), ascending);
+    f.value = x[n / 2];
+    f.error *= sqrt(M_PI / 2);
+    return f;
+}
+
+static int measure_rtt(struct bench *b, int rank, struct strait_mpi_path *p,
+                       struct strait_error *err)
+{
+    double took_s[N_ECHOES], small_s[N_REPEATS];
+    for (unsigned i = 0; i < N_ECHOES; i++)
+        if (time_order(b, &took_s[i], rank, rank, (struct order){.give_bytes = 1}, err) != 0)
+            return -1;
+    p->rtt_s = median_of(took_s, N_ECHOES);
+    for (unsigned i = 0; i < N_REPEATS; i++) {
+        if (time_order(b, &small_s[i], rank, rank, (struct order){SMALL_BYTES, N_SMALL, 1}, err) !=
+            0)
+            return -1;
+        small_s[i] = fmax(0, (small_s[i] - p->rtt_s.value) / N_SMALL);
+    }
+    p->message_s = median_of(small_s, N_REPEATS);
+    return 0;
+}
+
+static struct order bulk_of(bool out, size_t n_bytes)
+{
+    return out ? (struct order){n_bytes, 1, 1} : (struct order){0, 0, n_bytes};
+}
+
+/* Twice as many bytes take so much longer: what begins a transfer is in both. */
+static int measure_rate(struct bench *b, int first, int last, bool out, double rtt_s,
+                        struct strait_mpi_figure *bytes_per_s, struct strait_error *err)
+{
+    double rates[N_REPEATS], took_s = 0, half_s, all_s;
+    const double long_s = fmax(BULK_S, BULK_RTTS * rtt_s);
+    size_t n = MIN_BULK;
+    for (; n < MAX_BULK && took_s < long_s; n *= took_s < long_s ? 2 : 1)
+        if (time_order(b, &took_s, first, last, bulk_of(out, n), err) != 0)
+            return -1;
+    for (unsigned i = 0; i < N_REPEATS; i++) {
+        if (time_order(b, &half_s, first, last, bulk_of(out, n / 2), err) != 0 ||
+            time_order(b, &all_s, first, last, bulk_of(out, n), err) != 0)
+            return -1;
+        /* where the half took longer, other programs took their time */
+        rates[i] = (last - first + 1) *
+                   (all_s > half_s ? (double)(n - n / 2) / (all_s - half_s) : (double)n / all_s);
+    }
+    *bytes_per_s = median_of(rates, N_REPEATS);
+    return 0;
+}
+
+static int conduct(struct bench *b, struct strait_mpi_path *paths,
+                   struct strait_mpi_figure *together, struct strait_error *err)
+{
+    const int last = b->w->n - 1;
+    double took_s;
+    for (int i = 1; i <= last; i++)
+        if (measure_rtt(b, i, &paths[i - 1], err) != 0 ||
+            measure_rate(b, i, i, true, paths[i - 1].rtt_s.value, &paths[i - 1].out_bytes_per_s,
+                         err) != 0 ||
+            measure_rate(b, i, i, false, paths[i - 1].rtt_s.value, &paths[i - 1].in_bytes_per_s,
+                         err) != 0)
+            return -1;
+    if (measure_rate(b, 1, last, true, paths[last - 1].rtt_s.value, together, err) != 0)
+        return -1;
+    return time_order(b, &took_s, 1, last, (struct order){.give_bytes = 0}, err);
+}
+
+int strait_mpi_measure(struct strait_mpi_world *w, struct strait_mpi_path *paths,
+                       struct strait_mpi_figure *together_bytes_per_s, struct strait_error *err)
+{
+    struct bench b = {.w = w, .bulk = calloc(1, MAX_BULK)};
+    if (!b.bulk)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for %zu bytes",
+                                MAX_BULK);
+    const int failed = w->me != 0 ? serve(&b, err) : conduct(&b, paths, together_bytes_per_s, err);
+    free(b.bulk);
+    return failed;
+}

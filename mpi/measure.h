@@ -1,0 +1,23 @@
+/* What MPI's links between rank 0 and the others give: rate, round trip, cost of a message. */
+#pragma once
+#include <stdbool.h>
+#include "world.h"
+
+struct strait_mpi_figure {
+    double value, error; /* error: of the mean of n readings; NAN: of one */
+    unsigned n;
+};
+
+struct strait_mpi_path {            /* rank 0 and one other */
+    struct strait_mpi_figure rtt_s; /* of empty messages: median */
+    struct strait_mpi_figure
+        message_s; /* what one of many small messages takes, one after another */
+    struct strait_mpi_figure out_bytes_per_s, in_bytes_per_s; /* payload, from rank 0 and to it */
+};
+
+/** Measure, on all ranks together; some seconds a rank.
+ *  Out:     paths  on rank 0: n - 1, by rank; elsewhere unused
+ *           together_bytes_per_s  rank 0 sends to all at once
+ *  Returns: 0, or -1 with *err: BACKEND where a rank does not answer */
+int strait_mpi_measure(struct strait_mpi_world *w, struct strait_mpi_path *paths,
+                       struct strait_mpi_figure *together_bytes_per_s, struct strait_error *err);
