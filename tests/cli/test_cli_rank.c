@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "core/process.h"
 #include "mpi/world.h"
 #include "tests/kit/links/mpi_world.h"
 #include "tests/kit/program.h"
@@ -132,6 +133,40 @@ static void same_bytes_and_sums(void)
     program_tear_down(&p);
 }
 
+/* The other ranks' clocks stand 1000 s after rank 0's, by a time namespace. */
+static void clocks_are_measured(void)
+{
+    static const char *const unshare[] = {"unshare", "-T",   "--monotonic", "1000",
+                                          "--fork",  "true", NULL};
+    struct program p;
+    struct said m;
+    struct strait_error err = {0};
+    char path[128], folder[128];
+    if (strait_process_run(NULL, 0, unshare, NULL, 20, &err) != 0) {
+        strait_test_skip("no time namespaces here (unshare -T)");
+        return;
+    }
+    if (!set_up(&p))
+        return;
+    program_write(&p, "e.json", serves);
+    file_of(path, &p, "e.json");
+    file_of(folder, &p, "mpi");
+    LAUNCH(&p, &m, "1", p.path, "rank", path, "--json", "--out", folder, ":", "-n", "2", "unshare",
+           "-T", "--monotonic", "1000", "--fork", p.path, "rank", path, "--out", folder, "--json");
+    CU_ASSERT_EQUAL(m.status, 0);
+    json_t *row = json_loads(m.out, JSON_DISABLE_EOF_CHECK, NULL);
+    const json_t *clock = json_object_get(json_object_get(row, "report"), "clock");
+    CU_ASSERT(json_number_value(json_object_get(clock, "error_s")) > 0);
+    /* transfers are from a post by one clock to an arrival by another */
+    const double transfer_s =
+        json_number_value(json_object_get(json_object_get(row, "path_s"), "transfer"));
+    CU_ASSERT(transfer_s < 500);
+    CU_ASSERT(json_number_value(json_object_get(row, "total_s")) < 500);
+    json_decref(row);
+    said_release(&m);
+    program_tear_down(&p);
+}
+
 /* What rank 0 says, whoever found it. */
 static void refused(void)
 {
@@ -222,6 +257,7 @@ static void links_become_a_network(void)
 
 static const struct strait_test tests[] = {
     {"strategies on three ranks send and sum what a simulation says", same_bytes_and_sums},
+    {"clocks that are 1000 s apart are measured and do not matter", clocks_are_measured},
     {"too few ranks, other experiments and other programs are one line", refused},
     {"links that MPI measures become a network that an experiment names", links_become_a_network},
     {"without a launcher it says how to start", without_a_launcher},
