@@ -34,6 +34,7 @@
     X(gtopk)      /* largest, and largest of sums */                                               \
     X(chunktopk)  /* the largest of each chunk */                                                  \
     X(dcttopk)    /* the largest of each chunk's cosine transform */                               \
+    X(omnireduce) /* blocks that are not 0, or the largest */                                      \
     X(deepreduce) /* chosen elements: index and value codecs */                                    \
     X(powersgd)   /* two factors by power iteration */                                             \
     X(acpsgd)     /* two factors, one of them new each step */
