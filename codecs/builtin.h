@@ -15,6 +15,7 @@
     X(fp16)       /* 16 bits a value */                                                            \
     X(bf16)       /* the upper 16 bits of a float32 */                                             \
     X(qsgd)       /* levels of each bucket's norm, drawn */                                        \
+    X(dithering)  /* levels of each bucket's norm, drawn, in Elias codes */                        \
     X(terngrad)   /* -1, 0, 1, drawn */                                                            \
     X(natural)    /* powers of two, drawn */                                                       \
     X(u8bit)      /* 8-bit data type with a dynamic exponent */                                    \

@@ -37,7 +37,7 @@ struct strait_bit_reader {
     bool bad; /* read past the end; such bits read as zeros */
 };
 
-static inline struct strait_bit_reader strait_bits_of(const struct strait_reader *r)
+static inline struct strait_bit_reader strait_bit_reader_of(const struct strait_reader *r)
 {
     return (struct strait_bit_reader){.p = r->p, .end = r->end, .bad = r->bad};
 }

@@ -151,7 +151,7 @@ static bool huffman_decode(struct strait_reader *r, uint32_t *index, size_t *n_c
     if (n == 0)
         return true;
     code_for(&c, n_elems);
-    struct strait_bit_reader bits = strait_bits_of(r);
+    struct strait_bit_reader bits = strait_bit_reader_of(r);
     for (size_t i = 0; i < n; i++) {
         uint32_t v = 0;
         for (unsigned place = 0; place < 4; place++) {

@@ -77,7 +77,7 @@ static bool rle_decode(struct strait_reader *r, uint32_t *index, size_t *n_chose
     bool chosen = byte >= FIRST_CHOSEN;
     if (width > 31)
         return false;
-    struct strait_bit_reader bits = strait_bits_of(r);
+    struct strait_bit_reader bits = strait_bit_reader_of(r);
     size_t at = 0, n = 0;
     for (uint64_t i = 0; i < n_runs; i++, chosen = !chosen) {
         const size_t run = (size_t)strait_get_bits(&bits, width) + 1;

@@ -96,7 +96,7 @@ bool strait_rank_order_read(struct strait_reader *r, struct strait_rank_order *o
 {
     const unsigned width = strait_rank_bits(n_places);
     struct strait_reader words = {.p = r->p, .end = r->end, .bad = r->bad};
-    struct strait_bit_reader bits = strait_bits_of(r);
+    struct strait_bit_reader bits = strait_bit_reader_of(r);
     if (order->n > n_places)
         return false;
     memset(seen, 0, (n_places + 7) / 8);

@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include "codecs/builtin.h"
 #include "core/bytes.h"
-#include "codecs/kit/chance.h"
 #include "codecs/kit/checks.h"
 #include "codecs/kit/pack.h"
+#include "levels.h"
 
 enum { HEAD_BYTES = 9, PIECE = 4096, N_LANES = 8, MAX_LEVELS = 32767 };
 enum payload { PACKED, PUBLISHED };
@@ -103,7 +103,7 @@ static double sum_of_squares(const float *x, size_t n)
     return sum;
 }
 
-static float norm_of(const float *x, size_t n)
+float strait_levels_norm(const float *x, size_t n)
 {
     const double norm = sqrt(sum_of_squares(x, n));
     return norm < (double)FLT_MAX ? (float)norm : FLT_MAX;
@@ -139,6 +139,12 @@ static void quantise(uint16_t *codes, const float *x, uint32_t n, uint32_t first
         const int32_t minus = -(int32_t)(strait_bits_of(x[i]) >> 31);
         codes[i] = (uint16_t)(s.zero + ((q ^ minus) - minus));
     }
+}
+
+void strait_levels_draw(uint16_t *codes, const float *x, uint32_t n, uint32_t first,
+                        struct strait_chance chance, float norm, uint32_t levels, int32_t zero)
+{
+    quantise(codes, x, n, first, chance, scale_of(norm, levels, zero));
 }
 
 STRAIT_CLONED
@@ -183,7 +189,7 @@ static int qsgd_encode(void *state, unsigned char *out, size_t *len_bytes, const
         for (size_t at = i, n; at < end; at += n, in_bucket -= n) {
             if (in_bucket == 0) {
                 in_bucket = n_elems - at < each ? n_elems - at : each;
-                const float norm = norm_of(x + at, in_bucket);
+                const float norm = strait_levels_norm(x + at, in_bucket);
                 scale = scale_of(norm, s->levels, zero);
                 strait_put_float(norms, norm);
                 norms += 4;

@@ -1,0 +1,13 @@
+/* Values as whole numbers of norm / levels, rounded up or down by chance so that the mean is the
+ * value: common to QSGD and linear dithering. */
+#pragma once
+#include "codecs/kit/chance.h"
+
+/** The l2 norm of x[n] with values that are not finite as 0, at most the largest float. The same
+ *  bits on every machine. */
+float strait_levels_norm(const float *x, size_t n);
+/** Out: codes: zero + q, |q| <= levels, modulo 2^16.
+ *  In:  n      at most 4096 values, the first of them number `first` of the draws
+ *       norm   not negative, at least every |x| that is finite */
+void strait_levels_draw(uint16_t *codes, const float *x, uint32_t n, uint32_t first,
+                        struct strait_chance chance, float norm, uint32_t levels, int32_t zero);
