@@ -287,6 +287,11 @@ void strait_step_shard(struct strait_rank *r, struct strait_tensor *x, double we
     step(r, m->opt_s * (double)strait_n_elems(x) / (double)m->n_elems, x, x->lo, x->hi, weight);
 }
 
+double strait_train_step_s(const struct strait_rank *r)
+{
+    return cost_s(r, strait_model_step_s(strait_model(r)));
+}
+
 void strait_train(struct strait_rank *r, struct strait_tensor *from, struct strait_tensor *to,
                   int n_steps)
 {

@@ -64,6 +64,8 @@ void strait_step_layers(struct strait_rank *r, int first, int end, struct strait
 /** The same for the elements of x alone, its time by their share: of a sharded optimiser, which
  *  steps its own part. Software's time for a tensor is not in it. */
 void strait_step_shard(struct strait_rank *r, struct strait_tensor *x, double weight);
+/** What a step of strait_train takes on this rank now, slowness included. */
+double strait_train_step_s(const struct strait_rank *r);
 /** From now on this rank's compute takes `factor` times as long: a straggler. Its codecs do not. */
 void strait_set_slowness(struct strait_rank *r, double factor);
 /** n_steps of forward, backward and optimiser. If the rank trains, it begins with the parameters

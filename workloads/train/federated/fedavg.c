@@ -200,6 +200,16 @@ static void server(struct strait_rank *r)
         strait_send(r, i, MODEL, STOP, strait_control(r, 0));
 }
 
+/* Semi-synchronous (Stripelis, Thompson and Ambite, ACM TIST 2022): all train for the same time, each
+ * as many steps as fit, so that no client waits for a slower one. */
+static int n_steps(const struct strait_rank *r)
+{
+    const double time_s = strait_param(r, "train_time"), step_s = strait_train_step_s(r);
+    if (!(time_s > 0) || !(step_s > 0))
+        return (int)strait_param(r, "local_steps");
+    return (int)fmin(1e9, fmax(1, floor(time_s / step_s + 1e-9)));
+}
+
 static void client(struct strait_rank *r)
 {
     struct strait_tensor *w = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
@@ -216,7 +226,7 @@ static void client(struct strait_rank *r)
             continue; /* silent: only the server's deadline notices */
         if (strait_is_away(r))
             continue;
-        strait_train(r, w, update, (int)strait_param(r, "local_steps"));
+        strait_train(r, w, update, n_steps(r));
         if (strait_is_away(r)) /* left meanwhile */
             continue;
         for (int i = 0; i < n_pieces; i++)
@@ -257,6 +267,8 @@ static const struct strait_param params[] = {
     {"rounds", "rounds of the run", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6, .fallback = 5},
     {"local_steps", "training steps of a client in a round", STRAIT_PARAM_INTEGER, .min = 0,
      .max = 1e9, .fallback = 20},
+    {"train_time", "instead: all train as long, each the steps that fit, at least one; 0 s: not",
+     STRAIT_PARAM_TIME, .min = 0, .max = 1e9},
     {"pieces", "parts that a client encodes and sends one by one", STRAIT_PARAM_INTEGER, .min = 1,
      .max = 4096, .fallback = 1},
     {"decode_cores", "cores on which the server decodes", STRAIT_PARAM_CORES, .min = 1, .max = 1e6,
@@ -290,7 +302,7 @@ static const struct strait_param params[] = {
 const struct strait_strategy strait_strategy_fedavg = {
     .name = "fedavg",
     .summary = "federated averaging: broadcast, local steps, upload, average",
-    .source = "McMahan et al., AISTATS 2017",
+    .source = "McMahan et al., AISTATS 2017; train_time: Stripelis et al., ACM TIST 2022",
     .has_server = true,
     .trains = true,
     .uplink_kind = "update",

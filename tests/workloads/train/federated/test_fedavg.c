@@ -340,6 +340,29 @@ static void refused(const char *settings, const char *expected)
     json_decref(json);
 }
 
+/* Four clients, 1, 2, 4 and 200 times as slow, train for 30 steps of the first one's: 30, 15, 7 and
+ * at least one step. The round waits for the last, whose step takes 200. */
+static void as_long(void)
+{
+    static const double factors[] = {1, 2, 4, 200}, steps[] = {30, 15, 7, 1};
+    char path[] = "/tmp/strait-slowness-XXXXXX", form[128];
+    close(mkstemp(path));
+    write_slowness(path, "1\n2\n4\n200\n");
+    struct strait_outcome o = star_run("{\"name\":\"fedavg\"}", 4, NULL, &strait_fluid, false);
+    const struct costs c = costs_of(&o);
+    strait_outcome_free(&o);
+    snprintf(form, sizeof(form), "{\"name\":\"fedavg\",\"rounds\":2,\"train_time\":\"%.9f s\"}",
+             30 * c.step_s);
+    o = star_run(form, 4, json_pack("{s:{s:s}}", "/device", "slowness", path), &strait_fluid,
+                 false);
+    for (int i = 0; i < 4; i++)
+        CU_ASSERT_DOUBLE_EQUAL(o.point->logs[1 + i].n_batches, 2 * steps[i], 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(
+        o.total_s, 2 * (2 * c.hop_s + steps[3] * factors[3] * c.step_s + 4 * c.add_s), 1e-6);
+    strait_outcome_free(&o);
+    unlink(path);
+}
+
 static void refusals(void)
 {
     refused("\"clients_per_round\":5", "expected at most the 4 clients that there are, found 5");
@@ -360,6 +383,7 @@ static const struct strait_test tests[] = {
     {"two of n clients are asked, to the byte", selected},
     {"slowness is drawn once a client or once a round", stragglers},
     {"a table of slowness is taken in turn", table_in_turn},
+    {"all may train as long, each the steps that fit", as_long},
     {"spread shares let equal clients arrive one by one", spread_shares},
     {"a model that is on its way stays as it was sent", frozen},
     {"the average is over the updates that are there", divided_by_those_there},
