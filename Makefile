@@ -491,7 +491,7 @@ DESTDIR ?=
 SOVERSION := 0
 SHARED  := libstrait.so.$(VERSION)
 # What a run reads, by its path in the tree.
-SHIPPED  = $(sort $(shell find experiments traces codecs/profiles \( -name '*.json' -o -name '*.csv' -o -name '*.f32' \)) \
+SHIPPED  = $(sort $(shell find experiments traces codecs/profiles \( -name '*.json' -o -name '*.csv' -o -name '*.f32' -o -name '*.ti' \)) \
            emu/uml/init.sh emu/uml/work.sh emu/uml/vcheck.sh emu/qemu/init.sh $(wildcard page/uplot/* page/report/* serve/page/*))
 COMPLETIONS = bash-completion/completions/strait zsh/site-functions/_strait fish/vendor_completions.d/strait.fish
 

@@ -125,6 +125,11 @@ static json_t *files_of(const struct strait_trial *trial)
     json_t *files =
         hashed ? json_pack("{s:s, s:s, s:s}", "model", model, "up", own[0], "down", own[1]) : NULL;
     bool whole = files != NULL;
+    if (e->graph) {
+        char graph[STRAIT_KEY_CHARS];
+        strait_hash_bytes(graph, &e->graph->hash, sizeof(e->graph->hash));
+        whole = whole && put(files, "trace", json_string(graph));
+    }
     if (e->n_slowness > 0) {
         char slowness[STRAIT_KEY_CHARS];
         strait_hash_bytes(slowness, e->slowness, e->n_slowness * sizeof(*e->slowness));
@@ -360,6 +365,10 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
     if (e->model->inferred[0])
         note(list, "%s", e->model->inferred);
     note_estimates(list, e);
+    if (e->graph)
+        note(list, "replayed: a send of the trace ends when it is posted, the k-th from a rank to "
+                   "another with a tag is the k-th receive there, and the round ends when rank 0 "
+                   "has heard from all");
     if (e->compute_speed != 1)
         note(list, "compute time is scaled to a device %g times as fast", e->compute_speed);
     if (!p->run.real_payload && !(is_plain(&e->up) && is_plain(&e->down)))

@@ -9,9 +9,21 @@
 #include "cli/codec/codec_command.h"
 #include "cli/kit/command.h"
 #include "cli/kit/options.h"
+#include "traces/import/import.h"
 #include "shipped_list.h"
 #include "strategy_list.h"
 #include "task_list.h"
+
+static int trace_rows(json_t *out, struct strait_error *err)
+{
+    size_t n;
+    const struct strait_import_format *const *all = strait_import_formats(&n);
+    (void)err;
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(out, json_pack("{s:s, s:s, s:s}", "name", all[i]->name, "summary",
+                                             all[i]->summary, "source", all[i]->source));
+    return 0;
+}
 
 static const struct {
     const char *name, *summary;
@@ -26,6 +38,7 @@ static const struct {
      NULL},
     {"machines", "accelerators that \"device\" may name", strait_engine_rows, NULL},
     {"profiles", "what codecs cost; or one of strait calibrate codecs", strait_profile_rows, NULL},
+    {"traces", "formats of other tools that strait trace reads", trace_rows, NULL},
     {"experiments", "what `strait run NAME` knows", strait_experiment_rows, NULL},
     {"plans", "questions that `strait plan NAME` knows", strait_plan_rows, NULL}};
 enum { N_LISTS = sizeof(lists) / sizeof(*lists) };

@@ -35,6 +35,7 @@ static const struct strait_subcommand commands[] = {
      strait_command_rerun},
     {"report", "DIR...", "write results as one HTML page", strait_command_report},
     {"timeline", "DIR", "show what every rank of a run did when", strait_command_timeline},
+    {"trace", "COMMAND", "traces of other tools: show, import, export", strait_command_trace},
     {"codec", "COMMAND", "the codecs by themselves: list, bench, encode, decode",
      strait_command_codec},
     {"calibrate", "COMMAND", "measure codecs, this machine or a path, as files",

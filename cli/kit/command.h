@@ -38,6 +38,7 @@ int strait_command_export(int argc, char **argv);
 int strait_command_rerun(int argc, char **argv);
 int strait_command_timeline(int argc, char **argv);
 int strait_command_report(int argc, char **argv);
+int strait_command_trace(int argc, char **argv);
 int strait_command_codec(int argc, char **argv);
 int strait_command_calibrate(int argc, char **argv);
 int strait_command_net(int argc, char **argv);

@@ -4,6 +4,7 @@
 #include "core/names.h"
 #include "device.h"
 #include "ask_model.h"
+#include "ask_trace.h"
 #include "ask_training.h"
 #include "network_ports.h"
 
@@ -210,7 +211,8 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
     e->n_clients = (int)n_clients;
     e->seed = (uint64_t)seed;
     struct strait_object constants[N_CONSTANTS] = {0};
-    if (strait_ask_model(&e->model, o, err) != 0 ||
+    if (strait_ask_trace(e, o, err) != 0 ||
+        (!e->graph && strait_ask_model(&e->model, o, err) != 0) ||
         read_network_constants(&constants[OF_NETWORK], o, err) != 0 ||
         read_software(e, &constants[OF_SOFTWARE], o, err) != 0 ||
         strait_device_read(e, &constants[OF_MACHINE], o, err) != 0 ||
@@ -301,6 +303,7 @@ void strait_experiment_free(struct strait_experiment *e)
         return;
     strait_network_free(e->network);
     strait_model_free(e->model);
+    strait_program_free(e->graph);
     free(e->slowness);
     strait_codec_choice_release(&e->up);
     strait_codec_choice_release(&e->down);

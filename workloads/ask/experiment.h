@@ -7,6 +7,7 @@
 #include "codecs/profile/profile.h"
 #include "codecs/spec.h"
 #include "learn/task.h"
+#include "traces/program.h"
 #include "traces/models/model.h"
 #include "codec_choice.h"
 #include "host_link.h"
@@ -25,6 +26,7 @@ struct strait_experiment {
     const char *title;
     bool is_tradeoff; /* show results as a trade-off of codecs instead of by clients */
     struct strait_model *model;
+    struct strait_program *graph; /* what `replay` runs; NULL: another strategy */
     const char *tensors; /* folder of recorded tensors; NULL: the shipped one */
     const struct strait_strategy *strategy;
     double params[STRAIT_MAX_PARAMS]; /* in the order of strategy->params */

@@ -1,6 +1,7 @@
 /* Messages and lanes of a rank: counted and logged, then passed to the backend. */
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include "coding.h"
 #include "rank.h"
@@ -11,6 +12,17 @@ struct strait_packet *strait_control(struct strait_rank *r, double word)
     if (!p)
         strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
     p->words[0] = word;
+    return p;
+}
+
+struct strait_packet *strait_filler(struct strait_rank *r, size_t n_bytes)
+{
+    struct strait_packet *p = strait_packet_new(r->run->real_payload ? n_bytes : 0);
+    if (!p)
+        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
+    if (p->data)
+        memset(p->data, 0, n_bytes);
+    p->payload_bytes = p->raw_bytes = n_bytes;
     return p;
 }
 

@@ -217,6 +217,8 @@ struct strait_packet *strait_snapshot(struct strait_rank *r, struct strait_codec
 
 /* Messages. */
 struct strait_packet *strait_control(struct strait_rank *r, double word); /* no payload */
+/** A packet of n_bytes that nobody reads, for messages of which only the size is known. */
+struct strait_packet *strait_filler(struct strait_rank *r, size_t n_bytes);
 struct strait_packet *strait_keep(struct strait_packet *p);
 void strait_drop(struct strait_rank *r, struct strait_packet *p);
 void strait_send(struct strait_rank *r, int dst, int channel, int tag, struct strait_packet *taken);

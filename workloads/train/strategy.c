@@ -39,7 +39,8 @@
     X(spdkfac)                                                                                     \
     X(padkfac)                                                                                     \
     X(dpkfac)                                                                                      \
-    X(adaptive)
+    X(adaptive)                                                                                    \
+    X(replay)
 
 #define DECLARE(name) extern const struct strait_strategy strait_strategy_##name;
 #define ROW(name)     &strait_strategy_##name,

@@ -21,22 +21,30 @@
 
 #include "parts.h"
 
-void strait_broadcast(struct strait_rank *r, struct strait_group g, int root,
-                      struct strait_codec *c, struct strait_tensor *x)
+struct strait_packet *strait_broadcast_packet(struct strait_rank *r, struct strait_group g, int root,
+                                              struct strait_packet *taken)
 {
     const int place = strait_around(g.me - root, g.n); /* the root's is 0 */
     int mask = 1;
-    if (g.n == 1)
-        return;
     while (mask < g.n && !(place & mask))
         mask <<= 1;
     struct strait_packet *packet =
-        place == 0 ? strait_encode(r, c, NAN, x)
+        place == 0 ? taken
                    : strait_recv(r, g.ranks[strait_around(g.me - mask, g.n)], g.channel).packet;
     for (mask >>= 1; mask > 0; mask >>= 1)
         if (place + mask < g.n)
             strait_send(r, g.ranks[strait_around(g.me + mask, g.n)], g.channel, root,
                         strait_keep(packet));
+    return packet;
+}
+
+void strait_broadcast(struct strait_rank *r, struct strait_group g, int root,
+                      struct strait_codec *c, struct strait_tensor *x)
+{
+    if (g.n == 1)
+        return;
+    struct strait_packet *packet = strait_broadcast_packet(
+        r, g, root, g.me == root ? strait_encode(r, c, NAN, x) : NULL);
     strait_decode(r, x, packet); /* the root decodes too, so that all ranks have the same bits */
 }
 

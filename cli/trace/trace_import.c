@@ -1,0 +1,100 @@
+/* strait trace import: a layer table or an experiment from a trace. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/kit/command.h"
+#include "cli/kit/files.h"
+#include "cli/kit/options.h"
+#include "trace_command.h"
+
+struct import {
+    const char *path, *format, *out;
+    bool force;
+};
+
+/* An experiment that runs, with a network to be replaced. */
+static char *experiment_text(struct strait_import *in)
+{
+    json_t *all = json_pack("{s:s, s:s}", "schema", "strait-experiment/1", "title", in->path);
+    json_t *port = json_pack("{s:s, s:s}", "rate", "1 Gbps", "rtt", "20 ms");
+    json_t *network =
+        json_pack("{s:s, s:O, s:o}", "topology", "star", "client", port, "server", port);
+    if (in->graph) {
+        json_object_set_new(all, "trace", json_string(in->path));
+        json_object_set_new(all, "strategy", json_pack("{s:s}", "name", "replay"));
+        json_object_set_new(all, "clients", json_integer(in->graph->n_ranks));
+    }
+    json_object_update(all, in->experiment);
+    if (!json_object_get(all, "network")) {
+        json_object_set(all, "network", network);
+        strait_import_missing(in, "the network: 1 Gbps and 20 ms stand there to be replaced");
+    }
+    json_decref(network);
+    char *text = json_dumps(all, JSON_INDENT(2));
+    json_decref(all);
+    return text;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), n_end = strlen(end);
+    return n > n_end && strcmp(text + n - n_end, end) == 0;
+}
+
+static int import(const struct import *c, struct strait_import *in, struct strait_error *err)
+{
+    char *text = NULL;
+    if (strait_file_check_new(c->out, c->force, err) != 0 ||
+        strait_trace_read(in, c->path, c->format, err) != 0)
+        return -1;
+    const bool wants_table = ends_with(c->out, ".csv"),
+               wants_experiment = ends_with(c->out, ".json");
+    if (wants_table)
+        return strait_error_set(err, STRAIT_ERR_INPUT, c->path,
+                                "expected a trace with layers for a table, found %s without any: "
+                                "--out NAME.json writes an experiment",
+                                in->format->name);
+    if (!in->graph && !in->experiment)
+        return strait_error_set(err, STRAIT_ERR_INPUT, c->path,
+                                "expected a trace that an experiment can be made of, found %s%s",
+                                in->format->name, wants_experiment ? "" : "");
+    if (!(text = experiment_text(in)))
+        return strait_error_set(err, STRAIT_ERR_NOMEM, c->path, "memory ran out");
+    const int status = strait_file_write(c->out, c->force, text, strlen(text), "\n", 1, err);
+    free(text);
+    return status;
+}
+
+static const char notes[] =
+    "OUT ends in .csv for a layer table (\"model\" of an experiment) or in .json for an\n"
+    "experiment; without it what the trace has goes to standard output, layers first.\n"
+    "What was inferred and what is missing goes to standard error.\n"
+    "\n"
+    "  strait trace import profile.json.gz --out my-model.csv\n"
+    "  strait trace import ring.goal --out ring.json\n"
+    "  strait run ring.json --set \"/network/client/rate=100 Mbps\"\n";
+
+int strait_trace_import_command(int argc, char **argv)
+{
+    struct import c = {.out = "-"};
+    const struct strait_option options[] = {
+        {"out", 'o', STRAIT_OPTION_TEXT, &c.out, "OUT", "the layer table or the experiment"},
+        {"format", 0, STRAIT_OPTION_TEXT, &c.format, "NAME", "the format, if it is known"},
+        {"force", 0, STRAIT_OPTION_FLAG, &c.force, NULL, "replace a file"}};
+    const struct strait_usage usage = {"trace import",
+                                       "FILE",
+                                       "Write a layer table or an experiment from a trace.",
+                                       options,
+                                       sizeof(options) / sizeof(*options),
+                                       notes};
+    struct strait_import in = {0};
+    struct strait_error err = {0};
+    int status;
+    if (!strait_command_begin(&status, &usage, argc, argv, &c.path, 1, NULL))
+        return status;
+    status = import(&c, &in, &err);
+    if (status == 0)
+        strait_trace_print(&in, stderr);
+    strait_import_release(&in);
+    return status == 0 ? 0 : strait_command_fail(&err);
+}

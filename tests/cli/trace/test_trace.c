@@ -1,0 +1,62 @@
+/* strait trace from outside. */
+#include <stdlib.h>
+#include <string.h>
+#include "tests/kit/data.h"
+#include "tests/kit/program.h"
+
+static struct program program;
+#define CALL(...) PROGRAM_CALL(&program, __VA_ARGS__)
+
+static void expect(struct said s, int status, const char *out, const char *err)
+{
+    CU_ASSERT_EQUAL(s.status, status);
+    CU_ASSERT_CONTAINS(s.out, out);
+    CU_ASSERT_CONTAINS(s.err, err);
+    if (status != 0)
+        CU_ASSERT_EQUAL(program_n_lines(s.err), 1);
+    said_release(&s);
+}
+
+static void shown(void)
+{
+    program_set_up(&program);
+    const char *ring = DATA("tests/data/ring.goal");
+    expect(CALL("trace", "show", ring), 0, "nodes            2 compute, 3 send, 3 recv\n", "");
+    expect(CALL("trace", "show", ring), 0, "missing:  latency, overhead", "");
+    expect(CALL("trace", "show", ring, "--json"), 0, "\"message_bytes\":3000000.0", "");
+    expect(CALL("list", "traces", "--json"), 0, "{\"name\":\"goal\"", "");
+    expect(CALL("trace", "show", ring, "--format", "gaol"), 2, "", "did you mean \"goal\"?");
+    expect(CALL("trace", "show", DATA("experiments/traces/data-parallel.ti"), "--format", "goal"),
+           2, "", "data-parallel.ti:1: expected \"num_ranks\"");
+    expect(CALL("trace", "show"), 2, "", "expected a file, found none");
+    expect(CALL("trace", "show", "/"), 2, "", "found a folder");
+    expect(CALL("trace", "show", "/dev/null"), 2, "", "found something that is no file");
+    program_write(&program, "empty", "");
+    expect(CALL("trace", "show", "empty"), 2, "", "found an empty one");
+    program_write(&program, "other", "hello\n");
+    expect(CALL("trace", "show", "other"), 2, "", "expected a trace of a known format");
+    program_tear_down(&program);
+}
+
+/* 3 messages of 1 MB and 3 ms at 1 Gbps and 20 ms: 3 x (10^6 + 96) / g + 0.063 s; what is written
+ * runs. */
+static void imported(void)
+{
+    program_set_up(&program);
+    const char *ring = DATA("tests/data/ring.goal");
+    expect(CALL("trace", "import", ring, "--out", "ring.json"), 0, "",
+           "1 Gbps and 20 ms stand there to be replaced");
+    expect(CALL("run", "ring.json", "--on", "fluid", "--json"), 0, "\"strategy\":\"replay\"", "");
+    expect(CALL("trace", "import", ring, "--out", "ring.json"), 2, "", "ring.json");
+    expect(CALL("trace", "import", ring, "--out", "ring.csv"), 2, "",
+           "expected a trace with layers for a table, found goal");
+    expect(CALL("trace", "export", ring), 0, "1 wait 0 1 0\n", "lost: ");
+    expect(CALL("trace", "export", ring, "--format", "goal"), 2, "", "expected ti, found \"goal\"");
+    program_tear_down(&program);
+}
+
+static const struct strait_test tests[] = {
+    {"show says what is in a trace, and refuses what is none", shown},
+    {"import writes an experiment that runs, export another trace", imported},
+};
+STRAIT_SUITE("cli/trace/trace", tests);

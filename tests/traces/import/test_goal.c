@@ -1,0 +1,106 @@
+/* GOAL schedules: what they become, and every way in which they are refused. */
+#include "import_text.h"
+#include "tests/kit/data.h"
+#include "tests/kit/folder.h"
+
+#define TWO "num_ranks 2\nrank 0 {\n"
+
+/* calc 1000000 is 1 ms; rank 1 computes on its second stream; l2 of rank 0 is received by node 0. */
+static void ring(void)
+{
+    struct strait_program *g;
+    struct strait_error err = {0};
+    CU_ASSERT_EQUAL_FATAL(strait_import_graph(&g, DATA("tests/data/ring.goal"), &err), 0);
+    CU_ASSERT_EQUAL(g->n_ranks, 3);
+    const struct strait_program_rank *r = g->ranks;
+    CU_ASSERT_EQUAL_FATAL(r[0].n_nodes, 3);
+    CU_ASSERT_EQUAL(r[0].nodes[0].kind, STRAIT_PROGRAM_COMPUTE);
+    CU_ASSERT_DOUBLE_EQUAL(r[0].nodes[0].time_s, 1e-3, 1e-18);
+    CU_ASSERT_EQUAL(r[0].nodes[0].unit, STRAIT_PROGRAM_CPU);
+    CU_ASSERT_EQUAL(r[1].nodes[1].unit, STRAIT_PROGRAM_CPU + 1);
+    CU_ASSERT_EQUAL(r[0].nodes[1].kind, STRAIT_PROGRAM_SEND);
+    CU_ASSERT_EQUAL(r[0].nodes[1].bytes, 1000000);
+    CU_ASSERT_EQUAL(r[0].nodes[1].peer, 1);
+    CU_ASSERT_EQUAL(r[0].nodes[1].mate, 0);
+    CU_ASSERT_EQUAL(r[2].nodes[1].mate, 2);
+    CU_ASSERT_EQUAL_FATAL(r[0].n_edges, 1);
+    CU_ASSERT_EQUAL(r[0].edges[0].from, 0);
+    CU_ASSERT_EQUAL(r[0].edges[0].to, 1);
+    CU_ASSERT_TRUE(strait_program_sends(g, 2, 0));
+    CU_ASSERT_FALSE(strait_program_sends(g, 0, 2));
+    strait_program_free(g);
+}
+
+/* Labels may be used before they are defined; the k-th send meets the k-th receive; irequires waits
+ * for a beginning. */
+static void order(void)
+{
+    struct strait_import in;
+    struct strait_error err;
+    CU_ASSERT_EQUAL_FATAL(
+        import_text(&in,
+                    "num_ranks 2\nrank 1 {\nb requires a\na: recv 7b from 0 tag 3\n"
+                    "b: recv 8b from 0 tag 3\n}\n\nrank 0 {\nx: send 7b to 1 tag 3\n"
+                    "y: send 8b to 1 tag 3 cpu 0 nic 1\ny irequires x\n}\n",
+                    &err),
+        0);
+    const struct strait_program_rank *r = in.graph->ranks;
+    CU_ASSERT_EQUAL(r[0].nodes[0].mate, 0);
+    CU_ASSERT_EQUAL(r[0].nodes[1].mate, 1);
+    CU_ASSERT_EQUAL(r[1].nodes[1].bytes, 8);
+    CU_ASSERT_TRUE(r[0].edges[0].on_start);
+    CU_ASSERT_FALSE(r[1].edges[0].on_start);
+    CU_ASSERT_EQUAL(json_array_size(in.missing), 2); /* the second card, and L, o, g, G */
+    strait_import_release(&in);
+}
+
+static void refused(void)
+{
+    static const struct refused_trace cases[] = {
+        {"num_ranks 0\n", ":1", "expected \"num_ranks\" and 1 to 4096, found \"0\""},
+        {"num_ranks 1e9\n", ":1", "1 to 4096"},
+        {"num_ranks 2\nrank 2 {\n}\n", ":2", "a number from 0 to 1"},
+        {"num_ranks 2\nrank 0 {\n}\n", ":4", "expected all of 2 ranks, found no rank 1"},
+        {"num_ranks 2\nrank 0 {\n", ":3", "expected \"}\" after rank 0"},
+        {"num_ranks 1\nrank 0 {\n}\nrank 0 {\n}\n", ":4", "found rank 0 again"},
+        {"num_ranks 1\nl1: calc 5\n", ":2", "expected \"rank\", found \"l1:\""},
+        {TWO "l1: calc -5\n", ":3", "expected nanoseconds after calc, found \"-5\""},
+        {TWO "l1: calc 1e99\n", ":3", "expected nanoseconds"},
+        {TWO "l1: calc nan\n", ":3", "expected nanoseconds"},
+        {TWO "l1: send 5 to 0\n", ":3", "expected another rank than 0 itself"},
+        {TWO "l1: send 5b tag 0\n", ":3", "expected \"to\" and a rank, found none"},
+        {TWO "l1: send 5kb to 1\n", ":3", "expected a size such as 100b"},
+        {TWO "l1: recv 5b to 1\n", ":3", "expected from, tag, cpu or nic, found \"to\""},
+        {TWO "l1: send 5b to 7\n", ":3", "from 0 to 1 after to, found \"7\""},
+        {TWO "l1: send 5b to\n", ":3", "after to, found \"\""},
+        {TWO "l1: calc 5 cpu 7\n", ":3", "from 0 to 6 after cpu"},
+        {TWO "l1: jump 5\n", ":3", "expected send, recv or calc, found \"jump\""},
+        {TWO "l1: calc 5\nl1: calc 6\n", ":4", "found \"l1\" again"},
+        {TWO "l1 requires l2\nl1: calc 1\n}\n", ":5", "the label \"l2\" in rank 0, found none"},
+        {TWO "l1 needs l2\n", ":3", "\"a requires b\""},
+        {"num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\na requires b\nb requires a\n}\n", "",
+         "found 2 of its 2 nodes that wait for each other"},
+        {"num_ranks 2\nrank 0 {\na: send 1b to 1\n}\nrank 1 {\n}\n", "",
+         "from rank 0 to rank 1 with tag 0, found 1 sends and 0 receives"},
+        {"num_ranks 2\nrank 0 {\na: send 9b to 1\n}\nrank 1 {\na: recv 8b from 0\n}\n", "",
+         "expected rank 1 to receive the 9 bytes"},
+    };
+    expect_refused(cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+static void damaged(void)
+{
+    size_t n;
+    char *text = folder_bytes("", DATA("tests/data/ring.goal"), &n);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+    expect_survives(text, n);
+    free(text);
+}
+
+static const struct strait_test tests[] = {
+    {"a ring of three ranks becomes its nodes, messages and dependencies", ring},
+    {"labels may come late, messages meet in order, irequires waits for a beginning", order},
+    {"whatever is wrong is refused with its line", refused},
+    {"any beginning and any changed bit is read or refused", damaged},
+};
+STRAIT_SUITE("traces/import/goal", tests);

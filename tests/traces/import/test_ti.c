@@ -1,0 +1,220 @@
+/* Time-independent traces: what actions become, written and read again, and what is refused. */
+#include "import_text.h"
+#include "tests/kit/data.h"
+#include "tests/kit/folder.h"
+#include "traces/import/ti_write.h"
+
+/* 10 elements are 10 bytes after a bare init, 80 after one with an argument, 40 as ints (type 1). */
+static void sizes(void)
+{
+    static const struct {
+        const char *init, *type;
+        uint64_t bytes;
+    } cases[] = {{"", "", 10}, {" 1", "", 80}, {"", " 1", 40}, {" 1", " 6", 10}, {"", " 14", 160}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[256];
+        struct strait_import in;
+        struct strait_error err;
+        snprintf(text, sizeof(text), "0 init%s\n1 init%s\n0 send 1 0 10%s\n1 recv 0 0 10%s\n",
+                 cases[i].init, cases[i].init, cases[i].type, cases[i].type);
+        CU_ASSERT_EQUAL_FATAL(import_text(&in, text, &err), 0);
+        CU_ASSERT_EQUAL(in.graph->ranks[0].nodes[0].bytes, cases[i].bytes);
+        strait_import_release(&in);
+    }
+}
+
+/* 0 isend, compute, wait: the compute waits for nothing but what came before, the wait's node for
+ * the compute and the request. */
+static void requests(void)
+{
+    struct strait_import in;
+    struct strait_error err;
+    CU_ASSERT_EQUAL_FATAL(import_text(&in,
+                                      "0 init\n1 init\n0 isend 1 4 10\n0 compute 5e3\n"
+                                      "0 wait 0 1 4\n1 irecv 0 4 10\n1 waitall\n",
+                                      &err),
+                          0);
+    const struct strait_program_rank *r = &in.graph->ranks[0];
+    CU_ASSERT_EQUAL_FATAL(r->n_nodes, 3);
+    CU_ASSERT_EQUAL(r->nodes[0].kind, STRAIT_PROGRAM_SEND);
+    CU_ASSERT_EQUAL(r->nodes[1].kind, STRAIT_PROGRAM_COMPUTE);
+    CU_ASSERT_DOUBLE_EQUAL(r->nodes[1].flop, 5000, 0);
+    CU_ASSERT_EQUAL(r->nodes[2].kind, STRAIT_PROGRAM_NOTHING);
+    CU_ASSERT_EQUAL(r->n_before[0], 0);
+    CU_ASSERT_EQUAL(r->n_before[1], 0);
+    CU_ASSERT_EQUAL(r->n_before[2], 2);
+    strait_import_release(&in);
+}
+
+/* Bytes as program.h says: all n shares of alltoall and reducescatter, one share of the others. */
+static void collectives(void)
+{
+    static const struct {
+        const char *action;
+        int kind, root;
+        uint64_t bytes;
+    } cases[] = {
+        {"barrier", STRAIT_PROGRAM_BARRIER, -1, 0},
+        {"bcast 7 1", STRAIT_PROGRAM_BROADCAST, 1, 7},
+        {"reduce 7 9 1 5", STRAIT_PROGRAM_REDUCE, 1, 28},
+        {"allreduce 7 9", STRAIT_PROGRAM_ALL_REDUCE, -1, 7},
+        {"alltoall 7 7", STRAIT_PROGRAM_ALL_TO_ALL, -1, 14},
+        {"gather 7 7 1 6 6", STRAIT_PROGRAM_GATHER, 1, 7},
+        {"scatter 7 7", STRAIT_PROGRAM_SCATTER, 0, 7},
+        {"allgather 7 7 1 1", STRAIT_PROGRAM_ALL_GATHER, -1, 28},
+        {"reducescatter 7 8 9 1", STRAIT_PROGRAM_REDUCE_SCATTER, -1, 60},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[256];
+        struct strait_import in;
+        struct strait_error err;
+        strait_test_context("%s", cases[i].action);
+        snprintf(text, sizeof(text), "0 init\n1 init\n0 %s\n1 %s\n", cases[i].action,
+                 cases[i].action);
+        CU_ASSERT_EQUAL_FATAL(import_text(&in, text, &err), 0);
+        const struct strait_program_node *n = &in.graph->ranks[1].nodes[0];
+        CU_ASSERT_EQUAL(n->collective, cases[i].kind);
+        CU_ASSERT_EQUAL(n->peer, cases[i].root);
+        CU_ASSERT_EQUAL(n->bytes, cases[i].bytes);
+        CU_ASSERT_EQUAL(in.graph->groups[0].kinds, 1u << cases[i].kind);
+        strait_import_release(&in);
+    }
+}
+
+static void refused(void)
+{
+    static const struct refused_trace cases[] = {
+        {"0 init\n5000 init\n", ":2", "expected a rank from 0 to 4095"},
+        {"0 init\n2 init\n", "", "found nothing of rank 1"},
+        {"0 init\nx init\n", ":2", "expected a rank"},
+        {"0 init\n0 fly 3\n", ":2", "expected an action of SMPI's replay, found \"fly\""},
+        {"0 init\n0 compute -1\n", ":2", "floating point operations as amount 1 of compute"},
+        {"0 init\n0 compute\n", ":2", "found \"nothing\""},
+        {"0 init\n0 compute inf\n", ":2", "floating point operations"},
+        {"0 init\n0 sleep 1e400\n", ":2", "expected seconds"},
+        {"0 init\n0 send 0 0 1\n", ":2", "expected another rank than 0 itself"},
+        {"0 init\n0 send 3 0 1\n", ":2", "expected a rank of the trace as amount 1 of send"},
+        {"0 init\n1 init\n0 send 1 0 1e30\n", ":3", "a number of elements"},
+        {"0 init\n1 init\n0 send 1 0 1 99\n", ":3", "the number of a data type (0 to 27)"},
+        {"0 init\n1 init\n0 send 1 0.5 1\n", ":3", "expected a tag"},
+        {"0 init\n1 init\n0 reducescatter 5\n", ":3", "expected 2 numbers of elements"},
+        {"0 init\n1 init\n0 barrier\n", "",
+         "found call 0 barrier of 0 bytes on rank 0 and nothing"},
+        {"0 init\n1 init\n0 bcast 5\n1 bcast 6\n", "",
+         "found call 0 broadcast of 5 bytes on rank 0 and broadcast of 6 on rank 1"},
+    };
+    expect_refused(cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+/* A list of files, beside it, is all ranks. */
+static void listed(void)
+{
+    char folder[] = "/tmp/strait-ti-XXXXXX", path[64];
+    struct strait_program *g;
+    struct strait_error err = {0};
+    static const char *const files[][2] = {{"a.txt", "0 init\n0 send 1 0 5\n"},
+                                           {"b.txt", "1 init\n1 recv 0 0 5\n"},
+                                           {"all.txt", "a.txt\nb.txt\n"},
+                                           {"one.txt", "a.txt\nnone.txt\n"}};
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, files[i][0]);
+        FILE *f = fopen(path, "we");
+        CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+        fputs(files[i][1], f);
+        fclose(f);
+    }
+    snprintf(path, sizeof(path), "%s/all.txt", folder);
+    CU_ASSERT_EQUAL_FATAL(strait_import_graph(&g, path, &err), 0);
+    CU_ASSERT_EQUAL(g->ranks[1].nodes[0].bytes, 5);
+    strait_program_free(g);
+    snprintf(path, sizeof(path), "%s/one.txt", folder);
+    CU_ASSERT_EQUAL(strait_import_graph(&g, path, &err), -1);
+    CU_ASSERT_CONTAINS(err.where, "none.txt");
+    folder_remove(folder);
+}
+
+/* Written and read again: the same nodes but for waits, the same bytes and operations. */
+static void written(void)
+{
+    struct strait_program *g;
+    struct strait_import in;
+    struct strait_error err = {0};
+    json_t *lost = NULL;
+    char *text;
+    CU_ASSERT_EQUAL_FATAL(
+        strait_import_graph(&g, DATA("experiments/traces/data-parallel.ti"), &err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_ti_text(&text, &lost, g, 1e9, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(import_text(&in, text, &err), 0);
+    json_t *a = strait_program_facts(g), *b = strait_program_facts(in.graph);
+    json_object_del(json_object_get(a, "nodes"), "nothing");
+    json_object_del(json_object_get(b, "nodes"), "nothing");
+    CU_ASSERT_TRUE(json_equal(a, b));
+    CU_ASSERT_EQUAL(json_array_size(lost), 1);
+    json_decref(a);
+    json_decref(b);
+    json_decref(lost);
+    free(text);
+    strait_import_release(&in);
+    strait_program_free(g);
+}
+
+/* 1 ms at 2e9 operations a second are 2e6; a receive is posted when it may be, and waited for before
+ * the node that needs it. */
+static void of_goal(void)
+{
+    struct strait_program *g;
+    struct strait_error err = {0};
+    char *text;
+    CU_ASSERT_EQUAL_FATAL(strait_import_graph(&g, DATA("tests/data/ring.goal"), &err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_ti_text(&text, NULL, g, 2e9, &err), 0);
+    CU_ASSERT_STRING_EQUAL(text, "0 init\n0 compute 2000000\n0 isend 1 0 1000000\n"
+                                 "0 irecv 2 2 1000000\n0 waitall\n0 finalize\n"
+                                 "1 init\n1 irecv 0 0 1000000\n1 wait 0 1 0\n1 compute 4000000\n"
+                                 "1 isend 2 0 1000000\n1 waitall\n1 finalize\n"
+                                 "2 init\n2 irecv 1 0 1000000\n2 wait 1 2 0\n2 isend 0 2 1000000\n"
+                                 "2 waitall\n2 finalize\n");
+    free(text);
+    strait_program_free(g);
+}
+
+/* Two ranks that each wait for what the other sends after it cannot be written, nor end. */
+static void knot(void)
+{
+    struct strait_import in;
+    struct strait_error err;
+    char *text;
+    CU_ASSERT_EQUAL_FATAL(import_text(&in,
+                                      "num_ranks 2\nrank 0 {\na: recv 1b from 1\nb: send 1b to 1\n"
+                                      "b requires a\n}\nrank 1 {\na: recv 1b from 0\n"
+                                      "b: send 1b to 0\nb requires a\n}\n",
+                                      &err),
+                          0);
+    CU_ASSERT_EQUAL(strait_ti_text(&text, NULL, in.graph, 1e9, &err), -1);
+    CU_ASSERT_STRING_EQUAL(err.text,
+                           "expected ranks that can all end, found 4 nodes of 4 that wait "
+                           "for each other");
+    strait_import_release(&in);
+}
+
+static void damaged(void)
+{
+    size_t n;
+    char *text = folder_bytes("", DATA("experiments/traces/data-parallel.ti"), &n);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+    expect_survives(text, n);
+    free(text);
+}
+
+static const struct strait_test tests[] = {
+    {"elements are bytes by their type, or by the argument of init", sizes},
+    {"a wait waits for its request, and what follows a request does not", requests},
+    {"each collective has its bytes and its root", collectives},
+    {"whatever is wrong is refused with its line", refused},
+    {"a list of files is one trace", listed},
+    {"a trace that is written and read again is the same", written},
+    {"a GOAL schedule is written in an order that can end", of_goal},
+    {"ranks that wait for each other are not written", knot},
+    {"any beginning and any changed bit is read or refused", damaged},
+};
+STRAIT_SUITE("traces/import/ti", tests);

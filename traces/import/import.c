@@ -1,0 +1,159 @@
+#include "import.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/names.h"
+#include "traces/models/model_build.h"
+
+/* A new format is one file of this folder and one line here; the first whose sniff agrees is it. */
+#define FORMATS(X)                                                                                 \
+    X(goal)                                                                                        \
+    X(ti)
+
+#define DECLARE(name) extern const struct strait_import_format strait_import_##name;
+#define ROW(name)     &strait_import_##name,
+FORMATS(DECLARE)
+static const struct strait_import_format *const formats[] = {FORMATS(ROW)};
+enum { N_FORMATS = sizeof(formats) / sizeof(formats[0]), HEAD_BYTES = 65536 };
+
+const struct strait_import_format *const *strait_import_formats(size_t *n)
+{
+    *n = N_FORMATS;
+    return formats;
+}
+
+const struct strait_import_format *strait_import_format_find(const char *name)
+{
+    for (size_t i = 0; i < N_FORMATS; i++)
+        if (strcmp(formats[i]->name, name) == 0)
+            return formats[i];
+    return NULL;
+}
+
+static const struct strait_import_format *recognise(struct strait_source *s,
+                                                    struct strait_error *err)
+{
+    const size_t n = strait_source_fill(s, HEAD_BYTES);
+    char all[512] = "";
+    for (size_t i = 0; i < N_FORMATS && !s->has_failed; i++) {
+        if (formats[i]->sniff((const char *)s->buffer + s->at, n))
+            return formats[i];
+        strait_text_add(all, sizeof(all), "%s%s", i > 0 ? ", " : "", formats[i]->name);
+    }
+    if (s->has_failed)
+        strait_error_set(err, s->err.code, s->err.where, "%s", s->err.text);
+    else
+        strait_error_set(err, STRAIT_ERR_INPUT, s->path,
+                         "expected a trace of a known format (--format says which: %s), found none "
+                         "that begins so",
+                         all);
+    return NULL;
+}
+
+int strait_import_source(struct strait_import *in, struct strait_source *s,
+                         const struct strait_import_format *format, struct strait_error *err)
+{
+    *in = (struct strait_import){
+        .path = s->path, .facts = json_object(), .inferred = json_array(), .missing = json_array()};
+    if (!in->facts || !in->inferred || !in->missing)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, s->path, "memory ran out");
+    in->format = format ? format : recognise(s, err);
+    if (!in->format || in->format->read(in, s, err) != 0 ||
+        (in->graph && strait_program_finish(in->graph, s->path, err) != 0))
+        return -1;
+    if (in->graph)
+        strait_import_fact(in, "graph", strait_program_facts(in->graph));
+    return 0;
+}
+
+int strait_import_read(struct strait_import *in, const char *path,
+                       const struct strait_import_format *format, struct strait_error *err)
+{
+    struct strait_source s;
+    *in = (struct strait_import){0};
+    const int status =
+        strait_source_open(&s, path, err) != 0 ? -1 : strait_import_source(in, &s, format, err);
+    in->path = path;
+    strait_source_release(&s);
+    return status;
+}
+
+void strait_import_release(struct strait_import *in)
+{
+    json_decref(in->facts);
+    json_decref(in->inferred);
+    json_decref(in->missing);
+    json_decref(in->experiment);
+    strait_model_free(in->model);
+    strait_program_free(in->graph);
+    free(in->slowness);
+    *in = (struct strait_import){0};
+}
+
+int strait_import_graph(struct strait_program **out, const char *path, struct strait_error *err)
+{
+    struct strait_import in;
+    int status = strait_import_read(&in, path, NULL, err);
+    if (status == 0 && !in.graph)
+        status = strait_error_set(err, STRAIT_ERR_INPUT, path,
+                                  "expected a trace that says what each rank does (goal, ti, "
+                                  "chakra), found %s",
+                                  in.format->name);
+    *out = status == 0 ? in.graph : NULL;
+    if (status == 0)
+        in.graph = NULL;
+    strait_import_release(&in);
+    return status;
+}
+
+int strait_import_stand_in(struct strait_model **out, const char *path, struct strait_error *err)
+{
+    struct strait_builder b;
+    const size_t one = 1;
+    const char *slash = strrchr(path, '/');
+    strait_build_init(&b, slash ? slash + 1 : path);
+    if (b.failed || !strait_build_layer(&b, "trace", "none", 0) ||
+        !strait_build_param(&b, "none", 1, &one) || strait_model_set_source(b.m, path, err) != 0) {
+        strait_build_release(&b);
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    }
+    snprintf(b.m->timing_source, sizeof(b.m->timing_source), "the trace %.200s", path);
+    snprintf(b.m->device, sizeof(b.m->device), "the trace's own");
+    b.m->timing = STRAIT_TIMING_RECORDED;
+    const int status = strait_build_finish(out, &b, err);
+    strait_build_release(&b);
+    return status;
+}
+
+/* --- for readers -------------------------------------------------------------------------- */
+
+void strait_import_fact(struct strait_import *in, const char *name, json_t *value_taken)
+{
+    json_object_set_new(in->facts, name, value_taken);
+}
+
+static void add_sentence(json_t *array, const char *format, va_list args)
+{
+    char text[512];
+    vsnprintf(text, sizeof(text), format, args);
+    json_array_append_new(array, json_string(text));
+}
+
+void strait_import_inferred(struct strait_import *in, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add_sentence(in->inferred, format, args);
+    va_end(args);
+}
+
+void strait_import_missing(struct strait_import *in, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    add_sentence(in->missing, format, args);
+    va_end(args);
+}

@@ -1,0 +1,38 @@
+/* Inside this room: a time-independent trace while it is read, and its actions. */
+#pragma once
+#include "import.h"
+
+enum { STRAIT_TI_WORDS = 8, STRAIT_TI_BYTE = 6, STRAIT_TI_DOUBLE = 0 /* data types there */ };
+
+struct strait_ti_request {
+    uint32_t node;
+    int32_t src, dst, tag;
+};
+
+struct strait_ti_rank {
+    int64_t last;                   /* node that the next one waits for; -1: none */
+    struct strait_ti_request *open; /* isend and irecv that were not waited for */
+    size_t n_open, cap_open;
+    int default_type;
+    bool has_begun;
+};
+
+struct strait_ti {
+    struct strait_import *in;
+    struct strait_source *s;
+    struct strait_ti_rank *ranks;
+    int n_ranks; /* 0: not known yet, the first pass counts them */
+    int highest;
+    bool has_tests, has_doubles;
+};
+
+/* The words behind the action, and their reading. */
+struct strait_ti_line {
+    int rank;
+    const char *action, *words[STRAIT_TI_WORDS];
+    int n_words;
+    char *rest; /* of longer lines */
+};
+
+/** One action, after all ranks are known. 0, or -1 with *err INPUT naming the line. */
+int strait_ti_action(struct strait_ti *r, const struct strait_ti_line *l, struct strait_error *err);

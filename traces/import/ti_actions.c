@@ -1,0 +1,299 @@
+/* Actions of time-independent traces. Those of a rank follow one another; isend and irecv go on until
+ * their wait. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ti.h"
+
+static const int64_t MAX_BYTES = (int64_t)1 << 50;
+static const double MAX_FLOP = 1e24, MAX_S = 1e12;
+
+/* Bytes of the data types by their number there: double, int, char, short, long, float, byte, long
+ * long, signed and unsigned char, unsigned short, int, long, long long, long double, wchar_t, bool,
+ * int8 to int64, uint8 to uint64, complex float, double, long double. */
+static const int type_bytes[] = {8,  4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8,  8,
+                                 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32};
+enum { N_TYPES = sizeof(type_bytes) / sizeof(type_bytes[0]) };
+
+/* --- nodes -------------------------------------------------------------------------------- */
+
+/* Add a node that waits for the rank's last one; if it is waited for, it becomes the last one. */
+static int64_t add(struct strait_ti *r, int rank, struct strait_program_node node, bool is_waited_for,
+                   struct strait_error *err)
+{
+    struct strait_ti_rank *k = &r->ranks[rank];
+    const int64_t at = strait_program_add(r->in->graph, rank, node, err);
+    if (at >= 0 && k->last >= 0 &&
+        strait_program_edge_add(r->in->graph, rank, (uint32_t)k->last, (uint32_t)at, false, err) != 0)
+        return -1;
+    if (at >= 0 && is_waited_for)
+        k->last = at;
+    return at;
+}
+
+static int remember(struct strait_ti *r, int rank, struct strait_ti_request open,
+                    struct strait_error *err)
+{
+    struct strait_ti_rank *k = &r->ranks[rank];
+    if (k->n_open == k->cap_open) {
+        const size_t cap = k->cap_open ? 2 * k->cap_open : 16;
+        struct strait_ti_request *more = realloc(k->open, cap * sizeof(*more));
+        if (!more)
+            return strait_error_set(err, STRAIT_ERR_NOMEM, r->s->path, "memory ran out");
+        k->open = more;
+        k->cap_open = cap;
+    }
+    k->open[k->n_open++] = open;
+    return 0;
+}
+
+/* A node that waits for the open requests that match; NULL: for all of them. */
+static int wait_for(struct strait_ti *r, int rank, const struct strait_ti_request *which,
+                    struct strait_error *err)
+{
+    struct strait_ti_rank *k = &r->ranks[rank];
+    const struct strait_program_node nothing = {.kind = STRAIT_PROGRAM_NOTHING, .peer = -1};
+    const int64_t at = add(r, rank, nothing, true, err);
+    size_t n_left = 0;
+    bool found = false;
+    if (at < 0)
+        return -1;
+    for (size_t i = 0; i < k->n_open; i++) {
+        const struct strait_ti_request open = k->open[i];
+        const bool matches = !which || (!found && open.src == which->src &&
+                                        open.dst == which->dst && open.tag == which->tag);
+        if (!matches) {
+            k->open[n_left++] = open;
+        } else if (strait_program_edge_add(r->in->graph, rank, open.node, (uint32_t)at, false, err) !=
+                   0)
+            return -1;
+        found = found || matches;
+    }
+    k->n_open = n_left; /* where none matched, a test has seen its end */
+    return 0;
+}
+
+/* --- actions ------------------------------------------------------------------------------ */
+
+static int fail_word(const struct strait_ti *r, const struct strait_ti_line *l, int i,
+                     const char *expected, struct strait_error *err)
+{
+    return strait_source_fail_line(r->s, err, "expected %s as amount %d of %s, found \"%.40s\"",
+                                   expected, i + 1, l->action,
+                                   i < l->n_words ? l->words[i] : "nothing");
+}
+
+static int read_rank_word(const struct strait_ti *r, int32_t *out, const struct strait_ti_line *l,
+                          int i, struct strait_error *err)
+{
+    int64_t value;
+    if (i >= l->n_words || !strait_source_integer(&value, l->words[i], NULL, 0, r->n_ranks - 1))
+        return fail_word(r, l, i, "a rank of the trace", err);
+    *out = (int32_t)value;
+    return 0;
+}
+
+static int read_tag(const struct strait_ti *r, int32_t *out, const struct strait_ti_line *l, int i,
+                    struct strait_error *err)
+{
+    int64_t value;
+    if (i >= l->n_words || !strait_source_integer(&value, l->words[i], NULL, INT32_MIN, INT32_MAX))
+        return fail_word(r, l, i, "a tag", err);
+    *out = (int32_t)value;
+    return 0;
+}
+
+/* Elements at word i of the type at word i_type, if it is there. */
+static int read_bytes(struct strait_ti *r, uint64_t *out, const struct strait_ti_line *l, int i,
+                      int i_type, struct strait_error *err)
+{
+    int64_t n, type = r->ranks[l->rank].default_type;
+    if (i >= l->n_words || !strait_source_integer(&n, l->words[i], NULL, 0, MAX_BYTES / 32))
+        return fail_word(r, l, i, "a number of elements", err);
+    if (i_type < l->n_words &&
+        !strait_source_integer(&type, l->words[i_type], NULL, 0, N_TYPES - 1))
+        return fail_word(r, l, i_type, "the number of a data type (0 to 27)", err);
+    *out = (uint64_t)n * (uint64_t)type_bytes[type];
+    return 0;
+}
+
+static int read_flop(const struct strait_ti *r, double *out, const struct strait_ti_line *l, int i,
+                     struct strait_error *err)
+{
+    return i < l->n_words && strait_source_number(out, l->words[i], NULL, 0, MAX_FLOP)
+               ? 0
+               : fail_word(r, l, i, "floating point operations", err);
+}
+
+static int read_message(struct strait_ti *r, const struct strait_ti_line *l,
+                        struct strait_error *err)
+{
+    const bool is_async = l->action[0] == 'i', is_send = strstr(l->action, "send") != NULL;
+    struct strait_program_node node = {.kind = is_send ? STRAIT_PROGRAM_SEND : STRAIT_PROGRAM_RECV};
+    if (read_rank_word(r, &node.peer, l, 0, err) != 0 || read_tag(r, &node.tag, l, 1, err) != 0 ||
+        read_bytes(r, &node.bytes, l, 2, 3, err) != 0)
+        return -1;
+    if (node.peer == l->rank)
+        return strait_source_fail_line(r->s, err, "expected another rank than %d itself", l->rank);
+    const int64_t at = add(r, l->rank, node, !is_async, err);
+    if (at < 0 || !is_async)
+        return at < 0 ? -1 : 0;
+    return remember(r, l->rank,
+                    (struct strait_ti_request){(uint32_t)at, is_send ? l->rank : node.peer,
+                                               is_send ? node.peer : l->rank, node.tag},
+                    err);
+}
+
+/* "sendRecv sendcount dst recvcount src [type type]", both at once, tag 0. */
+static int read_send_recv(struct strait_ti *r, const struct strait_ti_line *l,
+                          struct strait_error *err)
+{
+    struct strait_program_node send = {.kind = STRAIT_PROGRAM_SEND}, recv = {.kind = STRAIT_PROGRAM_RECV};
+    const struct strait_program_node nothing = {.kind = STRAIT_PROGRAM_NOTHING, .peer = -1};
+    if (read_bytes(r, &send.bytes, l, 0, 4, err) != 0 ||
+        read_rank_word(r, &send.peer, l, 1, err) != 0 ||
+        read_bytes(r, &recv.bytes, l, 2, 5, err) != 0 ||
+        read_rank_word(r, &recv.peer, l, 3, err) != 0)
+        return -1;
+    if (send.peer == l->rank || recv.peer == l->rank)
+        return strait_source_fail_line(r->s, err, "expected another rank than %d itself", l->rank);
+    const int64_t a = add(r, l->rank, send, false, err),
+                  b = a < 0 ? -1 : add(r, l->rank, recv, false, err),
+                  end = b < 0 ? -1 : add(r, l->rank, nothing, true, err);
+    return end < 0 ||
+                   strait_program_edge_add(r->in->graph, l->rank, (uint32_t)a, (uint32_t)end, false,
+                                         err) != 0 ||
+                   strait_program_edge_add(r->in->graph, l->rank, (uint32_t)b, (uint32_t)end, false,
+                                         err) != 0
+               ? -1
+               : 0;
+}
+
+struct collective {
+    const char *name;
+    int kind, bytes_at, type_at, flop_at, root_at; /* -1: none */
+};
+/* Of gather and scatter the bytes are one share; of alltoall too, which becomes all n. */
+static const struct collective table[] = {
+    {"barrier", STRAIT_PROGRAM_BARRIER, -1, 0, -1, -1},
+    {"bcast", STRAIT_PROGRAM_BROADCAST, 0, 2, -1, 1},
+    {"reduce", STRAIT_PROGRAM_REDUCE, 0, 3, 1, 2},
+    {"allreduce", STRAIT_PROGRAM_ALL_REDUCE, 0, 2, 1, -1},
+    {"alltoall", STRAIT_PROGRAM_ALL_TO_ALL, 0, 2, -1, -1},
+    {"gather", STRAIT_PROGRAM_GATHER, 0, 3, -1, 2},
+    {"scatter", STRAIT_PROGRAM_SCATTER, 0, 3, -1, 2},
+    {"allgather", STRAIT_PROGRAM_ALL_GATHER, 0, 2, -1, -1},
+};
+
+static int read_collective(struct strait_ti *r, const struct strait_ti_line *l,
+                           const struct collective *c, struct strait_error *err)
+{
+    struct strait_program_node node = {.kind = STRAIT_PROGRAM_COLLECTIVE,
+                                     .collective = (uint8_t)c->kind,
+                                     .group = STRAIT_PROGRAM_WORLD,
+                                     .peer = c->root_at >= 0 ? 0 : -1};
+    if ((c->bytes_at >= 0 && read_bytes(r, &node.bytes, l, c->bytes_at, c->type_at, err) != 0) ||
+        (c->flop_at >= 0 && read_flop(r, &node.flop, l, c->flop_at, err) != 0) ||
+        (c->root_at >= 0 && c->root_at < l->n_words &&
+         read_rank_word(r, &node.peer, l, c->root_at, err) != 0))
+        return -1;
+    if (c->kind == STRAIT_PROGRAM_ALL_TO_ALL)
+        node.bytes *= (uint64_t)r->n_ranks;
+    return add(r, l->rank, node, true, err) < 0 ? -1 : 0;
+}
+
+/* "reducescatter" and the elements of each rank, then operations and the type. */
+static int read_reduce_scatter(struct strait_ti *r, const struct strait_ti_line *l,
+                               struct strait_error *err)
+{
+    struct strait_program_node node = {
+        .kind = STRAIT_PROGRAM_COLLECTIVE, .collective = STRAIT_PROGRAM_REDUCE_SCATTER, .peer = -1};
+    int64_t n, total = 0, type = r->ranks[l->rank].default_type;
+    char *rest = l->rest;
+    for (int i = 0; i < r->n_ranks; i++) {
+        const char *word = strait_source_word(&rest);
+        if (!strait_source_integer(&n, word, NULL, 0, MAX_BYTES / 32 / STRAIT_PROGRAM_MAX_RANKS))
+            return strait_source_fail_line(r->s, err,
+                                           "expected %d numbers of elements after reducescatter, "
+                                           "found \"%.40s\"",
+                                           r->n_ranks, word ? word : "nothing");
+        total += n;
+    }
+    const char *flop = strait_source_word(&rest), *type_word = strait_source_word(&rest);
+    if (!strait_source_number(&node.flop, flop, NULL, 0, MAX_FLOP) ||
+        (type_word && !strait_source_integer(&type, type_word, NULL, 0, N_TYPES - 1)))
+        return strait_source_fail_line(r->s, err,
+                                       "expected operations and a data type after the "
+                                       "elements, found \"%.40s\"",
+                                       flop ? flop : "nothing");
+    node.bytes = (uint64_t)total * (uint64_t)type_bytes[type];
+    return add(r, l->rank, node, true, err) < 0 ? -1 : 0;
+}
+
+static int read_time(struct strait_ti *r, const struct strait_ti_line *l, struct strait_error *err)
+{
+    struct strait_program_node node = {.peer = -1, .unit = STRAIT_PROGRAM_CPU};
+    if (strcmp(l->action, "compute") == 0) {
+        node.kind = STRAIT_PROGRAM_COMPUTE;
+        if (read_flop(r, &node.flop, l, 0, err) != 0)
+            return -1;
+    } else {
+        node.kind = STRAIT_PROGRAM_SLEEP;
+        if (l->n_words < 1 || !strait_source_number(&node.time_s, l->words[0], NULL, 0, MAX_S))
+            return fail_word(r, l, 0, "seconds", err);
+    }
+    return add(r, l->rank, node, true, err) < 0 ? -1 : 0;
+}
+
+static bool is_one_of(const char *word, const char *const *names)
+{
+    for (; *names; names++)
+        if (strcmp(word, *names) == 0)
+            return true;
+    return false;
+}
+
+int strait_ti_action(struct strait_ti *r, const struct strait_ti_line *l, struct strait_error *err)
+{
+    static const char *const messages[] = {"send", "isend", "recv", "irecv", NULL},
+                             *const skipped[] = {"finalize", "location", "comm_size", NULL};
+    struct strait_ti_rank *k = &r->ranks[l->rank];
+    if (strcmp(l->action, "init") == 0) {
+        k->default_type = l->n_words > 0 ? STRAIT_TI_DOUBLE : STRAIT_TI_BYTE;
+        r->has_doubles = r->has_doubles || l->n_words > 0;
+        return 0;
+    }
+    if (is_one_of(l->action, skipped))
+        return 0;
+    if (strcmp(l->action, "test") == 0) {
+        r->has_tests = true;
+        return 0;
+    }
+    if (strcmp(l->action, "compute") == 0 || strcmp(l->action, "sleep") == 0)
+        return read_time(r, l, err);
+    if (is_one_of(l->action, messages))
+        return read_message(r, l, err);
+    if (strcmp(l->action, "sendRecv") == 0 || strcmp(l->action, "sendrecv") == 0)
+        return read_send_recv(r, l, err);
+    if (strcmp(l->action, "reducescatter") == 0)
+        return read_reduce_scatter(r, l, err);
+    if (strcmp(l->action, "waitall") == 0)
+        return wait_for(r, l->rank, NULL, err);
+    if (strcmp(l->action, "wait") == 0) {
+        struct strait_ti_request which = {0};
+        return read_rank_word(r, &which.src, l, 0, err) != 0 ||
+                       read_rank_word(r, &which.dst, l, 1, err) != 0 ||
+                       read_tag(r, &which.tag, l, 2, err) != 0
+                   ? -1
+                   : wait_for(r, l->rank, &which, err);
+    }
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+        if (strcmp(l->action, table[i].name) == 0)
+            return read_collective(r, l, &table[i], err);
+    return strait_source_fail_line(
+        r->s, err, "expected an action of SMPI's replay, found \"%.40s\"%s", l->action,
+        l->action[0] && strchr("acgs", l->action[0])
+            ? " (calls with unequal shares, scans and communicators of "
+              "their own are not read)"
+            : "");
+}

@@ -1,0 +1,183 @@
+#include "program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kinds[] = {"compute", "sleep", "send", "recv", "collective", "nothing"};
+static const char *const collectives[] = {"all_reduce", "all_gather", "reduce_scatter",
+                                          "all_to_all", "broadcast",  "reduce",
+                                          "gather",     "scatter",    "barrier"};
+_Static_assert(sizeof(kinds) / sizeof(*kinds) == STRAIT_N_PROGRAM_KINDS, "a name each");
+_Static_assert(sizeof(collectives) / sizeof(*collectives) == STRAIT_N_PROGRAM_COLLECTIVES,
+               "a name each");
+
+const char *strait_program_kind_name(enum strait_program_kind kind)
+{
+    return kinds[kind];
+}
+
+const char *strait_program_collective_name(enum strait_program_collective collective)
+{
+    return collectives[collective];
+}
+
+struct strait_program *strait_program_new(int n_ranks, struct strait_error *err)
+{
+    struct strait_program *g = calloc(1, sizeof(*g));
+    if (g && !(g->ranks = calloc((size_t)n_ranks, sizeof(*g->ranks)))) {
+        free(g);
+        g = NULL;
+    }
+    if (!g) {
+        strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a graph");
+        return NULL;
+    }
+    g->n_ranks = n_ranks;
+    g->n_groups = 1;
+    return g;
+}
+
+void strait_program_free(struct strait_program *g)
+{
+    if (!g)
+        return;
+    for (int i = 0; i < g->n_ranks; i++) {
+        free(g->ranks[i].nodes);
+        free(g->ranks[i].edges);
+        free(g->ranks[i].first_edge);
+        free(g->ranks[i].n_before);
+    }
+    for (int i = 0; i < g->n_groups; i++)
+        free(g->groups[i].ranks);
+    free(g->ranks);
+    free(g->sends);
+    free(g);
+}
+
+/* Room for one more of n things; indices fit 31 bits. */
+static bool grow(void **things, size_t *cap, size_t n, size_t size)
+{
+    if (n < *cap)
+        return true;
+    const size_t more = *cap ? 2 * *cap : 64;
+    void *p = more < INT32_MAX ? realloc(*things, more * size) : NULL;
+    if (!p)
+        return false;
+    *things = p;
+    *cap = more;
+    return true;
+}
+
+int64_t strait_program_add(struct strait_program *g, int rank, struct strait_program_node node,
+                         struct strait_error *err)
+{
+    struct strait_program_rank *r = &g->ranks[rank];
+    if (!grow((void **)&r->nodes, &r->cap_nodes, r->n_nodes, sizeof(*r->nodes)))
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a graph");
+    r->nodes[r->n_nodes] = node;
+    return (int64_t)r->n_nodes++;
+}
+
+int strait_program_edge_add(struct strait_program *g, int rank, uint32_t from, uint32_t to,
+                          bool on_start, struct strait_error *err)
+{
+    struct strait_program_rank *r = &g->ranks[rank];
+    if (!grow((void **)&r->edges, &r->cap_edges, r->n_edges, sizeof(*r->edges)))
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a graph");
+    r->edges[r->n_edges++] = (struct strait_program_edge){from, to, on_start};
+    return 0;
+}
+
+int strait_program_group_n(const struct strait_program *g, int group)
+{
+    return group == STRAIT_PROGRAM_WORLD ? g->n_ranks : g->groups[group].n;
+}
+
+int strait_program_group_rank(const struct strait_program *g, int group, int i)
+{
+    return group == STRAIT_PROGRAM_WORLD ? i : g->groups[group].ranks[i];
+}
+
+static bool is_world(const struct strait_program *g, const int *ranks, int n)
+{
+    bool same = n == g->n_ranks;
+    for (int i = 0; i < n && same; i++)
+        same = ranks[i] == i;
+    return same || n == 0;
+}
+
+int strait_program_group_of(struct strait_program *g, const char *name, const int *ranks, int n,
+                          const char *where, struct strait_error *err)
+{
+    if (is_world(g, ranks, n))
+        return STRAIT_PROGRAM_WORLD;
+    for (int i = 1; i < g->n_groups; i++) {
+        const struct strait_program_group *known = &g->groups[i];
+        if (known->n == n && memcmp(known->ranks, ranks, (size_t)n * sizeof(*ranks)) == 0)
+            return i;
+    }
+    if (g->n_groups == STRAIT_PROGRAM_MAX_GROUPS)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected at most %d process groups, found one more, \"%.40s\"",
+                                STRAIT_PROGRAM_MAX_GROUPS - 1, name);
+    struct strait_program_group *made = &g->groups[g->n_groups];
+    if (!(made->ranks = malloc((size_t)n * sizeof(*ranks))))
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a graph");
+    memcpy(made->ranks, ranks, (size_t)n * sizeof(*ranks));
+    made->n = n;
+    snprintf(made->name, sizeof(made->name), "%s", name);
+    return g->n_groups++;
+}
+
+bool strait_program_sends(const struct strait_program *g, int src, int dst)
+{
+    const size_t bit = (size_t)src * (size_t)g->n_ranks + (size_t)dst;
+    return g->sends[bit / 8] >> bit % 8 & 1;
+}
+
+/* --- counts ------------------------------------------------------------------------------- */
+
+static bool count_collectives(json_t *facts, const uint64_t *n_calls, const double *bytes)
+{
+    json_t *all = json_object();
+    bool whole = all != NULL;
+    for (int i = 0; i < STRAIT_N_PROGRAM_COLLECTIVES; i++)
+        if (n_calls[i] > 0)
+            whole = whole &&
+                    json_object_set_new(all, collectives[i],
+                                        json_pack("{s:I, s:f}", "calls", (json_int_t)n_calls[i],
+                                                  "bytes", bytes[i])) == 0;
+    return json_object_set_new(facts, "collectives", all) == 0 && whole;
+}
+
+json_t *strait_program_facts(const struct strait_program *g)
+{
+    uint64_t n_of[STRAIT_N_PROGRAM_KINDS] = {0}, n_calls[STRAIT_N_PROGRAM_COLLECTIVES] = {0};
+    double bytes[STRAIT_N_PROGRAM_COLLECTIVES] = {0}, sent = 0, time_s = 0, flop = 0;
+    for (int r = 0; r < g->n_ranks; r++)
+        for (size_t i = 0; i < g->ranks[r].n_nodes; i++) {
+            const struct strait_program_node *node = &g->ranks[r].nodes[i];
+            n_of[node->kind]++;
+            time_s += node->kind == STRAIT_PROGRAM_COMPUTE ? node->time_s : 0;
+            flop += node->flop;
+            sent += node->kind == STRAIT_PROGRAM_SEND ? (double)node->bytes : 0;
+            if (node->kind == STRAIT_PROGRAM_COLLECTIVE) {
+                n_calls[node->collective]++;
+                bytes[node->collective] += (double)node->bytes;
+            }
+        }
+    json_t *nodes = json_object();
+    for (int i = 0; i < STRAIT_N_PROGRAM_KINDS; i++)
+        if (n_of[i] > 0)
+            json_object_set_new(nodes, kinds[i], json_integer((json_int_t)n_of[i]));
+    json_t *facts =
+        json_pack("{s:i, s:o, s:f}", "ranks", g->n_ranks, "nodes", nodes, "message_bytes", sent);
+    if (facts && (!count_collectives(facts, n_calls, bytes) ||
+                  json_object_set_new(facts, "compute_s", json_real(time_s)) != 0 ||
+                  json_object_set_new(facts, "flop", json_real(flop)) != 0)) {
+        json_decref(facts);
+        facts = NULL;
+    }
+    return facts;
+}
