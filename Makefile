@@ -69,6 +69,7 @@ help:
 	@echo "make bench    measure ratio, speed and error of every codec on this machine"
 	@echo "make fuzz     every decoder under libFuzzer, FUZZ_S=2 seconds each"
 	@echo "make fuzz-request  what a browser may send to strait serve, likewise"
+	@echo "make trace-large  a profile of 500 MB, written and read: memory and speed, a minute"
 	@echo "make uml      all checks of netem and tbf in User-Mode Linux: a minute"
 	@echo "make vkernel  the guests' kernel, once: vkernel/linux, 4 minutes (virtual time, AMX)"
 	@echo "make vtest    the judged settings in virtual time: a minute or two"
@@ -320,6 +321,10 @@ report-check: all
 	    echo "report-check: left out: chromium or npm is missing (apt install chromium npm)"; else \
 	    [ -e page/node_modules/puppeteer-core ] || (cd page && npm ci --ignore-scripts --no-fund --no-audit) && \
 	    node tests/page/report.mjs "$(CURDIR)/$(BUILD)/strait" "$$(command -v chromium)" $(PICTURES); fi
+# A profile of 500 MB, written and read: memory below 300 MB, and how fast.
+.PHONY: trace-large
+trace-large: all
+	python3 tests/traces/import/large.py $(BUILD)/strait $(BUILD)/large-trace.json
 
 # Every decoder under libFuzzer, FUZZ_S seconds each, with clang and the sanitizers.
 FUZZ_S ?= 2

@@ -11,8 +11,7 @@ static const struct strait_subcommand commands[] = {
      strait_trace_show_command},
     {"import", "FILE", "write a layer table or an experiment from a trace",
      strait_trace_import_command},
-    {"export", "FILE", "write what each rank does in another format",
-     strait_trace_export_command},
+    {"export", "FILE", "write what each rank does in another format", strait_trace_export_command},
 };
 static const struct strait_command_table table = {
     "trace", "Traces of other tools: profiles, execution graphs, logs.", commands,

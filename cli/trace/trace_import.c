@@ -6,6 +6,7 @@
 #include "cli/kit/files.h"
 #include "cli/kit/options.h"
 #include "trace_command.h"
+#include "traces/models/model_object.h"
 
 struct import {
     const char *path, *format, *out;
@@ -41,15 +42,36 @@ static bool ends_with(const char *text, const char *end)
     return n > n_end && strcmp(text + n - n_end, end) == 0;
 }
 
+/* The table, and beside it that of the iterations, which it names: "my.csv" and "my.iters.csv". */
+static int write_table(const struct import *c, struct strait_import *in, struct strait_error *err)
+{
+    char path[4096], head[4096 + 16] = "";
+    const char *slash = strrchr(c->out, '/');
+    const bool is_file = ends_with(c->out, ".csv");
+    char *text = strait_model_table_text(in->model);
+    int status = text ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, c->path, "memory ran out");
+    snprintf(path, sizeof(path), "%.*s.iters.csv", (int)strlen(c->out) - (is_file ? 4 : 0), c->out);
+    if (in->iters && is_file && status == 0) {
+        snprintf(head, sizeof(head), "# iters: %s\n", path + (slash ? slash + 1 - c->out : 0));
+        status = strait_file_write(path, c->force, in->iters, strlen(in->iters), NULL, 0, err);
+    } else if (in->iters) {
+        strait_import_missing(in, "the table of iterations: --out NAME.csv writes it beside");
+    }
+    if (status == 0)
+        status = strait_file_write(c->out, c->force, head, strlen(head), text, strlen(text), err);
+    free(text);
+    return status;
+}
+
 static int import(const struct import *c, struct strait_import *in, struct strait_error *err)
 {
     char *text = NULL;
     if (strait_file_check_new(c->out, c->force, err) != 0 ||
         strait_trace_read(in, c->path, c->format, err) != 0)
         return -1;
-    const bool wants_table = ends_with(c->out, ".csv"),
-               wants_experiment = ends_with(c->out, ".json");
-    if (wants_table)
+    if (in->model && !ends_with(c->out, ".json"))
+        return write_table(c, in, err);
+    if (ends_with(c->out, ".csv"))
         return strait_error_set(err, STRAIT_ERR_INPUT, c->path,
                                 "expected a trace with layers for a table, found %s without any: "
                                 "--out NAME.json writes an experiment",
@@ -57,7 +79,8 @@ static int import(const struct import *c, struct strait_import *in, struct strai
     if (!in->graph && !in->experiment)
         return strait_error_set(err, STRAIT_ERR_INPUT, c->path,
                                 "expected a trace that an experiment can be made of, found %s%s",
-                                in->format->name, wants_experiment ? "" : "");
+                                in->format->name,
+                                in->model ? " with layers: --out NAME.csv writes them" : "");
     if (!(text = experiment_text(in)))
         return strait_error_set(err, STRAIT_ERR_NOMEM, c->path, "memory ran out");
     const int status = strait_file_write(c->out, c->force, text, strlen(text), "\n", 1, err);

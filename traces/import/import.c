@@ -11,6 +11,7 @@
 /* A new format is one file of this folder and one line here; the first whose sniff agrees is it. */
 #define FORMATS(X)                                                                                 \
     X(goal)                                                                                        \
+    X(kineto)                                                                                      \
     X(ti)
 
 #define DECLARE(name) extern const struct strait_import_format strait_import_##name;
@@ -89,6 +90,7 @@ void strait_import_release(struct strait_import *in)
     json_decref(in->experiment);
     strait_model_free(in->model);
     strait_program_free(in->graph);
+    free(in->iters);
     free(in->slowness);
     *in = (struct strait_import){0};
 }

@@ -30,7 +30,8 @@ struct strait_import {
     struct strait_model *model; /* layers; NULL: none */
     struct strait_program *graph; /* what each rank does; NULL: none */
     json_t *experiment;         /* keys of an experiment that follow from it; NULL: none */
-    char *slowness;             /* the file that "slowness" in it names; NULL: none */
+    char *iters;                /* table of iterations beside the layer table; NULL: none */
+    char *slowness;             /* table of factors that "slowness" in it names; NULL: none */
 };
 
 /** The table, n of them. */
