@@ -11,7 +11,9 @@
 /* A new format is one file of this folder and one line here; the first whose sniff agrees is it. */
 #define FORMATS(X)                                                                                 \
     X(goal)                                                                                        \
+    X(chakra_json)                                                                                 \
     X(kineto)                                                                                      \
+    X(chakra)                                                                                      \
     X(ti)
 
 #define DECLARE(name) extern const struct strait_import_format strait_import_##name;

@@ -4,7 +4,6 @@
 #include "core/names.h"
 #include "device.h"
 #include "ask_model.h"
-#include "ask_trace.h"
 #include "ask_training.h"
 #include "network_ports.h"
 
