@@ -67,7 +67,7 @@ help:
 	@echo "make coverage  lines that the tests reach, by folder: a quarter of an hour"
 	@echo "make agreement  prediction against emulation in every judged setting: hours"
 	@echo "make bench    measure ratio, speed and error of every codec on this machine"
-	@echo "make fuzz     every decoder under libFuzzer, FUZZ_S=2 seconds each"
+	@echo "make fuzz     every decoder, and the readers of traces, under libFuzzer, FUZZ_S=2 seconds each"
 	@echo "make fuzz-request  what a browser may send to strait serve, likewise"
 	@echo "make trace-large  a profile of 500 MB, written and read: memory and speed, a minute"
 	@echo "make uml      all checks of netem and tbf in User-Mode Linux: a minute"
@@ -329,16 +329,18 @@ trace-large: all
 # Every decoder under libFuzzer, FUZZ_S seconds each, with clang and the sanitizers.
 FUZZ_S ?= 2
 FUZZ   := build/fuzz
-FUZZ_C  = $(call sources,core codecs traces) tests/fuzz/fuzz_decode.c
+FUZZ_C  = $(call sources,core codecs traces)
 .PHONY: fuzz
 fuzz: setup
-	@$(MAKE) --no-print-directory all $(FUZZ)/fuzz_decode CC=$(CC)
+	@$(MAKE) --no-print-directory all $(FUZZ)/fuzz_decode $(FUZZ)/fuzz_import CC=$(CC)
 	@sh tests/fuzz/run.sh $(CURDIR)/$(FUZZ)/fuzz_decode $(BUILD)/strait $(FUZZ_S)
+	@mkdir -p $(FUZZ)/corpus; $(FUZZ)/fuzz_import -max_total_time=$$(( 10 * $(FUZZ_S) )) -rss_limit_mb=1024 -verbosity=0 \
+	    $(FUZZ)/corpus tests/data/chakra experiments/traces
 $(FUZZ)/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  compile $< for fuzzing"
 	$(Q)clang $(filter-out -O3,$(ALL_CFLAGS)) -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -MD -MP -c -o $@ $<
-$(FUZZ)/fuzz_decode: $(FUZZ_C:%.c=$(FUZZ)/%.o)
+$(FUZZ)/fuzz_%: $(FUZZ_C:%.c=$(FUZZ)/%.o) $(FUZZ)/tests/fuzz/fuzz_%.o
 	@echo "  link $@"
 	$(Q)clang -fsanitize=fuzzer,address,undefined -o $@ $^ $(LDLIBS)
 

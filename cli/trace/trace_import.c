@@ -63,6 +63,20 @@ static int write_table(const struct import *c, struct strait_import *in, struct 
     return status;
 }
 
+/* "devices.json" and beside it "devices.slowness.csv", which its "device" names. */
+static int write_slowness(const struct import *c, struct strait_import *in,
+                          struct strait_error *err)
+{
+    char path[4096];
+    if (!ends_with(c->out, ".json")) {
+        strait_import_missing(in, "the table of slowness: --out NAME.json writes it beside");
+        return 0;
+    }
+    snprintf(path, sizeof(path), "%.*s.slowness.csv", (int)strlen(c->out) - 5, c->out);
+    json_object_set_new(in->experiment, "device", json_pack("{s:s}", "slowness", path));
+    return strait_file_write(path, c->force, in->slowness, strlen(in->slowness), NULL, 0, err);
+}
+
 static int import(const struct import *c, struct strait_import *in, struct strait_error *err)
 {
     char *text = NULL;
@@ -81,6 +95,8 @@ static int import(const struct import *c, struct strait_import *in, struct strai
                                 "expected a trace that an experiment can be made of, found %s%s",
                                 in->format->name,
                                 in->model ? " with layers: --out NAME.csv writes them" : "");
+    if (in->slowness && write_slowness(c, in, err) != 0)
+        return -1;
     if (!(text = experiment_text(in)))
         return strait_error_set(err, STRAIT_ERR_NOMEM, c->path, "memory ran out");
     const int status = strait_file_write(c->out, c->force, text, strlen(text), "\n", 1, err);

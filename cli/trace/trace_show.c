@@ -15,7 +15,8 @@ static void put_number(FILE *out, const char *name, const json_t *value)
     const double x = json_number_value(value);
     const bool is_bytes =
                    strcmp(name, "bytes") == 0 || (n > 6 && strcmp(name + n - 6, "_bytes") == 0),
-               is_time = n > 2 && strcmp(name + n - 2, "_s") == 0;
+               is_time = n > 2 && strcmp(name + n - 2, "_s") == 0 &&
+                         !(n > 6 && strcmp(name + n - 6, "_per_s") == 0);
     fputs(is_bytes  ? strait_bytes_text(text, x)
           : is_time ? strait_seconds_text(text, x)
           : json_is_integer(value)

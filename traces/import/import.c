@@ -10,7 +10,11 @@
 
 /* A new format is one file of this folder and one line here; the first whose sniff agrees is it. */
 #define FORMATS(X)                                                                                 \
+    X(horovod)                                                                                     \
     X(goal)                                                                                        \
+    X(fedscale)                                                                                    \
+    X(astra)                                                                                       \
+    X(mgwfbp)                                                                                      \
     X(chakra_json)                                                                                 \
     X(kineto)                                                                                      \
     X(chakra)                                                                                      \

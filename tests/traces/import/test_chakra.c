@@ -84,13 +84,13 @@ static void json(void)
 static void refused(void)
 {
     static const struct refused_trace cases[] = {
-        {NODES "{\"Id\":1,\"NodeType\":9}]}", ": at byte 41",
+        {NODES "{\"Id\":1,\"NodeType\":9}]}", ": at byte 40",
          "a type from 1 to 7 of node 1, found 9"},
         {NODES "{\"Id\":1,\"NodeType\":4,\"data_deps\":[2]}]}", "",
          "expected node 2, which another one waits for, found none"},
         {NODES "{\"Id\":1,\"NodeType\":4},{\"Id\":1,\"NodeType\":4}]}", ": at byte 62",
          "expected each id once, found node 1 again"},
-        {NODES "{\"Id\":1,\"NodeType\":7,\"comm_type\":12}]}", ": at byte 56",
+        {NODES "{\"Id\":1,\"NodeType\":7,\"comm_type\":12}]}", ": at byte 55",
          "a comm_type from 0"},
         {NODES "{\"Id\":1,\"NodeType\":5,\"comm_dst\":0}]}", ": at byte 53",
          "another rank as comm_dst"},

@@ -1,0 +1,170 @@
+/* Formats that give layers or clients by figures alone: ASTRA-sim's text, MG-WFBP's logs, Horovod's
+ * timelines, FedScale's tables. */
+#include "import_text.h"
+
+/* Layers: (rows, elements, forward, backward and ready time in seconds). */
+static void expect_row(const struct strait_model *m, size_t i, const char *layer, size_t n_elems,
+                       double fwd_s, double bwd_s, double ready_s)
+{
+    CU_ASSERT_FATAL(m && i < m->n_rows);
+    strait_test_context("row %zu", i);
+    CU_ASSERT_STRING_EQUAL(m->rows[i].layer, layer);
+    CU_ASSERT_EQUAL(m->rows[i].n_elems, n_elems);
+    CU_ASSERT_DOUBLE_EQUAL(m->rows[i].fwd_s_p50, fwd_s, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(m->rows[i].bwd_s_p50, bwd_s, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(m->rows[i].ready_s_p50, ready_s, 1e-12);
+    CU_ASSERT_EQUAL(m->rows[i].ready_order, m->n_rows - 1 - i);
+}
+
+static const char astra_text[] = "DATA\n3\n"
+                                 "conv -1 1000 NONE 0 2000 NONE 0 3000 ALLREDUCE 4000 50\n"
+                                 "relu -1 100 NONE 0 200 NONE 0 0 NONE 0 0\n"
+                                 "fc -1 500 ALLGATHER 800 600 NONE 0 700 ALLREDUCE 8000 10\n";
+
+/* Nanoseconds; relu's 100 and 200 count for conv: 1.1 us forward, 5.2 us backward; fc 1.3 us, ready
+ * then, conv at 6.5 us. */
+static void astra(void)
+{
+    struct strait_import in;
+    struct strait_error err;
+    CU_ASSERT_EQUAL_FATAL(import_text(&in, astra_text, &err), 0);
+    CU_ASSERT_STRING_EQUAL(in.format->name, "astra");
+    expect_row(in.model, 0, "conv", 1000, 1.1e-6, 5.2e-6, 6.5e-6);
+    expect_row(in.model, 1, "fc", 2000, 0.5e-6, 1.3e-6, 1.3e-6);
+    const json_t *bytes = json_object_get(in.facts, "collective_bytes");
+    CU_ASSERT_DOUBLE_EQUAL(json_real_value(json_object_get(bytes, "weight-gradient ALLREDUCE")),
+                           12000, 0);
+    CU_ASSERT_DOUBLE_EQUAL(json_real_value(json_object_get(bytes, "forward ALLGATHER")), 800, 0);
+    strait_import_release(&in);
+}
+
+static const char mgwfbp_text[] =
+    "10:00 INFO layerwise backward times: [0.003, 0.002, np.float64(0.001)]\n"
+    "10:00 INFO layerwise backward sizes: [100, 200, 700]\n"
+    "10:01 WARN [  0][   40/  100][rank:0] loss: 1.2, average forward (0.010) and backward (0.006) "
+    "time: 0.02\n"
+    "10:02 WARN [  0][   80/  100][rank:0] loss: 1.1, average forward (0.030) and backward (0.006) "
+    "time: 0.02\n";
+
+/* 20 ms forward by elements: 2, 4 and 14 ms. */
+static void mgwfbp(void)
+{
+    struct strait_import in;
+    struct strait_error err;
+    CU_ASSERT_EQUAL_FATAL(import_text(&in, mgwfbp_text, &err), 0);
+    CU_ASSERT_STRING_EQUAL(in.format->name, "mgwfbp");
+    expect_row(in.model, 0, "layer0", 100, 2e-3, 3e-3, 6e-3);
+    expect_row(in.model, 1, "layer1", 200, 4e-3, 2e-3, 3e-3);
+    expect_row(in.model, 2, "layer2", 700, 14e-3, 1e-3, 1e-3);
+    strait_import_release(&in);
+}
+
+/* Without the closing bracket, as a killed run leaves it. fc is ready at 100 and 1000, conv 300 and 500
+ * us later: the upper of two middles is 500. */
+static const char horovod_text[] =
+    "[\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":"
+    "{\"start_time_since_epoch_in_micros\":1}},\n"
+    "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"g.fc\"}},\n"
+    "{\"ph\":\"B\",\"name\":\"NEGOTIATE_ALLREDUCE\",\"ts\":100,\"pid\":1},\n"
+    "{\"ph\":\"X\",\"name\":\"0\",\"ts\":100,\"pid\":1,\"dur\":0},\n"
+    "{\"ph\":\"E\",\"ts\":150,\"pid\":1},\n"
+    "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":2,\"args\":{\"name\":\"g.conv\"}},\n"
+    "{\"ph\":\"B\",\"name\":\"NEGOTIATE_ALLREDUCE\",\"ts\":400,\"pid\":2},{\"ph\":\"E\",\"ts\":420,"
+    "\"pid\":2},\n"
+    "{\"ph\":\"B\",\"name\":\"ALLREDUCE\",\"ts\":430,\"pid\":1},\n"
+    "{\"ph\":\"B\",\"name\":\"NCCL_ALLREDUCE\",\"ts\":440,\"pid\":1},{\"ph\":\"E\",\"ts\":640,"
+    "\"pid\":1},\n"
+    "{\"ph\":\"E\",\"ts\":650,\"pid\":1,\"args\":{\"dtype\":\"float32\",\"shape\":\"[10, "
+    "256]\"}},\n"
+    "{\"ph\":\"B\",\"name\":\"ALLREDUCE\",\"ts\":430,\"pid\":2},\n"
+    "{\"ph\":\"E\",\"ts\":650,\"pid\":2,\"args\":{\"dtype\":\"float32\",\"shape\":\"[64]\"}},\n"
+    "{\"ph\":\"B\",\"name\":\"NEGOTIATE_ALLREDUCE\",\"ts\":1000,\"pid\":1},\n"
+    "{\"ph\":\"B\",\"name\":\"NEGOTIATE_ALLREDUCE\",\"ts\":1500,\"pid\":2},\n";
+
+static void horovod(void)
+{
+    struct strait_import in;
+    struct strait_error err;
+    CU_ASSERT_EQUAL_FATAL(import_text(&in, horovod_text, &err), 0);
+    CU_ASSERT_STRING_EQUAL(in.format->name, "horovod");
+    expect_row(in.model, 0, "g.conv", 64, 0, 500e-6, 500e-6);
+    expect_row(in.model, 1, "g.fc", 2560, 0, 0, 0);
+    const json_t *nccl = json_object_get(json_object_get(in.facts, "activities"), "NCCL_ALLREDUCE");
+    CU_ASSERT_DOUBLE_EQUAL(json_real_value(json_object_get(nccl, "time_s")), 200e-6, 1e-12);
+    strait_import_release(&in);
+}
+
+static const char devices_text[] = "client_id,computation,communication\n1,100,5000\n2,50,20000\n"
+                                   "3,200,5000\n";
+
+/* Sorted by rate; the median computation is 100 ms. */
+static void devices(void)
+{
+    struct strait_import in;
+    struct strait_error err;
+    CU_ASSERT_EQUAL_FATAL(import_text(&in, devices_text, &err), 0);
+    const json_t *ports = json_object_get(json_object_get(in.experiment, "network"), "client");
+    CU_ASSERT_EQUAL_FATAL(json_array_size(ports), 2);
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(json_array_get(ports, 0), "count")), 2);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(json_array_get(ports, 1), "rate")),
+                           "20000 kbps");
+    CU_ASSERT_STRING_EQUAL(in.slowness, "slowness\n1\n2\n0.5\n");
+    strait_import_release(&in);
+}
+
+/* The first is there from 0 to 50 and from 60 to 90 of 100 s, the second from 20 on: 80 % both. */
+static void behaviour(void)
+{
+    struct strait_import in;
+    struct strait_error err;
+    CU_ASSERT_EQUAL_FATAL(import_text(&in,
+                                      "client_id,duration,active,inactive\na,100,0;60,50;90\n"
+                                      "b,100,20,\n",
+                                      &err),
+                          0);
+    CU_ASSERT_STRING_EQUAL(
+        json_string_value(json_object_get(json_object_get(in.experiment, "strategy"), "dropout")),
+        "20 %");
+    strait_import_release(&in);
+}
+
+static void refused(void)
+{
+    static const struct refused_trace cases[] = {
+        {"DATA\nx\n", ":2", "expected the number of layers, found \"x\""},
+        {"DATA\n2\nl -1 1 NONE 0 1 NONE 0 1 NONE 4 1\n", ":4", "expected 2 layers, found 1"},
+        {"DATA\n1\nl -1 1 NONE 0 1 NONE -4 1 NONE 4 1\n", ":3",
+         "of the input-gradient pass of \"l\""},
+        {"DATA\n1\nl -1 1 NONE 0 1 NONE 0 1 NONE 4\n", ":3", "the time of the update last"},
+        {"layerwise backward times: [1, x]\n", ":1", "found \"x]\""},
+        {"layerwise backward times: [1, 2\n", ":1", "a list that ends with \"]\""},
+        {"layerwise backward times: [1]\nlayerwise backward sizes: [1, 2]\n", ":3",
+         "found 1 and 2"},
+        {"layerwise backward times: [1]\nlayerwise backward sizes: [9e15]\n", ":2",
+         "numbers from 0 to 1e+15"},
+        {"client_id,computation,communication\n1,0,5\n", ":2", "expected milliseconds a sample"},
+        {"client_id,computation,communication\n1,5\n", ":2", "expected kbit/s, found \"\""},
+        {"client_id,computation,communication\n", ":2", "expected at least one client"},
+        {"client_id,computation,communication,x\n1,2,3,4\n", ":1", "expected the header"},
+        {"client_id,duration,active,inactive\n1,5,3;2,\n", ":2", "expected rising seconds"},
+    };
+    expect_refused(cases, sizeof(cases) / sizeof(cases[0]));
+}
+
+static void damaged(void)
+{
+    static const char *const texts[] = {astra_text, mgwfbp_text, horovod_text, devices_text};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        expect_survives(texts[i], strlen(texts[i]));
+}
+
+static const struct strait_test tests[] = {
+    {"an ASTRA-sim workload's layers have its times and sizes", astra},
+    {"a log of MG-WFBP gives backward times, and divides the forward pass", mgwfbp},
+    {"a Horovod timeline gives sizes and when tensors are ready", horovod},
+    {"FedScale's devices become ports and slowness", devices},
+    {"FedScale's availability becomes dropout", behaviour},
+    {"whatever is wrong is refused with its line", refused},
+    {"any beginning and any changed bit is read or refused", damaged},
+};
+STRAIT_SUITE("traces/import/logs", tests);

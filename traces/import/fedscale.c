@@ -1,0 +1,291 @@
+/* FedScale's devices and their behaviour as CSV: "client_id,computation,communication" in ms a sample
+ * and kbit/s, or "client_id,duration,active,inactive" with seconds when a device comes and goes,
+ * separated by blanks or semicolons. Its own files are Python pickles of the same fields. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import.h"
+
+static const char DEVICES[] = "client_id,computation,communication",
+                  BEHAVIOUR[] = "client_id,duration,active,inactive";
+enum { MAX_GROUPS = 256, MAX_CLIENTS = 1000000 };
+
+struct device {
+    double ms_per_sample, kbit_per_s;
+};
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static bool sniff(const char *head, size_t n)
+{
+    (void)n;
+    return begins(head, DEVICES) || begins(head, BEHAVIOUR);
+}
+
+/* The next field of a line, cut at its comma. */
+static char *field(char **rest)
+{
+    char *text = *rest;
+    if (!text)
+        return NULL;
+    char *comma = strchr(text, ',');
+    *rest = comma ? comma + 1 : NULL;
+    if (comma)
+        *comma = '\0';
+    return text + strspn(text, " ");
+}
+
+static int number(double *out, char **rest, double min, double max, const char *expected,
+                  struct strait_source *s, struct strait_error *err)
+{
+    const char *text = field(rest);
+    return strait_source_number(out, text, NULL, min, max)
+               ? 0
+               : strait_source_fail_line(s, err, "expected %s, found \"%.40s\"", expected,
+                                         text ? text : "");
+}
+
+/* --- devices ------------------------------------------------------------------------------ */
+
+static int by_rate(const void *a, const void *b)
+{
+    const struct device *x = a, *y = b;
+    if (x->kbit_per_s != y->kbit_per_s)
+        return x->kbit_per_s < y->kbit_per_s ? -1 : 1;
+    return (x->ms_per_sample > y->ms_per_sample) - (x->ms_per_sample < y->ms_per_sample);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_ms(const struct device *devices, size_t n)
+{
+    double *all = malloc(n * sizeof(*all)), median = 1;
+    for (size_t i = 0; all && i < n; i++)
+        all[i] = devices[i].ms_per_sample;
+    if (all) {
+        qsort(all, n, sizeof(*all), by_value);
+        median = all[n / 2];
+    }
+    free(all);
+    return median;
+}
+
+static json_t *port_of(double kbit_per_s, size_t count)
+{
+    char rate[48];
+    snprintf(rate, sizeof(rate), "%.6g kbps", kbit_per_s);
+    return json_pack("{s:I, s:s, s:s}", "count", (json_int_t)count, "rate", rate, "rtt", "20 ms");
+}
+
+/* Clients of one rate are one entry of "client"; with more rates than that, those of a class have its
+ * median. Sorted by rate, as the slowness is. */
+static json_t *ports_of(struct device *devices, size_t n, size_t *n_classes)
+{
+    json_t *ports = json_array();
+    size_t n_rates = n > 0;
+    for (size_t i = 1; i < n; i++)
+        n_rates += devices[i].kbit_per_s != devices[i - 1].kbit_per_s;
+    *n_classes = n_rates > MAX_GROUPS ? MAX_GROUPS : 0;
+    for (size_t i = 0, end, k = 0; i < n; i = end, k++) {
+        if (*n_classes > 0)
+            end = (k + 1) * n / MAX_GROUPS;
+        else
+            for (end = i + 1; end < n && devices[end].kbit_per_s == devices[i].kbit_per_s;)
+                end++;
+        json_array_append_new(ports, port_of(devices[(i + end) / 2].kbit_per_s, end - i));
+    }
+    return ports;
+}
+
+static int put_slowness(struct strait_import *in, const struct device *devices, size_t n,
+                        double median)
+{
+    size_t len;
+    FILE *f = open_memstream(&in->slowness, &len);
+    if (!f)
+        return -1;
+    fputs("slowness\n", f);
+    for (size_t i = 0; i < n; i++)
+        fprintf(f, "%.6g\n", devices[i].ms_per_sample / median);
+    return fclose(f);
+}
+
+static int finish_devices(struct strait_import *in, struct device *devices, size_t n,
+                          struct strait_error *err)
+{
+    size_t n_classes;
+    const double median = median_ms(devices, n);
+    qsort(devices, n, sizeof(*devices), by_rate);
+    json_t *ports = ports_of(devices, n, &n_classes);
+    strait_import_fact(in, "clients", json_integer((json_int_t)n));
+    strait_import_fact(in, "slowest_kbit_per_s", json_real(devices[0].kbit_per_s));
+    strait_import_fact(in, "median_kbit_per_s", json_real(devices[n / 2].kbit_per_s));
+    strait_import_fact(in, "fastest_kbit_per_s", json_real(devices[n - 1].kbit_per_s));
+    strait_import_fact(in, "median_ms_a_sample", json_real(median));
+    strait_import_inferred(in, "clients are sorted by their rate; slowness is computation over its "
+                               "median, so that the model's times are those of the median device");
+    if (n_classes > 0)
+        strait_import_inferred(
+            in,
+            "rates are those of %d classes of equally many clients, each with its "
+            "median",
+            MAX_GROUPS);
+    strait_import_missing(
+        in, "round trips, the model and the server's port: 20 ms, cnn and 10 Gbps stand "
+            "there to be replaced");
+    in->experiment = json_pack("{s:s, s:{s:s}, s:I, s:{s:s, s:o, s:{s:s}}}", "model", "cnn",
+                               "strategy", "name", "fedavg", "clients", (json_int_t)n, "network",
+                               "topology", "star", "client", ports, "server", "rate", "10 Gbps");
+    return in->experiment && put_slowness(in, devices, n, median) == 0
+               ? 0
+               : strait_error_set(err, STRAIT_ERR_NOMEM, in->path, "memory ran out");
+}
+
+static int read_devices(struct strait_import *in, struct strait_source *s, struct strait_error *err)
+{
+    struct device *devices = NULL;
+    size_t n = 0;
+    char *line;
+    int more;
+    while ((more = strait_source_line(s, &line, err)) > 0 && *line) {
+        struct device one;
+        char *rest = line;
+        field(&rest);
+        struct device *larger =
+            n < MAX_CLIENTS ? realloc(devices, (n + 1) * sizeof(*devices)) : NULL;
+        if (!larger) {
+            more = strait_source_fail_line(s, err, "expected at most %d clients", MAX_CLIENTS);
+            break;
+        }
+        devices = larger;
+        if (number(&one.ms_per_sample, &rest, 1e-6, 1e9, "milliseconds a sample", s, err) != 0 ||
+            number(&one.kbit_per_s, &rest, 1e-3, 1e12, "kbit/s", s, err) != 0) {
+            more = -1;
+            break;
+        }
+        devices[n++] = one;
+    }
+    if (more >= 0 && n == 0)
+        more = strait_source_fail_line(s, err, "expected at least one client, found none");
+    const int status = more < 0 ? -1 : finish_devices(in, devices, n, err);
+    free(devices);
+    return status;
+}
+
+/* --- behaviour ---------------------------------------------------------------------------- */
+
+/* "10;50 90": numbers that do not fall. Returns how many, -1: no such list. */
+static long read_times(double **times, size_t *cap, const char *text)
+{
+    size_t n = 0;
+    for (const char *c = text + strspn(text, " ;"); *c; c += strspn(c, " ;")) {
+        char *end;
+        const double x = strtod(c, &end);
+        if (end == c || !(x >= 0 && x < 1e15) || (n > 0 && x < (*times)[n - 1]))
+            return -1;
+        if (n == *cap) {
+            const size_t larger = *cap ? 2 * *cap : 64;
+            double *more = realloc(*times, larger * sizeof(*more));
+            if (!more)
+                return -1;
+            *times = more;
+            *cap = larger;
+        }
+        (*times)[n++] = x;
+        c = end;
+    }
+    return (long)n;
+}
+
+/* A device is there from each `active` to the next `inactive`, or to the end. */
+static double active_s(const double *on, long n_on, const double *off, long n_off, double duration)
+{
+    double total = 0;
+    for (long i = 0, k = 0; i < n_on; i++) {
+        while (k < n_off && off[k] < on[i])
+            k++;
+        const double end = k < n_off ? off[k] : duration, next = i + 1 < n_on ? on[i + 1] : end;
+        total += fmax(fmin(fmin(end, next), duration) - on[i], 0);
+    }
+    return total;
+}
+
+static int read_behaviour(struct strait_import *in, struct strait_source *s,
+                          struct strait_error *err)
+{
+    double *on = NULL, *off = NULL, share = 0, duration;
+    size_t cap_on = 0, cap_off = 0, n = 0;
+    char *line;
+    int more;
+    while ((more = strait_source_line(s, &line, err)) > 0 && *line) {
+        char *rest = line;
+        field(&rest);
+        if (number(&duration, &rest, 1e-3, 1e15, "the duration in seconds", s, err) != 0) {
+            more = -1;
+            break;
+        }
+        const char *active = field(&rest), *inactive = field(&rest);
+        const long n_on = active ? read_times(&on, &cap_on, active) : -1,
+                   n_off = inactive ? read_times(&off, &cap_off, inactive) : -1;
+        if (n_on < 0 || n_off < 0) {
+            more = strait_source_fail_line(s, err,
+                                           "expected rising seconds of active and inactive "
+                                           "separated by blanks or semicolons");
+            break;
+        }
+        share += active_s(on, n_on, off, n_off, duration) / duration;
+        n++;
+    }
+    if (more >= 0 && n == 0)
+        more = strait_source_fail_line(s, err, "expected at least one client, found none");
+    free(on);
+    free(off);
+    if (more < 0)
+        return -1;
+    share /= (double)n;
+    strait_import_fact(in, "clients", json_integer((json_int_t)n));
+    strait_import_fact(in, "available_share", json_real(share));
+    strait_import_inferred(in,
+                           "every client stays silent in the mean share of rounds: \"dropout\"");
+    strait_import_missing(
+        in, "when each client comes and goes: an experiment has their mean share alone");
+    char dropout[32];
+    snprintf(dropout, sizeof(dropout), "%.4g %%", 100 * fmin(fmax(1 - share, 0), 0.99));
+    in->experiment =
+        json_pack("{s:s, s:{s:s, s:s, s:s}, s:I}", "model", "cnn", "strategy", "name", "fedavg",
+                  "dropout", dropout, "deadline", "60 s", "clients", (json_int_t)n);
+    strait_import_missing(in,
+                          "the model and the deadline of a round: cnn and 60 s stand there to be "
+                          "replaced");
+    return in->experiment ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, in->path, "memory ran out");
+}
+
+static int read_all(struct strait_import *in, struct strait_source *s, struct strait_error *err)
+{
+    char *line;
+    if (strait_source_line(s, &line, err) <= 0)
+        return strait_source_fail_line(s, err, "expected a header, found no line");
+    if (strcmp(line, DEVICES) == 0)
+        return read_devices(in, s, err);
+    if (strcmp(line, BEHAVIOUR) == 0)
+        return read_behaviour(in, s, err);
+    return strait_source_fail_line(s, err, "expected the header \"%s\" or \"%s\"", DEVICES,
+                                   BEHAVIOUR);
+}
+
+const struct strait_import_format strait_import_fedscale = {
+    .name = "fedscale",
+    .summary = "FedScale's devices (computation, communication) and availability, CSV",
+    .source = "SymbioticLab/FedScale, benchmark/dataset/data/device_info",
+    .sniff = sniff,
+    .read = read_all,
+};
