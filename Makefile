@@ -565,5 +565,5 @@ deb:
 	@rm -rf $(DEB_TREE)
 	@ls build/deb/*.deb
 
-.PRECIOUS: $(BUILD)/%.o
+.PRECIOUS: $(BUILD)/%.o $(FUZZ)/%.o
 -include $(foreach p,$(PARTS) cli tests,$(shell find $(BUILD)/$(p) -name '*.d' 2>/dev/null))

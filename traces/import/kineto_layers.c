@@ -14,7 +14,8 @@
 #include "kineto.h"
 #include "traces/models/model_build.h"
 
-enum { MAX_GRADIENTS = 100000, NONE = UINT32_MAX };
+enum { MAX_GRADIENTS = 100000 };
+static const uint32_t NONE = UINT32_MAX;
 
 /* One gradient of one iteration. */
 struct gradient {
