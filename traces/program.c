@@ -70,7 +70,7 @@ static bool grow(void **things, size_t *cap, size_t n, size_t size)
 }
 
 int64_t strait_program_add(struct strait_program *g, int rank, struct strait_program_node node,
-                         struct strait_error *err)
+                           struct strait_error *err)
 {
     struct strait_program_rank *r = &g->ranks[rank];
     if (!grow((void **)&r->nodes, &r->cap_nodes, r->n_nodes, sizeof(*r->nodes)))
@@ -80,7 +80,7 @@ int64_t strait_program_add(struct strait_program *g, int rank, struct strait_pro
 }
 
 int strait_program_edge_add(struct strait_program *g, int rank, uint32_t from, uint32_t to,
-                          bool on_start, struct strait_error *err)
+                            bool on_start, struct strait_error *err)
 {
     struct strait_program_rank *r = &g->ranks[rank];
     if (!grow((void **)&r->edges, &r->cap_edges, r->n_edges, sizeof(*r->edges)))
@@ -108,7 +108,7 @@ static bool is_world(const struct strait_program *g, const int *ranks, int n)
 }
 
 int strait_program_group_of(struct strait_program *g, const char *name, const int *ranks, int n,
-                          const char *where, struct strait_error *err)
+                            const char *where, struct strait_error *err)
 {
     if (is_world(g, ranks, n))
         return STRAIT_PROGRAM_WORLD;

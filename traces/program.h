@@ -87,14 +87,14 @@ void strait_program_free(struct strait_program *g);
 /** Append a node.
  *  Returns: its index, or -1 with *err NOMEM */
 int64_t strait_program_add(struct strait_program *g, int rank, struct strait_program_node node,
-                         struct strait_error *err);
+                           struct strait_error *err);
 /** `to` waits for `from`; both may be added later. Returns: 0, or -1 with *err NOMEM */
 int strait_program_edge_add(struct strait_program *g, int rank, uint32_t from, uint32_t to,
-                          bool on_start, struct strait_error *err);
+                            bool on_start, struct strait_error *err);
 /** The group of that name, made with these ranks by its first use; n 0: all ranks.
  *  Returns: its index, or -1 with *err INPUT: too many, or another member list than before */
 int strait_program_group_of(struct strait_program *g, const char *name, const int *ranks, int n,
-                          const char *where, struct strait_error *err);
+                            const char *where, struct strait_error *err);
 /** Match the k-th send from a to b with a tag with the k-th receive of b from a with it, sort
  *  edges, and check that the graph can end: no cycle in a rank, no message without its other end,
  *  the same collectives in the same order on all ranks of a group.

@@ -55,8 +55,8 @@ static struct end *ends_of(const struct strait_program *g, size_t *n)
 }
 
 /* Ends of one (src, dst, tag): first the sends, then as many receives. */
-static int match_stream(struct strait_program *g, const struct end *ends, size_t n, const char *where,
-                        struct strait_error *err)
+static int match_stream(struct strait_program *g, const struct end *ends, size_t n,
+                        const char *where, struct strait_error *err)
 {
     size_t n_sends = 0;
     while (n_sends < n && !ends[n_sends].is_recv)
@@ -68,7 +68,7 @@ static int match_stream(struct strait_program *g, const struct end *ends, size_t
                                 ends->src, ends->dst, ends->tag, n_sends, n - n_sends);
     for (size_t i = 0; i < n_sends; i++) {
         struct strait_program_node *send = &g->ranks[ends->src].nodes[ends[i].at],
-                                 *recv = &g->ranks[ends->dst].nodes[ends[n_sends + i].at];
+                                   *recv = &g->ranks[ends->dst].nodes[ends[n_sends + i].at];
         if (send->bytes > recv->bytes && recv->bytes > 0)
             return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                     "expected rank %d to receive the %llu bytes that rank %d sends "
@@ -156,7 +156,7 @@ static int check_cycles(const struct strait_program_rank *r, int rank, const cha
 /* --- collectives -------------------------------------------------------------------------- */
 
 static const struct strait_program_node *next_collective(const struct strait_program_rank *r,
-                                                       size_t *at, int group)
+                                                         size_t *at, int group)
 {
     for (; *at < r->n_nodes; (*at)++)
         if (r->nodes[*at].kind == STRAIT_PROGRAM_COLLECTIVE && r->nodes[*at].group == group)

@@ -180,7 +180,7 @@ int strait_chakra_add(struct strait_chakra *c, struct strait_source *s, struct s
         if (from < 0)
             return strait_error_set(err, STRAIT_ERR_NOMEM, s->path, "memory ran out");
         if (strait_program_edge_add(c->in->graph, c->rank, (uint32_t)from, (uint32_t)at, false,
-                                  err) != 0)
+                                    err) != 0)
             return -1;
     }
     return 0;

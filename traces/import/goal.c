@@ -123,7 +123,7 @@ static int depend(struct reader *r, const char *waits, const char *how, const ch
     if (from < 0 || to < 0)
         return -1;
     return strait_program_edge_add(r->in->graph, r->rank, (uint32_t)from, (uint32_t)to,
-                                 strcmp(how, "irequires") == 0, err);
+                                   strcmp(how, "irequires") == 0, err);
 }
 
 static int end_rank(struct reader *r, struct strait_error *err)

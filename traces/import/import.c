@@ -143,7 +143,8 @@ void strait_import_fact(struct strait_import *in, const char *name, json_t *valu
     json_object_set_new(in->facts, name, value_taken);
 }
 
-static void add_sentence(json_t *array, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void add_sentence(json_t *array, const char *format,
+                                                               va_list args)
 {
     char text[512];
     vsnprintf(text, sizeof(text), format, args);

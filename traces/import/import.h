@@ -25,13 +25,13 @@ struct strait_import_format {
 struct strait_import {
     const struct strait_import_format *format;
     const char *path;
-    json_t *facts;              /* {name: value}: what is in it */
-    json_t *inferred, *missing; /* arrays of sentences */
-    struct strait_model *model; /* layers; NULL: none */
+    json_t *facts;                /* {name: value}: what is in it */
+    json_t *inferred, *missing;   /* arrays of sentences */
+    struct strait_model *model;   /* layers; NULL: none */
     struct strait_program *graph; /* what each rank does; NULL: none */
-    json_t *experiment;         /* keys of an experiment that follow from it; NULL: none */
-    char *iters;                /* table of iterations beside the layer table; NULL: none */
-    char *slowness;             /* table of factors that "slowness" in it names; NULL: none */
+    json_t *experiment;           /* keys of an experiment that follow from it; NULL: none */
+    char *iters;                  /* table of iterations beside the layer table; NULL: none */
+    char *slowness;               /* table of factors that "slowness" in it names; NULL: none */
 };
 
 /** The table, n of them. */

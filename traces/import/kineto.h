@@ -1,4 +1,5 @@
-/* Inside this room: what a Kineto trace keeps of its events, and the layers that are made of it. */
+/* Inside this room: what is kept of a Kineto trace's events (kineto.c), the iterations that it has
+ * (kineto_iterations.c), and the layers that are made of them (kineto_layers.c). */
 #pragma once
 #include "import.h"
 #include "labels.h"
@@ -39,6 +40,42 @@ struct strait_kineto {
     size_t n_kernels, cap_kernels;
     json_t *collectives;
 };
+
+/* One gradient of one iteration. */
+struct strait_kineto_gradient {
+    uint32_t of;   /* forward operation */
+    uint32_t dims; /* label */
+    size_t layer;  /* place among the layers */
+    double ready_us;
+};
+
+struct strait_kineto_iteration {
+    double from_us, to_us;
+    uint32_t *layers; /* forward operations, in their order */
+    size_t n_layers;
+    double *fwd_us, *bwd_us; /* of each layer */
+    struct strait_kineto_gradient *gradients;
+    size_t n_gradients;
+    double total_us[3]; /* forward, backward, optimiser */
+};
+
+struct strait_kineto_maker {
+    struct strait_kineto *k;
+    uint32_t *tops; /* outermost operations, by their start */
+    size_t n_tops;
+    uint32_t *steps; /* of the optimiser */
+    size_t n_steps;
+    struct strait_labels forward; /* sequence number > outermost forward operation */
+    struct strait_kineto_iteration *all;
+    size_t n_all;
+    bool has_marks;
+};
+
+/** Find outermost operations and iterations, and read all of these. False when memory runs out. */
+bool strait_kineto_iterations(struct strait_kineto_maker *m);
+/** Keep the iterations that are like the first with gradients. Returns how many others had any. */
+size_t strait_kineto_keep_alike(struct strait_kineto_maker *m);
+void strait_kineto_iteration_release(struct strait_kineto_iteration *it);
 
 /** Make layers of all iterations, in in->model; none if no gradient was made.
  *  Returns: 0, or -1 with *err */

@@ -112,8 +112,9 @@ uint64_t strait_source_offset(const struct strait_source *s)
 
 /* --- errors ------------------------------------------------------------------------------- */
 
-static int fail(const struct strait_source *s, struct strait_error *err, const char *where,
-                const char *format, va_list args)
+__attribute__((format(printf, 4, 0))) static int fail(const struct strait_source *s,
+                                                      struct strait_error *err, const char *where,
+                                                      const char *format, va_list args)
 {
     char text[384];
     if (s->has_failed)

@@ -18,13 +18,14 @@ enum { N_TYPES = sizeof(type_bytes) / sizeof(type_bytes[0]) };
 /* --- nodes -------------------------------------------------------------------------------- */
 
 /* Add a node that waits for the rank's last one; if it is waited for, it becomes the last one. */
-static int64_t add(struct strait_ti *r, int rank, struct strait_program_node node, bool is_waited_for,
-                   struct strait_error *err)
+static int64_t add(struct strait_ti *r, int rank, struct strait_program_node node,
+                   bool is_waited_for, struct strait_error *err)
 {
     struct strait_ti_rank *k = &r->ranks[rank];
     const int64_t at = strait_program_add(r->in->graph, rank, node, err);
     if (at >= 0 && k->last >= 0 &&
-        strait_program_edge_add(r->in->graph, rank, (uint32_t)k->last, (uint32_t)at, false, err) != 0)
+        strait_program_edge_add(r->in->graph, rank, (uint32_t)k->last, (uint32_t)at, false, err) !=
+            0)
         return -1;
     if (at >= 0 && is_waited_for)
         k->last = at;
@@ -64,8 +65,8 @@ static int wait_for(struct strait_ti *r, int rank, const struct strait_ti_reques
                                         open.dst == which->dst && open.tag == which->tag);
         if (!matches) {
             k->open[n_left++] = open;
-        } else if (strait_program_edge_add(r->in->graph, rank, open.node, (uint32_t)at, false, err) !=
-                   0)
+        } else if (strait_program_edge_add(r->in->graph, rank, open.node, (uint32_t)at, false,
+                                           err) != 0)
             return -1;
         found = found || matches;
     }
@@ -148,7 +149,8 @@ static int read_message(struct strait_ti *r, const struct strait_ti_line *l,
 static int read_send_recv(struct strait_ti *r, const struct strait_ti_line *l,
                           struct strait_error *err)
 {
-    struct strait_program_node send = {.kind = STRAIT_PROGRAM_SEND}, recv = {.kind = STRAIT_PROGRAM_RECV};
+    struct strait_program_node send = {.kind = STRAIT_PROGRAM_SEND},
+                               recv = {.kind = STRAIT_PROGRAM_RECV};
     const struct strait_program_node nothing = {.kind = STRAIT_PROGRAM_NOTHING, .peer = -1};
     if (read_bytes(r, &send.bytes, l, 0, 4, err) != 0 ||
         read_rank_word(r, &send.peer, l, 1, err) != 0 ||
@@ -162,9 +164,9 @@ static int read_send_recv(struct strait_ti *r, const struct strait_ti_line *l,
                   end = b < 0 ? -1 : add(r, l->rank, nothing, true, err);
     return end < 0 ||
                    strait_program_edge_add(r->in->graph, l->rank, (uint32_t)a, (uint32_t)end, false,
-                                         err) != 0 ||
+                                           err) != 0 ||
                    strait_program_edge_add(r->in->graph, l->rank, (uint32_t)b, (uint32_t)end, false,
-                                         err) != 0
+                                           err) != 0
                ? -1
                : 0;
 }
@@ -189,9 +191,9 @@ static int read_collective(struct strait_ti *r, const struct strait_ti_line *l,
                            const struct collective *c, struct strait_error *err)
 {
     struct strait_program_node node = {.kind = STRAIT_PROGRAM_COLLECTIVE,
-                                     .collective = (uint8_t)c->kind,
-                                     .group = STRAIT_PROGRAM_WORLD,
-                                     .peer = c->root_at >= 0 ? 0 : -1};
+                                       .collective = (uint8_t)c->kind,
+                                       .group = STRAIT_PROGRAM_WORLD,
+                                       .peer = c->root_at >= 0 ? 0 : -1};
     if ((c->bytes_at >= 0 && read_bytes(r, &node.bytes, l, c->bytes_at, c->type_at, err) != 0) ||
         (c->flop_at >= 0 && read_flop(r, &node.flop, l, c->flop_at, err) != 0) ||
         (c->root_at >= 0 && c->root_at < l->n_words &&

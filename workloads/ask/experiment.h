@@ -27,7 +27,7 @@ struct strait_experiment {
     bool is_tradeoff; /* show results as a trade-off of codecs instead of by clients */
     struct strait_model *model;
     struct strait_program *graph; /* what `replay` runs; NULL: another strategy */
-    const char *tensors; /* folder of recorded tensors; NULL: the shipped one */
+    const char *tensors;          /* folder of recorded tensors; NULL: the shipped one */
     const struct strait_strategy *strategy;
     double params[STRAIT_MAX_PARAMS]; /* in the order of strategy->params */
     struct strait_codec_choice up, down;

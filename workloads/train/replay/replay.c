@@ -57,9 +57,8 @@ static void do_node(struct strait_rank *lane, struct replay *p, int channel,
     if (node->kind == STRAIT_PROGRAM_COLLECTIVE)
         strait_replay_collective(lane, &p->groups[channel - STRAIT_REPLAY_GROUPS], node);
     /* Each stream on a CPU has a core of its own, so that only its lane keeps it busy. */
-    const enum strait_resource resource = channel == STRAIT_REPLAY_UNITS + STRAIT_PROGRAM_ACCEL
-                                              ? strait_device(lane)
-                                              : STRAIT_TIMER;
+    const enum strait_resource resource =
+        channel == STRAIT_REPLAY_UNITS + STRAIT_PROGRAM_ACCEL ? strait_device(lane) : STRAIT_TIMER;
     const double takes_s = cost_s(p, lane, node);
     if (takes_s > 0)
         strait_work(lane, STRAIT_SPAN_COMPUTE, resource, takes_s, NULL, NULL);
@@ -79,7 +78,7 @@ static int channel_of(const struct strait_program_node *node)
 {
     return node->kind == STRAIT_PROGRAM_COMPUTE ? STRAIT_REPLAY_UNITS + node->unit
            : node->kind == STRAIT_PROGRAM_SLEEP ? STRAIT_REPLAY_SLEEP
-                                              : STRAIT_REPLAY_GROUPS + node->group;
+                                                : STRAIT_REPLAY_GROUPS + node->group;
 }
 
 static void give(struct strait_rank *r, struct replay *p, size_t node)

@@ -26,8 +26,8 @@ static uint64_t largest_sum(const struct strait_program_rank *rank, int group)
     uint64_t largest = 0;
     for (size_t i = 0; i < rank->n_nodes; i++) {
         const struct strait_program_node *n = &rank->nodes[i];
-        if (n->kind == STRAIT_PROGRAM_COLLECTIVE && n->group == group && SUMS >> n->collective & 1 &&
-            n->bytes > largest)
+        if (n->kind == STRAIT_PROGRAM_COLLECTIVE && n->group == group &&
+            SUMS >> n->collective & 1 && n->bytes > largest)
             largest = n->bytes;
     }
     return largest;
@@ -187,7 +187,8 @@ bool strait_replay_group_uses(const struct strait_program *g, int group, enum st
                               int src, int dst)
 {
     const int n = strait_program_group_n(g, group);
-    int from = group == STRAIT_PROGRAM_WORLD ? src : -1, to = group == STRAIT_PROGRAM_WORLD ? dst : -1;
+    int from = group == STRAIT_PROGRAM_WORLD ? src : -1,
+        to = group == STRAIT_PROGRAM_WORLD ? dst : -1;
     if (g->groups[group].kinds == 0)
         return false;
     for (int i = 0; i < n && group != STRAIT_PROGRAM_WORLD; i++) {
