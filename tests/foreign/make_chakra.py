@@ -1,5 +1,5 @@
-"""Chakra traces of three ranks, encoded by protoc: tests/data/chakra/step.N.et (rank 1 unpacked, rank 2
-gzip). The schema names the fields of mlcommons/chakra's et_def.proto that are used."""
+"""Chakra traces of three ranks, encoded by protoc: tests/data/chakra/step.N.et (rank 1 unpacked,
+rank 2 gzip). The schema names the fields of mlcommons/chakra's et_def.proto that are used."""
 import gzip
 import subprocess
 import sys

@@ -1,5 +1,6 @@
-/* Text workloads of ASTRA-sim 1 and SimAI: the parallelism, the number of layers, and for each layer
- * times of its forward pass, input gradient and weight gradient, each with a collective behind it. */
+/* Text workloads of ASTRA-sim 1 and SimAI: the parallelism, the number of layers, and for each
+ * layer times of its forward pass, input gradient and weight gradient, each with a collective
+ * behind it. */
 #include <stdlib.h>
 #include <string.h>
 

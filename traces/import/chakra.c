@@ -1,5 +1,5 @@
-/* Chakra execution traces in protobuf's wire format (et_def.proto): a file is messages, each behind its
- * length; the first is GlobalMetadata, the others are nodes. */
+/* Chakra execution traces in protobuf's wire format (et_def.proto): a file is messages, each behind
+ * its length; the first is GlobalMetadata, the others are nodes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Inside this room: events of the trace viewer's JSON (an array, or an object with "traceEvents"), one
- * at a time, with what Kineto and Horovod write in them. */
+/* Inside this room: events of the trace viewer's JSON (an array, or an object with "traceEvents"),
+ * one at a time, with what Kineto and Horovod write in them. */
 #pragma once
 #include "pull_json.h"
 

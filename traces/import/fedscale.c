@@ -1,6 +1,6 @@
-/* FedScale's devices and their behaviour as CSV: "client_id,computation,communication" in ms a sample
- * and kbit/s, or "client_id,duration,active,inactive" with seconds when a device comes and goes,
- * separated by blanks or semicolons. Its own files are Python pickles of the same fields. */
+/* FedScale's devices and their behaviour as CSV: "client_id,computation,communication" in ms a
+ * sample and kbit/s, or "client_id,duration,active,inactive" with seconds when a device comes and
+ * goes, separated by blanks or semicolons. Its own files are Python pickles of the same fields. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,8 +86,8 @@ static json_t *port_of(double kbit_per_s, size_t count)
     return json_pack("{s:I, s:s, s:s}", "count", (json_int_t)count, "rate", rate, "rtt", "20 ms");
 }
 
-/* Clients of one rate are one entry of "client"; with more rates than that, those of a class have its
- * median. Sorted by rate, as the slowness is. */
+/* Clients of one rate are one entry of "client"; with more rates than that, those of a class have
+ * its median. Sorted by rate, as the slowness is. */
 static json_t *ports_of(struct device *devices, size_t n, size_t *n_classes)
 {
     json_t *ports = json_array();

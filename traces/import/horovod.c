@@ -1,6 +1,6 @@
-/* Horovod's timelines: each tensor is a process of the trace viewer; NEGOTIATE_... begins when a first
- * rank has it, the end of the call has its shape. Tells sizes, the order and times in which tensors
- * become ready, and what calls take; nothing of computing. */
+/* Horovod's timelines: each tensor is a process of the trace viewer; NEGOTIATE_... begins when a
+ * first rank has it, the end of the call has its shape. Tells sizes, the order and times in which
+ * tensors become ready, and what calls take; nothing of computing. */
 #include <stdlib.h>
 #include <string.h>
 

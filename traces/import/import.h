@@ -1,6 +1,6 @@
-/* Traces of other tools. A new format is one file that defines a struct strait_import_format and one
- * line in the table of import.c. Whatever a format cannot hold is inferred in a way that is said,
- * or said to be missing. */
+/* Traces of other tools. A new format is one file that defines a struct strait_import_format and
+ * one line in the table of import.c. Whatever a format cannot hold is inferred in a way that is
+ * said, or said to be missing. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>

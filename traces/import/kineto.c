@@ -1,5 +1,5 @@
-/* Kineto traces of PyTorch's profiler: reading. Of an event nothing is kept but what its layers need;
- * of kernels their times. */
+/* Kineto traces of PyTorch's profiler: reading. Of an event nothing is kept but what its layers
+ * need; of kernels their times. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

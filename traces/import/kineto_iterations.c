@@ -1,5 +1,5 @@
-/* Iterations of a Kineto trace: which gradients each makes when, and what the operations of its layers
- * take. */
+/* Iterations of a Kineto trace: which gradients each makes when, and what the operations of its
+ * layers take. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,8 +8,8 @@
 enum { MAX_GRADIENTS = 100000 };
 static const uint32_t NONE = UINT32_MAX;
 
-/* Numbers are given as operations begin; where times are whole microseconds, they tell which of two is
- * inside of the other. */
+/* Numbers are given as operations begin; where times are whole microseconds, they tell which of two
+ * is inside of the other. */
 static int by_lane(const void *a, const void *b)
 {
     const struct strait_kineto_op *x = a, *y = b;
@@ -28,8 +28,8 @@ static bool is_note(const struct strait_kineto_op *op)
 }
 
 /* Which outermost operation each is inside of. Operations of a thread are nested; what the autograd
- * engine runs is outermost. Where times are whole microseconds, cut off, an inner one may seem to begin
- * as its outer one ends, and to end one later. */
+ * engine runs is outermost. Where times are whole microseconds, cut off, an inner one may seem to
+ * begin as its outer one ends, and to end one later. */
 static void find_tops(struct strait_kineto *k)
 {
     uint32_t top = NONE;
@@ -274,8 +274,8 @@ static bool read_iteration(struct strait_kineto_maker *m, struct strait_kineto_i
     return true;
 }
 
-/* Are they the same layers and gradients? Gradients of one layer come in any order: those of b are put
- * in that of a. */
+/* Are they the same layers and gradients? Gradients of one layer come in any order: those of b are
+ * put in that of a. */
 static bool same_structure(const struct strait_kineto *k, const struct strait_kineto_iteration *a,
                            struct strait_kineto_iteration *b)
 {

@@ -1,6 +1,7 @@
-/* Layers of a Kineto trace. A gradient is ready when the autograd engine has accumulated it; the node
- * that ran before it says by its sequence number which forward operation it belongs to. A layer is an
- * outermost forward operation with gradients; operations without any belong to the layer before.
+/* Layers of a Kineto trace. A gradient is ready when the autograd engine has accumulated it; the
+ * node that ran before it says by its sequence number which forward operation it belongs to. A
+ * layer is an outermost forward operation with gradients; operations without any belong to the
+ * layer before.
  *
  *   forward   conv2d(0)  batch_norm(1)  relu(2)  linear(4)  loss(9)
  *   backward  loss(9) linear(4) Accumulate Accumulate relu(2) batch_norm(1) Accumulate ...

@@ -1,5 +1,5 @@
-/* JSON read piece by piece from a source: nothing but the current text is kept, so that files may be
- * larger than memory. Errors name the byte. */
+/* JSON read piece by piece from a source: nothing but the current text is kept, so that files may
+ * be larger than memory. Errors name the byte. */
 #pragma once
 #include "source.h"
 

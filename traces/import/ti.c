@@ -1,5 +1,5 @@
-/* Time-independent traces of SMPI: lines "rank action amounts", in one file or in one a rank. They are
- * read twice: how many ranks there are is known after the first time. */
+/* Time-independent traces of SMPI: lines "rank action amounts", in one file or in one a rank. They
+ * are read twice: how many ranks there are is known after the first time. */
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Actions of time-independent traces. Those of a rank follow one another; isend and irecv go on until
- * their wait. */
+/* Actions of time-independent traces. Those of a rank follow one another; isend and irecv go on
+ * until their wait. */
 #include <stdlib.h>
 #include <string.h>
 

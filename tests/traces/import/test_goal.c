@@ -5,7 +5,8 @@
 
 #define TWO "num_ranks 2\nrank 0 {\n"
 
-/* calc 1000000 is 1 ms; rank 1 computes on its second stream; l2 of rank 0 is received by node 0. */
+/* calc 1000000 is 1 ms; rank 1 computes on its second stream; l2 of rank 0 is received by node 0.
+ */
 static void ring(void)
 {
     struct strait_program *g;

@@ -4,9 +4,10 @@
 #include "tests/kit/data.h"
 #include "traces/import/pull_json.h"
 
-/* Two iterations of two layers on one thread, in microseconds from t. Forward: fc1 10 us, relu 2, fc2
- * 20, loss 3. Backward from t + 50: loss 4, fc2 30 with its bias at 35 and weight at 37, relu 1, fc1
- * 15 + extra with its weight at 60 + extra. The optimiser takes 5. `gpu`: a kernel of fc1's forward. */
+/* Two iterations of two layers on one thread, in microseconds from t. Forward: fc1 10 us, relu 2,
+ * fc2 20, loss 3. Backward from t + 50: loss 4, fc2 30 with its bias at 35 and weight at 37, relu
+ * 1, fc1 15 + extra with its weight at 60 + extra. The optimiser takes 5. `gpu`: a kernel of fc1's
+ * forward. */
 static void add_step(char *text, size_t cap, int t, int seq, int extra, bool gpu)
 {
     const char *eval = "autograd::engine::evaluate_function: ",
@@ -79,9 +80,10 @@ static char *trace(char *text, size_t cap, bool gpu)
 
 enum { CAP = 32768 };
 
-/* Layer fc1 has relu's times, fc2 the loss' and those of AccumulateGrad. Backward of fc1: 1 + 15 + extra
- * + 2 for extra 0, 4, 10: median 22, 90th percentile 28. fc2: 4 + 28 + 2 + 1 + 1 = 36. Ready from 50:
- * bias 35, weight 37, fc1's 60 + extra: 64 and 70. */
+/* Layer fc1 has relu's times, fc2 the loss' and those of AccumulateGrad. Backward of fc1: 1 + 15 +
+ * extra
+ * + 2 for extra 0, 4, 10: median 22, 90th percentile 28. fc2: 4 + 28 + 2 + 1 + 1 = 36. Ready from
+ * 50: bias 35, weight 37, fc1's 60 + extra: 64 and 70. */
 static void layers(void)
 {
     static char text[CAP];

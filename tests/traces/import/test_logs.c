@@ -59,8 +59,8 @@ static void mgwfbp(void)
     strait_import_release(&in);
 }
 
-/* Without the closing bracket, as a killed run leaves it. fc is ready at 100 and 1000, conv 300 and 500
- * us later: the upper of two middles is 500. */
+/* Without the closing bracket, as a killed run leaves it. fc is ready at 100 and 1000, conv 300 and
+ * 500 us later: the upper of two middles is 500. */
 static const char horovod_text[] =
     "[\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":"
     "{\"start_time_since_epoch_in_micros\":1}},\n"

@@ -4,7 +4,8 @@
 #include "tests/kit/folder.h"
 #include "traces/import/ti_write.h"
 
-/* 10 elements are 10 bytes after a bare init, 80 after one with an argument, 40 as ints (type 1). */
+/* 10 elements are 10 bytes after a bare init, 80 after one with an argument, 40 as ints (type 1).
+ */
 static void sizes(void)
 {
     static const struct {
@@ -159,8 +160,8 @@ static void written(void)
     strait_program_free(g);
 }
 
-/* 1 ms at 2e9 operations a second are 2e6; a receive is posted when it may be, and waited for before
- * the node that needs it. */
+/* 1 ms at 2e9 operations a second are 2e6; a receive is posted when it may be, and waited for
+ * before the node that needs it. */
 static void of_goal(void)
 {
     struct strait_program *g;

@@ -21,8 +21,8 @@
 
 #include "parts.h"
 
-struct strait_packet *strait_broadcast_packet(struct strait_rank *r, struct strait_group g, int root,
-                                              struct strait_packet *taken)
+struct strait_packet *strait_broadcast_packet(struct strait_rank *r, struct strait_group g,
+                                              int root, struct strait_packet *taken)
 {
     const int place = strait_around(g.me - root, g.n); /* the root's is 0 */
     int mask = 1;
@@ -43,8 +43,8 @@ void strait_broadcast(struct strait_rank *r, struct strait_group g, int root,
 {
     if (g.n == 1)
         return;
-    struct strait_packet *packet = strait_broadcast_packet(
-        r, g, root, g.me == root ? strait_encode(r, c, NAN, x) : NULL);
+    struct strait_packet *packet =
+        strait_broadcast_packet(r, g, root, g.me == root ? strait_encode(r, c, NAN, x) : NULL);
     strait_decode(r, x, packet); /* the root decodes too, so that all ranks have the same bits */
 }
 

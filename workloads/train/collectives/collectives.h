@@ -73,10 +73,10 @@ void strait_gather_packets(struct strait_rank *r, struct strait_group g, struct 
 /** Binomial tree: root's x goes to all ranks, encoded once. root is a position in the group. */
 void strait_broadcast(struct strait_rank *r, struct strait_group g, int root,
                       struct strait_codec *c, struct strait_tensor *x);
-/** The same of a packet: the root gives its own, which it takes, the others NULL. Returns: the packet,
- *  a reference on each rank. */
-struct strait_packet *strait_broadcast_packet(struct strait_rank *r, struct strait_group g, int root,
-                                              struct strait_packet *taken);
+/** The same of a packet: the root gives its own, which it takes, the others NULL. Returns: the
+ * packet, a reference on each rank. */
+struct strait_packet *strait_broadcast_packet(struct strait_rank *r, struct strait_group g,
+                                              int root, struct strait_packet *taken);
 /** Time of that tree over n ranks of equal ports, for plans: a message takes message_s on a port of
  *  its own, and delay_s. For n = 2^k: k delays and k (k + 1) / 2 messages. */
 double strait_broadcast_s(int n, double message_s, double delay_s);

@@ -1,5 +1,5 @@
-/* Collectives of a trace. Values are summed as our own collectives do; where data only move, packets
- * of their size do. Of n ranks with `bytes` each, in messages of one rank:
+/* Collectives of a trace. Values are summed as our own collectives do; where data only move,
+ * packets of their size do. Of n ranks with `bytes` each, in messages of one rank:
  *
  *   all_reduce      as `all_reduce` of the strategy says (collectives/)
  *   reduce_scatter  ring, n - 1 of bytes / n

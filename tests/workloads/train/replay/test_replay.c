@@ -7,8 +7,8 @@
 #include "tests/kit/harness.h"
 #include "tests/kit/suite.h"
 
-/* Payload bytes/s of a port of 100 Mbps with 24 bytes beyond a frame, and one way of 20 ms there and
- * back at each of its two ends. Every message has a frame of 96 bytes. */
+/* Payload bytes/s of a port of 100 Mbps with 24 bytes beyond a frame, and one way of 20 ms there
+ * and back at each of its two ends. Every message has a frame of 96 bytes. */
 static const double RATE = 100e6 / 8 * 1448 / 1538, DELAY_S = 0.02;
 enum { FRAME = 96 };
 
@@ -52,8 +52,8 @@ static void expect_s(const char *trace, int n, const char *strategy, double expe
 
 /* Around the ring of tests/data/ring.goal in LogGOPS' terms: o = 0, g = 0, L = 20 ms, G = 1 / RATE,
  * and calc of 1 and 2 ms. Ranks 1 and 2 tell rank 0 in a frame that they have ended, at once after
- * their message was posted: rank 1's shares its port with the message, rank 2's follows it there and
- * then, so each costs one frame. */
+ * their message was posted: rank 1's shares its port with the message, rank 2's follows it there
+ * and then, so each costs one frame. */
 static void ring(void)
 {
     static const char goal[] =
@@ -101,8 +101,8 @@ static void expect_collective(const char *action, int n, double expected_s)
     expect_s(trace, n, "", expected_s);
 }
 
-/* Where all ranks end at the same time t, rank 0 knows at t + a frame of each other rank through its
- * port. */
+/* Where all ranks end at the same time t, rank 0 knows at t + a frame of each other rank through
+ * its port. */
 static double heard_s(double t, int n)
 {
     return t + (n - 1) * FRAME / RATE + DELAY_S;
