@@ -71,7 +71,10 @@ static struct spread spread_of(const json_t *rows, const struct strait_compared 
 /* 2: measured; 1: sim; 0: fluid and whatever else; -1: no backend at all. */
 static int trust(const char *backend)
 {
-    return strcmp(backend, "emu") == 0 || strcmp(backend, "mpi") == 0 ? 2 : strcmp(backend, "sim") == 0 ? 1 : *backend ? 0 : -1;
+    return strcmp(backend, "emu") == 0 || strcmp(backend, "mpi") == 0 ? 2
+           : strcmp(backend, "sim") == 0                              ? 1
+           : *backend                                                 ? 0
+                                                                      : -1;
 }
 
 /* The backend among rows that is trusted most, below `below`. */

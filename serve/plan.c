@@ -34,7 +34,8 @@ static json_t *answer(const struct strait_answers *a, const json_t *plan, bool a
         strait_plan_question_load(&q, file.path, err) == 0) {
         struct strait_plan_setup setup = a->setup;
         setup.file = "plan";
-        const struct strait_plan_answer_options options = {.any_accuracy = any_accuracy, .n_jobs = 2};
+        const struct strait_plan_answer_options options = {.any_accuracy = any_accuracy,
+                                                           .n_jobs = 2};
         found = strait_plan_answer(&q, &setup, &options, err);
     }
     if (!found)

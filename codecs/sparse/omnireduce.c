@@ -245,7 +245,8 @@ static int omnireduce_add(void *state, unsigned char *out, size_t cap_bytes, siz
 const struct strait_codec_ops strait_codec_omnireduce = {
     .name = "omnireduce",
     .family = "sparsifier",
-    .source = "OmniReduce (Fei et al., SIGCOMM 2021): blocks of 256, Block Top-k; the share is ours",
+    .source =
+        "OmniReduce (Fei et al., SIGCOMM 2021): blocks of 256, Block Top-k; the share is ours",
     .id = 36,
     .bounds = 1u << STRAIT_BOUND_NONE,
     .params = params,

@@ -183,7 +183,8 @@ int strait_trial_new(struct strait_trial **out, const struct strait_experiment *
                             PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         p->readings = shared == MAP_FAILED ? NULL : shared;
     }
-    if (!p->logs || !p->rooms || (!p->estimates && !options->measured_cost) || (options->measured_cost && !p->readings)) {
+    if (!p->logs || !p->rooms || (!p->estimates && !options->measured_cost) ||
+        (options->measured_cost && !p->readings)) {
         strait_trial_free(p);
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "%d logs do not fit in memory",
                                 experiment->n_ranks);

@@ -94,10 +94,10 @@ void strait_reduce_pipelined(struct strait_rank *r, struct strait_group g, int r
 bool strait_tree_uses(int n, int src, int dst);
 
 enum strait_all_reduce {
-    STRAIT_AR_RING,        /* reduce-scatter and all-gather above */
-    STRAIT_AR_HALVING,     /* recursive halving, then doubling */
-    STRAIT_AR_TREE,        /* reduce to place 0, then broadcast */
-    STRAIT_AR_ALL_TO_ALL,  /* every part directly to its owner, the sums directly to all */
+    STRAIT_AR_RING,         /* reduce-scatter and all-gather above */
+    STRAIT_AR_HALVING,      /* recursive halving, then doubling */
+    STRAIT_AR_TREE,         /* reduce to place 0, then broadcast */
+    STRAIT_AR_ALL_TO_ALL,   /* every part directly to its owner, the sums directly to all */
     STRAIT_AR_RING_ENCODED, /* the ring with packets added encoded: strait_codec_adds */
     STRAIT_AR_DOUBLE_TREE   /* two trees, also on the group's next channel */
 };

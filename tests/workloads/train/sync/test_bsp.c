@@ -15,7 +15,11 @@ static const char *const text =
 enum { CNN_ELEMS = 105866, MAX_RANKS = 9, SITE_SIZE = 2 };
 static const char *const collectives[] = {
     "ring", "halving", "tree", "all_to_all", "ring_encoded", "double_tree", "hierarchical"};
-enum { N_COLLECTIVES = sizeof(collectives) / sizeof(collectives[0]), RING_ENCODED = 4, DOUBLE_TREE };
+enum {
+    N_COLLECTIVES = sizeof(collectives) / sizeof(collectives[0]),
+    RING_ENCODED = 4,
+    DOUBLE_TREE
+};
 
 static json_t *bsp(int n, const char *collective)
 {
