@@ -377,7 +377,7 @@ compile_commands.json:
 # line may read nothing; the sanitizers run them. What is turned off stands in .clang-tidy and in
 # .ci/*-suppressions.txt, with its reason.
 LINT      := build/lint
-LINT_C    := $(sort $(filter-out tests/foreign/%,$(patsubst ./%,%,$(shell find $(PARTS) cli tests -name '*.c'))))
+LINT_C    := $(sort $(filter-out tests/foreign/% mpi/module/%,$(patsubst ./%,%,$(shell find $(PARTS) cli tests -name '*.c'))))
 ANALYZE_C := $(filter-out tests/%,$(LINT_C))
 ANALYZER_OFF = .ci/analyzer-suppressions.txt
 LINT_FLAGS = -D_GNU_SOURCE -DSTRAIT_VERSION='"$(VERSION)"' -DSTRAIT_COMMIT='""' \
