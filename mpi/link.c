@@ -93,9 +93,10 @@ int strait_mpi_link_new(struct strait_mpi_link **out, struct strait_mpi_world *w
     pthread_mutex_init(&l->lock, NULL);
     l->outs = calloc(n_streams, sizeof(struct out *));
     l->ins = calloc(n_streams, sizeof(struct in *));
-    void *noise = mmap(NULL, STRAIT_PROC_MAX_PAYLOAD_BYTES, PROT_READ,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    l->noise = noise == MAP_FAILED ? NULL : noise;
+    l->noise = mmap(NULL, STRAIT_PROC_MAX_PAYLOAD_BYTES, PROT_READ,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (l->noise == MAP_FAILED)
+        l->noise = NULL;
     return l->outs && l->ins && l->noise
                ? 0
                : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for %zu streams",

@@ -157,13 +157,14 @@ static int measure_rate(struct bench *b, int first, int last, bool out, double r
     for (; n < MAX_BULK && took_s < long_s; n *= took_s < long_s ? 2 : 1)
         if (time_order(b, &took_s, first, last, bulk_of(out, n), err) != 0)
             return -1;
+    const size_t half = n / 2;
     for (unsigned i = 0; i < N_REPEATS; i++) {
-        if (time_order(b, &half_s, first, last, bulk_of(out, n / 2), err) != 0 ||
+        if (time_order(b, &half_s, first, last, bulk_of(out, half), err) != 0 ||
             time_order(b, &all_s, first, last, bulk_of(out, n), err) != 0)
             return -1;
         /* where the half took longer, other programs took their time */
         rates[i] = (last - first + 1) *
-                   (all_s > half_s ? (double)(n - n / 2) / (all_s - half_s) : (double)n / all_s);
+                   (all_s > half_s ? (double)(n - half) / (all_s - half_s) : (double)n / all_s);
     }
     *bytes_per_s = median_of(rates, N_REPEATS);
     return 0;

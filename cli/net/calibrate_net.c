@@ -288,7 +288,7 @@ static const struct strait_mpi_path *typical(const struct strait_mpi_path *paths
         int below = 0;
         for (int k = 0; k < n; k++)
             below += paths[k].out_bytes_per_s.value < paths[i].out_bytes_per_s.value ||
-                     (paths[k].out_bytes_per_s.value == paths[i].out_bytes_per_s.value && k < i);
+                     (k < i && paths[k].out_bytes_per_s.value == paths[i].out_bytes_per_s.value);
         if (below == (n - 1) / 2)
             found = &paths[i];
     }
