@@ -1,79 +1,8 @@
-#include "link.h"
+#include "link_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-/* Beside the frame, in the same letter. */
-struct envelope {
-    double posted_s;
-    uint64_t noise_bytes; /* of a sized payload, which the frame does not announce */
-    uint64_t acked;
-};
-
-struct letter {
-    unsigned char frame[STRAIT_PROC_FRAME_BYTES];
-    struct envelope envelope;
-};
-
-enum { TAG_ACK = STRAIT_MAX_CHANNELS }; /* and the channel; empty */
-_Static_assert(2 * STRAIT_MAX_CHANNELS <= (int)STRAIT_MPI_TAG_TALK, "tags are told apart");
-
-struct sending { /* a message, an acknowledgement or a note */
-    struct sending *next;
-    struct strait_packet *packet; /* NULL: an acknowledgement or a note */
-    struct out *stream;
-    void *ticket;
-    int tag; /* of the message */
-    double posted_s;
-    struct strait_mpi_request requests[1 + STRAIT_MPI_MAX_PIECES];
-    unsigned n_requests;
-    union {
-        struct letter letter;
-        struct strait_mpi_note note;
-    };
-};
-
-struct out { /* a stream from this rank */
-    struct out *next;
-    int dst, channel;
-    struct sending *first, **end;     /* not begun */
-    struct sending *acks, **acks_end; /* tickets of what was begun, in order */
-    unsigned n_begun;
-};
-
-struct arriving {
-    struct arriving *next;
-    struct strait_packet *packet;
-    unsigned char *noise; /* of a sized payload: where it goes */
-    struct letter letter;
-    int tag;
-    struct strait_mpi_request requests[STRAIT_MPI_MAX_PIECES];
-    unsigned n_requests;
-};
-
-struct in { /* a stream to this rank */
-    struct in *next;
-    int src, channel;
-    struct arriving *first, **end;
-    uint64_t n_delivered;
-};
-
-struct strait_mpi_link {
-    struct strait_mpi_world *world;
-    struct strait_proc_rank *rank;
-    void (*note)(void *of, const struct strait_mpi_note *note);
-    void *of;
-    pthread_mutex_t lock; /* protects posted */
-    struct sending *posted, **posted_end;
-    struct sending *active; /* begun */
-    struct out **outs;      /* by dst and channel; NULL: not used yet */
-    struct in **ins;
-    struct out *used_outs;
-    struct in *used_ins;
-    unsigned char *noise; /* zeros, as long as any payload; takes no memory */
-    struct strait_mpi_figures figures;
-};
 
 int strait_mpi_link_new(struct strait_mpi_link **out, struct strait_mpi_world *world,
                         struct strait_proc_rank *rank,
@@ -105,7 +34,7 @@ int strait_mpi_link_new(struct strait_mpi_link **out, struct strait_mpi_world *w
 
 /* --- sending ------------------------------------------------------------------------------ */
 
-static struct sending *new_sending(struct strait_error *err)
+struct sending *strait_mpi_sending_new(struct strait_error *err)
 {
     struct sending *s = calloc(1, sizeof(*s));
     if (!s)
@@ -131,7 +60,7 @@ int strait_mpi_link_post(struct strait_mpi_link *l, int dst, int channel, int ta
                          struct strait_packet *packet, double posted_s, void *ticket,
                          struct strait_error *err)
 {
-    struct sending *s = new_sending(err);
+    struct sending *s = strait_mpi_sending_new(err);
     if (!s)
         return -1;
     s->packet = packet;
@@ -151,8 +80,9 @@ int strait_mpi_link_post(struct strait_mpi_link *l, int dst, int channel, int ta
     return -1;
 }
 
-static int send_part(struct strait_mpi_link *l, struct sending *s, enum strait_mpi_way way,
-                     const void *data, size_t n_bytes, int dst, int tag, struct strait_error *err)
+int strait_mpi_sending_part(struct strait_mpi_link *l, struct sending *s, enum strait_mpi_way way,
+                            const void *data, size_t n_bytes, int dst, int tag,
+                            struct strait_error *err)
 {
     const struct strait_mpi_calls *calls = l->world->calls;
     if (calls->isend(l->world->mpi, &s->requests[s->n_requests], way, data, n_bytes, dst, tag) != 0)
@@ -161,7 +91,7 @@ static int send_part(struct strait_mpi_link *l, struct sending *s, enum strait_m
     return 0;
 }
 
-static void activate(struct strait_mpi_link *l, struct sending *s)
+void strait_mpi_sending_activate(struct strait_mpi_link *l, struct sending *s)
 {
     s->next = l->active;
     l->active = s;
@@ -170,13 +100,13 @@ static void activate(struct strait_mpi_link *l, struct sending *s)
 int strait_mpi_link_note(struct strait_mpi_link *l, int dst, const struct strait_mpi_note *note,
                          struct strait_error *err)
 {
-    struct sending *s = new_sending(err);
+    struct sending *s = strait_mpi_sending_new(err);
     if (!s)
         return -1;
     s->note = *note;
-    activate(l, s);
-    return send_part(l, s, STRAIT_MPI_LETTERS, &s->note, sizeof(s->note), dst, STRAIT_MPI_TAG_NOTE,
-                     err);
+    strait_mpi_sending_activate(l, s);
+    return strait_mpi_sending_part(l, s, STRAIT_MPI_LETTERS, &s->note, sizeof(s->note), dst,
+                                   STRAIT_MPI_TAG_NOTE, err);
 }
 
 static int begin(struct strait_mpi_link *l, struct out *o, struct strait_error *err)
@@ -197,21 +127,22 @@ static int begin(struct strait_mpi_link *l, struct out *o, struct strait_error *
     l->figures.bytes_sent += sizeof(s->letter) + n;
     l->figures.sent_checksum += strait_proc_wire_checksum(s->letter.frame);
     o->n_begun++;
-    activate(l, s);
+    strait_mpi_sending_activate(l, s);
     if (s->ticket) { /* outlives s */
-        struct sending *a = new_sending(err);
+        struct sending *a = strait_mpi_sending_new(err);
         if (!a)
             return -1;
         a->ticket = s->ticket;
         *o->acks_end = a;
         o->acks_end = &a->next;
     }
-    int failed =
-        send_part(l, s, STRAIT_MPI_LETTERS, &s->letter, sizeof(s->letter), o->dst, o->channel, err);
+    int failed = strait_mpi_sending_part(l, s, STRAIT_MPI_LETTERS, &s->letter, sizeof(s->letter),
+                                         o->dst, o->channel, err);
     for (size_t at = 0; at < n && !failed; at += STRAIT_MPI_PIECE_BYTES)
-        failed = send_part(l, s, STRAIT_MPI_PAYLOADS, data + at,
-                           n - at < STRAIT_MPI_PIECE_BYTES ? n - at : STRAIT_MPI_PIECE_BYTES,
-                           o->dst, o->channel, err);
+        failed = strait_mpi_sending_part(l, s, STRAIT_MPI_PAYLOADS, data + at,
+                                         n - at < STRAIT_MPI_PIECE_BYTES ? n - at
+                                                                         : STRAIT_MPI_PIECE_BYTES,
+                                         o->dst, o->channel, err);
     return failed;
 }
 
@@ -234,8 +165,7 @@ static bool collect(struct strait_mpi_link *l)
     return any;
 }
 
-/* Test the last n requests of a list. 1: all are complete; 0: not yet; -1: an error. */
-static int test_all(struct strait_mpi_link *l, struct strait_mpi_request *requests, unsigned *n)
+int strait_mpi_test_all(struct strait_mpi_link *l, struct strait_mpi_request *requests, unsigned *n)
 {
     while (*n > 0) {
         const int done = l->world->calls->test(l->world->mpi, &requests[*n - 1]);
@@ -249,7 +179,7 @@ static int test_all(struct strait_mpi_link *l, struct strait_mpi_request *reques
 static int finish_sent(struct strait_mpi_link *l, bool *moved, struct strait_error *err)
 {
     for (struct sending **at = &l->active, *s; (s = *at) != NULL;) {
-        const int done = test_all(l, s->requests, &s->n_requests);
+        const int done = strait_mpi_test_all(l, s->requests, &s->n_requests);
         if (done < 0)
             return strait_mpi_broken(err);
         if (!done) {
@@ -268,162 +198,6 @@ static int finish_sent(struct strait_mpi_link *l, bool *moved, struct strait_err
     return 0;
 }
 
-/* --- receiving ---------------------------------------------------------------------------- */
-
-static struct in *in_of(struct strait_mpi_link *l, int src, int channel, struct strait_error *err)
-{
-    struct in **at = &l->ins[src * STRAIT_MAX_CHANNELS + channel];
-    if (!*at && (*at = calloc(1, sizeof(**at)))) {
-        **at = (struct in){.next = l->used_ins, .src = src, .channel = channel};
-        (*at)->end = &(*at)->first;
-        l->used_ins = *at;
-    }
-    if (!*at)
-        strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a stream");
-    return *at;
-}
-
-/* Ask for the payload that the letter announces. */
-static int receive(struct strait_mpi_link *l, struct in *in, struct arriving *a,
-                   struct strait_error *err)
-{
-    const uint64_t noise_bytes = a->letter.envelope.noise_bytes;
-    if (strait_proc_wire_unpack(&a->packet, &a->tag, a->letter.frame, noise_bytes, noise_bytes == 0,
-                                err) != 0)
-        return -1;
-    const size_t n = a->packet->payload_bytes;
-    unsigned char *to = a->packet->data;
-    if (n > 0 && !to && !(to = a->noise = malloc(n)))
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL,
-                                "a payload of %zu bytes does not fit in memory", n);
-    l->figures.bytes_received += sizeof(a->letter) + n;
-    for (size_t at = 0; at < n; at += STRAIT_MPI_PIECE_BYTES) {
-        if (l->world->calls->irecv(
-                l->world->mpi, &a->requests[a->n_requests], STRAIT_MPI_PAYLOADS, to + at,
-                n - at < STRAIT_MPI_PIECE_BYTES ? n - at : STRAIT_MPI_PIECE_BYTES, in->src,
-                in->channel) != 0)
-            return strait_mpi_broken(err);
-        a->n_requests++;
-    }
-    return 0;
-}
-
-static int take_message(struct strait_mpi_link *l, int src, int channel, size_t n_bytes,
-                        struct strait_error *err)
-{
-    struct in *in = in_of(l, src, channel, err);
-    struct arriving *a = in ? calloc(1, sizeof(*a)) : NULL;
-    if (!a)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for a message");
-    *in->end = a;
-    in->end = &a->next;
-    if (n_bytes != sizeof(a->letter))
-        return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
-                                "rank %d sent a frame of %zu bytes, expected %zu", src, n_bytes,
-                                sizeof(a->letter));
-    if (l->world->calls->take(l->world->mpi, &a->letter, n_bytes, src, channel) != 0)
-        return strait_mpi_broken(err);
-    return receive(l, in, a, err);
-}
-
-static int take_ack(struct strait_mpi_link *l, int src, int channel, struct strait_error *err)
-{
-    struct out *o = l->outs[src * STRAIT_MAX_CHANNELS + channel];
-    struct sending *a = o ? o->acks : NULL;
-    if (l->world->calls->take(l->world->mpi, NULL, 0, src, TAG_ACK + channel) != 0)
-        return strait_mpi_broken(err);
-    if (!a)
-        return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
-                                "rank %d acknowledges what was not sent", src);
-    o->acks = a->next;
-    if (!o->acks)
-        o->acks_end = &o->acks;
-    strait_proc_rank_acknowledged(l->rank, a->ticket, strait_proc_mono_ns());
-    free(a);
-    return 0;
-}
-
-static int take_note(struct strait_mpi_link *l, int src, size_t n_bytes, struct strait_error *err)
-{
-    struct strait_mpi_note note;
-    if (n_bytes != sizeof(note))
-        return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
-                                "rank %d sent a note of %zu bytes, expected %zu", src, n_bytes,
-                                sizeof(note));
-    if (l->world->calls->take(l->world->mpi, &note, n_bytes, src, STRAIT_MPI_TAG_NOTE) != 0)
-        return strait_mpi_broken(err);
-    note.from = src;
-    l->note(l->of, &note);
-    return 0;
-}
-
-static int take_letters(struct strait_mpi_link *l, bool *moved, struct strait_error *err)
-{
-    for (;;) {
-        int src = -1, tag = -1;
-        size_t n_bytes;
-        const int found = l->world->calls->probe(l->world->mpi, &src, &tag, &n_bytes);
-        if (found < 0)
-            return strait_mpi_broken(err);
-        if (!found || tag == STRAIT_MPI_TAG_TALK) /* of what comes after the run */
-            return 0;
-        *moved = true;
-        const int failed = tag == STRAIT_MPI_TAG_NOTE ? take_note(l, src, n_bytes, err)
-                           : tag >= TAG_ACK           ? take_ack(l, src, tag - TAG_ACK, err)
-                                                      : take_message(l, src, tag, n_bytes, err);
-        if (failed)
-            return -1;
-    }
-}
-
-static int deliver(struct strait_mpi_link *l, struct in *in, struct arriving *a,
-                   struct strait_error *err)
-{
-    struct strait_proc_rank *rank = l->rank;
-    struct strait_message m = {.packet = a->packet,
-                               .src = in->src,
-                               .tag = a->tag,
-                               .posted_s = a->letter.envelope.posted_s,
-                               .seq = in->n_delivered++};
-    if (a->packet->data && strait_proc_wire_verify(a->letter.frame, a->packet, err) != 0)
-        return -1;
-    m.arrived_s = strait_proc_clock_virtual_s(&rank->clock, strait_proc_mono_ns());
-    pthread_mutex_lock(&rank->lock);
-    strait_proc_rank_put(rank, &m, in->channel);
-    pthread_mutex_unlock(&rank->lock);
-    if (a->letter.envelope.acked) {
-        struct sending *s = new_sending(err);
-        if (!s)
-            return -1;
-        activate(l, s);
-        if (send_part(l, s, STRAIT_MPI_LETTERS, NULL, 0, in->src, TAG_ACK + in->channel, err) != 0)
-            return -1;
-    }
-    atomic_fetch_add(&rank->state->n_landed, 1);
-    return 0;
-}
-
-static int finish_received(struct strait_mpi_link *l, bool *moved, struct strait_error *err)
-{
-    for (struct in *in = l->used_ins; in; in = in->next)
-        for (struct arriving *a; (a = in->first) != NULL;) {
-            const int done = test_all(l, a->requests, &a->n_requests);
-            if (done < 0)
-                return strait_mpi_broken(err);
-            if (!done)
-                break; /* those behind it wait for it */
-            if (deliver(l, in, a, err) != 0)
-                return -1;
-            *moved = true;
-            in->first = a->next;
-            if (!in->first)
-                in->end = &in->first;
-            free(a->noise);
-            free(a);
-        }
-    return 0;
-}
-
 int strait_mpi_link_turn(struct strait_mpi_link *l, bool *moved, struct strait_error *err)
 {
     *moved = collect(l);
@@ -434,8 +208,8 @@ int strait_mpi_link_turn(struct strait_mpi_link *l, bool *moved, struct strait_e
         while (o->first && o->n_begun < STRAIT_MPI_N_BEGUN)
             if (begin(l, o, err) != 0)
                 return -1;
-    return finish_sent(l, moved, err) != 0 || take_letters(l, moved, err) != 0 ||
-                   finish_received(l, moved, err) != 0
+    return finish_sent(l, moved, err) != 0 || strait_mpi_take_letters(l, moved, err) != 0 ||
+                   strait_mpi_finish_received(l, moved, err) != 0
                ? -1
                : 0;
 }
