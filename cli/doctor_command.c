@@ -6,7 +6,9 @@
 #include "analysis/table.h"
 #include "core/host.h"
 #include "core/process.h"
+#include "learn/data/fashion.h"
 #include "mpi/world.h"
+#include "serve/server.h"
 #include "cli/kit/command.h"
 #include "campaign/host_header.h"
 #include "cli/kit/options.h"
@@ -47,6 +49,22 @@ static void check_mpi(json_t *out)
         snprintf(text, sizeof(text), "%.400s", why.text);
     strait_probe_put(out, "mpi", works, text,
                      "apt install libopenmpi-dev openmpi-bin, then make (for strait rank)");
+}
+
+/* Data and libraries that some commands need and others do without. */
+static void check_extras(json_t *out)
+{
+    struct strait_error why = {0};
+    const bool serves = strait_server_check(&why) == 0;
+    strait_probe_put(out, "pages", serves, serves ? "libmicrohttpd" : why.text,
+                     "apt install libmicrohttpd12 (for strait serve); strait report needs nothing");
+    struct strait_images images = {0};
+    struct strait_error missing = {0};
+    const bool trains = strait_fashion_read(&images, 1, 1, &missing) == 0;
+    strait_images_release(&images);
+    strait_probe_put(out, "data", trains, trains ? "Fashion-MNIST" : missing.text,
+                     "apt install " STRAIT_FASHION_PACKAGE
+                     " (for \"training\" on it); the task quadratic needs none");
 }
 
 static const char small_experiment[] =
@@ -144,6 +162,7 @@ int strait_command_doctor(int argc, char **argv)
     const char *emu = check_emulation(out);
     check_programs(out);
     check_mpi(out);
+    check_extras(out);
     check_machine(out);
     strait_probe_print(out, json);
     if (!json)

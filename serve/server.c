@@ -185,12 +185,23 @@ int strait_server_run(const struct strait_server_options *o, struct strait_error
     free(s.exchanges.texts[1]);
     return failed ? -1 : 0;
 }
-#else
-int strait_server_run(const struct strait_server_options *o, struct strait_error *err)
+
+int strait_server_check(struct strait_error *err)
 {
-    (void)o;
+    struct strait_mhd mhd;
+    return strait_mhd_load(&mhd, err);
+}
+#else
+int strait_server_check(struct strait_error *err)
+{
     return strait_error_set(err, STRAIT_ERR_HOST, "serve",
                             "expected libmicrohttpd, found none when this was built (apt install "
                             "libmicrohttpd-dev, then build again)");
+}
+
+int strait_server_run(const struct strait_server_options *o, struct strait_error *err)
+{
+    (void)o;
+    return strait_server_check(err);
 }
 #endif

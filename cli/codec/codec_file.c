@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "analysis/row.h"
 #include "analysis/table.h"
 #include "codecs/container.h"
 #include "core/clock.h"
@@ -27,13 +28,30 @@ static bool is_standard(const char *path)
 }
 
 /* Refuse to write binary output to a terminal. */
-static int check_output(const char *command, const char *out, bool force, struct strait_error *err)
+static int check_output(const char *command, const char *out, bool force, bool json,
+                        struct strait_error *err)
 {
+    if (json && is_standard(out))
+        return strait_error_set(err, STRAIT_ERR_USAGE, command,
+                                "expected a file after -o beside --json, which has standard output "
+                                "for itself");
     if (is_standard(out) && isatty(STDOUT_FILENO))
         return strait_error_set(err, STRAIT_ERR_USAGE, command,
                                 "expected standard output to be a file or a pipe (-o FILE), found "
                                 "a terminal");
     return strait_file_check_new(out, force, err);
+}
+
+/* What both commands say of a tensor, for programs. A new object. */
+static json_t *figures_of(const char *path, const char *out, const struct strait_container *c,
+                          double raw_bytes, double encoded_bytes)
+{
+    char spec[STRAIT_SPEC_CHARS];
+    return json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:o}", "file", path, "out", out, "codec",
+                     strait_codec_spec_text(spec, &c->spec), "values", (json_int_t)c->form.n_elems,
+                     "raw_bytes", strait_json_number(raw_bytes), "encoded_bytes",
+                     strait_json_number(encoded_bytes), "ratio",
+                     strait_json_number(raw_bytes / encoded_bytes));
 }
 
 /* "1.57 MB as 266 KB, ratio 5.913" */
@@ -51,7 +69,7 @@ struct encode {
     const char *path, *out, *codec, *key;
     char named[PATH_CHARS]; /* out, where none was given */
     long n_rows;
-    bool force;
+    bool force, json;
 };
 
 static int read_key(uint64_t *key, const char *text, struct strait_error *err)
@@ -95,6 +113,20 @@ static void report_encode(const struct encode *e, const struct strait_container 
                           const struct strait_codec_trial *t, size_t n_changed)
 {
     char form[LINE_CHARS], number[STRAIT_NUMBER_CHARS];
+    if (e->json) {
+        json_t *line = figures_of(e->path, e->out, c, t->raw_bytes, t->encoded_bytes);
+        const bool bounded = !t->exact && t->error_over_bound >= 0;
+        json_object_set_new(line, "rounded", json_integer((json_int_t)n_changed));
+        json_object_set_new(line, "exact", json_boolean(t->exact));
+        json_object_set_new(line, "error_over_bound",
+                            bounded ? strait_json_number(t->error_over_bound) : json_null());
+        json_object_set_new(line, "l2_error", strait_json_number(strait_codec_trial_l2_error(t)));
+        json_object_set_new(line, "encode_s", strait_json_number(t->encode_s));
+        json_object_set_new(line, "decode_s", strait_json_number(t->decode_s));
+        strait_command_print_json(line);
+        json_decref(line);
+        return;
+    }
     fprintf(stderr, "%s: %s, ", e->path, strait_array_text(form, sizeof(form), &c->form));
     if (strait_array_value_bytes(&c->form) != sizeof(float))
         fprintf(stderr, "read as float32 with %zu values rounded, ", n_changed);
@@ -158,7 +190,7 @@ static int encode(struct encode *e, struct strait_error *err)
                  is_standard(e->path) ? "" : STRAIT_CONTAINER_SUFFIX);
         e->out = e->named;
     }
-    if (check_output("codec encode", e->out, e->force, err) != 0 ||
+    if (check_output("codec encode", e->out, e->force, e->json, err) != 0 ||
         strait_tensor_read(&c.form, &x, &n_changed, e->path, err) != 0)
         return -1;
     const int status =
@@ -188,7 +220,8 @@ int strait_codec_encode_command(int argc, char **argv)
         {"key", 0, STRAIT_OPTION_TEXT, &e.key, "N", "seed of stochastic codecs (default 0)"},
         {"rows", 0, STRAIT_OPTION_COUNT, &e.n_rows, "N",
          "rows of a matrix (a NumPy file's first dim.)"},
-        {"force", 0, STRAIT_OPTION_FLAG, &e.force, NULL, "replace what OUT names"}};
+        {"force", 0, STRAIT_OPTION_FLAG, &e.force, NULL, "replace what OUT names"},
+        {"json", 0, STRAIT_OPTION_FLAG, &e.json, NULL, "figures on standard output"}};
     const struct strait_usage usage = {"codec encode",
                                        "FILE",
                                        "Encode a tensor into a file.",
@@ -211,7 +244,7 @@ int strait_codec_encode_command(int argc, char **argv)
 struct decode {
     const char *path, *out;
     char named[PATH_CHARS]; /* out, where none was given */
-    bool force;
+    bool force, json;
 };
 
 /* A few bytes may stand for any number of equal values: refuse what exceeds the machine's memory
@@ -259,6 +292,13 @@ static void report_decode(const struct decode *d, const struct strait_container 
 {
     char form[LINE_CHARS], spec[STRAIT_SPEC_CHARS];
     const double raw_bytes = 4 * (double)c->form.n_elems;
+    if (d->json) {
+        json_t *line = figures_of(d->path, d->out, c, raw_bytes, (double)c->payload_bytes);
+        json_object_set_new(line, "decode_s", strait_json_number(decode_s));
+        strait_command_print_json(line);
+        json_decref(line);
+        return;
+    }
     struct strait_array_form now = c->form;
     memcpy(now.dtype, "<f4", sizeof(now.dtype));
     fprintf(stderr, "%s: %s, %s, ", d->path, strait_codec_spec_text(spec, &c->spec),
@@ -295,7 +335,7 @@ static int decode(struct decode *d, struct strait_error *err)
     if (!d->out && default_output(d->named, d->path, err) != 0)
         return -1;
     d->out = d->out ? d->out : d->named;
-    if (check_output("codec decode", d->out, d->force, err) != 0 ||
+    if (check_output("codec decode", d->out, d->force, d->json, err) != 0 ||
         strait_file_read(&file, &len_bytes, d->path, err) != 0)
         return -1;
     int failed = strait_container_open(&c, &at_bytes, file, len_bytes, d->path, err) != 0 ||
@@ -324,7 +364,8 @@ int strait_codec_decode_command(int argc, char **argv)
     struct decode d = {0};
     const struct strait_option options[] = {
         {"out", 'o', STRAIT_OPTION_TEXT, &d.out, "OUT", "name of the result"},
-        {"force", 0, STRAIT_OPTION_FLAG, &d.force, NULL, "replace what OUT names"}};
+        {"force", 0, STRAIT_OPTION_FLAG, &d.force, NULL, "replace what OUT names"},
+        {"json", 0, STRAIT_OPTION_FLAG, &d.json, NULL, "figures on standard output"}};
     const struct strait_usage usage = {"codec decode",
                                        "FILE",
                                        "Decode what strait codec encode wrote.",

@@ -1,4 +1,5 @@
 /* strait codec encode and decode from outside, and every wrong command line. */
+#include <jansson.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -124,6 +125,29 @@ static void bound_kept(void)
     CU_ASSERT((double)worst <= 0.01 * ((double)max - (double)min));
     CU_ASSERT(worst > 0);
     free(y);
+    program_tear_down(&program);
+}
+
+/* Figures for programs: of N float32 values, which `none` keeps, and their sizes. */
+static void as_json(void)
+{
+    set_up();
+    struct said s = CALL("codec", "encode", "weights.f32", "--codec", "none", "--json");
+    json_t *line = json_loads(s.out, 0, NULL);
+    CU_ASSERT_EQUAL(s.status, 0);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(line, "out")), "weights.f32.strait");
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(line, "values")), N);
+    CU_ASSERT_EQUAL(json_number_value(json_object_get(line, "raw_bytes")), 4.0 * N);
+    CU_ASSERT_EQUAL(json_number_value(json_object_get(line, "encoded_bytes")), 4.0 * N);
+    CU_ASSERT_TRUE(json_is_true(json_object_get(line, "exact")));
+    json_decref(line);
+    said_release(&s);
+    s = CALL("codec", "decode", "weights.f32.strait", "-o", "again", "--json");
+    line = json_loads(s.out, 0, NULL);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(line, "codec")), "none");
+    CU_ASSERT_EQUAL(json_number_value(json_object_get(line, "ratio")), 1);
+    json_decref(line);
+    said_release(&s);
     program_tear_down(&program);
 }
 
@@ -334,6 +358,7 @@ static void help(void)
 }
 
 static const struct strait_test tests[] = {
+    {"figures of encode and decode as JSON", as_json},
     {"every codec takes a NumPy and a raw file there and back", round_trips},
     {"a bound is kept through files, and names are chosen", bound_kept},
     {"standard input and output carry the same bytes", pipes},
