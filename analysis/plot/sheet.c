@@ -180,7 +180,7 @@ static double left_pt(const struct strait_sheet *s)
     json_t *name;
     json_array_foreach (json_object_get(json_object_get(s->figure, "by"), "names"), i, name)
         widest = fmax(widest, strait_sheet_text_pt(s, json_string_value(name)));
-    return widest + 2.6 * s->page.font_pt;
+    return widest + 3.6 * s->page.font_pt; /* a title on its side, and tics */
 }
 
 void strait_sheet_plan(struct strait_sheet *s, const json_t *figure, enum strait_figure_style style,
