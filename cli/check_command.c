@@ -149,6 +149,8 @@ static int show_points(const struct check *c, struct strait_error *err)
     }
     if (status == 0)
         strait_show_table(t);
+    else
+        strait_table_free(t);
     if (status == 0 && c->sweep->n_points > MAX_LINES)
         printf("... and %zu more\n", c->sweep->n_points - MAX_LINES);
     if (status == 0)

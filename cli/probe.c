@@ -102,6 +102,8 @@ void strait_probe_print(const json_t *lines, bool json)
         if (json)
             strait_command_print_json(line);
     }
-    if (!json)
+    if (json)
+        strait_table_free(t);
+    else
         strait_show_table(t);
 }

@@ -137,10 +137,13 @@ static int list(bool json, struct strait_error *err)
         strait_table_cell(t, text_of(state, "experiment"));
         json_decref(state);
     }
-    if (!json && strait_table_n_rows(t) == 0)
-        puts("no network is up (strait net up --help)");
-    else if (!json)
+    if (!json && strait_table_n_rows(t) > 0) {
         strait_show_table(t);
+    } else {
+        if (!json)
+            puts("no network is up (strait net up --help)");
+        strait_table_free(t);
+    }
     json_decref(names);
     return 0;
 }
