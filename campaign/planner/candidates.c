@@ -240,7 +240,8 @@ static void order(struct strait_candidates *c)
 {
     json_t *sorted = json_array(), *one;
     size_t i;
-    qsort(c->all, c->n, sizeof(*c->all), by_index);
+    if (c->n > 0)
+        qsort(c->all, c->n, sizeof(*c->all), by_index);
     while (json_array_size(c->refused) > 0) {
         size_t first = 0;
         json_array_foreach (c->refused, i, one)
@@ -284,7 +285,8 @@ static void judge(struct strait_candidates *c, const struct strait_plan_question
         one->aim = aim_of(one, q);
     }
     find_front(c, q);
-    qsort(c->all, c->n, sizeof(*c->all), by_rank);
+    if (c->n > 0)
+        qsort(c->all, c->n, sizeof(*c->all), by_rank);
     find_equals(c, q);
 }
 

@@ -175,7 +175,8 @@ static int finish(struct reader *r, struct strait_error *err)
     int status = 0;
     if (!find_offsets(r, &n_iterations))
         return strait_error_set(err, STRAIT_ERR_NOMEM, in->path, "memory ran out");
-    qsort(r->tensors, r->n, sizeof(*r->tensors), by_offset);
+    if (r->n > 0)
+        qsort(r->tensors, r->n, sizeof(*r->tensors), by_offset);
     for (size_t i = 0; i < r->n && status == 0; i++) {
         const struct tensor *t = &r->tensors[i];
         const double next_us = i + 1 < r->n ? t[1].offset_us : 0;

@@ -242,7 +242,8 @@ static bool find_iterations(struct strait_kineto_maker *m)
             m->all[m->n_all++] = (struct strait_kineto_iteration){
                 .from_us = n_marks > 0 ? k->ops[i].start_us : k->ops[i].end_us,
                 .to_us = k->ops[i].end_us};
-    qsort(m->all, m->n_all, sizeof(*m->all), by_start);
+    if (m->n_all > 0)
+        qsort(m->all, m->n_all, sizeof(*m->all), by_start);
     for (size_t i = m->n_all; i-- > 0 && n_marks == 0;)
         m->all[i].from_us = i > 0 ? m->all[i - 1].to_us : -INFINITY;
     if (m->n_all == 0)
@@ -334,7 +335,8 @@ static int by_top_start(const void *a, const void *b, void *of)
 static bool prepare(struct strait_kineto_maker *m)
 {
     struct strait_kineto *k = m->k;
-    qsort(k->ops, k->n_ops, sizeof(*k->ops), by_lane);
+    if (k->n_ops > 0)
+        qsort(k->ops, k->n_ops, sizeof(*k->ops), by_lane);
     find_tops(k);
     m->tops = malloc((k->n_ops + 1) * sizeof(*m->tops));
     m->steps = malloc((k->n_ops + 1) * sizeof(*m->steps));
