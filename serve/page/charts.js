@@ -16,6 +16,7 @@ function options(at, { xName, yName, series, xLog, yLog, bands, marks }) {
   const axis = { stroke: colour('ink'), grid: { stroke: colour('line'), width: 1 }, ticks: { stroke: colour('line') }, font: '12px sans-serif', labelFont: '13px sans-serif' };
   return {
     width: Math.max(240, at.clientWidth), height: at.clientWidth < 480 ? 260 : 320,
+    padding: [10, 32, 0, 0], // half of "1,000,000" at the right end of the axis
     scales: { x: { time: false, distr: xLog ? 3 : 1, log: xLog === 2 ? 2 : 10 },
       y: yLog ? { distr: 3 } : { range: (u, low, high) => around([low, high, ...(marks || []).map((m) => m.y)]) } },
     axes: [{ ...axis, label: xName, values: (u, v) => ticks(v) }, { ...axis, label: yName, size: 62, values: (u, v) => ticks(v) }],
