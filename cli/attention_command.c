@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "analysis/table.h"
-#include "campaign/trained_weights.h"
+#include "campaign/trained/trained_weights.h"
 #include "cli/kit/command.h"
 #include "cli/kit/options.h"
 #include "core/progress.h"

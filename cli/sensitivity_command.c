@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "analysis/table.h"
-#include "campaign/sensitivity.h"
+#include "campaign/trained/sensitivity.h"
 #include "codecs/bundle.h"
 #include "cli/kit/command.h"
 #include "cli/kit/options.h"

@@ -1,5 +1,5 @@
 /* Bounds by tensor for a loss that is known: 1 plus the weighted squares of what was changed. */
-#include "campaign/sensitivity.h"
+#include "campaign/trained/sensitivity.h"
 #include <math.h>
 #include <stdlib.h>
 #include "core/random.h"
@@ -141,4 +141,4 @@ static const struct strait_test tests[] = {
     {"relative bounds are relative to the tensor", in_other_units},
     {"a model without a loss is refused", no_loss},
 };
-STRAIT_SUITE("campaign/sensitivity", tests);
+STRAIT_SUITE("campaign/trained/sensitivity", tests);
