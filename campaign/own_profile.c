@@ -1,7 +1,7 @@
 /* The profile of a results folder. */
 #include <stdio.h>
 #include <string.h>
-#include "analysis/calibration.h"
+#include "analysis/measured/calibration.h"
 #include "analysis/row.h"
 #include "own_profile.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "analysis/codec_slowdown.h"
+#include "analysis/measured/codec_slowdown.h"
 #include "analysis/row.h"
 #include "analysis/timeline/spans_file.h"
 #include "analysis/training/spread.h"

@@ -1,7 +1,7 @@
 /* A profile for one experiment: what it covers, and that its ratios are the codec's. */
 #include <math.h>
 #include <string.h>
-#include "analysis/calibration.h"
+#include "analysis/measured/calibration.h"
 #include "tests/kit/data.h"
 #include "tests/kit/profile_find.h"
 #include "tests/kit/suite.h"
@@ -122,4 +122,4 @@ static const struct strait_test tests[] = {
     {"without a codec only memory is measured", no_codec},
     {"a large model is measured on an even part of it", large},
 };
-STRAIT_SUITE_WITH("analysis/calibration", tests, .slow = true, .release = true);
+STRAIT_SUITE_WITH("analysis/measured/calibration", tests, .slow = true, .release = true);

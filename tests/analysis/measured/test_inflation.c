@@ -1,4 +1,4 @@
-#include "analysis/codec_slowdown.h"
+#include "analysis/measured/codec_slowdown.h"
 #include <string.h>
 #include "tests/kit/suite.h"
 
@@ -45,4 +45,4 @@ static const struct strait_test tests[] = {
     {"more than 5 % above the calibration is flagged", more_than_calibrated_is_flagged},
     {"without codecs, or what was never calibrated, nothing is", without_codecs_nothing_is},
 };
-STRAIT_SUITE("analysis/inflation", tests);
+STRAIT_SUITE("analysis/measured/inflation", tests);
