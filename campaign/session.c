@@ -10,12 +10,12 @@
 #include "backends.h"
 #include "core/clock.h"
 #include "core/shipped.h"
-#include "host_header.h"
 #include "emu_estimate.h"
 #include "breakeven_sweep.h"
 #include "own_profile.h"
 #include "worker_pool.h"
 #include "session.h"
+#include "session_header.h"
 
 enum { PATH_CHARS = 4096 };
 
@@ -142,90 +142,6 @@ int strait_session_prepare(struct strait_session *r, const char *experiment,
                : 0;
 }
 
-/* --- the header --------------------------------------------------------------------------- */
-
-/* Rows that are there already may be labelled as another sweep had them. */
-static json_t *runs_of(const struct strait_session *r)
-{
-    const struct strait_plan *plan = &r->plan;
-    json_t *runs = json_array(), *keys = NULL, *labels = NULL;
-    const struct strait_backend *before = NULL;
-    for (size_t i = 0; i < plan->n_tasks; i++) {
-        const struct strait_task_plan *task = &plan->tasks[i];
-        if (task->backend != before) {
-            before = task->backend;
-            keys = json_array();
-            labels = json_object();
-            json_array_append_new(runs,
-                                  json_pack("{s:s, s:s?, s:o, s:o}", "backend", before->name,
-                                            "control", strait_plan_control(&plan->setup, before),
-                                            "keys", keys, "labels", labels));
-        }
-        json_array_append_new(keys, json_string(task->key));
-        const json_t *row = r->store ? strait_store_find(r->store, "row", task->key) : NULL;
-        if (row && !json_equal(json_object_get(row, "labels"), task->labels))
-            json_object_set(labels, task->key, task->labels);
-    }
-    return runs;
-}
-
-/* With the commit, and how to cite it (CITATION.cff). */
-static json_t *versions_of(const struct strait_session *r)
-{
-    json_t *versions = strait_versions_json();
-    char citation[256];
-    const char *commit = r->commit && *r->commit ? r->commit : "unknown";
-    snprintf(citation, sizeof(citation),
-             "The strait developers: strait: how long compressed distributed training takes over "
-             "narrow networks. Version %s, commit %s",
-             strait_text_of(versions, "strait"), commit);
-    if (versions) {
-        json_object_set_new(versions, "commit", json_string(commit));
-        json_object_set_new(versions, "citation", json_string(citation));
-    }
-    return versions;
-}
-
-static json_t *header_of(const struct strait_session *r, const json_t *constants)
-{
-    char sweep[STRAIT_KEY_CHARS], date[32];
-    const time_t now = time(NULL);
-    struct tm utc;
-    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    if (!strait_breakeven_sweep_hash(sweep, r->sweep, &r->plan))
-        return NULL;
-    return json_pack(
-        "{s:s, s:s, s:s, s:{s:s, s:O, s:O?, s:O}, s:s, s:o, s:o, s:{s:s, s:b, s:o}, s:O?, "
-        "s:o, s:b}",
-        "record", "header", "schema", STRAIT_RESULTS_SCHEMA, "date", date, "experiment", "file",
-        r->sweep->file, "base", r->sweep->base, "vary", r->sweep->vary, "set", r->sweep->set,
-        "sweep", sweep, "versions", versions_of(r), "machine", strait_host_json(), "profile",
-        "hash", r->plan.setup.profile_hash, "calibrated", r->calibrated, "as",
-        strait_profile_json(r->profile), "constants", constants, "runs", runs_of(r), "every_round",
-        r->every_round);
-}
-
-/* Whether the folder's last header announced the same rows. */
-static bool is_announced(const struct strait_session *r)
-{
-    json_t *runs = runs_of(r);
-    const json_t *last = strait_store_header(r->store);
-    const bool same =
-        last && json_equal(json_object_get(last, "runs"), runs) &&
-        json_equal(json_object_get(json_object_get(last, "experiment"), "set"), r->sweep->set);
-    json_decref(runs);
-    return same;
-}
-
-static int begin(struct strait_session *r, const json_t *constants, struct strait_error *err)
-{
-    json_t *header = header_of(r, constants);
-    const int status = header ? strait_store_begin(r->store, header, err)
-                              : strait_error_set(err, STRAIT_ERR_NOMEM, "run", "memory ran out");
-    json_decref(header);
-    return status;
-}
-
 /* --- rows --------------------------------------------------------------------------------- */
 
 static json_t *work(size_t i, void *context, struct strait_error *err)
@@ -268,7 +184,7 @@ static int take_row(size_t i, const json_t *result, void *context, struct strait
     const char *key = json_string_value(json_object_get(result, "constants"));
     int status = -1;
     json_object_del(row, "facts_constants");
-    if (!strait_store_written(r->store) && begin(r, constants, err) != 0)
+    if (!strait_store_written(r->store) && strait_session_begin(r, constants, err) != 0)
         goto out;
     if (!strait_store_find(r->store, "constants", key)) {
         json_t *record =
@@ -413,7 +329,7 @@ static int save_measured(struct strait_session *r, struct strait_error *err)
     json_t *record;
     int status = 0;
     if (json_array_size(r->measured) > 0 && !strait_store_written(r->store))
-        status = begin(r, NULL, err);
+        status = strait_session_begin(r, NULL, err);
     json_array_foreach (r->measured, i, record) {
         if (status == 0)
             status = strait_store_add(r->store, record, err);
@@ -426,8 +342,9 @@ static int save_calibration(struct strait_session *r, struct strait_error *err)
     if (!r->calibrated_now)
         return 0;
     json_t *record = strait_own_profile_save(r, err);
-    const int status =
-        record && begin(r, NULL, err) == 0 ? strait_store_add(r->store, record, err) : -1;
+    const int status = record && strait_session_begin(r, NULL, err) == 0
+                           ? strait_store_add(r->store, record, err)
+                           : -1;
     json_decref(record);
     return status;
 }
@@ -472,9 +389,10 @@ json_t *strait_session_rows(const struct strait_session *r, const struct strait_
 int strait_session_finish(struct strait_session *r, struct strait_error *err)
 {
     int status = 0;
-    if (!strait_store_written(r->store) && !is_announced(r))
-        status = begin(r, json_object_get(strait_store_header(r->store), "constants"), err);
-    if (status == 0 && (strait_store_written(r->store) || !is_announced(r))) {
+    if (!strait_store_written(r->store) && !strait_session_is_announced(r))
+        status = strait_session_begin(
+            r, json_object_get(strait_store_header(r->store), "constants"), err);
+    if (status == 0 && (strait_store_written(r->store) || !strait_session_is_announced(r))) {
         json_t *end = json_pack("{s:s, s:I, s:I, s:f, s:b}", "record", "end", "rows",
                                 (json_int_t)json_object_size(r->rows_by_key), "computed",
                                 (json_int_t)r->n_missing, "wall_s", strait_clock_s() - r->start_s,
