@@ -23,7 +23,6 @@
 enum {
     HEAD_BYTES = 8,
     PIECE = 4096,
-    MAX_LEVELS = 32767,
     MAX_BITS = 24 /* omega(1), sign, level */
 };
 enum norm { L2, LARGEST };
@@ -35,18 +34,7 @@ struct shape {
 
 static const char *const norms[] = {"l2", "max", NULL};
 static const struct strait_param params[] = {
-    {.name = "levels",
-     .doc = "values are rounded to multiples of norm / levels",
-     .kind = STRAIT_PARAM_INTEGER,
-     .min = 1,
-     .max = MAX_LEVELS,
-     .fallback = 7},
-    {.name = "bucket",
-     .doc = "values that share a norm; 0: the whole tensor",
-     .kind = STRAIT_PARAM_INTEGER,
-     .min = 0,
-     .max = 2147483647,
-     .fallback = 512},
+    STRAIT_LEVELS_PARAMS(7, "values that share a norm; 0: the whole tensor"),
     {.name = "norm",
      .doc = "of a bucket: l2 (QSGD), or its largest magnitude (linear dithering)",
      .max = LARGEST,
@@ -182,7 +170,7 @@ static int dithering_decode(void *state, float *y, size_t n_elems, const unsigne
         return -1;
     const struct shape s = {.levels = strait_get16(in + 2), .bucket = strait_get32(in + 4)};
     const size_t each = bucket_elems(&s, n_elems), n = n_buckets(&s, n_elems);
-    bool good = s.levels > 0 && s.levels <= MAX_LEVELS && (len_bytes - HEAD_BYTES) / 4 >= n;
+    bool good = s.levels > 0 && s.levels <= STRAIT_MAX_LEVELS && (len_bytes - HEAD_BYTES) / 4 >= n;
     if (good) {
         struct strait_reader r = {.p = in + HEAD_BYTES + 4 * n, .end = in + len_bytes};
         struct strait_bit_reader bits = strait_bit_reader_of(&r);

@@ -3,6 +3,20 @@
 #pragma once
 #include "codecs/kit/chance.h"
 
+enum { STRAIT_MAX_LEVELS = 32767 };
+/* The parameters "levels" and "bucket" of both, in this order. */
+#define STRAIT_LEVELS_PARAMS(levels_fallback, bucket_doc)                                          \
+    {.name = "levels",                                                                             \
+     .doc = "values are rounded to multiples of norm / levels",                                    \
+     .kind = STRAIT_PARAM_INTEGER,                                                                 \
+     .min = 1,                                                                                     \
+     .max = STRAIT_MAX_LEVELS,                                                                     \
+     .fallback = (levels_fallback)},                                                               \
+    {                                                                                              \
+        .name = "bucket", .doc = (bucket_doc), .kind = STRAIT_PARAM_INTEGER, .min = 0,             \
+        .max = 2147483647, .fallback = 512                                                         \
+    }
+
 /** The l2 norm of x[n] with values that are not finite as 0, at most the largest float. The same
  *  bits on every machine. */
 float strait_levels_norm(const float *x, size_t n);

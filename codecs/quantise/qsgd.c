@@ -21,7 +21,7 @@
 #include "codecs/kit/pack.h"
 #include "levels.h"
 
-enum { HEAD_BYTES = 9, PIECE = 4096, N_LANES = 8, MAX_LEVELS = 32767 };
+enum { HEAD_BYTES = 9, PIECE = 4096, N_LANES = 8 };
 enum payload { PACKED, PUBLISHED };
 
 /* The head of a stream. */
@@ -32,18 +32,8 @@ struct shape {
 
 static const char *const payloads[] = {"packed", "published", NULL};
 static const struct strait_param params[] = {
-    {.name = "levels",
-     .doc = "values are rounded to multiples of norm / levels",
-     .kind = STRAIT_PARAM_INTEGER,
-     .min = 1,
-     .max = MAX_LEVELS,
-     .fallback = 127},
-    {.name = "bucket",
-     .doc = "values that share a norm; 0: the whole tensor (GRACE's Horovod version)",
-     .kind = STRAIT_PARAM_INTEGER,
-     .min = 0,
-     .max = 2147483647,
-     .fallback = 512},
+    STRAIT_LEVELS_PARAMS(127,
+                         "values that share a norm; 0: the whole tensor (GRACE's Horovod version)"),
     {.name = "payload",
      .doc = "packed bits, or the bytes of GRACE's implementation",
      .min = 0,
@@ -209,9 +199,9 @@ static int read_head(struct shape *s, const unsigned char *in, size_t len_bytes,
     if (strait_check_head(&strait_codec_qsgd, in, len_bytes, HEAD_BYTES, err) != 0)
         return -1;
     *s = (struct shape){(enum payload)in[1], strait_get16(in + 2), strait_get32(in + 4)};
-    if (in[1] > PUBLISHED || s->levels == 0 || s->levels > MAX_LEVELS)
+    if (in[1] > PUBLISHED || s->levels == 0 || s->levels > STRAIT_MAX_LEVELS)
         return strait_error_set(err, STRAIT_ERR_INPUT, "qsgd", "expected 1 to %d levels, found %u",
-                                MAX_LEVELS, (unsigned)s->levels);
+                                STRAIT_MAX_LEVELS, (unsigned)s->levels);
     if (strait_check_count(&strait_codec_qsgd, in[8], n_elems, err) != 0)
         return -1;
     return strait_check_length(&strait_codec_qsgd, qsgd_bytes(s, n_elems), len_bytes, err);

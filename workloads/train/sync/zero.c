@@ -1,16 +1,16 @@
 /* ZeRO (Rajbhandari et al., SC 2020): every rank keeps the optimiser's state of its own part of the
- * model (stage 1), sums gradients there (2), and keeps no other parameters either (3; PyTorch's FSDP,
- * Zhao et al., VLDB 2023). Stages 1 and 2 gather the parameters after the step; stage 3 gathers a unit
- * of layers before its forward pass and again before its backward pass. What is under way where, two
- * units, prefetch 1:
+ * model (stage 1), sums gradients there (2), and keeps no other parameters either (3; PyTorch's
+ * FSDP, Zhao et al., VLDB 2023). Stages 1 and 2 gather the parameters after the step; stage 3
+ * gathers a unit of layers before its forward pass and again before its backward pass. What is
+ * under way where, two units, prefetch 1:
  *
  *             forward 0   forward 1   backward 1   backward 0
  *   wire      gather 1    gather 1'   gather 0'    sum 1, sum 0     then each rank steps its part
  *
  * ZeRO++ (Wang et al., 2023) codes both: parameters with "download_codec" where their owner sends
- * them, gradients with "codec"; `sum` direct sends a part once to its owner instead of coding it at
- * every hop, and `again` site keeps a copy of the parameters in every site, so that the second gather
- * stays inside. The owner keeps its part uncoded. */
+ * them, gradients with "codec"; `sum` direct sends a part once to its owner instead of coding it
+ * at every hop, and `again` site keeps a copy of the parameters in every site, so that the second
+ * gather stays inside. The owner keeps its part uncoded. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
