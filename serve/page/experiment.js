@@ -5,26 +5,28 @@ export const isNamed = (list, name) => (list || []).find((row) => row.name === n
 const has = (strategy, name) => strategy && strategy.parameters.some((p) => p.name === name);
 
 function strategyOf(state, choices) {
-  const known = isNamed(choices.strategies, state.strategy);
-  const strategy = { name: state.strategy };
-  if (has(known, 'rounds')) strategy.rounds = 2;
-  if (has(known, 'local_steps')) strategy.local_steps = state.steps;
-  if (has(known, 'decode_cores')) strategy.decode_cores = state.cores === 0 ? 'clients' : state.cores;
-  if (has(known, 'deadline') && state.deadline > 0) strategy.deadline = `${state.deadline} s`;
-  return strategy;
+    const known = isNamed(choices.strategies, state.strategy);
+    const strategy = { name: state.strategy };
+    if (has(known, 'rounds')) strategy.rounds = 2;
+    if (has(known, 'local_steps')) strategy.local_steps = state.steps;
+    if (has(known, 'decode_cores'))
+        strategy.decode_cores = state.cores === 0 ? 'clients' : state.cores;
+    if (has(known, 'deadline') && state.deadline > 0) strategy.deadline = `${state.deadline} s`;
+    return strategy;
 }
 
 export function boundKind(state, choices) {
-  const kinds = (isNamed(choices.codecs, state.codec) || {}).bounds || [];
-  return kinds.includes('range') ? 'range' : kinds[0];
+    const kinds = (isNamed(choices.codecs, state.codec) || {}).bounds || [];
+    return kinds.includes('range') ? 'range' : kinds[0];
 }
 
 export function codecOf(state, choices) {
-  if (state.codec === 'none') return 'none';
-  const codec = { name: state.codec }, kind = boundKind(state, choices);
-  if (kind) codec.bound = { [kind]: state.bound };
-  if (state.profile) codec.profile = state.profile;
-  return codec;
+    if (state.codec === 'none') return 'none';
+    const codec = { name: state.codec },
+        kind = boundKind(state, choices);
+    if (kind) codec.bound = { [kind]: state.bound };
+    if (state.profile) codec.profile = state.profile;
+    return codec;
 }
 
 // Long enough to see, short enough to come back from.
@@ -34,72 +36,89 @@ const CUT = '0.001 %';
 
 // What happens to client 1's link in the middle of the run.
 function eventsOf(state) {
-  const event = (at, rate) => ({ at: `${Number(at.toPrecision(6))} s`, on: 'hit', rate });
-  if (state.event === 'slow') return [event(state.at, '10 %')];
-  if (state.event === 'cut') return [event(state.at, CUT), event(state.at + CUT_S, '100 %')];
-  return [event(state.at, CUT)];
+    const event = (at, rate) => ({ at: `${Number(at.toPrecision(6))} s`, on: 'hit', rate });
+    if (state.event === 'slow') return [event(state.at, '10 %')];
+    if (state.event === 'cut') return [event(state.at, CUT), event(state.at + CUT_S, '100 %')];
+    return [event(state.at, CUT)];
 }
 
 // One port, or where client 1 has a link of its own two entries.
 function networkOf(state, n) {
-  const port = (rate) => {
-    const p = { rate: `${rate} Mbps` };
-    if (state.rtt > 0) p.rtt = `${state.rtt} ms`;
-    if (state.loss > 0) p.loss = `${state.loss} %`;
-    return p;
-  };
-  const network = { overhead: '0 B', client: port(state.rate), server: { rate: `${state.server} Mbps` } };
-  if (state.link === 'ok' && !state.event) return network;
-  const first = { name: 'hit', ...port({ ok: state.rate, slow: state.rate / 10, cut: 0.001 }[state.link] || state.rate) };
-  network.client = n > 1 ? [first, { name: 'others', ...port(state.rate), count: n - 1 }] : [first];
-  if (state.event) network.events = eventsOf(state);
-  return network;
+    const port = (rate) => {
+        const p = { rate: `${rate} Mbps` };
+        if (state.rtt > 0) p.rtt = `${state.rtt} ms`;
+        if (state.loss > 0) p.loss = `${state.loss} %`;
+        return p;
+    };
+    const network = {
+        overhead: '0 B',
+        client: port(state.rate),
+        server: { rate: `${state.server} Mbps` },
+    };
+    if (state.link === 'ok' && !state.event) return network;
+    const first = {
+        name: 'hit',
+        ...port({ ok: state.rate, slow: state.rate / 10, cut: 0.001 }[state.link] || state.rate),
+    };
+    network.client =
+        n > 1 ? [first, { name: 'others', ...port(state.rate), count: n - 1 }] : [first];
+    if (state.event) network.events = eventsOf(state);
+    return network;
 }
 
 // The point of the state; nPorts: for how many clients a single link is one of many.
 export function experimentOf(state, choices, nPorts = state.clients) {
-  if (state.experiment) {
-    const own = JSON.parse(state.experiment);
-    delete own.vary;
-    return { ...own, clients: state.clients };
-  }
-  const experiment = {
-    schema: 'strait-experiment/1', model: state.model, strategy: strategyOf(state, choices),
-    codec: codecOf(state, choices),
-    network: networkOf(state, nPorts),
-    clients: state.clients, seed: 1,
-  };
-  if (state.model === 'own') delete experiment.model;
-  return experiment;
+    if (state.experiment) {
+        const own = JSON.parse(state.experiment);
+        delete own.vary;
+        return { ...own, clients: state.clients };
+    }
+    const experiment = {
+        schema: 'strait-experiment/1',
+        model: state.model,
+        strategy: strategyOf(state, choices),
+        codec: codecOf(state, choices),
+        network: networkOf(state, nPorts),
+        clients: state.clients,
+        seed: 1,
+    };
+    if (state.model === 'own') delete experiment.model;
+    return experiment;
 }
 
 // What goes beside it in a request.
 export function extrasOf(state, ownTable, n = state.clients) {
-  const extras = {};
-  if (state.model === 'own' && ownTable) extras.table = ownTable;
-  if (state.slowness > 1 && !state.experiment)
-    extras.slowness = [state.slowness, ...new Array(Math.max(0, Math.min(n, 256) - 1)).fill(1)];
-  return extras;
+    const extras = {};
+    if (state.model === 'own' && ownTable) extras.table = ownTable;
+    if (state.slowness > 1 && !state.experiment)
+        extras.slowness = [state.slowness, ...new Array(Math.max(0, Math.min(n, 256) - 1)).fill(1)];
+    return extras;
 }
 
 export function countsOf(state) {
-  const most = state.loss > 0 ? 16 : 64;
-  const counts = [1, 2, 4, 8, 16, 32, 64].filter((n) => n <= most);
-  if (state.clients > most) counts.push(state.clients);
-  return [...new Set([...counts, state.clients])].sort((a, b) => a - b);
+    const most = state.loss > 0 ? 16 : 64;
+    const counts = [1, 2, 4, 8, 16, 32, 64].filter((n) => n <= most);
+    if (state.clients > most) counts.push(state.clients);
+    return [...new Set([...counts, state.clients])].sort((a, b) => a - b);
 }
 
 export const leverPlaces = (lever, state) => {
-  const all = places[lever].filter((v) => v !== 0 || lever === 'rtt' || lever === 'loss');
-  const few = lever === 'loss' ? [0, 0.1, 1] : all.filter((v, i) => all.length < 9 || i % 2 === 0);
-  return [...new Set([...few, state[lever]])].filter((v) => lever !== 'cores' || v > 0).sort((a, b) => a - b);
+    const all = places[lever].filter((v) => v !== 0 || lever === 'rtt' || lever === 'loss');
+    const few =
+        lever === 'loss' ? [0, 0.1, 1] : all.filter((v, i) => all.length < 9 || i % 2 === 0);
+    return [...new Set([...few, state[lever]])]
+        .filter((v) => lever !== 'cores' || v > 0)
+        .sort((a, b) => a - b);
 };
 
 // A sweep over one slider: each value its own setting of one key.
 export function leverSweep(lever, state, choices) {
-  const values = leverPlaces(lever, state);
-  const points = values.map((v) => experimentOf({ ...state, [lever]: v }, choices));
-  const key = { rate: 'network', server: 'network', rtt: 'network', loss: 'network', bound: 'codec' }[lever] || 'strategy';
-  const base = experimentOf(state, choices);
-  return { values, experiment: { ...base, vary: { [`/${key}`]: points.map((p) => p[key]) } } };
+    const values = leverPlaces(lever, state);
+    const points = values.map((v) => experimentOf({ ...state, [lever]: v }, choices));
+    const key =
+        { rate: 'network', server: 'network', rtt: 'network', loss: 'network', bound: 'codec' }[
+            lever
+        ] || 'strategy';
+    const base = experimentOf(state, choices);
+    return { values, experiment: { ...base, vary: { [`/${key}`]: points.map((p) => p[key]) } } };
 }

@@ -3,128 +3,278 @@ import { texts } from './texts.js';
 import { make, seconds, bytes, fill } from './show.js';
 import { legend } from './phases.js';
 
-const MOST = 16, PLAY_S = 9;
+const MOST = 16,
+    PLAY_S = 9;
 const WORK = ['compute', 'encode', 'decode', 'aggregate'];
-let playing = 0, paused = matchMedia('(prefers-reduced-motion: reduce)').matches;
+let playing = 0,
+    paused = matchMedia('(prefers-reduced-motion: reduce)').matches;
 
-const whoOf = (round, rank) => (round.has_server ? (rank === 0 ? texts.server : fill(texts.client, { k: rank })) : fill(texts.rank, { k: rank }));
+const whoOf = (round, rank) =>
+    round.has_server
+        ? rank === 0
+            ? texts.server
+            : fill(texts.client, { k: rank })
+        : fill(texts.rank, { k: rank });
 
 function spansOf(round) {
-  return round.spans.map(([kind, rank, peer, from, to, n]) => ({ kind, rank, peer, from: from - round.start_s, to: to - round.start_s, n }))
-    .filter((s) => s.kind !== 'wait');
+    return round.spans
+        .map(([kind, rank, peer, from, to, n]) => ({
+            kind,
+            rank,
+            peer,
+            from: from - round.start_s,
+            to: to - round.start_s,
+            n,
+        }))
+        .filter((s) => s.kind !== 'wait');
 }
 
 // A server stands in the middle of its clients; without one ranks stand in a ring.
 function placesOf(round, shown, wide) {
-  const middle = wide / 2;
-  const places = [];
-  for (let r = 0; r < shown; r++) {
-    if (round.has_server && r === 0) { places.push([middle, 34]); continue; }
-    const k = round.has_server ? r - 1 : r, n = round.has_server ? shown - 1 : shown;
-    if (round.has_server) places.push([n === 1 ? middle : 20 + ((wide - 40) * k) / (n - 1), 175]);
-    else places.push([middle + (middle - 60) * 0.7 * Math.sin((2 * Math.PI * k) / n), 110 - 72 * Math.cos((2 * Math.PI * k) / n)]);
-  }
-  return places;
+    const middle = wide / 2;
+    const places = [];
+    for (let r = 0; r < shown; r++) {
+        if (round.has_server && r === 0) {
+            places.push([middle, 34]);
+            continue;
+        }
+        const k = round.has_server ? r - 1 : r,
+            n = round.has_server ? shown - 1 : shown;
+        if (round.has_server)
+            places.push([n === 1 ? middle : 20 + ((wide - 40) * k) / (n - 1), 175]);
+        else
+            places.push([
+                middle + (middle - 60) * 0.7 * Math.sin((2 * Math.PI * k) / n),
+                110 - 72 * Math.cos((2 * Math.PI * k) / n),
+            ]);
+    }
+    return places;
 }
 
 function castOf(round, places, wide) {
-  const size = places.length > 12 && wide < 500 ? 8 : 14;
-  const svg = make('svg', { viewBox: `0 0 ${wide} 220`, class: 'cast', 'aria-hidden': 'true' });
-  places.forEach(([x, y], r) => {
-    const next = round.has_server ? places[0] : places[(r + 1) % places.length];
-    if (!round.has_server || r > 0) svg.append(make('line', { x1: x, y1: y, x2: next[0], y2: next[1], class: 'wire' }));
-  });
-  const nodes = places.map(([x, y], r) => {
-    const isServer = round.has_server && r === 0, name = isServer ? texts.server : String(r);
-    const node = make('circle', { cx: x, cy: y, r: isServer ? 20 : size, class: 'node' });
-    const outward = [(x - wide / 2) / (wide / 2), (y - 110) / 72]; // of a ring: names stand outside
-    const at = isServer ? { x: x + 28, y: y + 5 } : round.has_server ? { x, y: y + size + 18, 'text-anchor': 'middle' }
-      : { x: x + 30 * outward[0], y: y + 5 + 26 * outward[1], 'text-anchor': 'middle' };
-    svg.append(node, make('text', at, name));
-    return node;
-  });
-  const dots = make('g');
-  svg.append(dots);
-  return { svg, nodes, dots };
+    const size = places.length > 12 && wide < 500 ? 8 : 14;
+    const svg = make('svg', { viewBox: `0 0 ${wide} 220`, class: 'cast', 'aria-hidden': 'true' });
+    places.forEach(([x, y], r) => {
+        const next = round.has_server ? places[0] : places[(r + 1) % places.length];
+        if (!round.has_server || r > 0)
+            svg.append(make('line', { x1: x, y1: y, x2: next[0], y2: next[1], class: 'wire' }));
+    });
+    const nodes = places.map(([x, y], r) => {
+        const isServer = round.has_server && r === 0,
+            name = isServer ? texts.server : String(r);
+        const node = make('circle', { cx: x, cy: y, r: isServer ? 20 : size, class: 'node' });
+        const outward = [(x - wide / 2) / (wide / 2), (y - 110) / 72]; // of a ring: names stand outside
+        const at = isServer
+            ? { x: x + 28, y: y + 5 }
+            : round.has_server
+              ? { x, y: y + size + 18, 'text-anchor': 'middle' }
+              : { x: x + 30 * outward[0], y: y + 5 + 26 * outward[1], 'text-anchor': 'middle' };
+        svg.append(node, make('text', at, name));
+        return node;
+    });
+    const dots = make('g');
+    svg.append(dots);
+    return { svg, nodes, dots };
 }
 
 function gantt(round, spans, shown, end, whole) {
-  const height = shown * 16 + 4, left = 74, wide = whole - left;
-  const svg = make('svg', { viewBox: `0 0 ${whole} ${height + 16}`, role: 'img' });
-  for (let r = 0; r < shown; r++) svg.append(make('text', { x: 0, y: r * 16 + 12 }, whoOf(round, r)));
-  for (const s of spans) {
-    if (s.rank >= shown) continue;
-    const x = left + (wide * Math.max(0, s.from)) / end, width = Math.max(0.6, (wide * (Math.min(end, s.to) - Math.max(0, s.from))) / end);
-    const thin = s.kind === 'transfer';
-    svg.append(make('rect', { x, y: s.rank * 16 + (thin ? 9 : 1), width, height: thin ? 5 : 7, class: s.kind }));
-  }
-  svg.append(make('text', { x: left, y: height + 13 }, '0'), make('text', { x: whole, y: height + 13, 'text-anchor': 'end' }, seconds(end)));
-  const head = make('line', { y1: 0, y2: height, class: 'playhead' });
-  svg.append(head);
-  return { svg, move: (t) => { const x = left + (wide * t) / end; head.setAttribute('x1', x); head.setAttribute('x2', x); } };
+    const height = shown * 16 + 4,
+        left = 74,
+        wide = whole - left;
+    const svg = make('svg', { viewBox: `0 0 ${whole} ${height + 16}`, role: 'img' });
+    for (let r = 0; r < shown; r++)
+        svg.append(make('text', { x: 0, y: r * 16 + 12 }, whoOf(round, r)));
+    for (const s of spans) {
+        if (s.rank >= shown) continue;
+        const x = left + (wide * Math.max(0, s.from)) / end,
+            width = Math.max(0.6, (wide * (Math.min(end, s.to) - Math.max(0, s.from))) / end);
+        const thin = s.kind === 'transfer';
+        svg.append(
+            make('rect', {
+                x,
+                y: s.rank * 16 + (thin ? 9 : 1),
+                width,
+                height: thin ? 5 : 7,
+                class: s.kind,
+            }),
+        );
+    }
+    svg.append(
+        make('text', { x: left, y: height + 13 }, '0'),
+        make('text', { x: whole, y: height + 13, 'text-anchor': 'end' }, seconds(end)),
+    );
+    const head = make('line', { y1: 0, y2: height, class: 'playhead' });
+    svg.append(head);
+    return {
+        svg,
+        move: (t) => {
+            const x = left + (wide * t) / end;
+            head.setAttribute('x1', x);
+            head.setAttribute('x2', x);
+        },
+    };
 }
 
 function words(round, spans) {
-  const list = [...spans].sort((a, b) => a.from - b.from).slice(0, 14).map((s) => {
-    const t = seconds(Math.max(0, s.from));
-    return make('li', {}, s.kind === 'transfer'
-      ? fill(texts.transfer_event, { t, from: whoOf(round, s.peer), to: whoOf(round, s.rank), mb: bytes(s.n) })
-      : fill(texts.event, { t, who: whoOf(round, s.rank), what: texts.phases[s.kind] }));
-  });
-  return make('details', {}, make('summary', {}, texts.events), make('ol', {}, ...list));
+    const list = [...spans]
+        .sort((a, b) => a.from - b.from)
+        .slice(0, 14)
+        .map((s) => {
+            const t = seconds(Math.max(0, s.from));
+            return make(
+                'li',
+                {},
+                s.kind === 'transfer'
+                    ? fill(texts.transfer_event, {
+                          t,
+                          from: whoOf(round, s.peer),
+                          to: whoOf(round, s.rank),
+                          mb: bytes(s.n),
+                      })
+                    : fill(texts.event, {
+                          t,
+                          who: whoOf(round, s.rank),
+                          what: texts.phases[s.kind],
+                      }),
+            );
+        });
+    return make('details', {}, make('summary', {}, texts.events), make('ol', {}, ...list));
 }
 
 // hit(kind, t): what a button does to client 1 at this moment of the run; state: what was done.
 export function drawRound(at, round, state, hit) {
-  cancelAnimationFrame(playing);
-  if (!round || !(round.end_s > round.start_s)) { at.replaceChildren(); return; }
-  const end = round.end_s - round.start_s, spans = spansOf(round), shown = Math.min(round.ranks, MOST + 1);
-  const wide = Math.max(320, Math.min(800, at.clientWidth || 800)), places = placesOf(round, shown, wide);
-  const cast = castOf(round, places, wide), bars = gantt(round, spans, shown, end, wide);
-  const busy = WORK.map((kind) => [kind, spans.some((s) => s.kind === kind)]).filter(([, any]) => any).map(([kind]) => texts.phases[kind]);
-  bars.svg.setAttribute('aria-label', fill(texts.round_picture, { end: seconds(end), work: [...busy, texts.phases.transfer].join(', ') }));
-  const time = make('span', { class: 'value' }), slide = make('input', { type: 'range', min: 0, max: 1000, value: 0, 'aria-label': texts.moment });
-  const button = make('button', { type: 'button' }, paused ? texts.play : texts.pause);
-  const old = at.querySelector('details'), list = words(round, spans);
-  list.open = !!(old && old.open);
-
-  function show(t) {
-    bars.move(t);
-    time.textContent = fill(texts.at, { t: seconds(t), end: seconds(end) });
-    slide.setAttribute('aria-valuetext', time.textContent);
-    cast.nodes.forEach((node, r) => {
-      const now = spans.find((s) => s.rank === r && s.from <= t && t < s.to && WORK.includes(s.kind));
-      node.setAttribute('class', now ? now.kind : 'node');
-    });
-    cast.dots.replaceChildren(...spans.filter((s) => s.kind === 'transfer' && s.from <= t && t < s.to && s.rank < shown && s.peer >= 0 && s.peer < shown).map((s) => {
-      const f = (t - s.from) / (s.to - s.from), a = places[s.peer], b = places[s.rank];
-      return make('circle', { cx: a[0] + f * (b[0] - a[0]), cy: a[1] + f * (b[1] - a[1]), r: 5, class: 'transfer' });
-    }));
-  }
-  let began = 0, from = 0;
-  function step(now) {
-    if (!began) began = now;
-    const f = (from + (now - began) / (1000 * PLAY_S)) % 1;
-    slide.value = String(Math.round(1000 * f));
-    show(f * end);
-    playing = requestAnimationFrame(step);
-  }
-  function run(on) {
-    paused = !on;
-    button.textContent = on ? texts.pause : texts.play;
     cancelAnimationFrame(playing);
-    began = 0; from = slide.value / 1000;
-    if (on) playing = requestAnimationFrame(step);
-  }
-  button.addEventListener('click', () => run(paused));
-  const hits = Object.entries(texts.hits).filter(([kind]) => kind !== 'undo' || state.event).map(([kind, name]) =>
-    make('button', { type: 'button', 'aria-pressed': kind === 'undo' ? null : String(state.event === kind), onclick: () => { run(false); hit(kind, round.start_s + (end * slide.value) / 1000); } }, name));
-  const done = state.event ? [make('p', { class: 'note', id: 'hit-note' }, `${fill(texts.hit_note[state.event], { at: seconds(state.at) })} ${texts.hit_means}`)] : [];
-  slide.addEventListener('input', () => { run(false); show((end * slide.value) / 1000); });
-  at.replaceChildren(cast.svg, make('p', { class: 'buttons' }, button, time), slide,
-    make('p', { class: 'buttons', role: 'group', 'aria-label': texts.events_title }, make('span', { class: 'note' }, texts.events_title), ...hits), ...done, bars.svg,
-    legend(['compute', 'encode', 'transfer', 'decode', 'aggregate']),
-    make('p', { class: 'note' }, fill(texts.round_note, { shown, ranks: round.ranks })), list);
-  show(0);
-  if (!paused) run(true);
+    if (!round || !(round.end_s > round.start_s)) {
+        at.replaceChildren();
+        return;
+    }
+    const end = round.end_s - round.start_s,
+        spans = spansOf(round),
+        shown = Math.min(round.ranks, MOST + 1);
+    const wide = Math.max(320, Math.min(800, at.clientWidth || 800)),
+        places = placesOf(round, shown, wide);
+    const cast = castOf(round, places, wide),
+        bars = gantt(round, spans, shown, end, wide);
+    const busy = WORK.map((kind) => [kind, spans.some((s) => s.kind === kind)])
+        .filter(([, any]) => any)
+        .map(([kind]) => texts.phases[kind]);
+    bars.svg.setAttribute(
+        'aria-label',
+        fill(texts.round_picture, {
+            end: seconds(end),
+            work: [...busy, texts.phases.transfer].join(', '),
+        }),
+    );
+    const time = make('span', { class: 'value' }),
+        slide = make('input', {
+            type: 'range',
+            min: 0,
+            max: 1000,
+            value: 0,
+            'aria-label': texts.moment,
+        });
+    const button = make('button', { type: 'button' }, paused ? texts.play : texts.pause);
+    const old = at.querySelector('details'),
+        list = words(round, spans);
+    list.open = !!(old && old.open);
+
+    function show(t) {
+        bars.move(t);
+        time.textContent = fill(texts.at, { t: seconds(t), end: seconds(end) });
+        slide.setAttribute('aria-valuetext', time.textContent);
+        cast.nodes.forEach((node, r) => {
+            const now = spans.find(
+                (s) => s.rank === r && s.from <= t && t < s.to && WORK.includes(s.kind),
+            );
+            node.setAttribute('class', now ? now.kind : 'node');
+        });
+        cast.dots.replaceChildren(
+            ...spans
+                .filter(
+                    (s) =>
+                        s.kind === 'transfer' &&
+                        s.from <= t &&
+                        t < s.to &&
+                        s.rank < shown &&
+                        s.peer >= 0 &&
+                        s.peer < shown,
+                )
+                .map((s) => {
+                    const f = (t - s.from) / (s.to - s.from),
+                        a = places[s.peer],
+                        b = places[s.rank];
+                    return make('circle', {
+                        cx: a[0] + f * (b[0] - a[0]),
+                        cy: a[1] + f * (b[1] - a[1]),
+                        r: 5,
+                        class: 'transfer',
+                    });
+                }),
+        );
+    }
+    let began = 0,
+        from = 0;
+    function step(now) {
+        if (!began) began = now;
+        const f = (from + (now - began) / (1000 * PLAY_S)) % 1;
+        slide.value = String(Math.round(1000 * f));
+        show(f * end);
+        playing = requestAnimationFrame(step);
+    }
+    function run(on) {
+        paused = !on;
+        button.textContent = on ? texts.pause : texts.play;
+        cancelAnimationFrame(playing);
+        began = 0;
+        from = slide.value / 1000;
+        if (on) playing = requestAnimationFrame(step);
+    }
+    button.addEventListener('click', () => run(paused));
+    const hits = Object.entries(texts.hits)
+        .filter(([kind]) => kind !== 'undo' || state.event)
+        .map(([kind, name]) =>
+            make(
+                'button',
+                {
+                    type: 'button',
+                    'aria-pressed': kind === 'undo' ? null : String(state.event === kind),
+                    onclick: () => {
+                        run(false);
+                        hit(kind, round.start_s + (end * slide.value) / 1000);
+                    },
+                },
+                name,
+            ),
+        );
+    const done = state.event
+        ? [
+              make(
+                  'p',
+                  { class: 'note', id: 'hit-note' },
+                  `${fill(texts.hit_note[state.event], { at: seconds(state.at) })} ${texts.hit_means}`,
+              ),
+          ]
+        : [];
+    slide.addEventListener('input', () => {
+        run(false);
+        show((end * slide.value) / 1000);
+    });
+    at.replaceChildren(
+        cast.svg,
+        make('p', { class: 'buttons' }, button, time),
+        slide,
+        make(
+            'p',
+            { class: 'buttons', role: 'group', 'aria-label': texts.events_title },
+            make('span', { class: 'note' }, texts.events_title),
+            ...hits,
+        ),
+        ...done,
+        bars.svg,
+        legend(['compute', 'encode', 'transfer', 'decode', 'aggregate']),
+        make('p', { class: 'note' }, fill(texts.round_note, { shown, ranks: round.ranks })),
+        list,
+    );
+    show(0);
+    if (!paused) run(true);
 }

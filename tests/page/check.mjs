@@ -11,258 +11,495 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const require = createRequire(`${root}page/package.json`);
 const puppeteer = require('puppeteer-core');
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
-const [, , strait, chromium, pictures] = process.argv, only = process.env.PARTS;
-let failed = 0, n = 0;
+const [, , strait, chromium, pictures] = process.argv,
+    only = process.env.PARTS;
+let failed = 0,
+    n = 0;
 
 function check(what, holds, found = '') {
-  n++;
-  if (holds) return;
-  failed++;
-  console.log(`not ok: ${what}${found === '' ? '' : `: found ${found}`}`);
+    n++;
+    if (holds) return;
+    failed++;
+    console.log(`not ok: ${what}${found === '' ? '' : `: found ${found}`}`);
 }
 
 // --- the server, and one between it and the page that is slow or broken -------------------------
 
 const PORT = 18765 + (process.pid % 2000);
-const server = spawn(strait, ['serve', '--port', String(PORT)], { stdio: ['ignore', 'pipe', 'inherit'] });
+const server = spawn(strait, ['serve', '--port', String(PORT)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+});
 const address = await new Promise((resolve, reject) => {
-  server.stdout.once('data', (data) => resolve(String(data).trim()));
-  server.once('exit', (code) => reject(new Error(`strait serve ended with status ${code}`)));
+    server.stdout.once('data', (data) => resolve(String(data).trim()));
+    server.once('exit', (code) => reject(new Error(`strait serve ended with status ${code}`)));
 });
 
-let mood = 'good', held = [], asked = 0;
+let mood = 'good',
+    held = [],
+    asked = 0;
 const between = createServer(async (request, response) => {
-  const parts = [];
-  for await (const part of request) parts.push(part);
-  const isQuestion = request.url === '/api/run';
-  asked += isQuestion;
-  if (isQuestion && mood === 'broken') { request.socket.destroy(); return; }
-  if (isQuestion && mood === 'nonsense') { response.end('<html>not JSON'); return; }
-  if (isQuestion && mood === 'slow') await new Promise((go) => held.push(go));
-  const answer = await fetch(address.replace(/\/$/, '') + request.url, {
-    method: request.method, headers: { 'Content-Type': request.headers['content-type'] || 'text/plain' },
-    body: request.method === 'POST' ? Buffer.concat(parts) : undefined,
-  });
-  response.writeHead(answer.status, { 'Content-Type': answer.headers.get('content-type'), 'Content-Security-Policy': answer.headers.get('content-security-policy') });
-  response.end(Buffer.from(await answer.arrayBuffer()));
+    const parts = [];
+    for await (const part of request) parts.push(part);
+    const isQuestion = request.url === '/api/run';
+    asked += isQuestion;
+    if (isQuestion && mood === 'broken') {
+        request.socket.destroy();
+        return;
+    }
+    if (isQuestion && mood === 'nonsense') {
+        response.end('<html>not JSON');
+        return;
+    }
+    if (isQuestion && mood === 'slow') await new Promise((go) => held.push(go));
+    const answer = await fetch(address.replace(/\/$/, '') + request.url, {
+        method: request.method,
+        headers: { 'Content-Type': request.headers['content-type'] || 'text/plain' },
+        body: request.method === 'POST' ? Buffer.concat(parts) : undefined,
+    });
+    response.writeHead(answer.status, {
+        'Content-Type': answer.headers.get('content-type'),
+        'Content-Security-Policy': answer.headers.get('content-security-policy'),
+    });
+    response.end(Buffer.from(await answer.arrayBuffer()));
 });
 await new Promise((done) => between.listen(0, '127.0.0.1', done));
 const through = `http://127.0.0.1:${between.address().port}/`;
 
 // --- the browser --------------------------------------------------------------------------------
 
-const browser = await puppeteer.launch({ executablePath: chromium, headless: true, args: ['--no-sandbox', '--disable-gpu', '--force-prefers-reduced-motion'] });
+const browser = await puppeteer.launch({
+    executablePath: chromium,
+    headless: true,
+    args: ['--no-sandbox', '--disable-gpu', '--force-prefers-reduced-motion'],
+});
 const outside = [];
 async function open(url, width = 1280, media = []) {
-  const page = await browser.newPage();
-  page.setDefaultTimeout(Number(process.env.PATIENCE_MS || 60000));
-  await page.setViewport({ width, height: 900 });
-  await page.emulateMediaFeatures([{ name: 'prefers-reduced-motion', value: 'reduce' }, ...media]);
-  page.on('pageerror', (e) => check('no error in a script', false, e.message));
-  page.on('request', (r) => { if (!r.url().startsWith(address) && !r.url().startsWith(through) && !r.url().startsWith('data:')) outside.push(r.url()); });
-  page.on('console', (m) => { if (m.type() === 'error' && /Content Security|Refused/.test(m.text())) check('nothing is blocked', false, m.text()); });
-  await page.goto(url);
-  await page.waitForSelector('body[data-ready]');
-  return page;
+    const page = await browser.newPage();
+    page.setDefaultTimeout(Number(process.env.PATIENCE_MS || 60000));
+    await page.setViewport({ width, height: 900 });
+    await page.emulateMediaFeatures([
+        { name: 'prefers-reduced-motion', value: 'reduce' },
+        ...media,
+    ]);
+    page.on('pageerror', (e) => check('no error in a script', false, e.message));
+    page.on('request', (r) => {
+        if (
+            !r.url().startsWith(address) &&
+            !r.url().startsWith(through) &&
+            !r.url().startsWith('data:')
+        )
+            outside.push(r.url());
+    });
+    page.on('console', (m) => {
+        if (m.type() === 'error' && /Content Security|Refused/.test(m.text()))
+            check('nothing is blocked', false, m.text());
+    });
+    await page.goto(url);
+    await page.waitForSelector('body[data-ready]');
+    return page;
 }
 const text = (page, selector) => page.$eval(selector, (e) => e.textContent);
-const answered = (page) => page.waitForFunction(() => document.querySelector('#answer').textContent !== '' && document.querySelector('#curve table'));
+const answered = (page) =>
+    page.waitForFunction(
+        () =>
+            document.querySelector('#answer').textContent !== '' &&
+            document.querySelector('#curve table'),
+    );
 async function accessible(page, name) {
-  await page.evaluate(axe);
-  const found = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }));
-  check(`axe-core: ${name}`, found.violations.length === 0, found.violations.map((v) => `${v.id} (${v.nodes.length}): ${v.nodes[0].html} ${v.nodes[0].failureSummary}`).join(' | '));
+    await page.evaluate(axe);
+    const found = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }));
+    check(
+        `axe-core: ${name}`,
+        found.violations.length === 0,
+        found.violations
+            .map(
+                (v) =>
+                    `${v.id} (${v.nodes.length}): ${v.nodes[0].html} ${v.nodes[0].failureSummary}`,
+            )
+            .join(' | '),
+    );
 }
 async function picture(page, name) {
-  if (!pictures) return;
-  mkdirSync(pictures, { recursive: true });
-  await page.screenshot({ path: `${pictures}/${name}.png`, fullPage: true });
+    if (!pictures) return;
+    mkdirSync(pictures, { recursive: true });
+    await page.screenshot({ path: `${pictures}/${name}.png`, fullPage: true });
 }
-const rowsOf = async (experiment) => (await (await fetch(`${address}api/run`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ experiment }) })).json()).rows;
+const rowsOf = async (experiment) =>
+    (
+        await (
+            await fetch(`${address}api/run`, {
+                method: 'POST',
+                headers: { 'Content-Type': 'application/json' },
+                body: JSON.stringify({ experiment }),
+            })
+        ).json()
+    ).rows;
 
 // Every number of the picture is its row's.
 async function numbers() {
-  const page = await open(`${address}#clients=5&rate=100&bound=0.01`);
-  await answered(page);
-  const experiment = JSON.parse(await page.$eval('#as-json', (e) => e.value));
-  check('the slider is in the experiment', experiment.clients === 5 && experiment.network.client.rate === '100 Mbps' && experiment.codec.bound.range === 0.01, JSON.stringify(experiment));
-  const rows = await rowsOf(experiment), coded = rows.find((r) => !r.reference), plain = rows.find((r) => r.reference);
-  check('the answer is the row', Number(await page.$eval('#answer', (e) => e.dataset.roundS)) === coded.round_s);
-  const totals = await page.$$eval('#phases [data-round-s]', (cells) => cells.map((c) => Number(c.dataset.roundS)));
-  check('the bars are the rows', totals[0] === coded.round_s && totals[1] === plain.round_s, totals);
-  const curve = await page.$$eval('#curve tbody tr', (lines) => lines.map((l) => [l.querySelector('th').textContent, ...[...l.querySelectorAll('td')].map((c) => Number(c.dataset.value))]));
-  const here = curve.find(([clients]) => clients === '5');
-  check('the curve has the row', here && here[1] === plain.round_s && here[2] === coded.round_s, JSON.stringify(curve));
-  check('what limits it is the row’s', (await text(page, '#limit')) === coded.limits.text, await text(page, '#limit'));
-  await page.waitForSelector('#faster:not(.stale) td');
-  check('what would help saves the most first', (await page.$$eval('#faster [data-round-s]', (cells) => cells.map((c) => Number(c.dataset.roundS)))).every((s, i, all) => s < coded.round_s && (i === 0 || s >= all[i - 1])));
-  await accessible(page, 'explore');
-  await picture(page, 'explore');
-  await page.close();
+    const page = await open(`${address}#clients=5&rate=100&bound=0.01`);
+    await answered(page);
+    const experiment = JSON.parse(await page.$eval('#as-json', (e) => e.value));
+    check(
+        'the slider is in the experiment',
+        experiment.clients === 5 &&
+            experiment.network.client.rate === '100 Mbps' &&
+            experiment.codec.bound.range === 0.01,
+        JSON.stringify(experiment),
+    );
+    const rows = await rowsOf(experiment),
+        coded = rows.find((r) => !r.reference),
+        plain = rows.find((r) => r.reference);
+    check(
+        'the answer is the row',
+        Number(await page.$eval('#answer', (e) => e.dataset.roundS)) === coded.round_s,
+    );
+    const totals = await page.$$eval('#phases [data-round-s]', (cells) =>
+        cells.map((c) => Number(c.dataset.roundS)),
+    );
+    check(
+        'the bars are the rows',
+        totals[0] === coded.round_s && totals[1] === plain.round_s,
+        totals,
+    );
+    const curve = await page.$$eval('#curve tbody tr', (lines) =>
+        lines.map((l) => [
+            l.querySelector('th').textContent,
+            ...[...l.querySelectorAll('td')].map((c) => Number(c.dataset.value)),
+        ]),
+    );
+    const here = curve.find(([clients]) => clients === '5');
+    check(
+        'the curve has the row',
+        here && here[1] === plain.round_s && here[2] === coded.round_s,
+        JSON.stringify(curve),
+    );
+    check(
+        'what limits it is the row’s',
+        (await text(page, '#limit')) === coded.limits.text,
+        await text(page, '#limit'),
+    );
+    await page.waitForSelector('#faster:not(.stale) td');
+    check(
+        'what would help saves the most first',
+        (
+            await page.$$eval('#faster [data-round-s]', (cells) =>
+                cells.map((c) => Number(c.dataset.roundS)),
+            )
+        ).every((s, i, all) => s < coded.round_s && (i === 0 || s >= all[i - 1])),
+    );
+    await accessible(page, 'explore');
+    await picture(page, 'explore');
+    await page.close();
 }
 
 // Keyboard alone: a slider moves, the link and the answer follow, going back goes back.
 async function keyboard() {
-  const page = await open(address);
-  await answered(page);
-  const before = await page.$eval('#answer', (e) => e.dataset.roundS);
-  await page.focus('#c-clients');
-  await page.keyboard.press('ArrowRight');
-  await page.waitForFunction((old) => document.querySelector('#answer').dataset.roundS !== old, {}, before);
-  check('the next place of clients is 12', /With 12 clients/.test(await text(page, '#answer')), await text(page, '#answer'));
-  await page.waitForFunction(() => location.hash.includes('clients=12'));
-  check('the slider keeps the focus', await page.evaluate(() => document.activeElement.id === 'c-clients'));
-  await page.focus('#c-rate');
-  await page.keyboard.press('ArrowLeft');
-  await page.waitForFunction(() => document.querySelector('#lever-title').textContent.includes('bandwidth') && document.querySelector('#lever table'));
-  check('the lever has its own curve', (await page.$$('#lever tbody tr')).length > 5);
-  await page.close();
+    const page = await open(address);
+    await answered(page);
+    const before = await page.$eval('#answer', (e) => e.dataset.roundS);
+    await page.focus('#c-clients');
+    await page.keyboard.press('ArrowRight');
+    await page.waitForFunction(
+        (old) => document.querySelector('#answer').dataset.roundS !== old,
+        {},
+        before,
+    );
+    check(
+        'the next place of clients is 12',
+        /With 12 clients/.test(await text(page, '#answer')),
+        await text(page, '#answer'),
+    );
+    await page.waitForFunction(() => location.hash.includes('clients=12'));
+    check(
+        'the slider keeps the focus',
+        await page.evaluate(() => document.activeElement.id === 'c-clients'),
+    );
+    await page.focus('#c-rate');
+    await page.keyboard.press('ArrowLeft');
+    await page.waitForFunction(
+        () =>
+            document.querySelector('#lever-title').textContent.includes('bandwidth') &&
+            document.querySelector('#lever table'),
+    );
+    check('the lever has its own curve', (await page.$$('#lever tbody tr')).length > 5);
+    await page.close();
 }
 
 // A link beyond the sliders, one with nonsense, an experiment by hand, one that is refused.
 async function links() {
-  let page = await open(`${address}#clients=777&rate=123456&codec=none&bound=x&foo=1`);
-  await page.waitForFunction(() => /777 clients/.test(document.querySelector('#answer').textContent));
-  check('a slider says the value beyond its end', (await page.$eval('#c-rate', (e) => e.getAttribute('aria-valuetext'))) === '123 Gbps');
-  await page.close();
-  page = await open(`${address}#model=nosuch`);
-  await page.waitForFunction(() => !document.querySelector('#problem').hidden);
-  check('a refusal is one line', /experiment#\/model: expected a shipped model|experiment#\/model: /.test(await text(page, '#problem')), await text(page, '#problem'));
-  await page.click('#more summary');
-  const own = { schema: 'strait-experiment/1', model: 'cnn', strategy: 'fedavg', clients: 3, network: { client: { rate: '1 Gbps' }, server: { rate: '1 Gbps' } } };
-  await page.$eval('#as-json', (e, t) => { e.value = t; }, JSON.stringify(own));
-  await page.click('#apply-json');
-  await page.waitForFunction(() => location.hash.includes('experiment=') && document.querySelector('#answer').textContent !== '');
-  const [row] = await rowsOf({ ...own, clients: 8 });
-  await page.waitForFunction((s) => Number(document.querySelector('#answer').dataset.roundS) === s, {}, row.round_s);
-  await page.close();
+    let page = await open(`${address}#clients=777&rate=123456&codec=none&bound=x&foo=1`);
+    await page.waitForFunction(() =>
+        /777 clients/.test(document.querySelector('#answer').textContent),
+    );
+    check(
+        'a slider says the value beyond its end',
+        (await page.$eval('#c-rate', (e) => e.getAttribute('aria-valuetext'))) === '123 Gbps',
+    );
+    await page.close();
+    page = await open(`${address}#model=nosuch`);
+    await page.waitForFunction(() => !document.querySelector('#problem').hidden);
+    check(
+        'a refusal is one line',
+        /experiment#\/model: expected a shipped model|experiment#\/model: /.test(
+            await text(page, '#problem'),
+        ),
+        await text(page, '#problem'),
+    );
+    await page.click('#more summary');
+    const own = {
+        schema: 'strait-experiment/1',
+        model: 'cnn',
+        strategy: 'fedavg',
+        clients: 3,
+        network: { client: { rate: '1 Gbps' }, server: { rate: '1 Gbps' } },
+    };
+    await page.$eval(
+        '#as-json',
+        (e, t) => {
+            e.value = t;
+        },
+        JSON.stringify(own),
+    );
+    await page.click('#apply-json');
+    await page.waitForFunction(
+        () =>
+            location.hash.includes('experiment=') &&
+            document.querySelector('#answer').textContent !== '',
+    );
+    const [row] = await rowsOf({ ...own, clients: 8 });
+    await page.waitForFunction(
+        (s) => Number(document.querySelector('#answer').dataset.roundS) === s,
+        {},
+        row.round_s,
+    );
+    await page.close();
 }
 
 // Each step: covered, guessed, shown; and its figures are those of rows.
 async function lessons() {
-  const page = await open(`${address}#tab=lesson`);
-  for (let step = 0; step < 6; step++) {
-    await page.waitForFunction((k) => document.querySelector('#lesson-steps [aria-current]').textContent.startsWith(String(k + 1)), {}, step);
-    check(`step ${step + 1} is covered before the guess`, await page.$eval('#explore', (e) => e.classList.contains('covered') && e.inert));
-    if (step === 1) await accessible(page, 'lesson');
-    if (await page.$('#guess input[type=number]')) await page.type('#guess input[type=number]', '42');
-    else await page.click('#guess input[type=radio]');
-    await page.click('#guess button[type=submit]');
-    await page.waitForFunction(() => document.querySelectorAll('#reveal p').length === 2);
-    const told = await text(page, '#reveal');
-    check(`step ${step + 1} has all its figures`, !/[{}]|NaN|undefined/.test(told), told);
-    check(`step ${step + 1} is uncovered`, !(await page.$eval('#explore', (e) => e.classList.contains('covered'))));
-    if (step === 1) check('the break-even of the README, 42 clients', /from 42 clients/.test(told) && /That is right/.test(told), told);
-    if (pictures) console.log(told);
-    await picture(page, `lesson-${step + 1}`);
-    if (step < 5) await page.click('#lesson-next');
-  }
-  await page.close();
+    const page = await open(`${address}#tab=lesson`);
+    for (let step = 0; step < 6; step++) {
+        await page.waitForFunction(
+            (k) =>
+                document
+                    .querySelector('#lesson-steps [aria-current]')
+                    .textContent.startsWith(String(k + 1)),
+            {},
+            step,
+        );
+        check(
+            `step ${step + 1} is covered before the guess`,
+            await page.$eval('#explore', (e) => e.classList.contains('covered') && e.inert),
+        );
+        if (step === 1) await accessible(page, 'lesson');
+        if (await page.$('#guess input[type=number]'))
+            await page.type('#guess input[type=number]', '42');
+        else await page.click('#guess input[type=radio]');
+        await page.click('#guess button[type=submit]');
+        await page.waitForFunction(() => document.querySelectorAll('#reveal p').length === 2);
+        const told = await text(page, '#reveal');
+        check(`step ${step + 1} has all its figures`, !/[{}]|NaN|undefined/.test(told), told);
+        check(
+            `step ${step + 1} is uncovered`,
+            !(await page.$eval('#explore', (e) => e.classList.contains('covered'))),
+        );
+        if (step === 1)
+            check(
+                'the break-even of the README, 42 clients',
+                /from 42 clients/.test(told) && /That is right/.test(told),
+                told,
+            );
+        if (pictures) console.log(told);
+        await picture(page, `lesson-${step + 1}`);
+        if (step < 5) await page.click('#lesson-next');
+    }
+    await page.close();
 }
 
 // A server that is slow: said so; of many questions only the last one's answer is shown.
 async function slow() {
-  const page = await open(through);
-  await answered(page);
-  mood = 'slow'; held = []; asked = 0;
-  await page.focus('#c-clients');
-  for (let i = 0; i < 6; i++) await page.keyboard.press('ArrowRight');
-  await page.waitForFunction(() => /long/.test(document.querySelector('#status').textContent));
-  check('few questions wait though six moves were made', asked <= 4, asked);
-  mood = 'good';
-  held.forEach((go) => go());
-  await page.waitForFunction(() => /With 48 clients/.test(document.querySelector('#answer').textContent));
-  mood = 'broken';
-  await page.keyboard.press('ArrowRight');
-  await page.waitForFunction(() => /does not answer/.test(document.querySelector('#problem').textContent));
-  mood = 'nonsense';
-  await page.keyboard.press('ArrowRight');
-  await page.waitForFunction(() => /cannot be read/.test(document.querySelector('#problem').textContent));
-  await accessible(page, 'broken server');
-  mood = 'good';
-  await page.waitForFunction(() => document.querySelector('#problem').hidden && /With 96 clients/.test(document.querySelector('#answer').textContent));
-  await page.close();
+    const page = await open(through);
+    await answered(page);
+    mood = 'slow';
+    held = [];
+    asked = 0;
+    await page.focus('#c-clients');
+    for (let i = 0; i < 6; i++) await page.keyboard.press('ArrowRight');
+    await page.waitForFunction(() => /long/.test(document.querySelector('#status').textContent));
+    check('few questions wait though six moves were made', asked <= 4, asked);
+    mood = 'good';
+    held.forEach((go) => go());
+    await page.waitForFunction(() =>
+        /With 48 clients/.test(document.querySelector('#answer').textContent),
+    );
+    mood = 'broken';
+    await page.keyboard.press('ArrowRight');
+    await page.waitForFunction(() =>
+        /does not answer/.test(document.querySelector('#problem').textContent),
+    );
+    mood = 'nonsense';
+    await page.keyboard.press('ArrowRight');
+    await page.waitForFunction(() =>
+        /cannot be read/.test(document.querySelector('#problem').textContent),
+    );
+    await accessible(page, 'broken server');
+    mood = 'good';
+    await page.waitForFunction(
+        () =>
+            document.querySelector('#problem').hidden &&
+            /With 96 clients/.test(document.querySelector('#answer').textContent),
+    );
+    await page.close();
 }
 
 async function phone() {
-  for (const scheme of ['light', 'dark']) {
-    const page = await open(`${address}#tab=explore`, 390, [{ name: 'prefers-color-scheme', value: scheme }]);
-    await answered(page);
-    check('nothing is wider than the phone', await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), await page.evaluate(() => document.documentElement.scrollWidth));
-    await accessible(page, `phone, ${scheme}`);
-    await picture(page, `phone-${scheme}`);
-    await page.close();
-  }
+    for (const scheme of ['light', 'dark']) {
+        const page = await open(`${address}#tab=explore`, 390, [
+            { name: 'prefers-color-scheme', value: scheme },
+        ]);
+        await answered(page);
+        check(
+            'nothing is wider than the phone',
+            await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+            await page.evaluate(() => document.documentElement.scrollWidth),
+        );
+        await accessible(page, `phone, ${scheme}`);
+        await picture(page, `phone-${scheme}`);
+        await page.close();
+    }
 }
 
 async function training() {
-  const page = await open(`${address}#tab=train`);
-  await page.select('#train-task', 'quadratic');
-  await page.click('#train-form button');
-  await page.waitForFunction(() => document.querySelectorAll('#train-result p').length === 2);
-  const told = await text(page, '#train-result');
-  check('both settings tell of 20 rounds', (told.match(/after 20 rounds/g) || []).length === 2, told);
-  await accessible(page, 'training');
-  await picture(page, 'training');
-  await page.close();
+    const page = await open(`${address}#tab=train`);
+    await page.select('#train-task', 'quadratic');
+    await page.click('#train-form button');
+    await page.waitForFunction(() => document.querySelectorAll('#train-result p').length === 2);
+    const told = await text(page, '#train-result');
+    check(
+        'both settings tell of 20 rounds',
+        (told.match(/after 20 rounds/g) || []).length === 2,
+        told,
+    );
+    await accessible(page, 'training');
+    await picture(page, 'training');
+    await page.close();
 }
 
 // Client 1's link is slowed in the middle of the shown round, which is longer then; and undone.
 async function hits() {
-  const page = await open(`${address}#clients=4&codec=none&server=10000`);
-  await answered(page);
-  const before = await page.$eval('#answer', (e) => Number(e.dataset.roundS));
-  await page.$eval('#round input[type=range]', (e) => { e.value = 250; e.dispatchEvent(new Event('input')); });
-  await page.evaluate(() => [...document.querySelectorAll('#round button')].find((b) => /tenth/.test(b.textContent)).click());
-  await page.waitForSelector('#hit-note');
-  const experiment = JSON.parse(await page.$eval('#as-json', (e) => e.value)), [event] = experiment.network.events;
-  const [row] = await rowsOf(experiment);
-  check('the round is longer by the event', row.round_s > before && Number(await page.$eval('#answer', (e) => e.dataset.roundS)) === row.round_s, JSON.stringify(event));
-  check('the first round was not hit', Math.abs(row.rounds_s[0] - before) < 1e-6 * before, row.rounds_s);
-  await picture(page, 'hit');
-  await page.evaluate(() => [...document.querySelectorAll('#round button')].find((b) => /Undo/.test(b.textContent)).click());
-  await page.waitForFunction((s) => Number(document.querySelector('#answer').dataset.roundS) === s, {}, before);
-  await page.close();
+    const page = await open(`${address}#clients=4&codec=none&server=10000`);
+    await answered(page);
+    const before = await page.$eval('#answer', (e) => Number(e.dataset.roundS));
+    await page.$eval('#round input[type=range]', (e) => {
+        e.value = 250;
+        e.dispatchEvent(new Event('input'));
+    });
+    await page.evaluate(() =>
+        [...document.querySelectorAll('#round button')]
+            .find((b) => /tenth/.test(b.textContent))
+            .click(),
+    );
+    await page.waitForSelector('#hit-note');
+    const experiment = JSON.parse(await page.$eval('#as-json', (e) => e.value)),
+        [event] = experiment.network.events;
+    const [row] = await rowsOf(experiment);
+    check(
+        'the round is longer by the event',
+        row.round_s > before &&
+            Number(await page.$eval('#answer', (e) => e.dataset.roundS)) === row.round_s,
+        JSON.stringify(event),
+    );
+    check(
+        'the first round was not hit',
+        Math.abs(row.rounds_s[0] - before) < 1e-6 * before,
+        row.rounds_s,
+    );
+    await picture(page, 'hit');
+    await page.evaluate(() =>
+        [...document.querySelectorAll('#round button')]
+            .find((b) => /Undo/.test(b.textContent))
+            .click(),
+    );
+    await page.waitForFunction(
+        (s) => Number(document.querySelector('#answer').dataset.roundS) === s,
+        {},
+        before,
+    );
+    await page.close();
 }
 
 // The planner's page: its recommendation is the best row of the plan that it asked for.
 async function planning() {
-  const page = await open(`${address}plan`);
-  const asked = page.waitForRequest((r) => r.url().endsWith('/api/plan'));
-  await page.click('#plan-form details summary');
-  await page.type('#plan-form input[name=price-egress]', '0.08');
-  await page.click('#plan-form button[type=submit]');
-  const body = (await asked).postData();
-  await page.waitForSelector('#plan-answer');
-  const answer = await (await fetch(`${address}api/plan`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })).json();
-  check('the recommendation is the plan’s', (await text(page, '#plan-answer')) === answer.text && /EUR/.test(answer.text), answer.text);
-  check('five are shown', (await page.$$('#plan-result table:first-of-type tbody tr')).length >= 5);
-  await accessible(page, 'plan');
-  await picture(page, 'plan');
-  await page.close();
+    const page = await open(`${address}plan`);
+    const asked = page.waitForRequest((r) => r.url().endsWith('/api/plan'));
+    await page.click('#plan-form details summary');
+    await page.type('#plan-form input[name=price-egress]', '0.08');
+    await page.click('#plan-form button[type=submit]');
+    const body = (await asked).postData();
+    await page.waitForSelector('#plan-answer');
+    const answer = await (
+        await fetch(`${address}api/plan`, {
+            method: 'POST',
+            headers: { 'Content-Type': 'application/json' },
+            body,
+        })
+    ).json();
+    check(
+        'the recommendation is the plan’s',
+        (await text(page, '#plan-answer')) === answer.text && /EUR/.test(answer.text),
+        answer.text,
+    );
+    check(
+        'five are shown',
+        (await page.$$('#plan-result table:first-of-type tbody tr')).length >= 5,
+    );
+    await accessible(page, 'plan');
+    await picture(page, 'plan');
+    await page.close();
 }
 
 // An emulation that is stopped at once: said so, and another can begin.
 async function real() {
-  const page = await open(`${address}#tab=real`);
-  await page.click('#real-start');
-  await page.waitForFunction(() => !document.querySelector('#real-stop').disabled);
-  await page.click('#real-stop');
-  await page.waitForFunction(() => /Stopped/.test(document.querySelector('#real-result').textContent) && !document.querySelector('#real-start').disabled);
-  await accessible(page, 'check it for real');
-  await page.close();
+    const page = await open(`${address}#tab=real`);
+    await page.click('#real-start');
+    await page.waitForFunction(() => !document.querySelector('#real-stop').disabled);
+    await page.click('#real-stop');
+    await page.waitForFunction(
+        () =>
+            /Stopped/.test(document.querySelector('#real-result').textContent) &&
+            !document.querySelector('#real-start').disabled,
+    );
+    await accessible(page, 'check it for real');
+    await page.close();
 }
 
 try {
-  for (const part of [numbers, keyboard, links, lessons, slow, phone, training, planning, hits, real]) {
-    if (only && !only.split(',').includes(part.name)) continue;
-    try { await part(); } catch (why) { check(`${part.name} ends`, false, `${why.message} ${/check.mjs:\d+/.exec(why.stack)}`); }
-  }
-  check('nothing outside is asked for', outside.length === 0, outside.join(' '));
+    for (const part of [
+        numbers,
+        keyboard,
+        links,
+        lessons,
+        slow,
+        phone,
+        training,
+        planning,
+        hits,
+        real,
+    ]) {
+        if (only && !only.split(',').includes(part.name)) continue;
+        try {
+            await part();
+        } catch (why) {
+            check(`${part.name} ends`, false, `${why.message} ${/check.mjs:\d+/.exec(why.stack)}`);
+        }
+    }
+    check('nothing outside is asked for', outside.length === 0, outside.join(' '));
 } finally {
-  await browser.close();
-  between.closeAllConnections();
-  between.close();
-  server.kill('SIGINT');
+    await browser.close();
+    between.closeAllConnections();
+    between.close();
+    server.kill('SIGINT');
 }
 const status = await new Promise((done) => server.once('exit', done));
 check('the server ends with status 0', status === 0, status);
