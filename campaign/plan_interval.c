@@ -119,9 +119,14 @@ static double step_spread(const struct strait_model *m)
     return p50_s > 0 ? fmax(0, log(p90_s / p50_s)) : 0;
 }
 
-/* Where the prediction stands on figures that no machine of ours gave. */
+/* Where the prediction stands on figures that no machine of ours gave, or on a kind of run that
+ * none of those is like from which margins were learned. */
 static const char *doubt_of(const struct strait_experiment *e)
 {
+    if (e->graph)
+        return "no replay was held against a measurement";
+    if (strait_network_n_scheduled(e->network) > 0)
+        return "no network whose rates change was held against measurements";
     return e->model->timing == STRAIT_TIMING_STATED_FLOPS
                ? "compute time from stated FLOP/s, whose error is not known"
                : NULL;

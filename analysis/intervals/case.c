@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include "analysis/fields.h"
+#include "analysis/row.h"
 
 const char *const strait_feature_names[STRAIT_N_FEATURES] = {"rate_mbps", "rtt_ms", "clients",
                                                              "model_mb", "severity"};
@@ -91,12 +92,14 @@ struct strait_case strait_case_of(const struct strait_experiment *e, double mess
         .is_alone = e->strategy->has_server && e->n_clients == 1};
     if (strait_network_n_scheduled(n) > 0)
         c.network = "changing rates"; /* none was emulated */
+    if (e->graph)
+        c.network = "replays"; /* likewise; the model stands for nothing */
     if (!(message_bytes > 0))
         c.network = "clean", c.congestion = "none";
     c.features[STRAIT_FEATURE_RATE] = narrowest_bits_per_s(n) / 1e6;
     c.features[STRAIT_FEATURE_RTT] = 1e3 * p.rtt_s;
     c.features[STRAIT_FEATURE_CLIENTS] = e->n_clients;
-    c.features[STRAIT_FEATURE_MODEL] = 4e-6 * (double)e->model->n_elems;
+    c.features[STRAIT_FEATURE_MODEL] = e->graph ? NAN : 4e-6 * (double)e->model->n_elems;
     c.features[STRAIT_FEATURE_SEVERITY] = lossy   ? p.loss_ratio
                                           : jumps ? p.jitter_ratio
                                           : fills ? p.fullness
@@ -109,7 +112,7 @@ json_t *strait_case_json(const struct strait_case *c)
     json_t *out = json_pack("{s:s, s:s, s:s, s:s}", "network", c->network, "congestion",
                             c->congestion, "family", c->family, "messages", c->messages);
     for (int i = 0; i < STRAIT_N_FEATURES; i++)
-        json_object_set_new(out, strait_feature_names[i], json_real(c->features[i]));
+        json_object_set_new(out, strait_feature_names[i], strait_json_number(c->features[i]));
     return out;
 }
 

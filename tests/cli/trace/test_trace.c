@@ -47,6 +47,9 @@ static void imported(void)
     expect(CALL("trace", "import", ring, "--out", "ring.json"), 0, "",
            "1 Gbps and 20 ms stand there to be replaced");
     expect(CALL("run", "ring.json", "--on", "fluid", "--json"), 0, "\"strategy\":\"replay\"", "");
+    /* of no replay an interval was learned, and its model stands for nothing */
+    expect(CALL("run", "ring.json", "--on", "fluid", "--json"), 0,
+           "\"why\":\"no replay was held against a measurement\"", "");
     expect(CALL("trace", "import", ring, "--out", "ring.json"), 2, "", "ring.json");
     expect(CALL("trace", "import", ring, "--out", "ring.csv"), 2, "",
            "expected a trace with layers for a table, found goal");
