@@ -276,4 +276,4 @@ static const struct strait_test tests[] = {
     {"a run in parts emulates one row in each", in_parts},
     {"a prediction without ramp or without codec cost is caught", controls},
 };
-STRAIT_SUITE_WITH("campaign/agreement", tests, .slow = true, .release = true);
+STRAIT_SUITE_WITH("campaign/agreement", tests, .slow_s = 16, .release = true);

@@ -309,4 +309,4 @@ static const struct strait_test tests[] = {
     {"every experiment that ships has a golden run", of_all_experiments},
     {"no two of the strategies side by side have the same bytes and time", none_alike},
 };
-STRAIT_SUITE_WITH("campaign/golden_runs", tests, .slow = true, .release = true);
+STRAIT_SUITE_WITH("campaign/golden_runs", tests, .slow_s = 20, .release = true);

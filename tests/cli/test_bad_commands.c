@@ -228,4 +228,4 @@ static const struct strait_test tests[] = {
     {"a full or closed standard output is never success", outputs},
     {"a device is written to, not replaced", devices},
 };
-STRAIT_SUITE_WITH("cli/bad_commands", tests, .slow = true);
+STRAIT_SUITE_WITH("cli/bad_commands", tests, .slow_s = 9);

@@ -464,4 +464,4 @@ static const struct strait_test tests[] = {
     {"an ordinary user emulates in namespaces of his own",
      an_ordinary_user_emulates_in_namespaces_of_his_own},
 };
-STRAIT_SUITE_WITH("cli/cli_emu", tests, .slow = true, .release = true);
+STRAIT_SUITE_WITH("cli/cli_emu", tests, .slow_s = 33, .release = true);

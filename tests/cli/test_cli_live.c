@@ -176,4 +176,4 @@ static const struct strait_test tests[] = {
     {"--live without a terminal says a line a refresh", as_lines},
     {"--live is emu's", elsewhere},
 };
-STRAIT_SUITE_WITH("cli/cli_live", tests, .slow = true);
+STRAIT_SUITE_WITH("cli/cli_live", tests, .slow_s = 4);

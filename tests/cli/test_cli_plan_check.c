@@ -47,4 +47,4 @@ static void emulates_two(void)
 static const struct strait_test tests[] = {
     {"a plan's first two candidates are emulated", emulates_two},
 };
-STRAIT_SUITE_WITH("cli/cli_plan_check", tests, .slow = true, .release = true);
+STRAIT_SUITE_WITH("cli/cli_plan_check", tests, .slow_s = 3, .release = true);

@@ -262,4 +262,4 @@ static const struct strait_test tests[] = {
     {"links that MPI measures become a network that an experiment names", links_become_a_network},
     {"without a launcher it says how to start", without_a_launcher},
 };
-STRAIT_SUITE_WITH("cli/cli_rank", tests, .release = true);
+STRAIT_SUITE_WITH("cli/cli_rank", tests, .slow_s = 37, .release = true);

@@ -205,4 +205,4 @@ static const struct strait_test tests[] = {
     {"memory runs out once at each place", memory_runs_out},
     {"calls of the system fail once at each place", calls_fail},
 };
-STRAIT_SUITE_WITH("cli/failing_commands", tests, .slow = true);
+STRAIT_SUITE_WITH("cli/failing_commands", tests, .slow_s = 8);

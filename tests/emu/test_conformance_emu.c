@@ -33,5 +33,5 @@ static const struct strait_backend patient_emu = {
 static const struct strait_conformance conformance = {
     .backend = &patient_emu, .tolerance_ratio = 0.02, .tolerance_s = 5e-3, .dilation = 4};
 
-STRAIT_SUITE_WITH("emu/conformance_emu", strait_conformance_tests, .slow = true,
+STRAIT_SUITE_WITH("emu/conformance_emu", strait_conformance_tests, .slow_s = 16,
                   .data = &conformance, .release = true);

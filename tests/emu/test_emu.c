@@ -493,4 +493,4 @@ static const struct strait_test tests[] = {
     {"an interrupt ends everything and then the caller",
      an_interrupt_ends_everything_and_then_the_caller},
 };
-STRAIT_SUITE_WITH("emu/emu", tests, .slow = true);
+STRAIT_SUITE_WITH("emu/emu", tests, .slow_s = 9);

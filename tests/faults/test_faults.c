@@ -150,4 +150,4 @@ static const struct strait_test tests[] = {
     {"a call that fails gives an error or the right result",
      a_call_that_fails_gives_an_error_or_the_right_result},
 };
-STRAIT_SUITE_WITH("faults/faults", tests, .release = true, .slow = true, .deadline_s = 36000);
+STRAIT_SUITE_WITH("faults/faults", tests, .release = true, .slow_s = 3, .deadline_s = 36000);

@@ -134,4 +134,4 @@ static void whatever_ends_a_run_leaves_nothing_wrong(void)
 static const struct strait_test tests[] = {
     {"whatever ends a run leaves nothing wrong", whatever_ends_a_run_leaves_nothing_wrong},
 };
-STRAIT_SUITE_WITH("faults/soak", tests, .release = true, .slow = true, .deadline_s = 36000);
+STRAIT_SUITE_WITH("faults/soak", tests, .release = true, .slow_s = 1, .deadline_s = 36000);

@@ -16,7 +16,7 @@ struct strait_suite {
     const void *data;  /* what suites that share their tests differ in: strait_suite_data */
     double deadline_s; /* for all of its tests; 0: DEADLINE_S of runner.h */
     bool alone;        /* needs the machine to itself: runs after the others */
-    bool slow;         /* not part of make test-quick */
+    unsigned slow_s;   /* about how long it takes, on two cores; above 0: not in make test-quick */
     bool release;      /* measures, or checks figures alone: not under sanitizers */
     bool threads;      /* has threads that share memory: also under ThreadSanitizer */
     bool apart;        /* runs only where it is named in full */

@@ -261,4 +261,4 @@ static const struct strait_test tests[] = {
     {"all data is installed and no source", complete},
     {"make uninstall leaves no file", removed},
 };
-STRAIT_SUITE_WITH("lib/install", tests, .slow = true, .release = true);
+STRAIT_SUITE_WITH("lib/install", tests, .slow_s = 5, .release = true);

@@ -95,5 +95,5 @@ static const struct strait_backend started = {.name = "mpi", .check = check, .ru
 static const struct strait_conformance conformance = {
     .backend = &started, .tolerance_ratio = 0.02, .tolerance_s = 5e-3, .unshaped = true};
 
-STRAIT_SUITE_WITH("mpi/conformance_mpi", strait_conformance_tests, .slow = true,
+STRAIT_SUITE_WITH("mpi/conformance_mpi", strait_conformance_tests, .slow_s = 15,
                   .data = &conformance, .release = true);

@@ -122,4 +122,4 @@ static const struct strait_test tests[] = {
     {"without a codec only memory is measured", no_codec},
     {"a large model is measured on an even part of it", large},
 };
-STRAIT_SUITE_WITH("analysis/measured/calibration", tests, .slow = true, .release = true);
+STRAIT_SUITE_WITH("analysis/measured/calibration", tests, .slow_s = 28, .release = true);

@@ -369,4 +369,4 @@ static const struct strait_test tests[] = {
     {"a killed encode leaves what was there, or what is new, whole", killed},
     {"every command explains itself", help},
 };
-STRAIT_SUITE_WITH("cli/codec/cli_codec", tests, .slow = true, .release = true);
+STRAIT_SUITE_WITH("cli/codec/cli_codec", tests, .slow_s = 5, .release = true);

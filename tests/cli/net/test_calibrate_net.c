@@ -140,4 +140,4 @@ static const struct strait_test tests[] = {
     {"whoever else answers is refused", strangers},
     {"in virtual time a path's rate, queue, loss and round trip are found", virtual_time},
 };
-STRAIT_SUITE_WITH("cli/net/calibrate_net", tests, .slow = true);
+STRAIT_SUITE_WITH("cli/net/calibrate_net", tests, .slow_s = 8);

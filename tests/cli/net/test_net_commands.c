@@ -337,4 +337,4 @@ static const struct strait_test tests[] = {
     {"a wrong command line is one line and exit 2", usage},
     {"every command explains itself", help},
 };
-STRAIT_SUITE_WITH("cli/net/net_commands", tests, .slow = true);
+STRAIT_SUITE_WITH("cli/net/net_commands", tests, .slow_s = 4);

@@ -237,4 +237,4 @@ static const struct strait_test tests[] = {
     {"top shows what a link carries", top},
     {"Open MPI's mpirun starts a ring through the rsh shim", mpi_ring},
 };
-STRAIT_SUITE_WITH("cli/net/net_foreign", tests, .slow = true, .release = true);
+STRAIT_SUITE_WITH("cli/net/net_foreign", tests, .slow_s = 16, .release = true);

@@ -127,4 +127,4 @@ static const struct strait_test tests[] = {
     {"doctor boots guests, and emulation works where one does", doctor},
     {"an ordinary user has all of it with a TUN node of the test", ordinary_user},
 };
-STRAIT_SUITE_WITH("cli/net/net_host", tests, .slow = true);
+STRAIT_SUITE_WITH("cli/net/net_host", tests, .slow_s = 3);

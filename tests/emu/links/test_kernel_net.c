@@ -374,4 +374,4 @@ static const struct strait_test tests[] = {
     {"cold messages take the round trips of slow start and the shared link", cold_messages},
     {"the same checks fail without shaping", unshaped_fails},
 };
-STRAIT_SUITE_WITH("emu/links/kernel_net", tests, .slow = true, .release = true);
+STRAIT_SUITE_WITH("emu/links/kernel_net", tests, .slow_s = 7, .release = true);

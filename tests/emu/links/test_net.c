@@ -330,4 +330,4 @@ static const struct strait_test tests[] = {
     {"eight clients fill one port exactly", eight_into_one},
     {"a forked child enters one namespace and lets go of the rest", forked_child},
 };
-STRAIT_SUITE_WITH("emu/links/net", tests, .slow = true, .release = true);
+STRAIT_SUITE_WITH("emu/links/net", tests, .slow_s = 18, .release = true);

@@ -22,7 +22,7 @@ static const char usage[] =
     "\n"
     "WORD  the beginning of a suite's path (codecs/sz); else a part of a test's sentence\n"
     "\n"
-    "  -j N          suites at a time (2)\n"
+    "  -j N          suites at a time (twice the processors, 4 to 8: many wait)\n"
     "  --quick       leave out suites that are marked slow\n"
     "  --threads     suites with threads that share memory alone\n"
     "  --long        all settings of tests that else take a few (STRAIT_LONG=1)\n"
@@ -152,7 +152,7 @@ static bool is_picked(const struct strait_suite *s, const struct options *o)
     for (unsigned i = 0; i < s->n_tests; i++)
         has_sentence |= strait_suite_picks(s->tests[i].sentence, o->words, o->n_words);
     return is_begun && has_sentence && (is_named || !s->apart) &&
-           !(o->quick && (s->slow || s->alone)) && (s->threads || !o->threads);
+           !(o->quick && (s->slow_s > 0 || s->alone)) && (s->threads || !o->threads);
 }
 
 static void print_left_out(unsigned n, const char *why)
@@ -209,10 +209,18 @@ static void list(void)
 {
     for (unsigned i = 0; i < strait_n_suites; i++) {
         const struct strait_suite *s = strait_suites[i];
-        printf("%-48s %3u%s%s%s%s%s\n", s->name, s->n_tests, s->slow ? " slow" : "",
+        printf("%-48s %3u%s%s%s%s%s\n", s->name, s->n_tests, s->slow_s > 0 ? " slow" : "",
                s->alone ? " alone" : "", s->release ? " release" : "", s->threads ? " threads" : "",
                s->apart ? " apart" : "");
     }
+}
+
+/* Two thirds of what the suites take they wait, for shaped links and for each other's processes. */
+static unsigned suites_at_once(void)
+{
+    enum { MIN_SUITES = 4, MAX_SUITES = 8 };
+    const long n = 2 * sysconf(_SC_NPROCESSORS_ONLN);
+    return n < MIN_SUITES ? MIN_SUITES : n > MAX_SUITES ? MAX_SUITES : (unsigned)n;
 }
 
 static int run_here(const struct options *o)
@@ -227,7 +235,7 @@ int main(int argc, char **argv)
 {
     char program[PATH_MAX] = "", beside[PATH_MAX], strait[PATH_MAX + 16], seed[32];
     const char *given = getenv("STRAIT_SEED");
-    struct options o = {.n_at_once = 2};
+    struct options o = {.n_at_once = suites_at_once()};
     if (argc == 2 && strcmp(argv[1], "--help") == 0) {
         fputs(usage, stdout);
         return 0;

@@ -156,7 +156,7 @@ static void end_late(struct work *w)
     }
 }
 
-/* The next suite that may begin: slow ones first, so that none is begun last. */
+/* The next suite that may begin: the slowest first, so that none is begun last. */
 static int next(const struct work *w, bool alone)
 {
     int found = -1;
@@ -164,7 +164,7 @@ static int next(const struct work *w, bool alone)
         const struct strait_suite *s = w->r->suites[i];
         if (w->is_begun[i] || s->alone != alone)
             continue;
-        if (found < 0 || (s->slow && !w->r->suites[found]->slow))
+        if (found < 0 || s->slow_s > w->r->suites[found]->slow_s)
             found = (int)i;
     }
     return found;

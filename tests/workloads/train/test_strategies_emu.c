@@ -151,4 +151,4 @@ static const struct strait_test tests[] = {
      "bits, and none is like another",
      all_run},
 };
-STRAIT_SUITE_WITH("workloads/train/strategies_emu", tests, .slow = true, .release = true);
+STRAIT_SUITE_WITH("workloads/train/strategies_emu", tests, .slow_s = 134, .release = true);

@@ -71,5 +71,5 @@ static const struct strait_test tests[] = {
     {"over TCP errors of bounded codecs add up to the stated number of bounds at most",
      bounds_add_up},
 };
-STRAIT_SUITE_WITH("workloads/train/collectives/collectives_emu", tests, .slow = true,
+STRAIT_SUITE_WITH("workloads/train/collectives/collectives_emu", tests, .slow_s = 5,
                   .release = true);
