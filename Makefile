@@ -131,7 +131,7 @@ bench: all $(BUILD)/tests/bench_deepreduce
 # that does not boot the one of make vkernel): a minute.
 .PHONY: uml
 uml: programs
-	@$(RUN_TESTS) --long emu/guest/uml emu/guest/net_uml
+	@$(RUN_TESTS) -j 1 --long emu/guest/uml emu/guest/net_uml
 
 # Kept outside of build/, which make clean removes: it depends on nothing there and takes minutes.
 .PHONY: vkernel

@@ -126,19 +126,24 @@ static bool copy_experiment(char path[32])
     return done;
 }
 
-/* A guest in the host's time is late where the host is busy, and says so; nothing else may be wrong
- * with the row. */
-static bool is_late_at_most(const json_t *row)
+/* A guest in the host's time is late, stands still or works slowly where the host is busy, and says
+ * so; nothing else may be wrong with the row. */
+static bool is_disturbed_at_most(const json_t *row)
 {
-    bool only_late = true;
+    static const char *const by_a_busy_host[] = {" late", "outside of jobs", "ping from ",
+                                                 "stood still", "readings of work"};
+    bool only_disturbed = true;
     const json_t *why;
     size_t i;
     json_array_foreach (json_object_get(row, "invalid"), i, why) {
-        const char *text = json_string_value(why);
-        only_late &= strstr(text, "late") || strstr(text, "outside of jobs") ||
-                     strncmp(text, "ping from", 9) == 0;
+        bool is_known = false;
+        for (size_t k = 0; k < sizeof(by_a_busy_host) / sizeof(by_a_busy_host[0]); k++)
+            is_known |= strstr(json_string_value(why), by_a_busy_host[k]) != NULL;
+        if (!is_known)
+            fprintf(stderr, "%s\n", json_string_value(why));
+        only_disturbed &= is_known;
     }
-    return only_late && json_is_boolean(json_object_get(row, "valid"));
+    return only_disturbed && json_is_boolean(json_object_get(row, "valid"));
 }
 
 static void a_run(void)
@@ -175,7 +180,7 @@ static void a_run(void)
         const char *record = json_string_value(json_object_get(row, "record"));
         if (record && strcmp(record, "row") == 0) {
             n_rows++;
-            CU_ASSERT(is_late_at_most(row));
+            CU_ASSERT(is_disturbed_at_most(row));
             CU_ASSERT_EQUAL(status, json_is_true(json_object_get(row, "valid")) ? 0 : 1);
             if (time_is_judged())
                 CU_ASSERT(json_is_true(json_object_get(row, "valid")));
@@ -305,4 +310,4 @@ static const struct strait_test tests[] = {
     {"a guest whose memory runs out says so", little_memory},
     {"nothing is left when the parent is killed", killed_parent},
 };
-STRAIT_SUITE_WITH("emu/guest/uml", tests, .alone = true, .release = true);
+STRAIT_SUITE_WITH("emu/guest/uml", tests, .slow_s = 50, .release = true);

@@ -378,4 +378,4 @@ static const struct strait_test tests[] = {
     {"prediction and emulation of a run agree there", a_run},
     {"sites get the relay's links there", sites},
 };
-STRAIT_SUITE_WITH("emu/guest/virtual", tests, .alone = true, .release = true);
+STRAIT_SUITE_WITH("emu/guest/virtual", tests, .slow_s = 74, .release = true);
