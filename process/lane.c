@@ -16,9 +16,7 @@ static struct strait_proc_lane *lane_of(const struct strait_rank *r)
     return (struct strait_proc_lane *)(uintptr_t)r;
 }
 
-static void fail(struct strait_proc_lane *lane, const struct strait_error *err)
-    __attribute__((noreturn));
-static void fail(struct strait_proc_lane *lane, const struct strait_error *err)
+static _Noreturn void fail(struct strait_proc_lane *lane, const struct strait_error *err)
 {
     strait_proc_rank_fail(lane->rank, err);
 }
@@ -105,8 +103,7 @@ static double lane_now_s(const struct strait_rank *r)
     return strait_proc_clock_virtual_s(&lane->rank->clock, now);
 }
 
-__attribute__((noreturn)) static void lane_fail(struct strait_rank *r,
-                                                const struct strait_error *err)
+static _Noreturn void lane_fail(struct strait_rank *r, const struct strait_error *err)
 {
     fail(lane_of(r), err);
 }

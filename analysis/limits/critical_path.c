@@ -52,10 +52,10 @@ static void add_transfer(struct sums *s, const struct strait_path_step *step)
     const struct strait_network *n = s->in->network;
     const double step_s = step->to_s - step->from_s,
                  span_s = step->span->end_s - step->span->start_s;
-    int links[STRAIT_MAX_HOPS], link = -1;
+    int links[STRAIT_MAX_HOPS], link = 0;
     double most_s = -1;
-    for (int n_hops = strait_network_path(n, step->span->peer, step->span->rank, links), i = 0;
-         i < n_hops; i++) {
+    const int n_hops = strait_network_path(n, step->span->peer, step->span->rank, links);
+    for (int i = 0; i < n_hops; i++) {
         const double here_s =
             filled_s(s, step, links[i],
                      strait_carried_bytes(s->carried, links[i], step->from_s, step->to_s));

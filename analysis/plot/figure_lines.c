@@ -93,7 +93,7 @@ static void put_direct(struct strait_sheet *s, size_t panel, const struct strait
     const json_t *lines = json_object_get(panel_at(s, panel), "lines");
     const size_t n = json_array_size(lines) < MAX_LABELS ? json_array_size(lines) : MAX_LABELS;
     const double gap = 1.25 * s->small_pt / s->panel_height_pt;
-    size_t order[MAX_LABELS];
+    size_t order[MAX_LABELS] = {0};
     double at[MAX_LABELS];
     for (size_t i = 0; i < n; i++) {
         const json_t *points = json_object_get(json_array_get(lines, i), "points");

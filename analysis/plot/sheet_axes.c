@@ -144,7 +144,7 @@ static void put_axis(struct strait_sheet *s, char axis, const json_t *names,
                      const struct strait_sheet_range *r, size_t panel)
 {
     FILE *out = s->script.out;
-    double at[MAX_TICS];
+    double at[MAX_TICS] = {0};
     const double length_pt = axis == 'x' ? s->panel_width_pt : s->panel_height_pt;
     fprintf(out, "%s logscale %c\nset %crange [%.9g:%.9g]\n", r->log ? "set" : "unset", axis, axis,
             r->low, r->high);

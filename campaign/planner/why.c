@@ -126,7 +126,7 @@ static int by_gain(const void *a, const void *b)
 static json_t *faster_of(const struct tries *t)
 {
     const double round_s = strait_row_number(t->rows[STRAIT_FASTER_NOTHING], "round_s");
-    json_t *all[STRAIT_N_FASTER], *out = json_array();
+    json_t *all[STRAIT_N_FASTER] = {NULL}, *out = json_array();
     size_t n = 0;
     for (int what = STRAIT_FASTER_NOTHING + 1; what < STRAIT_N_FASTER; what++) {
         const json_t *row = t->rows[what];

@@ -152,6 +152,7 @@ static void measure(struct times *t, struct strait_learner *x, struct strait_opt
         t->step_us[t->iter] = (double)(strait_cpu_thread_ns() - t->last_ns) * 1e-3;
         find_ready(t, t->iter);
     }
+    x->laps = NULL;
     free(w);
     free(g);
 }

@@ -87,8 +87,12 @@ static char *hear(int fd)
     size_t n = 0, cap = 1 << 16;
     char *text = malloc(cap);
     for (ssize_t got; (got = recv(fd, text + n, cap - n - 1, 0)) > 0; n += (size_t)got)
-        if (cap - n < 4096)
-            text = realloc(text, cap *= 2);
+        if (cap - n < 4096) {
+            char *more = realloc(text, cap *= 2);
+            if (!more)
+                abort();
+            text = more;
+        }
     text[n] = '\0';
     close(fd);
     return text;

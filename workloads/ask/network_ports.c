@@ -156,11 +156,14 @@ static int reserve(struct strait_ports *p, long n_more, struct strait_error *err
 {
     const size_t n = (size_t)p->n + (size_t)n_more;
     struct strait_link *out = realloc(p->out, n * sizeof(*out));
-    p->out = out ? out : p->out;
+    if (out)
+        p->out = out;
     struct strait_link *in = realloc(p->in, n * sizeof(*in));
-    p->in = in ? in : p->in;
+    if (in)
+        p->in = in;
     int *n_ranks = realloc(p->n_ranks, n * sizeof(*n_ranks));
-    p->n_ranks = n_ranks ? n_ranks : p->n_ranks;
+    if (n_ranks)
+        p->n_ranks = n_ranks;
     return out && in && n_ranks
                ? 0
                : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "%zu ports do not fit in memory", n);

@@ -25,9 +25,11 @@ static int add(struct steps *s, double at_s, double bits_per_s, struct strait_er
     if (s->n == s->cap) {
         const size_t cap = s->cap > 0 ? 2 * s->cap : 16;
         double *at = realloc(s->at_s, cap * sizeof(*at));
-        s->at_s = at ? at : s->at_s;
+        if (at)
+            s->at_s = at;
         double *rate = realloc(s->bits_per_s, cap * sizeof(*rate));
-        s->bits_per_s = rate ? rate : s->bits_per_s;
+        if (rate)
+            s->bits_per_s = rate;
         if (!at || !rate)
             return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
         s->cap = cap;

@@ -118,10 +118,11 @@ static double loss_of(const struct reference *r, const unsigned char *words, dou
         for (size_t b = 0; b < r->t->layers; b++)
             block(r, x, b);
         for (size_t i = 0; i < n; i++) {
-            double sum = 0;
+            double sum;
             norm(last, x + i * d, named(r, "ln_f", "weight"), named(r, "ln_f", "bias"), d);
             linear(out, last, head, NULL, d, v);
-            for (size_t j = 0; j < v; j++)
+            sum = exp(out[0]);
+            for (size_t j = 1; j < v; j++)
                 sum += exp(out[j]);
             loss += (log(sum) - out[words[i + 1]]) / (double)(SEQUENCES * n);
             if (scores)

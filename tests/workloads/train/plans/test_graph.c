@@ -40,7 +40,7 @@ static void by_hand(void)
 /* One step: x_i becomes the mean of its own and what it is sent. */
 static void mix(double *x, enum strait_graph g, int n, int round)
 {
-    double mixed[MOST];
+    double mixed[MOST] = {0};
     for (int i = 0; i < n; i++) {
         int n_here = 1;
         mixed[i] = x[i];
