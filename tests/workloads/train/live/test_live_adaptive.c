@@ -288,4 +288,4 @@ static const struct strait_test tests[] = {
     {"a bound by noise follows what clients' updates differ by", noises},
     {"parameters that come down are compressed", smaller},
 };
-STRAIT_SUITE_WITH("workloads/train/live/live_adaptive", tests, .slow_s = 17, .deadline_s = 120);
+STRAIT_SUITE_WITH("workloads/train/live/live_adaptive", tests, .slow_s = 17);

@@ -120,4 +120,4 @@ static const struct strait_test tests[] = {
     {"and so they do with a codec between", with_codecs},
     {"an emulation trains to the same bits", emulated},
 };
-STRAIT_SUITE_WITH("workloads/train/live/live_backends", tests, .slow_s = 49, .deadline_s = 240);
+STRAIT_SUITE_WITH("workloads/train/live/live_backends", tests, .slow_s = 49);
