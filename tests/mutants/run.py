@@ -28,10 +28,12 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import sites  # noqa: E402
 
-FOLDERS = 'core codecs traces learn workloads sim process emu mpi analysis campaign lib cli'.split()
+FOLDERS = ('core codecs traces learn workloads sim process emu mpi analysis campaign serve lib '
+           'cli').split()
 BUILD = 'build/mutants'
 PROGRAMS = ('strait', 'tests/strait-tests')
-MUTANT_S = float(os.environ.get('MUTANT_S', 60))  # after this, no further suite of a change begins
+# After so much processor time of its suites no further suite of a change begins.
+MUTANT_S = float(os.environ.get('MUTANT_S', 60))
 QUIET = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
 # $0 the tree, $1 where the programs lie that stand for the tree's; then a command.
 FENCE = '''own=$1; shift; mount --make-rprivate / && mount -t tmpfs none /run || exit 99
@@ -48,26 +50,31 @@ LIVE = set()  # what must end with us
 
 def leave(*_):
     for p in list(LIVE):
-        p.kill()  # --kill-child: its namespace ends with it
+        p.kill()
     os._exit(1)
 
 
 def fenced(tree, own, command, limit_s, env=None):
-    """The status of a command inside the fence, 'late' when it took too long."""
+    """The status of a command inside the fence, 'late' when it took too long, and the processor
+    time that it took."""
     unshare = ['unshare', '--mount', '--net', '--pid', '--fork', '--kill-child', '--mount-proc']
     if os.geteuid():
         unshare.insert(1, '--map-root-user')
     p = subprocess.Popen(unshare + ['sh', '-c', FENCE, tree, own] + command, env=env,
                          start_new_session=True, **QUIET)
     LIVE.add(p)
-    try:
-        return p.wait(limit_s)
-    except subprocess.TimeoutExpired:
-        p.kill()
-        p.wait()
-        return 'late'
-    finally:
-        LIVE.discard(p)
+    until = time.time() + limit_s
+    while True:
+        pid, status, used = os.wait4(p.pid, os.WNOHANG)
+        late = not pid and time.time() > until
+        if late:
+            p.kill()  # --kill-child: its namespace ends with it
+            pid, status, used = os.wait4(p.pid, 0)
+        if pid:
+            p.returncode = os.waitstatus_to_exitcode(status)
+            LIVE.discard(p)
+            return 'late' if late else p.returncode, used.ru_utime + used.ru_stime
+        time.sleep(0.02)
 
 
 class Tree:
@@ -223,12 +230,12 @@ def judge(tree, own, reach, name, text, site):
     if not tree.link(name, made, own):
         return None, 'does not link'
     suites = reach.suites(name, text, site.function, site.line)
-    until, ran = time.time() + MUTANT_S, 0
+    used_s, ran = 0, 0
     for suite in suites:
-        if time.time() > until:
+        if used_s > MUTANT_S:
             break
-        status = tree.run(own, suite, reach.limit_s(suite))
-        ran += 1
+        status, suite_s = tree.run(own, suite, reach.limit_s(suite))
+        used_s, ran = used_s + suite_s, ran + 1
         if status:
             return 'noticed', suite + (' (hangs)' if status == 'late' else '')
     return 'SURVIVED', '%d of %d suites that reach it' % (ran, len(suites))
@@ -262,7 +269,7 @@ def main():
         takes more than a third of its time without it."""
         if suite not in clean:
             begun = time.time()
-            failed = tree.run(os.path.join(work, 'none'), suite, 40 + reach.limit_s(suite))
+            failed, _ = tree.run(os.path.join(work, 'none'), suite, 40 + reach.limit_s(suite))
             clean[suite] = float('inf') if failed else time.time() - begun
         return clean[suite] < (reach.limit_s(suite) / 3 if hung else float('inf'))
 
