@@ -88,7 +88,7 @@ struct strait_codec_ops {
     /** Instead of init. Out: state, freed by close. */
     int (*open)(void **state, const struct strait_codec_ops *ops, const double *params,
                 struct strait_error *err);
-    void (*close)(void *state); /* free, unless open took more than one allocation */
+    void (*close)(void *state); /* never NULL; free, unless open took more than one allocation */
     const void *kernel; /* what the codec adds to its family's functions; NULL: written alone */
     /** Upper limit of the bytes that encode writes for n_elems values. */
     size_t (*max_bytes)(const void *state, size_t n_elems);

@@ -55,6 +55,7 @@ static int check_params(const struct strait_codec_ops *ops, const double *values
 int strait_codec_open(const struct strait_codec_ops *ops, void **state, const double *params,
                       struct strait_error *err)
 {
+    assert(ops->close && ops->max_bytes && ops->encode && ops->decode);
     if (check_params(ops, params, err) != 0)
         return -1;
     if (ops->open)

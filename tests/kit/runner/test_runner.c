@@ -65,6 +65,8 @@ static void helper(void)
     CU_ASSERT_EQUAL(CALL(out, "kit/runner/samples", "helper", "fork"), 1);
     if (system("command -v addr2line >/dev/null") == 0)
         says(out, lines);
+    CU_ASSERT_PTR_NULL(strstr(out, "called from tests/kit/runner/main.c"));
+    CU_ASSERT_PTR_NULL(strstr(out, "calling_lines.c"));
     CU_ASSERT_CONTAINS(out, "    1 checks failed in processes of the test\n");
     CU_ASSERT_CONTAINS(out, "\n0 passed, 2 failed, 0 skipped\n");
     free(out);
