@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Settings to learn intervals from and to check them on, drawn by a seed.
 
-draw.py SEED N DIR [KIND ...]: DIR/set/ID.json and the layer tables DIR/models/*.csv. Setting i
+draw.py SEED N DIR [KIND ...]: DIR/set/ID.json and the layer tables DIR/models/*.csv, which the
+settings name as seen from DIR, so that their keys are the same wherever DIR lies. Setting i
 depends on SEED and i alone, so that more of them can be drawn later. KINDs (clean loss queue jitter
 mixed) keep only those, with the numbers that they have among all.
 
@@ -218,7 +219,7 @@ def main():
     tables = []
     for i in range(8):
         path = f'{here}/models/drawn-{i}.csv'
-        tables.append((table(seed, i, path), path))
+        tables.append((table(seed, i, path), f'models/drawn-{i}.csv'))
     for i in range(n):
         kind, e = setting(seed, i, tables)
         if not kinds or kind in kinds:

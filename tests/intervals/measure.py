@@ -17,15 +17,15 @@ import subprocess
 import sys
 import time
 
-STRAIT = os.environ.get('STRAIT', 'build/strait')
+STRAIT = os.path.abspath(os.environ.get('STRAIT', 'build/strait'))
 
 
 def call(here, name, *options):
     """Exit status and the last error line; 'timeout'."""
-    command = [STRAIT, 'run', f'{here}/set/{name}', '--no-break-even', '--json', *options]
+    command = [STRAIT, 'run', f'set/{name}', '--no-break-even', '--json', *options]
     try:
-        ran = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                             stderr=subprocess.PIPE, text=True, timeout=600)
+        ran = subprocess.run(command, cwd=here, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                             timeout=600)
     except subprocess.TimeoutExpired:
         return 'timeout'
     said = [x for x in ran.stderr.splitlines() if x.startswith('strait: ')]
