@@ -23,7 +23,8 @@ CFLAGS_tsan    := -O1 -g1 -fsanitize=thread -fno-omit-frame-pointer -Wno-tsan $(
 CFLAGS_coverage := -O0 --coverage
 # Equal object code tells changes that alter nothing.
 CFLAGS_mutants := -O2 -g0
-PKGS   := jansson libzstd liblz4 zlib libxxhash lapacke openblas libmnl libarchive simgrid
+# SimGrid is not linked: it is loaded when a simulation asks for it (sim/simgrid_library.c).
+PKGS   := jansson libzstd liblz4 zlib libxxhash lapacke openblas libmnl libarchive
 # libzfp, fpzip and blosc ship no pkg-config file in Debian 12.
 LDLIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lzfp -lfpzip -lblosc -lpthread -lm
 # SimGrid makes and drops a handful of objects a message, each time in its own order, for which

@@ -85,9 +85,8 @@ int strait_host_hash(char key[STRAIT_KEY_CHARS], struct strait_error *err)
 json_t *strait_versions_json(void)
 {
     char simgrid[32], program[STRAIT_KEY_CHARS] = "";
-    int major = 0, minor = 0, patch = 0;
-    sg_version_get(&major, &minor, &patch);
-    snprintf(simgrid, sizeof(simgrid), "%d.%d.%d", major, minor, patch);
+    snprintf(simgrid, sizeof(simgrid), "%d.%d.%d", SIMGRID_VERSION_MAJOR, SIMGRID_VERSION_MINOR,
+             SIMGRID_VERSION_PATCH);
     if (strait_program_hash(program, NULL) != 0)
         return NULL;
     return json_pack("{s:s, s:s, s:s, s:o, s:s}", "strait", STRAIT_VERSION, "simgrid", simgrid,

@@ -1,5 +1,5 @@
 /* What this program is: the lines of make that compile this file say what it was built from. */
-#include <simgrid/forward.h>
+#include <xbt/base.h>
 #include <simgrid/version.h>
 #include "cli/kit/command.h"
 
@@ -27,8 +27,7 @@ const char *strait_commit(void)
 
 void strait_print_version(FILE *out)
 {
-    int major, minor, patch;
-    sg_version_get(&major, &minor, &patch);
     fprintf(out, "strait %s (commit %s, %s, %s build, SimGrid %d.%d.%d)\n", STRAIT_VERSION,
-            strait_commit(), STRAIT_COMPILER, STRAIT_MODE, major, minor, patch);
+            strait_commit(), STRAIT_COMPILER, STRAIT_MODE, SIMGRID_VERSION_MAJOR,
+            SIMGRID_VERSION_MINOR, SIMGRID_VERSION_PATCH);
 }

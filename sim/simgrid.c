@@ -1,24 +1,17 @@
 /* The backend `sim`: SimGrid advances the clock and shares the links. One actor runs all lanes as
  * coroutines, and one actor for each stream carries out its actions, so that a blocking lane costs
  * no SimGrid call. Uses the C API of 3.32, without what later releases removed. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <simgrid/actor.h>
-#include <simgrid/comm.h>
-#include <simgrid/engine.h>
-#include <simgrid/host.h>
-#include <simgrid/mailbox.h>
-#include <simgrid/semaphore.h>
-#include <simgrid/version.h>
-#include <xbt/config.h>
-
 #include "facts.h"
 #include "engine.h"
 #include "platform.h"
+#include "simgrid_library.h"
 #include "simgrid_rates.h"
 
 /* 10,000 clients and a server need 20,000 actors (two streams a client) and 10,001 lanes; at two
@@ -26,6 +19,7 @@
 enum { MAX_RANKS = 10001, OTHER_MAPPINGS = 1000 };
 
 struct world {
+    struct strait_simgrid sg;
     struct strait_engine *machine;
     sg_host_t *hosts;
     sg_sem_t bell;                 /* wakes the actor that runs the lanes */
@@ -51,15 +45,27 @@ struct world {
 
 static double now_s(void *world)
 {
-    (void)world;
-    return simgrid_get_clock();
+    return ((const struct world *)world)->sg.simgrid_get_clock();
 }
 
-static void start_actor(sg_host_t host, xbt_main_func_t code, void *data)
+/* An actor is given texts alone: the world's address is one. */
+static void start_actor(struct world *w, sg_host_t host, xbt_main_func_t code, void *data)
 {
-    sg_actor_t actor = sg_actor_init("", host);
-    sg_actor_set_data(actor, data);
-    sg_actor_start(actor, code, 0, NULL);
+    char address[32];
+    const char *const argv[] = {address};
+    snprintf(address, sizeof(address), "%p", (void *)w);
+    sg_actor_t actor = w->sg.sg_actor_init("", host);
+    w->sg.sg_actor_set_data(actor, data);
+    w->sg.sg_actor_start_(actor, code, 1, argv);
+}
+
+static struct world *world_of(int argc, char **argv)
+{
+    void *w = NULL;
+    const int n = argc == 1 ? sscanf(argv[0], "%p", &w) : 0;
+    assert(n == 1);
+    (void)n;
+    return w;
 }
 
 /* An actor on the sending host of a stream. Ends come in pairs, one on either host of the stream;
@@ -86,42 +92,42 @@ static void carry(struct end *end, double bytes)
         const int n_links =
             strait_network_path(m->run->network, end->stream->src, end->stream->dst, links);
         strait_simgrid_rates_lift(&w->rates, links, n_links);
-        sg_comm_t comm = sg_mailbox_put_async(end->mailbox, end, n_bytes);
+        sg_comm_t comm = w->sg.sg_mailbox_put_async(end->mailbox, end, n_bytes);
         strait_simgrid_rates_lower(&w->rates, links, n_links);
-        sg_comm_wait(comm);
+        w->sg.sg_comm_wait(comm);
     } else { /* waiting also starts it, in the same call */
-        sg_comm_wait(sg_mailbox_put_init(end->mailbox, end, n_bytes));
+        w->sg.sg_comm_wait(w->sg.sg_mailbox_put_init(end->mailbox, end, n_bytes));
     }
-    sg_mailbox_get(end->mailbox); /* there already; else the mailbox would keep every message */
+    w->sg.sg_mailbox_get(end->mailbox); /* there already; else the mailbox keeps every message */
 }
 
 static void end_actor(int argc, char **argv)
 {
-    (void)argc, (void)argv;
-    struct end *end = sg_actor_self_get_data();
-    sg_actor_daemonize(sg_actor_self());
-    sg_mailbox_set_receiver(end->opposite->mailbox_name);
-    sg_sem_acquire(end->kicked);
+    struct world *w = world_of(argc, argv);
+    const struct strait_simgrid *sg = &w->sg;
+    struct end *end = sg->sg_actor_self_get_data();
+    sg->sg_actor_daemonize(sg->sg_actor_self());
+    sg->sg_mailbox_set_receiver(end->opposite->mailbox_name);
+    sg->sg_sem_acquire(end->kicked);
     struct strait_stream *s = end->stream;
-    struct world *w = s->machine->world;
-    for (double t_s = simgrid_get_clock();;) {
+    for (double t_s = sg->simgrid_get_clock();;) {
         const struct strait_action action = strait_stream_next(s, t_s);
         switch (action.kind) {
         case STRAIT_IDLE:
-            sg_sem_acquire(end->kicked);
-            t_s = simgrid_get_clock();
+            sg->sg_sem_acquire(end->kicked);
+            t_s = sg->simgrid_get_clock();
             break;
         case STRAIT_SLEEP:
-            sg_actor_sleep_until(action.until_s);
+            sg->sg_actor_sleep_until(action.until_s);
             t_s = action.until_s; /* exact, which SimGrid's clock may not be */
             break;
         case STRAIT_FLOW:
             carry(end, action.bytes);
-            t_s = simgrid_get_clock();
+            t_s = sg->simgrid_get_clock();
             strait_stream_flow_ended(s, t_s);
             if (w->waits && w->machine->lanes.ready_first) {
                 w->waits = false;
-                sg_sem_release(w->bell);
+                sg->sg_sem_release(w->bell);
             }
             break;
         }
@@ -145,8 +151,8 @@ static struct end *new_end(struct world *w)
 {
     struct end *end = strait_child_alloc(w->machine->child, 1, sizeof(*end));
     snprintf(end->mailbox_name, sizeof(end->mailbox_name), "%zu", w->n_ends++);
-    end->mailbox = sg_mailbox_by_name(end->mailbox_name);
-    end->kicked = sg_sem_init(0);
+    end->mailbox = w->sg.sg_mailbox_by_name(end->mailbox_name);
+    end->kicked = w->sg.sg_sem_init(0);
     return end;
 }
 
@@ -194,8 +200,8 @@ static struct end *take_end(struct world *w, const struct strait_stream *s)
     end = new_end(w);
     end->opposite = new_end(w);
     end->opposite->opposite = end;
-    start_actor(w->hosts[s->dst], end_actor, end->opposite);
-    start_actor(w->hosts[s->src], end_actor, end);
+    start_actor(w, w->hosts[s->dst], end_actor, end->opposite);
+    start_actor(w, w->hosts[s->src], end_actor, end);
     spare = spare_ends(w, s->dst, s->src);
     end->opposite->next = *spare;
     *spare = end->opposite;
@@ -211,7 +217,7 @@ static void start_kicked(struct world *w)
             s->kernel = end = take_end(w, s);
             end->stream = s;
         }
-        sg_sem_release(end->kicked);
+        w->sg.sg_sem_release(end->kicked);
     }
     w->n_kicked = 0;
 }
@@ -220,24 +226,24 @@ static void start_kicked(struct world *w)
  * the ring that is left over makes the next wait return early. */
 static void wait_for_lanes(struct world *w)
 {
-    const double next_s = strait_engine_next_s(w->machine), left_s = next_s - simgrid_get_clock();
+    const double next_s = strait_engine_next_s(w->machine),
+                 left_s = next_s - w->sg.simgrid_get_clock();
     if (left_s <= PRECISION_S) { /* the clock need not come closer */
         strait_engine_due(w->machine, next_s);
         return;
     }
     w->waits = true;
     if (isinf(next_s))
-        sg_sem_acquire(w->bell);
-    else if (sg_sem_acquire_timeout(w->bell, left_s))
-        sg_actor_yield(); /* so that lanes see all flow ends at this instant */
+        w->sg.sg_sem_acquire(w->bell);
+    else if (w->sg.sg_sem_acquire_timeout(w->bell, left_s))
+        w->sg.sg_actor_yield(); /* so that lanes see all flow ends at this instant */
     w->waits = false;
-    strait_engine_due(w->machine, simgrid_get_clock());
+    strait_engine_due(w->machine, w->sg.simgrid_get_clock());
 }
 
 static void lanes_actor(int argc, char **argv)
 {
-    (void)argc, (void)argv;
-    struct world *w = sg_actor_self_get_data();
+    struct world *w = world_of(argc, argv);
     for (;;) { /* the last lane ends the process */
         strait_lanes_run(&w->machine->lanes);
         start_kicked(w);
@@ -248,9 +254,8 @@ static void lanes_actor(int argc, char **argv)
 
 static void rates_actor(int argc, char **argv)
 {
-    (void)argc, (void)argv;
-    struct world *w = sg_actor_self_get_data();
-    sg_actor_daemonize(sg_actor_self());
+    struct world *w = world_of(argc, argv);
+    w->sg.sg_actor_daemonize(w->sg.sg_actor_self());
     strait_simgrid_rates_change(&w->rates);
 }
 
@@ -258,47 +263,49 @@ static const struct strait_kernel kernel = {now_s, kick};
 
 /* Set all options: the default LV08 multiplies latencies by 13, and its 4 MiB window is not the
  * run's. */
-static void configure(void)
+static void configure(const struct world *w)
 {
     char name[] = "strait", quiet[] = "--log=root.thresh:critical"; /* not the user's argv */
     char factory[] = "--cfg=contexts/factory:" FACTORY;             /* set at its start */
     char *argv[] = {name, quiet, factory, NULL};
     int argc = 3;
-    simgrid_init(&argc, argv);
-    sg_cfg_set_string("network/model", "CM02");
-    sg_cfg_set_double("network/TCP-gamma", 0);
-    sg_cfg_set_boolean("network/crosstraffic", "no");
-    sg_cfg_set_double(PRECISION, PRECISION_S);
-    sg_cfg_set_int("contexts/stack-size", STRAIT_LANE_STACK_KIB);
+    w->sg.simgrid_init(&argc, argv);
+    w->sg.sg_cfg_set_string("network/model", "CM02");
+    w->sg.sg_cfg_set_double("network/TCP-gamma", 0);
+    w->sg.sg_cfg_set_boolean("network/crosstraffic", "no");
+    w->sg.sg_cfg_set_double(PRECISION, PRECISION_S);
+    w->sg.sg_cfg_set_int("contexts/stack-size", STRAIT_LANE_STACK_KIB);
 }
 
 static void simulate(struct strait_child *child)
 {
     struct strait_error err = {0};
-    const int fd = strait_platform_write(child->run->network, &err);
+    struct world w = {0};
+    const int fd = strait_simgrid_load(&w.sg, &err) == 0
+                       ? strait_platform_write(child->run->network, &err)
+                       : -1;
     if (fd < 0)
         strait_child_fail(child, &err);
-    configure();
+    configure(&w);
     char path[64];
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    simgrid_load_platform(path);
+    w.sg.simgrid_load_platform(path);
     close(fd);
 
-    struct world w = {0};
     w.hosts = strait_child_alloc(child, (size_t)child->run->n_ranks, sizeof(*w.hosts));
     for (int i = 0; i < child->run->n_ranks; i++) {
         snprintf(path, sizeof(path), "h%d", i);
-        w.hosts[i] = sg_host_by_name(path);
+        w.hosts[i] = w.sg.sg_host_by_name(path);
     }
     w.machine = strait_engine_new(child->run, &strait_sim, &kernel, &w, child);
     strait_engine_begin(w.machine);
-    w.bell = sg_sem_init(0);
+    w.bell = w.sg.sg_sem_init(0);
     w.max_mappings = max_mappings();
-    start_actor(w.hosts[0], lanes_actor, &w);
-    strait_simgrid_rates_init(&w.rates, child->run->network, child);
+    start_actor(&w, w.hosts[0], lanes_actor, &w);
+    strait_simgrid_rates_init(&w.rates, &w.sg, child->run->network, child);
     if (w.rates.links)
-        start_actor(w.hosts[0], rates_actor, &w);
-    simgrid_run();
+        start_actor(&w, w.hosts[0], rates_actor, &w);
+    w.sg.simgrid_run();
 }
 
 static int check(const struct strait_run *run, struct strait_error *err)
@@ -329,7 +336,9 @@ static int add_facts(struct strait_run *run, struct strait_error *err)
 
 static int run_once(struct strait_run *run, struct strait_error *err)
 {
-    if (check(run, err) != 0 || strait_child_run(run, simulate, err) != 0)
+    struct strait_simgrid ready; /* loaded here, so that the next simulation finds it loaded */
+    if (check(run, err) != 0 || strait_simgrid_load(&ready, err) != 0 ||
+        strait_child_run(run, simulate, err) != 0)
         return -1;
     return add_facts(run, err);
 }

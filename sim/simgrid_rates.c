@@ -1,7 +1,6 @@
 #include "simgrid_rates.h"
 
 #include <math.h>
-#include <simgrid/actor.h>
 
 #include "platform.h"
 
@@ -11,11 +10,11 @@ struct strait_simgrid_link {
     int n_lifted; /* flows that start at this instant */
 };
 
-void strait_simgrid_rates_init(struct strait_simgrid_rates *r, const struct strait_network *network,
-                               struct strait_child *child)
+void strait_simgrid_rates_init(struct strait_simgrid_rates *r, const struct strait_simgrid *sg,
+                               const struct strait_network *network, struct strait_child *child)
 {
     const int n_links = strait_network_n_links(network);
-    *r = (struct strait_simgrid_rates){.links = NULL};
+    *r = (struct strait_simgrid_rates){.sg = sg, .links = NULL};
     if (strait_network_n_scheduled(network) == 0)
         return;
     if (strait_rate_changes_init(&r->changes, network) != 0)
@@ -27,7 +26,7 @@ void strait_simgrid_rates_init(struct strait_simgrid_rates *r, const struct stra
         if (!from->schedule)
             continue;
         strait_platform_link_name(name, network, i);
-        r->links[i].link = sg_link_by_name(name);
+        r->links[i].link = r->sg->sg_link_by_name(name);
         r->links[i].now_bytes_per_s = strait_rate_changes_at(network, i, 0);
         r->links[i].max_bytes_per_s = strait_goodput_bytes_per_s(network, from);
     }
@@ -38,12 +37,12 @@ void strait_simgrid_rates_change(struct strait_simgrid_rates *r)
 {
     for (double at_s; isfinite(at_s = strait_rate_changes_next_s(&r->changes));) {
         double bytes_per_s;
-        sg_actor_sleep_until(at_s);
+        r->sg->sg_actor_sleep_until(at_s);
         for (int i; (i = strait_rate_changes_take(&r->changes, &bytes_per_s, at_s)) >= 0;) {
             struct strait_simgrid_link *l = &r->links[i];
             l->now_bytes_per_s = bytes_per_s;
             if (l->n_lifted == 0)
-                sg_link_set_bandwidth(l->link, bytes_per_s);
+                r->sg->sg_link_set_bandwidth(l->link, bytes_per_s);
         }
     }
 }
@@ -54,7 +53,7 @@ void strait_simgrid_rates_lift(struct strait_simgrid_rates *r, const int *links,
         struct strait_simgrid_link *l = &r->links[links[i]];
         l->n_lifted++;
         if (l->link)
-            sg_link_set_bandwidth(l->link, l->max_bytes_per_s);
+            r->sg->sg_link_set_bandwidth(l->link, l->max_bytes_per_s);
     }
 }
 
@@ -63,6 +62,6 @@ void strait_simgrid_rates_lower(struct strait_simgrid_rates *r, const int *links
     for (int i = 0; i < n_links; i++) {
         struct strait_simgrid_link *l = &r->links[links[i]];
         if (--l->n_lifted == 0 && l->link)
-            sg_link_set_bandwidth(l->link, l->now_bytes_per_s);
+            r->sg->sg_link_set_bandwidth(l->link, l->now_bytes_per_s);
     }
 }

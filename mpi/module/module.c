@@ -1,8 +1,8 @@
 /* strait-mpi.so: the table of calls, over the MPI that compiles this.
  *
- * libsimgrid, which the program is linked with, has functions named MPI_Init, MPI_Isend and so on
- * too (its SMPI), and the loader prefers them to this module's own libraries. So each is looked up
- * in the module. */
+ * libsimgrid has functions named MPI_Init, MPI_Isend and so on too (its SMPI); in a program that is
+ * linked with it the loader prefers them to this module's own libraries. So each is looked up in
+ * the module. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
