@@ -1,6 +1,7 @@
 /* Text tables: what is left out, what lines up, where lines break. */
 #include "analysis/table.h"
 
+#include <math.h>
 #include <pty.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,17 +110,19 @@ static void narrower(void)
     row(t, "bb", "3", "");
     expect_within(t, 0, wide);
     expect_within(t, 38, wide);
-    expect_within(t, 37, "name  attention  note\n"
-                         "        error %\n"
-                         "────  ─────────  ─────────────\n"
-                         "a          17.8  one two three\n"
-                         "bb            3\n");
-    expect_within(t, 24, "name  attention  note\n"
-                         "        error %\n"
-                         "────  ─────────  ───────\n"
-                         "a          17.8  one two\n"
-                         "                 three\n"
-                         "bb            3\n");
+    expect_within(t, 37,
+                  "name  attention  note\n"
+                  "        error %\n"
+                  "────  ─────────  ─────────────\n"
+                  "a          17.8  one two three\n"
+                  "bb            3\n");
+    expect_within(t, 24,
+                  "name  attention  note\n"
+                  "        error %\n"
+                  "────  ─────────  ───────\n"
+                  "a          17.8  one two\n"
+                  "                 three\n"
+                  "bb            3\n");
     strait_table_free(t);
 }
 
@@ -171,10 +174,11 @@ static void cut_words(void)
     strait_table_column(t, "v", false);
     strait_table_cell(t, "a");
     strait_table_cell(t, "abcdefghij");
-    expect_within(t, 8, "k  v\n"
-                        "─  ─────\n"
-                        "a  abcde\n"
-                        "   fghij\n");
+    expect_within(t, 8,
+                  "k  v\n"
+                  "─  ─────\n"
+                  "a  abcde\n"
+                  "   fghij\n");
     strait_table_free(t);
 }
 
@@ -257,7 +261,48 @@ static void prose(void)
                                  "one two\nthree\nunbreakable\n");
 }
 
+/* Significant digits; a number that is rounded up to the next power of ten has no digit more. */
+static void numbers_as_text(void)
+{
+    static const struct {
+        double value;
+        int digits;
+        const char *text;
+    } cases[] = {{1.23456, 4, "1.235"}, {12.3456, 4, "12.35"},    {1234.56, 4, "1235"},
+                 {123456, 4, "123456"}, {9.9996, 4, "10.00"},     {0.99996, 4, "1.000"},
+                 {0.5, 3, "0.500"},     {-0.0123, 2, "-0.012"},   {0, 4, "0"},
+                 {1e-4, 3, "0.000100"}, {0.99e-4, 3, "9.90e-05"}, {9999999, 3, "9999999"},
+                 {1e7, 3, "1.00e+07"},  {INFINITY, 3, "-"},       {NAN, 3, "-"}};
+    char buf[STRAIT_NUMBER_CHARS];
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        CU_ASSERT_STRING_EQUAL(strait_format_number(buf, cases[i].value, cases[i].digits),
+                               cases[i].text);
+}
+
+/* A unit begins where the number would be rounded up to 1 of it; hours at 100 minutes. */
+static void seconds_and_bytes(void)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } seconds[] = {{1.2344, "1.234 s"},    {59.996, "60.00 s"},     {0.9995, "0.9995 s"},
+                   {0.9994, "999 ms"},     {56.72e-3, "56.7 ms"},   {0.9995e-3, "1.00 ms"},
+                   {0.9994e-3, "999 us"},  {0.6e-9, "0.000600 us"}, {0.4e-9, "0 s"},
+                   {5999.4, "5999 s"},     {5999.5, "1 h 40 min"},  {7500, "2 h 05 min"},
+                   {-7500, "-2 h 05 min"}, {-0.5, "-500 ms"},       {INFINITY, "-"}},
+      bytes[] = {{0, "0 B"},          {999, "999 B"},     {999.5, "1.00 KB"},
+                 {498e6, "498 MB"},   {1.5e9, "1.50 GB"}, {2e12, "2.00 TB"},
+                 {-2000, "-2.00 KB"}, {5e15, "5000 TB"},  {NAN, "-"}};
+    char buf[STRAIT_NUMBER_CHARS];
+    for (size_t i = 0; i < sizeof(seconds) / sizeof(*seconds); i++)
+        CU_ASSERT_STRING_EQUAL(strait_seconds_text(buf, seconds[i].value), seconds[i].text);
+    for (size_t i = 0; i < sizeof(bytes) / sizeof(*bytes); i++)
+        CU_ASSERT_STRING_EQUAL(strait_bytes_text(buf, bytes[i].value), bytes[i].text);
+}
+
 static const struct strait_test tests[] = {
+    {"numbers have their digits", numbers_as_text},
+    {"seconds and bytes have the unit that their size wants", seconds_and_bytes},
     {"a column that says the same everywhere is left out where that is said", omitted},
     {"cells line up, break at blanks and end without any", laid_out},
     {"titles and then texts take more lines where there is less room", narrower},

@@ -108,6 +108,126 @@ static void check_slices(const json_t *events)
         }
 }
 
+/* What an event of metadata says of a process or a thread. */
+static const json_t *said(const json_t *events, const char *what, int pid, int tid)
+{
+    size_t i;
+    json_t *event;
+    json_array_foreach (events, i, event)
+        if (is(event, "name", what) && number(event, "pid") == pid && number(event, "tid") == tid)
+            return json_object_get(event, "args");
+    return NULL;
+}
+
+/* The path stands above the ranks; threads are sorted by what they show: waiting, work, arrivals. */
+static void named(void)
+{
+    struct world w;
+    begin(&w);
+    w.logs[0].spans[3].queued_s = 3.5; /* the second transfer waited half a second */
+    char *text = text_of(strait_timeline_chrome, &w.t);
+    json_t *trace = json_loads(text, JSON_REJECT_DUPLICATES, NULL), *event;
+    const json_t *events = json_object_get(trace, "traceEvents");
+    static const struct {
+        const char *what, *name;
+        int pid, tid;
+    } names[] = {
+        {"process_name", "critical path", 3, 0},   {"thread_name", "rounds", 3, 0},
+        {"thread_name", "critical path", 3, 1},    {"process_name", "server", 0, 0},
+        {"process_name", "client 2", 2, 0},        {"thread_name", "lane 0 waiting", 0, 0},
+        {"thread_name", "lane 0 receiving", 0, 1}, {"thread_name", "lane 0 receiving 2", 0, 2},
+        {"thread_name", "lane 0 work", 0, 3}};
+    static const struct {
+        const char *what;
+        int pid, tid, order;
+    } orders[] = {{"process_sort_index", 3, 0, 0}, {"process_sort_index", 0, 0, 1},
+                  {"process_sort_index", 2, 0, 3}, {"thread_sort_index", 0, 0, 0},
+                  {"thread_sort_index", 0, 1, 2},  {"thread_sort_index", 0, 2, 2},
+                  {"thread_sort_index", 0, 3, 1}};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        CU_ASSERT_STRING_EQUAL(
+            json_string_value(
+                json_object_get(said(events, names[i].what, names[i].pid, names[i].tid), "name")),
+            names[i].name);
+    for (size_t i = 0; i < sizeof(orders) / sizeof(*orders); i++)
+        CU_ASSERT_EQUAL(
+            number(said(events, orders[i].what, orders[i].pid, orders[i].tid), "sort_index"),
+            orders[i].order);
+    CU_ASSERT(is(json_object_get(trace, "otherData"), "title", "one round"));
+    size_t i, n_queued = 0;
+    json_array_foreach (events, i, event) {
+        const json_t *args = json_object_get(event, "args");
+        n_queued += json_object_get(args, "queued_s") != NULL;
+        if (is(event, "name", "from client 2")) {
+            CU_ASSERT_EQUAL(number(args, "queued_s"), 0.5);
+            CU_ASSERT_EQUAL(number(args, "raw_bytes"), 400);
+            CU_ASSERT_EQUAL(number(args, "round"), 0);
+            CU_ASSERT(is(event, "cat", "transfer"));
+        }
+        CU_ASSERT_FALSE(is(event, "name", "compute") && json_object_get(args, "bytes"));
+    }
+    CU_ASSERT_EQUAL(n_queued, 1);
+    json_decref(trace);
+    free(text);
+    end(&w);
+}
+
+/* From 4 to 8 s: what begins then, and the steps of the path that pass. */
+static void part(void)
+{
+    struct world w;
+    begin(&w);
+    w.t.from_s = 4;
+    w.t.to_s = 8;
+    char *text = text_of(strait_timeline_chrome, &w.t);
+    json_t *trace = json_loads(text, JSON_REJECT_DUPLICATES, NULL), *event;
+    size_t i, n_slices = 0;
+    json_array_foreach (json_object_get(trace, "traceEvents"), i, event)
+        if (is(event, "ph", "X")) {
+            n_slices++;
+            CU_ASSERT_DOUBLE_EQUAL(number(event, "ts"), 4e6, 1e-3);
+            CU_ASSERT(is(event, "name", "from client 2") || is(event, "name", "server: transfer"));
+        }
+    CU_ASSERT_EQUAL(n_slices, 2);
+    json_decref(trace);
+    free(text);
+    text = text_of(strait_timeline_paje, &w.t); /* counts from its beginning */
+    CU_ASSERT_CONTAINS(text, "\n6 0.000000000 STATE r0.0 k4\n");
+    CU_ASSERT_CONTAINS(text, "\n8 0.000000000 LINK run 100 r2 m0.0\n");
+    CU_ASSERT_CONTAINS(text, "\n7 4.000000000 STATE r0.0\n9 4.000000000 LINK run 100 r0 m0.0\n5 "
+                             "4.000000000 RUN run\n");
+    free(text);
+    end(&w);
+}
+
+/* 10 s over 910 points behind labels of 90: 91 a second; a rank's tracks are 7 lower each. */
+static void picture(void)
+{
+    struct world w;
+    struct strait_error err = {0};
+    begin(&w);
+    char *text = text_of(strait_timeline_svg, &w.t);
+    /* three ranks of 25 and a line for the scale */
+    CU_ASSERT_CONTAINS(text, "over 10 seconds\" viewBox=\"0 0 1000 93\">\n");
+    CU_ASSERT_CONTAINS(text, "<text x=\"0\" y=\"11\">server</text>\n");
+    CU_ASSERT_CONTAINS(text, "<text x=\"0\" y=\"61\">client 2</text>\n");
+    CU_ASSERT_CONTAINS(text, "<rect class=\"transfer\" x=\"272.0\" y=\"7\" width=\"364.0\" "
+                             "height=\"6\"/>\n"); /* from 2 to 6 s */
+    CU_ASSERT_CONTAINS(text, "<rect class=\"transfer critical\" x=\"454.0\" y=\"14\" "
+                             "width=\"364.0\" height=\"6\"/>\n");
+    CU_ASSERT_CONTAINS(text, "<rect class=\"compute critical\" x=\"90.0\" y=\"50\" "
+                             "width=\"364.0\" height=\"6\"/>\n");
+    CU_ASSERT_CONTAINS(text, "<text x=\"90\" y=\"89\">0 s</text><text x=\"1000\" y=\"89\" "
+                             "text-anchor=\"end\">10 s</text>\n</svg>\n");
+    CU_ASSERT_PTR_NULL(strstr(text, "\"wait"));
+    free(text);
+    w.t.to_s = 0; /* nothing to be seen */
+    CU_ASSERT_EQUAL(strait_timeline_svg(stdout, &w.t, &err), -1);
+    CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+    CU_ASSERT_STRING_EQUAL(err.text, "expected at most 64 ranks and 4000 spans in a picture");
+    end(&w);
+}
+
 static void chrome(void)
 {
     struct world w;
@@ -187,6 +307,17 @@ static void kept(void)
         strait_log_release(&logs[r]);
     }
     free(logs);
+    /* what is known ends where the first log lost a span */
+    w.logs[1].n_lost = w.logs[2].n_lost = 3;
+    w.logs[1].lost_from_s = 4;
+    w.logs[2].lost_from_s = 6;
+    CU_ASSERT_EQUAL(strait_spans_write(path, w.logs, 3, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_spans_read(&logs, &n_ranks, path, &err), 0);
+    CU_ASSERT(logs[0].n_lost > 0);
+    CU_ASSERT_EQUAL(logs[0].lost_from_s, 4);
+    for (int r = 0; r < 3; r++)
+        strait_log_release(&logs[r]);
+    free(logs);
     folder_remove(folder);
     end(&w);
 }
@@ -204,7 +335,20 @@ static void damaged(void)
                  {"H[0,0,\"wait\",0,0,2,1,0,0,-1,0,0]\n", ":2"},  /* ends before it begins */
                  {"H[0,0,\"wait\",0,0,0,1,0,0,-1,0,0]\n[0,0,\"wa", ":3"},
                  {"H[0,0,\"wait\",0,0,0,1,0,0,5,0,0]\n", ":2"},
-                 {"H[0,0,\"wait\",0,0,0,1,-1,0,-1,0,0]\n", ":2"}};
+                 {"H[0,0,\"wait\",0,0,0,1,-1,0,-1,0,0]\n", ":2"},
+                 {"H[0,0,\"wait\",0,0,0,1,0,-1,-1,0,0]\n", ":2"},
+                 {"H[0,0,\"wait\",0,0,0,1,0,0,2,0,0]\n", ":2"}, /* peers 0 and 1 */
+                 {"H[0,0,\"wait\",0,0,0,1,0,0,-2,0,0]\n", ":2"},
+                 {"H[-1,0,\"wait\",0,0,0,1,0,0,-1,0,0]\n", ":2"},
+                 {"H[0,16384,\"wait\",0,0,0,1,0,0,-1,0,0]\n", ":2"}, /* 2^14 lanes */
+                 {"H[0,-1,\"wait\",0,0,0,1,0,0,-1,0,0]\n", ":2"},
+                 {"H[0,0,\"wait\",1e9,0,0,1,0,0,-1,0,0]\n", ":2"},
+                 {"H[0,0,\"wait\",0,0,0,1,0,0,-1,1e9,0]\n", ":2"},
+                 {"H[0,0,\"wait\",0,0,0,1,0,0,-1,0,16384]\n", ":2"},
+                 {"H[0,0,\"wait\",0,0,0,9e15,0,0,-1,0,0]\n", ":2"},
+                 {"H[0,0,\"wait\",0,0,0,\"1\",0,0,-1,0,0]\n", ":2"},
+                 {"H[0,0,\"wait\",0,0,0,1,0,0,-1,0]\n", ":2"},
+                 {"{\"schema\":\"strait-spans/1\",\"ranks\":1048577}\n", ":1"}};
     char folder[] = "/tmp/strait-spans-XXXXXX", path[64];
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
     snprintf(path, sizeof(path), "%s/s.jsonl", folder);
@@ -229,6 +373,9 @@ static void damaged(void)
 static const struct strait_test tests[] = {
     {"letters say what a rank did for most of a time, capitals the path", letters},
     {"slices of a thread do not overlap, and the path fills the round", chrome},
+    {"processes and threads have names and an order, slices what is known of them", named},
+    {"a part of a run has what begins in it, and the path through it", part},
+    {"a picture has a bar where and as long as a span is", picture},
     {"a Paje trace is in the order of time", paje},
     {"spans come back from a file as they were", kept},
     {"damaged files of spans are refused by line", damaged},
