@@ -79,7 +79,7 @@ def main():
                 json.dump({'suite': suite, 'status': status, 'seconds': round(taken_s, 1),
                            'hashes': {name: hash_of(name) for name in files}, 'files': files}, out)
             shutil.rmtree(counts, ignore_errors=True)
-    summary = {'seconds': {}, 'failed': [], 'files': {}}
+    summary = {'seconds': {}, 'failed': [], 'late': [], 'files': {}}
     lines = collections.defaultdict(dict)
     for name in sorted(os.listdir(kept)):
         if name.endswith('.json'):
@@ -103,7 +103,7 @@ def add(summary, lines, one):
     suite = one['suite']
     summary['seconds'][suite] = one['seconds']
     if one['status']:
-        summary['failed'].append(suite)
+        summary['late' if one['status'] == 'late' else 'failed'].append(suite)
     for name, (at, functions) in one['files'].items():
         of = summary['files'].setdefault(
             name, {'hash': hash_of(name), 'functions': {}, 'lines': {}, 'old': []})

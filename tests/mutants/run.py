@@ -183,7 +183,9 @@ class Reach:
         stem, room = os.path.splitext(name)[0], os.path.dirname(name)
         able = able or of_function or {s for g in of['functions'].values() for s in g} or {
             s for s in self.seconds if s.startswith(room + '/')}
-        able = (able | {s for s in self.seconds if s == stem}) - set(self.failed)
+        # What counting had to cut off may reach anything near it.
+        near = {s for s in self.late if s.startswith(room + '/')} | {stem} & set(self.seconds)
+        able = (able | near) - set(self.failed)
 
         def order(suite):
             share = sum(suite in g for g in of['functions'].values()) / max(1, len(of['functions']))

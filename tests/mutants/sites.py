@@ -17,6 +17,8 @@ SILENT = re.compile(r'^(assert|_Static_assert|sizeof|(m|c|re)alloc|aligned_alloc
                     r'|\w*_alloc|__builtin_\w+|__attribute__)$')
 # What gives back memory or files: a lack is for the leak checker of MODE=asan, not for a suite.
 RELEASE = re.compile(r'^(free|close|fclose|munmap|json_decref|\w*_(free|release|close|clear))$')
+# What gives memory, and nothing else that could fail.
+ALLOCATES = re.compile(r'^((m|c|re)alloc|reallocarray|aligned_alloc|strn?dup|open_memstream)$')
 # What does not ask in which order.
 SYMMETRIC = {'strcmp', 'memcmp', 'strcasecmp', 'fmin', 'fmax', 'fminf', 'fmaxf'}
 KEYWORD = set('if else for while do switch case default return break continue goto sizeof struct '
@@ -94,7 +96,37 @@ class File:
                 silent.update(range(i, k))
             elif self.tokens[i + 1][0] == '[' and self.is_declared(i):  # memory
                 silent.update(range(i + 1, self.match.get(i + 1, i + 1) + 1))
+            elif self.tokens[i][0] == 'if' and self.lacks_memory(i):  # no test makes it run out
+                last = self.match[i + 1] + 1
+                silent.update(k for k in range(i + 2, last - 1) if self.tok(k) == '||')
+                silent.update(range(last, self.match.get(last, self.end_of(last)) + 1))
         return silent
+
+    def end_of(self, i):
+        while self.tok(i) not in (';', ''):
+            i = self.match.get(i, i) + 1
+        return i
+
+    def lacks_memory(self, i):
+        """Whether the condition of an if asks for nothing but memory that was just allocated."""
+        words = [self.tok(k) for k in range(i + 2, self.match.get(i + 1, i + 1))]
+        parts = ' '.join(words).split(' || ')
+        if not all(re.fullmatch(r'! (\w+ (->|\.) )*\w+', p) for p in parts):
+            return False
+        return all(self.is_allocated(i, p.split()[-1]) for p in parts)
+
+    def is_allocated(self, i, name):
+        """Whether `name = ... an allocation` stands shortly before i."""
+        for k in range(i - 1, max(0, i - 200), -1):
+            if self.inside[k] != self.inside[i]:
+                return False
+            if self.tok(k) == name and self.tok(k + 1) == '=':
+                given = k + 2
+                while self.tok(given) not in (';', ',', ''):
+                    if ALLOCATES.match(self.tok(given)):
+                        return True
+                    given += 1
+        return False
 
     def is_mixed(self, i):
         """The shift of x ^ (x >> 29), or ^= x >> 29."""
