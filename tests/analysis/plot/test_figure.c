@@ -191,6 +191,57 @@ static void repeats(void)
     json_decref(figure);
 }
 
+/* A mean has its deviation on both sides; a total its own interval; rounds a line of their own. */
+static void spreads(void)
+{
+    json_t *columns = json_array(), *row = column("1 Gbps", 2, "sz", 3), *figure;
+    json_t *numbers = json_object_get(row, "numbers");
+    json_object_set_new(numbers, "/training/accuracy/mean", json_real(0.75));
+    json_object_set_new(numbers, "/training/accuracy/sd", json_real(0.125));
+    json_object_set_new(numbers, "/total_s", json_real(10));
+    json_object_set_new(numbers, "/total_interval_s/0", json_real(8));
+    json_object_set_new(numbers, "/total_interval_s/1", json_real(13));
+    json_array_append_new(columns, row);
+    const char *const y[] = {"/training/accuracy/mean", "/total_s"};
+    struct strait_figure_question q = {.y = y, .n_y = 1};
+    figure = figure_of(json_incref(columns), &q);
+    same(line(figure, 0, 0), "points", "[[2.0,0.75,0.625,0.875]]");
+    json_decref(figure);
+    q.y++;
+    figure = figure_of(columns, &q);
+    same(line(figure, 0, 0), "points", "[[2.0,10.0,8.0,13.0]]");
+    json_decref(figure);
+}
+
+/* Two and four repeats: the mean of the middle two, between the least and the most. */
+static void even_repeats(void)
+{
+    const struct strait_figure_question q = {0};
+    static const double rounds_s[] = {4, 8, 5, 7};
+    json_t *columns = json_array(), *figure;
+    for (size_t i = 0; i < 4; i++)
+        json_array_append_new(columns, measured(rounds_s[i]));
+    figure = figure_of(json_incref(columns), &q);
+    same(line(figure, 0, 0), "points", "[[2.0,6.0,4.0,8.0]]");
+    same(figure, "notes",
+         "[\"bands: 90 % intervals\",\"medians of up to 4 repeats, bands: their "
+         "range\"]");
+    /* and what was set, chosen or left out is said */
+    const char *const where[] = {"/clients=2"};
+    const struct strait_figure_question chosen = {.where = where, .n_where = 1};
+    json_object_set_new(json_object_get(json_array_get(columns, 0), "row"), "set",
+                        json_pack("{s:i}", "/clients", 2));
+    json_object_set_new(json_object_get(json_array_get(columns, 1), "row"), "valid", json_false());
+    json_object_del(json_object_get(json_array_get(columns, 2), "numbers"), "/round_s");
+    json_decref(figure);
+    figure = figure_of(columns, &chosen);
+    same(figure, "notes",
+         "[\"set: /clients=2\",\"/clients=2\",\"bands: 90 % intervals\",\"medians of up to 2 "
+         "repeats, bands: their range\",\"1 of 3 rows have no such number\",\"1 INVALID rows left "
+         "out\"]");
+    json_decref(figure);
+}
+
 static void refused(json_t *columns, const struct strait_figure_question *q, const char *expected)
 {
     struct strait_error err = {0};
@@ -284,6 +335,8 @@ static const struct strait_test tests[] = {
     {"what goes across where nothing is said", across},
     {"residuals hold predictions against the median of measurements", residuals},
     {"repeats count by their median", repeats},
+    {"a mean, a total and an even number of repeats have their spread", spreads},
+    {"of an even number of repeats the middle two count", even_repeats},
     {"what cannot be read is refused, and says what helps", refusals},
     {"labels lie apart, and lines differ in colour and point", drawn},
 };
