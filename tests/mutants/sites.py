@@ -201,8 +201,8 @@ class File:
 
     def number(self, i):
         t = self.tok(i)
-        if self.tok(i - 1) == '-' and self.tok(i - 2) == 'return':
-            return  # -2 is a failure as -1 is
+        if t == '1' and self.tok(i - 1) == '-' and self.is_status(i - 1):
+            return  # -2 is a failure as -1 is; whether it is one ask other changes
         if t == '0' and self.tok(i - 1) == '{' and self.tok(i + 1) == '}':
             return  # nothing but a start from zeros
         if re.fullmatch(r'\d+', t):
@@ -214,6 +214,13 @@ class File:
             value = float(t.rstrip('f'))
             for after in (2 * value, value / 2) if value else (1.0,):
                 self.add('constant', i, i, repr(float(after)) + f)
+
+    def is_status(self, i):
+        """return -1; status = -1; ... ? 0 : -1 and the reverse."""
+        before = self.tok(i - 1)
+        return before == 'return' or before == '=' and self.tok(i - 2) in ('status', 'failed') or \
+            before == ':' and self.tok(i - 2) == '0' or \
+            before == '?' and self.tok(i + 2) == ':' and self.tok(i + 3) == '0'
 
     def returned(self, i):
         last = i
