@@ -16,7 +16,7 @@ static bool is_path(const char *text)
     static const char *const per[] = {"/s", "/h", "/GB"};
     const size_t digits = strspn(text, "0123456789.eE+-");
     const char *slash = strchr(text, '/');
-    bool is_quantity = digits > 0 && text[digits] == ' ' && !slash;
+    bool is_quantity = false;
     for (size_t i = 0; i < sizeof(per) / sizeof(*per) && digits > 0 && text[digits] == ' '; i++)
         is_quantity |= slash && strcmp(slash, per[i]) == 0;
     if (is_quantity)

@@ -205,6 +205,10 @@ static int add_number(struct making *m, const char *y, struct strait_error *err)
         json_object_set_new(y_axis, "label", json_string(label));
         json_object_set_new(y_axis, "log", json_false());
     }
+    if (m->q->kind == STRAIT_FIGURE_PHASES) { /* of all in one panel */
+        json_object_set_new(y_axis, "label", json_string("critical path (s a round)"));
+        json_object_set_new(y_axis, "pointer", json_string("/path_s"));
+    }
     json_decref(values);
     int status = 0;
     json_array_foreach (m->columns, i, row)

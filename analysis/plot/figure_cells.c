@@ -62,7 +62,8 @@ void strait_sheet_phases(struct strait_sheet *s, size_t i)
     const double highest = highest_stack(s);
     const struct strait_sheet_range x = {-0.5, (double)n_names(s, "x") - 0.5, false},
                                     y = {0, highest > 0 ? 1.06 * highest : 1, false};
-    strait_sheet_panel(s, i, &x, &y, "critical path (s a round)");
+    const json_t *panel = json_array_get(json_object_get(s->figure, "panels"), i);
+    strait_sheet_panel(s, i, &x, &y, strait_text_of(json_object_get(panel, "y"), "label"));
     json_array_foreach (lines, k, line) {
         fprintf(out, "$d_%zu_%zu << EOD\n", i, k);
         json_array_foreach (json_object_get(line, "points"), j, point) {

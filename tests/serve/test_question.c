@@ -1,4 +1,5 @@
 /* Experiments in a body: no path, no more than a class waits for, errors as on the command line. */
+#include <fcntl.h>
 #include <string.h>
 #include "serve/question.h"
 #include "tests/kit/suite.h"
@@ -65,6 +66,9 @@ static void paths(void)
     refused("{\"experiment\": {\"model\": \"cnn\", \"clients\": 2, \"vary\": {\"/model\": "
             "[\"cnn\", \"9/../x\"]}, " REST "}}",
             "experiment#/vary//model/1", "found the path");
+    /* which looks like a number with its unit */
+    refused("{\"experiment\": {\"model\": \"1 a.json\", \"clients\": 2, " REST "}}",
+            "experiment#/model", "found the path");
 }
 
 static void sizes(void)
@@ -103,8 +107,12 @@ static void tables(void)
     CU_ASSERT_EQUAL(e->model->n_elems, 10);
     CU_ASSERT_DOUBLE_EQUAL(strait_experiment_slowness(e, 2), 2.5, 1e-12);
     strait_experiment_free(e);
+    const int fds[2] = {q.tables[0].fd, q.tables[1].fd};
     strait_asked_release(&q);
-    CU_ASSERT_EQUAL(q.tables[0].fd, -1);
+    for (int i = 0; i < 2; i++) {
+        CU_ASSERT_EQUAL(q.tables[i].fd, -1);
+        CU_ASSERT_EQUAL(fcntl(fds[i], F_GETFD), -1); /* closed */
+    }
     CU_ASSERT_EQUAL(strait_asked_read(&q, bad, sizeof(bad) - 1, &err), -1);
     CU_ASSERT_STRING_EQUAL(err.where, "table:1");
     strait_asked_release(&q);

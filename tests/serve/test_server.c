@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "core/io.h"
+#include "core/shipped.h"
 #include "serve/server.h"
 #include "tests/kit/program.h"
 #include "tests/kit/suite.h"
@@ -276,6 +277,54 @@ static void bad_requests(void)
     stop();
 }
 
+/* A file of the page as it lies in the tree, and what every answer says beside its body: OWASP's
+ * Secure Headers Project, for a page that loads nothing from elsewhere. */
+static void page_files(void)
+{
+    static const char *const headers[] = {
+        "\r\nContent-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
+        "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'\r\n",
+        "\r\nX-Content-Type-Options: nosniff\r\n",
+        "\r\nReferrer-Policy: no-referrer\r\n",
+        "\r\nCross-Origin-Opener-Policy: same-origin\r\n",
+        "\r\nCross-Origin-Resource-Policy: same-origin\r\n",
+        "\r\nCache-Control: no-store\r\n"};
+    static const struct {
+        const char *name, *file, *type;
+    } files[] = {{"/page/main.js", "serve/page/main.js", "text/javascript; charset=utf-8"},
+                 {"/", "serve/page/index.html", "text/html; charset=utf-8"},
+                 {"/api/choices", NULL, "application/json"},
+                 {"/page/none.js", NULL, "application/json"}};
+    if (!start())
+        return;
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+        char head[128], path[4096], type[96];
+        snprintf(head, sizeof(head), "GET %s HTTP/1.1\r\nHost: localhost", files[i].name);
+        char *answer = ask(head, "");
+        strait_test_context("%s", files[i].name);
+        CU_ASSERT_EQUAL(status_of(answer), i < 3 ? 200 : 404);
+        for (size_t k = 0; k < sizeof(headers) / sizeof(*headers); k++)
+            CU_ASSERT_CONTAINS(answer, headers[k]);
+        snprintf(type, sizeof(type), "\r\nContent-Type: %s\r\n", files[i].type);
+        CU_ASSERT_CONTAINS(answer, type);
+        CU_ASSERT_PTR_NULL(strstr(answer, "Retry-After")); /* nobody is too busy */
+        if (files[i].file) {
+            FILE *in = fopen(strait_share_path(path, sizeof(path), files[i].file), "rb");
+            CU_ASSERT_PTR_NOT_NULL_FATAL(in);
+            char *text = calloc(1, 1 << 20);
+            const size_t n = fread(text, 1, 1 << 20, in);
+            fclose(in);
+            const char *body = strstr(answer, "\r\n\r\n") + 4;
+            CU_ASSERT_EQUAL(strlen(body), n);
+            CU_ASSERT_EQUAL(strcmp(body, text), 0);
+            free(text);
+        }
+        free(answer);
+    }
+    stop();
+}
+
 /* A body that announces more than it may, one that sends it in chunks, a line without an end, and
  * one that ends in the middle: each is answered or closed, and the next is served. */
 static void sizes(void)
@@ -397,6 +446,7 @@ static const struct strait_test tests[] = {
     {"rows are those of strait run, to the last digit", equal_rows},
     {"plans are those of strait plan", equal_plans},
     {"bad requests are refused with one line", bad_requests},
+    {"files of the page come as they are, and every answer with its headers", page_files},
     {"large, endless and broken requests end", sizes},
     {"questions at once get each its own answer", at_once},
     {"the server ends while questions run", ends_while_asked},
