@@ -70,9 +70,10 @@ int strait_strategy_rows(json_t *out, struct strait_error *err)
     const struct strait_strategy *const *all = strait_strategies(&n);
     for (size_t i = 0; i < n; i++) {
         json_t *params = strait_param_rows(all[i]->params, all[i]->n_params);
-        if (json_array_append_new(out, json_pack("{s:s, s:s, s:s, s:o}", "name", all[i]->name,
-                                                 "summary", all[i]->summary, "source",
-                                                 all[i]->source, "parameters", params)) != 0)
+        if (json_array_append_new(out, json_pack("{s:s, s:s, s:b, s:s, s:o}", "name", all[i]->name,
+                                                 "summary", all[i]->summary, "trains",
+                                                 all[i]->trains, "source", all[i]->source,
+                                                 "parameters", params)) != 0)
             return strait_error_set(err, STRAIT_ERR_NOMEM, "list", "no memory for strategies");
     }
     return 0;
@@ -83,6 +84,11 @@ static const char *string_of(const json_t *row, const char *key)
     return json_string_value(json_object_get(row, key));
 }
 
+static const char *trains_word(const json_t *row)
+{
+    return json_is_true(json_object_get(row, "trains")) ? "yes" : "no";
+}
+
 void strait_strategy_rows_print(const json_t *rows)
 {
     struct strait_table *t = strait_table_new();
@@ -90,16 +96,19 @@ void strait_strategy_rows_print(const json_t *rows)
     size_t i;
     strait_table_column(t, "name", false);
     strait_table_column(t, "summary", false);
-    strait_table_wrap(t, 50);
+    strait_table_wrap(t, 48);
+    strait_table_column(t, "trains", false);
     strait_table_column(t, "source", false);
-    strait_table_wrap(t, 50);
+    strait_table_wrap(t, 44);
     json_array_foreach ((json_t *)rows, i, row) {
         strait_table_cell(t, string_of(row, "name"));
         strait_table_cell(t, string_of(row, "summary"));
+        strait_table_cell(t, trains_word(row));
         strait_table_cell(t, string_of(row, "source"));
     }
     strait_show_table(t);
-    puts("\nParameters of one, with defaults and ranges: strait list strategies NAME");
+    puts("\ntrains: for real where the experiment has \"training\".");
+    puts("Parameters of one, with defaults and ranges: strait list strategies NAME");
 }
 
 void strait_strategy_row_print(const json_t *row)
@@ -107,8 +116,8 @@ void strait_strategy_row_print(const json_t *row)
     struct strait_table *t = strait_table_new();
     json_t *p;
     size_t i;
-    printf("%s\n  %s\n  source  %s\n\n", string_of(row, "name"), string_of(row, "summary"),
-           string_of(row, "source"));
+    printf("%s\n  %s\n  trains  %s\n  source  %s\n\n", string_of(row, "name"),
+           string_of(row, "summary"), trains_word(row), string_of(row, "source"));
     strait_table_column(t, "parameter", false);
     strait_table_column(t, "takes", false);
     strait_table_wrap(t, 28);

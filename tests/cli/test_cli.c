@@ -282,6 +282,10 @@ static void test_lists(void)
     s = CALL("list", "strategies", "dear");
     CU_ASSERT_PTR_NOT_NULL(strstr(s.out, "fixed, bayes"));
     CU_ASSERT_PTR_NULL(strstr(s.out, "fedavg"));
+    CU_ASSERT_CONTAINS(s.out, "\n  trains  yes\n");
+    said_release(&s);
+    s = CALL("list", "strategies", "kvfull");
+    CU_ASSERT_CONTAINS(s.out, "\n  trains  no\n");
     said_release(&s);
     EXPECT(2, "", "did you mean \"dear\"", "list", "strategies", "deat");
     s = CALL("list", "strategies"); /* no line is wider than a terminal */

@@ -10,15 +10,11 @@ enum { MAX_SEEDS = 1000 };
 static int refuse_strategy(const struct strait_experiment *e, struct strait_object *o,
                            struct strait_error *err)
 {
-    char where[STRAIT_JSON_POINTER_MAX * 2], names[512] = "";
-    size_t n;
-    const struct strait_strategy *const *all = strait_strategies(&n);
-    for (size_t i = 0; i < n; i++)
-        if (all[i]->trains)
-            strait_text_add(names, sizeof(names), "%s%s", *names ? ", " : "", all[i]->name);
+    char where[STRAIT_JSON_POINTER_MAX * 2];
     return strait_error_set(
         err, STRAIT_ERR_INPUT, strait_object_where(o, "training", where, sizeof(where)),
-        "expected a strategy that trains (%s), found \"%s\"", names, e->strategy->name);
+        "expected a strategy that trains (strait list strategies), found \"%s\"",
+        e->strategy->name);
 }
 
 /* {"accuracy": 0.88} or {"loss": 0.3} */
