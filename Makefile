@@ -91,6 +91,7 @@ help:
 	@echo "make foreign  PyTorch's all-reduce and DDP over an emulated network (package python3-torch)"
 	@echo "make python-check  the Python module: codecs, DDP hook, recorder (packages python3-numpy, python3-torch)"
 	@echo "make torch-check  networks and optimisers that train against PyTorch's (package python3-torch)"
+	@echo "make claims-rows   train what 'strait compare --claims' needs: 20 minutes of one core"
 	@echo "make learn-tables  measure the layer tables of tasks that train, traces/layers: a minute"
 	@echo "make golden   bytes of every codec with CC=clang or gcc; adds the line of a new codec"
 	@echo "make tutorial write what its commands say into docs/tutorial.md"
@@ -184,6 +185,12 @@ coverage-page:
 .PHONY: learn-check
 learn-check: programs
 	$(SUITES) --here learn/recorded
+
+# The rows that `strait compare --claims` answers accuracies from: 20 minutes of one core.
+.PHONY: claims-rows
+CLAIMS = $(BUILD)/claims
+claims-rows: programs
+	python3 tests/learn/claims_rows.py $(BUILD)/strait traces/trained.json $(CLAIMS)
 
 # Uploads of 1 to 64 clients in every realisation and launcher that this machine can do, against
 # virtual time and arithmetic; then round trips, rates, loss, odd links and incast in each of them.

@@ -2,25 +2,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "analysis/compare.h"
 #include "analysis/store.h"
 #include "cli/compare_coverage.h"
 #include "cli/kit/command.h"
 #include "campaign/host_header.h"
 #include "campaign/measured.h"
+#include "cli/kit/files.h"
 #include "cli/kit/options.h"
 #include "campaign/published/claims.h"
+#include "campaign/published/claims_rows.h"
+#include "core/json.h"
 #include "campaign/published/published.h"
 #include "cli/show/show.h"
 #include "cli/kit/tolerance.h"
 
-/* The rows of the latest runs in a folder; a new reference, or NULL with *err. */
-static json_t *load_rows(const char *folder, struct strait_error *err)
+/* The rows of the latest runs in a folder, with their "command" if asked for; a new reference, or
+ * NULL with *err. */
+static json_t *load_rows(const char *folder, bool command, struct strait_error *err)
 {
     struct strait_store *store;
+    size_t i;
     if (strait_store_open(&store, folder, false, err) != 0)
         return NULL;
-    json_t *rows = strait_store_rows(store);
+    json_t *rows = strait_store_rows(store), *row;
+    if (command)
+        json_array_foreach (rows, i, row)
+            json_object_set_new(row, "command", strait_claims_command(strait_store_header(store)));
     if (strait_store_n_refused(store) > 0)
         fprintf(stderr, "strait: %s: %zu damaged line%s not believed\n", strait_store_path(store),
                 strait_store_n_refused(store), strait_store_n_refused(store) == 1 ? "" : "s");
@@ -47,8 +56,8 @@ static int show(const json_t *comparison, const struct strait_compare_options *o
 static int compare(const char *const folders[2], const struct strait_compare_options *o, bool json,
                    bool *within, struct strait_error *err)
 {
-    json_t *a = load_rows(folders[0], err);
-    json_t *b = a && folders[1] ? load_rows(folders[1], err) : NULL;
+    json_t *a = load_rows(folders[0], false, err);
+    json_t *b = a && folders[1] ? load_rows(folders[1], false, err) : NULL;
     json_t *comparison = a && (b || !folders[1]) ? strait_compare(a, b, o, err) : NULL;
     int status = comparison ? 0 : -1;
     if (comparison && json)
@@ -90,7 +99,7 @@ static json_t *load_all(const char *const *folders, size_t n, struct strait_erro
 {
     json_t *all = json_array();
     for (size_t i = 0; i < n; i++) {
-        json_t *rows = load_rows(folders[i], err);
+        json_t *rows = load_rows(folders[i], true, err);
         if (!rows) {
             json_decref(all);
             return NULL;
@@ -101,15 +110,34 @@ static json_t *load_all(const char *const *folders, size_t n, struct strait_erro
     return all;
 }
 
+/* Put rows into the file, which may be new. 0, or -1 with *err. */
+static int keep_rows(const char *path, const json_t *rows, struct strait_error *err)
+{
+    json_t *before = access(path, F_OK) == 0 ? strait_json_load(path, err) : NULL;
+    if (!before && access(path, F_OK) == 0)
+        return -1;
+    json_t *now = strait_claims_keep(before, rows);
+    char *text = strait_claims_text(now);
+    const int status = text ? strait_file_write(path, true, text, strlen(text), "", 0, err)
+                            : strait_error_set(err, STRAIT_ERR_NOMEM, path, "memory ran out");
+    free(text);
+    json_decref(before);
+    json_decref(now);
+    return status;
+}
+
 static int compare_claims(const char *const *folders, size_t n_folders, const char *file,
-                          const char *profile_name, long n_jobs, bool json,
+                          const char *keep, const char *profile_name, long n_jobs, bool json,
                           struct strait_error *err)
 {
     struct strait_profile *profile;
     if (strait_profile_load(&profile, profile_name, err) != 0)
         return -1;
-    json_t *rows = load_all(folders, n_folders, err);
-    json_t *claims = rows ? strait_claims(file, rows, profile, (int)n_jobs, err) : NULL;
+    json_t *rows =
+        n_folders > 0 ? load_all(folders, n_folders, err) : strait_claims_rows(NULL, err);
+    json_t *claims = rows && (!keep || keep_rows(keep, rows, err) == 0)
+                         ? strait_claims(file, rows, profile, (int)n_jobs, err)
+                         : NULL;
     int status = claims ? 0 : -1;
     if (claims && json)
         strait_command_print_json(claims);
@@ -168,7 +196,8 @@ static const char notes[] =
     "errors without it. Exit status 1 if an order differs.\n"
     "\n"
     "--claims shows each claim's two halves, time or bytes and accuracy: the first\n"
-    "predicted or from results, accuracy from results that trained with seeds.\n"
+    "predicted or from results, accuracy from results that trained with seeds: those\n"
+    "of DIRs, or without any the kept ones (traces/trained.json).\n"
     "\n"
     "--coverage asks how many measured rounds lie inside of the predicted intervals,\n"
     "over all rows of the folders, by kind of case; settings that the intervals were\n"
@@ -187,7 +216,7 @@ int strait_command_compare(int argc, char **argv)
     struct strait_tolerance tolerance = {NULL, NULL};
     const char *cases[MAX_CASES] = {NULL}, *file = NULL, *profile = "default";
     long n_jobs = strait_host_n_cores();
-    const char *learn = NULL;
+    const char *learn = NULL, *keep = NULL;
     bool json = false, within = false, published = false, no_worth = false, claims = false,
          coverage = false;
     struct strait_measured_plan measured = {0};
@@ -202,7 +231,9 @@ int strait_command_compare(int argc, char **argv)
         {"no-worth", 0, STRAIT_OPTION_FLAG, &no_worth, NULL,
          "published: not also without each constant"},
         {"claims", 0, STRAIT_OPTION_FLAG, &claims, NULL,
-         "both halves of claims, from results of DIRs"},
+         "both halves of claims, of DIRs or kept rows"},
+        {"keep", 0, STRAIT_OPTION_TEXT, &keep, "FILE",
+         "claims: put the rows of DIRs into this file"},
         {"coverage", 0, STRAIT_OPTION_FLAG, &coverage, NULL,
          "how many measured rounds lie in their intervals"},
         {"learn", 0, STRAIT_OPTION_TEXT, &learn, "FILE",
@@ -253,8 +284,14 @@ int strait_command_compare(int argc, char **argv)
         free(measured.settings.items);
         return status != 0 ? strait_command_fail(&err) : within ? 0 : 1;
     }
+    if (keep && (!claims || n_positional == 0)) {
+        strait_error_set(&err, STRAIT_ERR_USAGE, "compare",
+                         "expected --claims and results folders beside --keep, found %s",
+                         claims ? "no folder" : "no --claims");
+        return strait_command_fail(&err);
+    }
     if (claims)
-        return compare_claims(cases, n_positional, file, profile, n_jobs, json, &err) == 0
+        return compare_claims(cases, n_positional, file, keep, profile, n_jobs, json, &err) == 0
                    ? 0
                    : strait_command_fail(&err);
     if (published) {

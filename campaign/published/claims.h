@@ -13,9 +13,11 @@
  *  Returns: a new array, or NULL with *err: INPUT naming the place in the file. Of each claim what
  *           strait_published has of a row, and
  *             first      "holds", "fails", "not measured here"
+ *             interval   [least, most] of "ours" at 95 % over seeds, where rows of results have it
  *             accuracy   {state: "kept", "lost", "unclear" (too few seeds),
  *                        "not measured here", "none claimed"; difference,
- *                        interval: [least, most], seeds, codec}, ours minus that without
+ *                        interval: [least, most], seeds, task, codec, command that it
+ *                        was run by}, ours minus that without; of several tasks the worst
  *             verdict    "reached" where both hold, "not reached" where one fails, "unclear", else
  *                        "not measured here"
  *             commands   what gives each half */

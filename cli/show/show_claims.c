@@ -5,6 +5,21 @@
 #include "analysis/table.h"
 #include "campaign/published/claims.h"
 
+/* "1.89 [1.72, 2.05]" */
+static void put_ours(struct strait_table *t, double ours, const json_t *interval)
+{
+    char text[STRAIT_NUMBER_CHARS], least[STRAIT_NUMBER_CHARS], most[STRAIT_NUMBER_CHARS];
+    if (!isfinite(ours))
+        strait_table_cell(t, "-");
+    else if (!json_is_array(interval))
+        strait_table_cell(t, strait_format_number(text, ours, 4));
+    else
+        strait_table_cellf(
+            t, "%s [%s, %s]", strait_format_number(text, ours, 4),
+            strait_format_number(least, json_number_value(json_array_get(interval, 0)), 4),
+            strait_format_number(most, json_number_value(json_array_get(interval, 1)), 4));
+}
+
 static void put_first(struct strait_table *t, const json_t *claim)
 {
     char text[STRAIT_NUMBER_CHARS];
@@ -14,7 +29,7 @@ static void put_first(struct strait_table *t, const json_t *claim)
                        strcmp(kind, "figure") == 0 ? "" : " ",
                        strait_format_number(text, strait_row_number(claim, "published"), 4));
     strait_table_cell(t, strait_text_of(claim, "unit"));
-    strait_table_cell(t, isfinite(ours) ? strait_format_number(text, ours, 4) : "-");
+    put_ours(t, ours, json_object_get(claim, "interval"));
     strait_table_cell(t, first);
 }
 
@@ -28,12 +43,12 @@ static void put_accuracy(struct strait_table *t, const json_t *claim)
         strait_table_cell(t, state);
         return;
     }
-    strait_table_cellf(t, "%s: %+.2f [%+.2f, %+.2f] points, %d seeds, %s", state,
+    strait_table_cellf(t, "%s: %+.2f [%+.2f, %+.2f] points, %d seeds, %s, %s", state,
                        100 * strait_row_number(accuracy, "difference"),
                        100 * json_number_value(json_array_get(interval, 0)),
                        100 * json_number_value(json_array_get(interval, 1)),
                        (int)json_integer_value(json_object_get(accuracy, "seeds")),
-                       strait_text_of(accuracy, "codec"));
+                       strait_text_of(accuracy, "task"), strait_text_of(accuracy, "codec"));
 }
 
 static void put_sources(FILE *out, const json_t *claims)
@@ -47,8 +62,12 @@ static void put_sources(FILE *out, const json_t *claims)
                 strait_text_of(claim, "source"));
         if (*setting)
             fprintf(out, "    strait run %s --on fluid\n", setting);
-        json_array_foreach (json_object_get(claim, "commands"), k, command)
-            fprintf(out, "    %s\n", json_string_value(command));
+        const char *ran = strait_text_of(json_object_get(claim, "accuracy"), "command");
+        if (*ran)
+            fprintf(out, "    %s\n", ran);
+        else
+            json_array_foreach (json_object_get(claim, "commands"), k, command)
+                fprintf(out, "    %s\n", json_string_value(command));
         if (*reason)
             fprintf(out, "    %s\n", reason);
     }

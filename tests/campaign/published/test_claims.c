@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "analysis/training/target.h"
+#include "campaign/published/claims_rows.h"
+#include "campaign/published/claims_search.h"
 #include "tests/kit/data.h"
 #include "tests/kit/suite.h"
 
@@ -112,12 +115,127 @@ static void silence(void)
     json_decref(rows);
 }
 
+/* A row like add()'s of another task and run, with what each of three seeds took to its target. */
+static void add_run(json_t *rows, const char *task, const char *command, const char *codec,
+                    double accuracy, const double took_s[3])
+{
+    add(rows, codec, 12, accuracy, 0.01);
+    json_t *row = json_array_get(rows, json_array_size(rows) - 1),
+           *training = json_object_get(row, "training");
+    json_object_set_new(row, "command", json_string(command));
+    json_object_set_new(training, "task", json_string(task));
+    json_object_set_new(json_object_get(training, "spread"), "reached_s",
+                        json_pack("{s:[f, f, f]}", "each", took_s[0], took_s[1], took_s[2]));
+}
+
+/* Kept on one task and lost on the other: the claim is of both. */
+static void tasks(void)
+{
+    static const double took_s[] = {1, 1, 1};
+    json_t *rows = json_array();
+    add_run(rows, "fashion-cnn", "a", "none", 0.80, took_s);
+    add_run(rows, "fashion-cnn", "a", "sz", 0.80, took_s);
+    expect(rows, "holds", "kept", "reached");
+    add_run(rows, "fashion-mlp", "a", "none", 0.80, took_s);
+    add_run(rows, "fashion-mlp", "a", "sz", 0.60, took_s);
+    expect(rows, "holds", "lost", "not reached");
+    json_decref(rows);
+}
+
+/* Of a run without its own uncompressed row nothing is known, whatever other runs have. */
+static void runs(void)
+{
+    static const double took_s[] = {1, 1, 1};
+    json_t *rows = json_array();
+    add_run(rows, "fashion-cnn", "a", "none", 0.80, took_s);
+    add_run(rows, "fashion-cnn", "b", "sz", 0.80, took_s);
+    expect(rows, "not measured here", "not measured here", "not measured here");
+    json_decref(rows);
+}
+
+/* 4 / 2, 9 / 3 and 4 / 1 are 2, 3 and 4: mean 3, deviation 1, and 4.303 / sqrt 3 = 2.484 on either
+ * side. A seed that never got there leaves no figure. */
+static void times_of_seeds(void)
+{
+    static const double plain_s[] = {4, 9, 4}, coded_s[] = {2, 3, 1}, never_s[] = {2, NAN, 1};
+    json_t *rows = json_array(),
+           *asked = json_pack("{s:{s:{s:s}, s:{s:s}, s:s}}", "rows", "where", "codec/name", "sz",
+                              "against", "codec/name", "none", "times", "reached_s"),
+           *claim = json_object();
+    add_run(rows, "fashion-cnn", "a", "none", 0.80, plain_s);
+    add_run(rows, "fashion-cnn", "a", "sz", 0.80, coded_s);
+    published_search(claim, asked, rows);
+    const json_t *interval = json_object_get(claim, "interval");
+    CU_ASSERT_DOUBLE_EQUAL(json_number_value(json_object_get(claim, "ours")), 3, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(json_number_value(json_array_get(interval, 0)), 0.516, 1e-3);
+    CU_ASSERT_DOUBLE_EQUAL(json_number_value(json_array_get(interval, 1)), 5.484, 1e-3);
+    json_decref(claim);
+    json_array_clear(rows);
+    claim = json_object();
+    add_run(rows, "fashion-cnn", "a", "none", 0.80, plain_s);
+    add_run(rows, "fashion-cnn", "a", "sz", 0.80, never_s);
+    published_search(claim, asked, rows);
+    CU_ASSERT_PTR_NULL(json_object_get(claim, "ours"));
+    CU_ASSERT_STRING_EQUAL(
+        json_string_value(json_object_get(json_object_get(claim, "accuracy"), "state")), "kept");
+    json_decref(claim);
+    json_decref(asked);
+    json_decref(rows);
+}
+
+/* What is kept is read again with its command; a command's old rows go, those of one seed stay
+ * out. */
+static void kept(void)
+{
+    static const double took_s[] = {1, 1, 1};
+    char path[] = "/tmp/strait-kept-XXXXXX";
+    struct strait_error err = {0};
+    json_t *rows = json_array();
+    add_run(rows, "fashion-cnn", "a", "none", 0.80, took_s);
+    add_run(rows, "fashion-cnn", "b", "none", 0.70, took_s);
+    add_run(rows, "fashion-cnn", "b", "sz", 0.60, took_s);
+    json_t *first = strait_claims_keep(NULL, rows);
+    json_array_clear(rows);
+    add_run(rows, "fashion-cnn", "b", "none", 0.75, took_s);
+    add_run(rows, "fashion-cnn", "b", "sz", 0.65, took_s);
+    json_object_set_new(json_object_get(json_array_get(rows, 1), "training"), "seeds",
+                        json_integer(1));
+    json_t *second = strait_claims_keep(first, rows);
+    const int fd = mkstemp(path);
+    char *text = strait_claims_text(second);
+    CU_ASSERT_FATAL(fd >= 0 && dprintf(fd, "%s", text) > 0);
+    close(fd);
+    free(text);
+    json_t *read = strait_claims_rows(path, &err), *row = json_array_get(read, 1);
+    CU_ASSERT_EQUAL_FATAL(json_array_size(read), 2);
+    CU_ASSERT_STRING_EQUAL(json_string_value(json_object_get(row, "command")), "b");
+    CU_ASSERT_DOUBLE_EQUAL(strait_spread_of(row, "accuracy").mean, 0.75, 1e-9);
+    unlink(path);
+    json_decref(read);
+    json_decref(second);
+    json_decref(first);
+    json_decref(rows);
+}
+
+static void command(void)
+{
+    json_t *header =
+               json_pack("{s:{s:s, s:{s:i, s:s}}, s:[{s:s}]}", "experiment", "file", "fashion.json",
+                         "set", "/seeds", 5, "/codec", "none", "runs", "backend", "fluid"),
+           *text = strait_claims_command(header);
+    CU_ASSERT_STRING_EQUAL(
+        json_string_value(text),
+        "strait run fashion --on fluid --set '/seeds=5' --set '/codec=\"none\"'");
+    json_decref(text);
+    json_decref(header);
+}
+
 /* Every claim that ships says how each half is had, or why not. */
 static void shipped(void)
 {
     json_t *all = json_load_file(DATA("traces/claims.json"), 0, NULL), *row;
     size_t i;
-    CU_ASSERT_EQUAL_FATAL(json_array_size(json_object_get(all, "rows")), 27);
+    CU_ASSERT_EQUAL_FATAL(json_array_size(json_object_get(all, "rows")), 28);
     json_array_foreach (json_object_get(all, "rows"), i, row) {
         const json_t *halves = json_object_get(row, "halves");
         CU_ASSERT(json_is_object(halves));
@@ -133,6 +251,11 @@ static const struct strait_test tests[] = {
     {"the interval of the accuracy's difference is Student's", interval},
     {"an interval that is too wide to tell keeps nothing", too_few},
     {"what nothing was run for is not measured here", silence},
+    {"of several tasks the worst counts", tasks},
+    {"rows are held against those of their own run", runs},
+    {"times are compared seed by seed, with Student's interval", times_of_seeds},
+    {"kept rows are those of the last run of each command", kept},
+    {"a folder's header gives the command that ran", command},
     {"every claim that ships says how its halves are had", shipped},
 };
 STRAIT_SUITE("campaign/published/claims", tests);
