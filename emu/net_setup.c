@@ -84,13 +84,27 @@ static bool same_class(const struct strait_network *n, int a, int b)
            memcmp(&n->in[a], &n->in[b], sizeof(n->in[a])) == 0;
 }
 
+/* The delays that the shapers of a path are told: an idle tbf adds no transmission time. */
+static double delay_s(const struct strait_network *n, int from, int to, double dilation)
+{
+    int links[STRAIT_MAX_HOPS];
+    double sum_s = 0;
+    for (int i = 0, n_hops = strait_network_path(n, from, to, links); i < n_hops; i++) {
+        struct strait_emu_qdisc s;
+        strait_emu_qdisc_of(&s, strait_network_link(n, links[i]), n->overhead_bytes, dilation,
+                            strait_emu_qdisc_late_s());
+        sum_s += 1e-9 * (double)s.delay_ns / dilation;
+    }
+    return sum_s;
+}
+
 static int probe(struct strait_emu_probe *p, struct strait_emu_net *net, int to,
                  const struct strait_network *n, double dilation, struct strait_error *err)
 {
     p->from = 0;
     p->to = to;
     p->expected_s = strait_emu_net_realisation(net) == STRAIT_EMU_KERNEL
-                        ? strait_path_rtt_s(n, 0, to) /* an idle tbf adds no transmission time */
+                        ? delay_s(n, 0, to, dilation) + delay_s(n, to, 0, dilation)
                         : strait_emu_expected_ping_s(n, 0, to);
     for (int i = 0; i < PING_TRIES; i++) { /* a wrong probe may be due to a busy machine */
         struct strait_error why = {0};     /* which may also lose a single answer */

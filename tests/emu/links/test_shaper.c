@@ -49,6 +49,29 @@ static void delays(void)
     CU_ASSERT_EQUAL(s.loss, UINT32_MAX);
 }
 
+/* In virtual time: a burst of one frame, 1514 bytes, and of what passes in 2 us, 3 bytes at 10 Mbps
+ * (2.5 rounded up); 1517 bytes take 1.2136 ms. They are added to a delay; where there is none a
+ * message may be early by them. */
+static void exact(void)
+{
+    struct strait_link link = {.rate_bits_per_s = 10e6, .delay_s = 0.005};
+    struct strait_emu_qdisc s;
+    strait_emu_qdisc_of(&s, &link, 0, 1, 2e-6);
+    CU_ASSERT(s.has_tbf && s.has_netem);
+    CU_ASSERT_EQUAL(s.burst_bytes, 1517);
+    CU_ASSERT_EQUAL(s.delay_ns, 5000000 + 1213600);
+    CU_ASSERT_EQUAL(strait_emu_qdisc_credit_s(&s), 0);
+    link.delay_s = 0;
+    strait_emu_qdisc_of(&s, &link, 0, 1, 2e-6);
+    CU_ASSERT(s.has_tbf && !s.has_netem);
+    CU_ASSERT_EQUAL(s.delay_ns, 0);
+    CU_ASSERT_DOUBLE_EQUAL(strait_emu_qdisc_credit_s(&s), 1.2136e-3, 1e-12);
+    /* an unlimited rate has nothing to make up for */
+    link = (struct strait_link){.rate_bits_per_s = INFINITY, .delay_s = 0.005};
+    strait_emu_qdisc_of(&s, &link, 0, 1, 2e-6);
+    CU_ASSERT_EQUAL(s.delay_ns, 5000000);
+}
+
 static void differences(void)
 {
     char text[256] = "";
@@ -84,6 +107,7 @@ static void differences(void)
 static const struct strait_test tests[] = {
     {"rate, overhead, burst and queue are as calculated by hand", rates},
     {"delay, jitter and loss are as calculated by hand", delays},
+    {"where nothing is late, a link takes its time for every byte", exact},
     {"a difference between asked and found is told", differences},
 };
 STRAIT_SUITE("emu/links/shaper", tests);
