@@ -79,6 +79,7 @@ help:
 	@echo "make coverage-check  other drawn settings: do the intervals hold? docs/accuracy.md, an hour;"
 	@echo "              make coverage-again: both after a change of the model, in seconds"
 	@echo "make page-check  the page of strait serve in Chromium (packages chromium, npm): a minute"
+	@echo "make page-moves  how soon a moved slider's answer is on that page: a benchmark, seconds"
 	@echo "make report-check  what strait report writes, in Chromium (packages chromium, npm): seconds"
 	@echo "make judged   the judged settings in every realisation and launcher, a table: an hour"
 	@echo "make faults   FAULTS=300 failing calls of each kind in six commands: error or right result"
@@ -322,6 +323,11 @@ page-check: all
 	    [ -e page/node_modules/puppeteer-core ] || (cd page && npm ci --ignore-scripts --no-fund --no-audit) && \
 	    cmp page/uplot/uPlot.iife.min.js page/node_modules/uplot/dist/uPlot.iife.min.js && \
 	    node tests/page/check.mjs $(BUILD)/strait "$$(command -v chromium)" $(PICTURES); fi
+
+# How soon a moved slider's answer is on the screen: a benchmark, for a machine that does nothing else.
+.PHONY: page-moves
+page-moves: all
+	node tests/page/moves.mjs $(BUILD)/strait "$$(command -v chromium)"
 
 # What strait report writes, in a browser, with axe-core.
 .PHONY: report-check

@@ -2,6 +2,7 @@
 #include "analysis/breakdown.h"
 #include "campaign/planner/why.h"
 #include "core/shipped.h"
+#include "estimate.h"
 
 enum { MAX_SPANS = 4000 };
 #define FACTOR 2.0 /* how many times as fast each is tried */
@@ -103,7 +104,8 @@ json_t *strait_asked_answer(const struct strait_answers *a, const struct strait_
     json_t *rows = json_array(), *round = NULL, *why = NULL;
     int failed = strait_plan_add(&plan, q->sweep, &strait_fluid, 1, true, err);
     for (size_t i = 0; i < plan.n_tasks && !failed; i++) {
-        json_t *row = strait_plan_run_task(&plan, i, err);
+        json_t *row = q->wants_estimate ? strait_estimate_row(&plan, &plan.tasks[i], err)
+                                        : strait_plan_run_task(&plan, i, err);
         failed = !row;
         json_object_del(row, "facts_constants"); /* for a results folder, which keeps them once */
         json_array_append_new(rows, row);

@@ -149,15 +149,26 @@ static void stop(struct strait_asked_job *job, double now_s)
     job->deadline_s = now_s + GRACE_S;
 }
 
+/* What runs beside what: an estimate, which a moving slider waits for, waits for no exact row. */
+enum lane { EXACT, ESTIMATES, CHECKS };
+
+static enum lane lane_of(const struct strait_asked_job *job)
+{
+    static const char estimate[] = "\"estimate\":true"; /* a glance, as above */
+    if (job->kind == STRAIT_HTTP_CHECK)
+        return CHECKS;
+    return memmem(job->body, job->len_bytes, estimate, sizeof(estimate) - 1) ? ESTIMATES : EXACT;
+}
+
 int strait_jobs_step(struct strait_jobs *j, struct strait_error *err)
 {
     const double now_s = strait_clock_s();
-    int n_running[2] = {0, 0}; /* runs, checks */
+    int n_running[3] = {0, 0, 0}; /* by lane */
     for (size_t i = 0; i < j->n; i++) {
         struct strait_asked_job *job = &j->jobs[i];
-        int *running = &n_running[job->kind == STRAIT_HTTP_CHECK];
-        const int most = job->kind == STRAIT_HTTP_CHECK ? 1 : STRAIT_JOBS_AT_A_TIME;
-        if (job->pid == 0 && *running < most && start(j, job, err) != 0)
+        const enum lane lane = lane_of(job);
+        int *running = &n_running[lane];
+        if (job->pid == 0 && *running < (lane == CHECKS ? 1 : STRAIT_JOBS_AT_A_TIME) && start(j, job, err) != 0)
             return -1;
         *running += job->pid != 0;
         if (job->pid != 0 && now_s >= job->deadline_s) {

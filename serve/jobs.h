@@ -7,6 +7,7 @@
 #include "answer.h"
 #include "request.h"
 
+/* At a time: of exact questions, and as many estimates. */
 enum { STRAIT_MAX_JOBS = 12, STRAIT_JOBS_AT_A_TIME = 2 };
 
 struct strait_asked_job {

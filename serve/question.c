@@ -145,6 +145,7 @@ static int read_all(struct strait_asked *q, const json_t *json, struct strait_er
     if (strait_object_string_or(&o, &table, "table", NULL, err) != 0 ||
         strait_object_bool_or(&o, &q->wants_round, "round", false, err) != 0 ||
         strait_object_bool_or(&o, &q->wants_why, "why", false, err) != 0 ||
+        strait_object_bool_or(&o, &q->wants_estimate, "estimate", false, err) != 0 ||
         strait_object_close(&o, err) != 0)
         return -1;
     if (!json_is_object(given))

@@ -21,10 +21,11 @@ struct strait_asked {
     struct strait_sweep *sweep;          /* errors name it "experiment" */
     bool wants_round;                    /* also who sends what when, in one round of the base */
     bool wants_why;                      /* also what it would be with one thing faster */
+    bool wants_estimate;                 /* rows at once (estimate.h), instead of exact ones */
     struct strait_asked_table tables[2]; /* of layers, of slowness */
 };
 
-/** Read {"experiment": {...}, "round": false, "why": false, "table": "...",
+/** Read {"experiment": {...}, "round": false, "why": false, "estimate": false, "table": "...",
  *  "slowness": [1, 4]}. The experiment
  *  may name what ships, but no file: a string that is a path is refused. "table" is a layer table
  *  (docs/layer-table.md) in place of the experiment's model, "slowness" the factors that a file of

@@ -35,15 +35,32 @@ async function ask(path, body, signal) {
 export const get = (path) => ask(path);
 export const post = (path, body, signal) => ask(path, body, signal);
 
-// handlers: answer(data, ms), refused(text), broken(text), slow(). While a question is under way,
-// only the newest of those that come waits; one that is slow already is given up for it.
+// Answers of late, by question: what was asked before is there at once.
+const KEPT = 64,
+    KEPT_CHARS = 100000,
+    kept = new Map();
+function keep(key, answer) {
+    if (key.length > KEPT_CHARS) return;
+    kept.delete(key);
+    kept.set(key, answer);
+    if (kept.size > KEPT) kept.delete(kept.keys().next().value);
+}
+
+// handlers: answer(data, ms), refused(text, status), broken(text), slow(). While a question is under
+// way, only the newest of those that come waits; one that is slow already is given up for it, and
+// where the handlers are hasty, any. Asking nothing (null) gives up.
 export function channel(path, handlers) {
     let running = null,
         waiting = null,
         latest = null;
     function start(body) {
         const control = new AbortController(),
-            began = performance.now();
+            began = performance.now(),
+            key = path + JSON.stringify(body);
+        if (kept.has(key)) {
+            handlers.answer(kept.get(key), 0);
+            return;
+        }
         const turn = { control, began, given: false };
         running = turn;
         const slow = setTimeout(
@@ -53,10 +70,14 @@ export function channel(path, handlers) {
         const end = setTimeout(() => control.abort(), PATIENCE_MS);
         post(path, body, control.signal)
             .then(
-                (answer) => turn.given || handlers.answer(answer, performance.now() - began),
+                (answer) => {
+                    if (turn.given) return;
+                    keep(key, answer);
+                    handlers.answer(answer, performance.now() - began);
+                },
                 (why) => {
                     if (turn.given) return;
-                    if (why.status && why.status !== 503) handlers.refused(why.message);
+                    if (why.status && why.status !== 503) handlers.refused(why.message, why.status);
                     else {
                         handlers.broken(why.name === 'AbortError' ? texts.no_answer : why.message);
                         setTimeout(() => latest === body && !running && start(body), AGAIN_MS);
@@ -77,15 +98,16 @@ export function channel(path, handlers) {
     }
     return (body) => {
         latest = body;
-        if (running && performance.now() - running.began < SLOW_MS) {
+        if (running && body && !handlers.hasty && performance.now() - running.began < SLOW_MS) {
             waiting = body;
             return;
         }
         if (running) {
             running.given = true;
             running.control.abort();
+            running = null;
         }
         waiting = null;
-        start(body);
+        if (body) start(body);
     };
 }

@@ -2,7 +2,8 @@
 import { texts, lesson } from './texts.js';
 import { readState, writeState, initial } from './state.js';
 import { experimentOf, extrasOf, countsOf, leverSweep } from './experiment.js';
-import { get, post, channel } from './api.js';
+import { get, post } from './api.js';
+import { setUpAsking } from './asking.js';
 import { make, byId, fill, seconds, number, pairs, isPlain, codecName } from './show.js';
 import { drawControls, presets, presetState, tenBillion, valueText } from './controls.js';
 import { drawPhases, drawFaster, mostOf } from './phases.js';
@@ -24,23 +25,9 @@ function problem(text) {
     byId('problem').hidden = !text;
     byId('problem').textContent = text || '';
 }
-const handlers = (answer) => ({
-    answer: (data, ms) => {
-        problem('');
-        byId('status').textContent = fill(texts.done, { ms: Math.round(ms) });
-        answer(data);
-    },
-    refused: (text) => {
-        problem(text);
-        byId('status').textContent = '';
-    },
-    broken: (why) => problem(fill(texts.broken, { why })),
-    slow: () => {
-        byId('status').textContent = texts.slow;
-    },
-});
 
-function showPoint(data) {
+// about: what is to be said of an estimate
+function showPoint(data, about) {
     const [{ row, plain }] = pairs(data.rows),
         s = texts.sentence,
         words = [];
@@ -67,14 +54,14 @@ function showPoint(data) {
         words.push(
             fill(s.interval, { low: seconds(row.interval_s[0]), high: seconds(row.interval_s[1]) }),
         );
-    words.push(mostOf(row));
-    byId('answer').textContent = words.join(' ');
+    words.push(mostOf(row), about);
+    byId('answer').textContent = words.filter(Boolean).join(' ');
     byId('answer').dataset.roundS = row.round_s;
     byId('limit').textContent = row.limits ? row.limits.text : '';
     const named = [[codecName(row), row]];
     if (!isPlain(row) && plain) named.push([texts.plain, plain]);
     drawPhases(byId('phases'), named);
-    drawRound(byId('round'), data.round, state, hit);
+    if (data.round) drawRound(byId('round'), data.round, state, hit);
 }
 
 function hit(kind, at) {
@@ -192,24 +179,20 @@ function showLever(data) {
         });
 }
 
-const askPoint = channel('/api/run', handlers(showPoint));
-const askCurve = channel(
-    '/api/run',
-    handlers((data) => {
+let lastCurve = null;
+const askAll = setUpAsking(problem, {
+    point: showPoint,
+    curve: (data) => {
         lastCurve = data;
         showCurve(data);
-        if (state.lever === 'clients') showClientsLever(data);
-    }),
-);
-const askLever = channel('/api/run', handlers(showLever));
-const askFaster = channel(
-    '/api/run',
-    handlers((data) => {
-        byId('faster').classList.remove('stale');
-        drawFaster(byId('faster'), data.faster, data.rows[0]);
-    }),
-);
-let lastCurve = null;
+        if (state.lever !== 'clients') return;
+        showClientsLever(data);
+        byId('lever').classList.remove('stale');
+        byId('lever-note').textContent = byId('curve-note').textContent;
+    },
+    lever: showLever,
+    faster: (data) => drawFaster(byId('faster'), data.faster, data.rows[0]),
+});
 
 function showClientsLever(data) {
     const all = pairs(data.rows).sort((a, b) => a.row.clients - b.row.clients);
@@ -222,48 +205,37 @@ function showClientsLever(data) {
 // --- what is asked -----------------------------------------------------------------------------
 
 function ask() {
-    byId('status').textContent = '';
-    if (!['explore', 'lesson'].includes(state.tab)) return;
-    byId('status').textContent = texts.computing;
-    let counts,
-        lever = null;
-    try {
-        counts = countsOf(state);
-        if (document.activeElement !== byId('as-json'))
-            byId('as-json').value = JSON.stringify(experimentOf(state, choices), null, 1);
-        askPoint({
-            experiment: experimentOf(state, choices),
-            round: true,
-            ...extrasOf(state, own.table),
-        });
-        byId('faster').classList.add('stale');
-        clearTimeout(resting); // what would help is asked for once the slider rests
-        resting = setTimeout(askForFaster, REST_MS);
-        const most = counts.at(-1);
-        askCurve({
-            experiment: { ...experimentOf(state, choices, most), vary: { '/clients': counts } },
-            ...extrasOf(state, own.table, most),
-        });
-        if (state.lever !== 'clients' && !state.experiment)
-            lever = leverSweep(state.lever, state, choices);
-    } catch (why) {
-        problem(why.message);
+    if (!['explore', 'lesson'].includes(state.tab)) {
+        askAll(null);
         return;
     }
-    if (!lever) return;
-    leverValues = lever.values;
-    askLever({ experiment: lever.experiment, ...extrasOf(state, own.table) });
+    try {
+        if (document.activeElement !== byId('as-json'))
+            byId('as-json').value = JSON.stringify(experimentOf(state, choices), null, 1);
+        askAll({ point: pointBody(), curve: curveBody(), lever: leverBody() });
+    } catch (why) {
+        problem(why.message);
+    }
 }
 
-const REST_MS = 300;
-let resting = 0;
-function askForFaster() {
-    if (!['explore', 'lesson'].includes(state.tab)) return;
-    askFaster({
-        experiment: experimentOf(state, choices),
-        why: true,
-        ...extrasOf(state, own.table),
-    });
+const pointBody = () => ({
+    experiment: experimentOf(state, choices),
+    ...extrasOf(state, own.table),
+});
+function curveBody() {
+    const counts = countsOf(state),
+        most = counts.at(-1);
+    return {
+        experiment: { ...experimentOf(state, choices, most), vary: { '/clients': counts } },
+        ...extrasOf(state, own.table, most),
+    };
+}
+// The clients' own curve is that of all settings.
+function leverBody() {
+    if (state.lever === 'clients' || state.experiment) return null;
+    const lever = leverSweep(state.lever, state, choices);
+    leverValues = lever.values;
+    return { experiment: lever.experiment, ...extrasOf(state, own.table) };
 }
 
 // The first count at which compression pays, exactly: between two counts of the curve, by halves.

@@ -44,6 +44,11 @@ export const texts = {
     low: '90 %, low end',
     high: '90 %, high end',
     not_json: 'Expected JSON: {why}',
+    estimate_first: 'This is an estimate ({how}); what is simulated in full follows.',
+    estimate_only:
+        'This is an estimate ({how}): in full it would take about {s} s here, longer than a question may; strait run computes it.',
+    estimates: 'Estimated: {how}.',
+    exact_follows: 'Simulating it in full …',
     slow: 'The server takes long for this question …',
     broken: 'The server does not answer: {why}. Is strait serve still running? It is asked again.',
     from_json:

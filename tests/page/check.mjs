@@ -276,6 +276,37 @@ async function links() {
     await page.close();
 }
 
+// Packet losses of a large model: an estimate that says so, in the sentence and below the curve; of
+// a small one what is simulated in full replaces it.
+async function estimates() {
+    let page = await open(`${address}#loss=1`);
+    await page.waitForFunction(() =>
+        /in full it would take about \d+ s/.test(document.querySelector('#answer').textContent),
+    );
+    await page.waitForSelector('#round:not(.stale) input[type=range]');
+    check(
+        'an estimated curve says so',
+        /^Estimated: losses by formula/.test(await text(page, '#curve-note')),
+        await text(page, '#curve-note'),
+    );
+    await picture(page, 'estimate');
+    await page.close();
+    page = await open(`${address}#model=cnn&loss=1&clients=2`);
+    const experiment = JSON.parse(await page.$eval('#as-json', (e) => e.value));
+    const [row] = await rowsOf(experiment);
+    await page.waitForFunction(
+        (s) => Number(document.querySelector('#answer').dataset.roundS) === s,
+        {},
+        row.round_s,
+    );
+    check(
+        'the row in full has replaced the estimate',
+        !/estimate/.test(await text(page, '#answer')),
+        await text(page, '#answer'),
+    );
+    await page.close();
+}
+
 // Each step: covered, guessed, shown; and its figures are those of rows.
 async function lessons() {
     const page = await open(`${address}#tab=lesson`);
@@ -391,6 +422,7 @@ async function hits() {
     const page = await open(`${address}#clients=4&codec=none&server=10000`);
     await answered(page);
     const before = await page.$eval('#answer', (e) => Number(e.dataset.roundS));
+    await page.waitForSelector('#round input[type=range]');
     await page.$eval('#round input[type=range]', (e) => {
         e.value = 250;
         e.dispatchEvent(new Event('input'));
@@ -479,6 +511,7 @@ try {
         numbers,
         keyboard,
         links,
+        estimates,
         lessons,
         slow,
         phone,

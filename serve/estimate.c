@@ -1,0 +1,208 @@
+#include "estimate.h"
+#include <math.h>
+#include <string.h>
+#include "analysis/fields.h"
+#include "analysis/row.h"
+
+/* --- losses by formula ---------------------------------------------------------------------- */
+
+double strait_lossy_bytes_per_s(const struct strait_tcp *tcp, double loss_ratio, double rtt_s)
+{
+    const double p = loss_ratio, timeout_s = rtt_s + tcp->rto_min_s;
+    double window = sqrt(1.5 / p); /* in segments, on average */
+    if (tcp->congestion == STRAIT_BBR)
+        return INFINITY;
+    if (tcp->congestion == STRAIT_CUBIC) /* (C (3 + beta) / (4 (1 - beta)))^1/4 = 1.054 */
+        window = fmax(window, 1.054 * pow(rtt_s / p, 0.75));
+    const double timeouts_s =
+        timeout_s * fmin(1, 3 * sqrt(3 * p / 8)) * p * (1 + 32 * p * p); /* a segment */
+    return tcp->segment_bytes / (rtt_s / window + timeouts_s);
+}
+
+/* A link of `rank` is no faster than its streams' losses let them be. */
+static void slow_down(struct strait_link *l, const struct strait_network *n, int src, int dst,
+                      int n_streams)
+{
+    const double loss_ratio = strait_path_loss_ratio(n, src, dst);
+    if (!(l->loss_ratio > 0) || !(l->rate_bits_per_s > 0))
+        return;
+    const double wire = l->rate_bits_per_s / strait_goodput_bytes_per_s(n, l);
+    const double each =
+        strait_lossy_bytes_per_s(&n->tcp, loss_ratio, strait_path_rtt_s(n, src, dst));
+    l->rate_bits_per_s = fmin(l->rate_bits_per_s,
+                              n_streams * (double)strait_tcp_n_connections(&n->tcp) * each * wire);
+}
+
+/* Ports as slow as their losses make them, then without losses. Every rank is taken to talk to the
+ * server, or where there is none to the next one. */
+static void without_packets(struct strait_network *n)
+{
+    for (int r = 0; r < n->n_ranks; r++) {
+        const int peer = n->has_server && r > 0 ? 0 : (r + 1) % n->n_ranks;
+        const int n_streams = n->has_server && r == 0 ? n->n_ranks - 1 : 1;
+        slow_down(&n->out[r], n, r, peer, n_streams);
+        slow_down(&n->in[r], n, peer, r, n_streams);
+    }
+    for (int r = 0; r < n->n_ranks; r++)
+        n->out[r].loss_ratio = n->in[r].loss_ratio = 0;
+    n->detail = STRAIT_DETAIL_FLOWS;
+}
+
+/* --- one run -------------------------------------------------------------------------------- */
+
+static json_t *run_once(const struct strait_plan *plan, const struct strait_task_plan *task,
+                        const json_t *resolved, struct strait_error *err)
+{
+    struct strait_trial_options options = strait_plan_point_options(&plan->setup, &strait_fluid);
+    const struct strait_row_context context = {
+        .backend = strait_fluid.name, .key = task->key, .labels = task->labels};
+    struct strait_experiment *e = NULL;
+    struct strait_trial *p = NULL;
+    json_t *row = NULL;
+    options.in_process = true;
+    if (strait_experiment_read(&e, plan->setup.file, resolved, err) == 0) {
+        const bool packets = e->n_ranks > 1 && strait_network_by_packets(e->network);
+        if (packets)
+            without_packets(e->network);
+        if (strait_trial_new(&p, e, plan->setup.profile, &options, err) == 0 &&
+            strait_trial_run(p, &strait_fluid, err) == 0)
+            row = strait_row_new(p, &context, err);
+        if (row && packets)
+            json_object_set_new(row, "estimate",
+                                json_pack("[s]", "losses by formula instead of packet by packet"));
+        if (row && task->reference)
+            json_object_set_new(row, "reference", json_true());
+    }
+    strait_trial_free(p);
+    strait_experiment_free(e);
+    return row;
+}
+
+/* --- many messages: from fewer clients ------------------------------------------------------ */
+
+enum { N_COUNTS = 3 };
+/* Of the round of 6 clients: what does not follow the form misses by far more. */
+#define TOLERANCE 0.03
+static const int counts[N_COUNTS] = {2, 4, 8};
+
+/* a + b (n - 1) / n + c (n - 1) through the three counts. From n = 2, 4, 8, with u = (n - 1) / n =
+ * 1/2, 3/4, 7/8 and v = n - 1 = 1, 3, 7: y4 - y2 = b / 4 + 2 c, y8 - y4 = b / 8 + 4 c. Only what
+ * grows: a phase that shrinks with the count stays as it was at 8. */
+static double at_count(const double y[N_COUNTS], int n)
+{
+    const double first = y[1] - y[0], second = y[2] - y[1];
+    const double c = fmax(0, (2 * second - first) / 6), b = 4 * (first - 2 * c);
+    return fmax(0, y[2] + b * ((n - 1.0) / n - 7.0 / 8) + c * (n - 8));
+}
+
+static json_t *at_clients(const json_t *resolved, int n)
+{
+    json_t *fewer = json_copy((json_t *)resolved);
+    json_object_set_new(fewer, "clients", json_integer(n));
+    return fewer;
+}
+
+static json_t *extend(json_t *const rows[N_COUNTS], int n)
+{
+    json_t *row = json_deep_copy(rows[N_COUNTS - 1]), *path = json_object_get(row, "path_s");
+    const char *key;
+    json_t *value;
+    double y[N_COUNTS], round_s = 0;
+    static const char *const of_fewer[] = {"limits", "critical_path", "utilisation", "busy_s",
+                                           "bytes",  "rounds_s",      "peak_bytes"};
+    json_object_foreach (path, key, value) {
+        for (int i = 0; i < N_COUNTS; i++)
+            y[i] = strait_row_number(json_object_get(rows[i], "path_s"), key);
+        json_real_set(value, at_count(y, n));
+        round_s += json_real_value(value);
+    }
+    const double rounds = strait_row_number(row, "total_s") / strait_row_number(row, "round_s");
+    json_object_set_new(row, "round_s", json_real(round_s));
+    json_object_set_new(row, "total_s", json_real(rounds * round_s));
+    json_object_set_new(row, "clients", json_integer(n));
+    json_object_set_new(row, "ranks", json_integer(n));
+    for (size_t i = 0; i < sizeof(of_fewer) / sizeof(*of_fewer); i++)
+        json_object_del(row, of_fewer[i]);
+    if (!json_object_get(row, "estimate"))
+        json_object_set_new(row, "estimate", json_array());
+    json_array_append_new(json_object_get(row, "estimate"),
+                          json_string("extended from runs of 2, 4 and 8 clients"));
+    return row;
+}
+
+/* All clients alike, no server, no sites: what runs of fewer clients tell of. */
+static bool may_extend(const struct strait_experiment *e)
+{
+    bool same = !e->strategy->has_server && !e->graph && !e->trains && e->n_slowness == 0 &&
+                e->network->n_sites == 0 && e->n_clients > counts[N_COUNTS - 1] &&
+                strait_network_n_scheduled(e->network) == 0 && !e->network->drag;
+    for (int r = 1; r < e->n_ranks && same; r++)
+        same = e->network->out[r].rate_bits_per_s == e->network->out[0].rate_bits_per_s &&
+               e->network->in[r].rate_bits_per_s == e->network->in[0].rate_bits_per_s &&
+               e->network->out[r].delay_s == e->network->out[0].delay_s;
+    return same;
+}
+
+/* Of the count of clients, or 0: run it whole. */
+static int extended_count(const struct strait_plan *plan, const json_t *resolved)
+{
+    struct strait_experiment *e = NULL;
+    struct strait_error ignored = {0};
+    const int n =
+        strait_experiment_read(&e, plan->setup.file, resolved, &ignored) == 0 && may_extend(e)
+            ? e->n_clients
+            : 0;
+    strait_experiment_free(e);
+    return n;
+}
+
+/* Runs of fewer clients, each NULL where the strategy does not stand that many. */
+static json_t *run_fewer(const struct strait_plan *plan, const struct strait_task_plan *task, int n)
+{
+    struct strait_error ignored = {0};
+    json_t *fewer = at_clients(task->resolved, n);
+    json_t *row = run_once(plan, task, fewer, &ignored);
+    json_decref(fewer);
+    return row;
+}
+
+static double messages_of(const json_t *row)
+{
+    return strait_row_number(json_object_get(row, "bytes"), "messages");
+}
+
+/* Would n clients send too many messages? They grow as from 4 to 8: by a power of the count. */
+static bool is_long(json_t *const rows[N_COUNTS], int n)
+{
+    const double at_4 = messages_of(rows[1]), at_8 = messages_of(rows[2]);
+    return at_4 > 0 && at_8 * pow(n / 8.0, log2(at_8 / at_4)) > STRAIT_ESTIMATE_MESSAGES;
+}
+
+/* Does the form hold? It is held against a run of 6, which it has not seen. */
+static bool is_of_this_form(const struct strait_plan *plan, const struct strait_task_plan *task,
+                            json_t *const rows[N_COUNTS])
+{
+    json_t *of_6 = run_fewer(plan, task, 6), *extended = of_6 ? extend(rows, 6) : NULL;
+    const double found_s = strait_row_number(extended, "round_s"),
+                 expected_s = strait_row_number(of_6, "round_s");
+    json_decref(of_6);
+    json_decref(extended);
+    return extended && fabs(found_s - expected_s) <= TOLERANCE * expected_s;
+}
+
+json_t *strait_estimate_row(const struct strait_plan *plan, const struct strait_task_plan *task,
+                            struct strait_error *err)
+{
+    const int n = extended_count(plan, task->resolved);
+    json_t *rows[N_COUNTS] = {NULL};
+    bool extends = n > 0;
+    for (int i = 0; i < N_COUNTS && extends; i++) {
+        rows[i] = run_fewer(plan, task, counts[i]);
+        extends = rows[i] != NULL;
+    }
+    extends = extends && is_long(rows, n) && is_of_this_form(plan, task, rows);
+    json_t *row = extends ? extend(rows, n) : run_once(plan, task, task->resolved, err);
+    for (int i = 0; i < N_COUNTS; i++)
+        json_decref(rows[i]);
+    return row;
+}

@@ -1,0 +1,126 @@
+/* What the page shows first: estimates against arithmetic and against what they stand for. */
+#include <string.h>
+#include "serve/answer.h"
+#include "serve/estimate.h"
+#include "tests/kit/suite.h"
+
+/* The first row of the answer to the body; a new reference. */
+static json_t *ask(const char *experiment, bool estimate)
+{
+    char body[1024];
+    struct strait_answers answers;
+    struct strait_asked q;
+    struct strait_error err = {0};
+    CU_ASSERT_EQUAL_FATAL(strait_answers_load(&answers, &err), 0);
+    snprintf(body, sizeof(body), "{\"experiment\": %s, \"estimate\": %s}", experiment,
+             estimate ? "true" : "false");
+    CU_ASSERT_EQUAL_FATAL(strait_asked_read(&q, body, strlen(body), &err), 0);
+    json_t *answer = strait_asked_answer(&answers, &q, &err);
+    CU_ASSERT_STRING_EQUAL(err.text, "");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(answer);
+    json_t *row = json_incref(json_array_get(json_object_get(answer, "rows"), 0));
+    json_decref(answer);
+    strait_asked_release(&q);
+    strait_answers_release(&answers);
+    return row;
+}
+
+static double round_s(const json_t *row)
+{
+    return json_number_value(json_object_get(row, "round_s"));
+}
+
+/* 1 % lost, 100 ms: Reno's window is sqrt(1.5 / 0.01) = 12.2474 segments, a segment takes 0.1 /
+ * 12.2474 = 8.1650 ms, and time-outs 0.3 s x 3 sqrt(0.00375) x 0.01 x 1.0032 = 0.5529 ms more:
+ * 1448 B / 8.7179 ms. CUBIC at 0.01 %, 100 ms: 1.054 x 1000^0.75 = 187.43 segments, more than
+ * Reno's 122.47; 0.53353 ms a segment and 0.3 x 3 sqrt(0.0000375) x 0.0001 = 0.00055 ms. */
+static void lossy_speeds(void)
+{
+    struct strait_tcp tcp = {
+        .congestion = STRAIT_RENO, .segment_bytes = 1448, .rto_min_s = 0.2, .n_connections = 1};
+    CU_ASSERT_DOUBLE_EQUAL(strait_lossy_bytes_per_s(&tcp, 0.01, 0.1), 1448 / 8.7179e-3, 20);
+    tcp.congestion = STRAIT_CUBIC;
+    CU_ASSERT_DOUBLE_EQUAL(strait_lossy_bytes_per_s(&tcp, 1e-4, 0.1), 1448 / 0.53408e-3, 300);
+    tcp.congestion = STRAIT_BBR;
+    CU_ASSERT_TRUE(isinf(strait_lossy_bytes_per_s(&tcp, 0.01, 0.1)));
+}
+
+/* One client alone sends and receives the model, each way no faster than the formula. */
+static void a_lossy_round(void)
+{
+    static const char experiment[] =
+        "{\"schema\": \"strait-experiment/1\", \"model\": \"resnet\", \"clients\": 1, \"strategy\":"
+        " {\"name\": \"fedavg\", \"rounds\": 1, \"local_steps\": 0}, \"network\": {\"client\":"
+        " {\"rate\": \"1 Gbps\", \"rtt\": \"100 ms\", \"loss\": \"1 %\"},"
+        " \"server\": {\"rate\": \"1 Gbps\"}}}";
+    const struct strait_tcp tcp = {.segment_bytes = 1448, .rto_min_s = 0.2, .n_connections = 1};
+    json_t *row = ask(experiment, true), *texts = json_object_get(row, "estimate");
+    const double bytes =
+                     json_number_value(json_object_get(json_object_get(row, "bytes"), "payload")),
+                 least_s = bytes / strait_lossy_bytes_per_s(&tcp, 0.01, 0.1);
+    CU_ASSERT_EQUAL(json_array_size(texts), 1);
+    CU_ASSERT_CONTAINS(json_string_value(json_array_get(texts, 0)), "losses by formula");
+    CU_ASSERT_AT_LEAST(round_s(row), least_s);
+    /* Slow start, the delays and the sums, which are far quicker. */
+    CU_ASSERT_AT_MOST(round_s(row), 1.02 * least_s + 1);
+    json_decref(row);
+}
+
+static const char *ring(char buf[512], const char *model, const char *strategy, int clients)
+{
+    snprintf(buf, 512,
+             "{\"schema\": \"strait-experiment/1\", \"model\": \"%s\", \"clients\": %d, "
+             "\"strategy\": {\"name\": \"%s\", \"rounds\": 2}, \"network\": {\"client\": {\"rate\":"
+             " \"1 Gbps\", \"rtt\": \"20 ms\"}}}",
+             model, clients, strategy);
+    return buf;
+}
+
+/* Where a run is short nothing is estimated: the same digits. */
+static void short_runs(void)
+{
+    char text[512];
+    json_t *quick = ask(ring(text, "resnet", "bsp", 16), true), *exact = ask(text, false);
+    CU_ASSERT_PTR_NULL(json_object_get(quick, "estimate"));
+    CU_ASSERT_TRUE(round_s(quick) == round_s(exact));
+    CU_ASSERT_FALSE(json_is_array(json_object_get(quick, "interval_s")));
+    CU_ASSERT_TRUE(json_is_array(json_object_get(exact, "interval_s")));
+    json_decref(quick);
+    json_decref(exact);
+}
+
+/* 2 x 64 x 126 messages are more than 16,000: from 2, 4 and 8 clients, within 1 % of the run where
+ * parts are large; a small model's parts end in slow start, which the form does not have. */
+static void many_messages(void)
+{
+    char text[512];
+    json_t *quick = ask(ring(text, "gpt2-small", "bsp", 64), true), *exact = ask(text, false);
+    const json_t *texts = json_object_get(quick, "estimate");
+    CU_ASSERT_EQUAL(json_array_size(texts), 1);
+    CU_ASSERT_CONTAINS(json_string_value(json_array_get(texts, 0)), "2, 4 and 8 clients");
+    CU_ASSERT_DOUBLE_EQUAL(round_s(quick), round_s(exact), 0.01 * round_s(exact));
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(quick, "clients")), 64);
+    CU_ASSERT_PTR_NULL(json_object_get(quick, "limits"));
+    json_decref(quick);
+    json_decref(exact);
+}
+
+/* A pipeline's stages send to the next one alone: it is run whole. */
+static void few_messages(void)
+{
+    char text[512];
+    json_t *quick = ask(ring(text, "resnet", "pipeline", 24), true), *exact = ask(text, false);
+    CU_ASSERT_PTR_NULL(json_object_get(quick, "estimate"));
+    CU_ASSERT_TRUE(round_s(quick) == round_s(exact));
+    json_decref(quick);
+    json_decref(exact);
+}
+
+static const struct strait_test tests[] = {
+    {"a lossy connection is as fast as Padhye's formula and RFC 9438 say", lossy_speeds},
+    {"a round over a lossy link takes what the formula says, and says so", a_lossy_round},
+    {"a short run is no estimate", short_runs},
+    {"a ring of 64 is extended from 2, 4 and 8 clients, within 3 %", many_messages},
+    {"a pipeline, which sends little, is run whole", few_messages},
+};
+STRAIT_SUITE("serve/estimate", tests);
