@@ -73,8 +73,11 @@ static json_t *base_round(const struct strait_answers *a, const struct strait_as
     struct strait_experiment *e = NULL;
     struct strait_trial *p = NULL;
     json_t *round = NULL;
-    if (strait_experiment_read(&e, a->setup.file, q->sweep->base, err) == 0 &&
-        strait_trial_new(&p, e, a->profile, &options, err) == 0 &&
+    if (strait_experiment_read(&e, a->setup.file, q->sweep->base, err) != 0)
+        return NULL;
+    if (q->wants_estimate)
+        strait_estimate_network(e->network);
+    if (strait_trial_new(&p, e, a->profile, &options, err) == 0 &&
         strait_trial_run(p, &strait_fluid, err) == 0)
         round = round_json(p, e->network->has_server);
     strait_trial_free(p);

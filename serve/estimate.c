@@ -33,10 +33,10 @@ static void slow_down(struct strait_link *l, const struct strait_network *n, int
                               n_streams * (double)strait_tcp_n_connections(&n->tcp) * each * wire);
 }
 
-/* Ports as slow as their losses make them, then without losses. Every rank is taken to talk to the
- * server, or where there is none to the next one. */
-static void without_packets(struct strait_network *n)
+bool strait_estimate_network(struct strait_network *n)
 {
+    if (n->n_ranks < 2 || !strait_network_by_packets(n))
+        return false;
     for (int r = 0; r < n->n_ranks; r++) {
         const int peer = n->has_server && r > 0 ? 0 : (r + 1) % n->n_ranks;
         const int n_streams = n->has_server && r == 0 ? n->n_ranks - 1 : 1;
@@ -46,6 +46,7 @@ static void without_packets(struct strait_network *n)
     for (int r = 0; r < n->n_ranks; r++)
         n->out[r].loss_ratio = n->in[r].loss_ratio = 0;
     n->detail = STRAIT_DETAIL_FLOWS;
+    return true;
 }
 
 /* --- one run -------------------------------------------------------------------------------- */
@@ -61,9 +62,7 @@ static json_t *run_once(const struct strait_plan *plan, const struct strait_task
     json_t *row = NULL;
     options.in_process = true;
     if (strait_experiment_read(&e, plan->setup.file, resolved, err) == 0) {
-        const bool packets = e->n_ranks > 1 && strait_network_by_packets(e->network);
-        if (packets)
-            without_packets(e->network);
+        const bool packets = strait_estimate_network(e->network);
         if (strait_trial_new(&p, e, plan->setup.profile, &options, err) == 0 &&
             strait_trial_run(p, &strait_fluid, err) == 0)
             row = strait_row_new(p, &context, err);

@@ -18,6 +18,11 @@ enum { STRAIT_ESTIMATE_MESSAGES = 16000 };
 json_t *strait_estimate_row(const struct strait_plan *plan, const struct strait_task_plan *task,
                             struct strait_error *err);
 
+/** Where packets would be drawn, take flows: ports become as slow as their losses make them, then
+ *  lose nothing. Every rank is taken to talk to the server, or where there is none to the next one.
+ *  Returns: whether packets would have been drawn */
+bool strait_estimate_network(struct strait_network *n);
+
 /** Payload bytes/s of a long TCP connection that loses this share of its segments (above 0), if
  *  nothing else limits it; INFINITY under BBR, which does not slow down for losses.
  *  Source:  Reno: Padhye, Firoiu, Towsley and Kurose 1998, equation 30, with b = 1 (Linux counts

@@ -127,6 +127,8 @@ export function setUpAsking(problem, show) {
     // The estimate stays, with the round that it is of.
     function tooLong(data) {
         show.point(data, estimateText(data.rows, false));
+        byId('faster').replaceChildren();
+        byId('faster').classList.remove('stale');
         round({ ...asked.point, estimate: true, round: true });
     }
     function rest() {

@@ -289,6 +289,13 @@ async function estimates() {
         /^Estimated: losses by formula/.test(await text(page, '#curve-note')),
         await text(page, '#curve-note'),
     );
+    const shown = await page.$eval('#answer', (e) => Number(e.dataset.roundS));
+    const drawn = await page.$eval('#round .buttons .note, #round .buttons', (e) => e.textContent);
+    check(
+        'the round is that of the estimate',
+        drawn.includes(`${Number(shown.toPrecision(3)).toLocaleString('en')} s`),
+        drawn,
+    );
     await picture(page, 'estimate');
     await page.close();
     page = await open(`${address}#model=cnn&loss=1&clients=2`);
