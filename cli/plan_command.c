@@ -42,7 +42,11 @@ static int answer(struct asked *a, const char *path, struct strait_error *err)
         if (a->json)
             strait_command_print_json(found);
         else
-            status = strait_show_plan(stdout, found, q.prices.currency, a->all, err);
+            status = strait_show_plan(stdout, found, q.prices.currency,
+                                      a->all              ? STRAIT_PLAN_ALL
+                                      : strait_table_wide ? STRAIT_PLAN_FRONT
+                                                          : STRAIT_PLAN_BRIEF,
+                                      err);
     }
     json_decref(found);
     strait_profile_free(profile);
@@ -54,8 +58,9 @@ static int answer(struct asked *a, const char *path, struct strait_error *err)
 static const char notes[] =
     "FILE asks a question (docs/planning.md): an experiment, what may vary, a target\n"
     "(a round, an accuracy or a budget) and, if known, prices and accuracies. Every\n"
-    "combination is simulated by fluid, the best five again by SimGrid. Exit status\n"
-    "1 where nothing keeps the target. Money appears where the file has prices.\n"
+    "combination is simulated by fluid, the best five again by SimGrid. The answer\n"
+    "fits a screen; --wide and --all show the rest. Exit status 1 where nothing keeps\n"
+    "the target. Money appears where the file has prices.\n"
     "\n"
     "  strait plan wan\n"
     "  strait plan my.json --any-accuracy --all\n"
@@ -71,12 +76,13 @@ int strait_command_plan(int argc, char **argv)
          "recommend codecs of unknown accuracy too"},
         {"check", 0, STRAIT_OPTION_FLAG, &a.options.check, NULL,
          "emulate the recommended one and the next"},
-        {"all", 0, STRAIT_OPTION_FLAG, &a.all, NULL, "list all candidates, not the front alone"},
+        {"all", 0, STRAIT_OPTION_FLAG, &a.all, NULL, "the answer in full, every candidate listed"},
         {"profile", 0, STRAIT_OPTION_TEXT, &a.profile_name, "FILE",
          "codec costs: a name or file (the shipped one)"},
         {"jobs", 'j', STRAIT_OPTION_COUNT, &n_jobs, "N", "simulations at a time"},
         {"json", 0, STRAIT_OPTION_FLAG, &a.json, NULL, "one JSON object on standard output"},
-        STRAIT_WIDE_OPTION};
+        {"wide", 0, STRAIT_OPTION_FLAG, &strait_table_wide, NULL,
+         "the answer in full, with the front"}};
     const struct strait_usage usage = {
         "plan",
         "FILE",

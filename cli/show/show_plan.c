@@ -1,4 +1,4 @@
-/* A plan's answer on one screen. */
+/* A plan's answer, on one screen or in full. */
 #include "show_plan.h"
 
 #include <math.h>
@@ -7,6 +7,7 @@
 #include "analysis/fields.h"
 #include "analysis/label.h"
 #include "analysis/table.h"
+#include "core/names.h"
 #include "show_why.h"
 
 /* Columns that not every plan has. */
@@ -95,10 +96,135 @@ static int show_best(FILE *out, const json_t *best, const struct columns *c,
     return strait_table_finish(t, out, err);
 }
 
-/* What to buy next: steps among what may vary, then whatever helps when twice as fast. */
-static int show_buy(FILE *out, const json_t *answer, const char *currency, struct strait_error *err)
+/* --- on one screen -------------------------------------------------------------------------- */
+
+enum { MAX_PART = 128, MOST_TO_BUY = 4, MOST_TO_BUY_BRIEFLY = 3 };
+
+/* Whether ", "-separated parts have this one. */
+static bool has_part(const char *name, const char *part, size_t n)
 {
-    enum { MOST = 4 };
+    for (const char *at = name; at; at = strstr(at, ", ") ? strstr(at, ", ") + 2 : NULL)
+        if (strncmp(at, part, n) == 0 && (at[n] == '\0' || at[n] == ','))
+            return true;
+    return false;
+}
+
+/* The parts of a candidate's name that all of these have, or those that not all have. */
+static void put_parts(char buf[2 * MAX_PART], const char *name, const json_t *best, bool common)
+{
+    *buf = '\0';
+    for (const char *at = name; at; at = strstr(at, ", ") ? strstr(at, ", ") + 2 : NULL) {
+        const size_t n = strstr(at, ", ") ? (size_t)(strstr(at, ", ") - at) : strlen(at);
+        size_t i, n_having = 0;
+        json_t *one;
+        json_array_foreach (best, i, one)
+            n_having += has_part(strait_text_of(one, "name"), at, n);
+        if ((n_having == json_array_size(best)) == common && n < MAX_PART)
+            strait_text_add(buf, 2 * MAX_PART, "%s%.*s", *buf ? ", " : "", (int)n, at);
+    }
+}
+
+/* The same five in fewer columns; what all have is said once, above. */
+static int show_best_briefly(FILE *out, const json_t *best, const struct columns *c,
+                             struct strait_error *err)
+{
+    size_t i;
+    json_t *one;
+    char text[2 * MAX_PART], interval[STRAIT_INTERVAL_CHARS];
+    put_parts(text, strait_text_of(json_array_get(best, 0), "name"), best, true);
+    if (*text && json_array_size(best) > 1)
+        strait_prose(out, "The best %zu, all with %s:", json_array_size(best), text);
+    struct strait_table *t = strait_table_new();
+    strait_table_column(t, "candidate", false);
+    strait_table_column(t, "round s", true);
+    strait_table_column(t, "90 % within s", true);
+    if (*c->currency) {
+        snprintf(text, sizeof(text), "%s a round", c->currency);
+        strait_table_column(t, text, true);
+    }
+    if (c->accuracy)
+        strait_table_column(t, "accuracy %", true);
+    strait_table_column(t, "target", false);
+    strait_table_column(t, "limited by", false);
+    json_array_foreach (best, i, one) {
+        const char *name = strait_text_of(one, "name");
+        const json_t *sim = json_object_get(one, "sim"), *limits = json_object_get(sim, "limits");
+        put_parts(text, name, best, json_array_size(best) == 1);
+        strait_table_cell(t, *text ? text : name);
+        put_number(t, strait_row_number(sim, "round_s"), 4);
+        strait_table_cell(t, strait_interval_text(interval, json_object_get(sim, "interval_s")));
+        if (*c->currency)
+            put_number(t, strait_row_number(one, "money_a_round"), 3);
+        if (c->accuracy)
+            put_number(t, 100 * strait_row_number(one, "accuracy"), 4);
+        strait_table_cellf(t, "%s%s", strait_text_of(one, "holds"),
+                           json_is_true(json_object_get(one, "eligible")) ? "" : ", accuracy?");
+        const char *at = strait_text_of(limits, "at"), *by = strait_text_of(limits, "by");
+        strait_table_cell(t, *at && strcmp(by, "link") == 0 ? at : by);
+    }
+    return strait_table_finish(t, out, err);
+}
+
+static void show_headroom(FILE *out, const json_t *row)
+{
+    char text[512] = "";
+    const char *kind;
+    json_t *value;
+    json_object_foreach (json_object_get(row, "utilisation"), kind, value)
+        strait_text_add(text, sizeof(text), "%s%s %.0f %%", *text ? "; " : "",
+                        strait_resource_name(kind),
+                        fmax(0, 100 * (1 - strait_row_number(value, "most"))));
+    if (*text)
+        strait_prose(out, "Left of the busiest: %s.", text);
+}
+
+static void show_break_even_briefly(FILE *out, const json_t *even)
+{
+    char text[1024] = "";
+    size_t i;
+    json_t *axis;
+    json_array_foreach (json_object_get(even, "axes"), i, axis) {
+        const char *found = strait_text_of(axis, "text"), *range = strstr(found, "; ");
+        char *name = strait_label_axis(strait_text_of(axis, "pointer"));
+        if (!*strait_text_of(axis, "why") && name)
+            strait_text_add(text, sizeof(text), "%s%s %.*s%s%s%s", *text ? "; " : "", name,
+                            range ? (int)(range - found) : (int)strlen(found), found,
+                            range ? " (" : "", range ? range + 2 : "", range ? ")" : "");
+        free(name);
+    }
+    if (*text)
+        strait_prose(out, "The codec pays: %s.", text);
+}
+
+static void show_rest_briefly(FILE *out, const json_t *answer)
+{
+    const json_t *ranked = json_object_get(answer, "ranked"),
+                 *unknown = json_object_get(answer, "not_considered");
+    const char *first = json_string_value(json_array_get(unknown, 0));
+    size_t i, n_front = 0;
+    json_t *one;
+    json_array_foreach (ranked, i, one)
+        n_front += json_is_true(json_object_get(one, "front")) &&
+                   json_equal(json_object_get(one, "rank"), json_object_get(one, "equal_to"));
+    if (first && strncmp(first, "codecs ", 7) == 0)
+        strait_prose(out, "Not considered: %s.", first);
+    strait_prose(out,
+                 "%zu of %zu candidates are on the front: no other beats them in all. --wide shows "
+                 "them, how busy everything is and what is not modelled; --all every candidate.",
+                 n_front, json_array_size(ranked));
+}
+
+/* --- in full -------------------------------------------------------------------------------- */
+
+/* What to buy next: steps among what may vary, then whatever helps when twice as fast. */
+static int show_buy(FILE *out, const json_t *answer, const char *currency, bool brief,
+                    struct strait_error *err)
+{
+    const size_t most = brief ? MOST_TO_BUY_BRIEFLY : MOST_TO_BUY,
+                 n_priced = json_array_size(json_object_get(answer, "buy")),
+                 most_faster = brief && n_priced < most ? most - n_priced
+                               : brief                  ? 0
+                                                        : most;
     const double round_s =
         strait_row_number(json_array_get(json_object_get(answer, "best"), 0), "round_s");
     size_t i;
@@ -111,7 +237,7 @@ static int show_buy(FILE *out, const json_t *answer, const char *currency, struc
     strait_table_column(t, "for", false);
     json_array_foreach (json_object_get(answer, "buy"), i, one) {
         const double more = strait_row_number(one, "more_per_hour");
-        if (i == MOST)
+        if (i == most)
             break;
         strait_table_cell(t, strait_text_of(one, "text"));
         strait_table_cell(t, strait_seconds_text(saves, strait_row_number(one, "saves_s")));
@@ -124,7 +250,7 @@ static int show_buy(FILE *out, const json_t *answer, const char *currency, struc
             strait_table_cell(t, "no price");
     }
     json_array_foreach (json_object_get(answer, "faster"), i, one) {
-        if (i == MOST || strait_row_number(one, "saves_s") < 1e-2 * round_s)
+        if (i >= most_faster || strait_row_number(one, "saves_s") < 1e-2 * round_s)
             break;
         strait_table_cellf(t, "2 times: %s", strait_text_of(one, "text"));
         strait_table_cell(t, strait_seconds_text(saves, strait_row_number(one, "saves_s")));
@@ -202,8 +328,28 @@ static int show_check(FILE *out, const json_t *check, struct strait_error *err)
     return strait_table_finish(t, out, err);
 }
 
-int strait_show_plan(FILE *out, const json_t *answer, const char *currency, bool all,
-                     struct strait_error *err)
+/* --- both ----------------------------------------------------------------------------------- */
+
+static int show_briefly(FILE *out, const json_t *answer, const struct columns *c,
+                        struct strait_error *err)
+{
+    const json_t *best = json_object_get(answer, "best");
+    if (show_best_briefly(out, best, c, err) != 0)
+        return -1;
+    fputs("\n", out);
+    if (show_buy(out, answer, c->currency, true, err) != 0)
+        return -1;
+    fputs("\n", out);
+    show_headroom(out, json_object_get(json_array_get(best, 0), "sim"));
+    show_break_even_briefly(out, json_object_get(answer, "break_even"));
+    if (show_check(out, json_object_get(answer, "check"), err) != 0)
+        return -1;
+    show_rest_briefly(out, answer);
+    return 0;
+}
+
+int strait_show_plan(FILE *out, const json_t *answer, const char *currency,
+                     enum strait_plan_detail detail, struct strait_error *err)
 {
     const json_t *best = json_object_get(answer, "best"),
                  *ranked = json_object_get(answer, "ranked"),
@@ -221,17 +367,19 @@ int strait_show_plan(FILE *out, const json_t *answer, const char *currency, bool
     strait_prose(out, "What it rests on: %s%s%s.", strait_text_of(evidence, "basis"),
                  *why ? ": " : "", why);
     fputs("\n", out);
+    if (detail == STRAIT_PLAN_BRIEF)
+        return show_briefly(out, answer, &c, err);
     if (show_best(out, best, &c, err) != 0)
         return -1;
     fputs("\n", out);
-    if (show_buy(out, answer, currency, err) != 0)
+    if (show_buy(out, answer, currency, false, err) != 0)
         return -1;
     fputs("\n", out);
     if (strait_show_utilisation(out, first, err) != 0)
         return -1;
     fputs("\n", out);
     show_break_even(out, json_object_get(answer, "break_even"));
-    if (show_ranked(out, ranked, &c, all, err) != 0 ||
+    if (show_ranked(out, ranked, &c, detail == STRAIT_PLAN_ALL, err) != 0 ||
         show_check(out, json_object_get(answer, "check"), err) != 0)
         return -1;
     fputs("\nNot considered, or not modelled:\n", out);

@@ -29,7 +29,7 @@ static const char *const texts[][2] = {{"compute", "computing"},
                                        {"client_cores", "clients' cores"},
                                        {"server_cores", "server's cores"}};
 
-static const char *text_of(const char *key)
+const char *strait_resource_name(const char *key)
 {
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         if (strcmp(texts[i][0], key) == 0)
@@ -85,7 +85,7 @@ int strait_show_critical_path(FILE *out, const json_t *row, struct strait_error 
         if (!(s > 1e-9 * round_s)) /* rounding */
             continue;
         at = strait_text_of(value, "at");
-        strait_table_cell(t, text_of(part));
+        strait_table_cell(t, strait_resource_name(part));
         strait_table_cell(t, strait_format_number(number, s, 4));
         strait_table_cellf(t, "%.0f", 100 * s / round_s);
         strait_table_cell(t, at);
@@ -106,7 +106,7 @@ int strait_show_utilisation(FILE *out, const json_t *row, struct strait_error *e
     strait_table_column(t, "the worst", false);
     json_object_foreach (json_object_get(row, "utilisation"), kind, value) {
         const double most = strait_row_number(value, "most");
-        strait_table_cell(t, text_of(kind));
+        strait_table_cell(t, strait_resource_name(kind));
         strait_table_cellf(t, "%.0f", strait_row_number(value, "n"));
         strait_table_cellf(t, "%.1f", 100 * strait_row_number(value, "mean"));
         strait_table_cellf(t, "%.1f", 100 * most);
