@@ -38,6 +38,7 @@ struct strait_component *strait_component_new(struct strait_fairshare *fs, doubl
     c->hub = -1;
     c->last_s = last_s;
     c->dirty = false;
+    c->undivided = 0;
     return c;
 }
 

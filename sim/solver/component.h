@@ -1,4 +1,4 @@
-/* Inside the fair-share solver: components, and the two ways to share their links. */
+/* Inside the fair-share solver: components, and the three ways to share their links. */
 #pragma once
 #include "fairshare.h"
 
@@ -20,16 +20,25 @@ struct strait_component {
     struct strait_heap fair_finish, capped_finish;
     struct strait_heap fair_by_cap;   /* smallest cap first */
     struct strait_heap capped_by_cap; /* largest cap first: keys are negative */
+
+    /* Divided into classes, each of them like a hub of its own but for its level. */
+    struct strait_component **classes; /* n_classes of them, 0: it is not divided */
+    size_t n_classes, cap_classes;
+    size_t undivided;                /* flows with which dividing it did not pay */
+    int link[STRAIT_FLOW_MAX_LINKS]; /* of a class: the links that all of its n flows share */
+    int n_links;
 };
 
 struct strait_fair_link {
     double bytes_per_s;
     struct strait_component *component; /* NULL: idle */
     size_t n_flows;
-    /* Scratch of progressive_filling.c. */
+    uintptr_t flows; /* their addresses, combined by exclusive or: of a single flow its own */
+    /* Scratch of progressive_filling.c and classes.c. */
     double free; /* capacity not allocated yet */
     size_t n_open, first, end;
     double open_weight; /* of the flows without a rate yet */
+    double level;       /* classes.c: bytes/s of a unit of weight where it is full */
     bool reached;
     struct strait_heap_node node;
 };
@@ -44,6 +53,7 @@ struct strait_fairshare {
     struct strait_component **all; /* all ever made, to free them */
     size_t n_all, cap_all, n_flows;
     struct strait_flow *done_first, *done_last;
+    bool no_memory; /* a flow was lost for lack of it */
     /* Scratch of progressive_filling.c, with room for every flow and every link. */
     struct strait_flow **of_link, **order; /* STRAIT_FLOW_MAX_LINKS x n_flows, and n_flows */
     size_t cap_scratch;
@@ -73,8 +83,29 @@ void strait_hub_add(struct strait_component *c, struct strait_flow *flow, double
 double strait_hub_remove(struct strait_component *c, struct strait_flow *flow); /* bytes left */
 void strait_hub_advance(struct strait_component *c, double now_s);
 void strait_hub_settle(struct strait_component *c, double bytes_per_s);
+/** Let the flow with the largest cap above the level, or with the smallest one up to it, leave or
+ *  reach its cap. Returns: false if there is none */
+bool strait_hub_lower(struct strait_component *c, double level);
+bool strait_hub_raise(struct strait_component *c, double level);
 double strait_hub_next_s(const struct strait_component *c);
 struct strait_flow *strait_hub_first_ended(const struct strait_component *c, double slack_s);
+
+/* classes.c */
+/** Divide a component without a hub, whose flows' left_bytes are known, where that pays.
+ *  Returns: 0, or -1 when memory runs out */
+int strait_classes_begin(struct strait_fairshare *fs, struct strait_component *c);
+/** Undo that: the flows' left_bytes are known again. */
+void strait_classes_leave(struct strait_fairshare *fs, struct strait_component *c);
+bool strait_classes_pay(const struct strait_component *c);
+/** Put a flow into the class of the links that it shares now; -1 when memory runs out. */
+int strait_classes_join(struct strait_fairshare *fs, struct strait_component *c,
+                        struct strait_flow *flow, double left_bytes);
+double strait_classes_part(struct strait_flow *flow); /* bytes left */
+void strait_classes_advance(struct strait_component *c, double now_s);
+/** 0, or -1 where caps and levels keep changing each other: the component must be left whole. */
+int strait_classes_settle(struct strait_fairshare *fs, struct strait_component *c);
+double strait_classes_next_s(const struct strait_component *c);
+struct strait_flow *strait_classes_first_ended(const struct strait_component *c, double slack_s);
 
 /* progressive_filling.c */
 void strait_progressive_filling_advance(struct strait_component *c, double now_s);

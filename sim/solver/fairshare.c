@@ -34,6 +34,7 @@ void strait_fairshare_free(struct strait_fairshare *fs)
         strait_heap_release(&c->capped_finish);
         strait_heap_release(&c->fair_by_cap);
         strait_heap_release(&c->capped_by_cap);
+        free(c->classes);
         free(c->flows);
         free(c);
     }
@@ -54,6 +55,8 @@ static void advance(struct strait_component *c, double now_s)
     assert(!c->dirty); /* the rates are valid for this interval */
     if (c->hub >= 0)
         strait_hub_advance(c, now_s);
+    else if (c->n_classes > 0)
+        strait_classes_advance(c, now_s);
     else
         strait_progressive_filling_advance(c, now_s);
 }
@@ -68,8 +71,10 @@ static void make_dirty(struct strait_fairshare *fs, struct strait_component *c)
 }
 
 /* The flows now share more than the hub: track the bytes of each flow. */
-static void leave_hub(struct strait_component *c)
+static void leave_hub(struct strait_fairshare *fs, struct strait_component *c)
 {
+    if (c->n_classes > 0)
+        strait_classes_leave(fs, c);
     for (size_t i = 0; i < c->n && c->hub >= 0; i++)
         c->flows[i]->left_bytes = strait_hub_remove(c, c->flows[i]);
     c->hub = -1;
@@ -90,8 +95,8 @@ static struct strait_component *merge(struct strait_fairshare *fs, struct strait
     struct strait_component *to = a->n >= b->n ? a : b, *from = to == a ? b : a;
     if (strait_component_reserve(to, a->n + b->n + 1) != 0)
         return NULL;
-    leave_hub(to);
-    leave_hub(from);
+    leave_hub(fs, to);
+    leave_hub(fs, from);
     for (size_t i = 0; i < from->n; i++) {
         struct strait_flow *f = from->flows[i];
         for (int hop = 0; hop < f->n_links; hop++)
@@ -130,14 +135,14 @@ static struct strait_component *component_for(struct strait_fairshare *fs, const
             strait_hub_begin(c, links[0]);
         return c;
     }
-    if (merged)
+    if (merged || c->n_classes > 0)
         return c;
     if (n_busy > 1)
-        leave_hub(c);
+        leave_hub(fs, c);
     else if (c->hub >= 0 && c->hub != busy && c->n == 1)
         move_hub(fs, c, busy);
     else if (c->hub != busy)
-        leave_hub(c);
+        leave_hub(fs, c);
     return c;
 }
 
@@ -159,6 +164,18 @@ static int reserve_scratch(struct strait_fairshare *fs)
     return 0;
 }
 
+/* The only flow of a link. */
+static struct strait_flow *single(const struct strait_fair_link *l)
+{
+    return (struct strait_flow *)l->flows;
+}
+
+/* A link of a divided component has begun or ceased to be shared, and this flow stays on it. */
+static int regroup(struct strait_fairshare *fs, struct strait_flow *flow)
+{
+    return strait_classes_join(fs, flow->component, flow, strait_classes_part(flow));
+}
+
 int strait_fairshare_start(struct strait_fairshare *fs, struct strait_flow *flow, const int *links,
                            int n_links, double bytes, double now_s)
 {
@@ -175,15 +192,24 @@ int strait_fairshare_start(struct strait_fairshare *fs, struct strait_flow *flow
     flow->rate = 0;
     flow->finish.tie = flow->by_cap.tie = fs->n_started++;
     strait_component_append(c, flow);
+    fs->n_flows++;
     for (int i = 0; i < n_links; i++) {
         fs->links[links[i]].component = c;
         fs->links[links[i]].n_flows++;
     }
-    fs->n_flows++;
+    int failed = 0;
+    for (int i = 0; i < n_links; i++) {
+        struct strait_fair_link *l = &fs->links[links[i]];
+        if (l->n_flows == 2 && c->n_classes > 0)
+            failed |= regroup(fs, single(l));
+        l->flows ^= (uintptr_t)flow;
+    }
     if (c->hub >= 0)
         strait_hub_add(c, flow, bytes, strait_flow_cap(fs, flow, c->hub));
+    else if (c->n_classes > 0)
+        failed |= strait_classes_join(fs, c, flow, bytes);
     make_dirty(fs, c);
-    return 0;
+    return failed;
 }
 
 static bool uses(const struct strait_flow *flow, int link)
@@ -203,6 +229,8 @@ void strait_fairshare_change(struct strait_fairshare *fs, int link, double bytes
     fs->now_s = now_s;
     if (c)
         advance(c, now_s);
+    if (c && c->n_classes > 0)
+        strait_classes_leave(fs, c);
     fs->links[link].bytes_per_s = bytes_per_s;
     for (size_t i = 0; c && c->hub >= 0 && c->hub != link && i < c->n; i++)
         if (uses(c->flows[i], link)) {
@@ -220,8 +248,17 @@ static int settle(struct strait_fairshare *fs, struct strait_component *c)
         strait_hub_settle(c, fs->links[c->hub].bytes_per_s);
         return strait_component_schedule(fs, c, strait_hub_next_s(c));
     }
-    if (c->n > 0 && strait_progressive_filling_settle(fs, c) != 0)
+    if (c->n_classes > 0 && !strait_classes_pay(c))
+        strait_classes_leave(fs, c);
+    if (c->n > 0 && c->n_classes == 0 && strait_progressive_filling_settle(fs, c) != 0)
         return -1;
+    if (c->n_classes > 0 && strait_classes_settle(fs, c) == 0)
+        return strait_component_schedule(fs, c, strait_classes_next_s(c));
+    if (c->n_classes > 0) {
+        strait_classes_leave(fs, c);
+        c->undivided = c->n;
+        return strait_progressive_filling_settle(fs, c);
+    }
     if (c->n == 0) {
         if (strait_heap_holds(&c->node))
             strait_heap_remove(&fs->by_next, &c->node);
@@ -236,7 +273,7 @@ double strait_fairshare_next_s(struct strait_fairshare *fs)
     while (fs->dirty) {
         struct strait_component *c = fs->dirty;
         fs->dirty = c->next;
-        if (settle(fs, c) != 0)
+        if (fs->no_memory || settle(fs, c) != 0)
             return NAN;
     }
     const struct strait_heap_node *node = strait_heap_first(&fs->by_next);
@@ -248,11 +285,19 @@ static void remove_flow(struct strait_fairshare *fs, struct strait_flow *flow)
     struct strait_component *c = flow->component;
     if (c->hub >= 0)
         strait_hub_remove(c, flow);
+    else if (c->n_classes > 0)
+        strait_classes_part(flow);
     c->flows[flow->place] = c->flows[--c->n];
     c->flows[flow->place]->place = flow->place;
-    for (int i = 0; i < flow->n_links; i++)
-        if (--fs->links[flow->link[i]].n_flows == 0)
-            fs->links[flow->link[i]].component = NULL;
+    for (int i = 0; i < flow->n_links; i++) {
+        struct strait_fair_link *l = &fs->links[flow->link[i]];
+        l->flows ^= (uintptr_t)flow;
+        if (--l->n_flows == 0)
+            l->component = NULL;
+    }
+    for (int i = 0; i < flow->n_links && c->n_classes > 0; i++)
+        if (fs->links[flow->link[i]].n_flows == 1)
+            fs->no_memory |= regroup(fs, single(&fs->links[flow->link[i]])) != 0;
     flow->component = NULL;
     fs->n_flows--;
 }
@@ -261,8 +306,9 @@ static struct strait_flow *first_ended(const struct strait_component *c, double 
 {
     if (c->n == 0)
         return NULL;
-    return c->hub >= 0 ? strait_hub_first_ended(c, slack_s)
-                       : strait_progressive_filling_first_ended(c, slack_s);
+    return c->hub >= 0        ? strait_hub_first_ended(c, slack_s)
+           : c->n_classes > 0 ? strait_classes_first_ended(c, slack_s)
+                              : strait_progressive_filling_first_ended(c, slack_s);
 }
 
 /* Move the flows of a due component that end now to the list of ended flows. At least one must end:

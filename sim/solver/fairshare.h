@@ -3,11 +3,15 @@
  * Flows that share no link, directly or through other flows, do not affect each other and are kept
  * in separate components. If all flows of a component share one link (the hub) and their other
  * links are private, as in a star, the component is processor sharing with private caps: a flow
- * gets either its cap or the hub's fair level, and an arrival or departure costs O(log n). Any
- * other component is solved by progressive filling, O(n log n) a change. */
+ * gets either its cap or the hub's fair level, and an arrival or departure costs O(log n). Of
+ * any other component with many flows over few combinations of shared links, as between sites, each
+ * combination is such a hub, and progressive filling shares the links among these: O(log n) and
+ * O(k log k) for k combinations. What is left is solved by progressive filling of single flows,
+ * O(n log n) a change. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include "core/heap.h"
 
 enum { STRAIT_FLOW_MAX_LINKS = 5 };
@@ -18,7 +22,7 @@ struct strait_flow { /* in the caller's memory; zero it once */
     void *owner;     /* for the caller */
     double weight;   /* share of a link relative to other flows' weights; 0 counts as 1 */
     /* Private to the solver. */
-    struct strait_component *component;
+    struct strait_component *component, *of_class; /* of_class: where that is divided */
     int link[STRAIT_FLOW_MAX_LINKS]; /* n_links different ones */
     int n_links;
     double cap; /* bytes/s of the narrowest private link */

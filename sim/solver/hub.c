@@ -95,19 +95,32 @@ static double level_of(const struct strait_component *c, double bytes_per_s)
     return free >= 0 ? INFINITY : 0;
 }
 
+bool strait_hub_lower(struct strait_component *c, double level)
+{
+    struct strait_flow *f = of_by_cap(strait_heap_first(&c->capped_by_cap));
+    if (!f || !(f->cap / f->weight > level))
+        return false;
+    put_fair(c, f, strait_hub_remove(c, f));
+    return true;
+}
+
+bool strait_hub_raise(struct strait_component *c, double level)
+{
+    struct strait_flow *f = of_by_cap(strait_heap_first(&c->fair_by_cap));
+    if (!f || !(f->cap / f->weight <= level))
+        return false;
+    put_capped(c, f, strait_hub_remove(c, f));
+    return true;
+}
+
 /* Find the level at which the link is full when flows with smaller caps get their caps. */
 void strait_hub_settle(struct strait_component *c, double bytes_per_s)
 {
-    struct strait_flow *f;
     bool lowered = false;
-    while ((f = of_by_cap(strait_heap_first(&c->capped_by_cap))) &&
-           f->cap / f->weight > level_of(c, bytes_per_s)) {
-        put_fair(c, f, strait_hub_remove(c, f));
+    while (strait_hub_lower(c, level_of(c, bytes_per_s)))
         lowered = true;
-    }
-    while (!lowered && (f = of_by_cap(strait_heap_first(&c->fair_by_cap))) &&
-           f->cap / f->weight <= level_of(c, bytes_per_s))
-        put_capped(c, f, strait_hub_remove(c, f));
+    while (!lowered && strait_hub_raise(c, level_of(c, bytes_per_s)))
+        continue;
     c->level = level_of(c, bytes_per_s);
 }
 

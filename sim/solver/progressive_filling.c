@@ -164,6 +164,8 @@ int strait_progressive_filling_settle(struct strait_fairshare *fs, struct strait
     if (end == n && hub_of(fs, fs->order, n) < 0) {
         for (size_t i = 0; i < n; i++)
             c->flows[i]->component = c;
+        if (strait_classes_begin(fs, c) != 0)
+            return -1;
         return strait_component_schedule(fs, c, strait_progressive_filling_next_s(c));
     }
     for (size_t first = 0, i = 0;;) {

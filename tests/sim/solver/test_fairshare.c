@@ -6,7 +6,7 @@
 #include "core/random.h"
 #include "tests/kit/suite.h"
 
-enum { MAX_LINKS = 32 };
+enum { MAX_LINKS = 256 };
 
 struct planned {
     int link[5], n_links;
@@ -220,10 +220,86 @@ static void crossing_caps(void)
         printf("    worst relative difference %g\n", worst);
 }
 
+/* 60 clients in four sites and a server, in a site of its own or at the core; some sites have a
+ * link of their own to it. Client i's port, in and out: 2 i, 2 i + 1. */
+enum { SITE_CLIENTS = 60, SITES_LINKS = 2 * (SITE_CLIENTS + 1) + 20, N_SITE_FLOWS = 400 };
+
+static void plan_sites(struct planned *p, uint64_t seed)
+{
+    const int sites = 2 * (SITE_CLIENTS + 1), pairs = sites + 10;
+    double now_s = 0;
+    for (uint64_t i = 0; i < N_SITE_FLOWS; i++) {
+        const int client = 1 + (int)(strait_random_unit(seed, "client", i, 0) * SITE_CLIENTS);
+        const int site = 1 + client % 4, way = strait_random_unit(seed, "up", i, 0) < 0.8 ? 0 : 1;
+        const bool has_pair = seed % 3 == 0 && site > 2, has_home = seed % 2 == 0;
+        int *link = p[i].link, *n = &p[i].n_links;
+        p[i] = (struct planned){.bytes = 1e3 + 1e6 * strait_random_unit(seed, "bytes", i, 0)};
+        link[(*n)++] = 2 * client + way;
+        link[(*n)++] = sites + 2 * site + way;
+        if (has_pair)
+            link[(*n)++] = pairs + 2 * site + way;
+        if (has_home)
+            link[(*n)++] = sites + way;
+        link[(*n)++] = way;
+        if (strait_random_unit(seed, "together", i, 0) < 0.5)
+            now_s += 0.1 * strait_random_unit(seed, "gap", i, 0);
+        p[i].begin_s = 0.01 + now_s;
+    }
+}
+
+static void many_in_sites(void)
+{
+    struct planned p[N_SITE_FLOWS];
+    double bytes_per_s[SITES_LINKS], worst = 0;
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        for (uint64_t l = 0; l < SITES_LINKS;
+             l++) /* ports that hold few, and ports that hold all */
+            bytes_per_s[l] = 1e6 * pow(20, strait_random_unit(seed, "link", l, 0));
+        if (seed >= 6) /* equal ports, so that all reach their caps together */
+            for (int l = 0; l < SITES_LINKS; l++)
+                bytes_per_s[l] = l < 2 ? 8e6 : l < 2 * (SITE_CLIENTS + 1) ? 1e6 : 4e6;
+        plan_sites(p, seed);
+        worst = fmax(worst, worst_difference(p, N_SITE_FLOWS, bytes_per_s, SITES_LINKS));
+    }
+    CU_ASSERT(worst < 1e-10);
+    if (!(worst < 1e-10))
+        printf("    worst relative difference %g\n", worst);
+}
+
+/* As many flows at once between any two of 40 ranks, over few shared links in the middle: classes
+ * that form no tree. */
+static void crosswise_classes(void)
+{
+    enum { N = 300, N_RANKS = 40, N_PORTS = 2 * N_RANKS, N_MIDDLE = 4 };
+    struct planned p[N];
+    double bytes_per_s[N_PORTS + 2 * N_MIDDLE], worst = 0;
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        for (uint64_t l = 0; l < N_PORTS + 2 * N_MIDDLE; l++)
+            bytes_per_s[l] =
+                (l < N_PORTS ? 1e6 : 4e6) * pow(10, strait_random_unit(seed, "r", l, 0));
+        for (uint64_t i = 0; i < N; i++) {
+            const int src = (int)(strait_random_unit(seed, "src", i, 0) * N_RANKS),
+                      step = 1 + (int)(strait_random_unit(seed, "dst", i, 0) * (N_RANKS - 1)),
+                      dst = (src + step) % N_RANKS;
+            p[i] = (struct planned){.link = {2 * src, N_PORTS + src % N_MIDDLE,
+                                             N_PORTS + N_MIDDLE + dst % N_MIDDLE, 2 * dst + 1},
+                                    .n_links = 4,
+                                    .begin_s = 0.01 + 0.002 * (double)(i / 3),
+                                    .bytes = 1e4 + 1e6 * strait_random_unit(seed, "b", i, 0)};
+        }
+        worst = fmax(worst, worst_difference(p, N, bytes_per_s, N_PORTS + 2 * N_MIDDLE));
+    }
+    CU_ASSERT(worst < 1e-10);
+    if (!(worst < 1e-10))
+        printf("    worst relative difference %g\n", worst);
+}
+
 static const struct strait_test tests[] = {
     {"flows with narrow links of their own leave the rest to the others", caps},
     {"flows that share links crosswise get their max-min shares", two_hops},
     {"random traffic ends as progressive filling from scratch says", random_traffic},
     {"caps that come and go are followed exactly", crossing_caps},
+    {"many clients of sites end as progressive filling from scratch says", many_in_sites},
+    {"so do flows over few shared links in no tree", crosswise_classes},
 };
 STRAIT_SUITE("sim/solver/fairshare", tests);
