@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "core/hash.h"
+#include "header_profile.h"
 #include "store.h"
 
 #define CHECK_START ",\"check\":\""
@@ -25,10 +26,11 @@ struct strait_store {
     char *folder, *path;
     int fd; /* of the file, or -1 */
     bool for_writing, made_folder, written;
-    off_t len_bytes; /* up to the end of the last believed line */
-    json_t *records; /* array */
-    json_t *by_key;  /* {"row <key>": index} */
-    json_t *header;  /* of the run under way: waits for the first row */
+    off_t len_bytes;  /* up to the end of the last believed line */
+    json_t *records;  /* array */
+    json_t *by_key;   /* {"row <key>": index} */
+    json_t *profiles; /* {hash: profile}, of the headers */
+    json_t *header;   /* of the run under way: waits for the first row */
     const json_t *last_header;
     size_t n_refused;
 };
@@ -117,9 +119,11 @@ static int remember(struct strait_store *s, json_t *record, struct strait_error 
                                 json_integer((json_int_t)json_array_size(s->records))) != 0)
             goto nomem;
     }
-    if (json_array_append(s->records, record) != 0)
+    const bool is_header = strcmp(kind_of(record), "header") == 0;
+    if (json_array_append(s->records, record) != 0 ||
+        (is_header && strait_header_profile_restore(record, s->profiles) != 0))
         goto nomem;
-    if (strcmp(kind_of(record), "header") == 0)
+    if (is_header)
         s->last_header = record;
     return 0;
 nomem:
@@ -242,7 +246,8 @@ static int open_all(struct strait_store *s, const char *folder, struct strait_er
     s->folder = strdup(folder);
     s->records = json_array();
     s->by_key = json_object();
-    if (!s->folder || !s->records || !s->by_key ||
+    s->profiles = json_object();
+    if (!s->folder || !s->records || !s->by_key || !s->profiles ||
         asprintf(&s->path, "%s/%s", folder, STRAIT_RESULTS_FILE) < 0) {
         s->path = NULL;
         return strait_error_set(err, STRAIT_ERR_NOMEM, folder, "memory ran out");
@@ -289,6 +294,7 @@ void strait_store_free(struct strait_store *s)
         close(s->fd);
     json_decref(s->records);
     json_decref(s->by_key);
+    json_decref(s->profiles);
     json_decref(s->header);
     free(s->folder);
     free(s->path);
@@ -335,7 +341,8 @@ int strait_store_add(struct strait_store *s, const json_t *record, struct strait
 {
     assert(s->for_writing && kind_of(record));
     size_t head_bytes = 0, row_bytes = 0;
-    char *head = s->header ? strait_store_line(s->header, &head_bytes) : NULL;
+    json_t *header = s->header ? strait_header_profile_shorten(s->header, s->profiles) : NULL;
+    char *head = header ? strait_store_line(header, &head_bytes) : NULL;
     char *row = strait_store_line(record, &row_bytes);
     json_t *kept = json_deep_copy(record);
     char *both = row ? malloc(head_bytes + row_bytes) : NULL;
@@ -356,6 +363,7 @@ int strait_store_add(struct strait_store *s, const json_t *record, struct strait
     status = remember(s, kept, err);
 out:
     json_decref(kept);
+    json_decref(header);
     free(head);
     free(row);
     free(both);

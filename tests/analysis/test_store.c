@@ -370,11 +370,72 @@ static void test_bad_files(void)
     end_folder();
 }
 
+/* A run of one row with a profile of so many letters. */
+static void run_with(const char *key, const char *hash, size_t n_letters)
+{
+    struct strait_store *s;
+    char *text = calloc(1, n_letters + 1);
+    CU_ASSERT_FATAL(text && strait_store_open(&s, folder, true, NULL) == 0);
+    memset(text, *hash, n_letters);
+    json_t *header = json_pack("{s:s, s:s, s:{s:s, s:b, s:{s:s}}, s:[]}", "record", "header",
+                               "schema", STRAIT_RESULTS_SCHEMA, "profile", "hash", hash,
+                               "calibrated", 0, "as", "text", text, "runs");
+    CU_ASSERT_EQUAL(strait_store_begin(s, header, NULL), 0);
+    CU_ASSERT_EQUAL(add(s, key, 1, NULL), 0);
+    json_decref(header);
+    strait_store_free(s);
+    free(text);
+}
+
+/* The first letter and the length of the profile in the nth record. */
+static void expect_profile(const struct strait_store *s, size_t n, char letter, size_t n_letters)
+{
+    const json_t *header = json_array_get(strait_store_records(s), n);
+    const json_t *as = json_object_get(json_object_get(header, "profile"), "as");
+    const char *text = json_string_value(json_object_get(as, "text"));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+    CU_ASSERT_EQUAL(text[0], letter);
+    CU_ASSERT_EQUAL(strlen(text), n_letters);
+}
+
+static void test_profiles(void)
+{
+    begin_folder();
+    run_with("a", "x", 5000);
+    const long first_bytes = size_of();
+    run_with("b", "y", 3000);
+    const long second_bytes = size_of();
+    CU_ASSERT(second_bytes - first_bytes > 3000);
+    run_with("c", "x", 5000);
+    run_with("d", "y", 3000);
+    /* A header without its profile has some 150 letters, and a row 80. */
+    CU_ASSERT(size_of() - second_bytes < 1000);
+    struct strait_store *s;
+    CU_ASSERT_FATAL(strait_store_open(&s, folder, false, NULL) == 0);
+    CU_ASSERT_EQUAL(json_array_size(strait_store_records(s)), 8);
+    for (size_t i = 0; i < 8; i += 4) { /* headers and rows in turn */
+        expect_profile(s, i, 'x', 5000);
+        expect_profile(s, i + 2, 'y', 3000);
+    }
+    strait_store_free(s);
+    /* The first header is damaged: the next run with its profile writes it again. */
+    const int fd = open(file, O_WRONLY | O_CLOEXEC);
+    CU_ASSERT(fd >= 0 && pwrite(fd, "#", 1, 0) == 1);
+    close(fd);
+    run_with("e", "x", 5000);
+    CU_ASSERT_FATAL(strait_store_open(&s, folder, false, NULL) == 0);
+    CU_ASSERT_EQUAL(strait_store_n_refused(s), 1);
+    expect_profile(s, 7, 'x', 5000); /* of nine records, less the refused one */
+    strait_store_free(s);
+    end_folder();
+}
+
 static const struct strait_test tests[] = {
     {"a line is JSON, and no damaged or shortened line is believed", test_lines},
     {"rows come back, and the last row of a key stands", test_reopen},
     {"a file cut at any byte keeps its whole lines and can be appended to", test_truncation},
     {"an INVALID row is never found", test_invalid},
+    {"headers with one profile hold it once, and each is read with it", test_profiles},
     {"a row that does not fit leaves the file as it was", test_full_disk},
     {"a full disk is an error of the system", test_no_space},
     {"killed writers leave whole lines", test_killed_writers},
