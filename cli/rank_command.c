@@ -64,7 +64,7 @@ static int agree(struct strait_session *r, const char *experiment, struct strait
     const bool found =
         strait_sweep_load(sweep, experiment, r->settings.items, r->settings.n, err) == 0 &&
         strait_profile_load(profile, r->profile_name ? r->profile_name : "default", err) == 0;
-    *setup = (struct strait_plan_setup){.file = *sweep ? (*sweep)->file : NULL,
+    *setup = (struct strait_plan_setup){.file = found ? (*sweep)->file : NULL,
                                         .profile = *profile,
                                         .timing = r->timing,
                                         .world = r->world};

@@ -24,7 +24,7 @@ struct strait_utilisation {
 };
 
 /** 0, or -1 with *err NOMEM. */
-int strait_utilisation_of(struct strait_utilisation *out, const struct strait_limits_inputs *in,
+int strait_utilisation_of(struct strait_utilisation *u, const struct strait_limits_inputs *in,
                           struct strait_error *err);
 void strait_utilisation_release(struct strait_utilisation *u);
 /** {"client_out": {"mean", "most", "at", "n"}, ...} without the kinds that there are none of. */

@@ -84,7 +84,8 @@ static void name(char text[LABEL_CHARS], const char *pointer, const char *unit)
                        strncmp(pointer, "/training/spread/", 17) == 0;
     char *words = whole ? strdup(pointer + 1) : strait_label_axis(pointer);
     for (char *at = words; at && *at; at++)
-        *at = *at == '/' || *at == '_' ? ' ' : *at;
+        if (*at == '/' || *at == '_')
+            *at = ' ';
     const size_t n = words ? strlen(words) : 0;
     const bool is_s = n > 2 && strcmp(words + n - 2, " s") == 0;
     const bool below_s = strstr(pointer, "_s/") != NULL;

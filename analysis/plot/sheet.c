@@ -162,7 +162,8 @@ static double legend_height_pt(const struct strait_sheet *s)
                  fit = (size_t)fmax(1, 0.94 * strait_sheet_width_pt(s) / column);
     if (s->direct || n < 2)
         return 0;
-    return (0.6 + (double)((n + fit - 1) / fit)) * STRAIT_SHEET_LINE * s->small_pt;
+    const size_t n_rows = (n + fit - 1) / fit;
+    return (0.6 + (double)n_rows) * STRAIT_SHEET_LINE * s->small_pt;
 }
 
 static bool can_be_direct(const struct strait_sheet *s)

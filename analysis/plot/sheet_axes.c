@@ -82,10 +82,13 @@ static void put_tics(FILE *out, char axis, const double *at, size_t n,
 
 size_t strait_sheet_log_tics(double *at, const struct strait_sheet_range *r)
 {
-    static const double few[] = {1}, some[] = {1, 2, 5}, many[] = {1, 1.5, 2, 3, 4, 5, 6, 8};
+    static const struct {
+        double digits[8];
+        size_t n;
+    } few = {{1}, 1}, some = {{1, 2, 5}, 3}, many = {{1, 1.5, 2, 3, 4, 5, 6, 8}, 8};
     const double decades = log10(r->high / r->low);
-    const double *digits = decades > 4 ? few : decades > 1.2 ? some : many;
-    const size_t n_digits = decades > 4 ? 1 : decades > 1.2 ? 3 : 8;
+    const size_t n_digits = decades > 4 ? few.n : decades > 1.2 ? some.n : many.n;
+    const double *digits = decades > 4 ? few.digits : decades > 1.2 ? some.digits : many.digits;
     size_t n = 0;
     for (int decade = (int)floor(log10(r->low)); decade <= (int)ceil(log10(r->high)); decade++)
         for (size_t d = 0; d < n_digits && n < MAX_TICS; d++) {

@@ -65,7 +65,7 @@ static char letter_of(const struct bins *b, size_t column)
             most = kind;
     if (busy_s[most] < 0.02 * b->width_s) /* nothing to be seen */
         return busy_s[STRAIT_SPAN_WAIT] > 0.5 * b->width_s ? letters[STRAIT_SPAN_WAIT] : ' ';
-    return (char)(b->critical[column] ? toupper(letters[most]) : letters[most]);
+    return b->critical[column] ? (char)toupper(letters[most]) : letters[most];
 }
 
 static void put_scale(FILE *out, const struct strait_timeline *t, size_t label, size_t n_columns)

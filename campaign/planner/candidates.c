@@ -115,9 +115,13 @@ static int take(size_t i, const json_t *result, void *context, struct strait_err
         return 0;
     }
     struct strait_candidate *all = realloc(s->out->all, (s->out->n + 1) * sizeof(*s->out->all));
-    if (!all || !point)
+    if (all)
+        s->out->all = all;
+    if (!all || !point) {
+        json_decref(labels);
+        json_decref(point);
         return strait_error_set(err, STRAIT_ERR_NOMEM, "plan", "memory ran out");
-    s->out->all = all;
+    }
     all[s->out->n] = (struct strait_candidate){
         .index = i, .point = point, .labels = labels, .row = json_deep_copy(row)};
     fill(&all[s->out->n++], s);

@@ -16,7 +16,7 @@ struct strait_prices {
 
 /** Read {"schema": "strait-prices/1", "egress", "accelerator", "core", "watts", "per_hour"} at this
  *  place of a file. 0, or -1 with *err INPUT. Release in either case. */
-int strait_prices_read(struct strait_prices *out, const char *file, const char *pointer,
+int strait_prices_read(struct strait_prices *p, const char *file, const char *pointer,
                        const json_t *json, struct strait_error *err);
 void strait_prices_release(struct strait_prices *p);
 

@@ -26,9 +26,9 @@ struct strait_plan_question {
 };
 
 /** Read a plan file (docs/planning.md), or a shipped one by its bare name.
- *  Out:     out  release with strait_plan_question_release in either case
+ *  Out:     q  release with strait_plan_question_release in either case
  *  Returns: 0, or -1 with *err INPUT: "plan.json#/target: expected ..." */
-int strait_plan_question_load(struct strait_plan_question *out, const char *path,
+int strait_plan_question_load(struct strait_plan_question *q, const char *path,
                               struct strait_error *err);
 void strait_plan_question_release(struct strait_plan_question *q);
 /** Candidate i: its resolved point, and its values of "vary" as labels. A new reference, or NULL
