@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include "analysis/fields.h"
 #include "backends.h"
+#include "campaign/crew/crew.h"
 #include "core/clock.h"
 #include "core/shipped.h"
 #include "emu_estimate.h"
@@ -144,19 +145,38 @@ int strait_session_prepare(struct strait_session *r, const char *experiment,
 
 /* --- rows --------------------------------------------------------------------------------- */
 
-static json_t *work(size_t i, void *context, struct strait_error *err)
+/* What takes the place of a row: the point, and why it has none. */
+static json_t *failure_of(const struct strait_session *r, size_t i_task, const char *where,
+                          const char *text)
+{
+    return json_pack("{s:{s:O, s:s, s:s}}", "failure", "labels", r->plan.tasks[i_task].labels,
+                     "where", where, "text", text);
+}
+
+static json_t *point(size_t i_task, void *context, struct strait_error *err)
 {
     struct strait_session *r = context; /* a worker's own copy */
-    strait_store_leave(r->store);       /* so that an orphan does not keep the lock */
-    r->view.i_task = i + 1;
-    json_t *row = strait_plan_run_task(&r->plan, r->missing[i], err);
+    if (r->store)
+        strait_store_leave(r->store); /* so that an orphan does not keep the lock */
+    json_t *row = strait_plan_run_task(&r->plan, i_task, err);
     /* training that diverges at one point of many says nothing of the others */
     const bool alone = r->plan.n_tasks == 1;
-    const bool simulated = r->plan.tasks[r->missing[i]].backend != &strait_emu;
+    const bool simulated = r->plan.tasks[i_task].backend != &strait_emu;
     if (row || alone || !simulated || err->code != STRAIT_ERR_BACKEND)
         return row;
-    return json_pack("{s:{s:O, s:s, s:s}}", "failure", "labels",
-                     r->plan.tasks[r->missing[i]].labels, "where", err->where, "text", err->text);
+    return failure_of(r, i_task, err->where, err->text);
+}
+
+static json_t *work(size_t i, void *context, struct strait_error *err)
+{
+    struct strait_session *r = context;
+    r->view.i_task = i + 1;
+    return point(r->missing[i], r, err);
+}
+
+char *strait_session_answer(size_t i_task, void *context)
+{
+    return strait_pool_make_answer(i_task, point, context);
 }
 
 /* Whoever reads a row should know whether it was measured now, and what it answers: a stored row
@@ -277,6 +297,30 @@ static int note_failures(struct strait_session *r, struct strait_error *err)
                             strait_text_of(first, "text"));
 }
 
+/* What the processes of a sweep answer. */
+static int take_answer(size_t i, const json_t *answer, void *context, struct strait_error *err)
+{
+    return strait_pool_take_answer(answer, i, take_row, context, err);
+}
+
+/* A point that has cost one worker after the other. */
+static int take_loss(size_t i, const char *why, void *context, struct strait_error *err)
+{
+    struct strait_session *r = context;
+    json_t *failure = failure_of(r, r->missing[i], "sweep", why);
+    const int status = take_row(i, failure, r, err);
+    json_decref(failure);
+    return status;
+}
+
+static int compute_by_crew(struct strait_session *r, struct strait_error *err)
+{
+    const struct strait_crew_use use = {take_answer, take_loss, r};
+    return strait_crew_lead(r->crew, r->missing, r->n_missing, &use, "simulating", err) == 0
+               ? note_failures(r, err)
+               : -1;
+}
+
 /* On real machines this process is rank 0, and MPI stands no fork. */
 static int compute_here(struct strait_session *r, struct strait_error *err)
 {
@@ -298,6 +342,8 @@ static int compute(struct strait_session *r, struct strait_error *err)
     size_t n_virtual = 0;
     if (r->world)
         return compute_here(r, err);
+    if (r->crew)
+        return compute_by_crew(r, err);
     while (n_virtual < n_all && r->plan.tasks[all[n_virtual]].backend != &strait_emu)
         n_virtual++;
     /* Points share the processors; what a point trains shares what is left of them. */

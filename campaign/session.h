@@ -23,6 +23,7 @@ struct strait_session {
     bool json, fresh, no_breakeven, check, every_round, live, spans; /* spans: kept in the folder */
     /* --- state */
     struct strait_mpi_world *world; /* of --on mpi */
+    struct strait_crew *crew;       /* which computes the points; NULL: workers of this process */
     struct strait_sweep *sweep;
     struct strait_profile *profile;
     struct strait_learned learned; /* for intervals */
@@ -48,6 +49,9 @@ int strait_session_load(struct strait_session *r, const char *experiment, struct
  *  nothing. 0, or -1 with *err. */
 int strait_session_prepare(struct strait_session *r, const char *experiment,
                            struct strait_error *err);
+/** Compute one task of the plan, in a process of its own; context: the session, prepared.
+ *  Returns: the answer of strait_pool_make_answer */
+char *strait_session_answer(size_t i_task, void *context);
 /** Open the folder and compute the missing rows. 0, or -1 with *err. */
 int strait_session_compute(struct strait_session *r, struct strait_error *err);
 /** Write the end record if anything is new. 0, or -1 with *err. */

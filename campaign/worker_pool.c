@@ -55,22 +55,28 @@ static json_t *error_text(char *text)
     return out ? out : json_string(text);
 }
 
+char *strait_pool_make_answer(size_t i, strait_pool_work work, void *context)
+{
+    struct strait_error err = {0};
+    json_t *result = work(i, context, &err);
+    json_t *answer = result ? json_pack("{s:o}", "result", result)
+                            : json_pack("{s:{s:i, s:i, s:o, s:o}}", "error", "code", (int)err.code,
+                                        "errno", err.saved_errno, "where", error_text(err.where),
+                                        "text", error_text(err.text));
+    char *text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
+    json_decref(answer);
+    return text;
+}
+
 static void serve(struct pool *p, int fd)
 {
     for (size_t i; (i = atomic_fetch_add(p->next, 1)) < p->n_tasks;) {
-        struct strait_error err = {0};
-        json_t *result = p->work(i, p->context, &err);
-        json_t *answer = result ? json_pack("{s:o}", "result", result)
-                                : json_pack("{s:{s:i, s:i, s:o, s:o}}", "error", "code",
-                                            (int)err.code, "errno", err.saved_errno, "where",
-                                            error_text(err.where), "text", error_text(err.text));
-        char *text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
+        char *text = strait_pool_make_answer(i, p->work, p->context);
         const struct head head = {i, text ? strlen(text) : 0};
         if (!text || !strait_io_write(fd, &head, sizeof(head), STRAIT_IO_HERE) ||
             !strait_io_write(fd, text, head.len_bytes, STRAIT_IO_HERE))
             _exit(1);
         free(text);
-        json_decref(answer);
     }
 }
 
@@ -111,17 +117,14 @@ static int start_worker(struct pool *p, struct worker *w, struct strait_error *e
 
 /* --- the parent --------------------------------------------------------------------------- */
 
-static int take_answer(struct pool *p, const struct head *head, const char *text,
-                       struct strait_error *err)
+int strait_pool_take_answer(const json_t *answer, size_t i, strait_pool_done done, void *context,
+                            struct strait_error *err)
 {
-    json_t *answer = json_loadb(text, head->len_bytes, 0, NULL);
     const json_t *result = json_object_get(answer, "result");
     const json_t *error = json_object_get(answer, "error");
-    int status = -1;
-    if (result) {
-        status = p->done(head->i_task, result, p->context, err);
-        p->n_done++;
-    } else if (error && err && err->code == STRAIT_OK) {
+    if (result)
+        return done(i, result, context, err);
+    if (error && err && err->code == STRAIT_OK) {
         const char *where = json_string_value(json_object_get(error, "where")),
                    *said = json_string_value(json_object_get(error, "text"));
         strait_error_set(err,
@@ -129,6 +132,15 @@ static int take_answer(struct pool *p, const struct head *head, const char *text
                          where, "%s", said ? said : "a worker failed");
         err->saved_errno = (int)json_integer_value(json_object_get(error, "errno"));
     }
+    return -1;
+}
+
+static int take_answer(struct pool *p, const struct head *head, const char *text,
+                       struct strait_error *err)
+{
+    json_t *answer = json_loadb(text, head->len_bytes, 0, NULL);
+    const int status = strait_pool_take_answer(answer, head->i_task, p->done, p->context, err);
+    p->n_done += json_object_get(answer, "result") != NULL;
     json_decref(answer);
     return status;
 }

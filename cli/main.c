@@ -12,6 +12,8 @@ static const struct strait_subcommand commands[] = {
     {"merge", "DIR...", "join the results of runs that shared the points", strait_command_merge},
     {"rank", "EXPERIMENT", "be a rank of an experiment on real machines, under mpirun",
      strait_command_rank},
+    {"sweep", "EXPERIMENT", "simulate the points of an experiment together, under mpirun",
+     strait_command_sweep},
     {"check", "EXPERIMENT", "say what an experiment asks for and what can run it here",
      strait_command_check},
     {"list", "[WHAT]", "list codecs, strategies, models, profiles and more", strait_command_list},

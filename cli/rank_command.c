@@ -1,7 +1,10 @@
-/* strait rank: one process of an experiment on real machines; rank 0 plans, stores and shows. */
+/* What mpirun starts: strait rank, one process of an experiment on real machines, and strait sweep,
+ * one of those that simulate its points. Rank 0 stores and shows. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "analysis/fields.h"
+#include "campaign/crew/crew.h"
 #include "campaign/session.h"
 #include "cli/kit/command.h"
 #include "cli/kit/options.h"
@@ -103,6 +106,19 @@ static int take_part(struct strait_session *r, const char *experiment, struct st
     return failed;
 }
 
+/* Rank 0 prints why, and ends all. */
+static void end_all(struct strait_mpi_world *world, const struct strait_error *err)
+    __attribute__((noreturn));
+static void end_all(struct strait_mpi_world *world, const struct strait_error *err)
+{
+    if (world->me != 0)
+        sleep(WAIT_S);
+    else if (strait_command_fail(err) != 0)
+        usleep(PASS_ON_US);
+    fflush(stdout);
+    strait_mpi_world_abort(world, strait_error_exit_status(err)); /* lanes may still run */
+}
+
 static int check_options(const struct strait_session *r, const char *experiment,
                          struct strait_error *err)
 {
@@ -113,6 +129,18 @@ static int check_options(const struct strait_session *r, const char *experiment,
         return strait_error_set(err, STRAIT_ERR_USAGE, "rank",
                                 "expected live or replay after --timing, found \"%s\"", r->timing);
     return 0;
+}
+
+/* What is the same on all processes: rank 0 says it. Returns: the exit status */
+static int leave_early(struct strait_session *r, const struct strait_usage *usage, bool help,
+                       const struct strait_error *err)
+{
+    if (help)
+        strait_options_print(usage, stdout);
+    const int status =
+        strait_mpi_launched_as() == 0 ? strait_command_fail(err) : strait_error_exit_status(err);
+    strait_session_release(r);
+    return status;
 }
 
 int strait_command_rank(int argc, char **argv)
@@ -143,14 +171,8 @@ int strait_command_rank(int argc, char **argv)
         strait_options_parse(&usage, argc, argv, &experiment, 1, &n, &help, &err) != 0 ||
         (!help && check_options(&r, experiment, &err) != 0) ||
         (!help && strait_mpi_world_open(&r.world, &err) != 0);
-    if (failed || help) { /* the same on all: rank 0 says it */
-        if (help)
-            strait_options_print(&usage, stdout);
-        const int status = strait_mpi_launched_as() == 0 ? strait_command_fail(&err)
-                                                         : strait_error_exit_status(&err);
-        strait_session_release(&r);
-        return status;
-    }
+    if (failed || help)
+        return leave_early(&r, &usage, help, &err);
     if (r.timing && strcmp(r.timing, "live") == 0)
         r.timing = NULL;
     struct strait_mpi_world *world = r.world;
@@ -159,10 +181,127 @@ int strait_command_rank(int argc, char **argv)
         strait_session_release(&r);
         return r.failed ? 1 : 0;
     }
-    if (world->me != 0)
-        sleep(WAIT_S);
-    else if (strait_command_fail(&err) != 0)
-        usleep(PASS_ON_US);
+    end_all(world, &err);
+}
+
+/* --- strait sweep -------------------------------------------------------------------------- */
+
+static const char sweep_notes[] =
+    "The points of an experiment, simulated by all processes that mpirun or srun\n"
+    "starts; each takes the next one when it has finished one:\n"
+    "\n"
+    "  mpirun --hostfile hosts strait sweep my.json --out all\n"
+    "  srun --mpi=pmix strait sweep my.json --out all\n"
+    "  strait run my.json --out all                     (shows all, simulates none)\n"
+    "\n"
+    "Rows are those of strait run, to the last digit, for any number of processes.\n"
+    "Rank 0 stores them as they come: the same command goes on where one ended.\n"
+    "A point whose process dies is given to another, three times at most. Where\n"
+    "mpirun is told --enable-recovery, whole processes may be lost, too; else it\n"
+    "ends all. Without MPI: strait run --shard, and strait merge.\n";
+
+/* Do all plan the same? Found before MPI is opened: err. */
+static int agree_on_plan(struct strait_session *r, struct strait_mpi_world *w,
+                         const char *experiment, struct strait_error *err)
+{
+    char plan[STRAIT_KEY_CHARS] = "", machines[TEXT_CHARS];
+    json_t *keys = json_array();
+    for (size_t i = 0; i < r->plan.n_tasks; i++)
+        json_array_append_new(keys, json_string(r->plan.tasks[i].key));
+    if (err->code == STRAIT_OK && !strait_hash_json(plan, keys))
+        strait_error_set(err, STRAIT_ERR_NOMEM, "sweep", "memory ran out");
+    json_decref(keys);
+    const struct strait_mpi_hello hello = {.program = r->plan.setup.program,
+                                           .experiment = plan,
+                                           .profile = r->plan.setup.profile_hash,
+                                           .file = experiment};
+    return strait_mpi_agree(w, &hello, machines, sizeof(machines), err);
+}
+
+/* Rank 0 computes, too; it shows after the others have ended. */
+static int sweep(struct strait_session *r, struct strait_error *err)
+{
+    if (r->crew->world->me != 0)
+        return strait_crew_follow(r->crew, err);
+    return strait_session_compute(r, err) != 0 || show(r, err) != 0 ||
+                   strait_session_finish(r, err) != 0
+               ? -1
+               : 0;
+}
+
+static void say_failures(const struct strait_session *r)
+{
+    size_t i;
+    json_t *failure;
+    json_array_foreach (r->failures, i, failure)
+        fprintf(stderr, "strait: %s: %s\n", strait_text_of(failure, "where"),
+                strait_text_of(failure, "text"));
+}
+
+static int check_sweep(const struct strait_session *r, const char *experiment,
+                       struct strait_error *err)
+{
+    if (!experiment)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "sweep",
+                                "expected an experiment (strait list experiments), found none");
+    if (strcmp(r->on, "sim") != 0 && strcmp(r->on, "fluid") != 0)
+        return strait_error_set(err, STRAIT_ERR_USAGE, "sweep",
+                                "expected sim or fluid after --on, since what is measured needs "
+                                "its machine for itself, found \"%s\"",
+                                r->on);
+    return 0;
+}
+
+int strait_command_sweep(int argc, char **argv)
+{
+    struct strait_crew crew = {.n_lost = 0};
+    struct strait_session r = {.on = "sim",
+                               .commit = strait_commit(),
+                               .crew = &crew,
+                               .n_jobs = 1,
+                               .n_repeats = 1,
+                               .n_tries = 1,
+                               .start_s = strait_clock_s()};
+    const struct strait_option options[] = {
+        {"on", 0, STRAIT_OPTION_TEXT, &r.on, "BACKEND", "sim (default) or fluid"},
+        {"set", 0, STRAIT_OPTION_TEXTS, &r.settings, "/POINTER=VALUE",
+         "set a value of the experiment"},
+        {"out", 'o', STRAIT_OPTION_TEXT, &r.out, "DIR", "results folder (results/<experiment>)"},
+        {"profile", 0, STRAIT_OPTION_TEXT, &r.profile_name, "FILE",
+         "codec costs: a name or file (the shipped one)"},
+        {"every-round", 0, STRAIT_OPTION_FLAG, &r.every_round, NULL, "do not extrapolate rounds"},
+        {"json", 0, STRAIT_OPTION_FLAG, &r.json, NULL, "rows as JSON Lines on standard output"},
+        {"fresh", 0, STRAIT_OPTION_FLAG, &r.fresh, NULL, "compute every point again"}};
+    const struct strait_usage usage = {"sweep",
+                                       "EXPERIMENT",
+                                       "Be one of the processes that simulate an experiment's "
+                                       "points.",
+                                       options,
+                                       sizeof(options) / sizeof(*options),
+                                       sweep_notes};
+    struct strait_error err = {0}, none = {0};
+    const char *experiment = NULL;
+    size_t n;
+    bool help = false;
+    int failed = strait_options_parse(&usage, argc, argv, &experiment, 1, &n, &help, &err) != 0 ||
+                 (!help && check_sweep(&r, experiment, &err) != 0);
+    if (!failed && !help) { /* what this process cannot prepare, rank 0 says */
+        if (strait_session_prepare(&r, experiment, &err) == 0)
+            strait_hand_start(&crew.hand, strait_session_answer, &r, &err);
+        failed = strait_mpi_world_open(&crew.world, &none) != 0;
+    }
+    if (failed || help)
+        return leave_early(&r, &usage, help, err.code == STRAIT_OK ? &none : &err);
+    if (agree_on_plan(&r, crew.world, experiment, &err) != 0 || sweep(&r, &err) != 0)
+        end_all(crew.world, &err);
+    strait_hand_release(&crew.hand);
+    if (crew.world->me == 0)
+        say_failures(&r);
     fflush(stdout);
-    strait_mpi_world_abort(world, strait_error_exit_status(&err)); /* lanes may still run */
+    if (crew.n_lost > 0)
+        strait_mpi_world_abort(crew.world, r.failed ? 1 : 0);
+    strait_mpi_world_free(crew.world);
+    const int status = r.failed ? 1 : 0;
+    strait_session_release(&r);
+    return status;
 }

@@ -24,6 +24,7 @@ struct strait_command_table {
 int strait_command_run(int argc, char **argv);
 int strait_command_merge(int argc, char **argv);
 int strait_command_rank(int argc, char **argv);
+int strait_command_sweep(int argc, char **argv);
 int strait_command_check(int argc, char **argv);
 int strait_command_list(int argc, char **argv);
 int strait_command_tune(int argc, char **argv);

@@ -218,6 +218,83 @@ static void without_a_launcher(void)
     program_tear_down(&p);
 }
 
+/* Six points and three without a codec, of a simulation. */
+static const char sweeps[] =
+    "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"strategy\":{\"name\":\"fedavg\","
+    "\"rounds\":3},\"codec\":{\"name\":\"sz\",\"bound\":{\"range\":1e-3}},\"network\":{\"client\":{"
+    "\"rate\":\"100 Mbps\",\"rtt\":\"10 ms\"},\"server\":{\"rate\":\"1 Gbps\"}},\"clients\":2,"
+    "\"vary\":{\"/clients\":[2,4,8],\"/codec/bound/range\":[1e-2,1e-3]}}";
+
+/* Rows without what depends on when and where they were computed. */
+static void expect_same_rows(const char *a_text, const char *b_text, int n)
+{
+    for (int i = 0; i < n; i++) {
+        json_t *a = line_of(&a_text), *b = line_of(&b_text);
+        CU_ASSERT_FATAL(a && b);
+        json_object_del(a, "wall_s");
+        json_object_del(b, "wall_s");
+        CU_ASSERT(json_equal(a, b));
+        json_decref(a);
+        json_decref(b);
+    }
+    CU_ASSERT_STRING_EQUAL(a_text, "");
+    CU_ASSERT_STRING_EQUAL(b_text, "");
+}
+
+static void sweep_is_run(void)
+{
+    static const char *const numbers[] = {"1", "3"};
+    struct program p;
+    struct said m;
+    char path[128], folder[128];
+    if (!set_up(&p))
+        return;
+    program_write(&p, "e.json", sweeps);
+    struct said s = PROGRAM_CALL(&p, "run", "e.json", "--json", "--no-break-even", "--out", "run");
+    CU_ASSERT_EQUAL(s.status, 0);
+    for (int i = 0; i < 2; i++) {
+        file_of(folder, &p, numbers[i]);
+        CU_ASSERT_EQUAL(LAUNCH(&p, &m, numbers[i], p.path, "sweep", file_of(path, &p, "e.json"),
+                               "--json", "--out", folder),
+                        0);
+        expect_same_rows(s.out, m.out, 9);
+        CU_ASSERT_CONTAINS(m.err, "9 rows, 9 computed now");
+        said_release(&m);
+    }
+    said_release(&s);
+    s = PROGRAM_CALL(&p, "run", "e.json", "--out", "3");
+    CU_ASSERT_CONTAINS(s.err, "9 rows, 0 computed now");
+    said_release(&s);
+    program_tear_down(&p);
+}
+
+/* A machine that has another experiment, or lacks what this one names. */
+static void sweep_refuses(void)
+{
+    static const char other_model[] =
+        "{\"schema\":\"strait-experiment/1\",\"model\":\"layers.csv\",\"strategy\":\"fedavg\","
+        "\"network\":{\"client\":{\"rate\":\"1 Gbps\"},\"server\":{\"rate\":\"1 Gbps\"}},"
+        "\"clients\":2}";
+    struct program p;
+    struct said m;
+    char path[128], other[128];
+    if (!set_up(&p))
+        return;
+    program_write(&p, "e.json", sweeps);
+    program_write(&p, "other.json", other_model);
+    file_of(path, &p, "e.json");
+    file_of(other, &p, "other.json");
+    LAUNCH(&p, &m, "1", p.path, "sweep", path, ":", "-n", "1", p.path, "sweep", path, "--set",
+           "/seed=2");
+    expect_line(&m, "strait: expected the same experiment on all machines, found ",
+                "as rank 1 on ");
+    LAUNCH(&p, &m, "1", p.path, "sweep", path, ":", "-n", "1", p.path, "sweep", other);
+    expect_line(&m, "strait: rank 1 on ", "/other.json#/model: layers.csv: ");
+    LAUNCH(&p, &m, "2", p.path, "sweep", path, "--on", "emu");
+    expect_line(&m, "strait: sweep: expected sim or fluid after --on", ", found \"emu\"\n");
+    program_tear_down(&p);
+}
+
 /* Figures are the machine's; here: that they are there, and that the file is one. */
 static void links_become_a_network(void)
 {
@@ -259,6 +336,8 @@ static const struct strait_test tests[] = {
     {"strategies on three ranks send and sum what a simulation says", same_bytes_and_sums},
     {"clocks that are 1000 s apart are measured and do not matter", clocks_are_measured},
     {"too few ranks, other experiments and other programs are one line", refused},
+    {"a sweep by one process or three has the rows of a run", sweep_is_run},
+    {"a sweep refuses machines with other plans, and what is measured", sweep_refuses},
     {"links that MPI measures become a network that an experiment names", links_become_a_network},
     {"without a launcher it says how to start", without_a_launcher},
 };
