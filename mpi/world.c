@@ -77,10 +77,10 @@ static void look_later(void)
 
 int strait_mpi_launched_as(void)
 {
-    for (size_t i = 0; launched[i]; i++)
-        if (getenv(launched[i]))
-            return atoi(getenv(launched[i]));
-    return 0;
+    const char *value = NULL;
+    for (size_t i = 0; launched[i] && !value; i++)
+        value = getenv(launched[i]);
+    return value ? atoi(value) : 0;
 }
 
 int strait_mpi_world_open(struct strait_mpi_world **out, struct strait_error *err)
