@@ -542,7 +542,7 @@ install: all library
 	install -m 644 $(BUILD)/$(SHARED) $(BUILD)/libstrait.a "$$lib"; \
 	ln -sf $(SHARED) "$$lib/libstrait.so.$(SOVERSION)"; \
 	ln -sf libstrait.so.$(SOVERSION) "$$lib/libstrait.so"; \
-	sed -e 's|@UP@|$(shell realpath -m --relative-to=$(LIBDIR)/pkgconfig $(PREFIX))|; s|@VERSION@|$(VERSION)|' lib/strait.pc.in >"$$lib/pkgconfig/strait.pc"; \
+	sed -e 's|@UP@|$(shell realpath -m --relative-to=$(LIBDIR)/pkgconfig $(PREFIX))|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(filter -l%,$(LDLIBS))|' lib/strait.pc.in >"$$lib/pkgconfig/strait.pc"; \
 	chmod 644 "$$lib/pkgconfig/strait.pc"; \
 	install -D -m 644 lib/strait.h "$$prefix/include/strait/strait.h"; \
 	install -D -m 644 core/error_struct.h "$$prefix/include/strait/core/error_struct.h"; \

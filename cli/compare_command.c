@@ -229,7 +229,7 @@ int strait_command_compare(int argc, char **argv)
         {"published", 0, STRAIT_OPTION_FLAG, &published, NULL,
          "compare with published figures: all, or CASEs"},
         {"no-worth", 0, STRAIT_OPTION_FLAG, &no_worth, NULL,
-         "published: not also without each constant"},
+         "published: skip errors without each constant"},
         {"claims", 0, STRAIT_OPTION_FLAG, &claims, NULL,
          "both halves of claims, of DIRs or kept rows"},
         {"keep", 0, STRAIT_OPTION_TEXT, &keep, "FILE",

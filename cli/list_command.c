@@ -41,7 +41,7 @@ static const struct {
     {"traces", "formats of other tools that strait trace reads", trace_rows, NULL},
     {"experiments", "what `strait run NAME` knows", strait_experiment_rows, NULL},
     {"plans", "questions that `strait plan NAME` knows", strait_plan_rows, NULL}};
-enum { N_LISTS = sizeof(lists) / sizeof(*lists) };
+enum { N_LISTS = sizeof(lists) / sizeof(*lists), LISTS_CHARS = 256 };
 
 static void value_cell(struct strait_table *t, const char *key, const json_t *value)
 {
@@ -146,12 +146,13 @@ static int show(const char *what, bool json, struct strait_error *err)
         if (what && strcmp(what, lists[i].name) == 0)
             return show_list(i, json, err);
     }
-    if (what)
-        return strait_refuse_name(
-            err, STRAIT_ERR_USAGE, "list",
-            "codecs, strategies, models, tasks, networks, machines, profiles, "
-            "experiments or plans",
-            what, names);
+    if (what) {
+        char expected[LISTS_CHARS] = "";
+        for (size_t i = 0; i < N_LISTS; i++)
+            strait_text_add(expected, sizeof(expected), "%s%s",
+                            i == 0 ? "" : i + 1 < N_LISTS ? ", " : " or ", names[i]);
+        return strait_refuse_name(err, STRAIT_ERR_USAGE, "list", expected, what, names);
+    }
     for (size_t i = 0; i < N_LISTS; i++) {
         if (!json)
             printf("%s%s: %s\n\n", i > 0 ? "\n" : "", lists[i].name, lists[i].summary);
@@ -167,10 +168,14 @@ int strait_command_list(int argc, char **argv)
     const struct strait_option options[] = {
         {"json", 0, STRAIT_OPTION_FLAG, &json, NULL, "JSON Lines on standard output"},
         STRAIT_WIDE_OPTION};
+    char arguments[LISTS_CHARS] = "";
+    for (size_t i = 0; i < N_LISTS; i++)
+        strait_text_add(arguments, sizeof(arguments), "%s%s%s", i == 0 ? "[" : "|", lists[i].name,
+                        strcmp(lists[i].name, "strategies") == 0 ? " [NAME]" : "");
+    strait_text_add(arguments, sizeof(arguments), "]");
     const struct strait_usage usage = {
         "list",
-        "[codecs|strategies [NAME]|models|tasks|networks|machines|profiles|experiments|"
-        "plans]",
+        arguments,
         "List what ships; models with the source of their compute time.",
         options,
         2,

@@ -9,8 +9,8 @@
 
 static const struct strait_subcommand commands[] = {
     {"run", "EXPERIMENT", "simulate or emulate an experiment, or compare both", strait_command_run},
-    {"merge", "DIR...", "join the results of runs that shared the points", strait_command_merge},
-    {"rank", "EXPERIMENT", "be a rank of an experiment on real machines, under mpirun",
+    {"merge", "DIR...", "join the results of shards of one experiment", strait_command_merge},
+    {"rank", "EXPERIMENT", "run as a rank of an experiment on real machines, under mpirun",
      strait_command_rank},
     {"sweep", "EXPERIMENT", "simulate the points of an experiment together, under mpirun",
      strait_command_sweep},
@@ -21,7 +21,7 @@ static const struct strait_subcommand commands[] = {
      strait_command_tune},
     {"attention", "", "measure what approximate attention costs in accuracy",
      strait_command_attention},
-    {"sensitivity", "[EXPERIMENT]", "find the error that each tensor of a model stands",
+    {"sensitivity", "[EXPERIMENT]", "find the largest error that each tensor of a model tolerates",
      strait_command_sensitivity},
     {"compare", "DIR [DIR]", "compare predicted with measured times, point by point",
      strait_command_compare},

@@ -11,7 +11,7 @@
 static const char notes[] =
     "Writes a layer table (docs/layer-table.md) to look at and to edit; an experiment\n"
     "takes the same figures without one: \"model\": {\"params\": \"350 M\", \"step\":\n"
-    "\"0.8 s\"}. Of parameters alone the layers are inferred: a transformer's.\n"
+    "\"0.8 s\"}. From --params alone, a transformer's layers are inferred.\n"
     "\n"
     "  strait model new --params '350 M' --step '0.8 s'\n"
     "  strait model new --params '7 B' --tokens 4096 --rate '100 TFLOP/s' -o 7b.csv\n"

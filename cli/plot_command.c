@@ -325,8 +325,8 @@ static const char notes[] =
     "  strait plot DIR --kind residuals --x /clients\n"
     "      predicted over measured, of runs --on both\n"
     "  strait plot DIR --y /round_s --style paper --columns 1 --out figure.pdf\n"
-    "The script (.gp) and the data (.csv) lie beside the picture. Where nothing is\n"
-    "said of --log, an axis whose values span a factor of 16 is logarithmic.\n";
+    "The script (.gp) and the data (.csv) lie beside the picture. Without --log, an\n"
+    "axis whose values span a factor of 16 or more is logarithmic.\n";
 
 int strait_command_plot(int argc, char **argv)
 {
@@ -337,8 +337,8 @@ int strait_command_plot(int argc, char **argv)
         {"y", 0, STRAIT_OPTION_TEXTS, &a.y, "WHAT",
          "speed-up (default), time, a score; a /pointer"},
         {"x", 0, STRAIT_OPTION_TEXT, &a.x, "WHAT", "a /pointer; of scores: bytes or time"},
-        {"series", 0, STRAIT_OPTION_TEXT, &a.series, "/POINTER", "what makes lines"},
-        {"facet", 0, STRAIT_OPTION_TEXTS, &a.facets, "/POINTER", "what makes panels"},
+        {"series", 0, STRAIT_OPTION_TEXT, &a.series, "/POINTER", "the setting that makes the lines"},
+        {"facet", 0, STRAIT_OPTION_TEXTS, &a.facets, "/POINTER", "the setting that makes panels"},
         {"where", 0, STRAIT_OPTION_TEXTS, &a.where, "/POINTER=VALUE", "rows with this value only"},
         {"log", 0, STRAIT_OPTION_TEXT, &a.log, "AXES", "logarithmic: x, y, x,y or none"},
         {"kind", 0, STRAIT_OPTION_TEXT, &a.kind, "KIND", "lines, heat, phases or residuals"},

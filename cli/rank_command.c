@@ -159,7 +159,7 @@ int strait_command_rank(int argc, char **argv)
         {"fresh", 0, STRAIT_OPTION_FLAG, &r.fresh, NULL, "measure every point again"}};
     const struct strait_usage usage = {"rank",
                                        "EXPERIMENT",
-                                       "Be one rank of an experiment on real machines.",
+                                       "Run as one rank of an experiment on real machines, under mpirun or srun.",
                                        options,
                                        sizeof(options) / sizeof(*options),
                                        notes};

@@ -171,11 +171,11 @@ static int report(const char *const *folders, size_t n, const char *title, const
 }
 
 static const char notes[] =
-    "One HTML file that asks for nothing outside of itself: the question, the answer\n"
-    "in a sentence, curves with intervals, where the time goes, one round as a\n"
-    "picture, predicted against measured, all points, settings and constants with\n"
-    "their sources, and the command. Charts work by mouse and keyboard and have\n"
-    "tables; it prints, and fits a phone.\n"
+    "The file loads nothing from elsewhere. It has the question, the answer in a\n"
+    "sentence, curves with intervals, where the time goes, one round as a picture,\n"
+    "predicted against measured times, all points, settings and constants with their\n"
+    "sources, and the command. Charts work by mouse and keyboard, and each has a\n"
+    "table. The page prints and fits a phone.\n"
     "\n"
     "  strait report results/wan-scaling\n"
     "  strait report results/wan-scaling results/wan-check --out wan.html\n";

@@ -271,10 +271,10 @@ static int rerun(struct rerun *r, const char *out, struct strait_error *err)
 }
 
 static const char notes[] =
-    "Runs the resolved experiment of the folder's latest run again, with its profile\n"
-    "and what --set put in, and compares every number of every simulated row. What\n"
-    "has changed since (version, commit, SimGrid, the shipped profile) is said first.\n"
-    "Measured rows are not run again. Exit status 1: some rows differ.\n"
+    "Runs the experiment of the folder's latest run again, with the same profile and\n"
+    "--set values, and compares every number of every simulated row. First it names\n"
+    "what has changed since: version, commit, SimGrid, the shipped profile. Measured\n"
+    "rows are not run again. Exit status 1 if a row differs.\n"
     "\n"
     "  strait rerun results/wan-scaling\n"
     "  strait rerun results/wan-scaling --out again   keep the new rows\n";

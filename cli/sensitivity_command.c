@@ -265,7 +265,7 @@ int strait_command_sensitivity(int argc, char **argv)
         STRAIT_WIDE_OPTION};
     const struct strait_usage usage = {command,
                                        "[EXPERIMENT]",
-                                       "Find the error that each tensor of a model stands.",
+                                       "Find the largest error that each tensor of a model tolerates.",
                                        options,
                                        sizeof(options) / sizeof(*options),
                                        notes};

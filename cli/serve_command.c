@@ -95,8 +95,8 @@ int strait_command_serve(int argc, char **argv)
         "Show predictions on a page with sliders, for a browser on this machine.",
         options,
         2,
-        "Prints the page's address and answers until Ctrl-C. Nothing is asked of the\n"
-        "outside, nobody else can connect, nothing is kept.\n"
+        "Prints the page's address and answers until Ctrl-C. The page loads nothing\n"
+        "from elsewhere, only this machine can connect, and nothing is stored.\n\n"
         "  strait serve --open\n"
         "  ssh -L 8765:localhost:8765 HOST strait serve    the page of another machine\n"};
     struct strait_error err = {0};

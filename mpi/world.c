@@ -43,8 +43,8 @@ static const struct strait_mpi_calls *load(void **module, struct strait_error *e
     strait_mpi_module_path(path, sizeof(path));
     if (access(path, R_OK) != 0) {
         strait_error_set(err, STRAIT_ERR_HOST, NULL,
-                         "expected %s, which this build lacks: apt install libopenmpi-dev "
-                         "openmpi-bin (or any MPI with mpicc), then make",
+                         "expected %s, found none: install the package strait-mpi, or any MPI with "
+                         "mpicc (apt install libopenmpi-dev openmpi-bin) and make strait again",
                          path);
         return NULL;
     }

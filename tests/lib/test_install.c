@@ -152,7 +152,8 @@ static size_t payload_bytes(void)
     return len_bytes - (120 + 8 * (size_t)n_dims + 4 + strlen(SPEC));
 }
 
-#define PKG_CONFIG "PKG_CONFIG_PATH=$I/lib/pkgconfig pkg-config "
+/* Where no other library's file is found: who links has not what strait was built with. */
+#define PKG_CONFIG "PKG_CONFIG_LIBDIR=$I/lib/pkgconfig pkg-config "
 
 static void example(void)
 {

@@ -169,6 +169,7 @@ static void candidates(void)
     EXPECT_ONLY("strait run x --set /model=resnet5", "/model=resnet50");
     EXPECT_ONLY("strait run x --set /strategy/name=dea", "/strategy/name=dear");
     EXPECT_ONLY("strait list str", "strategies");
+    EXPECT_ONLY("strait list tr", "traces");
     EXPECT_ONLY("strait list strategies dea", "dear");
     EXPECT_ONLY("strait codec list tern", "terngrad");
     EXPECT_ONLY("strait codec bench --codec tern", "terngrad");
