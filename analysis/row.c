@@ -289,7 +289,8 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
     if (p->learn && strait_experiment_has_param(e, "update_freq")) /* of K-FAC */
         note(list,
              "factors of K-FAC are of true labels (the empirical Fisher matrix), not of drawn "
-             "ones; scaling and clipping the step are not charged");
+             "ones; norms, embeddings and layers above largest_dim take their plain gradient; "
+             "scaling and clipping the step are not charged");
     if (p->learn && e->strategy->ends_with_rank_0)
         note(list, "updates are added in order of arrival, which decides the last digits");
     if (p->learn && e->has_until && !p->stops_at_target)

@@ -18,7 +18,8 @@ static const struct strait_param options[N_OPTIONS] = {
                 STRAIT_PARAM_INTEGER, .min = 0, .max = 1, .fallback = 0},
 };
 
-enum { SCORED = 8 }; /* sequences at a time: more would only take memory */
+enum { MOST_LINEARS = 4 * 20 + 1 }; /* of the most layers, and a head */
+enum { SCORED = 8 };                /* sequences at a time: more would only take memory */
 
 struct text_data {
     struct learn_gpt shape;
@@ -97,10 +98,36 @@ static void init(const struct strait_learn *l, float *w)
     learn_gpt_init(strait_char_transformer_shape(l), w, l->seed);
 }
 
+/* Of the layers that have factors, in the order of the model: where they lie from `base` on, which
+ * NULL only counts. Returns: floats */
+static size_t lay_out_factors(struct learn_factors *all, const struct strait_learn *l, float *base)
+{
+    size_t n = 0, used = 0;
+    for (size_t p = 0; p < l->n_params; p++) {
+        const struct strait_learn_param *param = &l->params[p];
+        if (strcmp(param->type, "Linear") != 0 || param->n_dims < 2)
+            continue;
+        const bool has_bias = p + 1 < l->n_params && param[1].layer_index == param->layer_index;
+        struct learn_factors f = {
+            .d_in = param->shape[1] + has_bias, .d_out = param->shape[0], .has_bias = has_bias};
+        f.a = base ? base + used : NULL;
+        f.g = base ? base + used + f.d_in * f.d_in : NULL;
+        used += f.d_in * f.d_in + f.d_out * f.d_out;
+        all[n++] = f;
+    }
+    return l->training.optimiser == STRAIT_KFAC ? used : 0;
+}
+
+static size_t training_room(const struct strait_learn *l)
+{
+    return learn_gpt_room(strait_char_transformer_shape(l), (size_t)l->training.batch, true);
+}
+
 static size_t work_bytes(const struct strait_learn *l, int max_batch)
 {
+    struct learn_factors factors[MOST_LINEARS];
     const struct learn_gpt *t = strait_char_transformer_shape(l);
-    const size_t batch = (size_t)l->training.batch, train = learn_gpt_room(t, batch, true),
+    const size_t train = training_room(l) + lay_out_factors(factors, l, NULL),
                  score = learn_gpt_room(t, SCORED, false);
     (void)max_batch; /* which only scores: piece by piece */
     return words_bytes(t, largest(l->training.batch, SCORED)) +
@@ -127,9 +154,29 @@ void strait_char_transformer_words(const struct strait_learn *l, unsigned char *
 static double gradient(struct strait_learner *x, const float *w, const struct strait_batch *b,
                        float *g)
 {
+    struct learn_factors factors[MOST_LINEARS];
+    const bool kfac = lay_out_factors(factors, x->learn, room_of(x) + training_room(x->learn)) > 0;
     strait_char_transformer_words(x->learn, x->work, b->examples, (size_t)b->n, b->held_out);
     return learn_gpt_gradient(strait_char_transformer_shape(x->learn), g, w, x->work, (size_t)b->n,
-                              room_of(x), x->laps);
+                              room_of(x), x->laps, kfac ? factors : NULL);
+}
+
+static bool factors(struct strait_learner *x, size_t param, size_t *d_in, size_t *d_out,
+                    const float **a, const float **g)
+{
+    struct learn_factors all[MOST_LINEARS];
+    const struct strait_learn *l = x->learn;
+    size_t i = 0;
+    if (lay_out_factors(all, l, room_of(x) + training_room(l)) == 0 ||
+        strcmp(l->params[param].type, "Linear") != 0 || l->params[param].n_dims < 2)
+        return false;
+    for (size_t p = 0; p < param; p++)
+        i += strcmp(l->params[p].type, "Linear") == 0 && l->params[p].n_dims > 1;
+    *d_in = all[i].d_in;
+    *d_out = all[i].d_out;
+    *a = all[i].a;
+    *g = all[i].g;
+    return true;
 }
 
 static void score(struct strait_learner *x, const float *w, const struct strait_batch *b,
@@ -168,5 +215,6 @@ const struct strait_learn_network strait_char_transformer = {
     .work_bytes = work_bytes,
     .gradient = gradient,
     .score = score,
+    .factors = factors,
     .has_accuracy = true,
 };

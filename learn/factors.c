@@ -1,6 +1,7 @@
 /* Where a task's factors are. */
 #include "factors.h"
 #include <assert.h>
+#include <string.h>
 #include "network.h"
 
 bool strait_task_has_factors(const char *task)
@@ -14,13 +15,19 @@ static size_t triangle(size_t d)
     return d * (d + 1) / 2;
 }
 
-/* Call with each layer in turn; weights are the tensors of several dimensions. */
+/* Of dense layers and convolutions; embeddings and norms have none. */
+static bool has_factors(const struct strait_learn_param *p)
+{
+    return p->n_dims >= 2 && (strcmp(p->type, "Linear") == 0 || strcmp(p->type, "Conv2d") == 0);
+}
+
+/* Call with each layer in turn. */
 static bool next_layer(const struct strait_learn *l, size_t *param, size_t *at,
                        struct strait_factor_layer *out)
 {
     if (l->training.optimiser != STRAIT_KFAC || !l->network->factors)
         return false;
-    while (*param < l->n_params && l->params[*param].n_dims < 2)
+    while (*param < l->n_params && !has_factors(&l->params[*param]))
         ++*param;
     if (*param >= l->n_params)
         return false;

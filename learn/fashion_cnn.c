@@ -21,7 +21,7 @@ struct work {
     int *which1, *which2; /* places of maxima */
     unsigned char *labels;
     float *out1, *out2, *dpooled1, *room; /* of one image */
-    struct strait_layer_factors factors[N_LAYERS];
+    struct learn_factors factors[N_LAYERS];
 };
 
 static size_t lay_out(struct work *k, const struct strait_learn *l, void *base, size_t n)
@@ -42,10 +42,10 @@ static size_t lay_out(struct work *k, const struct strait_learn *l, void *base, 
     k->dpooled1 = strait_room_floats(&r, POOLED1);
     k->room = strait_room_floats(&r, learn_conv_room(&convs[1]));
     if (l->training.optimiser == STRAIT_KFAC) {
-        strait_room_factors(&r, &k->factors[0], 9 + 1, 16);
-        strait_room_factors(&r, &k->factors[1], 16 * 9 + 1, 32);
-        strait_room_factors(&r, &k->factors[2], FLAT + 1, HIDDEN);
-        strait_room_factors(&r, &k->factors[3], HIDDEN + 1, CLASSES);
+        strait_room_factors(&r, &k->factors[0], 9 + 1, 16, true);
+        strait_room_factors(&r, &k->factors[1], 16 * 9 + 1, 32, true);
+        strait_room_factors(&r, &k->factors[2], FLAT + 1, HIDDEN, true);
+        strait_room_factors(&r, &k->factors[3], HIDDEN + 1, CLASSES, true);
     }
     return r.len_bytes;
 }
@@ -89,15 +89,6 @@ static void forward(const struct strait_learn *l, const struct work *k, const fl
                         CLASSES);
 }
 
-static void clear_factors(const struct work *k)
-{
-    for (size_t i = 0; i < 2; i++) {
-        const struct strait_layer_factors *f = &k->factors[i];
-        memset(f->a, 0, f->d_in * f->d_in * sizeof(float));
-        memset(f->g, 0, f->d_out * f->d_out * sizeof(float));
-    }
-}
-
 /* Back through the convolutions of one image. */
 static void back_image(const struct strait_learn *l, const struct work *k, const float *w, float *g,
                        size_t i, size_t n)
@@ -108,13 +99,13 @@ static void back_image(const struct strait_learn *l, const struct work *k, const
     learn_conv_back(k->dpooled1, g + p[CONV2].first, g + p[CONV2_BIAS].first, k->out2,
                     k->pooled1 + i * POOLED1, w + p[CONV2].first, &convs[1], k->room);
     if (kfac)
-        learn_conv_add_factors(k->factors[1].a, k->factors[1].g, k->out2, k->room, &convs[1], n);
+        learn_conv_add_factors(&k->factors[1], k->out2, k->room, &convs[1], n);
     learn_relu_back(k->dpooled1, k->pooled1 + i * POOLED1, POOLED1);
     learn_pool_back(k->out1, k->dpooled1, k->which1 + i * POOLED1, 16, 28, 28);
     learn_conv_back(NULL, g + p[CONV1].first, g + p[CONV1_BIAS].first, k->out1,
                     k->x + i * STRAIT_FASHION_PIXELS, w + p[CONV1].first, &convs[0], k->room);
     if (kfac)
-        learn_conv_add_factors(k->factors[0].a, k->factors[0].g, k->out1, k->room, &convs[0], n);
+        learn_conv_add_factors(&k->factors[0], k->out1, k->room, &convs[0], n);
 }
 
 static double gradient(struct strait_learner *x, const float *w, const struct strait_batch *b,
@@ -137,9 +128,10 @@ static double gradient(struct strait_learner *x, const float *w, const struct st
                      w + p[FC1].first, n, FLAT, HIDDEN);
     learn_relu_back(k.dpooled2, k.pooled2, n * FLAT);
     if (l->training.optimiser == STRAIT_KFAC) {
-        strait_dense_factors(&k.factors[3], k.hidden, k.logits, n);
-        strait_dense_factors(&k.factors[2], k.pooled2, k.dhidden, n);
-        clear_factors(&k);
+        learn_dense_factors(&k.factors[3], k.hidden, k.logits, n);
+        learn_dense_factors(&k.factors[2], k.pooled2, k.dhidden, n);
+        for (size_t i = 0; i < 2; i++)
+            learn_clear_factors(&k.factors[i]);
     }
     for (size_t i = 0; i < n; i++)
         back_image(l, &k, w, g, i, n);
@@ -166,7 +158,7 @@ static bool factors(struct strait_learner *x, size_t param, size_t *d_in, size_t
         return false;
     struct work k;
     lay_out(&k, x->learn, x->work, (size_t)x->max_batch);
-    const struct strait_layer_factors *f = &k.factors[param / 2];
+    const struct learn_factors *f = &k.factors[param / 2];
     *d_in = f->d_in;
     *d_out = f->d_out;
     *a = f->a;

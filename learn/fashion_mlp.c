@@ -18,7 +18,7 @@ struct work {
     float *y[MAX_LAYERS + 1]; /* the input and every layer's output, which its gradient replaces */
     float *dy;                /* of the layer before, until that is free */
     unsigned char *labels;
-    struct strait_layer_factors factors[MAX_LAYERS];
+    struct learn_factors factors[MAX_LAYERS];
 };
 
 static size_t n_layers(const struct strait_learn *l)
@@ -45,7 +45,7 @@ static size_t lay_out(struct work *k, const struct strait_learn *l, void *base, 
     k->dy = strait_room_floats(&r, n * most);
     k->labels = strait_room_bytes(&r, n);
     for (size_t i = 0; i < n_layers(l) && l->training.optimiser == STRAIT_KFAC; i++)
-        strait_room_factors(&r, &k->factors[i], units(l, i) + 1, units(l, i + 1));
+        strait_room_factors(&r, &k->factors[i], units(l, i) + 1, units(l, i + 1), true);
     return r.len_bytes;
 }
 
@@ -103,7 +103,7 @@ static double gradient(struct strait_learner *x, const float *w, const struct st
                          w + l->params[2 * i].first, n, units(l, i), units(l, i + 1));
         learn_lap(x->laps, i, true);
         if (l->training.optimiser == STRAIT_KFAC)
-            strait_dense_factors(&k.factors[i], k.y[i], k.y[i + 1], n);
+            learn_dense_factors(&k.factors[i], k.y[i], k.y[i + 1], n);
         if (i > 0) {
             learn_relu_back(k.dy, k.y[i], n * units(l, i));
             memcpy(k.y[i], k.dy, n * units(l, i) * sizeof(float));
@@ -133,7 +133,7 @@ static bool factors(struct strait_learner *x, size_t param, size_t *d_in, size_t
         return false;
     struct work k;
     lay_out(&k, x->learn, x->work, (size_t)x->max_batch);
-    const struct strait_layer_factors *f = &k.factors[param / 2];
+    const struct learn_factors *f = &k.factors[param / 2];
     *d_in = f->d_in;
     *d_out = f->d_out;
     *a = f->a;

@@ -52,6 +52,9 @@ struct work {
     float *stem, *middle[N_BLOCKS], *out[N_BLOCKS]; /* after ReLU */
     float *features, *logits;
     float *sum, *dx, *dout, *room;
+    size_t n; /* of the batch */
+    bool has_factors;
+    struct learn_factors factors[N_UNITS + 1]; /* the last: fc */
 };
 
 static size_t pixels_of(const struct learn_conv *c)
@@ -64,7 +67,7 @@ static size_t outputs_of(const struct learn_conv *c)
     return c->out * pixels_of(c);
 }
 
-static size_t lay_out(struct work *k, void *base, size_t n)
+static size_t lay_out(struct work *k, const struct strait_learn *l, void *base, size_t n)
 {
     struct strait_room r = {.base = base};
     size_t room = 0;
@@ -88,14 +91,20 @@ static size_t lay_out(struct work *k, void *base, size_t n)
     k->dx = strait_room_floats(&r, LARGEST);
     k->dout = strait_room_floats(&r, LARGEST);
     k->room = strait_room_floats(&r, room);
+    k->has_factors = l->training.optimiser == STRAIT_KFAC;
+    for (size_t u = 0; u < N_UNITS && k->has_factors; u++) {
+        const struct learn_conv *c = &units[u].conv;
+        strait_room_factors(&r, &k->factors[u], c->in * c->kernel * c->kernel, c->out, false);
+    }
+    if (k->has_factors)
+        strait_room_factors(&r, &k->factors[N_UNITS], FEATURES + 1, CLASSES, true);
     return r.len_bytes;
 }
 
 static size_t work_bytes(const struct strait_learn *l, int max_batch)
 {
     struct work k;
-    (void)l;
-    return lay_out(&k, NULL, (size_t)max_batch);
+    return lay_out(&k, l, NULL, (size_t)max_batch);
 }
 
 static bool add_unit(struct strait_learn *l, size_t u)
@@ -172,6 +181,8 @@ static void unit_back(const struct strait_learn *l, const struct work *k, float 
                           w + p[1].first, &image, GROUPS);
     learn_lap(k->laps, 2 * u + 1, true);
     learn_conv_back(dx, g + p[0].first, NULL, dy, x, w + p[0].first, &units[u].conv, k->room);
+    if (k->has_factors)
+        learn_conv_add_factors(&k->factors[u], dy, k->room, &units[u].conv, k->n);
     learn_lap(k->laps, 2 * u, true);
 }
 
@@ -242,6 +253,10 @@ static void image_back(const struct strait_learn *l, const struct work *k, float
     float dfeatures[FEATURES];
     learn_dense_back(dfeatures, g + l->params[FC].first, g + l->params[FC_BIAS].first, k->logits,
                      k->features, w + l->params[FC].first, 1, FEATURES, CLASSES);
+    if (k->has_factors) {
+        learn_add_moments(k->factors[N_UNITS].a, k->features, 1, FEATURES, 1, 1 / (float)k->n);
+        learn_add_moments(k->factors[N_UNITS].g, k->logits, 1, CLASSES, 0, (float)k->n);
+    }
     learn_lap(k->laps, 2 * N_UNITS, true);
     for (size_t i = 0; i < FEATURES * LAST_PIXELS; i++)
         k->dout[i] = dfeatures[i / LAST_PIXELS] / LAST_PIXELS;
@@ -260,8 +275,11 @@ static double gradient(struct strait_learner *x, const float *w, const struct st
     struct work k;
     size_t right = 0;
     double loss = 0;
-    lay_out(&k, x->work, (size_t)x->max_batch);
+    lay_out(&k, x->learn, x->work, (size_t)x->max_batch);
     k.laps = x->laps;
+    k.n = n;
+    for (size_t u = 0; u <= N_UNITS && k.has_factors; u++)
+        learn_clear_factors(&k.factors[u]);
     strait_image_batch(x->learn, b, k.x, k.labels);
     memset(g, 0, x->learn->n_elems * sizeof(*g));
     for (size_t i = 0; i < n; i++) {
@@ -279,7 +297,7 @@ static void score(struct strait_learner *x, const float *w, const struct strait_
 {
     struct work k;
     size_t hits = 0;
-    lay_out(&k, x->work, (size_t)x->max_batch);
+    lay_out(&k, x->learn, x->work, (size_t)x->max_batch);
     strait_image_batch(x->learn, b, k.x, k.labels);
     for (size_t i = 0; i < (size_t)b->n; i++) {
         image_forward(x->learn, &k, w, k.x + i * STRAIT_FASHION_PIXELS);
@@ -287,6 +305,21 @@ static void score(struct strait_learner *x, const float *w, const struct strait_
     }
     *right += (long)hits;
     *n += b->n;
+}
+
+static bool factors(struct strait_learner *x, size_t param, size_t *d_in, size_t *d_out,
+                    const float **a, const float **g)
+{
+    struct work k;
+    lay_out(&k, x->learn, x->work, (size_t)x->max_batch);
+    if (!k.has_factors || (param != FC && (param > FC || param % UNIT_PARAMS != 0)))
+        return false;
+    const struct learn_factors *f = &k.factors[param == FC ? N_UNITS : param / UNIT_PARAMS];
+    *d_in = f->d_in;
+    *d_out = f->d_out;
+    *a = f->a;
+    *g = f->g;
+    return true;
 }
 
 const struct strait_learn_network strait_fashion_resnet = {
@@ -299,5 +332,6 @@ const struct strait_learn_network strait_fashion_resnet = {
     .work_bytes = work_bytes,
     .gradient = gradient,
     .score = score,
+    .factors = factors,
     .has_accuracy = true,
 };

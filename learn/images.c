@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "learn/data/draws.h"
-#include "learn/layers/dense.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -83,21 +82,12 @@ int *strait_room_ints(struct strait_room *r, size_t n)
     return (int *)(void *)strait_room_bytes(r, n * sizeof(int));
 }
 
-void strait_room_factors(struct strait_room *r, struct strait_layer_factors *f, size_t d_in,
-                         size_t d_out)
+void strait_room_factors(struct strait_room *r, struct learn_factors *f, size_t d_in, size_t d_out,
+                         bool has_bias)
 {
-    f->d_in = d_in;
-    f->d_out = d_out;
-    f->a = strait_room_floats(r, d_in * d_in);
-    f->g = strait_room_floats(r, d_out * d_out);
-}
-
-/* dy belongs to the mean loss: an example's own derivative is n times it. */
-void strait_dense_factors(const struct strait_layer_factors *f, const float *x, const float *dy,
-                          size_t n)
-{
-    memset(f->a, 0, f->d_in * f->d_in * sizeof(float));
-    memset(f->g, 0, f->d_out * f->d_out * sizeof(float));
-    learn_add_moments(f->a, x, n, f->d_in - 1, 1, 1 / (float)n);
-    learn_add_moments(f->g, dy, n, f->d_out, 0, (float)n);
+    *f = (struct learn_factors){.d_in = d_in,
+                                .d_out = d_out,
+                                .has_bias = has_bias,
+                                .a = strait_room_floats(r, d_in * d_in),
+                                .g = strait_room_floats(r, d_out * d_out)};
 }

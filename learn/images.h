@@ -1,6 +1,7 @@
 /* What tasks on Fashion-MNIST share: the data, a batch as floats, PyTorch's initial weights. */
 #pragma once
 #include "learn/data/fashion.h"
+#include "learn/layers/dense.h"
 #include "network.h"
 
 struct strait_image_task {
@@ -29,13 +30,6 @@ float *strait_room_floats(struct strait_room *r, size_t n);
 int *strait_room_ints(struct strait_room *r, size_t n);
 unsigned char *strait_room_bytes(struct strait_room *r, size_t n);
 
-/* The factors of K-FAC of a network's layers, one a weight tensor. */
-struct strait_layer_factors {
-    size_t d_in, d_out; /* with the bias' 1 */
-    float *a, *g;
-};
-void strait_room_factors(struct strait_room *r, struct strait_layer_factors *f, size_t d_in,
-                         size_t d_out);
-/** Both from a batch of n rows: x with d_in - 1 each, dy (of the mean loss) with d_out each. */
-void strait_dense_factors(const struct strait_layer_factors *f, const float *x, const float *dy,
-                          size_t n);
+/** Memory for a layer's factors; d_in with the 1 of a bias. */
+void strait_room_factors(struct strait_room *r, struct learn_factors *f, size_t d_in, size_t d_out,
+                         bool has_bias);

@@ -228,23 +228,25 @@ void learn_conv_back(float *dx, float *dw, float *dbias, const float *dy, const 
     add_patches(dx, dpatches, c);
 }
 
-void learn_conv_add_factors(float *a, float *g, const float *dy, const float *patches,
+void learn_conv_add_factors(const struct learn_factors *f, const float *dy, const float *patches,
                             const struct learn_conv *c, size_t n)
 {
-    const size_t n_pixels = pixels(c), k = patch(c), side = k + 1;
+    const size_t n_pixels = pixels(c), k = patch(c), side = f->d_in;
+    float *a = f->a;
     const float by = 1 / (float)n, own = (float)n;
     STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)k, (int)k, (int)n_pixels,
                             by, patches, (int)n_pixels, patches, (int)n_pixels, 1, a, (int)side));
-    for (size_t j = 0; j < k; j++) {
+    for (size_t j = 0; j < k && f->has_bias; j++) {
         float sum = 0;
         add_row_sums(&sum, patches + j * n_pixels, 1, n_pixels);
         a[j * side + k] += by * sum;
         a[k * side + j] += by * sum;
     }
-    a[k * side + k] += by * (float)n_pixels;
+    if (f->has_bias)
+        a[k * side + k] += by * (float)n_pixels;
     STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)c->out, (int)c->out,
                             (int)n_pixels, own * own * by / (float)n_pixels, dy, (int)n_pixels, dy,
-                            (int)n_pixels, 1, g, (int)c->out));
+                            (int)n_pixels, 1, f->g, (int)c->out));
 }
 
 /* Places are as wide as values, so that the loops vectorise. */

@@ -1,7 +1,7 @@
 /* Convolutions and pooling of one image at a time, channel after channel (CHW). Weights are
  * [out][in][kernel][kernel]. Gradients of weights and biases are added to what is there. */
 #pragma once
-#include <stddef.h>
+#include "dense.h"
 
 struct learn_conv {
     size_t in, height, width; /* of the input */
@@ -22,13 +22,13 @@ void learn_conv_forward(float *y, const float *x, const float *w, const float *b
 void learn_conv_back(float *dx, float *dw, float *dbias, const float *dy, const float *x,
                      const float *w, const struct learn_conv *c, float *room);
 
-/** Add one image of a batch of n to the factors of K-FAC: to a (side in x kernel x kernel + 1, for
- *  the bias) the outer products of its patches, summed over pixels, by n; to g (side out) those of
- *  an example's own derivatives, the mean over pixels, by n.
+/** Add one image of a batch of n to the factors of K-FAC: to A (side in x kernel x kernel, and 1
+ *  for a bias) the outer products of its patches, summed over pixels, by n; to G (side out) those
+ *  of an example's own derivatives, the mean over pixels, by n.
  *  In:      dy       of the batch's mean loss, so n times less than the example's own
  *           patches  as learn_conv_back leaves them
  *  Source:  Grosse and Martens, arXiv 1602.01407, section 3: homogeneous derivatives */
-void learn_conv_add_factors(float *a, float *g, const float *dy, const float *patches,
+void learn_conv_add_factors(const struct learn_factors *f, const float *dy, const float *patches,
                             const struct learn_conv *c, size_t n);
 
 /** Maximum of 2 x 2 squares; height and width are even.

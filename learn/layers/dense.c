@@ -1,6 +1,7 @@
 /* Dense layers on BLAS, and the loss. */
 #include <cblas.h>
 #include <math.h>
+#include <string.h>
 #include "core/host.h"
 #include "dense.h"
 
@@ -79,4 +80,18 @@ void learn_add_moments(float *sum, const float *x, size_t n, size_t d, int ones,
         sum[d * side + j] += scale * total;
     }
     sum[d * side + d] += scale * (float)n;
+}
+
+void learn_clear_factors(const struct learn_factors *f)
+{
+    memset(f->a, 0, f->d_in * f->d_in * sizeof(float));
+    memset(f->g, 0, f->d_out * f->d_out * sizeof(float));
+}
+
+/* dy belongs to the mean loss: a row's own derivative is n times it. */
+void learn_dense_factors(const struct learn_factors *f, const float *x, const float *dy, size_t n)
+{
+    learn_clear_factors(f);
+    learn_add_moments(f->a, x, n, f->d_in - (f->has_bias ? 1 : 0), f->has_bias, 1 / (float)n);
+    learn_add_moments(f->g, dy, n, f->d_out, 0, (float)n);
 }

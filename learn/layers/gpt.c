@@ -83,6 +83,7 @@ struct pass {
     size_t n, rows;
     const unsigned char *words;
     const struct learn_laps *laps;
+    const struct learn_factors *factors; /* as of learn_gpt_gradient */
     float *kept; /* of blocks: all of them for a gradient, else one, overwritten by the next */
     size_t kept_step;
     float *x; /* the residual stream */
@@ -310,6 +311,16 @@ static double entropy_back(struct pass *w)
     return loss / (double)w->rows;
 }
 
+enum linear { OF_QKV, OF_PROJ, OF_FC, OF_OUT, LINEARS };
+
+/* x: the layer's input, dy: the derivative by its output. */
+static void note_factors(const struct pass *w, size_t block, enum linear which, const float *x,
+                         const float *dy)
+{
+    if (w->factors)
+        learn_dense_factors(&w->factors[block * LINEARS + which], x, dy, w->rows);
+}
+
 /* From scores to dx, the gradient by the residual stream after the last block. */
 static void head_back(struct pass *w, float *gradient, const float *model)
 {
@@ -319,6 +330,8 @@ static void head_back(struct pass *w, float *gradient, const float *model)
                             words, w->last, d, 1, head_of(w->t, gradient), d));
     STRAIT_BLAS(cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, d, words, 1, w->scores,
                             words, head_of(w->t, model), d, 0, w->dlast, d));
+    if (!w->t->tied)
+        note_factors(w, w->t->layers, 0, w->last, w->scores);
     learn_lap(w->laps, head_layer(w->t), true);
     learn_layer_norm_back(w->dx, norm, norm + d, w->dlast, w->last_unit, w->last_over,
                           last_norm(w->t, model), w->rows, w->t->width, 0);
@@ -344,18 +357,22 @@ static void block_back(const struct pass *w, float *gradient, const float *model
     const struct block b = block_at(w->t, model, layer), g = block_at(w->t, gradient, layer);
     const struct passed s = passed_at(w, layer);
     learn_dense_back(w->dwide, g.out, g.out_bias, w->dx, s.gelu, b.out, rows, 4 * d, d);
+    note_factors(w, layer, OF_OUT, s.gelu, w->dx);
     lap(w, layer, OUT, true);
     learn_gelu_back(w->dwide, s.fc, rows * 4 * d);
     lap(w, layer, NO_PART, true);
     learn_dense_back(w->dlast, g.fc, g.fc_bias, w->dwide, s.ln2, b.fc, rows, d, 4 * d);
+    note_factors(w, layer, OF_FC, s.ln2, w->dwide);
     lap(w, layer, FC, true);
     learn_layer_norm_back(w->dx, g.ln2, g.ln2_bias, w->dlast, s.unit2, s.over2, b.ln2, rows, d, 1);
     lap(w, layer, LN2, true);
     learn_dense_back(w->dlast, g.proj, g.proj_bias, w->dx, s.mixed, b.proj, rows, d, d);
+    note_factors(w, layer, OF_PROJ, s.mixed, w->dx);
     lap(w, layer, PROJ, true);
     attend_back(w, &s);
     lap(w, layer, NO_PART, true);
     learn_dense_back(w->dlast, g.qkv, g.qkv_bias, w->dqkv, s.ln1, b.qkv, rows, d, 3 * d);
+    note_factors(w, layer, OF_QKV, s.ln1, w->dqkv);
     lap(w, layer, QKV, true);
     learn_layer_norm_back(w->dx, g.ln1, g.ln1_bias, w->dlast, s.unit1, s.over1, b.ln1, rows, d, 1);
     lap(w, layer, LN1, true);
@@ -377,12 +394,13 @@ static void embed_back(const struct pass *w, float *gradient)
 
 double learn_gpt_gradient(const struct learn_gpt *t, float *gradient, const float *w,
                           const unsigned char *words, size_t n, float *room,
-                          const struct learn_laps *laps)
+                          const struct learn_laps *laps, const struct learn_factors *factors)
 {
     struct pass pass;
     lay_out(&pass, t, n, true, room);
     pass.words = words;
     pass.laps = laps;
+    pass.factors = factors;
     forward(&pass, w, NULL, NULL);
     memset(gradient, 0, learn_gpt_n_elems(t) * sizeof(*gradient));
     const double loss = entropy_back(&pass);

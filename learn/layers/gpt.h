@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "attention.h"
+#include "dense.h"
 #include "laps.h"
 
 struct learn_gpt {
@@ -36,10 +37,12 @@ size_t learn_gpt_room(const struct learn_gpt *t, size_t n, bool gradient);
 /** Mean cross entropy over n sequences and its gradient.
  *  In:      words  n rows of context + 1: each predicts the next
  *           room   learn_gpt_room(t, n, true) floats, 64-byte aligned
- *           laps   NULL: nobody measures */
+ *           laps   NULL: nobody measures
+ *           factors  of qkv, proj, fc and out of each block, then of a head of its own, rows being
+ *                    tokens: filled; NULL: nobody wants them */
 double learn_gpt_gradient(const struct learn_gpt *t, float *gradient, const float *w,
                           const unsigned char *words, size_t n, float *room,
-                          const struct learn_laps *laps);
+                          const struct learn_laps *laps, const struct learn_factors *factors);
 /** Out:     loss   sum of cross entropies, n x context of them
  *           best   the likeliest next word of each place; may be NULL
  *  In:      attend NULL: in full

@@ -254,6 +254,64 @@ static void learns(void)
     fashion_tear_down(&folder);
 }
 
+/* Of fashion-resnet, batch 1: the last layer as below; convolutions have no bias, and their
+ * gradients' squares are at most trace(A) trace(G) times the pixels. A of the first is what its
+ * patches of the image give; norms have no factors. */
+static void resnet_factors(void)
+{
+    struct fashion_folder folder;
+    struct strait_learner *x;
+    fashion_set_up(&folder, 40, 10);
+    struct strait_learn *l = strait_test_learn(
+        "{\"task\": \"fashion-resnet\", \"batch\": 1, \"optimiser\": \"kfac\"}", 1, 1);
+    CU_ASSERT_EQUAL_FATAL(strait_learner_new(&x, l, 0, NULL), 0);
+    const size_t n = strait_learn_n_elems(l);
+    float *w = malloc(n * sizeof(*w)), *grad = malloc(n * sizeof(*grad)), image[784];
+    unsigned char label;
+    uint32_t example;
+    size_t n_params, n_factors = 0;
+    strait_learn_init(l, w);
+    strait_learner_gradient(x, w, 0, grad);
+    strait_learner_gradient(x, w, 1, grad); /* nothing of the first stays */
+    strait_split_batch(&l->split, 1, 0, 1, 1, &example);
+    strait_image_batch(l, &(struct strait_batch){.examples = &example, .n = 1}, image, &label);
+    const struct strait_learn_param *p = strait_learn_params(l, &n_params);
+    for (size_t k = 0; k < n_params; k++) {
+        size_t d_in, d_out;
+        const float *a, *g;
+        const bool has = strait_learner_factors(x, k, &d_in, &d_out, &a, &g);
+        strait_test_context("%s %s", p[k].layer, p[k].param);
+        CU_ASSERT_EQUAL(has, p[k].n_dims > 1);
+        if (!has)
+            continue;
+        const bool last = p[k].n_dims == 2;
+        double of_a = 0, of_g = 0, squares = 0;
+        n_factors++;
+        CU_ASSERT_EQUAL_FATAL(d_out, p[k].shape[0]);
+        CU_ASSERT_EQUAL_FATAL(d_in, p[k].n_elems / p[k].shape[0] + last);
+        for (size_t j = 0; j < d_in - last; j++)
+            of_a += a[j * d_in + j];
+        for (size_t j = 0; j < d_out; j++)
+            of_g += g[j * d_out + j];
+        for (size_t j = 0; j < p[k].n_elems; j++)
+            squares += (double)grad[p[k].first + j] * grad[p[k].first + j];
+        if (last)
+            CU_ASSERT_DOUBLE_EQUAL(squares, of_a * of_g, 1e-4 * squares);
+        CU_ASSERT(squares > 0 && squares <= of_a * of_g * 784 * (1 + 1e-5));
+        double centre = 0; /* the middle of a patch of the first layer sees each pixel once */
+        for (size_t j = 0; j < 784 && k == 0; j++)
+            centre += (double)image[j] * (double)image[j];
+        if (k == 0)
+            CU_ASSERT_DOUBLE_EQUAL(a[4 * 9 + 4], centre, 1e-4 * centre);
+    }
+    CU_ASSERT_EQUAL(n_factors, 16);
+    free(w);
+    free(grad);
+    strait_learner_free(x);
+    strait_learn_free(l);
+    fashion_tear_down(&folder);
+}
+
 /* The gradient of a dense layer is G's and A's: with a batch of one, A = a a' and G = g g', so the
  * squares of the weight's gradient g a' sum to trace(A without the bias) trace(G); of conv1, whose
  * gradient sums over pixels, they are at most that times the pixels (Cauchy and Schwarz). */
@@ -314,5 +372,6 @@ static const struct strait_test tests[] = {
     {"a gradient depends on weights, worker and step alone", same_bits},
     {"both learn ten shapes", learns},
     {"factors belong to the gradient", factors},
+    {"the residual network's factors belong to its gradient", resnet_factors},
 };
 STRAIT_SUITE("learn/networks", tests);

@@ -218,8 +218,12 @@ static void factors(void)
     enum { K = 18, P = 20, OUT = 3, SIDE = K + 1 };
     float *patches = draw(K * P, 1), *dy = draw(OUT * P, 2);
     float a[SIDE * SIDE] = {0}, g[OUT * OUT] = {0};
-    learn_conv_add_factors(a, g, dy, patches, &c, 4);
-    learn_conv_add_factors(a, g, dy, patches, &c, 4);
+    float plain[K * K] = {0}, plain_g[OUT * OUT] = {0};
+    const struct learn_factors both = {SIDE, OUT, true, a, g},
+                               without = {K, OUT, false, plain, plain_g};
+    learn_conv_add_factors(&both, dy, patches, &c, 4);
+    learn_conv_add_factors(&both, dy, patches, &c, 4);
+    learn_conv_add_factors(&without, dy, patches, &c, 4);
     for (size_t i = 0; i < SIDE; i++)
         for (size_t j = 0; j < SIDE; j++) {
             double sum = 0;
@@ -227,6 +231,8 @@ static void factors(void)
                 sum += (i == K ? 1 : (double)patches[i * P + p]) *
                        (j == K ? 1 : (double)patches[j * P + p]);
             CU_ASSERT_DOUBLE_EQUAL(a[i * SIDE + j], 2 * sum / 4, NEAR);
+            if (i < K && j < K) /* of a layer without a bias */
+                CU_ASSERT_DOUBLE_EQUAL(plain[i * K + j], sum / 4, NEAR);
         }
     for (size_t i = 0; i < OUT; i++)
         for (size_t j = 0; j < OUT; j++) {

@@ -48,13 +48,25 @@ static void norm(double *y, const double *x, const double *scale, const double *
         y[j] = (x[j] - mean) / sqrt(variance + 1e-5) * scale[j] + bias[j];
 }
 
+/* What one layer gets in one row, and what moving one of its outputs there does to the loss. */
+static struct {
+    const double *w; /* the layer; NULL: none */
+    size_t row, out, seen;
+    double move, x[64];
+} tap;
+
 static void linear(double *y, const double *x, const double *w, const double *bias, size_t d_in,
                    size_t d_out)
 {
+    const bool tapped = w == tap.w && tap.seen++ == tap.row;
+    if (tapped)
+        memcpy(tap.x, x, d_in * sizeof(*x));
     for (size_t o = 0; o < d_out; o++) {
         y[o] = bias ? bias[o] : 0;
         for (size_t i = 0; i < d_in; i++)
             y[o] += w[o * d_in + i] * x[i];
+        if (tapped && o == tap.out)
+            y[o] += tap.move;
     }
 }
 
@@ -182,7 +194,8 @@ static void check_gradient(const struct learn_gpt *t)
 {
     struct fixture f;
     set_up(&f, t);
-    const double loss = learn_gpt_gradient(t, f.gradient, f.w, f.words, SEQUENCES, f.room, NULL);
+    const double loss =
+        learn_gpt_gradient(t, f.gradient, f.w, f.words, SEQUENCES, f.room, NULL, NULL);
     CU_ASSERT_DOUBLE_EQUAL(loss, loss_of(&f.r, f.words, NULL), 1e-6 * loss);
     const size_t n = learn_gpt_params(NULL, t);
     for (size_t p = 0, first = 0; p < n; p++) {
@@ -205,6 +218,93 @@ static void check_gradient(const struct learn_gpt *t)
         first += size;
     }
     tear_down(&f);
+}
+
+static double tapped_loss(const struct fixture *f, double move)
+{
+    tap.seen = 0;
+    tap.move = move;
+    return loss_of(&f->r, f->words, NULL);
+}
+
+/* Add a row's outer products to the expected factors of the layer that is tapped. The mean loss is
+ * over all rows, so a row's own derivative is rows times what its outputs move it by. */
+static void add_row(const struct fixture *f, double *a, double *g, const struct learn_factors *of,
+                    size_t rows)
+{
+    double own[64], x[64];
+    for (tap.out = 0; tap.out < of->d_out; tap.out++) {
+        const double step = 1e-5, above = tapped_loss(f, step);
+        own[tap.out] = (double)rows * (above - tapped_loss(f, -step)) / (2 * step);
+    }
+    memcpy(x, tap.x, sizeof(x));
+    if (of->has_bias)
+        x[of->d_in - 1] = 1;
+    for (size_t i = 0; i < of->d_in * of->d_in; i++)
+        a[i] += x[i / of->d_in] * x[i % of->d_in] / (double)rows;
+    for (size_t i = 0; i < of->d_out * of->d_out; i++)
+        g[i] += own[i / of->d_out] * own[i % of->d_out] / (double)rows;
+}
+
+static void check_factor(const float *found, const double *expected, size_t n)
+{
+    double most = 0, apart = 0;
+    for (size_t i = 0; i < n; i++) {
+        most = fmax(most, fabs(expected[i]));
+        apart = fmax(apart, fabs(expected[i] - (double)found[i]));
+        CU_ASSERT(isfinite(found[i]));
+    }
+    CU_ASSERT(most > 0);
+    CU_ASSERT_AT_MOST(apart, 1e-4 * most);
+}
+
+/* Every dense layer's, from their definition: outer products of its inputs, and of the loss's
+ * slopes by its outputs, by differences. Slopes are good to 2e-5 as above, their products to 1e-4. */
+static void check_factors(const struct learn_gpt *t)
+{
+    static float room[2 * 64 * 64][16];
+    static double a[64 * 64], g[64 * 64];
+    struct learn_factors factors[16];
+    struct fixture f;
+    size_t n = 0;
+    set_up(&f, t);
+    for (size_t p = 0; p < learn_gpt_params(NULL, t); p++) {
+        const struct learn_gpt_param *of = &f.r.params[p];
+        if (strcmp(of->type, "Linear") != 0 || strcmp(of->param, "weight") != 0)
+            continue;
+        const bool has_bias = strcmp(of->layer, "head") != 0;
+        float *at = &room[0][0] + n * 2 * 64 * 64;
+        factors[n++] = (struct learn_factors){.d_in = of->shape[1] + has_bias,
+                                              .d_out = of->shape[0],
+                                              .has_bias = has_bias,
+                                              .a = at,
+                                              .g = at + 64 * 64};
+    }
+    CU_ASSERT_EQUAL_FATAL(n, 4 * t->layers + !t->tied);
+    learn_gpt_gradient(t, f.gradient, f.w, f.words, SEQUENCES, f.room, NULL, factors);
+    n = 0;
+    for (size_t p = 0; p < learn_gpt_params(NULL, t); p++) {
+        const struct learn_gpt_param *of = &f.r.params[p];
+        if (strcmp(of->type, "Linear") != 0 || strcmp(of->param, "weight") != 0)
+            continue;
+        const struct learn_factors *found = &factors[n++];
+        memset(a, 0, sizeof(a));
+        memset(g, 0, sizeof(g));
+        tap.w = f.r.at[p];
+        for (tap.row = 0; tap.row < SEQUENCES * t->context; tap.row++)
+            add_row(&f, a, g, found, SEQUENCES * t->context);
+        tap.w = NULL;
+        strait_test_context("%s", of->layer);
+        check_factor(found->a, a, found->d_in * found->d_in);
+        check_factor(found->g, g, found->d_out * found->d_out);
+    }
+    tear_down(&f);
+}
+
+static void factors_of_both(void)
+{
+    check_factors(&tied);
+    check_factors(&untied);
 }
 
 static void gradient_of_a_tied_one(void)
@@ -285,8 +385,8 @@ static void same_bits_wherever_it_lies(void)
     set_up(&f, &tied);
     float *w = malloc((f.n_elems + 1) * sizeof(*w)), *g = malloc((f.n_elems + 1) * sizeof(*g));
     memcpy(w + 1, f.w, f.n_elems * sizeof(*w));
-    const double a = learn_gpt_gradient(&tied, f.gradient, f.w, f.words, 2, f.room, NULL),
-                 b = learn_gpt_gradient(&tied, g + 1, w + 1, f.words, 2, f.room, NULL);
+    const double a = learn_gpt_gradient(&tied, f.gradient, f.w, f.words, 2, f.room, NULL, NULL),
+                 b = learn_gpt_gradient(&tied, g + 1, w + 1, f.words, 2, f.room, NULL, NULL);
     CU_ASSERT_EQUAL(a, b);
     CU_ASSERT_EQUAL(memcmp(g + 1, f.gradient, f.n_elems * sizeof(*g)), 0);
     free(w);
@@ -320,6 +420,7 @@ static void parameters_and_their_first_values(void)
 static const struct strait_test tests[] = {
     {"the gradient is the slope, with a tied head", gradient_of_a_tied_one},
     {"the gradient is the slope, with a head of its own", gradient_of_an_untied_one},
+    {"factors are the outer products of inputs and slopes", factors_of_both},
     {"the score counts the likeliest words", score_counts_the_likeliest},
     {"attention is computed in another way where asked", attention_in_another_way},
     {"the same bits wherever weights lie in memory", same_bits_wherever_it_lies},

@@ -104,7 +104,7 @@ int kfac_values_check(const struct strait_experiment *e, struct strait_error *er
     if (!strait_task_has_factors(e->training.task))
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                 "expected a task whose layers have factors (fashion-mlp, "
-                                "fashion-cnn), found \"%s\"",
+                                "fashion-cnn, fashion-resnet, char-transformer), found \"%s\"",
                                 e->training.task);
     return 0;
 }

@@ -250,8 +250,64 @@ static void encoded(void)
     fashion_tear_down(&folder);
 }
 
+/* Losses after each of two rounds; false: this host cannot. */
+static bool losses_of(double losses[2], struct live_task task, const char *strategy)
+{
+    struct live o;
+    if (!live_run_task(&o, task, strategy, "", &strait_fluid, 2))
+        return false;
+    CU_ASSERT_EQUAL_FATAL(o.trial->logs[0].n_scored, 2);
+    for (size_t i = 0; i < 2; i++)
+        losses[i] = o.trial->logs[0].scored[i].loss;
+    live_free(&o);
+    return true;
+}
+
+/* Every placement takes the step of dkfac, to the roundings that inverses amplify; that of SGD is
+ * another. */
+static void check_placements(struct live_task task)
+{
+    static const char *const placements[] = {"mpdkfac", "spdkfac", "padkfac"};
+    double expected[2], plain[2], found[2];
+    if (!losses_of(expected, task, "{\"name\":\"dkfac\",\"rounds\":2,\"update_freq\":1}") ||
+        !losses_of(plain, task, "{\"name\":\"bsp\",\"rounds\":2}"))
+        return;
+    CU_ASSERT(fabs(expected[1] - plain[1]) > 1e-3 * plain[1]);
+    for (size_t i = 0; i < sizeof(placements) / sizeof(*placements); i++) {
+        char text[128];
+        snprintf(text, sizeof(text), "{\"name\":\"%s\",\"rounds\":2,\"update_freq\":1}",
+                 placements[i]);
+        strait_test_context("%s", placements[i]);
+        if (!losses_of(found, task, text))
+            return;
+        CU_ASSERT_DOUBLE_EQUAL(found[0], expected[0], 1e-4 * expected[0]);
+        CU_ASSERT_DOUBLE_EQUAL(found[1], expected[1], 1e-4 * expected[1]);
+    }
+}
+
+static void placements_of_a_resnet(void)
+{
+    struct fashion_folder folder;
+    fashion_set_up(&folder, 60, 20);
+    check_placements((struct live_task){
+        "fashion-resnet", "{\"task\":\"fashion-resnet\",\"batch\":2,\"optimiser\":\"kfac\","
+                          "\"lr\":0.05,\"damping\":0.1}"});
+    fashion_tear_down(&folder);
+}
+
+static void placements_of_a_transformer(void)
+{
+    check_placements((struct live_task){
+        DATA("tests/data/gpt8.csv"),
+        "{\"task\":\"char-transformer\",\"layers\":1,\"width\":8,\"heads\":2,\"context\":16,"
+        "\"batch\":2,\"optimiser\":\"kfac\",\"lr\":1,\"damping\":0.01,"
+        "\"eval\":{\"samples\":50}}"});
+}
+
 static const struct strait_test tests[] = {
     {"every placement steps as K-FAC on one machine does", as_on_one_machine},
+    {"every placement of a residual network takes the same steps", placements_of_a_resnet},
+    {"every placement of a transformer takes the same steps", placements_of_a_transformer},
     {"factors and what follows from them go through the codec where asked", encoded},
 };
 STRAIT_SUITE("workloads/train/live/live_kfac", tests);
