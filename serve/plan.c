@@ -22,6 +22,18 @@ static int check_size(const json_t *plan, struct strait_error *err)
                                   STRAIT_ASKED_MAX_CANDIDATES);
 }
 
+/* A results folder may be named without a slash. */
+static int refuse_folders(const json_t *plan, struct strait_error *err)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach (json_object_get(plan, "accuracy"), i, entry)
+        if (json_object_get(entry, "results"))
+            return strait_error_set(err, STRAIT_ERR_INPUT, "plan#/accuracy",
+                                    "expected accuracies, found the name of a folder");
+    return 0;
+}
+
 /* The reader of plans reads files: this one has no name and ends with the process. */
 static json_t *answer(const struct strait_answers *a, const json_t *plan, bool any_accuracy,
                       struct strait_error *err)
@@ -61,7 +73,7 @@ json_t *strait_asked_plan(const struct strait_answers *a, const char *body, size
             if (!json_is_object(plan))
                 strait_error_set(err, STRAIT_ERR_INPUT, "body#/plan", "expected an object");
             else if (strait_asked_refuse_paths(plan, "plan#", err) == 0 &&
-                     check_size(plan, err) == 0)
+                     refuse_folders(plan, err) == 0 && check_size(plan, err) == 0)
                 found = answer(a, plan, any_accuracy, err);
         }
     }

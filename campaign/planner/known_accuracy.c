@@ -38,18 +38,30 @@ static bool same_codec(const json_t *a, const json_t *b)
     return same;
 }
 
+/* What was trained holds for its own model, strategy and number of clients. */
+static bool is_of(const json_t *of, const json_t *row)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)of, key, value)
+        if (!json_equal(value, json_object_get(row, key)))
+            return false;
+    return true;
+}
+
 /* What the question states of this codec; of any lossless one what it states of "none". */
 static const json_t *stated_of(const struct strait_plan_question *q, const json_t *codec,
-                               const json_t *down, bool lossless)
+                               const json_t *down, bool lossless, const json_t *row)
 {
     size_t i;
     json_t *entry;
-    json_array_foreach ((json_t *)q->known, i, entry) {
+    json_array_foreach (q->known, i, entry) {
         const json_t *of = json_object_get(entry, "codec"),
                      *of_down = json_object_get(entry, "download_codec");
         const bool same_down =
             same_codec(of_down, down) || (is_lossless(of_down) && is_lossless(down));
-        if (same_down && (same_codec(of, codec) || (lossless && is_lossless(of))))
+        if (is_of(json_object_get(entry, "of"), row) && same_down &&
+            (same_codec(of, codec) || (lossless && is_lossless(of))))
             return entry;
     }
     return NULL;
@@ -64,13 +76,15 @@ void strait_known_accuracy_of(struct strait_known_accuracy *out,
                  *down = json_object_get(point, "download_codec");
     *out = (struct strait_known_accuracy){.accuracy = NAN, .spread = NAN, .n_rounds = NAN};
     out->lossless = is_lossless(codec) && is_lossless(down);
-    const json_t *stated = stated_of(q, codec, down, out->lossless);
+    const json_t *stated = stated_of(q, codec, down, out->lossless, row);
     const struct strait_curve *curve = stated ? NULL : strait_tradeoff_curve(curves, row);
     if (stated) {
+        const double n_rounds = strait_row_number(stated, "rounds");
         out->accuracy = strait_row_number(stated, "accuracy");
-        out->n_rounds = strait_row_number(stated, "rounds");
-        snprintf(out->source, sizeof(out->source), "stated: %.140s",
-                 strait_text_of(stated, "source"));
+        out->spread = strait_row_number(stated, "spread");
+        out->n_rounds = n_rounds > 0 ? n_rounds : NAN;
+        snprintf(out->source, sizeof(out->source), "%s%.140s",
+                 json_object_get(stated, "of") ? "" : "stated: ", strait_text_of(stated, "source"));
     } else if (curve) {
         const unsigned n = strait_curve_rounds_to(
             curve, q->target == STRAIT_TARGET_ACCURACY ? q->target_value : INFINITY);

@@ -10,6 +10,7 @@
 #include "core/names.h"
 #include "core/shipped.h"
 #include "workloads/ask/named.h"
+#include "trained_accuracy.h"
 
 enum { PATH_CHARS = 4096 };
 
@@ -63,40 +64,71 @@ static int read_prices(struct strait_plan_question *q, struct strait_object *o,
     return failed ? -1 : 0;
 }
 
-/* "accuracy": what is known beside what was recorded. */
+/* {"codec": ..., "accuracy": 0.88, "source": "..."}, its codec written out. */
+static int read_stated(struct strait_object *k, json_t *entry, const char *file,
+                       struct strait_error *err)
+{
+    const char *source;
+    double accuracy;
+    long rounds;
+    char where[2 * STRAIT_JSON_POINTER_MAX];
+    if (strait_object_number(k, &accuracy, "accuracy", 0, 1, err) != 0 ||
+        strait_object_integer_or(k, &rounds, "rounds", 1, 1000000000, 1, err) != 0 ||
+        strait_object_string(k, &source, "source", err) != 0)
+        return -1;
+    if (strait_named_expand(entry, file, err) != 0) /* "sz:range=1e-3" */
+        return -1;
+    strait_object_value(k, "download_codec");
+    if (!strait_object_value(k, "codec"))
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(k, "codec", where, sizeof(where)),
+                                "expected a codec, found nothing");
+    return strait_object_close(k, err);
+}
+
+/* {"results": "results/fashion"}: an entry of each row that trained. */
+static int read_trained(const struct strait_plan_question *q, json_t *all, struct strait_object *k,
+                        struct strait_error *err)
+{
+    const char *folder;
+    char where[2 * STRAIT_JSON_POINTER_MAX];
+    return strait_object_string(k, &folder, "results", err) != 0 || strait_object_close(k, err) != 0
+               ? -1
+               : strait_trained_accuracy_add(
+                     all, folder, q->target == STRAIT_TARGET_ACCURACY ? q->target_value : NAN,
+                     strait_object_where(k, "results", where, sizeof(where)), err);
+}
+
+/* "accuracy": what is known beside what was recorded. What is stated comes before what was trained,
+ * whose entries take the place of the folder's name. */
 static int read_known(struct strait_plan_question *q, struct strait_object *o,
                       struct strait_error *err)
 {
     char pointer[STRAIT_JSON_POINTER_MAX], where[2 * STRAIT_JSON_POINTER_MAX];
+    const json_t *given = strait_object_value(o, "accuracy");
     size_t i;
-    json_t *entry;
-    q->known = strait_object_value(o, "accuracy");
-    if (q->known && !json_is_array(q->known))
-        return strait_error_set(err, STRAIT_ERR_INPUT,
-                                strait_object_where(o, "accuracy", where, sizeof(where)),
-                                "expected an array of {\"codec\", \"accuracy\", \"source\"}");
-    json_array_foreach ((json_t *)q->known, i, entry) {
+    json_t *entry, *stated = json_array(), *trained = json_array();
+    int failed = 0;
+    if (given && !json_is_array(given))
+        failed = strait_error_set(err, STRAIT_ERR_INPUT,
+                                  strait_object_where(o, "accuracy", where, sizeof(where)),
+                                  "expected an array of {\"codec\", \"accuracy\", \"source\"} "
+                                  "and {\"results\"}");
+    json_array_foreach ((json_t *)given, i, entry) {
         struct strait_object k;
-        const char *source;
-        double accuracy;
-        long rounds;
         snprintf(pointer, sizeof(pointer), "/accuracy/%zu", i);
-        if (strait_object_open(&k, q->file, pointer, entry, err) != 0 ||
-            strait_object_number(&k, &accuracy, "accuracy", 0, 1, err) != 0 ||
-            strait_object_integer_or(&k, &rounds, "rounds", 1, 1000000000, 1, err) != 0 ||
-            strait_object_string(&k, &source, "source", err) != 0)
-            return -1;
-        if (strait_named_expand(entry, q->file, err) != 0) /* "sz:range=1e-3" */
-            return -1;
-        strait_object_value(&k, "download_codec");
-        if (!strait_object_value(&k, "codec"))
-            return strait_error_set(err, STRAIT_ERR_INPUT,
-                                    strait_object_where(&k, "codec", where, sizeof(where)),
-                                    "expected a codec, found nothing");
-        if (strait_object_close(&k, err) != 0)
-            return -1;
+        if (failed || strait_object_open(&k, q->file, pointer, entry, err) != 0)
+            failed = -1;
+        else if (strait_object_has(&k, "results"))
+            failed = read_trained(q, trained, &k, err);
+        else
+            failed =
+                read_stated(&k, entry, q->file, err) != 0 || json_array_append(stated, entry) != 0;
     }
-    return 0;
+    json_array_extend(stated, trained);
+    json_decref(trained);
+    q->known = stated;
+    return failed ? -1 : 0;
 }
 
 /* The experiment without its own "vary": an object, a name or a path. A new reference. */
@@ -209,6 +241,7 @@ void strait_plan_question_release(struct strait_plan_question *q)
     strait_sweep_free(q->sweep);
     strait_prices_release(&q->prices);
     json_decref(q->vary);
+    json_decref(q->known);
     json_decref(q->json);
     free(q->file);
     memset(q, 0, sizeof(*q));

@@ -19,7 +19,8 @@ struct strait_plan_question {
     double target_value;   /* seconds a round, accuracy from 0 to 1, or money */
     long n_rounds;         /* of the whole job; 0: not said */
     double least_accuracy; /* of what is recommended; NAN: no worse than without a codec */
-    const json_t *known;   /* array of {"codec", "accuracy", "rounds", "source"}; NULL: none */
+    json_t *known; /* array of {"codec", "accuracy", "rounds", "source"}, those that were trained
+                      with "of" and "spread" (trained_accuracy.h); owned */
     struct strait_prices prices;
     json_t *vary;               /* {pointer: values} of the file; owned */
     struct strait_sweep *sweep; /* the candidates */
