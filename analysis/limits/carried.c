@@ -34,6 +34,35 @@ double strait_carried_most_bytes(const struct strait_network *n, int link, doubl
                : goodput * (to_s - from_s);
 }
 
+/* From when on a link that is never idle carries so many bits until to_s, by halves. */
+static double latest_start_s(const struct strait_schedule *s, double from_s, double to_s,
+                             double bits)
+{
+    enum { N_HALVES = 60 };
+    double low_s = from_s, high_s = to_s;
+    for (int i = 0; i < N_HALVES; i++) {
+        const double middle_s = low_s + (high_s - low_s) / 2;
+        if (strait_schedule_bits(s, middle_s, to_s) >= bits)
+            low_s = middle_s;
+        else
+            high_s = middle_s;
+    }
+    return low_s;
+}
+
+double strait_carried_needs_s(const struct strait_network *n, int link, double from_s, double to_s,
+                              double bytes)
+{
+    const struct strait_link *l = strait_network_link(n, link);
+    const double most_bytes = strait_carried_most_bytes(n, link, from_s, to_s),
+                 step_s = to_s - from_s;
+    if (!l->schedule || bytes >= most_bytes)
+        return step_s * bytes / most_bytes;
+    const double bits = strait_schedule_bits(l->schedule, from_s, to_s) * bytes / most_bytes;
+    return fmax(strait_schedule_end_s(l->schedule, from_s, bits) - from_s,
+                to_s - latest_start_s(l->schedule, from_s, to_s, bits));
+}
+
 bool strait_carried_crosses(const struct strait_network *n, const struct strait_span *s)
 {
     return s->kind == STRAIT_SPAN_TRANSFER && s->peer >= 0 && s->peer < n->n_ranks &&

@@ -13,6 +13,12 @@ double strait_carried_wire_bytes(const struct strait_network *n, const struct st
  *  what its schedule lets pass. */
 double strait_carried_most_bytes(const struct strait_network *n, int link, double from_s,
                                  double to_s);
+/** Seconds between two moments for which a link is needed to carry so many payload bytes, frames
+ *  included. Where its rate changes, it is not known when within them the bytes passed: the longer
+ *  of two times is taken, as early as possible (a link that was slow at first) and as late as
+ *  possible (one that became slow), so that a change of rate is the link's and not the path's. */
+double strait_carried_needs_s(const struct strait_network *n, int link, double from_s, double to_s,
+                              double bytes);
 /** Whether a span crosses the network; else it is no transfer, or one to a rank's accelerator. */
 bool strait_carried_crosses(const struct strait_network *n, const struct strait_span *s);
 

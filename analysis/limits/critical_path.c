@@ -42,8 +42,7 @@ static enum strait_part part_of(const struct strait_span *s)
 static double filled_s(const struct sums *s, const struct strait_path_step *step, int link,
                        double bytes)
 {
-    return (step->to_s - step->from_s) * bytes /
-           strait_carried_most_bytes(s->in->network, link, step->from_s, step->to_s);
+    return strait_carried_needs_s(s->in->network, link, step->from_s, step->to_s, bytes);
 }
 
 /* A transfer by the link of its path that had most to carry meanwhile. */

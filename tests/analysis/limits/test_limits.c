@@ -309,6 +309,45 @@ static void changing_rate(void)
     json_decref(row);
 }
 
+/* For how long client 1's port is needed between two moments, of a rate over time. */
+static double needs_s(const char *rate, double from_s, double to_s, double bytes)
+{
+    char text[1000];
+    struct strait_experiment *e;
+    struct strait_error err = {0};
+    snprintf(
+        text, sizeof(text),
+        "{\"schema\": \"strait-experiment/1\", \"model\": \"cnn\", \"codec\": \"none\", "
+        "\"clients\": 1, "
+        "\"strategy\": {\"name\": \"fedavg\"}, \"network\": {\"overhead\": \"0 B\", \"client\": "
+        "{\"rate\": %s}, \"server\": {\"rate\": \"1 Gbps\"}}}",
+        rate);
+    json_t *point = json_loads(text, 0, NULL);
+    CU_ASSERT_EQUAL_FATAL(strait_experiment_read(&e, "test.json", point, &err), 0);
+    const double found_s = strait_carried_needs_s(e->network, 2, from_s, to_s, bytes);
+    strait_experiment_free(e);
+    json_decref(point);
+    return found_s;
+}
+
+/* What 10 Mbps carries in half a second, within two. A port that fell from 1 Gbps to that after a
+ * tenth of a second may have carried it all in the end, and one that rises after a second in the
+ * beginning: neither was quick by being quick while nobody could send. More than it can carry takes
+ * longer than there is. */
+static void slowed(void)
+{
+    static const char falls[] = "[{\"at\": \"0 s\", \"rate\": \"1 Gbps\"}, {\"at\": \"0.1 s\", "
+                                "\"rate\": \"10 Mbps\"}]",
+                      rises[] = "[{\"at\": \"0 s\", \"rate\": \"10 Mbps\"}, {\"at\": \"1 s\", "
+                                "\"rate\": \"1 Gbps\"}]";
+    const double bytes = 0.5 * GOODPUT / 100;
+    same(needs_s("\"10 Mbps\"", 0, 2, bytes), 0.5);
+    same(needs_s(falls, 0, 2, bytes), 0.5);
+    same(needs_s(rises, 0, 2, bytes), 0.5);
+    same(needs_s(falls, 0.1, 2, bytes), 0.5);
+    same(needs_s("\"10 Mbps\"", 0, 2, 5 * bytes), 2.5);
+}
+
 static const struct strait_test tests[] = {
     {"one client has its link to itself", one_client},
     {"clients wait for each other at the server's port", shared_port},
@@ -316,6 +355,7 @@ static const struct strait_test tests[] = {
     {"a straggler is named", straggler},
     {"slow start over a long path is latency", long_path},
     {"a link is filled by what its rate was then", changing_rate},
+    {"a link that becomes slow, or was, is needed while it is slow", slowed},
     {"what a link carried by then is a sum of lines", carried},
     {"links have names", names},
     {"sites have ports of their own", sites},
