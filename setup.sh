@@ -5,7 +5,7 @@ packages="gcc make pkg-config libsimgrid-dev libjansson-dev libcunit1-dev libzst
     libfpzip-dev liblz4-dev libblosc-dev zlib1g-dev libopenblas-serial-dev liblapacke-dev
     libxxhash-dev libmnl-dev libarchive-dev libmimalloc-dev libmicrohttpd-dev libopenmpi-dev
     openmpi-bin clang libclang-rt-dev gnuplot-nox fonts-dejavu-core iproute2
-    iputils-ping iperf3 kmod user-mode-linux dataset-fashion-mnist fortunes"
+    iputils-ping iperf3 parallel kmod user-mode-linux dataset-fashion-mnist fortunes"
 set -eu
 [ $# = 0 ] || packages="$*"
 
