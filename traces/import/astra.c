@@ -147,7 +147,7 @@ static int finish(struct reader *r, struct strait_error *err)
 static int read_all(struct strait_import *in, struct strait_source *s, struct strait_error *err)
 {
     struct reader r = {.in = in, .s = s, .collectives = json_object()};
-    int64_t n_layers;
+    int64_t n_layers = 0;
     const int status = read_head(&r, &n_layers, err) != 0 || read_lines(&r, n_layers, err) != 0 ||
                                finish(&r, err) != 0
                            ? -1
