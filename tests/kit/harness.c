@@ -48,7 +48,8 @@ struct strait_outcome strait_outcome_of(const char *text, json_t *settings, cons
         strait_profile_load(&o.profile, profile, &err) != 0 ||
         strait_trial_new(&o.point, o.experiment, o.profile, &options, &err) != 0 ||
         strait_trial_run(o.point, backend, &err) != 0)
-        fprintf(stderr, "%s: %s\n", err.where, err.text);
+        fprintf(stderr, "%s of %s: %s: %s\n", o.experiment ? o.experiment->strategy->name : "run",
+                text, err.where, err.text);
     json_decref(json);
     CU_ASSERT_EQUAL_FATAL(err.code, STRAIT_OK);
     for (int i = 0; i < o.experiment->n_ranks; i++) {
