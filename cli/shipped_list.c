@@ -115,7 +115,7 @@ int strait_network_rows(json_t *out, struct strait_error *err)
         {".../distribution", "\"pareto\"", "of the jitter: uniform, normal, pareto, paretonormal"},
         {".../queue", "\"256 KB\"", "drop-tail; without it a queue never drops"},
         {"overhead", "\"24 B\"", "of a frame beyond its 1514 bytes: 24 on a wire, 0 as tc counts"},
-        {"tcp/congestion", "\"reno\", \"bbr\", \"cubic\"", "as Linux has them"},
+        {"tcp/congestion", "\"reno\", \"bbr\", \"cubic\"", "as Linux has them; named: by packets"},
         {"detail", "\"auto\", \"flows\", \"packets\"",
          "how simulations move bytes; auto: as needed"},
         {"connections", "4", "TCP connections that carry each message together: parallel streams"},

@@ -33,7 +33,7 @@ struct strait_packets {
     struct strait_wire wire;
     const struct strait_network *network;
     uint64_t seed;
-    bool ramp;
+    bool ramp, starts_differ;
     unsigned n_connections;
     int64_t n_pipes;
     struct strait_pipe *pipes, *arrived;
@@ -51,6 +51,7 @@ struct strait_packets *strait_packets_new(const struct strait_network *network, 
     w->network = network;
     w->seed = seed;
     w->ramp = ramp;
+    w->starts_differ = strait_network_is_imperfect(network);
     w->n_connections = strait_tcp_n_connections(&network->tcp);
     return w;
 }
@@ -104,10 +105,12 @@ struct strait_pipe *strait_packets_open(struct strait_packets *w, int src, int d
     }
     /* Senders that start at the same instant would hit queues in one order for ever; hosts differ
      * by about the time of a packet (Floyd and Jacobson, On Traffic Phase Effects in
-     * Packet-Switched Gateways, 1992). */
-    p->start_s = strait_random_unit(w->seed, "start", pair, (uint64_t)channel) *
-                 (w->network->tcp.segment_bytes + w->wire.header_bytes) * 8 /
-                 strait_path_bits_per_s(w->network, src, dst);
+     * Packet-Switched Gateways, 1992). Where nothing is dropped no order is worse, and every hop of
+     * a ring would take half a packet longer. */
+    if (w->starts_differ)
+        p->start_s = strait_random_unit(w->seed, "start", pair, (uint64_t)channel) *
+                     (w->network->tcp.segment_bytes + w->wire.header_bytes) * 8 /
+                     strait_path_bits_per_s(w->network, src, dst);
     p->next = w->pipes;
     w->pipes = p;
     w->n_pipes++;

@@ -184,6 +184,28 @@ static void take_device_profile(struct strait_experiment *e)
             choices[i]->profile = e->device_profile;
 }
 
+/* Data segments of all rounds, where every rank's model crosses the network up and down. */
+static double n_segments_of(const struct strait_experiment *e)
+{
+    const double n_rounds =
+        strait_experiment_has_param(e, "rounds") ? strait_experiment_param(e, "rounds") : 1;
+    return 2 * n_rounds * e->n_ranks * 4 * (double)e->model->n_elems /
+           e->network->tcp.segment_bytes;
+}
+
+/* Streams that meet on a link share it unevenly in TCP, and their acknowledgements wait behind the
+ * data of others, which flows do not see. So who names a congestion control, which means nothing to
+ * flows, gets packets where that costs little. Not by the codec's sizes: a run with a codec and one
+ * without are simulated alike. */
+static void choose_detail(struct strait_experiment *e)
+{
+    struct strait_network *n = e->network;
+    if (n->detail == STRAIT_DETAIL_CHOSEN && n->names_congestion && !e->graph && e->n_clients > 1 &&
+        !n->drag && strait_network_n_scheduled(n) == 0 &&
+        n_segments_of(e) <= STRAIT_MAX_CHOSEN_SEGMENTS)
+        n->detail = STRAIT_DETAIL_PACKETS;
+}
+
 static int read_all(struct strait_experiment *e, struct strait_object *o, struct strait_error *err)
 {
     const char *schema, *table;
@@ -226,6 +248,7 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
         strait_network_spread_shares(e->network, strait_experiment_param(e, "share_spread"),
                                      e->seed, e->strategy->has_server) != 0)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    choose_detail(e);
     take_device_profile(e);
     if (e->network->presences && !(strait_experiment_has_param(e, "dropout") &&
                                    strait_experiment_param(e, "deadline") > 0)) {

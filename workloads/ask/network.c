@@ -135,17 +135,24 @@ double strait_path_loss_ratio(const struct strait_network *n, int src, int dst)
     return 1 - arrives;
 }
 
-static bool is_imperfect(const struct strait_link *l)
+static bool link_is_imperfect(const struct strait_link *l)
 {
     return l->loss_ratio > 0 || l->jitter_s > 0 ||
            (l->rate_bits_per_s > 0 && l->queue_bytes > 0 && isfinite(l->queue_bytes));
 }
 
+bool strait_network_is_imperfect(const struct strait_network *n)
+{
+    for (int i = 0; i < strait_network_n_links(n); i++)
+        if (link_is_imperfect(strait_network_link(n, i)))
+            return true;
+    return false;
+}
+
 bool strait_network_by_packets(const struct strait_network *n)
 {
-    bool any = n->tcp.congestion == STRAIT_BBR && !n->drag;
-    for (int i = 0; i < strait_network_n_links(n); i++)
-        any = any || is_imperfect(strait_network_link(n, i));
+    const bool any =
+        (n->tcp.congestion == STRAIT_BBR && !n->drag) || strait_network_is_imperfect(n);
     return n->detail == STRAIT_DETAIL_PACKETS || (n->detail == STRAIT_DETAIL_CHOSEN && any);
 }
 

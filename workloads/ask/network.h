@@ -42,6 +42,9 @@ struct strait_tcp {
 
 /* How simulations move bytes: CHOSEN is packets where the network needs them. */
 enum strait_detail { STRAIT_DETAIL_CHOSEN, STRAIT_DETAIL_FLOWS, STRAIT_DETAIL_PACKETS };
+/* Up to so many data segments in all, about a third of a second of processor time, an experiment
+ * that names a congestion control has packets on clean links too. */
+#define STRAIT_MAX_CHOSEN_SEGMENTS 1e6
 
 /* Every rank has one port, out (towards its switch) and in (from it). In a star all ports meet at
  * one switch, the core. Otherwise ranks belong to sites: the ports of a site meet at its switch,
@@ -62,6 +65,7 @@ struct strait_network {
      * TCP's is to its round trip. Simulators only; NULL: all shares are equal. */
     double *drag;
     double share_spread;               /* spread of the shares, keyed draws of 1 +- this */
+    bool names_congestion;             /* the file does, and not by default */
     bool has_server;                   /* rank 0 has the server's port; for words alone */
     enum strait_detail detail;         /* of simulations */
     struct strait_schedule *schedules; /* those of the links, owned */
@@ -110,6 +114,8 @@ bool strait_path_drops(const struct strait_network *n, int src, int dst);
 /** Whether simulations move single packets: where that is asked for, and unless flows are, where a
  *  link has loss, jitter or a finite queue, and under BBR, whose rate is an estimate. */
 bool strait_network_by_packets(const struct strait_network *n);
+/** Whether a link has loss, jitter or a finite queue. */
+bool strait_network_is_imperfect(const struct strait_network *n);
 /** Weight of a stream from src to dst on shared links; 1 if all are equal. */
 double strait_path_share(const struct strait_network *n, int src, int dst);
 /** Give every rank a keyed share, uniform in 1 +- spread (below 1), the same in both directions and

@@ -170,8 +170,10 @@ static int read_detail(struct strait_network *n, struct strait_object *network,
                               "\"auto\", \"flows\" or \"packets\"", name, names);
 }
 
-static int read_tcp(struct strait_tcp *tcp, struct strait_object *network, struct strait_error *err)
+static int read_tcp(struct strait_network *n, struct strait_object *network,
+                    struct strait_error *err)
 {
+    struct strait_tcp *tcp = &n->tcp;
     struct strait_object o;
     const char *congestion;
     long n_connections;
@@ -193,6 +195,7 @@ static int read_tcp(struct strait_tcp *tcp, struct strait_object *network, struc
         strait_object_close(&o, err) != 0)
         return -1;
     tcp->n_connections = (unsigned)n_connections;
+    n->names_congestion = strait_object_has(&o, "congestion");
     for (tcp->congestion = STRAIT_RENO; tcp->congestion <= STRAIT_CUBIC; tcp->congestion++)
         if (strcmp(congestion, strait_congestion_name(tcp->congestion)) == 0)
             return 0;
@@ -260,7 +263,7 @@ int strait_network_read(struct strait_network **out, struct strait_object *exper
         strait_object_quantity_or(&o, &n->overhead_bytes, "overhead", STRAIT_UNIT_BYTES, 0, 1000,
                                   24, err) != 0 ||
         make_links(n, &o, has_server, err) != 0 ||
-        make_sites(n, &o, topology, has_server, err) != 0 || read_tcp(&n->tcp, &o, err) != 0 ||
+        make_sites(n, &o, topology, has_server, err) != 0 || read_tcp(n, &o, err) != 0 ||
         read_detail(n, &o, err) != 0 || strait_events_read(n, &o, err) != 0)
         goto fail;
     strait_object_value(&o, "constants"); /* for strategies, read in device.c */

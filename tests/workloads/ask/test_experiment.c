@@ -45,6 +45,42 @@ static void reads(void)
     strait_experiment_free(e);
 }
 
+/* Four ranks, 0.42 MB up and down each: about 2300 segments of 1448 bytes a round, so that the
+ * million is reached between 100 and 10,000 rounds. */
+static void takes_packets(void)
+{
+    static const char *const text =
+        "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"clients\":%d,\"strategy\":"
+        "{\"name\":\"%s\",\"rounds\":%d},\"network\":{\"client\":{\"rate\":\"1 Gbps\"},"
+        "\"server\":{\"rate\":\"1 Gbps\"}%s}}";
+    static const char *const cubic = ",\"tcp\":{\"congestion\":\"cubic\"}",
+                             *const flows =
+                                 ",\"tcp\":{\"congestion\":\"cubic\"},\"detail\":\"flows\"";
+    const struct {
+        int n_clients;
+        const char *strategy;
+        int n_rounds;
+        const char *more;
+        bool packets;
+    } cases[] = {
+        {3, "fedavg", 100, cubic, true},    {3, "fedavg", 100, "", false},
+        {3, "fedavg", 10000, cubic, false}, {1, "fedavg", 100, cubic, false},
+        {3, "bsp", 100, cubic, true},       {3, "fedavg", 100, flows, false},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct strait_error err = {0};
+        char all[512];
+        snprintf(all, sizeof(all), text, cases[i].n_clients, cases[i].strategy, cases[i].n_rounds,
+                 cases[i].more);
+        strait_test_context("%s", all);
+        struct strait_experiment *e = read_text(all, &err);
+        CU_ASSERT_STRING_EQUAL(err.text, "");
+        CU_ASSERT_PTR_NOT_NULL_FATAL(e);
+        CU_ASSERT_EQUAL(strait_network_by_packets(e->network), cases[i].packets);
+        strait_experiment_free(e);
+    }
+}
+
 static void refuses(void)
 {
     static const struct {
@@ -152,6 +188,7 @@ static void refuses_sweeps(void)
 
 static const struct strait_test tests[] = {
     {"an experiment is read with its units and defaults", reads},
+    {"several clients whose congestion control is named take packets, if few", takes_packets},
     {"a bad experiment names its place and what was expected", refuses},
     {"vary gives the product of its axes and --set replaces one", sweeps},
     {"a bad sweep names its place", refuses_sweeps},
