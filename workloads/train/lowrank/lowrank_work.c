@@ -53,6 +53,7 @@ static void find_costs(struct strait_lowrank_work *w, const struct strait_trial 
 {
     struct strait_codec_spec spec = strait_codec_spec_default(strait_codec_find(codec));
     struct strait_profile_cost cost;
+    const struct strait_codec_choice *up = &p->experiment->up;
     w->copy_s_per_byte = 1 / p->copy_bytes_per_s;
     if (find_near(&cost, p, &spec, rank)) {
         w->encode_s_per_byte = 1 / cost.encode_bytes_per_s;
@@ -63,6 +64,10 @@ static void find_costs(struct strait_lowrank_work *w, const struct strait_trial 
         w->encode_s_per_byte = STRAIT_LOWRANK_PASSES * w->copy_s_per_byte;
         w->decode_s_per_byte = w->copy_s_per_byte;
     }
+    w->encode_s_per_byte /= up->encode_speed; /* the experiment's "codec" is none, with a speed */
+    w->encode_s /= up->encode_speed;
+    w->decode_s_per_byte /= up->decode_speed;
+    w->decode_s /= up->decode_speed;
 }
 
 /* --- one job ------------------------------------------------------------------------------ */
