@@ -156,6 +156,7 @@ int strait_command_rank(int argc, char **argv)
         {"repeats", 0, STRAIT_OPTION_COUNT, &r.n_repeats, "N", "measure each point N times"},
         {"timing", 0, STRAIT_OPTION_TEXT, &r.timing, "MODE", "live (default) or replay"},
         {"json", 0, STRAIT_OPTION_FLAG, &r.json, NULL, "rows as JSON Lines on standard output"},
+        STRAIT_WIDE_OPTION,
         {"fresh", 0, STRAIT_OPTION_FLAG, &r.fresh, NULL, "measure every point again"}};
     const struct strait_usage usage = {"rank",
                                        "EXPERIMENT",

@@ -46,6 +46,8 @@ static int print_json(const struct strait_command_table *t)
     return 0;
 }
 
+enum { LEFT_COLUMNS = 20 };
+
 static int print_help(const struct strait_command_table *t, FILE *out, int status)
 {
     fprintf(out, "usage: strait %s%sCOMMAND [ARGUMENTS]\n\n%s\n\n", t->name, *t->name ? " " : "",
@@ -53,7 +55,10 @@ static int print_help(const struct strait_command_table *t, FILE *out, int statu
     for (size_t i = 0; i < t->n_commands; i++) {
         char left[64];
         snprintf(left, sizeof(left), "%s %s", t->commands[i].name, t->commands[i].arguments);
-        fprintf(out, "  %-20s %s\n", left, t->commands[i].summary);
+        if (strlen(left) > LEFT_COLUMNS) /* the summary stands below it */
+            fprintf(out, "  %s\n  %-*s %s\n", left, LEFT_COLUMNS, "", t->commands[i].summary);
+        else
+            fprintf(out, "  %-*s %s\n", LEFT_COLUMNS, left, t->commands[i].summary);
     }
     fprintf(out, "\n%s", t->notes);
     return status;

@@ -80,6 +80,9 @@ static void every_command(void)
         check_command(json_string_value(json_object_get(c, "name")), NULL);
     json_decref(table);
     said_release(&s);
+    s = CALL("--help");
+    check_width(s.out);
+    said_release(&s);
     program_tear_down(&program);
 }
 
