@@ -48,6 +48,12 @@ void strait_table_omit(struct strait_table *t, const char *text)
         t->omits[t->n_columns - 1] = text;
 }
 
+void strait_table_spare(struct strait_table *t)
+{
+    if (strait_table_is_ok(t) && t->n_columns > 0)
+        t->spares[t->n_columns - 1] = true;
+}
+
 void strait_table_key(struct strait_table *t)
 {
     if (strait_table_is_ok(t))

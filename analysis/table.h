@@ -20,6 +20,8 @@ void strait_table_column(struct strait_table *t, const char *title, bool numbers
 void strait_table_wrap(struct strait_table *t, size_t width);
 /** Omit the last declared column if all its cells equal this text, which is borrowed. */
 void strait_table_omit(struct strait_table *t, const char *text);
+/** Omit the last declared column where the others fit side by side, but not with it. */
+void strait_table_spare(struct strait_table *t);
 /** The columns declared so far name a row: where a table continues below, they are repeated. Else
  *  the first column is. */
 void strait_table_key(struct strait_table *t);

@@ -9,6 +9,7 @@ struct strait_table {
     bool numbers[STRAIT_TABLE_MAX_COLUMNS];
     size_t wraps[STRAIT_TABLE_MAX_COLUMNS]; /* width of a line; 0: one line */
     const char *omits[STRAIT_TABLE_MAX_COLUMNS];
+    bool spares[STRAIT_TABLE_MAX_COLUMNS]; /* left out where that saves continuing below */
     size_t n_columns;
     size_t n_keys; /* columns that name a row; 0: the first */
     char **cells; /* row by row */

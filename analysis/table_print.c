@@ -127,8 +127,8 @@ static size_t column_width(const struct layout *l, size_t place)
     const size_t least = l->cut && !number ? l->wraps[place] : 1;
     size_t width = widest_line(l->t->titles[column], l->narrow ? least : 0, l->cut && !number);
     for (size_t row = 0; row < n_rows; row++) {
-        const size_t own = widest_line(cell_at(l->t, (int64_t)row, column),
-                                       number ? 0 : l->wraps[place], l->cut);
+        const size_t own =
+            widest_line(cell_at(l->t, (int64_t)row, column), number ? 0 : l->wraps[place], l->cut);
         width = own > width ? own : width;
     }
     return width;
@@ -173,8 +173,8 @@ static bool shrink(struct layout *l, size_t n, size_t max)
     return true;
 }
 
-/* The columns that are shown, as wide as they like to be. */
-static struct layout wide(const struct strait_table *t)
+/* The columns that are shown, as wide as they like to be; spare ones too, or not. */
+static struct layout wide(const struct strait_table *t, bool spare_too)
 {
     struct layout l = {.t = t};
     const size_t n_rows = strait_table_n_rows(t);
@@ -182,7 +182,7 @@ static struct layout wide(const struct strait_table *t)
         bool says_something = !t->omits[c] || n_rows == 0;
         for (size_t row = 0; row < n_rows && !says_something; row++)
             says_something = strcmp(cell_at(t, (int64_t)row, c), t->omits[c]) != 0;
-        if (says_something) {
+        if (says_something && (spare_too || !t->spares[c])) {
             l.wraps[l.n] = t->wraps[c];
             l.shown[l.n++] = c;
         }
@@ -288,18 +288,23 @@ void strait_table_print_within(const struct strait_table *t, FILE *out, size_t m
 {
     if (!strait_table_is_ok(t) || t->n_columns == 0)
         return;
-    struct layout l = wide(t);
+    struct layout l = wide(t, true);
     if (max == 0 || total_width(&l, l.n) <= max) {
         print_block(&l, out);
         return;
     }
+    for (int spare_too = 1; spare_too >= 0; spare_too--) {
+        struct layout one = wide(t, spare_too);
+        one.narrow = true;
+        measure(&one);
+        if (shrink(&one, one.n, max)) {
+            print_block(&one, out);
+            return;
+        }
+    }
     l.narrow = true;
     measure(&l);
-    struct layout one = l;
-    if (shrink(&one, one.n, max))
-        print_block(&one, out);
-    else
-        print_blocks(&l, max, out);
+    print_blocks(&l, max, out);
 }
 
 bool strait_table_wide;

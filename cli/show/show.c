@@ -13,6 +13,7 @@
 #include "show.h"
 #include "show_extras.h"
 #include "show_training.h"
+#include "show_why.h"
 
 static void number_cell(struct strait_table *t, double value, int digits)
 {
@@ -48,7 +49,7 @@ static void put_range(struct strait_table *t, const struct strait_cell *cell)
 struct columns {
     const struct strait_names *names; /* an axis each */
     const char *range;
-    bool marks;
+    bool marks, limits;
     struct strait_extras extras;
 };
 
@@ -83,8 +84,20 @@ static void put_line(struct strait_table *t, const struct strait_cell *cell, con
     else
         number_cell(t, cell->speedup, 3);
     strait_extras_put(t, row, &c->extras);
+    if (c->limits)
+        strait_table_cell(t, strait_limit_short(json_object_get(row, "limits")));
     if (c->marks)
         strait_table_cell(t, strait_show_marks(marks, row));
+}
+
+static bool any_limits(const json_t *rows)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach (rows, i, row)
+        if (json_is_object(json_object_get(row, "limits")))
+            return true;
+    return false;
 }
 
 /* What the column of ranges holds; NULL: nothing. */
@@ -121,6 +134,7 @@ static int show_lines(FILE *out, const struct strait_grid *g, const json_t *rows
     struct columns columns = {.names = g->names,
                               .range = range_title(g),
                               .marks = strait_show_any_marks(rows),
+                              .limits = any_limits(rows),
                               .extras = strait_extras_find(rows)};
     char title[64];
     struct strait_table *t = strait_table_new();
@@ -150,6 +164,10 @@ static int show_lines(FILE *out, const struct strait_grid *g, const json_t *rows
     strait_table_column(t, "speed-up", true);
     strait_table_omit(t, "1");
     strait_extras_columns(t, &columns.extras);
+    if (columns.limits) {
+        strait_table_column(t, "limited by", false);
+        strait_table_spare(t);
+    }
     if (columns.marks)
         strait_table_column(t, "note", false);
     const bool groups = json_array_size(rows) > g->n_settings; /* else a line each */

@@ -159,8 +159,7 @@ static int show_best_briefly(FILE *out, const json_t *best, const struct columns
             put_number(t, 100 * strait_row_number(one, "accuracy"), 4);
         strait_table_cellf(t, "%s%s", strait_text_of(one, "holds"),
                            json_is_true(json_object_get(one, "eligible")) ? "" : ", accuracy?");
-        const char *at = strait_text_of(limits, "at"), *by = strait_text_of(limits, "by");
-        strait_table_cell(t, *at && strcmp(by, "link") == 0 ? at : by);
+        strait_table_cell(t, strait_limit_short(limits));
     }
     return strait_table_finish(t, out, err);
 }

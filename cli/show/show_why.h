@@ -14,6 +14,8 @@ int strait_show_utilisation(FILE *out, const json_t *row, struct strait_error *e
 const char *strait_resource_name(const char *key);
 /** A row's labels beside codec and clients, "server rate 1 Gbps, decode cores 16"; a new string. */
 char *strait_why_setting(const json_t *row);
+/** "server port in", "compute", "latency": what a row's "limits" name, without its share. */
+const char *strait_limit_short(const json_t *limits);
 /** "server port in, 72 %", "compute at client 3, 50 %" of a row's "limits". Returns: buf */
 enum { STRAIT_LIMIT_CHARS = 160 };
 const char *strait_limit_text(char buf[STRAIT_LIMIT_CHARS], const json_t *limits);

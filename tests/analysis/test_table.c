@@ -245,6 +245,25 @@ static void in_a_file(void)
     free(both);
 }
 
+/* "a  bb  spare" takes 12 columns with the spare one, 5 without. Wide enough, it is there; else what
+ * is left stands in one block. */
+static void spare(void)
+{
+    struct strait_table *t = strait_table_new();
+    strait_table_column(t, "a", false);
+    strait_table_column(t, "bb", true);
+    strait_table_column(t, "spare", false);
+    strait_table_spare(t);
+    row(t, "x", "12", "there");
+    expect_within(t, 12, "a  bb  spare\n"
+                         "─  ──  ─────\n"
+                         "x  12  there\n");
+    expect_within(t, 11, "a  bb\n"
+                         "─  ──\n"
+                         "x  12\n");
+    strait_table_free(t);
+}
+
 static void prose(void)
 {
     char said[256] = "";
@@ -307,6 +326,7 @@ static const struct strait_test tests[] = {
     {"cells line up, break at blanks and end without any", laid_out},
     {"titles and then texts take more lines where there is less room", narrower},
     {"what still does not fit continues below, behind the columns that name a row", continued},
+    {"a spare column is left out where the others fit in one block", spare},
     {"words are cut where nothing else helps", cut_words},
     {"a terminal's width is kept to", on_a_terminal},
     {"in a file a row is a line, unless COLUMNS asks for less", in_a_file},

@@ -170,6 +170,23 @@ static void shares(void)
     json_decref(rows);
 }
 
+/* What limits each row: a port or a straggler by its name, else the phase. */
+static void limits(void)
+{
+    json_t *rows = json_array(), *first = row(1, 4, true, 1), *second = row(1, 8, true, 2);
+    json_object_set_new(first, "limits", json_pack("{s:s, s:s, s:f}", "by", "link", "at",
+                                                   "server port in", "share", 0.72));
+    json_object_set_new(second, "limits",
+                        json_pack("{s:s, s:s, s:f}", "by", "compute", "at", "client 2", "share", 0.5));
+    json_array_append_new(rows, first);
+    json_array_append_new(rows, second);
+    const char *said = shown(rows, NULL);
+    CU_ASSERT_CONTAINS(said, " limited by\n");
+    CU_ASSERT_CONTAINS(said, " server port in\n");
+    CU_ASSERT_CONTAINS(said, " compute\n");
+    json_decref(rows);
+}
+
 /* Ends that three digits do not tell apart have more: 1.7204 to 1.7211 are not 1.72 to 1.72. What a
  * row is extrapolated to stands below, once. */
 static void narrow_and_extrapolated(void)
@@ -391,6 +408,7 @@ static const struct strait_test tests[] = {
     {"many points are a grid of speed-ups", grids},
     {"few points have a line each, and break-evens follow", lines},
     {"shares of a round, and its range", shares},
+    {"what limits each row is named", limits},
     {"repeats are a range, and marks are explained", repeats_and_notes},
     {"effects that are not modelled, three lines of them", effects},
     {"what the rows are of", heads},
