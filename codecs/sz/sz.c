@@ -1,10 +1,11 @@
-/* sz: the error-bounded codec of this project. It does not predict, because the values of a neural
- * network are noise to any predictor. It quantises, splits blocks of 256 values into symbols and
+/* sz: the error-bounded codec of this project. It predicts no value from its neighbours, because the
+ * values of a neural network are noise to any such predictor; of a matrix whose rows are close to a
+ * few directions it subtracts these first (matrix/). It quantises, splits blocks of 256 values into symbols and
  * low bits, and codes the symbols with interleaved rANS under a few shared tables. Measured against
  * coders with prediction on recorded weights, gradients and updates: smaller at every bound, and
  * several times as fast.
  *
- *   u8      mode (low 3 bits), 8: a centre follows the step, 16: pointwise
+ *   u8      mode (low 3 bits), 8: a centre follows the step, 16: pointwise, 32: directions
  *   varint  n_elems
  *   RAW     float32 values
  *   CONST   float32
@@ -12,6 +13,10 @@
  *   SEGMENTS      grid; segments, see sz_segment.c
  *   RAW_SEGMENTS  segments, each raw
  *   a grid:    float32 step, [centre]
+ *   directions, behind the grid: varint n_rows, u8 how many, float32 scale of each, a power of 2;
+ *              varint bytes that follow, a stream of integers, of each direction one for every row
+ *              and then one for every column. The share of a value is the nearest integer to the sum
+ *              over directions of row * column * scale, in float; segments hold the rest
  *   pointwise: float32 bound less what rounding takes, u8 signs, varint zigzag of the middle,
  *              see sz_pointwise.c
  *
@@ -25,8 +30,11 @@
 
 int sz_open_at(void **state, const double *params, enum strait_simd level, struct strait_error *err)
 {
-    *state = sz_state_new(sz_kernels_at(level), (unsigned)params[0], err);
-    return *state ? 0 : -1;
+    struct sz_state *s = sz_state_new(sz_kernels_at(level), (unsigned)params[0], err);
+    if (s)
+        s->most_directions = (unsigned)params[1];
+    *state = s;
+    return s ? 0 : -1;
 }
 
 static int sz_open(void **state, const struct strait_codec_ops *ops, const double *params,
@@ -36,11 +44,18 @@ static int sz_open(void **state, const struct strait_codec_ops *ops, const doubl
     return sz_open_at(state, params, strait_simd_level(), err);
 }
 
+size_t sz_head_bytes(const struct sz_state *s, size_t n_elems)
+{
+    enum { DIRECTIONS_HEAD = 24 + 4 * SZ_MOST_DIRECTIONS };
+    return SZ_HEAD_BYTES + (s->most_directions > 0 ? DIRECTIONS_HEAD + sz_matrix_room(n_elems) : 0);
+}
+
+/* In one piece it is at most as long as raw values. */
 size_t sz_max_bytes(const void *state, size_t n_elems)
 {
-    (void)state;
-    return 4 * n_elems + SZ_HEAD_BYTES +
-           (n_elems > SZ_SEGMENT ? sz_segments_in(n_elems) * SZ_TABLE_BYTES : 0);
+    if (n_elems <= SZ_SEGMENT)
+        return 4 * n_elems + SZ_HEAD_BYTES;
+    return 4 * n_elems + sz_head_bytes(state, n_elems) + sz_segments_in(n_elems) * SZ_TABLE_BYTES;
 }
 
 int sz_check_bound(struct strait_bound bound, struct strait_error *err)
@@ -64,7 +79,7 @@ static int encode_target(struct sz_state *s, struct strait_writer *w, const floa
     double best = wanted, best_off = INFINITY, off = 0;
     for (unsigned tries = 0; tries < TRIES; tries++) {
         *w = start;
-        if (sz_encode_whole(s, w, x, n, bound, err) != 0)
+        if (sz_encode_whole(s, w, x, n, 0, bound, err) != 0)
             return -1;
         const double got = raw_bytes / (double)(w->p - start.p);
         off = fabs(sz_log2(got / wanted)) + (got < 0.97 * wanted ? 100 : 0); /* prefer too small */
@@ -80,7 +95,7 @@ static int encode_target(struct sz_state *s, struct strait_writer *w, const floa
         return 0;
     *w = start;
     bound.value = best;
-    return sz_encode_whole(s, w, x, n, bound, err);
+    return sz_encode_whole(s, w, x, n, 0, bound, err);
 }
 
 static int sz_encode(void *state, unsigned char *out, size_t *len_bytes, const float *x,
@@ -91,7 +106,7 @@ static int sz_encode(void *state, unsigned char *out, size_t *len_bytes, const f
         return -1;
     const bool target = request.bound.kind == STRAIT_BOUND_RATIO && n_elems > 0;
     if ((target ? encode_target(state, &w, x, n_elems, request.bound, err)
-                : sz_encode_whole(state, &w, x, n_elems, request.bound, err)) != 0)
+                : sz_encode_whole(state, &w, x, n_elems, request.n_rows, request.bound, err)) != 0)
         return -1;
     assert(!w.full);
     *len_bytes = (size_t)(w.p - out);
@@ -118,6 +133,12 @@ static const struct strait_param params[] = {
      .min = 1,
      .max = SZ_MAX_THREADS,
      .fallback = 1},
+    {.name = "directions",
+     .doc = "directions of a matrix whose share is sent first, at most; as many as save bytes",
+     .kind = STRAIT_PARAM_INTEGER,
+     .min = 0,
+     .max = SZ_MOST_DIRECTIONS,
+     .fallback = 0},
 };
 
 const struct strait_codec_ops strait_codec_sz = {
@@ -129,7 +150,7 @@ const struct strait_codec_ops strait_codec_sz = {
     .bounds = 1u << STRAIT_BOUND_ABS | 1u << STRAIT_BOUND_RANGE | 1u << STRAIT_BOUND_RMS |
               1u << STRAIT_BOUND_POINTWISE | 1u << STRAIT_BOUND_RATIO,
     .params = params,
-    .n_params = 1,
+    .n_params = sizeof(params) / sizeof(params[0]),
     .open = sz_open,
     .close = sz_state_free,
     .max_bytes = sz_max_bytes,

@@ -55,11 +55,13 @@ bool sz_summable(const void *state, const unsigned char *a, size_t a_bytes, cons
 }
 
 /* A stream without segments is decoded at once. */
-static bool open_operand(struct operand *o, const unsigned char *in, size_t len_bytes, size_t n)
+static bool open_operand(struct sz_state *s, struct operand *o, const unsigned char *in,
+                         size_t len_bytes, size_t n)
 {
     o->r = (struct strait_reader){.p = in, .end = in + len_bytes};
     memset(&o->chain, 0, sizeof(o->chain));
-    if (!sz_read_head(&o->r, &o->head, n))
+    bool good;
+    if (!sz_read_head(&o->r, &o->head, n) || sz_open_matrix(s, &o->head, &good, NULL) != 0 || !good)
         return false;
     const size_t left = (size_t)(o->r.end - o->r.p);
     if (o->head.mode == SZ_FIXED)
@@ -299,6 +301,22 @@ static int add_by_segments(struct add_job *job, struct strait_error *err)
     return done ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "sz", "memory ran out");
 }
 
+/* Returns: 0, or -1 with *err */
+static int add_operands(struct add_job *job, size_t n_elems, struct strait_error *err)
+{
+    if (!share_step(&job->a.head, &job->b.head))
+        return strait_error_set(err, STRAIT_ERR_INPUT, "sz",
+                                "expected two streams that share a step");
+    set_head(&job->head, &job->a.head, &job->b.head);
+    const bool whole = job->head.mode == SZ_CONST || n_elems <= SZ_SEGMENT;
+    if ((whole ? add_whole(job, err) : add_by_segments(job, err)) != 0)
+        return -1;
+    if (job->bad)
+        return strait_error_set(err, STRAIT_ERR_INPUT, "sz", "expected two streams of %zu values",
+                                n_elems);
+    return 0;
+}
+
 int sz_add(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
            const unsigned char *a, size_t a_bytes, const unsigned char *b, size_t b_bytes,
            size_t n_elems, struct strait_error *err)
@@ -309,19 +327,13 @@ int sz_add(void *state, unsigned char *out, size_t cap_bytes, size_t *len_bytes,
         return strait_error_set(err, STRAIT_ERR_INPUT, "sz",
                                 "expected room for %zu bytes, found %zu",
                                 sz_max_bytes(state, n_elems), cap_bytes);
-    if (!open_operand(&job.a, a, a_bytes, n_elems) || !open_operand(&job.b, b, b_bytes, n_elems))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "sz", "expected two streams of %zu values",
-                                n_elems);
-    if (!share_step(&job.a.head, &job.b.head))
-        return strait_error_set(err, STRAIT_ERR_INPUT, "sz",
-                                "expected two streams that share a step");
-    set_head(&job.head, &job.a.head, &job.b.head);
-    const bool whole = job.head.mode == SZ_CONST || n_elems <= SZ_SEGMENT;
-    if ((whole ? add_whole(&job, err) : add_by_segments(&job, err)) != 0)
-        return -1;
-    if (job.bad)
-        return strait_error_set(err, STRAIT_ERR_INPUT, "sz", "expected two streams of %zu values",
-                                n_elems);
+    const bool open = open_operand(state, &job.a, a, a_bytes, n_elems) &&
+                      open_operand(state, &job.b, b, b_bytes, n_elems);
+    const int failed = open ? add_operands(&job, n_elems, err)
+                            : strait_error_set(err, STRAIT_ERR_INPUT, "sz",
+                                               "expected two streams of %zu values", n_elems);
+    sz_give_matrix(state, job.a.head.matrix);
+    sz_give_matrix(state, job.b.head.matrix);
     *len_bytes = (size_t)(w.p - out);
-    return 0;
+    return failed;
 }

@@ -231,7 +231,7 @@ void sz_chain_choose(struct sz_encoder *e, struct sz_chain *chain, size_t n_elem
         return;
     const bool zero = memchr(s->kind, UINT8_MAX, n_blocks) != NULL;
     const struct choice choice = choose(e, chain, zero, kind_of_slot);
-    if (choice.cost >> LOG_BITS >= 8 * SZ_MANY)
+    if (choice.cost >> LOG_BITS >= (chain->hasty ? 2 : 8) * SZ_MANY)
         e->how |= SZ_HOW_MANY;
     /* The coder takes slightly more than the entropy. */
     const uint64_t coded = choice.cost >> LOG_BITS;

@@ -3,7 +3,7 @@
 #include "sz.h"
 #include "sz_head.h"
 
-enum { MODES = 7, HAS_CENTRE = 8, POINTWISE = 16 };
+enum { MODES = 7, HAS_CENTRE = 8, POINTWISE = 16, DIRECTIONS = 32, ALL_FLAGS = 63 };
 
 const struct sz_grid sz_integers = {.step = 1, .inverse = 1};
 
@@ -57,13 +57,41 @@ static float read_float(struct strait_reader *r)
     return p ? strait_get_float(p) : 0;
 }
 
+static void write_directions(struct strait_writer *w, const struct sz_matrix *m)
+{
+    strait_write_varint(w, m->n_rows);
+    strait_write_u8(w, m->rank);
+    for (unsigned j = 0; j < m->rank; j++)
+        write_float(w, m->scale[j]);
+    strait_write_varint(w, m->len_bytes);
+    strait_write_bytes(w, m->bytes, m->len_bytes);
+}
+
+static bool read_directions(struct strait_reader *r, struct sz_directions *d)
+{
+    const uint64_t n_rows = strait_read_varint(r);
+    d->rank = strait_read_u8(r);
+    if (r->bad || n_rows > SIZE_MAX || d->rank < 1 || d->rank > SZ_MOST_DIRECTIONS)
+        return false;
+    d->n_rows = (size_t)n_rows;
+    for (unsigned j = 0; j < d->rank; j++)
+        d->scale[j] = read_float(r);
+    const uint64_t len_bytes = strait_read_varint(r);
+    if (r->bad || len_bytes > SIZE_MAX)
+        return false;
+    d->len_bytes = (size_t)len_bytes;
+    d->bytes = strait_read_bytes(r, d->len_bytes);
+    return d->bytes != NULL;
+}
+
 void sz_write_head(struct strait_writer *w, const struct sz_head *head)
 {
     const bool on_grid = head->mode == SZ_FIXED || head->mode == SZ_SEGMENTS;
     const bool powers = on_grid && head->pointwise;
     const bool centred = on_grid && !powers && (head->grid.centre < 0 || head->grid.centre > 0);
     strait_write_u8(w, (unsigned)head->mode | (centred ? (unsigned)HAS_CENTRE : 0u) |
-                           (powers ? (unsigned)POINTWISE : 0u));
+                           (powers ? (unsigned)POINTWISE : 0u) |
+                           (head->matrix ? (unsigned)DIRECTIONS : 0u));
     strait_write_varint(w, head->n_elems);
     if (head->mode == SZ_CONST)
         write_float(w, head->constant);
@@ -76,6 +104,8 @@ void sz_write_head(struct strait_writer *w, const struct sz_head *head)
         if (centred)
             write_float(w, head->grid.centre);
     }
+    if (head->matrix)
+        write_directions(w, head->matrix);
 }
 
 static bool read_powers(struct strait_reader *r, struct sz_head *head)
@@ -89,12 +119,17 @@ static bool read_powers(struct strait_reader *r, struct sz_head *head)
            sz_powers_complete(&head->powers);
 }
 
+bool sz_head_is_plain(const struct strait_reader *r)
+{
+    return r->p < r->end && !(*r->p & DIRECTIONS);
+}
+
 bool sz_read_head(struct strait_reader *r, struct sz_head *head, size_t n_elems)
 {
     const unsigned byte = strait_read_u8(r), mode = byte & MODES;
     *head = (struct sz_head){
         .mode = (enum sz_mode)mode, .pointwise = (byte & POINTWISE) != 0, .n_elems = n_elems};
-    if (strait_read_varint(r) != n_elems || r->bad || byte > (MODES | HAS_CENTRE | POINTWISE))
+    if (strait_read_varint(r) != n_elems || r->bad || byte > ALL_FLAGS)
         return false;
     if (mode == SZ_RAW || mode == SZ_RAW_SEGMENTS)
         return byte == mode;
@@ -104,6 +139,8 @@ bool sz_read_head(struct strait_reader *r, struct sz_head *head, size_t n_elems)
     }
     if ((mode != SZ_FIXED && mode != SZ_SEGMENTS) || (mode == SZ_FIXED && n_elems > SZ_FIXED_ELEMS))
         return false;
+    if (byte & DIRECTIONS && (mode != SZ_SEGMENTS || byte & (HAS_CENTRE | POINTWISE)))
+        return false;
     if (head->pointwise)
         return !(byte & HAS_CENTRE) && read_powers(r, head);
     head->grid.step = read_float(r);
@@ -112,7 +149,7 @@ bool sz_read_head(struct strait_reader *r, struct sz_head *head, size_t n_elems)
         !isfinite(head->grid.centre))
         return false;
     head->grid.inverse = 1.0f / head->grid.step;
-    return true;
+    return !(byte & DIRECTIONS) || read_directions(r, &head->directions);
 }
 
 double strait_sz_delivered_bound(const unsigned char *in, size_t len_bytes)

@@ -1,6 +1,7 @@
 /* Inside the sz codec: the head of a stream, and tensors without segments. */
 #pragma once
 #include "codecs/bound.h"
+#include "codecs/sz/matrix/matrix.h"
 #include "sz_parts.h"
 
 enum sz_mode {
@@ -21,6 +22,14 @@ struct sz_powers {
     unsigned signs;               /* 0: both, 1: all plus, 2: all minus */
 };
 
+/* Directions that integers were subtracted from, as the stream has them (sz_whole.c reads them). */
+struct sz_directions {
+    size_t n_rows, len_bytes;
+    unsigned rank; /* 0: none */
+    float scale[SZ_MOST_DIRECTIONS];
+    const unsigned char *bytes; /* of the stream that was read */
+};
+
 struct sz_head {
     enum sz_mode mode;
     bool pointwise;
@@ -29,6 +38,8 @@ struct sz_head {
     float constant;
     struct sz_grid grid; /* pointwise: of the integers */
     struct sz_powers powers;
+    struct sz_directions directions;
+    struct sz_matrix *matrix; /* these, ready for use; NULL: none */
 };
 
 /* The grid with step 1 and no centre. */
@@ -37,9 +48,12 @@ extern const struct sz_grid sz_integers;
 /** A grid for this absolute bound. Without centre its step follows from the bound alone, so that
  *  streams of equal bounds can be summed. False: only float32 itself would meet the bound. */
 bool sz_grid_for(struct sz_grid *grid, double bound, float centre);
+/** With its directions, if it has a matrix. */
 void sz_write_head(struct strait_writer *w, const struct sz_head *head);
-/** False when malformed or not of n_elems values. */
+/** False when malformed or not of n_elems values. Leaves the matrix NULL: see sz_open_matrix. */
 bool sz_read_head(struct strait_reader *r, struct sz_head *head, size_t n_elems);
+/** Whether the head at r is of a stream without directions. */
+bool sz_head_is_plain(const struct strait_reader *r);
 
 /* Tensors of up to SZ_FIXED_ELEMS values (sz_fixed.c): integers of one width. */
 struct sz_fixed {

@@ -38,6 +38,7 @@ struct sz_grid {
 };
 
 struct sz_encoder;
+struct sz_matrix;
 struct sz_kernels; /* the inner loops, see sz_kernels.h */
 
 /* ---- rANS (sz_rans.c): 32-bit states in [2^15, 2^31), 16-bit words, 12-bit frequencies */
@@ -175,6 +176,7 @@ struct sz_chain {
     /* encoders alone: */
     uint32_t price[SZ_TABLES][256]; /* of a symbol, in 1/65536 bit */
     unsigned patience, n_waits;     /* segments to skip before new tables are tried */
+    bool hasty;                     /* many lanes from fewer bytes on */
     uint8_t table_of[32][SZ_MAX_SHIFT + 1]
                     [2]; /* of slots by bin, shift and sparse, from 1; 0: none */
 };
@@ -251,9 +253,10 @@ int32_t sz_nearest(float x, const struct sz_grid *grid, int32_t otherwise);
 bool sz_quantise(int32_t *q, const float *x, unsigned n, const struct sz_grid *grid);
 /** After sz_quantise returned true: try the neighbouring integers and mark what still fails. */
 void sz_repair(int32_t *q, uint8_t *mark, const float *x, unsigned n, const struct sz_grid *grid);
-/** Quantise a segment and split its integers. False: too many escapes, store it raw. */
+/** Quantise a segment and split its integers, those of `matrix` at `at` subtracted (NULL: none).
+ *  False: too many escapes, store it raw. */
 bool sz_split(struct sz_split *s, const struct sz_kernels *kernels, const float *x, size_t n,
-              const struct sz_grid *grid, bool delta);
+              const struct sz_grid *grid, bool delta, const struct sz_matrix *matrix, size_t at);
 
 /* ---- blocks decoded (sz_block.c) */
 
@@ -284,6 +287,7 @@ struct sz_sample {
     double typical; /* root mean square of a median block: outliers do not count */
 };
 struct sz_sample sz_sample_values(const float *x, size_t n);
-/** Whether differences of neighbouring integers are shorter than the integers. */
-bool sz_sample_delta(const struct sz_encoder *e, const float *x, size_t n,
-                     const struct sz_grid *grid);
+/** Bits a value by which differences of neighbouring integers are shorter than the integers; 0 if
+ *  they hardly are, or are not. */
+double sz_sample_delta(const struct sz_encoder *e, const float *x, size_t n,
+                       const struct sz_grid *grid);

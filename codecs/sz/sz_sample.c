@@ -109,8 +109,8 @@ static unsigned bucket_of(int32_t v, uint64_t *plain_bits)
     return 8 * (octave - 1) + (magnitude >> (octave - 2) & 3) + (v < 0 ? 4 : 0);
 }
 
-bool sz_sample_delta(const struct sz_encoder *e, const float *x, size_t n,
-                     const struct sz_grid *grid)
+double sz_sample_delta(const struct sz_encoder *e, const float *x, size_t n,
+                       const struct sz_grid *grid)
 {
     uint32_t level[BUCKETS] = {0}, step[BUCKETS] = {0};
     uint64_t level_bits = 0, step_bits = 0, level_sum = 0, step_sum = 0;
@@ -126,7 +126,7 @@ bool sz_sample_delta(const struct sz_encoder *e, const float *x, size_t n,
         step_sum += steps;
     }
     if (step_sum >= level_sum)
-        return false;
+        return 0;
     for (size_t k = 0; k < n_samples; k++)
         for (size_t i = 1; i < SZ_BLOCK; i++) {
             level[bucket_of(q[k][i], &level_bits)]++;
@@ -134,6 +134,6 @@ bool sz_sample_delta(const struct sz_encoder *e, const float *x, size_t n,
         }
     level_bits = (level_bits << 16) + sz_entropy(&e->logs, level, BUCKETS);
     step_bits = (step_bits << 16) + sz_entropy(&e->logs, step, BUCKETS);
-    const uint64_t margin = (n_samples * (SZ_BLOCK - 1) << 16) / 20; /* 0.05 bit a value */
-    return step_bits + margin < level_bits;
+    const uint64_t n_steps = n_samples * (SZ_BLOCK - 1) << 16, margin = n_steps / 20; /* 0.05 bit */
+    return step_bits + margin < level_bits ? (double)(level_bits - step_bits) / (double)n_steps : 0;
 }

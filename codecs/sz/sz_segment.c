@@ -54,7 +54,8 @@ static void set_escapes(struct sz_split *s, const float *value, size_t n)
     }
 }
 
-void sz_segment_split(struct sz_encoder *e, const float *x, size_t n, const struct sz_head *head)
+void sz_segment_split(struct sz_encoder *e, const float *x, size_t n, const struct sz_head *head,
+                      size_t index)
 {
     if (head->mode == SZ_RAW_SEGMENTS) {
         e->how = SZ_HOW_RAW;
@@ -62,7 +63,9 @@ void sz_segment_split(struct sz_encoder *e, const float *x, size_t n, const stru
         sz_powers_forward(e->integer, x, n, &head->powers);
         sz_segment_split_integers(e, x, n, head, false);
     } else {
-        finish_split(e, sz_split(&e->split, e->kernels, x, n, &head->grid, head->delta),
+        finish_split(e,
+                     sz_split(&e->split, e->kernels, x, n, &head->grid, head->delta, head->matrix,
+                              index * SZ_SEGMENT),
                      head->delta);
     }
 }
@@ -105,7 +108,7 @@ void sz_segment_split_integers(struct sz_encoder *e, const float *value, size_t 
 {
     if (delta)
         difference(e->integer, value, n, &head->grid);
-    bool good = sz_split(&e->split, e->kernels, e->integer, n, &sz_integers, false);
+    bool good = sz_split(&e->split, e->kernels, e->integer, n, &sz_integers, false, NULL, 0);
     if (good && delta && e->split.n_escapes > 0)
         good = goes_on(e, value, n, &head->grid);
     if (good && e->split.n_escapes > 0)

@@ -16,9 +16,11 @@ static inline size_t sz_segment_elems(size_t n_elems, size_t index)
 
 /* Encoding takes three steps; the second one must run segment by segment, in order. */
 
-/** Step 1: quantise n values and split their integers into e->split. */
-void sz_segment_split(struct sz_encoder *e, const float *x, size_t n, const struct sz_head *head);
-/** The same from e->integer, which may be overwritten; `value` holds the escapes. */
+/** Step 1: quantise n values of segment `index` and split their integers into e->split. */
+void sz_segment_split(struct sz_encoder *e, const float *x, size_t n, const struct sz_head *head,
+                      size_t index);
+/** The same from e->integer, which may be overwritten, without a matrix; `value` holds the
+ *  escapes. */
 void sz_segment_split_integers(struct sz_encoder *e, const float *value, size_t n,
                                const struct sz_head *head, bool delta);
 /* Step 2: sz_chain_choose. */
@@ -30,6 +32,7 @@ void sz_segment_write(struct sz_encoder *e, struct strait_writer *w, const float
 struct sz_unpacker {
     const struct sz_head *head;
     struct sz_decoder *d;
+    size_t first; /* value of the tensor */
     struct strait_reader body;
     struct sz_source source;
     unsigned how;

@@ -1,4 +1,5 @@
 /* sz: split the blocks of a segment into symbols, low bits and escapes, and count them. */
+#include "codecs/sz/matrix/matrix.h"
 #include "sz_kernels.h"
 
 /* Differences within a segment. After an escape they continue from the integer nearest to it. If
@@ -14,6 +15,17 @@ static int32_t difference(int32_t *d, uint8_t *mark, const int32_t *q, const flo
         before = mark[i] ? sz_nearest(x[i], grid, before) : q[i];
     }
     return before;
+}
+
+/* What the directions of a matrix leave of the integers; 0 for an escape. */
+static struct sz_stats subtract_share(int32_t *d, const uint8_t *mark, bool marked,
+                                      const int32_t *q, unsigned n, const struct sz_matrix *matrix,
+                                      size_t at)
+{
+    const struct sz_sizes sizes = sz_matrix_subtract(matrix, d, q, at, n);
+    for (unsigned i = 0; marked && i < n; i++)
+        d[i] = mark[i] ? 0 : d[i];
+    return (struct sz_stats){.sum = sizes.sum, .n_nonzero = sizes.n_nonzero, .max = sizes.max};
 }
 
 static inline int ilog2(uint32_t v)
@@ -102,12 +114,12 @@ static void count(uint32_t (*histogram)[256], const uint8_t *sym, unsigned n)
 /* One block. Returns the last integer, for the next block's differences. */
 static int32_t split_block(struct sz_split *s, const struct sz_kernels *kernels, size_t block,
                            const float *x, unsigned n, const struct sz_grid *grid, bool delta,
-                           int32_t before)
+                           int32_t before, const struct sz_matrix *matrix, size_t at)
 {
     int32_t q[SZ_BLOCK], d[SZ_BLOCK];
     uint8_t mark[SZ_BLOCK];
     struct sz_stats stats;
-    const int32_t *integers = q;
+    int32_t *integers = q;
     int32_t last = 0;
     bool marked = n == SZ_BLOCK ? kernels->quantise(q, &stats, x, grid)
                                 : sz_quantise_some(q, &stats, x, n, grid);
@@ -118,6 +130,10 @@ static int32_t split_block(struct sz_split *s, const struct sz_kernels *kernels,
         last = difference(d, mark, q, x, n, grid, before, -1);
         integers = d;
     }
+    if (matrix) {
+        stats = subtract_share(d, mark, marked, q, n, matrix, at);
+        integers = d;
+    }
     if (marked || delta)
         stats = sz_stats_of(integers, n);
     const unsigned shift = choose_shift(&stats);
@@ -126,9 +142,9 @@ static int32_t split_block(struct sz_split *s, const struct sz_kernels *kernels,
             last = difference(d, mark, q, x, n, grid, before, (int)shift);
         else
             for (unsigned i = 0; i < n; i++)
-                if (q[i] >> shift > 127 || q[i] >> shift < -126) {
+                if (integers[i] >> shift > 127 || integers[i] >> shift < -126) {
                     mark[i] = 1;
-                    q[i] = 0;
+                    integers[i] = 0;
                 }
         marked = true;
     }
@@ -148,7 +164,7 @@ static int32_t split_block(struct sz_split *s, const struct sz_kernels *kernels,
 }
 
 bool sz_split(struct sz_split *s, const struct sz_kernels *kernels, const float *x, size_t n,
-              const struct sz_grid *grid, bool delta)
+              const struct sz_grid *grid, bool delta, const struct sz_matrix *matrix, size_t at)
 {
     s->n_low_bytes = s->n_escapes = 0;
     s->n_slots = 0;
@@ -157,7 +173,8 @@ bool sz_split(struct sz_split *s, const struct sz_kernels *kernels, const float 
     int32_t before = 0;
     for (size_t i = 0; i < n; i += SZ_BLOCK) {
         const unsigned m = n - i < SZ_BLOCK ? (unsigned)(n - i) : SZ_BLOCK;
-        before = split_block(s, kernels, i / SZ_BLOCK, x + i, m, grid, delta, before);
+        before =
+            split_block(s, kernels, i / SZ_BLOCK, x + i, m, grid, delta, before, matrix, at + i);
         if (s->n_escapes > n / 2)
             return false;
     }

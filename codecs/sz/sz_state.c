@@ -26,10 +26,31 @@ struct sz_decoder *sz_take_decoder(struct sz_state *s)
     return d;
 }
 
+struct sz_matrix *sz_take_matrix(struct sz_state *s, size_t n_elems, size_t n_rows)
+{
+    struct sz_matrix *m = strait_pool_take(&s->matrices);
+    if (!m && !(m = calloc(1, sizeof(*m))))
+        return NULL;
+    m->kernels = sz_matrix_kernels_at(s->kernels->level);
+    if (sz_matrix_shape(m, n_elems, n_rows))
+        return m;
+    strait_pool_give(&s->matrices, m);
+    return NULL;
+}
+
+void sz_give_matrix(struct sz_state *s, struct sz_matrix *m)
+{
+    if (m)
+        strait_pool_give(&s->matrices, m);
+}
+
 void sz_state_free(void *state)
 {
     struct sz_state *s = state;
     strait_team_free(s->team);
+    for (void *piece; (piece = strait_pool_take(&s->matrices)) != NULL;)
+        sz_matrix_free(piece);
+    strait_pool_release(&s->matrices);
     for (void *piece; (piece = strait_pool_take(&s->encoders)) != NULL;)
         strait_buffer_free(piece);
     for (void *piece; (piece = strait_pool_take(&s->decoders)) != NULL;)
@@ -69,6 +90,7 @@ struct sz_state *sz_state_new(const struct sz_kernels *kernels, unsigned n_threa
     s->kernels = kernels;
     strait_pool_init(&s->encoders);
     strait_pool_init(&s->decoders);
+    strait_pool_init(&s->matrices);
     int failed = fill_pools(s, n_threads);
     if (failed)
         strait_error_set(err, STRAIT_ERR_NOMEM, "sz", "no memory for the codec");

@@ -2,14 +2,16 @@
 #pragma once
 #include "codecs/kit/scratch_pool.h"
 #include "codecs/kit/team.h"
+#include "codecs/sz/matrix/matrix.h"
 #include "sz_kernels.h"
 
 enum { SZ_MAX_THREADS = 64 };
 
 struct sz_state {
     const struct sz_kernels *kernels;
-    struct strait_pool encoders, decoders;
+    struct strait_pool encoders, decoders, matrices;
     struct strait_team *team; /* NULL: one thread */
+    unsigned most_directions; /* that encode subtracts from a matrix */
 };
 
 /** Allocates scratch memory for every thread, so that the first call costs no more than later ones.
@@ -21,3 +23,6 @@ void sz_state_free(void *state);
 /** Scratch memory for one call; give it back to its pool. NULL when memory runs out. */
 struct sz_encoder *sz_take_encoder(struct sz_state *s);
 struct sz_decoder *sz_take_decoder(struct sz_state *s);
+/** Of this shape, which has to fit; NULL when memory runs out. */
+struct sz_matrix *sz_take_matrix(struct sz_state *s, size_t n_elems, size_t n_rows);
+void sz_give_matrix(struct sz_state *s, struct sz_matrix *m); /* NULL is fine */

@@ -30,6 +30,7 @@ static void stream_end(void *stream)
         return;
     if (s->e)
         strait_pool_give(&s->state->encoders, s->e);
+    sz_give_matrix(s->state, s->coding.head.matrix);
     if (s->d)
         strait_pool_give(&s->state->decoders, s->d);
     free(s);
@@ -48,15 +49,14 @@ static int stream_begin(void *state, void **stream, const float *x, size_t n_ele
         stream_end(s);
         return strait_error_set(err, STRAIT_ERR_NOMEM, "sz", "memory ran out");
     }
-    sz_coding_begin(&s->coding, state, s->e, x, n_elems, request.bound);
+    sz_coding_begin(&s->coding, state, s->e, x, n_elems, request.n_rows, request.bound);
     *stream = s;
     return 0;
 }
 
 static size_t piece_max_bytes(const void *state, size_t n_elems)
 {
-    (void)state;
-    return n_elems > SZ_SEGMENT ? (size_t)SZ_SEGMENT_BYTES + SZ_HEAD_BYTES
+    return n_elems > SZ_SEGMENT ? (size_t)SZ_SEGMENT_BYTES + sz_head_bytes(state, n_elems)
                                 : 4 * n_elems + SZ_HEAD_BYTES;
 }
 
@@ -100,11 +100,19 @@ static int stream_begin_decode(void *state, void **stream, float *y, size_t n_el
     return 0;
 }
 
+static bool get_head(struct stream *s, struct strait_reader *r)
+{
+    struct sz_head *head = &s->coding.head;
+    bool good;
+    return sz_read_head(r, head, head->n_elems) &&
+           sz_open_matrix(s->state, head, &good, NULL) == 0 && good;
+}
+
 static bool get_piece(struct stream *s, struct strait_reader *r)
 {
     struct sz_head *head = &s->coding.head;
     struct sz_unpacker u;
-    if (s->next == 0 && !sz_read_head(r, head, head->n_elems))
+    if (s->next == 0 && !get_head(s, r))
         return false;
     if (s->next >= sz_pieces_in(head))
         return false;

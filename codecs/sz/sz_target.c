@@ -87,9 +87,9 @@ static double bits_at(const struct search *s, double octave)
         sz_fixed_write(&w, &fixed, s->n);
         return 8 * (double)(w.p - e->bytes) / (double)s->n;
     }
-    head.delta = sz_sample_delta(e, e->value, s->n_sampled, &head.grid);
+    head.delta = sz_sample_delta(e, e->value, s->n_sampled, &head.grid) > 0;
     memset(e->version, 0, sizeof(e->version));
-    sz_segment_split(e, e->value, s->n_sampled, &head);
+    sz_segment_split(e, e->value, s->n_sampled, &head, 0);
     sz_chain_choose(e, &chain, s->n_sampled);
     sz_segment_write(e, &w, e->value, s->n_sampled, &head, 0);
     /* Tables count once, the samples as often as they fit. */

@@ -31,8 +31,10 @@ static bool read_tables(struct sz_chain *chain, struct strait_reader *r, unsigne
 bool sz_segment_open(struct sz_unpacker *u, struct sz_decoder *d, struct sz_chain *chain,
                      struct strait_reader *r, const struct sz_head *head, size_t index)
 {
-    *u = (struct sz_unpacker){
-        .head = head, .d = d, .n_elems = sz_segment_elems(head->n_elems, index)};
+    *u = (struct sz_unpacker){.head = head,
+                              .d = d,
+                              .first = index * SZ_SEGMENT,
+                              .n_elems = sz_segment_elems(head->n_elems, index)};
     struct strait_reader body = {.p = r->p, .end = r->end};
     if (head->n_elems > SZ_SEGMENT) {
         const unsigned char *length = strait_read_bytes(r, LENGTH_BYTES);
@@ -183,7 +185,8 @@ static void sum_up(struct sz_unpacker *u, float *q, const float *y, unsigned m)
     u->before = before;
 }
 
-bool sz_unpack_integers(struct sz_unpacker *u, float *q, float *y, unsigned m)
+/* Integers as the stream has them: what a matrix left, or sums of differences. */
+static bool unpack_integers(struct sz_unpacker *u, float *q, float *y, unsigned m)
 {
     const size_t block = u->at / SZ_BLOCK;
     u->at += m;
@@ -203,6 +206,35 @@ bool sz_unpack_integers(struct sz_unpacker *u, float *q, float *y, unsigned m)
             q[i] = (float)u->before;
     else if ((u->how & SZ_HOW_WAY) == SZ_HOW_DELTA)
         sum_up(u, q, y, m);
+    return true;
+}
+
+static bool has_share(const struct sz_unpacker *u)
+{
+    return u->head->matrix && (u->how & SZ_HOW_WAY) == SZ_HOW_PLAIN;
+}
+
+bool sz_unpack_integers(struct sz_unpacker *u, float *q, float *y, unsigned m)
+{
+    float share[SZ_BLOCK];
+    if (!unpack_integers(u, q, y, m))
+        return false;
+    if (!has_share(u))
+        return true;
+    sz_matrix_share(u->head->matrix, share, u->first + u->at - m, m);
+    for (unsigned i = 0; i < m; i++)
+        q[i] += share[i];
+    return true;
+}
+
+static bool unpack_with_share(struct sz_unpacker *u, float *y, unsigned m)
+{
+    float escape[SZ_BLOCK];
+    if (!unpack_integers(u, y, escape, m))
+        return false;
+    sz_matrix_restore(u->head->matrix, y, u->first + u->at - m, m, u->head->grid.step);
+    for (unsigned i = 0; i < m && u->any_escape; i++)
+        y[i] = isnan(y[i]) ? escape[i] : y[i];
     return true;
 }
 
@@ -227,6 +259,8 @@ bool sz_unpack_values(struct sz_unpacker *u, float *y, unsigned m)
     const struct sz_grid *grid = &u->head->grid;
     if (u->head->pointwise)
         return unpack_powers(u, y, m);
+    if (has_share(u))
+        return unpack_with_share(u, y, m);
     const size_t block = u->at / SZ_BLOCK;
     u->at += m;
     if (is_raw(u)) {

@@ -73,8 +73,40 @@ static bool is_constant(const struct strait_extent *extent, double limit, bool e
     return extent->max - middle <= limit && middle - extent->min <= limit;
 }
 
+/* The integers of the directions as a stream. False: it is too long. */
+static bool code_directions(struct sz_matrix *m, struct sz_encoder *e)
+{
+    const size_t n = m->rank * (m->n_rows + m->n_columns);
+    struct sz_coding c = {.x = m->code,
+                          .chain = {.hasty = true},
+                          .head = {.mode = n <= SZ_FIXED_ELEMS ? SZ_FIXED : SZ_SEGMENTS,
+                                   .n_elems = n,
+                                   .grid = sz_integers}};
+    const size_t room = sz_matrix_room(m->n_rows * m->n_columns);
+    struct strait_writer w = {.p = m->bytes, .end = m->bytes + room};
+    for (size_t i = 0; i < sz_pieces_in(&c.head); i++)
+        sz_coding_put(&c, e, &w, i);
+    memset(e->version, 0, sizeof(e->version)); /* its tables are of another stream */
+    m->len_bytes = (size_t)(w.p - m->bytes);
+    return !w.full;
+}
+
+static void find_matrix(struct sz_coding *c, struct sz_encoder *e, size_t n_rows, double rival)
+{
+    struct sz_head *head = &c->head;
+    const bool centred = head->grid.centre < 0 || head->grid.centre > 0;
+    struct sz_matrix *m = centred ? NULL : sz_take_matrix(c->state, head->n_elems, n_rows);
+    if (!m) /* without memory: coded without directions */
+        return;
+    if (sz_matrix_find(m, c->x, head->grid.inverse, c->state->most_directions, rival) &&
+        sz_matrix_complete(m) && code_directions(m, e))
+        head->matrix = m;
+    else
+        strait_pool_give(&c->state->matrices, m);
+}
+
 void sz_coding_begin(struct sz_coding *c, struct sz_state *s, struct sz_encoder *e, const float *x,
-                     size_t n, struct strait_bound bound)
+                     size_t n, size_t n_rows, struct strait_bound bound)
 {
     struct sz_head *head = &c->head;
     const bool pointwise = bound.kind == STRAIT_BOUND_POINTWISE;
@@ -82,6 +114,7 @@ void sz_coding_begin(struct sz_coding *c, struct sz_state *s, struct sz_encoder 
     const struct strait_extent extent = extent_of(s, x, n);
     memset(c, 0, sizeof(*c));
     c->x = x;
+    c->state = s;
     head->n_elems = n;
     head->pointwise = pointwise;
     head->mode = n > SZ_SEGMENT ? SZ_RAW_SEGMENTS : SZ_RAW;
@@ -105,7 +138,47 @@ void sz_coding_begin(struct sz_coding *c, struct sz_state *s, struct sz_encoder 
         return;
     }
     head->mode = n <= SZ_FIXED_ELEMS ? SZ_FIXED : SZ_SEGMENTS;
-    head->delta = head->mode == SZ_SEGMENTS && !pointwise && sz_sample_delta(e, x, n, &head->grid);
+    if (head->mode == SZ_FIXED || pointwise)
+        return;
+    const double by_delta = sz_sample_delta(e, x, n, &head->grid);
+    if (s->most_directions > 0 && !target && extent.all_finite && sz_matrix_fits(n, n_rows))
+        find_matrix(c, e, n_rows, by_delta);
+    head->delta = by_delta > 0 && !head->matrix;
+    c->chain.hasty = head->matrix != NULL;
+}
+
+void sz_coding_end(struct sz_coding *c)
+{
+    if (c->head.matrix)
+        strait_pool_give(&c->state->matrices, c->head.matrix);
+    c->head.matrix = NULL;
+}
+
+/* ---- directions of a matrix: their integers are a stream of their own */
+
+int sz_open_matrix(struct sz_state *s, struct sz_head *head, bool *good, struct strait_error *err)
+{
+    const struct sz_directions *d = &head->directions;
+    struct strait_reader r = {.p = d->bytes, .end = d->bytes + d->len_bytes};
+    *good = true;
+    if (d->rank == 0)
+        return 0;
+    *good = sz_matrix_fits(head->n_elems, d->n_rows) && sz_head_is_plain(&r);
+    if (!*good)
+        return 0;
+    struct sz_matrix *m = sz_take_matrix(s, head->n_elems, d->n_rows);
+    if (!m)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, "sz", "memory ran out");
+    m->rank = d->rank;
+    memcpy(m->scale, d->scale, sizeof(m->scale));
+    const size_t n_codes = m->rank * (m->n_rows + m->n_columns);
+    const int failed = sz_decode_whole(s, m->code, n_codes, &r, good, err);
+    *good = !failed && *good && r.p == r.end && sz_matrix_complete(m);
+    if (*good)
+        head->matrix = m;
+    else
+        strait_pool_give(&s->matrices, m);
+    return failed;
 }
 
 /* ---- encoding */
@@ -133,7 +206,7 @@ static void put_segment(struct sz_coding *c, struct sz_encoder *e, struct strait
 {
     const float *x = c->x + index * SZ_SEGMENT;
     const size_t n = sz_segment_elems(c->head.n_elems, index);
-    sz_segment_split(e, x, n, &c->head);
+    sz_segment_split(e, x, n, &c->head, index);
     sz_chain_choose(e, &c->chain, n);
     sz_segment_write(e, w, x, n, &c->head, index);
 }
@@ -178,7 +251,7 @@ static void encode_segments(void *arg)
         const float *x = job->c->x + index * SZ_SEGMENT;
         const size_t n = sz_segment_elems(head->n_elems, index);
         struct strait_writer w = {.p = e->bytes, .end = e->bytes + sizeof(e->bytes)};
-        sz_segment_split(e, x, n, head);
+        sz_segment_split(e, x, n, head, index);
         strait_turns_await(&job->chosen, index);
         sz_chain_choose(e, &job->c->chain, n);
         strait_turns_pass(&job->chosen);
@@ -192,18 +265,19 @@ static void encode_segments(void *arg)
 }
 
 int sz_encode_whole(struct sz_state *s, struct strait_writer *w, const float *x, size_t n,
-                    struct strait_bound bound, struct strait_error *err)
+                    size_t n_rows, struct strait_bound bound, struct strait_error *err)
 {
     struct sz_coding c;
     struct sz_encoder *e = sz_take_encoder(s);
     if (!e)
         return strait_error_set(err, STRAIT_ERR_NOMEM, "sz", "memory ran out");
-    sz_coding_begin(&c, s, e, x, n, bound);
+    sz_coding_begin(&c, s, e, x, n, n_rows, bound);
     const size_t n_pieces = sz_pieces_in(&c.head);
     if (!s->team || n_pieces == 1) {
         for (size_t i = 0; i < n_pieces; i++)
             sz_coding_put(&c, e, w, i);
         strait_pool_give(&s->encoders, e);
+        sz_coding_end(&c);
         return 0;
     }
     strait_pool_give(&s->encoders, e);
@@ -217,6 +291,7 @@ int sz_encode_whole(struct sz_state *s, struct strait_writer *w, const float *x,
     strait_turns_release(&job.written);
     strait_turns_release(&job.chosen);
     pthread_mutex_destroy(&job.mutex);
+    sz_coding_end(&c);
     return done ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "sz", "memory ran out");
 }
 
@@ -288,11 +363,16 @@ int sz_decode_whole(struct sz_state *s, float *y, size_t n, struct strait_reader
         *good = sz_decode_plain(y, r, &head);
         return 0;
     }
+    if (sz_open_matrix(s, &head, good, err) != 0)
+        return -1;
+    if (!*good)
+        return 0;
     struct decode_job job = {.state = s, .r = r, .head = &head, .y = y};
     pthread_mutex_init(&job.mutex, NULL);
     strait_team_run(n > SZ_SEGMENT ? s->team : NULL, decode_segments, &job);
     pthread_mutex_destroy(&job.mutex);
     *good = !job.bad && job.n_done == sz_segments_in(n);
+    sz_give_matrix(s, head.matrix);
     if (!job.bad && job.next == 0)
         return strait_error_set(err, STRAIT_ERR_NOMEM, "sz", "memory ran out");
     return 0;

@@ -7,13 +7,19 @@
 struct sz_coding {
     struct sz_head head;
     const float *x;
-    double bound; /* absolute, where there is one */
+    struct sz_state *state;
     struct sz_chain chain;
 };
+/** Upper limit for the head of a tensor in segments. */
+size_t sz_head_bytes(const struct sz_state *s, size_t n_elems);
 size_t sz_max_bytes(const void *state, size_t n_elems);
-/** Choose mode and grid. */
+/** Choose mode, grid and directions. In: n_rows as of struct strait_request. */
 void sz_coding_begin(struct sz_coding *c, struct sz_state *s, struct sz_encoder *e, const float *x,
-                     size_t n_elems, struct strait_bound bound);
+                     size_t n_elems, size_t n_rows, struct strait_bound bound);
+void sz_coding_end(struct sz_coding *c);
+/** Decode the directions of a head that was read, so that segments can be decoded. sz_coding_end
+ *  or sz_give_matrix frees them. *good: false when malformed. Errors: NOMEM */
+int sz_open_matrix(struct sz_state *s, struct sz_head *head, bool *good, struct strait_error *err);
 /** Write the next piece; without SEGMENTS the first one is everything. */
 void sz_coding_put(struct sz_coding *c, struct sz_encoder *e, struct strait_writer *w,
                    size_t index);
@@ -31,7 +37,7 @@ void sz_finish_whole(struct strait_writer *w, const struct strait_writer *start,
 bool sz_decode_plain(float *y, struct strait_reader *r, const struct sz_head *head);
 /** Encode all pieces, with the team if there is one. Errors: NOMEM. */
 int sz_encode_whole(struct sz_state *s, struct strait_writer *w, const float *x, size_t n,
-                    struct strait_bound bound, struct strait_error *err);
+                    size_t n_rows, struct strait_bound bound, struct strait_error *err);
 /** *good: false when malformed; otherwise the reader is behind the stream. */
 int sz_decode_whole(struct sz_state *s, float *y, size_t n, struct strait_reader *r, bool *good,
                     struct strait_error *err);

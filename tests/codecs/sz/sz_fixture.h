@@ -14,16 +14,23 @@ struct sz_fixture {
     size_t max_elems, cap_bytes, len_bytes;
 };
 
-static inline void sz_fixture_init(struct sz_fixture *f, size_t max_elems, double n_threads)
+static inline void sz_fixture_with(struct sz_fixture *f, size_t max_elems, double n_threads,
+                                   double directions)
 {
     struct strait_error err = {0};
+    const double params[] = {n_threads, directions};
     f->ops = strait_codec_find("sz");
     f->max_elems = max_elems;
-    CU_ASSERT_EQUAL_FATAL(strait_codec_open(f->ops, &f->state, &n_threads, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(strait_codec_open(f->ops, &f->state, params, &err), 0);
     f->cap_bytes = f->ops->max_bytes(f->state, max_elems);
     f->bytes = malloc(f->cap_bytes);
     f->y = malloc(4 * max_elems + 4);
     CU_ASSERT_FATAL(f->bytes && f->y);
+}
+
+static inline void sz_fixture_init(struct sz_fixture *f, size_t max_elems, double n_threads)
+{
+    sz_fixture_with(f, max_elems, n_threads, 0);
 }
 
 static inline void sz_fixture_release(struct sz_fixture *f)

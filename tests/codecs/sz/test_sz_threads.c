@@ -91,11 +91,11 @@ static void callers_share_a_team(void)
 
 static void wrong_teams(void)
 {
-    static const double wrong[] = {0, 65, -1, NAN};
-    for (size_t i = 0; i < 4; i++) {
+    static const double wrong[][2] = {{0, 0}, {65, 0}, {-1, 0}, {NAN, 0}, {1, 17}, {1, -1}};
+    for (size_t i = 0; i < 6; i++) {
         struct strait_error err = {0};
         void *state;
-        CU_ASSERT_EQUAL(strait_codec_open(strait_codec_find("sz"), &state, &wrong[i], &err), -1);
+        CU_ASSERT_EQUAL(strait_codec_open(strait_codec_find("sz"), &state, wrong[i], &err), -1);
         CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
     }
 }
