@@ -45,6 +45,14 @@ static void nearest(void)
                                cases[i].expected ? cases[i].expected : "none");
     }
     strait_test_context("%s", "");
+    /* of any length: no memory is laid out for it */
+    char *endless = calloc(1, 1 << 20);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(endless);
+    memset(endless, 'a', (1 << 20) - 1);
+    const char *const names[] = {endless, "ab", NULL};
+    CU_ASSERT_STRING_EQUAL(strait_nearest("aab", names), "ab");
+    CU_ASSERT_PTR_NULL(strait_nearest(endless, names));
+    free(endless);
 }
 
 static void refused(void)

@@ -1,12 +1,14 @@
 #include "sim/job_slots.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "tests/kit/suite.h"
 
 static void one_slot(void)
 {
     struct strait_slots s;
+    memset(&s, 0xff, sizeof(s)); /* whatever stood there before */
     CU_ASSERT_EQUAL(strait_slots_init(&s, 1), 0);
     CU_ASSERT_EQUAL(strait_slots_queue(&s, 1, 1, 2), 1);
     CU_ASSERT_EQUAL(strait_slots_queue(&s, 1, 1, 2), 3); /* one after another */
