@@ -1,0 +1,141 @@
+/* strait plot: which question its options ask. No gnuplot is found here: the script and the data are
+ * there for another one, and say what would be drawn. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tests/kit/program.h"
+
+static struct program p;
+static char *path;
+#define CALL(...) PROGRAM_CALL(&p, __VA_ARGS__)
+
+/* Two counts of clients, without a codec and with one. */
+static void begin(void)
+{
+    program_set_up(&p);
+    program_write(&p, "e.json",
+                  "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"clients\":2,"
+                  "\"strategy\":{\"name\":\"fedavg\",\"rounds\":2,\"local_steps\":1},\"codec\":"
+                  "\"none\",\"network\":{\"client\":{\"rate\":\"1 Gbps\",\"rtt\":\"1 ms\"},"
+                  "\"server\":{\"rate\":\"1 Gbps\"}},\"vary\":{\"/clients\":[2,3],\"/codec\":"
+                  "[\"none\",\"u8bit\"]}}");
+    struct said s = CALL("run", "e.json", "--on", "fluid", "--out", "r", "-j", "1");
+    CU_ASSERT_EQUAL_FATAL(s.status, 0);
+    said_release(&s);
+    const char *old = getenv("PATH");
+    path = old ? strdup(old) : NULL;
+    setenv("PATH", p.folder, 1);
+}
+
+static void end(void)
+{
+    if (path)
+        setenv("PATH", path, 1);
+    else
+        unsetenv("PATH");
+    free(path);
+    program_tear_down(&p);
+}
+
+/* A file that a call left, to be freed; the call wanted gnuplot. */
+static char *left(struct said s, const char *name)
+{
+    CU_ASSERT_EQUAL(s.status, 3);
+    CU_ASSERT_CONTAINS(s.err, "gnuplot");
+    CU_ASSERT_STRING_EQUAL(s.out, "");
+    said_release(&s);
+    char *text = program_read(&p, name);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+    return text;
+}
+
+/* How often a text stands in another. */
+static size_t n_times(const char *text, const char *part)
+{
+    size_t n = 0;
+    for (; (text = strstr(text, part)); text += strlen(part))
+        n++;
+    return n;
+}
+
+static void questions(void)
+{
+    begin();
+    char *text = left(CALL("plot", "r", "--kind", "heat", "--x", "/clients", "--series", "/codec",
+                           "--y", "speed-up", "--out", "h.svg"),
+                      "h.csv");
+    CU_ASSERT_EQUAL(strncmp(text, "panel,number,by,x,y,low,high\r\n", 30), 0);
+    CU_ASSERT_CONTAINS(text, "\r\n,/speedup,none,2,1,"); /* over itself */
+    CU_ASSERT_EQUAL(n_times(text, "/speedup"), 4);
+    free(text);
+    /* --y time is that of a round, beside another number that of all rounds */
+    text = left(
+        CALL("plot", "r", "--y", "time", "--style", "paper", "--columns", "1", "--out", "p.pdf"),
+        "p.csv");
+    CU_ASSERT_EQUAL(n_times(text, ",/round_s,"), 4);
+    free(text);
+    text = program_read(&p, "p.gp");
+    CU_ASSERT_CONTAINS(text, "set terminal pdfcairo size 3.5in,");
+    free(text);
+    text =
+        left(CALL("plot", "r", "--y", "time", "--y", "/ratio", "--log", "none", "--out", "two.png"),
+             "two.csv");
+    CU_ASSERT_EQUAL(n_times(text, ",/total_s,"), 4);
+    CU_ASSERT_EQUAL(n_times(text, ",/ratio,"), 4);
+    free(text);
+    text = program_read(&p, "two.gp");
+    CU_ASSERT_PTR_NULL(strstr(text, "\nset logscale"));
+    free(text);
+    /* without a codec, against what was sent; a panel for each count */
+    text = left(CALL("plot", "r", "--x", "bytes", "--y", "/round_s", "--where", "/codec=none",
+                     "--facet", "/clients", "--log", "x", "--style", "slides"),
+                "r/plot.csv");
+    CU_ASSERT_EQUAL(n_times(text, ",/round_s,"), 2);
+    CU_ASSERT_EQUAL(strncmp(text, "panel,number,line,x,y,low,high\r\nclients 2,", 42), 0);
+    free(text);
+    text = program_read(&p, "r/plot.gp");
+    CU_ASSERT_CONTAINS(text, "set terminal svg size 1280,720 "); /* 13.333 x 7.5 inches of 96 */
+    CU_ASSERT_CONTAINS(text, "\nset logscale x");
+    free(text);
+    end();
+}
+
+/* The pictures that have names, each with its own. */
+static void names(void)
+{
+    begin();
+    free(left(CALL("plot", "r"), "r/scaling.gp"));
+    free(left(CALL("plot", "r", "--y", "time"), "r/scaling-time.gp"));
+    free(left(CALL("plot", "r", "--out", "mine.png"), "mine.gp"));
+    end();
+}
+
+static void refused(void)
+{
+    static const char *const calls[][6] = {{"--out", ".svg"},
+                                           {"--out", "r/.svg"},
+                                           {"--style", "paper", "--columns", "3"},
+                                           {"--style", "screen", "--columns", "1"},
+                                           {"--where", "/clients=4", "--out", "x.svg"}},
+                             *const says[] = {"found \".svg\"", "found \"r/.svg\"",
+                                              "expected 1 or 2 after --columns, found 3",
+                                              "expected --style paper with --columns",
+                                              "expected one of 2, 3, found \"4\""};
+    begin();
+    for (size_t i = 0; i < sizeof(says) / sizeof(*says); i++) {
+        struct said s = calls[i][2]
+                            ? CALL("plot", "r", calls[i][0], calls[i][1], calls[i][2], calls[i][3])
+                            : CALL("plot", "r", calls[i][0], calls[i][1]);
+        CU_ASSERT_EQUAL(s.status, 2);
+        CU_ASSERT_CONTAINS(s.err, says[i]);
+        said_release(&s);
+    }
+    end();
+}
+
+static const struct strait_test tests[] = {
+    {"options ask for numbers, settings, rows and pages", questions},
+    {"pictures with names lie beside the results", names},
+    {"what cannot be drawn is refused", refused},
+};
+STRAIT_SUITE("cli/cli_plot", tests);
