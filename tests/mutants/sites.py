@@ -100,6 +100,8 @@ class File:
                 last = self.match[i + 1] + 1
                 silent.update(k for k in range(i + 2, last - 1) if self.tok(k) == '||')
                 silent.update(range(last, self.match.get(last, self.end_of(last)) + 1))
+            elif self.tokens[i][0] == 'if' and self.gives_back(i):
+                silent.update(range(i, self.match[i + 1] + 1))
         return silent
 
     def end_of(self, i):
@@ -114,6 +116,21 @@ class File:
         if not all(re.fullmatch(r'! (\w+ (->|\.) )*\w+', p) for p in parts):
             return False
         return all(self.is_allocated(i, p.split()[-1]) for p in parts)
+
+    def gives_back(self, i):
+        """Whether all that an if does is one call that gives memory or files back."""
+        k = self.match.get(i + 1, i) + 1
+        while re.match(r'\w+$|->$|\.$', self.tok(k)) and self.tok(k + 1) != '(':
+            k += 1
+        after = self.match.get(k + 1, k) + 1
+        return RELEASE.match(self.tok(k)) is not None and self.tok(after) == ';'
+
+    def asks_for_whole(self, i):
+        """floor(x) == x: ceil(x) == x asks the same."""
+        last = self.match.get(i + 1, i + 1)
+        inner = self.source(i + 2, last - 1)
+        return self.tok(last + 1) in ('==', '!=') and \
+            self.text[self.tokens[last + 2][1]:].startswith(inner)
 
     def is_allocated(self, i, name):
         """Whether `name = ... an allocation` stands shortly before i."""
@@ -177,7 +194,7 @@ class File:
             if t in ('++', '--') or t in SWAP and self.is_binary(i):
                 for after in SWAP[t]:
                     self.add('operator', i, i, after)
-            elif t in NAMES:
+            elif t in NAMES and not self.asks_for_whole(i):
                 self.add('name', i, i, NAMES[t])
             elif t in ('break', 'continue') and self.tok(i + 1) == ';':
                 self.add('removed ' + t, i, i, '')
