@@ -19,6 +19,8 @@ SILENT = re.compile(r'^(assert|_Static_assert|sizeof|(m|c|re)alloc|aligned_alloc
 RELEASE = re.compile(r'^(free|close|fclose|munmap|json_decref|\w*_(free|release|close|clear))$')
 # What gives memory, and nothing else that could fail.
 ALLOCATES = re.compile(r'^((m|c|re)alloc|reallocarray|aligned_alloc|strn?dup|open_memstream)$')
+# Where a text stands in its column, and how wide that is.
+LAYOUT = re.compile(r'^strait_table_(column|wrap)$')
 # What does not ask in which order.
 SYMMETRIC = {'strcmp', 'memcmp', 'strcasecmp', 'fmin', 'fmax', 'fminf', 'fmaxf'}
 KEYWORD = set('if else for while do switch case default return break continue goto sizeof struct '
@@ -85,7 +87,8 @@ class File:
     def silent_tokens(self):
         silent = set()
         for i in range(len(self.tokens) - 1):
-            if SILENT.match(self.tokens[i][0]) and self.tokens[i + 1][0] == '(':
+            if self.tokens[i + 1][0] == '(' and (SILENT.match(self.tokens[i][0]) or
+                                                 LAYOUT.match(self.tokens[i][0])):
                 silent.update(range(i + 1, self.match.get(i + 1, i + 1) + 1))
             elif self.is_mixed(i):  # how bits of a hash are spread: no result depends on it
                 silent.update((i, i + 1))
@@ -283,7 +286,8 @@ class File:
                     self.add('index', i + 1, self.match[i] - 1, '%s %s 1' % (inner, sign))
 
     def swapped(self, i):
-        if self.is_declared(i) or SILENT.match(self.tok(i)) or self.tok(i) in SYMMETRIC:
+        name = self.tok(i)
+        if self.is_declared(i) or SILENT.match(name) or LAYOUT.match(name) or name in SYMMETRIC:
             return
         starts, k = [i + 2], i + 2
         while k < self.match[i + 1]:
