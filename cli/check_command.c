@@ -281,12 +281,8 @@ int strait_command_check(int argc, char **argv)
     struct strait_error err = {0};
     const char *experiment = NULL;
     int status;
-    if (strait_command_begin(&status, &usage, argc, argv, &experiment, 1, NULL)) {
-        if (!experiment)
-            strait_error_set(&err, STRAIT_ERR_USAGE, "check", "expected an experiment, found none");
-        status = !experiment || check(&c, experiment, &err) != 0 ? strait_command_fail(&err)
-                                                                 : status_of(&c);
-    }
+    if (strait_command_begin(&status, &usage, argc, argv, &experiment, 1, NULL))
+        status = check(&c, experiment, &err) != 0 ? strait_command_fail(&err) : status_of(&c);
     for (size_t b = 0; b < c.n_verdicts; b++)
         json_decref(c.verdicts[b].effects);
     strait_profile_free(c.profile);

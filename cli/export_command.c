@@ -107,10 +107,7 @@ int strait_command_export(int argc, char **argv)
     struct strait_error err = {0};
     int status;
     if (strait_command_begin(&status, &usage, argc, argv, &folder, 1, NULL)) {
-        if (!folder)
-            strait_error_set(&err, STRAIT_ERR_USAGE, "export",
-                             "expected a results folder, found none");
-        else if (csv && json)
+        if (csv && json)
             strait_error_set(&err, STRAIT_ERR_USAGE, "export",
                              "expected --csv or --json, not both");
         status = err.code == STRAIT_OK && export_rows(folder, &where, json, out, &err) == 0

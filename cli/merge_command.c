@@ -59,9 +59,7 @@ int strait_command_merge(int argc, char **argv)
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, folders, MAX_FOLDERS, &n))
         return status;
-    if (n == 0)
-        strait_error_set(&err, STRAIT_ERR_USAGE, "merge", "expected results folders, found none");
-    else if (!out)
+    if (!out)
         strait_error_set(&err, STRAIT_ERR_USAGE, "merge",
                          "expected --out with the folder for all rows, found none");
     else

@@ -95,9 +95,7 @@ int strait_command_plan(int argc, char **argv)
     if (!strait_command_begin(&status, &usage, argc, argv, &file, 1, NULL))
         return status;
     a.options.n_jobs = (int)n_jobs;
-    if (!file)
-        strait_error_set(&err, STRAIT_ERR_USAGE, "plan", "expected a plan file, found none");
-    else if (answer(&a, file, &err) == 0)
+    if (answer(&a, file, &err) == 0)
         return a.kept ? 0 : 1;
     return strait_command_fail(&err);
 }

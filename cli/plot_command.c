@@ -253,9 +253,6 @@ static int check_asked(struct asked *a, struct strait_error *err)
     static const char *const x_names[] = {"bytes", "time", NULL}, *const logs[] = {"x",    "y",
                                                                                    "x,y",  "y,x",
                                                                                    "none", NULL};
-    if (!a->folder)
-        return strait_error_set(err, STRAIT_ERR_USAGE, "plot",
-                                "expected a results folder, found none");
     for (size_t i = 0; i < a->y.n; i++)
         if (a->y.items[i][0] != '/' &&
             check_name("y", a->y.items[i], y_names,

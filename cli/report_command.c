@@ -197,10 +197,7 @@ int strait_command_report(int argc, char **argv)
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, folders, MAX_FOLDERS, &n))
         return status;
-    if (n == 0)
-        strait_error_set(&err, STRAIT_ERR_USAGE, "report",
-                         "expected at least one results folder, found none");
-    else if (report(folders, n, title, out, &err) == 0) {
+    if (report(folders, n, title, out, &err) == 0) {
         printf("%s\n", out);
         return 0;
     }

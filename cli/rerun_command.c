@@ -298,9 +298,7 @@ int strait_command_rerun(int argc, char **argv)
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, &r.folder, 1, NULL))
         return status;
-    if (!r.folder)
-        strait_error_set(&err, STRAIT_ERR_USAGE, "rerun", "expected a results folder, found none");
-    else if ((status = rerun(&r, out, &err)) >= 0)
+    if ((status = rerun(&r, out, &err)) >= 0)
         return status;
     return strait_command_fail(&err);
 }

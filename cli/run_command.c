@@ -389,11 +389,6 @@ int strait_command_run(int argc, char **argv)
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, &experiment, 1, NULL))
         goto out;
-    if (!experiment) {
-        strait_error_set(&err, STRAIT_ERR_USAGE, "run",
-                         "expected an experiment (strait list experiments), found none");
-        goto failed;
-    }
     if (strait_tolerance_parse(&r.within, &tolerance, &err) != 0 || check_options(&r, &err) != 0 ||
         check_shard(&r, shard, &err) != 0)
         goto failed;

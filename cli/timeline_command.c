@@ -214,10 +214,7 @@ int strait_command_timeline(int argc, char **argv)
         bool known = !a.format;
         for (size_t i = 0; formats[i] && a.format; i++)
             known = known || strcmp(formats[i], a.format) == 0;
-        if (!a.folder)
-            strait_error_set(&err, STRAIT_ERR_USAGE, "timeline",
-                             "expected a results folder, found none");
-        else if (!known)
+        if (!known)
             strait_refuse_name(&err, STRAIT_ERR_USAGE, "timeline",
                                "text, chrome or paje after --format", a.format, formats);
         status = err.code == STRAIT_OK && timeline(&a, format_of(&a), &err) == 0

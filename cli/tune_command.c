@@ -368,9 +368,6 @@ int strait_command_tune(int argc, char **argv)
                                        notes};
     if (!strait_command_begin(&status, &usage, argc, argv, &experiment, 1, NULL)) {
         goto out;
-    } else if (!experiment) {
-        status = strait_error_set(&err, STRAIT_ERR_USAGE, "tune",
-                                  "expected an experiment (strait list experiments), found none");
     } else if (check_options(t, &err) != 0 || load(t, experiment, &err) != 0 ||
                search(t, &err) != 0) {
         status = -1;

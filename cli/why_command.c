@@ -110,10 +110,7 @@ int strait_command_why(int argc, char **argv)
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, &folder, 1, NULL))
         return status;
-    if (!folder)
-        strait_error_set(&err, STRAIT_ERR_USAGE, "why", "expected a results folder, found none");
-    else
-        strait_store_open(&store, folder, false, &err);
+    strait_store_open(&store, folder, false, &err);
     json_t *rows = store ? strait_store_rows(store) : NULL;
     const size_t n = json_array_size(rows);
     if (store && n == 0)

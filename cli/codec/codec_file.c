@@ -232,9 +232,7 @@ int strait_codec_encode_command(int argc, char **argv)
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, &e.path, 1, NULL))
         return status;
-    if (!e.path)
-        strait_error_set(&err, STRAIT_ERR_USAGE, "codec encode", "expected a file, found none");
-    else if (encode(&e, &err) == 0)
+    if (encode(&e, &err) == 0)
         return 0;
     return strait_command_fail(&err);
 }
@@ -376,9 +374,7 @@ int strait_codec_decode_command(int argc, char **argv)
     int status;
     if (!strait_command_begin(&status, &usage, argc, argv, &d.path, 1, NULL))
         return status;
-    if (!d.path)
-        strait_error_set(&err, STRAIT_ERR_USAGE, "codec decode", "expected a file, found none");
-    else if (decode(&d, &err) == 0)
+    if (decode(&d, &err) == 0)
         return 0;
     return strait_command_fail(&err);
 }

@@ -197,14 +197,31 @@ void strait_options_print(const struct strait_usage *u, FILE *out)
         fprintf(out, "\n%s", u->notes);
 }
 
+/* What a command without its argument is told: NULL where it can do without. */
+static const char *needed(const char *arguments)
+{
+    static const char *const needs[][2] = {{"DIR", "a results folder"},
+                                           {"DIR...", "a results folder"},
+                                           {"EXPERIMENT", "an experiment (strait list experiments)"},
+                                           {"FILE", "a file"}};
+    for (size_t i = 0; i < sizeof(needs) / sizeof(*needs); i++)
+        if (strcmp(arguments, needs[i][0]) == 0)
+            return needs[i][1];
+    return NULL;
+}
+
 bool strait_command_begin(int *status, const struct strait_usage *usage, int argc, char **argv,
                           const char **words, size_t max_words, size_t *n_words)
 {
     struct strait_error err = {0};
+    const char *what = needed(usage->arguments);
     size_t n;
     bool help;
-    if (strait_options_parse(usage, argc, argv, words, max_words, n_words ? n_words : &n, &help,
-                             &err) != 0) {
+    n_words = n_words ? n_words : &n;
+    if (strait_options_parse(usage, argc, argv, words, max_words, n_words, &help, &err) != 0 ||
+        (what && !help && *n_words == 0 &&
+         strait_error_set(&err, STRAIT_ERR_USAGE, usage->command, "expected %s, found none",
+                          what) != 0)) {
         *status = strait_command_fail(&err);
         return false;
     }

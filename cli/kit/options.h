@@ -49,7 +49,7 @@ int strait_options_parse(const struct strait_usage *usage, int argc, char **argv
 void strait_options_print_json(const struct strait_usage *usage);
 void strait_options_print(const struct strait_usage *usage, FILE *out);
 /** Parse, and where the command ends here (help was printed, or there was an error, printed now)
- *  say so.
+ *  say so. Where usage->arguments is DIR, DIR..., EXPERIMENT or FILE, a command without it ends.
  *  In:      words, max_words  as positional; n_words may be NULL
  *  Returns: true if the command goes on; else false, with *status, its exit status */
 bool strait_command_begin(int *status, const struct strait_usage *usage, int argc, char **argv,

@@ -20,9 +20,6 @@ static int export_graph(const struct export *e, struct strait_error *err)
     struct strait_program *g;
     json_t *lost = NULL;
     char *text = NULL;
-    if (!e->path)
-        return strait_error_set(err, STRAIT_ERR_USAGE, "trace export",
-                                "expected a file, found none");
     if (strcmp(e->to, "ti") != 0)
         return strait_error_set(err, STRAIT_ERR_USAGE, "--format", "expected ti, found \"%s\"",
                                 e->to);
