@@ -564,10 +564,13 @@ uninstall:
 	for f in $(COMPLETIONS); do rm -f "$$share/$$f"; done
 
 # Five Debian packages in build/deb, compiled from a copy of the tree as it stands.
-DEB_TREE = build/deb/strait-$(VERSION)
+DEB_TREE  = build/deb/strait-$(VERSION)
+# Build-Depends by name, the first of alternatives.
+DEB_NEEDS = build-essential dpkg-dev $(shell sed -n '/^Build-Depends:/,/^Standards/ { s/^Build-Depends://; /^Standards/d; p }' \
+            debian/control | tr , '\n' | sed 's/^ *//; s/ .*//; s/debhelper-compat/debhelper/')
 .PHONY: deb
 deb:
-	@./setup.sh debhelper dpkg-dev
+	@./setup.sh $(DEB_NEEDS)
 	@rm -rf build/deb && mkdir -p $(DEB_TREE)
 	@{ git ls-files -co --exclude-standard -z 2>/dev/null || \
 	    find . -type f ! -path './build/*' ! -path './results/*' ! -path './.git' -print0; } | \
