@@ -153,8 +153,8 @@ int strait_profile_find(struct strait_profile_cost *out, const struct strait_pro
     const bool bounded = bound.kind != STRAIT_BOUND_NONE;
     return strait_error_set(err, STRAIT_ERR_INPUT, p->title,
                             "expected an entry for codec \"%s\"%s%s%s and kind \"%s\", found none; "
-                            "measure it with --on both, or strait calibrate codecs",
+                            "measure it with --on both, or strait calibrate codecs --codec %s",
                             codec, bounded ? " with a " : "",
                             bounded ? strait_bound_kind_name(bound.kind) : "",
-                            bounded ? " bound" : "", kind);
+                            bounded ? " bound" : "", kind, codec);
 }
