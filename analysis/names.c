@@ -289,8 +289,9 @@ static int tell_codecs_apart(json_t *codecs, json_t *leaves_of)
 /* What rows do not show of a codec, as far as those that compress differ in it. */
 static json_t *unshown_of(const json_t *leaves_of, const json_t *rows_of)
 {
-    static const char *const unshown[] = {"/codec/lossless", "/codec/cutoff",
-                                          "/download_codec/lossless", "/download_codec/cutoff"};
+    static const char *const unshown[] = {"/codec/lossless",        "/codec/cutoff",
+                                          "/codec/vectors",         "/download_codec/lossless",
+                                          "/download_codec/cutoff", "/download_codec/vectors"};
     json_t *all = json_array(), *pointers = json_array(), *leaves;
     const char *key;
     json_object_foreach ((json_t *)(uintptr_t)leaves_of, key, leaves) {

@@ -44,13 +44,13 @@ static void cut(struct sample *s, const struct strait_experiment *e, size_t turn
         const struct strait_param_row *row = &m->rows[i];
         struct strait_slice *slice = &s->slices[turn * m->n_rows + i];
         struct strait_slice *back = &s->back[turn * m->n_rows + i];
-        const bool lossy =
-            strait_slice_lossy(row->n_dims, row->n_elems, (size_t)e->up.cutoff_elems);
+        const bool lossy = strait_codec_choice_takes(&e->up, row);
         const size_t n = lossy ? (size_t)ceil(share * (double)row->n_elems) : row->n_elems;
-        *slice = (struct strait_slice){.x = s->values + s->n_elems,
-                                       .n_elems = n,
-                                       .lossy = lossy,
-                                       .n_rows = lossy && n == row->n_elems ? row->shape[0] : 0};
+        *slice = (struct strait_slice){
+            .x = s->values + s->n_elems,
+            .n_elems = n,
+            .lossy = lossy,
+            .n_rows = lossy && n == row->n_elems && row->n_dims > 1 ? row->shape[0] : 0};
         *back = (struct strait_slice){.x = s->decoded + s->n_elems, .n_elems = n, .lossy = lossy};
         strait_tensor_fill_row(slice->x, n, plan, i, 0, 1); /* the work of all is the same */
         s->n_elems += n;

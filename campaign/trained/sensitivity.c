@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "codecs/bound.h"
-#include "codecs/bundle.h"
 #include "core/random.h"
 #include "workloads/train/plans/loss_budget.h"
 
@@ -139,8 +138,7 @@ static void begin_tensors(struct finding *f)
     for (size_t i = 0; i < m->n_rows; lo += m->rows[i++].n_elems) {
         struct strait_tensor_sensitivity *t = &f->found->tensors[i];
         t->rms = strait_rms_of(f->asked->w + lo, m->rows[i].n_elems);
-        t->is_lossy = t->rms > 0 && strait_slice_lossy(m->rows[i].n_dims, m->rows[i].n_elems,
-                                                       (size_t)f->asked->codec->cutoff_elems);
+        t->is_lossy = t->rms > 0 && strait_codec_choice_takes(f->asked->codec, &m->rows[i]);
         t->bound = NAN;
         for (int k = 0; k < STRAIT_N_NOISE_LEVELS; k++)
             t->uniform[k] = t->coded[k] = NAN;

@@ -72,6 +72,12 @@ static void put_batch(const char *folder, const struct strait_learn *l)
     free(examples);
 }
 
+/* Tasks of images and of text have batches; `quadratic` has none. */
+static bool has_batch(const struct strait_learn *l)
+{
+    return l->network->info.package != NULL;
+}
+
 /* Away from the first weights, so that nothing is 0 or 1. */
 static void draw_weights(const struct strait_learn *l, float *w)
 {
@@ -114,7 +120,8 @@ int main(int argc, char **argv)
     if (failed)
         return failed;
     put_params(argv[1], t.learn);
-    put_batch(argv[1], t.learn);
+    if (has_batch(t.learn))
+        put_batch(argv[1], t.learn);
     put_steps(argv[1], t.learn, t.learner, t.optimiser);
     task_close(&t);
     return 0;

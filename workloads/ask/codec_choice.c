@@ -1,4 +1,5 @@
 #include "codec_choice.h"
+#include "codecs/bundle.h"
 #include "core/names.h"
 #include "tensor_bounds.h"
 
@@ -169,6 +170,7 @@ int strait_codec_choice_read(struct strait_codec_choice *c, struct strait_object
         strait_object_string_or(&codec, &lossless, "lossless", lossless, err) != 0 ||
         strait_object_integer_or(&codec, &c->cutoff_elems, "cutoff", 0, INT32_MAX, c->cutoff_elems,
                                  err) != 0 ||
+        strait_object_bool_or(&codec, &c->vectors, "vectors", false, err) != 0 ||
         strait_object_close(&codec, err) != 0)
         return -1;
     c->decode_speed = c->encode_speed;
@@ -196,6 +198,12 @@ int strait_codec_choice_bounds(struct strait_codec_choice *c, const struct strai
                                   "expected bounds of the codec's kind \"%s\", found \"%s\"",
                                   strait_bound_kind_name(c->spec.bound.kind),
                                   strait_bound_kind_name(kind));
+}
+
+bool strait_codec_choice_takes(const struct strait_codec_choice *c,
+                               const struct strait_param_row *row)
+{
+    return strait_slice_lossy(c->vectors ? 2 : row->n_dims, row->n_elems, (size_t)c->cutoff_elems);
 }
 
 void strait_codec_choice_release(struct strait_codec_choice *c)

@@ -15,7 +15,12 @@ struct strait_codec_choice {
                                 codec's; owned */
     double encode_speed, decode_speed; /* times as fast as the profile says; 1 */
     long cutoff_elems; /* tensors with at most this many elements are coded lossless */
+    bool vectors;      /* one-dimensional tensors are coded lossy too */
 };
+
+/** Whether a parameter gets the choice's codec, not the lossless one beside it. */
+bool strait_codec_choice_takes(const struct strait_codec_choice *c,
+                               const struct strait_param_row *row);
 
 void strait_codec_choice_release(struct strait_codec_choice *c);
 /** Read its file of bounds for this model, if it names one. where: of the codec, "f.json#/codec".

@@ -10,7 +10,7 @@
 bool strait_codec_is_lossy(const struct strait_codec *c, const struct strait_param_row *row)
 {
     return (c->choice->spec.ops->flags & STRAIT_CODEC_LOSSLESS) == 0 &&
-           strait_slice_lossy(row->n_dims, row->n_elems, (size_t)c->choice->cutoff_elems);
+           strait_codec_choice_takes(c->choice, row);
 }
 
 /* Call fn for every parameter that overlaps [lo, hi); elements outside the model are one matrix. */

@@ -68,7 +68,7 @@ static bool is_size_known(const struct strait_trial *p, const struct strait_code
     for (size_t i = 0; sized && i < m->n_rows; i++) {
         const struct strait_param_row *row = &m->rows[i];
         const size_t n_rows = row->n_dims >= 2 ? row->shape[0] : 0;
-        if (strait_slice_lossy(row->n_dims, row->n_elems, (size_t)choice->cutoff_elems) &&
+        if (strait_codec_choice_takes(choice, row) &&
             strait_codec_predict(choice->spec.ops, sized, row->n_elems, n_rows) == 0)
             return false;
     }

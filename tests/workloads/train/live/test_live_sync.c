@@ -142,9 +142,55 @@ static void slamb_by_hand(void)
     live_free(&o);
 }
 
+/* The upper half of a float, rounded to the nearest, ties to even (bfloat16). */
+static double halved(double x)
+{
+    const float narrow = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &narrow, sizeof(bits));
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
+    float out;
+    memcpy(&out, &bits, sizeof(out));
+    return (double)out;
+}
+
+/* One step of each worker from 0 is lr h c. Vectors travel lossless, so bf16 does nothing to them;
+ * with "vectors" each worker's arrives rounded. The same on both simulators. */
+static void coded_vectors(void)
+{
+    static const char *const strategy = "{\"name\":\"fedavg\",\"rounds\":1,\"local_steps\":1}";
+    static const char *const codecs[] = {
+        ",\"codec\":{\"name\":\"bf16\",\"error_feedback\":false,\"cutoff\":0}",
+        ",\"codec\":{\"name\":\"bf16\",\"error_feedback\":false,\"cutoff\":0,\"vectors\":true}"};
+    double scores[2] = {0};
+    for (int vectors = 0; vectors < 2; vectors++) {
+        struct live o, other;
+        struct bowl b;
+        double w[DIM] = {0};
+        if (!live_run(&o, strategy, codecs[vectors], &strait_fluid) ||
+            !live_run(&other, strategy, codecs[vectors], &strait_sim))
+            return;
+        bowl_of(&b, o.trial->learn);
+        for (int k = 0; k < WORKERS; k++)
+            for (int i = 0; i < DIM; i++) {
+                const double step = LR * b.h[k][i] * b.c[k][i];
+                w[i] += (vectors ? halved(step) : step) / WORKERS;
+            }
+        scores[vectors] = bowl_score(&b, w);
+        CU_ASSERT_EQUAL_FATAL(o.trial->logs[0].n_scored, 1);
+        CU_ASSERT_DOUBLE_EQUAL(o.trial->logs[0].scored[0].loss, scores[vectors],
+                               1e-6 * scores[vectors]);
+        CU_ASSERT_EQUAL(o.trial->logs[0].scored[0].loss, other.trial->logs[0].scored[0].loss);
+        live_free(&o);
+        live_free(&other);
+    }
+    CU_ASSERT(fabs(scores[1] - scores[0]) > 1e-5 * scores[0]);
+}
+
 static const struct strait_test tests[] = {
     {"without compression every schedule is plain SGD on the mean gradient", as_plain_sgd},
     {"a rank that only serves has no data", separate_server},
+    {"vectors go through the codec where asked", coded_vectors},
     {"SLAMB's steps are LAMB's, with the workers' own second moments", slamb_by_hand},
 };
 STRAIT_SUITE("workloads/train/live/live_sync", tests);
