@@ -295,7 +295,7 @@ static int time_gradient(struct strait_trial *p, struct strait_error *err)
 
 double strait_trial_training_s(const struct strait_trial *p)
 {
-    return p->n_batches * p->gradient_s;
+    return p->n_batches * p->gradient_s * p->experiment->n_seeds;
 }
 
 /* Fill before the ranks are forked, so that they share it. */

@@ -111,7 +111,8 @@ void strait_trial_forget_state(struct strait_trial *p);
  *  extrapolated (steady.h). */
 int strait_trial_run(struct strait_trial *p, const struct strait_backend *backend,
                      struct strait_error *err);
-/** Processor time that real training will take, without its scores; 0: none, or not checked. */
+/** Processor time that real training will take, over all seeds and without scores; 0: none, or not
+ *  checked. */
 double strait_trial_training_s(const struct strait_trial *p);
 /** backend->check alone, with the memory need that a sized run of the same point on fluid shows:
  *  what its ranks hold, and what their processes allocate for that (footprint.h). */

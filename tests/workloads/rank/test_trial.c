@@ -52,10 +52,10 @@ static void codec_speed(void)
     CU_ASSERT_EQUAL(four.encode_bytes_per_s, 4 * one.encode_bytes_per_s);
     CU_ASSERT_EQUAL(four.decode_bytes_per_s, 4 * one.decode_bytes_per_s);
     CU_ASSERT_EQUAL(four.encode_fixed_s, one.encode_fixed_s / 4);
-    CU_ASSERT_EQUAL(
-        strait_trial_new(&p, o.experiment, o.profile,
-                         &(const struct strait_trial_options){.measured_cost = true}, &err),
-        -1);
+    CU_ASSERT_EQUAL(strait_trial_new(&p, o.experiment, o.profile,
+                                     &(const struct strait_trial_options){.measured_cost = true},
+                                     &err),
+                    -1);
     CU_ASSERT_CONTAINS(err.where, "#/codec/speed");
     CU_ASSERT_CONTAINS(err.text, "expected 1 where codecs are measured (emu), found 4");
     strait_outcome_free(&o);
@@ -88,9 +88,18 @@ static void shared_values(void)
     }
 }
 
+/* 120 gradients of 5 ms for each of three seeds. */
+static void training_of_all_seeds(void)
+{
+    const struct strait_experiment e = {.n_seeds = 3};
+    const struct strait_trial p = {.experiment = &e, .n_batches = 120, .gradient_s = 0.005};
+    CU_ASSERT_DOUBLE_EQUAL(strait_trial_training_s(&p), 1.8, 1e-12);
+}
+
 static const struct strait_test tests[] = {
     {"clients that share values send the same bytes", shared_values},
     {"without codec cost no bound takes time", no_codec_cost},
     {"a codec can be taken faster than its profile", codec_speed},
+    {"training is planned for all seeds", training_of_all_seeds},
 };
 STRAIT_SUITE("workloads/rank/trial", tests);
