@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/training/spread.h"
 #include "codecs/spec.h"
 #include "fields.h"
 #include "grid.h"
@@ -96,16 +97,6 @@ const struct strait_curve *strait_tradeoff_curve(const struct strait_curves *cur
 }
 
 /* --- how far recorded accuracies can be told apart ---------------------------------------- */
-
-/* Student's t, 97.5 %, by degrees of freedom; above the last, the normal distribution's. */
-double strait_student_t(size_t n_free)
-{
-    static const double table[] = {NAN,   12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
-                                   2.306, 2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-                                   2.120, 2.110,  2.101, 2.093, 2.086, 2.080, 2.074, 2.069,
-                                   2.064, 2.060,  2.056, 2.052, 2.048, 2.045, 2.042};
-    return n_free < sizeof(table) / sizeof(*table) ? table[n_free] : 1.96;
-}
 
 /* Deviation of a run's last rounds. */
 static double swing_of(const struct strait_curve *c)

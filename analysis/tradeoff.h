@@ -27,5 +27,3 @@ const struct strait_curve *strait_tradeoff_curve(const struct strait_curves *cur
  *  the run's last three rounds.
  *  Source:  two-way analysis of variance without repeats, residual mean square */
 double strait_tradeoff_spread(const struct strait_curves *curves, const struct strait_curve *c);
-/** Student's t, 97.5 %, by degrees of freedom; NAN for 0. */
-double strait_student_t(size_t n_free);

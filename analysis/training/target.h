@@ -21,10 +21,13 @@ struct strait_spread strait_spread_of(const json_t *row, const char *figure);
 /** A row's target; not asked for a row that trained nothing. */
 struct strait_target strait_target_of(const json_t *row);
 
-/** [clients, by how many times the first row was sooner at the target than the second, or null]: it
- *  is unknown where a seed of either did not reach it. NULL where a row has no target. */
+/** [clients, by how many times the first row was sooner at the target than the second, least, most]:
+ *  null where a seed of either did not reach it; least and most, its 95 % interval from the seeds'
+ *  own ratios (Student's t of their logarithms), with a single seed too. NULL where a row has no
+ *  target. */
 json_t *strait_target_speedup(const json_t *with, const json_t *without);
-/** "pays from 8 clients on (2, 4, 8 clients run; target not reached in all seeds at 4)" of an array
- *  of these, by clients: the smallest count from which every known one is above 1. "" for an empty
- *  one. Returns: buf */
+/** "pays from 8 clients on, between counts from about 5.2 (4.6 to 6) (2, 4, 8 clients run)" of an
+ *  array of these, by clients: the smallest count from which every known one is above 1, and where
+ *  the line to it from the count before crosses 1, in logarithms of both; not known where that
+ *  count has no target in all seeds. "" for an empty one. Returns: buf */
 const char *strait_target_pays_text(char *buf, size_t cap, const json_t *speedups);

@@ -4,6 +4,7 @@
 #include "analysis/fields.h"
 #include "analysis/store.h"
 #include "analysis/tradeoff.h"
+#include "analysis/training/spread.h"
 #include "why.h"
 
 enum { LAST = 3 };

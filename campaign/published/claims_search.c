@@ -8,7 +8,7 @@
 #include "analysis/fields.h"
 #include "analysis/label.h"
 #include "analysis/row.h"
-#include "analysis/tradeoff.h"
+#include "analysis/training/spread.h"
 #include "analysis/training/target.h"
 
 /* --- rows of results ---------------------------------------------------------------------- */

@@ -43,13 +43,39 @@ static void counts(void)
     add(rows, "fp16", 4, 5, 0);
     add(rows, "none", 8, 30, 32); /* 31 s against 10 */
     add(rows, "fp16", 8, 10, 10);
-    says(rows, "pays from 8 clients on (2, 4, 8 clients run; target not reached in all seeds at "
-               "4)");
+    says(rows,
+         "pays from 8 clients on, between counts not known: no target in all seeds at 4 (2, 4, "
+         "8 clients run; target not reached in all seeds at 4)");
     const struct strait_target t = strait_target_of(json_array_get(rows, 3));
     CU_ASSERT(t.asked && t.n_seeds == 2 && t.n_reached == 1 && isnan(t.time_s.mean));
     /* 10 and 12: mean 11, sd sqrt 2 */
     CU_ASSERT_DOUBLE_EQUAL(strait_target_of(json_array_get(rows, 0)).time_s.mean, 11, 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(strait_target_of(json_array_get(rows, 0)).time_s.sd, sqrt(2), 1e-12);
+    json_decref(rows);
+}
+
+/* 0.5 at 2 clients and 2 at 8: in logarithms the line crosses 1 half-way, at 4. With seeds whose
+ * ratios are 0.5 e^-d and 0.5 e^d the mean logarithm's interval is 12.706 d sqrt 2 / sqrt 2, with
+ * d = 0.01 a factor of e^0.127 = 1.1355: the upper line runs from 0.5678 to 2.271, which crosses at
+ * 2 x 4^(0.5661 / 1.3863) = 3.523, the lower one at 4.542. */
+static void between(void)
+{
+    const double d = exp(0.01);
+    json_t *rows = json_array();
+    add(rows, "none", 2, 10 / d, 10 * d);
+    add(rows, "fp16", 2, 20, 20);
+    add(rows, "none", 8, 40 / d, 40 * d);
+    add(rows, "fp16", 8, 20, 20);
+    says(rows, "pays from 8 clients on, between counts from about 4 (3.52 to 4.54) (2, 8 clients "
+               "run)");
+    json_array_clear(rows);
+    const double wide = exp(0.1); /* e^1.27: 0.5 to 1.78, 2 to 0.56; 4 / cosh 0.1 */
+    add(rows, "none", 2, 10 / wide, 10 * wide);
+    add(rows, "fp16", 2, 20, 20);
+    add(rows, "none", 8, 40 / wide, 40 * wide);
+    add(rows, "fp16", 8, 20, 20);
+    says(rows, "pays from 8 clients on, between counts from about 3.98 (2 or fewer to more than 8) "
+               "(2, 8 clients run)");
     json_decref(rows);
 }
 
@@ -74,6 +100,7 @@ static void ends(void)
 
 static const struct strait_test tests[] = {
     {"a codec pays from the count on from which every known time is shorter", counts},
+    {"between the counts that were run the crossing is interpolated", between},
     {"what never, always or only somewhere pays, and what is unknown, is said", ends},
 };
 STRAIT_SUITE("analysis/training/target", tests);
