@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "core/buffer.h"
+#include "sums.h"
 #include "traces/tensor_fill.h"
 #include "workloads/timing/turns.h"
 
@@ -361,6 +362,30 @@ static int describe(struct strait_profile *p, struct strait_error *err)
                : strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
 }
 
+/* Partial sums, where the strategy sends them, of the codec as the experiment sets it. */
+static int calibrate_sums(struct calibrating *of, const struct strait_experiment *e,
+                          struct strait_error *err)
+{
+    const struct strait_codec_spec *spec = &e->up.spec;
+    struct strait_profile_entry *entry;
+    char kind[sizeof(entry->kind)];
+    if (!e->strategy->sums || e->n_clients < 2 || strcmp(spec->ops->name, "none") == 0 ||
+        strait_feedback_needed(spec))
+        return 0;
+    strait_sums_kind(kind, strait_uplink_kind(e), e->n_clients);
+    if (find_entry(of->profile, spec, kind, e->model->name))
+        return 0;
+    of->n_missing++;
+    if (!of->measure)
+        return 0;
+    if (!(entry = new_entry(of->profile, kind, e->model->name)))
+        return strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
+    if (strait_sums_measure(entry, e, strait_uplink_kind(e), err) != 0)
+        return -1;
+    of->profile->n_entries += entry->ratio > 0; /* 0: the codec takes none of the tensors */
+    return 0;
+}
+
 /* Bounds that the strategy may ask for beside the experiment's: both ends, and between them so many
  * that neighbours are at most half a decade apart. */
 static int calibrate_bounds(struct calibrating *of, const struct strait_experiment *e,
@@ -391,7 +416,8 @@ static int calibrate_point(struct calibrating *of, const struct strait_sweep *sw
         return -1;
     const struct strait_strategy *s = e->strategy;
     failed = calibrate_choice(of, e, &e->up, strait_uplink_kind(e), err) != 0 ||
-             calibrate_bounds(of, e, 0, err) != 0 || calibrate_bounds(of, e, 1, err) != 0 ||
+             calibrate_sums(of, e, err) != 0 || calibrate_bounds(of, e, 0, err) != 0 ||
+             calibrate_bounds(of, e, 1, err) != 0 ||
              (s->downlink_kind && calibrate_choice(of, e, &e->down, s->downlink_kind, err) != 0);
     strait_experiment_free(e);
     return failed ? -1 : 0;

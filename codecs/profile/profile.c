@@ -108,6 +108,21 @@ static int read_settings(struct strait_profile_entry *e, struct strait_object *o
     return 0;
 }
 
+/* "grad", or "grad sum 4": of partial sums in a ring of so many ranks. */
+static bool is_kind(const char *kind)
+{
+    static const char *const kinds[] = {"param", "update", "grad", "change", "any"};
+    char name[16], tail;
+    int n_ranks = 2;
+    const int n = sscanf(kind, "%15[a-z] sum %d%c", name, &n_ranks, &tail);
+    if (n != 2 && strchr(kind, ' '))
+        return false;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+        if (n >= 1 && strcmp(name, kinds[i]) == 0)
+            return n_ranks > 1;
+    return false;
+}
+
 static int read_entry(struct strait_profile_entry *e, struct strait_object *o,
                       struct strait_error *err)
 {
@@ -118,9 +133,7 @@ static int read_entry(struct strait_profile_entry *e, struct strait_object *o,
         read_name(e->model, sizeof(e->model), o, "model", "", err) != 0 ||
         read_settings(e, o, err) != 0 || read_bound(&e->bound, o, err) != 0)
         return -1;
-    if (strcmp(e->kind, "param") != 0 && strcmp(e->kind, "update") != 0 &&
-        strcmp(e->kind, "grad") != 0 && strcmp(e->kind, "change") != 0 &&
-        strcmp(e->kind, "any") != 0)
+    if (!is_kind(e->kind))
         return strait_error_set(
             err, STRAIT_ERR_INPUT, strait_object_where(o, "kind", where, sizeof(where)),
             "expected \"param\", \"update\", \"grad\", \"change\" or \"any\", found \"%s\"",

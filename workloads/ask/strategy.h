@@ -19,6 +19,7 @@ struct strait_strategy {
     const char *approximates;
     bool has_server;    /* rank 0 is a server in addition to the clients */
     bool ends_with_rank_0;
+    bool sums; /* what clients send are partial sums, encoded anew on every hop of a ring */
     const char *uplink_kind;   /* recorded kind that clients send: "update", "gradients" */
     /** The kind where it depends on parameters; NULL: uplink_kind. */
     const char *(*uplink_kind_of)(const struct strait_experiment *e);

@@ -171,7 +171,7 @@ static void rehearse_coding(struct strait_rank *r, struct rehearsal *h)
     struct strait_codec *c = h->from.codec;
     const size_t n = h->from.n_slices;
     const struct strait_bundle bundle = strait_codec_bundle(c, NAN);
-    const struct strait_turns turns = {h->slices, h->slices + h->n_turns * n, n, h->n_turns};
+    const struct strait_turns turns = {h->slices, h->slices + h->n_turns * n, n, h->n_turns, false};
     struct strait_error err = {0};
     struct strait_codec_times t;
     if (strait_time_turns(&t, &bundle, &turns, N_REHEARSALS, 0, &h->sweeper, &err) != 0)

@@ -8,6 +8,8 @@
 
 #include "codecs/bundle.h"
 
+enum { KIND_CHARS = 16 }; /* of struct strait_profile_entry */
+
 /* Entries that the rank code may ask for while it runs: a policy's other bounds, and the kernels of
  * strategies that encode by themselves. */
 static bool may_ask(const struct strait_experiment *e, const struct strait_profile_entry *entry)
@@ -75,6 +77,14 @@ static bool is_size_known(const struct strait_trial *p, const struct strait_code
     return sized;
 }
 
+/* The profile that the codec names, else the run's. */
+static const struct strait_profile *profile_of(const struct strait_trial *p, int direction,
+                                               const struct strait_codec_spec *spec)
+{
+    const struct strait_profile *own = p->own_profiles[direction];
+    return own && strait_profile_has(own, spec->ops->name) ? own : p->profile;
+}
+
 /* What one codec costs on one kind: from the profile that the codec names, else from the run's.
  * near: not NULL where other settings' speeds will do, since the codec tells its sizes itself. */
 static int find_cost(struct strait_codec_cost *out, char *near, const struct strait_trial *p,
@@ -83,7 +93,6 @@ static int find_cost(struct strait_codec_cost *out, char *near, const struct str
 {
     const struct strait_codec_choice *choice =
         direction == 0 ? &p->experiment->up : &p->experiment->down;
-    const struct strait_profile *own = p->own_profiles[direction];
     struct strait_profile_cost cost;
     struct strait_error why = {0};
     const char *model = p->experiment->model->name;
@@ -91,8 +100,7 @@ static int find_cost(struct strait_codec_cost *out, char *near, const struct str
         .ratio = 1, .encode_bytes_per_s = INFINITY, .decode_bytes_per_s = INFINITY};
     if (strait_trial_is_none(spec))
         return 0;
-    const struct strait_profile *from =
-        own && strait_profile_has(own, spec->ops->name) ? own : p->profile;
+    const struct strait_profile *from = profile_of(p, direction, spec);
     if (strait_profile_find(&cost, from, spec, kind, model, &why) != 0 &&
         !(near && strait_profile_find_near(&cost, near, from, spec, kind, model)))
         return p->guess && why.code == STRAIT_ERR_INPUT
@@ -130,6 +138,24 @@ static const char *kind_of(const struct strait_experiment *e, int direction)
     return e->strategy->downlink_kind ? e->strategy->downlink_kind : "param";
 }
 
+/* The kind of what is coded: of partial sums where the strategy adds and the profile has them. */
+static const char *coded_kind(char buf[KIND_CHARS], const struct strait_trial *p, int direction)
+{
+    const struct strait_experiment *e = p->experiment;
+    const struct strait_codec_spec *spec = direction == 0 ? &e->up.spec : &e->down.spec;
+    const struct strait_profile *from = profile_of(p, direction, spec);
+    const char *kind = kind_of(e, direction);
+    if (direction != 0 || !e->strategy->sums)
+        return kind;
+    snprintf(buf, KIND_CHARS, "%s sum %d", kind, e->n_clients);
+    for (size_t i = 0; i < from->n_entries; i++)
+        if (strcmp(from->entries[i].kind, buf) == 0 &&
+            strcmp(from->entries[i].codec, spec->ops->name) == 0 &&
+            strcmp(from->entries[i].model, e->model->name) == 0)
+            return buf;
+    return kind;
+}
+
 int strait_trial_cost(struct strait_codec_cost *out, const struct strait_trial *p, int direction,
                       bool changes, double bound, struct strait_error *err)
 {
@@ -137,7 +163,9 @@ int strait_trial_cost(struct strait_codec_cost *out, const struct strait_trial *
     struct strait_codec_spec spec = direction == 0 ? e->up.spec : e->down.spec;
     spec.bound.value = bound;
     char near[STRAIT_SPEC_CHARS] = "";
-    const char *kind = changes && p->has_changes[direction] ? change : kind_of(e, direction);
+    char buf[KIND_CHARS];
+    const char *kind =
+        changes && p->has_changes[direction] ? change : coded_kind(buf, p, direction);
     if (find_cost(out, *p->speeds_of[direction] ? near : NULL, p, direction, &spec, kind, err) != 0)
         return -1;
     if (forgets_costs(p))
@@ -211,9 +239,10 @@ int strait_trial_find_costs(struct strait_trial *p, struct strait_error *err)
         /* a lossless codec takes every tensor itself */
         const bool all = choices[i]->spec.ops->flags & STRAIT_CODEC_LOSSLESS;
         /* ranks that train send what the codec wrote: sizes are its own then */
+        char kind[KIND_CHARS];
         const bool near = e->trains || is_size_known(p, choices[i], p->sized_states[i]);
         if (find_cost(costs[i], near ? p->speeds_of[i] : NULL, p, i, &choices[i]->spec,
-                      kind_of(e, i), err) != 0 ||
+                      coded_kind(kind, p, i), err) != 0 ||
             (!all && find_cost(lossless[i], NULL, p, i, &choices[i]->lossless, "any", err) != 0))
             return -1;
         find_changes(p, i);

@@ -83,7 +83,8 @@ static int run_round(struct round *r, const struct strait_bundle *bundle,
                      struct strait_error *err)
 {
     for (size_t i = 0; i < t->n_turns; i++) {
-        strait_sweep(sweeper);
+        if (!t->warm)
+            strait_sweep(sweeper);
         const double from_s = start_s();
         if (strait_bundle_encode(bundle, r->encoded + i * r->room_bytes, r->room_bytes,
                                  &r->len_bytes[i], NULL, t->from + i * t->n_slices, t->n_slices,

@@ -3,6 +3,7 @@
  * the other, each into memory of its own, and adds all of them in the end: it knows its own code,
  * but the caches that its core has to itself hold the values of other senders. */
 #pragma once
+#include <stdbool.h>
 #include "timing.h"
 
 /* The tensors of the senders, and room for what is decoded: those of sender i begin at slice
@@ -10,6 +11,7 @@
 struct strait_turns {
     struct strait_slice *from, *to;
     size_t n_slices, n_turns;
+    bool warm; /* nobody empties the caches: a rank of a ring goes on with what just arrived */
 };
 
 /** So many senders that a receiver's turn at all of them passes through several second-level caches.

@@ -50,6 +50,24 @@ static void no_codec(void)
     strait_profile_free(p);
 }
 
+/* A ring of 4 on fashion-mlp, whose ranks have excerpts of their own: sums of independent values
+ * fill their range more evenly, so that they need more bits, at most log2(4) of them and one more
+ * for the ranges of pieces. */
+static void sums(void)
+{
+    const char *settings[] = {"/model=fashion-mlp", "/clients=4", "/strategy={\"name\":\"bsp\"}",
+                              "/codec={\"name\":\"sz\",\"bound\":{\"range\":1e-3}}"};
+    struct strait_error err = {0};
+    struct strait_profile_cost one, sum;
+    struct strait_profile *p = calibrate(settings, 4);
+    const struct strait_bound bound = {STRAIT_BOUND_RANGE, 1e-3};
+    CU_ASSERT_EQUAL(find_published(&one, p, "sz", bound, "grad", "fashion-mlp", &err), 0);
+    CU_ASSERT_EQUAL(find_published(&sum, p, "sz", bound, "grad sum 4", "fashion-mlp", &err), 0);
+    CU_ASSERT(32 / sum.ratio > 32 / one.ratio && 32 / sum.ratio < 32 / one.ratio + 3);
+    CU_ASSERT(sum.encode_bytes_per_s > 0 && sum.decode_bytes_per_s > 0);
+    strait_profile_free(p);
+}
+
 /* A larger model is cut down evenly, never up. */
 static void large(void)
 {
@@ -116,6 +134,7 @@ static void lossless(void)
 }
 
 static const struct strait_test tests[] = {
+    {"partial sums of a ring need more bits than their parts", sums},
     {"a profile gets what it lacks, and nothing else", extends},
     {"a lossless codec is measured once, on all tensors", lossless},
     {"a calibration covers what the experiment's points use, by kind and model", covers},

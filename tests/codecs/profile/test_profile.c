@@ -118,6 +118,15 @@ static void preference(void)
     strait_profile_free(p);
 }
 
+static void sums(void)
+{
+    struct strait_error err = {0};
+    struct strait_profile *p = load_entries(ENTRY("grad sum 4", "", "3"), &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+    CU_ASSERT_STRING_EQUAL(p->entries[0].kind, "grad sum 4");
+    strait_profile_free(p);
+}
+
 static void saved_and_loaded(void)
 {
     char path[] = "/tmp/strait-profile-XXXXXX.json";
@@ -149,6 +158,10 @@ static void refusals(void)
         {ENTRY("any", ", \"modle\": \"cnn\"", "1"), "#/entries/0",
          "unknown key \"modle\", did you mean \"model\"?"},
         {ENTRY("weights", "", "1"), "#/entries/0/kind", "found \"weights\""},
+        {ENTRY("grad sum", "", "1"), "#/entries/0/kind", "found \"grad sum\""},
+        {ENTRY("grad sum 1", "", "1"), "#/entries/0/kind", "found \"grad sum 1\""},
+        {ENTRY("grad sum 4x", "", "1"), "#/entries/0/kind", "found \"grad sum 4x\""},
+        {ENTRY("sum 4", "", "1"), "#/entries/0/kind", "found \"sum 4\""},
         {ENTRY("any", ", \"bound\": {\"range\": -1}", "1"), "#/entries/0/bound/range", "-1"},
         {ENTRY("any", ", \"bound\": {}", "1"), "#/entries/0/bound", "one bound"},
         {ENTRY("any", "", "0"), "#/entries/0/ratio/aggregate", "0"},
@@ -310,6 +323,7 @@ static const struct strait_test tests[] = {
     {"a rounded profile has the digits of its file", rounded},
     {"between two bounds bits and seconds a byte are linear in the logarithm", interpolation},
     {"beyond the measured bounds there is no answer, and the range is named", no_extrapolation},
+    {"a kind may be that of partial sums of so many ranks", sums},
     {"the model's own entry comes first, then the kind's, then any", preference},
     {"a saved profile loads as the same, with the same hash", saved_and_loaded},
     {"malformed entries are refused where they are", refusals},

@@ -96,7 +96,45 @@ static void training_of_all_seeds(void)
     CU_ASSERT_DOUBLE_EQUAL(strait_trial_training_s(&p), 1.8, 1e-12);
 }
 
+/* What an all-reduce sends is partial sums: where a profile has them for as many ranks, they count,
+ * for strategies that encode sums. The made-up entry has a ratio of 2, which sz never has here. */
+static void partial_sums(void)
+{
+    static const struct {
+        const char *strategy;
+        int n_clients;
+        bool sums;
+    } cases[] = {{"bsp", 2, true}, {"bsp", 3, false}, {"ps", 2, false}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct strait_error err = {0};
+        struct strait_trial *p;
+        struct strait_codec_cost cost;
+        json_t *settings = json_pack("{s:{s:s, s:i}, s:i}", "/strategy", "name", cases[i].strategy,
+                                     "rounds", 1, "/clients", cases[i].n_clients);
+        struct strait_outcome o = strait_outcome_of(text, settings, "default", &strait_fluid,
+                                                    (struct strait_trial_options){.control = NULL});
+        struct strait_profile_entry entry = {.codec = "sz",
+                                             .kind = "grad sum 2",
+                                             .model = "cnn",
+                                             .bound = {STRAIT_BOUND_RANGE, 1e-3},
+                                             .ratio = 2,
+                                             .encode_bytes_per_s = 1e9,
+                                             .decode_bytes_per_s = 1e9};
+        const struct strait_profile more = {.entries = &entry, .n_entries = 1};
+        CU_ASSERT_EQUAL_FATAL(strait_profile_merge(o.profile, &more, &err), 0);
+        CU_ASSERT_EQUAL_FATAL(strait_trial_new(&p, o.experiment, o.profile,
+                                               &(const struct strait_trial_options){0}, &err),
+                              0);
+        CU_ASSERT_EQUAL_FATAL(strait_trial_cost(&cost, p, 0, false, 1e-3, &err), 0);
+        CU_ASSERT_EQUAL(cost.ratio == 2, cases[i].sums);
+        CU_ASSERT_EQUAL(p->up.ratio == 2, cases[i].sums);
+        strait_trial_free(p);
+        strait_outcome_free(&o);
+    }
+}
+
 static const struct strait_test tests[] = {
+    {"partial sums cost what the profile has for as many ranks", partial_sums},
     {"clients that share values send the same bytes", shared_values},
     {"without codec cost no bound takes time", no_codec_cost},
     {"a codec can be taken faster than its profile", codec_speed},

@@ -70,7 +70,7 @@ static int measure(struct world *w, size_t n_repeats)
         w->from[i] = (struct strait_slice){.x = w->x[i], .n_elems = N_ELEMS, .lossy = true};
         w->to[i] = (struct strait_slice){.x = w->y[i], .n_elems = N_ELEMS, .lossy = true};
     }
-    const struct strait_turns turns = {w->from, w->to, 1, N_TURNS};
+    const struct strait_turns turns = {w->from, w->to, 1, N_TURNS, false};
     return strait_time_turns(&w->t, &bundle, &turns, n_repeats, 0, &sweeper, &w->err);
 }
 

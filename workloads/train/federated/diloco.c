@@ -47,6 +47,7 @@ const struct strait_strategy strait_strategy_diloco = {
     .summary = "DiLoCo: many inner steps, then an outer Nesterov step along the mean movement",
     .source = "Douillard et al., 2023 (arXiv 2311.08105)",
     .trains = true,
+    .sums = true,
     .uplink_kind = "update",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

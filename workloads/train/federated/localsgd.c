@@ -40,6 +40,7 @@ const struct strait_strategy strait_strategy_localsgd = {
     .summary = "local SGD: local steps, then the mean of the parameters by a ring all-reduce",
     .source = "Stich, ICLR 2019; Lin et al., ICLR 2020",
     .trains = true,
+    .sums = true,
     .uplink_kind = "param",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

@@ -88,6 +88,7 @@ const struct strait_strategy strait_strategy_bsp = {
     .source = "ring: Patarasuk and Yuan, JPDC 2009; halving: Thakur et al., IJHPCA 2005; "
               "double tree: Sanders et al., 2009; with a codec as C-Coll does (Huang et al., 2023)",
     .trains = true,
+    .sums = true,
     .uplink_kind = "grad",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

@@ -222,6 +222,7 @@ const struct strait_strategy strait_strategy_bytescheduler = {
     .source = "Peng et al., ByteScheduler, SOSP 2019",
     .trains = true,
     .n_workers = strait_servers_n_training,
+    .sums = true,
     .uplink_kind = "grad",
     .downlink_kind = "grad",
     .params = params,

@@ -167,6 +167,7 @@ const struct strait_strategy strait_strategy_dear = {
     .summary = "reduce-scatter behind the backward pass, all-gather behind the next forward pass",
     .source = "Zhang et al., DeAR, ICDCS 2023",
     .trains = true,
+    .sums = true,
     .uplink_kind = "grad",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

@@ -158,6 +158,7 @@ const struct strait_strategy strait_strategy_fusion = {
     .summary = "gradients all-reduced in buckets of a fixed size behind the backward pass",
     .source = "Li et al., PyTorch Distributed, VLDB 2020; Sergeev and Del Balso, Horovod, 2018",
     .trains = true,
+    .sums = true,
     .uplink_kind = "grad",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

@@ -44,6 +44,7 @@ const struct strait_strategy strait_strategy_mgwfbp = {
     .summary = "wait-free back-propagation with layers merged by what an all-reduce costs",
     .source = "Shi et al., MG-WFBP, INFOCOM 2019",
     .trains = true,
+    .sums = true,
     .uplink_kind = "grad",
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),

@@ -72,6 +72,7 @@ const struct strait_strategy strait_strategy_wfbp = {
     .source = "Zhang et al., Poseidon, USENIX ATC 2017",
     .trains = true,
     .n_workers = strait_servers_n_training,
+    .sums = true,
     .uplink_kind = "grad",
     .downlink_kind = "grad",
     .params = params,

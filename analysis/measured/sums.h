@@ -1,0 +1,19 @@
+/* What a codec costs and saves in an all-reduce whose every hop encodes a partial sum. */
+#pragma once
+#include "codecs/profile/profile.h"
+#include "workloads/ask/experiment.h"
+
+/** The kind of a profile's entry for sums of so many ranks: "grad sum 4".
+ *  Returns: buf */
+const char *strait_sums_kind(char buf[16], const char *kind, int n_ranks);
+
+/** Pass pieces of the model around a ring of the experiment's clients, as workloads/train/
+ *  collectives/ring.c does, with held-out recordings: every hop decodes a piece, adds its rank's
+ *  own and encodes the sum. Of large models or many ranks only some pieces.
+ *  Out:     entry  ratio: of all that is sent, the last sum n - 1 times; encode and decode: raw
+ *                  bytes of a piece by its typical time, in a rank that does nothing else
+ *  In:      kind   of each rank's own values
+ *  Returns: 0, or -1 with *err
+ *  Cost:    up to about 128 MiB encoded, and a few seconds of readings */
+int strait_sums_measure(struct strait_profile_entry *entry, const struct strait_experiment *e,
+                        const char *kind, struct strait_error *err);
