@@ -3,12 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "import.h"
+#include "goal.h"
 #include "labels.h"
 
-enum { MAX_CPUS = STRAIT_PROGRAM_MAX_UNITS - STRAIT_PROGRAM_CPU };
-static const double NS = 1e-9, MAX_NS = 1e18;
-static const int64_t MAX_BYTES = (int64_t)1 << 50;
+static const double NS = 1e-9;
 
 struct reader {
     struct strait_import *in;
@@ -46,7 +44,9 @@ static int read_options(struct reader *r, struct strait_program_node *node, cons
         const char *text = strait_source_word(&rest);
         const bool is_peer = partner && strcmp(key, partner) == 0, is_tag = strcmp(key, "tag") == 0,
                    is_cpu = strcmp(key, "cpu") == 0, is_nic = strcmp(key, "nic") == 0;
-        const int64_t max = is_peer ? r->in->graph->n_ranks - 1 : is_cpu ? MAX_CPUS - 1 : INT32_MAX;
+        const int64_t max = is_peer  ? r->in->graph->n_ranks - 1
+                            : is_cpu ? STRAIT_GOAL_MAX_CPUS - 1
+                                     : INT32_MAX;
         int64_t value;
         if (!is_peer && !is_cpu && !is_nic && !(is_tag && partner))
             return strait_source_fail_line(r->s, err,
@@ -80,7 +80,7 @@ static int read_operation(struct reader *r, struct strait_program_node *node, ch
     int64_t bytes;
     *node = (struct strait_program_node){.peer = -1, .unit = STRAIT_PROGRAM_CPU};
     if (name && strcmp(name, "calc") == 0) {
-        if (!strait_source_number(&node->time_s, amount, NULL, 0, MAX_NS))
+        if (!strait_source_number(&node->time_s, amount, NULL, 0, STRAIT_GOAL_MAX_NS))
             return strait_source_fail_line(r->s, err,
                                            "expected nanoseconds after calc, found \"%.40s\"",
                                            amount ? amount : "");
@@ -92,7 +92,7 @@ static int read_operation(struct reader *r, struct strait_program_node *node, ch
     if (!is_send && !(name && strcmp(name, "recv") == 0))
         return strait_source_fail_line(r->s, err, "expected send, recv or calc, found \"%.40s\"",
                                        name ? name : "");
-    if (!strait_source_integer(&bytes, amount, "b", 0, MAX_BYTES))
+    if (!strait_source_integer(&bytes, amount, "b", 0, STRAIT_GOAL_MAX_BYTES))
         return strait_source_fail_line(r->s, err, "expected a size such as 100b, found \"%.40s\"",
                                        amount ? amount : "");
     node->bytes = (uint64_t)bytes;
@@ -238,18 +238,23 @@ static int read_ranks(struct reader *r, struct strait_error *err)
     return 0;
 }
 
+void strait_goal_remarks(struct strait_import *in, bool has_nics)
+{
+    strait_import_inferred(in, "calc is in nanoseconds, as LogGOPSim takes it");
+    strait_import_inferred(in, "collectives are the messages that they were made of");
+    if (has_nics)
+        strait_import_missing(in, "a second network card: every rank has one port");
+    strait_import_missing(in, "latency, overhead and bandwidth (L, o, g, G): the experiment's "
+                              "network says them");
+}
+
 static int read_all(struct strait_import *in, struct strait_source *s, struct strait_error *err)
 {
     struct reader r = {.in = in, .s = s, .rank = -1};
     const int status = read_head(&r, err) != 0 ? -1 : read_ranks(&r, err);
     strait_labels_release(&r.labels);
     free(r.seen);
-    strait_import_inferred(in, "calc is in nanoseconds, as LogGOPSim takes it");
-    strait_import_inferred(in, "collectives are the messages that they were made of");
-    if (r.has_nics)
-        strait_import_missing(in, "a second network card: every rank has one port");
-    strait_import_missing(in, "latency, overhead and bandwidth (L, o, g, G): the experiment's "
-                              "network says them");
+    strait_goal_remarks(in, r.has_nics);
     return status;
 }
 

@@ -12,6 +12,7 @@
 #define FORMATS(X)                                                                                 \
     X(horovod)                                                                                     \
     X(goal)                                                                                        \
+    X(goal_binary)                                                                                 \
     X(fedscale)                                                                                    \
     X(astra)                                                                                       \
     X(mgwfbp)                                                                                      \

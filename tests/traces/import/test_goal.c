@@ -98,10 +98,86 @@ static void damaged(void)
     free(text);
 }
 
+/* --- as txt2bin writes them ----------------------------------------------------------------- */
+
+static char *binary(const char *path, size_t *n)
+{
+    char *bytes = folder_bytes("", path, n);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
+    return bytes;
+}
+
+/* The graph of a binary schedule, which LogGOPSim made of this text, is the text's. */
+static void same_graph(const char *text, const char *path)
+{
+    size_t n;
+    char *bytes = binary(path, &n);
+    struct strait_import of_text, of_bytes;
+    struct strait_error err;
+    CU_ASSERT_EQUAL_FATAL(import_text(&of_text, text, &err), 0);
+    CU_ASSERT_EQUAL_FATAL(import_bytes(&of_bytes, bytes, n, &err), 0);
+    CU_ASSERT_STRING_EQUAL(of_bytes.format->name, "goal-binary");
+    CU_ASSERT_EQUAL(of_bytes.graph->n_ranks, of_text.graph->n_ranks);
+    CU_ASSERT_EQUAL(of_bytes.graph->hash, of_text.graph->hash);
+    CU_ASSERT_TRUE(json_equal(of_bytes.missing, of_text.missing));
+    strait_import_release(&of_text);
+    strait_import_release(&of_bytes);
+    free(bytes);
+}
+
+static void binaries(void)
+{
+    char *ring_text = folder_text("", DATA("tests/data/ring.goal"));
+    same_graph(ring_text, DATA("tests/data/ring.goal.bin"));
+    free(ring_text);
+    same_graph("num_ranks 2\nrank 0 {\nx: send 7b to 1 tag 3\n"
+               "y: send 8b to 1 tag 3 cpu 1 nic 1\nz: calc 5 cpu 2\nz requires x\ny irequires x\n"
+               "z requires y\n}\nrank 1 {\nb: recv 7b from 0 tag 3\na: recv 8b from 0 tag 3\n"
+               "b2: calc 9\nb2 requires a\nb2 irequires b\n}\n",
+               DATA("tests/data/order.goal.bin"));
+}
+
+/* One byte of the ring changed. Ranks from byte 8 on, where they begin from 14; rank 0 begins at 62
+ * with 3 nodes and 2 roots, so that its first node stands at 78: 4 bytes, its kind, its partner. */
+static void refused_binaries(void)
+{
+    static const struct {
+        size_t at;
+        unsigned char byte;
+        const char *error;
+    } cases[] = {{8, 0, "expected 1 to 4096 ranks, found 0"},
+                 {14, 1, "expected rank 0 to begin at byte 62"},
+                 {22, 1, "expected rank 0 to end at byte"},
+                 {62, 200, "expected"},
+                 {78 + 4, 9, "found 9"},
+                 {78 + 21, 99, "expected a cpu from 0 to 6, found 99"},
+                 {78 + 39 + 5, 3, "expected another of 3 ranks in a message of rank 0, found 3"},
+                 {78 + 39 + 5, 0, "expected another of 3 ranks in a message of rank 0, found 0"}};
+    size_t n;
+    char *bytes = binary(DATA("tests/data/ring.goal.bin"), &n);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct strait_import in;
+        struct strait_error err;
+        const char before = bytes[cases[i].at];
+        strait_test_context("byte %zu", cases[i].at);
+        bytes[cases[i].at] = (char)cases[i].byte;
+        CU_ASSERT_EQUAL(import_bytes(&in, bytes, n, &err), -1);
+        CU_ASSERT_EQUAL(err.code, STRAIT_ERR_INPUT);
+        CU_ASSERT_CONTAINS(err.where, ": at byte ");
+        CU_ASSERT_CONTAINS(err.text, cases[i].error);
+        strait_import_release(&in);
+        bytes[cases[i].at] = before;
+    }
+    expect_survives(bytes, n);
+    free(bytes);
+}
+
 static const struct strait_test tests[] = {
     {"a ring of three ranks becomes its nodes, messages and dependencies", ring},
     {"labels may come late, messages meet in order, irequires waits for a beginning", order},
     {"whatever is wrong is refused with its line", refused},
+    {"binary schedules of LogGOPSim's txt2bin are those of the text", binaries},
+    {"a damaged binary schedule is refused with its byte", refused_binaries},
     {"any beginning and any changed bit is read or refused", damaged},
 };
 STRAIT_SUITE("traces/import/goal", tests);
