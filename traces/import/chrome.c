@@ -78,6 +78,8 @@ static int take_arg(struct strait_pull_json *p, struct strait_chrome_event *e, c
     static const char *const elems[] = {"In msg nelems", "In msg size", "nelems"};
     if (strcmp(key, "External id") == 0)
         return take_number(p, &e->external_id);
+    if (strcmp(key, "correlation") == 0)
+        return take_number(p, &e->correlation);
     if (strcmp(key, "Sequence number") == 0)
         return take_number(p, &e->sequence);
     if (strcmp(key, "Fwd thread id") == 0)
@@ -140,7 +142,7 @@ static int take_event(struct strait_pull_json *p, struct strait_chrome_event *e)
     enum strait_pull piece;
     e->phase = '\0';
     e->start_us = e->duration_us = 0;
-    e->external_id = e->sequence = e->fwd_thread = e->n_elems = -1;
+    e->external_id = e->correlation = e->sequence = e->fwd_thread = e->n_elems = -1;
     e->category[0] = e->name[0] = e->dims[0] = e->collective[0] = e->dtype[0] = '\0';
     e->arg_name[0] = e->shape[0] = '\0';
     while ((piece = strait_pull_next(p)) == STRAIT_PULL_KEY)

@@ -11,8 +11,8 @@ struct strait_chrome_event {
     char lane[STRAIT_CHROME_SHORT]; /* pid and tid as text */
     double start_us, duration_us;
     /* args */
-    double external_id, sequence, fwd_thread, n_elems; /* -1: none */
-    char dims[STRAIT_CHROME_DIMS];                     /* of the first input, "16x2704"; "" */
+    double external_id, correlation, sequence, fwd_thread, n_elems; /* -1: none */
+    char dims[STRAIT_CHROME_DIMS]; /* of the first input, "16x2704"; "" */
     char collective[STRAIT_CHROME_SHORT], dtype[STRAIT_CHROME_SHORT];
     char arg_name[STRAIT_CHROME_NAME], shape[STRAIT_CHROME_DIMS];
 };

@@ -83,15 +83,34 @@ static bool keep_op(struct strait_kineto *k, const struct strait_chrome_event *e
     return true;
 }
 
+/* PyTorch up to about 2.1 writes the correlation of a kernel and its launch as their External id
+ * too, which may be by chance that of an operation that has nothing to do with them. */
+static bool has_no_operation(const struct strait_chrome_event *e)
+{
+    return e->correlation > 0 && (e->external_id < 0 || e->external_id == e->correlation);
+}
+
 static bool keep_kernel(struct strait_kineto *k, const struct strait_chrome_event *e)
 {
-    const uint32_t id = number(e->external_id);
+    const bool by_launch = has_no_operation(e);
+    const uint32_t id = number(by_launch ? e->correlation : e->external_id);
     if (id == 0)
         return true;
     if (!grow((void **)&k->kernels, &k->cap_kernels, k->n_kernels, sizeof(*k->kernels)))
         return false;
     k->kernels[k->n_kernels++] =
-        (struct strait_kineto_kernel){e->start_us, e->start_us + e->duration_us, id};
+        (struct strait_kineto_kernel){e->start_us, e->start_us + e->duration_us, id, by_launch};
+    return true;
+}
+
+static bool keep_launch(struct strait_kineto *k, const struct strait_chrome_event *e)
+{
+    const uint32_t lane = label(&k->lanes, e->lane);
+    if (lane > UINT16_MAX ||
+        !grow((void **)&k->launches, &k->cap_launches, k->n_launches, sizeof(*k->launches)))
+        return false;
+    k->launches[k->n_launches++] =
+        (struct strait_kineto_launch){e->start_us, number(e->correlation), (uint16_t)lane};
     return true;
 }
 
@@ -127,6 +146,10 @@ static bool keep(struct strait_kineto *k, const struct strait_chrome_event *e)
         return is_collective || keep_kernel(k, e);
     if (is_collective)
         return true;
+    const bool is_launch = strstr(e->category, "_runtime") || strstr(e->category, "_driver") ||
+                           strcmp(e->category, "Runtime") == 0;
+    if (is_launch)
+        return !has_no_operation(e) || keep_launch(k, e);
     const bool is_op = e->category[0] == '\0' || strcmp(e->category, "cpu_op") == 0 ||
                        strcmp(e->category, "Operator") == 0,
                is_note = strcmp(e->category, "user_annotation") == 0;
@@ -170,6 +193,8 @@ static int read_all(struct strait_import *in, struct strait_source *s, struct st
     strait_labels_release(&k.labels);
     strait_labels_release(&k.lanes);
     strait_labels_release(&k.ids);
+    strait_labels_release(&k.launched);
+    free(k.launches);
     free(k.gpu);
     free(k.ops);
     free(k.kernels);

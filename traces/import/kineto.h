@@ -29,15 +29,23 @@ struct strait_kineto_gpu {
 
 struct strait_kineto {
     struct strait_import *in;
-    struct strait_labels labels, lanes, ids; /* ids: External id > op */
+    struct strait_labels labels, lanes;
+    struct strait_labels ids, launched; /* External id, correlation > outermost operation */
     struct strait_kineto_op *ops;
     size_t n_ops, cap_ops;
     struct strait_kineto_gpu *gpu; /* of each operation; NULL: the trace has no kernels */
     struct strait_kineto_kernel {
         double start_us, end_us;
-        uint32_t id;
+        uint32_t id;    /* of the operation that started it, or */
+        bool by_launch; /* of the call that did */
     } * kernels;
     size_t n_kernels, cap_kernels;
+    struct strait_kineto_launch { /* a call of the host that starts a kernel, by its correlation */
+        double at_us;
+        uint32_t id;
+        uint16_t lane;
+    } * launches;
+    size_t n_launches, cap_launches;
     json_t *collectives;
 };
 

@@ -48,9 +48,43 @@ static void find_tops(struct strait_kineto *k)
     }
 }
 
+/* The outermost operation that runs in a lane at a moment; NONE: none does. */
+static uint32_t running(const struct strait_kineto *k, const struct strait_kineto_launch *launch)
+{
+    size_t low = 0, high = k->n_ops; /* the first that begins later */
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const struct strait_kineto_op *op = &k->ops[middle];
+        if (op->lane < launch->lane || (op->lane == launch->lane && op->start_us <= launch->at_us))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low > 0 && k->ops[low - 1].lane == launch->lane && is_note(&k->ops[low - 1]))
+        low--;
+    if (low == 0 || k->ops[low - 1].lane != launch->lane)
+        return NONE;
+    const uint32_t top = k->ops[low - 1].top;
+    return launch->at_us <= k->ops[top].end_us ? top : NONE;
+}
+
+static bool find_launches(struct strait_kineto *k)
+{
+    for (size_t i = 0; i < k->n_launches; i++) {
+        const struct strait_kineto_launch *launch = &k->launches[i];
+        const uint32_t top = running(k, launch);
+        if (top != NONE && strait_labels_find(&k->launched, &launch->id, 4) < 0 &&
+            !strait_labels_put(&k->launched, &launch->id, 4, top))
+            return false;
+    }
+    return true;
+}
+
 /* What kernels take counts for the outermost operation that started them. */
 static bool add_kernels(struct strait_kineto *k)
 {
+    if (!find_launches(k))
+        return false;
     if (k->n_kernels > 0 && !(k->gpu = calloc(k->n_ops + 1, sizeof(*k->gpu))))
         return false;
     for (uint32_t i = 0; i < k->n_ops && k->n_kernels > 0; i++)
@@ -59,10 +93,11 @@ static bool add_kernels(struct strait_kineto *k)
             return false;
     for (size_t i = 0; i < k->n_kernels; i++) {
         const struct strait_kineto_kernel *kernel = &k->kernels[i];
-        const int64_t at = strait_labels_find(&k->ids, &kernel->id, 4);
+        const struct strait_labels *ids = kernel->by_launch ? &k->launched : &k->ids;
+        const int64_t at = strait_labels_find(ids, &kernel->id, 4);
         if (at < 0)
             continue;
-        struct strait_kineto_gpu *gpu = &k->gpu[k->ids.items[at].value];
+        struct strait_kineto_gpu *gpu = &k->gpu[ids->items[at].value];
         gpu->start_us = gpu->us > 0 ? fmin(gpu->start_us, kernel->start_us) : kernel->start_us;
         gpu->us += kernel->end_us - kernel->start_us;
         gpu->end_us = fmax(gpu->end_us, kernel->end_us);

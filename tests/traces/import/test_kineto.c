@@ -137,6 +137,44 @@ static void kernels(void)
     strait_import_release(&in);
 }
 
+/* Older profiles: the kernel's External id is its correlation, here by chance that of an operation
+ * of the same step (relu's and the loss' in the first), and the call that started it is inside of
+ * fc1's forward and of fc2's backward. A call outside of all operations starts what counts for
+ * none. Times as above. */
+static void launched(void)
+{
+    static char text[CAP];
+    struct strait_import in;
+    struct strait_error err;
+    trace(text, CAP, false);
+    char *at = strstr(text, "{\"ph\":\"i\""), rest[128];
+    snprintf(rest, sizeof(rest), "%s", at);
+    for (int step = 0; step < 3; step++) {
+        const struct {
+            int launch, kernel, dur, id;
+        } calls[] = {{3, 200, 40, 3}, {60, 300, 70, 6}, {45, 290, 900, 7}};
+        for (int i = 0; i < 3; i++) {
+            const int t = 1000 * (step + 1), id = 1000 * step + calls[i].id;
+            at +=
+                snprintf(at, CAP - (size_t)(at - text),
+                         "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"pid\":0,\"tid\":7,"
+                         "\"ts\":%d,\"dur\":%d,\"args\":{\"External id\":%d,\"correlation\":%d}},\n"
+                         "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\","
+                         "\"pid\":1,\"tid\":2,\"ts\":%d,\"dur\":1,\"args\":{\"External id\":%d,"
+                         "\"correlation\":%d}},\n",
+                         t + calls[i].kernel, calls[i].dur, id, id, t + calls[i].launch, id, id);
+        }
+    }
+    snprintf(at, CAP - (size_t)(at - text), "%s", rest);
+    CU_ASSERT_EQUAL_FATAL(import_text(&in, text, &err), 0);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(in.model);
+    CU_ASSERT_FALSE(in.model->on_cpu);
+    CU_ASSERT_DOUBLE_EQUAL(in.model->rows[0].fwd_s_p50, 40e-6, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(in.model->rows[1].fwd_s_p50, 0, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(in.model->rows[1].bwd_s_p50, 70e-6, 1e-12);
+    strait_import_release(&in);
+}
+
 /* tests/foreign/make_kineto.py: a convolution 4x1x3x3, a batch norm of 4, linear layers 16x2704 and
  * 10x16, each with a bias: 36 + 4 + 4 + 4 + 43264 + 16 + 160 + 10 values; five steps of batch 8. */
 static void of_pytorch(void)
@@ -222,6 +260,7 @@ static void pieces(void)
 static const struct strait_test tests[] = {
     {"layers have the times of their operations, gradients the moment when they are ready", layers},
     {"with kernels, times are those of the accelerator", kernels},
+    {"kernels of older profiles belong to what launched them", launched},
     {"a profile of PyTorch has the layers of its network", of_pytorch},
     {"whatever is wrong is refused with its byte", refused},
     {"any beginning and any changed bit is read or refused", damaged},
