@@ -206,6 +206,33 @@ static void choose_detail(struct strait_experiment *e)
         n->detail = STRAIT_DETAIL_PACKETS;
 }
 
+/* Whether the strategy goes on without the clients that leave. */
+static int check_leaving(const struct strait_experiment *e, struct strait_error *err)
+{
+    char where[256];
+    const enum strait_leaving leaving = e->strategy->leaving;
+    bool one_stays = false;
+    if (!e->network->presences)
+        return 0;
+    for (int r = e->n_ranks - e->n_clients; r < e->n_ranks; r++)
+        one_stays = one_stays || !e->network->out[r].present;
+    snprintf(where, sizeof(where), "%s#/network/events", e->file);
+    if (leaving == STRAIT_LEAVING_IF_ONE_STAYS && !one_stays)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected a client that never leaves, since \"%s\" waits for ever "
+                                "where all are away",
+                                e->strategy->name);
+    if (leaving == STRAIT_LEAVING_STOPS ||
+        (leaving == STRAIT_LEAVING_BY_DEADLINE && !(strait_experiment_param(e, "deadline") > 0)))
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected nobody to leave, since only \"fedavg\" with a deadline, "
+                                "\"fedasync\" and \"fedbuff\" go on without a client, found "
+                                "\"%s\"%s",
+                                e->strategy->name,
+                                leaving == STRAIT_LEAVING_STOPS ? "" : " without");
+    return 0;
+}
+
 static int read_all(struct strait_experiment *e, struct strait_object *o, struct strait_error *err)
 {
     const char *schema, *table;
@@ -250,15 +277,8 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     choose_detail(e);
     take_device_profile(e);
-    if (e->network->presences && !(strait_experiment_has_param(e, "dropout") &&
-                                   strait_experiment_param(e, "deadline") > 0)) {
-        snprintf(where, sizeof(where), "%s#/network/events", e->file);
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected nobody to leave, since only \"fedavg\" with a deadline "
-                                "goes on without a client, found \"%s\"%s",
-                                e->strategy->name,
-                                strait_experiment_has_param(e, "dropout") ? " without" : "");
-    }
+    if (check_leaving(e, err) != 0)
+        return -1;
     return strait_object_close(o, err);
 }
 

@@ -12,15 +12,24 @@ struct strait_experiment;
 
 enum { STRAIT_MAX_PARAMS = 24 };
 
+/* What becomes of a run that clients leave, for a while or for good: it would wait for them for
+ * ever; it goes on where it has a deadline; or as long as one client stays. */
+enum strait_leaving {
+    STRAIT_LEAVING_STOPS,
+    STRAIT_LEAVING_BY_DEADLINE,
+    STRAIT_LEAVING_IF_ONE_STAYS
+};
+
 struct strait_strategy {
     const char *name, *summary;
     const char *source; /* the paper it implements */
     /* What it takes for something else where a codec is used, for the rows; NULL: nothing. */
     const char *approximates;
-    bool has_server;    /* rank 0 is a server in addition to the clients */
+    bool has_server; /* rank 0 is a server in addition to the clients */
     bool ends_with_rank_0;
     bool sums; /* what clients send are partial sums, encoded anew on every hop of a ring */
-    const char *uplink_kind;   /* recorded kind that clients send: "update", "gradients" */
+    enum strait_leaving leaving;
+    const char *uplink_kind; /* recorded kind that clients send: "update", "gradients" */
     /** The kind where it depends on parameters; NULL: uplink_kind. */
     const char *(*uplink_kind_of)(const struct strait_experiment *e);
     const char *downlink_kind; /* recorded kind that the server sends, or NULL */

@@ -17,6 +17,8 @@ int strait_n_ranks(const struct strait_rank *r);
 double strait_now_s(const struct strait_rank *r);
 /** Whether an event of the network has taken this rank away: it is to answer nothing. */
 bool strait_is_away(const struct strait_rank *r);
+/** When that changes next; INFINITY: never. */
+double strait_next_presence_s(const struct strait_rank *r);
 /** Value of a declared parameter, in base units. */
 double strait_param(const struct strait_rank *r, const char *name);
 /** Random number in [0, 1), keyed by seed, purpose, rank and round. */

@@ -1,6 +1,7 @@
 /* The state of a rank: what it holds, logs, runs and fails with. Beneath everything else here. */
 #include "rank_state.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,6 +25,12 @@ double strait_now_s(const struct strait_rank *r)
 bool strait_is_away(const struct strait_rank *r)
 {
     return strait_network_is_away(r->run->network, r->me, strait_now_s(r));
+}
+
+double strait_next_presence_s(const struct strait_rank *r)
+{
+    const struct strait_schedule *present = r->run->network->out[r->me].present;
+    return present ? strait_schedule_next_s(present, strait_now_s(r)) : INFINITY;
 }
 
 const struct strait_model *strait_model(const struct strait_rank *r)

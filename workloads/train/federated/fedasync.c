@@ -82,6 +82,7 @@ const struct strait_strategy strait_strategy_fedasync = {
     .summary = "asynchronous: each client's parameters are mixed in as they arrive",
     .source = "Xie, Koyejo and Gupta, 2019 (arXiv 1903.03934)",
     .has_server = true,
+    .leaving = STRAIT_LEAVING_IF_ONE_STAYS,
     .ends_with_rank_0 = true,
     .trains = true,
     .uplink_kind = "param",

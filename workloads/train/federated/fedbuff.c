@@ -61,6 +61,7 @@ const struct strait_strategy strait_strategy_fedbuff = {
     .summary = "asynchronous: the server steps after every `buffer` updates, summed as they arrive",
     .source = "Nguyen et al., AISTATS 2022",
     .has_server = true,
+    .leaving = STRAIT_LEAVING_IF_ONE_STAYS,
     .ends_with_rank_0 = true,
     .trains = true,
     .uplink_kind = "update",

@@ -35,6 +35,20 @@ void strait_star_begin(struct strait_rank *r, struct strait_packet *model)
         strait_send(r, i, STRAIT_STAR_DOWN, 0, strait_keep(model));
 }
 
+/* Be silent until the network has this client back: the server, which waits for it, sends nothing
+ * meanwhile. False: it never comes back. */
+static bool come_back(struct strait_rank *r)
+{
+    struct strait_message none;
+    while (strait_is_away(r)) {
+        const double back_s = strait_next_presence_s(r);
+        if (isinf(back_s))
+            return false;
+        strait_recv_by(r, &none, STRAIT_STAR_SERVER, STRAIT_STAR_DOWN, back_s);
+    }
+    return true;
+}
+
 void strait_star_report_forever(struct strait_rank *r, enum strait_tensor_kind trained)
 {
     struct strait_tensor *w = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
@@ -45,7 +59,11 @@ void strait_star_report_forever(struct strait_rank *r, enum strait_tensor_kind t
         strait_enter_round(r, i);
         strait_straggle(r, false);
         strait_decode(r, w, m.packet);
-        strait_train(r, w, x, (int)strait_param(r, "local_steps"));
+        do { /* what was trained when it left is lost */
+            if (!come_back(r))
+                return;
+            strait_train(r, w, x, (int)strait_param(r, "local_steps"));
+        } while (strait_is_away(r));
         strait_send(r, STRAIT_STAR_SERVER, STRAIT_STAR_UP, m.tag,
                     strait_encode(r, strait_codec(r, "up"), NAN, x));
     }

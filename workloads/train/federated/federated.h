@@ -15,7 +15,8 @@ bool strait_star_refers(const struct strait_experiment *e, int direction);
 void strait_star_begin(struct strait_rank *r, struct strait_packet *model);
 /** Asynchronous methods, a client: take a model, train on it for "local_steps" and report what it
  *  trained (STRAIT_WEIGHTS or STRAIT_UPDATE) with the version of that model, until rank 0 ends the
- *  run. Rounds are the client's own. */
+ *  run. Rounds are the client's own. While it is away it says nothing; when it comes back it trains
+ *  again on the model that it had. */
 void strait_star_report_forever(struct strait_rank *r, enum strait_tensor_kind trained);
 
 /* The parameters of strait_straggle, for parameter tables. */

@@ -24,10 +24,9 @@ static void fedbuff_steady_state(void)
     const struct costs c = costs_of(&o);
     const double cycle_s = 2 * c.hop_s + 4 * c.step_s;
     for (int k = 0; k < ROUNDS; k++)
-        CU_ASSERT_DOUBLE_EQUAL(nth_round(&o.point->logs[0], k)->end_s,
-                               2 * c.copy_s + 3 * c.add_s + (k + 1) * cycle_s +
-                                   k * (c.add_s + c.copy_s),
-                               1e-9);
+        CU_ASSERT_DOUBLE_EQUAL(
+            nth_round(&o.point->logs[0], k)->end_s,
+            2 * c.copy_s + 3 * c.add_s + (k + 1) * cycle_s + k * (c.add_s + c.copy_s), 1e-9);
     strait_outcome_free(&o);
 }
 
@@ -59,6 +58,44 @@ static void server_bytes(void)
                      &strait_fluid, false);
         CU_ASSERT_EQUAL(o.point->logs[0].n_messages, (uint64_t)n + 15);
         CU_ASSERT_EQUAL(o.point->logs[0].payload_bytes, ((uint64_t)n + 15) * 4 * CNN_ELEMS);
+        strait_outcome_free(&o);
+    }
+}
+
+/* Two clients whose step takes 2 s; events say when b is there. */
+static struct strait_outcome run_leaving(const char *strategy, const char *events, bool sim)
+{
+    json_t *settings = json_object(),
+           *port = json_pack("{s:s, s:s}", "rate", "100 Mbps", "rtt", "20 ms"),
+           *named = json_deep_copy(port);
+    json_object_set_new(named, "name", json_string("b"));
+    json_object_set_new(settings, "/network/client", json_pack("[o, o]", port, named));
+    json_object_set_new(settings, "/network/events", json_loads(events, 0, NULL));
+    json_object_set_new(settings, "/model", json_pack("{s:s, s:s}", "name", "cnn", "step", "2 s"));
+    return star_run(strategy, 2, settings, sim ? &strait_sim : &strait_fluid, false);
+}
+
+/* a reports after c + C, and again every C + s (fedasync: s is the server's time for it). b is away
+ * at first, comes back after 7 s, trains 2 s and is the fifth to report: a came after some 2.1, 4.2,
+ * 6.3 and 8.4 s. Where b leaves for good while it trains, a reports twice. */
+static void leaving(void)
+{
+    static const char back[] = "[{\"at\":\"0 s\",\"on\":\"b\",\"present\":false},"
+                               " {\"at\":\"7 s\",\"on\":\"b\",\"present\":true}]",
+                      gone[] = "[{\"at\":\"1 s\",\"on\":\"b\",\"present\":false}]";
+    for (int sim = 0; sim < 2; sim++) {
+        struct strait_outcome o =
+            run_leaving("{\"name\":\"fedasync\",\"rounds\":5,\"local_steps\":1}", back, sim);
+        const struct costs c = costs_of(&o);
+        const double mix_s = 2 * c.copy_s + c.add_s, cycle_s = 2 * c.hop_s + 2;
+        CU_ASSERT_DOUBLE_EQUAL(o.total_s, 9 + c.hop_s + mix_s, 1e-6);
+        strait_outcome_free(&o);
+        o = run_leaving("{\"name\":\"fedasync\",\"rounds\":2,\"local_steps\":1}", gone, sim);
+        CU_ASSERT_DOUBLE_EQUAL(o.total_s, c.copy_s + 2 * (cycle_s + mix_s), 1e-6);
+        strait_outcome_free(&o);
+        o = run_leaving("{\"name\":\"fedbuff\",\"rounds\":1,\"local_steps\":1,\"buffer\":2}", gone,
+                        sim);
+        CU_ASSERT_DOUBLE_EQUAL(o.total_s, 2 * c.copy_s + 2 * cycle_s + c.add_s, 1e-6);
         strait_outcome_free(&o);
     }
 }
@@ -230,6 +267,7 @@ static void same_on_simgrid(void)
 }
 
 static const struct strait_test tests[] = {
+    {"a client may leave and come back, or not: the others go on", leaving},
     {"FedBuff's versions come once a cycle in the steady state", fedbuff_steady_state},
     {"FedBuff sends 1 + R b models and R b updates", fedbuff_bytes},
     {"an asynchronous server answers every update, to the byte", server_bytes},
