@@ -282,49 +282,94 @@ static double round_s_of(const json_t *row)
     return json_number_value(json_object_get(row, "round_s"));
 }
 
-/* Predicted and emulated in guests: the first calibrates, the third emulates the repeat and shows
- * the rows of all. */
-static void a_run(void)
+/* Of a run with --on both in virtual time: the last predicted and the last emulated round. */
+struct both {
+    double predicted_s, emulated_s;
+    int n_emulated;
+};
+
+static struct both run_both(const char *const argv[])
 {
-    char job[] = "/tmp/strait-test-XXXXXX", *text = calloc(1, TEXT_BYTES);
-    const char *strait = getenv("STRAIT_BIN");
+    struct both b = {0};
     struct strait_error err = {0};
-    double predicted_s = 0, emulated_s = 0;
-    int n_emulated = 0;
-    if (!is_long() || !strait) {
-        strait_test_skip("STRAIT_LONG and STRAIT_BIN are not set: make vtest");
-        free(text);
-        return;
-    }
-    if (!guest_boots(true)) {
-        free(text);
-        return;
-    }
-    CU_ASSERT_FATAL(mkdtemp(job) != NULL);
-    const char *const argv[] = {strait,       "run",   "wan-check",   "--on",   "both",
-                                "--out",      job,     "--launcher",  "vuml",   "--set",
-                                "/clients=8", "--set", "/codec=none", "--json", "--no-break-even",
-                                "--repeats",  "2",     NULL};
+    char *text = calloc(1, TEXT_BYTES);
     CU_ASSERT_EQUAL(strait_process_run(text, TEXT_BYTES, argv, NULL, LIMIT_S, &err), 0);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         json_t *row = json_loads(line, 0, NULL), *report = json_object_get(row, "report");
         const char *backend = json_string_value(json_object_get(row, "backend"));
         if (backend && strcmp(backend, "sim") == 0)
-            predicted_s = round_s_of(row);
+            b.predicted_s = round_s_of(row);
         if (backend && strcmp(backend, "emu") == 0) {
-            emulated_s = round_s_of(row);
-            n_emulated++;
+            b.emulated_s = round_s_of(row);
+            b.n_emulated++;
             CU_ASSERT(json_is_true(json_object_get(row, "valid")));
             CU_ASSERT_EQUAL(json_number_value(json_object_get(report, "dilation")), 1);
         }
         json_decref(row);
     }
-    fprintf(stderr, "%s8 clients: predicted %.4f s, emulated %.4f s\n", err.text, predicted_s,
-            emulated_s);
-    CU_ASSERT_EQUAL(n_emulated, 2);
-    CU_ASSERT(predicted_s > 0 && fabs(emulated_s / predicted_s - 1) < 0.05);
-    folder_remove(job);
+    fprintf(stderr, "%spredicted %.4f s, emulated %.4f s\n", err.text, b.predicted_s, b.emulated_s);
+    CU_ASSERT(b.predicted_s > 0 && fabs(b.emulated_s / b.predicted_s - 1) < 0.05);
     free(text);
+    return b;
+}
+
+/* The program; NULL: the test is skipped. */
+static const char *program_for_long(void)
+{
+    const char *strait = getenv("STRAIT_BIN");
+    if (!is_long() || !strait) {
+        strait_test_skip("STRAIT_LONG and STRAIT_BIN are not set: make vtest");
+        return NULL;
+    }
+    return guest_boots(true) ? strait : NULL;
+}
+
+/* Predicted and emulated in guests: the first calibrates, the third emulates the repeat and shows
+ * the rows of all. */
+static void a_run(void)
+{
+    char job[] = "/tmp/strait-test-XXXXXX";
+    const char *strait = program_for_long();
+    if (!strait)
+        return;
+    CU_ASSERT_FATAL(mkdtemp(job) != NULL);
+    const char *const argv[] = {strait,       "run",   "wan-check",   "--on",   "both",
+                                "--out",      job,     "--launcher",  "vuml",   "--set",
+                                "/clients=8", "--set", "/codec=none", "--json", "--no-break-even",
+                                "--repeats",  "2",     NULL};
+    CU_ASSERT_EQUAL(run_both(argv).n_emulated, 2);
+    folder_remove(job);
+}
+
+/* A model of 4 MB, 33.46 Mbit in frames, to one client and back, whose link has 40 Mbps for half a
+ * second, 10 for the next and then 80: down it takes 0.5 + 0.5 + (33.46 - 20 - 5) / 80 = 1.106 s, up
+ * 0.418 s, and beyond that the round trip and slow start. */
+static void changing_rates(void)
+{
+    static const char experiment[] =
+        "{\"schema\":\"strait-experiment/1\",\"model\":{\"params\":\"1 M\",\"step\":\"1 ms\"},"
+        "\"clients\":1,\"strategy\":{\"name\":\"fedavg\",\"rounds\":1,\"local_steps\":1},"
+        "\"codec\":\"none\",\"network\":{\"overhead\":\"0 B\",\"client\":{\"rtt\":\"20 "
+        "ms\",\"rate\":["
+        "{\"at\":\"0 s\",\"rate\":\"40 Mbps\"},{\"at\":\"0.5 s\",\"rate\":\"10 Mbps\"},"
+        "{\"at\":\"1 s\",\"rate\":\"80 Mbps\"}]},\"server\":{\"rate\":\"1 Gbps\"}}}";
+    char job[] = "/tmp/strait-test-XXXXXX", file[64], out[64];
+    const char *strait = program_for_long();
+    if (!strait)
+        return;
+    CU_ASSERT_FATAL(mkdtemp(job) != NULL);
+    snprintf(file, sizeof(file), "%s/e.json", job);
+    snprintf(out, sizeof(out), "%s/out", job);
+    FILE *f = fopen(file, "we");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    fputs(experiment, f);
+    CU_ASSERT_EQUAL_FATAL(fclose(f), 0);
+    const char *const argv[] = {strait, "run",        file,   "--on",   "both", "--out",
+                                out,    "--launcher", "vuml", "--json", NULL};
+    const struct both b = run_both(argv);
+    CU_ASSERT_AT_LEAST(b.emulated_s, 1.106 + 0.418);
+    CU_ASSERT_AT_MOST(b.emulated_s, 1.106 + 0.418 + 0.25);
+    folder_remove(job);
 }
 
 /* Four strategies in two sites: links that only the relay makes, which nobody asks for. */
@@ -376,6 +421,7 @@ static const struct strait_test tests[] = {
     {"a rank that the kernel killed says that memory ran out", no_memory},
     {"the kernel's links hold there", links},
     {"prediction and emulation of a run agree there", a_run},
+    {"rates that change do so there", changing_rates},
     {"sites get the relay's links there", sites},
 };
 STRAIT_SUITE_WITH("emu/guest/virtual", tests, .slow_s = 74, .release = true);
