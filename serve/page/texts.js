@@ -220,13 +220,13 @@ export const texts = {
         wan: 'GPT-2 small over a WAN',
         runner: 'A slow codec, a fast server',
         school: 'A class on Wi-Fi',
-        usa: 'INTELLECT-1, USA',
-        europe: 'INTELLECT-1, USA and Europe',
-        asia: 'INTELLECT-1, three continents',
+        usa: 'INTELLECT-1, USA (links assumed)',
+        europe: 'INTELLECT-1, USA and Europe (links assumed)',
+        asia: 'INTELLECT-1, three continents (links assumed)',
     },
     preset_notes: {
         intellect:
-            'Published: the median all-reduce took {published} s (INTELLECT-1 report, arXiv 2412.01152, table 2). Links and workers of this configuration are not published; {rate} Mbps is what 2 × 13/14 × 10 GB in that time would need with 14 workers, so that this shows a ring, and predicts nothing. 10 GB are summed: 8 bits for each of 10 billion parameters.',
+            'Published: 10 billion parameters were summed in 8 bits each, and the median all-reduce took {published} s (INTELLECT-1 report, arXiv 2412.01152, table 2). Assumed, since the report has neither links nor workers of this configuration: 14 workers in one ring, equal links with {rate} Mbps each way (what 2 × 13/14 × 10 GB in {published} s need) and round trips of 200 ms between any two. So the rate is set to meet the published time: this shows a ring, and predicts nothing.',
     },
 };
 
