@@ -65,12 +65,60 @@ struct strait_coroutine {
     struct strait_coroutines *all;
     void (*fn)(void *);
     void *arg;
-    char *stack;
+    char *stack; /* with stack_bytes; of a shared one all->shared */
+    char *kept;  /* of a shared one: what it had on the stack */
+    size_t cap_kept;
     bool ended;
     void *fake_stack, *caller_fake_stack; /* for the address sanitizer */
     const void *caller_stack;
     size_t caller_stack_bytes;
 };
+
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* The frame that a coroutine begins with fits; what it needs at its first pause is allocated then. */
+enum { FIRST_KEPT_BYTES = 128 };
+
+static size_t used_bytes(const struct strait_coroutine *c)
+{
+    return (size_t)(c->stack + c->all->stack_bytes - (char *)c->here.stack_pointer);
+}
+
+static bool keep(struct strait_coroutine *c)
+{
+    const size_t n = used_bytes(c);
+    if (n > c->cap_kept) {
+        char *more = realloc(c->kept, n);
+        if (!more)
+            return false;
+        c->kept = more;
+        c->cap_kept = n;
+    }
+    memcpy(c->kept, c->here.stack_pointer, n);
+    return true;
+}
+
+/* Put its variables onto the shared stack, in the place of another one's. */
+static bool move_in(struct strait_coroutine *c)
+{
+    struct strait_coroutines *all = c->all;
+    struct strait_coroutine *before = all->on_shared;
+    if (!all->shared || before == c)
+        return true;
+    if (before && !before->ended && !keep(before)) {
+        all->is_abandoned = all->no_memory = true;
+        return false;
+    }
+    memcpy(c->here.stack_pointer, c->kept, used_bytes(c));
+    all->on_shared = c;
+    return true;
+}
+#else
+static bool move_in(struct strait_coroutine *c)
+{
+    (void)c;
+    return true;
+}
+#endif
 
 /* Tell the sanitizer which stack is in use. */
 static void enter(struct strait_coroutine *c)
@@ -128,12 +176,14 @@ static void begin_at_live(struct strait_coroutine *c)
 {
     uint64_t *top = (uint64_t *)(void *)(c->stack + c->all->stack_bytes); /* 16-byte aligned */
     uint64_t *frame = top - 10; /* as strait_coroutine_switch leaves the stack */
+    c->here.stack_pointer = frame;
+    if (c->kept) /* until it is first resumed */
+        frame = (uint64_t *)(void *)c->kept;
     memset(frame, 0, 10 * sizeof(*frame));
     __asm__ volatile("stmxcsr (%0)\n\tfnstcw 4(%0)" : : "r"(frame) : "memory");
     frame[5] = (uint64_t)(uintptr_t)c;    /* rbx */
     frame[6] = (uint64_t)(uintptr_t)live; /* rbp */
     frame[7] = (uint64_t)(uintptr_t)strait_coroutine_enter;
-    c->here.stack_pointer = frame;
 }
 #else
 static void body(unsigned high, unsigned low) /* makecontext passes ints only */
@@ -167,24 +217,51 @@ static void forget_frames(struct strait_coroutine *c)
 #endif
 }
 
-static struct strait_coroutine *make(struct strait_coroutines *all)
+/* NULL when memory runs out. */
+static char *make_stack(size_t n_bytes)
 {
     const size_t below = guard_bytes();
+    char *memory = mmap(NULL, n_bytes + below, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    if (mprotect(memory, below, PROT_NONE) == 0)
+        return memory + below; /* stacks grow down, into the guard */
+    munmap(memory, n_bytes + below);
+    return NULL;
+}
+
+static void free_stack(char *stack, size_t n_bytes)
+{
+    munmap(stack - guard_bytes(), n_bytes + guard_bytes());
+}
+
+static struct strait_coroutine *make(struct strait_coroutines *all)
+{
     struct strait_coroutine *c = calloc(1, sizeof(*c));
     if (!c)
         return NULL;
-    char *memory = mmap(NULL, all->stack_bytes + below, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    if (memory == MAP_FAILED || mprotect(memory, below, PROT_NONE) != 0) {
-        if (memory != MAP_FAILED)
-            munmap(memory, all->stack_bytes + below);
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    c->cap_kept = all->shared ? FIRST_KEPT_BYTES : 0;
+    c->kept = all->shared ? malloc(FIRST_KEPT_BYTES) : NULL;
+#endif
+    c->stack = !all->shared ? make_stack(all->stack_bytes) : c->kept ? all->shared : NULL;
+    if (!c->stack) {
         free(c);
         return NULL;
     }
-    c->stack = memory + below; /* stacks grow down, into the guard */
     c->all = all;
-    all->n_made++;
+    all->n_made += !all->shared;
     return c;
+}
+
+bool strait_coroutines_share(struct strait_coroutines *all)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    strait_coroutines_release(all, 0);
+    all->shared = make_stack(all->stack_bytes);
+#endif
+    return all->shared != NULL;
 }
 
 struct strait_coroutine *strait_coroutine_new(struct strait_coroutines *all, void (*fn)(void *),
@@ -200,6 +277,8 @@ struct strait_coroutine *strait_coroutine_new(struct strait_coroutines *all, voi
     c->fn = fn;
     c->arg = arg;
     c->ended = false;
+    if (all->on_shared == c)
+        all->on_shared = NULL;
     c->fake_stack = NULL;
     begin_at_live(c);
     return c;
@@ -207,6 +286,8 @@ struct strait_coroutine *strait_coroutine_new(struct strait_coroutines *all, voi
 
 bool strait_coroutine_resume(struct strait_coroutines *all, struct strait_coroutine *c)
 {
+    if (!move_in(c))
+        return false;
     all->running = c;
     enter(c);
     all->running = NULL;
@@ -235,6 +316,7 @@ void strait_coroutine_abandon(struct strait_coroutines *all)
 
 void strait_coroutine_give_up(struct strait_coroutines *all, struct strait_coroutine *c)
 {
+    c->ended = true;
     c->next = all->spare;
     all->spare = c;
 }
@@ -242,15 +324,21 @@ void strait_coroutine_give_up(struct strait_coroutines *all, struct strait_corou
 void strait_coroutines_release(struct strait_coroutines *all, size_t n_kept)
 {
     struct strait_coroutine **last = &all->spare;
-    for (size_t n = 0; n < n_kept && *last; n++)
+    for (size_t n = 0; n < n_kept && *last && !all->shared; n++)
         last = &(*last)->next;
     for (struct strait_coroutine *c = *last, *next; c; c = next) {
         next = c->next;
         forget_frames(c);
-        munmap(c->stack - guard_bytes(), all->stack_bytes + guard_bytes());
+        if (!all->shared)
+            free_stack(c->stack, all->stack_bytes);
+        all->n_made -= !all->shared;
+        free(c->kept);
         free(c);
-        all->n_made--;
     }
     *last = NULL;
-    all->is_abandoned = false;
+    if (all->shared)
+        free_stack(all->shared, all->stack_bytes);
+    all->shared = NULL;
+    all->on_shared = NULL;
+    all->is_abandoned = all->no_memory = false;
 }

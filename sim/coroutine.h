@@ -1,4 +1,6 @@
-/* Coroutines with their own guarded stacks; only touched pages use memory. */
+/* Coroutines with their own guarded stacks, of which only touched pages use memory; or on one stack
+ * for all, from which what a paused one has there, some hundred bytes, is copied and put back where
+ * it was. Nobody else may then look at a paused one's variables. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,7 +12,14 @@ struct strait_coroutines { /* zero it, then set stack_bytes */
     struct strait_coroutine *spare, *running;
     size_t n_made;     /* each uses two memory mappings */
     bool is_abandoned; /* strait_coroutine_abandon was called: nothing more is to be resumed */
+    bool no_memory;    /* what a paused one had could not be kept; is_abandoned is set too */
+    char *shared;      /* the one stack; NULL: each has its own */
+    struct strait_coroutine *on_shared; /* the one whose variables are on it */
 };
+
+/** Let all that are made until the release be on one stack; none may be there now.
+ *  Returns: false where they keep their own: when memory runs out, or this machine cannot */
+bool strait_coroutines_share(struct strait_coroutines *all);
 
 /** Make one that calls fn(arg) when first resumed. NULL when memory runs out. */
 struct strait_coroutine *strait_coroutine_new(struct strait_coroutines *all, void (*fn)(void *),

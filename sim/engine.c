@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* From so many ranks on, those of one lane are kept aside while they wait, in a tenth of the memory
+ * of a stack of their own. */
+enum { SHARING_RANKS = 512 };
 /* Times closer than this are the same event: a message that arrives at a deadline is in time
  * although the last digits differ. SimGrid runs at this precision. */
 #define SAME_EVENT_S 1e-9
@@ -65,6 +68,8 @@ struct strait_engine *strait_engine_new(struct strait_run *run,
     m->child = child;
     m->lanes.coroutines = child->coroutines;
     m->lanes.coroutines->stack_bytes = (size_t)STRAIT_LANE_STACK_KIB * 1024;
+    if (run->has_one_lane && run->n_ranks >= SHARING_RANKS)
+        strait_coroutines_share(m->lanes.coroutines);
     m->ramp = !(run->control && strcmp(run->control, "no-ramp") == 0);
     m->frame_bytes = strait_network_frame_bytes(run->network);
     m->nodes = strait_child_alloc(child, (size_t)run->n_ranks, sizeof(*m->nodes));
@@ -401,7 +406,7 @@ static bool engine_recv(struct strait_rank *r, struct strait_message *out, int s
     assert(src >= STRAIT_ANY && src < m->run->n_ranks && channel >= 0 &&
            channel < STRAIT_MAX_CHANNELS);
     struct strait_inbox *inbox = strait_inbox_of(m, r->me, channel);
-    assert(!inbox->reader); /* one lane reads a channel */
+    assert(!inbox->reader);      /* one lane reads a channel */
     strait_child_look(m->child); /* one that polls for ever may not come back to the loop */
     const bool is_certain = src != STRAIT_ANY && deadline_s == INFINITY;
     if (!is_certain)
@@ -430,6 +435,12 @@ static struct strait_rank *engine_spawn(struct strait_rank *r,
                                         void (*fn)(struct strait_rank *, void *), void *arg)
 {
     struct strait_lane *maker = lane_of(r);
+    struct strait_error err = {0};
+    if (maker->machine->lanes.coroutines->shared) {
+        strait_error_set(&err, STRAIT_ERR_BACKEND, r->backend->name,
+                         "rank %d: expected one lane, as its strategy says, found another", r->me);
+        engine_fail(r, &err);
+    }
     meet(maker);
     struct strait_lane *lane = new_lane(maker->machine, r->me);
     lane->fn = fn;

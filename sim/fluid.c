@@ -8,8 +8,8 @@
 #include "sim/solver/fairshare.h"
 #include "engine.h"
 
-/* A stack uses two mappings; the kernel allows 65530 a process. */
-enum { MAX_RANKS = 30000 };
+/* A stack uses two mappings, and the kernel allows 65530 a process; ranks of one lane share one. */
+enum { MAX_RANKS = 30000, MAX_ONE_LANE_RANKS = 1000001 };
 
 struct world;
 
@@ -128,6 +128,8 @@ static void simulate(struct strait_child *child)
     strait_engine_begin(w->machine);
     for (;;) { /* the last lane ends the simulation */
         strait_lanes_run(&w->machine->lanes);
+        if (child->coroutines->no_memory)
+            strait_child_no_memory(child);
         strait_child_look(child);
         const double flow_s = strait_fairshare_next_s(w->fairshare);
         if (isnan(flow_s))
@@ -143,7 +145,7 @@ static void simulate(struct strait_child *child)
 
 static int check(const struct strait_run *run, struct strait_error *err)
 {
-    return strait_sim_check(run, "fluid", MAX_RANKS, err);
+    return strait_sim_check(run, "fluid", run->has_one_lane ? MAX_ONE_LANE_RANKS : MAX_RANKS, err);
 }
 
 static int run_once(struct strait_run *run, struct strait_error *err)

@@ -246,6 +246,8 @@ static void lanes_actor(int argc, char **argv)
     struct world *w = world_of(argc, argv);
     for (;;) { /* the last lane ends the process */
         strait_lanes_run(&w->machine->lanes);
+        if (w->machine->lanes.coroutines->no_memory)
+            strait_child_no_memory(w->machine->child);
         start_kicked(w);
         if (!w->machine->lanes.ready_first)
             wait_for_lanes(w);

@@ -29,6 +29,7 @@ struct strait_strategy {
     bool ends_with_rank_0;
     bool sums; /* what clients send are partial sums, encoded anew on every hop of a ring */
     enum strait_leaving leaving;
+    bool has_one_lane; /* its ranks spawn none, so that a large simulation may keep them in less */
     const char *uplink_kind; /* recorded kind that clients send: "update", "gradients" */
     /** The kind where it depends on parameters; NULL: uplink_kind. */
     const char *(*uplink_kind_of)(const struct strait_experiment *e);

@@ -112,6 +112,7 @@ struct strait_run {
      *  call no operation. Not called when a run fails. */
     void (*rank_end)(struct strait_rank *r);
     bool ends_with_rank_0;
+    bool has_one_lane; /* no rank spawns lanes, and none looks at another one's variables */
     bool is_over; /* rank 0 has said so in a simulation that ends with it: it waits for no lane */
     double training_load; /* processors that real training keeps busy at dilation 1; 0: none */
     int n_threads;        /* for long jobs of a simulation; 0: one */

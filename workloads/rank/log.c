@@ -4,6 +4,9 @@
 #include <string.h>
 #include "core/io.h"
 
+/* Room of a log at first: a client of a round has fewer, and there may be a million. */
+enum { FIRST_SPANS = 8 };
+
 static void lose(struct strait_log *log, const struct strait_span *span)
 {
     if (log->n_lost++ == 0 || span->start_s < log->lost_from_s)
@@ -22,7 +25,7 @@ void strait_log_add(struct strait_log *log, const struct strait_span *span)
         return;
     }
     if (log->n_spans == log->cap_spans) {
-        const size_t cap = log->cap_spans ? 2 * log->cap_spans : 64;
+        const size_t cap = log->cap_spans ? 2 * log->cap_spans : FIRST_SPANS;
         struct strait_span *more = realloc(log->spans, cap * sizeof(*more));
         if (!more) {
             log->no_memory = true;

@@ -83,6 +83,7 @@ const struct strait_strategy strait_strategy_fedasync = {
     .source = "Xie, Koyejo and Gupta, 2019 (arXiv 1903.03934)",
     .has_server = true,
     .leaving = STRAIT_LEAVING_IF_ONE_STAYS,
+    .has_one_lane = true,
     .ends_with_rank_0 = true,
     .trains = true,
     .uplink_kind = "param",

@@ -305,6 +305,7 @@ const struct strait_strategy strait_strategy_fedavg = {
     .source = "McMahan et al., AISTATS 2017; train_time: Stripelis et al., ACM TIST 2022",
     .has_server = true,
     .leaving = STRAIT_LEAVING_BY_DEADLINE,
+    .has_one_lane = true,
     .trains = true,
     .uplink_kind = "update",
     .downlink_kind = "param",

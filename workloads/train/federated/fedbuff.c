@@ -62,6 +62,7 @@ const struct strait_strategy strait_strategy_fedbuff = {
     .source = "Nguyen et al., AISTATS 2022",
     .has_server = true,
     .leaving = STRAIT_LEAVING_IF_ONE_STAYS,
+    .has_one_lane = true,
     .ends_with_rank_0 = true,
     .trains = true,
     .uplink_kind = "update",
