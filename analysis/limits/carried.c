@@ -4,19 +4,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* At time_s the rate changes, and a transfer without duration adds its bytes at once. */
+/* At time_s the rate changes, and a transfer without duration adds its bytes at once. Added up: the
+ * bytes that a link carried until then, and its rate from there on. */
 struct change {
     double time_s, rate, bytes;
-};
-
-struct sum { /* of one link: bytes carried until a change, and the rate from there on */
-    double time_s, bytes, rate;
 };
 
 struct strait_carried {
     int n_links;
     size_t *first; /* n_links + 1: where a link's sums begin */
-    struct sum *sums;
+    struct change *sums;
 };
 
 double strait_carried_wire_bytes(const struct strait_network *n, const struct strait_span *s)
@@ -103,7 +100,7 @@ static void walk(size_t *at, struct change *changes, const struct strait_log *lo
         }
 }
 
-static void add_up(struct sum *sums, struct change *changes, size_t n)
+static void add_up(struct change *changes, size_t n)
 {
     double bytes = 0, rate = 0;
     qsort(changes, n, sizeof(*changes), by_time);
@@ -111,7 +108,8 @@ static void add_up(struct sum *sums, struct change *changes, size_t n)
         bytes +=
             changes[i].bytes + (i > 0 ? rate * (changes[i].time_s - changes[i - 1].time_s) : 0);
         rate += changes[i].rate;
-        sums[i] = (struct sum){changes[i].time_s, bytes, rate};
+        changes[i].bytes = bytes;
+        changes[i].rate = rate;
     }
 }
 
@@ -121,7 +119,6 @@ int strait_carried_new(struct strait_carried **out, const struct strait_log *log
     const int n_links = strait_network_n_links(n);
     struct strait_carried *c = *out = calloc(1, sizeof(*c));
     size_t *at = calloc((size_t)n_links + 1, sizeof(*at));
-    struct change *changes = NULL;
     bool whole = c && at && (c->first = calloc((size_t)n_links + 1, sizeof(*c->first)));
     if (whole) {
         c->n_links = n_links;
@@ -130,19 +127,17 @@ int strait_carried_new(struct strait_carried **out, const struct strait_log *log
             c->first[i + 1] = c->first[i] + at[i];
         for (int i = 0; i < n_links; i++)
             at[i] = c->first[i];
-        changes = calloc(c->first[n_links] + 1, sizeof(*changes));
         c->sums = calloc(c->first[n_links] + 1, sizeof(*c->sums));
-        whole = changes && c->sums;
+        whole = c->sums != NULL;
     }
     if (whole) {
-        walk(at, changes, logs, n_ranks, n, wanted);
+        walk(at, c->sums, logs, n_ranks, n, wanted);
         for (int i = 0; i < n_links; i++)
-            add_up(c->sums + c->first[i], changes + c->first[i], c->first[i + 1] - c->first[i]);
+            add_up(c->sums + c->first[i], c->first[i + 1] - c->first[i]);
     } else {
         strait_carried_free(c);
         *out = NULL;
     }
-    free(changes);
     free(at);
     return whole ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "limits", "memory ran out");
 }
@@ -168,7 +163,7 @@ static double until(const struct strait_carried *c, int link, double time_s)
     }
     if (lo == c->first[link])
         return 0;
-    const struct sum *s = &c->sums[lo - 1];
+    const struct change *s = &c->sums[lo - 1];
     return s->bytes + s->rate * (time_s - s->time_s);
 }
 
