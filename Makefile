@@ -68,6 +68,7 @@ help:
 	@echo "make coverage  lines that the tests reach, by folder: a quarter of an hour"
 	@echo "make agreement  prediction against emulation in every judged setting: hours"
 	@echo "make bench    measure ratio, speed and error of every codec on this machine"
+	@echo "make bench-sim  what simulations cost, beside bare SimGrid and a naive loop; LARGE=1: minutes"
 	@echo "make fuzz     every decoder, and the readers of traces, under libFuzzer, FUZZ_S=2 seconds each"
 	@echo "make fuzz-request  what a browser may send to strait serve, likewise"
 	@echo "make trace-large  a profile of 500 MB, written and read: memory and speed, a minute"
@@ -129,6 +130,11 @@ agreement: all
 bench: all $(BUILD)/tests/bench_deepreduce
 	@$(BUILD)/strait codec bench $$($(BUILD)/strait codec list sz3 >/dev/null 2>&1 && echo --against sz3:verify=no,isolate=no)
 	@$(BUILD)/tests/bench_deepreduce
+
+# What simulations cost, beside bare SimGrid and a naive loop: ratios of one run.
+.PHONY: bench-sim
+bench-sim: all $(BUILD)/tests/bench_simulation
+	@$(BUILD)/tests/bench_simulation $(BUILD)/strait $(if $(LARGE),large)
 
 # Every check of the kernel's links, with real netem, in User-Mode Linux (Debian's kernel, or where
 # that does not boot the one of make vkernel): a minute.
@@ -503,7 +509,7 @@ $(SUITES): $(TEST_OBJECTS) $(BUILD)/tests/libkit.a $(BUILD)/tests/libcli.a $(LIB
 
 $(BUILD)/tests/bench_%: $(BUILD)/tests/bench/bench_%.o $(BUILD)/tests/libkit.a $(LIBS)
 	@echo "  link $@"
-	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< -Wl,--start-group $(BUILD)/tests/libkit.a $(LIBS) -Wl,--end-group -lcunit $(LDLIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(ALLOCATOR) -Wl,--start-group $(BUILD)/tests/libkit.a $(LIBS) -Wl,--end-group -lcunit $(LDLIBS)
 
 # --- installing ---------------------------------------------------------------------------------
 # make install PREFIX=/usr DESTDIR=/tmp/package; the result may be moved as a whole.
