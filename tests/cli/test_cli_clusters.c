@@ -135,4 +135,4 @@ static const struct strait_test tests[] = {
     {"shards by an array of Slurm are one run", by_an_array},
     {"points given out by MPI in Slurm are one run", by_mpi},
 };
-STRAIT_SUITE_WITH("cli/cli_clusters", tests, .slow_s = 10, .release = true);
+STRAIT_SUITE_WITH("cli/cli_clusters", tests, .slow_s = 30, .release = true);

@@ -20,13 +20,23 @@ static bool is_own(const struct strait_experiment *e, const json_t *from)
            strcmp(device, on) == 0;
 }
 
+/* What is chosen by a name is read in the library's code, not estimated. */
+static bool is_choice(const struct strait_experiment *e, const char *name)
+{
+    for (unsigned i = 0; i < e->strategy->n_params; i++)
+        if (strcmp(e->strategy->params[i].name, name) == 0)
+            return e->strategy->params[i].kind == STRAIT_PARAM_CHOICE;
+    return false;
+}
+
 json_t *strait_software_used(const struct strait_experiment *e)
 {
     json_t *used = json_object(), *from;
     const char *name;
     json_object_foreach ((json_t *)e->estimated, name, from) {
         if (!strait_experiment_has_param(e, name) || !(strait_experiment_param(e, name) > 0) ||
-            says(e, "strategy", NULL, name) || says(e, "network", "constants", name))
+            is_choice(e, name) || says(e, "strategy", NULL, name) ||
+            says(e, "network", "constants", name))
             continue;
         json_t *of = json_deep_copy(from);
         json_object_set_new(of, "value", json_real(strait_experiment_param(e, name)));

@@ -47,12 +47,25 @@
 STRATEGIES(DECLARE)
 static const struct strait_strategy *const strategies[] = {STRATEGIES(ROW)};
 
-const char *const strait_device_params[] = {"factor_speed",   "matrix_gflops", "inverse_base",
-                                            "inverse_growth", "inverse_cubic", "local_dims",
-                                            "piece",          "launch",        "negotiate",
-                                            "negotiate_hop",  "update",        "pack",
-                                            "contention",     "announce",      "transport",
-                                            "server_update",  "server_round",  NULL};
+const char *const strait_device_params[] = {"factor_speed",
+                                            "matrix_gflops",
+                                            "inverse_base",
+                                            "inverse_growth",
+                                            "inverse_cubic",
+                                            "local_dims",
+                                            "piece",
+                                            "launch",
+                                            "negotiate",
+                                            "negotiate_hop",
+                                            "update",
+                                            "pack",
+                                            "contention",
+                                            "announce",
+                                            "transport",
+                                            "server_update",
+                                            "server_round",
+                                            "collective",
+                                            NULL};
 
 bool strait_param_is_of_machine(const char *name)
 {

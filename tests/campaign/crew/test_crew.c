@@ -258,4 +258,4 @@ static const struct strait_test tests[] = {
     {"what a killed process of MPI had is computed by another", process_killed},
     {"what a stopped process of MPI has is computed by another", process_stopped},
 };
-STRAIT_SUITE_WITH("campaign/crew/crew", tests, .slow_s = 10, .release = true);
+STRAIT_SUITE_WITH("campaign/crew/crew", tests, .slow_s = 30, .release = true);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include "workloads/ask/software.h"
 #include "workloads/ask/named.h"
+#include "workloads/train/collectives/collectives.h"
 #include "tests/kit/harness.h"
 #include "tests/kit/suite.h"
 
@@ -326,6 +327,29 @@ static void software_constants(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(err.where, "/sources/launch"));
 }
 
+/* What a library's code says is no estimate; a strategy without the parameter goes without it. */
+static void named_collective(void)
+{
+    struct strait_error err = {0};
+    static const char *const strategies[] = {"bsp", "wfbp"};
+    for (int i = 0; i < 2; i++) {
+        struct strait_experiment *e = NULL;
+        json_t *json =
+            json_pack("{s:s, s:s, s:i, s:s, s:{s:{s:s}}, s:s}", "schema", "strait-experiment/1",
+                      "model", "cnn", "clients", 2, "strategy", strategies[i], "network", "client",
+                      "rate", "1 Gbps", "software", "gloo");
+        CU_ASSERT_EQUAL(strait_named_expand(json, "e.json", &err), 0);
+        CU_ASSERT_EQUAL_FATAL(strait_experiment_read(&e, "e.json", json, &err), 0);
+        if (i == 0)
+            CU_ASSERT_EQUAL(strait_experiment_param(e, "collective"), STRAIT_AR_GLOO);
+        json_t *used = strait_software_used(e);
+        CU_ASSERT_EQUAL(json_object_size(used), 0);
+        json_decref(used);
+        json_decref(json);
+        strait_experiment_free(e);
+    }
+}
+
 /* What a constant is where it costs nothing has its unit. */
 static void free_constants(void)
 {
@@ -348,6 +372,7 @@ static const struct strait_test tests[] = {
     {"a setting inside of another is applied after it, in any order", settings_inside},
     {"a setting inside of an axis is in each of its values", settings_inside_an_axis},
     {"constants of software stand between a network's and a machine's", software_constants},
+    {"software names a library's collective, for strategies that choose one", named_collective},
     {"a constant that costs nothing has its unit", free_constants},
 };
 STRAIT_SUITE("workloads/ask/named", tests);

@@ -35,6 +35,9 @@ void strait_all_reduce(struct strait_rank *r, struct strait_group g, struct stra
     case STRAIT_AR_DOUBLE_TREE:
         strait_all_reduce_by_trees(r, g, c, x);
         return;
+    case STRAIT_AR_GLOO:
+        strait_all_reduce_by_gloo(r, g, c, x);
+        return;
     }
 }
 
@@ -57,6 +60,8 @@ bool strait_all_reduce_uses(enum strait_all_reduce how, int n, int src, int dst)
         return src != dst;
     case STRAIT_AR_DOUBLE_TREE:
         return strait_double_tree_uses(n, 0, src, dst) || strait_double_tree_uses(n, 1, src, dst);
+    case STRAIT_AR_GLOO:
+        return strait_gloo_uses(n, 0, src, dst) || strait_gloo_uses(n, 1, src, dst);
     }
     return false;
 }

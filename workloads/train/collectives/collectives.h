@@ -99,11 +99,16 @@ enum strait_all_reduce {
     STRAIT_AR_TREE,         /* reduce to place 0, then broadcast */
     STRAIT_AR_ALL_TO_ALL,   /* every part directly to its owner, the sums directly to all */
     STRAIT_AR_RING_ENCODED, /* the ring with packets added encoded: strait_codec_adds */
-    STRAIT_AR_DOUBLE_TREE   /* two trees, also on the group's next channel */
+    STRAIT_AR_DOUBLE_TREE,  /* two trees, also on the group's next channel */
+    STRAIT_AR_GLOO          /* Gloo's ring; plain values, also on the group's next channel */
 };
 /** x becomes the sum over all ranks. Orders of summation: see each file. */
 void strait_all_reduce(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                        struct strait_tensor *x, enum strait_all_reduce how);
+/** Segments of a tensor of n_elems in Gloo's ring of n > 1 ranks: a multiple of n. */
+int strait_gloo_segments(size_t n_elems, int n);
+/** Whether position src of n may send to dst: segments (channel 0), or that it is ready for one. */
+bool strait_gloo_uses(int n, int channel, int src, int dst);
 /** Whether position src of n may send to dst in the first (0) or the second tree (1). */
 bool strait_double_tree_uses(int n, int tree, int src, int dst);
 /** Whether position src of n may send to dst; for uses_stream of a strategy. */

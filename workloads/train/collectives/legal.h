@@ -8,7 +8,7 @@
  *  elements if every hop encodes, since the last cut is not that of the sum; in the all-to-all form
  *  they are encoded only at the source, and once more as a sum; - a shared key in halving, where
  *  ranks draw for different ranges and would add other elements; - in the encoded ring, all codecs
- *  that cannot add. */
+ *  that cannot add; - in a library's own, all, since it sums plain values. */
 bool strait_codec_legal(const struct strait_codec_spec *spec, enum strait_all_reduce how);
 /** 0, or -1 with *err INPUT at #/codec, naming the legal codecs. name: of the collective, as in the
  *  file. */

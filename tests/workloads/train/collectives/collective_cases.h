@@ -21,7 +21,8 @@ enum collective {
     TREE,
     ALL_TO_ALL,
     RING_ENCODED,
-    DOUBLE_TREE, /* as in enum strait_all_reduce up to here */
+    DOUBLE_TREE,
+    GLOO, /* as in enum strait_all_reduce up to here */
     SITES,
     SCATTER,   /* the ring's halves: rank i ends with the sum of part i + 1, */
     GATHER,    /* and here begins with that part */
@@ -52,6 +53,7 @@ static inline void call_collective(struct strait_rank *r, enum collective kind,
     case ALL_TO_ALL:
     case RING_ENCODED:
     case DOUBLE_TREE:
+    case GLOO:
         strait_all_reduce(r, world, c, x, (enum strait_all_reduce)kind);
         return;
     case SITES:

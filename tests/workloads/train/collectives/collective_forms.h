@@ -23,6 +23,15 @@ static inline float in_turn(int first, int n, float recorded)
     return sum;
 }
 
+/* Downwards: last - 1, last - 2, ... around, and last in the end. */
+static inline float downwards(int last, int n, float recorded)
+{
+    float sum = part_of((last + n - 1) % n, recorded);
+    for (int k = 2; k <= n; k++)
+        sum = sum + part_of((last + n - k) % n, recorded);
+    return sum;
+}
+
 /* Pairs, pairs of pairs, ...: the largest power of two below n, and the rest. from: where the
  * tree's places begin around. */
 static inline float by_pairs(int from, int lo, int n, int around, float recorded)
@@ -96,6 +105,8 @@ static inline float expected(enum collective kind, int n, size_t n_elems, size_t
     case ALL_TO_ALL:
     case SCATTER:
         return in_turn(part_with(n_elems, i, n), n, recorded);
+    case GLOO:
+        return downwards(part_with(n_elems, i, n), n, recorded);
     case HALVING:
         return folded(0, left, n - left, recorded);
     case TREE:
@@ -157,6 +168,16 @@ static inline struct sent in_ring(size_t n_elems, int me, int n)
                          2 * (size_t)(n - 1)};
 }
 
+/* All parts but one in each half: first me, then me - 1; tensors up to 2 MiB a rank have two segments
+ * a part, and each that comes was asked for. */
+static inline struct sent in_gloo(size_t n_elems, int me, int n)
+{
+    if (n == 1)
+        return (struct sent){0, 0};
+    return (struct sent){2 * n_elems - of_part(n_elems, me, n) - of_part(n_elems, me + n - 1, n),
+                         8 * (size_t)(n - 1)};
+}
+
 /* All but the part that is kept, in log2 p messages; then that part and what has come to it, 1, 2,
  * 4 .. p / 2 parts, each a message. The part's number is the place's bits in reverse. */
 static inline struct sent in_halving(size_t n_elems, int me, int n)
@@ -213,6 +234,8 @@ static inline struct sent sent_by(enum collective kind, size_t n_elems, int me, 
         return in_ring(n_elems, me, n);
     case HALVING:
         return in_halving(n_elems, me, n);
+    case GLOO:
+        return in_gloo(n_elems, me, n);
     case TREE:
         return in_tree(n_elems, me, n);
     case DOUBLE_TREE:
