@@ -133,6 +133,41 @@ static void same_bytes_and_sums(void)
     program_tear_down(&p);
 }
 
+/* Two points: one that ends soon, and one of hours, in which a rank is lost. */
+static const char long_one[] =
+    "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"clients\":2,\"strategy\":{\"name\":"
+    "\"bsp\",\"rounds\":1},\"network\":{\"client\":{\"rate\":\"1 Gbps\"}},\"vary\":{\"/strategy/"
+    "rounds\":[1,1000000]}}";
+
+/* Rank 1 is killed as soon as the first point's row is a whole line of the file. All ends, the row is
+ * kept, and is not measured again. */
+static void killed_rank(void)
+{
+    struct program p;
+    struct said m;
+    char path[128], folder[128], script[1024 + 4096];
+    if (!set_up(&p))
+        return;
+    program_write(&p, "e.json", long_one);
+    file_of(path, &p, "e.json");
+    file_of(folder, &p, "out");
+    snprintf(script, sizeof(script),
+             "rows=%s/results.jsonl; (until [ -f $rows ] && head -n $(wc -l <$rows) $rows | "
+             "grep -q '\"record\": *\"row\"'; do sleep 0.1; done; kill -KILL $$) & "
+             "exec %s rank %s --timing replay --out %s",
+             folder, p.path, path, folder);
+    LAUNCH(&p, &m, "1", p.path, "rank", path, "--timing", "replay", "--out", folder, ":", "-n", "1",
+           "sh", "-c", script);
+    CU_ASSERT_NOT_EQUAL(m.status, 0);
+    said_release(&m);
+    CU_ASSERT_EQUAL(LAUNCH(&p, &m, "2", p.path, "rank", path, "--timing", "replay", "--out", folder,
+                           "--set", "/strategy/rounds=1"),
+                    0);
+    CU_ASSERT_CONTAINS(m.err, "1 rows, 0 computed now");
+    said_release(&m);
+    program_tear_down(&p);
+}
+
 /* The other ranks' clocks stand 1000 s after rank 0's, by a time namespace. */
 static void clocks_are_measured(void)
 {
@@ -334,6 +369,7 @@ static void links_become_a_network(void)
 
 static const struct strait_test tests[] = {
     {"strategies on three ranks send and sum what a simulation says", same_bytes_and_sums},
+    {"a rank that is killed ends the run, and what was measured is kept", killed_rank},
     {"clocks that are 1000 s apart are measured and do not matter", clocks_are_measured},
     {"too few ranks, other experiments and other programs are one line", refused},
     {"a sweep by one process or three has the rows of a run", sweep_is_run},
