@@ -33,6 +33,7 @@
     X(acpsgd)                                                                                      \
     X(kvfull)                                                                                      \
     X(kvapprox)                                                                                    \
+    X(kvstream)                                                                                    \
     X(slamb)                                                                                       \
     X(dkfac)                                                                                       \
     X(mpdkfac)                                                                                     \

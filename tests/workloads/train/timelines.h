@@ -31,6 +31,10 @@ static inline json_t *on_three_ranks(const struct strait_strategy *s)
                             json_pack("{s:s, s:f, s:s, s:s, s:i, s:s}", "name", "gtopk", "ratio",
                                       0.01, "payload", "published", "lossless", "none", "cutoff", 0,
                                       "profile", "tests/data/gtopk-costs.json"));
+    if (strcmp(s->name, "kvstream") == 0) { /* 16 KB a layer */
+        json_object_set_new(set, "/strategy/tokens", json_integer(2));
+        json_object_set_new(set, "/strategy/layers", json_integer(5));
+    }
     if (strcmp(s->name, "replay") == 0) { /* a trace in place of a model */
         json_object_set_new(set, "/model", json_null());
         json_object_set_new(set, "/trace", json_string("experiments/traces/data-parallel.ti"));
