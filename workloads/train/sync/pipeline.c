@@ -10,6 +10,14 @@
  *             stage 1   . 0 0 0 1 1 1 2 2 2 3 3 3 . .
  *
  * Without a network both take (m + s - 1) times a microbatch's passes on one of s equal stages.
+ * With v chunks a rank holds v stages of as many times s (interleaved 1F1B, Narayanan et al., SC
+ * 2021): a microbatch goes round v times, and (m + (s - 1) / v) passes are left for v times the
+ * messages. s microbatches take a chunk before any takes the next one:
+ *
+ *     interleaved, 2 ranks of 2 chunks, 2 microbatches (a, b: the second chunk)
+ *             stage 0   0 1 a b . A A B B 0 0 1 1
+ *             stage 1   . 0 1 a A A b B B 0 0 1 1 .
+ *
  * Ranks beyond the stages are replicas: those of a stage sum its gradient by a ring after the last
  * backward pass. Then all step: no weights are stale. */
 #include <math.h>
@@ -64,9 +72,9 @@ static int rank_at(const struct grid *g, int stage, int replica)
 
 struct pipeline {
     struct grid grid;
-    int stage, replica, first, end; /* the layers [first, end) */
-    int n_micro;
-    double share; /* of a pass that a microbatch takes */
+    int stage, replica, n_chunks, n_micro;
+    const int *first; /* of the layers of the s v stages, and their end */
+    double share;     /* of a pass that a microbatch takes */
     struct strait_codec *codec;
     struct strait_tensor *out, *in; /* activations of the batch; they keep their values */
 };
@@ -76,12 +84,12 @@ static void cut(struct strait_rank *r, struct pipeline *p)
 {
     const struct strait_model *m = strait_model(r);
     size_t *ns = strait_alloc(r, m->n_layers, sizeof(*ns));
-    int *first = strait_alloc(r, (size_t)p->grid.n_stages + 1, sizeof(*first));
+    const int n_cuts = p->grid.n_stages * p->n_chunks;
+    int *first = strait_alloc(r, (size_t)n_cuts + 1, sizeof(*first));
     for (size_t l = 0; l < m->n_layers; l++)
         ns[l] = (size_t)(1e9 * (m->layers[l].fwd_s_p50 + m->layers[l].bwd_s_p50));
-    strait_cut_fragments(first, p->grid.n_stages, ns, (int)m->n_layers);
-    p->first = first[p->stage];
-    p->end = first[p->stage + 1];
+    strait_cut_fragments(first, n_cuts, ns, (int)m->n_layers);
+    p->first = first;
 }
 
 /* Of the experiment's size, with the values of recorded gradients where there are any. */
@@ -100,39 +108,77 @@ static struct strait_codec *codec_for(struct strait_rank *r, int others)
     return strait_codec(r, (int)strait_param(r, "coded") == others ? "none" : "up");
 }
 
-static void pass_on(struct strait_rank *r, const struct pipeline *p, int channel, int micro)
+/* A pass of a microbatch through a chunk of this rank. */
+struct pass {
+    int chunk, micro, first, end; /* the layers [first, end) */
+};
+
+/* The i-th pass of a batch in this direction: as many microbatches as stages take a chunk, then the
+ * same ones the next. With one chunk, microbatch i. */
+static struct pass pass_of(const struct pipeline *p, int channel, int i)
 {
-    const int to = p->stage + (channel == FORWARD ? 1 : -1);
-    if (to >= 0 && to < p->grid.n_stages)
-        strait_send(r, rank_at(&p->grid, to, p->replica), channel, micro,
-                    strait_encode(r, p->codec, NAN, strait_slice(r, p->out, micro, p->n_micro)));
+    const int s = p->grid.n_stages, turn = i / s % p->n_chunks;
+    struct pass pass = {.chunk = channel == FORWARD ? turn : p->n_chunks - 1 - turn,
+                        .micro = p->n_chunks == 1 ? i : i / (s * p->n_chunks) * s + i % s};
+    pass.first = p->first[pass.chunk * s + p->stage];
+    pass.end = p->first[pass.chunk * s + p->stage + 1];
+    return pass;
 }
 
-static void take(struct strait_rank *r, const struct pipeline *p, int channel, int micro)
+/* Whether the stage `ahead` of this one, of all s v, exists; its rank is around the ring. */
+static bool neighbour(const struct pipeline *p, int chunk, int ahead, int *rank)
 {
-    const int from = p->stage - (channel == FORWARD ? 1 : -1);
-    if (from >= 0 && from < p->grid.n_stages)
-        strait_decode(r, strait_slice(r, p->in, micro, p->n_micro),
-                      strait_recv(r, rank_at(&p->grid, from, p->replica), channel).packet);
+    const int s = p->grid.n_stages, other = chunk * s + p->stage + ahead;
+    *rank = rank_at(&p->grid, (other + s) % s, p->replica);
+    return other >= 0 && other < s * p->n_chunks;
 }
 
-/* One batch: at most `most` microbatches are under way here, forward passes first. */
+static void pass_on(struct strait_rank *r, const struct pipeline *p, int channel, struct pass pass)
+{
+    int to;
+    if (neighbour(p, pass.chunk, channel == FORWARD ? 1 : -1, &to))
+        strait_send(
+            r, to, channel, pass.micro,
+            strait_encode(r, p->codec, NAN, strait_slice(r, p->out, pass.micro, p->n_micro)));
+}
+
+static void take(struct strait_rank *r, const struct pipeline *p, int channel, struct pass pass)
+{
+    int from;
+    if (neighbour(p, pass.chunk, channel == FORWARD ? -1 : 1, &from))
+        strait_decode(r, strait_slice(r, p->in, pass.micro, p->n_micro),
+                      strait_recv(r, from, channel).packet);
+}
+
+/* One batch: at most `most` passes are under way here, forward passes first. */
 static void run_batch(struct strait_rank *r, const struct pipeline *p, int most)
 {
     const bool recomputes = (int)strait_param(r, "recompute") == 1;
-    for (int n_forward = 0, n_backward = 0; n_backward < p->n_micro;) {
-        if (n_forward < p->n_micro && n_forward - n_backward < most) {
-            take(r, p, FORWARD, n_forward);
-            strait_forward_share(r, p->first, p->end, p->share);
-            pass_on(r, p, FORWARD, n_forward++);
+    const int n = p->n_micro * p->n_chunks;
+    for (int n_forward = 0, n_backward = 0; n_backward < n;) {
+        if (n_forward < n && n_forward - n_backward < most) {
+            const struct pass pass = pass_of(p, FORWARD, n_forward++);
+            take(r, p, FORWARD, pass);
+            strait_forward_share(r, pass.first, pass.end, p->share);
+            pass_on(r, p, FORWARD, pass);
         } else {
-            take(r, p, BACKWARD, n_backward);
+            const struct pass pass = pass_of(p, BACKWARD, n_backward++);
+            take(r, p, BACKWARD, pass);
             if (recomputes)
-                strait_forward_share(r, p->first, p->end, p->share);
-            strait_backward_share(r, p->first, p->end, p->share);
-            pass_on(r, p, BACKWARD, n_backward++);
+                strait_forward_share(r, pass.first, pass.end, p->share);
+            strait_backward_share(r, pass.first, pass.end, p->share);
+            pass_on(r, p, BACKWARD, pass);
         }
     }
+}
+
+/* Passes under way before the first backward pass: what warms the pipeline up, and one. */
+static int most_under_way(struct strait_rank *r, const struct pipeline *p)
+{
+    const int s = p->grid.n_stages, behind = s - 1 - p->stage;
+    if ((int)strait_param(r, "schedule") == GPIPE)
+        return p->n_micro * p->n_chunks;
+    return 1 + (p->n_chunks == 1 ? behind : 2 * behind + (p->n_chunks - 1) * s);
 }
 
 static struct strait_group replicas(struct strait_rank *r, const struct pipeline *p)
@@ -143,9 +189,28 @@ static struct strait_group replicas(struct strait_rank *r, const struct pipeline
     return strait_group_of(r, ranks, p->grid.n_replicas, GRADIENT);
 }
 
+/* Gradients of a chunk, and the sums of replicas. */
+struct chunk {
+    int first, end;
+    struct strait_tensor *gradient, *sum[2]; /* alternating: views of the other may still be read */
+};
+
+static struct chunk *chunks_of(struct strait_rank *r, const struct pipeline *p)
+{
+    struct chunk *all = strait_alloc(r, (size_t)p->n_chunks, sizeof(*all));
+    for (int c = 0; c < p->n_chunks; c++) {
+        const struct pass pass = pass_of(p, FORWARD, c * p->grid.n_stages);
+        all[c].first = pass.first;
+        all[c].end = pass.end;
+        all[c].gradient = strait_tensor(r, STRAIT_GRADIENTS, pass.first, pass.end);
+    }
+    return all;
+}
+
 static void pipeline(struct strait_rank *r)
 {
     struct pipeline p = {.grid = grid_of(strait_experiment(r)),
+                         .n_chunks = (int)strait_param(r, "chunks"),
                          .n_micro = (int)strait_param(r, "microbatches"),
                          .codec = codec_for(r, REPLICAS_ONLY)};
     p.stage = stage_of(&p.grid, strait_me(r));
@@ -153,20 +218,23 @@ static void pipeline(struct strait_rank *r)
     p.share = 1.0 / p.n_micro;
     cut(r, &p);
     struct strait_group group = replicas(r, &p);
-    struct strait_tensor *gradient = strait_tensor(r, STRAIT_GRADIENTS, p.first, p.end), *sum[2];
-    p.out = activations(r, gradient);
+    struct chunk *chunks = chunks_of(r, &p);
+    p.out = activations(r, chunks[0].gradient);
     p.in = strait_like(r, p.out);
-    for (int i = 0; i < 2; i++) /* alternating: views of the other may still be read */
-        sum[i] = strait_like(r, gradient);
-    const int most =
-        (int)strait_param(r, "schedule") == GPIPE ? p.n_micro : p.grid.n_stages - p.stage;
+    for (int c = 0; c < p.n_chunks; c++)
+        for (int i = 0; i < 2; i++)
+            chunks[c].sum[i] = strait_like(r, chunks[c].gradient);
+    const int most = most_under_way(r, &p);
     for (int round = 0; strait_round(r); round++) {
         run_batch(r, &p, most);
-        if (group.n > 1) {
-            strait_set(r, sum[round % 2], gradient, 1);
-            strait_all_reduce(r, group, codec_for(r, STAGES_ONLY), sum[round % 2], STRAIT_AR_RING);
+        for (struct chunk *c = chunks; c < chunks + p.n_chunks; c++) {
+            struct strait_tensor *sum = c->sum[round % 2];
+            if (group.n > 1) {
+                strait_set(r, sum, c->gradient, 1);
+                strait_all_reduce(r, group, codec_for(r, STAGES_ONLY), sum, STRAIT_AR_RING);
+            }
+            strait_step_layers(r, c->first, c->end, NULL, 1);
         }
-        strait_step_layers(r, p.first, p.end, NULL, 1);
     }
 }
 
@@ -176,8 +244,10 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
     const int ahead = stage_of(&g, dst) - stage_of(&g, src);
     if (channel == GRADIENT)
         return ahead == 0 && replica_of(&g, dst) == (replica_of(&g, src) + 1) % g.n_replicas;
+    const int round = strait_experiment_param(e, "chunks") > 1 ? g.n_stages : 0; /* last to first */
     return replica_of(&g, src) == replica_of(&g, dst) &&
-           ((channel == FORWARD && ahead == 1) || (channel == BACKWARD && ahead == -1));
+           ((channel == FORWARD && (ahead == 1 || ahead == 1 - round)) ||
+            (channel == BACKWARD && (ahead == -1 || ahead == round - 1)));
 }
 
 static int check(const struct strait_experiment *e, struct strait_error *err)
@@ -185,13 +255,22 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
     char where[512];
     const struct grid g = grid_of(e);
     const int what = (int)strait_experiment_param(e, "coded"),
-              n_micro = (int)strait_experiment_param(e, "microbatches");
+              n_micro = (int)strait_experiment_param(e, "microbatches"),
+              n_chunks = (int)strait_experiment_param(e, "chunks");
     snprintf(where, sizeof(where), "%s#/strategy/stages", e->file);
     if ((size_t)g.n_stages > e->model->n_layers || g.n_stages * g.n_replicas != e->n_ranks)
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                 "expected at most the model's %zu layers and a divisor of the %d "
                                 "ranks, found %d",
                                 e->model->n_layers, e->n_ranks, g.n_stages);
+    snprintf(where, sizeof(where), "%s#/strategy/chunks", e->file);
+    if (n_chunks > 1 && (n_micro % g.n_stages != 0 || g.n_stages == 1 ||
+                         (size_t)(n_chunks * g.n_stages) > e->model->n_layers))
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected 1, or at least 2 stages, at most as many chunks of them "
+                                "as the model has layers (%zu), and microbatches by the %d "
+                                "stages, found %d chunks and %d microbatches",
+                                e->model->n_layers, g.n_stages, n_chunks, n_micro);
     snprintf(where, sizeof(where), "%s#/strategy/activation", e->file);
     if (strait_experiment_param(e, "activation") < 4.0 * n_micro)
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
@@ -220,6 +299,8 @@ static const struct strait_param params[] = {
      .max = 1e5, .fallback = 8},
     {"schedule", "all forward passes first, or one forward, one backward", STRAIT_PARAM_CHOICE,
      .min = 0, .max = ONE_F_ONE_B, .fallback = ONE_F_ONE_B, .choices = schedules},
+    {"chunks", "stages of each rank: a microbatch goes round as often (interleaved)",
+     STRAIT_PARAM_INTEGER, .min = 1, .max = 1e4, .fallback = 1},
     {"activation", "bytes of a whole batch that a stage passes on, and of their gradients back",
      STRAIT_PARAM_BYTES, .min = 4, .max = 1e12, .fallback = 1024 * 768 * 4},
     {"recompute", "whether a backward pass computes its activations again", STRAIT_PARAM_CHOICE,
@@ -232,7 +313,8 @@ static const struct strait_param params[] = {
 const struct strait_strategy strait_strategy_pipeline = {
     .name = "pipeline",
     .summary = "layers in stages, microbatches one after another: GPipe or 1F1B, with replicas",
-    .source = "Huang et al., GPipe, NeurIPS 2019; 1F1B with a flush: Narayanan et al., ICML 2021",
+    .source = "Huang et al., GPipe, NeurIPS 2019; 1F1B with a flush: Narayanan et al., ICML 2021; "
+              "interleaved: Narayanan et al., SC 2021",
     .approximates = "activations and their gradients are coded as recorded gradients of "
                     "parameters are",
     .uplink_kind = "grad",

@@ -49,6 +49,34 @@ static void bubble(void)
     strait_test_context("%s", "");
 }
 
+/* Chunks, without a network: (m + (s - 1) / v) passes instead of (m + s - 1), and v s - 1 messages
+ * each way for every microbatch. */
+static void interleaved(void)
+{
+    static const int stages[] = {2, 2, 3, 4, 6}, chunks[] = {2, 3, 4, 3, 2},
+                     turns[] = {1, 3, 2, 1, 4};
+    for (int i = 0; i < 5; i++) {
+        char form[128];
+        const int s = stages[i], v = chunks[i], m = s * turns[i];
+        snprintf(form, sizeof(form), ",\"microbatches\":%d,\"chunks\":%d", m, v);
+        struct strait_outcome o = run(form, s, "0.002 us", NULL, &strait_fluid);
+        const double expected = (m + (double)(s - 1) / v) * (FORWARD_S + BACKWARD_S) / s / m +
+                                o.experiment->model->opt_s / s;
+        strait_test_context("%d stages, %d chunks, %d microbatches", s, v, m);
+        CU_ASSERT_DOUBLE_EQUAL(o.total_s, expected, 2e-6 * v * (m + s));
+        CU_ASSERT_EQUAL(o.n_messages, 2 * (uint64_t)(v * s - 1) * (uint64_t)m);
+        CU_ASSERT_EQUAL(o.payload_bytes, 2 * (uint64_t)(v * s - 1) * ACTIVATION);
+        strait_outcome_free(&o);
+    }
+    /* Replicas sum each of the three chunks by itself: of six ranks, two pipelines of three. */
+    struct strait_outcome o =
+        run(",\"stages\":3,\"chunks\":2,\"microbatches\":3", 6, "1 ms", NULL, &strait_fluid);
+    CU_ASSERT_EQUAL(o.payload_bytes, 2 * 2 * 5 * ACTIVATION + 2 * (2 - 1) * LAYERS * 12000);
+    CU_ASSERT_EQUAL(o.n_messages, 2 * 2 * 5 * 3 + 6 * 2 * 2 * (2 - 1));
+    strait_outcome_free(&o);
+    strait_test_context("%s", "");
+}
+
 /* --- with a path's delay -------------------------------------------------------------------- */
 
 /* A stage's order, as published: 1F1B warms up with s - 1 - stage forward passes, then alternates
@@ -189,9 +217,10 @@ static void refuses(void)
         const char *settings, *part;
     } cases[] = {
         {"\"stages\":4", "a divisor of the 6 ranks, found 4"},
+        {"\"stages\":2,\"chunks\":2,\"microbatches\":7", "found 2 chunks and 7 microbatches"},
         {"\"stages\":2,\"activation\":\"28 B\"", "each of the 8 microbatches, found 28 B"},
     };
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct strait_error err = {0};
         struct strait_experiment *e = NULL;
         char text[512];
@@ -210,6 +239,7 @@ static void refuses(void)
 
 static const struct strait_test tests[] = {
     {"a batch takes m + s - 1 times a microbatch's passes", bubble},
+    {"with v chunks the bubble is a v-th and there are v times the messages", interleaved},
     {"a path's delay adds what the order of passes makes of it", delay},
     {"a backward pass may compute its forward pass again", recomputes},
     {"replicas of a stage sum its gradient alone", replicas},
