@@ -92,7 +92,8 @@ static void count_call(struct reader *r, const char *name, double time_us)
     json_t *entry = json_object_get(r->calls, name);
     if (!entry && json_object_size(r->calls) < 64) {
         entry = json_pack("{s:i, s:f}", "calls", 0, "time_s", 0.0);
-        json_object_set_new(r->calls, name, entry);
+        if (json_object_set_new(r->calls, name, entry) != 0)
+            return; /* a name that is no UTF-8 is none of Horovod's */
     }
     if (!entry)
         return;

@@ -121,7 +121,8 @@ static void count_collective(struct strait_kineto *k, const struct strait_chrome
     json_t *entry = json_object_get(k->collectives, name);
     if (!entry && json_object_size(k->collectives) < 64) {
         entry = json_pack("{s:i, s:f, s:f}", "calls", 0, "elements", 0.0, "time_s", 0.0);
-        json_object_set_new(k->collectives, name, entry);
+        if (json_object_set_new(k->collectives, name, entry) != 0)
+            return; /* a name that is no UTF-8 is none of theirs */
     }
     if (!entry)
         return;

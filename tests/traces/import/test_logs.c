@@ -91,6 +91,14 @@ static void horovod(void)
     expect_row(in.model, 1, "g.fc", 2560, 0, 0, 0);
     const json_t *nccl = json_object_get(json_object_get(in.facts, "activities"), "NCCL_ALLREDUCE");
     CU_ASSERT_DOUBLE_EQUAL(json_real_value(json_object_get(nccl, "time_s")), 200e-6, 1e-12);
+    const size_t n_activities = json_object_size(json_object_get(in.facts, "activities"));
+    strait_import_release(&in);
+    /* a name that is no UTF-8 is no activity, and its memory is not used again */
+    char text[sizeof(horovod_text)];
+    memcpy(text, horovod_text, sizeof(text));
+    strstr(text, "NCCL")[2] = '\xcf';
+    CU_ASSERT_EQUAL_FATAL(import_text(&in, text, &err), 0);
+    CU_ASSERT_EQUAL(json_object_size(json_object_get(in.facts, "activities")), n_activities - 1);
     strait_import_release(&in);
 }
 
