@@ -253,6 +253,20 @@ static void noises(void)
     live_free(&o);
 }
 
+/* A guard that may add as much as the loss itself, and of that finds less than a quarter, doubles a
+ * bound of a hundredth round by round: its probe goes through the bound of the round before. */
+static void guarded(void)
+{
+    struct live o;
+    if (!live_run(&o,
+                  ADAPTIVE(",\"overlap\":\"none\",\"policy\":\"accuracy-guard\",\"tolerance\":1"),
+                  ",\"codec\":{\"name\":\"sz\",\"bound\":{\"rms\":1e-2}}", &strait_fluid))
+        return;
+    for (int round = 0; round < 4; round++)
+        CU_ASSERT_DOUBLE_EQUAL(o.trial->logs[0].scored[round].bound, 1e-2 * (1 << round), 1e-12);
+    live_free(&o);
+}
+
 /* Under one bound of 0.01 of the rms, parameters that come down are less than half of themselves,
  * and against a reference less still; the loss on held-out data, which falls from ln 10 in these 20
  * steps, stays within a twentieth. */
@@ -286,6 +300,7 @@ static const struct strait_test tests[] = {
     {"each round's bound follows the run and is logged", bounds},
     {"a slope's bound follows what rounds gain", slopes},
     {"a bound by noise follows what clients' updates differ by", noises},
+    {"a guard's bound doubles where it costs nothing", guarded},
     {"parameters that come down are compressed", smaller},
 };
 STRAIT_SUITE_WITH("workloads/train/live/live_adaptive", tests, .slow_s = 17);
