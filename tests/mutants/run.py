@@ -184,7 +184,8 @@ class Reach:
         able = able or of_function or {s for g in of['functions'].values() for s in g} or {
             s for s in self.seconds if s.startswith(room + '/')}
         # What counting had to cut off may reach anything near it.
-        near = {s for s in self.late if s.startswith(room + '/')} | {stem} & set(self.seconds)
+        near = {s for s in self.late if (room + '/').startswith(os.path.dirname(s) + '/') or
+                s.startswith(room + '/')} | {stem} & set(self.seconds)
         able = (able | near) - set(self.failed)
 
         def order(suite):
