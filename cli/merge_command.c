@@ -30,9 +30,11 @@ static int merge(const char *const *folders, size_t n, const char *out, struct s
         failed = strait_store_open(&to, out, true, err) != 0 ||
                  strait_merge(&merged, to, inputs, n, err) != 0;
     if (!failed) {
-        fprintf(stderr, "%s: %zu rows of %zu folders", strait_store_path(to), merged.n_rows, n);
+        fprintf(stderr, "%s: %zu row%s of %zu folder%s", strait_store_path(to), merged.n_rows,
+                merged.n_rows == 1 ? "" : "s", n, n == 1 ? "" : "s");
         if (merged.n_missing > 0)
-            fprintf(stderr, "; %zu points are in none of them", merged.n_missing);
+            fprintf(stderr, "; %zu point%s in none of them", merged.n_missing,
+                    merged.n_missing == 1 ? " is" : "s are");
         fputs("\n", stderr);
     }
     strait_store_free(to);

@@ -150,9 +150,9 @@ static int run_all(struct rerun *r, const json_t *rows, struct strait_error *err
     }
     if (n_measured > 0)
         fprintf(stderr,
-                "strait: %zu measured rows are not run again: no two measurements are "
-                "equal (strait run --on both compares)\n",
-                n_measured);
+                "strait: %zu measured row%s not run again: no two measurements are equal (strait "
+                "run --on both compares)\n",
+                n_measured, n_measured == 1 ? " is" : "s are");
     return n > 0 ? 0
                  : strait_error_set(err, STRAIT_ERR_INPUT, r->folder,
                                     "expected simulated rows, found none");

@@ -137,6 +137,12 @@ static const struct {
                              {"model", " MB"},
                              {"severity of what disturbs the network", ""}};
 
+/* Four digits, and all those before the point. */
+static int n_digits(double x)
+{
+    return x < 9999.5 ? 4 : 15;
+}
+
 /* How many doublings lie between a figure and the range of those tried, of severity on networks of
  * this kind. */
 static double doublings_beyond(char *why, size_t cap, const struct strait_learned *l,
@@ -154,8 +160,8 @@ static double doublings_beyond(char *why, size_t cap, const struct strait_learne
     if (!(x > 0) || !(most > 0) || (x >= least && x <= most))
         return 0;
     if (!*why)
-        snprintf(why, cap, "%s %.4g%s, tried %.4g to %.4g", said[feature].name, x,
-                 said[feature].unit, least, most);
+        snprintf(why, cap, "%s %.*g%s, tried %.*g to %.*g", said[feature].name, n_digits(x), x,
+                 said[feature].unit, n_digits(least), least, n_digits(most), most);
     return x > most ? log2(x / most) : log2(fmax(least, 1e-9) / x);
 }
 

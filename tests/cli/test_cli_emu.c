@@ -296,7 +296,7 @@ static void an_invalid_row_is_never_used(void)
             CU_ASSERT_PTR_NOT_NULL(row);
             CU_ASSERT_FALSE(is_valid(row));
             CU_ASSERT_FALSE(json_is_true(json_object_get(row, "stored")));
-            CU_ASSERT_PTR_NOT_NULL(strstr(s.err, "1 rows, 1 computed now"));
+            CU_ASSERT_PTR_NOT_NULL(strstr(s.err, "1 row, 1 computed now"));
             json_decref(row);
             said_release(&s);
         }

@@ -105,6 +105,9 @@ static void beyond(void)
     CU_ASSERT_DOUBLE_EQUAL(m.high, 1.5 * 0.96, 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(m.low, -0.05, 1e-12); /* inside of what is known: not moved outwards */
     CU_ASSERT_STRING_EQUAL(m.why, "narrowest port 400 Mbps, tried 100 to 100");
+    c.features[STRAIT_FEATURE_RATE] = 10000;
+    CU_ASSERT_TRUE(strait_learned_margin(&m, &l, &c));
+    CU_ASSERT_STRING_EQUAL(m.why, "narrowest port 10000 Mbps, tried 100 to 100");
     c.features[STRAIT_FEATURE_RATE] = 12.5;
     CU_ASSERT_TRUE(strait_learned_margin(&m, &l, &c));
     CU_ASSERT_DOUBLE_EQUAL(m.high, 1.75 * 0.96, 1e-12);

@@ -236,11 +236,11 @@ static void recorded_again(void)
                   "\"param\", \"step\": 200, \"dtype\": \"f32le\", \"shape\": [64, 192], \"n\": "
                   "12288, \"min\": 0, \"max\": 0, \"rms\": 0, \"zeros\": 12288}]}");
     program_write_bytes(&p, "t/pos.f32", positions, sizeof(positions));
-    CU_ASSERT(computes(&p, "1 rows, 1 computed now"));
-    CU_ASSERT(computes(&p, "1 rows, 0 computed now"));
+    CU_ASSERT(computes(&p, "1 row, 1 computed now"));
+    CU_ASSERT(computes(&p, "1 row, 0 computed now"));
     positions[700] = 0.5f;
     program_write_bytes(&p, "t/pos.f32", positions, sizeof(positions));
-    CU_ASSERT(computes(&p, "1 rows, 1 computed now"));
+    CU_ASSERT(computes(&p, "1 row, 1 computed now"));
     program_tear_down(&p);
 }
 
