@@ -63,9 +63,9 @@ bool strait_plan_is_plain(const struct strait_experiment *e);
 json_t *strait_plan_without_codec(const json_t *resolved);
 /** Run one task. Returns: its row, a new reference, or NULL with *err */
 json_t *strait_plan_run_task(const struct strait_plan *plan, size_t i, struct strait_error *err);
-/** As another rank than 0 on real machines: run what rank 0 announces, until nothing comes. Of setup
- *  file, profile, timing and world are used. 0, or -1 with *err: a run failed, which rank 0 reports
- *  and ends all. */
+/** As another rank than 0 on real machines: run what rank 0 announces, until nothing comes. Of
+ *  setup file, profile, timing and world are used. 0, or -1 with *err: a run failed, which rank 0
+ *  reports and ends all. */
 int strait_plan_follow(const struct strait_plan_setup *setup, struct strait_error *err);
 /** Mean round of a run; NAN without any. */
 double strait_plan_mean_round_s(const struct strait_trial *p);

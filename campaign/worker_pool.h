@@ -18,8 +18,8 @@ typedef int (*strait_pool_done)(size_t i, const json_t *result, void *context,
 int strait_pool_run(size_t n_tasks, int n_workers, strait_pool_work work, strait_pool_done done,
                     void *context, const char *what, struct strait_error *err);
 
-/** Do task i and say how it went as JSON: {"result": ...} or {"error": ...}. free() it; NULL: memory
- *  ran out. */
+/** Do task i and say how it went as JSON: {"result": ...} or {"error": ...}. free() it; NULL:
+ *  memory ran out. */
 char *strait_pool_make_answer(size_t i, strait_pool_work work, void *context);
 /** Hand the result of such an answer to done. 0, or -1 with *err: that of done, or of the task. */
 int strait_pool_take_answer(const json_t *answer, size_t i, strait_pool_done done, void *context,

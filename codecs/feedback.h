@@ -9,8 +9,8 @@
  *     u <- momentum u + x;  v <- v + u;  encode v, decode to y;  v <- v - y
  * and if the codec is SPARSE, u <- 0 at every element that was sent (momentum factor masking). With
  * momentum but no residual, u itself is encoded. With a decay v <- decay v before all that: the
- * residual of SparseLoCo, and the momentum of DeMo, are this. Values that are not finite are encoded
- * as they are and change neither v nor u. */
+ * residual of SparseLoCo, and the momentum of DeMo, are this. Values that are not finite are
+ * encoded as they are and change neither v nor u. */
 struct strait_feedback_options {
     bool residual;
     double momentum; /* below 1; 0: none */

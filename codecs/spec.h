@@ -19,8 +19,8 @@ struct strait_codec_spec strait_codec_spec_default(const struct strait_codec_ops
 /** Whether a sender with these settings keeps anything between rounds. */
 bool strait_feedback_needed(const struct strait_codec_spec *spec);
 /** Parse `name[:key=value,...]`. Keys are the codec's parameters, one bound ("abs", "range", "rms",
- *  "pointwise", "ratio"), "error_feedback" (yes, no), "momentum" and "feedback_decay". A bounded codec without a
- *  bound gets kind NONE: callers that need one check.
+ *  "pointwise", "ratio"), "error_feedback" (yes, no), "momentum" and "feedback_decay". A bounded
+ *  codec without a bound gets kind NONE: callers that need one check.
  *  Returns: 0, or -1 with *err INPUT naming the word, what was expected and the nearest key */
 int strait_codec_spec_parse(struct strait_codec_spec *spec, const char *text,
                             struct strait_error *err);

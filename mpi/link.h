@@ -1,8 +1,8 @@
 /* The streams of one rank over MPI. Lanes post from any thread; the thread that opened the world
  * moves all bytes, in turns. A message is a letter with its frame, tagged with its channel, and its
- * payload apart, in pieces that MPI can count. Messages of a stream are begun in their order, two at
- * a time, so that the next one's handshake does not wait for the end of the last; a stream delivers
- * in that order. The receiving side always drains. */
+ * payload apart, in pieces that MPI can count. Messages of a stream are begun in their order, two
+ * at a time, so that the next one's handshake does not wait for the end of the last; a stream
+ * delivers in that order. The receiving side always drains. */
 #pragma once
 #include <pthread.h>
 #include "process/rank.h"

@@ -17,5 +17,6 @@ struct strait_server_options {
  *  Returns: 0 after such a signal, or -1 with *err: HOST without libmicrohttpd, SYSTEM when the port
  *           is taken */
 int strait_server_run(const struct strait_server_options *o, struct strait_error *err);
-/** Is there what it needs? 0, or -1 with *err HOST: built without libmicrohttpd, or not installed. */
+/** Is there what it needs? 0, or -1 with *err HOST: built without libmicrohttpd, or not
+ *  installed. */
 int strait_server_check(struct strait_error *err);

@@ -9,8 +9,8 @@ struct strait_carried;
 
 /** Bytes of a transfer on the wire: its payload and its frames. */
 double strait_carried_wire_bytes(const struct strait_network *n, const struct strait_span *s);
-/** The most payload that a link carries between two moments, frames included; of a rate that changes
- *  what its schedule lets pass. */
+/** The most payload that a link carries between two moments, frames included; of a rate that
+ *  changes what its schedule lets pass. */
 double strait_carried_most_bytes(const struct strait_network *n, int link, double from_s,
                                  double to_s);
 /** Seconds between two moments for which a link is needed to carry so many payload bytes, frames

@@ -48,8 +48,8 @@ struct strait_limits_inputs {
 int strait_limits_put(json_t *row, const struct strait_limits_inputs *in, struct strait_error *err);
 
 enum { STRAIT_LINK_NAME_CHARS = 64 };
-/** "server port in", "client 3 port out", "site 2 port in", "link from site 1 to site 2": `in` leads
- *  to it. Without a server "rank 3 port out". Returns: buf */
+/** "server port in", "client 3 port out", "site 2 port in", "link from site 1 to site 2": `in`
+ *  leads to it. Without a server "rank 3 port out". Returns: buf */
 const char *strait_link_name(char buf[STRAIT_LINK_NAME_CHARS], const struct strait_network *n,
                              int link);
 /** "server", "client 3" or "rank 3". Returns: buf */

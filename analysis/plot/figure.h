@@ -39,8 +39,8 @@ struct strait_figure_question {
 json_t *strait_figure(const json_t *columns, const struct strait_figure_question *question,
                       const char *title, struct strait_error *err);
 
-/** What goes across where nothing is said: clients where they are varied, else the first number that
- *  is, else the first setting. Borrowed from the columns. */
+/** What goes across where nothing is said: clients where they are varied, else the first number
+ *  that is, else the first setting. Borrowed from the columns. */
 const char *strait_figure_x(const json_t *columns);
 
 enum strait_figure_style {

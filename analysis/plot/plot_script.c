@@ -58,8 +58,8 @@ int strait_plot_script_begin(struct strait_plot_script *s, const char *path, con
     return 0;
 }
 
-/* Terminals count pixels of 96 to an inch, and so does cairo with the letters of a PDF, whose page it
- * measures in points of 72. */
+/* Terminals count pixels of 96 to an inch, and so does cairo with the letters of a PDF, whose page
+ * it measures in points of 72. */
 int strait_plot_script_open(struct strait_plot_script *s, const char *path,
                             const struct strait_plot_page *page, struct strait_error *err)
 {

@@ -13,8 +13,8 @@ static const double LOST_S = 30, BEAT_S = 1;
 static const double TELL_S = 120; /* for a letter to rank 0 to leave */
 /* A task that has cost so many workers is at fault itself. */
 enum { MAX_LOSSES = 3 };
-/* Answers go in parts that every MPI sends at once, without asking the receiver, which must not wait
- * for one that has stopped: 4 KiB over shared memory in Open MPI, more elsewhere. */
+/* Answers go in parts that every MPI sends at once, without asking the receiver, which must not
+ * wait for one that has stopped: 4 KiB over shared memory in Open MPI, more elsewhere. */
 enum { PART_CHARS = 3000 };
 /* Between two looks; what computes must not be disturbed. */
 static const long LOOK_NS = 200000;

@@ -89,8 +89,8 @@ static void follow_window(struct strait_experiment *e)
         e->network->tcp.window_bytes = strait_network_default_window_bytes(e->network);
 }
 
-/* A schedule of a link: the same with all its rates larger, with what other traffic takes left as it
- * is. NULL when memory runs out. */
+/* A schedule of a link: the same with all its rates larger, with what other traffic takes left as
+ * it is. NULL when memory runs out. */
 static const struct strait_schedule *speed_schedule(struct strait_network *n,
                                                     const struct strait_link *l, double factor)
 {

@@ -10,10 +10,10 @@
  *
  * block: x / scale times the largest value of the type, to the nearest of its values, ties to even
  * codes: whole numbers to +-127 or +-7 (two's complement), the 16 quantiles of a normal
- * distribution of NF4, or a float. |x - y| <= scale / 254 for int8, scale / 14 for int4, 0.152 scale
- * for nf4. mx: b is 127 plus the exponent of the largest magnitude less that of the type's largest
- * value, so that magnitudes up to one and a fraction of it saturate, as the OCP's text has it.
- * Values that are not finite count as 0. */
+ * distribution of NF4, or a float. |x - y| <= scale / 254 for int8, scale / 14 for int4, 0.152
+ * scale for nf4. mx: b is 127 plus the exponent of the largest magnitude less that of the type's
+ * largest value, so that magnitudes up to one and a fraction of it saturate, as the OCP's text has
+ * it. Values that are not finite count as 0. */
 #include <stdlib.h>
 #include "codecs/builtin.h"
 #include "codecs/kit/pack.h"

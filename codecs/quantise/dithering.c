@@ -1,7 +1,7 @@
-/* dithering: each bucket's norm, and each value as a whole number of norm / levels, drawn so that the
- * mean is the value: linear dithering with the largest magnitude as the norm, QSGD with the l2 norm.
- * Most are 0 then, so that positions and levels that are not are sent in Elias' omega code, as QSGD
- * has it (Alistarh et al. 2017, section 3.1).
+/* dithering: each bucket's norm, and each value as a whole number of norm / levels, drawn so that
+ * the mean is the value: linear dithering with the largest magnitude as the norm, QSGD with the l2
+ * norm. Most are 0 then, so that positions and levels that are not are sent in Elias' omega code,
+ * as QSGD has it (Alistarh et al. 2017, section 3.1).
  *
  *   u8     wire id of the codec
  *   u8     number of values mod 256

@@ -116,8 +116,8 @@ int strait_emu_choose_realisation(enum strait_emu_realisation *out, const struct
     return 0;
 }
 
-/* What this host can do, tried once where it can do something: it takes some 40 ms, and a sweep asks
- * at each point. */
+/* What this host can do, tried once where it can do something: it takes some 40 ms, and a sweep
+ * asks at each point. */
 static int ability_of(struct strait_emu_ability *out, const char *tun_path,
                       struct strait_error *err)
 {

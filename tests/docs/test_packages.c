@@ -1,5 +1,5 @@
-/* setup.sh has the one list of packages; what the build needs of it stands in debian/control too, or
- * make deb fails on a machine that has no more than that. */
+/* setup.sh has the one list of packages; what the build needs of it stands in debian/control too,
+ * or make deb fails on a machine that has no more than that. */
 #include <stdlib.h>
 #include <string.h>
 #include "tests/kit/data.h"

@@ -1,5 +1,5 @@
-/* libFuzzer on the readers of other tools' traces: the input is a file, whose format is recognised. A
- * graph that was read is written as another one, layers as a table. */
+/* libFuzzer on the readers of other tools' traces: the input is a file, whose format is
+ * recognised. A graph that was read is written as another one, layers as a table. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>

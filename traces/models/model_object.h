@@ -17,7 +17,7 @@ int strait_model_object_load(struct strait_model **out, struct strait_object *o,
 int strait_model_name_load(struct strait_model **out, const char *name, const char *where,
                            struct strait_error *err);
 
-/** A model as the text of a layer table, which reads back as the same shapes, times (to a picosecond)
- *  and order; FLOPs and an iteration's time outside of layers have no place in it.
+/** A model as the text of a layer table, which reads back as the same shapes, times (to a
+ *  picosecond) and order; FLOPs and an iteration's time outside of layers have no place in it.
  *  Returns: text to be freed, or NULL when memory runs out */
 char *strait_model_table_text(const struct strait_model *m);

@@ -2,8 +2,8 @@
 #pragma once
 #include "trial.h"
 
-/** Fill the costs of both codecs, of their lossless ones and of memory; check those of all bounds that
- *  the strategy may use.
+/** Fill the costs of both codecs, of their lossless ones and of memory; check those of all bounds
+ *  that the strategy may use.
  *  Returns: 0, or -1 with *err INPUT when a profile has no entry */
 int strait_trial_find_costs(struct strait_trial *p, struct strait_error *err);
 /** Is it the codec `none`? */

@@ -12,9 +12,9 @@ struct strait_jitter {
 };
 
 /** "normal", "pareto", "paretonormal", or the path of a table of netem (tc-netem(8): whole numbers,
- *  8192 is the jitter; lines of # are comments). The three are those of iproute2 (netem/normal.c and its kin):
- *  quantiles of the normal distribution, 4/3 (u^(-1/3) - 1.5) up to 4, and a quarter of the one
- *  with three quarters of the other.
+ *  8192 is the jitter; lines of # are comments). The three are those of iproute2 (netem/normal.c
+ *  and its kin): quantiles of the normal distribution, 4/3 (u^(-1/3) - 1.5) up to 4, and a quarter
+ *  of the one with three quarters of the other.
  *  Out:     j      NULL for "uniform"; free with strait_jitter_free
  *  In:      where  of the key, for errors
  *  Returns: 0, or -1 with *err INPUT or NOMEM */

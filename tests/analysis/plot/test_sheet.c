@@ -125,7 +125,8 @@ static void legend(void)
     json_decref(figure);
     figure = figure_of("lines", 1, 6, "a codec with a name, and another one, and yet another");
     strait_sheet_plan(&s, figure, STRAIT_FIGURE_SCREEN, 2);
-    /* 53 letters: 418 pt, of which 2 fit; with a label of more than 30 % of 1200 pt none is direct */
+    /* 53 letters: 418 pt, of which 2 fit; with a label of more than 30 % of 1200 pt none is
+     * direct */
     CU_ASSERT_FALSE(s.direct);
     near(s.legend_pt, 3.6 * 1.4 * 0.85 * 13);
     json_decref(figure);

@@ -9,7 +9,8 @@
 #include "tests/kit/folder.h"
 #include "tests/kit/suite.h"
 
-/* A row of 2 or 4 clients at a rate; an interval of a second around it, half of its time compute. */
+/* A row of 2 or 4 clients at a rate; an interval of a second around it, half of its time
+ * compute. */
 static json_t *row(const char *key, const char *rate, int clients, const char *codec,
                    double round_s)
 {

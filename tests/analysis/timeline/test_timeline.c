@@ -119,7 +119,8 @@ static const json_t *said(const json_t *events, const char *what, int pid, int t
     return NULL;
 }
 
-/* The path stands above the ranks; threads are sorted by what they show: waiting, work, arrivals. */
+/* The path stands above the ranks; threads are sorted by what they show: waiting, work,
+ * arrivals. */
 static void named(void)
 {
     struct world w;

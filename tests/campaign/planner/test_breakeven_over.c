@@ -7,8 +7,8 @@
 #include "core/units.h"
 #include "tests/kit/suite.h"
 
-/* One client sends an update of B bytes to a fast server through a port of goodput G, once in B / G,
- * or B / E + B / (r G) + B / D: it pays below G = (1 - 1/r) / (1/E + 1/D). The shipped profile
+/* One client sends an update of B bytes to a fast server through a port of goodput G, once in B /
+ * G, or B / E + B / (r G) + B / D: it pays below G = (1 - 1/r) / (1/E + 1/D). The shipped profile
  * sz3-class states for updates at 1e-3 r 5.33, E 180 MB/s, D 380 MB/s; biases and norms, 1 value in
  * 1000, go another way; values are tried in steps of 2 %. */
 static const double RATIO = 5.33, ENCODE = 180e6, DECODE = 380e6, STEP = 0.021;
@@ -67,8 +67,8 @@ static void bandwidth(void)
     json_decref(record);
 }
 
-/* Ports of an array are scaled together: of 1 Gbps the same edge, as a factor; likewise where a port
- * states each way by itself. */
+/* Ports of an array are scaled together: of 1 Gbps the same edge, as a factor; likewise where a
+ * port states each way by itself. */
 static void ports(void)
 {
     static const char *const networks[] = {

@@ -1,4 +1,5 @@
-/* What a plan knows of codecs from a results folder of runs that trained: by hand, from its rows. */
+/* What a plan knows of codecs from a results folder of runs that trained: by hand, from its
+ * rows. */
 #include "campaign/planner/trained_accuracy.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* What a round would be if one thing were faster, against arithmetic; by fluid without slow start. */
+/* What a round would be if one thing were faster, against arithmetic; by fluid without slow
+ * start. */
 #include "campaign/planner/why.h"
 
 #include <math.h>

@@ -46,8 +46,8 @@ static void fill(float *x, size_t n, size_t block, unsigned long blocks, uint64_
     }
 }
 
-/* Blocks 0, 3 and 5 of 23 values in blocks of 4: the last one has three. 11 bytes, three numbers and
- * 4 + 4 + 3 values. A single value other than 0 is enough. */
+/* Blocks 0, 3 and 5 of 23 values in blocks of 4: the last one has three. 11 bytes, three numbers
+ * and 4 + 4 + 3 values. A single value other than 0 is enough. */
 static void sends_blocks_with_values(void)
 {
     float x[23] = {0}, y[23];

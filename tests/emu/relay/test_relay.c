@@ -50,9 +50,9 @@ static void pipelined(void)
     strait_emu_relay_free(w.relay);
 }
 
-/* 100 Mbps until 1 s of the run, then 10; the run begins at 5 s, and takes twice as long as it says.
- * A frame is 12112 bits. At 6.9999 s, 50 us of the run before the change, 5000 bits go at the first
- * rate and 7112 at the second. */
+/* 100 Mbps until 1 s of the run, then 10; the run begins at 5 s, and takes twice as long as it
+ * says. A frame is 12112 bits. At 6.9999 s, 50 us of the run before the change, 5000 bits go at
+ * the first rate and 7112 at the second. */
 static void changing(void)
 {
     static const double at_s[] = {0, 1}, bits_per_s[] = {1e8, 1e7};

@@ -5,10 +5,10 @@
 #include "core/error.h"
 #include "places.h"
 
-/** Call fn once for each of its system calls (open, read, fork, mmap, rename, connect, recv, ...), which then
- *  fails with EIO, in the process that begins or one that it forks; of these calls every stride-th,
- *  by the seed. It must return 0 and say nothing, or return -1 and say why; and succeed in the end,
- *  when none fails.
+/** Call fn once for each of its system calls (open, read, fork, mmap, rename, connect, recv, ...),
+ *  which then fails with EIO, in the process that begins or one that it forks; of these calls
+ *  every stride-th, by the seed. It must return 0 and say nothing, or return -1 and say why; and
+ *  succeed in the end, when none fails.
  *  Returns: how many there are */
 long strait_faulty_each(int (*fn)(void *arg, struct strait_error *err), void *arg, long stride);
 

@@ -259,7 +259,8 @@ static void check_factor(const float *found, const double *expected, size_t n)
 }
 
 /* Every dense layer's, from their definition: outer products of its inputs, and of the loss's
- * slopes by its outputs, by differences. Slopes are good to 2e-5 as above, their products to 1e-4. */
+ * slopes by its outputs, by differences. Slopes are good to 2e-5 as above, their products to
+ * 1e-4. */
 static void check_factors(const struct learn_gpt *t)
 {
     static float room[2 * 64 * 64][16];

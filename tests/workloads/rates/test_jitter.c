@@ -16,8 +16,8 @@ static struct strait_jitter *load(const char *name)
     return j;
 }
 
-/* 4/3 (u^(-1/3) - 3/2) of u from 1 to 0: -2/3 at first, at a share of 7/8 below 4/3 (2 - 3/2) = 2/3.
- * Half of a normal distribution is below 0, 97.72 % below 2. */
+/* 4/3 (u^(-1/3) - 3/2) of u from 1 to 0: -2/3 at first, at a share of 7/8 below 4/3 (2 - 3/2) =
+ * 2/3. Half of a normal distribution is below 0, 97.72 % below 2. */
 static void closed_forms(void)
 {
     struct strait_jitter *j = load("pareto");

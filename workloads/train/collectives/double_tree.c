@@ -1,7 +1,7 @@
 /* All-reduce over two binary trees (Sanders, Speck and Traeff, Parallel Computing 2009; NCCL 2.4),
- * each for one half of the tensor. A rank that passes sums on in one tree is a leaf of the other, so
- * both its port's directions carry the tensor twice, as in a ring, after about 2 log2 n hops instead
- * of 2 (n - 1). Three ranks, halves 0 and 1 (capitals are sums):
+ * each for one half of the tensor. A rank that passes sums on in one tree is a leaf of the other,
+ * so both its port's directions carry the tensor twice, as in a ring, after about 2 log2 n hops
+ * instead of 2 (n - 1). Three ranks, halves 0 and 1 (capitals are sums):
  *
  *             rank 0      rank 1      rank 2
  *   start     a0 a1       b0 b1       c0 c1

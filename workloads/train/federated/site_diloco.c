@@ -1,7 +1,7 @@
-/* DiLoCo over sites: inside a site ranks average their parameters every `local_steps` inner steps by
- * a ring on their own network, without codec; after `site_rounds` of these averages the sites' first
- * ranks average how far their sites have moved, by a ring with the codec, take the outer Nesterov
- * step of DiLoCo and pass the result on inside their sites. A site weighs by its ranks.
+/* DiLoCo over sites: inside a site ranks average their parameters every `local_steps` inner steps
+ * by a ring on their own network, without codec; after `site_rounds` of these averages the sites'
+ * first ranks average how far their sites have moved, by a ring with the codec, take the outer
+ * Nesterov step of DiLoCo and pass the result on inside their sites. A site weighs by its ranks.
  *
  * Source: Douillard et al. 2023 between sites; inside, local SGD (Stich, ICLR 2019), with which
  * local_steps 1 is DiLoCo whose workers are data-parallel sites, as published. */

@@ -27,9 +27,9 @@ int strait_place_contiguous(int *owner, int n, const double *cost_s, int n_worke
 /** The largest load of a worker, without tasks that everybody does. */
 double strait_largest_load(const int *owner, int n, const double *cost_s, int n_workers);
 
-/** Cut contiguous members into buckets for a channel that sends one after another, each when its last
- *  member is ready, in alpha_s + beta_s_per_byte x bytes, so that the last bucket ends earliest;
- *  ties: the longest last bucket. free_s: when the channel becomes free.
+/** Cut contiguous members into buckets for a channel that sends one after another, each when its
+ *  last member is ready, in alpha_s + beta_s_per_byte x bytes, so that the last bucket ends
+ *  earliest; ties: the longest last bucket. free_s: when the channel becomes free.
  *  Out:     first   bucket g is first[g] to first[g + 1] - 1; room for n + 1
  *           end_s   of the last bucket; may be NULL
  *  Returns: how many buckets, or -1 when memory ran out

@@ -1,8 +1,8 @@
 /* DeMo (Peng, Quesnelle and Kingma 2024): momentum that is not synchronised. Every rank adds its
  * gradient to its own momentum, which decays, takes the fast components out of it (the largest
- * coefficients of each chunk's cosine transform), and all ranks gather these and step along the sign
- * of their mean. The momentum with what is taken out of it is a sender's memory with a decay: that of
- * the codec `dcttopk`.
+ * coefficients of each chunk's cosine transform), and all ranks gather these and step along the
+ * sign of their mean. The momentum with what is taken out of it is a sender's memory with a decay:
+ * that of the codec `dcttopk`.
  *
  * The published code divides each coefficient by the number of ranks that sent it; this is the mean
  * over all ranks, as the paper writes it. */
