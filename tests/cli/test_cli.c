@@ -343,7 +343,7 @@ static void test_shipped_lists(void)
         closedir(dir);
         said_release(&s);
     }
-    EXPECT(2, "", "machines, profiles, experiments or plans", "list", "machine");
+    EXPECT(2, "", "profiles, traces, experiments or plans", "list", "machine");
     program_tear_down(&program);
 }
 

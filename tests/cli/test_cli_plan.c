@@ -165,7 +165,7 @@ static void on_the_screen(void)
     said_release(&s);
     s = PROGRAM_CALL(&p, "plan");
     CU_ASSERT_EQUAL(s.status, 2);
-    CU_ASSERT_STRING_EQUAL(s.err, "strait: plan: expected a plan file, found none\n");
+    CU_ASSERT_STRING_EQUAL(s.err, "strait: plan: expected a file, found none\n");
     said_release(&s);
     program_tear_down(&p);
 }
