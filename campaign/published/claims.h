@@ -17,7 +17,7 @@
  *             accuracy   {state: "kept", "lost", "unclear" (too few seeds),
  *                        "not measured here", "none claimed"; difference,
  *                        interval: [least, most], seeds, task, codec, command that it
- *                        was run by}, ours minus that without; of several tasks the worst
+ *                        was run by}, ours minus that without; of several tasks of a run the worst
  *             verdict    "reached" where both hold, "not reached" where one fails, "unclear", else
  *                        "not measured here"
  *             commands   what gives each half */

@@ -5,7 +5,7 @@
 
 /** Look for a claim's accuracy, and its first figure where the rows are asked for it, on one row:
  *  of those that keep the accuracy the one with the best figure, else the best of all; and of
- *  several tasks the one that stands worst, since a claim is of all of them.
+ *  several tasks of one run the one that stands worst, since a claim is of all of them.
  *  Out:     claim   gets "accuracy", and "ours" and "interval" where rows have them
  *  In:      halves  of the claim (docs/published.md)
  *           rows    of results, or kept ones; NULL: none */

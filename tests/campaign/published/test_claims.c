@@ -139,6 +139,9 @@ static void tasks(void)
     add_run(rows, "fashion-mlp", "a", "none", 0.80, took_s);
     add_run(rows, "fashion-mlp", "a", "sz", 0.60, took_s);
     expect(rows, "holds", "lost", "not reached");
+    add_run(rows, "fashion-mlp", "b", "none", 0.80, took_s); /* another run, another setting */
+    add_run(rows, "fashion-mlp", "b", "sz", 0.80, took_s);
+    expect(rows, "holds", "kept", "reached");
     json_decref(rows);
 }
 
