@@ -160,15 +160,16 @@ strategies: all vkernel
 
 # What intervals are made of, and whether they hold: settings drawn by two seeds, emulated in virtual
 # time, some seconds each. What was emulated is kept; coverage-again predicts it anew.
-LEARN_SEED ?= 11
-CHECK_SEED ?= 12
-N_LEARN    ?= 400
-N_CHECK    ?= 300
+LEARN_SEEDS ?= 11 12
+CHECK_SEED  ?= 13
+N_LEARN     ?= 200
+N_CHECK     ?= 300
 COVERAGE   := results/coverage
 INTERVALS  := STRAIT=$(BUILD)/strait python3 tests/intervals
 .PHONY: coverage-learn coverage-check coverage-again coverage-table coverage-page
 coverage-learn: all vkernel
-	python3 tests/intervals/draw.py $(LEARN_SEED) $(N_LEARN) $(COVERAGE)/learn
+	for seed in $(LEARN_SEEDS); do \
+	    python3 tests/intervals/draw.py $$seed $(N_LEARN) $(COVERAGE)/learn || exit; done
 	$(INTERVALS)/measure.py emulate $(COVERAGE)/learn
 	@$(MAKE) --no-print-directory coverage-table
 coverage-check: all vkernel

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Settings to learn intervals from and to check them on, drawn by a seed.
 
-draw.py SEED N DIR [KIND ...]: DIR/set/ID.json and the layer tables DIR/models/*.csv, which the
-settings name as seen from DIR, so that their keys are the same wherever DIR lies. Setting i
-depends on SEED and i alone, so that more of them can be drawn later. KINDs (clean loss queue jitter
+draw.py SEED N DIR [KIND ...]: DIR/set/SEED-ID.json and the layer tables DIR/models/SEED-*.csv,
+which the settings name as seen from DIR, so that their keys are the same wherever DIR lies.
+Setting i depends on SEED and i alone, so that more of them, and other seeds, can be added later. KINDs (clean loss queue jitter
 mixed) keep only those, with the numbers that they have among all.
 
 Rates, round trips and sizes are drawn over ranges, not from lists; what a range holds is beside it.
@@ -218,12 +218,12 @@ def main():
         os.makedirs(f'{here}/{folder}', exist_ok=True)
     tables = []
     for i in range(8):
-        path = f'{here}/models/drawn-{i}.csv'
-        tables.append((table(seed, i, path), f'models/drawn-{i}.csv'))
+        path = f'models/{seed}-drawn-{i}.csv'
+        tables.append((table(seed, i, f'{here}/{path}'), path))
     for i in range(n):
         kind, e = setting(seed, i, tables)
         if not kinds or kind in kinds:
-            with open(f'{here}/set/{i:04d}-{kind}.json', 'w') as f:
+            with open(f'{here}/set/{seed}-{i:04d}-{kind}.json', 'w') as f:
                 json.dump(e, f, indent=1)
     assert math.isfinite(tables[0][0])
 

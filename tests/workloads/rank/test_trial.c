@@ -96,6 +96,29 @@ static void training_of_all_seeds(void)
     CU_ASSERT_DOUBLE_EQUAL(strait_trial_training_s(&p), 1.8, 1e-12);
 }
 
+/* When two rounds of two clients end, packet by packet. */
+static double end_s_of(const char *loss, int seed)
+{
+    json_t *settings =
+        json_pack("{s:i, s:s, s:{s:s}, s:s, s:{s:s, s:i}}", "/seed", seed, "/network/client/loss",
+                  loss, "/network/tcp", "congestion", "cubic", "/network/client/rtt", "20 ms",
+                  "/strategy", "name", "fedavg", "rounds", 2);
+    struct strait_outcome o = strait_outcome_of(text, settings, "default", &strait_fluid,
+                                                (struct strait_trial_options){.every_round = true});
+    CU_ASSERT(strait_network_by_packets(o.experiment->network));
+    const double s = o.total_s;
+    strait_outcome_free(&o);
+    return s;
+}
+
+/* docs/intervals.md: a time is one draw of losses, by the seed; on clean links nothing is drawn. */
+static void one_draw(void)
+{
+    CU_ASSERT_EQUAL(end_s_of("0 %", 1), end_s_of("0 %", 2));
+    CU_ASSERT_NOT_EQUAL(end_s_of("1 %", 1), end_s_of("1 %", 2));
+    CU_ASSERT_EQUAL(end_s_of("1 %", 1), end_s_of("1 %", 1));
+}
+
 /* What an all-reduce sends is partial sums: where a profile has them for as many ranks, they count,
  * for strategies that encode sums. The made-up entry has a ratio of 2, which sz never has here. */
 static void partial_sums(void)
@@ -134,6 +157,7 @@ static void partial_sums(void)
 }
 
 static const struct strait_test tests[] = {
+    {"a simulated time is that of one draw, and on clean links the only one", one_draw},
     {"partial sums cost what the profile has for as many ranks", partial_sums},
     {"clients that share values send the same bytes", shared_values},
     {"without codec cost no bound takes time", no_codec_cost},
