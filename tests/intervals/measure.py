@@ -24,8 +24,8 @@ def call(here, name, *options):
     """Exit status and the last error line; 'timeout'."""
     command = [STRAIT, 'run', f'set/{name}', '--no-break-even', '--json', *options]
     try:
-        ran = subprocess.run(command, cwd=here, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                             timeout=600)
+        ran = subprocess.run(command, cwd=here, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE, text=True, timeout=600)
     except subprocess.TimeoutExpired:
         return 'timeout'
     said = [x for x in ran.stderr.splitlines() if x.startswith('strait: ')]
@@ -49,13 +49,16 @@ def emulate(here, seconds):
 
 
 def profiles(here):
-    """What each setting's codecs cost when it was emulated, from the headers of the results."""
-    found = {}
+    """What each setting's codecs cost when it was emulated, from the headers of the results. Of
+    equal profiles the first header has the figures, the others their hash."""
+    found, known = {}, {}
     for line in open(f'{here}/out/results.jsonl'):
         if line.startswith('{"record":"header"'):
             header = json.loads(line)
-            found[os.path.basename(header['experiment']['file'])] = header['profile']['as']
-    return found
+            profile = header['profile']
+            known.setdefault(profile['hash'], profile.get('as'))
+            found[os.path.basename(header['experiment']['file'])] = known[profile['hash']]
+    return {name: profile for name, profile in found.items() if profile}
 
 
 def predict(here):
