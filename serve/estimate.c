@@ -184,9 +184,10 @@ static bool is_of_this_form(const struct strait_plan *plan, const struct strait_
     json_t *of_6 = run_fewer(plan, task, 6), *extended = of_6 ? extend(rows, 6) : NULL;
     const double found_s = strait_row_number(extended, "round_s"),
                  expected_s = strait_row_number(of_6, "round_s");
+    const bool is_known = extended != NULL;
     json_decref(of_6);
     json_decref(extended);
-    return extended && fabs(found_s - expected_s) <= TOLERANCE * expected_s;
+    return is_known && fabs(found_s - expected_s) <= TOLERANCE * expected_s;
 }
 
 json_t *strait_estimate_row(const struct strait_plan *plan, const struct strait_task_plan *task,
