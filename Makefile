@@ -96,6 +96,7 @@ help:
 	@echo "make claims-rows   train what 'strait compare --claims' needs: 20 minutes of one core"
 	@echo "make learn-tables  measure the layer tables of tasks that train, traces/layers: a minute"
 	@echo "make golden   bytes of every codec with CC=clang or gcc; adds the line of a new codec"
+	@echo "make determinism  one hash of all experiments' rows: gcc, clang, one worker, two; an hour"
 	@echo "make tutorial write what its commands say into docs/tutorial.md"
 	@echo "make golden-runs  write tests/golden/runs.jsonl anew, after an intended change"
 	@echo "make profile  measure the profile that ships, codecs/profiles/default.json"
@@ -313,6 +314,12 @@ coverage:
 	@$(MAKE) --no-print-directory MODE=coverage build/coverage/tests/mutants/flush.o
 	@$(MAKE) --no-print-directory MODE=coverage programs
 	@JOBS=$(JOBS) python3 tests/mutants/coverage.py build/coverage $(TESTS)
+
+# One hash of the rows of every shipped experiment, by either compiler, with one worker and two.
+.PHONY: determinism
+determinism: all
+	@$(MAKE) --no-print-directory CC=clang BUILD=build/clang build/clang/strait
+	@python3 tests/golden/determinism.py $(BUILD)/strait build/clang/strait
 
 # What chosen points of every experiment give, written anew after an intended change.
 .PHONY: golden-runs tutorial
