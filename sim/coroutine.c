@@ -75,7 +75,7 @@ struct strait_coroutine {
 };
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/* The frame that a coroutine begins with fits; what it needs at its first pause is allocated then. */
+/* The frame that a coroutine begins with fits; what it has at its first pause is allocated then. */
 enum { FIRST_KEPT_BYTES = 128 };
 
 static size_t used_bytes(const struct strait_coroutine *c)

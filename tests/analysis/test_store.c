@@ -373,7 +373,7 @@ static void test_bad_files(void)
 /* A run of one row with a profile of so many letters. */
 static void run_with(const char *key, const char *hash, size_t n_letters)
 {
-    struct strait_store *s;
+    struct strait_store *s = NULL;
     char *text = calloc(1, n_letters + 1);
     CU_ASSERT_FATAL(text && strait_store_open(&s, folder, true, NULL) == 0);
     memset(text, *hash, n_letters);

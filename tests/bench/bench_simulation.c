@@ -145,7 +145,7 @@ static void bare_ring(const void *arg)
 static void bench_ring(const char *strait, const char *folder, int n)
 {
     char text[TEXT_CHARS], work[64];
-    struct strait_experiment *e;
+    struct strait_experiment *e = NULL;
     struct strait_error err = {0};
     struct ring ring;
     snprintf(text, sizeof(text),

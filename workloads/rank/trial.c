@@ -157,8 +157,8 @@ int strait_trial_new(struct strait_trial **out, const struct strait_experiment *
                                  .rank_main = strait_rank_main,
                                  .rank_end = strait_rank_end,
                                  .ends_with_rank_0 = experiment->strategy->ends_with_rank_0,
-                                 .has_one_lane = experiment->strategy->has_one_lane &&
-                                                 !options->real_payload,
+                                 .has_one_lane =
+                                     experiment->strategy->has_one_lane && !options->real_payload,
                                  .n_threads = options->n_threads,
                                  .in_process = options->in_process && !options->real_payload,
                                  .real_payload = options->real_payload,
