@@ -1,6 +1,6 @@
-/* Points given out over MPI: every one is computed, whoever is lost. Every test starts mpirun, which
- * starts the same test once a process; there it becomes one of the crew. Rank 0 leaves what came of
- * it in a file. */
+/* Points given out over MPI: every one is computed, whoever is lost. Every test starts mpirun,
+ * which starts the same test once a process; there it becomes one of the crew. Rank 0 leaves what
+ * came of it in a file. */
 #include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ enum { N_TASKS = 40, FIRST = 100, N_CHARS = 20000 };
 struct fate {
     size_t task;
     bool always; /* else only the first process that has it */
-    int signal; /* to the process of MPI that has it, never rank 0; 0: the task's own process dies */
+    int signal;  /* to the process of MPI that has it, never rank 0; 0: the task's own dies */
     size_t longs; /* this task has a long answer */
 };
 
