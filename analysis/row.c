@@ -189,6 +189,16 @@ static void note_estimates(json_t *list, const struct strait_experiment *e)
     json_decref(used);
 }
 
+static bool chooses(const struct strait_experiment *e, const char *name, const char *choice)
+{
+    for (unsigned i = 0; i < e->strategy->n_params; i++) {
+        const struct strait_param *p = &e->strategy->params[i];
+        if (strcmp(p->name, name) == 0 && p->kind == STRAIT_PARAM_CHOICE)
+            return strcmp(p->choices[(int)strait_experiment_param(e, name)], choice) == 0;
+    }
+    return false;
+}
+
 /* Everything that is stated, scaled, tiled, aggregated or not modelled. */
 static json_t *approximations(const struct strait_trial *p, const struct strait_breakdown *b,
                               const json_t *quality, const struct strait_row_context *c)
@@ -200,6 +210,10 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
     if (e->model->inferred[0])
         note(list, "%s", e->model->inferred);
     note_estimates(list, e);
+    if (e->n_ranks == 2 && chooses(e, "collective", "gloo"))
+        note(list,
+             "Gloo between two ranks has one connection, where words that a rank is ready wait "
+             "behind its data: here they do not, so long delays make it too fast");
     if (e->graph)
         note(list, "replayed: a send of the trace ends when it is posted, the k-th from a rank to "
                    "another with a tag is the k-th receive there, and the round ends when rank 0 "

@@ -13,10 +13,11 @@
  *   step 0    S0 S1 .       .  S1 S2      S0 .  S2
  *   step 1    S0 S1 S2      S0 S1 S2      S0 S1 S2
  *
- * Sum order of part p: rank p - 1 first, then p - 2, ... and p last. Plain values only. What differs
- * from Gloo: that a rank is ready is told by a message of its own channel, not before the data on
- * one connection, which with two ranks is the same; a send counts as done when its connection has
- * it, as in Gloo, whose sockets' buffers then hold it. */
+ * Sum order of part p: rank p - 1 first, then p - 2, ... and p last. Plain values only. A send
+ * counts as done when its connection has it, as in Gloo, whose sockets' buffers then hold it. What
+ * differs: that a rank is ready is told on a channel of its own. From three ranks on Gloo's
+ * connections carry data one way and such words the other; with two ranks the words wait behind
+ * data, so that long delays take longer than here. */
 #include <assert.h>
 #include <math.h>
 
