@@ -104,7 +104,8 @@ enum strait_simd strait_simd_best(void)
     __builtin_cpu_init();
     /* __builtin_cpu_supports also checks that the operating system saves the registers. */
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") ||
-        !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("popcnt"))
+        !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("popcnt") ||
+        !__builtin_cpu_supports("fma"))
         return STRAIT_SIMD_PORTABLE;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))

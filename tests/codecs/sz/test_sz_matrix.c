@@ -82,7 +82,7 @@ static void same_values(void)
                                                  {STRAIT_BOUND_RANGE, 1e-3},
                                                  {STRAIT_BOUND_RMS, 1e-4},
                                                  {STRAIT_BOUND_ABS, 300}};
-    enum { MOST = 33 * 4001 };
+    enum { MOST = 131 * 1009 };
     struct sz_fixture plain, few;
     sz_fixture_with(&plain, MOST, 1, 0);
     sz_fixture_with(&few, MOST, 3, 16);
