@@ -29,8 +29,10 @@ enum strait_codec_flag {
     STRAIT_CODEC_STOCHASTIC = 16, /* draws random numbers from the request's key */
     STRAIT_CODEC_UNBIASED = 32,   /* the mean of decoded values over all keys is x */
     STRAIT_CODEC_SHARED_KEY = 64, /* summable only if all ranks use one key in a round */
-    STRAIT_CODEC_MACHINE = 128    /* bytes may differ between machines, or between versions of a
+    STRAIT_CODEC_MACHINE = 128,   /* bytes may differ between machines, or between versions of a
                                    * library that writes them or sums in its own order */
+    STRAIT_CODEC_LINEAR = 256     /* streams add to the stream of the sum; decode alone chooses what
+                                   * is left of it */
 };
 
 /* Arguments of encode beside the values. */
@@ -106,7 +108,8 @@ struct strait_codec_ops {
                   struct strait_error *err);
     /** Add two encoded streams without decoding; needed by all-reduces of encoded tensors. NULL:
      *  never.
-     *  Out:     out, len_bytes: a stream that decodes to the sum of what a and b decode to, at most
+     *  Out:     out, len_bytes: a stream that decodes to the sum of what a and b decode to (LINEAR:
+     *           what the stream of the sum of both tensors decodes to), at most
      *           max_bytes(n_elems) long; cap_bytes is at least that.
      *  Returns: 0, or -1 with *err INPUT when a or b is not a stream of n_elems values, or they
      *           differ in step, seed or the like; out is then undefined */

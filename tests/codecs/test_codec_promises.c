@@ -170,8 +170,15 @@ static void check_add(const struct strait_codec_ops *ops)
                                    c[0].len_bytes, c[1].bytes, c[1].len_bytes, N, &err),
                           0);
     CU_ASSERT_FATAL(sum.len_bytes <= sum.cap_bytes && decode(ops, z, N, &sum));
+    for (size_t i = 0; i < N; i++)
+        x[0][i] += x[1][i];
+    const bool linear = ops->flags & STRAIT_CODEC_LINEAR;
+    struct coded whole = encode(ops, x[0], N, (struct strait_request){.bound = bound, .key = 9});
+    CU_ASSERT_FATAL(decode(ops, x[1], N, &whole));
+    free(whole.bytes);
     for (size_t i = 0; i < N; i++) {
-        const double want = (double)y[0][i] + (double)y[1][i], e = want - (double)z[i];
+        const double want = linear ? (double)x[1][i] : (double)y[0][i] + (double)y[1][i],
+                     e = want - (double)z[i];
         norm += want * want;
         off += e * e;
     }

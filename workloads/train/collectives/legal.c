@@ -14,7 +14,8 @@ bool strait_codec_legal(const struct strait_codec_spec *spec, enum strait_all_re
         return strait_codec_adds(spec);
     if (flags & STRAIT_CODEC_STATEFUL || spec->memory.momentum > 0)
         return false;
-    if (flags & STRAIT_CODEC_SHARED_KEY) /* all hops use the same elements */
+    if (flags & STRAIT_CODEC_SHARED_KEY && !(flags & STRAIT_CODEC_LINEAR))
+        /* all hops use the same elements */
         return how != STRAIT_AR_HALVING;
     return !is_cut || how == STRAIT_AR_ALL_TO_ALL;
 }
