@@ -163,7 +163,7 @@ static void killed_rank(void)
     CU_ASSERT_EQUAL(LAUNCH(&p, &m, "2", p.path, "rank", path, "--timing", "replay", "--out", folder,
                            "--set", "/strategy/rounds=1"),
                     0);
-    CU_ASSERT_CONTAINS(m.err, "1 rows, 0 computed now");
+    CU_ASSERT_CONTAINS(m.err, "1 row, 0 computed now");
     said_release(&m);
     program_tear_down(&p);
 }
