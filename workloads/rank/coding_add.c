@@ -2,7 +2,8 @@
  * of one summand, since how much a sum grows depends on how similar the summands are; the cost of
  * one encode and two decodes, which is what an addition consists of. Measured on normal values (AMD
  * EPYC, one core), an sz addition takes 1.00 to 1.04 times that at 1.6 to 7.8 bits a value, fp16
- * 1.25, bf16 0.86; randomk far less. */
+ * 1.25, bf16 0.86; randomk far less. Where streams are numbers that add (LINEAR): one addition of
+ * as many bytes. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -32,8 +33,10 @@ struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_co
     struct adding d = {.task = {.codec = c, .tensor = x, .bound = NAN}, .a = a_taken, .b = b_taken};
     const struct strait_estimate e =
         strait_codec_estimate(r, c, (struct strait_within){NAN, NULL}, x, false);
+    const bool is_linear = c->choice->spec.ops->flags & STRAIT_CODEC_LINEAR;
+    const double cost_s = is_linear ? e.bytes / w->add_bytes_per_s : e.encode_s + 2 * e.decode_s;
     struct strait_job job = {.resource = STRAIT_CPU,
-                             .cost_s = r->run->measured_cost ? NAN : e.encode_s + 2 * e.decode_s,
+                             .cost_s = r->run->measured_cost ? NAN : cost_s,
                              .arg = &d,
                              .readings =
                                  strait_reading_of(w, STRAIT_READING_ADD_ENCODED, c, NAN, x)};

@@ -202,7 +202,8 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
 void strait_wait(struct strait_rank *r, struct strait_task *task);
 /** Add two packets that encode the same elements as x; takes both. Tensors that the codec cannot
  *  add (small lossless ones; streams without a common step) are decoded, added and encoded. Charged
- *  as one encode and two decodes, or as measured. */
+ *  as one encode and two decodes, streams of numbers that add as one addition of as many bytes, or
+ *  as measured. */
 struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_codec *c,
                                          struct strait_tensor *x, struct strait_packet *a_taken,
                                          struct strait_packet *b_taken);
