@@ -98,14 +98,19 @@ static _Noreturn void work(const struct strait_jobs *j, const struct strait_aske
 
 /* --- in the server -------------------------------------------------------------------------- */
 
-/* Does the body ask to train? A glance: what it says wrongly only changes how long it may take. */
+/* Does the body have this text? A glance: what it says wrongly only changes when and how long. */
+static bool has(const struct strait_asked_job *job, const char *text)
+{
+    return job->len_bytes > 0 && memmem(job->body, job->len_bytes, text, strlen(text)) != NULL;
+}
+
 static double limit_of(const struct strait_asked_job *job)
 {
     if (job->kind == STRAIT_HTTP_CHECK)
         return CHECK_S;
     if (job->kind == STRAIT_HTTP_PLAN)
         return TRAIN_S;
-    return memmem(job->body, job->len_bytes, "\"training\"", 10) ? TRAIN_S : RUN_S;
+    return has(job, "\"training\"") ? TRAIN_S : RUN_S;
 }
 
 static int start(struct strait_jobs *j, struct strait_asked_job *job, struct strait_error *err)
@@ -154,10 +159,9 @@ enum lane { EXACT, ESTIMATES, CHECKS };
 
 static enum lane lane_of(const struct strait_asked_job *job)
 {
-    static const char estimate[] = "\"estimate\":true"; /* a glance, as above */
     if (job->kind == STRAIT_HTTP_CHECK)
         return CHECKS;
-    return memmem(job->body, job->len_bytes, estimate, sizeof(estimate) - 1) ? ESTIMATES : EXACT;
+    return has(job, "\"estimate\":true") ? ESTIMATES : EXACT;
 }
 
 int strait_jobs_step(struct strait_jobs *j, struct strait_error *err)
@@ -168,7 +172,8 @@ int strait_jobs_step(struct strait_jobs *j, struct strait_error *err)
         struct strait_asked_job *job = &j->jobs[i];
         const enum lane lane = lane_of(job);
         int *running = &n_running[lane];
-        if (job->pid == 0 && *running < (lane == CHECKS ? 1 : STRAIT_JOBS_AT_A_TIME) && start(j, job, err) != 0)
+        if (job->pid == 0 && *running < (lane == CHECKS ? 1 : STRAIT_JOBS_AT_A_TIME) &&
+            start(j, job, err) != 0)
             return -1;
         *running += job->pid != 0;
         if (job->pid != 0 && now_s >= job->deadline_s) {

@@ -23,6 +23,10 @@ static const double LATE_S = 1.5e-3, LATE_IN_UML_S = 5e-3;
 /* In virtual time only the clock makes tbf late, which has steps of 256 ns: with a burst of one
  * frame, 16 uploads into a port of 1 Gbps lost 3 % of the rate. */
 static const double LATE_IN_VIRTUAL_S = 2e-6;
+/* There, too, a link without a delay, whose burst nothing makes up for: room for the largest
+ * super-packet, 0.25 ms (gso_max_segs). With one frame a sender without a rate of its own got half
+ * of a port of 1 Gbps. */
+static const double SUPER_PACKET_S = 0.3e-3;
 static const double MIN_FRAMES = 2; /* in a burst */
 static const double MAX_BYTES = 2147483647.0;
 static const uint32_t NETEM_HANDLE = 1U << 16, NETEM_CLASS = 1U << 16 | 1, TBF_HANDLE = 16U << 16;
@@ -42,13 +46,13 @@ void strait_emu_qdisc_of(struct strait_emu_qdisc *out, const struct strait_link 
     const double bytes_per_s = fmax(1, round(link->rate_bits_per_s / 8 / dilation * share));
     const double queue_bytes = link->queue_bytes > 0 ? link->queue_bytes * share : INFINITY;
     out->rate_bytes_per_s = (uint64_t)bytes_per_s;
-    const bool exact = late_s <= LATE_IN_VIRTUAL_S;
-    const double late_bytes = ceil(bytes_per_s * late_s);
+    const bool is_virtual = late_s <= LATE_IN_VIRTUAL_S, exact = is_virtual && out->has_netem;
+    const double late_bytes = ceil(bytes_per_s * (is_virtual && !exact ? SUPER_PACKET_S : late_s));
     out->burst_bytes = (uint32_t)fmin(
         exact ? FRAME_BYTES + late_bytes : fmax(MIN_FRAMES * FRAME_BYTES, late_bytes), MAX_BYTES);
     /* A bucket is early by its burst, so that much later it is a link that takes its time for
      * every byte. */
-    out->has_debt = exact && out->has_netem;
+    out->has_debt = exact;
     if (out->has_debt)
         out->delay_ns += llround(1e9 * out->burst_bytes / bytes_per_s);
     out->limit_bytes = (uint32_t)fmin(fmax(1, round(queue_bytes)), MAX_BYTES);

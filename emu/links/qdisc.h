@@ -19,7 +19,8 @@ struct strait_emu_qdisc {
  *  every segment, but an overhead only once for a super-packet, so rate and queue are scaled by
  *  1514 / (1514 + overhead).
  *  In:      late_s  real time by which tbf may be woken late and still keep the rate; 2 us and less is
- *                   virtual time: a burst of a frame and that, whose time is added to a delay */
+ *                   virtual time: a burst of a frame and that, whose time is added to a delay;
+ *                   without one 0.3 ms */
 void strait_emu_qdisc_of(struct strait_emu_qdisc *out, const struct strait_link *link,
                          double overhead_bytes, double dilation, double late_s);
 /** late_s for this machine: 1.5 ms; 5 ms in User-Mode Linux, whose host may take its processor;

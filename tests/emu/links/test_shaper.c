@@ -51,7 +51,7 @@ static void delays(void)
 
 /* In virtual time: a burst of one frame, 1514 bytes, and of what passes in 2 us, 3 bytes at 10 Mbps
  * (2.5 rounded up); 1517 bytes take 1.2136 ms. They are added to a delay; where there is none a
- * message may be early by them. */
+ * message may be early by two frames, 2.4224 ms, or by 0.3 ms where that is more. */
 static void exact(void)
 {
     struct strait_link link = {.rate_bits_per_s = 10e6, .delay_s = 0.005};
@@ -65,7 +65,10 @@ static void exact(void)
     strait_emu_qdisc_of(&s, &link, 0, 1, 2e-6);
     CU_ASSERT(s.has_tbf && !s.has_netem);
     CU_ASSERT_EQUAL(s.delay_ns, 0);
-    CU_ASSERT_DOUBLE_EQUAL(strait_emu_qdisc_credit_s(&s), 1.2136e-3, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(strait_emu_qdisc_credit_s(&s), 2.4224e-3, 1e-12);
+    link.rate_bits_per_s = 1e9;
+    strait_emu_qdisc_of(&s, &link, 0, 1, 2e-6);
+    CU_ASSERT_EQUAL(s.burst_bytes, 37500);
     /* an unlimited rate has nothing to make up for */
     link = (struct strait_link){.rate_bits_per_s = INFINITY, .delay_s = 0.005};
     strait_emu_qdisc_of(&s, &link, 0, 1, 2e-6);
