@@ -159,10 +159,10 @@ void sz_coding_end(struct sz_coding *c)
 int sz_open_matrix(struct sz_state *s, struct sz_head *head, bool *good, struct strait_error *err)
 {
     const struct sz_directions *d = &head->directions;
-    struct strait_reader r = {.p = d->bytes, .end = d->bytes + d->len_bytes};
     *good = true;
     if (d->rank == 0)
         return 0;
+    struct strait_reader r = {.p = d->bytes, .end = d->bytes + d->len_bytes};
     *good = sz_matrix_fits(head->n_elems, d->n_rows) && sz_head_is_plain(&r);
     if (!*good)
         return 0;
