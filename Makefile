@@ -153,14 +153,14 @@ vkernel:
 vtest: programs
 	@$(RUN_TESTS) --long emu/guest/virtual
 
-# Predicted against emulated, undisturbed by what else this machine does. Three phases are outside of
-# the tolerance (docs/model.md says why), so that it ends with status 1.
+# Predicted against emulated, undisturbed by what else this machine does. Three phases are outside
+# of the tolerance (docs/model.md says why), so that it ends with status 1.
 .PHONY: strategies
 strategies: all vkernel
 	$(BUILD)/strait run strategies --set "/network/client/rtt=20 ms" --on both --launcher vuml --no-break-even --out results/strategies
 
-# What intervals are made of, and whether they hold: settings drawn by two seeds, emulated in virtual
-# time, some seconds each. What was emulated is kept; coverage-again predicts it anew.
+# What intervals are made of, and whether they hold: settings drawn by two seeds, emulated in
+# virtual time, some seconds each. What was emulated is kept; coverage-again predicts it anew.
 LEARN_SEEDS ?= 11 12
 CHECK_SEED  ?= 13
 N_LEARN     ?= 200
@@ -288,8 +288,8 @@ learn-tables: $(BUILD)/tests/bench_layers
 	    echo "  measure $$task"; $(BUILD)/tests/bench_layers $$task "{\"task\": \"$$task\", \"batch\": $$batch}" \
 	        traces/layers/layers_$$task.csv traces/layers/iters_$$task.csv; done
 
-# The bytes of every codec; a new codec's line is added. clang's program has a folder of its own, and
-# this suite alone.
+# The bytes of every codec; a new codec's line is added. clang's program has a folder of its own,
+# and this suite alone.
 GOLDEN = $(if $(findstring clang,$(CC)),build/golden-clang,$(BUILD))
 .PHONY: golden
 golden:
@@ -338,7 +338,8 @@ page-check: all
 	    cmp page/uplot/uPlot.iife.min.js page/node_modules/uplot/dist/uPlot.iife.min.js && \
 	    node tests/page/check.mjs $(BUILD)/strait "$$(command -v chromium)" $(PICTURES); fi
 
-# How soon a moved slider's answer is on the screen: a benchmark, for a machine that does nothing else.
+# How soon a moved slider's answer is on the screen: a benchmark, for a machine that does nothing
+# else.
 .PHONY: page-moves
 page-moves: all
 	node tests/page/moves.mjs $(BUILD)/strait "$$(command -v chromium)"
@@ -402,9 +403,9 @@ compile_commands.json:
 	    separator=,; done; printf '\n]\n'; } >$@
 # What cppcheck, clang-tidy and clang's analyzer (what scan-build runs, with its checkers) have to
 # say, of all files that are newer than their last look: a quarter of an hour of two processors for
-# the whole tree. The analyzer leaves tests out: a failed assertion goes on there, so that every later
-# line may read nothing; the sanitizers run them. What is turned off stands in .clang-tidy and in
-# .ci/*-suppressions.txt, with its reason.
+# the whole tree. The analyzer leaves tests out: a failed assertion goes on there, so that every
+# later line may read nothing; the sanitizers run them. What is turned off stands in .clang-tidy and
+# in .ci/*-suppressions.txt, with its reason.
 LINT      := build/lint
 LINT_C    := $(sort $(filter-out tests/foreign/% mpi/module/%,$(patsubst ./%,%,$(shell find $(PARTS) cli tests -name '*.c'))))
 ANALYZE_C := $(filter-out tests/%,$(LINT_C))

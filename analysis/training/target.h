@@ -21,10 +21,10 @@ struct strait_spread strait_spread_of(const json_t *row, const char *figure);
 /** A row's target; not asked for a row that trained nothing. */
 struct strait_target strait_target_of(const json_t *row);
 
-/** [clients, by how many times the first row was sooner at the target than the second, least, most]:
- *  null where a seed of either did not reach it; least and most, its 95 % interval from the seeds'
- *  own ratios (Student's t of their logarithms), with a single seed too. NULL where a row has no
- *  target. */
+/** [clients, by how many times the first row was sooner at the target than the second, least,
+ *  most]: null where a seed of either did not reach it; least and most, its 95 % interval from the
+ *  seeds' own ratios (Student's t of their logarithms), with a single seed too. NULL where a row
+ *  has no target. */
 json_t *strait_target_speedup(const json_t *with, const json_t *without);
 /** "pays from 8 clients on, between counts from about 5.2 (4.6 to 6) (2, 4, 8 clients run)" of an
  *  array of these, by clients: the smallest count from which every known one is above 1, and where

@@ -1,8 +1,8 @@
 /* countsketch: FetchSGD's sketch of a gradient. Each of a few rows of counters sees every value, in
  * a column and with a sign drawn by the shared key; a value is estimated by the median over rows of
  * what its columns hold, and the k estimates of largest magnitude are what is decoded. Sketches are
- * linear: those of one key are added counter by counter, and the sum is the sketch of the sum, so an
- * all-reduce finds the largest values of the sum although no rank knows them. NaN and infinities
+ * linear: those of one key are added counter by counter, and the sum is the sketch of the sum, so
+ * an all-reduce finds the largest values of the sum although no rank knows them. NaN and infinities
  * count as 0.
  *
  *   u8     wire id

@@ -1,9 +1,9 @@
-/* sz: the error-bounded codec of this project. It predicts no value from its neighbours, because the
- * values of a neural network are noise to any such predictor; of a matrix whose rows are close to a
- * few directions it subtracts these first (matrix/). It quantises, splits blocks of 256 values into symbols and
- * low bits, and codes the symbols with interleaved rANS under a few shared tables. Measured against
- * coders with prediction on recorded weights, gradients and updates: smaller at every bound, and
- * several times as fast.
+/* sz: the error-bounded codec of this project. It predicts no value from its neighbours, because
+ * the values of a neural network are noise to any such predictor; of a matrix whose rows are close
+ * to a few directions it subtracts these first (matrix/). It quantises, splits blocks of 256 values
+ * into symbols and low bits, and codes the symbols with interleaved rANS under a few shared tables.
+ * Measured against coders with prediction on recorded weights, gradients and updates: smaller at
+ * every bound, and several times as fast.
  *
  *   u8      mode (low 3 bits), 8: a centre follows the step, 16: pointwise, 32: directions
  *   varint  n_elems
@@ -15,8 +15,8 @@
  *   a grid:    float32 step, [centre]
  *   directions, behind the grid: varint n_rows, u8 how many, float32 scale of each, a power of 2;
  *              varint bytes that follow, a stream of integers, of each direction one for every row
- *              and then one for every column. The share of a value is the nearest integer to the sum
- *              over directions of row * column * scale, in float; segments hold the rest
+ *              and then one for every column. The share of a value is the nearest integer to the
+ *              sum over directions of row * column * scale, in float; segments hold the rest
  *   pointwise: float32 bound less what rounding takes, u8 signs, varint zigzag of the middle,
  *              see sz_pointwise.c
  *

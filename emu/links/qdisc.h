@@ -8,7 +8,7 @@
 
 struct strait_emu_qdisc {
     bool has_netem, has_tbf;
-    bool has_debt; /* the delay makes up for the burst; known of what is wanted, not of what is found */
+    bool has_debt; /* the delay makes up for the burst; known of what is wanted alone */
     int64_t delay_ns, jitter_ns;
     uint32_t loss; /* in units of 1 / (2^32 - 1) */
     uint64_t rate_bytes_per_s;
@@ -18,9 +18,9 @@ struct strait_emu_qdisc {
 /** Compute the shaper of a link: real time, whole bytes. tbf counts a packet's IP bytes plus 14 for
  *  every segment, but an overhead only once for a super-packet, so rate and queue are scaled by
  *  1514 / (1514 + overhead).
- *  In:      late_s  real time by which tbf may be woken late and still keep the rate; 2 us and less is
- *                   virtual time: a burst of a frame and that, whose time is added to a delay;
- *                   without one 0.3 ms */
+ *  In:      late_s  real time by which tbf may be woken late and still keep the rate; 2 us and
+ *                   less is virtual time: a burst of a frame and that, whose time is added to a
+ *                   delay; without one 0.3 ms */
 void strait_emu_qdisc_of(struct strait_emu_qdisc *out, const struct strait_link *link,
                          double overhead_bytes, double dilation, double late_s);
 /** late_s for this machine: 1.5 ms; 5 ms in User-Mode Linux, whose host may take its processor;

@@ -245,8 +245,8 @@ static void in_a_file(void)
     free(both);
 }
 
-/* "a  bb  spare" takes 12 columns with the spare one, 5 without. Wide enough, it is there; else what
- * is left stands in one block. */
+/* "a  bb  spare" takes 12 columns with the spare one, 5 without. Wide enough, it is there; else
+ * what is left stands in one block. */
 static void spare(void)
 {
     struct strait_table *t = strait_table_new();

@@ -1,5 +1,5 @@
-/* strait plot: which question its options ask. No gnuplot is found here: the script and the data are
- * there for another one, and say what would be drawn. */
+/* strait plot: which question its options ask. No gnuplot is found here: the script and the data
+ * are there for another one, and say what would be drawn. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -139,8 +139,8 @@ static const char long_one[] =
     "\"bsp\",\"rounds\":1},\"network\":{\"client\":{\"rate\":\"1 Gbps\"}},\"vary\":{\"/strategy/"
     "rounds\":[1,1000000]}}";
 
-/* Rank 1 is killed as soon as the first point's row is a whole line of the file. All ends, the row is
- * kept, and is not measured again. */
+/* Rank 1 is killed as soon as the first point's row is a whole line of the file. All ends, the row
+ * is kept, and is not measured again. */
 static void killed_rank(void)
 {
     struct program p;

@@ -1,8 +1,9 @@
 #!/bin/sh
 # One node of Slurm for one command: sh slurm_node.sh COMMAND...
 #
-# Daemons, key, ports and files are in namespaces and a folder of their own, and end with the command.
-# Exit status: the command's; 77 where Slurm is not installed or does not come up, with the reason.
+# Daemons, key, ports and files are in namespaces and a folder of their own, and end with the
+# command. Exit status: the command's; 77 where Slurm is not installed or does not come up, with the
+# reason.
 set -eu
 if [ "${1:-}" != --inside ]; then
     PATH=$PATH:/usr/sbin:/sbin

@@ -1,8 +1,8 @@
-/* GOAL schedules as LogGOPSim's txt2bin writes them. Little-endian, without padding: the number 4223
- * (8 bytes); then, as bytes from here on are counted, the ranks (4), the highest CPU and network
- * card (1 each), and of each rank where it begins and ends (8 each). A rank is its nodes and roots
- * (4 each), the roots, the nodes, and the numbers of the nodes that wait for each: for its end, then
- * for its beginning. */
+/* GOAL schedules as LogGOPSim's txt2bin writes them. Little-endian, without padding: the number
+ * 4223 (8 bytes); then, as bytes from here on are counted, the ranks (4), the highest CPU and
+ * network card (1 each), and of each rank where it begins and ends (8 each). A rank is its nodes
+ * and roots (4 each), the roots, the nodes, and the numbers of the nodes that wait for each: for
+ * its end, then for its beginning. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -14,8 +14,8 @@ struct sz_sizes {
     uint32_t sum, n_nonzero, max; /* of magnitudes */
 };
 
-/* The directions in one row, from some column on. The share of value i is the integer nearest to the
- * sum over j, in order, of w[j] * v[j * stride + i], which is below 2^22 in magnitude. Fifteen
+/* The directions in one row, from some column on. The share of value i is the integer nearest to
+ * the sum over j, in order, of w[j] * v[j * stride + i], which is below 2^22 in magnitude. Fifteen
  * values behind the last one of a direction are readable. */
 struct sz_row {
     const float *w, *v;

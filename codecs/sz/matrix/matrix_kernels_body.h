@@ -41,8 +41,8 @@ SZ_TARGET static void SZ_NAME(project)(float *u, const float *x, size_t n, const
     }
 }
 
-/* Gram and Schmidt, modified: each column's part in the later ones is subtracted from them. A column
- * that nothing is left of becomes 0. */
+/* Gram and Schmidt, modified: each column's part in the later ones is subtracted from them. A
+ * column that nothing is left of becomes 0. */
 SZ_TARGET static void SZ_NAME(orthogonal)(float *w, unsigned n)
 {
     for (unsigned j = 0; j < SZ_WIDE; j++) {

@@ -1,5 +1,5 @@
-/* Inside the sz codec: the share of a few directions in a row. Included once or twice for each level
- * by matrix_kernels.c, which defines
+/* Inside the sz codec: the share of a few directions in a row. Included once or twice for each
+ * level by matrix_kernels.c, which defines
  *
  *   SZ_NAME(name), SZ_TARGET     as for matrix_kernels_body.h
  *   SZ_SHARE                     the name of this set

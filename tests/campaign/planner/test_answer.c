@@ -164,8 +164,8 @@ static double bound_of(const struct strait_candidate *c)
     return json_number_value(json_object_get(json_object_get(codec, "bound"), "range"));
 }
 
-/* Of an unknown accuracy no codec is recommended, unless asked; of those that are known the one that
- * is sooner there, though its round is longer; below the least accuracy none. */
+/* Of an unknown accuracy no codec is recommended, unless asked; of those that are known the one
+ * that is sooner there, though its round is longer; below the least accuracy none. */
 static void accuracy(void)
 {
     set_up();
@@ -284,8 +284,9 @@ static const char *shown(char buf[STRAIT_NUMBER_CHARS], const json_t *ranked, si
         buf, n * json_number_value(json_object_get(json_array_get(ranked, i), "round_s")));
 }
 
-/* A deadline of a second is missed without a codec and kept, by a mere guess, with one; nobody knows
- * with which accuracy. Where that was stated for one codec, it is taken, and held against none. */
+/* A deadline of a second is missed without a codec and kept, by a mere guess, with one; nobody
+ * knows with which accuracy. Where that was stated for one codec, it is taken, and held against
+ * none. */
 static void sentences(void)
 {
     char expected[300], round[STRAIT_NUMBER_CHARS], other[STRAIT_NUMBER_CHARS];

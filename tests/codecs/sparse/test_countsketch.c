@@ -118,7 +118,8 @@ static void linear(void)
 
 /* 20 values of 100 in noise of standard deviation 1: with 500 columns a counter holds noise of
  * sqrt(5000 / 500) = 3.2, and another large value with probability 0.04. The median of 9 is off by
- * more than 25 only if five are, 126 x 0.04^5 = 1.3e-5, so hardly one of the 5000: all are found. */
+ * more than 25 only if five are, 126 x 0.04^5 = 1.3e-5, so hardly one of the 5000: all
+ * are found. */
 static void heavy_hitters(void)
 {
     static float x[MOST], y[MOST];

@@ -342,8 +342,8 @@ static void a_run(void)
 }
 
 /* A model of 4 MB, 33.46 Mbit in frames, to one client and back, whose link has 40 Mbps for half a
- * second, 10 for the next and then 80: down it takes 0.5 + 0.5 + (33.46 - 20 - 5) / 80 = 1.106 s, up
- * 0.418 s, and beyond that the round trip and slow start. */
+ * second, 10 for the next and then 80: down it takes 0.5 + 0.5 + (33.46 - 20 - 5) / 80 = 1.106 s,
+ * up 0.418 s, and beyond that the round trip and slow start. */
 static void changing_rates(void)
 {
     static const char experiment[] =

@@ -26,8 +26,8 @@
 /* Source: kMaxSegmentSize of gloo/allreduce.h; the window of its loops. */
 enum { MOST_SEGMENT_BYTES = 1024 * 1024, WINDOW = 2 };
 
-/* One half of the all-reduce on one rank: sends segments first_sent, first_sent + 1, ... around, and
- * receives first_got, ... Channels: the loop reads the group's, which carries segments;
+/* One half of the all-reduce on one rank: sends segments first_sent, first_sent + 1, ... around,
+ * and receives first_got, ... Channels: the loop reads the group's, which carries segments;
  * the lane that sends reads the next one, which says who is ready. */
 struct half {
     struct strait_group g;
@@ -42,8 +42,8 @@ static struct strait_tensor *segment(struct strait_rank *r, const struct half *h
     return strait_slice(r, h->x, strait_around(i, h->n_segments), h->n_segments);
 }
 
-/* What Gloo's own thread does: sends a segment when the receiver is ready and the loop has got there,
- * then lets the loop know. */
+/* What Gloo's own thread does: sends a segment when the receiver is ready and the loop has got
+ * there, then lets the loop know. */
 static void send_segments(struct strait_rank *lane, void *of)
 {
     const struct half *h = of;

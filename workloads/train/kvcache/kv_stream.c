@@ -2,8 +2,8 @@
  * turn, compute the keys and values of one layer after the other and send them. A round is one
  * request: from when rank 0 turns to it until its first token, and the rest of its answer.
  *
- *     layers  prefill  0 1 2 3            as in Mooncake and CacheGen: a layer is sent, coded, while
- *             network    0 1 2 3          the next one is computed
+ *     layers  prefill  0 1 2 3            as in Mooncake and CacheGen: a layer is sent,
+ *             network    0 1 2 3          coded, while the next one is computed
  *             decode             token
  *     whole   prefill  0 1 2 3
  *             network          0 1 2 3    the baseline: all of the cache behind the last layer

@@ -69,7 +69,8 @@ static inline float of_sites(int first_site, int n, float recorded)
 }
 
 /* The place in a tree of each half that is above this one: the lowest bit goes up by one, or away.
- * The second tree of an even number of ranks is counted from the other end; of an odd one, from 1. */
+ * The second tree of an even number of ranks is counted from the other end; of an odd one,
+ * from 1. */
 static inline int above(int place, int n)
 {
     int bit = 1;
@@ -168,8 +169,8 @@ static inline struct sent in_ring(size_t n_elems, int me, int n)
                          2 * (size_t)(n - 1)};
 }
 
-/* All parts but one in each half: first me, then me - 1; tensors up to 2 MiB a rank have two segments
- * a part, and each that comes was asked for. */
+/* All parts but one in each half: first me, then me - 1; tensors up to 2 MiB a rank have two
+ * segments a part, and each that comes was asked for. */
 static inline struct sent in_gloo(size_t n_elems, int me, int n)
 {
     if (n == 1)

@@ -76,8 +76,8 @@ static struct strait_outcome run_leaving(const char *strategy, const char *event
 }
 
 /* a reports after c + C, and again every C + s (fedasync: s is the server's time for it). b is away
- * at first, comes back after 7 s, trains 2 s and is the fifth to report: a came after some 2.1, 4.2,
- * 6.3 and 8.4 s. Where b leaves for good while it trains, a reports twice. */
+ * at first, comes back after 7 s, trains 2 s and is the fifth to report: a came after some 2.1,
+ * 4.2, 6.3 and 8.4 s. Where b leaves for good while it trains, a reports twice. */
 static void leaving(void)
 {
     static const char back[] = "[{\"at\":\"0 s\",\"on\":\"b\",\"present\":false},"

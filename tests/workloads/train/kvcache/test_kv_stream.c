@@ -5,8 +5,8 @@
 #include "tests/kit/suite.h"
 
 /* 7 layers of 2 x 999 x 3 x 64 values of 4 bytes, 1.534464 MB each. At 100 Mbps and frames of 1538
- * bytes for 1448 a layer takes 1.534464e6 / 11768530.56 = 130.4 ms and 0.01 ms for headers; 20 ms there, half
- * a round trip to the middle and half from it. */
+ * bytes for 1448 a layer takes 1.534464e6 / 11768530.56 = 130.4 ms and 0.01 ms for headers; 20 ms
+ * there, half a round trip to the middle and half from it. */
 enum { N_LAYERS = 7 };
 static const double LAYER_BYTES = 2.0 * 999 * 3 * 64 * 4, RATE = 100e6 / 8 * 1448 / 1538;
 static const double TOKEN_S = 0.02, WAY_S = 0.02;

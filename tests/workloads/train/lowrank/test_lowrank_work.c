@@ -240,8 +240,8 @@ static void other_profiles(void)
     strait_outcome_free(&o);
 }
 
-/* "codec": {"name": "none", "speed": 4}: what encodes and decodes takes a quarter; copies of vectors
- * and the rest take as long as before. */
+/* "codec": {"name": "none", "speed": 4}: what encodes and decodes takes a quarter; copies of
+ * vectors and the rest take as long as before. */
 static void faster(void)
 {
     json_t *settings =
