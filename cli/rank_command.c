@@ -158,12 +158,13 @@ int strait_command_rank(int argc, char **argv)
         {"json", 0, STRAIT_OPTION_FLAG, &r.json, NULL, "rows as JSON Lines on standard output"},
         STRAIT_WIDE_OPTION,
         {"fresh", 0, STRAIT_OPTION_FLAG, &r.fresh, NULL, "measure every point again"}};
-    const struct strait_usage usage = {"rank",
-                                       "EXPERIMENT",
-                                       "Run as one rank of an experiment on real machines, under mpirun or srun.",
-                                       options,
-                                       sizeof(options) / sizeof(*options),
-                                       notes};
+    const struct strait_usage usage = {
+        "rank",
+        "EXPERIMENT",
+        "Run as one rank of an experiment on real machines, under mpirun or srun.",
+        options,
+        sizeof(options) / sizeof(*options),
+        notes};
     struct strait_error err = {0};
     const char *experiment = NULL;
     size_t n;

@@ -171,8 +171,8 @@ static void print_usage(const struct strait_usage *u, FILE *out)
         size_t end = room;
         while (end > 1 && rest[end - 1] != '|' && rest[end - 1] != ' ')
             end--;
-        fprintf(out, "%.*s\n%*s", (int)(end - (rest[end - 1] == ' ')), rest,
-                (int)strlen("usage: "), "");
+        fprintf(out, "%.*s\n%*s", (int)(end - (rest[end - 1] == ' ')), rest, (int)strlen("usage: "),
+                "");
         rest += end;
     }
     fprintf(out, "%s\n", rest);
@@ -200,10 +200,11 @@ void strait_options_print(const struct strait_usage *u, FILE *out)
 /* What a command without its argument is told: NULL where it can do without. */
 static const char *needed(const char *arguments)
 {
-    static const char *const needs[][2] = {{"DIR", "a results folder"},
-                                           {"DIR...", "a results folder"},
-                                           {"EXPERIMENT", "an experiment (strait list experiments)"},
-                                           {"FILE", "a file"}};
+    static const char *const needs[][2] = {
+        {"DIR", "a results folder"},
+        {"DIR...", "a results folder"},
+        {"EXPERIMENT", "an experiment (strait list experiments)"},
+        {"FILE", "a file"}};
     for (size_t i = 0; i < sizeof(needs) / sizeof(*needs); i++)
         if (strcmp(arguments, needs[i][0]) == 0)
             return needs[i][1];

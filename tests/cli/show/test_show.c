@@ -174,10 +174,12 @@ static void shares(void)
 static void limits(void)
 {
     json_t *rows = json_array(), *first = row(1, 4, true, 1), *second = row(1, 8, true, 2);
-    json_object_set_new(first, "limits", json_pack("{s:s, s:s, s:f}", "by", "link", "at",
-                                                   "server port in", "share", 0.72));
-    json_object_set_new(second, "limits",
-                        json_pack("{s:s, s:s, s:f}", "by", "compute", "at", "client 2", "share", 0.5));
+    json_object_set_new(
+        first, "limits",
+        json_pack("{s:s, s:s, s:f}", "by", "link", "at", "server port in", "share", 0.72));
+    json_object_set_new(
+        second, "limits",
+        json_pack("{s:s, s:s, s:f}", "by", "compute", "at", "client 2", "share", 0.5));
     json_array_append_new(rows, first);
     json_array_append_new(rows, second);
     const char *said = shown(rows, NULL);
