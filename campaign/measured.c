@@ -215,8 +215,8 @@ static int take(size_t i, const json_t *row, void *context, struct strait_error 
         json_object_del(other, gone[k]);
     json_object_update(other, b->lines[i].fields);
     json_object_set_new(other, "backend", json_string("the file"));
-    json_array_append(b->predicted, (json_t *)row);
-    return json_array_append_new(b->measured, other);
+    json_array_set(b->predicted, i, (json_t *)row);
+    return json_array_set_new(b->measured, i, other);
 }
 
 int strait_measured(json_t **predicted, json_t **measured, const struct strait_measured_plan *plan,
@@ -224,9 +224,13 @@ int strait_measured(json_t **predicted, json_t **measured, const struct strait_m
 {
     struct book b = {.plan = plan, .predicted = json_array(), .measured = json_array()};
     struct strait_csv csv = {0};
-    const int failed =
-        strait_csv_open(&csv, plan->csv, err) != 0 || read_lines(&b, &csv, err) != 0 ||
-        strait_pool_run(b.n_lines, plan->n_jobs, predict, take, &b, "lines predicted", err) != 0;
+    int failed = strait_csv_open(&csv, plan->csv, err) != 0 || read_lines(&b, &csv, err) != 0;
+    for (size_t i = 0; i < b.n_lines; i++) { /* they come as they end, and stand as in the file */
+        json_array_append_new(b.predicted, json_null());
+        json_array_append_new(b.measured, json_null());
+    }
+    failed = failed ||
+             strait_pool_run(b.n_lines, plan->n_jobs, predict, take, &b, "lines predicted", err) != 0;
     strait_csv_release(&csv);
     for (size_t i = 0; i < b.n_lines; i++) {
         for (size_t k = b.lines[i].n_common; k < b.lines[i].texts.n; k++)

@@ -101,12 +101,18 @@ int strait_show_comparison(FILE *out, const json_t *comparison,
                  100 * options->tolerance_ratio, strait_seconds_text(floor, options->floor_s),
                  full ? "" : "; the worst judged phase of each pair");
     fputs("\n", out);
-    for (size_t c = 0; c < sizeof(titles) / sizeof(*titles); c++)
+    for (size_t c = 0; c < sizeof(titles) / sizeof(*titles); c++) {
         strait_table_column(t, titles[c], c == 0 || (c >= 4 && c <= 7));
+        if (c == 2)
+            strait_table_omit(t, "");
+        if (c == 3)
+            strait_table_key(t);
+    }
     json_array_foreach (pairs, i, pair) {
         n_within += json_is_true(json_object_get(pair, "within"));
         if (full) {
-            strait_table_rule(t);
+            if (json_object_size(json_object_get(pair, "phases")) > 1)
+                strait_table_rule(t);
             put_phases(t, names, pair);
         } else {
             put_worst(t, names, pair);
