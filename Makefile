@@ -98,6 +98,7 @@ help:
 	@echo "make golden   bytes of every codec with CC=clang or gcc; adds the line of a new codec"
 	@echo "make determinism  one hash of all experiments' rows: gcc, clang, one worker, two; an hour"
 	@echo "make tutorial write what its commands say into docs/tutorial.md"
+	@echo "make screens  write what commands print into tests/golden/screens.md, after a change"
 	@echo "make settings write docs/settings.md: every setting of strategies, codecs, tasks"
 	@echo "make golden-runs  write tests/golden/runs.jsonl anew, after an intended change"
 	@echo "make profile  measure the profile that ships, codecs/profiles/default.json"
@@ -323,13 +324,15 @@ determinism: all
 	@python3 tests/golden/determinism.py $(BUILD)/strait build/clang/strait
 
 # What chosen points of every experiment give, written anew after an intended change.
-.PHONY: golden-runs tutorial settings
+.PHONY: golden-runs tutorial settings screens
 golden-runs: programs
 	@STRAIT_WRITE_GOLDEN=1 $(SUITES) --here campaign/golden_runs
 tutorial: programs
 	@STRAIT_WRITE_TUTORIAL=1 $(SUITES) --here docs/tutorial
 settings: programs
 	@STRAIT_WRITE_SETTINGS=1 $(SUITES) --here docs/settings_page
+screens: programs
+	@STRAIT_WRITE_SCREENS=1 $(SUITES) --here cli/screens
 
 # The page in a browser: desktop and phone widths, keyboard, axe-core, slow and broken servers. Its
 # tools are npm's, by page/package-lock.json; PICTURES=DIR keeps what was seen.
