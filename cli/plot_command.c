@@ -39,13 +39,14 @@ static bool has_backend(const json_t *rows, const char *backend)
     return false;
 }
 
-static bool varies_clients(const json_t *rows)
+/* Whether some row has another value there than the first one. */
+static bool differs(const json_t *rows, const char *key)
 {
     size_t i;
     json_t *row;
-    const json_t *first = json_object_get(json_array_get(rows, 0), "clients");
+    const json_t *first = json_object_get(json_array_get(rows, 0), key);
     json_array_foreach (rows, i, row)
-        if (!json_equal(json_object_get(row, "clients"), first))
+        if (!json_equal(json_object_get(row, key), first))
             return true;
     return false;
 }
@@ -126,29 +127,6 @@ static int name_index(const char *const *names, const char *name)
     return -1;
 }
 
-static int plot_named(struct asked *a, enum strait_plot_y y, const struct strait_store *store,
-                      const json_t *rows, struct strait_error *err)
-{
-    char path[PATH_CHARS + 16];
-    const bool both =
-        has_backend(rows, "emu") && (has_backend(rows, "sim") || has_backend(rows, "fluid"));
-    int status = 0;
-    if (!a->out)
-        snprintf(a->base, sizeof(a->base), "%s/%s", a->folder, bases[y]);
-    if (y >= STRAIT_PLOT_ACCURACY)
-        return plot_training(rows, a->base, y, a->x && strcmp(a->x, "time") == 0, err);
-    if (!both || varies_clients(rows))
-        status = plot_scaling(store, rows, a->base, y, err);
-    if (both && status == 0) {
-        if (a->out)
-            snprintf(path, sizeof(path), "%s%s", a->base, varies_clients(rows) ? "-compare" : "");
-        else
-            snprintf(path, sizeof(path), "%s/compare", a->folder);
-        status = plot_comparison(rows, path, err);
-    }
-    return status;
-}
-
 /* --- any other question ------------------------------------------------------------------- */
 
 static const char *const kinds[] = {"lines", "heat", "phases", "residuals", NULL};
@@ -182,8 +160,9 @@ static json_t *columns_of(const struct asked *a, const struct strait_store *stor
     return columns;
 }
 
+/* panels: settings that are too many for lines make panels. */
 static int plot_any(struct asked *a, const struct strait_store *store, const json_t *rows,
-                    struct strait_error *err)
+                    bool panels, struct strait_error *err)
 {
     static const char *const ends[] = {"png", "svg"};
     const struct strait_figure_question question = {
@@ -194,6 +173,7 @@ static int plot_any(struct asked *a, const struct strait_store *store, const jso
         .series = a->series,
         .facets = a->facets.items,
         .n_facets = a->facets.n,
+        .panels = panels,
         .log = a->log,
         .where = a->where.items,
         .n_where = a->where.n};
@@ -216,6 +196,32 @@ static int plot_any(struct asked *a, const struct strait_store *store, const jso
     json_decref(columns);
     for (size_t i = 0; status == 0 && i < (a->end ? 1 : 2); i++)
         printf("%s.%s\n", a->base, a->end ? a->end : ends[i]);
+    return status;
+}
+
+static int plot_named(struct asked *a, enum strait_plot_y y, const struct strait_store *store,
+                      const json_t *rows, struct strait_error *err)
+{
+    char path[PATH_CHARS + 16];
+    const bool both =
+        has_backend(rows, "emu") && (has_backend(rows, "sim") || has_backend(rows, "fluid"));
+    int status = 0;
+    if (!a->out)
+        snprintf(a->base, sizeof(a->base), "%s/%s", a->folder, bases[y]);
+    if (y >= STRAIT_PLOT_ACCURACY)
+        return plot_training(rows, a->base, y, a->x && strcmp(a->x, "time") == 0, err);
+    if (!both && !differs(rows, "clients") && differs(rows, "point"))
+        return plot_any(a, store, rows, true, err);
+    if (!both || differs(rows, "clients"))
+        status = plot_scaling(store, rows, a->base, y, err);
+    if (both && status == 0) {
+        if (a->out)
+            snprintf(path, sizeof(path), "%s%s", a->base,
+                     differs(rows, "clients") ? "-compare" : "");
+        else
+            snprintf(path, sizeof(path), "%s/compare", a->folder);
+        status = plot_comparison(rows, path, err);
+    }
     return status;
 }
 
@@ -289,15 +295,16 @@ static int plot(struct asked *a, struct strait_error *err)
         return -1;
     json_t *rows = strait_store_rows(store);
     const int status = is_named(a) ? plot_named(a, (enum strait_plot_y)y, store, rows, err)
-                                   : plot_any(a, store, rows, err);
+                                   : plot_any(a, store, rows, false, err);
     json_decref(rows);
     strait_store_free(store);
     return status;
 }
 
 static const char notes[] =
-    "Draws DIR/scaling.png and .svg, and if there are predicted and measured rows\n"
-    "also DIR/compare.png and .svg, each with its gnuplot script and data.\n"
+    "Draws DIR/scaling.png and .svg over the clients, or where these are not varied\n"
+    "DIR/plot.png and .svg over what is, and if there are predicted and measured\n"
+    "rows DIR/compare.png and .svg, each with its gnuplot script and data.\n"
     "\n"
     "  strait plot results/wan-scaling\n"
     "  strait plot results/wan-scaling --y time --out curve.png\n"

@@ -13,8 +13,9 @@
 #include "axis.h"
 #include "places.h"
 #include "points.h"
+#include "shorten.h"
 
-enum { MAX_LINES = 12, MAX_PANELS = 16, POINTER_CHARS = 256 };
+enum { MAX_LINES = STRAIT_PLOT_MAX_LINES, MAX_PANELS = 16, POINTER_CHARS = 256 };
 
 struct making {
     const struct strait_figure_question *q;
@@ -306,9 +307,49 @@ static void note(json_t *notes, const char *format, ...)
     free(text);
 }
 
+/* Take from the categories of an axis what all have, and say it. */
+static void shorten_axis(json_t *notes, const json_t *axis)
+{
+    json_t *names = json_object_get(axis, "names");
+    char *taken = json_is_array(names) ? strait_plot_shorten(names) : NULL;
+    if (taken && *taken)
+        note(notes, "all with %s", taken);
+    free(taken);
+}
+
+/* The same for the lines of all panels. */
+static void shorten_lines(json_t *notes, const json_t *panels)
+{
+    json_t *seen = json_object(), *names = json_array(), *panel, *line;
+    size_t i, k;
+    json_array_foreach (panels, i, panel)
+        json_array_foreach (json_object_get(panel, "lines"), k, line) {
+            const char *label = strait_text_of(line, "label");
+            if (json_object_get(seen, label))
+                continue;
+            json_object_set_new(seen, label, json_integer((json_int_t)json_object_size(seen)));
+            json_array_append_new(names, json_string(label));
+        }
+    char *taken = strait_plot_shorten(names);
+    if (taken && *taken) {
+        note(notes, "all with %s", taken);
+        json_array_foreach (panels, i, panel)
+            json_array_foreach (json_object_get(panel, "lines"), k, line)
+                json_object_set(line, "label",
+                                json_array_get(names, (size_t)json_integer_value(json_object_get(
+                                                          seen, strait_text_of(line, "label")))));
+    }
+    free(taken);
+    json_decref(seen);
+    json_decref(names);
+}
+
 static json_t *notes_of(const struct making *m)
 {
     json_t *notes = json_array();
+    shorten_axis(notes, m->x_axis);
+    shorten_axis(notes, m->by_axis);
+    shorten_lines(notes, m->panels);
     const json_t *first = json_object_get(json_array_get(m->columns, 0), "row");
     char *set = strait_label_set(json_object_get(first, "set"));
     if (set && *set)

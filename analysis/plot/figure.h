@@ -21,6 +21,7 @@ struct strait_figure_question {
     const char *series;        /* NULL: all that is varied beside x and the facets */
     const char *const *facets; /* n_facets of them */
     size_t n_facets;
+    bool panels;              /* where lines are too many, settings make panels of their own */
     const char *log;          /* "x", "y", "x,y", "none"; NULL: where values span that much */
     const char *const *where; /* filters, of which the figure tells */
     size_t n_where;

@@ -189,6 +189,22 @@ static bool is_setting(const json_t *columns, const char *pointer)
     return false;
 }
 
+/* How many different values rows have at these pointers. */
+static size_t n_values(const json_t *columns, const json_t *pointers)
+{
+    json_t *seen = json_object(), *row;
+    size_t i;
+    json_array_foreach (columns, i, row) {
+        char *key = key_of(row, pointers);
+        if (key)
+            json_object_set_new(seen, key, json_true());
+        free(key);
+    }
+    const size_t n = json_object_size(seen);
+    json_decref(seen);
+    return n;
+}
+
 int strait_plot_places_find(struct strait_plot_places *places, const json_t *columns, const char *x,
                             const struct strait_figure_question *q, struct strait_error *err)
 {
@@ -215,6 +231,11 @@ int strait_plot_places_find(struct strait_plot_places *places, const json_t *col
         if (panels ? q->n_facets == 0 : !q->series)
             add_axis(panels ? places->facets : places->series, told, columns,
                      json_string_value(axis));
+    while (q->panels && json_array_size(places->series) > 1 &&
+           n_values(columns, places->series) > STRAIT_PLOT_MAX_LINES) {
+        json_array_append(places->facets, json_array_get(places->series, 0));
+        json_array_remove(places->series, 0);
+    }
     json_decref(axes);
     json_decref(told);
     return 0;
@@ -264,19 +285,10 @@ char *strait_plot_places_text(const json_t *columns, const json_t *pointers, boo
     return NULL;
 }
 
-/* How many values rows have at a pointer. */
-static size_t n_values(const json_t *columns, const char *pointer)
+static size_t n_values_at(const json_t *columns, const char *pointer)
 {
-    json_t *seen = json_object(), *one = json_pack("[s]", pointer), *row;
-    size_t i;
-    json_array_foreach (columns, i, row) {
-        char *key = key_of(row, one);
-        if (key)
-            json_object_set_new(seen, key, json_true());
-        free(key);
-    }
-    const size_t n = json_object_size(seen);
-    json_decref(seen);
+    json_t *one = json_pack("[s]", pointer);
+    const size_t n = n_values(columns, one);
     json_decref(one);
     return n;
 }
@@ -284,11 +296,11 @@ static size_t n_values(const json_t *columns, const char *pointer)
 const char *strait_figure_x(const json_t *columns)
 {
     json_t *axes = axes_of(columns), *axis;
-    const char *x = n_values(columns, "/clients") > 1 ? "/clients" : NULL, *category = NULL;
+    const char *x = n_values_at(columns, "/clients") > 1 ? "/clients" : NULL, *category = NULL;
     size_t i;
     json_array_foreach (axes, i, axis) {
         const char *at = json_string_value(axis);
-        if (x || n_values(columns, at) < 2)
+        if (x || n_values_at(columns, at) < 2)
             continue;
         if (is_number(columns, at))
             x = at;
@@ -325,7 +337,8 @@ int strait_plot_places_refuse(const json_t *columns, const struct strait_plot_pl
             value = strait_column(json_array_get(columns, k), at);
         char *label = value ? strait_label_value(value) : NULL;
         strait_text_add(advice, sizeof(advice), "%s%s (%zu values): --where '%s=%s'%s%s",
-                        *advice ? "; " : "", at, n_values(columns, at), at, label ? label : "VALUE",
+                        *advice ? "; " : "", at, n_values_at(columns, at), at,
+                        label ? label : "VALUE",
                         json_array_size(places->facets) == 0 ? " or --facet " : "",
                         json_array_size(places->facets) == 0 ? at : "");
         free(label);

@@ -2,6 +2,8 @@
 #pragma once
 #include "figure.h"
 
+enum { STRAIT_PLOT_MAX_LINES = 12 }; /* in a panel */
+
 /* Pointers by which rows differ, as arrays of texts; owned. */
 struct strait_plot_places {
     json_t *facets, *series;

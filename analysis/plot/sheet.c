@@ -10,7 +10,7 @@
 
 enum { MAX_DIRECT = 6 };
 /* The sine of 40 degrees, and how much of the page's height names may take. */
-static const double ASLANT = 0.64, NAMES_SHARE = 0.35;
+static const double ASLANT = 0.64, ALONG = 0.77, NAMES_SHARE = 0.35;
 
 double strait_sheet_text_pt(const struct strait_sheet *s, const char *text)
 {
@@ -121,14 +121,20 @@ static double titles_pt(const struct strait_sheet *s)
     return title + below + s->page.font_pt;
 }
 
-/* Names of categories that do not fit beside each other lie aslant. */
+/* Names of categories are wrapped, and lie aslant where they do not fit beside each other. */
+static double name_pt(const struct strait_sheet *s, const json_t *name)
+{
+    return fmin(strait_sheet_text_pt(s, json_string_value(name)),
+                STRAIT_SHEET_LETTER * s->small_pt * STRAIT_SHEET_NAME_LETTERS);
+}
+
 static double widest_name_pt(const struct strait_sheet *s)
 {
     double widest = 0;
     size_t i;
     json_t *name;
     json_array_foreach (json_object_get(json_object_get(s->figure, "x"), "names"), i, name)
-        widest = fmax(widest, strait_sheet_text_pt(s, json_string_value(name)));
+        widest = fmax(widest, name_pt(s, name));
     return widest;
 }
 
@@ -138,12 +144,33 @@ bool strait_sheet_is_aslant(const struct strait_sheet *s)
     return n > 0 && widest_name_pt(s) * (double)n * 1.15 > s->panel_width_pt;
 }
 
+/* Names that lie aslant end below their tics: by how much those on the left must shrink to begin on
+ * the page. Beside the first and the last tic 6 % of their distance are left free. */
+static double left_share(const struct strait_sheet *s)
+{
+    const double edge = 0.06 / 1.12;
+    const json_t *names = json_object_get(json_object_get(s->figure, "x"), "names");
+    const double n = (double)json_array_size(names),
+                 left = s->layout.left * strait_sheet_width_pt(s);
+    double share = 1;
+    size_t i;
+    json_t *name;
+    json_array_foreach (names, i, name) {
+        const double at = n > 1 ? edge + (1 - 2 * edge) * (double)i / (n - 1) : 0.5;
+        const double needed = ALONG * name_pt(s, name);
+        if (needed > 0)
+            share = fmin(share, (left + at * s->panel_width_pt) / needed);
+    }
+    return share;
+}
+
 /* Long names have smaller letters rather than more of the page. */
 double strait_sheet_name_font_pt(const struct strait_sheet *s)
 {
     const double room = NAMES_SHARE * strait_sheet_height_pt(s),
                  needed = ASLANT * widest_name_pt(s);
-    return strait_sheet_is_aslant(s) && needed > room ? s->small_pt * room / needed : s->small_pt;
+    return strait_sheet_is_aslant(s) ? s->small_pt * fmin(room / fmax(needed, room), left_share(s))
+                                     : s->small_pt;
 }
 
 double strait_sheet_names_pt(const struct strait_sheet *s)
@@ -205,6 +232,7 @@ void strait_sheet_plan(struct strait_sheet *s, const json_t *figure, enum strait
     const double left = left_pt(s);
     const double gap = is_kind(s, "heat") ? 2 * s->page.font_pt : left + right;
     s->panel_width_pt = (w - left - right - (columns - 1) * gap) / columns;
+    s->layout.left = left / w;
     s->legend_pt = legend_height_pt(s);
     const double below = strait_sheet_names_pt(s) + 4 * s->page.font_pt;
     const double wrap = (double)strait_sheet_letters(s->panel_width_pt, s->small_pt);
@@ -212,7 +240,6 @@ void strait_sheet_plan(struct strait_sheet *s, const json_t *figure, enum strait
         ceil((double)longest_title(figure) * 1.1 / wrap) * STRAIT_SHEET_LINE * s->small_pt +
         0.5 * s->small_pt;
     const double top = titles_pt(s) + (longest_title(figure) > 0 ? title : 0);
-    s->layout.left = left / w;
     s->layout.right = 1 - right / w;
     s->layout.gap_x = gap / w;
     s->layout.bottom = (s->legend_pt + below) / h;

@@ -110,6 +110,30 @@ static void names(void)
     end();
 }
 
+/* Where other things than the clients are varied, the first of them goes across: four lengths of
+ * rounds with two codecs are two lines of four points, not four panels of a point. */
+static void no_clients(void)
+{
+    begin();
+    program_write(&p, "f.json",
+                  "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"clients\":2,"
+                  "\"strategy\":{\"name\":\"fedavg\",\"rounds\":2},\"network\":{\"client\":"
+                  "{\"rate\":\"1 Gbps\"},\"server\":{\"rate\":\"1 Gbps\"}},\"vary\":"
+                  "{\"/strategy/local_steps\":[1,2,4,8],\"/codec\":[\"none\",\"u8bit\"]}}");
+    struct said s = CALL("run", "f.json", "--on", "fluid", "--out", "s", "-j", "1");
+    CU_ASSERT_EQUAL_FATAL(s.status, 0);
+    said_release(&s);
+    char *text = left(CALL("plot", "s"), "s/plot.csv");
+    CU_ASSERT_EQUAL(n_times(text, "\r\n,/round_s,no compression,"), 4);
+    CU_ASSERT_EQUAL(n_times(text, "\r\n,/round_s,u8bit,"), 4);
+    CU_ASSERT_CONTAINS(text, ",/round_s,u8bit,8,");
+    free(text);
+    text = left(CALL("plot", "s", "--y", "speed-up"), "s/plot.csv");
+    CU_ASSERT_CONTAINS(text, "\r\n,/speedup,no compression,8,1,");
+    free(text);
+    end();
+}
+
 static void refused(void)
 {
     static const char *const calls[][6] = {{"--out", ".svg"},
@@ -136,6 +160,7 @@ static void refused(void)
 static const struct strait_test tests[] = {
     {"options ask for numbers, settings, rows and pages", questions},
     {"pictures with names lie beside the results", names},
+    {"what is varied instead of the clients goes across", no_clients},
     {"what cannot be drawn is refused", refused},
 };
 STRAIT_SUITE("cli/cli_plot", tests);

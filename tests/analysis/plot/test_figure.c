@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include "analysis/plot/axis.h"
 #include "analysis/plot/figure.h"
+#include "analysis/plot/shorten.h"
 #include "tests/kit/folder.h"
 #include "tests/kit/suite.h"
 
@@ -326,8 +327,97 @@ static void drawn(void)
     json_decref(figure);
 }
 
+/* What all names say is said once, unless two would then be alike. */
+static void shortened(void)
+{
+    static const struct {
+        const char *names, *taken, *left;
+    } cases[] = {{"[\"ps rounds=2,servers=1\",\"ring rounds=2\"]", "rounds=2",
+                  "[\"ps servers=1\",\"ring\"]"},
+                 {"[\"none\",\"x a=1,b=2 KB\",\"x a=1,b=3 KB\"]", "a=1",
+                  "[\"none\",\"x b=2 KB\",\"x b=3 KB\"]"},
+                 {"[\"x a=1\",\"x a=1,b=2\"]", "a=1", "[\"x\",\"x b=2\"]"},
+                 {"[\"x a=1\",\"x a=12\"]", "", "[\"x a=1\",\"x a=12\"]"},
+                 {"[\"x a=1\",\"y\"]", "", "[\"x a=1\",\"y\"]"},
+                 {"[\"x a=1\"]", "", "[\"x a=1\"]"},
+                 {"[\"x a=1\",\"x a=1\"]", "", "[\"x a=1\",\"x a=1\"]"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        json_t *names = json_loads(cases[i].names, 0, NULL);
+        char *taken = strait_plot_shorten(names), *left = json_dumps(names, JSON_COMPACT);
+        CU_ASSERT_STRING_EQUAL(taken, cases[i].taken);
+        CU_ASSERT_STRING_EQUAL(left, cases[i].left);
+        free(taken);
+        free(left);
+        json_decref(names);
+    }
+}
+
+/* 14 codecs at two rates are 28 lines over the clients, 14 with a panel for each rate: too many
+ * still. Of 7 codecs they are 14 and 7. */
+static void own_panels(void)
+{
+    struct strait_figure_question q = {.x = "/clients", .panels = true};
+    char name[16];
+    for (int n_codecs = 7; n_codecs <= 14; n_codecs += 7) {
+        json_t *columns = json_array();
+        for (int i = 0; i < 2 * n_codecs; i++) {
+            snprintf(name, sizeof(name), "codec %d", i / 2);
+            json_array_append_new(columns, column(i % 2 ? "1 Gbps" : "2 Gbps", 2, name, 1));
+        }
+        if (n_codecs > 12) {
+            refused(columns, &q, "expected at most 12 lines in a panel, found 14");
+            continue;
+        }
+        json_t *figure = figure_of(columns, &q);
+        CU_ASSERT_EQUAL(json_array_size(json_object_get(figure, "panels")), 2);
+        CU_ASSERT_EQUAL(json_array_size(json_object_get(panel(figure, 0), "lines")), 7);
+        json_decref(figure);
+    }
+}
+
+/* Long names of categories begin on the page: the letters of the first shrink. */
+static void long_names(void)
+{
+    static const char *const ends[] = {"svg"};
+    char folder[] = "/tmp/strait-figure-XXXXXX", path[64];
+    struct strait_error err = {0};
+    json_t *columns = json_array();
+    json_array_append_new(columns, column("1 Gbps", 2,
+                                          "one of so many letters that it is wrapped "
+                                          "behind its forty-fourth",
+                                          1));
+    json_array_append_new(columns, column("1 Gbps", 2,
+                                          "another of so many letters that it is "
+                                          "wrapped behind its forty-fourth",
+                                          2));
+    for (int i = 0; i < 8; i++) {
+        snprintf(path, sizeof(path), "short %d", i);
+        json_array_append_new(columns, column("1 Gbps", 2, path, 3));
+    }
+    const struct strait_figure_question q = {.x = "/codec"};
+    json_t *figure = figure_of(columns, &q);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/f", folder);
+    const int status = strait_figure_draw(path, figure, ends, 1, STRAIT_FIGURE_SCREEN, 2, &err);
+    CU_ASSERT(status == 0 || err.code == STRAIT_ERR_HOST);
+    char *script = folder_text(folder, "f.gp");
+    CU_ASSERT_CONTAINS(script, "'one of so many letters that it is wrapped'.\"\\n\".'behind");
+    const char *font = strstr(script, "set xtics font ',");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(font);
+    /* 44 letters of 0.62 at 40 degrees need 20.9 times the letters' size to the left; the first tic
+     * of ten is less than an eighth of 1200 points from the page's edge: at most 7.2 points, of the
+     * 11 of other names */
+    CU_ASSERT(strtod(font + strlen("set xtics font ',"), NULL) < 7.2);
+    free(script);
+    folder_remove(folder);
+    json_decref(figure);
+}
+
 static const struct strait_test tests[] = {
     {"facets are panels, what else is varied lines", panels_and_lines},
+    {"what all names say is said once", shortened},
+    {"settings that are too many for lines make panels", own_panels},
+    {"long names of categories begin on the page", long_names},
     {"texts with a unit are numbers in one unit", units},
     {"axes say what their number is", names},
     {"a heat map has two settings and a number", heat},

@@ -156,7 +156,8 @@ static void aslant(void)
 {
     json_t *figure = json_pack("{s:{s:[s, s]}}", "x", "names", "abc", "abcdefghij");
     struct strait_sheet s = {.figure = figure, .small_pt = 10, .panel_width_pt = 143};
-    s.page.height_in = 10;
+    s.page.height_in = s.page.width_in = 10;
+    s.layout.left = 0.1;
     CU_ASSERT_FALSE(strait_sheet_is_aslant(&s));
     near(strait_sheet_names_pt(&s), 0);
     s.panel_width_pt = 142;
@@ -166,6 +167,11 @@ static void aslant(void)
     s.page.height_in = 1; /* 35 % of 72 pt, 25.2, are less than 39.68: smaller letters */
     near(strait_sheet_name_font_pt(&s), 10 * 25.2 / 39.68);
     near(strait_sheet_names_pt(&s), 25.2);
+    /* without room left of the panel the first name, 18.6 pt, has 0.06 / 1.12 of 142 pt to its
+     * tic, and needs the cosine of 40 degrees of its length */
+    s.page.height_in = 10;
+    s.layout.left = 0;
+    near(strait_sheet_name_font_pt(&s), 10 * 142 * (0.06 / 1.12) / (0.77 * 18.6));
     json_decref(figure);
 }
 
