@@ -136,10 +136,41 @@ static const char *describe(char buf[FOUND_CHARS], const json_t *value)
     return "nothing";
 }
 
+/* Whether two names differ by one letter, or by two that changed places. */
+static bool is_slip(const char *a, const char *b)
+{
+    while (*a && *a == *b) {
+        a++;
+        b++;
+    }
+    size_t n_a = strlen(a), n_b = strlen(b);
+    while (n_a > 0 && n_b > 0 && a[n_a - 1] == b[n_b - 1]) {
+        n_a--;
+        n_b--;
+    }
+    return (n_a <= 1 && n_b <= 1) || (n_a == 2 && n_b == 2 && a[0] == b[1] && a[1] == b[0]);
+}
+
+/* Where a key is missing, one beside it may be its misspelling. */
+static const char *misspelled(const struct strait_object *o, const char *key)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach ((json_t *)o->json, name, value)
+        if (is_slip(name, key))
+            return name;
+    return NULL;
+}
+
 static int refuse(const struct strait_object *o, const char *key, const char *expected,
                   const json_t *value, struct strait_error *err)
 {
     char where[sizeof(err->where)], found[FOUND_CHARS];
+    const char *instead = key && !value && o->json ? misspelled(o, key) : NULL;
+    if (instead)
+        return strait_error_set(err, STRAIT_ERR_INPUT,
+                                strait_object_where(o, NULL, where, sizeof(where)),
+                                "unknown key \"%s\", did you mean \"%s\"?", instead, key);
     return strait_error_set(err, STRAIT_ERR_INPUT,
                             strait_object_where(o, key, where, sizeof(where)),
                             "expected %s, found %s", expected, describe(found, value));

@@ -25,6 +25,26 @@ static bool is_percent(const json_t *rate)
     return text && strchr(text, '%');
 }
 
+/* An event without "rate" and "present": an unknown key is what its writer meant. */
+static int refuse_nothing(struct strait_object *o, struct strait_error *err)
+{
+    static const char *const leaving[] = {"leave", "leaves", "away", "join", "joins"};
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    for (size_t i = 0; i < sizeof(leaving) / sizeof(*leaving); i++)
+        if (strait_object_has(o, leaving[i]))
+            return strait_error_set(err, STRAIT_ERR_INPUT,
+                                    strait_object_where(o, NULL, where, sizeof(where)),
+                                    "unknown key \"%s\", did you mean \"present\"? clients leave "
+                                    "with \"present\": false and join with true",
+                                    leaving[i]);
+    return strait_object_close(o, err) != 0
+               ? -1
+               : strait_error_set(err, STRAIT_ERR_INPUT,
+                                  strait_object_where(o, NULL, where, sizeof(where)),
+                                  "expected \"rate\", such as \"10 %%\", or \"present\", found "
+                                  "neither");
+}
+
 static int read_event(struct event *e, struct strait_object *o, struct strait_error *err)
 {
     static const char *const ways[] = {"out", "in", "both", NULL};
@@ -39,6 +59,8 @@ static int read_event(struct event *e, struct strait_object *o, struct strait_er
         return strait_object_bool_or(o, &e->present, "present", true, err) != 0
                    ? -1
                    : strait_object_close(o, err);
+    if (!strait_object_has(o, "rate"))
+        return refuse_nothing(o, err);
     if ((is_percent(strait_object_value(o, "rate"))
              ? strait_object_quantity(o, &e->ratio, "rate", STRAIT_UNIT_PERCENT, DBL_MIN, MAX_RATIO,
                                       err)
