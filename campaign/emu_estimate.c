@@ -42,8 +42,8 @@ static double net_cpu_of(struct strait_session *r, struct pace *pace, const stru
                                                      "net_cpu_estimate", "key", key, "s_per_gbit",
                                                      net_cpu_s, "senders", p->run.n_ranks - 1));
     } else {
-        if (!pace->said_why)
-            fprintf(stderr, "strait: what the network costs was not measured: %s\n", why.text);
+        if (!pace->said_why && r->notes)
+            fprintf(r->notes, "strait: what the network costs was not measured: %s\n", why.text);
         pace->said_why = true;
         net_cpu_s = 0;
     }
@@ -81,30 +81,30 @@ static int add_point(struct strait_session *r, struct pace *pace,
     return failed ? -1 : 0;
 }
 
-static void say_range(double least, double most)
+static void say_range(FILE *out, double least, double most)
 {
-    fprintf(stderr, most > least ? "%.3g to %.3g" : "%.3g", least, most);
+    fprintf(out, most > least ? "%.3g to %.3g" : "%.3g", least, most);
 }
 
 static void say(const struct strait_session *r, const struct pace *pace)
 {
     char text[STRAIT_NUMBER_CHARS];
-    if (pace->n_points == 0)
+    if (pace->n_points == 0 || !r->notes)
         return;
-    fprintf(stderr, "emulating %zu point%s at dilation ", pace->n_points,
+    fprintf(r->notes, "emulating %zu point%s at dilation ", pace->n_points,
             pace->n_points == 1 ? "" : "s");
-    say_range(pace->min_k, pace->max_k);
+    say_range(r->notes, pace->min_k, pace->max_k);
     if (strait_emu_in_virtual_time()) {
-        fputs(", in virtual time\n", stderr);
+        fputs(", in virtual time\n", r->notes);
         return;
     }
     if (!(r->dilation > 0)) {
-        fputs("; the network takes ", stderr);
-        say_range(pace->min_net_cpu_s, pace->max_net_cpu_s);
-        fprintf(stderr, " s of processor time a gigabit (%s)",
+        fputs("; the network takes ", r->notes);
+        say_range(r->notes, pace->min_net_cpu_s, pace->max_net_cpu_s);
+        fprintf(r->notes, " s of processor time a gigabit (%s)",
                 pace->built_in ? "built in" : "measured");
     }
-    fprintf(stderr, "; expected to take %s\n", strait_seconds_text(text, pace->wall_s));
+    fprintf(r->notes, "; expected to take %s\n", strait_seconds_text(text, pace->wall_s));
 }
 
 int strait_emu_estimate_find(struct strait_session *r, struct strait_error *err)

@@ -76,7 +76,8 @@ static int extend(struct strait_session *r, struct strait_error *err)
         return -1;
     if (n == 0)
         return 0;
-    fprintf(stderr, "calibrating what %s/profile.json lacks on this machine ...\n", r->out);
+    if (r->notes)
+        fprintf(r->notes, "calibrating what %s/profile.json lacks on this machine ...\n", r->out);
     r->calibrated_now = true;
     return strait_calibrate_missing(r->profile, &n, r->sweep, true, err);
 }
@@ -90,7 +91,8 @@ int strait_own_profile_choose(struct strait_session *r, struct strait_error *err
     json_decref(models);
     if (r->profile)
         return extend(r, err);
-    fputs("calibrating the codecs on this machine ...\n", stderr);
+    if (r->notes)
+        fputs("calibrating the codecs on this machine ...\n", r->notes);
     r->calibrated_now = true;
     return strait_calibrate_for(&r->profile, r->sweep, err);
 }

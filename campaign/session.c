@@ -446,9 +446,11 @@ int strait_session_finish(struct strait_session *r, struct strait_error *err)
         status = strait_store_add(r->store, end, err);
         json_decref(end);
     }
-    fflush(stdout);
     const size_t n_rows = json_object_size(r->rows_by_key);
-    fprintf(stderr, "%s: %zu row%s, %zu computed now, %.1f s\n", strait_store_path(r->store),
+    if (!r->notes)
+        return status;
+    fflush(stdout);
+    fprintf(r->notes, "%s: %zu row%s, %zu computed now, %.1f s\n", strait_store_path(r->store),
             n_rows, n_rows == 1 ? "" : "s", r->n_missing, strait_clock_s() - r->start_s);
     return status;
 }

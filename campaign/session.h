@@ -1,5 +1,6 @@
 /* Plans, computes and stores a run: from the command's options to rows in the results folder. */
 #pragma once
+#include <stdio.h>
 #include "analysis/compare.h"
 #include "analysis/store.h"
 #include "core/names.h"
@@ -15,6 +16,7 @@ struct strait_session {
     const char *realisation, *launcher; /* NULL: chosen */
     const char *save_state;             /* folder; NULL: none */
     const char *commit;                 /* that the program was built from; NULL: unknown */
+    FILE *notes;                        /* what is done goes there; NULL: nowhere */
     struct strait_texts settings;
     long n_jobs, n_repeats, n_tries;
     double dilation;

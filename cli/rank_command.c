@@ -145,8 +145,12 @@ static int leave_early(struct strait_session *r, const struct strait_usage *usag
 
 int strait_command_rank(int argc, char **argv)
 {
-    struct strait_session r = {
-        .on = "mpi", .n_jobs = 1, .n_repeats = 1, .n_tries = 1, .start_s = strait_clock_s()};
+    struct strait_session r = {.on = "mpi",
+                               .notes = stderr,
+                               .n_jobs = 1,
+                               .n_repeats = 1,
+                               .n_tries = 1,
+                               .start_s = strait_clock_s()};
     const struct strait_option options[] = {
         {"set", 0, STRAIT_OPTION_TEXTS, &r.settings, "/POINTER=VALUE",
          "set a value of the experiment"},
@@ -258,6 +262,7 @@ int strait_command_sweep(int argc, char **argv)
 {
     struct strait_crew crew = {.n_lost = 0};
     struct strait_session r = {.on = "sim",
+                               .notes = stderr,
                                .commit = strait_commit(),
                                .crew = &crew,
                                .n_jobs = 1,

@@ -95,6 +95,7 @@ static int run_backend(struct rerun *r, const json_t *run, struct strait_error *
 {
     const char *control = strait_text_of(run, "control");
     struct strait_session s = {.on = strait_text_of(run, "backend"),
+                               .notes = stderr,
                                .out = r->out,
                                .profile_name = r->profile,
                                .control = *control ? control : NULL,

@@ -332,6 +332,7 @@ static const char notes[] =
 int strait_command_run(int argc, char **argv)
 {
     struct strait_session r = {.on = "sim",
+                               .notes = stderr,
                                .commit = strait_commit(),
                                .n_jobs = strait_host_n_cores(),
                                .n_repeats = 1,
