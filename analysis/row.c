@@ -150,15 +150,18 @@ static void put_bytes(json_t *row, const struct strait_trial *p)
 
 static void put_checks(json_t *row, const struct strait_trial *p)
 {
-    uint64_t peak_bytes = 0;
+    uint64_t peak_bytes = 0, n_added_encoded = 0;
     double error = -1;
     for (int r = 0; r < p->run.n_ranks; r++) {
+        n_added_encoded += p->logs[r].n_added_encoded;
         peak_bytes = p->logs[r].peak_bytes > peak_bytes ? p->logs[r].peak_bytes : peak_bytes;
         error = fmax(error, p->logs[r].error_over_bound);
     }
     json_object_set_new(row, "peak_bytes", json_integer((json_int_t)peak_bytes));
     json_object_set_new(row, "error_over_bound", strait_json_number(error < 0 ? NAN : error));
     json_object_set_new(row, "recorded_ratio", strait_json_number(p->recorded_ratio));
+    if (n_added_encoded > 0)
+        json_object_set_new(row, "added_encoded", json_integer((json_int_t)n_added_encoded));
 }
 
 static void note(json_t *list, const char *format, ...) __attribute__((format(printf, 2, 3)));

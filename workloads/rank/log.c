@@ -19,6 +19,8 @@ void strait_log_add(struct strait_log *log, const struct strait_span *span)
     log->n_of_kind[span->kind]++;
     if (span->kind == STRAIT_SPAN_TRANSFER && span->peer < 0)
         log->link_bytes += span->bytes;
+    if (span->kind == STRAIT_SPAN_AGGREGATE && span->bytes > 0)
+        log->n_added_encoded++;
     const size_t most = log->max_spans > 0 ? log->max_spans : STRAIT_LOG_MAX_SPANS;
     if (log->n_spans >= most && span->kind != STRAIT_SPAN_ROUND) {
         lose(log, span);

@@ -8,6 +8,8 @@
  * Sum order: that of the reduction. With a codec: n - 1 errors in the sum, one in its copies. */
 #include "parts.h"
 
+const char *const strait_sums[] = {"decoded", "encoded", NULL};
+
 void strait_all_reduce(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                        struct strait_tensor *x, enum strait_all_reduce how)
 {
@@ -29,8 +31,8 @@ void strait_all_reduce(struct strait_rank *r, struct strait_group g, struct stra
     case STRAIT_AR_RING_ENCODED:
         if (strait_sends_views(c)) /* plain values are added in any ring */
             strait_all_reduce(r, g, c, x, STRAIT_AR_RING);
-        else
-            strait_all_reduce_encoded(r, g, c, x);
+        else if (g.n > 1)
+            strait_all_gather_packet(r, g, strait_reduce_scatter_encoded(r, g, c, x), x);
         return;
     case STRAIT_AR_DOUBLE_TREE:
         strait_all_reduce_by_trees(r, g, c, x);

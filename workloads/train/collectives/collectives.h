@@ -54,6 +54,12 @@ struct strait_rank *strait_negotiator(struct strait_rank *r, int from, int to, c
 /** Ring: afterwards part (me + 1) mod n of x is the sum over all ranks, added in ring order. */
 void strait_reduce_scatter(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                            struct strait_tensor *x);
+/** The same with every rank's part encoded once and packets added encoded; the codec's packets are
+ *  no views.
+ *  Returns: the sum of part (me + 1) mod n, for strait_all_gather_packet; NULL for a single rank */
+struct strait_packet *strait_reduce_scatter_encoded(struct strait_rank *r, struct strait_group g,
+                                                    struct strait_codec *c,
+                                                    struct strait_tensor *x);
 /** Ring: part (me + 1) mod n of x goes to all ranks, encoded once at its source. */
 void strait_all_gather(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                        struct strait_tensor *x);
@@ -102,6 +108,14 @@ enum strait_all_reduce {
     STRAIT_AR_DOUBLE_TREE,  /* two trees, also on the group's next channel */
     STRAIT_AR_GLOO          /* Gloo's ring; plain values, also on the group's next channel */
 };
+/* Where the strategy's codec adds: strait_codec_adds for encoded. */
+enum { STRAIT_SUMS_DECODED, STRAIT_SUMS_ENCODED };
+extern const char *const strait_sums[];
+#define STRAIT_SUMS_PARAM                                                                          \
+    {                                                                                              \
+        "sums", "add decoded values, or the codec's packets as they are", STRAIT_PARAM_CHOICE,     \
+            .min = 0, .max = 1, .fallback = STRAIT_SUMS_DECODED, .choices = strait_sums            \
+    }
 /** x becomes the sum over all ranks. Orders of summation: see each file. */
 void strait_all_reduce(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                        struct strait_tensor *x, enum strait_all_reduce how);

@@ -63,13 +63,13 @@ void strait_all_gather(struct strait_rank *r, struct strait_group g, struct stra
 }
 
 /* Encodes its next own part while the partial sum is on its way. */
-void strait_all_reduce_encoded(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
-                               struct strait_tensor *x)
+struct strait_packet *strait_reduce_scatter_encoded(struct strait_rank *r, struct strait_group g,
+                                                    struct strait_codec *c, struct strait_tensor *x)
 {
     const int next = g.ranks[strait_around(g.me + 1, g.n)],
               previous = g.ranks[strait_around(g.me - 1, g.n)];
     if (g.n == 1)
-        return;
+        return NULL;
     struct strait_packet *sum = strait_encode(r, c, NAN, strait_slice(r, x, g.me, g.n));
     for (int step = 0; step < g.n - 1; step++) {
         struct strait_tensor *part = strait_slice(r, x, strait_around(g.me - step - 1, g.n), g.n);
@@ -79,5 +79,5 @@ void strait_all_reduce_encoded(struct strait_rank *r, struct strait_group g, str
         assert(m.tag == step);
         sum = strait_add_encoded(r, c, part, m.packet, mine);
     }
-    strait_all_gather_packet(r, g, sum, x);
+    return sum;
 }

@@ -6,6 +6,7 @@
 
 #include "workloads/train/plans/tuner.h"
 #include "workloads/train/collectives/collectives.h"
+#include "workloads/train/collectives/legal.h"
 #include "overlap.h"
 
 enum { GRADIENT = 0, TO_COMM = 1, SCATTERED = 2, GATHERED = 3, THRESHOLD = 4, END = -1 };
@@ -16,6 +17,7 @@ struct dear {
     struct strait_layer_costs layers;
     struct strait_fusion f; /* its buckets are DeAR's groups */
     struct strait_gradients gradients;
+    struct strait_packet **sums; /* of each group, where packets are added encoded; else NULL */
 };
 
 static struct strait_tensor *group_of(struct strait_rank *lane, struct dear *d, int round, int g)
@@ -32,7 +34,11 @@ static void communicate(struct strait_rank *lane, void *arg)
         const int n = d->f.n_buckets;      /* groups change only after all are gathered */
         for (int g = n - 1; g >= 0; g--) { /* the last group is ready first */
             strait_launch(lane);
-            strait_reduce_scatter(lane, world, codec, group_of(lane, d, round, g));
+            if (d->sums)
+                d->sums[g] =
+                    strait_reduce_scatter_encoded(lane, world, codec, group_of(lane, d, round, g));
+            else
+                strait_reduce_scatter(lane, world, codec, group_of(lane, d, round, g));
             if (g > 0)
                 strait_pend(lane, TO_COMM);
         }
@@ -40,7 +46,10 @@ static void communicate(struct strait_rank *lane, void *arg)
         for (int g = 0; g < n; g++) { /* one gather at a time, on request */
             strait_pend(lane, TO_COMM);
             strait_launch(lane);
-            strait_all_gather(lane, world, codec, group_of(lane, d, round, g));
+            if (d->sums && world.n > 1)
+                strait_all_gather_packet(lane, world, d->sums[g], group_of(lane, d, round, g));
+            else
+                strait_all_gather(lane, world, codec, group_of(lane, d, round, g));
             strait_post(lane, GATHERED, g);
         }
     }
@@ -91,6 +100,9 @@ static void dear(struct strait_rank *r)
                                .n_rounds = (int)strait_param(r, "trial_rounds"),
                                .fusion_bytes = strait_param(r, "fusion")};
     const bool tunes = (int)strait_param(r, "tuner") == BAYES;
+    if ((int)strait_param(r, "sums") == STRAIT_SUMS_ENCODED &&
+        !strait_sends_views(strait_codec(r, "up")))
+        d.sums = strait_alloc(r, strait_model(r)->n_layers, sizeof(struct strait_packet *));
     strait_fuse_forward(&d.f, &d.layers, t->fusion_bytes);
     struct strait_rank *lane = strait_spawn(r, communicate, &d);
     for (int round = 0; strait_round(r); round++) {
@@ -131,6 +143,8 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
     char where[512];
     const double least = strait_experiment_param(e, "fusion_min"),
                  most = strait_experiment_param(e, "fusion_max");
+    if (least < most && (int)strait_experiment_param(e, "sums") == STRAIT_SUMS_ENCODED)
+        return strait_all_reduce_check(e, STRAIT_AR_RING_ENCODED, "sums encoded", err);
     if (least < most)
         return strait_overlap_check(e, err);
     snprintf(where, sizeof(where), "%s#/strategy/fusion_max", e->file);
@@ -159,6 +173,7 @@ static const struct strait_param params[] = {
      .max = STRAIT_BAYES_MAX_POINTS, .fallback = 10},
     {"trial_rounds", "bayes: rounds of a trial; those after the third are timed",
      STRAIT_PARAM_INTEGER, .min = STRAIT_TUNER_LEAST_ROUNDS, .max = 1e6, .fallback = 5},
+    STRAIT_SUMS_PARAM,
     STRAIT_LAUNCH_PARAM,
     STRAIT_UPDATE_PARAM,
 };

@@ -5,7 +5,8 @@
  *   push      a0 a1        b0 b1        a0 b0 > S0, then a1 b1 > S1
  *   pull      S0 S1        S0 S1        S0 S1
  *
- * Sum order: workers by rank; a co-located server's own first. Inside a node: ring order. */
+ * Sum order: workers by rank; a co-located server's own first, unless packets are added encoded: then
+ * it pushes to itself too, and the sum's packet is what all pull. Inside a node: ring order. */
 #include "servers.h"
 
 #include <math.h>
@@ -106,6 +107,9 @@ static void make_room(struct strait_rank *r, struct strait_servers *s)
     const int share = share_of(s, strait_me(r));
     s->arrived = strait_alloc(r, n_all, sizeof(struct strait_tensor *));
     s->decoding = strait_alloc(r, n_all, sizeof(struct strait_task *));
+    if ((int)strait_param(r, "sums") == STRAIT_SUMS_ENCODED &&
+        !strait_sends_views(strait_codec(r, "up")) && strait_n_ranks(r) > 1)
+        s->pushed = strait_alloc(r, n_all, sizeof(struct strait_packet *));
     for (int turn = 0; turn < 2; turn++)
         s->sum[turn] = strait_alloc(r, n, sizeof(struct strait_tensor *));
     for (int q = 0; q < s->n_pieces; q++) {
@@ -201,14 +205,15 @@ static void push_piece(struct strait_rank *lane, struct strait_servers *s, int l
               q = s->first[layer] + (strait_me(lane) / s->inside.n + 1 + i) % n,
               server = server_rank(s, s->owner[q]);
     s->n_unsent_all--;
-    if (server == strait_me(lane)) {
+    const bool mine = server == strait_me(lane);
+    if (mine && !s->pushed) {
         strait_post(lane, PUSH, q);
         return;
     }
     struct strait_packet *packet = strait_encode(
         lane, strait_codec(lane, "up"), NAN,
         s->piece[(s->n_ready[layer] - 1) % 2][share_of(s, strait_me(lane)) * s->n_pieces + q]);
-    if (s->credit > 0)
+    if (s->credit > 0 && !mine)
         s->window[s->n_sent++ % s->credit] = strait_send_acked(lane, server, PUSH, q, packet);
     else
         strait_send(lane, server, PUSH, q, packet);
@@ -245,13 +250,8 @@ static void transport(struct strait_rank *lane, const struct strait_servers *s,
 }
 
 static void send_sum(struct strait_rank *lane, const struct strait_servers *s, int q,
-                     struct strait_tensor *sum)
+                     struct strait_packet *packet)
 {
-    if (strait_n_ranks(lane) == 1) {
-        strait_post(lane, PULL, q);
-        return;
-    }
-    struct strait_packet *packet = strait_encode(lane, strait_codec(lane, "down"), NAN, sum);
     const int first = strait_me(lane) / s->inside.n + 1;
     for (int i = 0; i < s->n_workers; i++) {
         const int to = worker_rank(s, (first + i) % s->n_workers);
@@ -262,37 +262,70 @@ static void send_sum(struct strait_rank *lane, const struct strait_servers *s, i
     strait_drop(lane, packet);
 }
 
-/* Decoded as they arrive, added in rank order when all have arrived. By then all have read the sum
- * of the round before last, whose memory is reused. */
-static bool serve(struct strait_rank *lane, struct strait_servers *s)
+/* The packets of all workers, added as they are, in rank order. */
+static struct strait_packet *sum_encoded(struct strait_rank *lane, const struct strait_servers *s,
+                                         int q)
 {
-    struct strait_message m = strait_recv(lane, STRAIT_ANY, PUSH);
-    const int q = m.tag, n = s->n_pieces;
-    if (q == END || m.src == strait_me(lane)) {
-        strait_drop(lane, m.packet);
-        if (q == END)
-            return false;
-    }
+    struct strait_tensor *like = s->piece[0][share_of(s, strait_me(lane)) * s->n_pieces + q];
+    struct strait_packet *sum = s->pushed[q];
+    for (int w = 1; w < s->n_workers; w++)
+        sum = strait_add_encoded(lane, strait_codec(lane, "up"), like, sum,
+                                 s->pushed[w * s->n_pieces + q]);
+    return sum;
+}
+
+/* What was decoded as it arrived, added in rank order. By then all have read the sum of the round
+ * before last, whose memory is reused. Returns: NULL without a network. */
+static struct strait_packet *sum_decoded(struct strait_rank *lane, const struct strait_servers *s,
+                                         int q)
+{
     struct strait_tensor *sum = s->sum[s->n_sums[q] % 2][q];
-    const bool first_is_sum = !s->colocated;
-    if (m.src != strait_me(lane)) {
-        const int w = m.src / s->inside.n;
-        transport(lane, s, m.packet);
-        s->decoding[w * n + q] = strait_decode_start(
-            lane, w == 0 && first_is_sum ? sum : s->arrived[w * n + q], m.packet);
-    }
-    if (++s->n_here[q] < s->n_workers)
-        return true;
     for (int w = 0; w < s->n_workers; w++) {
         if (worker_rank(s, w) == strait_me(lane))
             continue; /* the sum starts from it */
-        strait_wait(lane, s->decoding[w * n + q]);
-        if (w > 0 || !first_is_sum)
-            strait_add(lane, sum, s->arrived[w * n + q], 1);
+        strait_wait(lane, s->decoding[w * s->n_pieces + q]);
+        if (w > 0 || s->colocated)
+            strait_add(lane, sum, s->arrived[w * s->n_pieces + q], 1);
     }
+    if (strait_n_ranks(lane) == 1)
+        return NULL;
+    return strait_encode(lane, strait_codec(lane, "down"), NAN, sum);
+}
+
+/* A worker's partition has come. */
+static void take_push(struct strait_rank *lane, struct strait_servers *s, struct strait_message m)
+{
+    const int q = m.tag, at = m.src / s->inside.n * s->n_pieces + q;
+    if (m.src != strait_me(lane))
+        transport(lane, s, m.packet);
+    if (s->pushed)
+        s->pushed[at] = m.packet;
+    else if (m.src == strait_me(lane))
+        strait_drop(lane, m.packet);
+    else
+        s->decoding[at] = strait_decode_start(
+            lane, at == q && !s->colocated ? s->sum[s->n_sums[q] % 2][q] : s->arrived[at],
+            m.packet);
+}
+
+static bool serve(struct strait_rank *lane, struct strait_servers *s)
+{
+    struct strait_message m = strait_recv(lane, STRAIT_ANY, PUSH);
+    const int q = m.tag;
+    if (q == END) {
+        strait_drop(lane, m.packet);
+        return false;
+    }
+    take_push(lane, s, m);
+    if (++s->n_here[q] < s->n_workers)
+        return true;
+    struct strait_packet *sum = s->pushed ? sum_encoded(lane, s, q) : sum_decoded(lane, s, q);
     s->n_here[q] = 0;
     s->n_sums[q]++;
-    send_sum(lane, s, q, sum);
+    if (sum)
+        send_sum(lane, s, q, sum);
+    else
+        strait_post(lane, PULL, q);
     return true;
 }
 

@@ -30,6 +30,8 @@ struct strait_servers {
     struct strait_tensor **arrived;  /* on a server: [worker x n_pieces + piece] */
     struct strait_tensor **sum[2];   /* on a server that does not train */
     struct strait_task **decoding;
+    struct strait_packet **pushed;  /* [worker x n_pieces + piece], where packets are added encoded;
+                                    * NULL: decoded */
     int *n_here, *n_sums, *n_pulls; /* pushes so far, and rounds, of each partition */
     int *n_unsent, *n_ready;        /* partitions left, and rounds, of each layer */
     int n_unsent_all;
@@ -67,6 +69,7 @@ extern const char *const strait_exchanges[], *const strait_placements[], *const 
          .max = 1,                                                                                 \
          .fallback = STRAIT_BY_BYTES,                                                              \
          .choices = strait_assigns},                                                               \
+        STRAIT_SUMS_PARAM,                                                                         \
         {"transport",        "what a node moves to and from one other, in and out together",       \
          STRAIT_PARAM_SPEED, .min = 1,                                                             \
          .max = 1e15,        .fallback = INFINITY},                                                \

@@ -2,6 +2,9 @@
 #include "servers.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "workloads/train/collectives/legal.h"
 
 enum { INSIDE = STRAIT_SERVERS_INSIDE, PUSH = STRAIT_SERVERS_PUSH, PULL = STRAIT_SERVERS_PULL };
 
@@ -23,6 +26,21 @@ int strait_servers_n_training(const struct strait_experiment *e)
         (int)strait_experiment_param(e, "placement") == STRAIT_COLOCATED)
         return e->n_clients;
     return e->n_clients - (int)strait_experiment_param(e, "servers");
+}
+
+/* A sum that was added encoded is pulled as it is. */
+static int check_sums(const struct strait_experiment *e, struct strait_error *err)
+{
+    char where[512];
+    snprintf(where, sizeof(where), "%s#/download_codec", e->file);
+    if ((int)strait_experiment_param(e, "sums") == STRAIT_SUMS_DECODED)
+        return 0;
+    if (strcmp(e->down.spec.ops->name, "none") != 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected \"none\" where sums are pulled as they were added, "
+                                "encoded, found \"%s\"",
+                                e->down.spec.ops->name);
+    return strait_all_reduce_check(e, STRAIT_AR_RING_ENCODED, "sums encoded", err);
 }
 
 int strait_servers_check(const struct strait_experiment *e, struct strait_error *err)
@@ -48,7 +66,7 @@ int strait_servers_check(const struct strait_experiment *e, struct strait_error 
                                 "expected at most %d servers for %d clients%s%s, found %d", most,
                                 e->n_clients, colocated ? "" : ", of whom some have to train",
                                 n_inside > 1 ? ", all accelerators of their nodes" : "", n_servers);
-    return 0;
+    return check_sums(e, err);
 }
 
 bool strait_servers_use_stream(const struct strait_experiment *e, int src, int dst, int channel)

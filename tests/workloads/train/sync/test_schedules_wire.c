@@ -287,9 +287,39 @@ static void repeats(void)
     }
 }
 
+/* With all layers in one group the two halves of DeAR send what bsp's ring does, real gradients
+ * coded and added encoded: of n ranks each adds n - 1 packets a round. */
+static void encoded(void)
+{
+    for (int n = 1; n <= 4; n++) {
+        uint64_t bytes[2], n_added[2] = {0};
+        for (int i = 0; i < 2; i++) {
+            char text[2048];
+            snprintf(
+                text, sizeof(text),
+                "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"clients\":%d,"
+                "\"codec\":{\"name\":\"sz\",\"bound\":{\"abs\":1e-3}},\"strategy\":{%s}," NETWORK,
+                n,
+                i == 0 ? "\"name\":\"bsp\",\"rounds\":2,\"collective\":\"ring_encoded\""
+                       : "\"name\":\"dear\",\"rounds\":2,\"sums\":\"encoded\",\"fusion\":\"1 GB\"");
+            struct strait_outcome o = strait_outcome_of(
+                text, json_object(), "default", &strait_fluid,
+                (struct strait_trial_options){.every_round = true, .real_payload = true});
+            bytes[i] = o.payload_bytes;
+            for (int r = 0; r < n; r++)
+                n_added[i] += o.point->logs[r].n_added_encoded;
+            strait_outcome_free(&o);
+        }
+        CU_ASSERT_EQUAL(bytes[0], bytes[1]);
+        CU_ASSERT_EQUAL(n_added[0], 2 * (uint64_t)(n * (n - 1)));
+        CU_ASSERT_EQUAL(n_added[1], 2 * (uint64_t)(n * (n - 1)));
+    }
+}
+
 static const struct strait_test tests[] = {
     {"every schedule sends what one ring all-reduce does, at any number of ranks", bytes},
     {"every schedule gives the float sum in ring order of each of its buckets", exact_sums},
+    {"DeAR adds packets encoded as bsp's ring does", encoded},
     {"ByteScheduler sends what is needed first, as far as credit lets it", priority},
     {"Horovod's cycle waits, asks rank 0 and reduces what is there", cycle},
     {"DeAR's tuner ends with the best threshold that it tried", tuner},

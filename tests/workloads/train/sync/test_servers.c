@@ -243,6 +243,40 @@ static void errors_add_up(void)
     expect_sums((struct setting){NULL, 6, 2, 2, true}, codec);
 }
 
+/* Every push is encoded, that of a co-located server to itself too, and what is pulled is the sum of
+ * the packets: of m nodes m errors, and m - 1 additions of each partition at each of k positions
+ * (ps has one partition a server here, the layers of cnn at 100 KB have 1, 1, 5 and 1). */
+static void expect_encoded(struct setting s, int strategy)
+{
+    struct strait_error err = {0};
+    char text[256];
+    const int m = (s.n - (s.separate ? s.n_servers : 0)) / s.n_inside;
+    uint64_t n_added = 0;
+    snprintf(text, sizeof(text), "%s,\"sums\":\"encoded\"", strategies[strategy]);
+    now = s;
+    now.strategy = text;
+    bound = m * 1e-4 + 1e-6;
+    struct strait_outcome o = run_at(
+        "1 Gbps", "cnn", &now, "{\"name\":\"sz\",\"bound\":{\"abs\":1e-4}}", &strait_fluid, true);
+    o.point->run.rank_main = checked;
+    CU_ASSERT_EQUAL(strait_trial_run(o.point, &strait_fluid, &err), 0);
+    if (err.code != STRAIT_OK)
+        fprintf(stderr, "%s: %s\n", now.strategy, err.text);
+    for (int r = 0; r < s.n; r++)
+        n_added += o.point->logs[r].n_added_encoded;
+    CU_ASSERT_EQUAL(n_added, 2 * n_pieces(&s, strategy == 0) * (uint64_t)(s.n_inside * (m - 1)));
+    strait_outcome_free(&o);
+}
+
+static void encoded_sums(void)
+{
+    for (int i = 0; i < N_STRATEGIES; i++) {
+        expect_encoded((struct setting){NULL, 4, 1, 1, false}, i);
+        expect_encoded((struct setting){NULL, 4, 1, 1, true}, i);
+        expect_encoded((struct setting){NULL, 6, 2, 2, true}, i);
+    }
+}
+
 /* --- timelines ------------------------------------------------------------------------------ */
 
 enum { N_LAYERS = 6, ROUNDS = 3 };
@@ -475,6 +509,7 @@ static const struct strait_test tests[] = {
     {"payload, frames and streams are those of the closed forms", bytes},
     {"sums are the float sums in their stated order, bit by bit", exact_sums},
     {"errors of bounded codecs add up to one a push at most", errors_add_up},
+    {"packets that are added encoded have one error a push and none more", encoded_sums},
     {"WFBP over a server takes what its recurrence says", wfbp_times},
     {"pushes after the backward pass take what their closed forms say", ps_times},
     {"a server whose transport is slow takes what that moves, in and out", transport},
