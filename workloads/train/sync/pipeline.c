@@ -19,64 +19,40 @@
  *             stage 1   . 0 1 a A A b B B 0 0 1 1 .
  *
  * Ranks beyond the stages are replicas: those of a stage sum its gradient by a ring after the last
- * backward pass. Then all step: no weights are stale. */
+ * backward pass. Then all step: no weights are stale.
+ *
+ * With `tensor` t > 1 ranks side by side share every layer (Megatron-LM: Shoeybi et al., 2019): a
+ * pass takes a t-th, and twice in each transformer block, either way, they sum activations. A stage
+ * passes a t-th on from each of its ranks, and the next one gathers (Narayanan et al., SC 2021,
+ * section 4.1), so that a slow link between stages carries activations once. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "workloads/ask/experiment.h"
+#include "pipeline_grid.h"
 #include "workloads/train/collectives/collectives.h"
 #include "workloads/train/collectives/legal.h"
 #include "workloads/train/plans/fragments.h"
 
-enum { FORWARD = 0, BACKWARD, GRADIENT }; /* channels; a tag is a microbatch */
+enum { FORWARD = 0, BACKWARD, GRADIENT, TENSOR }; /* channels; a tag is a microbatch */
 enum { GPIPE, ONE_F_ONE_B };
-enum { STAGES, REPLICAS };
 enum { ALL, STAGES_ONLY, REPLICAS_ONLY };
 static const char *const schedules[] = {"gpipe", "1f1b", NULL};
-static const char *const neighbours[] = {"stages", "replicas", NULL};
 static const char *const coded[] = {"all", "stages", "replicas", NULL};
 static const char *const no_yes[] = {"no", "yes", NULL};
 
-/* Where a rank is. */
-struct grid {
-    int n_stages, n_replicas;
-    bool replicas_first; /* neighbouring ranks are replicas of a stage */
-};
-
-static struct grid grid_of(const struct strait_experiment *e)
-{
-    const int asked = (int)strait_experiment_param(e, "stages");
-    struct grid g = {asked > 0 ? asked : e->n_ranks, 1,
-                     (int)strait_experiment_param(e, "neighbours") == REPLICAS};
-    while (asked == 0 && ((size_t)g.n_stages > e->model->n_layers || e->n_ranks % g.n_stages != 0))
-        g.n_stages--;
-    g.n_replicas = e->n_ranks / g.n_stages;
-    return g;
-}
-
-static int stage_of(const struct grid *g, int rank)
-{
-    return g->replicas_first ? rank / g->n_replicas : rank % g->n_stages;
-}
-
-static int replica_of(const struct grid *g, int rank)
-{
-    return g->replicas_first ? rank % g->n_replicas : rank / g->n_stages;
-}
-
-static int rank_at(const struct grid *g, int stage, int replica)
-{
-    return g->replicas_first ? stage * g->n_replicas + replica : replica * g->n_stages + stage;
-}
-
 struct pipeline {
-    struct grid grid;
-    int stage, replica, n_chunks, n_micro;
+    struct strait_grid grid;
+    struct strait_grid_at at; /* where this rank stands */
+    int n_chunks, n_micro;
     const int *first; /* of the layers of the s v stages, and their end */
     double share;     /* of a pass that a microbatch takes */
     struct strait_codec *codec;
-    struct strait_tensor *out, *in; /* activations of the batch; they keep their values */
+    struct strait_tensor *out, *in;   /* activations of the batch; they keep their values */
+    struct strait_group tensor;       /* ranks that share this one's layers */
+    struct strait_tensor *partial[2]; /* what they sum, zeros; alternating, views may be read */
+    int n_sums;
 };
 
 /* Stages of equal compute, as far as whole layers go. */
@@ -120,38 +96,66 @@ static struct pass pass_of(const struct pipeline *p, int channel, int i)
     const int s = p->grid.n_stages, turn = i / s % p->n_chunks;
     struct pass pass = {.chunk = channel == FORWARD ? turn : p->n_chunks - 1 - turn,
                         .micro = p->n_chunks == 1 ? i : i / (s * p->n_chunks) * s + i % s};
-    pass.first = p->first[pass.chunk * s + p->stage];
-    pass.end = p->first[pass.chunk * s + p->stage + 1];
+    pass.first = p->first[pass.chunk * s + p->at.stage];
+    pass.end = p->first[pass.chunk * s + p->at.stage + 1];
     return pass;
 }
 
 /* Whether the stage `ahead` of this one, of all s v, exists; its rank is around the ring. */
 static bool neighbour(const struct pipeline *p, int chunk, int ahead, int *rank)
 {
-    const int s = p->grid.n_stages, other = chunk * s + p->stage + ahead;
-    *rank = rank_at(&p->grid, (other + s) % s, p->replica);
+    const int s = p->grid.n_stages, other = chunk * s + p->at.stage + ahead;
+    *rank = strait_grid_rank(&p->grid,
+                             (struct strait_grid_at){p->at.tensor, (other + s) % s, p->at.replica});
     return other >= 0 && other < s * p->n_chunks;
+}
+
+/* What this rank sends of a microbatch's activations: as in a ring, part (me + 1) mod n. */
+static struct strait_tensor *own_part(struct strait_rank *r, const struct pipeline *p,
+                                      struct strait_tensor *activations, int micro)
+{
+    struct strait_tensor *all = strait_slice(r, activations, micro, p->n_micro);
+    return strait_slice(r, all, (p->tensor.me + 1) % p->tensor.n, p->tensor.n);
 }
 
 static void pass_on(struct strait_rank *r, const struct pipeline *p, int channel, struct pass pass)
 {
     int to;
     if (neighbour(p, pass.chunk, channel == FORWARD ? 1 : -1, &to))
-        strait_send(
-            r, to, channel, pass.micro,
-            strait_encode(r, p->codec, NAN, strait_slice(r, p->out, pass.micro, p->n_micro)));
+        strait_send(r, to, channel, pass.micro,
+                    strait_encode(r, p->codec, NAN, own_part(r, p, p->out, pass.micro)));
 }
 
 static void take(struct strait_rank *r, const struct pipeline *p, int channel, struct pass pass)
 {
     int from;
-    if (neighbour(p, pass.chunk, channel == FORWARD ? -1 : 1, &from))
-        strait_decode(r, strait_slice(r, p->in, pass.micro, p->n_micro),
-                      strait_recv(r, from, channel).packet);
+    if (!neighbour(p, pass.chunk, channel == FORWARD ? -1 : 1, &from))
+        return;
+    strait_decode(r, own_part(r, p, p->in, pass.micro), strait_recv(r, from, channel).packet);
+    strait_all_gather(r, p->tensor, strait_codec(r, "none"),
+                      strait_slice(r, p->in, pass.micro, p->n_micro));
+}
+
+/* Compute it; ranks that share the layers sum twice a transformer block. */
+static void compute(struct strait_rank *r, struct pipeline *p, int channel, struct pass pass)
+{
+    const int n_cuts = p->grid.n_stages * p->n_chunks,
+              k = pass.chunk * p->grid.n_stages + p->at.stage,
+              n_blocks = p->tensor.n > 1 ? (int)strait_param(r, "blocks") : 0,
+              n_sums = 2 * ((k + 1) * n_blocks / n_cuts - k * n_blocks / n_cuts),
+              n_parts = n_sums > 0 ? n_sums : 1;
+    for (int i = 0; i < n_parts; i++) {
+        (channel == FORWARD ? strait_forward_share : strait_backward_share)(r, pass.first, pass.end,
+                                                                            p->share / n_parts);
+        if (n_sums > 0)
+            strait_all_reduce(r, p->tensor, strait_codec(r, "none"),
+                              strait_slice(r, p->partial[p->n_sums++ % 2], pass.micro, p->n_micro),
+                              STRAIT_AR_RING);
+    }
 }
 
 /* One batch: at most `most` passes are under way here, forward passes first. */
-static void run_batch(struct strait_rank *r, const struct pipeline *p, int most)
+static void run_batch(struct strait_rank *r, struct pipeline *p, int most)
 {
     const bool recomputes = (int)strait_param(r, "recompute") == 1;
     const int n = p->n_micro * p->n_chunks;
@@ -159,14 +163,14 @@ static void run_batch(struct strait_rank *r, const struct pipeline *p, int most)
         if (n_forward < n && n_forward - n_backward < most) {
             const struct pass pass = pass_of(p, FORWARD, n_forward++);
             take(r, p, FORWARD, pass);
-            strait_forward_share(r, pass.first, pass.end, p->share);
+            compute(r, p, FORWARD, pass);
             pass_on(r, p, FORWARD, pass);
         } else {
             const struct pass pass = pass_of(p, BACKWARD, n_backward++);
             take(r, p, BACKWARD, pass);
             if (recomputes)
-                strait_forward_share(r, pass.first, pass.end, p->share);
-            strait_backward_share(r, pass.first, pass.end, p->share);
+                compute(r, p, FORWARD, pass);
+            compute(r, p, BACKWARD, pass);
             pass_on(r, p, BACKWARD, pass);
         }
     }
@@ -175,7 +179,7 @@ static void run_batch(struct strait_rank *r, const struct pipeline *p, int most)
 /* Passes under way before the first backward pass: what warms the pipeline up, and one. */
 static int most_under_way(struct strait_rank *r, const struct pipeline *p)
 {
-    const int s = p->grid.n_stages, behind = s - 1 - p->stage;
+    const int s = p->grid.n_stages, behind = s - 1 - p->at.stage;
     if ((int)strait_param(r, "schedule") == GPIPE)
         return p->n_micro * p->n_chunks;
     return 1 + (p->n_chunks == 1 ? behind : 2 * behind + (p->n_chunks - 1) * s);
@@ -185,14 +189,24 @@ static struct strait_group replicas(struct strait_rank *r, const struct pipeline
 {
     int *ranks = strait_alloc(r, (size_t)p->grid.n_replicas, sizeof(*ranks));
     for (int i = 0; i < p->grid.n_replicas; i++)
-        ranks[i] = rank_at(&p->grid, p->stage, i);
+        ranks[i] =
+            strait_grid_rank(&p->grid, (struct strait_grid_at){p->at.tensor, p->at.stage, i});
     return strait_group_of(r, ranks, p->grid.n_replicas, GRADIENT);
 }
 
-/* Gradients of a chunk, and the sums of replicas. */
+static struct strait_group sharers(struct strait_rank *r, const struct pipeline *p)
+{
+    int *ranks = strait_alloc(r, (size_t)p->grid.n_tensor, sizeof(*ranks));
+    for (int i = 0; i < p->grid.n_tensor; i++)
+        ranks[i] = strait_me(r) - p->at.tensor + i;
+    return strait_group_of(r, ranks, p->grid.n_tensor, TENSOR);
+}
+
+/* Gradients of a chunk, this rank's share of them, and the sums of replicas. */
 struct chunk {
     int first, end;
-    struct strait_tensor *gradient, *sum[2]; /* alternating: views of the other may still be read */
+    struct strait_tensor *all, *gradient;
+    struct strait_tensor *sum[2]; /* alternating: views of the other may still be read */
 };
 
 static struct chunk *chunks_of(struct strait_rank *r, const struct pipeline *p)
@@ -202,25 +216,43 @@ static struct chunk *chunks_of(struct strait_rank *r, const struct pipeline *p)
         const struct pass pass = pass_of(p, FORWARD, c * p->grid.n_stages);
         all[c].first = pass.first;
         all[c].end = pass.end;
-        all[c].gradient = strait_tensor(r, STRAIT_GRADIENTS, pass.first, pass.end);
+        all[c].all = strait_tensor(r, STRAIT_GRADIENTS, pass.first, pass.end);
+        all[c].gradient = strait_slice(r, all[c].all, p->at.tensor, p->grid.n_tensor);
     }
     return all;
 }
 
-static void pipeline(struct strait_rank *r)
+static struct pipeline begin(struct strait_rank *r)
 {
-    struct pipeline p = {.grid = grid_of(strait_experiment(r)),
+    struct pipeline p = {.grid = strait_pipeline_grid(strait_experiment(r)),
                          .n_chunks = (int)strait_param(r, "chunks"),
                          .n_micro = (int)strait_param(r, "microbatches"),
                          .codec = codec_for(r, REPLICAS_ONLY)};
-    p.stage = stage_of(&p.grid, strait_me(r));
-    p.replica = replica_of(&p.grid, strait_me(r));
-    p.share = 1.0 / p.n_micro;
+    strait_pipeline_place(r, &p.grid);
+    p.at = strait_grid_at(&p.grid, strait_me(r));
+    p.share = 1.0 / p.n_micro / p.grid.n_tensor;
+    p.tensor = sharers(r, &p);
     cut(r, &p);
+    return p;
+}
+
+static void step(struct strait_rank *r, const struct pipeline *p, const struct chunk *c)
+{
+    if (p->grid.n_tensor > 1)
+        strait_step_shard(r, c->gradient, 1);
+    else
+        strait_step_layers(r, c->first, c->end, NULL, 1);
+}
+
+static void pipeline(struct strait_rank *r)
+{
+    struct pipeline p = begin(r);
     struct strait_group group = replicas(r, &p);
     struct chunk *chunks = chunks_of(r, &p);
-    p.out = activations(r, chunks[0].gradient);
+    p.out = activations(r, chunks[0].all);
     p.in = strait_like(r, p.out);
+    for (int i = 0; i < 2; i++)
+        p.partial[i] = p.grid.n_tensor > 1 ? strait_like(r, p.out) : NULL;
     for (int c = 0; c < p.n_chunks; c++)
         for (int i = 0; i < 2; i++)
             chunks[c].sum[i] = strait_like(r, chunks[c].gradient);
@@ -233,19 +265,28 @@ static void pipeline(struct strait_rank *r)
                 strait_set(r, sum, c->gradient, 1);
                 strait_all_reduce(r, group, codec_for(r, STAGES_ONLY), sum, STRAIT_AR_RING);
             }
-            strait_step_layers(r, c->first, c->end, NULL, 1);
+            step(r, &p, c);
         }
     }
 }
 
 static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
-    const struct grid g = grid_of(e);
-    const int ahead = stage_of(&g, dst) - stage_of(&g, src);
+    if ((int)strait_experiment_param(e, "neighbours") ==
+        STRAIT_BY_NETWORK) /* any pair may be neighbours */
+        return channel <= TENSOR;
+    const struct strait_grid g = strait_pipeline_grid(e);
+    const struct strait_grid_at from = strait_grid_at(&g, src), to = strait_grid_at(&g, dst);
+    const int ahead = to.stage - from.stage;
+    if (channel == TENSOR)
+        return ahead == 0 && to.replica == from.replica &&
+               to.tensor == (from.tensor + 1) % g.n_tensor;
+    if (to.tensor != from.tensor)
+        return false;
     if (channel == GRADIENT)
-        return ahead == 0 && replica_of(&g, dst) == (replica_of(&g, src) + 1) % g.n_replicas;
+        return ahead == 0 && to.replica == (from.replica + 1) % g.n_replicas;
     const int round = strait_experiment_param(e, "chunks") > 1 ? g.n_stages : 0; /* last to first */
-    return replica_of(&g, src) == replica_of(&g, dst) &&
+    return from.replica == to.replica &&
            ((channel == FORWARD && (ahead == 1 || ahead == 1 - round)) ||
             (channel == BACKWARD && (ahead == -1 || ahead == round - 1)));
 }
@@ -253,12 +294,25 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
     char where[512];
-    const struct grid g = grid_of(e);
+    const struct strait_grid g = strait_pipeline_grid(e);
     const int what = (int)strait_experiment_param(e, "coded"),
               n_micro = (int)strait_experiment_param(e, "microbatches"),
-              n_chunks = (int)strait_experiment_param(e, "chunks");
+              n_chunks = (int)strait_experiment_param(e, "chunks"),
+              n_blocks = (int)strait_experiment_param(e, "blocks");
+    snprintf(where, sizeof(where), "%s#/strategy/tensor", e->file);
+    if (e->n_ranks % g.n_tensor != 0)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected a divisor of the %d ranks, found %d", e->n_ranks,
+                                g.n_tensor);
+    snprintf(where, sizeof(where), "%s#/strategy/blocks", e->file);
+    if (g.n_tensor > 1 && n_blocks < g.n_stages * n_chunks)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected at least a transformer block for each of the %d stages, "
+                                "since \"tensor\" shares blocks, found %d",
+                                g.n_stages * n_chunks, n_blocks);
     snprintf(where, sizeof(where), "%s#/strategy/stages", e->file);
-    if ((size_t)g.n_stages > e->model->n_layers || g.n_stages * g.n_replicas != e->n_ranks)
+    if ((size_t)g.n_stages > e->model->n_layers ||
+        g.n_tensor * strait_grid_places(&g) != e->n_ranks)
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                 "expected at most the model's %zu layers and a divisor of the %d "
                                 "ranks, found %d",
@@ -272,11 +326,11 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
                                 "stages, found %d chunks and %d microbatches",
                                 e->model->n_layers, g.n_stages, n_chunks, n_micro);
     snprintf(where, sizeof(where), "%s#/strategy/activation", e->file);
-    if (strait_experiment_param(e, "activation") < 4.0 * n_micro)
+    if (strait_experiment_param(e, "activation") < 4.0 * n_micro * g.n_tensor)
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                 "expected at least a value of 4 bytes for each of the %d "
                                 "microbatches, found %.0f B",
-                                n_micro, strait_experiment_param(e, "activation"));
+                                n_micro * g.n_tensor, strait_experiment_param(e, "activation"));
     snprintf(where, sizeof(where), "%s#/codec", e->file);
     if (what != REPLICAS_ONLY && strait_feedback_needed(&e->up.spec))
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
@@ -295,6 +349,10 @@ static const struct strait_param params[] = {
     {"stages",
      "parts of the model, each on n / stages replicas; 0: as many as ranks and layers allow",
      STRAIT_PARAM_INTEGER, .min = 0, .max = 1e6},
+    {"tensor", "ranks side by side that share every layer (tensor parallelism)",
+     STRAIT_PARAM_INTEGER, .min = 1, .max = 1e4, .fallback = 1},
+    {"blocks", "with tensor: transformer blocks of the model, of two sums of activations each way",
+     STRAIT_PARAM_INTEGER, .min = 0, .max = 1e5},
     {"microbatches", "parts of the batch of each pipeline", STRAIT_PARAM_INTEGER, .min = 1,
      .max = 1e5, .fallback = 8},
     {"schedule", "all forward passes first, or one forward, one backward", STRAIT_PARAM_CHOICE,
@@ -305,16 +363,21 @@ static const struct strait_param params[] = {
      STRAIT_PARAM_BYTES, .min = 4, .max = 1e12, .fallback = 1024 * 768 * 4},
     {"recompute", "whether a backward pass computes its activations again", STRAIT_PARAM_CHOICE,
      .min = 0, .max = 1, .choices = no_yes},
-    {"neighbours", "what ranks next to each other are: a pipeline's stages, or a stage's replicas",
-     STRAIT_PARAM_CHOICE, .min = 0, .max = REPLICAS, .fallback = STAGES, .choices = neighbours},
+    {"neighbours",
+     "what ranks next to each other are: a pipeline's stages, a stage's replicas, or as is best "
+     "for "
+     "the network",
+     STRAIT_PARAM_CHOICE, .min = 0, .max = STRAIT_BY_NETWORK, .fallback = STRAIT_STAGES_FIRST,
+     .choices = strait_pipeline_neighbours},
     {"coded", "what the codec codes: activations between stages, sums between replicas, or all",
      STRAIT_PARAM_CHOICE, .min = 0, .max = REPLICAS_ONLY, .fallback = ALL, .choices = coded},
 };
 const struct strait_strategy strait_strategy_pipeline = {
     .name = "pipeline",
-    .summary = "layers in stages, microbatches one after another: GPipe or 1F1B, with replicas",
+    .summary = "layers in stages and shared by tensor, microbatches: GPipe or 1F1B, with replicas",
     .source = "Huang et al., GPipe, NeurIPS 2019; 1F1B with a flush: Narayanan et al., ICML 2021; "
-              "interleaved: Narayanan et al., SC 2021",
+              "interleaved: Narayanan et al., SC 2021; tensor: Shoeybi et al., Megatron-LM, 2019; "
+              "network: Yuan et al., DT-FM, NeurIPS 2022",
     .approximates = "activations and their gradients are coded as recorded gradients of "
                     "parameters are",
     .uplink_kind = "grad",

@@ -198,12 +198,88 @@ static void coded(void)
     strait_test_context("%s", "");
 }
 
+/* Two or three ranks share the layers: passes take a half or a third. For each microbatch t ranks sum
+ * its activations in a ring, 2 x (t - 1) times them, twice a block each way; each of the s v - 1
+ * boundaries carries them once each way, and behind it t - 1 times inside. Replicas sum a t-th each:
+ * 2 x (R - 1) models in all. */
+static void shared(void)
+{
+    static const struct {
+        int t, s, v, n_replicas, blocks;
+    } cases[] = {{2, 1, 1, 1, 12}, {2, 3, 1, 1, 7}, {3, 2, 1, 2, 12}, {2, 3, 2, 1, 24}};
+    enum { M = 6 };
+    for (int i = 0; i < 4; i++) {
+        char form[160];
+        const int t = cases[i].t, s = cases[i].s, v = cases[i].v, R = cases[i].n_replicas;
+        const uint64_t sums = 4 * (uint64_t)cases[i].blocks * (uint64_t)R,
+                       hops = 2 * (uint64_t)(s * v - 1) * (uint64_t)R, u = (uint64_t)t;
+        snprintf(form, sizeof(form),
+                 ",\"tensor\":%d,\"stages\":%d,\"chunks\":%d,\"blocks\":%d,\"microbatches\":%d", t,
+                 s, v, cases[i].blocks, M);
+        struct strait_outcome o = run(form, t * s * R, "0.002 us", NULL, &strait_fluid);
+        const double passes_s = (M + (double)(s - 1) / v) * (FORWARD_S + BACKWARD_S) / s / M / t,
+                     step_s = o.experiment->model->opt_s / s / t;
+        strait_test_context("%d of tensor, %d stages, %d chunks, %d replicas", t, s, v, R);
+        CU_ASSERT_DOUBLE_EQUAL(o.total_s, passes_s + step_s, 1e-3 * passes_s);
+        CU_ASSERT_EQUAL(o.payload_bytes, sums * 2 * (u - 1) * ACTIVATION + hops * u * ACTIVATION +
+                                             2 * (uint64_t)(R - 1) * LAYERS * 12000);
+        CU_ASSERT_EQUAL(o.n_messages, M * (sums * 2 * u * (u - 1) + hops * (u + u * (u - 1))) +
+                                          u * (uint64_t)(s * v) * 2 * (uint64_t)(R * (R - 1)));
+        strait_outcome_free(&o);
+    }
+    strait_test_context("%s", "");
+}
+
+/* One stage of four blocks, two ranks, two microbatches, 1 ms between ranks: 2 x 2 x 4 x 2 sums, each
+ * of two messages one after the other, beside passes of half the time. A message of 1200 bytes takes
+ * below 0.2 us, and the sums' additions below a microsecond. */
+static void sums_wait(void)
+{
+    struct strait_outcome o =
+        run(",\"tensor\":2,\"blocks\":4,\"microbatches\":2", 2, "1 ms", NULL, &strait_fluid);
+    const double expected =
+        (FORWARD_S + BACKWARD_S) / 2 + 2 * 2 * 4 * 2 * 2 * 1e-3 + o.experiment->model->opt_s / 2;
+    CU_ASSERT_DOUBLE_EQUAL(o.total_s, expected, 32 * 3e-6);
+    strait_outcome_free(&o);
+}
+
+/* Four regions in a bad order, GPipe: every hop's round trip is paid once. London - Tokyo - Frankfurt
+ * - Seoul takes 210 + 223 + 235 ms; the best order from London on, Frankfurt - Tokyo - Seoul, 14 + 223 +
+ * 34.
+ * A microbatch of 600 bytes takes below 20 us a hop. */
+static void placed(void)
+{
+    static const struct {
+        const char *neighbours;
+        double rtts_s;
+    } cases[] = {{"stages", 0.668}, {"network", 0.271}};
+    for (int i = 0; i < 2; i++) {
+        char form[128];
+        snprintf(form, sizeof(form), ",\"schedule\":\"gpipe\",\"neighbours\":\"%s\"",
+                 cases[i].neighbours);
+        json_t *network = json_loads(
+            "{\"topology\":\"regions\",\"client\":{\"rate\":\"100 Gbps\",\"rtt\":\"0 ms\"},"
+            "\"tcp\":{\"initial_window\":\"1 GB\"},\"regions\":["
+            "{\"name\":\"London\",\"ranks\":1},{\"name\":\"Tokyo\",\"ranks\":1},"
+            "{\"name\":\"Frankfurt\",\"ranks\":1},{\"name\":\"Seoul\",\"ranks\":1}]}",
+            0, NULL);
+        struct strait_outcome o =
+            run(form, 4, "1 ms", json_pack("{s:o}", "/network", network), &strait_fluid);
+        const double passes_s = (8 + 4 - 1) * (FORWARD_S + BACKWARD_S) / 4 / 8,
+                     step_s = o.experiment->model->opt_s / 4;
+        strait_test_context("neighbours: %s", cases[i].neighbours);
+        CU_ASSERT_DOUBLE_EQUAL(o.total_s, passes_s + step_s + cases[i].rtts_s, 2 * (8 + 4) * 20e-6);
+        strait_outcome_free(&o);
+    }
+    strait_test_context("%s", "");
+}
+
 static void same_on_simgrid(void)
 {
     double total_s[2];
     for (int b = 0; b < 2; b++) {
         struct strait_outcome o =
-            run(",\"stages\":3,\"microbatches\":5", 6, "20 ms",
+            run(",\"stages\":3,\"tensor\":2,\"blocks\":5,\"microbatches\":5", 6, "20 ms",
                 json_pack("{s:s}", "/codec", "bf16"), b == 0 ? &strait_fluid : &strait_sim);
         total_s[b] = o.total_s;
         strait_outcome_free(&o);
@@ -218,6 +294,8 @@ static void refuses(void)
     } cases[] = {
         {"\"stages\":4", "a divisor of the 6 ranks, found 4"},
         {"\"stages\":2,\"chunks\":2,\"microbatches\":7", "found 2 chunks and 7 microbatches"},
+        {"\"tensor\":4", "expected a divisor of the 6 ranks, found 4"},
+        {"\"tensor\":2,\"blocks\":2", "each of the 3 stages"},
         {"\"stages\":2,\"activation\":\"28 B\"", "each of the 8 microbatches, found 28 B"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -244,6 +322,9 @@ static const struct strait_test tests[] = {
     {"a backward pass may compute its forward pass again", recomputes},
     {"replicas of a stage sum its gradient alone", replicas},
     {"the codec codes what it is asked to", coded},
+    {"ranks that share layers sum activations, to the byte", shared},
+    {"a pass waits for the sums in its blocks", sums_wait},
+    {"stages stand where the network is fast between them", placed},
     {"stages, replicas and codecs take the same time on SimGrid and fluid", same_on_simgrid},
     {"stages that do not divide the ranks are refused", refuses},
 };

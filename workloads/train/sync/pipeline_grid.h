@@ -1,0 +1,14 @@
+/* Where the ranks of `pipeline` stand. */
+#pragma once
+#include "workloads/rank/rank.h"
+#include "workloads/train/plans/rank_grid.h"
+
+enum { STRAIT_STAGES_FIRST, STRAIT_REPLICAS_FIRST, STRAIT_BY_NETWORK };
+extern const char *const strait_pipeline_neighbours[];
+
+/** As the parameters "stages", "tensor" and "neighbours" say, which may not fit the ranks; without
+ *  places. */
+struct strait_grid strait_pipeline_grid(const struct strait_experiment *e);
+/** With "neighbours": "network", the places where what a batch sends takes least on this network,
+ *  in raw bytes. They live as long as the rank. */
+void strait_pipeline_place(struct strait_rank *r, struct strait_grid *g);
