@@ -141,6 +141,10 @@ struct strait_tensor *strait_tensor(struct strait_rank *r, enum strait_tensor_ki
 /** n_elems of zeros outside the model (factors, sketches), coded as one matrix. All ranks must make
  *  theirs in the same order: the position keys random draws and error feedback. */
 struct strait_tensor *strait_scratch(struct strait_rank *r, size_t n_elems);
+/** The same with the values of `recorded`, over and over, where there are any: stands for activations
+ *  and other values that nobody recorded, and which do not change. */
+struct strait_tensor *strait_scratch_of(struct strait_rank *r, size_t n_elems,
+                                        struct strait_tensor *recorded);
 /** A tensor of the same elements as x with its own memory: zeros. */
 struct strait_tensor *strait_like(struct strait_rank *r, const struct strait_tensor *x);
 /** Elements [lo, hi) of x, counted from its start, sharing its memory. The same range gives the

@@ -119,3 +119,13 @@ struct strait_packet *strait_snapshot(struct strait_rank *r, struct strait_codec
                            (double)n_bytes); /* until this rank drops it, like a received packet */
     return p;
 }
+
+struct strait_tensor *strait_scratch_of(struct strait_rank *r, size_t n_elems,
+                                        struct strait_tensor *recorded)
+{
+    struct strait_tensor *x = strait_scratch(r, n_elems);
+    float *to = strait_values(r, x), *from = strait_values(r, recorded);
+    for (size_t i = 0, period = strait_n_elems(recorded); to && from && i < n_elems; i++)
+        to[i] = from[i % period];
+    return x;
+}

@@ -27,6 +27,7 @@
     X(dpsgd)                                                                                       \
     X(choco)                                                                                       \
     X(pipeline)                                                                                    \
+    X(experts)                                                                                     \
     X(grace)                                                                                       \
     X(gtopk)                                                                                       \
     X(powersgd)                                                                                    \

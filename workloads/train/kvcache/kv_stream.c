@@ -27,7 +27,6 @@ struct stream {
     struct strait_tensor *layer; /* keys and values of one layer; they keep their values */
 };
 
-/* With the values of recorded parameters where there are any. */
 static struct stream stream_of(struct strait_rank *r)
 {
     struct stream s = {.n_layers = (int)strait_param(r, "layers"),
@@ -35,11 +34,8 @@ static struct stream stream_of(struct strait_rank *r)
                        .codec = strait_codec(r, "up")};
     const double n =
         2 * strait_param(r, "tokens") * strait_param(r, "kv_heads") * strait_param(r, "head_dim");
-    struct strait_tensor *recorded = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS);
-    s.layer = strait_scratch(r, (size_t)n);
-    float *to = strait_values(r, s.layer), *from = strait_values(r, recorded);
-    for (size_t i = 0, period = strait_n_elems(recorded); to && from && i < (size_t)n; i++)
-        to[i] = from[i % period];
+    s.layer =
+        strait_scratch_of(r, (size_t)n, strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS));
     return s;
 }
 

@@ -68,17 +68,6 @@ static void cut(struct strait_rank *r, struct pipeline *p)
     p->first = first;
 }
 
-/* Of the experiment's size, with the values of recorded gradients where there are any. */
-static struct strait_tensor *activations(struct strait_rank *r, struct strait_tensor *recorded)
-{
-    const size_t n = (size_t)(strait_param(r, "activation") / 4);
-    struct strait_tensor *x = strait_scratch(r, n);
-    float *to = strait_values(r, x), *from = strait_values(r, recorded);
-    for (size_t i = 0, period = strait_n_elems(recorded); to && from && i < n; i++)
-        to[i] = from[i % period];
-    return x;
-}
-
 static struct strait_codec *codec_for(struct strait_rank *r, int others)
 {
     return strait_codec(r, (int)strait_param(r, "coded") == others ? "none" : "up");
@@ -249,7 +238,7 @@ static void pipeline(struct strait_rank *r)
     struct pipeline p = begin(r);
     struct strait_group group = replicas(r, &p);
     struct chunk *chunks = chunks_of(r, &p);
-    p.out = activations(r, chunks[0].all);
+    p.out = strait_scratch_of(r, (size_t)(strait_param(r, "activation") / 4), chunks[0].all);
     p.in = strait_like(r, p.out);
     for (int i = 0; i < 2; i++)
         p.partial[i] = p.grid.n_tensor > 1 ? strait_like(r, p.out) : NULL;
