@@ -50,3 +50,35 @@ double strait_sequence_unit(struct strait_sequence *s)
 {
     return unit(strait_sequence_next(s));
 }
+
+enum { BEFORE_BITS = 16, SEGMENT_BITS = 24, MESSAGE_BITS = 20 };
+
+uint64_t strait_packet_key(uint64_t seed, int src, int dst, unsigned ordinal)
+{
+    return strait_random_bits(seed, "packets", (uint64_t)(uint32_t)src << 32 | (uint32_t)dst,
+                              ordinal);
+}
+
+uint64_t strait_packet_place(uint64_t message, uint64_t segment)
+{
+    return (message & ((1u << MESSAGE_BITS) - 1)) << SEGMENT_BITS |
+           (segment & ((1u << SEGMENT_BITS) - 1));
+}
+
+uint64_t strait_packet_number(enum strait_packet_kind kind, uint64_t place, uint64_t before)
+{
+    return (uint64_t)kind << (MESSAGE_BITS + SEGMENT_BITS + BEFORE_BITS) | place << BEFORE_BITS |
+           (before & ((1u << BEFORE_BITS) - 1));
+}
+
+uint64_t strait_ack_number(struct strait_ack_count *c, enum strait_packet_kind kind, uint64_t place)
+{
+    c->n = place == c->place ? c->n + 1 : 0;
+    c->place = place;
+    return strait_packet_number(kind, place, c->n);
+}
+
+double strait_packet_draw(uint64_t key, const char *purpose, int link, uint64_t number)
+{
+    return strait_random_unit(key, purpose, (uint64_t)link, number);
+}

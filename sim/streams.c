@@ -68,6 +68,15 @@ static void grow(struct strait_engine *m)
             *slot_of(m, old[i]->src, old[i]->dst, old[i]->channel) = old[i];
 }
 
+/* How many streams of the pair are on lower channels. */
+static unsigned n_before(const struct strait_run *run, int src, int dst, int channel)
+{
+    unsigned n = 0;
+    for (int c = 0; c < channel; c++)
+        n += !run->uses_stream || run->uses_stream(run, src, dst, c);
+    return n;
+}
+
 static void init_stream(struct strait_stream *s, struct strait_engine *m, int src, int dst,
                         int channel)
 {
@@ -82,7 +91,8 @@ static void init_stream(struct strait_stream *s, struct strait_engine *m, int sr
     const double bytes_per_s = strait_path_goodput_bytes_per_s(net, src, dst);
     strait_window_init(&s->window, rtt_s, bytes_per_s, &net->tcp, m->ramp);
     if (m->packets && src != dst && channel < STRAIT_MAX_CHANNELS &&
-        !(s->pipe = strait_packets_open(m->packets, src, dst, channel, s)))
+        !(s->pipe = strait_packets_open(m->packets, src, dst, channel,
+                                        n_before(m->run, src, dst, channel), s)))
         strait_child_no_memory(m->child);
 }
 

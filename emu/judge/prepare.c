@@ -83,8 +83,10 @@ int strait_emu_choose_realisation(enum strait_emu_realisation *out, const struct
         can->tbf.yes && needs_netem(run->network) ? &can->netem : &can->tbf;
     const bool sites = run->network->n_sites > 0; /* only the relay has their links */
     const bool changes = run->network->schedules || run->network->jitters; /* and does that */
+    /* The relay loses the same packets as the prediction, netem others. */
+    const bool relays = sites || changes || (can->tun.yes && strait_network_loses(run->network));
     if (is_auto(run->realisation)) {
-        if (can->netem.yes && !sites && !changes)
+        if (can->netem.yes && !relays)
             *out = STRAIT_EMU_KERNEL;
         else if (can->tun.yes)
             *out = STRAIT_EMU_RELAY;

@@ -140,12 +140,26 @@ static double super_packet_rate(const struct strait_emu_net_plan *plan, int inde
     return rate_bits_per_s > 0 ? rate_bits_per_s : INFINITY;
 }
 
+/* Loss hits single segments: no super-packets then. */
+static bool loses(const struct strait_emu_net_plan *plan)
+{
+    const int n_between = plan->sites ? strait_network_n_links(plan->sites) - 2 * plan->n_nodes : 0;
+    bool any = false;
+    for (int i = 0; i < plan->n_nodes; i++)
+        any |= plan->out[i].loss_ratio > 0 || plan->in[i].loss_ratio > 0;
+    for (int i = 0; i < n_between; i++)
+        any |= plan->between[i].loss_ratio > 0;
+    return any;
+}
+
 /* Set addresses and sizes, and switch the devices on. */
 static int configure(const struct strait_emu_node *node, int index,
                      const struct strait_emu_net_plan *plan, struct strait_error *err)
 {
-    const unsigned segments =
-        strait_emu_net_packet_run_segments(super_packet_rate(plan, index), plan->overhead_bytes);
+    const unsigned segments = plan->realisation == STRAIT_EMU_RELAY && loses(plan)
+                                  ? 1
+                                  : strait_emu_net_packet_run_segments(
+                                        super_packet_rate(plan, index), plan->overhead_bytes);
     const struct strait_emu_device loopback = {0};
     const struct strait_emu_device device = {
         .mtu_bytes = STRAIT_EMU_MTU_BYTES,

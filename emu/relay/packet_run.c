@@ -62,7 +62,9 @@ struct strait_emu_packet_run *strait_emu_packet_run_cut(struct strait_emu_packet
                                                         const struct strait_emu_packet_run *t,
                                                         unsigned first, unsigned n)
 {
-    struct strait_emu_packet_run *q = strait_emu_packet_run_new(pool, t->len_bytes);
+    const struct strait_emu_shape *shape = &t->shape;
+    struct strait_emu_packet_run *q = strait_emu_packet_run_new(
+        pool, STRAIT_EMU_VNET_BYTES + shape->header_bytes + (size_t)n * shape->segment_bytes);
     if (!q)
         return NULL;
     q->len_bytes = strait_emu_shape_cut(q->bytes, &t->shape, t->bytes, first, n);
@@ -70,6 +72,8 @@ struct strait_emu_packet_run *strait_emu_packet_run_cut(struct strait_emu_packet
     memcpy(q->links, t->links, sizeof(q->links));
     q->n_hops = t->n_hops;
     q->hop = t->hop;
+    q->key = t->key;
+    q->number = t->number;
     q->shape = t->shape;
     q->shape.n_segments = n;
     if (first + n != t->shape.n_segments)

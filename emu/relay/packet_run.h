@@ -16,6 +16,7 @@ struct strait_emu_packet_run {
     struct strait_emu_shape shape;
     double first_s;    /* when its first segment is complete at the link that it waits for */
     double s_per_byte; /* spacing of the segments after it */
+    uint64_t key, number; /* of what links draw for it (core/random.h) */
     size_t len_bytes;
     unsigned char bytes[];
 };

@@ -36,6 +36,7 @@
 #include "core/random.h"
 #include "emu/links/net_plan.h"
 #include "emu/links/segment.h"
+#include "relay_flows.h"
 #include "packet_run.h"
 
 struct link {
@@ -45,14 +46,14 @@ struct link {
     const struct strait_jitter *jitter;     /* NULL: uniform */
     const struct strait_schedule *schedule; /* of virtual time; NULL: s_per_byte stays */
     unsigned max_run_segments;
-    uint64_t id, n_loss_draws, n_jitter_draws;
+    int id;
     struct strait_emu_link_report count;
 };
 
 struct strait_emu_relay {
     int n_nodes;
-    bool unshaped;
-    uint64_t seed;
+    bool unshaped, loses, draws; /* draws: has loss or jitter */
+    struct strait_emu_flows flows;
     double dilation;
     const _Atomic(int64_t) *start_ns; /* of schedules */
     struct link *links; /* numbered as in a network; out and in of node i: 2 i, 2 i + 1 */
@@ -64,7 +65,7 @@ struct strait_emu_relay {
     uint64_t n_unroutable, n_memory_drops;
 };
 
-static struct link link_of(const struct strait_link *from, uint64_t id,
+static struct link link_of(const struct strait_link *from, size_t id,
                            const struct strait_emu_net_plan *plan)
 {
     const double k = strait_emu_net_plan_dilation(plan);
@@ -80,7 +81,7 @@ static struct link link_of(const struct strait_link *from, uint64_t id,
                                                                plan->overhead_bytes),
         .jitter = from->jitter,
         .schedule = from->schedule,
-        .id = id,
+        .id = (int)id,
     };
 }
 
@@ -101,7 +102,7 @@ struct strait_emu_relay *strait_emu_relay_new(const struct strait_emu_net_plan *
         .n_nodes = plan->n_nodes,
         .unshaped = plan->unshaped,
         .runs = {.frame_bytes = STRAIT_EMU_ETHERNET_BYTES + plan->overhead_bytes},
-        .seed = plan->seed,
+        .flows = {.seed = plan->seed},
         .dilation = strait_emu_net_plan_dilation(plan),
         .start_ns = plan->start_ns,
         .links = links,
@@ -115,6 +116,10 @@ struct strait_emu_relay *strait_emu_relay_new(const struct strait_emu_net_plan *
     for (size_t i = 2 * n; i < n_links; i++) /* a pair without a link uses none on its path */
         if (plan->between[i - 2 * n].rate_bits_per_s > 0)
             links[i] = link_of(&plan->between[i - 2 * n], i, plan);
+    for (size_t i = 0; i < n_links; i++) {
+        relay->loses |= links[i].loss_ratio > 0;
+        relay->draws |= links[i].loss_ratio > 0 || links[i].jitter_s > 0;
+    }
     return relay;
 }
 
@@ -131,6 +136,7 @@ void strait_emu_relay_free(struct strait_emu_relay *relay)
     for (size_t i = 0; i < relay->heap.n; i++)
         free(of_node(relay->heap.nodes[i]));
     strait_emu_packet_runs_release(&relay->runs);
+    strait_emu_flows_release(&relay->flows);
     strait_heap_release(&relay->heap);
     free(relay->links);
     free(relay);
@@ -153,12 +159,12 @@ static void schedule(struct strait_emu_relay *relay, struct strait_emu_packet_ru
 }
 
 /* When a segment that leaves the link at left_s arrives, with delay and jitter. */
-static double arrival_s(struct strait_emu_relay *relay, struct link *link, double left_s)
+static double arrival_s(const struct link *link, const struct strait_emu_packet_run *p,
+                        double left_s)
 {
     if (link->jitter_s == 0)
         return left_s + link->delay_s;
-    const double unit =
-        strait_random_unit(relay->seed, "relay jitter", link->id, link->n_jitter_draws++);
+    const double unit = strait_packet_draw(p->key, "jitter", link->id, p->number);
     const double delay_s = link->delay_s + strait_jitter_at(link->jitter, unit) * link->jitter_s;
     const double at_s = left_s + fmax(delay_s, 0);
     return fmax(at_s, link->newest_s);
@@ -222,23 +228,23 @@ static void carry(struct strait_emu_relay *relay, struct link *link,
     link->count.n_segments += n;
     link->count.wire_bytes += (uint64_t)llround(all_bytes);
     if (p->hop + 1 == p->n_hops) {
-        link->newest_s = arrival_s(relay, link, left_s);
+        link->newest_s = arrival_s(link, p, left_s);
     } else { /* on link 1 all segments came at once and leave back to back: the spacing is c */
         p->s_per_byte = n > 1 && (p->hop > 0 || link->schedule)
                             ? (left_s - first_left_s) /
                                   strait_emu_packet_run_wire_bytes(&relay->runs, p, 1, n - 1)
                             : link->s_per_byte;
-        p->first_s = arrival_s(relay, link, first_left_s);
+        p->first_s = arrival_s(link, p, first_left_s);
         link->newest_s = strait_emu_packet_run_there_s(&relay->runs, p, n - 1);
     }
     p->hop++;
     schedule(relay, p, link->newest_s);
 }
 
-static bool lost(struct strait_emu_relay *relay, struct link *link)
+static bool lost(const struct link *link, const struct strait_emu_packet_run *p)
 {
-    return link->loss_ratio > 0 && strait_random_unit(relay->seed, "relay loss", link->id,
-                                                      link->n_loss_draws++) < link->loss_ratio;
+    return link->loss_ratio > 0 &&
+           strait_packet_draw(p->key, "loss", link->id, p->number) < link->loss_ratio;
 }
 
 /* Offer the segments of p one by one, and carry each run that the link accepts. */
@@ -255,7 +261,7 @@ static void cross_by_segment(struct strait_emu_relay *relay, struct link *link,
             const double before_bytes = backlog_bytes(relay, link, free_s, at_s);
             const bool full = link->queue_bytes > 0 && before_bytes > 0 &&
                               before_bytes + bytes > link->queue_bytes;
-            if (lost(relay, link)) {
+            if (lost(link, p)) {
                 link->count.n_loss_drops++;
             } else if (full) {
                 link->count.n_queue_drops++;
@@ -304,6 +310,18 @@ static void path_of(struct strait_emu_packet_run *p, const struct strait_emu_rel
     p->n_hops = 2;
 }
 
+/* A run that comes from its sender. */
+static void enter(struct strait_emu_relay *relay, struct strait_emu_packet_run *p, int src)
+{
+    if (relay->draws && !strait_emu_flows_packet(&p->key, &p->number, &relay->flows, src, p->dst,
+                                                 p->bytes, p->len_bytes)) {
+        relay->n_memory_drops++;
+        strait_emu_packet_run_drop(&relay->runs, p);
+        return;
+    }
+    cross(relay, &relay->links[p->links[0]], p);
+}
+
 void strait_emu_relay_offer(struct strait_emu_relay *relay, double now_s, int src,
                             const unsigned char *bytes, size_t len_bytes)
 {
@@ -334,14 +352,13 @@ void strait_emu_relay_offer(struct strait_emu_relay *relay, double now_s, int sr
         return;
     }
     /* The sender's device already limits packet runs for its own link; a slower one may follow. */
-    struct link *out = &relay->links[p->links[0]];
     const unsigned n = shape.n_segments;
-    unsigned max = out->max_run_segments;
-    for (int i = 1; i < p->n_hops; i++)
+    unsigned max = relay->loses ? 1 : n; /* loss hits single segments */
+    for (int i = 0; i < p->n_hops; i++)
         if (relay->links[p->links[i]].max_run_segments < max)
             max = relay->links[p->links[i]].max_run_segments;
     if (n <= max) {
-        cross(relay, out, p);
+        enter(relay, p, src);
         return;
     }
     for (unsigned first = 0; first < n; first += max) {
@@ -349,7 +366,7 @@ void strait_emu_relay_offer(struct strait_emu_relay *relay, double now_s, int sr
             counted(relay, strait_emu_packet_run_cut(&relay->runs, p, first,
                                                      n - first < max ? n - first : max));
         if (q)
-            cross(relay, out, q);
+            enter(relay, q, src);
     }
     strait_emu_packet_run_drop(&relay->runs, p);
 }

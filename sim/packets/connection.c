@@ -20,9 +20,8 @@ static double narrowest_bytes_per_s(const struct strait_connection *c)
 static double largest_burst(const struct strait_connection *c, const struct strait_network *n)
 {
     const struct strait_wire_link *own = &c->wire->links[c->there[0]];
-    for (int i = 0; i < strait_network_n_links(n); i++)
-        if (c->wire->links[i].loss_ratio > 0)
-            return 1;
+    if (strait_network_loses(n))
+        return 1;
     return fmin(
         fmax(1, floor(BURST_S * own->bytes_per_s / (c->segment_bytes + c->wire->header_bytes))),
         LARGEST_BURST);
@@ -44,7 +43,10 @@ void strait_connection_init(struct strait_connection *c, struct strait_wire *w, 
         .cap = fmax(1, floor(tcp->window_bytes / tcp->segment_bytes)),
         .rto_min_s = tcp->rto_min_s,
         .decays = tcp->slow_start_after_idle && tcp->congestion != STRAIT_BBR,
-        .draws = strait_sequence_at(plan->key),
+        .draws = strait_sequence_at(strait_random_bits(
+            plan->seed, "connection", (uint64_t)plan->src << 32 | (uint64_t)plan->dst,
+            (uint64_t)plan->channel << 8 | plan->number)),
+        .key = strait_packet_key(plan->seed, plan->src, plan->dst, plan->ordinal),
         .ssthresh = INFINITY,
         .srtt_s = rtt_s, /* of the handshake */
         .mdev_s = rtt_s / 2,
@@ -62,7 +64,7 @@ void strait_connection_init(struct strait_connection *c, struct strait_wire *w, 
     c->n_back = strait_network_path(n, plan->dst, plan->src, c->back);
     c->cwnd = c->initial;
     const struct strait_wire_link *own = &w->links[c->there[0]];
-    c->in_own_memory = own->delay_s <= 0 && own->loss_ratio <= 0;
+    c->in_own_memory = own->delay_s <= 0 && !strait_network_loses(n); /* a relay takes it */
     c->write_bytes_per_s = 2 * narrowest_bytes_per_s(c) / (double)strait_tcp_n_connections(tcp);
     c->largest_burst = largest_burst(c, n);
     strait_cubic_reset(c);
@@ -74,6 +76,7 @@ void strait_connection_release(struct strait_connection *c)
 {
     free(c->ring);
     free(c->log);
+    free(c->message_ends);
 }
 
 uint64_t strait_connection_received_bytes(const struct strait_connection *c)
@@ -100,6 +103,11 @@ static void acknowledge(struct strait_connection *c, double echo_s, double now_s
     p->n_logged = c->logged;
     p->echo_s = echo_s;
     p->wire_bytes = c->wire->header_bytes;
+    p->key = c->key;
+    p->number = c->received > 0
+                    ? strait_ack_number(&c->acks, STRAIT_PACKET_ACK,
+                                        strait_segment_of(c, c->received - 1)->end_place)
+                    : strait_ack_number(&c->acks, STRAIT_PACKET_OTHER, 0);
     c->n_unacked = 0;
     c->delack_s = INFINITY;
     if (!strait_wire_carry(c->wire, c->back[0], p, now_s))

@@ -11,6 +11,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
+#include "core/random.h"
 #include "wire.h"
 
 /* The clock of the guests' kernel, whose TCP the emulation runs (100 Hz, as User-Mode Linux is by
@@ -34,6 +35,8 @@ struct strait_segment {
     double first_s, delivered_s, delivered; /* of the connection, when it was sent */
     uint64_t earlier, later;                /* by time of sending */
     uint64_t end_byte;                      /* of the stream */
+    uint64_t place, end_place;              /* of its first and its last byte, for draws */
+    uint16_t n_sent;
     unsigned flags;
 };
 
@@ -83,6 +86,10 @@ struct strait_connection {
     bool decays, in_own_memory; /* the latter: nothing delays at the own port, so that what waits
                                    there is still the socket's (TCP small queues) */
     struct strait_sequence draws;
+    uint64_t key; /* of what links draw for its packets */
+    struct strait_ack_count acks;
+    uint64_t *message_ends;                   /* places in the stream */
+    size_t n_messages, cap_messages, message; /* the latter: that of the next byte cut */
     /* the stream */
     uint64_t posted_bytes, cut_bytes; /* by the caller; made into segments */
     uint64_t written_end;             /* handed to TCP */
@@ -123,7 +130,9 @@ struct strait_connection {
 struct strait_connection_plan {
     const struct strait_network *network;
     int src, dst;
-    uint64_t key; /* of its draws */
+    uint64_t seed;
+    int channel;
+    unsigned number, ordinal; /* of the stream's connections; of all that src opens to dst */
     bool ramp;
 };
 void strait_connection_init(struct strait_connection *c, struct strait_wire *w, void *owner,

@@ -44,7 +44,7 @@ struct strait_packets *strait_packets_new(const struct strait_network *network, 
                                           bool ramp)
 {
     struct strait_packets *w = calloc(1, sizeof(*w));
-    if (!w || strait_wire_init(&w->wire, network, seed) != 0) {
+    if (!w || strait_wire_init(&w->wire, network) != 0) {
         free(w);
         return NULL;
     }
@@ -81,7 +81,7 @@ void strait_packets_free(struct strait_packets *w)
 }
 
 struct strait_pipe *strait_packets_open(struct strait_packets *w, int src, int dst, int channel,
-                                        void *owner)
+                                        unsigned n_before, void *owner)
 {
     struct strait_pipe *p = calloc(1, sizeof(*p));
     if (!p)
@@ -97,7 +97,10 @@ struct strait_pipe *strait_packets_open(struct strait_packets *w, int src, int d
             .network = w->network,
             .src = src,
             .dst = dst,
-            .key = strait_random_bits(w->seed, "connection", pair, (uint64_t)channel << 8 | i),
+            .seed = w->seed,
+            .channel = channel,
+            .number = i,
+            .ordinal = n_before * w->n_connections + i,
             .ramp = w->ramp,
         };
         strait_connection_init(&p->connections[i], &w->wire, p, &plan);

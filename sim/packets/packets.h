@@ -18,9 +18,13 @@ struct strait_pipe;    /* one stream: its connections, and the messages that the
 struct strait_packets *strait_packets_new(const struct strait_network *network, uint64_t seed,
                                           bool ramp);
 void strait_packets_free(struct strait_packets *w);
-/** A stream from src to dst; owner is for the caller. NULL when memory runs out. */
+/** A stream from src to dst.
+ *  In:      n_before  streams from src to dst on lower channels: an emulation opens these first,
+ *                     and draws are keyed by the order
+ *           owner     for the caller
+ *  Returns: NULL when memory runs out */
 struct strait_pipe *strait_packets_open(struct strait_packets *w, int src, int dst, int channel,
-                                        void *owner);
+                                        unsigned n_before, void *owner);
 void *strait_pipe_owner(const struct strait_pipe *pipe);
 /** Send a message of so many bytes, frames included, at at_s, which is not before the time to which
  *  the network has run. 0, or -1 when memory runs out. */

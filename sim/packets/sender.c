@@ -8,7 +8,7 @@
  * not sent (emu/process/pump.h, tcp_notsent_lowat in emu/links/net.c). */
 static const double WRITE_BURST_S = 2e-3;
 enum { LEAST_WRITE_BYTES = 1 << 14, LARGEST_WRITE_BYTES = 1 << 17, NOT_SENT_BYTES = 1 << 20 };
-enum { FIRST_RING = 64 };
+enum { FIRST_RING = 64, FIRST_MESSAGES = 16 };
 static const double DEFER_S = 1e-3; /* Linux waits only so long for a larger burst */
 
 /* Room for one more segment and one more arrival: all that are not acknowledged, and the last one
@@ -137,16 +137,18 @@ static void pace(struct strait_connection *c, double now_s)
 }
 
 /* False: the own port had no room. */
-static bool emit(struct strait_connection *c, uint64_t seq, double bytes, bool again, double now_s)
+static bool emit(struct strait_connection *c, uint64_t seq, uint64_t number, double bytes,
+                 double now_s)
 {
     struct strait_packet_on_wire *p = strait_wire_packet(c->wire);
     if (!p)
         return false;
     p->connection = c;
     p->seq = seq;
-    p->again = again;
     p->sent_s = now_s;
+    p->key = c->key;
     p->wire_bytes = bytes + c->wire->header_bytes;
+    p->number = number;
     if (strait_wire_carry(c->wire, c->there[0], p, now_s)) {
         if (c->in_own_memory)
             c->own_port_bytes += p->wire_bytes;
@@ -154,6 +156,15 @@ static bool emit(struct strait_connection *c, uint64_t seq, double bytes, bool a
     }
     strait_wire_free(c->wire, p);
     return !c->in_own_memory;
+}
+
+/* The place of a byte that is cut now or next, for draws. */
+static uint64_t place_of(struct strait_connection *c, uint64_t at_byte)
+{
+    while (c->message_ends[c->message] <= at_byte)
+        c->message++;
+    const uint64_t from = c->message > 0 ? c->message_ends[c->message - 1] : 0;
+    return strait_packet_place(c->message, (at_byte - from) / (uint64_t)c->segment_bytes);
 }
 
 static bool send_new(struct strait_connection *c, double now_s)
@@ -168,10 +179,12 @@ static bool send_new(struct strait_connection *c, double now_s)
         else if (c->congestion == STRAIT_BBR)
             strait_bbr_start(c, now_s);
     }
-    if (!emit(c, seq, (double)n, false, now_s))
+    const uint64_t place = place_of(c, from), end_place = place_of(c, from + n - 1);
+    if (!emit(c, seq, strait_packet_number(STRAIT_PACKET_DATA, place, 0), (double)n, now_s))
         return false;
     struct strait_segment *s = strait_segment_of(c, seq);
-    *s = (struct strait_segment){.end_byte = from + n};
+    *s = (struct strait_segment){
+        .end_byte = from + n, .place = place, .end_place = end_place, .n_sent = 1};
     stamp(c, s, now_s);
     c->cut_bytes += n;
     c->nxt++;
@@ -183,8 +196,10 @@ static bool send_again(struct strait_connection *c, uint64_t seq, double now_s)
 {
     struct strait_segment *s = strait_segment_of(c, seq);
     const uint64_t from = seq > 0 ? strait_segment_of(c, seq - 1)->end_byte : 0;
-    if (!emit(c, seq, (double)(s->end_byte - from), true, now_s))
+    if (!emit(c, seq, strait_packet_number(STRAIT_PACKET_DATA, s->place, s->n_sent),
+              (double)(s->end_byte - from), now_s))
         return false;
+    s->n_sent++;
     stamp(c, s, now_s);
     if (!(s->flags & STRAIT_SEG_AGAIN))
         c->again++;
@@ -295,8 +310,26 @@ void strait_connection_send(struct strait_connection *c, double now_s)
     strait_connection_arm(c);
 }
 
+static bool note_message(struct strait_connection *c)
+{
+    if (c->n_messages == c->cap_messages) {
+        const size_t cap = c->cap_messages > 0 ? 2 * c->cap_messages : FIRST_MESSAGES;
+        uint64_t *ends = realloc(c->message_ends, cap * sizeof(*ends));
+        if (!ends) {
+            c->wire->no_memory = true;
+            return false;
+        }
+        c->message_ends = ends;
+        c->cap_messages = cap;
+    }
+    c->message_ends[c->n_messages++] = c->posted_bytes;
+    return true;
+}
+
 void strait_connection_post(struct strait_connection *c, double now_s, uint64_t bytes)
 {
     c->posted_bytes += bytes;
+    if (!note_message(c))
+        return;
     strait_connection_send(c, now_s);
 }

@@ -3,12 +3,15 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/random.h"
+
 enum { HEADER_BYTES = 14 + 20 + 32 }; /* Ethernet, IP, TCP with time stamps */
 
-int strait_wire_init(struct strait_wire *w, const struct strait_network *n, uint64_t seed)
+int strait_wire_init(struct strait_wire *w, const struct strait_network *n)
 {
     *w = (struct strait_wire){.n_links = strait_network_n_links(n),
-                              .header_bytes = HEADER_BYTES + n->overhead_bytes};
+                              .header_bytes = HEADER_BYTES + n->overhead_bytes,
+                              .delays_last = strait_network_loses(n)};
     w->links = calloc((size_t)w->n_links, sizeof(*w->links));
     if (!w->links)
         return -1;
@@ -22,7 +25,6 @@ int strait_wire_init(struct strait_wire *w, const struct strait_network *n, uint
             .loss_ratio = from->loss_ratio,
             .queue_bytes = from->queue_bytes > 0 ? from->queue_bytes : INFINITY,
             .schedule = from->schedule,
-            .draws = strait_sequence_at(strait_random_bits(seed, "packets", (uint64_t)i, 0)),
             .node.tie = i,
         };
     }
@@ -81,24 +83,33 @@ bool strait_wire_has_room(const struct strait_wire_link *l, double now_s, double
     return queued_bytes + wire_bytes <= l->queue_bytes * (1 + 1e-12);
 }
 
+/* After the link's delay and jitter, in order. */
+static double delayed_s(struct strait_wire_link *l, int link, const struct strait_packet_on_wire *p,
+                        double from_s)
+{
+    double at_s = from_s + l->delay_s;
+    if (l->jitter_s > 0)
+        at_s += l->jitter_s *
+                strait_jitter_at(l->jitter, strait_packet_draw(p->key, "jitter", link, p->number));
+    if (l->jitter)
+        at_s = fmax(at_s, from_s);
+    return l->in_s = fmax(l->in_s, at_s);
+}
+
 bool strait_wire_carry(struct strait_wire *w, int link, struct strait_packet_on_wire *p,
                        double now_s)
 {
     struct strait_wire_link *l = &w->links[link];
-    if (l->loss_ratio > 0 && strait_sequence_unit(&l->draws) < l->loss_ratio)
+    const bool last = w->delays_last;
+    if (l->loss_ratio > 0 && strait_packet_draw(p->key, "loss", link, p->number) < l->loss_ratio)
         return false;
-    double in_s = now_s + l->delay_s;
-    if (l->jitter_s > 0)
-        in_s += l->jitter_s * strait_jitter_at(l->jitter, strait_sequence_unit(&l->draws));
-    if (l->jitter)
-        in_s = fmax(in_s, now_s);
-    l->in_s = in_s = fmax(l->in_s, in_s); /* in order */
+    const double in_s = last ? now_s : delayed_s(l, link, p, now_s);
     if (!strait_wire_has_room(l, in_s, p->wire_bytes))
         return false;
     const double start_s = fmax(l->free_s, in_s);
     l->free_s = l->schedule ? strait_schedule_end_s(l->schedule, start_s, 8 * p->wire_bytes)
                             : start_s + p->wire_bytes / l->bytes_per_s;
-    p->out_s = l->free_s;
+    p->out_s = last ? delayed_s(l, link, p, l->free_s) : l->free_s;
     p->next = NULL;
     if (l->first)
         l->last->next = p;

@@ -1,10 +1,10 @@
 /* Links that carry single packets: delay, jitter, loss, a queue of finite length and a rate, in
- * this order, and what happens when on all of them. */
+ * this order, and what happens when on all of them. Where a link loses packets, jitter comes last,
+ * as in the relay that then makes the links of an emulation. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
 #include "core/heap.h"
-#include "core/random.h"
 #include "workloads/ask/network.h"
 
 struct strait_connection;
@@ -17,16 +17,17 @@ struct strait_packet_on_wire {
     uint64_t seq;             /* data: which segment; acknowledgement: all before have arrived */
     uint64_t n_logged;        /* acknowledgement: arrivals that it tells of */
     double echo_s;            /* acknowledgement: sent_s of the segment that caused it */
+    uint64_t key, number;     /* of what links draw for it (core/random.h) */
     int hop;
-    bool is_ack, again; /* again: a retransmission */
+    bool is_ack;
 };
 
 struct strait_wire_link {
     double bytes_per_s, delay_s, jitter_s, loss_ratio, queue_bytes;
     const struct strait_jitter *jitter;     /* NULL: uniform */
     const struct strait_schedule *schedule; /* NULL: bytes_per_s stays */
-    double free_s, in_s;                    /* when the last packet has left; entered the queue */
-    struct strait_sequence draws;
+    double free_s, in_s; /* when the last packet has left; the latest arrival so far, after its
+                            delay, which no later packet may precede */
     struct strait_packet_on_wire *first, *last; /* by out_s */
     struct strait_heap_node node;               /* key: out_s of the first one */
 };
@@ -37,12 +38,12 @@ struct strait_wire {
     struct strait_heap events;
     struct strait_packet_on_wire *spare;
     double header_bytes; /* of each packet, overhead included */
+    bool delays_last;
     bool no_memory;
 };
 
-/** In:      seed  of the draws of loss and jitter
- *  Returns: 0, or -1 when memory runs out */
-int strait_wire_init(struct strait_wire *w, const struct strait_network *n, uint64_t seed);
+/** 0, or -1 when memory runs out. */
+int strait_wire_init(struct strait_wire *w, const struct strait_network *n);
 void strait_wire_release(struct strait_wire *w);
 /** A zeroed packet; NULL when memory runs out, which is then noted. */
 struct strait_packet_on_wire *strait_wire_packet(struct strait_wire *w);

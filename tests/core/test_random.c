@@ -85,6 +85,55 @@ static void same_bits_everywhere(void)
     CU_ASSERT_EQUAL(strait_sequence_unit(&a), ldexp((double)(strait_sequence_next(&b) >> 11), -53));
 }
 
+/* Numbers of packets differ by kind, message, segment and sending; draws also by connection, seed,
+ * link and purpose. */
+static void every_part_of_a_packet_counts(void)
+{
+    struct strait_ack_count acks = {0};
+    const uint64_t place = strait_packet_place(3, 5);
+    const uint64_t n[] = {strait_packet_number(STRAIT_PACKET_DATA, place, 0),
+                          strait_packet_number(STRAIT_PACKET_DATA, place, 1),
+                          strait_packet_number(STRAIT_PACKET_DATA, strait_packet_place(3, 6), 0),
+                          strait_packet_number(STRAIT_PACKET_DATA, strait_packet_place(5, 3), 0),
+                          strait_packet_number(STRAIT_PACKET_BACK, place, 0),
+                          strait_ack_number(&acks, STRAIT_PACKET_ACK, place),
+                          strait_ack_number(&acks, STRAIT_PACKET_ACK, place),
+                          strait_ack_number(&acks, STRAIT_PACKET_ACK, place + 1)};
+    for (size_t i = 0; i < sizeof(n) / sizeof(*n); i++)
+        for (size_t k = 0; k < i; k++)
+            CU_ASSERT_NOT_EQUAL(n[i], n[k]);
+    const uint64_t key = strait_packet_key(1, 2, 3, 4);
+    CU_ASSERT_NOT_EQUAL(key, strait_packet_key(2, 2, 3, 4));
+    CU_ASSERT_NOT_EQUAL(key, strait_packet_key(1, 3, 2, 4));
+    CU_ASSERT_NOT_EQUAL(key, strait_packet_key(1, 2, 3, 5));
+    const double x = strait_packet_draw(key, "loss", 0, n[0]);
+    CU_ASSERT_NOT_EQUAL(x, strait_packet_draw(key, "jitter", 0, n[0]));
+    CU_ASSERT_NOT_EQUAL(x, strait_packet_draw(key, "loss", 1, n[0]));
+}
+
+/* One draw in 100 is below 0.01: of 40,000 (10,000 segments, each sent four times) 400, with a
+ * standard deviation of sqrt(4e4 x 0.01 x 0.99) = 19.9; four of them. What a sending draws says
+ * nothing of the next one's: both are below 0.1 for 1 in 100, again 400 of 40,000 neighbours. */
+static void packets_are_independent(void)
+{
+    const uint64_t key = strait_packet_key(strait_test_seed(), 1, 0, 0);
+    int n_lost = 0, n_both = 0;
+    for (uint64_t i = 0; i < 10000; i++) {
+        double before = 1;
+        for (uint64_t k = 0; k < 5; k++) {
+            const double x = strait_packet_draw(
+                key, "loss", 1,
+                strait_packet_number(STRAIT_PACKET_DATA, strait_packet_place(0, i), k));
+            n_lost += k < 4 && x < 0.01;
+            n_both += k > 0 && before < 0.1 && x < 0.1;
+            before = x;
+        }
+    }
+    strait_test_context("seed %u", (unsigned)strait_test_seed());
+    CU_ASSERT(n_lost > 320 && n_lost < 480);
+    CU_ASSERT(n_both > 320 && n_both < 480);
+}
+
 static const struct strait_test tests[] = {
     {"a sequence gives the published numbers of splitmix64", published},
     {"a draw does not depend on the order of drawing", order},
@@ -92,5 +141,7 @@ static const struct strait_test tests[] = {
     {"draws are uniform and neighbours are uncorrelated", uniform},
     {"a draw is an element of nested sequences", nested},
     {"the unit form is the upper 53 bits", same_bits_everywhere},
+    {"every part of a packet's number and key counts", every_part_of_a_packet_counts},
+    {"draws of packets are independent", packets_are_independent},
 };
 STRAIT_SUITE("core/random", tests);

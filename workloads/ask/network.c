@@ -149,6 +149,14 @@ bool strait_network_is_imperfect(const struct strait_network *n)
     return false;
 }
 
+bool strait_network_loses(const struct strait_network *n)
+{
+    for (int i = 0; i < strait_network_n_links(n); i++)
+        if (strait_network_link(n, i)->loss_ratio > 0)
+            return true;
+    return false;
+}
+
 bool strait_network_by_packets(const struct strait_network *n)
 {
     const bool any =

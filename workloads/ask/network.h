@@ -116,6 +116,8 @@ bool strait_path_drops(const struct strait_network *n, int src, int dst);
 bool strait_network_by_packets(const struct strait_network *n);
 /** Whether a link has loss, jitter or a finite queue. */
 bool strait_network_is_imperfect(const struct strait_network *n);
+/** Whether a link loses packets by chance. */
+bool strait_network_loses(const struct strait_network *n);
 /** Weight of a stream from src to dst on shared links; 1 if all are equal. */
 double strait_path_share(const struct strait_network *n, int src, int dst);
 /** Give every rank a keyed share, uniform in 1 +- spread (below 1), the same in both directions and

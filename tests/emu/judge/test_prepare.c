@@ -319,6 +319,26 @@ static void changing_rates(void)
     world_release(&w);
 }
 
+/* The relay loses what the prediction loses, and is chosen where it can be had. */
+static void losses(void)
+{
+    for (int tun = 0; tun < 2; tun++) {
+        const struct strait_emu_ability can = {
+            .tbf = {true, ""}, .netem = {true, ""}, .tun = {tun, ""}};
+        struct world w;
+        struct strait_error err = {0};
+        enum strait_emu_realisation out = STRAIT_EMU_RELAY;
+        world_init(&w, 2, 1e8, 0.01);
+        w.network->in[1].loss_ratio = 1e-3;
+        CU_ASSERT_EQUAL(strait_emu_choose_realisation(&out, &w.run, &can, &err), 0);
+        CU_ASSERT_EQUAL(out, tun ? STRAIT_EMU_RELAY : STRAIT_EMU_KERNEL);
+        w.run.realisation = "kernel";
+        CU_ASSERT_EQUAL(strait_emu_choose_realisation(&out, &w.run, &can, &err), 0);
+        CU_ASSERT_EQUAL(out, STRAIT_EMU_KERNEL);
+        world_release(&w);
+    }
+}
+
 static const struct strait_test tests[] = {
     {"realisations, launchers and controls by name", names},
     {"dilations, ranks, links and TCP at their limits", figures},
@@ -328,5 +348,6 @@ static const struct strait_test tests[] = {
     {"the kernel's links or the relay's, by what works here", choices},
     {"every delay and loss needs netem", what_needs_netem},
     {"rates that change need the relay", changing_rates},
+    {"losses are the relay's unless asked otherwise", losses},
 };
 STRAIT_SUITE("emu/judge/prepare", tests);

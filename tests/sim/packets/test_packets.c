@@ -46,7 +46,7 @@ static struct world open_world(const struct setting *s)
     struct world w = {.network = network_of(s, 1)};
     w.packets = strait_packets_new(w.network, s->seed, true);
     CU_ASSERT_PTR_NOT_NULL_FATAL(w.packets);
-    w.pipe = strait_packets_open(w.packets, 1, 0, 0, NULL);
+    w.pipe = strait_packets_open(w.packets, 1, 0, 0, 0, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(w.pipe);
     return w;
 }
@@ -167,10 +167,10 @@ static void full_queue(void)
 
 /* One segment that may be lost: it is sent again by a probe (RFC 8985) after two round trips and
  * the least time-out, 0.3 s, or a time-out where that is less, 0.05 + 0.2 s; then by time-outs that
- * double: 0.5, 1, 2, 4 s. */
+ * double: 0.5, 1, 2 s and so on. */
 static void tail(void)
 {
-    const double late_s[] = {0, 0.25, 0.5, 1, 2, 4};
+    const double late_s[] = {0, 0.25, 0.5, 1, 2, 4, 8, 16};
     enum { N_LATE = sizeof(late_s) / sizeof(*late_s) };
     int n[N_LATE] = {0}, n_known = 0, n_all = 60;
     for (int i = 0; i < n_all; i++) {
@@ -225,7 +225,7 @@ static void connections(void)
         struct world w = {.network = network_of(&s, 1)};
         w.network->tcp.n_connections = n[i];
         w.packets = strait_packets_new(w.network, 1, true);
-        w.pipe = strait_packets_open(w.packets, 1, 0, 0, NULL);
+        w.pipe = strait_packets_open(w.packets, 1, 0, 0, 0, NULL);
         CU_ASSERT_DOUBLE_EQUAL(send(&w, 0, 1e5), trips[i] * RTT_S, 2e-3);
         close_world(&w);
     }
@@ -246,7 +246,7 @@ static void several(void)
         n->in[0].queue_bytes = 296e3;
         struct strait_packets *w = strait_packets_new(n, seed, true);
         for (int i = 0; i < 5; i++)
-            pipes[i] = strait_packets_open(w, i + 1, 0, 0, NULL);
+            pipes[i] = strait_packets_open(w, i + 1, 0, 0, 0, NULL);
         for (double at_s = 0; at_s < 5; at_s += 4) /* the second one is warm */
             for (int i = 0; i < 5; i++)
                 CU_ASSERT_EQUAL(strait_pipe_post(pipes[i], at_s, 1.57e6), 0);
@@ -291,8 +291,8 @@ static void both_ways(void)
         struct world w = {.network = network_of(&s, 1)};
         w.network->out[0].rate_bits_per_s = w.network->in[0].rate_bits_per_s = 1e9;
         w.packets = strait_packets_new(w.network, 1, true);
-        w.pipe = strait_packets_open(w.packets, 1, 0, 0, NULL);
-        struct strait_pipe *back = strait_packets_open(w.packets, 0, 1, 0, NULL), *arrived;
+        w.pipe = strait_packets_open(w.packets, 1, 0, 0, 0, NULL);
+        struct strait_pipe *back = strait_packets_open(w.packets, 0, 1, 0, 0, NULL), *arrived;
         if (busy)
             CU_ASSERT_EQUAL(strait_pipe_post(back, 0, 25e6), 0);
         CU_ASSERT_EQUAL(strait_pipe_post(w.pipe, 1, 2e5), 0);
