@@ -3,7 +3,7 @@
 
 #include "tests/kit/data.h"
 #include "tests/kit/suite.h"
-#include "tests/kit/transcript.h"
+#include "tests/kit/pages/transcript.h"
 
 static void tutorial(void)
 {

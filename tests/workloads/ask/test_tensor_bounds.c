@@ -68,7 +68,9 @@ static void bad_files(void)
     refuses(FILE_OF("ratio", "{}"), "#/kind", "found \"ratio\"");
     refuses("{\"schema\":\"strait-bounds/2\",\"kind\":\"rms\",\"tensors\":{}}", "#/schema",
             "strait-bounds/1");
-    refuses("{\"schema\":\"strait-bounds/1\",\"kind\":\"rms\",\"tensor\":{}}", "#/tensors",
+    refuses("{\"schema\":\"strait-bounds/1\",\"kind\":\"rms\",\"tensor\":{}}", "tensor-bounds.json",
+            "unknown key \"tensor\", did you mean \"tensors\"?");
+    refuses("{\"schema\":\"strait-bounds/1\",\"kind\":\"rms\"}", "#/tensors",
             "expected an object, found nothing");
     refuses("not json", "e.json#/codec/bounds", "tensor-bounds.json");
     struct strait_model *m;

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "program.h"
-#include "suite.h"
+#include "tests/kit/program.h"
+#include "tests/kit/suite.h"
 #include "transcript.h"
 
 static const char fence[] = "```";
