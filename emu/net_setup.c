@@ -69,9 +69,11 @@ double strait_emu_net_setup_credit_s(const struct strait_run *run, double dilati
     const double late_s = strait_emu_qdisc_late_s();
     double max_s = 0;
     for (int i = 0; i < 2 * run->n_ranks && realisation == STRAIT_EMU_KERNEL; i++) {
-        const struct strait_link *link = i < run->n_ranks ? &n->out[i] : &n->in[i - run->n_ranks];
+        struct strait_link link = i < run->n_ranks ? n->out[i] : n->in[i - run->n_ranks];
         struct strait_emu_qdisc s;
-        strait_emu_qdisc_of(&s, link, n->overhead_bytes, dilation, late_s);
+        link.rate_bits_per_s = strait_link_least_bits_per_s(&link); /* its frames take longest */
+        link.schedule = NULL;
+        strait_emu_qdisc_of(&s, &link, n->overhead_bytes, dilation, late_s);
         max_s = fmax(max_s, strait_emu_qdisc_credit_s(&s) / dilation);
     }
     return max_s;

@@ -7,6 +7,7 @@
 /* Rights to keep, as bits. */
 #define STRAIT_EMU_KEEP_NOTHING UINT64_C(0)
 #define STRAIT_EMU_KEEP_NICE    (UINT64_C(1) << 23) /* CAP_SYS_NICE: ranks and relay are prompt */
+#define STRAIT_EMU_KEEP_NET     (UINT64_C(1) << 12) /* CAP_NET_ADMIN: who changes shapers */
 /* A program of the user's: CAP_CHOWN to CAP_SETUID, as in a container, NET_BIND_SERVICE, NET_RAW,
  * SYS_CHROOT and SYS_ADMIN (what strait net rsh needs to enter another rank), SYS_NICE and
  * AUDIT_WRITE. Not NET_ADMIN, which could shape the links anew, nor what reaches the kernel, its

@@ -71,7 +71,8 @@ static bool is_auto(const char *name)
 static bool needs_netem(const struct strait_network *n)
 {
     for (int i = 0; i < n->n_ranks; i++)
-        if (n->out[i].delay_s + n->in[i].delay_s + n->out[i].loss_ratio + n->in[i].loss_ratio > 0)
+        if (n->out[i].delay_s + n->in[i].delay_s + n->out[i].loss_ratio + n->in[i].loss_ratio > 0 ||
+            n->out[i].jitter || n->in[i].jitter)
             return true;
     return false;
 }
@@ -82,22 +83,19 @@ int strait_emu_choose_realisation(enum strait_emu_realisation *out, const struct
     const struct strait_emu_answer *kernel =
         can->tbf.yes && needs_netem(run->network) ? &can->netem : &can->tbf;
     const bool sites = run->network->n_sites > 0; /* only the relay has their links */
-    const bool changes = run->network->schedules || run->network->jitters; /* and does that */
     /* The relay loses the same packets as the prediction, netem others. */
-    const bool relays = sites || changes || (can->tun.yes && strait_network_loses(run->network));
+    const bool relays = sites || (can->tun.yes && strait_network_loses(run->network));
     if (is_auto(run->realisation)) {
         if (can->netem.yes && !relays)
             *out = STRAIT_EMU_KERNEL;
         else if (can->tun.yes)
             *out = STRAIT_EMU_RELAY;
-        else if (kernel->yes && !sites && !changes)
+        else if (kernel->yes && !sites)
             *out = STRAIT_EMU_KERNEL;
         else
             return strait_error_set(
                 err, STRAIT_ERR_HOST, "emu", "no tun device: %s; %s" OTHER_KERNEL, can->tun.reason,
-                sites     ? "the kernel's own links make stars only"
-                : changes ? "the kernel's own links keep their rates, and jitter is uniform there"
-                          : kernel->reason);
+                sites ? "the kernel's own links make stars only" : kernel->reason);
         return 0;
     }
     *out = strcmp(run->realisation, "kernel") == 0 ? STRAIT_EMU_KERNEL : STRAIT_EMU_RELAY;
@@ -106,10 +104,6 @@ int strait_emu_choose_realisation(enum strait_emu_realisation *out, const struct
                                 "the kernel realisation makes stars only: expected the relay "
                                 "for a network with %d sites",
                                 run->network->n_sites);
-    if (*out == STRAIT_EMU_KERNEL && changes)
-        return strait_error_set(err, STRAIT_ERR_HOST, "emu",
-                                "the kernel realisation keeps the rates of links, with uniform "
-                                "jitter: expected the relay");
     if (*out == STRAIT_EMU_KERNEL && !kernel->yes)
         return strait_error_set(err, STRAIT_ERR_HOST, "emu", "%s" OTHER_KERNEL, kernel->reason);
     if (*out == STRAIT_EMU_RELAY && !can->tun.yes)

@@ -44,8 +44,9 @@ struct strait_emu_net_plan {
     bool unshaped;        /* negative control: forward everything at once */
     uint64_t seed;        /* relay: for loss and jitter; the kernel draws its own numbers */
     const char *tun_path; /* NULL: /dev/net/tun */
-    /* Relay: when schedules of rates begin, CLOCK_MONOTONIC in memory that is shared; 0: not yet,
-     * NULL: never. Before, links have the rates of time 0. */
+    /* When schedules of rates begin, CLOCK_MONOTONIC in memory that is shared; 0: not yet, NULL:
+     * never. Before, links have the rates of time 0. Kernel: the schedules are borrowed while the
+     * net is there. */
     const _Atomic(int64_t) *start_ns;
     enum strait_emu_realisation realisation;
 };

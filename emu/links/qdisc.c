@@ -5,6 +5,7 @@
 #include <linux/pkt_sched.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include "core/hash.h"
@@ -35,15 +36,19 @@ void strait_emu_qdisc_of(struct strait_emu_qdisc *out, const struct strait_link 
                          double overhead_bytes, double dilation, double late_s)
 {
     const double share = FRAME_BYTES / (FRAME_BYTES + overhead_bytes);
-    *out = (struct strait_emu_qdisc){
-        .delay_ns = llround(1e9 * dilation * link->delay_s),
-        .jitter_ns = llround(1e9 * dilation * fmin(link->jitter_s, link->delay_s)),
-        .loss = (uint32_t)llround(link->loss_ratio * UINT32_MAX)};
-    out->has_netem = out->delay_ns > 0 || out->loss > 0;
-    out->has_tbf = isfinite(link->rate_bits_per_s);
+    const double rate_bits_per_s = strait_link_bits_per_s(link, 0);
+    /* netem sends at once what its table would send before it came */
+    const double jitter_s = link->jitter ? link->jitter_s : fmin(link->jitter_s, link->delay_s);
+    *out = (struct strait_emu_qdisc){.in_order = link->jitter_s > 0 || link->schedule,
+                                     .jitter = link->jitter,
+                                     .delay_ns = llround(1e9 * dilation * link->delay_s),
+                                     .jitter_ns = llround(1e9 * dilation * jitter_s),
+                                     .loss = (uint32_t)llround(link->loss_ratio * UINT32_MAX)};
+    out->has_netem = out->delay_ns > 0 || out->jitter_ns > 0 || out->loss > 0;
+    out->has_tbf = isfinite(rate_bits_per_s);
     if (!out->has_tbf)
         return;
-    const double bytes_per_s = fmax(1, round(link->rate_bits_per_s / 8 / dilation * share));
+    const double bytes_per_s = fmax(1, round(rate_bits_per_s / 8 / dilation * share));
     const double queue_bytes = link->queue_bytes > 0 ? link->queue_bytes * share : INFINITY;
     out->rate_bytes_per_s = (uint64_t)bytes_per_s;
     const bool is_virtual = late_s <= LATE_IN_VIRTUAL_S, exact = is_virtual && out->has_netem;
@@ -105,7 +110,7 @@ static int ask(int fd, const union strait_emu_message *m, const char *kind,
 {
     char what[64];
     struct strait_error why = {0};
-    snprintf(what, sizeof(what), "add a %s queue", kind);
+    snprintf(what, sizeof(what), "set a %s queue", kind);
     if (strait_emu_message_ask(fd, m, what, NULL, NULL, &why) == 0)
         return 0;
     if (why.saved_errno == ENOENT)
@@ -117,35 +122,57 @@ static int ask(int fd, const union strait_emu_message *m, const char *kind,
     return -1;
 }
 
-static void begin_queue(union strait_emu_message *m, int index, uint32_t parent, uint32_t handle,
-                        const char *kind)
+/* flags: ADD, or 0 to change a queue that is there. */
+enum { ADD = NLM_F_CREATE | NLM_F_EXCL };
+
+static void begin_queue(union strait_emu_message *m, uint16_t flags, int index, uint32_t parent,
+                        uint32_t handle, const char *kind)
 {
     const struct tcmsg info = {.tcm_ifindex = index, .tcm_parent = parent, .tcm_handle = handle};
-    strait_emu_message_begin(m, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, &info, sizeof(info));
+    strait_emu_message_begin(m, RTM_NEWQDISC, flags, &info, sizeof(info));
     mnl_attr_put_strz(&m->head, TCA_KIND, kind);
 }
 
-static int add_netem(int fd, int index, const struct strait_emu_qdisc *s, struct strait_error *err)
+/* The values of a distribution as netem has them, 16 bits each; a queue that is changed keeps its
+ * own. */
+static void put_table(union strait_emu_message *m, const struct strait_jitter *j)
 {
-    union strait_emu_message m;
-    begin_queue(&m, index, TC_H_ROOT, NETEM_HANDLE, "netem");
-    const struct tc_netem_qopt fixed = {.limit = NETEM_LIMIT_PACKETS, .loss = s->loss};
-    const struct tc_netem_rate order = {.rate = ORDER_BYTES_PER_S};
-    struct nlattr *const options = mnl_attr_nest_start(&m.head, TCA_OPTIONS);
-    strait_emu_message_put(&m, &fixed, sizeof(fixed));
-    mnl_attr_put(&m.head, TCA_NETEM_LATENCY64, sizeof(s->delay_ns), &s->delay_ns);
-    mnl_attr_put(&m.head, TCA_NETEM_JITTER64, sizeof(s->jitter_ns), &s->jitter_ns);
-    if (s->jitter_ns > 0)
-        mnl_attr_put(&m.head, TCA_NETEM_RATE, sizeof(order), &order);
-    mnl_attr_nest_end(&m.head, options);
-    return ask(fd, &m, "netem", err);
+    int16_t table[NETEM_DIST_MAX];
+    const size_t n = j->n < NETEM_DIST_MAX ? j->n : NETEM_DIST_MAX;
+    for (size_t i = 0; i < n; i++)
+        table[i] = (int16_t)fmax(INT16_MIN, fmin(INT16_MAX, round(NETEM_DIST_SCALE * j->x[i])));
+    mnl_attr_put(&m->head, TCA_NETEM_DELAY_DIST, n * sizeof(*table), table);
 }
 
-static int add_tbf(int fd, int index, uint32_t parent, const struct strait_emu_qdisc *s,
+static int set_netem(int fd, uint16_t flags, int index, const struct strait_emu_qdisc *s,
+                     struct strait_error *err)
+{
+    const size_t table_bytes = flags == ADD && s->jitter ? NETEM_DIST_MAX * sizeof(int16_t) : 0;
+    union strait_emu_message *m = malloc(sizeof(*m) + table_bytes);
+    if (!m)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "no memory for a queue");
+    begin_queue(m, flags, index, TC_H_ROOT, NETEM_HANDLE, "netem");
+    const struct tc_netem_qopt fixed = {.limit = NETEM_LIMIT_PACKETS, .loss = s->loss};
+    const struct tc_netem_rate order = {.rate = ORDER_BYTES_PER_S};
+    struct nlattr *const options = mnl_attr_nest_start(&m->head, TCA_OPTIONS);
+    strait_emu_message_put(m, &fixed, sizeof(fixed));
+    mnl_attr_put(&m->head, TCA_NETEM_LATENCY64, sizeof(s->delay_ns), &s->delay_ns);
+    mnl_attr_put(&m->head, TCA_NETEM_JITTER64, sizeof(s->jitter_ns), &s->jitter_ns);
+    if (s->in_order)
+        mnl_attr_put(&m->head, TCA_NETEM_RATE, sizeof(order), &order);
+    if (table_bytes > 0)
+        put_table(m, s->jitter);
+    mnl_attr_nest_end(&m->head, options);
+    const int status = ask(fd, m, "netem", err);
+    free(m);
+    return status;
+}
+
+static int set_tbf(int fd, uint16_t flags, int index, const struct strait_emu_qdisc *s,
                    struct strait_error *err)
 {
     union strait_emu_message m;
-    begin_queue(&m, index, parent, TBF_HANDLE, "tbf");
+    begin_queue(&m, flags, index, s->has_netem ? NETEM_CLASS : TC_H_ROOT, TBF_HANDLE, "tbf");
     struct tc_tbf_qopt fixed = {
         .limit = s->limit_bytes,
         .rate = {.linklayer = TC_LINKLAYER_ETHERNET, /* the kernel computes its own tables */
@@ -162,9 +189,17 @@ static int add_tbf(int fd, int index, uint32_t parent, const struct strait_emu_q
 int strait_emu_qdisc_add(int fd, int index, const struct strait_emu_qdisc *s,
                          struct strait_error *err)
 {
-    if (s->has_netem && add_netem(fd, index, s, err) != 0)
+    if (s->has_netem && set_netem(fd, ADD, index, s, err) != 0)
         return -1;
-    return s->has_tbf ? add_tbf(fd, index, s->has_netem ? NETEM_CLASS : TC_H_ROOT, s, err) : 0;
+    return s->has_tbf ? set_tbf(fd, ADD, index, s, err) : 0;
+}
+
+int strait_emu_qdisc_change(int fd, int index, const struct strait_emu_qdisc *to,
+                            const struct strait_emu_qdisc *from, struct strait_error *err)
+{
+    if (to->has_netem && to->delay_ns != from->delay_ns && set_netem(fd, 0, index, to, err) != 0)
+        return -1;
+    return to->has_tbf ? set_tbf(fd, 0, index, to, err) : 0;
 }
 
 /* --- reading ------------------------------------------------------------------------------ */

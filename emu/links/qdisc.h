@@ -8,7 +8,11 @@
 
 struct strait_emu_qdisc {
     bool has_netem, has_tbf;
-    bool has_debt; /* the delay makes up for the burst; known of what is wanted alone */
+    /* --- known of what is wanted alone: the kernel does not say it */
+    bool has_debt;                      /* the delay makes up for the burst */
+    bool in_order;                      /* although the delay changes */
+    const struct strait_jitter *jitter; /* how jitter_ns is distributed; NULL: uniformly */
+    /* --- */
     int64_t delay_ns, jitter_ns;
     uint32_t loss; /* in units of 1 / (2^32 - 1) */
     uint64_t rate_bytes_per_s;
@@ -18,7 +22,8 @@ struct strait_emu_qdisc {
 /** Compute the shaper of a link: real time, whole bytes. tbf counts a packet's IP bytes plus 14 for
  *  every segment, but an overhead only once for a super-packet, so rate and queue are scaled by
  *  1514 / (1514 + overhead).
- *  In:      late_s  real time by which tbf may be woken late and still keep the rate; 2 us and
+ *  In:      link    its rate at time 0, where that changes
+ *           late_s  real time by which tbf may be woken late and still keep the rate; 2 us and
  *                   less is virtual time: a burst of a frame and that, whose time is added to a
  *                   delay; without one 0.3 ms */
 void strait_emu_qdisc_of(struct strait_emu_qdisc *out, const struct strait_link *link,
@@ -38,6 +43,13 @@ bool strait_emu_qdisc_same(char *text, size_t cap, const struct strait_emu_qdisc
  *  Returns: 0, or -1 with *err: HOST if this kernel lacks one of them */
 int strait_emu_qdisc_add(int fd, int index, const struct strait_emu_qdisc *s,
                          struct strait_error *err);
+
+/** Give a shaper that is there another rate, and the delay and burst that go with it. What is queued
+ *  stays; the bucket is full then.
+ *  In:      from  as it is
+ *  Returns: 0, or -1 with *err */
+int strait_emu_qdisc_change(int fd, int index, const struct strait_emu_qdisc *to,
+                            const struct strait_emu_qdisc *from, struct strait_error *err);
 
 struct strait_emu_qdisc_reading {
     struct strait_emu_qdisc shaper;  /* as the kernel reports it */

@@ -16,6 +16,7 @@
 #include "process/dilated_clock.h"
 #include "net_plan.h"
 #include "netlink.h"
+#include "rate_changer.h"
 #include "realisation.h"
 #include "segment.h"
 #include "sentinel.h"
@@ -26,12 +27,15 @@ static const uint32_t ROUTER = 0x0afffffeU; /* 10.255.255.254, host byte order *
 
 struct kernel {
     struct strait_emu_net_plan plan; /* its links are read during set-up only */
+    struct strait_link *links;       /* 2 n, out and in, whose schedules are the run's */
+    int *changing;                   /* 2 n: the changer's number of a link */
     int namespace_fd, netlink_fd;    /* of the router */
     bool in_loses;                   /* some in link loses packets */
     struct strait_emu_qdisc *out, *in;
     struct strait_emu_qdisc_reading *before; /* 2 n: counters at the start of the report */
     uint64_t *settings, *bytes;              /* 2 n: at set-up; at the last report */
     struct strait_emu_sentinel *sentinel;    /* NULL: the machine's lateness is unknown */
+    struct strait_emu_rate_changer *changer; /* NULL: no rate changes */
     int n_changed;
     char change[STRAIT_EMU_CHANGE_CHARS];
 };
@@ -53,15 +57,19 @@ static int begin(void **state, const struct strait_emu_net_plan *plan, struct st
     *k = (struct kernel){.plan = *plan,
                          .namespace_fd = -1,
                          .netlink_fd = -1,
+                         .links = calloc(2 * n, sizeof(*k->links)),
+                         .changing = calloc(2 * n, sizeof(*k->changing)),
                          .out = calloc(2 * n, sizeof(*k->out)),
                          .before = calloc(2 * n, sizeof(*k->before)),
                          .settings = calloc(4 * n, sizeof(*k->settings))};
     *state = k;
-    if (!k->out || !k->before || !k->settings)
+    if (!k->links || !k->changing || !k->out || !k->before || !k->settings)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "no memory for %d nodes",
                                 plan->n_nodes);
     k->in = k->out + n;
     k->bytes = k->settings + 2 * n;
+    memcpy(k->links, plan->out, n * sizeof(*k->links));
+    memcpy(k->links + n, plan->in, n * sizeof(*k->links));
     const double dilation = strait_emu_net_plan_dilation(plan);
     const double late_s = strait_emu_qdisc_late_s();
     for (size_t i = 0; i < n; i++) {
@@ -166,6 +174,31 @@ static int read_all(struct strait_emu_qdisc_reading *to, const struct kernel *k,
                                  err);
 }
 
+/* Start what changes the rates of links. */
+static int start_changes(struct kernel *k, const struct strait_emu_node *nodes,
+                         struct strait_error *err)
+{
+    const int n = k->plan.n_nodes;
+    struct strait_emu_changing *all = calloc(2 * (size_t)n, sizeof(*all));
+    size_t n_changing = 0;
+    if (!all)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "no memory for %d nodes", n);
+    for (int i = 0; i < 2 * n && !k->plan.unshaped; i++) {
+        if (!k->links[i].schedule)
+            continue;
+        k->changing[i] = (int)n_changing;
+        all[n_changing++] = (struct strait_emu_changing){
+            .link = &k->links[i],
+            .namespace_fd = i < n ? nodes[i].namespace_fd : k->namespace_fd,
+            .device = i < n ? NODE_INDEX : FIRST_PORT + i - n,
+            .way = i < n ? "out" : "in",
+            .node = i % n};
+    }
+    const int status = strait_emu_rate_changer_start(&k->changer, &k->plan, all, n_changing, err);
+    free(all);
+    return status;
+}
+
 /* Read the shapers back: a silent difference from the plan would make all results wrong. */
 static int start(void *state, const struct strait_emu_node *nodes, struct strait_error *err)
 {
@@ -181,7 +214,29 @@ static int start(void *state, const struct strait_emu_node *nodes, struct strait
                                     "the %s link of node %d is not shaped as asked for: %s",
                                     i < n ? "out" : "in", i % n, text);
     }
+    if (start_changes(k, nodes, err) != 0)
+        return -1;
     return k->plan.realtime ? strait_emu_sentinel_start(&k->sentinel, err) : 0;
+}
+
+/* Whether a link whose rate changes has one that it was given. Which it should have by now is not
+ * judged here: who changes it notes how late he was. */
+static bool is_as_given(char *text, size_t cap, const struct kernel *k, int i,
+                        const struct strait_emu_qdisc *found)
+{
+    double bits_per_s[STRAIT_EMU_RECENT];
+    const size_t n = strait_emu_rate_changer_recent(bits_per_s, k->changer, (size_t)k->changing[i]);
+    struct strait_link link = k->links[i];
+    link.schedule = NULL;
+    for (size_t r = 0; r < n; r++) {
+        struct strait_emu_qdisc wanted;
+        link.rate_bits_per_s = bits_per_s[r];
+        strait_emu_qdisc_of(&wanted, &link, k->plan.overhead_bytes,
+                            strait_emu_net_plan_dilation(&k->plan), strait_emu_qdisc_late_s());
+        if (strait_emu_qdisc_same(text, cap, &wanted, found))
+            return true;
+    }
+    return false;
 }
 
 /* Someone with rights may have changed a link since set-up, or removed and restored it, which
@@ -194,7 +249,9 @@ static void look_for_changes(struct kernel *k, const struct strait_emu_qdisc_rea
         const bool again = now[i].bytes < k->bytes[i];
         char text[STRAIT_EMU_CHANGE_CHARS / 2] = "its queues are others than at set-up";
         k->bytes[i] = now[i].bytes;
-        if (!again && now[i].settings == k->settings[i])
+        if (!again && (now[i].settings == k->settings[i] ||
+                       (k->changer && k->links[i].schedule &&
+                        is_as_given(text, sizeof(text), k, i, &now[i].shaper))))
             continue;
         if (strait_emu_qdisc_same(text, sizeof(text), &k->out[i], &now[i].shaper) && again)
             snprintf(text, sizeof(text), "its counters began again");
@@ -203,6 +260,11 @@ static void look_for_changes(struct kernel *k, const struct strait_emu_qdisc_rea
                      i < n ? "out" : "in", i % n, text);
         n_changed++;
     }
+    char failure[STRAIT_EMU_CHANGE_CHARS];
+    strait_emu_rate_changer_late_s(k->changer, failure);
+    if (*failure && !k->change[0])
+        memcpy(k->change, failure, sizeof(k->change));
+    n_changed += *failure != '\0';
     k->n_changed = n_changed > k->n_changed ? n_changed : k->n_changed;
 }
 
@@ -274,6 +336,10 @@ static int report(struct strait_emu_relay_report *out, void *state,
         out->late_max_s = late.max_s;
         out->realtime = true;
     }
+    char failure[STRAIT_EMU_CHANGE_CHARS];
+    if (k->changer)
+        out->late_max_s =
+            fmax(out->late_max_s, strait_emu_rate_changer_late_s(k->changer, failure));
     if (restart)
         memcpy(k->before, now, 2 * n * sizeof(*now));
     free(now);
@@ -292,6 +358,9 @@ static void close_kernel(void *state)
     struct kernel *k = state;
     forget(k); /* devices disappear with their namespaces */
     strait_emu_sentinel_free(k->sentinel);
+    strait_emu_rate_changer_free(k->changer);
+    free(k->links);
+    free(k->changing);
     free(k->out);
     free(k->before);
     free(k->settings);

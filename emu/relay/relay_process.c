@@ -11,51 +11,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "relay_loop.h"
+#include "emu/links/helper_process.h"
 #include "emu/host/rights.h"
 
 enum { ANSWER_DEADLINE_MS = 5000 };
-
-static int by_value(const void *a, const void *b)
-{
-    const int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
-}
-
-/* Close all other descriptors: an inherited pipe would hide its end from others. */
-static void close_others(int *keep, size_t n)
-{
-    qsort(keep, n, sizeof(*keep), by_value);
-    unsigned from = 0;
-    for (size_t i = 0; i < n; i++) {
-        if ((unsigned)keep[i] > from)
-            close_range(from, (unsigned)keep[i] - 1, 0);
-        from = (unsigned)keep[i] + 1;
-    }
-    close_range(from, ~0U, 0);
-}
-
-static void signals_as_new(void)
-{
-    for (int s = 1; s < NSIG; s++)
-        signal(s, SIG_DFL);
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGINT, SIG_IGN); /* a terminal's Ctrl-C is for the parent; the relay ends with it */
-    signal(SIGQUIT, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-}
 
 /* In the child. */
 static void run(const struct strait_emu_net_plan *plan, const int *tun_fds, int control_fd,
                 pid_t parent)
 {
-    signals_as_new();
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
+    if (!strait_emu_helper_begin(parent, "strait-relay"))
         return;
-    prctl(PR_SET_NAME, "strait-relay");
     prctl(PR_SET_TIMERSLACK, 1UL);
     const struct sched_param lowest = {.sched_priority = 1};
     const bool realtime =
@@ -67,7 +33,7 @@ static void run(const struct strait_emu_net_plan *plan, const int *tun_fds, int 
     memcpy(keep, tun_fds, n * sizeof(*keep));
     keep[n] = control_fd;
     keep[n + 1] = STDERR_FILENO;
-    close_others(keep, n + 2);
+    strait_emu_helper_keep(keep, n + 2);
     free(keep);
     if (strait_emu_rights_drop(STRAIT_EMU_KEEP_NOTHING, true, NULL) != 0)
         return; /* it did not start */

@@ -364,12 +364,47 @@ static void changing_rates(void)
     CU_ASSERT_PTR_NOT_NULL_FATAL(f);
     fputs(experiment, f);
     CU_ASSERT_EQUAL_FATAL(fclose(f), 0);
-    const char *const argv[] = {strait, "run",        file,   "--on",   "both", "--out",
-                                out,    "--launcher", "vuml", "--json", NULL};
-    const struct both b = run_both(argv);
-    CU_ASSERT_AT_LEAST(b.emulated_s, 1.106 + 0.418);
-    CU_ASSERT_AT_MOST(b.emulated_s, 1.106 + 0.418 + 0.25);
+    static const char *const realisations[] = {"relay", "kernel"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *const argv[] = {
+            strait,       "run",  file,     "--on",    "both",          "--out",         out,
+            "--launcher", "vuml", "--json", "--fresh", "--realisation", realisations[i], NULL};
+        const struct both b = run_both(argv);
+        CU_ASSERT_AT_LEAST(b.emulated_s, 1.106 + 0.418);
+        CU_ASSERT_AT_MOST(b.emulated_s, 1.106 + 0.418 + 0.25);
+    }
     folder_remove(job);
+}
+
+/* 4 MB are 2763 frames of 1514 bytes, 33.47 Mbit. 40 Mbps carry 16 in 0.4 s, 10 Mbps 4 in the next
+ * 0.4 s, 80 Mbps the rest in 0.168 s: 0.968 s and a round trip of 2 ms. 40 and 80 Mbps in turn, 50
+ * ms each, carry 6 Mbit in 0.1 s: 30 in 0.5 s, 2 in 50 ms, and the rest at 80 Mbps in 18 ms: 0.568 s.
+ * A window that grows from 14480 B fills 80 Mbps and 2 ms, 20 kB, at once. */
+static void kernel_rates(void)
+{
+    static const double once_s[] = {0, 0.4, 0.8}, once_bps[] = {40e6, 10e6, 80e6},
+                        turn_s[] = {0, 0.05}, turn_bps[] = {40e6, 80e6},
+                        wanted_s[] = {0.968, 0.568};
+    if (!strait_emu_in_virtual_time()) {
+        run_inside("kernel changes rates", "emu/guest/virtual", 0);
+        return;
+    }
+    for (int turn = 0; turn < 2; turn++) {
+        struct world w;
+        upload_world(&w, 1, 0.002, false);
+        w.run.realisation = "kernel";
+        w.network->schedules = turn ? strait_schedule_new(2, turn_s, turn_bps, 0.1)
+                                    : strait_schedule_new(3, once_s, once_bps, INFINITY);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(w.network->schedules);
+        w.network->out[1].schedule = w.network->schedules;
+        w.network->out[1].rate_bits_per_s = 80e6;
+        const double found_s = run_valid_s(&w);
+        fprintf(stderr, "4 MB at changing rates: %.4f s, by arithmetic %.4f\n", found_s,
+                wanted_s[turn]);
+        CU_ASSERT_AT_LEAST(found_s, 0.99 * wanted_s[turn]);
+        CU_ASSERT_AT_MOST(found_s, 1.02 * wanted_s[turn] + 0.002);
+        world_release(&w);
+    }
 }
 
 /* Four strategies in two sites: links that only the relay makes, which nobody asks for. */
@@ -422,6 +457,7 @@ static const struct strait_test tests[] = {
     {"the kernel's links hold there", links},
     {"prediction and emulation of a run agree there", a_run},
     {"rates that change do so there", changing_rates},
+    {"the kernel changes rates at their times", kernel_rates},
     {"sites get the relay's links there", sites},
 };
 STRAIT_SUITE_WITH("emu/guest/virtual", tests, .slow_s = 74, .release = true);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 #include "emu/links/qdisc.h"
+#include "emu/links/rate_changer.h"
 #include "tests/kit/suite.h"
 
 static struct strait_emu_qdisc shaper_of(struct strait_link link, double overhead_bytes,
@@ -107,7 +108,34 @@ static void differences(void)
     CU_ASSERT_STRING_EQUAL(text, "asked for netem 1, found 0");
 }
 
+/* Where the rate changes, the shaper begins with that of time 0: 10 Mbps are 1250000 bytes/s.
+ * Uniform jitter stays below the delay, that of a table is netem's to cut; both keep the order. */
+static void changing(void)
+{
+    const double at_s[] = {0, 1}, bits_per_s[] = {10e6, 80e6};
+    struct strait_schedule *schedule = strait_schedule_new(2, at_s, bits_per_s, INFINITY);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(schedule);
+    struct strait_link link = {.rate_bits_per_s = 80e6, .delay_s = 0.001, .schedule = schedule};
+    struct strait_emu_qdisc s = shaper_of(link, 0, 1);
+    CU_ASSERT_EQUAL(s.rate_bytes_per_s, 1250000);
+    CU_ASSERT_TRUE(s.in_order);
+    link = strait_emu_link_at(&link, 1);
+    CU_ASSERT_PTR_NULL(link.schedule);
+    CU_ASSERT_EQUAL(shaper_of(link, 0, 1).rate_bytes_per_s, 10000000);
+    CU_ASSERT_FALSE(shaper_of(link, 0, 1).in_order);
+    link.jitter_s = 0.002;
+    CU_ASSERT_EQUAL(shaper_of(link, 0, 1).jitter_ns, 1000000);
+    const struct strait_jitter table = {.n = 1};
+    link.jitter = &table;
+    CU_ASSERT_EQUAL(shaper_of(link, 0, 1).jitter_ns, 2000000);
+    CU_ASSERT_TRUE(shaper_of(link, 0, 1).in_order);
+    link.delay_s = 0;
+    CU_ASSERT_TRUE(shaper_of(link, 0, 1).has_netem);
+    strait_schedule_free(schedule);
+}
+
 static const struct strait_test tests[] = {
+    {"where the rate changes, the shaper begins with the first", changing},
     {"rate, overhead, burst and queue are as calculated by hand", rates},
     {"delay, jitter and loss are as calculated by hand", delays},
     {"where nothing is late, a link takes its time for every byte", exact},

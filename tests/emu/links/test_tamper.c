@@ -4,15 +4,18 @@
 #include <fcntl.h>
 #include <math.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "core/process.h"
 #include "emu/links/net.h"
 #include "emu/links/qdisc.h"
+#include "process/dilated_clock.h"
 #include "tests/kit/emu_world.h"
 #include "tests/kit/suite.h"
 
@@ -66,13 +69,19 @@ struct net {
     struct strait_emu_net *net;
 };
 
-static bool net_up(struct net *w, double delay_s)
+/* schedule: of what leaves node 1. */
+static bool net_up_with(struct net *w, double delay_s, const struct strait_schedule *schedule,
+                        const _Atomic(int64_t) *start_ns)
 {
     struct strait_error err = {0};
-    struct strait_emu_net_plan plan = {
-        .n_nodes = N, .out = w->out, .in = w->in, .realisation = STRAIT_EMU_KERNEL};
+    struct strait_emu_net_plan plan = {.n_nodes = N,
+                                       .out = w->out,
+                                       .in = w->in,
+                                       .start_ns = start_ns,
+                                       .realisation = STRAIT_EMU_KERNEL};
     for (int i = 0; i < N; i++)
         w->out[i] = w->in[i] = (struct strait_link){.rate_bits_per_s = 1e8, .delay_s = delay_s};
+    w->out[1].schedule = schedule;
     if (!has_tc())
         return false;
     if (strait_emu_net_up(&w->net, &plan, &err) == 0)
@@ -80,6 +89,11 @@ static bool net_up(struct net *w, double delay_s)
     CU_ASSERT_EQUAL(err.code, STRAIT_ERR_HOST);
     strait_test_skip(err.text);
     return false;
+}
+
+static bool net_up(struct net *w, double delay_s)
+{
+    return net_up_with(w, delay_s, NULL, NULL);
 }
 
 /* Does the network say that n links are no longer as they were, and of the first what? */
@@ -324,7 +338,39 @@ static void a_run(void)
                                        "6250000, found 3125000"));
 }
 
+/* A link whose rate changes has the rates of its schedule, and no other: 100 Mbps, from 1 us on 50.
+ * The change is waited for, since the process that makes it says how late it was. */
+static void scheduled(void)
+{
+    static const double at_s[] = {0, 1e-6}, bits_per_s[] = {1e8, 5e7};
+    _Atomic(int64_t) *start_ns =
+        mmap(NULL, sizeof(*start_ns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CU_ASSERT_FATAL(start_ns != MAP_FAILED);
+    struct strait_schedule *schedule = strait_schedule_new(2, at_s, bits_per_s, INFINITY);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(schedule);
+    struct net w;
+    if (has_tc() && net_up_with(&w, 0, schedule, start_ns)) {
+        const int node = strait_emu_net_namespace_fd(w.net, 1);
+        expect(&w, 0, "");
+        atomic_store(start_ns, strait_proc_mono_ns());
+        for (double late_s = 0; !(late_s > 0);) {
+            struct strait_emu_relay_report r;
+            CU_ASSERT_EQUAL_FATAL(strait_emu_net_report(&r, w.net, false, NULL), 0);
+            late_s = r.late_max_s;
+            strait_emu_relay_report_release(&r);
+        }
+        expect(&w, 0, "");
+        CU_ASSERT(tc(node, "qdisc change dev eth0 root tbf rate 70mbit burst 187500 limit "
+                           "2147483647"));
+        expect(&w, 1, "the out link of node 1: asked for tbf rate in bytes/s");
+        strait_emu_net_free(w.net);
+    }
+    strait_schedule_free(schedule);
+    munmap(start_ns, sizeof(*start_ns));
+}
+
 static const struct strait_test tests[] = {
+    {"a link whose rate changes has the rates that it was given", scheduled},
     {"a rate that is changed, removed or added to is told with its value", changed_rates},
     {"a delay that is changed, removed or added to is told with its value", changed_delays},
     {"links at the router are watched as well, and the first change keeps the word",

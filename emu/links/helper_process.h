@@ -1,0 +1,15 @@
+/* What processes that serve a network have in common: they end with the process that started them,
+ * and have no file of it but their own. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/** In the child, first: signals as in a new program but those of a terminal, which are for the
+ *  parent; the end with the parent.
+ *  In:      name  that ps shows; NULL: none
+ *  Returns: false where the parent has ended already */
+bool strait_emu_helper_begin(pid_t parent, const char *name);
+/** Close all descriptors but these, which are sorted: an inherited pipe would hide its end from
+ *  others. */
+void strait_emu_helper_keep(int *keep, size_t n);
