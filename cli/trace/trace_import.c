@@ -5,11 +5,12 @@
 #include "cli/kit/command.h"
 #include "cli/kit/files.h"
 #include "cli/kit/options.h"
+#include "core/units.h"
 #include "trace_command.h"
 #include "traces/models/model_object.h"
 
 struct import {
-    const char *path, *format, *out;
+    const char *path, *format, *out, *rate, *step;
     bool force;
 };
 
@@ -77,11 +78,36 @@ static int write_slowness(const struct import *c, struct strait_import *in,
     return strait_file_write(path, c->force, in->slowness, strlen(in->slowness), NULL, 0, err);
 }
 
+/* What the layers take: of a trace that has no times, what the user says. */
+static int set_times(const struct import *c, struct strait_import *in, struct strait_error *err)
+{
+    const bool counts = in->model && in->model->device_flop_per_s > 0;
+    double value;
+    if (!in->model && (c->rate || c->step))
+        return strait_error_set(err, STRAIT_ERR_USAGE, "trace import",
+                                "expected a trace with layers for --rate or --step, found %s "
+                                "without any",
+                                in->format->name);
+    if (counts && !c->rate && !c->step)
+        return strait_error_set(err, STRAIT_ERR_INPUT, c->path,
+                                "expected --rate, such as '30 TFLOP/s', or --step, such as '0.8 "
+                                "s': this trace has no times");
+    if (c->rate)
+        return strait_quantity_parse(&value, STRAIT_UNIT_COMPUTE, c->rate, "--rate", err) != 0
+                   ? -1
+                   : strait_model_set_device_rate(in->model, value, err);
+    return !c->step ? 0
+           : strait_quantity_parse(&value, STRAIT_UNIT_TIME, c->step, "--step", err) != 0 ||
+                   !(value > 0)
+               ? strait_error_set(err, STRAIT_ERR_USAGE, "--step", "expected a time above 0")
+               : strait_model_set_step(in->model, value, err);
+}
+
 static int import(const struct import *c, struct strait_import *in, struct strait_error *err)
 {
     char *text = NULL;
     if (strait_file_check_new(c->out, c->force, err) != 0 ||
-        strait_trace_read(in, c->path, c->format, err) != 0)
+        strait_trace_read(in, c->path, c->format, err) != 0 || set_times(c, in, err) != 0)
         return -1;
     if (in->model && !ends_with(c->out, ".json"))
         return write_table(c, in, err);
@@ -110,6 +136,7 @@ static const char notes[] =
     "What was inferred and what is missing goes to standard error.\n"
     "\n"
     "  strait trace import profile.json.gz --out my-model.csv\n"
+    "  strait trace import host_0.json --rate '30 TFLOP/s' --out my-model.csv\n"
     "  strait trace import ring.goal --out ring.json\n"
     "  strait run ring.json --set \"/network/client/rate=100 Mbps\"\n";
 
@@ -118,6 +145,8 @@ int strait_trace_import_command(int argc, char **argv)
     struct import c = {.out = "-"};
     const struct strait_option options[] = {
         {"out", 'o', STRAIT_OPTION_TEXT, &c.out, "OUT", "the layer table or the experiment"},
+        {"rate", 0, STRAIT_OPTION_TEXT, &c.rate, "RATE", "of a trace without times: '30 TFLOP/s'"},
+        {"step", 0, STRAIT_OPTION_TEXT, &c.step, "TIME", "forward and backward take so long"},
         {"format", 0, STRAIT_OPTION_TEXT, &c.format, "NAME", "the format, if it is known"},
         {"force", 0, STRAIT_OPTION_FLAG, &c.force, NULL, "replace a file"}};
     const struct strait_usage usage = {"trace import",

@@ -17,6 +17,7 @@
     X(astra)                                                                                       \
     X(mgwfbp)                                                                                      \
     X(chakra_json)                                                                                 \
+    X(pytorch_et)                                                                                  \
     X(kineto)                                                                                      \
     X(chakra)                                                                                      \
     X(ti)

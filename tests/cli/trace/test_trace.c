@@ -58,7 +58,35 @@ static void imported(void)
     program_tear_down(&program);
 }
 
+/* A product of 2 x 4 x 3 x 2 = 48 operations, for which a device of 1 MFLOP/s takes 48 us; a step of
+ * 1 s is all of it but 1e-12 a node, since nothing is counted in its backward pass. */
+static void without_times(void)
+{
+    program_set_up(&program);
+    program_write(&program, "et.json",
+                  "{\"schema\":\"1.0.1\",\"nodes\":["
+                  "{\"name\":\"aten::addmm\",\"rf_id\":1,\"seq_id\":0,\"tid\":1,"
+                  "\"input_shapes\":[[2],[4,3],[3,2]]},"
+                  "{\"name\":\"AddmmBackward0\",\"rf_id\":3,\"seq_id\":0,\"tid\":2},"
+                  "{\"name\":\"autograd::engine::evaluate_function: AddmmBackward0\",\"rf_id\":2,"
+                  "\"tid\":2},{\"name\":\"torch::autograd::AccumulateGrad\",\"rf_id\":5,\"tid\":2,"
+                  "\"input_shapes\":[[3,2]]},{\"name\":\"autograd::engine::evaluate_function: "
+                  "torch::autograd::AccumulateGrad\",\"rf_id\":4,\"tid\":2}]}");
+    expect(CALL("trace", "import", "et.json"), 2, "", "expected --rate, such as '30 TFLOP/s'");
+    expect(CALL("trace", "import", "et.json", "--rate", "1 MFLOP/s"), 0,
+           "0,Linear_0,weight,Linear,3x2,24,48.000000,48.000000,", "");
+    expect(CALL("trace", "import", "et.json", "--step", "1 s"), 0, "3x2,24,999999.9999", "");
+    expect(CALL("trace", "import", "et.json", "--step", "0 s"), 2, "", "above 0");
+    expect(CALL("trace", "import", "et.json", "--rate", "1 Gbps"), 2, "", "--rate: ");
+    expect(CALL("trace", "import", DATA("tests/data/kineto-cnn.json.gz"), "--rate", "1 GFLOP/s"), 2,
+           "", "expected a model whose layers state their FLOPs");
+    expect(CALL("trace", "import", DATA("tests/data/ring.goal"), "--step", "1 s"), 2, "",
+           "expected a trace with layers for --rate or --step, found goal");
+    program_tear_down(&program);
+}
+
 static const struct strait_test tests[] = {
+    {"layers of a trace without times take what the user says", without_times},
     {"show says what is in a trace, and refuses what is none", shown},
     {"import writes an experiment that runs, export another trace", imported},
 };

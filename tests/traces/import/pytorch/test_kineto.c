@@ -1,6 +1,6 @@
 /* Kineto traces: layers with known times, kernels, a real profile, and damage. */
 #include <math.h>
-#include "import_text.h"
+#include "tests/traces/import/import_text.h"
 #include "tests/kit/data.h"
 #include "traces/import/pull_json.h"
 
@@ -266,4 +266,4 @@ static const struct strait_test tests[] = {
     {"any beginning and any changed bit is read or refused", damaged},
     {"JSON is read piece by piece", pieces},
 };
-STRAIT_SUITE("traces/import/kineto", tests);
+STRAIT_SUITE("traces/import/pytorch/kineto", tests);

@@ -232,6 +232,8 @@ static void say(struct strait_kineto_maker *m, size_t n_other)
     strait_import_inferred(in, "operations without parameters count for the layer before them");
     strait_import_inferred(in, "layers are named by their operation and place; weight is the "
                                "parameter with more dimensions");
+    if (m->k->counts_flop)
+        return;
     strait_import_inferred(in, (m->k->gpu != NULL)
                                    ? "times are those of kernels on the accelerator"
                                    : "the trace has no kernels: times are those of the CPU");

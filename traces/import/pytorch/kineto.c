@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chrome.h"
+#include "traces/import/chrome.h"
 #include "kineto.h"
 
 static const char EVALUATE[] = "autograd::engine::evaluate_function: ";
@@ -39,8 +39,7 @@ static bool grow(void **items, size_t *cap, size_t n, size_t size)
     return true;
 }
 
-/* Number of a text; UINT32_MAX: memory ran out. */
-static uint32_t label(struct strait_labels *l, const char *text)
+uint32_t strait_kineto_label(struct strait_labels *l, const char *text)
 {
     const int64_t known = strait_labels_find(l, text, strlen(text));
     if (known >= 0)
@@ -48,15 +47,15 @@ static uint32_t label(struct strait_labels *l, const char *text)
     return strait_labels_put(l, text, strlen(text), 0) ? (uint32_t)l->n - 1 : UINT32_MAX;
 }
 
-static int kind_of(const struct strait_chrome_event *e)
+enum strait_kineto_kind strait_kineto_kind_of(const char *name)
 {
-    if (begins(e->name, "ProfilerStep"))
+    if (begins(name, "ProfilerStep"))
         return STRAIT_KINETO_ITERATION;
-    if (begins(e->name, "Optimizer.step"))
+    if (begins(name, "Optimizer.step"))
         return STRAIT_KINETO_OPTIMISER;
-    if (begins(e->name, EVALUATE))
-        return begins(e->name + strlen(EVALUATE), ACCUMULATE) ? STRAIT_KINETO_ACCUMULATE
-                                                              : STRAIT_KINETO_BACKWARD;
+    if (begins(name, EVALUATE))
+        return begins(name + strlen(EVALUATE), ACCUMULATE) ? STRAIT_KINETO_ACCUMULATE
+                                                           : STRAIT_KINETO_BACKWARD;
     return STRAIT_KINETO_OP;
 }
 
@@ -65,22 +64,27 @@ static uint32_t number(double x)
     return x > 0 && x < UINT32_MAX ? (uint32_t)x : 0;
 }
 
+bool strait_kineto_add(struct strait_kineto *k, const struct strait_kineto_op *op)
+{
+    if (!grow((void **)&k->ops, &k->cap_ops, k->n_ops, sizeof(*op)))
+        return false;
+    k->ops[k->n_ops++] = *op;
+    return true;
+}
+
 static bool keep_op(struct strait_kineto *k, const struct strait_chrome_event *e)
 {
-    const uint32_t lane = label(&k->lanes, e->lane);
+    const uint32_t lane = strait_kineto_label(&k->lanes, e->lane);
     struct strait_kineto_op op = {.start_us = e->start_us,
                                   .end_us = e->start_us + e->duration_us,
                                   .sequence = number(e->sequence + 1),
-                                  .name = label(&k->labels, e->name),
-                                  .dims = label(&k->labels, e->dims),
+                                  .name = strait_kineto_label(&k->labels, e->name),
+                                  .dims = strait_kineto_label(&k->labels, e->dims),
                                   .lane = (uint16_t)lane,
                                   .id = number(e->external_id),
-                                  .kind = (uint8_t)kind_of(e)};
-    if (lane > UINT16_MAX || op.name == UINT32_MAX || op.dims == UINT32_MAX ||
-        !grow((void **)&k->ops, &k->cap_ops, k->n_ops, sizeof(op)))
-        return false;
-    k->ops[k->n_ops++] = op;
-    return true;
+                                  .kind = (uint8_t)strait_kineto_kind_of(e->name)};
+    return lane <= UINT16_MAX && op.name != UINT32_MAX && op.dims != UINT32_MAX &&
+           strait_kineto_add(k, &op);
 }
 
 /* PyTorch up to about 2.1 writes the correlation of a kernel and its launch as their External id
@@ -105,7 +109,7 @@ static bool keep_kernel(struct strait_kineto *k, const struct strait_chrome_even
 
 static bool keep_launch(struct strait_kineto *k, const struct strait_chrome_event *e)
 {
-    const uint32_t lane = label(&k->lanes, e->lane);
+    const uint32_t lane = strait_kineto_label(&k->lanes, e->lane);
     if (lane > UINT16_MAX ||
         !grow((void **)&k->launches, &k->cap_launches, k->n_launches, sizeof(*k->launches)))
         return false;
@@ -114,10 +118,8 @@ static bool keep_launch(struct strait_kineto *k, const struct strait_chrome_even
     return true;
 }
 
-/* Calls of NCCL's kernels and of Gloo's and NCCL's operations, by name. */
-static void count_collective(struct strait_kineto *k, const struct strait_chrome_event *e)
+void strait_kineto_count(struct strait_kineto *k, const char *name, double n_elems, double us)
 {
-    const char *name = e->collective[0] ? e->collective : e->name;
     json_t *entry = json_object_get(k->collectives, name);
     if (!entry && json_object_size(k->collectives) < 64) {
         entry = json_pack("{s:i, s:f, s:f}", "calls", 0, "elements", 0.0, "time_s", 0.0);
@@ -130,8 +132,8 @@ static void count_collective(struct strait_kineto *k, const struct strait_chrome
     const double elems = json_real_value(json_object_get(entry, "elements")),
                  time_s = json_real_value(json_object_get(entry, "time_s"));
     json_object_set_new(entry, "calls", json_integer(calls + 1));
-    json_object_set_new(entry, "elements", json_real(elems + (e->n_elems > 0 ? e->n_elems : 0)));
-    json_object_set_new(entry, "time_s", json_real(time_s + e->duration_us * 1e-6));
+    json_object_set_new(entry, "elements", json_real(elems + (n_elems > 0 ? n_elems : 0)));
+    json_object_set_new(entry, "time_s", json_real(time_s + us * 1e-6));
 }
 
 static bool keep(struct strait_kineto *k, const struct strait_chrome_event *e)
@@ -142,7 +144,8 @@ static bool keep(struct strait_kineto *k, const struct strait_chrome_event *e)
                is_collective = (is_kernel && begins(e->name, "nccl")) || begins(e->name, "gloo:") ||
                                begins(e->name, "nccl:");
     if (is_collective)
-        count_collective(k, e);
+        strait_kineto_count(k, e->collective[0] ? e->collective : e->name, e->n_elems,
+                            e->duration_us);
     if (is_kernel)
         return is_collective || keep_kernel(k, e);
     if (is_collective)
@@ -154,7 +157,9 @@ static bool keep(struct strait_kineto *k, const struct strait_chrome_event *e)
     const bool is_op = e->category[0] == '\0' || strcmp(e->category, "cpu_op") == 0 ||
                        strcmp(e->category, "Operator") == 0,
                is_note = strcmp(e->category, "user_annotation") == 0;
-    return is_op || (is_note && kind_of(e) >= STRAIT_KINETO_ITERATION) ? keep_op(k, e) : true;
+    return is_op || (is_note && strait_kineto_kind_of(e->name) >= STRAIT_KINETO_ITERATION)
+               ? keep_op(k, e)
+               : true;
 }
 
 static void say(struct strait_kineto *k, const struct strait_chrome *c, size_t n_events)
@@ -168,6 +173,19 @@ static void say(struct strait_kineto *k, const struct strait_chrome *c, size_t n
         strait_import_fact(k->in, "backend", json_string(c->backend));
     }
     strait_import_fact(k->in, "collectives", json_incref(k->collectives));
+}
+
+void strait_kineto_release(struct strait_kineto *k)
+{
+    strait_labels_release(&k->labels);
+    strait_labels_release(&k->lanes);
+    strait_labels_release(&k->ids);
+    strait_labels_release(&k->launched);
+    free(k->launches);
+    free(k->gpu);
+    free(k->ops);
+    free(k->kernels);
+    json_decref(k->collectives);
 }
 
 static int read_all(struct strait_import *in, struct strait_source *s, struct strait_error *err)
@@ -191,15 +209,7 @@ static int read_all(struct strait_import *in, struct strait_source *s, struct st
         status = strait_kineto_layers(&k, err);
     }
     strait_chrome_release(&c);
-    strait_labels_release(&k.labels);
-    strait_labels_release(&k.lanes);
-    strait_labels_release(&k.ids);
-    strait_labels_release(&k.launched);
-    free(k.launches);
-    free(k.gpu);
-    free(k.ops);
-    free(k.kernels);
-    json_decref(k.collectives);
+    strait_kineto_release(&k);
     return status;
 }
 

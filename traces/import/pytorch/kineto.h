@@ -1,8 +1,8 @@
 /* Inside this room: what is kept of a Kineto trace's events (kineto.c), the iterations that it has
  * (kineto_iterations.c), and the layers that are made of them (kineto_layers.c). */
 #pragma once
-#include "import.h"
-#include "labels.h"
+#include "traces/import/import.h"
+#include "traces/import/labels.h"
 
 enum strait_kineto_kind {
     STRAIT_KINETO_OP,         /* of the host: forward, or inside of another one */
@@ -47,7 +47,19 @@ struct strait_kineto {
     } * launches;
     size_t n_launches, cap_launches;
     json_t *collectives;
+    bool counts_flop; /* the times are floating-point operations (execution_trace.c) */
 };
+
+/** The number of a text; UINT32_MAX: memory ran out. */
+uint32_t strait_kineto_label(struct strait_labels *l, const char *text);
+/** What an operation of this name is. */
+enum strait_kineto_kind strait_kineto_kind_of(const char *name);
+/** Append an operation. False when memory runs out. */
+bool strait_kineto_add(struct strait_kineto *k, const struct strait_kineto_op *op);
+/** Count a call of NCCL's kernels or of Gloo's and NCCL's operations, by name.
+ *  In:      n_elems  that it sends; -1: unknown */
+void strait_kineto_count(struct strait_kineto *k, const char *name, double n_elems, double us);
+void strait_kineto_release(struct strait_kineto *k);
 
 /* One gradient of one iteration. */
 struct strait_kineto_gradient {
