@@ -126,6 +126,12 @@ void strait_use_host_memory(struct strait_rank *r)
     w->copy_bytes_per_s = w->point->profile->copy_bytes_per_s;
 }
 
+void strait_use_memory(struct strait_rank *r, double bytes_per_s)
+{
+    struct strait_rank_state *w = strait_rank_state_of(r);
+    w->add_bytes_per_s = w->copy_bytes_per_s = bytes_per_s;
+}
+
 void strait_work(struct strait_rank *r, enum strait_span_kind kind, enum strait_resource resource,
                  double cost_s, void (*fn)(void *), void *arg)
 {

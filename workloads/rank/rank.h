@@ -114,6 +114,9 @@ double strait_copy_s_per_byte(const struct strait_rank *r);
 /** From now on this rank, a server, adds and copies at the profile's speed instead of the clients'
  *  device's. */
 void strait_use_host_memory(struct strait_rank *r);
+/** The same at this speed; INFINITY: in no time, as a switch that adds at line rate. A run with
+ *  measured costs pays what its machine takes. */
+void strait_use_memory(struct strait_rank *r, double bytes_per_s);
 /** Any other work on a resource of this rank; returns when it is done. cost_s as in struct
  *  strait_job; fn may be NULL; kind is the span's. */
 void strait_work(struct strait_rank *r, enum strait_span_kind kind, enum strait_resource resource,

@@ -28,6 +28,7 @@
     X(choco)                                                                                       \
     X(pipeline)                                                                                    \
     X(experts)                                                                                     \
+    X(switchml)                                                                                    \
     X(grace)                                                                                       \
     X(gtopk)                                                                                       \
     X(powersgd)                                                                                    \
