@@ -22,7 +22,8 @@ enum collective {
     ALL_TO_ALL,
     RING_ENCODED,
     DOUBLE_TREE,
-    GLOO, /* as in enum strait_all_reduce up to here */
+    GLOO,
+    PAT, /* as in enum strait_all_reduce up to here */
     SITES,
     SCATTER,   /* the ring's halves: rank i ends with the sum of part i + 1, */
     GATHER,    /* and here begins with that part */
@@ -54,6 +55,7 @@ static inline void call_collective(struct strait_rank *r, enum collective kind,
     case RING_ENCODED:
     case DOUBLE_TREE:
     case GLOO:
+    case PAT:
         strait_all_reduce(r, world, c, x, (enum strait_all_reduce)kind);
         return;
     case SITES:

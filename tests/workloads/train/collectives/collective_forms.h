@@ -110,6 +110,8 @@ static inline float expected(enum collective kind, int n, size_t n_elems, size_t
         return downwards(part_with(n_elems, i, n), n, recorded);
     case HALVING:
         return folded(0, left, n - left, recorded);
+    case PAT:
+        return by_pairs(part_with(n_elems, i, n), 0, n, n, recorded);
     case TREE:
         return by_pairs(0, 0, n, n, recorded);
     case DOUBLE_TREE:
@@ -205,6 +207,20 @@ static inline struct sent in_halving(size_t n_elems, int me, int n)
     return s;
 }
 
+/* In the first half all parts but its own, each once; in the second its own to all that are below it
+ * in the part's tree, and so for the part whose owner is o before it: one message for each bit below
+ * the lowest of o. */
+static inline struct sent in_pat(size_t n_elems, int me, int n)
+{
+    struct sent s = {n_elems - of_part(n_elems, me, n), (size_t)n - 1};
+    for (int o = 0; o < n; o++)
+        for (int d = 1; o + d < n && !(o & d) && (o & (d - 1)) == 0; d *= 2) {
+            s.n_elems += of_part(n_elems, me - o + n, n);
+            s.n_messages++;
+        }
+    return s;
+}
+
 /* A part to each owner; the sum of one's own to everybody. */
 static inline struct sent to_owners(size_t n_elems, int me, int n)
 {
@@ -237,6 +253,8 @@ static inline struct sent sent_by(enum collective kind, size_t n_elems, int me, 
         return in_halving(n_elems, me, n);
     case GLOO:
         return in_gloo(n_elems, me, n);
+    case PAT:
+        return in_pat(n_elems, me, n);
     case TREE:
         return in_tree(n_elems, me, n);
     case DOUBLE_TREE:

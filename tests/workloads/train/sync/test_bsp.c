@@ -14,8 +14,9 @@ static const char *const text =
     "\"network\":{\"client\":{\"rate\":\"100 Mbps\",\"rtt\":\"20 ms\"}}}";
 
 enum { CNN_ELEMS = 105866, MAX_RANKS = 9, SITE_SIZE = 2 };
-static const char *const collectives[] = {
-    "ring", "halving", "tree", "all_to_all", "ring_encoded", "double_tree", "hierarchical", "gloo"};
+static const char *const collectives[] = {"ring",         "halving",      "tree",
+                                          "all_to_all",   "ring_encoded", "double_tree",
+                                          "hierarchical", "gloo",         "pat"};
 enum {
     N_COLLECTIVES = sizeof(collectives) / sizeof(collectives[0]),
     RING_ENCODED = 4,
@@ -203,7 +204,7 @@ static void refuses(void)
 static void legal_pairs_run(void)
 {
     static const char *const codecs[] = {"fp16", "qsgd", "randomk", "topk", "signsgd"};
-    static const unsigned refused[] = {0x80, 0x80 | 1u << RING_ENCODED, 0x80 | 1u << 1, 0xF7, 0xF7};
+    static const unsigned refused[] = {0x80, 0x80 | 1u << RING_ENCODED, 0x80 | 1u << 1, 0x1F7, 0x1F7};
     for (size_t k = 0; k < sizeof(codecs) / sizeof(codecs[0]); k++)
         for (int c = 0; c < N_COLLECTIVES; c++) {
             if (refused[k] >> c & 1)
