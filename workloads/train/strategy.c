@@ -15,6 +15,7 @@
     X(sparseloco)                                                                                  \
     X(demo)                                                                                        \
     X(dgc)                                                                                         \
+    X(secagg)                                                                                      \
     X(scaffold)                                                                                    \
     X(bsp)                                                                                         \
     X(ps)                                                                                          \
