@@ -33,7 +33,7 @@ struct secagg {
 
 static int neighbours_of(const struct strait_experiment *e)
 {
-    const int asked = (int)strait_experiment_param(e, "neighbours");
+    const int asked = ((int)strait_experiment_param(e, "neighbours") + 1) / 2 * 2;
     return asked > 0 && asked < e->n_clients - 1 ? asked : e->n_clients - 1;
 }
 
@@ -208,7 +208,7 @@ static const struct strait_param params[] = {
      .max = 1e9, .fallback = 20},
     {"bits", "bits of a value before the sum needs more", STRAIT_PARAM_INTEGER, .min = 1, .max = 32,
      .fallback = 16},
-    {"neighbours", "clients that each shares secrets with; 0: all", STRAIT_PARAM_INTEGER, .min = 0,
+    {"neighbours", "clients that each shares secrets with, an even number; 0: all", STRAIT_PARAM_INTEGER, .min = 0,
      .max = 1e6},
     {"mask_speed", "what one core draws of masks, 4 bytes a value, beside adding them",
      STRAIT_PARAM_SPEED, .min = 1, .max = INFINITY, .fallback = 11.7e9},
