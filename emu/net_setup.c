@@ -29,7 +29,7 @@ static double window_bytes(const struct strait_network *n, const struct strait_e
 int strait_emu_net_setup_build(struct strait_emu_net **out, const struct strait_run *run,
                                const struct strait_emu_shared *shared, double dilation,
                                const char *tun_path, enum strait_emu_realisation realisation,
-                               struct strait_error *err)
+                               const struct strait_emu_trunk *trunk, struct strait_error *err)
 {
     const struct strait_network *n = run->network;
     const size_t n_nodes = (size_t)run->n_ranks;
@@ -56,7 +56,8 @@ int strait_emu_net_setup_build(struct strait_emu_net **out, const struct strait_
                                              .seed = run->seed,
                                              .tun_path = tun_path,
                                              .start_ns = &shared->start_ns,
-                                             .realisation = realisation};
+                                             .realisation = realisation,
+                                             .trunk = trunk};
     const int failed = strait_emu_net_up(out, &plan, err);
     free(links);
     return failed;

@@ -5,13 +5,14 @@
 #include "emu/judge/validity.h"
 
 /** Build namespaces, links and relay for the network of a run.
- *  Out:     out  free with strait_emu_net_free
+ *  Out:     out    free with strait_emu_net_free
+ *  In:      trunk  which nodes are on this host; NULL: all
  *  Returns: 0, or -1 with *err as strait_emu_net_up
  */
 int strait_emu_net_setup_build(struct strait_emu_net **out, const struct strait_run *run,
                                const struct strait_emu_shared *shared, double dilation,
                                const char *tun_path, enum strait_emu_realisation realisation,
-                               struct strait_error *err);
+                               const struct strait_emu_trunk *trunk, struct strait_error *err);
 /** How much earlier than its rate allows a message may pass, virtual seconds: 0 with the relay,
  *  with the kernel the largest burst of an idle tbf. */
 double strait_emu_net_setup_credit_s(const struct strait_run *run, double dilation,

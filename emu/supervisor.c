@@ -75,7 +75,7 @@ static int build_net(struct keeper *k, struct strait_error *err)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     e->after = e->before + run->n_ranks;
     if (strait_emu_net_setup_build(&k->net, run, k->plan.shared, k->plan.dilation.k,
-                                   k->plan.tun_path, k->plan.realisation, err) != 0)
+                                   k->plan.tun_path, k->plan.realisation, NULL, err) != 0)
         return -1;
     e->realisation = k->plan.realisation;
     k->plan.shared->credit_s =

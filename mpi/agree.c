@@ -57,8 +57,8 @@ static void error_of(struct strait_error *e, const json_t *json)
 
 static json_t *hello_json(const struct strait_mpi_hello *h, const struct strait_error *err)
 {
-    char host[64] = "";
-    gethostname(host, sizeof(host) - 1);
+    char host[STRAIT_MPI_HOST_CHARS];
+    strait_mpi_world_host(host);
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "version", STRAIT_VERSION, "program",
                      h->program, "experiment", h->experiment, "file", h->file, "profile",
                      h->profile, "host", host, "error", error_json(err));

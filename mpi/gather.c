@@ -18,7 +18,7 @@ struct figures {
     struct strait_mpi_figures link;
     double returned_s, slip_sum_s, slip_max_s, lag_sum_s, lag_max_s, job_cpu_s;
     uint64_t n_measured, n_slow;
-    char host[64];
+    char host[STRAIT_MPI_HOST_CHARS];
     uint64_t log_bytes;
 };
 
@@ -34,7 +34,7 @@ static struct figures figures_of(struct strait_mpi_session *s)
                         .job_cpu_s = slots->cpu_s,
                         .n_measured = slots->n_measured,
                         .n_slow = slots->n_slow};
-    gethostname(f.host, sizeof(f.host) - 1);
+    strait_mpi_world_host(f.host);
     return f;
 }
 

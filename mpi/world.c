@@ -83,6 +83,15 @@ int strait_mpi_launched_as(void)
     return value ? atoi(value) : 0;
 }
 
+const char *strait_mpi_world_host(char host[STRAIT_MPI_HOST_CHARS])
+{
+    char name[64] = "";
+    const char *on = getenv("STRAIT_NET_ON"); /* strait net run --hosts */
+    gethostname(name, sizeof(name) - 1);
+    snprintf(host, STRAIT_MPI_HOST_CHARS, "%s%s%.24s", name, on ? " on " : "", on ? on : "");
+    return host;
+}
+
 int strait_mpi_world_open(struct strait_mpi_world **out, struct strait_error *err)
 {
     bool started = false;

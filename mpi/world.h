@@ -40,5 +40,9 @@ int strait_mpi_listen(struct strait_mpi_world *w, int src, void **data, size_t *
 void strait_mpi_world_refuse(struct strait_mpi_world *w, const struct strait_error *why);
 /** As which rank a launcher started this process, before MPI is asked; 0 where none did. */
 int strait_mpi_launched_as(void);
+enum { STRAIT_MPI_HOST_CHARS = 96 };
+/** Where this process runs: its host's name, and in an emulated network that several hosts share
+ *  "client1 on alpha". Returns host */
+const char *strait_mpi_world_host(char host[STRAIT_MPI_HOST_CHARS]);
 /** A call of MPI failed. Returns: -1, with *err BACKEND */
 int strait_mpi_broken(struct strait_error *err);

@@ -16,6 +16,7 @@ static const struct strait_subcommand commands[] = {
     {"status", "", "ranks, addresses, links and counters of a network", strait_net_status},
     {"top", "", "Mbit/s of every rank, every second", strait_net_top},
     {"rsh", "HOST COMMAND", "run a command line in a rank, called like ssh", strait_net_rsh},
+    {"part", "", "one host's part of a network: net run --hosts starts it", strait_net_part},
     {"probe", "", "test what this machine can do and what is used", strait_net_probe},
 };
 static const struct strait_command_table table = {
@@ -56,7 +57,7 @@ static int bring_up(const char *name, const char *file, const struct strait_text
     if (strait_net_load(&e, file, settings, err) == 0 &&
         strait_emu_registry_init(&place, name, err) == 0 &&
         (lock = strait_emu_registry_lock(&place, err)) >= 0 &&
-        strait_emu_program_start(&net, &place, lock, e, file, err) == 0)
+        strait_emu_program_start(&net, &place, lock, e, file, NULL, err) == 0)
         state = strait_emu_join_state(&place, err);
     if (state && json) {
         strait_command_print_json(state);

@@ -17,6 +17,7 @@ int strait_net_status(int argc, char **argv);
 int strait_net_top(int argc, char **argv);
 int strait_net_down(int argc, char **argv);
 int strait_net_probe(int argc, char **argv);
+int strait_net_part(int argc, char **argv);
 
 /** $STRAIT_NET inside a network, else "default". */
 const char *strait_net_default_name(void);
@@ -37,6 +38,36 @@ int strait_net_load(struct strait_experiment **out, const char *file,
 int strait_net_rank(const json_t *state, const char *text, struct strait_error *err);
 /** Print a network and its links; consecutive equal ranks share a line. */
 void strait_net_print(const json_t *state);
+
+/* What the hosts of one network say to each other: lines of JSON, on standard output behind this
+ * byte (RFC 7464's record separator), which tells them from what programs print. */
+enum { STRAIT_NET_MARK = '\x1e' };
+/** Print a line of JSON for whoever started this part of a network; takes `what`. */
+void strait_net_say(json_t *what);
+/** An error as such a line has it, and back. */
+json_t *strait_net_error_json(const struct strait_error *err);
+void strait_net_error_of(struct strait_error *err, const json_t *json);
+/** How `strait net run` has it on several hosts: as strait_net_run, for one experiment.
+ *  Returns: the exit status, or -1 with *err
+ */
+struct strait_net_hosts {
+    const char *file, *launch, *program; /* NULL: ssh {host}; this program */
+};
+struct strait_net_order { /* what to run where */
+    const char *name, *log;
+    const char *const *command;
+    int first, n; /* ranks */
+    bool keep_going;
+};
+int strait_net_hosts_run(const struct strait_net_hosts *hosts, const struct strait_net_order *order,
+                         const struct strait_experiment *e, const char *label,
+                         struct strait_error *err);
+/** The launcher's words for one host, then `more`; NULL-terminated, to be freed as one; NULL
+ *  without memory. */
+const char **strait_net_launch_words(const char *launch, const char *host, const char *const *more);
+
+/** Block the signals that end a network in order: they wait until it is up. */
+void strait_net_hold_signals(void);
 
 /* Environment of a program in a network: "NAME=value", NULL-terminated. */
 enum { STRAIT_NET_MAX_ENV = 24, STRAIT_NET_ENV_CHARS = 192 };

@@ -134,6 +134,11 @@ void strait_net_env_room(struct strait_net_env *env, const struct strait_emu_reg
     strait_net_env_add(env, "STRAIT_RANK=%d", rank);
     strait_net_env_add(env, "STRAIT_HOST=%s", json_string_value(json_object_get(r, "host")));
     strait_net_env_add(env, "STRAIT_ADDR=%s", json_string_value(json_object_get(r, "address")));
+    const json_t *on = json_object_get(r, "on"), *hosts = json_object_get(state, "hosts");
+    if (on) /* one of several hosts */
+        strait_net_env_add(env, "STRAIT_NET_ON=%s",
+                           json_string_value(json_array_get(json_object_get(hosts, "names"),
+                                                            (size_t)json_integer_value(on))));
     strait_net_env_add(env, "GLOO_SOCKET_IFNAME=eth0");
     strait_net_env_add(env, "TP_SOCKET_IFNAME=eth0");
     strait_net_env_add(env, "NCCL_SOCKET_IFNAME=eth0");

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "emu/programs/outside.h"
 #include "net_command.h"
 
 enum { NO_PROGRAM = 127, NO_START = 126 }; /* as env(1) has it */
@@ -41,6 +42,55 @@ static int attend(pid_t pid, const sigset_t *mask)
     }
 }
 
+/* The command line that runs argv in a rank of another host, through the launcher. Its words are letters and digits alone, since a launcher may be a shell's. NULL
+ * without memory. */
+static const char **forward(const json_t *state, int rank, const char *const *argv)
+{
+    const json_t *hosts = json_object_get(state, "hosts");
+    const json_t *on =
+        json_object_get(json_array_get(json_object_get(state, "ranks"), (size_t)rank), "on");
+    const int h = (int)json_integer_value(on);
+    json_t *words = json_array();
+    for (size_t i = 0; argv[i]; i++)
+        json_array_append_new(words, json_string(argv[i]));
+    char *line = json_dumps(words, JSON_COMPACT | JSON_ENSURE_ASCII);
+    const size_t n = line ? strlen(line) : 0;
+    char *hex = malloc(2 * n + 1), name[STRAIT_EMU_NAME_CHARS + 16], number[24];
+    for (size_t i = 0; i < n && hex; i++)
+        sprintf(hex + 2 * i, "%02x", (unsigned)(unsigned char)line[i]);
+    snprintf(name, sizeof(name), "%s.h%d", json_string_value(json_object_get(hosts, "network")), h);
+    snprintf(number, sizeof(number), "%d", rank);
+    const char *const more[] = {json_string_value(json_object_get(hosts, "program")),
+                                "net",
+                                "exec",
+                                "--name",
+                                name,
+                                "--rank",
+                                number,
+                                "--hex",
+                                hex,
+                                NULL};
+    const char **out =
+        hex ? strait_net_launch_words(
+                  json_string_value(json_object_get(hosts, "launch")),
+                  json_string_value(json_array_get(json_object_get(hosts, "names"), (size_t)h)),
+                  more)
+            : NULL;
+    free(hex);
+    free(line);
+    json_decref(words);
+    return out;
+}
+
+/* Whether a rank is on another of the hosts that share the network. */
+static bool is_elsewhere(const json_t *state, int rank)
+{
+    const json_t *hosts = json_object_get(state, "hosts");
+    const json_t *on =
+        json_object_get(json_array_get(json_object_get(state, "ranks"), (size_t)rank), "on");
+    return hosts && rank >= 0 && !json_equal(on, json_object_get(hosts, "here"));
+}
+
 /* Run argv in a rank; ends with its exit status, or with ours after printing one line. */
 static void exec_in(const char *name, const char *rank_text, const char *const *argv)
     __attribute__((noreturn));
@@ -52,6 +102,7 @@ static void exec_in(const char *name, const char *rank_text, const char *const *
     struct strait_net_env env;
     char *const cwd = getcwd(NULL, 0);
     json_t *state = NULL;
+    const char **forwarded = NULL;
     pid_t pid = -1;
     int rank = -1;
     if (!cwd)
@@ -61,8 +112,19 @@ static void exec_in(const char *name, const char *rank_text, const char *const *
     if (state)
         rank = strait_net_rank(state, rank_text, &err);
     const sigset_t mask = block_signals();
-    if (rank >= 0 && strait_emu_join_open(&visit, &place, rank, &err) == 0 &&
-        strait_emu_join_join(&visit, &err) == 0) {
+    const bool elsewhere = is_elsewhere(state, rank);
+    if (elsewhere && !(forwarded = forward(state, rank, argv)))
+        strait_error_set(&err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
+    int status = -1;
+    if (forwarded) /* signals end us, and so the program there */
+        sigprocmask(SIG_UNBLOCK, &mask, NULL);
+    if (forwarded)
+        status = strait_emu_outside_run(
+            json_string_value(json_object_get(json_object_get(state, "hosts"), "outside")),
+            forwarded, &err);
+    else if (rank >= 0 && err.code == STRAIT_OK &&
+             strait_emu_join_open(&visit, &place, rank, &err) == 0 &&
+             strait_emu_join_join(&visit, &err) == 0) {
         strait_net_env_room(&env, &place, state, rank);
         const struct strait_emu_command program = {
             .argv = argv,
@@ -73,10 +135,13 @@ static void exec_in(const char *name, const char *rank_text, const char *const *
     }
     strait_emu_join_release(&visit);
     json_decref(state);
+    free(forwarded);
     free(cwd);
     if (pid > 0)
         strait_net_leave(attend(pid, &mask));
-    const int status = strait_command_fail(&err);
+    if (status >= 0)
+        strait_net_leave(status);
+    status = strait_command_fail(&err);
     const bool is_programs_fault = err.code == STRAIT_ERR_USAGE && err.saved_errno != 0;
     const int of_env = err.saved_errno == ENOENT ? NO_PROGRAM : NO_START;
     strait_net_leave(is_programs_fault ? of_env : status);
@@ -92,13 +157,40 @@ static const char exec_notes[] =
     "  strait net exec --rank client1 -- iperf3 -c server\n"
     "  strait net exec -- bash\n";
 
+/* The words that `forward` wrote: NULL-terminated, owned by *words; or NULL with *err. */
+static const char **unpack(json_t **words, const char *hex, struct strait_error *err)
+{
+    const size_t n = strlen(hex) / 2;
+    char *line = malloc(n + 1);
+    for (size_t i = 0; i < n && line; i++) {
+        const char digits[] = {hex[2 * i], hex[2 * i + 1], '\0'};
+        line[i] = (char)strtoul(digits, NULL, 16);
+    }
+    *words = line ? json_loadb(line, n, 0, NULL) : NULL;
+    const size_t n_words = json_array_size(*words);
+    const char **argv = n_words > 0 ? calloc(n_words + 1, sizeof(*argv)) : NULL;
+    for (size_t i = 0; i < n_words && argv; i++)
+        if (!(argv[i] = json_string_value(json_array_get(*words, i))))
+            argv[0] = NULL;
+    free(line);
+    if (argv && argv[0])
+        return argv;
+    free(argv);
+    strait_error_set(err, STRAIT_ERR_USAGE, "net exec",
+                     "expected words as net rsh writes them after --hex");
+    return NULL;
+}
+
 int strait_net_exec(int argc, char **argv)
 {
-    const char *name = strait_net_default_name(), *rank = "0", *none[1];
-    char **command;
+    const char *name = strait_net_default_name(), *rank = "0", *hex = NULL, *none[1];
+    const char **unpacked = NULL;
+    json_t *words = NULL;
+    char **command = NULL;
     const struct strait_option options[] = {
         {"name", 0, STRAIT_OPTION_TEXT, &name, "NAME", "of the network (default)"},
-        {"rank", 0, STRAIT_OPTION_TEXT, &rank, "RANK", "number, host name or address (0)"}};
+        {"rank", 0, STRAIT_OPTION_TEXT, &rank, "RANK", "number, host name or address (0)"},
+        {"hex", 0, STRAIT_OPTION_TEXT, &hex, "WORDS", "the program, as one host tells another"}};
     const struct strait_usage usage = {
         "net exec",
         "-- COMMAND [ARGUMENTS]",
@@ -109,14 +201,16 @@ int strait_net_exec(int argc, char **argv)
     };
     struct strait_error err = {0};
     const int status = strait_net_parse(&usage, argc, argv, none, 0, &command, &err);
-    if (status == 0 && (!command || !*command))
+    if (status == 0 && hex)
+        unpacked = unpack(&words, hex, &err);
+    else if (status == 0 && (!command || !*command))
         strait_error_set(&err, STRAIT_ERR_USAGE, "net exec",
                          "expected a program behind \"--\", found none");
     if (err.code != STRAIT_OK)
         return strait_command_fail(&err);
     if (status == 1)
         return 0;
-    exec_in(name, rank, (const char *const *)(void *)command);
+    exec_in(name, rank, unpacked ? unpacked : (const char *const *)(void *)command);
 }
 
 static const char rsh_notes[] =

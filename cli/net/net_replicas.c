@@ -39,6 +39,7 @@ struct copies {
     int n_running, n_failed, n_ended_by_us;
     int caught;       /* the signal that ended all */
     bool keeper_lost; /* ended from outside, and all copies with it */
+    bool let_go;      /* of the leash */
     bool ending;      /* those that still run were told to end */
     double kill_s;    /* when those that do not will be killed */
     char failed[TEXT_CHARS];
@@ -107,10 +108,10 @@ static int open_output(struct copies *s, struct copy *c, int fds[2], struct stra
 static void put_env(struct strait_net_env *env, const struct strait_tensor_copy_plan *plan, int i)
 {
     const json_t *master =
-        json_array_get(json_object_get(plan->state, "ranks"), (size_t)plan->first);
+        json_array_get(json_object_get(plan->state, "ranks"), (size_t)plan->world_first);
     strait_net_env_room(env, plan->place, plan->state, plan->first + i);
-    strait_net_env_add(env, "RANK=%d", i);
-    strait_net_env_add(env, "WORLD_SIZE=%d", plan->n);
+    strait_net_env_add(env, "RANK=%d", plan->first + i - plan->world_first);
+    strait_net_env_add(env, "WORLD_SIZE=%d", plan->world_n);
     strait_net_env_add(env, "LOCAL_RANK=0");
     strait_net_env_add(env, "MASTER_ADDR=%s",
                        json_string_value(json_object_get(master, "address")));
@@ -234,20 +235,43 @@ static void heed_signals(struct copies *s)
 static void attend(struct copies *s)
 {
     const size_t n = 2 * (size_t)s->plan->n;
-    struct pollfd *p = calloc(n + 1, sizeof(*p));
+    struct pollfd *p = calloc(n + 2, sizeof(*p));
     while (p && s->n_running > 0 && !(s->ending && strait_clock_s() >= s->kill_s)) {
         for (size_t i = 0; i < n; i++) /* poll skips those below 0 */
             p[i] = (struct pollfd){.fd = s->items[i / 2].pipes[i % 2].fd, .events = POLLIN};
         p[n] = (struct pollfd){.fd = s->signals, .events = POLLIN};
-        if (poll(p, (nfds_t)n + 1, s->ending ? 100 : -1) <= 0)
+        p[n + 1] = (struct pollfd){.fd = s->let_go ? -1 : s->plan->leash, .events = POLLIN};
+        if (poll(p, (nfds_t)n + 2, s->ending ? 100 : -1) <= 0)
             continue;
         for (size_t i = 0; i < n; i++)
             if (p[i].revents)
                 drain(&s->items[i / 2], &s->items[i / 2].pipes[i % 2]);
         if (p[n].revents)
             heed_signals(s);
+        if (p[n + 1].revents) {
+            s->let_go = true;
+            end_others(s, SIGTERM);
+        }
     }
     free(p);
+}
+
+/* The other hosts may need the nodes of this one: say how the copies ended, and wait for all. */
+static void wait_for_others(struct copies *s)
+{
+    struct pollfd p[] = {{.fd = s->plan->leash, .events = POLLIN},
+                         {.fd = s->signals, .events = POLLIN}};
+    if (s->plan->leash < 0)
+        return;
+    json_t *how = json_pack("{s:i, s:s}", "failed", s->n_failed, "text", s->failed);
+    strait_net_say(how);
+    while (!s->let_go && !s->caught && !strait_emu_program_is_gone(s->net)) {
+        if (poll(p, 2, 1000) <= 0)
+            continue;
+        s->let_go = p[0].revents != 0;
+        if (p[1].revents)
+            heed_signals(s);
+    }
 }
 
 /* With the network nobody is left who could hold a pipe: each comes to its end. */
@@ -272,7 +296,7 @@ static int judge(const struct copies *s, struct strait_error *err)
     if (s->keeper_lost)
         return strait_error_set(err, STRAIT_ERR_BACKEND, "net run",
                                 "the supervisor of the network was ended, and everything with it");
-    if (s->n_failed == 0)
+    if (s->n_failed == 0 || s->plan->leash >= 0)
         return 0;
     if (s->n_ended_by_us > 0)
         snprintf(others, sizeof(others), "; %d other%s ended", s->n_ended_by_us,
@@ -301,10 +325,12 @@ int strait_tensor_copy_run(const struct strait_tensor_copy_plan *plan,
         failed = strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     else if (s.null < 0 || s.signals < 0)
         failed = strait_error_system(err, NULL, "cannot make a descriptor");
-    else if (start_all(&s, err) == 0)
-        attend(&s);
-    else
+    else if (start_all(&s, err) != 0)
         failed = -1;
+    if (!failed) {
+        attend(&s);
+        wait_for_others(&s);
+    }
     if (s.items)
         end_all(&s);
     if (!failed)

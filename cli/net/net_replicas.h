@@ -10,6 +10,10 @@ struct strait_tensor_copy_plan {
     const char *const *argv;
     const char *log; /* folder, one file a copy; NULL: print lines prefixed with the host's name */
     int first, n;    /* ranks */
+    int world_first, world_n; /* those of all hosts: RANK counts from the first of them */
+    /* Where several hosts share the network: its end ends the copies; when they have ended a line
+     * on standard output says how, and the network stays until then. -1: there is one host. */
+    int leash;
     bool keep_going; /* if one fails the others continue */
 };
 

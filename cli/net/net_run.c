@@ -15,11 +15,11 @@ struct order {
     struct strait_texts settings;
     bool keep_going;
     const char *const *command;
+    struct strait_net_hosts hosts;
     struct strait_net_guest guest;
 };
 
-/* They wait until the network is up, and end it in order then. */
-static void hold_signals(void)
+void strait_net_hold_signals(void)
 {
     sigset_t mask;
     sigemptyset(&mask);
@@ -64,19 +64,30 @@ static int run(const struct order *o, int argc, char **argv, struct strait_error
         return strait_net_guest_run(&o->guest, o->file, &o->settings, o->log, argc, argv, err);
     if (strait_net_load(&e, o->file, &o->settings, err) != 0)
         return -1;
-    hold_signals();
+    const int first = clients && e->n_ranks > e->n_clients ? 1 : 0;
+    const int n = one ? 1 : e->n_ranks - first;
+    if (o->hosts.file) {
+        const struct strait_net_order order = {o->name, o->log, o->command,
+                                               first,   n,      o->keep_going};
+        status = strait_net_hosts_run(&o->hosts, &order, e, o->file, err);
+        strait_experiment_free(e);
+        return status;
+    }
+    strait_net_hold_signals();
     if (strait_emu_registry_init(&place, o->name, err) == 0 && make_log_folder(o->log, err) == 0 &&
         (lock = strait_emu_registry_lock(&place, err)) >= 0 &&
-        strait_emu_program_start(&net, &place, lock, e, o->file, err) == 0)
+        strait_emu_program_start(&net, &place, lock, e, o->file, NULL, err) == 0)
         state = strait_emu_join_state(&place, err);
     if (state) {
-        const int first = clients && e->n_ranks > e->n_clients ? 1 : 0;
         const struct strait_tensor_copy_plan plan = {.place = &place,
                                                      .state = state,
                                                      .argv = o->command,
                                                      .log = o->log,
                                                      .first = first,
-                                                     .n = one ? 1 : e->n_ranks - first,
+                                                     .n = n,
+                                                     .world_first = first,
+                                                     .world_n = n,
+                                                     .leash = -1,
                                                      .keep_going = o->keep_going};
         status = strait_tensor_copy_run(&plan, &net, err);
     }
@@ -101,6 +112,9 @@ static const char notes[] =
     "/tmp, /var/tmp, /run and /dev/shm only this folder and those that arguments\n"
     "name; only files in the folder of --log are kept. Output comes at the end.\n"
     "\n"
+    "--hosts: a part of the ranks on each host, joined by a VXLAN. A line is a name\n"
+    "and, where wanted, slots=2 address=10.1.0.1 rate=10Gbps (of the host's link).\n"
+    "\n"
     "  strait net run wan-check --set /clients=4 --log logs -- python3 train.py\n"
     "  strait net run wan-check --set /clients=2 --launcher uml -- ping -c 3 server\n"
     "  strait net run my.json --ranks first -- mpirun --host server,client1 ...\n"
@@ -120,6 +134,12 @@ int strait_net_run(int argc, char **argv)
         {"keep-going", 0, STRAIT_OPTION_FLAG, &o.keep_going, NULL,
          "let the others continue when one fails"},
         {"name", 0, STRAIT_OPTION_TEXT, &o.name, "NAME", "of the network (run-PID)"},
+        {"hosts", 0, STRAIT_OPTION_TEXT, &o.hosts.file, "FILE",
+         "share the network among these hosts, one a line"},
+        {"launch", 0, STRAIT_OPTION_TEXT, &o.hosts.launch, "COMMAND",
+         "starts a command on a host (ssh {host})"},
+        {"program", 0, STRAIT_OPTION_TEXT, &o.hosts.program, "PATH",
+         "of strait on the hosts (as here)"},
         {"launcher", 0, STRAIT_OPTION_TEXT, &o.guest.launcher, "WHERE",
          "auto: here (default); uml, vuml: in a guest"},
         {"memory", 0, STRAIT_OPTION_TEXT, &o.guest.memory, "SIZE",

@@ -74,8 +74,15 @@ static void print_head(const json_t *state)
            text_of(state, "name"), text_of(state, "experiment"), n, n == 1 ? "" : "s",
            (long long)json_integer_value(json_object_get(state, "keeper")),
            text_of(state, "launcher"));
+    const json_t *hosts = json_object_get(state, "hosts"), *names = json_object_get(hosts, "names");
+    if (hosts)
+        printf("the part of host %s, of %zu; packets of %.0f bytes\n",
+               json_string_value(json_array_get(
+                   names, (size_t)json_integer_value(json_object_get(hosts, "here")))),
+               json_array_size(names), number_of(hosts, "mtu_bytes"));
     printf("a full frame is %.0f bytes on the wire; congestion control %s",
-           1514 + number_of(state, "overhead_bytes"), text_of(state, "congestion"));
+           (hosts ? 14 + number_of(hosts, "mtu_bytes") : 1514) + number_of(state, "overhead_bytes"),
+           text_of(state, "congestion"));
     if (!json_is_true(json_object_get(state, "congestion_set")))
         printf(", where a program asks for it: this kernel keeps its own as the default");
     puts("\n");

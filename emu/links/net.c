@@ -21,8 +21,6 @@
 
 enum {
     LO_INDEX = 1,
-    /* Holds a sender's burst until the relay has read it; a full ring would drop silently. */
-    QUEUE_PACKETS = 32767, /* the most that Linux accepts; some kernels accepted more */
     /* Linux's largest automatic buffers, used if the plan needs less. */
     READ_BUFFER_BYTES = 6291456,
     WRITE_BUFFER_BYTES = 4194304
@@ -162,8 +160,8 @@ static int configure(const struct strait_emu_node *node, int index,
                                         super_packet_rate(plan, index), plan->overhead_bytes);
     const struct strait_emu_device loopback = {0};
     const struct strait_emu_device device = {
-        .mtu_bytes = STRAIT_EMU_MTU_BYTES,
-        .queue_packets = QUEUE_PACKETS,
+        .mtu_bytes = strait_emu_net_plan_mtu_bytes(plan),
+        .queue_packets = STRAIT_EMU_QUEUE_PACKETS,
         .gso_max_segments = segments,
         /* The limit in segments is what counts; this one leaves room for headers. */
         .gso_max_bytes = (uint32_t)fmin(65536, (segments + 1.0) * STRAIT_EMU_MTU_BYTES),
@@ -191,6 +189,25 @@ int strait_emu_namespace_new(struct strait_error *err)
     return fd < 0 ? strait_error_system(err, "/proc/thread-self/ns/net", "cannot open it") : fd;
 }
 
+int strait_emu_router_new(int *namespace_fd, int *netlink_fd,
+                          const struct strait_emu_net_plan *plan, int trunk_index,
+                          struct strait_error *err)
+{
+    int host_fd = plan->trunk ? strait_emu_netlink_open(err) : -1;
+    *namespace_fd = *netlink_fd = -1;
+    int failed = plan->trunk && host_fd < 0;
+    if (!failed)
+        failed = (*namespace_fd = strait_emu_namespace_new(err)) < 0 ||
+                 strait_emu_no_ipv6(err) != 0 ||
+                 strait_emu_sysctl("ipv4/ip_forward", "1", err) != 0 ||
+                 (*netlink_fd = strait_emu_netlink_open(err)) < 0;
+    if (!failed && plan->trunk)
+        failed = strait_emu_trunk_make(plan->trunk, host_fd, *namespace_fd, *netlink_fd,
+                                       trunk_index, plan->n_nodes, err) != 0;
+    strait_emu_close_fd(&host_fd);
+    return failed ? -1 : 0;
+}
+
 static int build_node(struct build *b, int index)
 {
     struct strait_emu_net *net = b->net;
@@ -213,7 +230,8 @@ static void *build_all(void *arg)
     struct build *b = arg;
     b->status = b->net->ops->begin(&b->net->state, b->plan, &b->err);
     for (int i = 0; i < b->plan->n_nodes && b->status == 0; i++)
-        b->status = build_node(b, i);
+        if (strait_emu_trunk_has(b->plan->trunk, i))
+            b->status = build_node(b, i);
     return NULL;
 }
 
@@ -340,6 +358,8 @@ int strait_emu_net_counters(struct strait_emu_counters *out, struct strait_emu_n
                             struct strait_error *err)
 {
     assert(node >= 0 && node < net->n_nodes);
+    if (net->nodes[node].netlink_fd < 0)
+        return strait_error_set(err, STRAIT_ERR_BACKEND, NULL, "node %d is on another host", node);
     return strait_emu_netlink_counters(out, net->nodes[node].netlink_fd,
                                        net->nodes[node].device_index, err);
 }

@@ -7,8 +7,9 @@
 #include <stdint.h>
 #include "core/error.h"
 #include "workloads/ask/network.h"
+#include "trunk.h"
 
-#define STRAIT_EMU_DEVICE "eth0" /* the interface of every node, MTU 1500 */
+#define STRAIT_EMU_DEVICE "eth0" /* the interface of every node */
 
 enum strait_emu_realisation {
     STRAIT_EMU_RELAY, /* needs /dev/net/tun */
@@ -49,6 +50,8 @@ struct strait_emu_net_plan {
      * net is there. */
     const _Atomic(int64_t) *start_ns;
     enum strait_emu_realisation realisation;
+    /* Only the nodes of this host are made; NULL: all. A star; borrowed while the net is there. */
+    const struct strait_emu_trunk *trunk;
 };
 
 /* The kernel's counters of an interface. Bytes of IP packets; a super-packet of many TCP segments
@@ -117,7 +120,7 @@ int strait_emu_net_n_nodes(const struct strait_emu_net *net);
 enum strait_emu_realisation strait_emu_net_realisation(const struct strait_emu_net *net);
 double strait_emu_net_dilation(const struct strait_emu_net *net);
 
-/** A node's namespace as a file descriptor, owned by net. */
+/** A node's namespace as a file descriptor, owned by net; -1 for a node of another host. */
 int strait_emu_net_namespace_fd(const struct strait_emu_net *net, int node);
 
 /** Move the calling thread into a node's namespace. A forked child also closes everything else of

@@ -51,11 +51,20 @@ int strait_emu_net_plan_check(const struct strait_emu_net_plan *plan, struct str
             return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
                                     "expected %s from %g to %g, found %g", fields[i].name,
                                     fields[i].min, fields[i].max, fields[i].value);
+    if (plan->trunk && plan->sites)
+        return strait_error_set(err, STRAIT_ERR_INPUT, NULL,
+                                "expected a star on several hosts, found sites, whose links no "
+                                "host has for itself");
     for (int i = 0; i < plan->n_nodes; i++)
         if (check_link(&plan->out[i], "out", i, err) != 0 ||
             check_link(&plan->in[i], "in", i, err) != 0)
             return -1;
     return 0;
+}
+
+uint32_t strait_emu_net_plan_mtu_bytes(const struct strait_emu_net_plan *plan)
+{
+    return plan->trunk ? plan->trunk->mtu_bytes : STRAIT_EMU_MTU_BYTES;
 }
 
 double strait_emu_net_plan_dilation(const struct strait_emu_net_plan *plan)

@@ -1,4 +1,5 @@
 #include "netlink.h"
+#include <arpa/inet.h>
 #include <linux/if_link.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
@@ -110,6 +111,41 @@ int strait_emu_netlink_neighbour(int fd, int index, uint32_t address,
     mnl_attr_put_u32(&r.head, NDA_DST, address);
     mnl_attr_put(&r.head, NDA_LLADDR, STRAIT_EMU_MAC_BYTES, mac);
     return strait_emu_message_ask(fd, &r, "set a neighbour", NULL, NULL, err);
+}
+
+int strait_emu_netlink_vxlan(int fd, const struct strait_emu_vxlan *vxlan, int there_namespace_fd,
+                             struct strait_error *err)
+{
+    const struct ifinfomsg info = {.ifi_index = vxlan->index};
+    union strait_emu_message r;
+    strait_emu_message_begin(&r, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &info, sizeof(info));
+    mnl_attr_put_strz(&r.head, IFLA_IFNAME, "trunk");
+    mnl_attr_put(&r.head, IFLA_ADDRESS, sizeof(vxlan->mac), vxlan->mac);
+    mnl_attr_put_u32(&r.head, IFLA_NET_NS_FD, (uint32_t)there_namespace_fd);
+    struct nlattr *const link = mnl_attr_nest_start(&r.head, IFLA_LINKINFO);
+    mnl_attr_put_str(&r.head, IFLA_INFO_KIND, "vxlan");
+    struct nlattr *const data = mnl_attr_nest_start(&r.head, IFLA_INFO_DATA);
+    mnl_attr_put_u32(&r.head, IFLA_VXLAN_ID, vxlan->id);
+    mnl_attr_put_u32(&r.head, IFLA_VXLAN_LOCAL, vxlan->local);
+    mnl_attr_put_u16(&r.head, IFLA_VXLAN_PORT, htons(vxlan->port));
+    mnl_attr_put_u8(&r.head, IFLA_VXLAN_LEARNING, 0);
+    mnl_attr_nest_end(&r.head, data);
+    mnl_attr_nest_end(&r.head, link);
+    return strait_emu_message_ask(fd, &r, "make a VXLAN device", NULL, NULL, err);
+}
+
+int strait_emu_netlink_remote(int fd, int index, const unsigned char mac[STRAIT_EMU_MAC_BYTES],
+                              uint32_t host, struct strait_error *err)
+{
+    const struct ndmsg info = {.ndm_family = AF_BRIDGE,
+                               .ndm_ifindex = index,
+                               .ndm_state = NUD_PERMANENT | NUD_NOARP,
+                               .ndm_flags = NTF_SELF};
+    union strait_emu_message r;
+    strait_emu_message_begin(&r, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, &info, sizeof(info));
+    mnl_attr_put(&r.head, NDA_LLADDR, STRAIT_EMU_MAC_BYTES, mac);
+    mnl_attr_put_u32(&r.head, NDA_DST, host);
+    return strait_emu_message_ask(fd, &r, "say where a host of the VXLAN is", NULL, NULL, err);
 }
 
 struct counters {

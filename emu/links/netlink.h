@@ -3,6 +3,11 @@
 #include <stdint.h>
 #include "net.h"
 
+enum {
+    /* Holds a sender's burst until the relay has read it; a full ring would drop silently. */
+    STRAIT_EMU_QUEUE_PACKETS = 32767 /* the most that Linux accepts; some kernels accepted more */
+};
+
 struct strait_emu_device {
     uint32_t mtu_bytes;
     uint32_t queue_packets;    /* 0: unchanged */
@@ -42,5 +47,18 @@ int strait_emu_netlink_veth(int fd, const struct strait_emu_veth_end *here,
 int strait_emu_netlink_neighbour(int fd, int index, uint32_t address,
                                  const unsigned char mac[STRAIT_EMU_MAC_BYTES],
                                  struct strait_error *err);
+struct strait_emu_vxlan {
+    int index;
+    uint32_t id, local; /* the host's own address, network byte order */
+    uint16_t port;
+    unsigned char mac[STRAIT_EMU_MAC_BYTES];
+};
+/** Make a VXLAN device in another namespace, without address, down. Its packets leave by the
+ *  socket's namespace, and go where strait_emu_netlink_remote says and nowhere else. */
+int strait_emu_netlink_vxlan(int fd, const struct strait_emu_vxlan *vxlan, int there_namespace_fd,
+                             struct strait_error *err);
+/** Say at which host a hardware address of a VXLAN device is. */
+int strait_emu_netlink_remote(int fd, int index, const unsigned char mac[STRAIT_EMU_MAC_BYTES],
+                              uint32_t host, struct strait_error *err);
 int strait_emu_netlink_counters(struct strait_emu_counters *out, int fd, int index,
                                 struct strait_error *err);

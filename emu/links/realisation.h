@@ -44,6 +44,14 @@ uint32_t strait_emu_net_plan_rto_min_ms(const struct strait_emu_net_plan *plan);
 /** Make a new namespace and move the calling thread into it.
  *  Returns: its descriptor, or -1 with *err HOST if not allowed */
 int strait_emu_namespace_new(struct strait_error *err);
+/** Make a namespace that forwards packets, move the calling thread into it, and join it to the
+ *  plan's other hosts, if any.
+ *  Out:     namespace_fd, netlink_fd  of it; set even on failure, or -1
+ *  In:      trunk_index  of the device to other hosts
+ *  Returns: 0, or -1 with *err */
+int strait_emu_router_new(int *namespace_fd, int *netlink_fd,
+                          const struct strait_emu_net_plan *plan, int trunk_index,
+                          struct strait_error *err);
 /** Write a sysctl of the calling thread's namespace.
  *  In:      name  below /proc/sys/net
  */

@@ -74,17 +74,13 @@ static int begin(void **state, const struct strait_emu_net_plan *plan, struct st
     const double late_s = strait_emu_qdisc_late_s();
     for (size_t i = 0; i < n; i++) {
         k->in_loses |= plan->in[i].loss_ratio > 0;
-        if (plan->unshaped)
+        if (plan->unshaped || !strait_emu_trunk_has(plan->trunk, (int)i))
             continue;
         strait_emu_qdisc_of(&k->out[i], &plan->out[i], plan->overhead_bytes, dilation, late_s);
         strait_emu_qdisc_of(&k->in[i], &plan->in[i], plan->overhead_bytes, dilation, late_s);
     }
-    k->namespace_fd = strait_emu_namespace_new(err);
-    if (k->namespace_fd < 0 || strait_emu_no_ipv6(err) != 0 ||
-        strait_emu_sysctl("ipv4/ip_forward", "1", err) != 0)
-        return -1;
-    k->netlink_fd = strait_emu_netlink_open(err);
-    return k->netlink_fd < 0 ? -1 : 0;
+    return strait_emu_router_new(&k->namespace_fd, &k->netlink_fd, plan, FIRST_PORT + plan->n_nodes,
+                                 err);
 }
 
 static int add_node(void *state, struct strait_emu_node *node, int index, struct strait_error *err)
@@ -139,7 +135,7 @@ static int connect_node(void *state, const struct strait_emu_node *node, int ind
     const struct kernel *k = state;
     const int port = FIRST_PORT + index, fd = node->netlink_fd;
     const uint32_t address = strait_emu_net_address(index), router = htonl(ROUTER);
-    const struct strait_emu_device device = {.mtu_bytes = STRAIT_EMU_MTU_BYTES};
+    const struct strait_emu_device device = {.mtu_bytes = strait_emu_net_plan_mtu_bytes(&k->plan)};
     const struct strait_emu_route all = {.dst = htonl(STRAIT_EMU_NETWORK),
                                          .prefix_bits = STRAIT_EMU_PREFIX_BITS,
                                          .src = address,
@@ -168,7 +164,8 @@ static int read_all(struct strait_emu_qdisc_reading *to, const struct kernel *k,
                     const struct strait_emu_node *nodes, struct strait_error *err)
 {
     for (int i = 0; i < k->plan.n_nodes; i++)
-        if (strait_emu_qdisc_read(&to[i], 1, NODE_INDEX, nodes[i].netlink_fd, err) != 0)
+        if (strait_emu_trunk_has(k->plan.trunk, i) &&
+            strait_emu_qdisc_read(&to[i], 1, NODE_INDEX, nodes[i].netlink_fd, err) != 0)
             return -1;
     return strait_emu_qdisc_read(to + k->plan.n_nodes, k->plan.n_nodes, FIRST_PORT, k->netlink_fd,
                                  err);

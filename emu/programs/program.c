@@ -12,11 +12,16 @@
 #include "emu/links/userns.h"
 
 /* Get the rights for a new PID namespace: one's own, or those in a user namespace. */
-static int get_rights(const char **launcher, struct strait_error *err)
+static int get_rights(const char **launcher, const struct strait_emu_part *part,
+                      struct strait_error *err)
 {
     *launcher = "root";
     if (unshare(CLONE_NEWPID) == 0)
         return 0;
+    if (part)
+        return strait_error_set(err, STRAIT_ERR_HOST, NULL,
+                                "a network on several hosts needs root on each: its VXLAN leaves "
+                                "by the host's own devices");
     *launcher = "userns";
     if (strait_emu_launch_userns(err) != 0)
         return -1;
@@ -44,18 +49,19 @@ static int hear_ready(int leash, struct strait_error *err)
 int strait_emu_program_start(struct strait_emu_program *out,
                              const struct strait_emu_registry *place, int lock_fd,
                              const struct strait_experiment *experiment, const char *label,
-                             struct strait_error *err)
+                             const struct strait_emu_part *part, struct strait_error *err)
 {
     struct strait_emu_program_plan plan = {.place = place,
                                            .experiment = experiment,
                                            .label = label,
+                                           .part = part,
                                            .tun_path = getenv("STRAIT_TUN"),
                                            .lock_fd = lock_fd};
     int pair[2] = {-1, -1};
     *out = (struct strait_emu_program){.leash = -1};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
         strait_error_system(err, "socketpair", "cannot be made");
-    else if (get_rights(&plan.launcher, err) == 0) {
+    else if (get_rights(&plan.launcher, part, err) == 0) {
         plan.leash = pair[1];
         out->keeper = fork();
         if (out->keeper == 0) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <sys/types.h>
 #include "workloads/ask/experiment.h"
+#include "emu/links/trunk.h"
 #include "net_registry.h"
 
 /* The starter's handle of a network. */
@@ -11,17 +12,28 @@ struct strait_emu_program {
     int leash;    /* closing it ends the network, unless let go; -1: none */
 };
 
+/* What a network has of itself on this host, where several share it. */
+struct strait_emu_part {
+    struct strait_emu_trunk trunk;
+    const char *network;      /* its name; its parts are registered as NAME.h0, NAME.h1, ... */
+    const char *const *names; /* of the hosts */
+    const char *launch;       /* the command that starts one on a host, with {host} in it */
+    const char *program;      /* strait on the others */
+    const char *outside;      /* where outside.h answers */
+};
+
 /** Bring up the network of an experiment in real time, without dilation. Changes the caller: an
  *  ordinary user becomes root of a user namespace, and its future children live in the network's
  *  PID namespace. One thread only.
  *  Out:     out  end with _stop or _let_go
  *  In:      lock_fd  of strait_emu_registry_lock; closed
  *           label    the experiment's name in the description
+ *           part     borrowed while the network is there; NULL: all of it is on this host
  *  Returns: 0, or -1 with *err: HOST if this machine or user cannot */
 int strait_emu_program_start(struct strait_emu_program *out,
                              const struct strait_emu_registry *place, int lock_fd,
                              const struct strait_experiment *experiment, const char *label,
-                             struct strait_error *err);
+                             const struct strait_emu_part *part, struct strait_error *err);
 /** From now on the network stays up when the caller ends. */
 void strait_emu_program_let_go(struct strait_emu_program *f);
 /** Whether the supervisor has ended. Before that, no process in the network ends because of it. */
@@ -47,6 +59,7 @@ struct strait_emu_program_plan {
     const struct strait_emu_registry *place;
     const struct strait_experiment *experiment;
     const char *label, *launcher, *tun_path;
+    const struct strait_emu_part *part;
     int lock_fd, leash;
 };
 /** Main function of the supervisor. */

@@ -49,6 +49,22 @@ static json_t *link_json(const struct strait_link *l)
                      number(l->jitter_s), "queue_bytes", number(l->queue_bytes));
 }
 
+/* Which host has which rank, and how a command gets there. */
+static void put_part(json_t *all, const struct strait_emu_part *part, int n_ranks)
+{
+    json_t *hosts = json_array(), *ranks = json_object_get(all, "ranks");
+    for (int i = 0; i < part->trunk.n_hosts; i++)
+        json_array_append_new(hosts, json_string(part->names[i]));
+    for (int i = 0; i < n_ranks; i++)
+        json_object_set_new(json_array_get(ranks, (size_t)i), "on",
+                            json_integer(part->trunk.host_of[i]));
+    json_object_set_new(all, "hosts",
+                        json_pack("{s:s, s:i, s:o, s:s, s:s, s:s, s:I}", "network", part->network,
+                                  "here", part->trunk.here, "names", hosts, "launch", part->launch,
+                                  "program", part->program, "outside", part->outside, "mtu_bytes",
+                                  (json_int_t)part->trunk.mtu_bytes));
+}
+
 json_t *strait_emu_program_state(const struct strait_emu_program_plan *plan, long keeper_pid,
                                  bool congestion_set)
 {
@@ -62,11 +78,14 @@ json_t *strait_emu_program_state(const struct strait_emu_program_plan *plan, lon
                                                address_text(address, i), "out",
                                                link_json(&e->network->out[i]), "in",
                                                link_json(&e->network->in[i])));
-    return json_pack("{s:s, s:s, s:o, s:I, s:s, s:b, s:f, s:s, s:b, s:o}", "schema", "strait-net/1",
-                     "name", plan->place->name, "experiment",
-                     label ? label : json_string("an experiment"), "keeper", (json_int_t)keeper_pid,
-                     "launcher", plan->launcher, "has_server", e->n_ranks > e->n_clients,
-                     "overhead_bytes", e->network->overhead_bytes, "congestion",
-                     strait_congestion_name(e->network->tcp.congestion), "congestion_set",
-                     congestion_set, "ranks", ranks);
+    json_t *all = json_pack("{s:s, s:s, s:o, s:I, s:s, s:b, s:f, s:s, s:b, s:o}", "schema",
+                            "strait-net/1", "name", plan->place->name, "experiment",
+                            label ? label : json_string("an experiment"), "keeper",
+                            (json_int_t)keeper_pid, "launcher", plan->launcher, "has_server",
+                            e->n_ranks > e->n_clients, "overhead_bytes", e->network->overhead_bytes,
+                            "congestion", strait_congestion_name(e->network->tcp.congestion),
+                            "congestion_set", congestion_set, "ranks", ranks);
+    if (all && plan->part)
+        put_part(all, plan->part, e->n_ranks);
+    return all;
 }

@@ -77,6 +77,7 @@ static long number_outside(void)
 static int build(struct keeper *k, bool *congestion_set, struct strait_error *err)
 {
     const struct strait_experiment *e = k->plan->experiment;
+    const struct strait_emu_trunk *trunk = k->plan->part ? &k->plan->part->trunk : NULL;
     const struct strait_run run = {.n_ranks = e->n_ranks, .network = e->network, .seed = e->seed};
     const struct strait_emu_shared no_streams = {.n_streams = 0, .start_ns = strait_proc_mono_ns()};
     const double k_real_time = 1;
@@ -91,10 +92,12 @@ static int build(struct keeper *k, bool *congestion_set, struct strait_error *er
         failed = strait_emu_net_probe(&can, k->plan->tun_path, err) != 0 ||
                  strait_emu_choose_realisation(&realisation, &run, &can, err) != 0 ||
                  strait_emu_net_setup_build(&k->net, &run, &no_streams, k_real_time,
-                                            k->plan->tun_path, realisation, err) != 0;
+                                            k->plan->tun_path, realisation, trunk, err) != 0;
     *congestion_set = true;
     for (int i = 0; i < e->n_ranks && !failed; i++) {
         bool set;
+        if (!strait_emu_trunk_has(trunk, i))
+            continue;
         failed = strait_emu_sandbox_make(&k->rooms[i], &set, k->net, i,
                                          strait_emu_program_host(host, e, i), hosts,
                                          strait_congestion_name(e->network->tcp.congestion), err);
@@ -141,7 +144,8 @@ static int set_up(struct keeper *k, struct strait_error *err)
 
 static void give_keys(const struct keeper *k, int to, int rank)
 {
-    if (rank < 0 || rank >= strait_emu_net_n_nodes(k->net))
+    if (rank < 0 || rank >= strait_emu_net_n_nodes(k->net) ||
+        strait_emu_net_namespace_fd(k->net, rank) < 0)
         return; /* the asker reads end-of-file */
     const int keys[STRAIT_EMU_N_KEYS] = {strait_emu_net_namespace_fd(k->net, rank),
                                          k->rooms[rank].mount_fd, k->rooms[rank].uts_fd, k->pid_fd,

@@ -58,8 +58,9 @@ struct strait_emu_relay {
     const _Atomic(int64_t) *start_ns; /* of schedules */
     struct link *links; /* numbered as in a network; out and in of node i: 2 i, 2 i + 1 */
     int n_links;
-    const struct strait_network *sites; /* NULL: a star */
-    struct strait_heap heap;            /* packets by due time, of equal ones the first pushed */
+    const struct strait_network *sites;   /* NULL: a star */
+    const struct strait_emu_trunk *trunk; /* NULL: all nodes are here */
+    struct strait_heap heap;              /* packets by due time, of equal ones the first pushed */
     int64_t n_pushed;
     struct strait_emu_packet_runs runs;
     uint64_t n_unroutable, n_memory_drops;
@@ -108,6 +109,7 @@ struct strait_emu_relay *strait_emu_relay_new(const struct strait_emu_net_plan *
         .links = links,
         .n_links = (int)n_links,
         .sites = plan->sites,
+        .trunk = plan->trunk,
     };
     for (size_t i = 0; i < n; i++) {
         links[2 * i] = link_of(&plan->out[i], 2 * i, plan);
@@ -305,9 +307,11 @@ static void path_of(struct strait_emu_packet_run *p, const struct strait_emu_rel
         p->n_hops = strait_network_path(relay->sites, src, p->dst, p->links);
         return;
     }
-    p->links[0] = 2 * src;
-    p->links[1] = 2 * p->dst + 1;
-    p->n_hops = 2;
+    p->n_hops = 0;
+    if (src != STRAIT_EMU_ELSEWHERE)
+        p->links[p->n_hops++] = 2 * src;
+    if (strait_emu_trunk_has(relay->trunk, p->dst))
+        p->links[p->n_hops++] = 2 * p->dst + 1;
 }
 
 /* A run that comes from its sender. */
@@ -331,7 +335,8 @@ void strait_emu_relay_offer(struct strait_emu_relay *relay, double now_s, int sr
         return;
     }
     const uint32_t dst = ntohl(shape.dst) - ntohl(strait_emu_net_address(0));
-    if (dst >= (uint32_t)relay->n_nodes) {
+    if (dst >= (uint32_t)relay->n_nodes ||
+        (src == STRAIT_EMU_ELSEWHERE && !strait_emu_trunk_has(relay->trunk, (int)dst))) {
         relay->n_unroutable++;
         return;
     }

@@ -23,7 +23,10 @@ struct strait_emu_relay *strait_emu_relay_new(const struct strait_emu_net_plan *
                                               struct strait_error *err);
 void strait_emu_relay_free(struct strait_emu_relay *relay);
 
-/** Add a packet that node src sent, at a time no earlier than in previous calls.
+enum { STRAIT_EMU_ELSEWHERE = -1 }; /* a node on another host, which shaped its out link */
+
+/** Add a packet that node src sent, at a time no earlier than in previous calls. One to a node of
+ *  another host crosses the sender's link here, and is due when it arrives at the in link there.
  *  In:      bytes  copied; at most STRAIT_EMU_PACKET_CAP_BYTES
  *  Cost:    a copy and O(log packets under way); memory is reused */
 void strait_emu_relay_offer(struct strait_emu_relay *relay, double now_s, int src,

@@ -29,7 +29,7 @@ struct loop {
     const struct strait_emu_net_plan *plan;
     struct strait_emu_relay *relay;
     const int *tun_fds;
-    int control_fd, epoll_fd, timer_fd;
+    int trunk_fd, control_fd, epoll_fd, timer_fd;
     double armed_s;     /* when the timer is set to fire */
     double wake_s;      /* running median of the time from an interrupt to being awake */
     double most_wake_s; /* 0: in virtual time, where nothing wakes up late */
@@ -65,9 +65,9 @@ static double deliver_due(struct loop *loop)
 
 static void read_device(struct loop *loop, int node)
 {
+    const int fd = node == STRAIT_EMU_ELSEWHERE ? loop->trunk_fd : loop->tun_fds[node];
     for (int i = 0; i < READ_BATCH; i++) {
-        const ssize_t n =
-            TEMP_FAILURE_RETRY(read(loop->tun_fds[node], loop->scratch, sizeof(loop->scratch)));
+        const ssize_t n = TEMP_FAILURE_RETRY(read(fd, loop->scratch, sizeof(loop->scratch)));
         if (n <= 0)
             return;
         const double at_s = isnan(loop->credit_s) ? strait_clock_s() : loop->credit_s;
@@ -187,8 +187,11 @@ static bool prepare(struct loop *loop)
     if (!loop->links)
         return false;
     for (int i = 0; i < n; i++)
-        if (!watch(loop->epoll_fd, loop->tun_fds[i], EPOLLIN, i))
+        if (strait_emu_trunk_has(loop->plan->trunk, i) &&
+            !watch(loop->epoll_fd, loop->tun_fds[i], EPOLLIN, i))
             return false;
+    if (loop->trunk_fd >= 0 && !watch(loop->epoll_fd, loop->trunk_fd, EPOLLIN, n + 2))
+        return false;
     return watch(loop->epoll_fd, loop->timer_fd, EPOLLIN | EPOLLET, n) &&
            watch(loop->epoll_fd, loop->control_fd, EPOLLIN, n + 1);
 }
@@ -213,8 +216,8 @@ static void turn(struct loop *loop)
         loop->credit_s = soon ? NAN : fmax(now_s, woke_s - loop->wake_s);
         for (int i = 0; i < n; i++) {
             const int id = (int)events[i].data.u64;
-            if (id < n_nodes) {
-                read_device(loop, id);
+            if (id < n_nodes || id == n_nodes + 2) {
+                read_device(loop, id < n_nodes ? id : STRAIT_EMU_ELSEWHERE);
                 deliver_due(loop);
             } else if (id == n_nodes) {
                 fired(loop, woke_s);
@@ -226,7 +229,7 @@ static void turn(struct loop *loop)
     }
 }
 
-void strait_emu_relay_loop(const struct strait_emu_net_plan *plan, const int *tun_fds,
+void strait_emu_relay_loop(const struct strait_emu_net_plan *plan, const int *tun_fds, int trunk_fd,
                            int control_fd, bool realtime)
 {
     const bool virtual_time = strait_emu_in_virtual_time();
@@ -235,6 +238,7 @@ void strait_emu_relay_loop(const struct strait_emu_net_plan *plan, const int *tu
         return;
     *loop = (struct loop){.plan = plan,
                           .tun_fds = tun_fds,
+                          .trunk_fd = trunk_fd,
                           .control_fd = control_fd,
                           .realtime = realtime,
                           .began_s = strait_clock_s(),

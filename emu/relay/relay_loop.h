@@ -14,6 +14,7 @@ enum {
 
 /** Relay until the other end of the control socket is closed.
  *  In:      tun_fds   plan->n_nodes devices, non-blocking
+ *           trunk_fd  the one for all nodes of other hosts; -1: there are none
  *           realtime  whether SCHED_FIFO was granted, for the report */
-void strait_emu_relay_loop(const struct strait_emu_net_plan *plan, const int *tun_fds,
+void strait_emu_relay_loop(const struct strait_emu_net_plan *plan, const int *tun_fds, int trunk_fd,
                            int control_fd, bool realtime);

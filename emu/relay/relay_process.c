@@ -17,8 +17,8 @@
 enum { ANSWER_DEADLINE_MS = 5000 };
 
 /* In the child. */
-static void run(const struct strait_emu_net_plan *plan, const int *tun_fds, int control_fd,
-                pid_t parent)
+static void run(const struct strait_emu_net_plan *plan, const int *tun_fds, int trunk_fd,
+                int control_fd, pid_t parent)
 {
     if (!strait_emu_helper_begin(parent, "strait-relay"))
         return;
@@ -37,7 +37,7 @@ static void run(const struct strait_emu_net_plan *plan, const int *tun_fds, int 
     free(keep);
     if (strait_emu_rights_drop(STRAIT_EMU_KEEP_NOTHING, true, NULL) != 0)
         return; /* it did not start */
-    strait_emu_relay_loop(plan, tun_fds, control_fd, realtime);
+    strait_emu_relay_loop(plan, tun_fds, trunk_fd, control_fd, realtime);
 }
 
 /* Receive all bytes before the deadline. */
@@ -57,7 +57,7 @@ static bool receive_all(int fd, void *bytes, size_t n_bytes)
 }
 
 int strait_emu_relay_start(struct strait_emu_relay_process *out,
-                           const struct strait_emu_net_plan *plan, const int *tun_fds,
+                           const struct strait_emu_net_plan *plan, const int *tun_fds, int trunk_fd,
                            struct strait_error *err)
 {
     int pair[2];
@@ -65,7 +65,7 @@ int strait_emu_relay_start(struct strait_emu_relay_process *out,
         return strait_error_system(err, NULL, "cannot make the relay's control socket");
     const pid_t parent = getpid(), pid = fork();
     if (pid == 0) {
-        run(plan, tun_fds, pair[1], parent);
+        run(plan, tun_fds, trunk_fd, pair[1], parent);
         _exit(EXIT_SUCCESS);
     }
     const int saved = errno;

@@ -11,10 +11,11 @@ struct strait_emu_relay_process {
 };
 
 /** Fork the relay.
- *  Out:     out      end with strait_emu_relay_stop
- *  In:      tun_fds  plan->n_nodes devices; the caller closes its copies */
+ *  Out:     out       end with strait_emu_relay_stop
+ *  In:      tun_fds   plan->n_nodes devices; the caller closes its copies
+ *           trunk_fd  the device to the plan's other hosts, which is that of their nodes; or -1 */
 int strait_emu_relay_start(struct strait_emu_relay_process *out,
-                           const struct strait_emu_net_plan *plan, const int *tun_fds,
+                           const struct strait_emu_net_plan *plan, const int *tun_fds, int trunk_fd,
                            struct strait_error *err);
 /** As strait_emu_net_report. */
 int strait_emu_relay_ask(struct strait_emu_relay_report *out,
