@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "codecs/codec.h"
+#include "codecs/spec.h"
 #include "core/hash.h"
 #include "core/random.h"
 #include "traces/tensors.h"
@@ -277,40 +278,130 @@ static void golden_line(void)
     unlink(path);
 }
 
-static void check_golden(const struct strait_codec_ops *ops)
+enum { GOLDEN_ELEMS = 40000 };
+
+/* A tensor of the golden lines: about normal, with zeros and a few large ones. */
+static void golden_tensor(float *x)
 {
-    enum { N = 40000 };
-    static float x[N];
-    uint64_t want = 0;
-    if (ops->unavailable || ops->flags & STRAIT_CODEC_MACHINE)
-        return; /* bytes of somebody else's library */
-    plain_tensor(x, N, 11);
-    for (size_t i = 0; i < N; i += 7) /* zeros and a few large ones */
+    plain_tensor(x, GOLDEN_ELEMS, 11);
+    for (size_t i = 0; i < GOLDEN_ELEMS; i += 7)
         x[i] = i % 5 == 0 ? x[i] * 64 : 0;
-    bool have = golden_of(&want, ops->name);
+}
+
+/* Of a codec with all defaults the bytes of one tensor; of other settings those of five lengths. */
+static uint64_t golden_sum(const char *text)
+{
+    static const size_t lengths[] = {GOLDEN_ELEMS, 4097, 1024, 100, 3, 1};
+    static float x[GOLDEN_ELEMS];
+    const bool plain = !strchr(text, ':');
+    struct strait_codec_spec spec;
+    struct strait_error err = {0};
+    uint64_t sums[sizeof(lengths) / sizeof(*lengths)] = {0};
+    void *state;
+    golden_tensor(x);
+    CU_ASSERT_EQUAL_FATAL(strait_codec_spec_parse(&spec, text, &err), 0);
+    const struct strait_request request = {
+        .bound = spec.bound.kind == STRAIT_BOUND_NONE ? bound_of(spec.ops) : spec.bound,
+        .key = 42,
+        .n_rows = 200};
+    for (size_t i = 0; i < (plain ? 1 : sizeof(lengths) / sizeof(*lengths)); i++) {
+        struct strait_request r = request;
+        r.n_rows = lengths[i] % r.n_rows == 0 ? r.n_rows : 1;
+        CU_ASSERT_EQUAL_FATAL(strait_codec_open(spec.ops, &state, spec.params, &err), 0);
+        const size_t cap_bytes = spec.ops->max_bytes(state, lengths[i]);
+        unsigned char *bytes = malloc(cap_bytes + 1);
+        size_t len_bytes = 0;
+        CU_ASSERT_FATAL(bytes && strait_codec_encode(spec.ops, state, bytes, cap_bytes, &len_bytes,
+                                                     x, lengths[i], r, &err) == 0);
+        sums[i] = strait_checksum(bytes, len_bytes);
+        free(bytes);
+        spec.ops->close(state);
+    }
+    return plain ? sums[0] : strait_checksum(sums, sizeof(sums));
+}
+
+/* want: what the file says; NULL: it has no line, which make golden adds. */
+static void check_golden_line(const char *text, const uint64_t *want)
+{
+    uint64_t sum = want ? *want : 0;
+    bool have = want;
     for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
         setenv("STRAIT_SIMD", levels[i], 1);
-        struct coded c = encode(
-            ops, x, N, (struct strait_request){.bound = bound_of(ops), .key = 42, .n_rows = 200});
-        const uint64_t found = strait_checksum(c.bytes, c.len_bytes);
+        const uint64_t found = golden_sum(text);
         if (!have && getenv("STRAIT_WRITE_GOLDEN")) { /* the other levels must give the same */
-            add_golden(DATA("tests/golden/codecs.txt"), ops->name, found);
-            printf("%s: its line is in tests/golden/codecs.txt now\n", ops->name);
-            want = found;
+            add_golden(DATA("tests/golden/codecs.txt"), text, found);
+            printf("%s: its line is in tests/golden/codecs.txt now\n", text);
+            sum = found;
             have = true;
         }
         if (!have)
-            printf("%s has no line in tests/golden/codecs.txt: make golden adds it\n", ops->name);
-        else if (found != want)
+            printf("%s has no line in tests/golden/codecs.txt: make golden adds it\n", text);
+        else if (found != sum)
             printf("%s: %s %016llx; where the wire format is meant to change, delete its line in "
                    "tests/golden/codecs.txt, then make golden\n",
-                   levels[i], ops->name, (unsigned long long)found);
-        CU_ASSERT(have && found == want);
-        free(c.bytes);
+                   levels[i], text, (unsigned long long)found);
+        CU_ASSERT(have && found == sum);
         if (!have)
             break;
     }
     unsetenv("STRAIT_SIMD");
+}
+
+static void check_golden(const struct strait_codec_ops *ops)
+{
+    uint64_t want;
+    if (ops->unavailable || ops->flags & STRAIT_CODEC_MACHINE)
+        return; /* bytes of somebody else's library */
+    const bool have = golden_of(&want, ops->name);
+    check_golden_line(ops->name, have ? &want : NULL);
+}
+
+/* A name of the first, each of the values of one of its settings. */
+static const char *const settings[][12] = {
+    {"sz", "abs=0.01", "rms=0.1", "pointwise=0.01", "ratio=8", "range=1e-2,directions=4",
+     "range=1e-4,directions=2", "threads=3"},
+    {"qsgd", "levels=1", "levels=300", "bucket=0", "bucket=100", "payload=published"},
+    {"dithering", "levels=1", "levels=40", "bucket=0", "bucket=100", "norm=max"},
+    {"terngrad", "clip=0", "clip=1", "payload=published", "payload=two_bits"},
+    {"natural", "bits=9"},
+    {"u8bit", "rounding=down"},
+    {"block", "type=int8", "type=int4", "type=e4m3", "type=e5m2", "type=e2m1", "type=e3m0",
+     "block=0", "block=10"},
+    {"mx", "type=e5m2", "type=e3m2", "type=e2m3", "type=e2m1", "type=int8"},
+    {"sketchml", "quantiles=2", "quantiles=1000", "payload=published"},
+    {"inceptionn", "k=1", "k=14", "fixed_point=published"},
+    {"signsgd", "payload=published"},
+    {"signum", "payload=published"},
+    {"efsignsgd", "payload=published"},
+    {"onebit", "payload=published"},
+    {"randomk", "ratio=0.3", "ratio=1", "scale=yes"},
+    {"topk", "ratio=0.3", "ratio=1", "payload=published", "payload=published-int64"},
+    {"threshold", "threshold=0", "threshold=0.1", "payload=published", "payload=published-int64"},
+    {"dgc", "ratio=0.3", "payload=published", "payload=published-int64"},
+    {"adaq", "ratio=0.3", "payload=published"},
+    {"gtopk", "ratio=0.3", "payload=published"},
+    {"chunktopk", "chunk=2,k=1", "chunk=100,k=7", "values=two_bits"},
+    {"dcttopk", "chunk=8,k=3", "payload=published"},
+    {"omnireduce", "block=1", "block=50,ratio=0.2"},
+    {"countsketch", "share=0.5", "rows=1", "ratio=0.1"},
+    {"deepreduce", "index=raw", "index=bitmap", "index=rice", "index=rle", "index=huffman",
+     "index=bloom-p0", "index=bloom-p1", "index=bloom-p2", "value=fp16", "value=sz"},
+    {"deepreduce", "sparsifier=randomk", "sparsifier=threshold", "sparsifier=dgc",
+     "sparsifier=adaq", "value=qsgd", "value=qsgd,levels=7", "payload=published",
+     "index=bloom-p0,fpr=0.1"},
+};
+
+static void golden_settings(void)
+{
+    char text[STRAIT_SPEC_CHARS];
+    for (size_t c = 0; c < sizeof(settings) / sizeof(*settings); c++)
+        for (size_t i = 1; i < sizeof(*settings) / sizeof(**settings) && settings[c][i]; i++) {
+            uint64_t want;
+            snprintf(text, sizeof(text), "%s:%s", settings[c][0], settings[c][i]);
+            strait_test_context("%s", text);
+            const bool have = golden_of(&want, text);
+            check_golden_line(text, have ? &want : NULL);
+        }
 }
 
 static void golden(void)
@@ -372,6 +463,7 @@ static const struct strait_test tests[] = {
     {"unbiased codecs have the values as their mean", unbiased},
     {"the sum of two streams decodes to the sum", sums},
     {"every codec writes the bytes of the wire format, at every SIMD level", golden},
+    {"the bytes of other settings and lengths stay as they are", golden_settings},
     {"a new codec's line goes between its neighbours", golden_line},
     {"every codec brings recorded tensors back", recordings},
 };

@@ -320,6 +320,9 @@ class File:
             if self.tok(last) in CLOSING:  # the head of a for: not a statement of its own
                 return
             last = self.match[last] + 1 if self.tok(last) in OPENING else last + 1
+        if any(re.match(r'cap(_\w+)?$', self.tok(k)) and self.tok(k + 1) == '='
+               for k in range(i, last)):  # room: asked for again where nobody knows of it
+            return
         self.add('statement dropped', i, last - 1, '')
 
 
