@@ -4,6 +4,12 @@
 #include <stdlib.h>
 
 static const double DELACK_S = 0.04; /* Linux TCP_DELACK_MIN */
+/* The receiver's first window, and how much of it grows with each segment (Linux
+ * tcp_select_initial_window, tcp_grow_window); acknowledgements that wait for nothing at first and
+ * after a pause (TCP_MAX_QUICKACKS), of which the greeting has taken one; tcp_comp_sack_nr,
+ * tcp_comp_sack_delay_ns. */
+static const double FIRST_WINDOW_BYTES = 65535, GROWS_SEGMENTS = 2, HELD_S = 1e-3, HELD_RTTS = 0.05;
+enum { MOST_QUICK = 16, MOST_REPEATED = 3, MOST_HELD = 44 };
 /* Super-packets of at most so much of their port's rate, and 64 KB (gso_max_segs in
  * docs/emulation.md, Linux GSO_MAX_SIZE). */
 static const double BURST_S = 0.25e-3, LARGEST_BURST = 44;
@@ -55,6 +61,11 @@ void strait_connection_init(struct strait_connection *c, struct strait_wire *w, 
         .last_sent_s = -INFINITY,
         .rack_sent_s = -INFINITY,
         .delack_s = INFINITY,
+        .window_bytes = FIRST_WINDOW_BYTES,
+        .quick = MOST_QUICK - 1,
+        .held_until_s = INFINITY,
+        .patience_s = rtt_s + fmax(tcp->rto_min_s, 2 * rtt_s),
+        .data_s = INFINITY,
         .timer_s = INFINITY,
         .send_s = INFINITY,
         .first_sent = UINT64_MAX,
@@ -87,7 +98,8 @@ uint64_t strait_connection_received_bytes(const struct strait_connection *c)
 /* One deadline for all purposes; it may come too early, never too late. */
 void strait_connection_arm(struct strait_connection *c)
 {
-    strait_wire_at(c->wire, &c->node, fmin(fmin(c->timer_s, c->send_s), c->delack_s));
+    strait_wire_at(c->wire, &c->node,
+                   fmin(fmin(c->timer_s, c->send_s), fmin(c->delack_s, c->held_until_s)));
 }
 
 /* --- receiver -------------------------------------------------------------------------------- */
@@ -109,9 +121,41 @@ static void acknowledge(struct strait_connection *c, double echo_s, double now_s
                                         strait_segment_of(c, c->received - 1)->end_place)
                     : strait_ack_number(&c->acks, STRAIT_PACKET_OTHER, 0);
     c->n_unacked = 0;
-    c->delack_s = INFINITY;
+    c->delack_s = c->held_until_s = INFINITY;
+    c->n_held = 0;
+    c->quick -= c->quick > 0;
     if (!strait_wire_carry(c->wire, c->back[0], p, now_s))
         strait_wire_free(c->wire, p);
+}
+
+/* Linux tcp_event_data_recv: while its window grows, and after a pause, a receiver acknowledges each
+ * segment at once. */
+static void note_data(struct strait_connection *c, bool is_new, double now_s)
+{
+    if (!is_new || now_s - c->data_s > c->patience_s)
+        c->quick = MOST_QUICK;
+    c->data_s = now_s;
+    if (is_new && c->window_bytes < c->cap * c->segment_bytes) {
+        c->window_bytes += GROWS_SEGMENTS * c->segment_bytes;
+        c->quick |= 1;
+    }
+}
+
+/* Linux __tcp_ack_snd_check behind a hole: the first acknowledgements that tell nothing new in order
+ * at once, further ones for a while together. */
+static bool holds_back(struct strait_connection *c, double now_s)
+{
+    if (c->repeated_seq != c->received) {
+        c->repeated_seq = c->received;
+        c->n_repeated = 0;
+    }
+    if (c->n_held >= MOST_HELD || c->n_repeated < MOST_REPEATED) {
+        c->n_repeated += c->n_repeated < MOST_REPEATED;
+        return false;
+    }
+    if (c->n_held++ == 0)
+        c->held_until_s = now_s + fmin(HELD_S, HELD_RTTS * c->min_rtt_s);
+    return true;
 }
 
 void strait_connection_data(struct strait_connection *c, const struct strait_packet_on_wire *p,
@@ -130,12 +174,18 @@ void strait_connection_data(struct strait_connection *c, const struct strait_pac
             c->n_holes--;
         }
     }
-    c->n_unacked++;
-    if (!is_new || had_holes || c->n_holes > 0 || c->n_unacked >= 2) {
+    note_data(c, is_new, now_s);
+    const bool ends_hole = had_holes && c->n_holes == 0;
+    const bool is_read = is_new && strait_segment_of(c, p->seq)->flags & STRAIT_SEG_PUSHED;
+    c->n_unacked += c->n_holes == 0;
+    if (!is_new || c->quick > 0 || ends_hole ||
+        (c->n_holes == 0 && (is_read || c->n_unacked >= 2)) ||
+        (c->n_holes > 0 && !holds_back(c, now_s))) {
         acknowledge(c, p->sent_s, now_s);
         return;
     }
-    c->delack_s = fmin(c->delack_s, now_s + DELACK_S);
+    if (c->n_holes == 0)
+        c->delack_s = fmin(c->delack_s, now_s + DELACK_S);
     strait_connection_arm(c);
 }
 
@@ -217,7 +267,7 @@ void strait_connection_ack(struct strait_connection *c, const struct strait_pack
 
 void strait_connection_due(struct strait_connection *c, double now_s)
 {
-    if (c->delack_s <= now_s)
+    if (c->delack_s <= now_s || c->held_until_s <= now_s)
         acknowledge(c, -INFINITY, now_s);
     if (c->timer_s <= now_s)
         strait_recovery_timer(c, now_s);

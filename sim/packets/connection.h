@@ -28,6 +28,7 @@ enum strait_segment_flag {
     STRAIT_SEG_REPEATED = 16, /* was ever sent again */
     STRAIT_SEG_LISTED = 32,   /* in the list by time of sending */
     STRAIT_SEG_LIMITED = 64,  /* sent while the application limited the rate */
+    STRAIT_SEG_PUSHED = 128,  /* ends a message */
 };
 
 struct strait_segment {
@@ -102,6 +103,11 @@ struct strait_connection {
     uint64_t n_holes;  /* segments above it that have arrived */
     unsigned n_unacked;
     double delack_s;
+    double window_bytes;                /* that it offers: grows as data come */
+    unsigned quick;                     /* acknowledgements that wait for nothing */
+    unsigned n_repeated, n_held;        /* without news in order: sent, held back */
+    uint64_t repeated_seq;
+    double held_until_s, patience_s, data_s; /* data_s: when data came last */
     /* counts of the sender, segments */
     int64_t sacked, lost, again;
     uint64_t hint, first_sent, last_sent; /* lowest that may have to be sent again; list's ends */

@@ -185,6 +185,8 @@ static bool send_new(struct strait_connection *c, double now_s)
     struct strait_segment *s = strait_segment_of(c, seq);
     *s = (struct strait_segment){
         .end_byte = from + n, .place = place, .end_place = end_place, .n_sent = 1};
+    if (from + n == c->message_ends[c->message])
+        s->flags |= STRAIT_SEG_PUSHED;
     stamp(c, s, now_s);
     c->cut_bytes += n;
     c->nxt++;

@@ -165,6 +165,27 @@ static void full_queue(void)
     CU_ASSERT_DOUBLE_EQUAL(mean_window(&none, 1e8) / full, 0.78, 0.05);
 }
 
+/* A window of one segment: each waits for the acknowledgement of the one before it. The receiver
+ * acknowledges the first 15 at once (its window does not grow, being larger than that already), then
+ * each after 40 ms, since no second one comes. n segments: n - 1 round trips, half a one, and 40 ms
+ * for all but 15 of the first n - 1. The message's end is acknowledged at once, so that the second
+ * message does not wait for it. */
+static void delayed_acknowledgements(void)
+{
+    enum { N = 31 };
+    struct setting s = {STRAIT_RENO, 1e10, RTT_S, .keeps_window = true, .seed = 1};
+    struct world w = {.network = network_of(&s, 1)};
+    w.network->tcp.window_bytes = SEGMENT;
+    w.packets = strait_packets_new(w.network, 1, true);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(w.packets);
+    w.pipe = strait_packets_open(w.packets, 1, 0, 0, 0, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(w.pipe);
+    const double took_s = send(&w, 0, N * SEGMENT);
+    CU_ASSERT_DOUBLE_EQUAL(took_s, (N - 0.5) * RTT_S + (N - 1 - 15) * 0.04, 1e-3);
+    CU_ASSERT_DOUBLE_EQUAL(send(&w, took_s, 1000), RTT_S, 1e-3);
+    close_world(&w);
+}
+
 /* One segment that may be lost: it is sent again by a probe (RFC 8985) after two round trips and
  * the least time-out, 0.3 s, or a time-out where that is less, 0.05 + 0.2 s; then by time-outs that
  * double: 0.5, 1, 2 s and so on. */
@@ -313,6 +334,7 @@ static const struct strait_test tests[] = {
     {"CUBIC's mean window is that of its growth between drawn losses", cubic_law},
     {"BBR keeps its rate under losses", bbr_keeps_its_rate},
     {"a queue as long as the path keeps the rate whole, none loses a quarter", full_queue},
+    {"acknowledgements wait only where Linux has them wait", delayed_acknowledgements},
     {"a lost segment waits for a probe, then for time-outs that double", tail},
     {"jitter moves packets within its bounds and keeps their order", jitter},
     {"parallel connections multiply the window", connections},
