@@ -243,9 +243,12 @@ static void carry(struct strait_emu_relay *relay, struct link *link,
     schedule(relay, p, link->newest_s);
 }
 
-static bool lost(const struct link *link, const struct strait_emu_packet_run *p)
+/* Before time 0 of a run nothing is lost: a prediction begins with connections that are set up, and
+ * a greeting that was lost would leave a window of half the size. */
+static bool lost(const struct strait_emu_relay *relay, const struct link *link,
+                 const struct strait_emu_packet_run *p)
 {
-    return link->loss_ratio > 0 &&
+    return link->loss_ratio > 0 && (!relay->start_ns || run_s(relay, p->first_s) >= 0) &&
            strait_packet_draw(p->key, "loss", link->id, p->number) < link->loss_ratio;
 }
 
@@ -263,7 +266,7 @@ static void cross_by_segment(struct strait_emu_relay *relay, struct link *link,
             const double before_bytes = backlog_bytes(relay, link, free_s, at_s);
             const bool full = link->queue_bytes > 0 && before_bytes > 0 &&
                               before_bytes + bytes > link->queue_bytes;
-            if (lost(link, p)) {
+            if (lost(relay, link, p)) {
                 link->count.n_loss_drops++;
             } else if (full) {
                 link->count.n_queue_drops++;

@@ -209,10 +209,31 @@ static void the_same_losses(void)
     CU_ASSERT(n_lost > 48 && n_lost < 112);
 }
 
+/* A link that loses all, from time 0 of the run on: at 5 s of the clock. */
+static void the_set_up(void)
+{
+    _Atomic(int64_t) start_ns = 0;
+    struct world w;
+    world_init(&w, 2, RATE, 0.001);
+    w.out[0].loss_ratio = 1;
+    w.plan.start_ns = &start_ns;
+    world_up(&w);
+    static struct arrival a[4];
+    send_at(&w, 1, 0, 1, 0, 12);
+    start_ns = 5000000000;
+    send_at(&w, 4.99, 0, 1, 100, 12);
+    send_at(&w, 5.01, 0, 1, 200, 12);
+    CU_ASSERT_EQUAL(arrivals(&w, a, 4, INFINITY), 2);
+    CU_ASSERT_EQUAL(a[1].seq, 100);
+    CU_ASSERT_EQUAL(out_link(&w, 0).n_loss_drops, 1);
+    strait_emu_relay_free(w.relay);
+}
+
 static const struct strait_test tests[] = {
     {"a packet's number is its place in the stream, and how often it was sent", places},
     {"messages are told by their frames", messages},
     {"connections of a pair are counted as they are opened", ordinals},
+    {"nothing is lost before time 0 of a run", the_set_up},
     {"the relay loses the segments that the prediction loses", the_same_losses},
 };
 STRAIT_SUITE("emu/relay/relay_flows", tests);
