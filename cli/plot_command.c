@@ -14,7 +14,7 @@
 #include "cli/kit/options.h"
 #include "cli/kit/tolerance.h"
 
-enum { PATH_CHARS = 4000 };
+enum { PATH_CHARS = 4000, MAX_SCALING_PANELS = 12 };
 
 /* The break-even records of the run that these rows are of. */
 static json_t *breakevens_of(const struct strait_store *store, const json_t *rows)
@@ -199,6 +199,23 @@ static int plot_any(struct asked *a, const struct strait_store *store, const jso
     return status;
 }
 
+/* Whether gains over no compression by number of clients are what the rows show: else what is
+ * compared are other settings, or there are more than can be read in panels of their own. */
+static bool is_scaling(const json_t *all)
+{
+    struct strait_grid *grid;
+    json_t *rows = strait_rows_select(all, "", NULL);
+    bool is_compared = false;
+    if (strait_grid_new(&grid, rows, NULL) == 0) {
+        for (size_t c = 0; c < grid->n_codecs; c++)
+            is_compared |= grid->codecs[c].is_plain;
+        is_compared = is_compared && grid->n_codecs > 1 && grid->n_settings <= MAX_SCALING_PANELS;
+        strait_grid_free(grid);
+    }
+    json_decref(rows);
+    return differs(all, "clients") && is_compared;
+}
+
 static int plot_named(struct asked *a, enum strait_plot_y y, const struct strait_store *store,
                       const json_t *rows, struct strait_error *err)
 {
@@ -210,7 +227,7 @@ static int plot_named(struct asked *a, enum strait_plot_y y, const struct strait
         snprintf(a->base, sizeof(a->base), "%s/%s", a->folder, bases[y]);
     if (y >= STRAIT_PLOT_ACCURACY)
         return plot_training(rows, a->base, y, a->x && strcmp(a->x, "time") == 0, err);
-    if (!both && !differs(rows, "clients") && differs(rows, "point"))
+    if (!both && differs(rows, "point") && !is_scaling(rows))
         return plot_any(a, store, rows, true, err);
     if (!both || differs(rows, "clients"))
         status = plot_scaling(store, rows, a->base, y, err);
@@ -302,9 +319,10 @@ static int plot(struct asked *a, struct strait_error *err)
 }
 
 static const char notes[] =
-    "Draws DIR/scaling.png and .svg over the clients, or where these are not varied\n"
-    "DIR/plot.png and .svg over what is, and if there are predicted and measured\n"
-    "rows DIR/compare.png and .svg, each with its gnuplot script and data.\n"
+    "Draws DIR/scaling.png and .svg, what codecs gain over the clients, or where that\n"
+    "is not what varies DIR/plot.png and .svg over what does, and if there are\n"
+    "predicted and measured rows DIR/compare.png and .svg, each with its gnuplot\n"
+    "script and data.\n"
     "\n"
     "  strait plot results/wan-scaling\n"
     "  strait plot results/wan-scaling --y time --out curve.png\n"

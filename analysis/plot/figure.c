@@ -357,12 +357,13 @@ static json_t *notes_of(const struct making *m)
     free(set);
     for (size_t i = 0; i < m->q->n_where; i++)
         note(notes, "%s", m->q->where[i]);
+    const char *spread = json_is_array(json_object_get(m->x_axis, "names")) ? "bars" : "bands";
     if (m->count.has_interval)
-        note(notes, "bands: 90 %% intervals");
+        note(notes, "%s: 90 %% intervals", spread);
     if (m->count.has_seeds)
-        note(notes, "bands: a deviation over the seeds");
+        note(notes, "%s: a deviation over the seeds", spread);
     if (m->count.n_repeats > 1)
-        note(notes, "medians of up to %zu repeats, bands: their range", m->count.n_repeats);
+        note(notes, "medians of up to %zu repeats, %s: their range", m->count.n_repeats, spread);
     if (m->count.n_without > 0)
         note(notes, "%zu of %zu rows have no such number", m->count.n_without,
              m->count.n_without + m->count.n_shown);

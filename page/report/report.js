@@ -67,6 +67,25 @@
         return values ? { ...plain, splits: () => values } : plain;
     }
 
+    // Between categories there is nothing: an interval is a bar at its own.
+    function drawIntervals(u, panel, labels) {
+        const { ctx } = u;
+        ctx.save();
+        ctx.lineWidth = 2 * devicePixelRatio;
+        for (const line of panel.lines) {
+            ctx.strokeStyle = colorOf(labels, line.label);
+            for (const [x, , low, high] of line.points) {
+                if (low === null || high === null) continue;
+                const at = u.valToPos(x, 'x', true);
+                ctx.beginPath();
+                ctx.moveTo(at, u.valToPos(low, 'y', true));
+                ctx.lineTo(at, u.valToPos(high, 'y', true));
+                ctx.stroke();
+            }
+        }
+        ctx.restore();
+    }
+
     function plot(figure, panel, parent, labels) {
         const series = [
             {
@@ -98,10 +117,11 @@
                 unseen,
                 unseen,
             );
-            bands.push({
-                series: [series.length - 1, series.length - 2],
-                fill: color.length === 7 ? color + '26' : 'transparent',
-            });
+            if (!figure.x.names)
+                bands.push({
+                    series: [series.length - 1, series.length - 2],
+                    fill: color.length === 7 ? color + '26' : 'transparent',
+                });
         }
         const data = dataOf(panel);
         const box = make('div', parent);
@@ -113,6 +133,7 @@
                 height: 280,
                 series,
                 bands,
+                hooks: figure.x.names ? { draw: [(u) => drawIntervals(u, panel, labels)] } : {},
                 cursor: { drag: { x: true, y: false } },
                 legend: { show: figure.panels.length === 1 },
                 scales: {

@@ -116,9 +116,9 @@ static void no_clients(void)
 {
     begin();
     program_write(&p, "f.json",
-                  "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"clients\":2,"
+                  "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\","
                   "\"strategy\":{\"name\":\"fedavg\",\"rounds\":2},\"network\":{\"client\":"
-                  "{\"rate\":\"1 Gbps\"},\"server\":{\"rate\":\"1 Gbps\"}},\"vary\":"
+                  "[{\"count\":2,\"rate\":\"1 Gbps\"}],\"server\":{\"rate\":\"1 Gbps\"}},\"vary\":"
                   "{\"/strategy/local_steps\":[1,2,4,8],\"/codec\":[\"none\",\"u8bit\"]}}");
     struct said s = CALL("run", "f.json", "--on", "fluid", "--out", "s", "-j", "1");
     CU_ASSERT_EQUAL_FATAL(s.status, 0);
@@ -128,8 +128,27 @@ static void no_clients(void)
     CU_ASSERT_EQUAL(n_times(text, "\r\n,/round_s,u8bit,"), 4);
     CU_ASSERT_CONTAINS(text, ",/round_s,u8bit,8,");
     free(text);
+    s = CALL("report", "s", "--out", "s.html"); /* the network counts the clients */
+    CU_ASSERT_EQUAL(s.status, 0);
+    said_release(&s);
+    text = program_read(&p, "s.html");
+    CU_ASSERT_CONTAINS(text, "<p>Seconds a round on the critical path, with 2 clients.</p>");
+    free(text);
     text = left(CALL("plot", "s", "--y", "speed-up"), "s/plot.csv");
     CU_ASSERT_CONTAINS(text, "\r\n,/speedup,no compression,8,1,");
+    free(text);
+    /* over the clients too, where no codec is compared with none: two lines in one panel */
+    program_write(&p, "g.json",
+                  "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"strategy\":{\"name\":"
+                  "\"fedavg\",\"rounds\":2},\"network\":{\"client\":{\"rate\":\"1 Gbps\"},"
+                  "\"server\":{\"rate\":\"1 Gbps\"}},\"vary\":{\"/clients\":[2,3],"
+                  "\"/strategy/local_steps\":[1,2]}}");
+    s = CALL("run", "g.json", "--on", "fluid", "--out", "t", "-j", "1");
+    CU_ASSERT_EQUAL_FATAL(s.status, 0);
+    said_release(&s);
+    text = left(CALL("plot", "t"), "t/plot.csv");
+    CU_ASSERT_EQUAL(n_times(text, "\r\n,/round_s,local steps 1,"), 2);
+    CU_ASSERT_EQUAL(n_times(text, "\r\n,/round_s,local steps 2,"), 2);
     free(text);
     end();
 }

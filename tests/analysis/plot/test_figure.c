@@ -396,6 +396,7 @@ static void long_names(void)
     }
     const struct strait_figure_question q = {.x = "/codec"};
     json_t *figure = figure_of(columns, &q);
+    same(figure, "notes", "[\"bars: 90 % intervals\"]"); /* nothing lies between categories */
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
     snprintf(path, sizeof(path), "%s/f", folder);
     const int status = strait_figure_draw(path, figure, ends, 1, STRAIT_FIGURE_SCREEN, 2, &err);
