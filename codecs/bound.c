@@ -1,6 +1,7 @@
 /* Turning a bound into an absolute error for one tensor: its finite range and rms, in double. */
 #include "bound.h"
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -109,6 +110,41 @@ double strait_rms_of(const float *x, size_t n_elems)
             }
     }
     return n_finite > 0 ? sqrt(sum / (double)n_finite) : 0;
+}
+
+/* A mask: compilers vectorise no branch. */
+static inline double finite_or_0(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    bits &= -(uint32_t)((bits & 0x7f800000u) != 0x7f800000u);
+    memcpy(&x, &bits, sizeof(x));
+    return (double)x;
+}
+
+STRAIT_CLONED
+static double sum_of_squares(const float *x, size_t n)
+{
+    double lane[N_LANES] = {0}, sum = 0;
+    size_t i = 0;
+    for (; i + N_LANES <= n; i += N_LANES)
+        for (size_t k = 0; k < N_LANES; k++) {
+            const double v = finite_or_0(x[i + k]);
+            lane[k] += v * v;
+        }
+    for (; i < n; i++) {
+        const double v = finite_or_0(x[i]);
+        lane[i % N_LANES] += v * v;
+    }
+    for (size_t k = 0; k < N_LANES; k++)
+        sum += lane[k];
+    return sum;
+}
+
+float strait_norm_of(const float *x, size_t n_elems)
+{
+    const double norm = sqrt(sum_of_squares(x, n_elems));
+    return norm < (double)FLT_MAX ? (float)norm : FLT_MAX;
 }
 
 double strait_bound_within(struct strait_bound bound, const struct strait_extent *extent,

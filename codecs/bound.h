@@ -18,6 +18,9 @@ struct strait_extent strait_extent_of(const float *x, size_t n_elems);
 struct strait_extent strait_extent_at(enum strait_simd level, const float *x, size_t n_elems);
 /** Root mean square of the finite values, summed in eight interleaved lanes. */
 double strait_rms_of(const float *x, size_t n_elems);
+/** The l2 norm with values that are not finite as 0, at most the largest float; summed in double in
+ *  such lanes. The same bits on every machine. */
+float strait_norm_of(const float *x, size_t n_elems);
 /** The bound as an absolute error, from the extent that strait_extent_of found. */
 double strait_bound_within(struct strait_bound bound, const struct strait_extent *extent,
                            const float *x, size_t n_elems);

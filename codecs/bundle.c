@@ -36,6 +36,8 @@ static struct strait_request request_of(const struct strait_bundle *bundle,
     return (struct strait_request){
         .bound = bounded ? bound : (struct strait_bound){.kind = STRAIT_BOUND_NONE},
         .key = strait_sequence_at(bundle->key + index).state,
+        .own = strait_sequence_at(bundle->own + index).state,
+        .scale = s->scale,
         .n_rows = s->n_rows,
         .share = bundle->share};
 }

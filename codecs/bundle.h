@@ -22,13 +22,14 @@ struct strait_slice {
     struct strait_feedback
         *memory; /* the sender's error feedback; NULL: none. Lossy tensors only */
     struct strait_bound bound; /* this tensor's own; kind NONE: the bundle's */
+    float scale;               /* struct strait_request */
 };
 
 /* The codecs of a payload. `lossy` may itself be a lossless codec: its bound then has kind NONE. */
 struct strait_bundle {
     struct strait_coder lossy, lossless;
     struct strait_bound bound; /* relative kinds are relative to each tensor */
-    uint64_t key;              /* of the random draws; each tensor derives its own */
+    uint64_t key, own;         /* of the random draws; each tensor derives its own */
     double share;              /* struct strait_request */
 };
 

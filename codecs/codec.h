@@ -31,14 +31,17 @@ enum strait_codec_flag {
     STRAIT_CODEC_SHARED_KEY = 64, /* summable only if all ranks use one key in a round */
     STRAIT_CODEC_MACHINE = 128,   /* bytes may differ between machines, or between versions of a
                                    * library that writes them or sums in its own order */
-    STRAIT_CODEC_LINEAR = 256     /* streams add to the stream of the sum; decode alone chooses what
+    STRAIT_CODEC_LINEAR = 256,    /* streams add to the stream of the sum; decode alone chooses what
                                    * is left of it */
+    STRAIT_CODEC_AGREED = 512     /* summable only if all ranks encode with one `scale` */
 };
 
 /* Arguments of encode beside the values. */
 struct strait_request {
     struct strait_bound bound;
     uint64_t key;  /* of the random draws: equal keys, equal draws; for STOCHASTIC only */
+    uint64_t own;  /* of draws that ranks with one key make each for itself: SHARED_KEY */
+    float scale;   /* AGREED: the largest of all ranks' norms (strait_norm_of); 0: x's own */
     size_t n_rows; /* rows of the tensor as a row-major matrix; 0: a vector */
     double share;  /* of the values that `dgc` sends, in the place of its ratio; 0: as that says */
 };
@@ -97,6 +100,9 @@ struct strait_codec_ops {
     bool fixed_size; /* encode always writes max_bytes */
     /** Encoded size if it follows from the shape alone, else 0. NULL: never, or fixed_size. */
     size_t (*predict)(const void *state, size_t n_elems, size_t n_rows);
+    /** Size of a sum of n_added > 1 streams, where it follows from the shape but is not that of one
+     *  of them. NULL: as one of them. */
+    size_t (*predict_sum)(const void *state, size_t n_elems, unsigned n_added);
     /** Encode x[n_elems] into out, which has room for max_bytes. strait_codec_encode, the caller,
      *  has checked that and the bound. The state keeps scratch memory until close, one buffer for
      *  each thread that ran at the same time. */

@@ -211,6 +211,14 @@ int strait_feedback_encode(struct strait_feedback *m, const struct strait_coder 
     return 0;
 }
 
+float strait_feedback_norm(struct strait_feedback *m, const float *x, size_t n_elems)
+{
+    assert(!m->velocity && n_elems == m->n_elems);
+    for (size_t i = 0; m->residual && i < n_elems; i++)
+        m->work[i] = is_finite(x[i]) ? held(m->decay * m->residual[i] + x[i]) : 0;
+    return strait_norm_of(m->residual ? m->work : x, n_elems);
+}
+
 int strait_feedback_reset(struct strait_feedback *m, struct strait_error *err)
 {
     void *fresh = NULL;

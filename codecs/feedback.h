@@ -34,6 +34,9 @@ void strait_feedback_free(struct strait_feedback *m);
 int strait_feedback_encode(struct strait_feedback *m, const struct strait_coder *coder,
                            unsigned char *out, size_t cap_bytes, size_t *len_bytes, const float *x,
                            size_t n_elems, struct strait_request request, struct strait_error *err);
+/** The norm of what the next call would encode of x[n_elems], without a momentum: what ranks agree
+ *  on before it (struct strait_request). Changes nothing that is remembered. */
+float strait_feedback_norm(struct strait_feedback *m, const float *x, size_t n_elems);
 /** Set residual and momentum to 0 and reopen the codec's state. */
 int strait_feedback_reset(struct strait_feedback *m, struct strait_error *err);
 /** The residual, float32[n_elems], borrowed; NULL when there is none. */

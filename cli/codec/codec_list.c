@@ -18,9 +18,9 @@ enum { TEXT_CHARS = 1024, CELL_CHARS = 120, MAX_LINES = 16 };
 
 static json_t *flags_json(const struct strait_codec_ops *ops)
 {
-    static const char *const names[] = {"lossless",   "bounded",  "stateful",   "sparse",
-                                        "stochastic", "unbiased", "shared key", "machine",
-                                        "linear"};
+    static const char *const names[] = {"lossless",   "bounded",     "stateful",   "sparse",
+                                        "stochastic", "unbiased",    "shared key", "machine",
+                                        "linear",     "agreed norms"};
     json_t *out = json_array();
     for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (ops->flags & 1u << i)

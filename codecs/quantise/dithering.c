@@ -133,7 +133,7 @@ static int dithering_encode(void *state, unsigned char *out, size_t *len_bytes, 
     for (size_t i = 0; i < n; i++) {
         const size_t lo = i * each, here = n_elems - lo < each ? n_elems - lo : each;
         const float norm =
-            s->norm == L2 ? strait_levels_norm(x + lo, here) : strait_largest(x + lo, here);
+            s->norm == L2 ? strait_norm_of(x + lo, here) : strait_largest(x + lo, here);
         strait_put_float(out + HEAD_BYTES + 4 * i, norm);
         put_bucket(&bits, x + lo, here, lo, request.key, norm, s->levels);
     }

@@ -17,9 +17,6 @@ enum { STRAIT_MAX_LEVELS = 32767 };
         .max = 2147483647, .fallback = 512                                                         \
     }
 
-/** The l2 norm of x[n] with values that are not finite as 0, at most the largest float. The same
- *  bits on every machine. */
-float strait_levels_norm(const float *x, size_t n);
 /** Out: codes: zero + q, |q| <= levels, modulo 2^16.
  *  In:  n      at most 4096 values, the first of them number `first` of the draws
  *       norm   not negative, at least every |x| that is finite */

@@ -13,7 +13,6 @@
  * Values that are not finite count as 0. A norm beyond the largest float is sent as the largest
  * float, which is still at least every value. Unbiased up to the rounding of float32, 2^-22 of the
  * value, and of a draw, 2^-30 of a level. */
-#include <float.h>
 #include <stdlib.h>
 #include "codecs/builtin.h"
 #include "core/bytes.h"
@@ -21,7 +20,7 @@
 #include "codecs/kit/pack.h"
 #include "levels.h"
 
-enum { HEAD_BYTES = 9, PIECE = 4096, N_LANES = 8 };
+enum { HEAD_BYTES = 9, PIECE = 4096 };
 enum payload { PACKED, PUBLISHED };
 
 /* The head of a stream. */
@@ -71,32 +70,6 @@ static size_t qsgd_bytes(const void *state, size_t n_elems)
 {
     const struct shape *s = state;
     return HEAD_BYTES + 4 * n_buckets(s, n_elems) + strait_packed_bytes(n_elems, code_bits(s));
-}
-
-/* Sum of squares in double, in eight interleaved lanes, which are then added in order. */
-STRAIT_CLONED
-static double sum_of_squares(const float *x, size_t n)
-{
-    double lane[N_LANES] = {0}, sum = 0;
-    size_t i = 0;
-    for (; i + N_LANES <= n; i += N_LANES)
-        for (size_t k = 0; k < N_LANES; k++) {
-            const double v = (double)strait_finite_abs(x[i + k]);
-            lane[k] += v * v;
-        }
-    for (; i < n; i++) {
-        const double v = (double)strait_finite_abs(x[i]);
-        lane[i % N_LANES] += v * v;
-    }
-    for (size_t k = 0; k < N_LANES; k++)
-        sum += lane[k];
-    return sum;
-}
-
-float strait_levels_norm(const float *x, size_t n)
-{
-    const double norm = sqrt(sum_of_squares(x, n));
-    return norm < (double)FLT_MAX ? (float)norm : FLT_MAX;
 }
 
 /* Scale |x| by a power of two first, so that both factors stay normal floats. */
@@ -179,7 +152,7 @@ static int qsgd_encode(void *state, unsigned char *out, size_t *len_bytes, const
         for (size_t at = i, n; at < end; at += n, in_bucket -= n) {
             if (in_bucket == 0) {
                 in_bucket = n_elems - at < each ? n_elems - at : each;
-                const float norm = strait_levels_norm(x + at, in_bucket);
+                const float norm = strait_norm_of(x + at, in_bucket);
                 scale = scale_of(norm, s->levels, zero);
                 strait_put_float(norms, norm);
                 norms += 4;

@@ -160,7 +160,10 @@ static void check_add(const struct strait_codec_ops *ops)
     double norm = 0, off = 0;
     for (int k = 0; k < 2; k++) {
         plain_tensor(x[k], N, 100 + (uint64_t)k);
-        c[k] = encode(ops, x[k], N, (struct strait_request){.bound = bound, .key = 9, .n_rows = 0});
+        /* agreed on: about the norm of either, 3000 values of rms 0.036 */
+        c[k] = encode(
+            ops, x[k], N,
+            (struct strait_request){.bound = bound, .key = 9, .own = (uint64_t)k, .scale = 2});
         CU_ASSERT_FATAL(decode(ops, y[k], N, &c[k]));
     }
     sum.cap_bytes = c[0].cap_bytes;

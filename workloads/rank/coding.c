@@ -65,18 +65,16 @@ static void note_sample(struct strait_rank *r, struct strait_codec *c, double bo
     w->sample_version = x->version;
 }
 
-/* Key of the random draws: rank, round and position in the model; without the rank if streams must
- * be summable. */
-static uint64_t key_of(struct strait_rank_state *w, const struct strait_codec *c, size_t lo)
+/* Key of the random draws: rank, round and position in the model; without the rank if shared. */
+static uint64_t key_of(struct strait_rank_state *w, bool shared, size_t lo)
 {
-    const bool shared = c->choice->spec.ops->flags & STRAIT_CODEC_SHARED_KEY;
     const uint64_t round = (uint64_t)atomic_load(&w->round);
     return strait_random_bits(w->point->experiment->seed, shared ? "codec" : "codec of a rank",
                               shared ? lo : (uint64_t)w->me << 40 ^ lo, round);
 }
 
-static struct strait_packet *encode(struct strait_rank *r, struct strait_codec *c,
-                                    struct strait_within within, struct strait_tensor *x)
+struct strait_packet *strait_encode_at(struct strait_rank *r, struct strait_codec *c,
+                                       struct strait_within within, struct strait_tensor *x)
 {
     const double bound = within.bound;
     struct strait_rank_state *w = strait_rank_state_of(r);
@@ -84,11 +82,14 @@ static struct strait_packet *encode(struct strait_rank *r, struct strait_codec *
     if (strait_codec_is_none(c)) {
         p = view(r, c, x);
     } else {
+        const bool shared = c->choice->spec.ops->flags & STRAIT_CODEC_SHARED_KEY;
         struct strait_task task = {.codec = c,
                                    .tensor = x,
                                    .bound = bound,
                                    .by_row = within.by_row,
-                                   .key = key_of(w, c, x->lo)};
+                                   .scales = within.scales,
+                                   .key = key_of(w, shared, x->lo),
+                                   .own = key_of(w, false, x->lo)};
         struct strait_job job = {.resource = STRAIT_CPU};
         struct strait_times times;
         const bool sized = !r->run->real_payload || !r->run->measured_cost;
@@ -133,14 +134,14 @@ static struct strait_packet *encode(struct strait_rank *r, struct strait_codec *
 struct strait_packet *strait_encode(struct strait_rank *r, struct strait_codec *c, double bound,
                                     struct strait_tensor *x)
 {
-    return encode(r, c, (struct strait_within){bound, NULL}, x);
+    return strait_encode_at(r, c, (struct strait_within){.bound = bound}, x);
 }
 
 struct strait_packet *strait_encode_within(struct strait_rank *r, struct strait_codec *c,
                                            const struct strait_bound *by_row,
                                            struct strait_tensor *x)
 {
-    return encode(r, c, (struct strait_within){NAN, by_row}, x);
+    return strait_encode_at(r, c, (struct strait_within){NAN, .by_row = by_row}, x);
 }
 
 /* The codec of a received frame: of two codecs with one name, the one with the frame's bound, else
@@ -206,7 +207,7 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
         job.cost_s = r->run->measured_cost
                          ? NAN
                          : strait_codec_estimate(r, task->codec,
-                                                 (struct strait_within){bound, NULL}, y, refers)
+                                                 (struct strait_within){.bound = bound}, y, refers)
                                    .decode_s +
                                pass_s;
         job.readings = strait_reading_of(w, STRAIT_READING_DECODE, task->codec, bound, y);

@@ -16,9 +16,10 @@ struct strait_task {
     struct strait_line *line; /* coded against these values; NULL: none */
     double bound;
     const struct strait_bound *by_row; /* of each parameter of the model; NULL: one for all */
+    const float *scales;               /* of each slice; NULL: their own */
     unsigned char *out; /* for encode: room_bytes, at least what the codec needs */
     size_t room_bytes;
-    uint64_t key; /* of encode's random draws */
+    uint64_t key, own; /* of encode's random draws */
     size_t len_bytes;
     size_t moved_bytes;      /* for a copy to or from the accelerator */
     struct strait_error err; /* set by the thread that ran it */
@@ -80,7 +81,11 @@ void strait_task_decode(void *arg);
 struct strait_within {
     double bound;
     const struct strait_bound *by_row;
+    const float *scales; /* of each tensor that is encoded; NULL: their own */
+    unsigned n_added;    /* to estimate a sum of so many packets; below 2: one packet */
 };
+struct strait_packet *strait_encode_at(struct strait_rank *r, struct strait_codec *c,
+                                       struct strait_within within, struct strait_tensor *x);
 /* Size and times from a profile, or from the codec itself. */
 struct strait_estimate {
     double encode_s, decode_s, bytes;
@@ -112,7 +117,8 @@ enum strait_reading_of {
     STRAIT_READING_ADD,
     STRAIT_READING_COPY,
     STRAIT_READING_ADD_ENCODED,
-    STRAIT_READING_SET
+    STRAIT_READING_SET,
+    STRAIT_READING_NORMS
 };
 /** The shared readings of this work; NULL in a run that measures nothing. In: bound: NAN
  *  unless the work depends on it. */

@@ -1,12 +1,15 @@
 /* Sums of encoded packets. Real payload: the codec's own `add`, tensor by tensor. Sized: the size
- * of one summand, since how much a sum grows depends on how similar the summands are; the cost of
+ * of one summand, since how much a sum grows depends on how similar the summands are, or that of
+ * the sum over all ranks where it follows from the shape (predict_sum); the cost of
  * one encode and two decodes, which is what an addition consists of. Measured on normal values (AMD
  * EPYC, one core), an sz addition takes 1.00 to 1.04 times that at 1.6 to 7.8 bits a value, fp16
- * 1.25, bf16 0.86; randomk far less. Where streams are numbers that add (LINEAR): one addition of
- * as many bytes. */
+ * 1.25, bf16 0.86; randomk far less. Where streams are numbers that add (LINEAR, AGREED): one
+ * addition of as many bytes. */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "codecs/bound.h"
 #include "core/buffer.h"
 #include "coding.h"
 
@@ -31,9 +34,11 @@ struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_co
 {
     struct strait_rank_state *w = strait_rank_state_of(r);
     struct adding d = {.task = {.codec = c, .tensor = x, .bound = NAN}, .a = a_taken, .b = b_taken};
-    const struct strait_estimate e =
-        strait_codec_estimate(r, c, (struct strait_within){NAN, NULL}, x, false);
-    const bool is_linear = c->choice->spec.ops->flags & STRAIT_CODEC_LINEAR;
+    const struct strait_codec_ops *ops = c->choice->spec.ops;
+    const unsigned n_added = ops->predict_sum ? (unsigned)strait_n_ranks(r) : 1;
+    const struct strait_estimate e = strait_codec_estimate(
+        r, c, (struct strait_within){.bound = NAN, .n_added = n_added}, x, false);
+    const bool is_linear = ops->flags & (STRAIT_CODEC_LINEAR | STRAIT_CODEC_AGREED);
     const double cost_s = is_linear ? e.bytes / w->add_bytes_per_s : e.encode_s + 2 * e.decode_s;
     struct strait_job job = {.resource = STRAIT_CPU,
                              .cost_s = r->run->measured_cost ? NAN : cost_s,
@@ -68,4 +73,85 @@ struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_co
     strait_drop(r, a_taken);
     strait_drop(r, b_taken);
     return sum;
+}
+
+/* --- what ranks agree on before ------------------------------------------------------------ */
+
+struct measuring {
+    struct strait_task task;
+    float *norms;
+};
+
+static void measure_now(void *arg)
+{
+    const struct measuring *m = arg;
+    for (size_t i = 0; i < m->task.n_slices; i++) {
+        const struct strait_slice *s = &m->task.slices[i];
+        m->norms[i] = !s->lossy   ? 0
+                      : s->memory ? strait_feedback_norm(s->memory, s->x, s->n_elems)
+                                  : strait_norm_of(s->x, s->n_elems);
+    }
+}
+
+bool strait_codec_agrees(const struct strait_codec *c)
+{
+    return c->choice->spec.ops->flags & STRAIT_CODEC_AGREED;
+}
+
+size_t strait_norms(struct strait_rank *r, struct strait_codec *c, struct strait_tensor *norms,
+                    size_t at, struct strait_tensor *x)
+{
+    const struct strait_rank_state *w = strait_rank_state_of(r);
+    struct measuring m = {.task = {.codec = c, .tensor = x, .bound = NAN}};
+    const size_t n = strait_task_n_slices(w, x);
+    assert(at + n <= strait_n_elems(norms));
+    struct strait_job job = {.resource = STRAIT_CPU,
+                             .cost_s = r->run->measured_cost
+                                           ? NAN
+                                           : 4.0 * (double)strait_n_elems(x) / w->add_bytes_per_s,
+                             .arg = &m,
+                             .readings = strait_reading_of(w, STRAIT_READING_NORMS, c, NAN, x)};
+    if (r->run->real_payload) {
+        m.norms = strait_values(r, norms) + at;
+        strait_task_cut(r, &m.task, true);
+        job.fn = measure_now;
+    }
+    strait_rank_state_work(r, STRAIT_SPAN_AGGREGATE, &job);
+    free(m.task.slices);
+    return n;
+}
+
+struct raising {
+    float *y;
+    const float *x;
+    size_t n;
+};
+
+static void raise_now(void *arg)
+{
+    const struct raising *a = arg;
+    for (size_t i = 0; i < a->n; i++)
+        a->y[i] = a->x[i] > a->y[i] ? a->x[i] : a->y[i];
+}
+
+void strait_raise(struct strait_rank *r, struct strait_tensor *y, struct strait_tensor *x)
+{
+    const struct strait_rank_state *w = strait_rank_state_of(r);
+    struct raising a = {strait_values(r, y), strait_values(r, x), strait_n_elems(y)};
+    const struct strait_job job = {
+        .resource = STRAIT_CPU,
+        .cost_s = r->run->measured_cost ? NAN : 4.0 * (double)a.n / w->add_bytes_per_s,
+        .fn = r->run->real_payload ? raise_now : NULL,
+        .arg = &a,
+        .readings = strait_reading_of(w, STRAIT_READING_NORMS, NULL, NAN, y)};
+    strait_rank_state_work(r, STRAIT_SPAN_AGGREGATE, &job);
+}
+
+struct strait_packet *strait_encode_agreed(struct strait_rank *r, struct strait_codec *c,
+                                           struct strait_tensor *x, struct strait_tensor *norms,
+                                           size_t at)
+{
+    const float *scales = strait_values(r, norms);
+    return strait_encode_at(
+        r, c, (struct strait_within){.bound = NAN, .scales = scales ? scales + at : NULL}, x);
 }

@@ -129,9 +129,10 @@ static void estimate_row(void *arg, const struct strait_param_row *row, size_t l
     const struct strait_codec_cost *cost = lossy ? &there : e->codec->lossless;
     const double raw_bytes = 4.0 * (double)(hi - lo);
     const size_t exact_bytes =
-        lossy && e->sized_state
-            ? strait_codec_predict(ops, e->sized_state, hi - lo, n_rows_of(row, hi - lo))
-            : 0;
+        !lossy || !e->sized_state ? 0
+        : e->within->n_added > 1 && ops->predict_sum
+            ? ops->predict_sum(e->sized_state, hi - lo, e->within->n_added)
+            : strait_codec_predict(ops, e->sized_state, hi - lo, n_rows_of(row, hi - lo));
     e->of.encode_s += cost->encode_fixed_s + raw_bytes / cost->encode_bytes_per_s;
     e->of.decode_s += cost->decode_fixed_s + raw_bytes / cost->decode_bytes_per_s;
     const double more = lossy ? times_ratio(e->codec) : 1;
@@ -185,7 +186,7 @@ struct strait_estimate strait_codec_estimate(struct strait_rank *r, struct strai
 {
     struct strait_rank_state *w = strait_rank_state_of(r);
     struct strait_estimates *all = w->point->estimates;
-    if (within.by_row || !all)
+    if (within.by_row || within.n_added > 1 || !all)
         return estimate(r, c, within, t, changes);
     struct strait_estimate_of this = {.bound = within.bound,
                                       .share = c->share,
@@ -341,12 +342,14 @@ void strait_task_cut(struct strait_rank *r, struct strait_task *task, bool with_
                         .values = strait_values(r, task->tensor),
                         .lo = task->tensor->lo,
                         .with_memory = with_memory,
-                        .within = {task->bound, task->by_row}};
+                        .within = {.bound = task->bound, .by_row = task->by_row}};
     task->n_slices = each_row(w, task->tensor, NULL, NULL);
     s.slices = task->slices = calloc(task->n_slices + 1, sizeof(*s.slices));
     if (!s.slices)
         strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
     each_row(w, task->tensor, slice_row, &s);
+    for (size_t i = 0; task->scales && i < task->n_slices; i++)
+        task->slices[i].scale = task->scales[i];
 }
 
 struct strait_bundle strait_codec_bundle(const struct strait_codec *c, double bound)
@@ -369,6 +372,7 @@ void strait_task_encode(void *arg)
     struct strait_task *t = arg;
     struct strait_bundle bundle = strait_codec_bundle(t->codec, t->bound);
     bundle.key = t->key;
+    bundle.own = t->own;
     if (t->line)
         strait_reference_encode(t->line->values, (uint32_t)t->codec->wrap->me, &bundle, t->out,
                                 t->room_bytes, &t->len_bytes, t->slices, t->n_slices,

@@ -28,7 +28,7 @@ void strait_round_trip(struct strait_rank *r, struct strait_codec *c, double bou
 {
     struct trip t = {.encode = {.codec = c, .tensor = x, .bound = bound},
                      .decode = {.codec = c, .tensor = y, .bound = bound}};
-    const struct strait_within within = {bound, NULL};
+    const struct strait_within within = {.bound = bound};
     struct strait_job job = {.resource = STRAIT_CPU, .cost_s = NAN};
     if (!r->run->measured_cost) {
         const struct strait_estimate e = strait_codec_estimate(r, c, within, x, false);

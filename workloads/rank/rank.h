@@ -214,6 +214,21 @@ void strait_wait(struct strait_rank *r, struct strait_task *task);
 struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_codec *c,
                                          struct strait_tensor *x, struct strait_packet *a_taken,
                                          struct strait_packet *b_taken);
+/** Whether packets of c can be added only if their senders agree on norms first
+ *  (STRAIT_CODEC_AGREED). */
+bool strait_codec_agrees(const struct strait_codec *c);
+/** norms[at], norms[at + 1], ... = the norms of the parameters, or parts of one, that x consists
+ *  of, with what the sender remembers of them; 0 for those that stay lossless. Charged as an
+ *  addition.
+ *  Returns: how many */
+size_t strait_norms(struct strait_rank *r, struct strait_codec *c, struct strait_tensor *norms,
+                    size_t at, struct strait_tensor *x);
+/** y = the larger of x and y, value by value. Charged as an addition. */
+void strait_raise(struct strait_rank *r, struct strait_tensor *y, struct strait_tensor *x);
+/** strait_encode with the norms that all ranks agreed on, from `at` on. */
+struct strait_packet *strait_encode_agreed(struct strait_rank *r, struct strait_codec *c,
+                                           struct strait_tensor *x, struct strait_tensor *norms,
+                                           size_t at);
 /** sum += weight * x */
 void strait_add(struct strait_rank *r, struct strait_tensor *sum, struct strait_tensor *x,
                 double weight);

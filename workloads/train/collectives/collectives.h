@@ -10,8 +10,10 @@
 struct strait_group { /* the ranks of a collective, and its channel */
     int *ranks;       /* n of them, in the order of the collective */
     int n, me, channel;
-    struct strait_packet **packets; /* scratch of a call: n packets */
-    struct strait_task **tasks;     /* and 2 n tasks */
+    struct strait_agreement *agreement; /* of strait_agreement_of; else NULL */
+    struct strait_tensor **parts;       /* scratch of a call: n parts, */
+    struct strait_packet **packets;     /* n packets */
+    struct strait_task **tasks;         /* and 2 n tasks */
 };
 
 struct strait_group strait_world(struct strait_rank *r, int channel);
@@ -51,11 +53,23 @@ struct strait_rank *strait_negotiator(struct strait_rank *r, int from, int to, c
             STRAIT_PARAM_TIME, .min = 0, .max = 10                                                 \
     }
 
+enum { STRAIT_AGREEING = 9 }; /* the channel on which all ranks of a group agree on norms */
+/** Room for the norms of n_parts parts of the model at most; NULL where packets of c are added
+ *  without. */
+struct strait_agreement *strait_agreement_of(struct strait_rank *r, struct strait_codec *c,
+                                             int n_parts);
+/** All ranks of g agree on the norms of these parts; a is not NULL. */
+void strait_agree(struct strait_rank *r, struct strait_agreement *a, struct strait_group g,
+                  struct strait_codec *c, struct strait_tensor *const *parts, int n_parts);
+/** Encode part i of them; a NULL: as strait_encode does. */
+struct strait_packet *strait_encode_part(struct strait_rank *r, const struct strait_agreement *a,
+                                         struct strait_codec *c, int i, struct strait_tensor *part);
+
 /** Ring: afterwards part (me + 1) mod n of x is the sum over all ranks, added in ring order. */
 void strait_reduce_scatter(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                            struct strait_tensor *x);
-/** The same with every rank's part encoded once and packets added encoded; the codec's packets are
- *  no views.
+/** The same with every rank's part encoded once and packets added encoded, where g.agreement is for
+ *  g.n parts; the codec's packets are no views.
  *  Returns: the sum of part (me + 1) mod n, for strait_all_gather_packet; NULL for a single rank */
 struct strait_packet *strait_reduce_scatter_encoded(struct strait_rank *r, struct strait_group g,
                                                     struct strait_codec *c,

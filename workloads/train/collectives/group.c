@@ -10,6 +10,7 @@ static struct strait_group make_group(struct strait_rank *r, int n, int channel)
         .me = -1,
         .channel = channel,
         .ranks = strait_alloc(r, (size_t)n, sizeof(int)),
+        .parts = strait_alloc(r, (size_t)n, sizeof(struct strait_tensor *)),
         .packets = strait_alloc(r, (size_t)n, sizeof(struct strait_packet *)),
         .tasks = strait_alloc(r, 2 * (size_t)n, sizeof(struct strait_task *))};
 }

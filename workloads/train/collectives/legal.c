@@ -20,6 +20,11 @@ bool strait_codec_legal(const struct strait_codec_spec *spec, enum strait_all_re
     return !is_cut || how == STRAIT_AR_ALL_TO_ALL;
 }
 
+bool strait_spec_agrees(const struct strait_codec_spec *spec)
+{
+    return spec->ops->flags & STRAIT_CODEC_AGREED;
+}
+
 /* "none, zstd, sz with an abs bound" */
 static void put_legal(char *buf, size_t cap, enum strait_all_reduce how)
 {

@@ -10,6 +10,8 @@
  *  ranks draw for different ranges and would add other elements; - in the encoded ring, all codecs
  *  that cannot add; - in a library's own, all, since it sums plain values. */
 bool strait_codec_legal(const struct strait_codec_spec *spec, enum strait_all_reduce how);
+/** Whether packets of the codec are added only after all ranks have agreed on norms. */
+bool strait_spec_agrees(const struct strait_codec_spec *spec);
 /** 0, or -1 with *err INPUT at #/codec, naming the legal codecs. name: of the collective, as in the
  *  file. */
 int strait_all_reduce_check(const struct strait_experiment *e, enum strait_all_reduce how,

@@ -70,11 +70,18 @@ struct strait_packet *strait_reduce_scatter_encoded(struct strait_rank *r, struc
               previous = g.ranks[strait_around(g.me - 1, g.n)];
     if (g.n == 1)
         return NULL;
-    struct strait_packet *sum = strait_encode(r, c, NAN, strait_slice(r, x, g.me, g.n));
+    if (g.agreement) {
+        for (int i = 0; i < g.n; i++)
+            g.parts[i] = strait_slice(r, x, i, g.n);
+        strait_agree(r, g.agreement, g, c, g.parts, g.n);
+    }
+    struct strait_packet *sum =
+        strait_encode_part(r, g.agreement, c, g.me, strait_slice(r, x, g.me, g.n));
     for (int step = 0; step < g.n - 1; step++) {
-        struct strait_tensor *part = strait_slice(r, x, strait_around(g.me - step - 1, g.n), g.n);
+        const int at = strait_around(g.me - step - 1, g.n);
+        struct strait_tensor *part = strait_slice(r, x, at, g.n);
         strait_send(r, next, g.channel, step, sum);
-        struct strait_packet *mine = strait_encode(r, c, NAN, part);
+        struct strait_packet *mine = strait_encode_part(r, g.agreement, c, at, part);
         struct strait_message m = strait_recv(r, previous, g.channel);
         assert(m.tag == step);
         sum = strait_add_encoded(r, c, part, m.packet, mine);

@@ -27,6 +27,8 @@ static void bsp(struct strait_rank *r)
     struct strait_codec *codec = strait_codec(r, "up");
     struct strait_group world = strait_world(r, WORLD);
     struct strait_hierarchy sites = {0};
+    if (how == STRAIT_AR_RING_ENCODED)
+        world.agreement = strait_agreement_of(r, codec, world.n);
     const struct layout layout = {(int)strait_param(r, "site_size"), r->run->network};
     if (how == BY_SITES)
         sites = strait_hierarchy_of(r, (struct strait_sites){strait_n_ranks(r), site_of, &layout},
@@ -51,6 +53,8 @@ static void bsp(struct strait_rank *r)
 static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
     const int how = (int)strait_experiment_param(e, "collective");
+    if (channel == STRAIT_AGREEING)
+        return how == STRAIT_AR_RING_ENCODED && strait_spec_agrees(&e->up.spec);
     if (how == STRAIT_AR_DOUBLE_TREE)
         return channel <= WORLD + 1 && strait_double_tree_uses(e->n_ranks, channel, src, dst);
     if (how == STRAIT_AR_GLOO)

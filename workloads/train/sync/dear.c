@@ -17,6 +17,7 @@ struct dear {
     struct strait_layer_costs layers;
     struct strait_fusion f; /* its buckets are DeAR's groups */
     struct strait_gradients gradients;
+    struct strait_agreement *agreement;
     struct strait_packet **sums; /* of each group, where packets are added encoded; else NULL */
 };
 
@@ -30,6 +31,7 @@ static void communicate(struct strait_rank *lane, void *arg)
     struct dear *d = arg;
     struct strait_group world = strait_world(lane, GRADIENT);
     struct strait_codec *codec = strait_codec(lane, "up");
+    world.agreement = d->agreement;
     for (int round = 0; strait_pend(lane, TO_COMM) != END; round++) {
         const int n = d->f.n_buckets;      /* groups change only after all are gathered */
         for (int g = n - 1; g >= 0; g--) { /* the last group is ready first */
@@ -101,8 +103,10 @@ static void dear(struct strait_rank *r)
                                .fusion_bytes = strait_param(r, "fusion")};
     const bool tunes = (int)strait_param(r, "tuner") == BAYES;
     if ((int)strait_param(r, "sums") == STRAIT_SUMS_ENCODED &&
-        !strait_sends_views(strait_codec(r, "up")))
+        !strait_sends_views(strait_codec(r, "up"))) {
         d.sums = strait_alloc(r, strait_model(r)->n_layers, sizeof(struct strait_packet *));
+        d.agreement = strait_agreement_of(r, strait_codec(r, "up"), strait_n_ranks(r));
+    }
     strait_fuse_forward(&d.f, &d.layers, t->fusion_bytes);
     struct strait_rank *lane = strait_spawn(r, communicate, &d);
     for (int round = 0; strait_round(r); round++) {
@@ -133,6 +137,9 @@ static void dear(struct strait_rank *r)
 
 static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
+    if (channel == STRAIT_AGREEING)
+        return (int)strait_experiment_param(e, "sums") == STRAIT_SUMS_ENCODED &&
+               strait_spec_agrees(&e->up.spec);
     if (channel == THRESHOLD)
         return (int)strait_experiment_param(e, "tuner") == BAYES && src == 0 && dst != 0;
     return strait_overlap_uses_stream(e, src, dst, channel);

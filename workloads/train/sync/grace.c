@@ -20,6 +20,7 @@ struct grace {
     enum exchange how;
     bool beside;               /* exchanges overlap backward pass and codec */
     struct strait_group world; /* of the exchanging lane */
+    struct strait_agreement *agreement;
     struct strait_codec *codec;
     struct strait_tensor *whole[2], *total; /* gradients; the sum of all ranks' packets */
     struct strait_tensor **layers[2];       /* gradients by alternating tensor, then by layer */
@@ -102,6 +103,7 @@ static void communicate(struct strait_rank *lane, void *arg)
 {
     struct grace *g = arg;
     g->world = strait_world(lane, DATA);
+    g->world.agreement = g->agreement;
     for (int word; (word = strait_pend(lane, TO_COMM)) != END;) {
         exchange(lane, g, word / 2, word % 2);
         strait_post(lane, EXCHANGED, word);
@@ -145,6 +147,8 @@ static struct grace set_up(struct strait_rank *r)
         g.layers[turn] = parts_of(r, x, false);
         g.gradient[turn] = parts_of(r, x, true);
     }
+    if (g.how == ALL_REDUCE)
+        g.agreement = strait_agreement_of(r, g.codec, (int)n);
     if (is_reduced(g.how))
         return g;
     g.total = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
@@ -224,6 +228,8 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
 
 static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
+    if (channel == STRAIT_AGREEING)
+        return asked_for(e) == ALL_REDUCE && strait_spec_agrees(&e->up.spec);
     if (channel != DATA)
         return false;
     switch (asked_for(e)) {

@@ -124,6 +124,21 @@ static void make_room(struct strait_rank *r, struct strait_servers *s)
     }
 }
 
+/* Where packets are added encoded only after their senders have agreed. */
+static void make_agreements(struct strait_rank *r, struct strait_servers *s)
+{
+    struct strait_codec *codec = strait_codec(r, "up");
+    if (!s->pushed || !strait_servers_trains(r, s) || !strait_codec_agrees(codec))
+        return;
+    int *ranks = strait_alloc(r, (size_t)s->n_workers, sizeof(int));
+    for (int w = 0; w < s->n_workers; w++)
+        ranks[w] = worker_rank(s, w);
+    s->peers = strait_group_of(r, ranks, s->n_workers, PUSH);
+    s->agreements = strait_alloc(r, (size_t)s->n_layers, sizeof(struct strait_agreement *));
+    for (int l = 0; l < s->n_layers; l++)
+        s->agreements[l] = strait_agreement_of(r, codec, s->first[l + 1] - s->first[l]);
+}
+
 struct strait_servers *strait_servers_new(struct strait_rank *r, enum strait_push_order order,
                                           int credit)
 {
@@ -145,6 +160,7 @@ struct strait_servers *strait_servers_new(struct strait_rank *r, enum strait_pus
     s->credit = credit < s->n_pieces ? credit : s->n_pieces; /* no more can be under way */
     cut(r, s);
     make_room(r, s);
+    make_agreements(r, s);
     const size_t n = (size_t)s->n_pieces, n_layers = (size_t)s->n_layers;
     s->n_here = strait_alloc(r, n, sizeof(int));
     s->n_sums = strait_alloc(r, n, sizeof(int));
@@ -181,9 +197,14 @@ static int next_ready(struct strait_rank *lane, const struct strait_servers *s)
 
 static void take(struct strait_rank *lane, struct strait_servers *s, int layer)
 {
+    const int my_share = share_of(s, strait_me(lane)) * s->n_pieces;
     if (s->inside.n > 1)
         strait_reduce_scatter(lane, s->inside, strait_codec(lane, "none"),
                               s->x[s->n_ready[layer] % 2][layer]);
+    if (s->agreements)
+        strait_agree(lane, s->agreements[layer], s->peers, strait_codec(lane, "up"),
+                     &s->piece[s->n_ready[layer] % 2][my_share + s->first[layer]],
+                     s->first[layer + 1] - s->first[layer]);
     s->n_ready[layer]++;
     s->n_unsent[layer] = s->first[layer + 1] - s->first[layer];
     s->n_unsent_all += s->n_unsent[layer];
@@ -210,8 +231,9 @@ static void push_piece(struct strait_rank *lane, struct strait_servers *s, int l
         strait_post(lane, PUSH, q);
         return;
     }
-    struct strait_packet *packet = strait_encode(
-        lane, strait_codec(lane, "up"), NAN,
+    struct strait_packet *packet = strait_encode_part(
+        lane, s->agreements ? s->agreements[layer] : NULL, strait_codec(lane, "up"),
+        q - s->first[layer],
         s->piece[(s->n_ready[layer] - 1) % 2][share_of(s, strait_me(lane)) * s->n_pieces + q]);
     if (s->credit > 0 && !mine)
         s->window[s->n_sent++ % s->credit] = strait_send_acked(lane, server, PUSH, q, packet);

@@ -83,6 +83,9 @@ bool strait_servers_use_stream(const struct strait_experiment *e, int src, int d
         return same_node && dst % n_inside == (src + 1) % n_inside;
     if (channel == PULL && same_node)
         return true;
+    if (channel == STRAIT_AGREEING)
+        return (int)strait_experiment_param(e, "sums") == STRAIT_SUMS_ENCODED &&
+               strait_spec_agrees(&e->up.spec) && same_place && src < n_workers && dst < n_workers;
     return (channel == PUSH || channel == PULL) && same_place && worker < n_workers &&
            server >= first && server < first + n_servers;
 }

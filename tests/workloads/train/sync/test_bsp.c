@@ -203,15 +203,19 @@ static void refuses(void)
 /* What is not refused runs: every codec with every collective that takes it, on real gradients. */
 static void legal_pairs_run(void)
 {
-    static const char *const codecs[] = {"fp16", "qsgd", "randomk", "topk", "signsgd"};
-    static const unsigned refused[] = {0x80, 0x80 | 1u << RING_ENCODED, 0x80 | 1u << 1, 0x1F7, 0x1F7};
+    static const char *const codecs[] = {"fp16", "qsgd", "randomk", "topk", "signsgd", "thc"};
+    static const unsigned refused[] = {
+        0x80, 0x80 | 1u << RING_ENCODED, 0x80 | 1u << 1, 0x1F7, 0x1F7, 0x80 | 1u << 1};
     for (size_t k = 0; k < sizeof(codecs) / sizeof(codecs[0]); k++)
         for (int c = 0; c < N_COLLECTIVES; c++) {
             if (refused[k] >> c & 1)
                 continue;
             json_t *settings = bsp(3, collectives[c]);
             json_object_set_new(settings, "/codec", json_string(codecs[k]));
-            struct strait_outcome o = run(settings, &strait_fluid, true);
+            struct strait_outcome o = strait_outcome_of(
+                text, settings,
+                strcmp(codecs[k], "thc") == 0 ? "tests/data/sketch-costs.json" : "default",
+                &strait_fluid, (struct strait_trial_options){.real_payload = true});
             CU_ASSERT(o.payload_bytes > 0 && o.payload_bytes < 4 * 4 * (uint64_t)CNN_ELEMS);
             strait_outcome_free(&o);
         }

@@ -316,10 +316,48 @@ static void encoded(void)
     }
 }
 
+/* Streams of thc have a size by their shape, one of a packet and another of a sum, and add only where
+ * all ranks agreed on their norms, each of them in a message to all others: so a sized run sends what
+ * a real one does, to the byte, and in as many messages. */
+static void agreed(void)
+{
+    static const char *const strategies[] = {
+        "\"name\":\"bsp\",\"rounds\":2,\"collective\":\"ring_encoded\"",
+        "\"name\":\"dear\",\"rounds\":2,\"sums\":\"encoded\",\"fusion\":\"300 KB\"",
+        "\"name\":\"ps\",\"rounds\":2,\"sums\":\"encoded\",\"servers\":2",
+        "\"name\":\"ps\",\"rounds\":2,\"sums\":\"encoded\",\"servers\":1,"
+        "\"placement\":\"separate\"",
+        "\"name\":\"bytescheduler\",\"rounds\":2,\"sums\":\"encoded\",\"exchange\":\"servers\","
+        "\"partition\":\"100 KB\"",
+        "\"name\":\"grace\",\"rounds\":2",
+    };
+    for (size_t i = 0; i < sizeof(strategies) / sizeof(*strategies); i++) {
+        uint64_t bytes[2], n_messages[2];
+        for (int real = 0; real < 2; real++) {
+            char text[2048];
+            snprintf(
+                text, sizeof(text),
+                "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"clients\":3,"
+                "\"codec\":{\"name\":\"thc\",\"lossless\":\"none\"},\"strategy\":{%s}," NETWORK,
+                strategies[i]);
+            struct strait_outcome o = strait_outcome_of(
+                text, json_object(), "tests/data/sketch-costs.json", &strait_fluid,
+                (struct strait_trial_options){.every_round = true, .real_payload = real == 1});
+            bytes[real] = o.payload_bytes;
+            n_messages[real] = o.n_messages;
+            strait_outcome_free(&o);
+        }
+        CU_ASSERT(bytes[0] > 0 && bytes[0] < (uint64_t)2 * 4 * 105866);
+        CU_ASSERT_EQUAL(bytes[0], bytes[1]);
+        CU_ASSERT_EQUAL(n_messages[0], n_messages[1]);
+    }
+}
+
 static const struct strait_test tests[] = {
     {"every schedule sends what one ring all-reduce does, at any number of ranks", bytes},
     {"every schedule gives the float sum in ring order of each of its buckets", exact_sums},
     {"DeAR adds packets encoded as bsp's ring does", encoded},
+    {"sums of thc: sized runs send what real ones do", agreed},
     {"ByteScheduler sends what is needed first, as far as credit lets it", priority},
     {"Horovod's cycle waits, asks rank 0 and reduces what is there", cycle},
     {"DeAR's tuner ends with the best threshold that it tried", tuner},
