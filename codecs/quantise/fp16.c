@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include "codecs/builtin.h"
 #include "core/bytes.h"
-#include "half.h"
+#include "codecs/kit/half.h"
 
 enum { HEAD_BYTES = 1, PIECE = 4096 };
 

@@ -1,7 +1,7 @@
 /* IEEE 754 binary16 and bfloat16, value by value, without branches, so that loops vectorise. Rounds
  * once, to nearest, ties to even; overflow gives infinity, NaN stays NaN (quiet). */
 #pragma once
-#include "codecs/kit/checks.h"
+#include "checks.h"
 
 STRAIT_INLINE uint16_t strait_half_of(float x)
 {

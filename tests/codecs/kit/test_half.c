@@ -1,5 +1,5 @@
 /* binary16 and bfloat16 against their definitions, for every one of their 65536 values. */
-#include "codecs/quantise/half.h"
+#include "codecs/kit/half.h"
 #include "tests/kit/suite.h"
 
 /* IEEE 754-2019, 3.4: (-1)^s 2^(e - 15) 1.f, or (-1)^s 2^-14 0.f where e is 0. */
@@ -84,4 +84,4 @@ static const struct strait_test tests[] = {
     {"halves end in infinity, zero and NaN where they should", ends_of_half},
     {"every bfloat comes back, and what lies between goes to the nearer", every_bfloat},
 };
-STRAIT_SUITE("codecs/quantise/half", tests);
+STRAIT_SUITE("codecs/kit/half", tests);
