@@ -1,5 +1,7 @@
 #include "graph.h"
 
+#include "core/random.h"
+
 /* Steps of 1, 2, 4 .. that are below n; 1 for a single rank. */
 static int n_hops(int n)
 {
@@ -59,4 +61,17 @@ int strait_graph_period(enum strait_graph graph, int n)
 bool strait_graph_is_symmetric(enum strait_graph graph)
 {
     return graph != STRAIT_GRAPH_EXPONENTIAL && graph != STRAIT_GRAPH_ONE_PEER;
+}
+
+int strait_graph_partner(uint64_t seed, int n, int round, int me)
+{
+    const int last = n % 2 == 0 ? n - 1 : n; /* sits still; nobody's if n is odd */
+    if (n < 2)
+        return -1;
+    const int turn =
+        (int)(strait_random_unit(seed, "pairs", 0, (uint64_t)round) * last); /* 0 to last - 1 */
+    int other = me == last ? turn : (2 * turn - me + last) % last;
+    if (other == me)
+        other = last;
+    return other < n ? other : -1;
 }

@@ -2,6 +2,7 @@
  * others and as many receivers, so equal weights 1 / (senders + 1) keep the mean. Pure. */
 #pragma once
 #include <stdbool.h>
+#include <stdint.h>
 
 enum strait_graph {
     STRAIT_GRAPH_RING,        /* both neighbours */
@@ -18,3 +19,8 @@ bool strait_graph_has(enum strait_graph graph, int n, int round, int src, int ds
 int strait_graph_period(enum strait_graph graph, int n);
 /** Whether it is the same in both directions and all rounds. */
 bool strait_graph_is_symmetric(enum strait_graph graph);
+/** The other of a rank's pair in this round; -1: none, as of one rank where n is odd. All pairs are
+ *  one of the n - 1 (n odd: n) rounds in which everybody meets everybody, drawn by the key, so each
+ *  other rank is as likely.
+ *  Source:  the circle method of tournaments */
+int strait_graph_partner(uint64_t seed, int n, int round, int me);

@@ -2,6 +2,7 @@
  *
  * D-PSGD (Lian et al., NIPS 2017, algorithm 1), with the gradient beside the messages:
  *     x_i <- sum over j of w_ij x_j - lr g_i(x_i)
+ * With a delay d the others' x_j are those of d rounds before, which arrive beside as many gradients.
  *
  * CHOCO-SGD (Koloskova, Stich and Jaggi, ICML 2019, algorithm 2), where q is what the codec makes
  * of a difference, and everybody has the same copy h_j of what j has told so far:
@@ -52,25 +53,39 @@ static void add_neighbours(struct strait_rank *r, int round, struct strait_tenso
         }
 }
 
-/* A neighbour of a directed graph may be behind: what it has not read is a copy. */
+/* Read and drop what neighbours sent in this round. */
+static void skip_neighbours(struct strait_rank *r, int round)
+{
+    for (int i = 0; i < strait_n_ranks(r); i++)
+        if (strait_graph_has(graph_of(r), strait_n_ranks(r), round, i, strait_me(r)))
+            strait_drop(r, strait_recv(r, i, PARAMETERS).packet);
+}
+
+/* A neighbour of a directed graph may be behind: what it has not read is a copy. With a delay the
+ * first rounds mix nothing, and the last messages are not used. */
 static void dpsgd(struct strait_rank *r)
 {
     struct strait_tensor *g = strait_tensor(r, STRAIT_GRADIENTS, 0, STRAIT_ALL_LAYERS), *x[2];
+    const int delay = (int)strait_param(r, "delay");
+    int round = 0;
     for (int i = 0; i < 2; i++)
         x[i] = strait_tensor(r, STRAIT_WEIGHTS, 0, STRAIT_ALL_LAYERS);
     strait_owns(r, x[0]);
-    for (int round = 0; strait_round(r); round++) {
+    for (; strait_round(r); round++) {
         struct strait_tensor *old = x[round % 2], *mixed = x[(round + 1) % 2];
-        const double w = weight(r, round);
+        const double w = round < delay ? 1 : weight(r, round - delay);
         send_to_neighbours(r, round, strait_snapshot(r, strait_codec(r, "up"), NAN, old));
         strait_forward(r, STRAIT_ALL_LAYERS);
         strait_backward_into(r, STRAIT_ALL_LAYERS, g);
         strait_set(r, mixed, old, w);
-        add_neighbours(r, round, mixed, w);
+        if (round >= delay)
+            add_neighbours(r, round - delay, mixed, w);
         strait_owns(r, mixed);
         strait_learns(r, mixed);
         strait_step(r, g, 1);
     }
+    for (int old = round > delay ? round - delay : 0; old < round; old++)
+        skip_neighbours(r, old);
 }
 
 /* Differences alternate: a neighbour reads one until it has sent its next. */
@@ -146,7 +161,11 @@ static int check_choco(const struct strait_experiment *e, struct strait_error *e
                                                            .fallback = STRAIT_GRAPH_RING,          \
                                                            .choices = graphs                       \
     }
-static const struct strait_param dpsgd_params[] = {GRAPH_PARAMS};
+static const struct strait_param dpsgd_params[] = {
+    GRAPH_PARAMS,
+    {"delay", "rounds that the neighbours' parameters may be old: messages beside so many",
+     STRAIT_PARAM_INTEGER, .min = 0, .max = 1e4},
+};
 static const struct strait_param choco_params[] = {
     GRAPH_PARAMS,
     {"gamma", "share of the way to what the neighbours told", STRAIT_PARAM_NUMBER, .min = 0,

@@ -107,7 +107,38 @@ static void symmetric(void)
                                 strait_graph_has(all[k], 12, 1, j, i));
 }
 
+/* Everybody has one other, who has it; of an odd number one has none. All others are met alike: in
+ * 2000 rounds each of at most eight by a deviation of five from its share, sqrt(2000 / 7 x 6 / 7). */
+static void pairs(void)
+{
+    enum { ROUNDS = 2000 };
+    for (int n = 1; n <= 9; n++) {
+        int met[9] = {0}, n_rests = 0;
+        for (int round = 0; round < ROUNDS; round++) {
+            int n_alone = 0;
+            for (int i = 0; i < n; i++) {
+                const int other = strait_graph_partner(7, n, round, i);
+                CU_ASSERT(other >= -1 && other < n && other != i);
+                if (other >= 0)
+                    CU_ASSERT_EQUAL(strait_graph_partner(7, n, round, other), i);
+                n_alone += other < 0;
+            }
+            CU_ASSERT_EQUAL(n_alone, n % 2);
+            const int of_0 = strait_graph_partner(7, n, round, 0);
+            n_rests += of_0 < 0;
+            if (of_0 >= 0)
+                met[of_0]++;
+        }
+        const double share = (double)ROUNDS / (n % 2 ? n : n - 1);
+        for (int i = 1; i < n; i++)
+            CU_ASSERT(fabs(met[i] - share) < 5 * sqrt(share) + 1e-9);
+        if (n % 2 == 1)
+            CU_ASSERT(fabs(n_rests - share) < 5 * sqrt(share) + 1e-9);
+    }
+}
+
 static const struct strait_test tests[] = {
+    {"pairs are mutual, and all others are met alike", pairs},
     {"neighbours are those that one counts by hand", by_hand},
     {"mixing keeps the mean and comes to it, for every number of ranks", keeps_the_mean},
     {"a ring mixes at the rate of its eigenvalue", ring_rate},

@@ -164,6 +164,48 @@ static void dpsgd_by_hand(void)
     }
 }
 
+/* With a delay of 2: two rounds alone, then the neighbours' parameters of two rounds before. */
+static void delayed_by_hand(void)
+{
+    enum { DELAY = 2 };
+    static struct five f;
+    static double old[MOST_ROUNDS][N][DIM];
+    struct live o;
+    if (!run_five(&o, "{\"name\":\"dpsgd\",\"rounds\":6,\"delay\":2}"))
+        return;
+    five_of(&f, o.trial->learn);
+    for (int round = 0; round < MOST_ROUNDS; round++) {
+        memcpy(old[round], f.x, sizeof(f.x));
+        for (int i = 0; i < N && round >= DELAY; i++)
+            for (int d = 0; d < DIM; d++) {
+                f.x[i][d] = old[round][i][d] / 3;
+                for (int j = 0; j < N; j++)
+                    f.x[i][d] += j != i ? ring[i][j] / 3 * old[round - DELAY][j][d] : 0;
+            }
+        five_step(&f, old[round]);
+        const double score = score_of(&f);
+        CU_ASSERT_DOUBLE_EQUAL(o.trial->logs[0].scored[round].loss, score, LIVE_RATIO * score);
+    }
+    live_free(&o);
+}
+
+/* On a ring of six at 100 Mbps messages take 70 ms a round and 20 ms. Without a delay a round waits
+ * for both; with two rounds of delay for the wire alone, and two rounds' messages are still to come
+ * when the last ends. */
+static void delay_hides(void)
+{
+    struct strait_outcome o =
+        star_run("{\"name\":\"dpsgd\",\"rounds\":12,\"delay\":2}", 6, NULL, &strait_fluid, false);
+    const struct costs c = costs_of(&o);
+    const double wire_s = 2 * (c.model_bytes + 96) / c.rate_bytes_per_s,
+                 alone_s = strait_model_step_s(o.experiment->model) + 2 * c.copy_s;
+    CU_ASSERT(wire_s > 3 * alone_s);
+    CU_ASSERT_EQUAL(o.n_messages, 12 * 12);
+    /* the tenth message is added in the last round: 10 on the wire, and a path */
+    CU_ASSERT_DOUBLE_EQUAL(o.total_s, 10 * wire_s + 0.02, 2 * alone_s);
+    strait_outcome_free(&o);
+}
+
 /* Without a codec everybody is told all, so told_j = x_j after its step. */
 static void choco_by_hand(void)
 {
@@ -240,6 +282,8 @@ static const struct strait_test tests[] = {
     {"a round on a ring takes what its parts take", times},
     {"graphs and codecs take the same time on SimGrid and fluid", same_on_simgrid},
     {"D-PSGD's steps are those of the algorithm, by any graph", dpsgd_by_hand},
+    {"with a delay the neighbours' parameters are old", delayed_by_hand},
+    {"a delay hides the path and the gradient beside the wire", delay_hides},
     {"CHOCO's steps are those of the algorithm", choco_by_hand},
     {"CHOCO forgets nothing of what a codec leaves out", nothing_is_forgotten},
     {"directed graphs and codecs with a memory are refused", refuses},
