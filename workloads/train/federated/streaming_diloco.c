@@ -1,23 +1,32 @@
 /* Streaming DiLoCo (Douillard et al. 2025): the layers are cut into fragments that are synchronised
  * one after another, each once in H inner steps. A fragment's all-reduce overlaps the next
  * `overlap_steps` inner steps, on its own lane; then its outer step is taken, and the result is
- * mixed with what the rank has trained meanwhile. */
+ * mixed with what the rank has trained meanwhile.
+ *
+ * Overlapped with a whole round (Kale et al. 2025) the outer step at the end of round t is taken at
+ * once, `delayed` along the mean of round t - 1, or `eager` with the rank's own share made new:
+ *     own_t / M + (mean_(t - 1) - own_(t - 1) / M)
+ * so that the steps that follow begin with what the rank has just learnt. Ranks then differ by their
+ * own shares. */
 #include "workloads/ask/experiment.h"
 #include "federated.h"
 #include "workloads/train/plans/fragments.h"
 #include "workloads/train/collectives/legal.h"
 
+enum { MIXED, DELAYED, EAGER };
+static const char *const outers[] = {"mixed", "delayed", "eager", NULL};
 enum { MOVED = 0, TO_COMM, REDUCED, END = -1 }; /* channels; messages are fragment numbers */
 
 struct fragment {
     struct strait_tensor *update, *moved[2], *momentum, *global, *local;
+    struct strait_tensor *own[2], *step; /* eager: this rank's shares; what the outer step takes */
     int n_begun;
     long due; /* the step after which its outer step is taken; -1: not under way */
 };
 struct streaming {
     struct strait_group world;
     struct fragment *fragments;
-    int n, n_inner;
+    int n, n_inner, outer;
 };
 
 static struct strait_tensor *moved_now(const struct fragment *f)
@@ -34,9 +43,46 @@ static void communicate(struct strait_rank *r, void *arg)
     }
 }
 
+static void take_outer_step(struct strait_rank *r, struct fragment *f, struct strait_tensor *g)
+{
+    const double own = strait_param(r, "mixing");
+    strait_outer_step(r, f->global, f->momentum, g);
+    strait_set(r, f->local, f->local, own);
+    strait_add(r, f->local, f->global, 1 - own);
+}
+
+/* At the end of round t, once the mean of round t - 1 is there: start the next, and step along the
+ * last. */
+static void step_at_once(struct strait_rank *r, struct streaming *s, int p)
+{
+    struct fragment *f = &s->fragments[p];
+    const bool eager = s->outer == EAGER, is_first = f->n_begun == 0;
+    struct strait_tensor *mean = moved_now(f), *was = f->own[f->n_begun % 2];
+    if (!is_first)
+        strait_pend(r, REDUCED); /* fragments return in the order in which they were started */
+    f->n_begun++;
+    struct strait_tensor *own = f->own[f->n_begun % 2];
+    strait_set_change(r, moved_now(f), f->local, f->global, f->update);
+    if (eager)
+        strait_set(r, own, moved_now(f), 1.0 / s->world.n);
+    strait_post(r, TO_COMM, p);
+    if (is_first && !eager)
+        return;
+    strait_set(r, f->step, eager ? own : mean, 1);
+    if (eager && !is_first) {
+        strait_add(r, f->step, mean, 1);
+        strait_add(r, f->step, was, -1);
+    }
+    take_outer_step(r, f, f->step);
+}
+
 static void begin_fragment(struct strait_rank *r, struct streaming *s, int p, long step)
 {
     struct fragment *f = &s->fragments[p];
+    if (s->outer != MIXED) {
+        step_at_once(r, s, p);
+        return;
+    }
     f->due = step + (long)strait_param(r, "overlap_steps");
     f->n_begun++;
     strait_set_change(r, moved_now(f), f->local, f->global, f->update);
@@ -47,10 +93,7 @@ static void begin_fragment(struct strait_rank *r, struct streaming *s, int p, lo
 static void end_fragment(struct strait_rank *r, struct streaming *s)
 {
     struct fragment *f = &s->fragments[strait_pend(r, REDUCED)];
-    const double own = strait_param(r, "mixing");
-    strait_outer_step(r, f->global, f->momentum, moved_now(f));
-    strait_set(r, f->local, f->local, own);
-    strait_add(r, f->local, f->global, 1 - own);
+    take_outer_step(r, f, moved_now(f));
     f->due = -1;
 }
 
@@ -59,7 +102,8 @@ static struct streaming begin(struct strait_rank *r)
     const struct strait_model *m = strait_model(r);
     struct streaming s = {.world = strait_world(r, MOVED),
                           .n = (int)strait_param(r, "fragments"),
-                          .n_inner = (int)strait_param(r, "local_steps")};
+                          .n_inner = (int)strait_param(r, "local_steps"),
+                          .outer = (int)strait_param(r, "outer")};
     size_t *sizes = strait_alloc(r, m->n_layers, sizeof(*sizes));
     int *first = strait_alloc(r, (size_t)s.n + 1, sizeof(*first));
     for (size_t l = 0; l < m->n_layers; l++)
@@ -77,6 +121,8 @@ static struct streaming begin(struct strait_rank *r)
         f->momentum = strait_tensor(r, STRAIT_SCRATCH, first[p], first[p + 1]);
         f->moved[0] = strait_tensor(r, STRAIT_SCRATCH, first[p], first[p + 1]);
         f->moved[1] = strait_tensor(r, STRAIT_SCRATCH, first[p], first[p + 1]);
+        for (int i = 0; i < 3 && s.outer != MIXED; i++)
+            *(i < 2 ? &f->own[i] : &f->step) = strait_like(r, f->moved[0]);
     }
     return s;
 }
@@ -116,7 +162,8 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
                                 "found %d",
                                 e->model->n_layers, n_inner, n);
     snprintf(where, sizeof(where), "%s#/strategy/overlap_steps", e->file);
-    if (strait_experiment_param(e, "overlap_steps") >= n_inner)
+    if ((int)strait_experiment_param(e, "outer") == MIXED &&
+        strait_experiment_param(e, "overlap_steps") >= n_inner)
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                 "expected fewer than the %d local_steps, since a fragment is "
                                 "taken before it is begun again, found %g",
@@ -138,6 +185,8 @@ static const struct strait_param params[] = {
      .max = 1e4, .fallback = 3},
     {"overlap_steps", "inner steps beside which a fragment is all-reduced", STRAIT_PARAM_INTEGER,
      .min = 0, .max = 1e6, .fallback = 5},
+    {"outer", "the outer step: late, mixed in; or at once, of the last round's mean or eager",
+     STRAIT_PARAM_CHOICE, .min = 0, .max = EAGER, .fallback = MIXED, .choices = outers},
     {"mixing", "share that a rank keeps of what it trained meanwhile", STRAIT_PARAM_NUMBER,
      .min = 0, .max = 1, .fallback = 0.5},
     STRAIT_OUTER_PARAMS,
@@ -145,7 +194,8 @@ static const struct strait_param params[] = {
 const struct strait_strategy strait_strategy_streaming_diloco = {
     .name = "streaming-diloco",
     .summary = "DiLoCo by fragments of layers, all-reduced beside the inner steps that follow",
-    .source = "Douillard et al., 2025 (arXiv 2501.18512)",
+    .source = "Douillard et al., 2025 (arXiv 2501.18512); delayed and eager: Kale et al., 2025 "
+              "(arXiv 2502.12996)",
     .trains = true,
     .uplink_kind = "update",
     .params = params,

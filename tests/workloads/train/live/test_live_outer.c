@@ -1,4 +1,4 @@
-/* Real training with SparseLoCo, DeMo, SCAFFOLD, DGC, server optimisers and sites: without
+/* Real training with streaming and sparse DiLoCo, DeMo, SCAFFOLD, DGC, server optimisers and sites: without
  * compression the run's model is that of the published algorithm in double precision. */
 #include "tests/kit/live_world.h"
 
@@ -40,6 +40,67 @@ static void sparseloco(void)
         check_score(&o, round, &b, w);
     }
     live_free(&o);
+}
+
+/* The outer Nesterov step with its published values, 0.7 and 0.9. */
+static void outer_step(double *w, double *m, const double *g, int lo, int hi)
+{
+    for (int i = lo; i < hi; i++) {
+        m[i] = 0.9 * m[i] + g[i];
+        w[i] += 0.7 * (g[i] + 0.9 * m[i]);
+    }
+}
+
+/* Two fragments of two layers, synchronised after inner steps 3 and 6 of 6, with outer steps at once: along the last round's mean (0), or eager (1), where
+ * each worker has its own; no mixing. Rank 0's model is scored. */
+static void steps_at_once(void)
+{
+    enum { INNER = 6, ROUNDS = 4 };
+    static const char *const forms[] = {
+        "{\"name\":\"streaming-diloco\",\"rounds\":4,\"local_steps\":6,\"fragments\":2,"
+        "\"outer\":\"delayed\",\"mixing\":0}",
+        "{\"name\":\"streaming-diloco\",\"rounds\":4,\"local_steps\":6,\"fragments\":2,"
+        "\"outer\":\"eager\",\"mixing\":0}"};
+    for (int eager = 0; eager < 2; eager++) {
+        static double global[WORKERS][DIM], outer[WORKERS][DIM], m[WORKERS][DIM],
+            local[WORKERS][DIM], own[WORKERS][DIM], mean[DIM];
+        double *const all[] = {global[0], outer[0], m[0], local[0], own[0]};
+        struct live o;
+        struct bowl b;
+        for (int i = 0; i < 5; i++)
+            memset(all[i], 0, sizeof(global));
+        memset(mean, 0, sizeof(mean));
+        if (!live_run(&o, forms[eager], "", &strait_fluid))
+            return;
+        bowl_of(&b, o.trial->learn);
+        for (int step = 1; step <= ROUNDS * INNER; step++) {
+            for (int k = 0; k < WORKERS; k++)
+                bowl_train(&b, k, local[k], m[k], 1);
+            for (int p = 0; p < 2; p++) {
+                const int lo = p * DIM / 2, hi = lo + DIM / 2;
+                double next[DIM] = {0};
+                if (step % INNER != (p + 1) * 3 % INNER)
+                    continue;
+                for (int k = 0; k < WORKERS; k++) {
+                    double g[DIM] = {0};
+                    for (int i = lo; i < hi; i++) {
+                        const double now = (local[k][i] - global[k][i]) / WORKERS;
+                        next[i] += now;
+                        g[i] = mean[i] + (eager ? now - own[k][i] : 0);
+                        own[k][i] = now;
+                    }
+                    outer_step(global[k], outer[k], g, lo, hi);
+                    for (int i = lo; i < hi && (eager || step > INNER); i++)
+                        local[k][i] = global[k][i];
+                }
+                for (int i = lo; i < hi; i++)
+                    mean[i] = next[i];
+            }
+            if (step % INNER == 0)
+                check_score(&o, step / INNER - 1, &b, global[0]);
+        }
+        live_free(&o);
+    }
 }
 
 /* With all of it sent the momentum is the gradient; the step is plain: SGD of lr along the sign. */
@@ -221,6 +282,7 @@ static void dgc(void)
 }
 
 static const struct strait_test tests[] = {
+    {"delayed and eager outer steps are taken at once, with the last round's mean", steps_at_once},
     {"SparseLoCo steps along the mean change", sparseloco},
     {"DeMo steps along the sign of the mean", demo},
     {"a server steps plainly, with momentum and by Adam", server_optimisers},
