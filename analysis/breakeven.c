@@ -9,6 +9,11 @@
 /* Two round times that are equal in exact arithmetic differ by rounding of this order at most. */
 static const double EQUAL_RATIO = 1e-9;
 
+bool strait_breakeven_pays(double with_s, double without_s)
+{
+    return with_s < without_s * (1 - EQUAL_RATIO);
+}
+
 struct search {
     strait_breakeven_fn times;
     void *context;
@@ -22,7 +27,7 @@ static int looks_good(bool *pays, const struct search *s, long n_clients, struct
     if (!isfinite(with_s) || !isfinite(without_s))
         return strait_error_set(err, STRAIT_ERR_BACKEND, "break-even",
                                 "expected a round time at %ld clients, found none", n_clients);
-    *pays = with_s < without_s * (1 - EQUAL_RATIO);
+    *pays = strait_breakeven_pays(with_s, without_s);
     return 0;
 }
 

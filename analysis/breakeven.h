@@ -21,6 +21,9 @@ struct strait_breakeven {
                          same sign may be missed */
 };
 
+/** Is a round with the codec shorter than one without, by more than rounding? */
+bool strait_breakeven_pays(double with_s, double without_s);
+
 /** Round times at n_clients with and without the codec. 0, or -1 with *err. */
 typedef int (*strait_breakeven_fn)(double *with_s, double *without_s, long n_clients, void *context,
                                    struct strait_error *err);

@@ -24,7 +24,7 @@ struct payoff {
     long *counts; /* swept */
     size_t n_counts;
     json_t *times; /* {hash of a resolved point: its struct strait_plan_times as numbers} */
-    json_t *tasks; /* array of resolved points to compute */
+    json_t *plain, *coded; /* arrays of resolved points to compute, without codecs and with */
     json_t *rows;  /* array of what names the curves, one each */
     struct strait_names *names;
     const struct strait_backend *backend;
@@ -113,13 +113,13 @@ static json_t *at_count(const json_t *resolved, long n_clients)
     return point;
 }
 
-static void want(struct payoff *p, const json_t *resolved, long n_clients)
+static void want(struct payoff *p, json_t *tasks, const json_t *resolved, long n_clients)
 {
     char key[STRAIT_KEY_CHARS];
     json_t *point = at_count(resolved, n_clients);
     if (strait_hash_json(key, point) && !json_object_get(p->times, key)) {
         json_object_set_new(p->times, key, json_null());
-        json_array_append(p->tasks, point);
+        json_array_append(tasks, point);
     }
     json_decref(point);
 }
@@ -135,8 +135,8 @@ static void want_curve(struct payoff *p, const struct curve *c)
     const bool all = last - first < STRAIT_BREAKEVEN_MAX_COUNTS;
     const size_t n = all ? (size_t)(last - first + 1) : p->n_counts;
     for (size_t i = 0; i < n; i++) {
-        want(p, c->with, all ? first + (long)i : p->counts[i]);
-        want(p, c->without, all ? first + (long)i : p->counts[i]);
+        want(p, p->coded, c->with, all ? first + (long)i : p->counts[i]);
+        want(p, p->plain, c->without, all ? first + (long)i : p->counts[i]);
     }
 }
 
@@ -146,68 +146,78 @@ static json_t *times_json(const struct strait_plan_times *t)
                      t->low_factor, t->high_factor);
 }
 
-static json_t *time_task(size_t i, void *context, struct strait_error *err)
+/* What is known of a resolved point, if it is. */
+static bool known_times(struct strait_plan_times *t, const struct payoff *p, const char *key)
+{
+    const json_t *known = json_object_get(p->times, key);
+    double *const all[] = {&t->round_s, &t->network_s,  &t->quick_s,
+                           &t->slow_s,  &t->low_factor, &t->high_factor};
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all) && json_is_array(known); i++)
+        *all[i] = json_number_value(json_array_get(known, i));
+    return json_is_array(known);
+}
+
+static json_t *time_plain(size_t i, void *context, struct strait_error *err)
 {
     const struct payoff *p = context;
     struct strait_plan_times t;
     strait_store_leave(p->store);
-    if (strait_plan_times(&t, p->setup, json_array_get(p->tasks, i), err) != 0)
+    if (strait_plan_times(&t, p->setup, json_array_get(p->plain, i), NULL, err) != 0)
         return NULL;
     return json_pack("{s:o}", "times", times_json(&t));
 }
 
-static int take_time(size_t i, const json_t *result, void *context, struct strait_error *err)
+static json_t *time_coded(size_t i, void *context, struct strait_error *err)
 {
-    struct payoff *p = context;
+    const struct payoff *p = context;
+    const json_t *resolved = json_array_get(p->coded, i);
+    struct strait_plan_times t, without;
     char key[STRAIT_KEY_CHARS];
-    if (!strait_hash_json(key, json_array_get(p->tasks, i)) ||
+    strait_store_leave(p->store);
+    json_t *plain = strait_plan_without_codec(resolved);
+    const bool known = strait_hash_json(key, plain) && known_times(&without, p, key);
+    json_decref(plain);
+    if (strait_plan_times(&t, p->setup, resolved, known ? &without : NULL, err) != 0)
+        return NULL;
+    return json_pack("{s:o}", "times", times_json(&t));
+}
+
+static int take_time(const json_t *point, const json_t *result, struct payoff *p,
+                     struct strait_error *err)
+{
+    char key[STRAIT_KEY_CHARS];
+    if (!strait_hash_json(key, point) ||
         json_object_set(p->times, key, json_object_get(result, "times")) != 0)
         return strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
     return 0;
 }
 
+static int take_plain(size_t i, const json_t *result, void *context, struct strait_error *err)
+{
+    struct payoff *p = context;
+    return take_time(json_array_get(p->plain, i), result, p, err);
+}
+
+static int take_coded(size_t i, const json_t *result, void *context, struct strait_error *err)
+{
+    struct payoff *p = context;
+    return take_time(json_array_get(p->coded, i), result, p, err);
+}
+
 static int time_of(struct strait_plan_times *t, struct payoff *p, const json_t *resolved,
-                   long n_clients, struct strait_error *err)
+                   long n_clients, const struct strait_plan_times *without,
+                   struct strait_error *err)
 {
     char key[STRAIT_KEY_CHARS];
     json_t *point = at_count(resolved, n_clients);
-    int status = -1;
-    if (!strait_hash_json(key, point)) {
-        strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
-        goto out;
-    }
-    const json_t *known = json_object_get(p->times, key);
-    double *const all[] = {&t->round_s, &t->network_s,  &t->quick_s,
-                           &t->slow_s,  &t->low_factor, &t->high_factor};
-    if (json_is_array(known)) {
-        for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-            *all[i] = json_number_value(json_array_get(known, i));
-        status = 0;
-        goto out;
-    }
-    status = strait_plan_times(t, p->setup, point, err);
-    if (status == 0)
+    int status = 0;
+    if (!strait_hash_json(key, point))
+        status = strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
+    else if (!known_times(t, p, key) &&
+             (status = strait_plan_times(t, p->setup, point, without, err)) == 0)
         json_object_set_new(p->times, key, times_json(t));
-out:
     json_decref(point);
     return status;
-}
-
-void strait_breakeven_moved(double *with_s, double *without_s, const struct strait_plan_times *with,
-                            const struct strait_plan_times *without, int end)
-{
-    const bool worst = end < 0;
-    const double factors[2] = {with->low_factor, with->high_factor};
-    double gap_s[2];
-    *with_s = with->round_s;
-    *without_s = without->round_s;
-    if (end == 0)
-        return;
-    for (int i = 0; i < 2; i++)
-        gap_s[i] = (factors[i] - 1) * (with->network_s - without->network_s);
-    const int taken = (gap_s[1] > gap_s[0]) == worst;
-    *with_s = (worst ? with->slow_s : with->quick_s) + (factors[taken] - 1) * with->network_s;
-    *without_s += (factors[taken] - 1) * without->network_s;
 }
 
 static int both_times(double *with_s, double *without_s, long n_clients, void *context,
@@ -215,10 +225,10 @@ static int both_times(double *with_s, double *without_s, long n_clients, void *c
 {
     struct search *s = context;
     struct strait_plan_times with, without;
-    if (time_of(&with, s->payoff, s->curve->with, n_clients, err) != 0 ||
-        time_of(&without, s->payoff, s->curve->without, n_clients, err) != 0)
+    if (time_of(&without, s->payoff, s->curve->without, n_clients, NULL, err) != 0 ||
+        time_of(&with, s->payoff, s->curve->with, n_clients, &without, err) != 0)
         return -1;
-    strait_breakeven_moved(with_s, without_s, &with, &without, s->end);
+    strait_plan_times_at(with_s, without_s, &with, &without, s->end);
     if (s->end != 0)
         return 0;
     json_array_append_new(s->counts, json_integer(n_clients));
@@ -301,7 +311,8 @@ int strait_breakeven_sweep_find(json_t **records, const struct strait_sweep *swe
     int status = -1;
     *records = json_array();
     p.times = json_object();
-    p.tasks = json_array();
+    p.plain = json_array();
+    p.coded = json_array();
     p.rows = json_array();
     if (!strait_breakeven_sweep_hash(sweep_hash, sweep, plan)) {
         strait_error_set(err, STRAIT_ERR_NOMEM, "break-even", "memory ran out");
@@ -317,8 +328,11 @@ int strait_breakeven_sweep_find(json_t **records, const struct strait_sweep *swe
         if (fresh || !strait_store_find(store, "break-even", key))
             want_curve(&p, &p.curves[i]);
     }
-    if (strait_pool_run(json_array_size(p.tasks), n_workers, time_task, take_time, &p, "break-even",
-                        err) != 0)
+    /* what codecs are held against comes first: it says which of their ends matter */
+    if (strait_pool_run(json_array_size(p.plain), n_workers, time_plain, take_plain, &p, NULL,
+                        err) != 0 ||
+        strait_pool_run(json_array_size(p.coded), n_workers, time_coded, take_coded, &p,
+                        "break-even", err) != 0)
         goto out;
     for (size_t i = 0; i < p.n_curves; i++) {
         const bool hashed = curve_key(key, sweep_hash, &p.curves[i]) != NULL;
@@ -343,7 +357,8 @@ out:
     free(p.curves);
     free(p.counts);
     json_decref(p.times);
-    json_decref(p.tasks);
+    json_decref(p.plain);
+    json_decref(p.coded);
     json_decref(p.rows);
     strait_names_free(p.names);
     if (status != 0) {

@@ -17,11 +17,6 @@
 int strait_breakeven_sweep_find(json_t **records, const struct strait_sweep *sweep,
                                 const struct strait_plan *plan, struct strait_store *store,
                                 int n_workers, bool fresh, struct strait_error *err);
-/** The rounds with and without a codec: as predicted (end 0), or at the end of what intervals hold
- *  that is best (1) or worst (-1) for the codec. Both rounds cross the same network, so that the
- *  model's error stretches the transfers of both by one factor. */
-void strait_breakeven_moved(double *with_s, double *without_s, const struct strait_plan_times *with,
-                            const struct strait_plan_times *without, int end);
 /** Hash of what the curves of a planned sweep depend on, for records and headers. Returns key. */
 const char *strait_breakeven_sweep_hash(char key[STRAIT_KEY_CHARS],
                                         const struct strait_sweep *sweep,

@@ -81,9 +81,19 @@ struct strait_plan_times {
     double quick_s, slow_s;         /* the round at the ends of the codec's quantiles */
     double low_factor, high_factor; /* of network_s: the ends of the model's own error */
 };
-/** By fluid. 0, or -1 with *err. */
+/** By fluid.
+ *  In:      without  the same of the point without codecs: an end of the quantiles that cannot
+ *                    change whether the codec pays is not simulated and stays at round_s; NULL:
+ *                    both ends are
+ *  Returns: 0, or -1 with *err */
 int strait_plan_times(struct strait_plan_times *out, const struct strait_plan_setup *setup,
-                      const json_t *resolved, struct strait_error *err);
+                      const json_t *resolved, const struct strait_plan_times *without,
+                      struct strait_error *err);
+/** The rounds with and without a codec: as predicted (end 0), or at the end of what intervals hold
+ *  that is best (1) or worst (-1) for the codec. Both rounds cross the same network, so that the
+ *  model's error stretches the transfers of both by one factor. */
+void strait_plan_times_at(double *with_s, double *without_s, const struct strait_plan_times *with,
+                          const struct strait_plan_times *without, int end);
 /** Mean round time of a resolved point on a backend with sized payload; guess: as in struct
  *  strait_trial_options. 0, or -1 with *err. */
 int strait_plan_round_s(double *round_s, const struct strait_plan_setup *setup,

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 #include "analysis/breakdown.h"
+#include "analysis/breakeven.h"
 #include "analysis/fields.h"
 #include "analysis/intervals/interval.h"
 #include "plan.h"
@@ -74,13 +75,14 @@ static int run_moved(double *round_s, const struct strait_plan_setup *setup,
     return failed ? -1 : 0;
 }
 
-/* The codec's quick and slow end; NAN: nothing varies. */
-static int codec_ends(double ends_s[2], const struct strait_plan_setup *setup,
-                      const struct strait_experiment *e, struct strait_error *err)
+/* The codec's quick and slow end, as far as they are wanted; NAN: nothing varies. */
+static int codec_ends(double ends_s[2], const bool wanted[2],
+                      const struct strait_plan_setup *setup, const struct strait_experiment *e,
+                      struct strait_error *err)
 {
     ends_s[0] = ends_s[1] = NAN;
     for (int end = 0; end < 2 && !strait_plan_is_plain(e); end++)
-        if (run_moved(&ends_s[end], setup, e, end, 0, err) != 0)
+        if (wanted[end] && run_moved(&ends_s[end], setup, e, end, 0, err) != 0)
             return -1;
     return 0;
 }
@@ -156,7 +158,7 @@ int strait_plan_put_interval(json_t *row, const struct strait_plan_setup *setup,
                                              backend == &strait_emu ? "emulated" : "real machines",
                                              "case", strait_case_json(&c)));
     in.n_steps = step_s > 0 ? in.compute_s / step_s : 1;
-    if (codec_ends(in.codec_s, setup, e, err) != 0 ||
+    if (codec_ends(in.codec_s, (const bool[2]){true, true}, setup, e, err) != 0 ||
         draw_ends(in.draws_s, setup, e, in.round_s, strait_row_number(bytes, "payload"), err) != 0)
         return -1;
     json_t *uncertainty = strait_interval_of(interval_s, &in, &c, setup->learned);
@@ -184,13 +186,47 @@ static double mean_message_bytes(const struct strait_trial *p)
     return bytes / fmax(1, n);
 }
 
+void strait_plan_times_at(double *with_s, double *without_s, const struct strait_plan_times *with,
+                          const struct strait_plan_times *without, int end)
+{
+    const bool worst = end < 0;
+    const double factors[2] = {with->low_factor, with->high_factor};
+    double gap_s[2];
+    *with_s = with->round_s;
+    *without_s = without->round_s;
+    if (end == 0)
+        return;
+    for (int i = 0; i < 2; i++)
+        gap_s[i] = (factors[i] - 1) * (with->network_s - without->network_s);
+    const int taken = (gap_s[1] > gap_s[0]) == worst;
+    *with_s = (worst ? with->slow_s : with->quick_s) + (factors[taken] - 1) * with->network_s;
+    *without_s += (factors[taken] - 1) * without->network_s;
+}
+
+/* A quick end is at most the round itself, a slow one at least: where the codec pays at its best
+ * with the round as it is, or fails to at its worst, that end changes nothing. */
+static void find_wanted(bool wanted[2], const struct strait_plan_times *with,
+                        const struct strait_plan_times *without)
+{
+    for (int i = 0; i < 2; i++) {
+        double with_s, without_s;
+        const bool best = i == 0;
+        wanted[i] = true;
+        if (!without)
+            continue;
+        strait_plan_times_at(&with_s, &without_s, with, without, best ? 1 : -1);
+        wanted[i] = strait_breakeven_pays(with_s, without_s) != best;
+    }
+}
+
 static int times_of(struct strait_plan_times *out, const struct strait_plan_setup *setup,
                     const struct strait_experiment *e, const struct strait_trial *p,
-                    struct strait_error *err)
+                    const struct strait_plan_times *without, struct strait_error *err)
 {
     struct strait_breakdown b;
     struct strait_margin margin;
     double ends_s[2];
+    bool wanted[2];
     if (strait_breakdown_of(&b, p->logs, p->run.n_ranks, e->strategy->has_server, err) != 0)
         return -1;
     *out = (struct strait_plan_times){.round_s = b.round_s,
@@ -201,22 +237,24 @@ static int times_of(struct strait_plan_times *out, const struct strait_plan_setu
                                       .low_factor = 1,
                                       .high_factor = 1};
     strait_breakdown_release(&b);
-    if (codec_ends(ends_s, setup, e, err) != 0)
-        return -1;
-    if (isfinite(ends_s[0])) {
-        out->quick_s = fmin(out->round_s, ends_s[0]);
-        out->slow_s = fmax(out->round_s, ends_s[1]);
-    }
     const struct strait_case c = strait_case_of(e, mean_message_bytes(p));
     if (setup->learned && strait_learned_margin(&margin, setup->learned, &c)) {
         out->low_factor = fmin(1, exp(-margin.low));
         out->high_factor = fmax(1, exp(margin.high));
     }
+    find_wanted(wanted, out, without);
+    if (codec_ends(ends_s, wanted, setup, e, err) != 0)
+        return -1;
+    if (isfinite(ends_s[0]))
+        out->quick_s = fmin(out->round_s, ends_s[0]);
+    if (isfinite(ends_s[1]))
+        out->slow_s = fmax(out->round_s, ends_s[1]);
     return 0;
 }
 
 int strait_plan_times(struct strait_plan_times *out, const struct strait_plan_setup *setup,
-                      const json_t *resolved, struct strait_error *err)
+                      const json_t *resolved, const struct strait_plan_times *without,
+                      struct strait_error *err)
 {
     const struct strait_trial_options sized = {.control = strait_plan_control(setup, &strait_fluid),
                                                .in_process = true};
@@ -225,7 +263,7 @@ int strait_plan_times(struct strait_plan_times *out, const struct strait_plan_se
     const int failed = strait_experiment_read(&e, setup->file, resolved, err) != 0 ||
                        strait_trial_new(&p, e, setup->profile, &sized, err) != 0 ||
                        strait_trial_run(p, &strait_fluid, err) != 0 ||
-                       times_of(out, setup, e, p, err) != 0;
+                       times_of(out, setup, e, p, without, err) != 0;
     strait_trial_free(p);
     strait_experiment_free(e);
     return failed ? -1 : 0;

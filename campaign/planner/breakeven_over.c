@@ -182,8 +182,8 @@ static int simulate(struct over *o, long i, struct strait_error *err)
     json_t *point = point_at(o, i, err), *plain = point ? strait_plan_without_codec(point) : NULL;
     int status = -1;
     if (plain)
-        status = strait_plan_times(&o->with[i], o->setup, point, err) != 0 ||
-                         strait_plan_times(&o->without[i], o->setup, plain, err) != 0
+        status = strait_plan_times(&o->without[i], o->setup, plain, NULL, err) != 0 ||
+                         strait_plan_times(&o->with[i], o->setup, point, &o->without[i], err) != 0
                      ? -1
                      : 0;
     json_decref(point);
@@ -196,7 +196,7 @@ static int times(double *with_s, double *without_s, long i, void *context, struc
     struct over *o = context;
     if (!(o->with[i].round_s > 0) && simulate(o, i, err) != 0)
         return -1;
-    strait_breakeven_moved(with_s, without_s, &o->with[i], &o->without[i], o->end);
+    strait_plan_times_at(with_s, without_s, &o->with[i], &o->without[i], o->end);
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "analysis/breakeven.h"
 #include "campaign/backends.h"
 #include "campaign/plan.h"
 #include "tests/kit/folder.h"
@@ -141,6 +142,44 @@ static void intervals(void)
     folder_remove(folder);
 }
 
+/* Beside a round without codec that is twice as long, the codec pays as it is: its quick end says
+ * nothing more and is left out. Beside one of half the length its slow end is. What pays at either
+ * end is what it is with both. */
+static void ends_that_matter(void)
+{
+    strcpy(folder, "/tmp/strait-rows-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    struct strait_profile *profile = profile_of(8, 100, 200, false);
+    const struct strait_plan_setup setup = {.file = "e.json", .profile = profile};
+    struct strait_plan_times all = {0};
+    struct strait_error err = {0};
+    json_t *point = json_loads("{\"schema\": \"strait-experiment/1\", \"model\": \"cnn\","
+                               " \"clients\": 2, \"strategy\": {\"name\": \"fedavg\", \"rounds\":"
+                               " 2}, \"codec\": {\"name\": \"sz\", \"bound\": {\"range\": 1e-3}},"
+                               " \"network\": {\"client\": {\"rate\": \"100 Mbps\"}, \"server\":"
+                               " {\"rate\": \"1 Gbps\"}}}",
+                               0, NULL);
+    CU_ASSERT_EQUAL_FATAL(strait_plan_times(&all, &setup, point, NULL, &err), 0);
+    CU_ASSERT(all.quick_s < all.round_s && all.round_s < all.slow_s);
+    for (int longer = 0; longer < 2; longer++) {
+        struct strait_plan_times with = {0}, without = all;
+        without.round_s = all.round_s * (longer ? 2 : 0.5);
+        CU_ASSERT_EQUAL_FATAL(strait_plan_times(&with, &setup, point, &without, &err), 0);
+        CU_ASSERT_EQUAL(with.quick_s, longer ? all.round_s : all.quick_s);
+        CU_ASSERT_EQUAL(with.slow_s, longer ? all.slow_s : all.round_s);
+        for (int end = -1; end <= 1; end++) {
+            double with_s[2], without_s[2];
+            strait_plan_times_at(&with_s[0], &without_s[0], &with, &without, end);
+            strait_plan_times_at(&with_s[1], &without_s[1], &all, &without, end);
+            CU_ASSERT_EQUAL(strait_breakeven_pays(with_s[0], without_s[0]),
+                            strait_breakeven_pays(with_s[1], without_s[1]));
+        }
+    }
+    json_decref(point);
+    strait_profile_free(profile);
+    folder_remove(folder);
+}
+
 static void references(void)
 {
     strcpy(folder, "/tmp/strait-rows-XXXXXX");
@@ -204,6 +243,7 @@ static void draws(void)
 
 static const struct strait_test tests[] = {
     {"draws of losses spread a prediction", draws},
+    {"a break-even simulates the ends of a codec that can change it", ends_that_matter},
     {"an interval lies between what the profile's quantiles predict", intervals},
     {"the same point without a codec is a reference", references},
 };
