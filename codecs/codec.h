@@ -68,6 +68,10 @@ struct strait_codec_stream_ops {
                struct strait_error *err);
 };
 
+/** Is given the positions of a tensor that a stream holds, and their values, 4 bytes each. */
+typedef void (*strait_codec_take)(void *context, const uint32_t *index, const unsigned char *values,
+                                  size_t n);
+
 /* Unless STATEFUL, any number of threads may use one state at once. */
 struct strait_codec_ops {
     const char *name;
@@ -112,6 +116,11 @@ struct strait_codec_ops {
      *  when they are not a stream of this codec with n_elems values. */
     int (*decode)(void *state, float *y, size_t n_elems, const unsigned char *in, size_t len_bytes,
                   struct strait_error *err);
+    /** Of a SPARSE codec's stream what it holds, by one call of `take` with its n positions,
+     *  ascending, and what they decode to: all other values decode to 0. Cost: O(n). NULL: decode
+     *  alone tells. Returns: 0, or -1 with *err as of decode */
+    int (*sent)(void *state, size_t n_elems, const unsigned char *in, size_t len_bytes,
+                strait_codec_take take, void *context, struct strait_error *err);
     /** Add two encoded streams without decoding; needed by all-reduces of encoded tensors. NULL:
      *  never.
      *  Out:     out, len_bytes: a stream that decodes to the sum of what a and b decode to (LINEAR:

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bound.h"
+#include "core/bytes.h"
+#include "core/host.h"
 
 struct strait_feedback {
     const struct strait_codec_ops *ops;
@@ -21,12 +23,12 @@ struct strait_feedback {
     float *residual, *velocity, *work; /* NULL where not needed; velocity is u of the header */
 };
 
-static bool is_finite(float v)
+STRAIT_INLINE bool is_finite(float v)
 {
     return fabsf(v) <= FLT_MAX;
 }
 
-static float held(float v)
+STRAIT_INLINE float held(float v)
 {
     return v > FLT_MAX ? FLT_MAX : v < -FLT_MAX ? -FLT_MAX : v;
 }
@@ -100,7 +102,7 @@ void strait_feedback_free(struct strait_feedback *m)
 }
 
 /* u <- momentum u + x at finite x. Returns whether all of them are. */
-static bool add_momentum(struct strait_feedback *m, const float *x)
+STRAIT_CLONED static bool add_momentum(struct strait_feedback *m, const float *x)
 {
     float *u = m->velocity;
     uint32_t n_other = 0;
@@ -114,7 +116,7 @@ static bool add_momentum(struct strait_feedback *m, const float *x)
 }
 
 /* v <- decay v + add at finite x; add is x itself or u. Returns whether all x are finite. */
-static bool add_residual(struct strait_feedback *m, const float *x, const float *add)
+STRAIT_CLONED static bool add_residual(struct strait_feedback *m, const float *x, const float *add)
 {
     float *v = m->residual;
     uint32_t n_other = 0;
@@ -149,7 +151,7 @@ static const float *compensate(struct strait_feedback *m, const float *x)
 }
 
 /* v <- v - y */
-static void subtract_sent(struct strait_feedback *m, const float *x, const float *y)
+STRAIT_CLONED static void subtract_sent(struct strait_feedback *m, const float *x, const float *y)
 {
     float *v = m->residual;
     for (size_t i = 0; i < m->n_elems; i++) {
@@ -160,12 +162,35 @@ static void subtract_sent(struct strait_feedback *m, const float *x, const float
 }
 
 /* Momentum factor masking: what decodes to something other than 0 was sent. */
-static void mask_sent(struct strait_feedback *m, const float *x, const float *y)
+STRAIT_CLONED static void mask_sent(struct strait_feedback *m, const float *x, const float *y)
 {
     float *u = m->velocity;
     for (size_t i = 0; i < m->n_elems; i++) {
         const float before = u[i], rest = y[i] == 0 ? before : 0;
         u[i] = is_finite(x[i]) ? rest : before;
+    }
+}
+
+struct forgetting {
+    struct strait_feedback *m;
+    const float *x;
+    bool masks;
+};
+
+/* Both of the above where all other values decode to 0, which leaves v and u as they are. */
+static void forget_sent(void *context, const uint32_t *index, const unsigned char *values, size_t n)
+{
+    const struct forgetting *f = context;
+    float *v = f->m->residual, *u = f->masks ? f->m->velocity : NULL;
+    for (size_t k = 0; k < n; k++) {
+        const size_t i = index[k];
+        const float y = strait_get_float(values + 4 * k);
+        if (!is_finite(f->x[i]))
+            continue;
+        if (v)
+            v[i] = is_finite(y) ? held(v[i] - y) : 0;
+        if (u && y != 0)
+            u[i] = 0;
     }
 }
 
@@ -202,6 +227,10 @@ int strait_feedback_encode(struct strait_feedback *m, const struct strait_coder 
         return -1;
     if (!m->residual && !masks)
         return 0;
+    if (m->ops->sent) {
+        struct forgetting f = {m, x, masks};
+        return m->ops->sent(state, n_elems, out, *len_bytes, forget_sent, &f, err);
+    }
     if (m->ops->decode(state, m->work, n_elems, out, *len_bytes, err) != 0)
         return -1;
     if (m->residual)

@@ -30,7 +30,9 @@ struct strait_feedback *strait_feedback_new(const struct strait_codec_ops *ops,
 void strait_feedback_free(struct strait_feedback *m);
 /** As ops->encode, of x[n_elems] plus what is remembered; then updates the memory. `coder` is used
  *  unless the codec is STATEFUL.
- *  Cost:    encode, decode if there is a residual, and a pass over the tensor; no allocation */
+ *  Cost:    encode, and a pass over the tensor for what is added; for what is taken off the values
+ *           that were sent where the codec can tell them (`sent`), else decode and a pass; no
+ *           allocation */
 int strait_feedback_encode(struct strait_feedback *m, const struct strait_coder *coder,
                            unsigned char *out, size_t cap_bytes, size_t *len_bytes, const float *x,
                            size_t n_elems, struct strait_request request, struct strait_error *err);

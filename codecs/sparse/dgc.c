@@ -32,4 +32,5 @@ const struct strait_codec_ops strait_codec_dgc = {
     .max_bytes = strait_sparse_max_bytes,
     .encode = strait_sparse_encode,
     .decode = strait_sparse_decode,
+    .sent = strait_sparse_sent,
 };

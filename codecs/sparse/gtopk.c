@@ -125,6 +125,7 @@ const struct strait_codec_ops strait_codec_gtopk = {
     .predict = strait_sparse_predict_fixed,
     .encode = strait_sparse_encode,
     .decode = strait_sparse_decode,
+    .sent = strait_sparse_sent,
     .add = gtopk_add,
     .summable = gtopk_summable,
 };

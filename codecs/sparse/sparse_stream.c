@@ -208,8 +208,8 @@ int strait_sparse_refused(const struct strait_codec_ops *ops, size_t n_elems,
                             n_elems);
 }
 
-int strait_sparse_decode(void *state, float *y, size_t n_elems, const unsigned char *in,
-                         size_t len_bytes, struct strait_error *err)
+int strait_sparse_sent(void *state, size_t n_elems, const unsigned char *in, size_t len_bytes,
+                       strait_codec_take take, void *context, struct strait_error *err)
 {
     struct strait_sparse_state *s = state;
     const unsigned char *values;
@@ -218,11 +218,29 @@ int strait_sparse_decode(void *state, float *y, size_t n_elems, const unsigned c
     if (!piece)
         return -1;
     const bool good = strait_sparse_read(s, piece, &n, &values, in, len_bytes, n_elems);
-    if (good && n_elems > 0) {
-        memset(y, 0, 4 * n_elems);
-        for (size_t i = 0; i < n; i++)
-            y[piece->index[i]] = strait_get_float(values + 4 * i);
-    }
+    if (good)
+        take(context, piece->index, values, n);
     strait_sparse_give(s, piece);
     return good ? 0 : strait_sparse_refused(s->ops, n_elems, err);
+}
+
+struct scattering {
+    float *y;
+    size_t n_elems;
+};
+
+static void scatter(void *context, const uint32_t *index, const unsigned char *values, size_t n)
+{
+    const struct scattering *s = context;
+    if (s->n_elems > 0)
+        memset(s->y, 0, 4 * s->n_elems);
+    for (size_t i = 0; i < n; i++)
+        s->y[index[i]] = strait_get_float(values + 4 * i);
+}
+
+int strait_sparse_decode(void *state, float *y, size_t n_elems, const unsigned char *in,
+                         size_t len_bytes, struct strait_error *err)
+{
+    struct scattering s = {y, n_elems};
+    return strait_sparse_sent(state, n_elems, in, len_bytes, scatter, &s, err);
 }

@@ -82,6 +82,8 @@ int strait_sparse_encode(void *state, unsigned char *out, size_t *len_bytes, con
                          size_t n_elems, struct strait_request request, struct strait_error *err);
 int strait_sparse_decode(void *state, float *y, size_t n_elems, const unsigned char *in,
                          size_t len_bytes, struct strait_error *err);
+int strait_sparse_sent(void *state, size_t n_elems, const unsigned char *in, size_t len_bytes,
+                       strait_codec_take take, void *context, struct strait_error *err);
 
 /** The sum of two floats, any NaN as 0x7fc00000: other NaN bits depend on the machine. */
 static inline float strait_sparse_sum(float a, float b)

@@ -31,4 +31,5 @@ const struct strait_codec_ops strait_codec_topk = {
     .predict = strait_sparse_predict_fixed,
     .encode = strait_sparse_encode,
     .decode = strait_sparse_decode,
+    .sent = strait_sparse_sent,
 };

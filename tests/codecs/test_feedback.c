@@ -172,6 +172,38 @@ static void any_bits(void)
         }
 }
 
+/* A codec that tells what it sent leaves what it leaves when its stream is decoded instead: the same
+ * bits of v, of the next streams, and so of u. */
+static void told_or_decoded(void)
+{
+    enum { N = 300, ROUNDS = 12 };
+    static const char *const names[] = {"topk", "dgc", "threshold", "gtopk"};
+    static const enum tensor_kind kinds[] = {TENSOR_BITS, TENSOR_NOTHING, TENSOR_HUGE,
+                                             TENSOR_BROKEN};
+    float x[N];
+    for (size_t c = 0; c < sizeof(names) / sizeof(*names); c++)
+        for (int momentum = 0; momentum < 2; momentum++) {
+            const struct strait_codec_ops *tells = strait_codec_find(names[c]);
+            struct strait_codec_ops decodes = *tells;
+            struct sender a, b;
+            CU_ASSERT_FATAL(decodes.sent != NULL);
+            decodes.sent = NULL;
+            sender_init(&a, tells, tells->params[0].fallback, 0, N, true, momentum ? 0.9 : 0);
+            sender_init(&b, &decodes, tells->params[0].fallback, 0, N, true, momentum ? 0.9 : 0);
+            for (uint64_t round = 0; round < ROUNDS; round++) {
+                make_tensor(x, N, kinds[round % 4], round);
+                round_of(&a, x);
+                round_of(&b, x);
+                CU_ASSERT_EQUAL(memcmp(a.y, b.y, sizeof(x)), 0);
+                CU_ASSERT_EQUAL(memcmp(strait_feedback_residual(a.memory),
+                                       strait_feedback_residual(b.memory), sizeof(x)),
+                                0);
+            }
+            sender_release(&a);
+            sender_release(&b);
+        }
+}
+
 /* Signum with beta 9/10: up twice makes m > 0.09, one step of -1/2 then takes 0.05 away. The other
  * tensor has never been up, nor has the first after a reset. */
 static void state_of_its_own(void)
@@ -270,6 +302,7 @@ static void nothing_to_remember(void)
 }
 
 static const struct strait_test tests[] = {
+    {"a codec that tells what it sent leaves what decoding leaves", told_or_decoded},
     {"two rounds of scaled signs are as by hand", two_rounds_by_hand},
     {"momentum is corrected and masked where it was sent", momentum_by_hand},
     {"a residual that decays is as by hand", decay_by_hand},
