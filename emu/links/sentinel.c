@@ -12,6 +12,7 @@
 #include "process/dilated_clock.h"
 #include "emu/host/dilation.h"
 #include "emu/host/rights.h"
+#include "emu/host/syscalls.h"
 
 enum { PERIOD_NS = 2000000 };
 
@@ -34,7 +35,8 @@ static void watch(struct shared *s, pid_t parent)
         _exit(EXIT_SUCCESS);
     prctl(PR_SET_TIMERSLACK, 1);
     close_range(0, ~0U, 0);
-    if (strait_emu_rights_drop(STRAIT_EMU_KEEP_NOTHING, true, NULL) != 0)
+    if (strait_emu_rights_drop(STRAIT_EMU_KEEP_NOTHING, true, NULL) != 0 ||
+        strait_emu_syscalls_refuse(NULL) != 0)
         _exit(EXIT_FAILURE);
     for (int64_t due_ns = strait_proc_mono_ns();;) {
         int64_t now_ns = strait_proc_mono_ns();

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "emu/host/dilation.h"
 #include "emu/host/rights.h"
+#include "emu/host/syscalls.h"
 
 /* PARK_S: a cut-off lane finishes its current operation within this time. */
 enum { PARK_S = 20, CONNECT_S = 120 };
@@ -150,7 +151,9 @@ static int prepare(struct strait_emu_rank *rank, struct strait_error *err)
     if (open_transport(rank, err) != 0)
         return -1;
     /* From here on it reads what others send and runs codecs: it needs to be prompt, no more. */
-    return strait_emu_rights_drop(STRAIT_EMU_KEEP_NICE, true, err);
+    return strait_emu_rights_drop(STRAIT_EMU_KEEP_NICE, true, err) != 0
+               ? -1
+               : strait_emu_syscalls_refuse(err);
 }
 
 /* Of all threads. */

@@ -13,6 +13,7 @@
 #include "relay_loop.h"
 #include "emu/links/helper_process.h"
 #include "emu/host/rights.h"
+#include "emu/host/syscalls.h"
 
 enum { ANSWER_DEADLINE_MS = 5000 };
 
@@ -35,7 +36,8 @@ static void run(const struct strait_emu_net_plan *plan, const int *tun_fds, int 
     keep[n + 1] = STDERR_FILENO;
     strait_emu_helper_keep(keep, n + 2);
     free(keep);
-    if (strait_emu_rights_drop(STRAIT_EMU_KEEP_NOTHING, true, NULL) != 0)
+    if (strait_emu_rights_drop(STRAIT_EMU_KEEP_NOTHING, true, NULL) != 0 ||
+        strait_emu_syscalls_refuse(NULL) != 0)
         return; /* it did not start */
     strait_emu_relay_loop(plan, tun_fds, trunk_fd, control_fd, realtime);
 }

@@ -1,12 +1,16 @@
 /* What a process of a run may still do once the network stands. */
 #include "emu/host/rights.h"
+#include "emu/host/syscalls.h"
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "tests/kit/emu_world.h"
@@ -26,7 +30,14 @@ static double status_of(const char *key)
     return (double)value;
 }
 
-enum { EFFECTIVE, PERMITTED, BOUNDING, NO_NEW_PRIVS, MOUNTED, N_NOTES };
+/* What /proc says of a process whose system calls are filtered. */
+#if defined(__SANITIZE_ADDRESS__) || !(defined(__x86_64__) || defined(__aarch64__))
+enum { HAS_FILTER = 0 };
+#else
+enum { HAS_FILTER = 1 };
+#endif
+
+enum { EFFECTIVE, PERMITTED, BOUNDING, NO_NEW_PRIVS, MOUNTED, FILTERS, N_NOTES };
 
 static void note_rights(struct strait_rank *r)
 {
@@ -36,6 +47,7 @@ static void note_rights(struct strait_rank *r)
     notes[BOUNDING] = status_of("CapBnd");
     notes[NO_NEW_PRIVS] = status_of("NoNewPrivs");
     notes[MOUNTED] = mount("tmpfs", "/mnt", "tmpfs", 0, NULL) == 0;
+    notes[FILTERS] = status_of("Seccomp:");
 }
 
 static void a_rank_keeps_the_right_to_be_prompt_only(void)
@@ -59,6 +71,8 @@ static void a_rank_keeps_the_right_to_be_prompt_only(void)
             CU_ASSERT_EQUAL(notes[PERMITTED], notes[BOUNDING]);
             CU_ASSERT_EQUAL(notes[NO_NEW_PRIVS], 1);
             CU_ASSERT_EQUAL(notes[MOUNTED], 0);
+            if (HAS_FILTER && prctl(PR_GET_SECCOMP) >= 0)
+                CU_ASSERT_EQUAL(notes[FILTERS], SECCOMP_MODE_FILTER);
         }
     }
     world_release(&w);
@@ -88,8 +102,42 @@ static void all_rights_can_be_given_up(void)
     CU_ASSERT_EQUAL(drop_and_look(STRAIT_EMU_KEEP_NOTHING, false), 0);
 }
 
+/* Each of these would fail otherwise than with EPERM, or succeed: there is no such program, no
+ * process 0 to trace, and nothing to leave. */
+static int refuse_and_try(void)
+{
+    const pid_t pid = fork();
+    if (pid == 0) {
+        char *const none[] = {NULL};
+        struct strait_error err = {.code = STRAIT_OK};
+        const bool ready = prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL) == 0 &&
+                           strait_emu_syscalls_refuse(&err) == 0;
+        const bool no_program = execve("/no/such/program", none, none) == -1 && errno == EPERM,
+                   no_trace = ptrace(PTRACE_CONT, 0, NULL, NULL) == -1 && errno == EPERM,
+                   no_world = unshare(0) == -1 && errno == EPERM;
+        const pid_t other = fork();
+        if (other == 0)
+            _exit(unshare(0) == -1 && errno == EPERM ? 0 : 1);
+        int status = 1;
+        const bool inherited = other > 0 && waitpid(other, &status, 0) == other && status == 0;
+        _exit(ready && no_program && no_trace && no_world && inherited ? 0 : 1);
+    }
+    int status = 1;
+    waitpid(pid, &status, 0);
+    return status;
+}
+
+static void system_calls_can_be_given_up(void)
+{
+    if (!HAS_FILTER || prctl(PR_GET_SECCOMP) < 0)
+        strait_test_skip("this build or this kernel has no filters of system calls");
+    else
+        CU_ASSERT_EQUAL(refuse_and_try(), 0);
+}
+
 static const struct strait_test tests[] = {
     {"a rank keeps the right to be prompt only", a_rank_keeps_the_right_to_be_prompt_only},
     {"all rights can be given up", all_rights_can_be_given_up},
+    {"what a rank does not need of the kernel is refused", system_calls_can_be_given_up},
 };
 STRAIT_SUITE_WITH("emu/host/rights", tests, .release = true);
