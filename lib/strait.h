@@ -14,7 +14,16 @@ extern "C" {
 
 #define STRAIT_API __attribute__((visibility("default")))
 
-/** The library's version, "0.1.0". */
+/* The version that a program is compiled against. A change of the first number may break programs,
+ * one of the second adds, one of the third mends. */
+#define STRAIT_VERSION_MAJOR 0
+#define STRAIT_VERSION_MINOR 1
+#define STRAIT_VERSION_PATCH 0
+/* #if STRAIT_VERSION_HEX >= 0x000200: major, minor and patch, a byte each */
+#define STRAIT_VERSION_HEX                                                                         \
+    (STRAIT_VERSION_MAJOR << 16 | STRAIT_VERSION_MINOR << 8 | STRAIT_VERSION_PATCH)
+
+/** The version that it runs with, "0.1.0". */
 STRAIT_API const char *strait_version(void);
 
 /* --- codecs ------------------------------------------------------------------------------- */

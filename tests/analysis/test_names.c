@@ -156,6 +156,24 @@ static void axes(void)
     json_decref(rows);
 }
 
+/* Of two axes a row may have been varied along one alone, as after --set: the other is left out. */
+static void one_axis(void)
+{
+    json_t *rows = json_array();
+    json_array_append_new(rows, row("{\"codec\":" NONE ",\"clients\":4,\"seed\":1}",
+                                    "{\"/seed\":1,\"/model\":\"a\"}", 1));
+    json_array_append_new(rows, row("{\"codec\":" NONE ",\"clients\":4,\"seed\":2}",
+                                    "{\"/seed\":2,\"/model\":\"b\"}", 1));
+    json_array_append_new(
+        rows, row("{\"codec\":" NONE ",\"clients\":4,\"seed\":3}", "{\"/seed\":3}", 1));
+    struct strait_names *n;
+    CU_ASSERT_EQUAL_FATAL(strait_names_new(&n, rows, NULL), 0);
+    CU_ASSERT_STRING_EQUAL(strait_names_setting(n, json_array_get(rows, 1)), "seed 2, model b");
+    CU_ASSERT_STRING_EQUAL(strait_names_setting(n, json_array_get(rows, 2)), "seed 3");
+    strait_names_free(n);
+    json_decref(rows);
+}
+
 /* A network that has a name is a value as a whole as long as that takes 96 letters; a longer one
  * differs in its name. */
 static void long_names(void)
@@ -233,6 +251,7 @@ static const struct strait_test tests[] = {
     {"rows of one point are repeats, of which the median counts", repeats},
     {"labels differ however long or alike the values are", labels},
     {"an object that is varied shows where its values differ, by pointer where names clash", axes},
+    {"a row is named by what it was varied in", one_axis},
     {"a value with a name is long above 96 letters", long_names},
     {"numbers and nested values are shown to the last digit", numbers},
     {"keys are of the canonical JSON", places},

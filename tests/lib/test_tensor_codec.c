@@ -161,6 +161,12 @@ static void what_was_set(void)
     fclose(f);
     version[strcspn(version, "\n")] = '\0';
     CU_ASSERT_STRING_EQUAL(strait_version(), version);
+    char macros[32];
+    snprintf(macros, sizeof(macros), "%d.%d.%d", STRAIT_VERSION_MAJOR, STRAIT_VERSION_MINOR,
+             STRAIT_VERSION_PATCH);
+    CU_ASSERT_STRING_EQUAL(macros, version);
+    CU_ASSERT_EQUAL(STRAIT_VERSION_HEX, (STRAIT_VERSION_MAJOR * 256 + STRAIT_VERSION_MINOR) * 256 +
+                                            STRAIT_VERSION_PATCH);
 }
 
 static const struct strait_test tests[] = {

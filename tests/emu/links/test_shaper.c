@@ -30,6 +30,9 @@ static void rates(void)
     s = shaper_of((struct strait_link){.rate_bits_per_s = 37e6}, 0, 4);
     CU_ASSERT_EQUAL(s.rate_bytes_per_s, 1156250);
     CU_ASSERT_EQUAL(s.burst_bytes, 3028);
+    /* a queue below half a byte still is one: 0 would be refused by the kernel */
+    s = shaper_of((struct strait_link){.rate_bits_per_s = 1e9, .queue_bytes = 0.3}, 0, 1);
+    CU_ASSERT_EQUAL(s.limit_bytes, 1);
     s = shaper_of((struct strait_link){.rate_bits_per_s = INFINITY}, 0, 1);
     CU_ASSERT(!s.has_tbf && !s.has_netem);
     CU_ASSERT_EQUAL(strait_emu_qdisc_credit_s(&s), 0);
