@@ -43,7 +43,7 @@ struct strait_emu_net_plan {
     bool slow_start_after_idle; /* false: the congestion window survives idle times */
     bool realtime;        /* relay: ask for SCHED_FIFO; the report says whether it was granted */
     bool unshaped;        /* negative control: forward everything at once */
-    uint64_t seed;        /* relay: for loss and jitter; the kernel draws its own numbers */
+    uint64_t seed;        /* for loss and jitter; the kernel takes it from Linux 6.6 on */
     const char *tun_path; /* NULL: /dev/net/tun */
     /* When schedules of rates begin, CLOCK_MONOTONIC in memory that is shared; 0: not yet, NULL:
      * never. Before, links have the rates of time 0. Kernel: the schedules are borrowed while the

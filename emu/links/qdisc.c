@@ -30,6 +30,8 @@ static const double LATE_IN_VIRTUAL_S = 2e-6;
 static const double SUPER_PACKET_S = 0.3e-3;
 static const double MIN_FRAMES = 2; /* in a burst */
 static const double MAX_BYTES = 2147483647.0;
+/* TCA_NETEM_PRNG_SEED of Linux 6.6; kernels before skip what they do not know. */
+enum { NETEM_SEED = 14 };
 static const uint32_t NETEM_HANDLE = 1U << 16, NETEM_CLASS = 1U << 16 | 1, TBF_HANDLE = 16U << 16;
 
 void strait_emu_qdisc_of(struct strait_emu_qdisc *out, const struct strait_link *link,
@@ -162,6 +164,8 @@ static int set_netem(int fd, uint16_t flags, int index, const struct strait_emu_
         mnl_attr_put(&m->head, TCA_NETEM_RATE, sizeof(order), &order);
     if (table_bytes > 0)
         put_table(m, s->jitter);
+    if (flags == ADD && s->seed != 0) /* what is changed draws on */
+        mnl_attr_put_u64(&m->head, NETEM_SEED, s->seed);
     mnl_attr_nest_end(&m->head, options);
     const int status = ask(fd, m, "netem", err);
     free(m);

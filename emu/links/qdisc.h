@@ -15,6 +15,7 @@ struct strait_emu_qdisc {
     /* --- */
     int64_t delay_ns, jitter_ns;
     uint32_t loss; /* in units of 1 / (2^32 - 1) */
+    uint64_t seed; /* of netem's draws, which kernels from 6.6 on take; 0: the kernel's own */
     uint64_t rate_bytes_per_s;
     uint32_t burst_bytes, limit_bytes;
 };

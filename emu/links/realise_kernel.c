@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "core/random.h"
 #include "process/dilated_clock.h"
 #include "net_plan.h"
 #include "netlink.h"
@@ -78,6 +79,8 @@ static int begin(void **state, const struct strait_emu_net_plan *plan, struct st
             continue;
         strait_emu_qdisc_of(&k->out[i], &plan->out[i], plan->overhead_bytes, dilation, late_s);
         strait_emu_qdisc_of(&k->in[i], &plan->in[i], plan->overhead_bytes, dilation, late_s);
+        k->out[i].seed = strait_random_bits(plan->seed, "netem", 2 * i, 0);
+        k->in[i].seed = strait_random_bits(plan->seed, "netem", 2 * i + 1, 0);
     }
     return strait_emu_router_new(&k->namespace_fd, &k->netlink_fd, plan, FIRST_PORT + plan->n_nodes,
                                  err);
