@@ -36,7 +36,7 @@ json_t *strait_row_codec(const struct strait_codec_choice *choice)
         json_object_set_new(out, "settings", json_string(settings));
     json_object_set_new(out, "bound", bound);
     if (choice->reference)
-        json_object_set_new(out, "reference", json_string("last"));
+        json_object_set_new(out, "reference", json_string(choice->own ? "own" : "last"));
     json_object_set_new(out, "profile", text_or_null(choice->profile));
     if (choice->encode_speed > 0 && choice->encode_speed != 1)
         json_object_set_new(out, "speed", strait_json_number(choice->encode_speed));
@@ -243,7 +243,7 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
                  ways[i]);
     if (p->learn && !p->run.measured_cost && e->strategy->bounds_of)
         note(list, "codec times at bounds that the profile lacks are those at the experiment's");
-    const bool refer[] = {e->up.reference, e->down.reference};
+    const bool refer[] = {e->up.reference && !e->up.own, e->down.reference && !e->down.own};
     for (int i = 0; i < 2; i++)
         if (refer[i] && !p->has_changes[i] && !(p->run.real_payload && p->run.measured_cost))
             note(list,

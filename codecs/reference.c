@@ -14,6 +14,7 @@ struct strait_reference {
     size_t n_elems, n_slices;
     uint32_t version;
     bool is_forgotten; /* the next packet is a key frame */
+    bool always;       /* differences, larger or not */
     float *values;
     float *work;                 /* what is encoded, then what was decoded; made by the first */
     struct strait_slice *slices; /* n_slices, of `work` */
@@ -77,6 +78,11 @@ void strait_reference_forget(struct strait_reference *ref)
     ref->is_forgotten = true;
 }
 
+void strait_reference_always(struct strait_reference *ref)
+{
+    ref->always = true;
+}
+
 bool strait_reference_sender(uint32_t *sender, const unsigned char *in, size_t len_bytes)
 {
     if (len_bytes < HEAD_BYTES)
@@ -109,7 +115,7 @@ static double rounding_of(const struct strait_extent *x, const struct strait_ext
 
 /* Fill `work` with the differences of one tensor and its bound, or say that it goes whole. */
 static bool differs(struct strait_slice *work, const struct strait_slice *s, const float *reference,
-                    const struct strait_bundle *bundle)
+                    const struct strait_bundle *bundle, bool always)
 {
     const struct strait_bound bound = s->bound.kind == STRAIT_BOUND_NONE ? bundle->bound : s->bound;
     const struct strait_extent whole = strait_extent_of(s->x, s->n_elems);
@@ -118,7 +124,8 @@ static bool differs(struct strait_slice *work, const struct strait_slice *s, con
     for (size_t i = 0; i < s->n_elems; i++)
         work->x[i] = s->x[i] - usable(reference[i]);
     const struct strait_extent part = strait_extent_of(work->x, s->n_elems);
-    if (!whole.all_finite || !part.all_finite || part.max - part.min >= whole.max - whole.min)
+    if (!whole.all_finite || !part.all_finite ||
+        (!always && part.max - part.min >= whole.max - whole.min))
         return false;
     if (bound.kind == STRAIT_BOUND_NONE)
         return true;
@@ -160,7 +167,7 @@ static void prepare(struct strait_reference *ref, const struct strait_bundle *bu
         struct strait_slice work = s[i];
         work.x = ref->work + at;
         ref->slices[i] = s[i];
-        if (key || !s[i].lossy || !differs(&work, &s[i], ref->values + at, bundle))
+        if (key || !s[i].lossy || !differs(&work, &s[i], ref->values + at, bundle, ref->always))
             continue;
         ref->slices[i] = work;
         put_bit(bits, i);
@@ -214,6 +221,11 @@ int strait_reference_decode(struct strait_reference *ref, const struct strait_bu
     if (len_bytes < head_bytes || n_slices > ref->n_slices)
         return strait_error_set(err, STRAIT_ERR_INPUT, "reference", "payload ends too early");
     const uint32_t version = strait_get32(in + 4), base = strait_get32(in + 8);
+    if (keeps && version != 0 && version == ref->version) {
+        for (size_t i = 0, at = 0; i < n_slices; at += s[i++].n_elems)
+            memcpy(s[i].x, ref->values + at, s[i].n_elems * sizeof(float));
+        return 0;
+    }
     if (base != 0 && base != ref->version)
         return strait_error_set(err, STRAIT_ERR_INPUT, "reference",
                                 "expected a key frame or differences from version %u, found "

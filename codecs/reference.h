@@ -34,6 +34,10 @@ void strait_reference_copy(struct strait_reference *to, const struct strait_refe
 /** The next packet that is encoded becomes a key frame. */
 void strait_reference_forget(struct strait_reference *ref);
 
+/** From now on every finite tensor is coded as a difference, whether that is smaller or not: EF21,
+ *  whose codec may send any part of it. */
+void strait_reference_always(struct strait_reference *ref);
+
 /** Encode tensors that lie one behind the other in memory, and take over what receivers decode.
  *  In:      bundle, s  as for strait_bundle_encode, without memory; the bound's kind is NONE, ABS,
  *                      RANGE or RMS
@@ -45,7 +49,8 @@ int strait_reference_encode(struct strait_reference *ref, uint32_t sender,
                             const struct strait_bundle *bundle, unsigned char *out,
                             size_t cap_bytes, size_t *len_bytes, const struct strait_slice *s,
                             size_t n_slices, bool keeps, struct strait_error *err);
-/** Decode into the tensors; any input bytes are safe.
+/** Decode into the tensors; any input bytes are safe. Of a packet whose values the reference has, as
+ *  its sender does, these are copied.
  *  In:      keeps    true: the reference becomes these values, whatever it was for a key frame
  *  Returns: 0, or -1 with *err INPUT: not a packet of these tensors, or not against the version
  *           that the reference has */

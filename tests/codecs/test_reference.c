@@ -239,6 +239,37 @@ static void back_to_the_sender(void)
 
 /* Any values: bounds hold for finite ones, and both ends agree bit for bit, also from one kind of
  * values to the next. */
+/* EF21: each round sends the k = 60 of 6000 values that are furthest from what the receivers have;
+ * of values that stay the same, those not sent yet. A sender gets its own values from its packet. */
+static void always(void)
+{
+    struct strait_error err = {0};
+    struct loop l;
+    loop_init(&l, "topk", STRAIT_BOUND_NONE, 0);
+    strait_reference_always(l.sender);
+    for (unsigned round = 1; round <= 4; round++) {
+        unsigned n_sent = 0;
+        float least = INFINITY, most = 0;
+        CU_ASSERT_EQUAL_FATAL(encode(&l, &err), 0);
+        CU_ASSERT_EQUAL_FATAL(decode(&l, l.len_bytes, &err), 0);
+        for (size_t i = 0; i < N_A; i++) {
+            const bool sent = fabsf(l.y[i]) > 0;
+            n_sent += sent;
+            CU_ASSERT(!sent || (l.y[i] >= l.x[i] && l.y[i] <= l.x[i]));
+            least = sent ? fminf(least, fabsf(l.x[i])) : least;
+            most = sent ? most : fmaxf(most, fabsf(l.x[i]));
+        }
+        CU_ASSERT_EQUAL(n_sent, 60 * round);
+        CU_ASSERT(least >= most);
+        memset(l.y, 0, sizeof(l.y));
+        CU_ASSERT_EQUAL_FATAL(strait_reference_decode(l.sender, &l.bundle, l.to, N_SLICES, l.bytes,
+                                                      l.len_bytes, true, &err),
+                              0);
+        CU_ASSERT_EQUAL(memcmp(l.y, strait_reference_values(l.receiver), sizeof(l.y)), 0);
+    }
+    loop_release(&l);
+}
+
 static void any_values(void)
 {
     struct loop l;
@@ -290,6 +321,7 @@ static void damaged(void)
 
 static const struct strait_test tests[] = {
     {"both ends agree bit for bit within the bound over a hundred rounds", a_hundred_rounds},
+    {"differences always: EF21 by its definition, and at its sender", always},
     {"a bound near float32's resolution is kept", near_the_resolution},
     {"differences of a twentieth save the bits that they should", bits_saved},
     {"after a lost packet only a key frame decodes", a_lost_round},

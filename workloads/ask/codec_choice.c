@@ -94,22 +94,27 @@ static int read_settings(struct strait_codec_spec *spec, struct strait_object *c
                : 0;
 }
 
-/* "reference": parameters as differences from what the receiver decoded last. */
+/* "reference": parameters as differences from what the receiver decoded last, or whatever a sender
+ * sends as differences from what its receivers have of it, in the place of error feedback. */
 static int read_reference(struct strait_codec_choice *c, struct strait_object *codec,
                           struct strait_error *err)
 {
-    static const char *const names[] = {"none", "last", NULL};
+    static const char *const names[] = {"none", "last", "own", NULL};
     char where[STRAIT_JSON_POINTER_MAX * 2];
     const char *name, *name_of = c->spec.ops->name;
     const enum strait_bound_kind kind = c->spec.bound.kind;
     if (strait_object_string_or(codec, &name, "reference", names[0], err) != 0)
         return -1;
     strait_object_where(codec, "reference", where, sizeof(where));
-    c->reference = strcmp(name, names[1]) == 0;
+    c->own = strcmp(name, names[2]) == 0;
+    c->reference = c->own || strcmp(name, names[1]) == 0;
     if (!c->reference)
-        return strcmp(name, names[0]) == 0 ? 0
-                                           : strait_refuse_name(err, STRAIT_ERR_INPUT, where,
-                                                                "one of none, last", name, names);
+        return strcmp(name, names[0]) == 0
+                   ? 0
+                   : strait_refuse_name(err, STRAIT_ERR_INPUT, where, "one of none, last, own",
+                                        name, names);
+    if (c->own && !json_object_get(codec->json, "error_feedback"))
+        c->spec.memory.residual = false;
     if (c->spec.ops->flags & STRAIT_CODEC_LOSSLESS)
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                 "expected \"none\" for \"%s\", which is lossless", name_of);

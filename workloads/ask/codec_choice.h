@@ -10,6 +10,7 @@ struct strait_codec_choice {
     struct strait_codec_spec lossless; /* for small and one-dimensional tensors */
     const char *profile;     /* profile named in the file: shipped name or path; NULL: the run's */
     bool reference;          /* parameters are coded against those that the receiver decoded last */
+    bool own; /* a reference too: what a sender sends, against what it sent last (EF21) */
     const char *bounds_file; /* bounds of tensors; NULL: the codec's for all */
     double *row_bounds;      /* from there, one a row of the model, of the bound's kind; NAN: the
                                 codec's; owned */

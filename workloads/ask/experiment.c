@@ -162,6 +162,13 @@ static int check_references(const struct strait_experiment *e, struct strait_err
         if (!choices[i]->reference)
             continue;
         snprintf(where, sizeof(where), "%s#/%s/reference", e->file, keys[i]);
+        if (choices[i]->own && i == 0 && e->strategy->tracks && e->strategy->tracks(e))
+            continue;
+        if (choices[i]->own)
+            return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                    "expected \"none\", since not all who receive what strategy "
+                                    "\"%s\" sends %s decode each of it",
+                                    e->strategy->name, i == 0 ? "up" : "down");
         if (!e->strategy->refers || !e->strategy->refers(e, i))
             return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                     "expected \"none\", since strategy \"%s\" sends no parameters "

@@ -37,6 +37,9 @@ struct strait_strategy {
     /** Whether the codec of this direction (0 up, 1 down) codes parameters that the receiver has an
      *  older version of, so that "reference" makes sense. NULL: neither does. */
     bool (*refers)(const struct strait_experiment *e, int direction);
+    /** Whether all to whom "codec" packets of a rank go decode each of them, so that they may be
+     *  differences from the last ("reference": "own"). NULL: they do not. */
+    bool (*tracks)(const struct strait_experiment *e);
     const struct strait_param *params;
     unsigned n_params;
     /** Whether this experiment can run. 0, or -1 with *err naming what is legal. NULL: always. */

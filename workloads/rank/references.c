@@ -1,5 +1,6 @@
-/* Parameters coded against those that the receiver decoded last (codecs/reference.h): which values
- * a packet refers to, and who has them. */
+/* Parameters coded against those that the receiver decoded last (codecs/reference.h), or gradients
+ * against those that the same sender sent last (EF21, Richtarik, Sokolov and Fatkhullin, NeurIPS
+ * 2021): which values a packet refers to, and who has them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +64,7 @@ static struct strait_line *line_of(struct strait_rank *r, int sender, int to,
 
 bool strait_line_keeps(const struct strait_codec *c)
 {
-    return c - c->wrap->codecs == DOWN;
+    return c - c->wrap->codecs == DOWN || c->choice->own;
 }
 
 /* What came from another rank last: what goes up refers to it. */
@@ -88,6 +89,8 @@ struct strait_line *strait_line_to_encode(struct strait_rank *r, struct strait_c
     if (!strait_line_keeps(c))
         return newest_received(r, x);
     struct strait_line *l = line_of(r, w->me, c->addressed, x);
+    if (c->choice->own && l->values)
+        strait_reference_always(l->values);
     if (c->reached && !l->has)
         l->has = strait_alloc(r, (size_t)strait_n_ranks(r), sizeof(*l->has));
     l->is_key = l->version == 0;

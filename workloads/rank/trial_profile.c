@@ -199,7 +199,8 @@ static void find_changes(struct strait_trial *p, int direction)
     const struct strait_profile *from =
         own && strait_profile_has(own, c->spec.ops->name) ? own : p->profile;
     p->changes[direction] = direction == 0 ? p->up : p->down;
-    for (size_t i = 0; c->reference && i < from->n_entries && !p->has_changes[direction]; i++)
+    for (size_t i = 0; c->reference && !c->own && i < from->n_entries && !p->has_changes[direction];
+         i++)
         p->has_changes[direction] = strcmp(from->entries[i].kind, change) == 0 &&
                                     strcmp(from->entries[i].codec, c->spec.ops->name) == 0;
     struct strait_codec_cost cost;

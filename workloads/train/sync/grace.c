@@ -226,6 +226,12 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
     return 0;
 }
 
+/* Packets that are moved as they are. */
+static bool tracks(const struct strait_experiment *e)
+{
+    return asked_for(e) == ALL_GATHER || asked_for(e) == BROADCAST;
+}
+
 static bool uses_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
     if (channel == STRAIT_AGREEING)
@@ -267,6 +273,7 @@ const struct strait_strategy strait_strategy_grace = {
     .source = "Xu et al., GRACE, ICDCS 2021",
     .trains = true,
     .uplink_kind = "grad",
+    .tracks = tracks,
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
     .check = check,

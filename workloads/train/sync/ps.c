@@ -39,6 +39,7 @@ const struct strait_strategy strait_strategy_ps = {
     .n_workers = strait_servers_n_training,
     .uplink_kind = "grad",
     .downlink_kind = "grad",
+    .tracks = strait_servers_track,
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
     .check = strait_servers_check,

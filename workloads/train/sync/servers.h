@@ -116,5 +116,7 @@ void strait_servers_serve(struct strait_rank *r, struct strait_servers *s);
 
 /** Clients that train: all but separate servers, for any strategy. */
 int strait_servers_n_training(const struct strait_experiment *e);
+/** A `tracks` for pushes that are decoded. */
+bool strait_servers_track(const struct strait_experiment *e);
 int strait_servers_check(const struct strait_experiment *e, struct strait_error *err);
 bool strait_servers_use_stream(const struct strait_experiment *e, int src, int dst, int channel);

@@ -69,6 +69,12 @@ int strait_servers_check(const struct strait_experiment *e, struct strait_error 
     return check_sums(e, err);
 }
 
+bool strait_servers_track(const struct strait_experiment *e)
+{
+    return (!strait_experiment_has_param(e, "exchange") || strait_uses_servers(e)) &&
+           (int)strait_experiment_param(e, "sums") == STRAIT_SUMS_DECODED;
+}
+
 bool strait_servers_use_stream(const struct strait_experiment *e, int src, int dst, int channel)
 {
     const int n_inside = (int)strait_experiment_param(e, "node_size"),

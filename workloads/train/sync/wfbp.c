@@ -75,6 +75,7 @@ const struct strait_strategy strait_strategy_wfbp = {
     .sums = true,
     .uplink_kind = "grad",
     .downlink_kind = "grad",
+    .tracks = strait_servers_track,
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
     .check = check,

@@ -277,6 +277,28 @@ static void encoded_sums(void)
     }
 }
 
+/* EF21 with top-k: every round sends a fifth of what is missing of a gradient that stays the same
+ * (differences from 0 are exact), at most 20083 of 100416 values, so that after five rounds and one
+ * for what rounding down leaves, the sum is that of the gradients, bit by bit. */
+static void own_references(void)
+{
+    static const char *const codec = "{\"name\":\"topk\",\"ratio\":0.2,\"reference\":\"own\","
+                                     "\"profile\":\"tests/data/sketch-costs.json\"}";
+    bound = 0;
+    for (int i = 0; i < 2; i++) {
+        struct strait_error err = {0};
+        now = (struct setting){i == 0 ? "\"name\":\"ps\",\"rounds\":8"
+                                      : "\"name\":\"wfbp\",\"rounds\":8,\"exchange\":\"servers\"",
+                               3, 1, 1, i == 1};
+        struct strait_outcome o = run_at("1 Gbps", "cnn", &now, codec, &strait_fluid, true);
+        o.point->run.rank_main = checked;
+        CU_ASSERT_EQUAL(strait_trial_run(o.point, &strait_fluid, &err), 0);
+        if (err.code != STRAIT_OK)
+            fprintf(stderr, "%s: %s\n", now.strategy, err.text);
+        strait_outcome_free(&o);
+    }
+}
+
 /* --- timelines ------------------------------------------------------------------------------ */
 
 enum { N_LAYERS = 6, ROUNDS = 3 };
@@ -510,6 +532,7 @@ static const struct strait_test tests[] = {
     {"sums are the float sums in their stated order, bit by bit", exact_sums},
     {"errors of bounded codecs add up to one a push at most", errors_add_up},
     {"packets that are added encoded have one error a push and none more", encoded_sums},
+    {"EF21 arrives at a gradient that stays the same", own_references},
     {"WFBP over a server takes what its recurrence says", wfbp_times},
     {"pushes after the backward pass take what their closed forms say", ps_times},
     {"a server whose transport is slow takes what that moves, in and out", transport},
