@@ -7,13 +7,19 @@
  * or by Adam (FedAdam: Reddi et al., ICLR 2021, algorithm 2), v beginning at tau^2:
  *     m <- beta1 m + (1 - beta1) mean;  v <- beta2 v + (1 - beta2) mean^2;  w <- w + lr m / (sqrt(v) + tau).
  *
+ * With `tiers` it asks all in the first round and then, each round, clients of one tier alone, drawn
+ * from those as fast as one another (TiFL: Chai et al., HPDC 2020).
+ *
  * The server decodes on `decode_cores` cores and adds in rank order. With more than one of
  * `pieces`, a client sends each piece while it encodes the next, and the server decodes it while
  * the next arrives: a round then takes the slowest of the three stages plus one piece. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "workloads/ask/experiment.h"
 #include "federated.h"
+#include "robust.h"
+#include "server_step.h"
 #include "workloads/train/plans/selection.h"
 
 enum {
@@ -28,15 +34,16 @@ struct update { /* of one of the asked clients */
     struct strait_task **decoding; /* n_pieces */
     int n_here;
 };
-enum optimiser { SGD, MOMENTUM, ADAM };
-static const char *const optimisers[] = {"sgd", "momentum", "adam", NULL};
 
 struct server {
-    enum optimiser optimiser;
-    struct strait_tensor *mean, *m, *v; /* of updates; moments; NULL where not needed */
-    int n_wanted, n_asked, n_pieces;
-    double limit_s; /* of a round; INFINITY: none */
-    int *asked;     /* clients from 0, ascending */
+    struct strait_server_step step;
+    int n_wanted, n_asked, n_pieces, n_clients, n_tiers;
+    double *took_s; /* each client, with tiers */
+    int *order;
+    struct strait_robust robust;
+    struct strait_tensor **whole; /* scratch of a robust mean */
+    double limit_s;               /* of a round; INFINITY: none */
+    int *asked;                   /* clients from 0, ascending */
     struct update *updates, **of_client;
 };
 
@@ -50,17 +57,23 @@ static struct server begin(struct strait_rank *r)
     const int n_clients = strait_n_ranks(r) - 1;
     const int per_round = (int)strait_param(r, "clients_per_round");
     struct server s = {.n_wanted = per_round > 0 ? per_round : n_clients,
+                       .n_clients = n_clients,
+                       .n_tiers = (int)strait_param(r, "tiers"),
                        .n_pieces = (int)strait_param(r, "pieces"),
                        .limit_s = strait_param(r, "deadline")};
     if (!(s.limit_s > 0))
         s.limit_s = INFINITY;
-    s.optimiser = (enum optimiser)(int)strait_param(r, "server_optimiser");
-    if (s.optimiser != SGD) {
-        s.mean = strait_tensor(r, STRAIT_SCRATCH, 0, STRAIT_ALL_LAYERS);
-        s.m = strait_like(r, s.mean);
-        s.v = s.optimiser == ADAM ? strait_like(r, s.mean) : NULL;
+    const enum strait_mean how = (enum strait_mean)(int)strait_param(r, "mean");
+    s.step = strait_server_step_of(r, how != STRAIT_MEAN);
+    s.n_asked = s.n_tiers > 1
+                    ? n_clients
+                    : strait_n_asked(per_round, strait_param(r, "over_selection"), n_clients);
+    if (s.n_tiers > 1) {
+        s.took_s = strait_alloc(r, (size_t)n_clients, sizeof(*s.took_s));
+        s.order = strait_alloc(r, (size_t)n_clients, sizeof(*s.order));
     }
-    s.n_asked = strait_n_asked(per_round, strait_param(r, "over_selection"), n_clients);
+    s.robust = strait_robust_of(r, how, (int)strait_param(r, "bad"), s.n_asked);
+    s.whole = strait_alloc(r, (size_t)s.n_asked, sizeof(struct strait_tensor *));
     s.asked = strait_alloc(r, (size_t)s.n_asked, sizeof(*s.asked));
     s.updates = strait_alloc(r, (size_t)s.n_asked, sizeof(*s.updates));
     s.of_client = strait_alloc(r, (size_t)n_clients, sizeof(*s.of_client));
@@ -71,15 +84,44 @@ static struct server begin(struct strait_rank *r)
     return s;
 }
 
+static int ascending(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Whom to ask and how many of them to wait for. */
+static void choose(struct strait_rank *r, struct server *s, int round)
+{
+    const int per_round = (int)strait_param(r, "clients_per_round");
+    int lo = 0, n = s->n_clients;
+    if (s->n_tiers > 1 && round == 0) {
+        for (int i = 0; i < n; i++)
+            s->took_s[i] = INFINITY;
+        s->n_wanted = s->n_asked = n;
+    } else if (s->n_tiers > 1) {
+        const int tier = (int)(strait_draw(r, "tier") * s->n_tiers);
+        if (round == 1)
+            strait_order_by_time(s->order, s->took_s, n);
+        lo = (int)((long)tier * n / s->n_tiers);
+        n = (int)((long)(tier + 1) * n / s->n_tiers) - lo;
+        s->n_wanted = per_round > 0 && per_round < n ? per_round : n;
+        s->n_asked = strait_n_asked(s->n_wanted, strait_param(r, "over_selection"), n);
+    }
+    strait_choose_clients(s->asked, s->n_asked, n,
+                          s->n_asked < n ? strait_draw(r, "selection") : 0);
+    for (int i = 0; i < s->n_asked && s->n_tiers > 1 && round > 0; i++)
+        s->asked[i] = s->order[lo + s->asked[i]];
+    if (s->n_tiers > 1)
+        qsort(s->asked, (size_t)s->n_asked, sizeof(*s->asked), ascending);
+}
+
 /* Send the model, encoded once; the flows share the server's port. If a round may close before all
  * clients have the model, it is still under way while the next one is made. */
 static void ask(struct strait_rank *r, struct server *s, struct strait_tensor *w, int round)
 {
-    const bool may_close_early = s->n_asked > s->n_wanted || !isinf(s->limit_s);
     struct strait_codec *codec = strait_codec(r, "down");
-    const int n_clients = strait_n_ranks(r) - 1;
-    strait_choose_clients(s->asked, s->n_asked, n_clients,
-                          s->n_asked < n_clients ? strait_draw(r, "selection") : 0);
+    choose(r, s, round);
+    const bool may_close_early = s->n_asked > s->n_wanted || !isinf(s->limit_s);
     for (int i = 0; i < s->n_asked; i++)
         strait_reach(r, codec, 1 + s->asked[i]);
     struct strait_packet *model =
@@ -94,7 +136,7 @@ static void ask(struct strait_rank *r, struct server *s, struct strait_tensor *w
 /* Decode updates as they arrive, k cores: k at a time. */
 static void collect(struct strait_rank *r, struct server *s, int round)
 {
-    const double deadline_s = strait_now_s(r) + s->limit_s;
+    const double begin_s = strait_now_s(r), deadline_s = begin_s + s->limit_s;
     struct strait_message m;
     int n_whole = 0;
     while (n_whole < s->n_wanted && strait_recv_by(r, &m, STRAIT_ANY, UPDATE, deadline_s)) {
@@ -106,52 +148,9 @@ static void collect(struct strait_rank *r, struct server *s, int round)
         u->decoding[u->n_here] =
             strait_decode_start(r, piece_of(r, u->y, u->n_here, s->n_pieces), m.packet);
         n_whole += ++u->n_here == s->n_pieces; /* pieces arrive in order */
+        if (s->took_s && round == 0)
+            s->took_s[m.src - 1] = m.arrived_s - begin_s;
     }
-}
-
-struct adam {
-    float *w, *m, *v;
-    const float *mean;
-    size_t n;
-    float lr, beta1, beta2, tau;
-    bool is_first;
-};
-
-static void adam_now(void *arg)
-{
-    const struct adam *a = arg;
-    for (size_t i = 0; i < a->n; i++) {
-        const float g = a->mean[i], v = a->is_first ? a->tau * a->tau : a->v[i];
-        a->m[i] = a->beta1 * a->m[i] + (1 - a->beta1) * g;
-        a->v[i] = a->beta2 * v + (1 - a->beta2) * g * g;
-        a->w[i] += a->lr * a->m[i] / (sqrtf(a->v[i]) + a->tau);
-    }
-}
-
-/* Along the mean update; Adam is charged as five passes that add: two for each moment and one for
- * the parameters. */
-static void server_step(struct strait_rank *r, struct server *s, struct strait_tensor *w, int round)
-{
-    const double lr = strait_param(r, "server_lr"), beta1 = strait_param(r, "server_momentum");
-    if (s->optimiser == MOMENTUM) {
-        strait_set(r, s->m, s->m, beta1);
-        strait_add(r, s->m, s->mean, 1);
-        strait_add(r, w, s->m, lr);
-    }
-    if (s->optimiser != ADAM)
-        return;
-    struct adam a = {.w = strait_values(r, w),
-                     .m = strait_values(r, s->m),
-                     .v = strait_values(r, s->v),
-                     .mean = strait_values(r, s->mean),
-                     .n = strait_n_elems(w),
-                     .lr = (float)lr,
-                     .beta1 = (float)beta1,
-                     .beta2 = (float)strait_param(r, "server_beta2"),
-                     .tau = (float)strait_param(r, "server_tau"),
-                     .is_first = round == 0};
-    strait_work(r, STRAIT_SPAN_AGGREGATE, STRAIT_CPU,
-                5 * 4.0 * (double)a.n * strait_add_s_per_byte(r), a.w ? adam_now : NULL, &a);
 }
 
 /* What a server's software takes beside decoding and adding. */
@@ -161,14 +160,33 @@ static void spend(struct strait_rank *r, const char *constant)
         strait_work(r, STRAIT_SPAN_AGGREGATE, STRAIT_CPU, strait_param(r, constant), NULL, NULL);
 }
 
+/* All that are whole, each weighing alike. */
+static void robust_mean(struct strait_rank *r, struct server *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->n_asked; i++) {
+        struct update *u = &s->updates[i];
+        for (int piece = 0; piece < u->n_here; piece++)
+            strait_wait(r, u->decoding[piece]);
+        if (u->n_here == s->n_pieces) {
+            s->whole[n++] = u->y;
+            spend(r, "server_update");
+        }
+        u->n_here = 0;
+    }
+    strait_set(r, s->step.mean, s->step.mean, 0);
+    if (n > 0)
+        strait_robust_mean(r, &s->robust, s->step.mean, s->whole, n);
+}
+
 /* Add in rank order, whatever the order of arrival, each by its share of the data. */
 static void average(struct strait_rank *r, struct server *s, struct strait_tensor *w)
 {
-    struct strait_tensor *sum = s->mean ? s->mean : w;
-    const double lr = s->mean ? 1 : strait_param(r, "server_lr");
+    struct strait_tensor *sum = s->step.mean ? s->step.mean : w;
+    const double lr = s->step.mean ? 1 : strait_param(r, "server_lr");
     double n_examples = 0;
-    if (s->mean)
-        strait_set(r, s->mean, s->mean, 0);
+    if (s->step.mean)
+        strait_set(r, s->step.mean, s->step.mean, 0);
     for (int i = 0; i < s->n_asked; i++)
         if (s->updates[i].n_here == s->n_pieces)
             n_examples += strait_n_examples(r, 1 + s->asked[i]);
@@ -192,8 +210,11 @@ static void server(struct strait_rank *r)
     for (int round = 0; strait_round(r); round++) {
         ask(r, &s, w, round);
         collect(r, &s, round);
-        average(r, &s, w);
-        server_step(r, &s, w, round);
+        if (s.robust.how == STRAIT_MEAN)
+            average(r, &s, w);
+        else
+            robust_mean(r, &s);
+        strait_server_step(r, &s.step, w, round);
         spend(r, "server_round");
     }
     for (int i = 1; i < strait_n_ranks(r); i++)
@@ -255,6 +276,11 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                 "expected a number above 0 beside over_selection, found 0, which "
                                 "is all clients");
+    snprintf(where, sizeof(where), "%s#/strategy/tiers", e->file);
+    if (strait_experiment_param(e, "tiers") > e->n_clients)
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected at most the %d clients that there are, found %.0f",
+                                e->n_clients, strait_experiment_param(e, "tiers"));
     snprintf(where, sizeof(where), "%s#/strategy/deadline", e->file);
     if (strait_experiment_param(e, "dropout") > 0 && !(strait_experiment_param(e, "deadline") > 0))
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
@@ -281,8 +307,15 @@ static const struct strait_param params[] = {
      .min = 0, .max = 1e9},
     {"dropout", "probability that an asked client falls silent", STRAIT_PARAM_PERCENT, .min = 0,
      .max = 1},
+    {"tiers",
+     "of clients as fast as one another: a round asks one of these, the first all; 1: none",
+     STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6, .fallback = 1},
+    {"mean", "of the updates: by data, or one that bad updates cannot move far, all alike",
+     STRAIT_PARAM_CHOICE, .min = 0, .max = STRAIT_KRUM, .choices = strait_means},
+    {"bad", "updates that a trimmed mean cuts off at each end, or that Krum takes for bad",
+     STRAIT_PARAM_INTEGER, .min = 0, .max = 1e6, .fallback = 1},
     {"server_optimiser", "the server's step along the mean update: plain, FedAvgM or FedAdam",
-     STRAIT_PARAM_CHOICE, .min = 0, .max = ADAM, .fallback = SGD, .choices = optimisers},
+     STRAIT_PARAM_CHOICE, .min = 0, .max = STRAIT_SERVER_ADAM, .choices = strait_server_optimisers},
     {"server_lr", "learning rate of the server", STRAIT_PARAM_NUMBER, .min = 0, .max = 100,
      .fallback = 1},
     {"server_momentum", "momentum of the server, beta1 of Adam", STRAIT_PARAM_NUMBER, .min = 0,
@@ -302,7 +335,8 @@ static const struct strait_param params[] = {
 const struct strait_strategy strait_strategy_fedavg = {
     .name = "fedavg",
     .summary = "federated averaging: broadcast, local steps, upload, average",
-    .source = "McMahan et al., AISTATS 2017; train_time: Stripelis et al., ACM TIST 2022",
+    .source = "McMahan et al., AISTATS 2017; train_time: Stripelis et al., ACM TIST 2022; tiers: "
+              "Chai et al., HPDC 2020; mean: Yin et al., ICML 2018, Blanchard et al., NeurIPS 2017",
     .has_server = true,
     .leaving = STRAIT_LEAVING_BY_DEADLINE,
     .has_one_lane = true,

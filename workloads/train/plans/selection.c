@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "core/random.h"
 
@@ -20,6 +21,22 @@ double strait_draw_slowness(double sigma, double draw, double other)
     const double pi = 3.14159265358979323846;
     const double normal = sqrt(-2 * log(1 - draw)) * cos(2 * pi * other);
     return exp(sigma * normal);
+}
+
+static int sooner(const void *a, const void *b, void *arg)
+{
+    const int i = *(const int *)a, k = *(const int *)b;
+    const double *took_s = arg;
+    if (took_s[i] < took_s[k] || took_s[i] > took_s[k])
+        return took_s[i] < took_s[k] ? -1 : 1;
+    return i - k;
+}
+
+void strait_order_by_time(int *order, const double *took_s, int n_clients)
+{
+    for (int i = 0; i < n_clients; i++)
+        order[i] = i;
+    qsort_r(order, (size_t)n_clients, sizeof(*order), sooner, (void *)took_s);
 }
 
 int strait_n_asked(int n_wanted, double factor, int n_clients)

@@ -15,6 +15,13 @@ void strait_choose_clients(int *chosen, int n_chosen, int n_clients, double draw
  *  Source:  Box and Muller, 1958 */
 double strait_draw_slowness(double sigma, double draw, double other);
 
+/** Sort clients by how long they took, equal ones by number: tier t of n is [t n_clients / n,
+ *  (t + 1) n_clients / n) of the order.
+ *  Out:     order      n_clients
+ *  In:      took_s     of each client, INFINITY: did not answer
+ *  Source:  Chai et al., TiFL, HPDC 2020, section 4.2 */
+void strait_order_by_time(int *order, const double *took_s, int n_clients);
+
 /** Number of clients that a server asks to get n_wanted updates: n_wanted * factor rounded up, at
  *  most n_clients. n_wanted 0: all clients. */
 int strait_n_asked(int n_wanted, double factor, int n_clients);
