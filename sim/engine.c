@@ -291,30 +291,36 @@ static struct strait_slots *slots_of(struct strait_engine *m, int rank, enum str
     return slots;
 }
 
-static void check_job(struct strait_rank *r, const struct strait_job *job)
+/* An error is large, and these functions are called for each message: it lies in frames of its
+ * own. */
+__attribute__((noinline, noreturn)) static void refuse_job(struct strait_rank *r,
+                                                           const struct strait_job *job)
 {
     struct strait_error err = {0};
     if (!(job->cost_s >= 0) || isinf(job->cost_s))
         strait_error_set(&err, STRAIT_ERR_BACKEND, r->backend->name,
                          "rank %d: expected a job with a finite cost of at least 0 s, found %g",
                          r->me, job->cost_s);
-    else if (job->resource != STRAIT_TIMER &&
-             job->n_slots > slots_of(lane_of(r)->machine, r->me, job->resource)->n)
+    else
         strait_error_set(&err, STRAIT_ERR_BACKEND, r->backend->name,
                          "rank %d: expected a job of at most %u slots, found %u", r->me,
                          slots_of(lane_of(r)->machine, r->me, job->resource)->n, job->n_slots);
-    if (err.code != STRAIT_OK)
-        engine_fail(r, &err);
+    engine_fail(r, &err);
 }
 
-/* Run a job's work: a long one on another thread, beside that of other ranks. */
-static void do_work(struct strait_engine *m, struct strait_op *op, const struct strait_job *job)
+static void check_job(struct strait_rank *r, const struct strait_job *job)
+{
+    if (!(job->cost_s >= 0) || isinf(job->cost_s) ||
+        (job->resource != STRAIT_TIMER &&
+         job->n_slots > slots_of(lane_of(r)->machine, r->me, job->resource)->n))
+        refuse_job(r, job);
+}
+
+/* On another thread, beside that of other ranks. */
+__attribute__((noinline)) static void do_long_work(struct strait_engine *m, struct strait_op *op,
+                                                   const struct strait_job *job)
 {
     struct strait_error err = {0};
-    if (!job->is_long) {
-        job->fn(job->arg);
-        return;
-    }
     if (!m->pool)
         m->pool = strait_work_pool_new(m->run->n_threads, &err);
     if (m->pool)
@@ -334,9 +340,22 @@ static struct strait_op *engine_start(struct strait_rank *r, const struct strait
                                job->n_slots > 0 ? job->n_slots : 1, job->cost_s);
     op->times.ended_s = op->times.started_s + job->cost_s;
     op->known = true;
-    if (job->fn)
-        do_work(lane->machine, op, job);
+    if (job->fn && job->is_long)
+        do_long_work(lane->machine, op, job);
+    else if (job->fn)
+        job->fn(job->arg);
     return op;
+}
+
+/* Asks again what a send has asked, for the error. */
+__attribute__((noinline, noreturn)) static void
+refuse_message(struct strait_rank *r, int dst, int channel, struct strait_packet *packet,
+               bool is_first)
+{
+    struct strait_error err = {0};
+    if (!is_first || strait_stream_check(r, dst, channel, &err) == 0)
+        strait_packet_post(packet, r, dst, channel, &err);
+    engine_fail(r, &err);
 }
 
 static struct strait_op *engine_send(struct strait_rank *r, int dst, int channel, int tag,
@@ -347,10 +366,9 @@ static struct strait_op *engine_send(struct strait_rank *r, int dst, int channel
     assert(dst >= 0 && dst < m->run->n_ranks && channel >= 0 && channel < STRAIT_MAX_CHANNELS);
     meet(lane);
     struct strait_stream *s = strait_stream_find(m, r->me, dst, channel);
-    struct strait_error err = {0};
-    if ((s->n_sent == 0 && strait_stream_check(r, dst, channel, &err) != 0) ||
-        strait_packet_post(packet, r, dst, channel, &err) != 0)
-        engine_fail(r, &err);
+    if ((s->n_sent == 0 && strait_stream_check(r, dst, channel, NULL) != 0) ||
+        strait_packet_post(packet, r, dst, channel, NULL) != 0)
+        refuse_message(r, dst, channel, packet, s->n_sent == 0);
     struct strait_parcel *parcel = strait_parcel_new(m);
     struct strait_op *op = acked ? new_op(m, lane->now_s) : NULL;
     parcel->packet = packet;

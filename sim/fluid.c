@@ -94,7 +94,7 @@ static void run_due(struct world *w)
 
 static double first_key(const struct strait_heap *h)
 {
-    return h->n > 0 ? h->nodes[0]->key : INFINITY;
+    return h->n > 0 ? strait_heap_first(h)->key : INFINITY;
 }
 
 static struct strait_fairshare *links_of(const struct strait_network *n, struct strait_child *child)

@@ -43,7 +43,7 @@ void strait_rate_changes_release(struct strait_rate_changes *c)
 
 double strait_rate_changes_next_s(const struct strait_rate_changes *c)
 {
-    return c->heap.n > 0 ? c->heap.nodes[0]->key : INFINITY;
+    return c->heap.n > 0 ? strait_heap_first(&c->heap)->key : INFINITY;
 }
 
 int strait_rate_changes_take(struct strait_rate_changes *c, double *bytes_per_s, double now_s)

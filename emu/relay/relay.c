@@ -135,8 +135,10 @@ void strait_emu_relay_free(struct strait_emu_relay *relay)
 {
     if (!relay)
         return;
-    for (size_t i = 0; i < relay->heap.n; i++)
-        free(of_node(relay->heap.nodes[i]));
+    for (struct strait_heap_node *node; (node = strait_heap_first(&relay->heap));) {
+        strait_heap_remove(&relay->heap, node);
+        free(of_node(node));
+    }
     strait_emu_packet_runs_release(&relay->runs);
     strait_emu_flows_release(&relay->flows);
     strait_heap_release(&relay->heap);

@@ -8,6 +8,8 @@
 double strait_fairshare_slack_s(double now_s)
 {
     const double min_s = 1e-12;
+    if (now_s < 2048) /* four units in the last place are 2^-40 s at most, which is less */
+        return min_s;
     return fmax(min_s, 4 * (nextafter(now_s, INFINITY) - now_s));
 }
 

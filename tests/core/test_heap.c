@@ -1,4 +1,5 @@
 /* The heap of streams: least key first, then least tie, whatever was removed or moved between. */
+#include <string.h>
 #include "core/random.h"
 #include "core/heap.h"
 #include "tests/kit/suite.h"
@@ -34,7 +35,54 @@ static void order(void)
     strait_heap_release(&h);
 }
 
+/* Mostly ascending, as times are, held against a search of all: the least is at hand after every
+ * push, removal and move. One push in `one_in` comes from anywhere; 0: none does. */
+static void against_search(uint64_t one_in)
+{
+    struct strait_heap h = {0};
+    static struct strait_heap_node nodes[N];
+    CU_ASSERT_EQUAL_FATAL(strait_heap_reserve(&h, 8), 0);
+    memset(nodes, 0, sizeof(nodes));
+    for (uint64_t step = 0; step < 20 * N; step++) {
+        struct strait_heap_node *node = &nodes[strait_random_bits(2, "which", step, 0) % N];
+        const uint64_t drawn = strait_random_bits(2, "key", step, one_in);
+        const bool anywhere = one_in > 0 && drawn % one_in == 0;
+        const double key = (double)(anywhere ? drawn % step : step / 3);
+        if (!strait_heap_holds(node)) {
+            node->key = key;
+            node->tie = (int64_t)step;
+            CU_ASSERT_EQUAL_FATAL(strait_heap_push(&h, node), 0);
+        } else if (drawn >> 32 & 1) {
+            strait_heap_remove(&h, node);
+        } else {
+            strait_heap_rekey(&h, node, key);
+        }
+        const struct strait_heap_node *least = NULL;
+        size_t n = 0;
+        for (int i = 0; i < N; i++) {
+            const struct strait_heap_node *x = &nodes[i];
+            n += strait_heap_holds(x);
+            if (strait_heap_holds(x) && (!least || x->key < least->key ||
+                                         (x->key == least->key && x->tie < least->tie)))
+                least = x;
+        }
+        CU_ASSERT_EQUAL_FATAL(h.n, n);
+        CU_ASSERT_PTR_EQUAL_FATAL(strait_heap_first(&h), least);
+        for (struct strait_heap_node *first; step % 997 == 0 && (first = strait_heap_first(&h));)
+            strait_heap_remove(&h, first); /* empty, it begins again */
+    }
+    strait_heap_release(&h);
+}
+
+static void mostly_ascending(void)
+{
+    against_search(0);
+    against_search(100);
+    against_search(3);
+}
+
 static const struct strait_test tests[] = {
+    {"the least is at hand whatever the order in which nodes come", mostly_ascending},
     {"streams come out by key, then by tie, after removals and moves", order},
 };
 STRAIT_SUITE("core/heap", tests);

@@ -363,10 +363,16 @@ void strait_experiment_free(struct strait_experiment *e)
     free(e);
 }
 
+/* Ranks ask at each message: a name that is the same literal is found without comparing texts. */
 static const double *find_param(const struct strait_experiment *e, const char *name)
 {
-    for (unsigned i = 0; i < e->strategy->n_params; i++)
-        if (strcmp(e->strategy->params[i].name, name) == 0)
+    const struct strait_param *params = e->strategy->params;
+    const unsigned n = e->strategy->n_params;
+    for (unsigned i = 0; i < n; i++)
+        if (params[i].name == name)
+            return &e->params[i];
+    for (unsigned i = 0; i < n; i++)
+        if (strcmp(params[i].name, name) == 0)
             return &e->params[i];
     return NULL;
 }

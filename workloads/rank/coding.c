@@ -172,11 +172,10 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
                                         struct strait_packet *taken)
 {
     struct strait_rank_state *w = strait_rank_state_of(r);
-    struct strait_task *task = calloc(1, sizeof(*task));
+    struct strait_task *task = strait_task_of(r, STRAIT_SPAN_DECODE, NULL);
     struct strait_job job = {.resource = STRAIT_CPU};
-    if (!task)
-        strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
-    *task = (struct strait_task){.kind = STRAIT_SPAN_DECODE, .tensor = y, .packet = taken};
+    task->tensor = y;
+    task->packet = taken;
     task->codec = codec_of(w, taken);
     if (!task->codec || taken->n_elems != strait_n_elems(y))
         strait_rank_state_fail(r, STRAIT_ERR_BACKEND,

@@ -267,13 +267,15 @@ struct strait_readings *strait_reading_of(const struct strait_rank_state *w,
                                           const struct strait_codec *c, double bound,
                                           const struct strait_tensor *t)
 {
+    if (!w->point->readings)
+        return NULL;
     const bool own = !c || isnan(bound) || bound == c->choice->spec.bound.value;
     const uint64_t at = own ? 0 : strait_checksum(&bound, sizeof(bound));
     const bool refers = c && c->choice->reference;
     const uint64_t parts[5] = {(uint64_t)operation + (refers ? 16 : 0),
                                c ? 1 + (uint64_t)(c - w->codecs) : 0, t->lo, t->hi, at};
     const uint64_t key = strait_checksum(parts, sizeof(parts)) | 1;
-    for (size_t i = 0; w->point->readings && i < STRAIT_MAX_READINGS; i++) {
+    for (size_t i = 0; i < STRAIT_MAX_READINGS; i++) {
         struct strait_reading *r = &w->point->readings[(key + i) % STRAIT_MAX_READINGS];
         uint64_t found = 0;
         if (atomic_compare_exchange_strong(&r->key, &found, key) || found == key)

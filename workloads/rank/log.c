@@ -4,8 +4,18 @@
 #include <string.h>
 #include "core/io.h"
 
-/* Room of a log at first: a client of a round has fewer, and there may be a million. */
-enum { FIRST_SPANS = 8 };
+/* Room of a log at first: a client of a round has fewer, and there may be a million. What room leaves
+ * behind when it grows, nothing else may need: it grows faster while it is small, and again once it
+ * is so large that the allocator gives it pages of its own, which take memory when written. */
+enum { FIRST_SPANS = 8, SMALL_SPANS = 128, LARGE_SPANS = 8192 };
+
+/* Room for more than cap spans. */
+static size_t more_than(size_t cap)
+{
+    if (cap == 0)
+        return FIRST_SPANS;
+    return cap < SMALL_SPANS || cap >= LARGE_SPANS ? 4 * cap : 2 * cap;
+}
 
 static void lose(struct strait_log *log, const struct strait_span *span)
 {
@@ -27,7 +37,7 @@ void strait_log_add(struct strait_log *log, const struct strait_span *span)
         return;
     }
     if (log->n_spans == log->cap_spans) {
-        const size_t cap = log->cap_spans ? 2 * log->cap_spans : FIRST_SPANS;
+        const size_t cap = more_than(log->cap_spans);
         struct strait_span *more = realloc(log->spans, cap * sizeof(*more));
         if (!more) {
             log->no_memory = true;

@@ -30,11 +30,11 @@ static void count_sent(struct strait_rank *r, int dst, const struct strait_packe
 {
     struct strait_rank_state *w = strait_rank_state_of(r);
     if (dst != r->me) {
-        pthread_mutex_lock(&w->mutex);
+        strait_rank_state_lock(r);
         w->log->n_messages++;
         w->log->payload_bytes += taken->payload_bytes;
         w->log->raw_bytes += taken->raw_bytes;
-        pthread_mutex_unlock(&w->mutex);
+        strait_rank_state_unlock(r);
     }
 }
 

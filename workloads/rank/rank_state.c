@@ -3,7 +3,9 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "coding.h"
 
@@ -78,9 +80,9 @@ void strait_rank_state_span(struct strait_rank *r, enum strait_span_kind kind,
                                      .lane = (int16_t)r->lane,
                                      .channel = (int16_t)channel,
                                      .kind = (int32_t)kind};
-    pthread_mutex_lock(&w->mutex);
+    strait_rank_state_lock(r);
     strait_log_add(w->log, &span);
-    pthread_mutex_unlock(&w->mutex);
+    strait_rank_state_unlock(r);
 }
 
 void strait_rank_state_work(struct strait_rank *r, enum strait_span_kind kind,
@@ -94,9 +96,12 @@ void strait_rank_state_work(struct strait_rank *r, enum strait_span_kind kind,
 struct strait_task *strait_task_of(struct strait_rank *r, enum strait_span_kind kind,
                                    struct strait_op *op)
 {
-    struct strait_task *task = calloc(1, sizeof(*task));
+    struct strait_task *task = malloc(sizeof(*task));
     if (!task)
         strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
-    *task = (struct strait_task){.kind = kind, .op = op};
+    memset(task, 0, offsetof(struct strait_task, err)); /* the texts of no error are not read */
+    task->err.code = STRAIT_OK;
+    task->kind = kind;
+    task->op = op;
     return task;
 }

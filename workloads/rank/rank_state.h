@@ -83,6 +83,18 @@ static inline struct strait_rank_state *strait_rank_state_of(const struct strait
 {
     return r->wrap;
 }
+/** Around what lanes share of log and counters. Those of a simulation take turns: they need no
+ *  lock. */
+static inline void strait_rank_state_lock(struct strait_rank *r)
+{
+    if (r->backend->is_measured)
+        pthread_mutex_lock(&strait_rank_state_of(r)->mutex);
+}
+static inline void strait_rank_state_unlock(struct strait_rank *r)
+{
+    if (r->backend->is_measured)
+        pthread_mutex_unlock(&strait_rank_state_of(r)->mutex);
+}
 void strait_rank_state_hold(struct strait_rank_state *w, double bytes); /* negative: release */
 /** The same of bytes that lie in memory which counts in the footprint anyway. */
 void strait_rank_state_hold_in_room(struct strait_rank_state *w, double bytes);
