@@ -43,6 +43,9 @@ void strait_all_reduce(struct strait_rank *r, struct strait_group g, struct stra
     case STRAIT_AR_PAT:
         strait_all_reduce_by_pat(r, g, c, x);
         return;
+    case STRAIT_AR_OPEN_MPI:
+        strait_all_reduce_by_open_mpi(r, g, c, x);
+        return;
     }
 }
 
@@ -69,6 +72,8 @@ bool strait_all_reduce_uses(enum strait_all_reduce how, int n, int src, int dst)
         return strait_gloo_uses(n, 0, src, dst) || strait_gloo_uses(n, 1, src, dst);
     case STRAIT_AR_PAT:
         return strait_pat_uses(n, src, dst);
+    case STRAIT_AR_OPEN_MPI:
+        return strait_open_mpi_uses(n, src, dst);
     }
     return false;
 }

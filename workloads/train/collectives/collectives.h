@@ -121,7 +121,8 @@ enum strait_all_reduce {
     STRAIT_AR_RING_ENCODED, /* the ring with packets added encoded: strait_codec_adds */
     STRAIT_AR_DOUBLE_TREE,  /* two trees, also on the group's next channel */
     STRAIT_AR_GLOO,         /* Gloo's ring; plain values, also on the group's next channel */
-    STRAIT_AR_PAT           /* a binomial tree for each part, from its owner */
+    STRAIT_AR_PAT,          /* a binomial tree for each part, from its owner */
+    STRAIT_AR_OPEN_MPI      /* Open MPI's over TCP, with its handshakes; plain values */
 };
 /* Where the strategy's codec adds: strait_codec_adds for encoded. */
 enum { STRAIT_SUMS_DECODED, STRAIT_SUMS_ENCODED };

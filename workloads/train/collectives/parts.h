@@ -17,6 +17,9 @@ void strait_all_reduce_by_gloo(struct strait_rank *r, struct strait_group g, str
 void strait_all_reduce_by_pat(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                               struct strait_tensor *x);
 bool strait_pat_uses(int n, int src, int dst);
+void strait_all_reduce_by_open_mpi(struct strait_rank *r, struct strait_group g,
+                                   struct strait_codec *c, struct strait_tensor *x);
+bool strait_open_mpi_uses(int n, int src, int dst);
 bool strait_halving_uses(int n, int src, int dst);
 void strait_all_reduce_to_owners(struct strait_rank *r, struct strait_group g,
                                  struct strait_codec *c, struct strait_tensor *x);

@@ -104,7 +104,8 @@ static inline void bounded_all(struct strait_rank *r)
     float *recorded = strait_alloc(r, N, sizeof(float));
     memcpy(recorded, strait_values(r, x), N * sizeof(float));
     for (enum collective kind = 0; kind < N_COLLECTIVES; kind++) {
-        if (kind != GLOO && n_encodings(kind, n) > (kind == SITES)) /* GLOO: plain values */
+        /* GLOO, OPEN_MPI: plain values */
+        if (kind != GLOO && kind != OPEN_MPI && n_encodings(kind, n) > (kind == SITES))
             bounded_one(r, kind, x, recorded);
         barrier(r); /* nobody writes anew what somebody still reads */
     }

@@ -23,7 +23,8 @@ enum collective {
     RING_ENCODED,
     DOUBLE_TREE,
     GLOO,
-    PAT, /* as in enum strait_all_reduce up to here */
+    PAT,
+    OPEN_MPI, /* as in enum strait_all_reduce up to here */
     SITES,
     SCATTER,   /* the ring's halves: rank i ends with the sum of part i + 1, */
     GATHER,    /* and here begins with that part */
@@ -56,6 +57,7 @@ static inline void call_collective(struct strait_rank *r, enum collective kind,
     case DOUBLE_TREE:
     case GLOO:
     case PAT:
+    case OPEN_MPI:
         strait_all_reduce(r, world, c, x, (enum strait_all_reduce)kind);
         return;
     case SITES:

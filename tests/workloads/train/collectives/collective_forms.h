@@ -109,6 +109,7 @@ static inline float expected(enum collective kind, int n, size_t n_elems, size_t
     case GLOO:
         return downwards(part_with(n_elems, i, n), n, recorded);
     case HALVING:
+    case OPEN_MPI:
         return folded(0, left, n - left, recorded);
     case PAT:
         return by_pairs(part_with(n_elems, i, n), 0, n, n, recorded);
@@ -221,6 +222,48 @@ static inline struct sent in_pat(size_t n_elems, int me, int n)
     return s;
 }
 
+/* Open MPI's: a message of more than 16384 elements is two, and its receiver answers one. */
+static inline struct sent one_way(struct sent s, size_t n_out, size_t n_in)
+{
+    const size_t eager = 16384;
+    s.n_elems += n_out;
+    s.n_messages += (size_t)(n_out > eager) + (size_t)(n_in > eager);
+    return s;
+}
+
+/* Windows are halved by places' bits from the lowest on; the left half has one element less where
+ * it does not divide, and the lower place keeps it. Of folded pairs the even one stays. */
+static inline struct sent in_open_mpi(size_t n_elems, int me, int n)
+{
+    struct sent s = {0, 0};
+    int p = 1;
+    while (2 * p <= n)
+        p *= 2;
+    const bool folds = me < 2 * (n - p), stays = !folds || me % 2 == 0;
+    const size_t left = n_elems / 2, right = n_elems - left;
+    if (folds && stays) { /* exchange; the other's half; the total */
+        s = one_way(s, right, left);
+        s = one_way(s, 0, right);
+        s = one_way(s, n_elems, 0);
+        s.n_messages += 2;
+    } else if (folds) {
+        s = one_way(s, left, right);
+        s = one_way(s, right, 0);
+        s = one_way(s, 0, n_elems);
+        s.n_messages += 2;
+    }
+    size_t window = n_elems;
+    const int place = folds ? me / 2 : me - (n - p);
+    for (int mask = 1; mask < p && stays; mask *= 2) {
+        const size_t lower = window / 2, mine = place & mask ? window - lower : lower;
+        s = one_way(s, window - mine, mine);
+        s = one_way(s, mine, window - mine);
+        s.n_messages += 2;
+        window = mine;
+    }
+    return s;
+}
+
 /* A part to each owner; the sum of one's own to everybody. */
 static inline struct sent to_owners(size_t n_elems, int me, int n)
 {
@@ -251,6 +294,8 @@ static inline struct sent sent_by(enum collective kind, size_t n_elems, int me, 
         return in_ring(n_elems, me, n);
     case HALVING:
         return in_halving(n_elems, me, n);
+    case OPEN_MPI:
+        return in_open_mpi(n_elems, me, n);
     case GLOO:
         return in_gloo(n_elems, me, n);
     case PAT:

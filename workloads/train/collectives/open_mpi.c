@@ -1,0 +1,194 @@
+/* Open MPI's all-reduce of large sums over TCP (open-mpi/ompi v4.1.4). From 8 KiB on, with two and
+ * three ranks from 256 KiB, its fixed rules take Rabenseifner's algorithm
+ * (coll_tuned_decision_fixed.c, number 6; coll_base_allreduce.c, redscat_allgather): halves with
+ * the neighbour, then quarters at twice the distance, and back. Four ranks, capitals are sums:
+ *
+ *             rank 0        rank 1        rank 2        rank 3
+ *   start     a0 a1 a2 a3   b0 b1 b2 b3   c0 c1 c2 c3   d0 d1 d2 d3
+ *   halve     ab0 ab1 . .   . . ab2 ab3   cd0 cd1 . .   . . cd2 cd3     0 - 1, 2 - 3: a half
+ *   halve     S0 . . .      . . S2 .      . S1 . .      . . . S3        0 - 2, 1 - 3: a quarter
+ *   double    S0 S1 . .     . . S2 S3     S0 S1 . .     . . S2 S3       0 - 2, 1 - 3
+ *   double    S0 S1 S2 S3   the same      the same      the same        0 - 1, 2 - 3
+ *
+ * Of other numbers, p the power of two below n, the first 2 (n - p) ranks exchange halves in pairs
+ * before, the even one takes the other's half of the sum, and sends it all at the end.
+ *
+ * Each exchange is two messages at a time, and one of more than the eager limit is a handshake
+ * (pml/ob1): its first 64 KiB say what comes, the receiver answers that it may, then comes the
+ * rest: three delays. All of a pair goes over one connection, so an answer waits behind what its
+ * sender has put there before. Where both begin together the answers cross and data flows both
+ * ways at once; where one is late by a delay or more, it answers before it asks, the other begins
+ * to send, and its own answer waits for all of that: one way after the other. A send counts as done
+ * when the connection has it, as there, where sockets' buffers hold it. */
+#include <math.h>
+
+#include "parts.h"
+
+/* Source: btl_eager_limit and btl_rndv_eager_limit of opal/mca/btl/tcp/btl_tcp_component.c. */
+enum { EAGER_ELEMS = 64 * 1024 / 4 };
+enum kind { FIRST, MAY_SEND, REST }; /* tags */
+
+/* One MPI_Sendrecv. */
+struct exchange {
+    struct strait_group g;
+    struct strait_codec *none;
+    int peer;
+    struct strait_tensor *send, *recv; /* NULL: that way nothing goes */
+    bool adds, sent, got;
+};
+
+/* Elements before the handshake (first), or behind it. */
+static struct strait_tensor *share(struct strait_rank *r, struct strait_tensor *x, bool first)
+{
+    const size_t n = strait_n_elems(x), cut = n < EAGER_ELEMS ? n : EAGER_ELEMS;
+    return strait_range(r, x, first ? 0 : cut, first ? cut : n);
+}
+
+static void give(struct strait_rank *r, struct exchange *x, bool first)
+{
+    strait_send(r, x->peer, x->g.channel, first ? FIRST : REST,
+                strait_encode(r, x->none, NAN, share(r, x->send, first)));
+    x->sent = !first || strait_n_elems(x->send) <= EAGER_ELEMS;
+}
+
+static void take(struct strait_rank *r, struct exchange *x, struct strait_packet *packet,
+                 bool first)
+{
+    struct strait_tensor *mine = share(r, x->recv, first);
+    x->got = !first || strait_n_elems(x->recv) <= EAGER_ELEMS;
+    if (!x->got)
+        strait_send(r, x->peer, x->g.channel, MAY_SEND, strait_control(r, 0));
+    if (x->adds) {
+        struct strait_tensor *theirs = strait_spare(r, mine);
+        strait_decode(r, theirs, packet);
+        strait_add(r, mine, theirs, 1);
+    } else {
+        strait_decode(r, mine, packet);
+    }
+}
+
+static void heed(struct strait_rank *r, struct exchange *x, struct strait_message m)
+{
+    if (m.tag == MAY_SEND) {
+        strait_drop(r, m.packet);
+        give(r, x, false);
+    } else {
+        take(r, x, m.packet, m.tag == FIRST);
+    }
+}
+
+/* In the first exchange of a call nothing has been read from the connections yet; later ones answer
+ * what came meanwhile before they ask. */
+static void run(struct strait_rank *r, struct exchange x, bool is_first)
+{
+    struct strait_message m;
+    x.sent = !x.send;
+    x.got = !x.recv;
+    if (!is_first && !x.got && strait_recv_by(r, &m, x.peer, x.g.channel, strait_now_s(r)))
+        heed(r, &x, m);
+    if (x.send)
+        give(r, &x, true);
+    while (!x.sent || !x.got)
+        heed(r, &x, strait_recv(r, x.peer, x.g.channel));
+}
+
+/* Of n ranks: how many stay, how many pairs fold, and this one's place; -1: it is folded away. */
+struct fold {
+    int n, n_pairs, place;
+};
+
+static struct fold fold_of(int n, int me)
+{
+    struct fold f = {.n = 1};
+    while (f.n <= n / 2)
+        f.n *= 2;
+    f.n_pairs = n - f.n;
+    f.place = me >= 2 * f.n_pairs ? me - f.n_pairs : me % 2 == 0 ? me / 2 : -1;
+    return f;
+}
+
+static int unfolded(struct fold f, int place)
+{
+    return place < f.n_pairs ? 2 * place : place + f.n_pairs;
+}
+
+/* The window of a place after so many halvings: elements [lo, hi). */
+struct window {
+    size_t lo, hi;
+};
+
+/* Half of a window: the lower place keeps the left one. */
+static struct window half(struct window w, bool left)
+{
+    const size_t cut = w.lo + (w.hi - w.lo) / 2;
+    return left ? (struct window){w.lo, cut} : (struct window){cut, w.hi};
+}
+
+static struct window window_of(size_t n_elems, int place, int end)
+{
+    struct window w = {0, n_elems};
+    for (int mask = 1; mask < end; mask *= 2)
+        w = half(w, !(place & mask));
+    return w;
+}
+
+static struct strait_tensor *part(struct strait_rank *r, struct strait_tensor *x, struct window w)
+{
+    return strait_range(r, x, w.lo, w.hi);
+}
+
+void strait_all_reduce_by_open_mpi(struct strait_rank *r, struct strait_group g,
+                                   struct strait_codec *c, struct strait_tensor *x)
+{
+    const struct fold f = fold_of(g.n, g.me);
+    const struct window all = {0, strait_n_elems(x)};
+    const bool folds = g.me < 2 * f.n_pairs, stays = f.place >= 0;
+    struct exchange e = {.g = g, .none = c};
+    if (folds) {
+        e.peer = g.ranks[stays ? g.me + 1 : g.me - 1];
+        e.send = part(r, x, half(all, !stays));
+        e.recv = part(r, x, half(all, stays));
+        e.adds = true;
+        run(r, e, true);
+        e.send = stays ? NULL : e.recv; /* the right half of the pair's sum */
+        e.recv = stays ? part(r, x, half(all, false)) : NULL;
+        e.adds = false;
+        run(r, e, false);
+    }
+    for (int mask = 1; mask < f.n && stays; mask *= 2) {
+        const struct window w = window_of(all.hi, f.place, mask);
+        const bool left = !(f.place & mask);
+        e = (struct exchange){.g = g, .none = c, .adds = true};
+        e.peer = g.ranks[unfolded(f, f.place ^ mask)];
+        e.send = part(r, x, half(w, !left));
+        e.recv = part(r, x, half(w, left));
+        run(r, e, mask == 1 && !folds);
+    }
+    e.adds = false;
+    for (int mask = f.n / 2; mask > 0 && stays; mask /= 2) {
+        const struct window w = window_of(all.hi, f.place, mask);
+        const bool left = !(f.place & mask);
+        e.peer = g.ranks[unfolded(f, f.place ^ mask)];
+        e.send = part(r, x, half(w, left));
+        e.recv = part(r, x, half(w, !left));
+        run(r, e, false);
+    }
+    if (folds) {
+        e.peer = g.ranks[stays ? g.me + 1 : g.me - 1];
+        e.send = stays ? x : NULL;
+        e.recv = stays ? NULL : x;
+        run(r, e, false);
+    }
+}
+
+bool strait_open_mpi_uses(int n, int src, int dst)
+{
+    const struct fold a = fold_of(n, src), b = fold_of(n, dst);
+    const bool pair = src / 2 == dst / 2 && src < 2 * a.n_pairs && dst < 2 * a.n_pairs;
+    if (src == dst)
+        return false;
+    if (pair || a.place < 0 || b.place < 0)
+        return pair;
+    const int mask = a.place ^ b.place;
+    return (mask & (mask - 1)) == 0;
+}
