@@ -83,13 +83,16 @@ struct strait_packet *strait_encode_at(struct strait_rank *r, struct strait_code
         p = view(r, c, x);
     } else {
         const bool shared = c->choice->spec.ops->flags & STRAIT_CODEC_SHARED_KEY;
+        struct strait_error err;
+        err.code = STRAIT_OK; /* what else it has says nothing */
         struct strait_task task = {.codec = c,
                                    .tensor = x,
                                    .bound = bound,
                                    .by_row = within.by_row,
                                    .scales = within.scales,
                                    .key = key_of(w, shared, x->lo),
-                                   .own = key_of(w, false, x->lo)};
+                                   .own = key_of(w, false, x->lo),
+                                   .err = &err};
         struct strait_job job = {.resource = STRAIT_CPU};
         struct strait_times times;
         const bool sized = !r->run->real_payload || !r->run->measured_cost;
@@ -115,8 +118,8 @@ struct strait_packet *strait_encode_at(struct strait_rank *r, struct strait_code
         struct strait_op *op = r->backend->ops->start(r, &job);
         r->backend->ops->wait(r, op, &times);
         free(task.slices);
-        if (task.err.code != STRAIT_OK)
-            r->backend->ops->fail(r, &task.err);
+        if (err.code != STRAIT_OK)
+            r->backend->ops->fail(r, &err);
         if (task.line)
             strait_line_encoded(r, c, task.line);
         p->payload_bytes = r->run->real_payload ? task.len_bytes : (size_t)e.bytes;
@@ -227,8 +230,8 @@ void strait_wait(struct strait_rank *r, struct strait_task *task)
     struct strait_times times;
     if (task->op) {
         r->backend->ops->wait(r, task->op, &times);
-        if (task->err.code != STRAIT_OK)
-            r->backend->ops->fail(r, &task->err);
+        if (task->err && task->err->code != STRAIT_OK)
+            r->backend->ops->fail(r, task->err);
         if (task->tensor)
             task->tensor->version++;
         const struct strait_packet moved = {.payload_bytes = task->moved_bytes,

@@ -21,8 +21,8 @@ struct strait_task {
     size_t room_bytes;
     uint64_t key, own; /* of encode's random draws */
     size_t len_bytes;
-    size_t moved_bytes;      /* for a copy to or from the accelerator */
-    struct strait_error err; /* set by the thread that ran it */
+    size_t moved_bytes;       /* for a copy to or from the accelerator */
+    struct strait_error *err; /* set by the thread that ran it; NULL: no real payload, no failure */
 };
 
 /* A sender's memory for one parameter or a part of one, made by its first encode. */

@@ -25,7 +25,7 @@ static void add_now(void *arg)
     const struct strait_bundle bundle = strait_codec_bundle(d->task.codec, NAN);
     strait_bundle_add(&bundle, d->task.out, d->task.room_bytes, &d->task.len_bytes, d->task.slices,
                       d->task.n_slices, d->a->data, d->a->payload_bytes, d->b->data,
-                      d->b->payload_bytes, d->scratch, &d->task.err);
+                      d->b->payload_bytes, d->scratch, d->task.err);
 }
 
 struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_codec *c,
@@ -33,7 +33,10 @@ struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_co
                                          struct strait_packet *b_taken)
 {
     struct strait_rank_state *w = strait_rank_state_of(r);
-    struct adding d = {.task = {.codec = c, .tensor = x, .bound = NAN}, .a = a_taken, .b = b_taken};
+    struct strait_error err = {0};
+    struct adding d = {.task = {.codec = c, .tensor = x, .bound = NAN, .err = &err},
+                       .a = a_taken,
+                       .b = b_taken};
     const struct strait_codec_ops *ops = c->choice->spec.ops;
     const unsigned n_added = ops->predict_sum ? (unsigned)strait_n_ranks(r) : 1;
     const struct strait_estimate e = strait_codec_estimate(
@@ -63,8 +66,8 @@ struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_co
     r->backend->ops->wait(r, r->backend->ops->start(r, &job), &times);
     free(d.task.slices);
     strait_buffer_free(d.scratch);
-    if (d.task.err.code != STRAIT_OK)
-        r->backend->ops->fail(r, &d.task.err);
+    if (err.code != STRAIT_OK)
+        r->backend->ops->fail(r, &err);
     sum->payload_bytes = r->run->real_payload ? d.task.len_bytes : (size_t)e.bytes;
     strait_rank_state_hold_in_room(w, (double)sum->payload_bytes);
     strait_footprint_touch(w, (2.0 * (double)strait_n_elems(x) + 1) * sizeof(float));

@@ -378,10 +378,10 @@ void strait_task_encode(void *arg)
     if (t->line)
         strait_reference_encode(t->line->values, (uint32_t)t->codec->wrap->me, &bundle, t->out,
                                 t->room_bytes, &t->len_bytes, t->slices, t->n_slices,
-                                strait_line_keeps(t->codec), &t->err);
+                                strait_line_keeps(t->codec), t->err);
     else
         strait_bundle_encode(&bundle, t->out, t->room_bytes, &t->len_bytes, NULL, t->slices,
-                             t->n_slices, &t->err);
+                             t->n_slices, t->err);
 }
 
 void strait_task_decode(void *arg)
@@ -391,8 +391,8 @@ void strait_task_decode(void *arg)
     if (t->line)
         strait_reference_decode(t->line->values, &bundle, t->slices, t->n_slices, t->packet->data,
                                 t->packet->payload_bytes,
-                                !(t->packet->flags & STRAIT_PACKET_COMES_BACK), &t->err);
+                                !(t->packet->flags & STRAIT_PACKET_COMES_BACK), t->err);
     else
         strait_bundle_decode(&bundle, t->slices, t->n_slices, t->packet->data,
-                             t->packet->payload_bytes, &t->err);
+                             t->packet->payload_bytes, t->err);
 }

@@ -217,7 +217,9 @@ static void warm_up(struct strait_rank *r, const char *sends)
         whole.values = w->prepared[kind];
     for (int i = 0; i < 2 && sends && whole.values; i++) {
         struct strait_codec *c = &w->codecs[i];
-        struct strait_task from = {.codec = c, .tensor = &whole, .bound = NAN}, to = from;
+        struct strait_error err = {0};
+        struct strait_task from = {.codec = c, .tensor = &whole, .bound = NAN, .err = &err},
+                           to = from;
         struct strait_packet encoded = {.data = atomic_load(&c->spare)};
         if (strait_codec_is_none(c) || strait_feedback_needed(&c->choice->spec) || !encoded.data)
             continue;
@@ -230,12 +232,12 @@ static void warm_up(struct strait_rank *r, const char *sends)
             to.slices[k].x = w->scratch[0] + (to.slices[k].x - whole.values);
         encoded.payload_bytes = from.len_bytes;
         to.packet = &encoded;
-        if (from.err.code == STRAIT_OK && w->n_scratch > 0)
+        if (err.code == STRAIT_OK && w->n_scratch > 0)
             strait_task_decode(&to);
         free(from.slices);
         free(to.slices);
-        if (from.err.code != STRAIT_OK || to.err.code != STRAIT_OK)
-            r->backend->ops->fail(r, from.err.code != STRAIT_OK ? &from.err : &to.err);
+        if (err.code != STRAIT_OK)
+            r->backend->ops->fail(r, &err);
     }
 }
 
@@ -301,7 +303,9 @@ static double sample_error(struct strait_rank *r)
     struct strait_rank_state *w = strait_rank_state_of(r);
     struct strait_codec *c = w->sample_codec;
     struct strait_bound bound = c->choice->spec.bound;
-    struct strait_task task = {.codec = c, .tensor = w->sample_of, .bound = w->sample_bound};
+    struct strait_error err = {0};
+    struct strait_task task = {
+        .codec = c, .tensor = w->sample_of, .bound = w->sample_bound, .err = &err};
     const size_t n = strait_n_elems(w->sample_of);
     double worst = 0;
     float *decoded = strait_buffer_new(n * sizeof(*decoded));
@@ -317,7 +321,7 @@ static double sample_error(struct strait_rank *r)
         encoded.data = task.out;
         encoded.payload_bytes = task.len_bytes;
         task.packet = &encoded;
-        if (task.err.code == STRAIT_OK)
+        if (err.code == STRAIT_OK)
             strait_task_decode(&task);
         for (size_t i = 0; i < task.n_slices; i++) {
             const struct strait_bound exact = {.kind = STRAIT_BOUND_ABS, .value = 0};
@@ -329,7 +333,7 @@ static double sample_error(struct strait_rank *r)
                                                                             : own));
         }
     }
-    const bool checked = decoded && task.out && task.err.code == STRAIT_OK;
+    const bool checked = decoded && task.out && err.code == STRAIT_OK;
     free(task.slices);
     strait_buffer_free(task.out);
     strait_buffer_free(decoded);

@@ -9,6 +9,7 @@
 struct trip {
     struct strait_task encode, decode;
     struct strait_packet packet;
+    struct strait_error err; /* of both */
 };
 
 static void go_and_come(void *arg)
@@ -17,17 +18,15 @@ static void go_and_come(void *arg)
     strait_task_encode(&t->encode);
     t->packet.data = t->encode.out;
     t->packet.payload_bytes = t->encode.len_bytes;
-    if (t->encode.err.code == STRAIT_OK)
+    if (t->err.code == STRAIT_OK)
         strait_task_decode(&t->decode);
-    else
-        t->decode.err = t->encode.err;
 }
 
 void strait_round_trip(struct strait_rank *r, struct strait_codec *c, double bound,
                        struct strait_tensor *y, struct strait_tensor *x)
 {
-    struct trip t = {.encode = {.codec = c, .tensor = x, .bound = bound},
-                     .decode = {.codec = c, .tensor = y, .bound = bound}};
+    struct trip t = {.encode = {.codec = c, .tensor = x, .bound = bound, .err = &t.err},
+                     .decode = {.codec = c, .tensor = y, .bound = bound, .err = &t.err}};
     const struct strait_within within = {.bound = bound};
     struct strait_job job = {.resource = STRAIT_CPU, .cost_s = NAN};
     if (!r->run->measured_cost) {
@@ -52,7 +51,7 @@ void strait_round_trip(struct strait_rank *r, struct strait_codec *c, double bou
     free(t.encode.slices);
     free(t.decode.slices);
     strait_buffer_free(t.encode.out);
-    if (t.decode.err.code != STRAIT_OK)
-        r->backend->ops->fail(r, &t.decode.err);
+    if (t.err.code != STRAIT_OK)
+        r->backend->ops->fail(r, &t.err);
     y->version++;
 }
