@@ -38,7 +38,7 @@ struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_co
                        .a = a_taken,
                        .b = b_taken};
     const struct strait_codec_ops *ops = c->choice->spec.ops;
-    const unsigned n_added = ops->predict_sum ? (unsigned)strait_n_ranks(r) : 1;
+    const unsigned n_added = ops->predict_sum ? (unsigned)strait_n_workers(r) : 1;
     const struct strait_estimate e = strait_codec_estimate(
         r, c, (struct strait_within){.bound = NAN, .n_added = n_added}, x, false);
     const bool is_linear = ops->flags & (STRAIT_CODEC_LINEAR | STRAIT_CODEC_AGREED);
