@@ -393,7 +393,7 @@ static int read_all(struct strait_import *in, struct strait_source *s, struct st
 const struct strait_import_format strait_import_pytorch_et = {
     .name = "pytorch-et",
     .summary = "execution traces of PyTorch (host ET), also gzip",
-    .source = "pytorch, torch/csrc/profiler/standalone/execution_trace_observer.cpp",
+    .source = "pytorch, execution_trace_observer.cpp",
     .sniff = sniff,
     .read = read_all,
 };
