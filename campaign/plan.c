@@ -11,6 +11,8 @@ int strait_plan_setup_hashes(struct strait_plan_setup *s, struct strait_error *e
 {
     if (s->profile && !strait_profile_hash(s->profile_hash, s->profile))
         return strait_error_set(err, STRAIT_ERR_NOMEM, "profile", "memory ran out");
+    if (*s->program && *s->machine) /* asked for again with another profile */
+        return 0;
     return strait_program_hash(s->program, err) != 0 ? -1 : strait_host_hash(s->machine, err);
 }
 
