@@ -213,10 +213,10 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
     if (e->model->inferred[0])
         note(list, "%s", e->model->inferred);
     note_estimates(list, e);
-    if (e->n_ranks == 2 && chooses(e, "collective", "gloo"))
-        note(list,
-             "Gloo between two ranks has one connection, where words that a rank is ready wait "
-             "behind its data: here they do not, so long delays make it too fast");
+    if (chooses(e, "collective", "open_mpi") &&
+        4 * e->model->n_elems < (e->n_ranks < 4 ? 256u * 1024 : 8u * 1024))
+        note(list, "Open MPI takes other algorithms for sums below 8 KiB, between two or three "
+                   "ranks below 256 KiB");
     if (e->graph)
         note(list, "replayed: a send of the trace ends when it is posted, the k-th from a rank to "
                    "another with a tag is the k-th receive there, and the round ends when rank 0 "

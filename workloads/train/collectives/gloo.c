@@ -14,10 +14,10 @@
  *   step 1    S0 S1 S2      S0 S1 S2      S0 S1 S2
  *
  * Sum order of part p: rank p - 1 first, then p - 2, ... and p last. Plain values only. A send
- * counts as done when its connection has it, as in Gloo, whose sockets' buffers then hold it. What
- * differs: that a rank is ready is told on a channel of its own. From three ranks on Gloo's
- * connections carry data one way and such words the other; with two ranks the words wait behind
- * data, so that long delays take longer than here. */
+ * counts as done when its connection has it, as in Gloo, whose sockets' buffers then hold it. From
+ * three ranks on Gloo's connections carry data one way and the words that a rank is ready the
+ * other: they are two channels here. Two ranks have one connection, where words wait behind data:
+ * one channel, heard by a lane of its own. */
 #include <assert.h>
 #include <math.h>
 
@@ -35,7 +35,67 @@ struct half {
     struct strait_tensor *x;
     int n_segments, n_steps, first_sent, first_got;
     bool adds;
+    struct ear *ear; /* of two ranks; NULL: of more */
+    int n_before;    /* segments of the half before */
 };
+
+/* Who hears all that comes from the only other rank: segments, and words, in any order. */
+struct ear {
+    struct strait_group g;
+    struct strait_packet **segments;
+    int n_segments; /* in both halves, and so are words */
+};
+/* Beyond the group's channel, for lanes of this rank; a channel has one reader at a time. */
+enum { WORD_CAME = 2, SEGMENT_CAME, DESK };
+
+static void hear(struct strait_rank *lane, void *of)
+{
+    struct ear *e = of;
+    const int from = e->g.ranks[1 - e->g.me];
+    int n_words = 0, n_segments = 0;
+    while (n_words + n_segments < 2 * e->n_segments) {
+        struct strait_message m = strait_recv(lane, from, e->g.channel);
+        if (m.tag % 2 == 1) {
+            strait_drop(lane, m.packet);
+            strait_post(lane, e->g.channel + WORD_CAME, n_words++);
+        } else {
+            e->segments[n_segments] = m.packet;
+            strait_post(lane, e->g.channel + SEGMENT_CAME, n_segments++);
+        }
+    }
+}
+
+/* Words and segments of two ranks have odd and even tags on one channel. */
+static int word_channel(const struct half *h)
+{
+    return h->ear ? h->g.channel : h->g.channel + 1;
+}
+
+/* Where the loop and the lane that sends tell each other how far they are. */
+static int desk(const struct half *h)
+{
+    return h->ear ? h->g.channel + DESK : h->g.channel;
+}
+
+static void await_word(struct strait_rank *lane, const struct half *h, int to)
+{
+    if (h->ear)
+        strait_pend(lane, h->g.channel + WORD_CAME);
+    else
+        strait_drop(lane, strait_recv(lane, to, word_channel(h)).packet);
+}
+
+static struct strait_packet *await_segment(struct strait_rank *r, const struct half *h, int from,
+                                           int i)
+{
+    if (h->ear) {
+        strait_pend(r, h->g.channel + SEGMENT_CAME);
+        return h->ear->segments[h->n_before + i];
+    }
+    struct strait_message m = strait_recv(r, from, h->g.channel);
+    assert(m.tag == i);
+    return m.packet;
+}
 
 static struct strait_tensor *segment(struct strait_rank *r, const struct half *h, int i)
 {
@@ -49,11 +109,11 @@ static void send_segments(struct strait_rank *lane, void *of)
     const struct half *h = of;
     const int to = h->g.ranks[strait_around(h->g.me - 1, h->g.n)];
     for (int i = 0; i < h->n_steps; i++) {
-        strait_pend(lane, h->g.channel + 1);
-        strait_drop(lane, strait_recv(lane, to, h->g.channel + 1).packet);
-        strait_send(lane, to, h->g.channel, i,
+        strait_pend(lane, desk(h) + 1);
+        await_word(lane, h, to);
+        strait_send(lane, to, h->g.channel, h->ear ? 2 * i : i,
                     strait_encode(lane, h->none, NAN, segment(lane, h, h->first_sent + i)));
-        strait_post(lane, h->g.channel, i);
+        strait_post(lane, desk(h), i);
     }
 }
 
@@ -61,14 +121,13 @@ static void take_segment(struct strait_rank *r, const struct half *h, int i)
 {
     const int from = h->g.ranks[strait_around(h->g.me + 1, h->g.n)];
     struct strait_tensor *mine = segment(r, h, h->first_got + i);
-    struct strait_message m = strait_recv(r, from, h->g.channel);
-    assert(m.tag == i);
+    struct strait_packet *packet = await_segment(r, h, from, i);
     if (h->adds) {
         struct strait_tensor *theirs = strait_spare(r, mine);
-        strait_decode(r, theirs, m.packet);
+        strait_decode(r, theirs, packet);
         strait_add(r, mine, theirs, 1);
     } else {
-        strait_decode(r, mine, m.packet);
+        strait_decode(r, mine, packet);
     }
 }
 
@@ -79,11 +138,11 @@ static void run_half(struct strait_rank *r, struct half *h)
     for (int i = 0; i < h->n_steps + WINDOW; i++) {
         if (i >= WINDOW) {
             take_segment(r, h, i - WINDOW);
-            strait_pend(r, h->g.channel);
+            strait_pend(r, desk(h));
         }
         if (i < h->n_steps) {
-            strait_send(r, from, h->g.channel + 1, i, strait_control(r, 0));
-            strait_post(r, h->g.channel + 1, i);
+            strait_send(r, from, word_channel(h), h->ear ? 2 * i + 1 : i, strait_control(r, 0));
+            strait_post(r, desk(h) + 1, i);
         }
     }
     strait_join(r, lane);
@@ -109,15 +168,25 @@ void strait_all_reduce_by_gloo(struct strait_rank *r, struct strait_group g, str
                      .first_sent = (g.me + 1) * each,
                      .first_got = (g.me + 2) * each,
                      .adds = true};
+    struct ear ear = {.g = g, .n_segments = 2 * h.n_steps};
+    struct strait_rank *lane = NULL;
+    if (g.n == 2) {
+        ear.segments = strait_alloc(r, (size_t)ear.n_segments, sizeof(*ear.segments));
+        h.ear = &ear;
+        lane = strait_spawn(r, hear, &ear);
+    }
     run_half(r, &h);
+    h.n_before = h.n_steps;
     h.first_sent = g.me * each;
     h.first_got = (g.me + 1) * each;
     h.adds = false;
     run_half(r, &h);
+    if (lane)
+        strait_join(r, lane);
 }
 
 bool strait_gloo_uses(int n, int channel, int src, int dst)
 {
     const int to = channel == 0 ? n - 1 : 1;
-    return src != dst && channel <= 1 && dst == (src + to) % n;
+    return src != dst && channel <= (n > 2) && dst == (src + to) % n;
 }
