@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "analysis/fields.h"
 #include "campaign/crew/crew.h"
 #include "campaign/session.h"
 #include "cli/kit/command.h"
@@ -235,15 +234,6 @@ static int sweep(struct strait_session *r, struct strait_error *err)
                : 0;
 }
 
-static void say_failures(const struct strait_session *r)
-{
-    size_t i;
-    json_t *failure;
-    json_array_foreach (r->failures, i, failure)
-        fprintf(stderr, "strait: %s: %s\n", strait_text_of(failure, "where"),
-                strait_text_of(failure, "text"));
-}
-
 static int check_sweep(const struct strait_session *r, const char *experiment,
                        struct strait_error *err)
 {
@@ -303,7 +293,7 @@ int strait_command_sweep(int argc, char **argv)
         end_all(crew.world, &err);
     strait_hand_release(&crew.hand);
     if (crew.world->me == 0)
-        say_failures(&r);
+        strait_command_print_failures(r.failures);
     fflush(stdout);
     if (crew.n_lost > 0)
         strait_mpi_world_abort(crew.world, r.failed ? 1 : 0);

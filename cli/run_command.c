@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/compare.h"
-#include "analysis/fields.h"
 #include "analysis/label.h"
 #include "analysis/tradeoff.h"
 #include "campaign/backends.h"
@@ -134,20 +133,6 @@ static void show_invalid(struct strait_session *r)
     json_decref(rows);
 }
 
-/* Points that have no row: which, and why. */
-static void show_failures(const struct strait_session *r)
-{
-    size_t i;
-    json_t *failure;
-    fflush(stdout);
-    json_array_foreach (r->failures, i, failure) {
-        char *point = strait_label_set(json_object_get(failure, "labels"));
-        fprintf(stderr, "strait: %s: %s: %s\n", point ? point : "",
-                strait_text_of(failure, "where"), strait_text_of(failure, "text"));
-        free(point);
-    }
-}
-
 static void print_json_lines(const json_t *array)
 {
     size_t i;
@@ -178,7 +163,7 @@ static int show(struct strait_session *r, struct strait_error *err)
     if (status != 0)
         return -1;
     show_invalid(r);
-    show_failures(r);
+    strait_command_print_failures(r->failures);
     return show_comparison(r, err);
 }
 

@@ -1,7 +1,10 @@
 /* What all commands share: dispatch by a table, help, errors and exit statuses. */
 #include "command.h"
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include "analysis/fields.h"
+#include "analysis/label.h"
 #include "core/json.h"
 #include "core/names.h"
 
@@ -24,6 +27,20 @@ int strait_command_end(int status)
     if (errno != EPIPE) /* whoever closed the pipe has seen enough and wants no complaint */
         fprintf(stderr, "strait: standard output: cannot write: %s\n", strerror(errno));
     return status != 0 ? status : 1;
+}
+
+void strait_command_print_failures(const json_t *failures)
+{
+    size_t i;
+    json_t *failure;
+    fflush(stdout);
+    json_array_foreach ((json_t *)failures, i, failure) {
+        char *point = strait_label_set(json_object_get(failure, "labels"));
+        const bool named = point && *point; /* nothing is varied where a run has one */
+        fprintf(stderr, "strait: %s%s%s: %s\n", named ? point : "", named ? ": " : "",
+                strait_text_of(failure, "where"), strait_text_of(failure, "text"));
+        free(point);
+    }
 }
 
 void strait_command_print_json(const json_t *value)

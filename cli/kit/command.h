@@ -51,6 +51,9 @@ int strait_command_help(int argc, char **argv);
  *  there is none.
  *  Returns: its exit status */
 int strait_command_fail(const struct strait_error *err);
+/** Print points that have no row, an array of {"labels", "where", "text"}, on stderr: a line each,
+ *  "strait: <what is varied>: <where>: <text>". */
+void strait_command_print_failures(const json_t *failures);
 /** Flush stdout.
  *  Returns: status, or 1 if stdout failed (a full disk; silent for a closed pipe) */
 int strait_command_end(int status);

@@ -47,6 +47,32 @@ static void alone(void)
     program_tear_down(&p);
 }
 
+/* The plain run beside a codec's goes on, and nothing is varied that would name the point. A client
+ * reaches its optimum, 0, in each round, so its update is -w. One element of 20 is sent, 20 times
+ * as large: w becomes -19 w, in 20 rounds for each element, and 19^31 is above what a float holds:
+ * 620 rounds if elements took turns, fewer for those that are drawn more often. */
+static void the_codec_alone(void)
+{
+    struct program p;
+    program_set_up(&p);
+    program_write(
+        &p, "e.json",
+        "{\"schema\":\"strait-experiment/1\",\"strategy\":{\"name\":\"fedavg\","
+        "\"rounds\":2000,\"local_steps\":20},\"codec\":{\"name\":\"randomk\",\"ratio\":0.05,"
+        "\"scale\":\"yes\",\"cutoff\":0,\"vectors\":true,\"error_feedback\":false},\"network\":{"
+        "\"client\":"
+        "{\"rate\":\"1 Gbps\",\"rtt\":\"1 ms\"},\"server\":{\"rate\":\"1 Gbps\"}},"
+        "\"clients\":2,\"training\":{\"task\":\"quadratic\",\"lr\":0.5,\"momentum\":0,"
+        "\"condition\":1}}");
+    struct said s = PROGRAM_CALL(&p, "run", "e.json", "--on", "fluid", "--no-break-even");
+    CU_ASSERT_EQUAL(s.status, 1);
+    CU_ASSERT_CONTAINS(s.err, "strait: round ");
+    CU_ASSERT_CONTAINS(s.err, ", with codec \"randomk:ratio=0.05,scale=yes,error_feedback=no\"\n");
+    CU_ASSERT_CONTAINS(s.err, "1 row, 1 computed now");
+    said_release(&s);
+    program_tear_down(&p);
+}
+
 /* Speeds of qsgd with error feedback are in no profile: those of qsgd are taken, and said. */
 static void nearest_speeds(void)
 {
@@ -66,6 +92,7 @@ static void nearest_speeds(void)
 static const struct strait_test tests[] = {
     {"a point that diverges leaves the rows of the others", others_go_on},
     {"the only point that diverges ends the run with its line", alone},
+    {"a codec that diverges beside the plain run is named by its line", the_codec_alone},
     {"a codec without speeds of its own trains with the nearest entry's, and says so",
      nearest_speeds},
 };
