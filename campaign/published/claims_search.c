@@ -197,6 +197,26 @@ static void keep(struct found *kept, struct found f, bool f_stays)
         *kept = f;
 }
 
+/* Whether two commands are one run: equal but for the training as a whole, by which the tasks of one
+ * experiment are run apart. */
+static bool are_one_run(const json_t *a, const json_t *b)
+{
+    static const char training[] = " --set '/training={";
+    const json_t *both[2] = {a, b};
+    char rest[2][4096];
+    if (are_same(a, b))
+        return true;
+    for (int i = 0; i < 2; i++) {
+        if (!json_is_string(both[i]))
+            return false;
+        const char *text = json_string_value(both[i]), *at = strstr(text, training);
+        const char *end = at ? strstr(at, "}'") : NULL;
+        snprintf(rest[i], sizeof(rest[i]), "%.*s%s", (int)(end ? at - text : 0), text,
+                 end ? end + strlen("}'") : text);
+    }
+    return strcmp(rest[0], rest[1]) == 0;
+}
+
 /* Of one run and task: of the rows that keep the accuracy the one with the best figure; if none
  * does, the best of all. Where rows have no figure for the first half, the most accurate. */
 static struct found best_of_task(const char *task, const json_t *command, const json_t *halves,
@@ -209,7 +229,7 @@ static struct found best_of_task(const char *task, const json_t *command, const 
     json_array_foreach (rows, i, row) {
         const json_t *of = at_path(row, "training/task");
         if (!of || strcmp(json_string_value(of), task) != 0 ||
-            !are_same(json_object_get(row, "command"), command) ||
+            !are_one_run(json_object_get(row, "command"), command) ||
             !matches(row, json_object_get(asked, "where"), NULL))
             continue;
         const struct found f = found_of(row, partner_of(row, rows, asked), asked);
@@ -245,7 +265,7 @@ void published_search(json_t *claim, const json_t *halves, const json_t *rows)
     json_t *row;
     json_array_foreach (rows, i, row) {
         const json_t *command = json_object_get(row, "command");
-        if (i > 0 && are_same(command, last)) /* rows of a run stand together */
+        if (i > 0 && are_one_run(command, last)) /* rows of a run stand together */
             continue;
         const struct found f = worst_of_run(command, halves, rows);
         keep(&best, f, is_better(&f, &best, halves));

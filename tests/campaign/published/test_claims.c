@@ -145,6 +145,25 @@ static void tasks(void)
     json_decref(rows);
 }
 
+/* The same of tasks that were run apart; another setting is another run. */
+static void tasks_apart(void)
+{
+    static const double took_s[] = {1, 1, 1};
+    static const char mlp[] = "strait run x --set '/training={\"task\":\"m\"}' --set '/seeds=3'",
+                      cnn[] = "strait run x --set '/training={\"task\":\"c\"}' --set '/seeds=3'",
+                      other[] = "strait run x --set '/training={\"task\":\"c\"}'";
+    json_t *rows = json_array();
+    add_run(rows, "fashion-mlp", mlp, "none", 0.80, took_s);
+    add_run(rows, "fashion-mlp", mlp, "sz", 0.60, took_s);
+    add_run(rows, "fashion-cnn", cnn, "none", 0.80, took_s);
+    add_run(rows, "fashion-cnn", cnn, "sz", 0.80, took_s);
+    expect(rows, "holds", "lost", "not reached");
+    add_run(rows, "fashion-cnn", other, "none", 0.80, took_s);
+    add_run(rows, "fashion-cnn", other, "sz", 0.80, took_s);
+    expect(rows, "holds", "kept", "reached");
+    json_decref(rows);
+}
+
 /* Of a run without its own uncompressed row nothing is known, whatever other runs have. */
 static void runs(void)
 {
@@ -255,6 +274,7 @@ static const struct strait_test tests[] = {
     {"an interval that is too wide to tell keeps nothing", too_few},
     {"what nothing was run for is not measured here", silence},
     {"of several tasks the worst counts", tasks},
+    {"of tasks that were run apart too", tasks_apart},
     {"rows are held against those of their own run", runs},
     {"times are compared seed by seed, with Student's interval", times_of_seeds},
     {"kept rows are those of the last run of each command", kept},
