@@ -12,7 +12,7 @@
 #include "net.h"
 
 enum { PING_OUTPUT_BYTES = 1 << 20 };
-/* Real seconds. An answer may take five seconds plus one of virtual time. */
+/* Real seconds. All answers may take five seconds plus one of virtual time. */
 static const double INTERVAL_S = 0.02, ANSWER_S = 5;
 
 struct ping {
@@ -60,10 +60,12 @@ int strait_emu_net_ping(double *rtt_min_s, double *rtt_median_s, struct strait_e
     char count[16], interval[32], answer[32], name[INET_ADDRSTRLEN];
     snprintf(count, sizeof(count), "%d", n);
     snprintf(interval, sizeof(interval), "%.3f", INTERVAL_S);
-    snprintf(answer, sizeof(answer), "%.0f", ceil(ANSWER_S + k));
+    snprintf(answer, sizeof(answer), "%.0f", ceil(ANSWER_S + k + INTERVAL_S * n));
     inet_ntop(AF_INET, &address, name, sizeof(name));
+    /* With -w it goes on until so many have answered; without, it waits for the last ones no longer
+     * than two round trips, and a busy machine's are late. */
     const char *const argv[] = {"env", "LC_ALL=C", "ping", "-n",   "-c", count,
-                                "-i",  interval,   "-W",   answer, name, NULL};
+                                "-i",  interval,   "-w",   answer, name, NULL};
     struct ping p = {.namespace_fd = strait_emu_net_namespace_fd(net, from),
                      .argv = argv,
                      .deadline_s = 2 * ANSWER_S + k + INTERVAL_S * n,
