@@ -18,6 +18,8 @@ static const int64_t HELD_NS = 1000000;
 /* Bytes that a connection may write at once, as virtual time at its pace: a limit in real time
  * would mean ever smaller writes at larger dilation, where system calls cost most. */
 static const int64_t BURST_NS = 2000000;
+/* Payload of a full segment: MTU 1500, IP 20, TCP with time stamps 32. */
+enum { SEGMENT_BYTES = 1500 - 20 - 32 };
 /* Smallest write; below it system calls cost more than the bytes. */
 enum { MIN_WRITE_BYTES = 1 << 14 };
 
@@ -58,6 +60,13 @@ static size_t allowance(const struct strait_emu_transport *t,
         return turn_of(t);
     const double n = (double)(burst_ns(t) - ahead_ns) / ns_per_byte;
     return (size_t)fmin(fmax(n, MIN_WRITE_BYTES), (double)turn_of(t));
+}
+
+size_t strait_emu_outgoing_whole_bytes(size_t n_written, size_t most_bytes)
+{
+    const size_t from = n_written < FRAME ? FRAME : n_written;
+    const size_t over_bytes = (from + most_bytes) % SEGMENT_BYTES;
+    return over_bytes < most_bytes ? most_bytes - over_bytes : most_bytes;
 }
 
 static int number_of(const struct strait_emu_out_connection *connection)
@@ -249,8 +258,9 @@ int strait_emu_outgoing_flush(struct strait_emu_transport *t, int index, struct 
         const double ns_per_byte = connection->stream->ns_per_byte * n_sharing;
         struct iovec v[N_NOISE_VECTORS + 1];
         struct msghdr h = {.msg_iov = v};
-        h.msg_iovlen =
-            (size_t)vectors_of(t, connection, m, allowance(t, connection, ns_per_byte), v);
+        const size_t most = strait_emu_outgoing_whole_bytes(connection->n_written,
+                                                            allowance(t, connection, ns_per_byte));
+        h.msg_iovlen = (size_t)vectors_of(t, connection, m, most, v);
         size_t len = 0;
         for (size_t i = 0; i < h.msg_iovlen; i++)
             len += v[i].iov_len;

@@ -137,6 +137,10 @@ int strait_emu_outgoing_flush(struct strait_emu_transport *t, int index, struct 
 int strait_emu_outgoing_flush_ready(struct strait_emu_transport *t, struct strait_error *err);
 /** The same for those whose waiting time is over. */
 int strait_emu_outgoing_flush_rested(struct strait_emu_transport *t, struct strait_error *err);
+/** So much of most_bytes of payload that the write ends with a full segment of the message: TCP
+ *  would send what is left over by itself when an acknowledgement comes before the next write.
+ *  In:      n_written  bytes of the message so far, its frame included */
+size_t strait_emu_outgoing_whole_bytes(size_t n_written, size_t most_bytes);
 /* pump.c */
 /** The thread.
  *

@@ -473,6 +473,17 @@ static void an_incomplete_greeting_keeps_nobody_busy(void)
     strait_emu_shared_free(shared);
 }
 
+/* 1448 bytes a segment, the frame's 96 bytes in the first one: of 16384 bytes of payload 11 segments
+ * less the frame; from there on, and from the middle of a segment, up to the next whole one. What is
+ * less than a segment is written as it is. */
+static void writes_end_with_segments(void)
+{
+    CU_ASSERT_EQUAL(strait_emu_outgoing_whole_bytes(0, 16384), 11 * 1448 - 96);
+    CU_ASSERT_EQUAL(strait_emu_outgoing_whole_bytes(11 * 1448, 16384), 11 * 1448);
+    CU_ASSERT_EQUAL(strait_emu_outgoing_whole_bytes(11 * 1448 + 1000, 16384), 11 * 1448 + 448);
+    CU_ASSERT_EQUAL(strait_emu_outgoing_whole_bytes(500, 100), 100);
+}
+
 static const struct strait_test tests[] = {
     {"an incomplete greeting keeps nobody busy", an_incomplete_greeting_keeps_nobody_busy},
     {"payload, words and bound arrive bit by bit", payload_arrives_bit_by_bit},
@@ -481,6 +492,7 @@ static const struct strait_test tests[] = {
      an_acknowledgement_comes_back_for_each_that_was_asked_for},
     {"a sized payload takes its bytes on the wire and no memory",
      a_sized_payload_takes_its_bytes_and_no_memory},
+    {"a write ends with a whole segment", writes_end_with_segments},
     {"one packet serves many sends", one_packet_serves_many_sends},
     {"parts differ by a byte at most and leave nothing out",
      parts_differ_by_a_byte_at_most_and_leave_nothing_out},
