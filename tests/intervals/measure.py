@@ -7,10 +7,14 @@ once; after SECONDS no other one is begun. DIR/log says what each took and why s
 setting that cannot be emulated is written down and not replaced by another. DIR must be visible in
 guests: not in the temporary folder.
 measure.py predict DIR: those that were emulated, predicted again with the program as it is now and
-the codecs' costs as they were measured then, into DIR/predicted.
+the codecs' costs as they were measured then, into DIR/predicted; and with another seed, that is
+other draws, into DIR/other.
+measure.py keep DIR FILE: what was emulated, in a file of a hundred kilobytes (JSON lines, xz);
+measure.py unpack FILE DIR: back into DIR/out and DIR/log, where these are not there.
 STRAIT names the program (build/strait).
 """
 import json
+import lzma
 import os
 import shutil
 import subprocess
@@ -61,25 +65,57 @@ def profiles(here):
     return {name: profile for name, profile in found.items() if profile}
 
 
+OTHER_SEED = 1001  # drawn settings have 1 to 999
+
+
 def predict(here):
-    shutil.rmtree(f'{here}/predicted', ignore_errors=True)
+    for folder in ('predicted', 'other'):
+        shutil.rmtree(f'{here}/{folder}', ignore_errors=True)
     for name, profile in sorted(profiles(here).items()):
         if not os.path.exists(f'{here}/set/{name}'):
             continue
         with open(f'{here}/profile.json', 'w') as f:
             json.dump(profile, f)
-        status = call(here, name, '--on', 'fluid', '--profile', f'{here}/profile.json', '--out',
-                      f'{here}/predicted')
-        if status != '0':
-            print(name, status)
+        for folder, more in (('predicted', []), ('other', ['--set', f'/seed={OTHER_SEED}'])):
+            if folder == 'other' and name.endswith('-clean.json'):
+                continue
+            status = call(here, name, '--on', 'fluid', '--profile', f'{here}/profile.json',
+                          *more, '--out', f'{here}/{folder}')
+            if status != '0':
+                print(name, status)
+
+
+def keep(here, path):
+    """Emulated rows and all headers, whole lines; the log's lines begin with '#'."""
+    kept = []
+    for line in open(f'{here}/out/results.jsonl'):
+        record = json.loads(line)
+        if record['record'] == 'header' or record.get('backend') == 'emu':
+            kept.append(line)
+    with lzma.open(path, 'wt', preset=9) as f:
+        f.writelines('# ' + line for line in open(f'{here}/log'))
+        f.writelines(kept)
+
+
+def unpack(path, here):
+    if os.path.exists(f'{here}/log'):
+        return
+    os.makedirs(f'{here}/out', exist_ok=True)
+    with lzma.open(path, 'rt') as f, open(f'{here}/log', 'w') as log, \
+            open(f'{here}/out/results.jsonl', 'w') as out:
+        for line in f:
+            (log if line.startswith('# ') else out).write(line.removeprefix('# '))
 
 
 def main():
-    if len(sys.argv) < 3 or sys.argv[1] not in ('emulate', 'predict'):
+    two = {'keep': keep, 'unpack': unpack}
+    if len(sys.argv) < 3 or sys.argv[1] not in ('emulate', 'predict', *two):
         sys.exit(__doc__)
     here = os.path.abspath(sys.argv[2])
     if sys.argv[1] == 'predict':
         predict(here)
+    elif sys.argv[1] in two:
+        two[sys.argv[1]](here, os.path.abspath(sys.argv[3]))  # of unpack, the first is the file
     else:
         emulate(here, float(sys.argv[3]) if len(sys.argv) > 3 else 1e9)
 
