@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "emu/host/rights.h"
+#include "emu/host/syscalls.h"
 #include "helper_process.h"
 #include "net_plan.h"
 #include "netlink.h"
@@ -155,7 +156,7 @@ static void run(struct changer *c, int ready_fd, pid_t parent)
         set_step(&c->now[i], c, i, 0);
     if (open_sockets(c, ready_fd) != 0 ||
         strait_emu_rights_drop(STRAIT_EMU_KEEP_NET, true, NULL) != 0 ||
-        write(ready_fd, "r", 1) != 1)
+        strait_emu_syscalls_refuse(NULL) != 0 || write(ready_fd, "r", 1) != 1)
         _exit(EXIT_FAILURE);
     close(ready_fd);
     change_all(c);
