@@ -39,6 +39,7 @@
     X(omnireduce)  /* blocks that are not 0, or the largest */                                     \
     X(countsketch) /* counters that add, the largest estimates */                                  \
     X(cocktailsgd) /* the largest of a drawn sample, in a few bits */                              \
+    X(atomo)       /* drawn by magnitude, unbiased */                                              \
     X(deepreduce)  /* chosen elements: index and value codecs */                                   \
     X(powersgd)    /* two factors by power iteration */                                            \
     X(acpsgd)      /* two factors, one of them new each step */
