@@ -187,6 +187,8 @@ static void refuses(void)
          "{\"name\":\"sz\",\"bound\":{\"range\":1e-3}}", "t.json#/codec", "sz with an abs bound"},
         {"{\"name\":\"ps\",\"sums\":\"encoded\"}", "\"topk\"", "t.json#/codec",
          "\"sums encoded\" (none, "},
+        {"{\"name\":\"wfbp\",\"sums\":\"encoded\"}", "\"fp16\"", "t.json#/strategy/sums",
+         "\"exchange\" is not \"servers\""},
         {"{\"name\":\"dear\",\"sums\":\"encoded\"}", "\"qsgd\"", "t.json#/codec", "found \"qsgd\""},
         {"{\"name\":\"bsp\",\"collective\":\"hierarchical\"}", "\"onebit\"", "t.json#/codec",
          "\"hierarchical\""},
