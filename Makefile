@@ -93,7 +93,7 @@ help:
 	@echo "make foreign  PyTorch's all-reduce and DDP over an emulated network (package python3-torch)"
 	@echo "make python-check  the Python module: codecs, DDP hook, recorder (packages python3-numpy, python3-torch)"
 	@echo "make torch-check  networks and optimisers that train against PyTorch's (package python3-torch)"
-	@echo "make claims-rows   train what 'strait compare --claims' needs: 20 minutes of one core"
+	@echo "make claims-rows   train what 'strait compare --claims' needs: 40 minutes of one core"
 	@echo "make learn-tables  measure the layer tables of tasks that train, traces/layers: a minute"
 	@echo "make golden   bytes of every codec with CC=clang or gcc; adds the line of a new codec"
 	@echo "make determinism  one hash of all experiments' rows: gcc, clang, one worker, two; an hour"
@@ -202,7 +202,7 @@ coverage-page:
 learn-check: programs
 	$(SUITES) --here learn/recorded
 
-# The rows that `strait compare --claims` answers accuracies from: 20 minutes of one core.
+# The rows that `strait compare --claims` answers accuracies from: 40 minutes of one core.
 .PHONY: claims-rows
 CLAIMS = $(BUILD)/claims
 claims-rows: programs
