@@ -24,6 +24,11 @@ static json_t *setting(const struct strait_strategy *s)
         if (strcmp(s->params[i].name, "local_steps") == 0)
             json_object_set_new(set, "/strategy/local_steps",
                                 json_integer(strcmp(s->name, "diloco") == 0 ? 12 : 6));
+    if (strcmp(s->name, "experts") == 0) { /* 61 tokens of 260 bytes */
+        json_object_set_new(set, "/strategy/tokens", json_integer(61));
+        json_object_set_new(set, "/strategy/width", json_integer(65));
+        json_object_set_new(set, "/strategy/blocks", json_integer(3));
+    }
     if (strcmp(s->name, "fusion") == 0)
         json_object_set_new(set, "/strategy/bucket", json_string("10 KB"));
     if (strcmp(s->name, "dear") == 0)
