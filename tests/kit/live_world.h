@@ -93,6 +93,16 @@ static inline bool live_run(struct live *o, const char *strategy, const char *mo
     return live_run_task(o, LIVE_QUADRATIC, strategy, more, backend, 2);
 }
 
+/* It cannot be made ready, and the error has this part. */
+static inline void live_refuses(const char *strategy, const char *more, const char *part)
+{
+    struct strait_error err = {0};
+    struct live o;
+    CU_ASSERT_EQUAL(live_try(&o, LIVE_QUADRATIC, strategy, more, false, 1, &err), -1);
+    CU_ASSERT_CONTAINS(err.text, part);
+    live_free(&o);
+}
+
 /** The same with the task's vectors as matrices of two rows, so that codecs see them ("cutoff" 0 of
  *  the codec): vectors are sent lossless. */
 static inline bool live_run_coded(struct live *o, const char *strategy, const char *more)

@@ -281,12 +281,7 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
         return strait_error_set(err, STRAIT_ERR_INPUT, where,
                                 "expected at most the %d clients that there are, found %.0f",
                                 e->n_clients, strait_experiment_param(e, "tiers"));
-    snprintf(where, sizeof(where), "%s#/strategy/deadline", e->file);
-    if (strait_experiment_param(e, "dropout") > 0 && !(strait_experiment_param(e, "deadline") > 0))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected a deadline such as \"60 s\" beside dropout, since "
-                                "nothing else ends a round in which clients fall silent");
-    return 0;
+    return strait_star_check_dropout(e, err);
 }
 
 static const struct strait_param params[] = {

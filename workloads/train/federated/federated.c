@@ -1,6 +1,8 @@
 #include "federated.h"
 #include <math.h>
+#include <stdio.h>
 
+#include "workloads/ask/experiment.h"
 #include "workloads/train/plans/selection.h"
 
 enum { ONCE_A_CLIENT = 0 };
@@ -21,6 +23,17 @@ bool strait_star_uses_stream(const struct strait_experiment *e, int src, int dst
     if (channel == STRAIT_STAR_DOWN)
         return src == STRAIT_STAR_SERVER && dst != STRAIT_STAR_SERVER;
     return channel == STRAIT_STAR_UP && src != STRAIT_STAR_SERVER && dst == STRAIT_STAR_SERVER;
+}
+
+int strait_star_check_dropout(const struct strait_experiment *e, struct strait_error *err)
+{
+    char where[512];
+    snprintf(where, sizeof(where), "%s#/strategy/deadline", e->file);
+    if (strait_experiment_param(e, "dropout") > 0 && !(strait_experiment_param(e, "deadline") > 0))
+        return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                                "expected a deadline such as \"60 s\" beside dropout, since "
+                                "nothing else ends a round in which clients fall silent");
+    return 0;
 }
 
 bool strait_star_refers(const struct strait_experiment *e, int direction)

@@ -193,12 +193,7 @@ static int check(const struct strait_experiment *e, struct strait_error *err)
                                 "expected none, since masked values cannot be compressed (\"bits\" "
                                 "says how many a value has), found \"%s\"",
                                 e->up.spec.ops->name);
-    snprintf(where, sizeof(where), "%s#/strategy/deadline", e->file);
-    if (strait_experiment_param(e, "dropout") > 0 && !(strait_experiment_param(e, "deadline") > 0))
-        return strait_error_set(err, STRAIT_ERR_INPUT, where,
-                                "expected a deadline such as \"60 s\" beside dropout, since "
-                                "nothing else ends a round in which clients fall silent");
-    return 0;
+    return strait_star_check_dropout(e, err);
 }
 
 /* mask_speed: `openssl speed -bytes 65536 -evp aes-128-ctr`, one core of an Intel Xeon with AMX. */
@@ -208,8 +203,8 @@ static const struct strait_param params[] = {
      .max = 1e9, .fallback = 20},
     {"bits", "bits of a value before the sum needs more", STRAIT_PARAM_INTEGER, .min = 1, .max = 32,
      .fallback = 16},
-    {"neighbours", "clients that each shares secrets with, an even number; 0: all", STRAIT_PARAM_INTEGER, .min = 0,
-     .max = 1e6},
+    {"neighbours", "clients that each shares secrets with, an even number; 0: all",
+     STRAIT_PARAM_INTEGER, .min = 0, .max = 1e6},
     {"mask_speed", "what one core draws of masks, 4 bytes a value, beside adding them",
      STRAIT_PARAM_SPEED, .min = 1, .max = INFINITY, .fallback = 11.7e9},
     {"threshold", "share of the clients without whose input the round is lost", STRAIT_PARAM_NUMBER,
