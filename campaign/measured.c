@@ -229,8 +229,8 @@ int strait_measured(json_t **predicted, json_t **measured, const struct strait_m
         json_array_append_new(b.predicted, json_null());
         json_array_append_new(b.measured, json_null());
     }
-    failed = failed ||
-             strait_pool_run(b.n_lines, plan->n_jobs, predict, take, &b, "lines predicted", err) != 0;
+    failed = failed || strait_pool_run(b.n_lines, plan->n_jobs, predict, take, &b,
+                                       "lines predicted", err) != 0;
     strait_csv_release(&csv);
     for (size_t i = 0; i < b.n_lines; i++) {
         for (size_t k = b.lines[i].n_common; k < b.lines[i].texts.n; k++)

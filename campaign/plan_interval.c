@@ -76,9 +76,8 @@ static int run_moved(double *round_s, const struct strait_plan_setup *setup,
 }
 
 /* The codec's quick and slow end, as far as they are wanted; NAN: nothing varies. */
-static int codec_ends(double ends_s[2], const bool wanted[2],
-                      const struct strait_plan_setup *setup, const struct strait_experiment *e,
-                      struct strait_error *err)
+static int codec_ends(double ends_s[2], const bool wanted[2], const struct strait_plan_setup *setup,
+                      const struct strait_experiment *e, struct strait_error *err)
 {
     ends_s[0] = ends_s[1] = NAN;
     for (int end = 0; end < 2 && !strait_plan_is_plain(e); end++)

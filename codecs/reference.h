@@ -49,8 +49,8 @@ int strait_reference_encode(struct strait_reference *ref, uint32_t sender,
                             const struct strait_bundle *bundle, unsigned char *out,
                             size_t cap_bytes, size_t *len_bytes, const struct strait_slice *s,
                             size_t n_slices, bool keeps, struct strait_error *err);
-/** Decode into the tensors; any input bytes are safe. Of a packet whose values the reference has, as
- *  its sender does, these are copied.
+/** Decode into the tensors; any input bytes are safe. Of a packet whose values the reference has,
+ *  as its sender does, these are copied.
  *  In:      keeps    true: the reference becomes these values, whatever it was for a key frame
  *  Returns: 0, or -1 with *err INPUT: not a packet of these tensors, or not against the version
  *           that the reference has */

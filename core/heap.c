@@ -23,7 +23,8 @@ static void sift_up(struct strait_heap *h, size_t i, struct strait_heap_node *no
     put(h, i, &entry);
 }
 
-/* The gap at i goes down to a leaf, and the node up from there: it was last and belongs near one. */
+/* The gap at i goes down to a leaf, and the node up from there: it was last and belongs near
+ * one. */
 static void sift_down(struct strait_heap *h, size_t i, struct strait_heap_node *node)
 {
     for (size_t child; (child = 2 * i + 1) < h->n; i = child) {

@@ -1,4 +1,5 @@
-/* A priority queue of nodes that live inside other structs: smallest key first, then smallest tie. */
+/* A priority queue of nodes that live inside other structs: smallest key first, then smallest
+ * tie. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -348,9 +348,10 @@ static struct strait_op *engine_start(struct strait_rank *r, const struct strait
 }
 
 /* Asks again what a send has asked, for the error. */
-__attribute__((noinline, noreturn)) static void
-refuse_message(struct strait_rank *r, int dst, int channel, struct strait_packet *packet,
-               bool is_first)
+__attribute__((noinline, noreturn)) static void refuse_message(struct strait_rank *r, int dst,
+                                                               int channel,
+                                                               struct strait_packet *packet,
+                                                               bool is_first)
 {
     struct strait_error err = {0};
     if (!is_first || strait_stream_check(r, dst, channel, &err) == 0)

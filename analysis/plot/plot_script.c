@@ -201,8 +201,8 @@ char *strait_plot_set(const json_t *set)
     return text;
 }
 
-/* Bytes of text's first line: to a blank or behind a comma within `wrap` letters, or as many letters
- * of a longer word. */
+/* Bytes of text's first line: to a blank or behind a comma within `wrap` letters, or as many
+ * letters of a longer word. */
 static size_t line_bytes(const char *text, size_t wrap)
 {
     size_t n_letters = 0, end = 0;

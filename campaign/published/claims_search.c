@@ -197,8 +197,8 @@ static void keep(struct found *kept, struct found f, bool f_stays)
         *kept = f;
 }
 
-/* Whether two commands are one run: equal but for the training as a whole, by which the tasks of one
- * experiment are run apart. */
+/* Whether two commands are one run: equal but for the training as a whole, by which the tasks of
+ * one experiment are run apart. */
 static bool are_one_run(const json_t *a, const json_t *b)
 {
     static const char training[] = " --set '/training={";

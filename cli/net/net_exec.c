@@ -42,8 +42,8 @@ static int attend(pid_t pid, const sigset_t *mask)
     }
 }
 
-/* The command line that runs argv in a rank of another host, through the launcher. Its words are letters and digits alone, since a launcher may be a shell's. NULL
- * without memory. */
+/* The command line that runs argv in a rank of another host, through the launcher. Its words are
+ * letters and digits alone, since a launcher may be a shell's. NULL without memory. */
 static const char **forward(const json_t *state, int rank, const char *const *argv)
 {
     const json_t *hosts = json_object_get(state, "hosts");

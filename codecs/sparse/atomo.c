@@ -23,8 +23,8 @@ static const struct strait_param params[] = {
      .choices = strait_sparse_two_payloads},
 };
 
-/* Values of at least t are kept for certain and leave the rest a smaller budget, with which more may
- * be; t falls until none is. 0: all are kept. */
+/* Values of at least t are kept for certain and leave the rest a smaller budget, with which more
+ * may be; t falls until none is. 0: all are kept. */
 static float level_of(const float *x, size_t n_elems, double ratio)
 {
     const double budget = fmax(1, (double)n_elems * ratio);

@@ -15,7 +15,8 @@
 #endif
 
 #if defined(ARCHITECTURE) && !defined(__SANITIZE_ADDRESS__)
-/* On x86-64 numbers from here on are those of its 32-bit pointers: another name of the same calls. */
+/* On x86-64 numbers from here on are those of its 32-bit pointers: another name of the same
+ * calls. */
 enum { X32_CALLS = 0x40000000 };
 
 /* clang-format off */

@@ -45,8 +45,8 @@ bool strait_emu_qdisc_same(char *text, size_t cap, const struct strait_emu_qdisc
 int strait_emu_qdisc_add(int fd, int index, const struct strait_emu_qdisc *s,
                          struct strait_error *err);
 
-/** Give a shaper that is there another rate, and the delay and burst that go with it. What is queued
- *  stays; the bucket is full then.
+/** Give a shaper that is there another rate, and the delay and burst that go with it. What is
+ *  queued stays; the bucket is full then.
  *  In:      from  as it is
  *  Returns: 0, or -1 with *err */
 int strait_emu_qdisc_change(int fd, int index, const struct strait_emu_qdisc *to,

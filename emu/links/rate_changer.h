@@ -26,8 +26,8 @@ int strait_emu_rate_changer_start(struct strait_emu_rate_changer **out,
  *  Out:     failure  text of the first change that failed, or "" */
 double strait_emu_rate_changer_late_s(const struct strait_emu_rate_changer *c,
                                       char failure[STRAIT_EMU_CHANGE_CHARS]);
-/** The rates that link i was given last, up to now; so many that whoever read the queue before finds
- *  what he read among them.
+/** The rates that link i was given last, up to now; so many that whoever read the queue before
+ *  finds what he read among them.
  *  Returns: how many */
 enum { STRAIT_EMU_RECENT = 4 };
 size_t strait_emu_rate_changer_recent(double bits_per_s[STRAIT_EMU_RECENT],

@@ -128,8 +128,8 @@ static void acknowledge(struct strait_connection *c, double echo_s, double now_s
         strait_wire_free(c->wire, p);
 }
 
-/* Linux tcp_event_data_recv: while its window grows, and after a pause, a receiver acknowledges each
- * segment at once. */
+/* Linux tcp_event_data_recv: while its window grows, and after a pause, a receiver acknowledges
+ * each segment at once. */
 static void note_data(struct strait_connection *c, bool is_new, double now_s)
 {
     if (!is_new || now_s - c->data_s > c->patience_s)
@@ -141,8 +141,8 @@ static void note_data(struct strait_connection *c, bool is_new, double now_s)
     }
 }
 
-/* Linux __tcp_ack_snd_check behind a hole: the first acknowledgements that tell nothing new in order
- * at once, further ones for a while together. */
+/* Linux __tcp_ack_snd_check behind a hole: the first acknowledgements that tell nothing new in
+ * order at once, further ones for a while together. */
 static bool holds_back(struct strait_connection *c, double now_s)
 {
     if (c->repeated_seq != c->received) {

@@ -103,9 +103,9 @@ struct strait_connection {
     uint64_t n_holes;  /* segments above it that have arrived */
     unsigned n_unacked;
     double delack_s;
-    double window_bytes;                /* that it offers: grows as data come */
-    unsigned quick;                     /* acknowledgements that wait for nothing */
-    unsigned n_repeated, n_held;        /* without news in order: sent, held back */
+    double window_bytes;         /* that it offers: grows as data come */
+    unsigned quick;              /* acknowledgements that wait for nothing */
+    unsigned n_repeated, n_held; /* without news in order: sent, held back */
     uint64_t repeated_seq;
     double held_until_s, patience_s, data_s; /* data_s: when data came last */
     /* counts of the sender, segments */

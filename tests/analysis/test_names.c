@@ -164,8 +164,8 @@ static void one_axis(void)
                                     "{\"/seed\":1,\"/model\":\"a\"}", 1));
     json_array_append_new(rows, row("{\"codec\":" NONE ",\"clients\":4,\"seed\":2}",
                                     "{\"/seed\":2,\"/model\":\"b\"}", 1));
-    json_array_append_new(
-        rows, row("{\"codec\":" NONE ",\"clients\":4,\"seed\":3}", "{\"/seed\":3}", 1));
+    json_array_append_new(rows,
+                          row("{\"codec\":" NONE ",\"clients\":4,\"seed\":3}", "{\"/seed\":3}", 1));
     struct strait_names *n;
     CU_ASSERT_EQUAL_FATAL(strait_names_new(&n, rows, NULL), 0);
     CU_ASSERT_STRING_EQUAL(strait_names_setting(n, json_array_get(rows, 1)), "seed 2, model b");

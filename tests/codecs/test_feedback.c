@@ -172,8 +172,8 @@ static void any_bits(void)
         }
 }
 
-/* A codec that tells what it sent leaves what it leaves when its stream is decoded instead: the same
- * bits of v, of the next streams, and so of u. */
+/* A codec that tells what it sent leaves what it leaves when its stream is decoded instead: the
+ * same bits of v, of the next streams, and so of u. */
 static void told_or_decoded(void)
 {
     enum { N = 300, ROUNDS = 12 };

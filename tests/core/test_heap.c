@@ -62,8 +62,8 @@ static void against_search(uint64_t one_in)
         for (int i = 0; i < N; i++) {
             const struct strait_heap_node *x = &nodes[i];
             n += strait_heap_holds(x);
-            if (strait_heap_holds(x) && (!least || x->key < least->key ||
-                                         (x->key == least->key && x->tie < least->tie)))
+            if (strait_heap_holds(x) &&
+                (!least || x->key < least->key || (x->key == least->key && x->tie < least->tie)))
                 least = x;
         }
         CU_ASSERT_EQUAL_FATAL(h.n, n);

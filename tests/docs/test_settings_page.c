@@ -15,9 +15,10 @@ static const char head[] =
     "# Every setting\n"
     "\n"
     "Written by `make settings` from what `strait list strategies`, `codecs` and `tasks` say. A\n"
-    "setting is a key of the object that names its strategy, codec or task\n"
-    "([the experiment file](experiment.md)); `--set /strategy/local_steps=50` changes one. What is\n"
-    "not given is the default.\n";
+    "setting is a key of the object that names its strategy, codec or task ([the experiment\n"
+    "file](experiment.md)); `--set /strategy/local_steps=50` changes one. What is not given is "
+    "the\n"
+    "default.\n";
 
 static const char *field(const json_t *o, const char *key)
 {
@@ -37,7 +38,7 @@ static void words(FILE *page, const json_t *list)
 {
     size_t i;
     const json_t *word;
-    json_array_foreach(list, i, word)
+    json_array_foreach (list, i, word)
         fprintf(page, "%s%s", i > 0 ? ", " : "", json_string_value(word));
 }
 
@@ -70,7 +71,7 @@ static void settings(FILE *page, const json_t *list)
     if (json_array_size(list) == 0)
         return;
     fputs("\n| setting | takes | default | meaning |\n|---|---|---|---|\n", page);
-    json_array_foreach(list, i, s) {
+    json_array_foreach (list, i, s) {
         fprintf(page, "| `%s` ", field(s, "name"));
         takes(page, s);
         fallback(page, json_object_get(s, "default"));

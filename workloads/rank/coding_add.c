@@ -34,9 +34,8 @@ struct strait_packet *strait_add_encoded(struct strait_rank *r, struct strait_co
 {
     struct strait_rank_state *w = strait_rank_state_of(r);
     struct strait_error err = {0};
-    struct adding d = {.task = {.codec = c, .tensor = x, .bound = NAN, .err = &err},
-                       .a = a_taken,
-                       .b = b_taken};
+    struct adding d = {
+        .task = {.codec = c, .tensor = x, .bound = NAN, .err = &err}, .a = a_taken, .b = b_taken};
     const struct strait_codec_ops *ops = c->choice->spec.ops;
     const unsigned n_added = ops->predict_sum ? (unsigned)strait_n_workers(r) : 1;
     const struct strait_estimate e = strait_codec_estimate(

@@ -100,8 +100,8 @@ static void strangers(void)
 }
 
 /* Out 37 Mbps with a queue of 150 KB and 1 % loss, in 100 Mbps, 40 ms. In virtual time nothing but
- * the path takes time: a rate is right to a tenth of a per mille; the round trip is at most longer by
- * what a frame of 1514 + 24 B takes on each link, 0.33 + 0.12 + 2 x 0.012 ms and 2 us each, and
+ * the path takes time: a rate is right to a tenth of a per mille; the round trip is at most longer
+ * by what a frame of 1514 + 24 B takes on each link, 0.33 + 0.12 + 2 x 0.012 ms and 2 us each, and
  * shorter by the microsecond to which packets are stamped; the queue is right to one packet beside
  * its error; loss to six errors, sqrt(0.01 0.99 / 600) = 0.41 % each. */
 static void virtual_time(void)

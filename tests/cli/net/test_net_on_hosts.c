@@ -173,10 +173,10 @@ static void ranks_over_mpi(void)
     if (!begin(&w))
         return;
     snprintf(agent, sizeof(agent), "%s net rsh", w.p.path);
-    struct said s = ON_HOSTS(&w, "--ranks", "first", "--log", ".", "--", "mpirun",
-                             "--allow-run-as-root", "--host", "server,client1,client2,client3",
-                             "--mca", "plm_rsh_agent", agent, "--mca", "btl", "tcp,self", w.p.path,
-                             "rank", "net.json", "--out", "mpi");
+    struct said s =
+        ON_HOSTS(&w, "--ranks", "first", "--log", ".", "--", "mpirun", "--allow-run-as-root",
+                 "--host", "server,client1,client2,client3", "--mca", "plm_rsh_agent", agent,
+                 "--mca", "btl", "tcp,self", w.p.path, "rank", "net.json", "--out", "mpi");
     struct said sim = PROGRAM_CALL(&w.p, "run", "net.json", "--on", "sim", "--json",
                                    "--no-break-even", "--out", "sim");
     CU_ASSERT_EQUAL(s.status, 0);

@@ -58,8 +58,8 @@ static void imported(void)
     program_tear_down(&program);
 }
 
-/* A product of 2 x 4 x 3 x 2 = 48 operations, for which a device of 1 MFLOP/s takes 48 us; a step of
- * 1 s is all of it but 1e-12 a node, since nothing is counted in its backward pass. */
+/* A product of 2 x 4 x 3 x 2 = 48 operations, for which a device of 1 MFLOP/s takes 48 us; a step
+ * of 1 s is all of it but 1e-12 a node, since nothing is counted in its backward pass. */
 static void without_times(void)
 {
     program_set_up(&program);

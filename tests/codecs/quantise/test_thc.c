@@ -154,10 +154,10 @@ static void error(void)
     ops->close(c.state);
 }
 
-/* Nine ranks send the same values and draw each for itself: the sum of streams decodes to nine times
- * the values, in 8 bits a value up to eight streams (8 x 30 = 240) and in 16 from nine on, and its
- * error is a third of one stream's, since drawn errors are independent (nothing is cut to speak of:
- * 1e-6). 2184 streams are the most, 2184 x 30 = 65520. */
+/* Nine ranks send the same values and draw each for itself: the sum of streams decodes to nine
+ * times the values, in 8 bits a value up to eight streams (8 x 30 = 240) and in 16 from nine on,
+ * and its error is a third of one stream's, since drawn errors are independent (nothing is cut to
+ * speak of: 1e-6). 2184 streams are the most, 2184 x 30 = 65520. */
 static void sums(void)
 {
     enum { N = 30000, RANKS = 9, SIZE = 30720 };

@@ -378,8 +378,8 @@ static void changing_rates(void)
 
 /* 4 MB are 2763 frames of 1514 bytes, 33.47 Mbit. 40 Mbps carry 16 in 0.4 s, 10 Mbps 4 in the next
  * 0.4 s, 80 Mbps the rest in 0.168 s: 0.968 s and a round trip of 2 ms. 40 and 80 Mbps in turn, 50
- * ms each, carry 6 Mbit in 0.1 s: 30 in 0.5 s, 2 in 50 ms, and the rest at 80 Mbps in 18 ms: 0.568 s.
- * A window that grows from 14480 B fills 80 Mbps and 2 ms, 20 kB, at once. */
+ * ms each, carry 6 Mbit in 0.1 s: 30 in 0.5 s, 2 in 50 ms, and the rest at 80 Mbps in 18 ms: 0.568
+ * s. A window that grows from 14480 B fills 80 Mbps and 2 ms, 20 kB, at once. */
 static void kernel_rates(void)
 {
     static const double once_s[] = {0, 0.4, 0.8}, once_bps[] = {40e6, 10e6, 80e6},

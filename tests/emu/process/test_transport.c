@@ -473,9 +473,9 @@ static void an_incomplete_greeting_keeps_nobody_busy(void)
     strait_emu_shared_free(shared);
 }
 
-/* 1448 bytes a segment, the frame's 96 bytes in the first one: of 16384 bytes of payload 11 segments
- * less the frame; from there on, and from the middle of a segment, up to the next whole one. What is
- * less than a segment is written as it is. */
+/* 1448 bytes a segment, the frame's 96 bytes in the first one: of 16384 bytes of payload 11
+ * segments less the frame; from there on, and from the middle of a segment, up to the next whole
+ * one. What is less than a segment is written as it is. */
 static void writes_end_with_segments(void)
 {
     CU_ASSERT_EQUAL(strait_emu_outgoing_whole_bytes(0, 16384), 11 * 1448 - 96);
