@@ -74,7 +74,7 @@ help:
 	@echo "make trace-large  a profile of 500 MB, written and read: memory and speed, a minute"
 	@echo "make uml      all checks of netem and tbf in User-Mode Linux: a minute"
 	@echo "make vkernel  the guests' kernel, once: vkernel/linux, 4 minutes (virtual time, AMX)"
-	@echo "make vtest    the judged settings in virtual time: a minute or two"
+	@echo "make vtest    the judged settings in virtual time: five minutes"
 	@echo "make strategies  every strategy, predicted and emulated in virtual time: three minutes"
 	@echo "make coverage-learn  what intervals are made of: drawn settings in virtual time, an hour"
 	@echo "make coverage-check  other drawn settings: do the intervals hold? docs/accuracy.md, an hour;"
