@@ -114,13 +114,13 @@ struct strait_connection {
     /* window */
     double cwnd, ssthresh, counted, prior_cwnd, prior_ssthresh, most_out, used;
     double window_at_s;
-    uint64_t high, usage_seq, probe_seq;
+    uint64_t high, usage_seq, probe_seq, rtt_seq;
     bool limited, probing, probe_again, undoable;
     double undo_before_s;
     enum strait_tcp_state state;
     double prr_delivered, prr_out;
     /* times */
-    double srtt_s, mdev_s, rto_s, min_rtt_s, rack_sent_s, rack_rtt_s, last_sent_s;
+    double srtt_s, mdev_s, mdev_max_s, rttvar_s, rto_s, min_rtt_s, rack_sent_s, rack_rtt_s, last_sent_s;
     uint64_t rack_seq;
     unsigned n_backoff;
     enum { STRAIT_NO_TIMER, STRAIT_RTO, STRAIT_TLP, STRAIT_REO } timer;
