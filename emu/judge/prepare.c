@@ -42,7 +42,8 @@ static int check_tcp(const struct strait_run *run, double k, struct strait_error
     if (tcp->congestion == STRAIT_CUBIC && k > 1 && strait_emu_hystart_is_on())
         return strait_error_set(err, STRAIT_ERR_INPUT, "emu",
                                 "expected congestion control reno or bbr at dilation %g, "
-                                "found cubic, whose HyStart is on and not dilated",
+                                "found cubic, whose HyStart is on and not dilated (it is off in "
+                                "guests: --launcher vuml, uml)",
                                 k);
     if (tcp->segment_bytes != SEGMENT_BYTES)
         return strait_error_set(err, STRAIT_ERR_INPUT, "emu",

@@ -174,7 +174,7 @@ static void see_hystart(void *arg)
     if (on)
         refused(&w, STRAIT_ERR_INPUT,
                 "expected congestion control reno or bbr at dilation 2, found cubic, whose "
-                "HyStart is on and not dilated");
+                "HyStart is on and not dilated (it is off in guests: --launcher vuml, uml)");
     else
         taken(&w);
     w.network->tcp.congestion = STRAIT_RENO;
