@@ -1,8 +1,17 @@
 /* Bounds tensor by tensor: the file, what is refused, and what a run does with them. */
 #include "workloads/ask/tensor_bounds.h"
+#include <unistd.h>
 #include "tests/kit/strategy_world.h"
 
-static const char path[] = "build/tests/tensor-bounds.json";
+static char path[64]; /* of the running test */
+
+static void own_file(void)
+{
+    snprintf(path, sizeof(path), "/tmp/strait-bounds-XXXXXX");
+    const int fd = mkstemp(path);
+    CU_ASSERT_FATAL(fd >= 0);
+    close(fd);
+}
 
 static void write_file(const char *text)
 {
@@ -21,6 +30,7 @@ static json_t *with_file(double bound)
 /* What is saved is what is loaded; the rows that have none stay without. */
 static void round_trip(void)
 {
+    own_file();
     struct strait_model *m;
     struct strait_error err = {0};
     enum strait_bound_kind kind;
@@ -38,6 +48,7 @@ static void round_trip(void)
     free(back);
     json_decref(found);
     strait_model_free(m);
+    unlink(path);
 }
 
 static void refuses(const char *file, const char *where, const char *text)
@@ -63,16 +74,17 @@ static void refuses(const char *file, const char *where, const char *text)
 
 static void bad_files(void)
 {
+    own_file();
     refuses(FILE_OF("rms", "{\"nothing.weight\":0.1}"), "#/tensors/nothing.weight",
             "expected a tensor of model \"cnn\" such as ");
     refuses(FILE_OF("ratio", "{}"), "#/kind", "found \"ratio\"");
     refuses("{\"schema\":\"strait-bounds/2\",\"kind\":\"rms\",\"tensors\":{}}", "#/schema",
             "strait-bounds/1");
-    refuses("{\"schema\":\"strait-bounds/1\",\"kind\":\"rms\",\"tensor\":{}}", "tensor-bounds.json",
+    refuses("{\"schema\":\"strait-bounds/1\",\"kind\":\"rms\",\"tensor\":{}}", "/tmp/strait-bounds-",
             "unknown key \"tensor\", did you mean \"tensors\"?");
     refuses("{\"schema\":\"strait-bounds/1\",\"kind\":\"rms\"}", "#/tensors",
             "expected an object, found nothing");
-    refuses("not json", "e.json#/codec/bounds", "tensor-bounds.json");
+    refuses("not json", "e.json#/codec/bounds", "/tmp/strait-bounds-");
     struct strait_model *m;
     struct strait_error err = {0};
     char text[256], name[192];
@@ -84,11 +96,13 @@ static void bad_files(void)
         refuses(text, name, "expected a bound above 0");
     }
     strait_model_free(m);
+    unlink(path);
 }
 
 /* A file of another kind than the codec's bound, or none. */
 static void bad_choices(void)
 {
+    own_file();
     struct strait_model *m;
     struct strait_codec_choice c = {.bounds_file = path};
     struct strait_error err = {0};
@@ -101,17 +115,19 @@ static void bad_choices(void)
                            "expected bounds of the codec's kind \"range\", found \"rms\"");
     strait_codec_choice_release(&c);
     err = (struct strait_error){0};
-    c.bounds_file = "build/tests/no-such-bounds.json";
+    c.bounds_file = "/tmp/strait-no-such-bounds.json";
     CU_ASSERT_EQUAL(strait_codec_choice_bounds(&c, m, "e.json#/codec", &err), -1);
     CU_ASSERT_STRING_EQUAL(err.where, "e.json#/codec/bounds");
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "no-such-bounds.json"));
     strait_model_free(m);
+    unlink(path);
 }
 
 /* The largest matrix at 0.1, all others at 1e-3 of the range: sizes are the profile's at these, and
  * real tensors keep them, tensor by tensor. */
 static void in_a_run(void)
 {
+    own_file();
     struct strait_model *m;
     struct strait_error err = {0};
     char text[512], name[192];
@@ -151,6 +167,7 @@ static void in_a_run(void)
     CU_ASSERT(mixed_bytes < o.payload_bytes);
     strait_outcome_free(&o);
     strait_model_free(m);
+    unlink(path);
 }
 
 static const struct strait_test tests[] = {
