@@ -332,6 +332,7 @@ determinism: all
 .PHONY: golden-runs tutorial settings screens
 golden-runs: programs
 	@STRAIT_WRITE_GOLDEN=1 $(SUITES) --here campaign/golden_runs
+	@STRAIT_WRITE_GOLDEN=1 $(SUITES) --here campaign/golden_rows
 tutorial: programs
 	@STRAIT_WRITE_TUTORIAL=1 $(SUITES) --here docs/tutorial
 settings: programs
