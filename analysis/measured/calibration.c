@@ -372,7 +372,7 @@ static int calibrate_sums(struct calibrating *of, const struct strait_experiment
     if (!e->strategy->sums || e->n_clients < 2 || strcmp(spec->ops->name, "none") == 0 ||
         strait_feedback_needed(spec))
         return 0;
-    strait_sums_kind(kind, strait_uplink_kind(e), e->n_clients);
+    strait_sums_kind(kind, strait_experiment_sums(e), strait_uplink_kind(e), e->n_clients);
     if (find_entry(of->profile, spec, kind, e->model->name))
         return 0;
     of->n_missing++;

@@ -6,14 +6,17 @@
 #include <string.h>
 
 #include "core/buffer.h"
+#include "sums_sent.h"
 #include "traces/tensor_fill.h"
 #include "workloads/timing/turns.h"
 
 enum { MAX_BYTES = 128 << 20, MAX_TIMED = 6, N_READINGS = 5 };
 
-/* One piece on its way around the ring. */
+/* One piece on its way from rank to rank. */
 struct piece {
     const struct strait_experiment *e;
+    struct strait_sum_cut cuts[STRAIT_MAX_SUM_CUTS];
+    int n_cuts;
     const struct strait_tensor_fill_plan *plan;
     struct strait_bundle bundle;
     struct strait_sweeper sweeper;
@@ -24,7 +27,7 @@ struct piece {
     size_t n_most, n_slices, n_elems;
     unsigned char *room;
     size_t room_bytes;
-    double sent_bytes, coded_bytes; /* around the ring: raw, and as encoded */
+    double sent_bytes, coded_bytes; /* raw, and as encoded */
     double timed_bytes, encode_s, decode_s;
 };
 
@@ -40,6 +43,16 @@ static void release(struct piece *p)
     free(p->slices);
     free(p->rows);
     free(p->firsts);
+    strait_sum_cuts_release(p->cuts);
+}
+
+/* Parts that a cut is measured in: more of them where ranks that pass one on would take longer than
+ * all may. */
+static size_t n_parts_of(const struct piece *p, const struct strait_sum_cut *cut)
+{
+    const double passed_bytes = 4.0 * (double)p->e->model->n_elems * p->e->n_clients;
+    const size_t parts = (size_t)cut->n_parts, least = (size_t)(passed_bytes / MAX_BYTES) + 1;
+    return parts > least ? parts : least;
 }
 
 static int init(struct piece *p, const struct strait_experiment *e,
@@ -47,16 +60,19 @@ static int init(struct piece *p, const struct strait_experiment *e,
 {
     const struct strait_model *m = e->model;
     const struct strait_codec_spec *spec = &e->up.spec;
-    *p = (struct piece){.e = e,
-                        .plan = plan,
-                        .n_most = m->n_elems / (size_t)e->n_clients + 2,
-                        .bundle = {.lossy.ops = spec->ops, .bound = spec->bound}};
+    *p = (struct piece){
+        .e = e, .plan = plan, .bundle = {.lossy.ops = spec->ops, .bound = spec->bound}};
+    p->n_cuts = strait_sum_cuts(p->cuts, strait_experiment_sums(e), e->n_clients);
+    for (int i = 0; i < p->n_cuts; i++) {
+        const size_t n = m->n_elems / n_parts_of(p, &p->cuts[i]) + 2;
+        p->n_most = n > p->n_most ? n : p->n_most;
+    }
     p->sum = strait_buffer_new(4 * p->n_most);
     p->own = strait_buffer_new(4 * p->n_most);
     p->slices = calloc(2 * m->n_rows, sizeof(*p->slices));
     p->rows = calloc(m->n_rows, sizeof(*p->rows));
     p->firsts = calloc(m->n_rows, sizeof(*p->firsts));
-    if (!p->sum || !p->own || !p->slices || !p->rows || !p->firsts)
+    if (p->n_cuts < 0 || !p->sum || !p->own || !p->slices || !p->rows || !p->firsts)
         return strait_error_set(err, STRAIT_ERR_NOMEM, "calibration", "memory ran out");
     if (strait_sweeper_init(&p->sweeper, err) != 0 ||
         strait_codec_open(spec->ops, &p->bundle.lossy.state, spec->params, err) != 0)
@@ -65,7 +81,7 @@ static int init(struct piece *p, const struct strait_experiment *e,
 }
 
 /* Cut out elements [lo, hi) of the model, without the rows that the codec leaves to another. */
-static void cut(struct piece *p, size_t lo, size_t hi)
+static void cut_out(struct piece *p, size_t lo, size_t hi)
 {
     const struct strait_model *m = p->e->model;
     const bool all = p->e->up.spec.ops->flags & STRAIT_CODEC_LOSSLESS;
@@ -121,13 +137,23 @@ static int time_sum(struct piece *p, struct strait_error *err)
     return 0;
 }
 
-/* The piece's way: rank by rank, each adds its own to what it decodes. */
-static int pass_around(struct piece *p, int first_rank, bool timed, struct strait_error *err)
+/* The most ranks in a sum that the cut sends; 0: none. */
+static int last_of(const struct piece *p, const struct strait_sum_cut *cut)
 {
-    const int n = p->e->n_clients;
+    int k = p->e->n_clients;
+    while (k > 0 && !(cut->sent[k] > 0))
+        k--;
+    return k;
+}
+
+/* The piece's way: rank by rank, each adds its own to what it decodes. */
+static int pass_on(struct piece *p, const struct strait_sum_cut *cut, int first_rank, bool timed,
+                   double scale, struct strait_error *err)
+{
+    const int n = p->e->n_clients, last = last_of(p, cut);
     struct strait_slice *own = p->slices + p->n_slices;
     size_t len_bytes = 0;
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < last; k++) {
         const unsigned rank = (unsigned)((first_rank + k) % n);
         if (k > 0 &&
             strait_bundle_decode(&p->bundle, p->slices, p->n_slices, p->room, len_bytes, err) != 0)
@@ -140,39 +166,45 @@ static int pass_around(struct piece *p, int first_rank, bool timed, struct strai
         if (strait_bundle_encode(&p->bundle, p->room, p->room_bytes, &len_bytes, NULL, p->slices,
                                  p->n_slices, err) != 0)
             return -1;
-        const double n_sent = k < n - 1 ? 1 : n - 1; /* the whole sum goes around */
+        const double n_sent = scale * cut->sent[k + 1];
         p->sent_bytes += n_sent * 4 * (double)p->n_elems;
         p->coded_bytes += n_sent * (double)(len_bytes - p->n_slices * STRAIT_BUNDLE_SLICE_BYTES);
-        if (timed && k == n / 2 && time_sum(p, err) != 0)
+        if (timed && k == last / 2 && time_sum(p, err) != 0)
             return -1;
     }
     return 0;
 }
 
-static int measure(struct piece *p, struct strait_error *err)
+/* As many pieces of the cut as the cuts together may take. */
+static int measure(struct piece *p, const struct strait_sum_cut *cut, struct strait_error *err)
 {
-    const size_t n_elems = p->e->model->n_elems, n = (size_t)p->e->n_clients;
-    const size_t afford = MAX_BYTES / (4 * n_elems + 1) + 1, n_pieces = afford < n ? afford : n;
-    const size_t every = n_pieces / MAX_TIMED + 1; /* this one is timed */
+    const size_t n_elems = p->e->model->n_elems, n = n_parts_of(p, cut),
+                 n_cuts = (size_t)p->n_cuts, ranks = (size_t)p->e->n_clients;
+    const size_t piece_bytes = 4 * (n_elems / n + 1) * ranks;
+    const size_t afford = MAX_BYTES / n_cuts / piece_bytes + 1, n_pieces = afford < n ? afford : n;
+    const size_t every = n_pieces * n_cuts / MAX_TIMED + 1; /* this one is timed */
     for (size_t i = 0; i < n_pieces; i++) {
         const size_t at = i * n / n_pieces;
-        cut(p, n_elems * at / n, n_elems * (at + 1) / n);
-        if (p->n_slices > 0 &&
-            (make_room(p, err) != 0 || pass_around(p, (int)at, i % every == 0, err) != 0))
+        cut_out(p, n_elems * at / n, n_elems * (at + 1) / n);
+        if (p->n_slices > 0 && (make_room(p, err) != 0 ||
+                                pass_on(p, cut, (int)(at % ranks), i % every == 0,
+                                        (double)n / (double)n_pieces, err) != 0))
             return -1;
     }
+    return 0;
+}
+
+static int measure_all(struct piece *p, struct strait_error *err)
+{
+    for (int i = 0; i < p->n_cuts; i++)
+        if (last_of(p, &p->cuts[i]) > 0 && measure(p, &p->cuts[i], err) != 0)
+            return -1;
     return 0;
 }
 
 static struct strait_quantiles same(double x)
 {
     return (struct strait_quantiles){x, x, x};
-}
-
-const char *strait_sums_kind(char buf[16], const char *kind, int n_ranks)
-{
-    snprintf(buf, 16, "%s sum %d", kind, n_ranks);
-    return buf;
 }
 
 int strait_sums_measure(struct strait_profile_entry *entry, const struct strait_experiment *e,
@@ -184,7 +216,7 @@ int strait_sums_measure(struct strait_profile_entry *entry, const struct strait_
     const int failed = strait_tensors_load(&tensors, e->tensors, err) != 0 ||
                        strait_tensor_fill_plan_new(&plan, e->model, tensors, kind,
                                                    STRAIT_FILL_HELD_OUT, err) != 0 ||
-                       init(&p, e, plan, err) != 0 || measure(&p, err) != 0;
+                       init(&p, e, plan, err) != 0 || measure_all(&p, err) != 0;
     if (!failed && p.timed_bytes > 0) {
         entry->ratio = p.sent_bytes / p.coded_bytes;
         entry->encode_bytes_per_s = p.timed_bytes / p.encode_s;

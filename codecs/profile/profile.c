@@ -108,19 +108,25 @@ static int read_settings(struct strait_profile_entry *e, struct strait_object *o
     return 0;
 }
 
-/* "grad", or "grad sum 4": of partial sums in a ring of so many ranks. */
+static bool is_among(const char *name, const char *const *names)
+{
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names;
+}
+
+/* "grad", or "grad sum 4": of partial sums in a ring of so many ranks; "grad halving 4": in another
+ * all-reduce. */
 static bool is_kind(const char *kind)
 {
-    static const char *const kinds[] = {"param", "update", "grad", "change", "any"};
-    char name[16], tail;
-    int n_ranks = 2;
-    const int n = sscanf(kind, "%15[a-z] sum %d%c", name, &n_ranks, &tail);
-    if (n != 2 && strchr(kind, ' '))
-        return false;
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-        if (n >= 1 && strcmp(name, kinds[i]) == 0)
-            return n_ranks > 1;
-    return false;
+    static const char *const kinds[] = {"param", "update", "grad", "change", "any", NULL},
+                            *const sums[] = {"sum", "halving", "tree", "all_to_all", NULL};
+    char name[16], how[16], tail;
+    int n_ranks;
+    const int n = sscanf(kind, "%15[a-z] %15[a-z_] %d%c", name, how, &n_ranks, &tail);
+    if (!strchr(kind, ' '))
+        return is_among(kind, kinds);
+    return n == 3 && is_among(name, kinds) && is_among(how, sums) && n_ranks > 1;
 }
 
 static int read_entry(struct strait_profile_entry *e, struct strait_object *o,

@@ -6,6 +6,8 @@
 #include "codecs/spec.h"
 #include "core/hash.h"
 
+enum { STRAIT_KIND_CHARS = 24 }; /* "grad all_to_all 10000" */
+
 struct strait_quantiles {
     double p10, p50, p90; /* over the tensors measured; all equal where stated */
 };
@@ -14,7 +16,7 @@ struct strait_quantiles {
 struct strait_profile_entry {
     /* kind "param", "update", "grad", "any" of these, or "change": parameters against those that
      * the receivers have (reference.h); model "" any */
-    char codec[32], kind[16], model[64];
+    char codec[32], kind[STRAIT_KIND_CHARS], model[64];
     char settings[STRAIT_SPEC_CHARS]; /* strait_codec_settings_text; "" all as published */
     struct strait_bound bound;        /* kind NONE for lossless codecs */
     double ratio;                     /* sum of raw over sum of encoded bytes */

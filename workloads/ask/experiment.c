@@ -394,3 +394,25 @@ double strait_experiment_param(const struct strait_experiment *e, const char *na
     assert(value); /* declared by the strategy */
     return *value;
 }
+
+const char *strait_experiment_sums(const struct strait_experiment *e)
+{
+    static const char *const others[] = {"halving", "tree", "all_to_all"};
+    for (unsigned i = 0; i < e->strategy->n_params; i++) {
+        const struct strait_param *p = &e->strategy->params[i];
+        if (strcmp(p->name, "collective") != 0 || !p->choices)
+            continue;
+        const char *how = p->choices[(size_t)strait_experiment_param(e, p->name)];
+        for (size_t k = 0; k < sizeof(others) / sizeof(*others); k++)
+            if (strcmp(how, others[k]) == 0)
+                return how;
+    }
+    return "sum";
+}
+
+const char *strait_sums_kind(char buf[STRAIT_KIND_CHARS], const char *how, const char *kind,
+                             int n_ranks)
+{
+    snprintf(buf, STRAIT_KIND_CHARS, "%s %s %d", kind, how, n_ranks);
+    return buf;
+}

@@ -59,6 +59,15 @@ bool strait_experiment_has_param(const struct strait_experiment *e, const char *
 /** Value of a strategy parameter by name, which must be declared; for a choice its index. */
 double strait_experiment_param(const struct strait_experiment *e, const char *name);
 
+/** How its all-reduce adds, for what its partial sums cost: "halving", "tree" or "all_to_all" where
+ *  the strategy's collective is that, else "sum": as in a ring. */
+const char *strait_experiment_sums(const struct strait_experiment *e);
+/** The kind of a profile's entry for such partial sums: "grad sum 4", "grad halving 4".
+ *  In:      how, kind, n_ranks  "halving", "grad", 4
+ *  Returns: buf */
+const char *strait_sums_kind(char buf[STRAIT_KIND_CHARS], const char *how, const char *kind,
+                             int n_ranks);
+
 /** Ranks with data of their own, where it trains. */
 int strait_experiment_n_workers(const struct strait_experiment *e);
 /** Does the model's table have the task's parameters, in shape and order? 0, or -1 with *err INPUT

@@ -8,7 +8,6 @@
 
 #include "codecs/bundle.h"
 
-enum { KIND_CHARS = 16 }; /* of struct strait_profile_entry */
 
 /* Entries that the rank code may ask for while it runs: a policy's other bounds, and the kernels of
  * strategies that encode by themselves. */
@@ -138,8 +137,10 @@ static const char *kind_of(const struct strait_experiment *e, int direction)
     return e->strategy->downlink_kind ? e->strategy->downlink_kind : "param";
 }
 
-/* The kind of what is coded: of partial sums where the strategy adds and the profile has them. */
-static const char *coded_kind(char buf[KIND_CHARS], const struct strait_trial *p, int direction)
+/* The kind of what is coded: of partial sums where the strategy adds and the profile has them, if
+ * not of its all-reduce then of a ring. */
+static const char *coded_kind(char buf[STRAIT_KIND_CHARS], const struct strait_trial *p,
+                              int direction)
 {
     const struct strait_experiment *e = p->experiment;
     const struct strait_codec_spec *spec = direction == 0 ? &e->up.spec : &e->down.spec;
@@ -147,12 +148,14 @@ static const char *coded_kind(char buf[KIND_CHARS], const struct strait_trial *p
     const char *kind = kind_of(e, direction);
     if (direction != 0 || !e->strategy->sums)
         return kind;
-    snprintf(buf, KIND_CHARS, "%s sum %d", kind, e->n_clients);
-    for (size_t i = 0; i < from->n_entries; i++)
-        if (strcmp(from->entries[i].kind, buf) == 0 &&
-            strcmp(from->entries[i].codec, spec->ops->name) == 0 &&
-            strcmp(from->entries[i].model, e->model->name) == 0)
-            return buf;
+    for (int ring = 0; ring < 2; ring++) {
+        strait_sums_kind(buf, ring ? "sum" : strait_experiment_sums(e), kind, e->n_clients);
+        for (size_t i = 0; i < from->n_entries; i++)
+            if (strcmp(from->entries[i].kind, buf) == 0 &&
+                strcmp(from->entries[i].codec, spec->ops->name) == 0 &&
+                strcmp(from->entries[i].model, e->model->name) == 0)
+                return buf;
+    }
     return kind;
 }
 
@@ -163,7 +166,7 @@ int strait_trial_cost(struct strait_codec_cost *out, const struct strait_trial *
     struct strait_codec_spec spec = direction == 0 ? e->up.spec : e->down.spec;
     spec.bound.value = bound;
     char near[STRAIT_SPEC_CHARS] = "";
-    char buf[KIND_CHARS];
+    char buf[STRAIT_KIND_CHARS];
     const char *kind =
         changes && p->has_changes[direction] ? change : coded_kind(buf, p, direction);
     if (find_cost(out, *p->speeds_of[direction] ? near : NULL, p, direction, &spec, kind, err) != 0)
@@ -240,7 +243,7 @@ int strait_trial_find_costs(struct strait_trial *p, struct strait_error *err)
         /* a lossless codec takes every tensor itself */
         const bool all = choices[i]->spec.ops->flags & STRAIT_CODEC_LOSSLESS;
         /* ranks that train send what the codec wrote: sizes are its own then */
-        char kind[KIND_CHARS];
+        char kind[STRAIT_KIND_CHARS];
         const bool near = e->trains || is_size_known(p, choices[i], p->sized_states[i]);
         if (find_cost(costs[i], near ? p->speeds_of[i] : NULL, p, i, &choices[i]->spec,
                       coded_kind(kind, p, i), err) != 0 ||

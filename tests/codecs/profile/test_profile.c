@@ -162,6 +162,7 @@ static void refusals(void)
         {ENTRY("grad sum 1", "", "1"), "#/entries/0/kind", "found \"grad sum 1\""},
         {ENTRY("grad sum 4x", "", "1"), "#/entries/0/kind", "found \"grad sum 4x\""},
         {ENTRY("sum 4", "", "1"), "#/entries/0/kind", "found \"sum 4\""},
+        {ENTRY("grad star 4", "", "1"), "#/entries/0/kind", "found \"grad star 4\""},
         {ENTRY("any", ", \"bound\": {\"range\": -1}", "1"), "#/entries/0/bound/range", "-1"},
         {ENTRY("any", ", \"bound\": {}", "1"), "#/entries/0/bound", "one bound"},
         {ENTRY("any", "", "0"), "#/entries/0/ratio/aggregate", "0"},

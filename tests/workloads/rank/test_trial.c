@@ -120,29 +120,39 @@ static void one_draw(void)
 }
 
 /* What an all-reduce sends is partial sums: where a profile has them for as many ranks, they count,
- * for strategies that encode sums. The made-up entry has a ratio of 2, which sz never has here. */
+ * for strategies that encode sums, and the same all-reduce. The made-up entry has a ratio of 2,
+ * which sz never has here. */
 static void partial_sums(void)
 {
     static const struct {
-        const char *strategy;
+        const char *strategy, *collective, *kind;
         int n_clients;
         bool sums;
-    } cases[] = {{"bsp", 2, true}, {"bsp", 3, false}, {"ps", 2, false}};
+    } cases[] = {{"bsp", "ring", "grad sum 2", 2, true},
+                 {"bsp", "ring", "grad sum 2", 3, false},
+                 {"bsp", "halving", "grad sum 2", 2, true}, /* for want of its own */
+                 {"bsp", "halving", "grad halving 2", 2, true},
+                 {"bsp", "tree", "grad tree 2", 2, true},
+                 {"bsp", "all_to_all", "grad all_to_all 2", 2, true},
+                 {"bsp", "ring", "grad tree 2", 2, false},
+                 {"fusion", NULL, "grad sum 2", 2, true},
+                 {"ps", NULL, "grad sum 2", 2, false}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct strait_error err = {0};
         struct strait_trial *p;
         struct strait_codec_cost cost;
-        json_t *settings = json_pack("{s:{s:s, s:i}, s:i}", "/strategy", "name", cases[i].strategy,
-                                     "rounds", 1, "/clients", cases[i].n_clients);
+        json_t *settings =
+            json_pack("{s:{s:s, s:i, s:s*}, s:i}", "/strategy", "name", cases[i].strategy, "rounds",
+                      1, "collective", cases[i].collective, "/clients", cases[i].n_clients);
         struct strait_outcome o = strait_outcome_of(text, settings, "default", &strait_fluid,
                                                     (struct strait_trial_options){.control = NULL});
         struct strait_profile_entry entry = {.codec = "sz",
-                                             .kind = "grad sum 2",
                                              .model = "cnn",
                                              .bound = {STRAIT_BOUND_RANGE, 1e-3},
                                              .ratio = 2,
                                              .encode_bytes_per_s = 1e9,
                                              .decode_bytes_per_s = 1e9};
+        snprintf(entry.kind, sizeof(entry.kind), "%s", cases[i].kind);
         const struct strait_profile more = {.entries = &entry, .n_entries = 1};
         CU_ASSERT_EQUAL_FATAL(strait_profile_merge(o.profile, &more, &err), 0);
         CU_ASSERT_EQUAL_FATAL(strait_trial_new(&p, o.experiment, o.profile,
