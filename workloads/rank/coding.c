@@ -21,13 +21,19 @@ struct strait_codec *strait_codec(struct strait_rank *r, const char *which)
 
 struct view {
     struct strait_packet packet;
-    const struct strait_tensor *of; /* lives as long as the rank that made it */
+    const struct strait_tensor *of; /* with its own memory; lives as long as the rank */
+    size_t lo;                      /* to lo + packet.n_elems */
 };
 
-static bool is_same_place(const struct strait_tensor *a, const struct strait_tensor *b)
+static const struct strait_tensor *owner(const struct strait_tensor *t)
 {
-    return (a->parent ? a->parent : a) == (b->parent ? b->parent : b) && a->lo == b->lo &&
-           a->hi == b->hi;
+    return t->parent ? t->parent : t;
+}
+
+static bool is_view_of(const struct strait_packet *p, const struct strait_tensor *x)
+{
+    const struct view *v = (const struct view *)p;
+    return v->of == owner(x) && v->lo == x->lo && p->n_elems == strait_n_elems(x);
 }
 
 /* A packet that is the values themselves: nothing is copied or charged. */
@@ -39,7 +45,8 @@ static struct strait_packet *view(struct strait_rank *r, struct strait_codec *c,
         strait_rank_state_fail(r, STRAIT_ERR_NOMEM, "memory ran out");
     struct strait_packet *p = &v->packet;
     atomic_init(&p->n_refs, 1);
-    v->of = x;
+    v->of = owner(x);
+    v->lo = x->lo;
     p->data = (unsigned char *)strait_values(r, x);
     p->payload_bytes = 4 * strait_n_elems(x);
     p->release = strait_packet_release_view;
@@ -189,7 +196,7 @@ struct strait_task *strait_decode_start(struct strait_rank *r, struct strait_ten
             strait_rank_state_fail(r, STRAIT_ERR_BACKEND,
                                    "a tensor came that is not of its own length");
         const bool mine = strait_codec_made(w, taken);
-        if (mine && is_same_place(((const struct view *)taken)->of, y))
+        if (mine && is_view_of(taken, y))
             return task; /* a view of its own values: nothing to do */
         if (!mine && strait_tensor_adopt(r, y, taken)) {
             task->packet = NULL;

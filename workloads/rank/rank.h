@@ -156,6 +156,13 @@ struct strait_tensor *strait_range(struct strait_rank *r, struct strait_tensor *
                                    size_t hi);
 /** Part i of n of x: the range [i size / n, (i + 1) size / n). */
 struct strait_tensor *strait_slice(struct strait_rank *r, struct strait_tensor *x, int i, int n);
+/** The same for one slice after the other, of which a rank of a large ring has many: without real
+ *  payload the handle lies in `room` and lives until that takes another one, or ends. */
+struct strait_slice_room {
+    uint64_t words[16];
+};
+struct strait_tensor *strait_slice_in(struct strait_slice_room *room, struct strait_rank *r,
+                                      struct strait_tensor *x, int i, int n);
 size_t strait_n_elems(const struct strait_tensor *x);
 /** The values with real payload, else NULL. For tests and this room; not for strategies. */
 float *strait_values(struct strait_rank *r, struct strait_tensor *x);

@@ -102,12 +102,35 @@ struct strait_tensor *strait_range(struct strait_rank *r, struct strait_tensor *
     return *slot;
 }
 
-struct strait_tensor *strait_slice(struct strait_rank *r, struct strait_tensor *x, int i, int n)
+/* Part i of n, counted from the tensor's start. */
+static void slice_bounds(size_t *lo, size_t *hi, const struct strait_tensor *x, int i, int n)
 {
     const size_t size = x->hi - x->lo, part = (size_t)i, parts = (size_t)n;
+    const size_t each = size / parts, rest = size % parts;
     assert(i >= 0 && i < n);
-    return strait_range(r, x, size / parts * part + size % parts * part / parts,
-                        size / parts * (part + 1) + size % parts * (part + 1) / parts);
+    *lo = each * part + rest * part / parts;
+    *hi = each * (part + 1) + rest * (part + 1) / parts;
+}
+
+struct strait_tensor *strait_slice(struct strait_rank *r, struct strait_tensor *x, int i, int n)
+{
+    size_t lo, hi;
+    slice_bounds(&lo, &hi, x, i, n);
+    return strait_range(r, x, lo, hi);
+}
+
+struct strait_tensor *strait_slice_in(struct strait_slice_room *room, struct strait_rank *r,
+                                      struct strait_tensor *x, int i, int n)
+{
+    struct strait_tensor *slice = (struct strait_tensor *)(void *)room->words;
+    size_t lo, hi;
+    _Static_assert(sizeof(*slice) <= sizeof(room->words), "a handle does not fit in its room");
+    if (r->run->real_payload)
+        return strait_slice(r, x, i, n);
+    slice_bounds(&lo, &hi, x, i, n);
+    *slice = (struct strait_tensor){
+        .parent = owner(x), .kind = x->kind, .lo = x->lo + lo, .hi = x->lo + hi};
+    return slice;
 }
 
 /* Free values unless they are shared by ranks; those belong to the point. */

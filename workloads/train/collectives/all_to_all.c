@@ -21,10 +21,11 @@ enum { PART, SUM }; /* tags */
 static void scatter(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                     struct strait_tensor *x)
 {
+    struct strait_slice_room room;
     for (int k = 1; k < g.n; k++) {
         const int owner = strait_around(g.me + k, g.n);
         strait_send(r, g.ranks[owner], g.channel, PART,
-                    strait_encode(r, c, NAN, strait_slice(r, x, owner, g.n)));
+                    strait_encode(r, c, NAN, strait_slice_in(&room, r, x, owner, g.n)));
     }
 }
 
@@ -54,6 +55,7 @@ void strait_all_reduce_to_owners(struct strait_rank *r, struct strait_group g,
                                  struct strait_codec *c, struct strait_tensor *x)
 {
     struct strait_tensor *mine = strait_slice(r, x, g.me, g.n);
+    struct strait_slice_room room;
     if (g.n == 1)
         return;
     strait_reduce_scatter_direct(r, g, c, x);
@@ -63,6 +65,7 @@ void strait_all_reduce_to_owners(struct strait_rank *r, struct strait_group g,
     strait_decode(r, mine, sum); /* so that all ranks have the same bits */
     for (int k = 1; k < g.n; k++) {
         const int owner = strait_around(g.me + k, g.n);
-        strait_decode(r, strait_slice(r, x, owner, g.n), receive_from(r, g, owner, SUM));
+        strait_decode(r, strait_slice_in(&room, r, x, owner, g.n),
+                      receive_from(r, g, owner, SUM));
     }
 }

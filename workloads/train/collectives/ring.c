@@ -24,15 +24,18 @@ void strait_reduce_scatter(struct strait_rank *r, struct strait_group g, struct 
 {
     const int next = g.ranks[strait_around(g.me + 1, g.n)],
               previous = g.ranks[strait_around(g.me - 1, g.n)];
+    struct strait_slice_room rooms[2];
+    struct strait_tensor *mine = strait_slice_in(&rooms[1], r, x, g.me, g.n);
     for (int step = 0; step < g.n - 1; step++) {
-        struct strait_tensor *mine = strait_slice(r, x, strait_around(g.me - step, g.n), g.n);
-        struct strait_tensor *sum = strait_slice(r, x, strait_around(g.me - step - 1, g.n), g.n);
+        const int at = strait_around(g.me - step - 1, g.n);
+        struct strait_tensor *sum = strait_slice_in(&rooms[step % 2], r, x, at, g.n);
         struct strait_tensor *theirs = strait_spare(r, sum);
         strait_send(r, next, g.channel, step, strait_encode(r, c, NAN, mine));
         struct strait_message m = strait_recv(r, previous, g.channel);
         assert(m.tag == step);
         strait_decode(r, theirs, m.packet);
         strait_add(r, sum, theirs, 1);
+        mine = sum;
     }
 }
 
@@ -42,13 +45,16 @@ void strait_all_gather_packet(struct strait_rank *r, struct strait_group g,
     const int next = g.ranks[strait_around(g.me + 1, g.n)],
               previous = g.ranks[strait_around(g.me - 1, g.n)];
     struct strait_packet *passing = taken;
-    strait_decode(r, strait_slice(r, x, strait_around(g.me + 1, g.n), g.n), strait_keep(passing));
+    struct strait_slice_room room;
+    strait_decode(r, strait_slice_in(&room, r, x, strait_around(g.me + 1, g.n), g.n),
+                  strait_keep(passing));
     for (int step = 0; step < g.n - 1; step++) {
         strait_send(r, next, g.channel, g.n + step, passing);
         struct strait_message m = strait_recv(r, previous, g.channel);
         assert(m.tag == g.n + step);
         passing = strait_keep(m.packet);
-        strait_decode(r, strait_slice(r, x, strait_around(g.me - step, g.n), g.n), m.packet);
+        strait_decode(r, strait_slice_in(&room, r, x, strait_around(g.me - step, g.n), g.n),
+                      m.packet);
     }
     strait_drop(r, passing);
 }
@@ -56,9 +62,12 @@ void strait_all_gather_packet(struct strait_rank *r, struct strait_group g,
 void strait_all_gather(struct strait_rank *r, struct strait_group g, struct strait_codec *c,
                        struct strait_tensor *x)
 {
+    struct strait_slice_room room;
     if (g.n > 1)
         strait_all_gather_packet(
-            r, g, strait_encode(r, c, NAN, strait_slice(r, x, strait_around(g.me + 1, g.n), g.n)),
+            r, g,
+            strait_encode(r, c, NAN,
+                          strait_slice_in(&room, r, x, strait_around(g.me + 1, g.n), g.n)),
             x);
 }
 
@@ -75,11 +84,12 @@ struct strait_packet *strait_reduce_scatter_encoded(struct strait_rank *r, struc
             g.parts[i] = strait_slice(r, x, i, g.n);
         strait_agree(r, g.agreement, g, c, g.parts, g.n);
     }
+    struct strait_slice_room room;
     struct strait_packet *sum =
-        strait_encode_part(r, g.agreement, c, g.me, strait_slice(r, x, g.me, g.n));
+        strait_encode_part(r, g.agreement, c, g.me, strait_slice_in(&room, r, x, g.me, g.n));
     for (int step = 0; step < g.n - 1; step++) {
         const int at = strait_around(g.me - step - 1, g.n);
-        struct strait_tensor *part = strait_slice(r, x, at, g.n);
+        struct strait_tensor *part = strait_slice_in(&room, r, x, at, g.n);
         strait_send(r, next, g.channel, step, sum);
         struct strait_packet *mine = strait_encode_part(r, g.agreement, c, at, part);
         struct strait_message m = strait_recv(r, previous, g.channel);
