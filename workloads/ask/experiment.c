@@ -202,14 +202,17 @@ static double n_segments_of(const struct strait_experiment *e)
 
 /* Streams that meet on a link share it unevenly in TCP, and their acknowledgements wait behind the
  * data of others, which flows do not see. So who names a congestion control, which means nothing to
- * flows, gets packets where that costs little. Not by the codec's sizes: a run with a codec and one
+ * flows, gets packets where that costs little; so does a strategy whose times are made of it, unless
+ * its first window takes whole gradients. Not by the codec's sizes: a run with a codec and one
  * without are simulated alike. */
 static void choose_detail(struct strait_experiment *e)
 {
     struct strait_network *n = e->network;
-    if (n->detail == STRAIT_DETAIL_CHOSEN && n->names_congestion && !e->graph && e->n_clients > 1 &&
-        !n->drag && strait_network_n_scheduled(n) == 0 &&
-        n_segments_of(e) <= STRAIT_MAX_CHOSEN_SEGMENTS)
+    const bool starts_slowly = n->tcp.initial_window_bytes < 4 * (double)e->model->n_elems,
+               matters = n->names_congestion || (starts_slowly && e->strategy->needs_packets &&
+                                                 e->strategy->needs_packets(e));
+    if (n->detail == STRAIT_DETAIL_CHOSEN && matters && !e->graph && e->n_clients > 1 && !n->drag &&
+        strait_network_n_scheduled(n) == 0 && n_segments_of(e) <= STRAIT_MAX_CHOSEN_SEGMENTS)
         n->detail = STRAIT_DETAIL_PACKETS;
 }
 

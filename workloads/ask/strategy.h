@@ -51,6 +51,10 @@ struct strait_strategy {
     /** Whether rank src ever sends to dst, another rank, on this channel. NULL: all pairs on all
      *  channels. */
     bool (*uses_stream)(const struct strait_experiment *e, int src, int dst, int channel);
+    /** Whether its times depend on what flows do not see: acknowledgements that wait behind the data
+     *  of others, since both ways of a link are filled at once, or unequal shares where an end is
+     *  drawn. Then it is simulated by packets where that costs little. NULL: no. */
+    bool (*needs_packets)(const struct strait_experiment *e);
     bool trains; /* real training: with "training" it moves and applies real updates */
     /** Ranks that train, of those that are no server by `has_server`: the first. NULL: all. */
     int (*n_workers)(const struct strait_experiment *e);
@@ -74,6 +78,9 @@ extern const char *const strait_device_params[];
 const char *strait_uplink_kind(const struct strait_experiment *e);
 /** A `period` for strategies whose rounds are all alike: 1. */
 int strait_strategy_repeats(const struct strait_experiment *e);
+
+/** A `needs_packets` for strategies whose links are always filled both ways. */
+bool strait_strategy_fills_both_ways(const struct strait_experiment *e);
 
 const struct strait_strategy *const *strait_strategies(size_t *n);
 const struct strait_strategy *strait_strategy_find(const char *name); /* NULL: none */

@@ -91,6 +91,12 @@ int strait_strategy_repeats(const struct strait_experiment *e)
     return 1;
 }
 
+bool strait_strategy_fills_both_ways(const struct strait_experiment *e)
+{
+    (void)e;
+    return true;
+}
+
 const struct strait_strategy *const *strait_strategies(size_t *n)
 {
     *n = sizeof(strategies) / sizeof(strategies[0]);

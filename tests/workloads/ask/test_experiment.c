@@ -55,7 +55,8 @@ static void takes_packets(void)
         "\"server\":{\"rate\":\"1 Gbps\"}%s}}";
     static const char *const cubic = ",\"tcp\":{\"congestion\":\"cubic\"}",
                              *const flows =
-                                 ",\"tcp\":{\"congestion\":\"cubic\"},\"detail\":\"flows\"";
+                                 ",\"tcp\":{\"congestion\":\"cubic\"},\"detail\":\"flows\"",
+                             *const at_once = ",\"tcp\":{\"initial_window\":\"1 GB\"}";
     const struct {
         int n_clients;
         const char *strategy;
@@ -66,6 +67,8 @@ static void takes_packets(void)
         {3, "fedavg", 100, cubic, true},    {3, "fedavg", 100, "", false},
         {3, "fedavg", 10000, cubic, false}, {1, "fedavg", 100, cubic, false},
         {3, "bsp", 100, cubic, true},       {3, "fedavg", 100, flows, false},
+        {3, "switchml", 100, "", true},     {3, "switchml", 10000, "", false},
+        {3, "switchml", 100, flows, false}, {3, "switchml", 100, at_once, false},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct strait_error err = {0};

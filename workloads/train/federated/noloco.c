@@ -82,6 +82,7 @@ const struct strait_strategy strait_strategy_noloco = {
     .params = params,
     .n_params = sizeof(params) / sizeof(params[0]),
     .uses_stream = uses_stream,
+    .needs_packets = strait_strategy_fills_both_ways,
     .has_one_lane = true,
     .rank_main = noloco,
 };

@@ -137,6 +137,12 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
     return (channel == UP && dst == store) || (channel == DOWN && src == store);
 }
 
+/* A store sends all peers all that came, while more comes. */
+static bool needs_packets(const struct strait_experiment *e)
+{
+    return (int)strait_experiment_param(e, "exchange") == STORE;
+}
+
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
     char where[512];
@@ -178,6 +184,7 @@ const struct strait_strategy strait_strategy_sparseloco = {
     .n_params = sizeof(params) / sizeof(params[0]),
     .check = check,
     .uses_stream = uses_stream,
+    .needs_packets = needs_packets,
     .n_workers = n_peers,
     .period = strait_strategy_repeats,
     .rank_main = sparseloco,

@@ -220,6 +220,7 @@ const struct strait_strategy strait_strategy_experts = {
     .n_params = sizeof(params) / sizeof(params[0]),
     .check = check,
     .uses_stream = uses_stream,
+    .needs_packets = strait_strategy_fills_both_ways,
     .period = strait_strategy_repeats,
     .quality = quality,
     .has_one_lane = true,

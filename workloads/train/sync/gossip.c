@@ -133,6 +133,12 @@ static int period(const struct strait_experiment *e)
                                e->n_ranks);
 }
 
+/* With a delay the next parameters are under way behind the last, on every link both ways. */
+static bool needs_packets(const struct strait_experiment *e)
+{
+    return strait_experiment_param(e, "delay") > 0;
+}
+
 static int check_choco(const struct strait_experiment *e, struct strait_error *err)
 {
     char where[512];
@@ -180,6 +186,7 @@ const struct strait_strategy strait_strategy_dpsgd = {
     .params = dpsgd_params,
     .n_params = sizeof(dpsgd_params) / sizeof(dpsgd_params[0]),
     .uses_stream = uses_stream,
+    .needs_packets = needs_packets,
     .period = period,
     .rank_main = dpsgd,
 };

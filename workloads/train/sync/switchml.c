@@ -165,6 +165,7 @@ const struct strait_strategy strait_strategy_switchml = {
     .n_params = sizeof(params) / sizeof(params[0]),
     .check = check,
     .uses_stream = uses_stream,
+    .needs_packets = strait_strategy_fills_both_ways,
     .n_workers = n_workers,
     .period = strait_strategy_repeats,
     .has_one_lane = true,
