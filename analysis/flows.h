@@ -2,7 +2,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stdio.h>
-#include "workloads/rank/live_state.h"
+#include "workloads/live/live_state.h"
 
 struct strait_flow { /* NAN: not known */
     double bits_per_s;

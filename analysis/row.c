@@ -83,7 +83,7 @@ static int put_limits(json_t *row, const struct strait_trial *p, const struct st
     const struct strait_experiment *e = p->experiment;
     const struct strait_limits_inputs in = {
         .logs = p->logs,
-        .n_ranks = p->run.n_ranks,
+        .n_ranks = p->experiment->n_ranks,
         .network = e->network,
         .has_server = e->strategy->has_server,
         .on_cpu = e->model->on_cpu,
@@ -123,7 +123,7 @@ static double ratio(uint64_t raw_bytes, uint64_t payload_bytes)
 static void put_bytes(json_t *row, const struct strait_trial *p)
 {
     const struct strait_experiment *e = p->experiment;
-    const int n = p->run.n_ranks, first = e->strategy->has_server ? 1 : 0;
+    const int n = p->experiment->n_ranks, first = e->strategy->has_server ? 1 : 0;
     const struct sums all = sum_logs(p->logs, 0, n), down = sum_logs(p->logs, 0, first),
                       up = sum_logs(p->logs, first, n);
     struct sums compressed = {0};
@@ -152,7 +152,7 @@ static void put_checks(json_t *row, const struct strait_trial *p)
 {
     uint64_t peak_bytes = 0, n_added_encoded = 0;
     double error = -1;
-    for (int r = 0; r < p->run.n_ranks; r++) {
+    for (int r = 0; r < p->experiment->n_ranks; r++) {
         n_added_encoded += p->logs[r].n_added_encoded;
         peak_bytes = p->logs[r].peak_bytes > peak_bytes ? p->logs[r].peak_bytes : peak_bytes;
         error = fmax(error, p->logs[r].error_over_bound);
@@ -287,6 +287,12 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
              "background traffic on %d link%s is a rate taken off theirs: it does not give way and "
              "fills no queue",
              n_background, n_background == 1 ? "" : "s");
+    if (strcmp(c->backend, "mpi") != 0 && strait_network_n_flows(e->network) > 0)
+        note(list,
+             "%d long TCP flow%s of others compete%s for ports; their other ends are at the core, "
+             "without delay, and what they carry counts in no byte and in no busy link of this row",
+             strait_network_n_flows(e->network), strait_network_n_flows(e->network) == 1 ? "" : "s",
+             strait_network_n_flows(e->network) == 1 ? "s" : "");
     char effects[STRAIT_EFFECTS_CHARS];
     if (*strait_effects_text(effects, p->facts.report))
         note(list, "%s", effects);
@@ -357,7 +363,7 @@ json_t *strait_row_new(const struct strait_trial *p, const struct strait_row_con
     struct strait_place place;
     json_t *quality = NULL;
     if (strait_place_of_point(&place, e->json, err) != 0 ||
-        strait_breakdown_of(&b, p->logs, p->run.n_ranks, has_server, err) != 0)
+        strait_breakdown_of(&b, p->logs, p->experiment->n_ranks, has_server, err) != 0)
         return NULL;
     if (e->strategy->quality && e->strategy->quality(&quality, e, err) != 0) {
         strait_breakdown_release(&b);

@@ -45,7 +45,8 @@ static void fill_rows(struct strait_live_view *v, const struct strait_run *run,
             snprintf(row->name, sizeof(row->name), "site %d", i - n->n_ranks + 1);
         else
             snprintf(row->name, sizeof(row->name), "%s",
-                     strait_emu_program_host(host, p->experiment, i));
+                     i < p->experiment->n_ranks ? strait_emu_program_host(host, p->experiment, i)
+                                                : "others");
     }
     const int pairs = 2 * (n->n_ranks + n->n_sites);
     for (int i = 0; n->between && i < n->n_sites * n->n_sites; i++) {

@@ -128,6 +128,8 @@ static const char *doubt_of(const struct strait_experiment *e)
         return "no replay was held against a measurement";
     if (strait_network_n_scheduled(e->network) > 0)
         return "no network whose rates change was held against measurements";
+    if (strait_network_n_flows(e->network) > 0)
+        return "margins were learned on networks without flows of others";
     return e->model->timing == STRAIT_TIMING_STATED_FLOPS
                ? "compute time from stated FLOP/s, whose error is not known"
                : NULL;
@@ -178,7 +180,7 @@ int strait_plan_put_interval(json_t *row, const struct strait_plan_setup *setup,
 static double mean_message_bytes(const struct strait_trial *p)
 {
     double bytes = 0, n = 0;
-    for (int r = 0; r < p->run.n_ranks; r++) {
+    for (int r = 0; r < p->experiment->n_ranks; r++) {
         bytes += (double)p->logs[r].payload_bytes;
         n += (double)p->logs[r].n_messages;
     }
@@ -226,7 +228,7 @@ static int times_of(struct strait_plan_times *out, const struct strait_plan_setu
     struct strait_margin margin;
     double ends_s[2];
     bool wanted[2];
-    if (strait_breakdown_of(&b, p->logs, p->run.n_ranks, e->strategy->has_server, err) != 0)
+    if (strait_breakdown_of(&b, p->logs, p->experiment->n_ranks, e->strategy->has_server, err) != 0)
         return -1;
     *out = (struct strait_plan_times){.round_s = b.round_s,
                                       .network_s = b.phase_s[STRAIT_PHASE_TRANSFER] +

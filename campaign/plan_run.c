@@ -52,7 +52,7 @@ static int keep_spans(const struct strait_plan *plan, const struct strait_task_p
 {
     char path[STATE_CHARS];
     snprintf(path, sizeof(path), "%.4000s/%s.jsonl", plan->setup.spans, task->key);
-    return strait_spans_write(path, p->logs, p->run.n_ranks, err);
+    return strait_spans_write(path, p->logs, p->experiment->n_ranks, err);
 }
 
 /* One attempt at a task, with the seed that comes so many after the experiment's. */

@@ -108,6 +108,7 @@ int strait_network_rows(json_t *out, struct strait_error *err)
         {".../rate", "[{\"at\": \"9 s\", \"rate\": ...}]", "over time; or a trace of Mahimahi"},
         {".../name, count", "\"dsl\", 40", "so many ports or sites alike"},
         {".../background", "\"200 Mbps\"", "that others take of the rate"},
+        {".../background", "{\"flows\": 2, \"way\": \"in\"}", "long TCP flows that compete"},
         {"events", "[{\"at\", \"on\", \"rate\"}]", "links by name get another rate from a time on"},
         {".../rtt", "\"50 ms\"", "there and back over this port; a path adds those of its ends"},
         {".../loss", "\"0.1 %\"", "of segments"},

@@ -51,7 +51,7 @@ static json_t *round_json(const struct strait_trial *p, bool has_server)
         return json_null();
     json_t *spans = json_array();
     size_t n_spans = 0;
-    for (int r = 0; r < p->run.n_ranks; r++)
+    for (int r = 0; r < p->experiment->n_ranks; r++)
         for (size_t i = 0; i < p->logs[r].n_spans; i++) {
             const struct strait_span *s = &p->logs[r].spans[i];
             if (s->kind == STRAIT_SPAN_ROUND || s->end_s <= round->start_s ||
@@ -61,7 +61,7 @@ static json_t *round_json(const struct strait_trial *p, bool has_server)
                 json_array_append_new(spans, span_json(s));
         }
     return json_pack("{s:f, s:f, s:i, s:b, s:I, s:o}", "start_s", round->start_s, "end_s",
-                     round->end_s, "ranks", p->run.n_ranks, "has_server", (int)has_server,
+                     round->end_s, "ranks", p->experiment->n_ranks, "has_server", (int)has_server,
                      "n_spans", (json_int_t)n_spans, "spans", spans);
 }
 

@@ -55,7 +55,9 @@ static void add_transfer(struct sums *s, const struct strait_path_step *step)
     double most_s = -1;
     const int n_hops = strait_network_path(n, step->span->peer, step->span->rank, links);
     for (int i = 0; i < n_hops; i++) {
+        /* Each flow of others takes as much of its port as the stream of this transfer. */
         const double here_s =
+            (1 + strait_network_link(n, links[i])->n_flows) *
             filled_s(s, step, links[i],
                      strait_carried_bytes(s->carried, links[i], step->from_s, step->to_s));
         if (here_s <= most_s * (1 + SAME_RATIO)) /* of equal ones the first, but for rounding */

@@ -30,7 +30,7 @@ static void sum_bytes(double *bytes, const struct strait_trial *p)
     const struct strait_log *rank_0 = &p->logs[0];
     const size_t n = rank_0->n_scored;
     double known_s = INFINITY;
-    for (int r = 0; r < p->run.n_ranks; r++) {
+    for (int r = 0; r < p->experiment->n_ranks; r++) {
         const struct strait_log *log = &p->logs[r];
         if (log->n_lost > 0)
             known_s = fmin(known_s, log->lost_from_s);
@@ -58,7 +58,7 @@ static void mean_losses(double *losses, const struct strait_trial *p)
     const size_t n = rank_0->n_scored;
     const bool by_time = p->experiment->strategy->ends_with_rank_0;
     double *n_batches = calloc(n + 1, sizeof(*n_batches));
-    for (int r = 0; n_batches && r < p->run.n_ranks; r++)
+    for (int r = 0; n_batches && r < p->experiment->n_ranks; r++)
         for (size_t i = 0; i < p->logs[r].n_trained; i++) {
             const struct strait_trained *t = &p->logs[r].trained[i];
             const size_t at = by_time ? first_after(rank_0, t->time_s) : (size_t)t->round;

@@ -30,7 +30,7 @@ static int simulate(struct strait_log **logs, int *n_ranks, const json_t *header
         strait_trial_new(&p, e, profile, &options, err) == 0 &&
         strait_trial_run(p, backend, err) == 0) {
         *logs = p->logs;
-        *n_ranks = p->run.n_ranks;
+        *n_ranks = e->n_ranks;
         p->logs = calloc((size_t)p->run.n_ranks, sizeof(*p->logs)); /* the trial frees its own */
         status =
             p->logs ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "timeline", "memory ran out");

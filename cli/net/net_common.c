@@ -73,6 +73,10 @@ int strait_net_load(struct strait_experiment **out, const char *file,
         struct strait_experiment *e = NULL;
         status = point ? strait_experiment_read(&e, s->file, point, err) : -1;
         json_decref(point);
+        if (status == 0 && strait_network_n_flows(e->network) > 0)
+            status = strait_error_set(err, STRAIT_ERR_INPUT, s->file,
+                                      "expected no flows of others (\"background\"): only ranks "
+                                      "make them, start programs of your own instead");
         if (status == 0 && !first) {
             first = e;
             continue;

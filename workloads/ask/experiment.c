@@ -243,6 +243,17 @@ static int check_leaving(const struct strait_experiment *e, struct strait_error 
     return 0;
 }
 
+/* Lanes of a replay take the channels that flows of others would have. */
+static int check_flows(const struct strait_experiment *e, struct strait_error *err)
+{
+    char where[256];
+    if (!e->graph || strait_network_n_flows(e->network) == 0)
+        return 0;
+    snprintf(where, sizeof(where), "%s#/network", e->file);
+    return strait_error_set(err, STRAIT_ERR_INPUT, where,
+                            "expected no flows of others (\"background\") beside a replay");
+}
+
 static int read_all(struct strait_experiment *e, struct strait_object *o, struct strait_error *err)
 {
     const char *schema, *table;
@@ -287,7 +298,7 @@ static int read_all(struct strait_experiment *e, struct strait_object *o, struct
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     choose_detail(e);
     take_device_profile(e);
-    if (check_leaving(e, err) != 0)
+    if (check_leaving(e, err) != 0 || check_flows(e, err) != 0)
         return -1;
     return strait_object_close(o, err);
 }

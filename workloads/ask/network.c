@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "codecs/frame.h"
 #include "core/random.h"
@@ -159,8 +160,8 @@ bool strait_network_loses(const struct strait_network *n)
 
 bool strait_network_by_packets(const struct strait_network *n)
 {
-    const bool any =
-        (n->tcp.congestion == STRAIT_BBR && !n->drag) || strait_network_is_imperfect(n);
+    const bool any = (n->tcp.congestion == STRAIT_BBR && !n->drag) ||
+                     strait_network_is_imperfect(n) || strait_network_n_flows(n) > 0;
     return n->detail == STRAIT_DETAIL_PACKETS || (n->detail == STRAIT_DETAIL_CHOSEN && any);
 }
 
@@ -231,6 +232,54 @@ int strait_network_spread_shares(struct strait_network *n, double spread, uint64
         n->drag[i] = 1 / (1 + spread * (2 * u - 1));
     }
     return n->drag ? 0 : -1;
+}
+
+int strait_network_n_flows(const struct strait_network *n)
+{
+    int n_flows = 0;
+    for (int i = 0; i < 2 * n->n_ranks; i++)
+        n_flows += strait_network_link(n, i)->n_flows;
+    return n_flows;
+}
+
+/* A copy of n elements with room for one more, zeroed; NULL where there are none, or no memory. */
+static void *copy_of(const void *from, size_t n, size_t size)
+{
+    void *to = from ? calloc(n + 1, size) : NULL;
+    return to ? memcpy(to, from, n * size) : NULL;
+}
+
+struct strait_network *strait_network_with_others(const struct strait_network *n)
+{
+    struct strait_network *w = copy_of(n, 1, sizeof(*w));
+    const size_t n_ranks = (size_t)n->n_ranks, n_sites = (size_t)n->n_sites;
+    if (!w)
+        return NULL;
+    w->schedules = w->presences = NULL;
+    w->jitters = NULL;
+    w->out = copy_of(n->out, n_ranks, sizeof(*w->out));
+    w->in = copy_of(n->in, n_ranks, sizeof(*w->in));
+    w->site = copy_of(n->site, n_ranks, sizeof(*w->site));
+    w->site_out = copy_of(n->site_out, n_sites, sizeof(*w->site_out));
+    w->site_in = copy_of(n->site_in, n_sites, sizeof(*w->site_in));
+    w->between = copy_of(n->between, n_sites * n_sites, sizeof(*w->between));
+    w->drag = copy_of(n->drag, n_ranks, sizeof(*w->drag));
+    if (!w->out || !w->in || !w->site != !n->site || !w->site_out != !n->site_out ||
+        !w->site_in != !n->site_in || !w->between != !n->between || !w->drag != !n->drag) {
+        strait_network_free(w);
+        return NULL;
+    }
+    double bits_per_s[2] = {0};
+    for (int i = 0; i < 2 * n->n_ranks; i++)
+        if (strait_network_link(n, i)->n_flows > 0)
+            bits_per_s[i % 2] += strait_network_link(n, i)->rate_bits_per_s;
+    w->out[n->n_ranks] = w->in[n->n_ranks] = (struct strait_link){
+        .rate_bits_per_s = 2 * fmax(bits_per_s[0], bits_per_s[1]), .queue_bytes = INFINITY};
+    if (w->site)
+        w->site[n->n_ranks] = -1;
+    w->n_ranks++;
+    w->n_others = 1;
+    return w;
 }
 
 static void free_schedules(struct strait_schedule *s)

@@ -18,11 +18,14 @@ struct strait_link {
     const struct strait_jitter *jitter;     /* how jitter_s is distributed; NULL: uniformly */
     const struct strait_schedule *present; /* out port of a client: 1 there, 0 away; NULL: always */
     double background_bits_per_s; /* that other traffic takes; already off the rates above */
+    int n_flows; /* of others, long TCP flows that compete for this port; of ranks' ports alone */
     const char *group;            /* "name" of its entry, borrowed from the JSON; NULL: none */
 };
 
 enum strait_congestion { STRAIT_RENO, STRAIT_BBR, STRAIT_CUBIC };
 
+/* The largest number of flows of others in one direction of a port. */
+enum { STRAIT_MAX_OTHER_FLOWS = 8 };
 /* The largest number of TCP connections a stream that was measured. */
 enum { STRAIT_MAX_CONNECTIONS = 16 };
 /* Bytes that a sender writes to one of several connections before it is the next one's turn. */
@@ -65,6 +68,7 @@ struct strait_network {
      * TCP's is to its round trip. Simulators only; NULL: all shares are equal. */
     double *drag;
     double share_spread;               /* spread of the shares, keyed draws of 1 +- this */
+    int n_others; /* 1: the last rank is only where flows of others begin and end; 0: none is */
     bool names_congestion;             /* the file does, and not by default */
     bool has_server;                   /* rank 0 has the server's port; for words alone */
     enum strait_detail detail;         /* of simulations */
@@ -112,7 +116,8 @@ double strait_path_loss_ratio(const struct strait_network *n, int src, int dst);
 /** Whether packets from src to dst can be lost, by chance or at a full queue. */
 bool strait_path_drops(const struct strait_network *n, int src, int dst);
 /** Whether simulations move single packets: where that is asked for, and unless flows are, where a
- *  link has loss, jitter or a finite queue, and under BBR, whose rate is an estimate. */
+ *  link has loss, jitter or a finite queue, where flows of others keep their windows full, and under BBR, whose
+ *  rate is an estimate. */
 bool strait_network_by_packets(const struct strait_network *n);
 /** Whether a link has loss, jitter or a finite queue. */
 bool strait_network_is_imperfect(const struct strait_network *n);
@@ -141,6 +146,12 @@ struct strait_network *strait_network_star(int n_ranks, struct strait_link serve
 /** The window of a network that names none: twice the longest path's bandwidth-delay product, at
  *  least 1 MB. */
 double strait_network_default_window_bytes(const struct strait_network *n);
+/** Flows of others on all ports together. */
+int strait_network_n_flows(const struct strait_network *n);
+/** A copy of n with one more rank, where the flows of others have their other ends: at the core,
+ *  with a port of twice the rate that they can take together, and no delay. Borrows what n owns
+ *  beside its arrays. NULL when memory runs out. */
+struct strait_network *strait_network_with_others(const struct strait_network *n);
 /** Read "network" of an experiment (docs/experiment.md).
  *  In:      experiment   the object that holds the key
  *           has_server   rank 0 has the server's port

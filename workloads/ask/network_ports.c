@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/names.h"
 #include "network_ports.h"
 
 /* One rate, or a schedule of them. */
@@ -109,14 +110,58 @@ static int take_background(struct strait_link *l, struct strait_network *owner, 
     return 0;
 }
 
+/* {"rate": "200 Mbps", "flows": 2, "way": "in"}: a constant rate that is taken off both
+ * directions' or one's, and flows that compete there. */
+static int read_flows(struct strait_link *out, struct strait_link *in, struct strait_network *owner,
+                      struct strait_object *port, struct strait_error *err)
+{
+    struct strait_object o;
+    const char *way;
+    double bits_per_s;
+    long n_flows;
+    char where[STRAIT_JSON_POINTER_MAX * 2];
+    if (strait_object_enter(&o, port, "background", false, err) != 0 ||
+        strait_object_string_or(&o, &way, "way", "", err) != 0 ||
+        strait_object_quantity_or(&o, &bits_per_s, "rate", STRAIT_UNIT_LINK_RATE, 0, 1e13, 0,
+                                  err) != 0 ||
+        strait_object_integer_or(&o, &n_flows, "flows", 0, STRAIT_MAX_OTHER_FLOWS, 0, err) != 0)
+        return -1;
+    if (*way && strcmp(way, "out") != 0 && strcmp(way, "in") != 0)
+        return strait_refuse_name(
+            err, STRAIT_ERR_INPUT, strait_object_where(&o, "way", where, sizeof(where)),
+            "\"out\" or \"in\"", way, (const char *const[]){"out", "in", NULL});
+    struct strait_link *const links[] = {strcmp(way, "in") != 0 ? out : NULL,
+                                         strcmp(way, "out") != 0 ? in : NULL};
+    for (int i = 0; i < 2; i++) {
+        if (links[i] && take_background(links[i], owner, bits_per_s, port, err) != 0)
+            return -1;
+        if (links[i])
+            links[i]->n_flows = (int)n_flows;
+    }
+    return strait_object_close(&o, err);
+}
+
+/* "background": a rate, or what read_flows takes. */
+static int read_background(struct strait_link *out, struct strait_link *in,
+                           struct strait_network *owner, struct strait_object *o,
+                           struct strait_error *err)
+{
+    double bits_per_s;
+    if (json_is_object(strait_object_value(o, "background")))
+        return read_flows(out, in, owner, o, err);
+    return strait_object_quantity_or(o, &bits_per_s, "background", STRAIT_UNIT_LINK_RATE, 0, 1e13,
+                                     0, err) != 0 ||
+                   take_background(out, owner, bits_per_s, o, err) != 0 ||
+                   take_background(in, owner, bits_per_s, o, err) != 0
+               ? -1
+               : 0;
+}
+
 int strait_port_read(struct strait_link *out, struct strait_link *in, struct strait_network *owner,
                      struct strait_object *o, struct strait_error *err)
 {
     struct strait_link both = {.queue_bytes = INFINITY};
-    double background;
-    if (read_link(&both, owner, o, true, err) != 0 ||
-        strait_object_quantity_or(o, &background, "background", STRAIT_UNIT_LINK_RATE, 0, 1e13, 0,
-                                  err) != 0)
+    if (read_link(&both, owner, o, true, err) != 0)
         return -1;
     *out = *in = both;
     if (read_direction(out, owner, o, "out", err) != 0 ||
@@ -125,10 +170,7 @@ int strait_port_read(struct strait_link *out, struct strait_link *in, struct str
     if (!(out->rate_bits_per_s > 0 && in->rate_bits_per_s > 0)) /* says what is missing */
         return strait_object_quantity(o, &both.rate_bits_per_s, "rate", STRAIT_UNIT_LINK_RATE,
                                       DBL_MIN, 1e13, err);
-    return take_background(out, owner, background, o, err) != 0 ||
-                   take_background(in, owner, background, o, err) != 0
-               ? -1
-               : strait_object_close(o, err);
+    return read_background(out, in, owner, o, err) != 0 ? -1 : strait_object_close(o, err);
 }
 
 void strait_ports_release(struct strait_ports *p)

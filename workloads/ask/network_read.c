@@ -266,6 +266,15 @@ int strait_network_read(struct strait_network **out, struct strait_object *exper
         make_sites(n, &o, topology, has_server, err) != 0 || read_tcp(n, &o, err) != 0 ||
         read_detail(n, &o, err) != 0 || strait_events_read(n, &o, err) != 0)
         goto fail;
+    for (int i = 2 * n->n_ranks; i < strait_network_n_links(n); i++)
+        if (strait_network_link(n, i)->n_flows > 0) {
+            char where[STRAIT_JSON_POINTER_MAX * 2];
+            strait_error_set(err, STRAIT_ERR_INPUT,
+                             strait_object_where(&o, topology->site, where, sizeof(where)),
+                             "expected flows of others (\"background\") on ports of clients or of "
+                             "the server, found them on a port or link of sites");
+            goto fail;
+        }
     strait_object_value(&o, "constants"); /* for strategies, read in device.c */
     if (!has_server)                      /* "server" may be present and is ignored */
         strait_object_value(&o, "server");

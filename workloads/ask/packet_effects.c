@@ -74,7 +74,8 @@ static void add_group(json_t *list, const struct strait_network *n, int effect,
 static json_t *effects_among(const struct strait_network *n, unsigned which)
 {
     const int n_servers = n->has_server ? 1 : 0;
-    const struct group ports[] = {{"client", 2 * n_servers, n->n_ranks - n_servers, 2},
+    const struct group ports[] = {{"client", 2 * n_servers, n->n_ranks - n_servers - n->n_others,
+                                   2},
                                   {"server", 0, n_servers, 2},
                                   {"site", 2 * n->n_ranks, n->n_sites, 2}},
                        pairs = {"", 2 * (n->n_ranks + n->n_sites),

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include "codecs/codec.h"
 #include "core/error.h"
-#include "live_state.h"
+#include "workloads/live/live_state.h"
 #include "log.h"
 #include "workloads/ask/network.h"
 

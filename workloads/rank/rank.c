@@ -106,7 +106,7 @@ double strait_device_speed(const struct strait_rank *r)
 
 const struct strait_network *strait_network(const struct strait_rank *r)
 {
-    return r->run->network;
+    return strait_experiment(r)->network;
 }
 
 double strait_add_s_per_byte(const struct strait_rank *r)
@@ -339,6 +339,8 @@ static size_t max_spans(const struct strait_rank *r, const struct strait_trial *
 
 void strait_rank_begin(struct strait_rank *r)
 {
+    if (r->me >= strait_n_ranks(r)) /* where flows of others end: it has no model */
+        return;
     struct strait_rank_state *w = calloc(1, sizeof(*w));
     struct strait_error err = {0};
     if (!w) {
@@ -368,11 +370,21 @@ void strait_rank_begin(struct strait_rank *r)
     w->footprint.rank = r;
 }
 
-void strait_rank_main(struct strait_rank *r)
+static void follow_strategy(struct strait_rank *r)
 {
     strait_rank_state_of(r)->point->experiment->strategy->rank_main(r);
     if (strait_trains(r))
         strait_learning_end(r);
+}
+
+void strait_rank_main(struct strait_rank *r)
+{
+    if (r->run->network->n_others == 0)
+        follow_strategy(r);
+    else if (r->me < strait_n_ranks(r))
+        strait_others_beside(r, follow_strategy);
+    else
+        strait_others_main(r);
 }
 
 void strait_rank_end(struct strait_rank *r)

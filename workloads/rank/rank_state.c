@@ -14,7 +14,7 @@ int strait_me(const struct strait_rank *r)
 
 int strait_n_ranks(const struct strait_rank *r)
 {
-    return r->run->n_ranks;
+    return r->run->n_ranks - r->run->network->n_others;
 }
 
 double strait_now_s(const struct strait_rank *r)

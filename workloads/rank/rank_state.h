@@ -115,6 +115,14 @@ bool strait_packet_is_view(const struct strait_packet *p);
 struct strait_task *strait_task_of(struct strait_rank *r, enum strait_span_kind kind,
                                    struct strait_op *op);
 
+/* Flows of others (others.c), where run->network has a rank for their other ends. */
+/** The program of that rank. */
+void strait_others_main(struct strait_rank *r);
+/** Another rank's program, beside the flows that begin or end at its port. */
+void strait_others_beside(struct strait_rank *r, void (*program)(struct strait_rank *r));
+/** Whether flows of others use this stream; src or dst is the rank of their other ends. */
+bool strait_others_use_stream(const struct strait_network *n, int src, int dst, int channel);
+
 /* Tensors (tensor.c). */
 /** Before time 0, fill what the strategy will send (recordings of the uplink's kind on clients, of
  *  the downlink's on a server) and allocate buffers for decoding from each sender's codec.

@@ -275,7 +275,7 @@ int strait_steady_run(struct strait_trial *p, const struct strait_backend *backe
     const int n_rounds = p->n_rounds;
     const bool may = !p->every_round && !p->run.real_payload && !p->run.measured_cost &&
                      !backend->is_measured && strait_network_n_scheduled(e->network) == 0 &&
-                     !e->network->presences;
+                     !e->network->presences && !p->with_others;
     const int base = may && e->strategy->period ? e->strategy->period(e) : 0;
     const int least = base * ALIKE + 1; /* rounds that can show a period */
     for (int n = least > FIRST_TRY ? least : FIRST_TRY; base > 0 && 2 * n < n_rounds; n *= 2) {

@@ -38,6 +38,8 @@ static bool uses_stream(const struct strait_run *run, int src, int dst, int chan
 {
     const struct strait_trial *p = run->context;
     const struct strait_strategy *s = p->experiment->strategy;
+    if (src != dst && (src >= p->experiment->n_ranks || dst >= p->experiment->n_ranks))
+        return strait_others_use_stream(run->network, src, dst, channel);
     return src != dst && (!s->uses_stream || s->uses_stream(p->experiment, src, dst, channel));
 }
 
@@ -149,16 +151,21 @@ int strait_trial_new(struct strait_trial **out, const struct strait_experiment *
     p->plans_memory = options->plans_memory;
     p->guess = options->guess || (options->real_payload && options->measured_cost);
     p->recorded_ratio = NAN;
-    p->logs = calloc((size_t)experiment->n_ranks, sizeof(*p->logs));
-    p->run = (struct strait_run){.n_ranks = experiment->n_ranks,
-                                 .network = experiment->network,
+    /* On real machines nobody makes traffic for others. */
+    const bool competes = strait_network_n_flows(experiment->network) > 0 && !options->world;
+    p->with_others = competes ? strait_network_with_others(experiment->network) : NULL;
+    const struct strait_network *network = competes ? p->with_others : experiment->network;
+    const int n_ranks = experiment->n_ranks + (competes ? 1 : 0);
+    p->logs = calloc((size_t)n_ranks, sizeof(*p->logs));
+    p->run = (struct strait_run){.n_ranks = n_ranks,
+                                 .network = network,
                                  .n_slots = n_slots,
                                  .rank_begin = strait_rank_begin,
                                  .rank_main = strait_rank_main,
                                  .rank_end = strait_rank_end,
                                  .ends_with_rank_0 = experiment->strategy->ends_with_rank_0,
-                                 .has_one_lane =
-                                     experiment->strategy->has_one_lane && !options->real_payload,
+                                 .has_one_lane = experiment->strategy->has_one_lane &&
+                                                 !options->real_payload && !competes,
                                  .n_threads = options->n_threads,
                                  .in_process = options->in_process && !options->real_payload,
                                  .real_payload = options->real_payload,
@@ -185,7 +192,7 @@ int strait_trial_new(struct strait_trial **out, const struct strait_experiment *
                             PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         p->readings = shared == MAP_FAILED ? NULL : shared;
     }
-    if (!p->logs || !p->rooms || (!p->estimates && !options->measured_cost) ||
+    if (!network || !p->logs || !p->rooms || (!p->estimates && !options->measured_cost) ||
         (options->measured_cost && !p->readings)) {
         strait_trial_free(p);
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "%d logs do not fit in memory",
@@ -206,9 +213,10 @@ void strait_trial_free(struct strait_trial *p)
 {
     if (!p)
         return;
-    for (int i = 0; p->logs && i < p->experiment->n_ranks; i++)
+    for (int i = 0; p->logs && i < p->run.n_ranks; i++)
         strait_log_release(&p->logs[i]);
     free(p->logs);
+    strait_network_free(p->with_others);
     for (size_t i = 0; i < 3; i++)
         strait_tensor_fill_plan_free(p->fills[i]);
     strait_tensors_free(p->tensors);

@@ -66,11 +66,13 @@ struct strait_trial {
     struct strait_kept *kept; /* what training computed; NULL: it is not kept */
     int n_workers;            /* ranks that train; of any run */
     bool stops_at_target;
+    struct strait_network *with_others; /* flows compete with the run's: run.network; else NULL */
     double n_batches;  /* of all ranks together, and */
     double gradient_s; /* processor time of one on this machine: 0 until it was checked */
     struct strait_run run;
     struct strait_facts facts;
-    struct strait_log *logs; /* run.n_ranks, filled by strait_trial_run */
+    /* run.n_ranks, filled by strait_trial_run; the experiment's n_ranks say something */
+    struct strait_log *logs;
 };
 
 struct strait_trial_options {

@@ -170,6 +170,32 @@ static void background(void)
     strait_network_free(n);
 }
 
+/* Two flows in one direction, beside a rate that is taken off there; 8 Mbps of two ports ask for
+ * them, so the rank where they begin has twice 2 x 8 Mbps, at the core of the sites. */
+static void flows_of_others(void)
+{
+    struct strait_error err = {0};
+    struct strait_network *n = read_network(
+        "\"topology\": \"sites\", \"site\": [{\"ranks\": 2, \"rate\": \"1 Gbps\"}], \"client\":"
+        "{\"rate\": \"10 Mbps\", \"background\": {\"rate\": \"2 Mbps\", \"flows\": 2, \"way\": "
+        "\"in\"}}",
+        2, false, &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(n);
+    CU_ASSERT(n->in[1].n_flows == 2 && n->out[1].n_flows == 0);
+    CU_ASSERT(n->in[1].rate_bits_per_s == 8e6 && n->out[1].rate_bits_per_s == 10e6);
+    CU_ASSERT_EQUAL(strait_network_n_flows(n), 4);
+    CU_ASSERT_TRUE(strait_network_by_packets(n));
+    struct strait_network *w = strait_network_with_others(n);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(w);
+    CU_ASSERT(w->n_ranks == 3 && w->n_others == 1 && n->n_ranks == 2);
+    CU_ASSERT(w->out[2].rate_bits_per_s == 32e6 && w->in[2].rate_bits_per_s == 32e6);
+    CU_ASSERT(w->out[2].delay_s == 0 && isinf(w->out[2].queue_bytes));
+    CU_ASSERT(w->site[2] == -1 && w->site[1] == 0);
+    CU_ASSERT_EQUAL(w->site_in[0].rate_bits_per_s, 1e9);
+    strait_network_free(w);
+    strait_network_free(n);
+}
+
 /* Two offices of three ranks and three homes of one. */
 static void groups_of_sites(void)
 {
@@ -363,6 +389,7 @@ static const struct strait_test tests[] = {
     {"events change the rates of what they name", events},
     {"events reach sites", events_of_sites},
     {"background traffic is taken off the rate", background},
+    {"flows of others are one direction's, and have a rank", flows_of_others},
     {"the clients that a network lists are counted", listed},
     {"a stream is one connection unless told otherwise", connections},
     {"imperfect links and BBR take packets, unless flows are asked for", by_packets},
