@@ -5,13 +5,13 @@
 
 enum { N_PINGS = 24 };
 static const int64_t MS = 1000000, SECOND = 1000000000;
-/* Preparing may mean to read and encode a model of gigabytes; nobody needs as long to answer. */
-static const int64_t PREPARE_S = 600, LOST_S = 30;
+/* So long nobody is silent who takes part in the run. */
+static const int64_t LOST_S = 30;
 /* From the last measured clock to time 0: for the notes, and for each rank's threads. */
 static const int64_t WAKE_MS = 30, WAKE_RANK_MS = 2;
 /* Between two looks around, while rank 0's program runs and after. */
 static const int64_t LOOK_MS = 100, LAST_LOOKS_MS = 5;
-/* Real time beyond a multiple of what is expected. Source: as the emulation's, emu/judge. */
+/* Beyond a multiple of what is expected, in real time. Source: as the emulation's, emu/judge. */
 static const double SPARE_S = 300, LATE_RATIO = 10, DEFAULT_S = 3600;
 
 void strait_mpi_conduct_note(struct strait_mpi_session *s, const struct strait_mpi_note *note)
@@ -53,6 +53,25 @@ static int lost(int rank, int64_t for_s, struct strait_error *err)
                             rank, (long long)for_s);
 }
 
+static int ping(struct strait_mpi_session *s, int rank, struct strait_error *err)
+{
+    s->peers[rank].n_pings++;
+    return tell(s, rank, STRAIT_MPI_PING, 0, err);
+}
+
+/* Until all pings so far are answered. */
+static int hear_pongs(struct strait_mpi_session *s, int rank, struct strait_error *err)
+{
+    const int64_t asked_ns = strait_proc_mono_ns();
+    while (s->peers[rank].n_pongs < s->peers[rank].n_pings) {
+        if (strait_mpi_session_turn(s, err) != 0)
+            return -1;
+        if (strait_proc_mono_ns() - asked_ns > LOST_S * SECOND)
+            return lost(rank, LOST_S, err);
+    }
+    return 0;
+}
+
 /* The shortest of some round trips says best how far the rank's clock is from this one. */
 static int measure_clock(struct strait_mpi_session *s, int rank, int when, struct strait_error *err)
 {
@@ -60,17 +79,12 @@ static int measure_clock(struct strait_mpi_session *s, int rank, int when, struc
     if (p->clock_id != 0 && p->clock_id == strait_mpi_session_clock_id())
         return 0; /* the same machine: the clock is rank 0's */
     p->rtt_ns[when] = INT64_MAX;
+    if (hear_pongs(s, rank, err) != 0) /* of those while it prepared */
+        return -1;
     for (unsigned i = 0; i < N_PINGS; i++) {
         const int64_t sent_ns = strait_proc_mono_ns();
-        const unsigned n = p->n_pongs;
-        if (tell(s, rank, STRAIT_MPI_PING, 0, err) != 0)
+        if (ping(s, rank, err) != 0 || hear_pongs(s, rank, err) != 0)
             return -1;
-        while (p->n_pongs == n) {
-            if (strait_mpi_session_turn(s, err) != 0)
-                return -1;
-            if (strait_proc_mono_ns() - sent_ns > LOST_S * SECOND)
-                return lost(rank, LOST_S, err);
-        }
         const int64_t rtt_ns = p->pong_here_ns - sent_ns;
         if (rtt_ns >= p->rtt_ns[when])
             continue;
@@ -80,18 +94,61 @@ static int measure_clock(struct strait_mpi_session *s, int rank, int when, struc
     return 0;
 }
 
+double strait_mpi_conduct_silence_s(const struct strait_mpi_session *s, int rank, int64_t now_ns)
+{
+    const struct strait_mpi_peer *p = &s->peers[rank];
+    const bool came = p->heard_ns > 0;
+    const double left_s = came ? (double)LOST_S : (double)LOST_S + LATE_RATIO * s->came_after_s;
+    return left_s - 1e-9 * (double)(now_ns - (came ? p->heard_ns : s->began_ns));
+}
+
+/* Ask all who are not ready whether they are there. They answer while they prepare, which another
+ * thread of theirs does. Out: are all ready? */
+static int ask_around(struct strait_mpi_session *s, bool *ready, struct strait_error *err)
+{
+    const int64_t now_ns = strait_proc_mono_ns();
+    *ready = true;
+    for (int i = 1; i < s->run->n_ranks; i++) {
+        const struct strait_mpi_peer *p = &s->peers[i];
+        if (p->is_ready)
+            continue;
+        *ready = false;
+        if (strait_mpi_conduct_silence_s(s, i, now_ns) < 0)
+            return strait_error_set(err, STRAIT_ERR_BACKEND, NULL,
+                                    p->heard_ns > 0
+                                        ? "rank %d has not answered while it prepared the run"
+                                        : "rank %d has not come to the run that rank 0 announced",
+                                    i);
+        if (p->heard_ns > 0 && ping(s, i, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int wait_for_all(struct strait_mpi_session *s, struct strait_error *err)
+{
+    for (bool ready = false; !ready;) {
+        const int64_t until_ns = strait_proc_mono_ns() + SECOND;
+        int n_left = 0;
+        if (ask_around(s, &ready, err) != 0)
+            return -1;
+        do {
+            n_left = 0;
+            for (int i = 1; i < s->run->n_ranks; i++)
+                n_left += !s->peers[i].is_ready;
+            if (n_left > 0 && strait_mpi_session_turn(s, err) != 0)
+                return -1;
+        } while (n_left > 0 && strait_proc_mono_ns() < until_ns);
+    }
+    return 0;
+}
+
 int strait_mpi_conduct_start(struct strait_mpi_session *s, struct strait_error *err)
 {
     const int n = s->run->n_ranks;
-    const int64_t until_ns = strait_proc_mono_ns() + PREPARE_S * SECOND;
     int64_t longest_ns = 0;
-    for (int i = 1; i < n; i++)
-        while (!s->peers[i].is_ready) {
-            if (strait_mpi_session_turn(s, err) != 0)
-                return -1;
-            if (strait_proc_mono_ns() > until_ns)
-                return lost(i, PREPARE_S, err);
-        }
+    if (wait_for_all(s, err) != 0)
+        return -1;
     for (int i = 1; i < n; i++) {
         if (measure_clock(s, i, 0, err) != 0)
             return -1;

@@ -14,6 +14,7 @@ enum { STRAIT_MPI_MAX_PIECES = 4, STRAIT_MPI_N_BEGUN = 2 };
 
 /* What rank 0 and the others say of a run beside its messages. */
 enum strait_mpi_word {
+    STRAIT_MPI_HERE,   /* to 0: begins to prepare, and answers from now on */
     STRAIT_MPI_READY,  /* to 0: prepared, all messages may come; with clock_id */
     STRAIT_MPI_PING,   /* from 0: reply at once */
     STRAIT_MPI_PONG,   /* to 0, with time_ns */

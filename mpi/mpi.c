@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
+#include "core/clock.h"
 #include "core/hash.h"
 #include "session.h"
 
@@ -200,7 +201,10 @@ static int get_ready(struct strait_mpi_session *s, struct strait_error *err)
 {
     pthread_t thread;
     const struct strait_mpi_note ready = {.word = STRAIT_MPI_READY,
-                                          .clock_id = strait_mpi_session_clock_id()};
+                                          .clock_id = strait_mpi_session_clock_id()},
+                                 here = {.word = STRAIT_MPI_HERE};
+    if (s->world->me != 0 && strait_mpi_link_note(s->link, 0, &here, err) != 0)
+        return -1;
     if (pthread_create(&thread, NULL, prepare, s) != 0)
         return strait_error_system(err, "pthread_create", "cannot prepare rank %d", s->world->me);
     pthread_detach(thread); /* where it fails it never ends */
@@ -273,7 +277,8 @@ static int run_mpi(struct strait_run *run, struct strait_error *err)
                                         .failed = failed};
     sem_init(&s->compute, 0, processors());
     prctl(PR_SET_TIMERSLACK, 1UL);
-    s->heard_0_ns = strait_proc_mono_ns();
+    s->heard_0_ns = s->began_ns = strait_proc_mono_ns();
+    s->came_after_s = s->world->talked_s > 0 ? strait_clock_s() - s->world->talked_s : 0;
     s->peers = calloc((size_t)run->n_ranks, sizeof(*s->peers));
     if (!s->peers || strait_mpi_link_new(&s->link, s->world, &s->rank, note, s, &why) != 0) {
         free(s->peers);

@@ -10,9 +10,9 @@ struct strait_mpi_peer {
     uint64_t clock_id;
     struct strait_mpi_note status; /* the last */
     unsigned n_statuses;
-    int64_t heard_ns;
+    int64_t heard_ns;                    /* last; 0: not in this run */
     int64_t pong_here_ns, pong_there_ns; /* the last: arrived here; sent there, by its clock */
-    unsigned n_pongs;
+    unsigned n_pings, n_pongs;
     /* its clock minus rank 0's: before the run and after it, each wrong by rtt / 2 at most */
     int64_t offset_ns[2], rtt_ns[2];
 };
@@ -26,6 +26,8 @@ struct strait_mpi_session {
     sem_t compute;
     struct strait_error prepare_error;
     atomic_int prepared; /* 1: done; -1: see prepare_error */
+    int64_t began_ns;    /* when this process came to the run, and */
+    double came_after_s; /* how long after the processes last talked between runs */
     int64_t start_ns;    /* time 0 by this process's clock; 0: not known yet */
     int64_t heard_0_ns;  /* of rank 0 */
     bool stop, end;      /* as rank 0 said */
@@ -49,6 +51,10 @@ struct strait_mpi_note strait_mpi_session_status(struct strait_mpi_session *s);
 /* conduct.c: rank 0. All: 0, or -1 with *err. */
 /** A note came. */
 void strait_mpi_conduct_note(struct strait_mpi_session *s, const struct strait_mpi_note *note);
+/** Seconds for which a rank may stay silent before the run begins, less those for which it was; below
+ *  0: it is lost. Who has come to the run answers while it prepares; who has not may take 30 s and
+ *  ten times as long as rank 0 took from the last talk to the run. */
+double strait_mpi_conduct_silence_s(const struct strait_mpi_session *s, int rank, int64_t now_ns);
 /** Wait for all ranks, measure their clocks and say when time 0 is. */
 int strait_mpi_conduct_start(struct strait_mpi_session *s, struct strait_error *err);
 /** Until all have ended and nothing is under way. */

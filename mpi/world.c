@@ -165,6 +165,7 @@ int strait_mpi_tell(struct strait_mpi_world *w, int dst, const void *data, size_
                                     "rank %d does not listen to rank %d for %.3g s", dst, w->me,
                                     deadline_s);
     }
+    w->talked_s = strait_clock_s();
     return 0;
 }
 
@@ -187,6 +188,7 @@ int strait_mpi_listen(struct strait_mpi_world *w, int src, void **data, size_t *
     if (!*data)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out");
     ((char *)*data)[*n_bytes] = '\0';
+    w->talked_s = strait_clock_s();
     return w->calls->take(w->mpi, *data, *n_bytes, src, STRAIT_MPI_TAG_TALK) == 0
                ? 0
                : strait_mpi_broken(err);

@@ -10,6 +10,7 @@ struct strait_mpi_world {
     void *mpi;    /* the module's handle */
     void *module; /* the loader's */
     int me, n;    /* this process, of how many */
+    double talked_s; /* when this process last told or heard something, by strait_clock_s */
     char library[STRAIT_MPI_TEXT_CHARS];
 };
 
