@@ -9,12 +9,30 @@
 #undef strait_error_system
 #undef strait_error_path
 
-/* Inputs quoted in an error may contain control characters; replace them. */
+/* Bytes of the UTF-8 character that begins here, by its first byte and those that go on; 0: none
+ * that may be printed. */
+static size_t character_bytes(const char *text)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    const size_t n = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
+    if (c[0] < 0x20 || c[0] == 0x7f || c[0] > 0xf4 || (c[0] == 0xc2 && c[1] < 0xa0))
+        return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((c[i] & 0xc0) != 0x80)
+            return 0;
+    return n;
+}
+
+/* Inputs quoted in an error may contain control characters, or bytes that are no text; replace
+ * them. */
 static void make_one_line(char *text)
 {
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+    for (char *c = text; *c;) {
+        const size_t n = character_bytes(c);
+        if (n == 0)
             *c = '?';
+        c += n > 0 ? n : 1;
+    }
 }
 
 /* A text that was cut to fit must not end within a UTF-8 sequence. */

@@ -103,6 +103,22 @@ static int set_times(const struct import *c, struct strait_import *in, struct st
                : strait_model_set_step(in->model, value, err);
 }
 
+/* Nothing can be made of the trace: the first of what is missing says why. */
+static int no_use(const struct import *c, const struct strait_import *in, struct strait_error *err)
+{
+    const char *why = json_string_value(json_array_get(in->missing, 0));
+    if (in->model)
+        why = "with layers: --out NAME.csv writes them";
+    return strait_error_set(err, STRAIT_ERR_INPUT, c->path,
+                            "expected a trace that a table or an experiment can be made of, found "
+                            "%s%s%s",
+                            in->format->name,
+                            !why        ? ""
+                            : in->model ? " "
+                                        : " without ",
+                            why ? why : "");
+}
+
 static int import(const struct import *c, struct strait_import *in, struct strait_error *err)
 {
     char *text = NULL;
@@ -111,16 +127,13 @@ static int import(const struct import *c, struct strait_import *in, struct strai
         return -1;
     if (in->model && !ends_with(c->out, ".json"))
         return write_table(c, in, err);
+    if (!in->graph && !in->experiment)
+        return no_use(c, in, err);
     if (ends_with(c->out, ".csv"))
         return strait_error_set(err, STRAIT_ERR_INPUT, c->path,
                                 "expected a trace with layers for a table, found %s without any: "
                                 "--out NAME.json writes an experiment",
                                 in->format->name);
-    if (!in->graph && !in->experiment)
-        return strait_error_set(err, STRAIT_ERR_INPUT, c->path,
-                                "expected a trace that an experiment can be made of, found %s%s",
-                                in->format->name,
-                                in->model ? " with layers: --out NAME.csv writes them" : "");
     if (in->slowness && write_slowness(c, in, err) != 0)
         return -1;
     if (!(text = experiment_text(in)))

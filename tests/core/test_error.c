@@ -58,6 +58,11 @@ static void one_line(void)
     strait_error_set(&err, STRAIT_ERR_INPUT, "a\nb", "found \"%s\"", "x\n\033[2J\ty");
     CU_ASSERT_STRING_EQUAL(err.where, "a?b");
     CU_ASSERT_STRING_EQUAL(err.text, "found \"x??[2J?y\"");
+    /* whole characters stay; a lead without its rest, a rest alone, C1 controls and no UTF-8 go */
+    err = (struct strait_error){0};
+    strait_error_set(&err, STRAIT_ERR_INPUT, NULL,
+                     "\xc3\xa9 \xe1\x31 \xb5 \xc2\x9b \xf0\x9f\x98\x80 \xff");
+    CU_ASSERT_STRING_EQUAL(err.text, "\xc3\xa9 ?1 ? ?? \xf0\x9f\x98\x80 ?");
 }
 
 static void cut_between_characters(void)

@@ -52,8 +52,14 @@ static const struct strait_import_format *recognise(struct strait_source *s,
             return formats[i];
         strait_text_add(all, sizeof(all), "%s%s", i > 0 ? ", " : "", formats[i]->name);
     }
+    const char *const head = (const char *)s->buffer + s->at;
     if (s->has_failed)
         strait_error_set(err, s->err.code, s->err.where, "%s", s->err.text);
+    else if ((n >= 8 && memcmp(head, "# name: ", 8) == 0) ||
+             (n >= 12 && memcmp(head, "layer_index,", 12) == 0))
+        strait_error_set(err, STRAIT_ERR_INPUT, s->path,
+                         "expected a trace of another tool, found a layer table: name it as "
+                         "\"model\" in an experiment");
     else
         strait_error_set(err, STRAIT_ERR_INPUT, s->path,
                          "expected a trace of a known format (--format says which: %s), found none "

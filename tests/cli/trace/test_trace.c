@@ -35,6 +35,9 @@ static void shown(void)
     expect(CALL("trace", "show", "empty"), 2, "", "found an empty one");
     program_write(&program, "other", "hello\n");
     expect(CALL("trace", "show", "other"), 2, "", "expected a trace of a known format");
+    program_write(&program, "table.csv", "# name: mine\n");
+    expect(CALL("trace", "show", "table.csv"), 2, "",
+           "found a layer table: name it as \"model\" in an experiment");
     program_tear_down(&program);
 }
 
@@ -85,7 +88,27 @@ static void without_times(void)
     program_tear_down(&program);
 }
 
+/* What PyTorch without Kineto exports: names and times. */
+static void profile_without_layers(void)
+{
+    static const char why[] =
+        "expected a trace that a table or an experiment can be made of, found "
+        "kineto without gradients: no backward pass";
+    program_set_up(&program);
+    program_write(
+        &program, "old.json",
+        "[{\"name\":\"aten::addmm\",\"ph\":\"X\",\"ts\":1,\"dur\":2,\"tid\":1,\"pid\":\"CPU "
+        "functions\",\"args\":{}},{\"name\":\"autograd::engine::evaluate_function: "
+        "AddmmBackward0\",\"ph\":\"X\",\"ts\":3,\"dur\":2,\"tid\":1,\"pid\":\"CPU functions\","
+        "\"args\":{}}]");
+    expect(CALL("trace", "import", "old.json", "--out", "a.csv"), 2, "", why);
+    expect(CALL("trace", "import", "old.json", "--out", "a.json"), 2, "", why);
+    expect(CALL("trace", "show", "old.json"), 0, "strait.record of the Python", "");
+    program_tear_down(&program);
+}
+
 static const struct strait_test tests[] = {
+    {"a profile of which no layers can be made says what to do", profile_without_layers},
     {"layers of a trace without times take what the user says", without_times},
     {"show says what is in a trace, and refuses what is none", shown},
     {"import writes an experiment that runs, export another trace", imported},

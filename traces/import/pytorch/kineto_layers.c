@@ -245,7 +245,9 @@ static int make(struct strait_kineto_maker *m, struct strait_error *err)
     const size_t n_other = strait_kineto_keep_alike(m);
     if (m->n_all == 0) {
         strait_import_missing(in, "gradients: no backward pass (evaluate_function, AccumulateGrad) "
-                                  "with sequence numbers is in the trace");
+                                  "with sequence numbers is in the trace (a PyTorch built without "
+                                  "Kineto, as Debian's, writes none: strait.record of the Python "
+                                  "module does)");
         return 0;
     }
     for (size_t i = 0; i < m->all[0].n_gradients; i++)
