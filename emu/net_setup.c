@@ -70,11 +70,10 @@ double strait_emu_net_setup_credit_s(const struct strait_run *run, double dilati
     const double late_s = strait_emu_qdisc_late_s();
     double max_s = 0;
     for (int i = 0; i < 2 * run->n_ranks && realisation == STRAIT_EMU_KERNEL; i++) {
-        struct strait_link link = i < run->n_ranks ? n->out[i] : n->in[i - run->n_ranks];
-        struct strait_emu_qdisc s;
-        link.rate_bits_per_s = strait_link_least_bits_per_s(&link); /* its frames take longest */
-        link.schedule = NULL;
-        strait_emu_qdisc_of(&s, &link, n->overhead_bytes, dilation, late_s);
+        const struct strait_link *link = i < run->n_ranks ? &n->out[i] : &n->in[i - run->n_ranks];
+        struct strait_emu_qdisc s; /* its frames take longest at the least rate */
+        strait_emu_qdisc_of_step(&s, link, strait_link_least_bits_per_s(link), n->overhead_bytes,
+                                 dilation, late_s);
         max_s = fmax(max_s, strait_emu_qdisc_credit_s(&s) / dilation);
     }
     return max_s;
@@ -87,7 +86,8 @@ static bool same_class(const struct strait_network *n, int a, int b)
            memcmp(&n->in[a], &n->in[b], sizeof(n->in[a])) == 0;
 }
 
-/* The delays that the shapers of a path are told: an idle tbf adds no transmission time. */
+/* The delays that the shapers of a path are told: an idle tbf adds no transmission time, netem
+ * does. */
 static double delay_s(const struct strait_network *n, int from, int to, double dilation)
 {
     int links[STRAIT_MAX_HOPS];
@@ -97,6 +97,8 @@ static double delay_s(const struct strait_network *n, int from, int to, double d
         strait_emu_qdisc_of(&s, strait_network_link(n, links[i]), n->overhead_bytes, dilation,
                             strait_emu_qdisc_late_s());
         sum_s += 1e-9 * (double)s.delay_ns / dilation;
+        if (s.netem_bytes_per_s > 0)
+            sum_s += STRAIT_EMU_PING_FRAME_BYTES / (s.netem_bytes_per_s * dilation);
     }
     return sum_s;
 }

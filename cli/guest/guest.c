@@ -71,7 +71,8 @@ static double other_bytes(const struct strait_trial *p)
     return 4.0 / 3 * window_bytes * p->run.n_ranks;
 }
 
-/* The largest point's need. What the host could not do itself is the guest's to say. */
+/* The largest point's need. What cannot be run is the guest's to say, which may do what the host
+ * cannot. */
 static int need_of(double *memory_bytes, const struct strait_session *r, bool virtual_time,
                    struct strait_error *err)
 {
@@ -90,7 +91,8 @@ static int need_of(double *memory_bytes, const struct strait_session *r, bool vi
         failed = !resolved || strait_experiment_read(&e, r->sweep->file, resolved, err) != 0 ||
                  strait_trial_new(&p, e, profile, &options, err) != 0;
         if (!failed) {
-            strait_trial_check(p, &strait_emu, &ignored);
+            if (real)
+                strait_trial_measure_need(p, &ignored);
             *memory_bytes =
                 fmax(*memory_bytes, strait_emu_uml_memory_bytes(virtual_time, p->run.n_ranks,
                                                                 p->run.allocated_bytes,

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include "process/padded_slots.h"
 
-enum { PING_FRAME_BYTES = 98 };
 static const double RTT_RATIO = 0.02, RTT_REAL_S = 0.0003;
 /* Limits for padded jobs that end late: total a rank as a share of the run, and single. */
 static const double SLIP_RATIO = 0.01, SLIP_ONCE_S = 0.005;
@@ -44,7 +43,7 @@ double strait_emu_largest_rtt_s(const struct strait_run *run,
 
 double strait_emu_expected_ping_s(const struct strait_network *n, int from, int to)
 {
-    const double bits = 8 * (PING_FRAME_BYTES + n->overhead_bytes);
+    const double bits = 8 * (STRAIT_EMU_PING_FRAME_BYTES + n->overhead_bytes);
     double expected_s = strait_path_rtt_s(n, from, to);
     for (int way = 0; way < 2; way++) {
         int links[STRAIT_MAX_HOPS];

@@ -6,7 +6,7 @@
 #include "emu/links/net.h"
 #include "emu/process/shared.h"
 
-enum { STRAIT_EMU_MAX_PROBES = 4 };
+enum { STRAIT_EMU_MAX_PROBES = 4, STRAIT_EMU_PING_FRAME_BYTES = 98 };
 
 struct strait_emu_probe { /* a stock ping between two nodes before the start, virtual seconds */
     int from, to;

@@ -29,19 +29,22 @@ static const double LATE_IN_VIRTUAL_S = 2e-6;
  * of a port of 1 Gbps. */
 static const double SUPER_PACKET_S = 0.3e-3;
 static const double MIN_FRAMES = 2; /* in a burst */
+/* A tbf that shapes nothing: it cuts super-packets into frames for the netem inside. */
+enum { CUT_BYTES_PER_S = 2000000000 };
 static const double MAX_BYTES = 2147483647.0;
 /* TCA_NETEM_PRNG_SEED of Linux 6.6; kernels before skip what they do not know. */
 enum { NETEM_SEED = 14 };
-static const uint32_t NETEM_HANDLE = 1U << 16, NETEM_CLASS = 1U << 16 | 1, TBF_HANDLE = 16U << 16;
+static const uint32_t NETEM_HANDLE = 1U << 16, NETEM_CLASS = 1U << 16 | 1, TBF_HANDLE = 16U << 16,
+                      TBF_CLASS = 16U << 16 | 1;
 
-void strait_emu_qdisc_of(struct strait_emu_qdisc *out, const struct strait_link *link,
-                         double overhead_bytes, double dilation, double late_s)
+static void shape(struct strait_emu_qdisc *out, const struct strait_link *link, bool changes,
+                  double overhead_bytes, double dilation, double late_s)
 {
     const double share = FRAME_BYTES / (FRAME_BYTES + overhead_bytes);
     const double rate_bits_per_s = strait_link_bits_per_s(link, 0);
     /* netem sends at once what its table would send before it came */
     const double jitter_s = link->jitter ? link->jitter_s : fmin(link->jitter_s, link->delay_s);
-    *out = (struct strait_emu_qdisc){.in_order = link->jitter_s > 0 || link->schedule,
+    *out = (struct strait_emu_qdisc){.in_order = link->jitter_s > 0 || changes,
                                      .jitter = link->jitter,
                                      .delay_ns = llround(1e9 * dilation * link->delay_s),
                                      .jitter_ns = llround(1e9 * dilation * jitter_s),
@@ -54,6 +57,15 @@ void strait_emu_qdisc_of(struct strait_emu_qdisc *out, const struct strait_link 
     const double queue_bytes = link->queue_bytes > 0 ? link->queue_bytes * share : INFINITY;
     out->rate_bytes_per_s = (uint64_t)bytes_per_s;
     const bool is_virtual = late_s <= LATE_IN_VIRTUAL_S, exact = is_virtual && out->has_netem;
+    /* netem counts its queue in packets, and what it loses the tbf outside would count again. */
+    if (exact && isinf(queue_bytes) && out->loss == 0 && !changes &&
+        bytes_per_s < CUT_BYTES_PER_S) {
+        out->netem_bytes_per_s = (uint32_t)bytes_per_s;
+        out->rate_bytes_per_s = CUT_BYTES_PER_S;
+        out->burst_bytes = (uint32_t)FRAME_BYTES;
+        out->limit_bytes = (uint32_t)MAX_BYTES;
+        return;
+    }
     const double late_bytes = ceil(bytes_per_s * (is_virtual && !exact ? SUPER_PACKET_S : late_s));
     out->burst_bytes = (uint32_t)fmin(
         exact ? FRAME_BYTES + late_bytes : fmax(MIN_FRAMES * FRAME_BYTES, late_bytes), MAX_BYTES);
@@ -63,6 +75,22 @@ void strait_emu_qdisc_of(struct strait_emu_qdisc *out, const struct strait_link 
     if (out->has_debt)
         out->delay_ns += llround(1e9 * out->burst_bytes / bytes_per_s);
     out->limit_bytes = (uint32_t)fmin(fmax(1, round(queue_bytes)), MAX_BYTES);
+}
+
+void strait_emu_qdisc_of(struct strait_emu_qdisc *out, const struct strait_link *link,
+                         double overhead_bytes, double dilation, double late_s)
+{
+    shape(out, link, link->schedule != NULL, overhead_bytes, dilation, late_s);
+}
+
+void strait_emu_qdisc_of_step(struct strait_emu_qdisc *out, const struct strait_link *link,
+                              double rate_bits_per_s, double overhead_bytes, double dilation,
+                              double late_s)
+{
+    struct strait_link step = *link;
+    step.schedule = NULL;
+    step.rate_bits_per_s = rate_bits_per_s;
+    shape(out, &step, link->schedule != NULL, overhead_bytes, dilation, late_s);
 }
 
 double strait_emu_qdisc_late_s(void)
@@ -92,6 +120,7 @@ bool strait_emu_qdisc_same(char *text, size_t cap, const struct strait_emu_qdisc
         {"tbf rate in bytes/s", (double)wanted->rate_bytes_per_s, (double)found->rate_bytes_per_s,
          0},
         {"tbf queue in bytes", wanted->limit_bytes, found->limit_bytes, 0},
+        {"netem rate in bytes/s", wanted->netem_bytes_per_s, found->netem_bytes_per_s, 0},
         /* kept in ticks of 64 ns */
         {"tbf burst in bytes", wanted->burst_bytes, found->burst_bytes,
          2 + 1e-3 * wanted->burst_bytes + 2e-9 * NS_PER_TICK * (double)wanted->rate_bytes_per_s},
@@ -153,15 +182,17 @@ static int set_netem(int fd, uint16_t flags, int index, const struct strait_emu_
     union strait_emu_message *m = malloc(sizeof(*m) + table_bytes);
     if (!m)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "no memory for a queue");
-    begin_queue(m, flags, index, TC_H_ROOT, NETEM_HANDLE, "netem");
+    begin_queue(m, flags, index, s->netem_bytes_per_s > 0 ? TBF_CLASS : TC_H_ROOT, NETEM_HANDLE,
+                "netem");
     const struct tc_netem_qopt fixed = {.limit = NETEM_LIMIT_PACKETS, .loss = s->loss};
-    const struct tc_netem_rate order = {.rate = ORDER_BYTES_PER_S};
+    const struct tc_netem_rate rate = {
+        .rate = s->netem_bytes_per_s > 0 ? s->netem_bytes_per_s : ORDER_BYTES_PER_S};
     struct nlattr *const options = mnl_attr_nest_start(&m->head, TCA_OPTIONS);
     strait_emu_message_put(m, &fixed, sizeof(fixed));
     mnl_attr_put(&m->head, TCA_NETEM_LATENCY64, sizeof(s->delay_ns), &s->delay_ns);
     mnl_attr_put(&m->head, TCA_NETEM_JITTER64, sizeof(s->jitter_ns), &s->jitter_ns);
-    if (s->in_order)
-        mnl_attr_put(&m->head, TCA_NETEM_RATE, sizeof(order), &order);
+    if (s->in_order || s->netem_bytes_per_s > 0)
+        mnl_attr_put(&m->head, TCA_NETEM_RATE, sizeof(rate), &rate);
     if (table_bytes > 0)
         put_table(m, s->jitter);
     if (flags == ADD && s->seed != 0) /* what is changed draws on */
@@ -176,7 +207,8 @@ static int set_tbf(int fd, uint16_t flags, int index, const struct strait_emu_qd
                    struct strait_error *err)
 {
     union strait_emu_message m;
-    begin_queue(&m, flags, index, s->has_netem ? NETEM_CLASS : TC_H_ROOT, TBF_HANDLE, "tbf");
+    const bool inside = s->has_netem && s->netem_bytes_per_s == 0;
+    begin_queue(&m, flags, index, inside ? NETEM_CLASS : TC_H_ROOT, TBF_HANDLE, "tbf");
     struct tc_tbf_qopt fixed = {
         .limit = s->limit_bytes,
         .rate = {.linklayer = TC_LINKLAYER_ETHERNET, /* the kernel computes its own tables */
@@ -193,6 +225,8 @@ static int set_tbf(int fd, uint16_t flags, int index, const struct strait_emu_qd
 int strait_emu_qdisc_add(int fd, int index, const struct strait_emu_qdisc *s,
                          struct strait_error *err)
 {
+    if (s->netem_bytes_per_s > 0) /* the outer one first */
+        return set_tbf(fd, ADD, index, s, err) != 0 ? -1 : set_netem(fd, ADD, index, s, err);
     if (s->has_netem && set_netem(fd, ADD, index, s, err) != 0)
         return -1;
     return s->has_tbf ? set_tbf(fd, ADD, index, s, err) : 0;
@@ -213,7 +247,7 @@ struct list {
     int n, first_index;
 };
 
-static void read_netem(struct strait_emu_qdisc *s, const struct nlattr *options)
+static void read_netem(struct strait_emu_qdisc *s, const struct nlattr *options, bool is_inside)
 {
     const struct nlattr *found[TCA_NETEM_MAX + 1];
     struct tc_netem_qopt fixed;
@@ -228,6 +262,9 @@ static void read_netem(struct strait_emu_qdisc *s, const struct nlattr *options)
     s->loss = fixed.loss;
     strait_emu_attribute_copy(&s->delay_ns, sizeof(s->delay_ns), found[TCA_NETEM_LATENCY64]);
     strait_emu_attribute_copy(&s->jitter_ns, sizeof(s->jitter_ns), found[TCA_NETEM_JITTER64]);
+    struct tc_netem_rate rate;
+    if (is_inside && strait_emu_attribute_copy(&rate, sizeof(rate), found[TCA_NETEM_RATE]))
+        s->netem_bytes_per_s = rate.rate;
 }
 
 static void read_tbf(struct strait_emu_qdisc *s, const struct nlattr *options)
@@ -290,7 +327,7 @@ static int read_one(const struct nlmsghdr *head, void *context)
     if (!netem && strncmp(kind, "tbf", mnl_attr_get_payload_len(found[TCA_KIND])) != 0)
         return MNL_CB_OK;
     if (netem) {
-        read_netem(&r->shaper, found[TCA_OPTIONS]);
+        read_netem(&r->shaper, found[TCA_OPTIONS], info.tcm_parent != TC_H_ROOT);
         r->netem_drops = queue.drops;
     } else {
         read_tbf(&r->shaper, found[TCA_OPTIONS]);

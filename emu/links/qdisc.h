@@ -1,5 +1,6 @@
 /* The kernel's shapers of one direction of a link, as set and as read back: netem (delay, jitter,
- * loss) with a tbf (rate, queue) inside, or either alone. */
+ * loss) with a tbf (rate, queue) inside, or either alone; or a tbf that only cuts super-packets with
+ * a netem inside whose rate is the link's. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,8 +17,9 @@ struct strait_emu_qdisc {
     int64_t delay_ns, jitter_ns;
     uint32_t loss; /* in units of 1 / (2^32 - 1) */
     uint64_t seed; /* of netem's draws, which kernels from 6.6 on take; 0: the kernel's own */
-    uint64_t rate_bytes_per_s;
+    uint64_t rate_bytes_per_s; /* of the tbf */
     uint32_t burst_bytes, limit_bytes;
+    uint32_t netem_bytes_per_s; /* of a netem inside of the tbf: each packet takes its own time */
 };
 
 /** Compute the shaper of a link: real time, whole bytes. tbf counts a packet's IP bytes plus 14 for
@@ -25,10 +27,15 @@ struct strait_emu_qdisc {
  *  1514 / (1514 + overhead).
  *  In:      link    its rate at time 0, where that changes
  *           late_s  real time by which tbf may be woken late and still keep the rate; 2 us and
- *                   less is virtual time: a burst of a frame and that, whose time is added to a
- *                   delay; without one 0.3 ms */
+ *                   less is virtual time: the rate of a link with a delay is netem's, or, where its
+ *                   queue is finite, it loses or its rate changes, a burst of a frame and that,
+ *                   whose time is added to the delay; without a delay 0.3 ms */
 void strait_emu_qdisc_of(struct strait_emu_qdisc *out, const struct strait_link *link,
                          double overhead_bytes, double dilation, double late_s);
+/** The same for one of the rates of a link whose rate may change. */
+void strait_emu_qdisc_of_step(struct strait_emu_qdisc *out, const struct strait_link *link,
+                              double rate_bits_per_s, double overhead_bytes, double dilation,
+                              double late_s);
 /** late_s for this machine: 1.5 ms; 5 ms in User-Mode Linux, whose host may take its processor;
  *  2 us in virtual time. */
 double strait_emu_qdisc_late_s(void);

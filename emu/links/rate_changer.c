@@ -52,14 +52,6 @@ struct changer { /* in the process */
     struct shared *shared;
 };
 
-struct strait_link strait_emu_link_at(const struct strait_link *link, double t_s)
-{
-    struct strait_link at = *link;
-    at.rate_bits_per_s = strait_link_bits_per_s(link, t_s);
-    at.schedule = NULL;
-    return at;
-}
-
 /* --- the process -------------------------------------------------------------------------- */
 
 static void note_failure(struct changer *c, const struct strait_emu_changing *l, double at_s,
@@ -79,13 +71,12 @@ static void set_step(struct strait_emu_qdisc *s, struct changer *c, size_t i, do
 {
     const struct strait_emu_changing *l = &c->links[i];
     c->next_s[i] = strait_schedule_next_s(l->link->schedule, from_s);
-    const struct strait_link link =
-        strait_emu_link_at(l->link, (from_s + fmin(c->next_s[i], from_s + 1)) / 2);
+    const double bits_per_s =
+        strait_link_bits_per_s(l->link, (from_s + fmin(c->next_s[i], from_s + 1)) / 2);
     atomic_store(&c->shared->recent[i].bits_per_s[c->n_changes[i]++ % STRAIT_EMU_RECENT],
-                 link.rate_bits_per_s);
-    strait_emu_qdisc_of(s, &link, c->plan->overhead_bytes, strait_emu_net_plan_dilation(c->plan),
-                        strait_emu_qdisc_late_s());
-    s->in_order = true;
+                 bits_per_s);
+    strait_emu_qdisc_of_step(s, l->link, bits_per_s, c->plan->overhead_bytes,
+                             strait_emu_net_plan_dilation(c->plan), strait_emu_qdisc_late_s());
 }
 
 static void change(struct changer *c, size_t i, double at_s)

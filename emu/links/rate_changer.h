@@ -33,6 +33,3 @@ enum { STRAIT_EMU_RECENT = 4 };
 size_t strait_emu_rate_changer_recent(double bits_per_s[STRAIT_EMU_RECENT],
                                       const struct strait_emu_rate_changer *c, size_t i);
 void strait_emu_rate_changer_free(struct strait_emu_rate_changer *c);
-
-/** The link as it is at t_s of the run: of one rate. */
-struct strait_link strait_emu_link_at(const struct strait_link *link, double t_s);

@@ -226,13 +226,10 @@ static bool is_as_given(char *text, size_t cap, const struct kernel *k, int i,
 {
     double bits_per_s[STRAIT_EMU_RECENT];
     const size_t n = strait_emu_rate_changer_recent(bits_per_s, k->changer, (size_t)k->changing[i]);
-    struct strait_link link = k->links[i];
-    link.schedule = NULL;
     for (size_t r = 0; r < n; r++) {
         struct strait_emu_qdisc wanted;
-        link.rate_bits_per_s = bits_per_s[r];
-        strait_emu_qdisc_of(&wanted, &link, k->plan.overhead_bytes,
-                            strait_emu_net_plan_dilation(&k->plan), strait_emu_qdisc_late_s());
+        strait_emu_qdisc_of_step(&wanted, &k->links[i], bits_per_s[r], k->plan.overhead_bytes,
+                                 strait_emu_net_plan_dilation(&k->plan), strait_emu_qdisc_late_s());
         if (strait_emu_qdisc_same(text, cap, &wanted, found))
             return true;
     }

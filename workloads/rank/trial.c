@@ -253,7 +253,7 @@ void strait_trial_forget_state(struct strait_trial *p)
 }
 
 /* Memory of all ranks at their peaks, and duration, from a run with sized payload. */
-static int need_memory(struct strait_trial *p, struct strait_error *err)
+int strait_trial_measure_need(struct strait_trial *p, struct strait_error *err)
 {
     const struct strait_trial_options sized = {
         .plans_memory = true, .guess = p->guess, .in_process = true};
@@ -328,7 +328,7 @@ int strait_trial_check(struct strait_trial *p, const struct strait_backend *back
     const bool wanted = p->run.real_payload || backend->is_measured; /* for its deadlines */
     if (!wanted || p->run.expected_s > 0)
         return 0;
-    if (need_memory(p, err) != 0)
+    if (strait_trial_measure_need(p, err) != 0)
         return -1;
     if (!p->run.real_payload) /* noise is held by nobody */
         p->run.memory_bytes = p->run.allocated_bytes = 0;

@@ -116,6 +116,10 @@ int strait_trial_run(struct strait_trial *p, const struct strait_backend *backen
 /** Processor time that real training will take, over all seeds and without scores; 0: none, or not
  *  checked. */
 double strait_trial_training_s(const struct strait_trial *p);
+/** What the ranks would hold, and how long they would take, into p->run: from a sized run on fluid,
+ *  whether or not this machine could run them. At most once a trial.
+ *  Returns: 0, or -1 with *err of that run */
+int strait_trial_measure_need(struct strait_trial *p, struct strait_error *err);
 /** backend->check alone, with the memory need that a sized run of the same point on fluid shows:
  *  what its ranks hold, and what their processes allocate for that (footprint.h). */
 int strait_trial_check(struct strait_trial *p, const struct strait_backend *backend,

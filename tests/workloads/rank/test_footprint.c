@@ -109,6 +109,12 @@ static void sum(void)
     CU_ASSERT_EQUAL(strait_trial_check(p, &strait_fluid, &err), 0);
     CU_ASSERT_EQUAL(p->run.allocated_bytes, B + 2 * P + 2 * (P + B));
     strait_trial_free(p);
+    /* a guest's memory is planned where the host may not be able to run the point: unchecked */
+    CU_ASSERT_EQUAL_FATAL(strait_trial_new(&p, e, profile, &real, &err), 0);
+    CU_ASSERT_EQUAL(strait_trial_measure_need(p, &err), 0);
+    CU_ASSERT_EQUAL(p->run.allocated_bytes, B + 2 * P + 2 * (P + B));
+    CU_ASSERT(p->run.expected_s > 0);
+    strait_trial_free(p);
     strait_experiment_free(e);
     json_decref(json);
     strait_profile_free(profile);
