@@ -64,7 +64,7 @@ int strait_command_merge(int argc, char **argv)
     if (!out)
         strait_error_set(&err, STRAIT_ERR_USAGE, "merge",
                          "expected --out with the folder for all rows, found none");
-    else
-        merge(folders, n, out, &err);
+    else if (merge(folders, n, out, &err) == 0)
+        return 0;
     return strait_command_fail(&err);
 }

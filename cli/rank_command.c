@@ -137,7 +137,7 @@ static int leave_early(struct strait_session *r, const struct strait_usage *usag
     if (help)
         strait_options_print(usage, stdout);
     const int status =
-        strait_mpi_launched_as() == 0 ? strait_command_fail(err) : strait_error_exit_status(err);
+        help ? 0 : strait_mpi_launched_as() == 0 ? strait_command_fail(err) : strait_error_exit_status(err);
     strait_session_release(r);
     return status;
 }
@@ -288,7 +288,8 @@ int strait_command_sweep(int argc, char **argv)
         failed = strait_mpi_world_open(&crew.world, &none) != 0;
     }
     if (failed || help)
-        return leave_early(&r, &usage, help, err.code == STRAIT_OK ? &none : &err);
+        return leave_early(&r, &usage, help,
+                           err.code == STRAIT_OK && none.code != STRAIT_OK ? &none : &err);
     if (agree_on_plan(&r, crew.world, experiment, &err) != 0 || sweep(&r, &err) != 0)
         end_all(crew.world, &err);
     strait_hand_release(&crew.hand);

@@ -13,8 +13,12 @@ enum { MAX_COMMANDS = 32 };
 int strait_command_fail(const struct strait_error *err)
 {
     fflush(stdout);
-    if (err->code == STRAIT_OK)
+    if (err->code == STRAIT_OK && *err->where) /* --help=json has said all */
         return 0;
+    if (err->code == STRAIT_OK) { /* a mistake of ours, and never a success */
+        fprintf(stderr, "strait: failed without saying why\n");
+        return 1;
+    }
     fprintf(stderr, "strait: %s%s%s\n", err->where, *err->where ? ": " : "", err->text);
     return strait_error_exit_status(err);
 }

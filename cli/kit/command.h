@@ -47,9 +47,9 @@ int strait_command_serve(int argc, char **argv);
 int strait_command_doctor(int argc, char **argv);
 int strait_command_help(int argc, char **argv);
 
-/** Print the one line of an error, "strait: <where>: <text>", on stderr; nothing where
- *  there is none.
- *  Returns: its exit status */
+/** Print the one line of an error, "strait: <where>: <text>", on stderr; a failure without an error
+ *  is one of ours, and said so.
+ *  Returns: its exit status, never 0, but after --help=json, which has said all */
 int strait_command_fail(const struct strait_error *err);
 /** Print points that have no row, an array of {"labels", "where", "text"}, on stderr: a line each,
  *  "strait: <what is varied>: <where>: <text>". */

@@ -138,6 +138,7 @@ int strait_options_parse(const struct strait_usage *u, int argc, char **argv,
         }
         if (strcmp(given, "--help=json") == 0) {
             strait_options_print_json(u);
+            snprintf(err->where, sizeof(err->where), "%s", given); /* no error: it has said all */
             return -1;
         }
         const struct strait_option *o = find(u, given, &value);

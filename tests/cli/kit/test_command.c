@@ -14,10 +14,19 @@ static int run_add(int argc, char **argv)
     return 7;
 }
 
+/* What a library leaves that fails without an error: a mistake of ours. */
+static int run_silent(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    return strait_command_fail(&(struct strait_error){0});
+}
+
 static const struct strait_subcommand commands[] = {{"add", "FILE", "Add a file.", run_add},
                                                     {"remove", "", "Remove all.", run_add}};
 static const struct strait_command_table top = {"", "A test.", commands, 2, "notes\n"},
                                          below = {"net", "A part.", commands, 2, NULL};
+static const struct strait_subcommand mistakes[] = {{"silent", "", "Fail.", run_silent}};
+static const struct strait_command_table broken = {"", "A test.", mistakes, 1, NULL};
 
 struct said {
     int status;
@@ -108,7 +117,15 @@ static void help(void)
     json_decref(json);
 }
 
+static void fails_silently(void)
+{
+    struct said s = call(&broken, "silent", NULL);
+    CU_ASSERT_EQUAL(s.status, 1);
+    CU_ASSERT_STRING_EQUAL(s.err, "strait: failed without saying why\n");
+}
+
 static const struct strait_test tests[] = {
+    {"a failure without an error is no success", fails_silently},
     {"a command is run with its own words", runs},
     {"what is no command is refused in one line", refusals},
     {"help is printed where it was asked for, and as JSON", help},
