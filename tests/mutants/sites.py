@@ -129,11 +129,14 @@ class File:
         return RELEASE.match(self.tok(k)) is not None and self.tok(after) == ';'
 
     def asks_for_whole(self, i):
-        """floor(x) == x: ceil(x) == x asks the same."""
+        """floor(x) == x, or x != floor(x): ceil asks the same."""
         last = self.match.get(i + 1, i + 1)
         inner = self.source(i + 2, last - 1)
-        return self.tok(last + 1) in ('==', '!=') and \
+        behind = self.tok(last + 1) in ('==', '!=') and \
             self.text[self.tokens[last + 2][1]:].startswith(inner)
+        before = self.tok(i - 1) in ('==', '!=') and \
+            self.text[:self.tokens[i - 2][2]].endswith(inner) if inner else False
+        return behind or before
 
     def is_allocated(self, i, name):
         """Whether `name = ... an allocation` stands shortly before i."""
