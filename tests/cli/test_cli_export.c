@@ -91,9 +91,28 @@ static void cited(void)
     program_tear_down(&program);
 }
 
-/* Make one row of the folder say another number, of another version. */
-static void tamper(void)
+/* All numbers below are doubled. Returns: how many are not 0. */
+static size_t doubled(json_t *object)
 {
+    const char *key;
+    json_t *value;
+    size_t n = 0;
+    json_object_foreach (object, key, value) {
+        if (json_is_object(value))
+            n += doubled(value);
+        if (json_is_number(value) && json_number_value(value) != 0) {
+            json_object_set_new(object, key, json_real(2 * json_number_value(value)));
+            n++;
+        }
+    }
+    return n;
+}
+
+/* Make one row of the folder say another number, of another version; many: all of some fields.
+ * Returns: how many numbers differ. */
+static size_t tamper(bool many)
+{
+    size_t n_numbers = 1;
     char path[160];
     struct strait_store *store;
     snprintf(path, sizeof(path), "%s/r", program.folder);
@@ -107,6 +126,10 @@ static void tamper(void)
     json_object_set_new(json_object_get(header, "versions"), "strait", json_string("0.0.9"));
     json_object_set_new(found, "round_s",
                         json_real(2 * json_number_value(json_object_get(found, "round_s"))));
+    if (many)
+        n_numbers += doubled(json_object_get(found, "path_s")) +
+                     doubled(json_object_get(found, "busy_s")) +
+                     doubled(json_object_get(found, "utilisation"));
     json_object_del(found, "sweep");
     json_object_del(found, "check");
     json_object_del(header, "check");
@@ -116,6 +139,34 @@ static void tamper(void)
     json_decref(rows);
     json_decref(header);
     strait_store_free(store);
+    return n_numbers;
+}
+
+/* Of many differences twenty are shown and the others counted, all at half of what they were. */
+static void many_differences(void)
+{
+    char last[160];
+    size_t n_halves = 0;
+    begin();
+    const size_t n = tamper(true);
+    CU_ASSERT_FATAL(n > 20);
+    struct said s = CALL("rerun", "r");
+    CU_ASSERT_EQUAL(s.status, 1);
+    CU_ASSERT_EQUAL(program_n_lines(s.out), 20 + 2);
+    for (const char *at = s.out; (at = strstr(at, " (-50 %)\n")); at++)
+        n_halves++;
+    CU_ASSERT_EQUAL(n_halves, 20);
+    snprintf(last, sizeof(last), "\nand %zu more (--json)\n3 of 4 rows are equal in every number\n",
+             n - 20);
+    CU_ASSERT_CONTAINS(s.out, last);
+    said_release(&s);
+    s = CALL("rerun", "r", "--json");
+    json_t *found = json_loads(s.out, 0, NULL);
+    CU_ASSERT_EQUAL(json_array_size(json_object_get(found, "differences")), n);
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(found, "equal")), 3);
+    json_decref(found);
+    said_release(&s);
+    program_tear_down(&program);
 }
 
 static void run_again(void)
@@ -125,7 +176,7 @@ static void run_again(void)
     CU_ASSERT_EQUAL(s.status, 0);
     CU_ASSERT_STRING_EQUAL(s.out, "4 of 4 rows are equal in every number\n");
     said_release(&s);
-    tamper();
+    tamper(false);
     s = CALL("rerun", "r");
     CU_ASSERT_EQUAL(s.status, 1);
     CU_ASSERT_CONTAINS(s.err, "strait: strait was 0.0.9, is " STRAIT_VERSION "\n");
@@ -177,5 +228,6 @@ static const struct strait_test tests[] = {
     {"a header says version, commit and citation", cited},
     {"results are a page that needs nothing else", reported},
     {"a result's own experiment gives its rows again, or says what differs", run_again},
+    {"of many differences twenty are shown", many_differences},
 };
 STRAIT_SUITE("cli/cli_export", tests);
