@@ -22,7 +22,7 @@ ALLOCATES = re.compile(r'^((m|c|re)alloc|reallocarray|aligned_alloc|strn?dup|ope
 # Where a text stands in its column, and how wide that is.
 LAYOUT = re.compile(r'^strait_table_(column|wrap)$')
 # What does not ask in which order.
-SYMMETRIC = {'strcmp', 'memcmp', 'strcasecmp', 'fmin', 'fmax', 'fminf', 'fmaxf'}
+SYMMETRIC = {'strcmp', 'memcmp', 'json_equal', 'strcasecmp', 'fmin', 'fmax', 'fminf', 'fmaxf'}
 KEYWORD = set('if else for while do switch case default return break continue goto sizeof struct '
               'union enum static const extern volatile inline void typedef register'.split())
 SWAP = {'<': ('<=', '>'), '<=': ('<', '>'), '>': ('>=', '<'), '>=': ('>', '<'), '==': ('!=',),
