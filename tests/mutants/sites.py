@@ -202,7 +202,7 @@ class File:
                     self.add('operator', i, i, after)
             elif t in NAMES and not self.asks_for_whole(i):
                 self.add('name', i, i, NAMES[t])
-            elif t in ('break', 'continue') and self.tok(i + 1) == ';':
+            elif t in ('break', 'continue') and self.tok(i + 1) == ';' and not self.is_last(i):
                 self.add('removed ' + t, i, i, '')
             elif t in ('if', 'while') and self.tok(i + 1) == '(':
                 last = self.match[i + 1]
@@ -221,6 +221,14 @@ class File:
                 if self.tok(i - 1) in (';', '{', '}', ')', 'else', ':'):
                     self.statement(i)
         return self.sites
+
+    def is_last(self, i):
+        """Of a break: the end of its switch follows; of a continue, the end of its loop."""
+        opening = self.match.get(i + 2)
+        if self.tok(i + 2) != '}' or self.tok(opening - 1) != ')':
+            return False
+        head = self.tok(self.match[opening - 1] - 1)
+        return head in (('switch',) if self.tok(i) == 'break' else ('for', 'while'))
 
     def number(self, i):
         t = self.tok(i)
