@@ -35,7 +35,8 @@ PROGRAMS = ('strait', 'tests/strait-tests')
 # After so much processor time of its suites no further suite of a change begins.
 MUTANT_S = float(os.environ.get('MUTANT_S', 60))
 QUIET = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-# $0 the tree, $1 where the programs lie that stand for the tree's; then a command.
+# $0 the tree, $1 where the programs lie that stand for the tree's; then a command, which is not the
+# first of its process namespace: orphans go to the shell, which buries them.
 FENCE = '''own=$1; shift; mount --make-rprivate / && mount -t tmpfs none /run || exit 99
 mkdir /run/new /run/work /run/own && mount --bind "$own" /run/own &&
 mount -t overlay none -o "lowerdir=$0,upperdir=/run/new,workdir=/run/work" "$0" || exit 99
@@ -44,7 +45,7 @@ for p in strait tests/strait-tests; do
 done
 mount -o remount,ro,bind / || exit 99
 case "$0" in /tmp/*) ;; *) mount -t tmpfs none /tmp;; esac
-cd "$0"; ip link set lo up; ulimit -d 8000000; ulimit -c 0; exec "$@"'''
+cd "$0"; ip link set lo up; ulimit -d 8000000; ulimit -c 0; "$@"; exit $?'''
 LIVE = set()  # what must end with us
 
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "core/random.h"
 #include "sim/oracle.h"
@@ -368,8 +369,13 @@ static void too_many_streams(void)
 #ifdef __SANITIZE_ADDRESS__
     most = LONG_MAX; /* actors are threads */
 #endif
+    struct rlimit data;
     if (most > 2 * 89700) {
         strait_test_skip("there can be as many stacks here");
+        return;
+    }
+    if (getrlimit(RLIMIT_DATA, &data) != 0 || data.rlim_cur != RLIM_INFINITY) {
+        strait_test_skip("stacks meet the limit of data (ulimit -d) before that of mappings");
         return;
     }
     begin(&rig, 300, to_everybody, false);
