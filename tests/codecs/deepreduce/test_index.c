@@ -78,6 +78,49 @@ static void every_subset(void)
     room_release(&r);
 }
 
+/* Bits of the best code of prefixes for the bytes of positions 0 to n - 1: what is merged, two
+ * rarest at a time, summed over all merges (Huffman 1952). One byte alone takes a bit each. */
+static size_t best_bits(size_t n)
+{
+    size_t count[256] = {0}, bits = 0;
+    for (size_t i = 0; i < n; i++)
+        for (int place = 0; place < 4; place++)
+            count[i >> 8 * place & 255]++;
+    for (;;) {
+        int rarest = -1, next = -1;
+        for (int b = 0; b < 256; b++) {
+            if (count[b] == 0)
+                continue;
+            if (rarest < 0 || count[b] < count[rarest]) {
+                next = rarest;
+                rarest = b;
+            } else if (next < 0 || count[b] < count[next]) {
+                next = b;
+            }
+        }
+        if (next < 0)
+            return bits > 0 ? bits : 4 * n;
+        count[rarest] += count[next];
+        bits += count[rarest];
+        count[next] = 0;
+    }
+}
+
+static void huffman_is_best(void)
+{
+    static const size_t counts[] = {1, 2, 3, 5, 17, 100, 255, 256, 257, 300, 999, 20000};
+    struct room r;
+    room_init(&r, 20000, 100000);
+    for (uint32_t i = 0; i < 20000; i++)
+        r.before[i] = i;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+        const size_t n = counts[i], head = n < 128 ? 1 : n < 16384 ? 2 : 3; /* the number n */
+        strait_test_context("n=%zu", n);
+        CU_ASSERT_EQUAL(encode(&r, &strait_index_huffman, n, n), head + (best_bits(n) + 7) / 8);
+    }
+    room_release(&r);
+}
+
 /* Each position by itself with this probability; after a while in runs and droughts. */
 static size_t draw(uint32_t *index, size_t n, double density, uint64_t seed)
 {
@@ -300,6 +343,7 @@ static void table_is_sound(void)
 }
 
 static const struct strait_test tests[] = {
+    {"no code of prefixes is shorter than Huffman's", huffman_is_best},
     {"names and codecs are in one order", table_is_sound},
     {"every subset of up to 11 positions comes back", every_subset},
     {"large sets come back at every density", large_sets},
