@@ -144,4 +144,4 @@ static const struct strait_test tests[] = {
     {"rows of codecs are what they were", codecs},
     {"rows of trained points are what they were", live},
 };
-STRAIT_SUITE("campaign/golden_rows", tests);
+STRAIT_SUITE_WITH("campaign/golden_rows", tests, .slow_s = 4, .release = true);

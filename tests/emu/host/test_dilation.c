@@ -127,33 +127,43 @@ static void active_links(void)
     world_release(&w);
 }
 
-/* {in UML, in virtual time} by what /proc says. */
+/* By what /proc says. */
+struct kernel {
+    bool in_uml, in_virtual_time, in_qemu;
+    const char *name; /* of the place where networks are registered */
+};
+
 static void see_kernel(void *arg)
 {
-    const int *expected = arg;
-    CU_ASSERT_EQUAL(strait_emu_in_uml(), expected[0] != 0);
-    CU_ASSERT_EQUAL(strait_emu_in_virtual_time(), expected[1] != 0);
+    const struct kernel *expected = arg;
+    CU_ASSERT_EQUAL(strait_emu_in_uml(), expected->in_uml);
+    CU_ASSERT_EQUAL(strait_emu_in_virtual_time(), expected->in_virtual_time);
+    CU_ASSERT_EQUAL(strait_emu_in_qemu(), expected->in_qemu);
+    /* time that is virtual, or counts instructions, stands still where nobody works */
+    CU_ASSERT_EQUAL(strait_emu_has_beat(), !expected->in_virtual_time && !expected->in_qemu);
+    CU_ASSERT_STRING_EQUAL(strait_emu_registry_name(), expected->name);
 }
 
 static void kernels(void)
 {
     static const struct {
         const char *cpuinfo, *cmdline;
-        int expected[2];
-    } cases[] = {{"processor\t: 0\nvendor_id\t: User Mode Linux\nmodel name\t: UML\n",
-                  "mem=64M time-travel=inf-cpu quiet\n",
-                  {1, 1}},
-                 {"vendor_id\t: User Mode Linux\n", "mem=64M quiet\n", {1, 0}},
-                 {"vendor_id\t: GenuineIntel\n", "time-travel=inf-cpu\n", {0, 0}},
-                 {"vendor_id\t: GenuineIntel\nmodel name\t: User Mode Linux\n", "quiet\n", {0, 0}},
-                 {"", "", {0, 0}}};
+        struct kernel expected;
+    } cases[] = {
+        {"processor\t: 0\nvendor_id\t: User Mode Linux\nmodel name\t: UML\n",
+         "mem=64M time-travel=inf-cpu quiet\n",
+         {true, true, false, "vuml"}},
+        {"vendor_id\t: User Mode Linux\n", "mem=64M quiet\n", {true, false, false, "uml"}},
+        {"vendor_id\t: GenuineIntel\n", "time-travel=inf-cpu\n", {.name = "root"}},
+        {"vendor_id\t: GenuineIntel\nmodel name\t: User Mode Linux\n", "quiet\n", {.name = "root"}},
+        {"vendor_id\t: GenuineIntel\n", "quiet STRAIT_GUEST=qemu\n", {false, false, true, "qemu"}},
+        {"", "", {.name = "root"}}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct host_file files[] = {
             {"/proc/cpuinfo", cases[i].cpuinfo}, {"/proc/cmdline", cases[i].cmdline}, {NULL, NULL}};
-        int expected[2];
-        memcpy(expected, cases[i].expected, sizeof(expected));
+        struct kernel expected = cases[i].expected;
         strait_test_context("case %zu", i);
-        if (!with_host_files(files, see_kernel, expected))
+        if (!with_host_files(files, see_kernel, &expected))
             return;
     }
 }
