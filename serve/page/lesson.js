@@ -1,6 +1,6 @@
 // Six steps: read, guess, see. What is asked for is covered until the guess.
 import { texts, lesson } from './texts.js';
-import { initial } from './state.js';
+import { initial, stepOf as stepAt } from './state.js';
 import { experimentOf, extrasOf } from './experiment.js';
 import { post } from './api.js';
 import { make, byId, fill, seconds, number, isPlain } from './show.js';
@@ -8,7 +8,7 @@ import { make, byId, fill, seconds, number, isPlain } from './show.js';
 const guessed = new Map();
 export const isCovered = (state) =>
     state.tab === 'lesson' && !guessed.has(lesson[stepOf(state)].id);
-const stepOf = (state) => Math.min(Math.max(0, Math.trunc(state.step)), lesson.length - 1);
+const stepOf = (state) => stepAt(state.step);
 export const stateOf = (step) => ({ ...initial, ...lesson[step].state, tab: 'lesson', step });
 
 // One round of each experiment of the step: the row itself, not its counterpart.

@@ -60,7 +60,12 @@ export function planOf(form, state, choices) {
     return plan;
 }
 
-function table(caption, heads, rows) {
+// Columns without a cell are left out; the last one may be words.
+function table(caption, all, lines, words) {
+    const used = all.map((_, i) => lines.some((line) => line[i] !== '')),
+        heads = all.filter((_, i) => used[i]),
+        rows = lines.map((line) => line.filter((_, i) => used[i])),
+        kind = (i) => (words && used.at(-1) && i === heads.length - 1 ? { class: 'words' } : {});
     return make(
         'div',
         { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': caption },
@@ -68,7 +73,15 @@ function table(caption, heads, rows) {
             'table',
             {},
             make('caption', { class: 'note' }, caption),
-            make('thead', {}, make('tr', {}, ...heads.map((h) => make('th', { scope: 'col' }, h)))),
+            make(
+                'thead',
+                {},
+                make(
+                    'tr',
+                    {},
+                    ...heads.map((h, i) => make('th', { scope: 'col', ...kind(i) }, h)),
+                ),
+            ),
             make(
                 'tbody',
                 {},
@@ -77,7 +90,7 @@ function table(caption, heads, rows) {
                         'tr',
                         {},
                         make('th', { scope: 'row' }, head),
-                        ...cells.map((c) => make('td', {}, c)),
+                        ...cells.map((c, i) => make('td', kind(i + 1), c)),
                     ),
                 ),
             ),
@@ -111,7 +124,7 @@ function show(answer) {
         ),
     ];
     if (answer.limits) parts.push(make('p', {}, fill(t.limits, { limits: answer.limits.text })));
-    parts.push(table(t.best, [t.candidate, t.round, t.interval, t.money, t.limited], best));
+    parts.push(table(t.best, [t.candidate, t.round, t.interval, t.money, t.limited], best, true));
     const buy = (answer.buy || []).map((b) => [
         b.text,
         seconds(b.round_s),

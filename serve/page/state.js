@@ -1,4 +1,7 @@
-// The whole state of the page, in the link: what is not said there is as it is here.
+import { lesson } from './texts.js';
+
+// The whole state of the page, in the link: what is not said there is as it is here, or in a step of
+// the lesson as that step has it.
 export const initial = {
     tab: 'explore',
     step: 0,
@@ -25,10 +28,16 @@ export const initial = {
     experiment: '',
 };
 
+export const stepOf = (step) => Math.min(Math.max(0, Math.trunc(step) || 0), lesson.length - 1);
+
+const baseOf = (tab, step) =>
+    tab === 'lesson' ? { ...initial, ...lesson[stepOf(step)].state } : initial;
+
 // Numbers of the link are taken as they are: a slider's ends are no limits.
 export function readState(hash) {
-    const state = { ...initial };
-    for (const [key, text] of new URLSearchParams(hash.replace(/^#/, ''))) {
+    const params = new URLSearchParams(hash.replace(/^#/, '')),
+        state = { ...baseOf(params.get('tab'), Number(params.get('step'))) };
+    for (const [key, text] of params) {
         if (!(key in initial)) continue;
         if (typeof initial[key] === 'number') {
             const value = Number(text);
@@ -39,9 +48,11 @@ export function readState(hash) {
 }
 
 export function writeState(state) {
-    const params = new URLSearchParams();
+    const params = new URLSearchParams(),
+        base = baseOf(state.tab, state.step);
     for (const key of Object.keys(initial))
-        if (state[key] !== initial[key]) params.set(key, String(state[key]));
+        if (state[key] !== (key === 'tab' || key === 'step' ? initial : base)[key])
+            params.set(key, String(state[key]));
     return `#${params}`;
 }
 

@@ -353,6 +353,14 @@ async function lessons() {
         if (step < 5) await page.click('#lesson-next');
     }
     await page.close();
+    const linked = await open(`${address}#tab=lesson&step=4`);
+    await answered(linked);
+    check(
+        'a link to a step alone has its 16 clients',
+        /With 16 clients/.test(await text(linked, '#answer')),
+        await text(linked, '#answer'),
+    );
+    await linked.close();
 }
 
 // A server that is slow: said so; of many questions only the last one's answer is shown.
