@@ -32,10 +32,9 @@ class _Clock:
 
     def __init__(self, device):
         self.is_cuda = device.type == "cuda"
+        self.mark = self._event if self.is_cuda else time.perf_counter
 
-    def mark(self):
-        if not self.is_cuda:
-            return time.perf_counter()
+    def _event(self):
         event = torch.cuda.Event(enable_timing=True)
         event.record()
         return event
@@ -56,7 +55,7 @@ class _Layer:
         self.params = [(n, p) for n, p in module.named_parameters(recurse=False)
                        if p.requires_grad]
         self.fwd_us, self.bwd_us = [], []
-        self.ready_us = {n: [] for n, _ in self.params}
+        self.ready_us = {(self, n): [] for n, _ in self.params}  # by what hooks call them
         self.order = None  # of its first call
 
 
@@ -98,7 +97,7 @@ class Recorder:
             self.handles += [
                 module.register_forward_pre_hook(functools.partial(self._enter, layer)),
                 module.register_forward_hook(functools.partial(self._leave, layer))]
-            self.handles += [p.register_hook(functools.partial(self._note_ready, layer, n))
+            self.handles += [p.register_hook(functools.partial(self._note_ready, (layer, n)))
                              for n, p in layer.params]
         self.handles.append(self.model.register_forward_pre_hook(self._begin_forward))
         self._backward, self._step = torch.Tensor.backward, self.optimizer.step
@@ -149,8 +148,8 @@ class Recorder:
     def _note_arrived(self, layer, gradient):
         self.arrived.setdefault(layer, self.clock.mark())
 
-    def _note_ready(self, layer, name, gradient):
-        self.ready[layer, name] = self.clock.mark()
+    def _note_ready(self, key, gradient):
+        self.ready[key] = self.clock.mark()
 
     # --- steps --------------------------------------------------------------------------------
 
@@ -168,21 +167,25 @@ class Recorder:
         self._begin_step()
 
     def _take(self):
-        us, marks = self.clock.us, self.marks
+        us, marks, ready = self.clock.us, self.marks, self.ready
+        us_to = functools.partial(us, marks["backward"])
         self.iters.append((us(marks["forward"], marks["backward"]),
                            us(marks["backward"], marks["backward_end"]),
                            us(marks["step"], marks["step_end"])))
         own = dict.fromkeys(self.layers.values(), 0.0)
         for layer, begin, end, inside in self.calls:
-            own[layer] += us(begin, end) - sum(us(a, b) for a, b in inside)
-        for layer in self.layers.values():
-            layer.fwd_us.append(own[layer])
-            ends = [self.ready[layer, n] for n, _ in layer.params if (layer, n) in self.ready]
-            begin = self.arrived.get(layer)
-            layer.bwd_us.append(max((us(begin, e) for e in ends), default=0.0) if begin else 0.0)
-            for name, _ in layer.params:
-                at = self.ready.get((layer, name), marks["backward_end"])
-                layer.ready_us[name].append(us(marks["backward"], at))
+            own[layer] += us(begin, end)
+            for a, b in inside:
+                own[layer] -= us(a, b)
+        for layer, fwd_us in own.items():
+            layer.fwd_us.append(fwd_us)
+            begin, bwd_us = self.arrived.get(layer), 0.0
+            for key, all_us in layer.ready_us.items():
+                at = ready.get(key)
+                if at is not None and begin is not None:
+                    bwd_us = max(bwd_us, us(begin, at))
+                all_us.append(us_to(marks["backward_end"] if at is None else at))
+            layer.bwd_us.append(bwd_us)
 
     def _sample(self, loss):
         folder = self.folder / "tensors"
@@ -222,7 +225,7 @@ class Recorder:
                                f"{self.n_steps}: nothing is written")
         self.folder.mkdir(parents=True, exist_ok=True)
         rows = list(self._rows())
-        median = {(l, n): np.percentile(l.ready_us[n], 50) for l, n, _ in rows}
+        median = {(l, n): np.percentile(l.ready_us[l, n], 50) for l, n, _ in rows}
         order = {k: i for i, k in enumerate(sorted(median, key=median.get))}
 
         def two(values):
@@ -240,7 +243,7 @@ class Recorder:
             shape = "x".join(map(str, p.shape)) or "1"
             lines.append(",".join([str(i), layer.name, name, layer.type, shape,
                                    str(4 * p.numel()), two(layer.fwd_us), two(layer.bwd_us),
-                                   two(layer.ready_us[name]), str(order[layer, name])]))
+                                   two(layer.ready_us[layer, name]), str(order[layer, name])]))
         (self.folder / "layers.csv").write_text("\n".join(lines) + "\n")
         totals = ["iter,fwd_us,bwd_us,opt_us"]
         totals += [f"{i},{f:.1f},{b:.1f},{o:.1f}" for i, (f, b, o) in enumerate(self.iters)]
