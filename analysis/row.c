@@ -217,6 +217,10 @@ static json_t *approximations(const struct strait_trial *p, const struct strait_
         4 * e->model->n_elems < (e->n_ranks < 4 ? 256u * 1024 : 8u * 1024))
         note(list, "Open MPI takes other algorithms for sums below 8 KiB, between two or three "
                    "ranks below 256 KiB");
+    if (chooses(e, "collective", "nccl"))
+        note(list,
+             "NCCL's all-reduce follows its code for one accelerator a node, without LL128 and "
+             "with the room of its buffers unlimited: extrapolated, nothing was measured");
     if (e->graph)
         note(list, "replayed: a send of the trace ends when it is posted, the k-th from a rank to "
                    "another with a tag is the k-th receive there, and the round ends when rank 0 "

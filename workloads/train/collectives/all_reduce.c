@@ -46,6 +46,9 @@ void strait_all_reduce(struct strait_rank *r, struct strait_group g, struct stra
     case STRAIT_AR_OPEN_MPI:
         strait_all_reduce_by_open_mpi(r, g, c, x);
         return;
+    case STRAIT_AR_NCCL:
+        strait_all_reduce_by_nccl(r, g, c, x);
+        return;
     }
 }
 
@@ -74,6 +77,9 @@ bool strait_all_reduce_uses(enum strait_all_reduce how, int n, int src, int dst)
         return strait_pat_uses(n, src, dst);
     case STRAIT_AR_OPEN_MPI:
         return strait_open_mpi_uses(n, src, dst);
+    case STRAIT_AR_NCCL: /* whatever it chooses: strait_nccl_uses knows */
+        return dst == (src + 1) % n || strait_double_tree_uses(n, 0, src, dst) ||
+               strait_double_tree_uses(n, 1, src, dst);
     }
     return false;
 }

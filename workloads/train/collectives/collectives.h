@@ -122,7 +122,8 @@ enum strait_all_reduce {
     STRAIT_AR_DOUBLE_TREE,  /* two trees, also on the group's next channel */
     STRAIT_AR_GLOO,         /* Gloo's ring; plain values, also on the group's next channel */
     STRAIT_AR_PAT,          /* a binomial tree for each part, from its owner */
-    STRAIT_AR_OPEN_MPI      /* Open MPI's over TCP, with its handshakes; plain values */
+    STRAIT_AR_OPEN_MPI,     /* Open MPI's over TCP, with its handshakes; plain values */
+    STRAIT_AR_NCCL          /* NCCL's, as its tuning chooses; plain values, also the next channel */
 };
 /* Where the strategy's codec adds: strait_codec_adds for encoded. */
 enum { STRAIT_SUMS_DECODED, STRAIT_SUMS_ENCODED };
@@ -139,6 +140,20 @@ void strait_all_reduce(struct strait_rank *r, struct strait_group g, struct stra
 int strait_gloo_segments(size_t n_elems, int n);
 /** Whether position src of n may send to dst: segments (channel 0), or that it is ready for one. */
 bool strait_gloo_uses(int n, int channel, int src, int dst);
+/* What NCCL does with a sum: two channels at most, each a ring or a tree of its own. */
+enum { STRAIT_NCCL_CHANNELS = 2 };
+struct strait_nccl_plan {
+    bool is_tree, is_ll; /* tree or ring; flags beside data (LL) or not (Simple) */
+    int n_channels;      /* 1 for small sums */
+    size_t chunk_elems;  /* of a ring's step */
+    double us;           /* what its tuning thinks that it takes */
+};
+/** Its choice for n > 1 ranks of one accelerator each, by the slowest port of the network. */
+struct strait_nccl_plan strait_nccl_plan(const struct strait_network *network, int n,
+                                         size_t n_elems);
+/** Whether position src of n may send to dst on this channel, from the group's on. */
+bool strait_nccl_uses(const struct strait_network *network, int n, size_t n_elems, int channel,
+                      int src, int dst);
 /** Whether position src of n may send to dst in the first (0) or the second tree (1). */
 bool strait_double_tree_uses(int n, int tree, int src, int dst);
 /** Whether position src of n may send to dst; for uses_stream of a strategy. */

@@ -8,7 +8,7 @@ bool strait_codec_legal(const struct strait_codec_spec *spec, enum strait_all_re
     const unsigned flags = spec->ops->flags;
     const bool is_cut = strcmp(spec->ops->family, "sparsifier") == 0 ||
                         flags & STRAIT_CODEC_SPARSE || strcmp(spec->ops->family, "sign") == 0;
-    if (how == STRAIT_AR_GLOO || how == STRAIT_AR_OPEN_MPI)
+    if (how == STRAIT_AR_GLOO || how == STRAIT_AR_OPEN_MPI || how == STRAIT_AR_NCCL)
         return strcmp(spec->ops->name, "none") == 0;
     if (how == STRAIT_AR_RING_ENCODED)
         return strait_codec_adds(spec);

@@ -7,7 +7,7 @@
 #include "workloads/ask/strategy.h"
 
 enum { WORLD = 0, INSIDE = 0, BETWEEN = 1 }; /* channels */
-enum { BY_SITES = STRAIT_AR_OPEN_MPI + 1 };
+enum { BY_SITES = STRAIT_AR_NCCL + 1 };
 
 /* Sites as in the strategy's parameters, else as in the network. */
 struct layout {
@@ -59,6 +59,8 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
         return channel <= WORLD + 1 && strait_double_tree_uses(e->n_ranks, channel, src, dst);
     if (how == STRAIT_AR_GLOO)
         return strait_gloo_uses(e->n_ranks, channel, src, dst);
+    if (how == STRAIT_AR_NCCL)
+        return strait_nccl_uses(e->network, e->n_ranks, e->model->n_elems, channel, src, dst);
     if (how != BY_SITES)
         return channel == WORLD &&
                strait_all_reduce_uses((enum strait_all_reduce)how, e->n_ranks, src, dst);
@@ -68,9 +70,9 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
                                  channel == INSIDE);
 }
 
-static const char *const collectives[] = {"ring",         "halving",      "tree", "all_to_all",
-                                          "ring_encoded", "double_tree",  "gloo", "pat",
-                                          "open_mpi",     "hierarchical", NULL};
+static const char *const collectives[] = {
+    "ring", "halving", "tree",     "all_to_all", "ring_encoded", "double_tree",
+    "gloo", "pat",     "open_mpi", "nccl",       "hierarchical", NULL};
 
 static int check(const struct strait_experiment *e, struct strait_error *err)
 {
@@ -92,10 +94,11 @@ static const struct strait_param params[] = {
 const struct strait_strategy strait_strategy_bsp = {
     .name = "bsp",
     .summary = "data parallelism: one all-reduce after backward; a codec is paid at every hop",
-    .source = "ring: Patarasuk and Yuan, JPDC 2009; halving: Thakur et al., IJHPCA 2005; "
-              "double tree: Sanders et al., 2009; gloo: gloo/allreduce.cc; pat: Jeaugey, 2025; "
-              "open_mpi: coll/tuned and pml/ob1 of 4.1.4; with a codec as C-Coll does (Huang et "
-              "al., 2023)",
+    .source =
+        "ring: Patarasuk and Yuan, JPDC 2009; halving: Thakur et al., IJHPCA 2005; "
+        "double tree: Sanders et al., 2009; gloo: gloo/allreduce.cc; pat: Jeaugey, 2025; "
+        "open_mpi: coll/tuned and pml/ob1 of 4.1.4; nccl: src/graph/tuning.cc; with a codec as "
+        "C-Coll does (Huang et al., 2023)",
     .trains = true,
     .sums = true,
     .uplink_kind = "grad",
