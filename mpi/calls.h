@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { STRAIT_MPI_CALLS_VERSION = 1, STRAIT_MPI_TEXT_CHARS = 256 };
+enum { STRAIT_MPI_CALLS_VERSION = 2, STRAIT_MPI_TEXT_CHARS = 256 };
 /* What travels apart: letters (frames and notes, found by probe) and payloads (asked for). */
 enum strait_mpi_way { STRAIT_MPI_LETTERS, STRAIT_MPI_PAYLOADS };
 
@@ -35,6 +35,8 @@ struct strait_mpi_calls {
     int (*probe)(void *of, int *src, int *tag, size_t *n_bytes);
     /* Take the letter that probe found. */
     int (*take)(void *of, void *data, size_t n_bytes, int src, int tag);
+    /* Sum n floats over all processes, in place; all call it. */
+    int (*all_reduce)(void *of, float *x, int n);
 };
 
 /* The one symbol of the module, a function without arguments that returns its table. */

@@ -7,7 +7,7 @@
 
 /* TAG_ORDER: what the other is to do; its replies and bulk have tags of their own. */
 enum { TAG_ORDER, TAG_BULK, TAG_REPLY };
-enum { N_ECHOES = 41, N_SMALL = 400, N_REPEATS = 5, SMALL_BYTES = 64 };
+enum { N_ECHOES = 41, N_SMALL = 400, N_REPEATS = 5, SMALL_BYTES = 64, N_CALLS = 20 };
 /* A bulk grows until it takes so long, so that handshake and ramp are less than its noise. */
 static const double BULK_S = 0.1, BULK_RTTS = 15;
 static const size_t MIN_BULK = (size_t)1 << 20, MAX_BULK = (size_t)1 << 28;
@@ -170,9 +170,9 @@ static int measure_rate(struct bench *b, int first, int last, bool out, double r
     return 0;
 }
 
-static int conduct(struct bench *b, struct strait_mpi_path *paths,
-                   struct strait_mpi_figure *together, struct strait_error *err)
+static int conduct(struct bench *b, struct strait_mpi_links *links, struct strait_error *err)
 {
+    struct strait_mpi_path *paths = links->paths;
     const int last = b->w->n - 1;
     double took_s;
     for (int i = 1; i <= last; i++)
@@ -182,19 +182,57 @@ static int conduct(struct bench *b, struct strait_mpi_path *paths,
             measure_rate(b, i, i, false, paths[i - 1].rtt_s.value, &paths[i - 1].in_bytes_per_s,
                          err) != 0)
             return -1;
-    if (measure_rate(b, 1, last, true, paths[last - 1].rtt_s.value, together, err) != 0)
+    if (measure_rate(b, 1, last, true, paths[last - 1].rtt_s.value, &links->together_bytes_per_s,
+                     err) != 0)
         return -1;
     return time_order(b, &took_s, 1, last, (struct order){.give_bytes = 0}, err);
 }
 
-int strait_mpi_measure(struct strait_mpi_world *w, struct strait_mpi_path *paths,
-                       struct strait_mpi_figure *together_bytes_per_s, struct strait_error *err)
+/* On all ranks: calls one after another, whose first ones let them meet. */
+static int measure_collective(struct bench *b, struct strait_mpi_figure *f,
+                              struct strait_error *err)
+{
+    double call_s[N_REPEATS];
+    for (int i = -1; i < N_REPEATS; i++) {
+        const double begin_s = strait_clock_s();
+        for (int k = 0; k < N_CALLS; k++) {
+            float x = 1;
+            if (b->w->calls->all_reduce(b->w->mpi, &x, 1) != 0)
+                return strait_mpi_broken(err);
+        }
+        if (i >= 0)
+            call_s[i] = (strait_clock_s() - begin_s) / N_CALLS;
+    }
+    *f = median_of(call_s, N_REPEATS);
+    return 0;
+}
+
+int strait_mpi_steps(int n)
+{
+    int n_steps = 0;
+    for (; 1 << n_steps < n; n_steps++)
+        ;
+    return n_steps;
+}
+
+struct strait_mpi_figure strait_mpi_beside(struct strait_mpi_figure collective_s,
+                                           struct strait_mpi_figure rtt_s, int n)
+{
+    const double halves = strait_mpi_steps(n) / 2.0;
+    return (struct strait_mpi_figure){fmax(0, collective_s.value - halves * rtt_s.value),
+                                      hypot(collective_s.error, halves * rtt_s.error),
+                                      collective_s.n};
+}
+
+int strait_mpi_measure(struct strait_mpi_world *w, struct strait_mpi_links *links,
+                       struct strait_error *err)
 {
     struct bench b = {.w = w, .bulk = calloc(1, MAX_BULK)};
     if (!b.bulk)
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for %zu bytes",
                                 MAX_BULK);
-    const int failed = w->me != 0 ? serve(&b, err) : conduct(&b, paths, together_bytes_per_s, err);
+    const int failed = (w->me != 0 ? serve(&b, err) : conduct(&b, links, err)) != 0 ||
+                       measure_collective(&b, &links->collective_s, err) != 0;
     free(b.bulk);
-    return failed;
+    return failed ? -1 : 0;
 }

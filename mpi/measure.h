@@ -15,9 +15,20 @@ struct strait_mpi_path {            /* rank 0 and one other */
     struct strait_mpi_figure out_bytes_per_s, in_bytes_per_s; /* payload, from rank 0 and to it */
 };
 
+struct strait_mpi_links {
+    struct strait_mpi_path *paths;                 /* of the caller: n - 1, by rank */
+    struct strait_mpi_figure together_bytes_per_s; /* rank 0 sends to all at once */
+    struct strait_mpi_figure collective_s; /* one call of MPI's all-reduce of a single float */
+};
+
+/** Steps that follow one another in the shortest all-reduce of n ranks: log2 n, rounded up. */
+int strait_mpi_steps(int n);
+/** What a call takes beside these steps of half a round trip each.
+ *  In:      rtt_s  of the typical path */
+struct strait_mpi_figure strait_mpi_beside(struct strait_mpi_figure collective_s,
+                                           struct strait_mpi_figure rtt_s, int n);
 /** Measure, on all ranks together; some seconds a rank.
- *  Out:     paths  on rank 0: n - 1, by rank; elsewhere unused
- *           together_bytes_per_s  rank 0 sends to all at once
+ *  Out:     links  on rank 0; elsewhere unused
  *  Returns: 0, or -1 with *err: BACKEND where a rank does not answer */
-int strait_mpi_measure(struct strait_mpi_world *w, struct strait_mpi_path *paths,
-                       struct strait_mpi_figure *together_bytes_per_s, struct strait_error *err);
+int strait_mpi_measure(struct strait_mpi_world *w, struct strait_mpi_links *links,
+                       struct strait_error *err);

@@ -26,6 +26,8 @@ static const double MIN_JITTER_S = 1e-4, MIN_JITTER_RATIO = 0.01;
 struct order {
     const char *on;           /* "mpi"; NULL: over TCP and UDP */
     double server_bits_per_s; /* measured with all clients; 0: not */
+    /* A collective of the library, and what it takes beside its steps; NAN: not measured. */
+    struct strait_path_figure collective_s, launch_s;
     char source[TEXT_CHARS];
     const char *listen, *out, *title, *overhead, *burst;
     struct strait_path_plan plan;
@@ -73,6 +75,12 @@ static json_t *direction_json(const struct strait_path *p, const struct strait_p
     return out;
 }
 
+/* What a call costs: of a collective where one was measured, else of a small message. */
+static struct strait_path_figure launch_of(const struct order *o, const struct strait_path *p)
+{
+    return isnan(o->launch_s.value) ? p->message_s : o->launch_s;
+}
+
 /* One client's port is the whole path; the server's is no narrower. */
 static json_t *network_json(const struct order *o, const struct strait_path *p)
 {
@@ -90,8 +98,9 @@ static json_t *network_json(const struct order *o, const struct strait_path *p)
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
         if (strcmp(p->congestion, known[i]) == 0)
             json_object_set_new(network, "tcp", json_pack("{s:s}", "congestion", known[i]));
-    if (is_above_none(p->message_s))
-        json_object_set_new(constants, "launch", quantity(STRAIT_UNIT_TIME, p->message_s.value));
+    const struct strait_path_figure launch = launch_of(o, p);
+    if (is_above_none(launch))
+        json_object_set_new(constants, "launch", quantity(STRAIT_UNIT_TIME, launch.value));
     json_object_set_new(network, "constants", constants);
     return network;
 }
@@ -107,7 +116,7 @@ static void put(json_t *all, const char *name, const char *unit, struct strait_p
                                   "readings", (json_int_t)f.n));
 }
 
-static json_t *measured_json(const struct strait_path *p)
+static json_t *measured_json(const struct order *o, const struct strait_path *p)
 {
     json_t *all = json_object();
     for (int up = 1; up >= 0; up--) {
@@ -121,6 +130,7 @@ static json_t *measured_json(const struct strait_path *p)
     }
     put(all, "rtt", "s", p->rtt_s);
     put(all, "message", "s", p->message_s);
+    put(all, "collective", "s", o->collective_s);
     return all;
 }
 
@@ -139,15 +149,16 @@ static json_t *file_json(struct order *o, const struct strait_path *p)
              o->source, date, STRAIT_VERSION);
     snprintf(title, sizeof(title), "the %s %.80s, measured", o->on ? "links of" : "path to",
              o->on ? o->source + strlen("--on mpi, ") : o->plan.host);
-    if (is_above_none(p->message_s))
+    if (is_above_none(launch_of(o, p)))
         json_object_set_new(sources, "launch",
-                            json_string(o->on ? "what one of many small messages over MPI takes, "
-                                                "the same measurement"
+                            json_string(o->on ? "what MPI_Allreduce of one float takes beyond half "
+                                                "a round trip a step, log2 of the ranks; the same "
+                                                "measurement"
                                               : "what a small message over TCP takes beyond its "
                                                 "packet, the same measurement"));
     return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "schema", "strait-network/1", "title",
                      o->title ? o->title : title, "source", source, "network", network_json(o, p),
-                     "sources", sources, "measured", measured_json(p));
+                     "sources", sources, "measured", measured_json(o, p));
 }
 
 /* --- showing ---------------------------------------------------------------------------------- */
@@ -165,7 +176,7 @@ static void row(struct strait_table *t, const char *what, enum strait_unit unit,
     strait_table_cell(t, in_file ? note : *note ? note : "not in the file");
 }
 
-static void print(const struct strait_path *p)
+static void print(const struct order *o, const struct strait_path *p)
 {
     struct strait_table *t = strait_table_new();
     strait_table_column(t, "", false);
@@ -173,7 +184,10 @@ static void print(const struct strait_path *p)
     strait_table_column(t, "standard error", true);
     strait_table_column(t, "", false);
     row(t, "round trip", STRAIT_UNIT_TIME, p->rtt_s, true, "");
-    row(t, "a small message", STRAIT_UNIT_TIME, p->message_s, is_above_none(p->message_s), "");
+    row(t, "a small message", STRAIT_UNIT_TIME, p->message_s,
+        isnan(o->launch_s.value) && is_above_none(p->message_s), "");
+    row(t, "a collective", STRAIT_UNIT_TIME, o->collective_s, false, "");
+    row(t, "  beside its steps", STRAIT_UNIT_TIME, o->launch_s, is_above_none(o->launch_s), "");
     for (int up = 1; up >= 0; up--) {
         const struct strait_path_direction *d = up ? &p->up : &p->down;
         const bool full = isfinite(d->queue.error);
@@ -261,7 +275,7 @@ static int write_out(struct order *o, const struct strait_path *p, struct strait
     if (!failed && o->json)
         strait_command_print_json(file);
     else if (!failed)
-        print(p);
+        print(o, p);
     free(text);
     json_decref(file);
     return failed;
@@ -308,24 +322,27 @@ static void path_of(struct strait_path *p, const struct strait_mpi_path *m, doub
 static int measure(struct order *o, struct strait_error *err)
 {
     struct strait_mpi_world *w;
-    struct strait_mpi_figure together;
+    struct strait_mpi_links links = {0};
     struct strait_path path;
     if (strait_mpi_world_open(&w, err) != 0)
         return -1;
-    struct strait_mpi_path *paths = calloc((size_t)w->n, sizeof(*paths));
-    int failed = !paths ? strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out")
+    links.paths = calloc((size_t)w->n, sizeof(*links.paths));
+    int failed = !links.paths ? strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out")
                  : w->n < 2
                      ? strait_error_set(err, STRAIT_ERR_INPUT, NULL,
                                         "expected two processes or more (mpirun -n 2), found 1")
-                     : strait_mpi_measure(w, paths, &together, err);
+                     : strait_mpi_measure(w, &links, err);
     if (!failed && w->me == 0) {
         const double wire = (1514 + o->plan.overhead_bytes) / 1448;
         snprintf(o->source, sizeof(o->source), "--on mpi, %d ranks, %.60s", w->n, w->library);
-        o->server_bits_per_s = 8 * wire * together.value;
-        path_of(&path, typical(paths, w->n - 1), wire);
+        const struct strait_mpi_path *one = typical(links.paths, w->n - 1);
+        o->server_bits_per_s = 8 * wire * links.together_bytes_per_s.value;
+        o->collective_s = figure(links.collective_s, 1);
+        o->launch_s = figure(strait_mpi_beside(links.collective_s, one->rtt_s, w->n), 1);
+        path_of(&path, one, wire);
         failed = write_out(o, &path, err);
     }
-    free(paths);
+    free(links.paths);
     if (failed) {
         if (w->me == 0)
             strait_command_fail(err);
@@ -352,6 +369,7 @@ static const char notes[] =
 int strait_calibrate_net(int argc, char **argv)
 {
     struct order o = {.overhead = "24 B", .burst = "8 MB", .n_apart = DEFAULT_APART};
+    o.collective_s = o.launch_s = (struct strait_path_figure){NAN, NAN, 0};
     const char *address = NULL;
     const struct strait_option options[] = {
         {"on", 0, STRAIT_OPTION_TEXT, &o.on, "mpi", "between ranks of mpirun"},

@@ -16,7 +16,7 @@ _Static_assert(sizeof(MPI_Request) <= sizeof(uintptr_t), "a request fits into it
 #define FUNCTIONS(X) \
     X(Init_thread) X(Comm_dup) X(Comm_set_errhandler) X(Comm_rank) X(Comm_size) X(Comm_free) \
     X(Get_library_version) X(Finalize) X(Abort) X(Isend) X(Irecv) X(Test) X(Iprobe) X(Get_count) \
-    X(Recv)
+    X(Recv) X(Allreduce)
 /* clang-format on */
 #define MEMBER(name) __typeof__(&MPI_##name) name;
 
@@ -145,10 +145,27 @@ static int take(void *of, void *data, size_t n_bytes, int src, int tag)
                : -1;
 }
 
+static int all_reduce(void *of, float *x, int n)
+{
+    struct mpi *m = of;
+    return m->Allreduce(MPI_IN_PLACE, x, n, MPI_FLOAT, MPI_SUM, m->ways[STRAIT_MPI_PAYLOADS]) ==
+                   MPI_SUCCESS
+               ? 0
+               : -1;
+}
+
 const struct strait_mpi_calls *strait_mpi_module(void);
 __attribute__((visibility("default"))) const struct strait_mpi_calls *strait_mpi_module(void)
 {
-    static const struct strait_mpi_calls calls = {
-        STRAIT_MPI_CALLS_VERSION, open_mpi, close_mpi, abort_mpi, isend, irecv, test, probe, take};
+    static const struct strait_mpi_calls calls = {STRAIT_MPI_CALLS_VERSION,
+                                                  open_mpi,
+                                                  close_mpi,
+                                                  abort_mpi,
+                                                  isend,
+                                                  irecv,
+                                                  test,
+                                                  probe,
+                                                  take,
+                                                  all_reduce};
     return &calls;
 }

@@ -352,6 +352,9 @@ static void links_become_a_network(void)
         json_integer_value(json_object_get(json_object_get(measured, "rtt"), "readings")), 41);
     CU_ASSERT(json_number_value(json_object_get(
                   json_object_get(json_object_get(measured, "out"), "rate"), "value")) > 0);
+    const json_t *collective = json_object_get(measured, "collective");
+    CU_ASSERT_EQUAL(json_integer_value(json_object_get(collective, "readings")), 5);
+    CU_ASSERT(json_number_value(json_object_get(collective, "value")) > 0);
     CU_ASSERT_CONTAINS(text, "strait calibrate net --on mpi, 2 ranks, ");
     json_decref(file);
     free(text);
