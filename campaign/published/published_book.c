@@ -28,7 +28,8 @@ static int expect_one_of(const struct strait_object *o, const char *key, const c
 static int read_measure(struct published_measure *m, struct strait_object *o,
                         struct strait_error *err)
 {
-    static const char *const as[] = {"value", "gain", "times", "difference", "threshold", NULL};
+    static const char *const as[] = {"value",      "gain",      "times", "saved",
+                                     "difference", "threshold", NULL};
     static const char *const pick[] = {"max", "min", NULL};
     char where[STRAIT_JSON_POINTER_MAX * 2];
     if (strait_object_string(o, &m->experiment, "experiment", err) != 0 ||
@@ -45,7 +46,7 @@ static int read_measure(struct published_measure *m, struct strait_object *o,
         return strait_error_set(err, STRAIT_ERR_INPUT,
                                 strait_object_where(o, "against", where, sizeof(where)),
                                 "expected settings to compare with for \"gain\", \"times\", "
-                                "\"difference\" and \"threshold\", and for these alone");
+                                "\"saved\", \"difference\" and \"threshold\", and for these alone");
     if ((m->set && !json_is_object(m->set)) || (m->against && !json_is_array(m->against)) ||
         (m->over && json_object_size(m->over) != 1) ||
         (strcmp(m->as, "threshold") == 0 && !m->over))

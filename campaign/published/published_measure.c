@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/fields.h"
 #include "analysis/row.h"
 #include "campaign/plan.h"
+#include "core/units.h"
 #include "published_book.h"
 #include "workloads/ask/software.h"
 #include "workloads/train/sync/servers.h"
@@ -72,16 +74,28 @@ static double steady_s(const json_t *rounds_s)
     return sum_s / (double)(n - 2 * skip);
 }
 
-/* batch: of all training ranks together. */
-static double metric_of(const json_t *row, const char *metric, double batch)
+static double path_s(const json_t *row, const char *phase)
+{
+    return strait_row_number(json_object_get(row, "path_s"), phase);
+}
+
+static double metric_of(const json_t *row, const char *metric, const struct strait_experiment *e)
 {
     const double round_s = json_number_value(json_object_get(row, "round_s"));
     const double n_rounds = (double)json_array_size(json_object_get(row, "rounds_s"));
     const double n_ranks = json_number_value(json_object_get(row, "ranks"));
     const double payload =
         json_number_value(json_object_get(json_object_get(row, "bytes"), "payload"));
-    if (strcmp(metric, "samples_per_s") == 0)
-        return batch / round_s;
+    if (strcmp(metric, "samples_per_s") == 0) /* of all training ranks together */
+        return (double)e->model->batch * strait_servers_n_training(e) / round_s;
+    if (strcmp(metric, "communication_s") == 0)
+        return round_s - path_s(row, "compute");
+    if (strcmp(metric, "encode_mb_per_s") == 0) /* of all parameters, which a client encodes */
+        return 4e-6 * (double)e->model->n_elems /
+               strait_row_number(json_object_get(json_object_get(row, "busy_s"), "client"),
+                                 "encode");
+    if (strcmp(metric, "codec_percent") == 0)
+        return 100 * (path_s(row, "encode") + path_s(row, "decode")) / round_s;
     if (strcmp(metric, "steady_s") == 0)
         return steady_s(json_object_get(row, "rounds_s"));
     if (strcmp(metric, "payload_mb_per_rank") == 0)
@@ -120,7 +134,7 @@ static int measure_one(double *out, const struct published_book *b,
         !(row = strait_plan_run_task(&plan, 0, err)) ||
         strait_experiment_read(&e, sweep->file, plan.tasks[0].resolved, err) != 0)
         goto end;
-    *out = metric_of(row, m->metric, (double)e->model->batch * strait_servers_n_training(e));
+    *out = metric_of(row, m->metric, e);
     failed = isnan(*out) ? strait_error_set(err, STRAIT_ERR_INPUT, m->experiment,
                                             "expected a metric of the row, found \"%s\"", m->metric)
                          : 0;
@@ -159,6 +173,16 @@ static int measure_at(double *ours, double *against, const struct published_book
     return failed ? -1 : 0;
 }
 
+/* A value of `over` as a figure: rates in Mbps. */
+static double threshold_of(const json_t *value)
+{
+    double rate_bps;
+    if (json_is_string(value) && strait_quantity_parse(&rate_bps, STRAIT_UNIT_LINK_RATE,
+                                                       json_string_value(value), NULL, NULL) == 0)
+        return rate_bps / 1e6;
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
 int published_measure(struct published_answer *out, const struct published_book *b,
                       const struct published_measure *m, const char *without,
                       struct strait_error *err)
@@ -176,11 +200,12 @@ int published_measure(struct published_answer *out, const struct published_book 
             return -1;
         figure = strcmp(m->as, "gain") == 0         ? 100 * (against / ours - 1)
                  : strcmp(m->as, "times") == 0      ? against / ours
+                 : strcmp(m->as, "saved") == 0      ? 100 * (1 - ours / against)
                  : strcmp(m->as, "difference") == 0 ? ours - against
                                                     : ours;
         if (threshold) { /* true from this value to the last */
             if (ours < against && isnan(out->figure))
-                *out = (struct published_answer){json_number_value(value), value, i};
+                *out = (struct published_answer){threshold_of(value), value, i};
             else if (ours >= against)
                 *out = (struct published_answer){.figure = NAN};
         } else if (isnan(out->figure) ||

@@ -51,6 +51,17 @@ static void put_accuracy(struct strait_table *t, const json_t *claim)
                        strait_text_of(accuracy, "task"), strait_text_of(accuracy, "codec"));
 }
 
+/* Why not, where nothing was measured: that alone would tell nothing. */
+static void put_verdict(struct strait_table *t, const json_t *claim)
+{
+    const char *verdict = strait_text_of(claim, "verdict"),
+               *reason = strait_text_of(claim, "reason");
+    if (strcmp(verdict, "not measured here") == 0 && *reason)
+        strait_table_cellf(t, "%s: %s", verdict, reason);
+    else
+        strait_table_cell(t, verdict);
+}
+
 static void put_sources(FILE *out, const json_t *claims)
 {
     size_t i, k;
@@ -90,7 +101,7 @@ int strait_show_claims(FILE *out, const json_t *claims, struct strait_error *err
         strait_table_cell(t, strait_text_of(claim, "claim"));
         put_first(t, claim);
         put_accuracy(t, claim);
-        strait_table_cell(t, strait_text_of(claim, "verdict"));
+        put_verdict(t, claim);
     }
     if (strait_table_finish(t, out, err) != 0)
         return -1;

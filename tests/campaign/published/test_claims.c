@@ -205,6 +205,29 @@ static void times_of_seeds(void)
     json_decref(rows);
 }
 
+/* A claim of a policy is answered by runs that were commanded so; null is a key that a row has not,
+ * as rows before it was thought of. */
+static void of_a_command(void)
+{
+    static const double took_s[] = {1, 1, 1};
+    json_t *rows = json_array(),
+           *asked = json_pack("{s:{s:{s:s, s:s, s:n}, s:{s:s}, s:s}}", "rows", "where",
+                              "codec/name", "sz", "command", "\"fair\"", "codec/new", "against",
+                              "codec/name", "none", "metric", "ratio"),
+           *claim = json_object();
+    add_run(rows, "fashion-cnn", "run --set 'policy=\"fixed\"'", "none", 0.80, took_s);
+    add_run(rows, "fashion-cnn", "run --set 'policy=\"fixed\"'", "sz", 0.80, took_s);
+    published_search(claim, asked, rows);
+    CU_ASSERT_PTR_NULL(json_object_get(claim, "ours"));
+    add_run(rows, "fashion-cnn", "run --set 'policy=\"fair\"'", "none", 0.80, took_s);
+    add_run(rows, "fashion-cnn", "run --set 'policy=\"fair\"'", "sz", 0.80, took_s);
+    published_search(claim, asked, rows);
+    CU_ASSERT_EQUAL(json_number_value(json_object_get(claim, "ours")), 12);
+    json_decref(claim);
+    json_decref(asked);
+    json_decref(rows);
+}
+
 /* What is kept is read again with its command; a command's old rows go, those of one seed stay
  * out. */
 static void kept(void)
@@ -277,6 +300,7 @@ static const struct strait_test tests[] = {
     {"of tasks that were run apart too", tasks_apart},
     {"rows are held against those of their own run", runs},
     {"times are compared seed by seed, with Student's interval", times_of_seeds},
+    {"a claim of a setting is answered by runs commanded so", of_a_command},
     {"kept rows are those of the last run of each command", kept},
     {"a folder's header gives the command that ran", command},
     {"every claim that ships says how its halves are had", shipped},
