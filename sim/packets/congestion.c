@@ -23,7 +23,7 @@ static void begin_epoch(struct strait_cubic *b, double cwnd, double acked, doubl
 static double cubic_count(struct strait_connection *c, double acked, double now_s)
 {
     struct strait_cubic *b = &c->cubic;
-    const double ticks = floor(now_s / STRAIT_TICK_S);
+    const double ticks = strait_tick_of(now_s);
     b->acked += acked;
     if (b->last_cwnd == c->cwnd && ticks - b->last <= LOOK_TICKS)
         return b->count;
@@ -69,10 +69,9 @@ void strait_cubic_reset(struct strait_connection *c)
     c->cubic = (struct strait_cubic){.epoch = NAN, .last = -INFINITY};
 }
 
-void strait_cubic_idle(struct strait_connection *c, double idle_s)
+void strait_cubic_idle(struct strait_connection *c, double now_s)
 {
-    if (idle_s > 0)
-        c->cubic.epoch += floor(idle_s / STRAIT_TICK_S); /* NAN stays */
+    c->cubic.epoch += strait_tick_of(now_s) - strait_tick_of(c->last_sent_s); /* NAN stays */
 }
 
 void strait_congestion_avoid(struct strait_connection *c, double acked, double now_s)

@@ -9,6 +9,7 @@ static const double DELACK_S = 0.04; /* Linux TCP_DELACK_MIN */
  * after a pause (TCP_MAX_QUICKACKS), of which the greeting has taken one; tcp_comp_sack_nr,
  * tcp_comp_sack_delay_ns. */
 static const double FIRST_WINDOW_BYTES = 65535, GROWS_SEGMENTS = 2, HELD_S = 1e-3, HELD_RTTS = 0.05;
+enum { ONLY_WRITE_TURN_BYTES = 1 << 17 }; /* WRITE_TURN_BYTES in emu/process/outgoing.c */
 enum { MOST_QUICK = 16, MOST_REPEATED = 3, MOST_HELD = 44 };
 /* Super-packets of at most so much of their port's rate, and 64 KB (gso_max_segs in
  * docs/emulation.md, Linux GSO_MAX_SIZE). */
@@ -70,6 +71,7 @@ void strait_connection_init(struct strait_connection *c, struct strait_wire *w, 
         .data_s = INFINITY,
         .timer_s = INFINITY,
         .send_s = INFINITY,
+        .turn_bytes = INFINITY,
         .first_sent = UINT64_MAX,
         .last_sent = UINT64_MAX,
     };
@@ -79,6 +81,8 @@ void strait_connection_init(struct strait_connection *c, struct strait_wire *w, 
     const struct strait_wire_link *own = &w->links[c->there[0]];
     c->in_own_memory = own->delay_s <= 0 && !strait_network_loses(n); /* a relay takes it */
     c->write_bytes_per_s = 2 * narrowest_bytes_per_s(c) / (double)strait_tcp_n_connections(tcp);
+    c->write_turn_bytes =
+        strait_tcp_n_connections(tcp) > 1 ? STRAIT_TURN_BYTES : ONLY_WRITE_TURN_BYTES;
     c->largest_burst = largest_burst(c, n);
     strait_cubic_reset(c);
     if (c->congestion == STRAIT_BBR)
@@ -134,7 +138,8 @@ static void acknowledge(struct strait_connection *c, double echo_s, double now_s
  * each segment at once. */
 static void note_data(struct strait_connection *c, bool is_new, double now_s)
 {
-    if (!is_new || now_s - c->data_s > c->patience_s)
+    if (!is_new ||
+        strait_tick_of(now_s) - strait_tick_of(c->data_s) > strait_n_ticks(c->patience_s))
         c->quick = MOST_QUICK;
     c->data_s = now_s;
     if (is_new && c->window_bytes < c->cap * c->segment_bytes) {
@@ -187,7 +192,7 @@ void strait_connection_data(struct strait_connection *c, const struct strait_pac
         return;
     }
     if (c->n_holes == 0)
-        c->delack_s = fmin(c->delack_s, now_s + DELACK_S);
+        c->delack_s = fmin(c->delack_s, strait_timer_s(now_s, DELACK_S));
     strait_connection_arm(c);
 }
 

@@ -9,6 +9,7 @@
  * RFC 6928; Linux 6.1 net/ipv4/tcp_input.c, tcp_output.c, tcp_recovery.c, tcp_rate.c, tcp_cubic.c,
  * tcp_bbr.c; Cardwell et al., BBR, ACM Queue 14(5), 2016. */
 #pragma once
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include "core/random.h"
@@ -83,14 +84,15 @@ struct strait_connection {
     /* what does not change */
     enum strait_congestion congestion;
     int there[STRAIT_MAX_HOPS], back[STRAIT_MAX_HOPS], n_there, n_back;
-    double segment_bytes, initial, cap, rto_min_s, write_bytes_per_s, largest_burst;
+    double segment_bytes, initial, cap, rto_min_s, write_bytes_per_s, write_turn_bytes,
+        largest_burst;
     bool decays, in_own_memory; /* the latter: nothing delays at the own port, so that what waits
                                    there is still the socket's (TCP small queues) */
     struct strait_sequence draws;
     uint64_t key; /* of what links draw for its packets */
     struct strait_ack_count acks;
-    uint64_t *message_ends;                   /* places in the stream */
-    size_t n_messages, cap_messages, message; /* the latter: that of the next byte cut */
+    uint64_t *message_ends;                            /* places in the stream */
+    size_t n_messages, cap_messages, message, writing; /* those of the next byte cut, written */
     /* the stream */
     uint64_t posted_bytes, cut_bytes; /* by the caller; made into segments */
     uint64_t written_end;             /* handed to TCP */
@@ -124,7 +126,11 @@ struct strait_connection {
     uint64_t rack_seq;
     unsigned n_backoff;
     enum { STRAIT_NO_TIMER, STRAIT_RTO, STRAIT_TLP, STRAIT_REO } timer;
-    double timer_s, rto_from_s, send_s, pace_s, write_s;
+    double timer_s, rto_from_s, send_s, pace_s;
+    double write_s, write_at_s; /* until when its pace is used up; when it may write next */
+    double turn_bytes;          /* that it may still write before others of its host may */
+    struct strait_connection *next_ready; /* of those of its host that wait for a turn */
+    bool is_ready;
     /* delivery rate */
     double delivered, delivered_s, first_s, limited_until, pacing_per_s;
     double own_port_bytes;
@@ -144,8 +150,11 @@ struct strait_connection_plan {
 void strait_connection_init(struct strait_connection *c, struct strait_wire *w, void *owner,
                             const struct strait_connection_plan *plan);
 void strait_connection_release(struct strait_connection *c);
-/** So many bytes more are to be sent. */
-void strait_connection_post(struct strait_connection *c, double now_s, uint64_t bytes);
+/** So many bytes more are to be sent, with the next turn.
+ *  Returns: whether it had none before, so that it waits for a turn */
+bool strait_connection_post(struct strait_connection *c, double now_s, uint64_t bytes);
+/** Write and send what one turn allows. True: it may write more, after the others. */
+bool strait_connection_turn(struct strait_connection *c, double now_s);
 /** A packet of this connection has arrived at its end: data at the receiver, or an
  *  acknowledgement at the sender. */
 void strait_connection_data(struct strait_connection *c, const struct strait_packet_on_wire *p,
@@ -160,6 +169,26 @@ void strait_connection_send(struct strait_connection *c, double now_s);
 uint64_t strait_connection_received_bytes(const struct strait_connection *c);
 
 /* Between the files of this folder. */
+
+/* The kernel's clock at that moment, and how many ticks a time is for its timers. */
+static inline double strait_tick_of(double at_s)
+{
+    return floor(at_s / STRAIT_TICK_S + 1e-9);
+}
+static inline double strait_n_ticks(double s)
+{
+    return ceil(s / STRAIT_TICK_S - 1e-9);
+}
+/* When a timer fires that is set now: never early, so a tick later than asked for; from 63 ticks on
+ * in steps of 8, from 504 on of 64, ... (Linux kernel/time/timer.c, calc_index). */
+static inline double strait_timer_s(double now_s, double in_s)
+{
+    const double ticks = strait_n_ticks(in_s);
+    double step = 1;
+    while (ticks >= 63 * step)
+        step *= 8;
+    return (floor((strait_tick_of(now_s) + ticks) / step) + 1) * step * STRAIT_TICK_S;
+}
 static inline struct strait_segment *strait_segment_of(const struct strait_connection *c,
                                                        uint64_t seq)
 {
@@ -185,7 +214,7 @@ void strait_recovery_reduce(struct strait_connection *c, double now_s); /* the o
 double strait_congestion_ssthresh(struct strait_connection *c, double now_s);
 void strait_congestion_avoid(struct strait_connection *c, double acked, double now_s);
 void strait_cubic_reset(struct strait_connection *c);
-void strait_cubic_idle(struct strait_connection *c, double idle_s);
+void strait_cubic_idle(struct strait_connection *c, double now_s);
 void strait_bbr_init(struct strait_connection *c);
 void strait_bbr_ack(struct strait_connection *c, const struct strait_rate_sample *rs, double now_s);
 void strait_bbr_start(struct strait_connection *c, double now_s); /* after idleness */

@@ -6,19 +6,28 @@
 
 #include "connection.h"
 
-/* Ties: links by number, then connections, then posts, each in the order in which they were
- * made. */
-static const int64_t CONNECTIONS = (int64_t)1 << 32, POSTS = (int64_t)1 << 48;
+/* Ties: links by number, then connections, then posts, each in the order in which they were made,
+ * then hosts by number. */
+static const int64_t CONNECTIONS = (int64_t)1 << 32, POSTS = (int64_t)1 << 48,
+                     HOSTS = (int64_t)1 << 56;
 
 struct message {
     struct message *next;
     double at_s;
+    int64_t ordinal;     /* of all messages */
     uint64_t part_bytes; /* of each connection */
     uint64_t end_byte;   /* of each connection's stream */
 };
 
+/* What writes for all connections of a host, in turns (emu/process/outgoing.c). */
+struct host {
+    struct strait_heap_node node; /* when some wait for a turn */
+    struct strait_connection *ready, **ready_end;
+};
+
 struct strait_pipe {
     struct strait_packets *world;
+    struct host *host; /* that sends */
     void *owner;
     struct strait_pipe *next;
     struct strait_heap_node node;       /* when the first message of `later` is posted */
@@ -35,8 +44,9 @@ struct strait_packets {
     uint64_t seed;
     bool ramp, starts_differ;
     unsigned n_connections;
-    int64_t n_pipes;
+    int64_t n_pipes, n_messages;
     struct strait_pipe *pipes, *arrived;
+    struct host *hosts; /* of the network's ranks */
     double now_s;
 };
 
@@ -44,10 +54,17 @@ struct strait_packets *strait_packets_new(const struct strait_network *network, 
                                           bool ramp)
 {
     struct strait_packets *w = calloc(1, sizeof(*w));
-    if (!w || strait_wire_init(&w->wire, network) != 0) {
+    struct host *hosts = calloc((size_t)network->n_ranks, sizeof(*hosts));
+    if (!w || !hosts || strait_wire_init(&w->wire, network) != 0) {
+        free(hosts);
         free(w);
         return NULL;
     }
+    for (int i = 0; i < network->n_ranks; i++) {
+        hosts[i].node.tie = HOSTS + i;
+        hosts[i].ready_end = &hosts[i].ready;
+    }
+    w->hosts = hosts;
     w->network = network;
     w->seed = seed;
     w->ramp = ramp;
@@ -77,6 +94,7 @@ void strait_packets_free(struct strait_packets *w)
         free(p);
     }
     strait_wire_release(&w->wire);
+    free(w->hosts);
     free(w);
 }
 
@@ -87,11 +105,10 @@ struct strait_pipe *strait_packets_open(struct strait_packets *w, int src, int d
     if (!p)
         return NULL;
     p->world = w;
+    p->host = &w->hosts[src];
     p->owner = owner;
     p->later_end = &p->later;
     p->way_end = &p->under_way;
-    p->node.tie = POSTS + w->n_pipes;
-    const uint64_t pair = (uint64_t)src << 32 | (uint64_t)dst;
     for (unsigned i = 0; i < w->n_connections; i++) {
         const struct strait_connection_plan plan = {
             .network = w->network,
@@ -110,10 +127,10 @@ struct strait_pipe *strait_packets_open(struct strait_packets *w, int src, int d
      * by about the time of a packet (Floyd and Jacobson, On Traffic Phase Effects in
      * Packet-Switched Gateways, 1992). Where nothing is dropped no order is worse, and every hop of
      * a ring would take half a packet longer. */
+    const struct strait_wire_link *own = &w->wire.links[p->connections[0].there[0]];
     if (w->starts_differ)
-        p->start_s = strait_random_unit(w->seed, "start", pair, (uint64_t)channel) *
-                     (w->network->tcp.segment_bytes + w->wire.header_bytes) * 8 /
-                     strait_path_bits_per_s(w->network, src, dst);
+        p->start_s = strait_random_unit(w->seed, "start", (uint64_t)src, 0) *
+                     (w->network->tcp.segment_bytes + w->wire.header_bytes) / own->bytes_per_s;
     p->next = w->pipes;
     w->pipes = p;
     w->n_pipes++;
@@ -125,18 +142,35 @@ void *strait_pipe_owner(const struct strait_pipe *pipe)
     return pipe->owner;
 }
 
+static void await_post(struct strait_pipe *p)
+{
+    p->node.tie = POSTS + p->later->ordinal;
+    strait_wire_at(&p->world->wire, &p->node, p->later->at_s);
+}
+
 int strait_pipe_post(struct strait_pipe *pipe, double at_s, double bytes)
 {
     struct message *m = calloc(1, sizeof(*m));
     if (!m)
         return -1;
     m->at_s = at_s + pipe->start_s;
+    m->ordinal = pipe->world->n_messages++;
     m->part_bytes = (uint64_t)ceil(bytes / pipe->world->n_connections);
     *pipe->later_end = m;
     pipe->later_end = &m->next;
     if (pipe->later == m)
-        strait_wire_at(&pipe->world->wire, &pipe->node, m->at_s);
+        await_post(pipe);
     return pipe->world->wire.no_memory ? -1 : 0;
+}
+
+static void add_ready(struct host *h, struct strait_connection *c)
+{
+    if (c->is_ready)
+        return;
+    c->is_ready = true;
+    c->next_ready = NULL;
+    *h->ready_end = c;
+    h->ready_end = &c->next_ready;
 }
 
 static void post_first(struct strait_pipe *p, double now_s)
@@ -147,14 +181,30 @@ static void post_first(struct strait_pipe *p, double now_s)
     if (!p->later)
         p->later_end = &p->later;
     else
-        strait_wire_at(&w->wire, &p->node, p->later->at_s);
+        await_post(p);
     m->next = NULL;
     *p->way_end = m;
     p->way_end = &m->next;
     p->posted_bytes += m->part_bytes;
     m->end_byte = p->posted_bytes;
     for (unsigned i = 0; i < w->n_connections; i++)
-        strait_connection_post(&p->connections[i], now_s, m->part_bytes);
+        if (strait_connection_post(&p->connections[i], now_s, m->part_bytes))
+            add_ready(p->host, &p->connections[i]);
+    if (p->host->ready)
+        strait_wire_at(&w->wire, &p->host->node, now_s);
+}
+
+/* All that wait on this host write in turns until their pace or TCP holds them. */
+static void write_in_turns(struct host *h, double now_s)
+{
+    for (struct strait_connection *c; (c = h->ready);) {
+        h->ready = c->next_ready;
+        if (!h->ready)
+            h->ready_end = &h->ready;
+        c->is_ready = false;
+        if (strait_connection_turn(c, now_s))
+            add_ready(h, c);
+    }
 }
 
 /* Whether the oldest message is complete on all connections. */
@@ -215,9 +265,11 @@ static void happen(struct strait_packets *w, struct strait_heap_node *node)
         strait_connection_due(
             (struct strait_connection *)((char *)node - offsetof(struct strait_connection, node)),
             now_s);
-    else
+    else if (node->tie < HOSTS)
         post_first((struct strait_pipe *)((char *)node - offsetof(struct strait_pipe, node)),
                    now_s);
+    else
+        write_in_turns((struct host *)((char *)node - offsetof(struct host, node)), now_s);
 }
 
 double strait_packets_run(struct strait_packets *w, double before_s, struct strait_pipe **arrived)

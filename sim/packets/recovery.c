@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-/* A probe and a late check wait for two more (Linux TCP_TIMEOUT_MIN). */
-static const double TICKS_S = 2 * STRAIT_TICK_S;
+/* A probe and a late check wait so much longer (Linux 6.1.192, TCP_TIMEOUT_MIN_US). */
+static const double LONGER_S = 2e-3;
 static const uint64_t NONE = UINT64_MAX;
 enum { DUPLICATES = 3, MOST_BACKOFF = 8 };
 
@@ -44,7 +44,7 @@ void strait_recovery_list(struct strait_connection *c, uint64_t seq)
 
 static double time_out_s(const struct strait_connection *c)
 {
-    return c->rto_from_s + c->rto_s * exp2(fmin(c->n_backoff, MOST_BACKOFF));
+    return strait_timer_s(c->rto_from_s, c->rto_s * exp2(fmin(c->n_backoff, MOST_BACKOFF)));
 }
 
 /* Linux tcp_schedule_loss_probe, which also takes the place of a first time-out that would come
@@ -61,9 +61,9 @@ void strait_recovery_rearm(struct strait_connection *c, double now_s)
     c->timer_s = time_out_s(c);
     if (c->probing || (c->state != STRAIT_TCP_OPEN && c->state != STRAIT_TCP_REDUCED))
         return;
-    const double probe_s = now_s + 2 * c->srtt_s + (c->nxt - c->una == 1 ? c->rto_min_s : TICKS_S);
+    const double in_s = 2 * c->srtt_s + (c->nxt - c->una == 1 ? c->rto_min_s : LONGER_S);
     c->timer = STRAIT_TLP;
-    c->timer_s = fmin(probe_s, c->timer_s);
+    c->timer_s = fmin(strait_timer_s(now_s, in_s), c->timer_s);
 }
 
 /* --- losses ---------------------------------------------------------------------------------- */
@@ -104,7 +104,7 @@ static double detect(struct strait_connection *c, double now_s)
     }
     if (left_s > 0) {
         c->timer = STRAIT_REO;
-        c->timer_s = now_s + left_s + TICKS_S;
+        c->timer_s = strait_timer_s(now_s, left_s + LONGER_S);
     } else if (c->timer == STRAIT_REO) {
         c->timer = STRAIT_NO_TIMER;
     }

@@ -4,10 +4,12 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "codecs/frame.h"
+
 /* The transport hands twice the link's rate to TCP, after a first burst, and stops where so much is
  * not sent (emu/process/pump.h, tcp_notsent_lowat in emu/links/net.c). */
 static const double WRITE_BURST_S = 2e-3;
-enum { LEAST_WRITE_BYTES = 1 << 14, LARGEST_WRITE_BYTES = 1 << 17, NOT_SENT_BYTES = 1 << 20 };
+enum { LEAST_WRITE_BYTES = 1 << 14, NOT_SENT_BYTES = 1 << 20 };
 enum { FIRST_RING = 64, FIRST_MESSAGES = 16 };
 static const double DEFER_S = 1e-3; /* Linux waits only so long for a larger burst */
 
@@ -41,45 +43,68 @@ static bool make_room(struct strait_connection *c)
 /* Linux tcp_cwnd_restart. */
 static void restart(struct strait_connection *c, double now_s)
 {
-    double idle_s = now_s - c->last_sent_s;
-    if (!c->decays || c->nxt > c->una || !(idle_s > c->rto_s) || isinf(idle_s))
+    const double time_out = strait_n_ticks(c->rto_s);
+    double idle = strait_tick_of(now_s) - strait_tick_of(c->last_sent_s);
+    if (!c->decays || c->nxt > c->una || !(idle > time_out) || isinf(idle))
         return;
     const double least = fmin(c->initial, c->cwnd);
     if (c->state == STRAIT_TCP_OPEN)
         c->ssthresh = fmax(c->ssthresh, floor(c->cwnd / 2) + floor(c->cwnd / 4));
-    while ((idle_s -= c->rto_s) > 0 && c->cwnd > least)
+    while ((idle -= time_out) > 0 && c->cwnd > least)
         c->cwnd = floor(c->cwnd / 2);
     c->cwnd = fmax(c->cwnd, least);
     c->window_at_s = now_s;
     c->used = 0;
 }
 
+/* Bytes that the transport hands over next: up to a segment's end, counted from the message's begin
+ * (strait_emu_outgoing_whole_bytes), and no further than the message. */
+static uint64_t next_write(struct strait_connection *c)
+{
+    while (c->message_ends[c->writing] <= c->written_end)
+        c->writing++;
+    const uint64_t begin = c->writing > 0 ? c->message_ends[c->writing - 1] : 0,
+                   left = c->message_ends[c->writing] - c->written_end,
+                   written = c->written_end - begin,
+                   frame = written < STRAIT_FRAME_BYTES ? STRAIT_FRAME_BYTES - written : 0;
+    const double ahead_s = fmax(0, c->write_s - c->write_at_s);
+    const uint64_t most =
+        (uint64_t)fmin(fmax((WRITE_BURST_S - ahead_s) * c->write_bytes_per_s, LEAST_WRITE_BYTES),
+                       c->write_turn_bytes);
+    const uint64_t over = (written + frame + most) % (uint64_t)c->segment_bytes,
+                   whole = frame + (over < most ? most - over : most);
+    return whole < left ? whole : left;
+}
+
 /* The application has more: hand a part of it to TCP, at its pace, where TCP has little that is not
- * sent. Whole segments, but for the last. False: not before send_s. */
+ * sent. It does so at write_at_s, whether TCP may send or not. False: not before send_s. */
 static bool write_more(struct strait_connection *c, double now_s)
 {
     const uint64_t unsent = c->written_end - c->cut_bytes;
-    if (c->written_end == c->posted_bytes || unsent >= NOT_SENT_BYTES)
+    if (c->written_end == c->posted_bytes)
         return false;
-    if (c->write_s - WRITE_BURST_S > now_s) {
-        if (unsent == 0)
-            c->send_s = fmin(c->send_s, c->write_s - WRITE_BURST_S / 2);
+    if (unsent >= NOT_SENT_BYTES) {
+        c->write_at_s = fmax(c->write_at_s, now_s);
         return false;
     }
+    if (c->write_at_s > now_s) {
+        if (unsent == 0)
+            c->send_s = fmin(c->send_s, c->write_at_s);
+        return false;
+    }
+    if (c->turn_bytes <= 0)
+        return false;
     if (unsent < (uint64_t)c->segment_bytes && strait_in_flight(c) < c->cwnd &&
         c->lost <= c->again && !(c->own_port_bytes > 0)) /* Linux tcp_rate_check_app_limited */
         c->limited_until = fmax(1, c->delivered + strait_in_flight(c));
     if (unsent == 0)
         restart(c, now_s);
-    const double ahead_s = fmax(0, c->write_s - now_s);
-    const double bytes =
-        fmin(fmax((WRITE_BURST_S - ahead_s) * c->write_bytes_per_s, (double)LEAST_WRITE_BYTES),
-             (double)LARGEST_WRITE_BYTES);
-    const uint64_t segments = (uint64_t)ceil(bytes / c->segment_bytes),
-                   whole = segments * (uint64_t)c->segment_bytes,
-                   left = c->posted_bytes - c->written_end, n = whole < left ? whole : left;
+    const uint64_t n = next_write(c);
     c->written_end += n;
-    c->write_s = fmax(c->write_s, now_s) + (double)n / c->write_bytes_per_s;
+    c->turn_bytes -= (double)n;
+    c->write_s = fmax(c->write_s, c->write_at_s) + (double)n / c->write_bytes_per_s;
+    if (c->write_s - WRITE_BURST_S > c->write_at_s)
+        c->write_at_s = c->write_s - WRITE_BURST_S / 2;
     return true;
 }
 
@@ -175,7 +200,7 @@ static bool send_new(struct strait_connection *c, double now_s)
     const uint64_t n = left < (uint64_t)c->segment_bytes ? left : (uint64_t)c->segment_bytes;
     if (strait_in_flight(c) <= 0 && c->n_sent > 0) {
         if (c->congestion == STRAIT_CUBIC)
-            strait_cubic_idle(c, now_s - c->last_sent_s);
+            strait_cubic_idle(c, now_s);
         else if (c->congestion == STRAIT_BBR)
             strait_bbr_start(c, now_s);
     }
@@ -261,7 +286,8 @@ static void validate(struct strait_connection *c, bool is_limited, double now_s)
         return;
     }
     c->used = fmax(c->used, out);
-    if (!c->decays || now_s - c->window_at_s < c->rto_s || c->state != STRAIT_TCP_OPEN)
+    if (!c->decays || c->state != STRAIT_TCP_OPEN ||
+        strait_tick_of(now_s) - strait_tick_of(c->window_at_s) < strait_n_ticks(c->rto_s))
         return;
     const double used = fmax(c->used, c->initial);
     if (used < c->cwnd) {
@@ -328,10 +354,22 @@ static bool note_message(struct strait_connection *c)
     return true;
 }
 
-void strait_connection_post(struct strait_connection *c, double now_s, uint64_t bytes)
+bool strait_connection_post(struct strait_connection *c, double now_s, uint64_t bytes)
 {
+    const bool had_none = c->written_end == c->posted_bytes;
+    if (had_none)
+        c->write_at_s = fmax(c->write_at_s, now_s);
     c->posted_bytes += bytes;
-    if (!note_message(c))
-        return;
+    return note_message(c) && had_none;
+}
+
+bool strait_connection_turn(struct strait_connection *c, double now_s)
+{
+    c->turn_bytes = c->write_turn_bytes;
     strait_connection_send(c, now_s);
+    const bool again = c->turn_bytes <= 0 && c->write_at_s <= now_s &&
+                       c->written_end < c->posted_bytes &&
+                       c->written_end - c->cut_bytes < NOT_SENT_BYTES;
+    c->turn_bytes = INFINITY;
+    return again;
 }

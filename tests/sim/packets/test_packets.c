@@ -184,9 +184,11 @@ static void full_queue(void)
 
 /* A window of one segment: each waits for the acknowledgement of the one before it. The receiver
  * acknowledges the first 15 at once (its window does not grow, being larger than that already), then
- * each after 40 ms, since no second one comes. n segments: n - 1 round trips, half a one, and 40 ms
- * for all but 15 of the first n - 1. The message's end is acknowledged at once, so that the second
- * message does not wait for it. */
+ * each after 40 ms, since no second one comes: 4 ticks of its clock and one more, since timers are
+ * never early. The 16th segment comes at 15.5 round trips of 50 ms, within tick 77, and is
+ * acknowledged at tick 82; the next ones come with a tick and wait five: 100 ms each. The 30th's
+ * acknowledgement leaves at 0.82 s + 14 x 0.1 s, and the last segment comes a round trip later. The
+ * message's end is acknowledged at once, so that the second message does not wait for it. */
 static void delayed_acknowledgements(void)
 {
     enum { N = 31 };
@@ -198,17 +200,19 @@ static void delayed_acknowledgements(void)
     w.pipe = strait_packets_open(w.packets, 1, 0, 0, 0, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(w.pipe);
     const double took_s = send(&w, 0, N * SEGMENT);
-    CU_ASSERT_DOUBLE_EQUAL(took_s, (N - 0.5) * RTT_S + (N - 1 - 15) * 0.04, 1e-3);
+    CU_ASSERT_DOUBLE_EQUAL(took_s, 0.82 + 14 * 0.1 + RTT_S, 1e-4);
     CU_ASSERT_DOUBLE_EQUAL(send(&w, took_s, 1000), RTT_S, 1e-3);
     close_world(&w);
 }
 
 /* One segment that may be lost: it is sent again by a probe (RFC 8985) after two round trips and
  * the least time-out, 0.3 s, or a time-out where that is less, 0.05 + 0.2 s; then by time-outs that
- * double: 0.5, 1, 2 s and so on. */
+ * double. In ticks of 10 ms, a tick later than asked for: 25 + 1, then 26 + 25 + 1, 52 + 50 + 1.
+ * From 63 ticks on timers fire at multiples of 8, beyond what was asked for: 103 + 100 gives 208,
+ * 208 + 200 416, 416 + 400 824; from 504 on of 64: 824 + 800 gives 1664 (Linux timer.c). */
 static void tail(void)
 {
-    const double late_s[] = {0, 0.25, 0.5, 1, 2, 4, 8, 16};
+    const double late_s[] = {0, 0.26, 0.52, 1.03, 2.08, 4.16, 8.24, 16.64};
     enum { N_LATE = sizeof(late_s) / sizeof(*late_s) };
     int n[N_LATE] = {0}, n_known = 0, n_all = 60;
     for (int i = 0; i < n_all; i++) {
