@@ -77,6 +77,7 @@ void strait_cubic_idle(struct strait_connection *c, double now_s)
 void strait_congestion_avoid(struct strait_connection *c, double acked, double now_s)
 {
     const bool slow = c->cwnd < c->ssthresh;
+    c->window_at_s = now_s; /* Linux tcp_cong_avoid: every acknowledgement says that it is in use */
     if (!c->limited && !(slow && c->cwnd < 2 * c->most_out))
         return;
     if (slow) {

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 
 #include "connection.h"
+#include "workloads/rank/backend.h"
 
-/* Ties: links by number, then connections, then posts, each in the order in which they were made,
- * then hosts by number. */
+/* Ties: links by number, then connections by source, destination and channel, as the emulation's
+ * transport goes through them, then posts in the order in which they were made, then hosts. */
 static const int64_t CONNECTIONS = (int64_t)1 << 32, POSTS = (int64_t)1 << 48,
                      HOSTS = (int64_t)1 << 56;
 
@@ -44,7 +45,7 @@ struct strait_packets {
     uint64_t seed;
     bool ramp, starts_differ;
     unsigned n_connections;
-    int64_t n_pipes, n_messages;
+    int64_t n_messages;
     struct strait_pipe *pipes, *arrived;
     struct host *hosts; /* of the network's ranks */
     double now_s;
@@ -109,6 +110,8 @@ struct strait_pipe *strait_packets_open(struct strait_packets *w, int src, int d
     p->owner = owner;
     p->later_end = &p->later;
     p->way_end = &p->under_way;
+    const int64_t place =
+        ((int64_t)src * w->network->n_ranks + dst) * STRAIT_MAX_CHANNELS + channel;
     for (unsigned i = 0; i < w->n_connections; i++) {
         const struct strait_connection_plan plan = {
             .network = w->network,
@@ -121,7 +124,7 @@ struct strait_pipe *strait_packets_open(struct strait_packets *w, int src, int d
             .ramp = w->ramp,
         };
         strait_connection_init(&p->connections[i], &w->wire, p, &plan);
-        p->connections[i].node.tie = CONNECTIONS + w->n_pipes * STRAIT_MAX_CONNECTIONS + (int64_t)i;
+        p->connections[i].node.tie = CONNECTIONS + place * STRAIT_MAX_CONNECTIONS + (int64_t)i;
     }
     /* Senders that start at the same instant would hit queues in one order for ever; hosts differ
      * by about the time of a packet (Floyd and Jacobson, On Traffic Phase Effects in
@@ -133,7 +136,6 @@ struct strait_pipe *strait_packets_open(struct strait_packets *w, int src, int d
                      (w->network->tcp.segment_bytes + w->wire.header_bytes) / own->bytes_per_s;
     p->next = w->pipes;
     w->pipes = p;
-    w->n_pipes++;
     return p;
 }
 
