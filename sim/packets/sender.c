@@ -10,6 +10,9 @@
  * not sent (emu/process/pump.h, tcp_notsent_lowat in emu/links/net.c). */
 static const double WRITE_BURST_S = 2e-3;
 enum { LEAST_WRITE_BYTES = 1 << 14, NOT_SENT_BYTES = 1 << 20 };
+/* A packet's memory beside its data in the guests' kernel: its header's 256 bytes (MAX_TCP_HEADER
+ * with WLAN) and 320 to share data are in a block of 1024, its descriptor takes 256. */
+enum { PACKET_MEMORY_BYTES = 1024 + 256 };
 enum { FIRST_RING = 64, FIRST_MESSAGES = 16 };
 static const double DEFER_S = 1e-3; /* Linux waits only so long for a larger burst */
 
@@ -130,13 +133,17 @@ static bool defers(const struct strait_connection *c, double room, double now_s)
            now_s - strait_segment_of(c, c->una)->sent_s >= c->srtt_s / 2;
 }
 
-/* Linux tcp_small_queue_check: what waits in the own port is limited to two packets or a
- * millisecond at the pacing rate. */
+/* Linux tcp_small_queue_check: in the own port wait at most two super-packets, or a millisecond at
+ * the pacing rate, their memory counted (truesize); each leaves as a whole. */
 static bool is_held(const struct strait_connection *c)
 {
-    return c->in_own_memory && c->nxt > c->una &&
-           c->own_port_bytes > (c->segment_bytes + c->wire->header_bytes) *
-                                   fmax(2 * burst_of(c) + 0.5, pacing_rate(c) / 1024);
+    if (!c->in_own_memory || c->nxt == c->una)
+        return false;
+    const double burst = burst_of(c), frame_bytes = c->segment_bytes + c->wire->header_bytes,
+                 n_waiting = ceil(c->own_port_bytes / (burst * frame_bytes) - 1e-9),
+                 each_bytes = burst * c->segment_bytes + PACKET_MEMORY_BYTES,
+                 paced_bytes = pacing_rate(c) * c->segment_bytes / 1024;
+    return n_waiting * each_bytes >= fmax(2 * each_bytes, paced_bytes);
 }
 
 static void stamp(struct strait_connection *c, struct strait_segment *s, double now_s)

@@ -348,6 +348,68 @@ static void both_ways(void)
     CU_ASSERT(took_s[1] > took_s[0] + 2 * 0.02);
 }
 
+/* Two streams of one host from rank `src`, to dst[0] and dst[1]. */
+static struct world open_two(struct strait_pipe *pipes[2], const struct setting *s, int src,
+                             const int dst[2])
+{
+    struct world w = {.network = network_of(s, 2)};
+    w.packets = strait_packets_new(w.network, s->seed, true);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(w.packets);
+    for (int i = 0; i < 2; i++) {
+        pipes[i] = strait_packets_open(w.packets, src, dst[i], 0, 0, NULL);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(pipes[i]);
+    }
+    return w;
+}
+
+/* 400 KB to each of two at once, windows open: 276 segments and 352 bytes. A turn of 128 KB ends
+ * with the segment in which it is used up, after two writes of 90. So the first message's last byte
+ * leaves behind 180 segments of its own, 180 of the other and its last 96.2; the other's behind all.
+ * Written one after the other the first would leave behind 276. */
+static void turns(void)
+{
+    const struct setting s = {STRAIT_RENO, RATE, RTT_S, .keeps_window = true, .seed = 1};
+    struct strait_pipe *pipes[2], *arrived;
+    struct world w = open_two(pipes, &s, 1, (const int[]){0, 2});
+    double now_s = 0, took_s[2] = {0, 0};
+    for (int i = 0; i < 2; i++) {
+        w.pipe = pipes[i];
+        now_s += send(&w, now_s, 4e6) + RTT_S;
+    }
+    for (int i = 0; i < 2; i++)
+        CU_ASSERT_EQUAL(strait_pipe_post(pipes[i], now_s, 4e5), 0);
+    for (int i = 0; i < 2; i++) {
+        const double there_s = strait_packets_run(w.packets, INFINITY, &arrived);
+        took_s[arrived == pipes[1]] = there_s - now_s;
+    }
+    const double last = 352 + HEADER, full = SEGMENT + HEADER, byte_s = 8 / RATE;
+    CU_ASSERT_DOUBLE_EQUAL(took_s[0], (456 * full + 2 * last) * byte_s + RTT_S / 2, 2e-5);
+    CU_ASSERT_DOUBLE_EQUAL(took_s[1], (552 * full + 3 * last) * byte_s + RTT_S, 2e-5);
+    close_world(&w);
+}
+
+/* A long message fills its host's port of 10 Mbps, which has no delay: in it wait two packets, one
+ * being sent (Linux tcp_small_queue_check). One segment to another host waits for these, and not
+ * for the window of 80 that is under way. */
+static void own_port(void)
+{
+    const struct setting s = {STRAIT_RENO, 1e7, RTT_S, .keeps_window = true, .seed = 1};
+    const double packet_s = (SEGMENT + HEADER) * 8 / 1e7;
+    struct strait_pipe *pipes[2], *arrived;
+    struct world w = open_two(pipes, &s, 0, (const int[]){1, 2});
+    double most_s = 0, now_s = 1.5;
+    CU_ASSERT_EQUAL(strait_pipe_post(pipes[0], 0, 1e7), 0);
+    for (int i = 0; i < 20; i++) {
+        CU_ASSERT_EQUAL(strait_pipe_post(pipes[1], now_s, SEGMENT), 0);
+        const double there_s = strait_packets_run(w.packets, INFINITY, &arrived);
+        CU_ASSERT_PTR_EQUAL(arrived, pipes[1]);
+        most_s = fmax(most_s, there_s - now_s - RTT_S / 2 - 2 * packet_s);
+        now_s = there_s + 0.0137;
+    }
+    CU_ASSERT(most_s > packet_s && most_s < 2.01 * packet_s);
+    close_world(&w);
+}
+
 static const struct strait_test tests[] = {
     {"without losses it is slow start", slow_start},
     {"windows shrink while idle", idle},
@@ -363,5 +425,7 @@ static const struct strait_test tests[] = {
     {"a full queue hits senders unequally", several},
     {"a seed is a draw, repeatable in any steps", seeds},
     {"acknowledgements wait behind data", both_ways},
+    {"streams of a host write in turns", turns},
+    {"two packets of a stream wait in its host's port", own_port},
 };
 STRAIT_SUITE("sim/packets/packets", tests);
