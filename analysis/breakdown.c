@@ -1,4 +1,4 @@
-/* The critical path: each rank on it is sorted once, then every step is a binary search. */
+/* The critical path: every step is a search for the block of spans that ended last. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,17 +10,14 @@ static const double TOLERANCE_S = 1e-9;
 /* Limit on consecutive transfers without duration, which might form a cycle. */
 enum { MAX_HOPS_WITHOUT_TIME = 64 };
 
-/* One rank's spans that can be on the path, sorted by end. */
-struct track {
-    const struct strait_span **spans;
-    size_t n_spans;
-    bool sorted;
-};
-
 struct walk {
     const struct strait_log *logs;
-    struct track *tracks; /* n_ranks */
     int n_ranks;
+    double **least_s; /* by rank: see least_of; NULL: not looked at yet */
+    /* The block that was unpacked last. */
+    int rank;
+    size_t block;
+    struct strait_span room[STRAIT_SPANS_BLOCK];
     struct strait_breakdown *out;
 };
 
@@ -67,64 +64,104 @@ static bool can_be_on_path(const struct strait_span *s, int n_ranks)
     return s->end_s > s->start_s;
 }
 
-/* By end; a transfer sorts before work with the same end, so that the work is found first. */
-static int by_end(const void *a, const void *b)
+/* Whether x is found before y: it ends later; of those with the same end, work is found before a
+ * transfer. */
+static bool comes_first(const struct strait_span *x, const struct strait_span *y)
 {
-    const struct strait_span *x = *(const struct strait_span *const *)a,
-                             *y = *(const struct strait_span *const *)b;
     if (x->end_s != y->end_s)
-        return x->end_s < y->end_s ? -1 : 1;
-    const int busy_x = x->kind != STRAIT_SPAN_TRANSFER, busy_y = y->kind != STRAIT_SPAN_TRANSFER;
+        return x->end_s > y->end_s;
+    const bool busy_x = x->kind != STRAIT_SPAN_TRANSFER, busy_y = y->kind != STRAIT_SPAN_TRANSFER;
     if (busy_x != busy_y)
-        return busy_x - busy_y;
+        return busy_x;
     if (x->start_s != y->start_s)
-        return x->start_s < y->start_s ? -1 : 1;
-    return x->peer != y->peer ? (x->peer < y->peer ? -1 : 1) : (x > y) - (x < y);
+        return x->start_s > y->start_s;
+    return x->peer > y->peer;
 }
 
-static int sort_track(struct walk *w, int rank, struct strait_error *err)
+static const struct strait_span *block_of(size_t *n, struct walk *w, int rank, size_t block)
 {
-    struct track *t = &w->tracks[rank];
-    const struct strait_log *log = &w->logs[rank];
-    t->sorted = true;
-    if (log->n_spans == 0)
-        return 0;
-    t->spans = malloc(log->n_spans * sizeof(*t->spans));
-    if (!t->spans)
-        return strait_error_set(err, STRAIT_ERR_NOMEM, "breakdown", "memory ran out");
-    for (size_t i = 0; i < log->n_spans; i++)
-        if (can_be_on_path(&log->spans[i], w->n_ranks))
-            t->spans[t->n_spans++] = &log->spans[i];
-    qsort(t->spans, t->n_spans, sizeof(*t->spans), by_end);
-    return 0;
+    const struct strait_spans *spans = &w->logs[rank].spans;
+    if (block < spans->n_blocks && rank == w->rank && block == w->block) {
+        *n = strait_spans_first(block + 1) - strait_spans_first(block);
+        return w->room;
+    }
+    if (block < spans->n_blocks) {
+        w->rank = rank;
+        w->block = block;
+    }
+    return strait_spans_block(n, w->room, spans, block);
+}
+
+/* By block of a rank, that of the newest last: the earliest end of its and all later spans. NULL:
+ * memory ran out. */
+static const double *least_of(struct walk *w, int rank)
+{
+    const struct strait_spans *spans = &w->logs[rank].spans;
+    if (w->least_s[rank])
+        return w->least_s[rank];
+    double *least_s = malloc((spans->n_blocks + 1) * sizeof(*least_s)), until_s = INFINITY;
+    for (unsigned i = 0; i < spans->n_newest; i++)
+        until_s = fmin(until_s, spans->newest[i].end_s);
+    for (size_t i = spans->n_blocks + 1; least_s && i-- > 0;) {
+        if (i < spans->n_blocks)
+            until_s = fmin(until_s, spans->blocks[i].least_end_s);
+        least_s[i] = until_s;
+    }
+    return w->least_s[rank] = least_s;
+}
+
+/* Take what comes first of a block's spans that ended by t_s. */
+static void look_at(struct walk *w, struct strait_path_step *best, int rank, size_t block,
+                    double t_s, int n_hops)
+{
+    size_t n;
+    const struct strait_span *all = block_of(&n, w, rank, block);
+    for (size_t i = 0; i < n; i++) { /* of equal ones the last */
+        const struct strait_span *s = &all[i];
+        const bool passes =
+            s->kind == STRAIT_SPAN_TRANSFER && s->peer >= 0 && n_hops < MAX_HOPS_WITHOUT_TIME;
+        if (s->end_s > t_s + TOLERANCE_S || !can_be_on_path(s, w->n_ranks) ||
+            !(s->start_s < t_s || passes))
+            continue;
+        const size_t at = strait_spans_first(block) + i;
+        if (best->is_gap || comes_first(s, &best->span) ||
+            (!comes_first(&best->span, s) && at > best->at))
+            *best = (struct strait_path_step){.span = *s, .at = at, .rank = rank};
+    }
 }
 
 /* The span that ended last at or before t_s; n_hops counts previous spans without duration. */
-static const struct strait_span *last_before(const struct track *t, double t_s, int n_hops)
+static int last_before(struct strait_path_step *best, struct walk *w, int rank, double t_s,
+                       int n_hops, struct strait_error *err)
 {
-    size_t lo = 0, hi = t->n_spans; /* the first that ends after t_s */
+    const struct strait_spans *spans = &w->logs[rank].spans;
+    const double *least_s = least_of(w, rank);
+    *best = (struct strait_path_step){.is_gap = true, .rank = rank};
+    if (!least_s)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, "breakdown", "memory ran out");
+    size_t lo = 0, hi = spans->n_blocks + 1; /* the first with later ends alone */
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
-        if (t->spans[mid]->end_s <= t_s + TOLERANCE_S)
+        if (least_s[mid] <= t_s + TOLERANCE_S)
             lo = mid + 1;
         else
             hi = mid;
     }
-    while (lo > 0) {
-        const struct strait_span *s = t->spans[--lo];
-        if (s->start_s < t_s)
-            return s;
-        if (s->kind == STRAIT_SPAN_TRANSFER && s->peer >= 0 && n_hops < MAX_HOPS_WITHOUT_TIME)
-            return s;
+    while (lo-- > 0) {
+        if (lo < spans->n_blocks && !best->is_gap &&
+            spans->blocks[lo].most_end_s < best->span.end_s)
+            break;
+        look_at(w, best, rank, lo, t_s, n_hops);
     }
-    return NULL;
+    return 0;
 }
 
 /* One step of the path. */
-static int take_step(struct strait_breakdown *out, const struct strait_span *s, int rank,
+static int take_step(struct strait_breakdown *out, const struct strait_path_step *found,
                      double from_s, double to_s, struct strait_error *err)
 {
-    out->phase_s[s ? phase_of(s->kind) : STRAIT_PHASE_OTHER] += to_s - from_s;
+    const enum strait_phase phase = found->is_gap ? STRAIT_PHASE_OTHER : phase_of(found->span.kind);
+    out->phase_s[phase] += to_s - from_s;
     if (!(to_s > from_s))
         return 0;
     if (out->n_steps == out->cap_steps) {
@@ -135,7 +172,10 @@ static int take_step(struct strait_breakdown *out, const struct strait_span *s, 
         out->steps = more;
         out->cap_steps = cap;
     }
-    out->steps[out->n_steps++] = (struct strait_path_step){s, rank, from_s, to_s};
+    struct strait_path_step *step = &out->steps[out->n_steps++];
+    *step = *found;
+    step->from_s = from_s;
+    step->to_s = to_s;
     return 0;
 }
 
@@ -145,14 +185,15 @@ static int walk_round(struct walk *w, double start_s, double end_s, struct strai
     int rank = 0, n_hops = 0;
     double t_s = end_s;
     while (t_s > start_s) {
-        if (!w->tracks[rank].sorted && sort_track(w, rank, err) != 0)
+        struct strait_path_step found, gap = {.is_gap = true, .rank = rank};
+        const struct strait_span *s = &found.span;
+        if (last_before(&found, w, rank, t_s, n_hops, err) != 0)
             return -1;
-        const struct strait_span *s = last_before(&w->tracks[rank], t_s, n_hops);
-        if (!s || s->end_s <= start_s)
-            return take_step(w->out, NULL, rank, start_s, t_s, err);
+        if (found.is_gap || s->end_s <= start_s)
+            return take_step(w->out, &gap, start_s, t_s, err);
         const double to_s = fmin(s->end_s, t_s), from_s = fmax(fmin(s->start_s, to_s), start_s);
-        if (take_step(w->out, NULL, rank, to_s, t_s, err) != 0 ||
-            take_step(w->out, s, rank, from_s, to_s, err) != 0)
+        if (take_step(w->out, &gap, to_s, t_s, err) != 0 ||
+            take_step(w->out, &found, from_s, to_s, err) != 0)
             return -1;
         n_hops = from_s < t_s ? 0 : n_hops + 1;
         t_s = from_s;
@@ -173,10 +214,13 @@ static double mean_wait_s(const struct strait_log *logs, int first, int n_ranks,
                           double to_s)
 {
     double sum_s = 0;
-    for (int r = first; r < n_ranks; r++)
-        for (size_t i = 0; i < logs[r].n_spans; i++)
-            if (logs[r].spans[i].kind == STRAIT_SPAN_WAIT)
-                sum_s += overlap_s(&logs[r].spans[i], from_s, to_s);
+    for (int r = first; r < n_ranks; r++) {
+        struct strait_span_walk walk;
+        strait_spans_begin(&walk, &logs[r].spans);
+        for (const struct strait_span *s; (s = strait_spans_next(&walk));)
+            if (s->kind == STRAIT_SPAN_WAIT)
+                sum_s += overlap_s(s, from_s, to_s);
+    }
     return n_ranks > first ? sum_s / (n_ranks - first) : NAN;
 }
 
@@ -206,19 +250,20 @@ static double known_until_s(const struct strait_log *logs, int n_ranks)
 
 static int by_start(const void *a, const void *b)
 {
-    const struct strait_span *x = *(const struct strait_span *const *)a,
-                             *y = *(const struct strait_span *const *)b;
+    const struct strait_span *x = a, *y = b;
     return x->start_s < y->start_s ? -1 : x->start_s > y->start_s;
 }
 
 /* Rank 0's rounds in their order. */
-static const struct strait_span **rounds_of(const struct strait_log *log, size_t *n)
+static struct strait_span *rounds_of(const struct strait_log *log, size_t *n)
 {
-    const struct strait_span **rounds = calloc(log->n_spans + 1, sizeof(*rounds));
+    struct strait_span *rounds = calloc(log->n_of_kind[STRAIT_SPAN_ROUND] + 1, sizeof(*rounds));
+    struct strait_span_walk walk;
     *n = 0;
-    for (size_t i = 0; rounds && i < log->n_spans; i++)
-        if (log->spans[i].kind == STRAIT_SPAN_ROUND && log->spans[i].end_s >= log->spans[i].start_s)
-            rounds[(*n)++] = &log->spans[i];
+    strait_spans_begin(&walk, &log->spans);
+    for (const struct strait_span *s; rounds && (s = strait_spans_next(&walk));)
+        if (s->kind == STRAIT_SPAN_ROUND && s->end_s >= s->start_s)
+            rounds[(*n)++] = *s;
     if (rounds)
         qsort(rounds, *n, sizeof(*rounds), by_start);
     return rounds;
@@ -230,12 +275,12 @@ int strait_breakdown_of(struct strait_breakdown *out, const struct strait_log *l
     assert(n_ranks > 0);
     memset(out, 0, sizeof(*out));
     int status = -1;
-    struct walk w = {.logs = logs, .n_ranks = n_ranks, .out = out};
+    struct walk w = {.logs = logs, .n_ranks = n_ranks, .rank = -1, .out = out};
     size_t n = 0;
-    const struct strait_span **rounds = rounds_of(&logs[0], &n);
-    w.tracks = calloc((size_t)n_ranks, sizeof(*w.tracks));
+    struct strait_span *rounds = rounds_of(&logs[0], &n);
+    w.least_s = calloc((size_t)n_ranks, sizeof(*w.least_s));
     out->rounds_s = calloc(n + 1, sizeof(*out->rounds_s));
-    if (!rounds || !w.tracks || !out->rounds_s) {
+    if (!rounds || !w.least_s || !out->rounds_s) {
         strait_error_set(err, STRAIT_ERR_NOMEM, "breakdown", "memory ran out");
         goto out;
     }
@@ -247,20 +292,20 @@ int strait_breakdown_of(struct strait_breakdown *out, const struct strait_log *l
     out->n_rounds = n;
     const double until_s = known_until_s(logs, n_ranks);
     double sum_s = 0;
-    out->from_s = out->known_to_s = rounds[0]->start_s;
+    out->from_s = out->known_to_s = rounds[0].start_s;
     for (size_t i = 0; i < n; i++) {
-        out->rounds_s[i] = rounds[i]->end_s - rounds[i]->start_s;
+        out->rounds_s[i] = rounds[i].end_s - rounds[i].start_s;
         sum_s += out->rounds_s[i];
-        if (rounds[i]->end_s > until_s)
+        if (rounds[i].end_s > until_s)
             continue;
         out->known_s += out->rounds_s[i];
-        out->known_to_s = rounds[i]->end_s;
+        out->known_to_s = rounds[i].end_s;
         out->n_known_rounds++;
-        if (walk_round(&w, rounds[i]->start_s, rounds[i]->end_s, err) != 0)
+        if (walk_round(&w, rounds[i].start_s, rounds[i].end_s, err) != 0)
             goto out;
     }
     out->round_s = sum_s / (double)n;
-    out->total_s = rounds[n - 1]->end_s - rounds[0]->start_s;
+    out->total_s = rounds[n - 1].end_s - rounds[0].start_s;
     const double n_known = (double)out->n_known_rounds;
     /* divide the mean of all rounds in the proportions of the known rounds */
     const double scale = n_known < (double)n ? out->round_s * n_known / out->known_s : 1;
@@ -276,9 +321,9 @@ int strait_breakdown_of(struct strait_breakdown *out, const struct strait_log *l
     fill_busy(out, logs, n_ranks, has_server);
     status = 0;
 out:
-    for (int r = 0; w.tracks && r < n_ranks; r++)
-        free(w.tracks[r].spans);
-    free(w.tracks);
+    for (int r = 0; w.least_s && r < n_ranks; r++)
+        free(w.least_s[r]);
+    free(w.least_s);
     free(rounds);
     if (status != 0)
         strait_breakdown_release(out);

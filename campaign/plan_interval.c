@@ -16,9 +16,11 @@ double strait_plan_mean_round_s(const struct strait_trial *p)
 {
     double sum_s = 0;
     size_t n = 0;
-    for (size_t i = 0; i < p->logs[0].n_spans; i++)
-        if (p->logs[0].spans[i].kind == STRAIT_SPAN_ROUND) {
-            sum_s += p->logs[0].spans[i].end_s - p->logs[0].spans[i].start_s;
+    struct strait_span_walk walk;
+    strait_spans_begin(&walk, &p->logs[0].spans);
+    for (const struct strait_span *s; (s = strait_spans_next(&walk));)
+        if (s->kind == STRAIT_SPAN_ROUND) {
+            sum_s += s->end_s - s->start_s;
             n++;
         }
     return n > 0 ? sum_s / (double)n : NAN;

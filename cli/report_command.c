@@ -45,14 +45,15 @@ static const json_t *row_to_show(const json_t *columns)
 /* The first round's span of time. */
 static bool first_round(struct strait_timeline *t)
 {
-    bool found = false;
-    for (size_t i = 0; i < t->logs[0].n_spans && !found; i++)
-        if (t->logs[0].spans[i].kind == STRAIT_SPAN_ROUND) {
-            t->from_s = t->logs[0].spans[i].start_s;
-            t->to_s = t->logs[0].spans[i].end_s;
-            found = true;
+    struct strait_span_walk walk;
+    strait_spans_begin(&walk, &t->logs[0].spans);
+    for (const struct strait_span *s; (s = strait_spans_next(&walk));)
+        if (s->kind == STRAIT_SPAN_ROUND) {
+            t->from_s = s->start_s;
+            t->to_s = s->end_s;
+            return true;
         }
-    return found;
+    return false;
 }
 
 /* The picture of a row's first round; NULL: it has none, which is no failure of the report. */

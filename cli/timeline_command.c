@@ -91,8 +91,9 @@ static bool find_round(struct strait_timeline *t, long round)
     long n = 0;
     t->from_s = INFINITY;
     t->to_s = -INFINITY;
-    for (size_t i = 0; i < t->logs[0].n_spans; i++) {
-        const struct strait_span *s = &t->logs[0].spans[i];
+    struct strait_span_walk walk;
+    strait_spans_begin(&walk, &t->logs[0].spans);
+    for (const struct strait_span *s; (s = strait_spans_next(&walk));) {
         if (s->kind != STRAIT_SPAN_ROUND || (++n != round && round > 0))
             continue;
         t->from_s = fmin(t->from_s, s->start_s);

@@ -26,13 +26,17 @@ void strait_answers_release(struct strait_answers *a)
     strait_profile_free(a->profile);
 }
 
-/* The last round that rank 0 logged: in a steady state one like all that follow. */
-static const struct strait_span *last_round(const struct strait_log *log)
+/* The last round that rank 0 logged: in a steady state one like all that follow. False: none. */
+static bool last_round(struct strait_span *out, const struct strait_log *log)
 {
-    const struct strait_span *found = NULL;
-    for (size_t i = 0; i < log->n_spans; i++)
-        if (log->spans[i].kind == STRAIT_SPAN_ROUND)
-            found = &log->spans[i];
+    bool found = false;
+    struct strait_span_walk walk;
+    strait_spans_begin(&walk, &log->spans);
+    for (const struct strait_span *s; (s = strait_spans_next(&walk));)
+        if (s->kind == STRAIT_SPAN_ROUND) {
+            *out = *s;
+            found = true;
+        }
     return found;
 }
 
@@ -46,23 +50,25 @@ static json_t *span_json(const struct strait_span *s)
 /* Spans that reach into the round, rank by rank. */
 static json_t *round_json(const struct strait_trial *p, bool has_server)
 {
-    const struct strait_span *round = last_round(&p->logs[0]);
-    if (!round)
+    struct strait_span round;
+    struct strait_span_walk walk;
+    if (!last_round(&round, &p->logs[0]))
         return json_null();
     json_t *spans = json_array();
     size_t n_spans = 0;
-    for (int r = 0; r < p->experiment->n_ranks; r++)
-        for (size_t i = 0; i < p->logs[r].n_spans; i++) {
-            const struct strait_span *s = &p->logs[r].spans[i];
-            if (s->kind == STRAIT_SPAN_ROUND || s->end_s <= round->start_s ||
-                s->start_s >= round->end_s)
+    for (int r = 0; r < p->experiment->n_ranks; r++) {
+        strait_spans_begin(&walk, &p->logs[r].spans);
+        for (const struct strait_span *s; (s = strait_spans_next(&walk));) {
+            if (s->kind == STRAIT_SPAN_ROUND || s->end_s <= round.start_s ||
+                s->start_s >= round.end_s)
                 continue;
             if (++n_spans <= MAX_SPANS)
                 json_array_append_new(spans, span_json(s));
         }
-    return json_pack("{s:f, s:f, s:i, s:b, s:I, s:o}", "start_s", round->start_s, "end_s",
-                     round->end_s, "ranks", p->experiment->n_ranks, "has_server", (int)has_server,
-                     "n_spans", (json_int_t)n_spans, "spans", spans);
+    }
+    return json_pack("{s:f, s:f, s:i, s:b, s:I, s:o}", "start_s", round.start_s, "end_s",
+                     round.end_s, "ranks", p->experiment->n_ranks, "has_server", (int)has_server, "n_spans",
+                     (json_int_t)n_spans, "spans", spans);
 }
 
 /* One round of the base, whose logs are kept. */

@@ -3,6 +3,10 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* Changes that are looked at together: 24 MB of them, unless one link has more. */
+enum { MAX_CHANGES = 1 << 20 };
 
 /* At time_s the rate changes, and a transfer without duration adds its bytes at once. Added up: the
  * bytes that a link carried until then, and its rate from there on. */
@@ -10,10 +14,20 @@ struct change {
     double time_s, rate, bytes;
 };
 
-struct strait_carried {
-    int n_links;
-    size_t *first; /* n_links + 1: where a link's sums begin */
-    struct change *sums;
+struct reach { /* of a rank's receiving */
+    int first_link, last_link;
+};
+
+struct carried {
+    const struct strait_log *logs;
+    int n_ranks;
+    const struct strait_network *network;
+    struct reach *reaches; /* by rank: links that are asked for beyond these its log leaves out */
+    size_t *n_changes;     /* by link; 0: nobody asks for it */
+    int first_link, end_link; /* that are looked at */
+    size_t *first;            /* by link, from first_link on: where its changes begin */
+    struct change *changes, *spare;
+    size_t cap, cap_spare;
 };
 
 double strait_carried_wire_bytes(const struct strait_network *n, const struct strait_span *s)
@@ -66,44 +80,85 @@ bool strait_carried_crosses(const struct strait_network *n, const struct strait_
            s->rank < n->n_ranks && s->peer != s->rank;
 }
 
-static int by_time(const void *a, const void *b)
+/* Sort in ascending order of times, those of the same time in the order that they came in. They come
+ * nearly sorted: what already is in order is not moved. */
+static void sort(struct change *all, struct change *spare, size_t n)
 {
-    const struct change *x = a, *y = b;
-    return (x->time_s > y->time_s) - (x->time_s < y->time_s);
+    enum { SHORT = 16 };
+    for (size_t from = 0; from < n; from += SHORT) { /* insert within short runs */
+        const size_t end = from + SHORT < n ? from + SHORT : n;
+        for (size_t i = from + 1; i < end; i++) {
+            const struct change moving = all[i];
+            size_t to = i;
+            for (; to > from && all[to - 1].time_s > moving.time_s; to--)
+                all[to] = all[to - 1];
+            all[to] = moving;
+        }
+    }
+    for (size_t run = SHORT; run < n; run *= 2)
+        for (size_t from = 0; from + run < n; from += 2 * run) {
+            const size_t middle = from + run, end = middle + run < n ? middle + run : n;
+            size_t lo = from, right = middle, out = from;
+            if (all[middle - 1].time_s <= all[middle].time_s)
+                continue;
+            while (all[lo].time_s <= all[middle].time_s)
+                lo++;
+            memcpy(spare + lo, all + lo, (middle - lo) * sizeof(*all));
+            for (out = lo; lo < middle; out++)
+                all[out] = right < end && all[right].time_s < spare[lo].time_s ? all[right++]
+                                                                               : spare[lo++];
+        }
 }
 
-/* Call for each crossing of a wanted link; changes NULL: count them alone. */
-static void walk(size_t *at, struct change *changes, const struct strait_log *logs, int n_ranks,
-                 const struct strait_network *n, const bool *wanted)
+/* A transfer over one link: two changes. */
+static void put(struct change *to, const struct strait_span *s, double bytes)
+{
+    const double span_s = s->end_s - s->start_s;
+    to[0] = span_s > 0 ? (struct change){s->start_s, bytes / span_s, 0}
+                       : (struct change){s->end_s, 0, bytes};
+    to[1] = (struct change){s->end_s, span_s > 0 ? -bytes / span_s : 0, 0};
+}
+
+/* For each crossing of a link that is looked at: count its two changes, or put them into `changes`
+ * from at[link - first_link] on. */
+static void walk_log(const struct carried *c, size_t *at, int rank, bool counts)
 {
     int links[STRAIT_MAX_HOPS];
-    for (int r = 0; r < n_ranks; r++)
-        for (size_t i = 0; i < logs[r].n_spans; i++) {
-            const struct strait_span *s = &logs[r].spans[i];
-            if (!strait_carried_crosses(n, s))
+    struct strait_span_walk spans;
+    struct reach *reach = &c->reaches[rank];
+    strait_spans_begin(&spans, &c->logs[rank].spans);
+    for (const struct strait_span *s; (s = strait_spans_next(&spans));) {
+        if (!strait_carried_crosses(c->network, s))
+            continue;
+        const int n_hops = strait_network_path(c->network, s->peer, s->rank, links);
+        const double bytes = strait_carried_wire_bytes(c->network, s);
+        for (int hop = 0; hop < n_hops; hop++) {
+            const int link = links[hop];
+            if (link < c->first_link || link >= c->end_link || c->n_changes[link] == 0)
                 continue;
-            const int n_hops = strait_network_path(n, s->peer, s->rank, links);
-            const double bytes = strait_carried_wire_bytes(n, s), span_s = s->end_s - s->start_s;
-            for (int hop = 0; hop < n_hops; hop++) {
-                if (!wanted[links[hop]])
-                    continue;
-                size_t *k = &at[links[hop]];
-                if (changes && span_s > 0) {
-                    changes[*k] = (struct change){s->start_s, bytes / span_s, 0};
-                    changes[*k + 1] = (struct change){s->end_s, -bytes / span_s, 0};
-                } else if (changes) {
-                    changes[*k] = (struct change){s->end_s, 0, bytes};
-                    changes[*k + 1] = (struct change){s->end_s, 0, 0};
-                }
-                *k += 2;
+            size_t *k = &at[link - c->first_link];
+            if (counts) {
+                reach->first_link = link < reach->first_link ? link : reach->first_link;
+                reach->last_link = link > reach->last_link ? link : reach->last_link;
+            } else {
+                put(&c->changes[*k], s, bytes);
             }
+            *k += 2;
         }
+    }
+}
+
+static void walk(const struct carried *c, size_t *at, bool counts)
+{
+    for (int r = 0; r < c->n_ranks; r++)
+        if (counts ||
+            (c->reaches[r].first_link < c->end_link && c->reaches[r].last_link >= c->first_link))
+            walk_log(c, at, r, counts);
 }
 
 static void add_up(struct change *changes, size_t n)
 {
     double bytes = 0, rate = 0;
-    qsort(changes, n, sizeof(*changes), by_time);
     for (size_t i = 0; i < n; i++) {
         bytes +=
             changes[i].bytes + (i > 0 ? rate * (changes[i].time_s - changes[i - 1].time_s) : 0);
@@ -113,61 +168,100 @@ static void add_up(struct change *changes, size_t n)
     }
 }
 
-int strait_carried_new(struct strait_carried **out, const struct strait_log *logs, int n_ranks,
-                       const struct strait_network *n, const bool *wanted, struct strait_error *err)
+static double until(const struct change *changes, size_t n, double time_s)
 {
-    const int n_links = strait_network_n_links(n);
-    struct strait_carried *c = *out = calloc(1, sizeof(*c));
-    size_t *at = calloc((size_t)n_links + 1, sizeof(*at));
-    bool whole = c && at && (c->first = calloc((size_t)n_links + 1, sizeof(*c->first)));
-    if (whole) {
-        c->n_links = n_links;
-        walk(at, NULL, logs, n_ranks, n, wanted);
-        for (int i = 0; i < n_links; i++)
-            c->first[i + 1] = c->first[i] + at[i];
-        for (int i = 0; i < n_links; i++)
-            at[i] = c->first[i];
-        c->sums = calloc(c->first[n_links] + 1, sizeof(*c->sums));
-        whole = c->sums != NULL;
-    }
-    if (whole) {
-        walk(at, c->sums, logs, n_ranks, n, wanted);
-        for (int i = 0; i < n_links; i++)
-            add_up(c->sums + c->first[i], c->first[i + 1] - c->first[i]);
-    } else {
-        strait_carried_free(c);
-        *out = NULL;
-    }
-    free(at);
-    return whole ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, "limits", "memory ran out");
-}
-
-void strait_carried_free(struct strait_carried *c)
-{
-    if (!c)
-        return;
-    free(c->first);
-    free(c->sums);
-    free(c);
-}
-
-static double until(const struct strait_carried *c, int link, double time_s)
-{
-    size_t lo = c->first[link], hi = c->first[link + 1]; /* the first change after time_s */
+    size_t lo = 0, hi = n; /* the first change after time_s */
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
-        if (c->sums[mid].time_s <= time_s)
+        if (changes[mid].time_s <= time_s)
             lo = mid + 1;
         else
             hi = mid;
     }
-    if (lo == c->first[link])
-        return 0;
-    const struct change *s = &c->sums[lo - 1];
-    return s->bytes + s->rate * (time_s - s->time_s);
+    return lo == 0
+               ? 0
+               : changes[lo - 1].bytes + changes[lo - 1].rate * (time_s - changes[lo - 1].time_s);
 }
 
-double strait_carried_bytes(const struct strait_carried *c, int link, double from_s, double to_s)
+/* Forgets what was there. */
+static bool make_room(struct change **all, size_t *cap, size_t n)
 {
-    return until(c, link, to_s) - until(c, link, from_s);
+    if (n <= *cap)
+        return true;
+    free(*all);
+    *all = malloc(n * sizeof(**all));
+    *cap = *all ? n : 0;
+    return *all != NULL;
+}
+
+/* The next links, as many as fit, sorted and added up. 0, or -1 when memory runs out. */
+static int look_at_next(struct carried *c, int n_links)
+{
+    size_t n = 0, most = 0;
+    c->first_link = c->end_link;
+    while (c->end_link < n_links && (n == 0 || n + c->n_changes[c->end_link] <= MAX_CHANGES)) {
+        c->first[c->end_link - c->first_link] = n;
+        n += c->n_changes[c->end_link];
+        most = c->n_changes[c->end_link] > most ? c->n_changes[c->end_link] : most;
+        c->end_link++;
+    }
+    const int n_here = c->end_link - c->first_link;
+    if (!make_room(&c->changes, &c->cap, n) || !make_room(&c->spare, &c->cap_spare, most))
+        return -1;
+    if (n > 0)
+        walk(c, c->first, false); /* moves each to where the next begins */
+    for (int i = n_here; i > 0; i--)
+        c->first[i] = c->first[i - 1];
+    c->first[0] = 0;
+    for (int i = 0; i < n_here; i++) {
+        const size_t from = c->first[i], n_of = c->first[i + 1] - from;
+        sort(c->changes + from, c->spare, n_of);
+        add_up(c->changes + from, n_of);
+    }
+    return 0;
+}
+
+static void answer(const struct carried *c, struct strait_carried_question *q)
+{
+    const size_t from = c->first[q->link - c->first_link], n = c->n_changes[q->link];
+    const struct change *changes = c->changes + from;
+    q->bytes = until(changes, n, q->to_s) - until(changes, n, q->from_s);
+}
+
+int strait_carried_answer(struct strait_carried_question *asked, size_t n_asked,
+                          const struct strait_log *logs, int n_ranks,
+                          const struct strait_network *n, struct strait_error *err)
+{
+    const int n_links = strait_network_n_links(n);
+    size_t *counts = calloc((size_t)n_links + 1, sizeof(*counts));
+    struct carried c = {.logs = logs,
+                        .n_ranks = n_ranks,
+                        .network = n,
+                        .reaches = calloc((size_t)n_ranks + 1, sizeof(*c.reaches)),
+                        .n_changes = calloc((size_t)n_links + 1, sizeof(*c.n_changes)),
+                        .first = calloc((size_t)n_links + 1, sizeof(*c.first)),
+                        .end_link = n_links};
+    int failed = !counts || !c.reaches || !c.n_changes || !c.first;
+    for (int r = 0; r < n_ranks && !failed; r++)
+        c.reaches[r] = (struct reach){n_links, -1};
+    for (size_t i = 0; i < n_asked && !failed; i++)
+        c.n_changes[asked[i].link] = 1; /* until they are counted */
+    if (!failed && n_asked > 0)
+        walk(&c, counts, true);
+    for (int i = 0; i < n_links && !failed; i++)
+        c.n_changes[i] = counts[i];
+    c.end_link = 0;
+    while (!failed && c.end_link < n_links) {
+        failed = look_at_next(&c, n_links);
+        for (size_t i = 0; i < n_asked && !failed; i++)
+            if (asked[i].link >= c.first_link && asked[i].link < c.end_link)
+                answer(&c, &asked[i]);
+    }
+    free(counts);
+    free(c.reaches);
+    free(c.n_changes);
+    free(c.first);
+    free(c.changes);
+    free(c.spare);
+    return failed ? strait_error_set(err, STRAIT_ERR_NOMEM, "limits", "memory ran out") : 0;
 }

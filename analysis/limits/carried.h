@@ -1,11 +1,9 @@
-/* How much each link carried until when, from the transfers in the logs of all ranks. */
+/* How much each link carried when, from the transfers in the logs of all ranks. */
 #pragma once
 #include <stdbool.h>
 #include "core/error.h"
 #include "workloads/ask/network.h"
 #include "workloads/rank/log.h"
-
-struct strait_carried;
 
 /** Bytes of a transfer on the wire: its payload and its frames. */
 double strait_carried_wire_bytes(const struct strait_network *n, const struct strait_span *s);
@@ -22,15 +20,19 @@ double strait_carried_needs_s(const struct strait_network *n, int link, double f
 /** Whether a span crosses the network; else it is no transfer, or one to a rank's accelerator. */
 bool strait_carried_crosses(const struct strait_network *n, const struct strait_span *s);
 
-/** Sort what the wanted links carried. A transfer's bytes are taken to pass evenly between its
- *  posting and its arrival.
- *  Out:     out     free with strait_carried_free
- *  In:      wanted  by link, strait_network_n_links of them
+/* What did this link carry between two moments? */
+struct strait_carried_question {
+    int link;
+    double from_s, to_s;
+    double bytes; /* the answer */
+};
+
+/** Answer questions. A transfer's bytes are taken to pass evenly between its posting and its
+ *  arrival.
+ *  Out:     asked  n_asked of them: `bytes`
  *  Returns: 0, or -1 with *err NOMEM
- *  Cost:    O(s log s) for the s transfers over wanted links */
-int strait_carried_new(struct strait_carried **out, const struct strait_log *logs, int n_ranks,
-                       const struct strait_network *n, const bool *wanted,
-                       struct strait_error *err);
-void strait_carried_free(struct strait_carried *c);
-/** Bytes that a wanted link carried between two moments. O(log s). */
-double strait_carried_bytes(const struct strait_carried *c, int link, double from_s, double to_s);
+ *  Cost:    O(s log s) for the s transfers over links that are asked for, which are looked at a few
+ *           links at a time, so that memory stays small */
+int strait_carried_answer(struct strait_carried_question *asked, size_t n_asked,
+                          const struct strait_log *logs, int n_ranks,
+                          const struct strait_network *n, struct strait_error *err);

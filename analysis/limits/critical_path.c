@@ -14,15 +14,16 @@ static const char *const names[STRAIT_N_PARTS] = {"compute", "encode", "transfer
 
 struct sums {
     const struct strait_limits_inputs *in;
-    struct strait_carried *carried;
+    struct strait_carried_question *asked; /* of the steps that are transfers, hop by hop */
+    size_t n_asked, n_read;
     double *rank_s[STRAIT_N_PARTS], *link_s[STRAIT_N_PARTS]; /* by rank; by link */
     double most_latency_s;                                   /* of one step */
     struct strait_critical_path *out;
 };
 
-static enum strait_part part_of(const struct strait_span *s)
+static enum strait_part part_of(const struct strait_path_step *step)
 {
-    switch (s ? s->kind : STRAIT_SPAN_WAIT) {
+    switch (step->is_gap ? STRAIT_SPAN_WAIT : step->span.kind) {
     case STRAIT_SPAN_COMPUTE:
         return STRAIT_PART_COMPUTE;
     case STRAIT_SPAN_ENCODE:
@@ -49,23 +50,20 @@ static double filled_s(const struct sums *s, const struct strait_path_step *step
 static void add_transfer(struct sums *s, const struct strait_path_step *step)
 {
     const struct strait_network *n = s->in->network;
-    const double step_s = step->to_s - step->from_s,
-                 span_s = step->span->end_s - step->span->start_s;
+    const double step_s = step->to_s - step->from_s, span_s = step->span.end_s - step->span.start_s;
     int links[STRAIT_MAX_HOPS], link = 0;
     double most_s = -1;
-    const int n_hops = strait_network_path(n, step->span->peer, step->span->rank, links);
+    const int n_hops = strait_network_path(n, step->span.peer, step->span.rank, links);
     for (int i = 0; i < n_hops; i++) {
         /* Each flow of others takes as much of its port as the stream of this transfer. */
-        const double here_s =
-            (1 + strait_network_link(n, links[i])->n_flows) *
-            filled_s(s, step, links[i],
-                     strait_carried_bytes(s->carried, links[i], step->from_s, step->to_s));
+        const double here_s = (1 + strait_network_link(n, links[i])->n_flows) *
+                              filled_s(s, step, links[i], s->asked[s->n_read++].bytes);
         if (here_s <= most_s * (1 + SAME_RATIO)) /* of equal ones the first, but for rounding */
             continue;
         link = links[i];
         most_s = here_s;
     }
-    const double own_bytes = strait_carried_wire_bytes(n, step->span) * step_s / span_s;
+    const double own_bytes = strait_carried_wire_bytes(n, &step->span) * step_s / span_s;
     const double busy_s = fmin(most_s, step_s);
     const double own_s = fmin(filled_s(s, step, link, own_bytes), busy_s);
     const double latency_s = step_s - busy_s;
@@ -74,8 +72,8 @@ static void add_transfer(struct sums *s, const struct strait_path_step *step)
     s->out->part_s[STRAIT_PART_LATENCY] += latency_s;
     if (latency_s > s->most_latency_s) {
         s->most_latency_s = latency_s;
-        s->out->from = step->span->peer;
-        s->out->to = step->span->rank;
+        s->out->from = step->span.peer;
+        s->out->to = step->span.rank;
     }
 }
 
@@ -136,26 +134,31 @@ static void add_up(struct sums *s)
     add_up_links(s, scale);
 }
 
-/* The links whose load matters: those of the transfers on the path. */
+static bool is_transfer(const struct sums *s, const struct strait_path_step *step)
+{
+    return step->to_s > step->from_s && !step->is_gap &&
+           strait_carried_crosses(s->in->network, &step->span);
+}
+
+/* What the links of the path's transfers carried meanwhile. */
 static int carry(struct sums *s, struct strait_error *err)
 {
     const struct strait_limits_inputs *in = s->in;
-    bool *wanted = calloc((size_t)strait_network_n_links(in->network) + 1, sizeof(*wanted));
     int links[STRAIT_MAX_HOPS];
-    if (!wanted)
+    s->asked = malloc((STRAIT_MAX_HOPS * in->n_steps + 1) * sizeof(*s->asked));
+    if (!s->asked)
         return strait_error_set(err, STRAIT_ERR_NOMEM, "limits", "memory ran out");
     for (size_t i = 0; i < in->n_steps; i++) {
-        const struct strait_span *span = in->steps[i].span;
-        if (span && strait_carried_crosses(in->network, span))
-            for (int n_hops = strait_network_path(in->network, span->peer, span->rank, links),
-                     k = 0;
-                 k < n_hops; k++)
-                wanted[links[k]] = true;
+        const struct strait_path_step *step = &in->steps[i];
+        if (!is_transfer(s, step))
+            continue;
+        const int n_hops =
+            strait_network_path(in->network, step->span.peer, step->span.rank, links);
+        for (int k = 0; k < n_hops; k++)
+            s->asked[s->n_asked++] = (struct strait_carried_question){
+                .link = links[k], .from_s = step->from_s, .to_s = step->to_s};
     }
-    const int failed =
-        strait_carried_new(&s->carried, in->logs, in->n_ranks, in->network, wanted, err);
-    free(wanted);
-    return failed;
+    return strait_carried_answer(s->asked, s->n_asked, in->logs, in->n_ranks, in->network, err);
 }
 
 int strait_critical_path_of(struct strait_critical_path *out, const struct strait_limits_inputs *in,
@@ -168,6 +171,7 @@ int strait_critical_path_of(struct strait_critical_path *out, const struct strai
     *out = (struct strait_critical_path){.from = -1, .to = -1};
     if (!all || carry(&s, err) != 0) {
         free(all);
+        free(s.asked);
         return strait_error_set(err, STRAIT_ERR_NOMEM, "limits", "memory ran out");
     }
     for (size_t part = 0; part < STRAIT_N_PARTS; part++) {
@@ -178,13 +182,13 @@ int strait_critical_path_of(struct strait_critical_path *out, const struct strai
         const struct strait_path_step *step = &in->steps[i];
         if (!(step->to_s > step->from_s))
             continue;
-        if (step->span && strait_carried_crosses(in->network, step->span))
+        if (is_transfer(&s, step))
             add_transfer(&s, step);
         else
-            s.rank_s[part_of(step->span)][step->rank] += step->to_s - step->from_s;
+            s.rank_s[part_of(step)][step->rank] += step->to_s - step->from_s;
     }
     add_up(&s);
-    strait_carried_free(s.carried);
+    free(s.asked);
     free(all);
     return 0;
 }

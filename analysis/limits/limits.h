@@ -9,7 +9,9 @@
 
 /* A step of the critical path: a span, or a gap in which the rank did nothing that is logged. */
 struct strait_path_step {
-    const struct strait_span *span; /* NULL: a gap; borrowed from the log */
+    bool is_gap;
+    struct strait_span span; /* of a gap: nothing */
+    size_t at;               /* the span's place in the rank's log */
     int rank;
     double from_s, to_s; /* of the round's time it takes */
 };

@@ -86,9 +86,12 @@ int strait_utilisation_of(struct strait_utilisation *u, const struct strait_limi
         strait_utilisation_release(u);
         return strait_error_set(err, STRAIT_ERR_NOMEM, "limits", "memory ran out");
     }
-    for (int r = 0; r < in->n_ranks; r++)
-        for (size_t i = 0; i < in->logs[r].n_spans; i++)
-            add_span(u, in, &in->logs[r].spans[i], r);
+    for (int r = 0; r < in->n_ranks; r++) {
+        struct strait_span_walk walk;
+        strait_spans_begin(&walk, &in->logs[r].spans);
+        for (const struct strait_span *s; (s = strait_spans_next(&walk));)
+            add_span(u, in, s, r);
+    }
     for (int l = 0; l < u->n_links; l++) /* pairs of sites may have no link */
         if (u->links[l] > 0)
             u->links[l] /= strait_carried_most_bytes(in->network, l, in->from_s, in->to_s);

@@ -41,7 +41,7 @@ static void put_slice(FILE *out, int pid, int tid, const char *name, double from
 
 static void put_span(FILE *out, const struct strait_timeline *t, const struct strait_track_span *on)
 {
-    const struct strait_span *s = on->span;
+    const struct strait_span *s = &on->span;
     char rank[STRAIT_LINK_NAME_CHARS], name[STRAIT_LINK_NAME_CHARS + 16];
     const char *kind = strait_span_kind_name((enum strait_span_kind)s->kind);
     if (s->kind == STRAIT_SPAN_TRANSFER && s->peer >= 0)
@@ -85,8 +85,9 @@ static void put_path(FILE *out, const struct strait_timeline *t)
     put_order(out, "process_sort_index", pid, 0, 0);
     put_meta(out, "thread_name", pid, 0, "rounds");
     put_meta(out, "thread_name", pid, 1, "critical path");
-    for (size_t i = 0; i < t->logs[0].n_spans; i++) {
-        const struct strait_span *s = &t->logs[0].spans[i];
+    struct strait_span_walk walk;
+    strait_spans_begin(&walk, &t->logs[0].spans);
+    for (const struct strait_span *s; (s = strait_spans_next(&walk));) {
         if (s->kind != STRAIT_SPAN_ROUND || s->start_s < t->from_s || s->start_s >= t->to_s)
             continue;
         snprintf(name, sizeof(name), "round %d", s->round);
@@ -98,8 +99,8 @@ static void put_path(FILE *out, const struct strait_timeline *t)
         if (step->to_s <= t->from_s || step->from_s >= t->to_s)
             continue;
         snprintf(name, sizeof(name), "%s: %s", strait_timeline_rank(rank, t, step->rank),
-                 step->span ? strait_span_kind_name((enum strait_span_kind)step->span->kind)
-                            : "other");
+                 step->is_gap ? "other"
+                              : strait_span_kind_name((enum strait_span_kind)step->span.kind));
         put_slice(out, pid, 1, name, step->from_s, step->to_s);
         fputs(",\"cat\":\"critical\",\"args\":{}}", out);
     }

@@ -34,8 +34,9 @@ static void fill(struct bins *b, const struct strait_timeline *t, int rank)
     const struct strait_log *log = &t->logs[rank];
     memset(b->busy_s, 0, b->n_columns * STRAIT_SPAN_ROUND * sizeof(*b->busy_s));
     memset(b->critical, 0, b->n_columns * sizeof(*b->critical));
-    for (size_t i = 0; i < log->n_spans; i++) {
-        const struct strait_span *s = &log->spans[i];
+    struct strait_span_walk walk;
+    strait_spans_begin(&walk, &log->spans);
+    for (const struct strait_span *s; (s = strait_spans_next(&walk));) {
         if (s->kind >= STRAIT_SPAN_ROUND || s->end_s <= t->from_s || s->start_s >= t->to_s)
             continue;
         for (size_t c = column_at(b, s->start_s); c <= column_at(b, s->end_s); c++) {

@@ -31,7 +31,7 @@ struct event {
     double at_s;
     int kind; /* of the definitions: 7 before 6 at one time */
     int track;
-    const struct strait_span *span;
+    struct strait_span span;
     size_t order;
 };
 
@@ -50,7 +50,7 @@ static int add(struct events *e, double at_s, int kind, int track, const struct 
         e->all = more;
         e->cap = cap;
     }
-    e->all[e->n] = (struct event){at_s, kind, track, s, e->n};
+    e->all[e->n] = (struct event){at_s, kind, track, *s, e->n};
     e->n++;
     return 0;
 }
@@ -61,8 +61,8 @@ static int by_time(const void *a, const void *b)
     if (x->at_s != y->at_s)
         return x->at_s < y->at_s ? -1 : 1;
     /* what has no length begins before it ends */
-    const bool ends_x = x->kind == 7 && x->span->end_s > x->span->start_s,
-               ends_y = y->kind == 7 && y->span->end_s > y->span->start_s;
+    const bool ends_x = x->kind == 7 && x->span.end_s > x->span.start_s,
+               ends_y = y->kind == 7 && y->span.end_s > y->span.start_s;
     if (ends_x != ends_y)
         return ends_x ? -1 : 1;
     return (x->order > y->order) - (x->order < y->order);
@@ -81,7 +81,7 @@ static int add_rank(FILE *out, struct events *e, const struct strait_timeline *t
         fprintf(out, "4 0 r%d.%d TRACK r%d \"%s\"\n", rank, i, rank,
                 strait_track_name(name, &tracks.tracks[i]));
     for (size_t i = 0; i < tracks.n_spans && !failed; i++) {
-        const struct strait_span *s = tracks.spans[i].span;
+        const struct strait_span *s = &tracks.spans[i].span;
         const bool linked = s->kind == STRAIT_SPAN_TRANSFER && s->peer >= 0;
         failed = add(e, s->start_s, 6, tracks.spans[i].track, s) != 0 ||
                  add(e, s->end_s, 7, tracks.spans[i].track, s) != 0 ||
@@ -94,7 +94,7 @@ static int add_rank(FILE *out, struct events *e, const struct strait_timeline *t
 
 static void put_event(FILE *out, const struct event *e, double from_s)
 {
-    const struct strait_span *s = e->span;
+    const struct strait_span *s = &e->span;
     fprintf(out, "%d %.9f ", e->kind, e->at_s - from_s);
     if (e->kind >= 8)
         fprintf(out, "LINK run %llu r%d m%d.%d\n", (unsigned long long)s->bytes,

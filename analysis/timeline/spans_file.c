@@ -35,9 +35,12 @@ int strait_spans_write(const char *path, const struct strait_log *logs, int n_ra
             lost_s = fmin(lost_s, logs[r].lost_from_s);
     fprintf(out, "{\"schema\":\"%s\",\"ranks\":%d,\"from_s\":", STRAIT_SPANS_SCHEMA, n_ranks);
     fprintf(out, isfinite(lost_s) ? "%.17g}\n" : "null}\n", lost_s);
-    for (int r = 0; r < n_ranks; r++)
-        for (size_t i = 0; i < logs[r].n_spans; i++)
-            write_span(out, &logs[r].spans[i]);
+    for (int r = 0; r < n_ranks; r++) {
+        struct strait_span_walk walk;
+        strait_spans_begin(&walk, &logs[r].spans);
+        for (const struct strait_span *s; (s = strait_spans_next(&walk));)
+            write_span(out, s);
+    }
     const bool failed = ferror(out);
     if (fclose(out) == 0 && !failed && rename(part, path) == 0)
         return 0;

@@ -13,7 +13,7 @@ static void put_rank(FILE *out, const struct strait_timeline *t, const struct st
     fprintf(out, "<text x=\"0\" y=\"%d\">%s</text>\n", y + BAR - 3,
             strait_timeline_rank(name, t, rank));
     for (size_t i = 0; i < tracks->n_spans; i++) {
-        const struct strait_span *s = tracks->spans[i].span;
+        const struct strait_span *s = &tracks->spans[i].span;
         const int row = s->kind == STRAIT_SPAN_WAIT ? 0 : tracks->spans[i].track % MAX_TRACKS;
         const double x = LABEL + scale * (s->start_s - t->from_s),
                      width = scale * (s->end_s - s->start_s);

@@ -10,31 +10,30 @@ static const double TOLERANCE_S = 1e-12;
 
 static int by_start(const void *a, const void *b)
 {
-    const struct strait_span *x = ((const struct strait_track_span *)a)->span,
-                             *y = ((const struct strait_track_span *)b)->span;
-    if (x->start_s != y->start_s)
-        return x->start_s < y->start_s ? -1 : 1;
-    if (x->end_s != y->end_s)
-        return x->end_s > y->end_s ? -1 : 1;
-    return (x > y) - (x < y);
+    const struct strait_track_span *x = a, *y = b;
+    if (x->span.start_s != y->span.start_s)
+        return x->span.start_s < y->span.start_s ? -1 : 1;
+    if (x->span.end_s != y->span.end_s)
+        return x->span.end_s > y->span.end_s ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
 }
 
-static int by_address(const void *a, const void *b)
+static int by_place(const void *a, const void *b)
 {
-    const struct strait_span *const *x = a, *const *y = b;
+    const size_t *x = a, *y = b;
     return (*x > *y) - (*x < *y);
 }
 
-/* The spans of a rank that the critical path passes, sorted. */
-static const struct strait_span **critical_of(const struct strait_timeline *t, int rank, size_t *n)
+/* The places of a rank's spans that the critical path passes, sorted. */
+static size_t *critical_of(const struct strait_timeline *t, int rank, size_t *n)
 {
-    const struct strait_span **found = calloc(t->n_path + 1, sizeof(*found));
+    size_t *found = calloc(t->n_path + 1, sizeof(*found));
     *n = 0;
     for (size_t i = 0; found && i < t->n_path; i++)
-        if (t->path[i].span && t->path[i].rank == rank)
-            found[(*n)++] = t->path[i].span;
+        if (!t->path[i].is_gap && t->path[i].rank == rank)
+            found[(*n)++] = t->path[i].at;
     if (found)
-        qsort(found, *n, sizeof(*found), by_address);
+        qsort(found, *n, sizeof(*found), by_place);
     return found;
 }
 
@@ -73,19 +72,21 @@ int strait_tracks_of(struct strait_tracks *out, const struct strait_timeline *t,
 {
     const struct strait_log *log = &t->logs[rank];
     size_t n_critical;
-    const struct strait_span **critical = critical_of(t, rank, &n_critical);
+    size_t *critical = critical_of(t, rank, &n_critical);
     bool failed = !critical;
+    struct strait_span_walk walk;
     *out = (struct strait_tracks){.spans = calloc(log->n_spans + 1, sizeof(*out->spans))};
+    strait_spans_begin(&walk, &log->spans);
     for (size_t i = 0; out->spans && critical && i < log->n_spans; i++) {
-        const struct strait_span *s = &log->spans[i];
+        const struct strait_span *s = strait_spans_next(&walk);
         if (s->start_s >= t->from_s && s->start_s < t->to_s && s->kind != STRAIT_SPAN_ROUND)
             out->spans[out->n_spans++] = (struct strait_track_span){
-                s, 0, bsearch(&s, critical, n_critical, sizeof(*critical), by_address) != NULL};
+                *s, i, 0, bsearch(&i, critical, n_critical, sizeof(*critical), by_place) != NULL};
     }
     if (out->n_spans > 0)
         qsort(out->spans, out->n_spans, sizeof(*out->spans), by_start);
     for (size_t i = 0; i < out->n_spans && !failed; i++)
-        failed = (out->spans[i].track = place(out, out->spans[i].span)) < 0;
+        failed = (out->spans[i].track = place(out, &out->spans[i].span)) < 0;
     free(critical);
     if (!failed && out->spans)
         return 0;

@@ -5,7 +5,8 @@
 enum strait_track_kind { STRAIT_TRACK_LANE, STRAIT_TRACK_WORK, STRAIT_TRACK_RECEIVE };
 
 struct strait_track_span {
-    const struct strait_span *span;
+    struct strait_span span;
+    size_t at; /* its place in the log */
     int track; /* from 0 */
     bool critical;
 };

@@ -34,8 +34,9 @@ static void sum_bytes(double *bytes, const struct strait_trial *p)
         const struct strait_log *log = &p->logs[r];
         if (log->n_lost > 0)
             known_s = fmin(known_s, log->lost_from_s);
-        for (size_t i = 0; i < log->n_spans; i++) {
-            const struct strait_span *s = &log->spans[i];
+        struct strait_span_walk walk;
+        strait_spans_begin(&walk, &log->spans);
+        for (const struct strait_span *s; (s = strait_spans_next(&walk));) {
             if (s->kind != STRAIT_SPAN_TRANSFER || s->peer < 0)
                 continue;
             const size_t at = first_after(rank_0, s->start_s);

@@ -87,9 +87,12 @@ static json_t *point_of(const json_t *entry)
 static json_t *bytes_by_phase(const struct strait_trial *p)
 {
     uint64_t bytes[STRAIT_N_SPAN_KINDS] = {0};
-    for (int r = 0; r < p->run.n_ranks; r++)
-        for (size_t i = 0; i < p->logs[r].n_spans; i++)
-            bytes[p->logs[r].spans[i].kind] += p->logs[r].spans[i].bytes;
+    for (int r = 0; r < p->run.n_ranks; r++) {
+        struct strait_span_walk walk;
+        strait_spans_begin(&walk, &p->logs[r].spans);
+        for (const struct strait_span *s; (s = strait_spans_next(&walk));)
+            bytes[s->kind] += s->bytes;
+    }
     json_t *out = json_object();
     for (int kind = 0; kind < STRAIT_SPAN_ROUND; kind++)
         if (bytes[kind] > 0)

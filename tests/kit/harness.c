@@ -58,8 +58,8 @@ struct strait_outcome strait_outcome_of(const char *text, json_t *settings, cons
     }
     const struct strait_log *log = &o.point->logs[0];
     for (size_t i = 0; i < log->n_spans; i++)
-        if (log->spans[i].kind == STRAIT_SPAN_ROUND)
-            o.total_s = log->spans[i].end_s;
+        if (strait_spans_at(&log->spans, i).kind == STRAIT_SPAN_ROUND)
+            o.total_s = strait_spans_at(&log->spans, i).end_s;
     return o;
 }
 

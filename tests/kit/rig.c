@@ -87,8 +87,8 @@ double strait_noted(const struct strait_rig *rig, int rank, int key, int nth)
 {
     const struct strait_log *log = &rig->run.logs[rank];
     for (size_t i = 0; i < log->n_spans; i++)
-        if (log->spans[i].tag == key && nth-- == 0)
-            return log->spans[i].start_s;
+        if (strait_spans_at(&log->spans, i).tag == key && nth-- == 0)
+            return strait_spans_at(&log->spans, i).start_s;
     return NAN;
 }
 

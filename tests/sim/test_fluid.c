@@ -60,9 +60,10 @@ static void compare(int n_ranks, void (*rank_main)(struct strait_rank *), struct
         const struct strait_log *a = &sim.run.logs[rank], *b = &fluid.run.logs[rank];
         CU_ASSERT_EQUAL_FATAL(a->n_spans, b->n_spans);
         for (size_t i = 0; i < a->n_spans; i++, n_compared++) {
-            n_different += a->spans[i].tag != b->spans[i].tag;
-            worst = fmax(worst, fabs(a->spans[i].start_s - b->spans[i].start_s) /
-                                    fmax(a->spans[i].start_s, 1e-3));
+            const struct strait_span x = strait_spans_at(&a->spans, i),
+                                     y = strait_spans_at(&b->spans, i);
+            n_different += x.tag != y.tag;
+            worst = fmax(worst, fabs(x.start_s - y.start_s) / fmax(x.start_s, 1e-3));
         }
     }
     CU_ASSERT(n_compared > 0);

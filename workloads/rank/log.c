@@ -4,19 +4,6 @@
 #include <string.h>
 #include "core/io.h"
 
-/* Room of a log at first: a client of a round has fewer, and there may be a million. What room leaves
- * behind when it grows, nothing else may need: it grows faster while it is small, and again once it
- * is so large that the allocator gives it pages of its own, which take memory when written. */
-enum { FIRST_SPANS = 8, SMALL_SPANS = 128, LARGE_SPANS = 8192 };
-
-/* Room for more than cap spans. */
-static size_t more_than(size_t cap)
-{
-    if (cap == 0)
-        return FIRST_SPANS;
-    return cap < SMALL_SPANS || cap >= LARGE_SPANS ? 4 * cap : 2 * cap;
-}
-
 static void lose(struct strait_log *log, const struct strait_span *span)
 {
     if (log->n_lost++ == 0 || span->start_s < log->lost_from_s)
@@ -36,18 +23,12 @@ void strait_log_add(struct strait_log *log, const struct strait_span *span)
         lose(log, span);
         return;
     }
-    if (log->n_spans == log->cap_spans) {
-        const size_t cap = more_than(log->cap_spans);
-        struct strait_span *more = realloc(log->spans, cap * sizeof(*more));
-        if (!more) {
-            log->no_memory = true;
-            lose(log, span); /* still counted in the totals above */
-            return;
-        }
-        log->spans = more;
-        log->cap_spans = cap;
+    if (strait_spans_add(&log->spans, span)) {
+        log->n_spans++;
+    } else {
+        log->no_memory = true;
+        lose(log, span); /* still counted in the totals above */
     }
-    log->spans[log->n_spans++] = *span;
 }
 
 /* Room for one more of n things of `size` bytes. */
@@ -86,7 +67,7 @@ bool strait_log_add_scored(struct strait_log *log, const struct strait_scored *s
 
 void strait_log_release(struct strait_log *log)
 {
-    free(log->spans);
+    strait_spans_release(&log->spans);
     free(log->trained);
     free(log->scored);
     memset(log, 0, sizeof(*log));
@@ -107,12 +88,18 @@ static int read_all(int fd, void *data, size_t len_bytes, struct strait_error *e
 
 int strait_log_write(int fd, const struct strait_log *log, struct strait_error *err)
 {
-    return write_all(fd, log, sizeof(*log)) &&
-                   write_all(fd, log->spans, log->n_spans * sizeof(*log->spans)) &&
-                   write_all(fd, log->trained, log->n_trained * sizeof(*log->trained)) &&
-                   write_all(fd, log->scored, log->n_scored * sizeof(*log->scored))
-               ? 0
-               : strait_error_system(err, "log", "cannot be written");
+    const struct strait_spans *s = &log->spans;
+    unsigned char *packed = strait_spans_gather(s);
+    if (!packed)
+        return strait_error_set(err, STRAIT_ERR_NOMEM, "log", "memory ran out");
+    const bool written = write_all(fd, log, sizeof(*log)) &&
+                         write_all(fd, s->newest, s->n_newest * sizeof(*s->newest)) &&
+                         write_all(fd, s->blocks, s->n_blocks * sizeof(*s->blocks)) &&
+                         write_all(fd, packed, s->packed_bytes) &&
+                         write_all(fd, log->trained, log->n_trained * sizeof(*log->trained)) &&
+                         write_all(fd, log->scored, log->n_scored * sizeof(*log->scored));
+    free(packed);
+    return written ? 0 : strait_error_system(err, "log", "cannot be written");
 }
 
 /* Read n things of `size` bytes into new memory; none: NULL. */
@@ -128,24 +115,38 @@ static int read_array(int fd, void **out, size_t n, size_t size, struct strait_e
     return read_all(fd, *out, n * size, err);
 }
 
+/* Spans whose counts are known, into memory of their own. */
+static int read_spans(int fd, struct strait_spans *s, struct strait_error *err)
+{
+    void *newest, *blocks = NULL, *packed = NULL;
+    int failed = read_array(fd, &newest, s->n_newest, sizeof(*s->newest), err) != 0 ||
+                 read_array(fd, &blocks, s->n_blocks, sizeof(*s->blocks), err) != 0 ||
+                 read_array(fd, &packed, s->packed_bytes, 1, err) != 0;
+    s->newest = newest;
+    s->blocks = blocks;
+    s->cap_newest = s->n_newest;
+    s->cap_blocks = s->n_blocks = failed ? 0 : s->n_blocks;
+    if (!failed && !strait_spans_scatter(s, packed))
+        failed = strait_error_set(err, STRAIT_ERR_NOMEM, "log", "memory ran out");
+    free(packed);
+    return failed ? -1 : 0;
+}
+
 int strait_log_read(int fd, struct strait_log *log, struct strait_error *err)
 {
     struct strait_log in; /* written by our own child: the same build, so the same layout */
-    void *spans, *trained, *scored = NULL;
+    void *trained = NULL, *scored = NULL;
     if (read_all(fd, &in, sizeof(in), err) != 0)
         return -1;
-    in.cap_spans = in.n_spans;
     in.cap_trained = in.n_trained;
     in.cap_scored = in.n_scored;
     if (in.n_spans > 2 * STRAIT_LOG_MAX_SPANS) /* rounds are kept beyond the limit */
         return strait_error_set(err, STRAIT_ERR_BACKEND, "log",
                                 "expected at most %d spans, found %zu", 2 * STRAIT_LOG_MAX_SPANS,
                                 in.n_spans);
-    trained = NULL;
-    const bool failed = read_array(fd, &spans, in.n_spans, sizeof(*in.spans), err) != 0 ||
+    const bool failed = read_spans(fd, &in.spans, err) != 0 ||
                         read_array(fd, &trained, in.n_trained, sizeof(*in.trained), err) != 0 ||
                         read_array(fd, &scored, in.n_scored, sizeof(*in.scored), err) != 0;
-    in.spans = spans;
     in.trained = trained;
     in.scored = scored;
     if (failed) {

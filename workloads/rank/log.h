@@ -1,30 +1,11 @@
-/* Spans: the logged activities of a rank; and the transport of a log between processes. */
+/* The log of a rank, and its transport between processes. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "core/error.h"
-
-enum strait_span_kind {
-    STRAIT_SPAN_COMPUTE, /* forward, backward, local training, optimiser step */
-    STRAIT_SPAN_ENCODE,
-    STRAIT_SPAN_DECODE,
-    STRAIT_SPAN_AGGREGATE, /* adding tensors */
-    STRAIT_SPAN_TRANSFER,  /* logged by the receiver: from the post by the sender to the arrival */
-    STRAIT_SPAN_WAIT,      /* the lane was blocked in a receive */
-    STRAIT_SPAN_ROUND,     /* a round of rank 0, from start to end */
-    STRAIT_N_SPAN_KINDS
-};
-
-struct strait_span {
-    double queued_s, start_s, end_s; /* queued_s < start_s if a job waited for its slots */
-    uint64_t bytes;                  /* payload on the wire or encoded; 0: none */
-    uint64_t raw_bytes;              /* float32 bytes of the values */
-    int32_t rank, round, peer, tag;  /* peer: the sender of a transfer, else -1 */
-    int16_t lane, channel;
-    int32_t kind; /* enum strait_span_kind */
-};
+#include "spans.h"
 
 /* Some minibatches of real training on a rank. */
 struct strait_trained {
@@ -44,8 +25,8 @@ struct strait_scored {
 
 /* The log of one rank. Counters are exact even for spans that are not kept. */
 struct strait_log {
-    struct strait_span *spans;
-    size_t n_spans, cap_spans;
+    size_t n_spans;
+    struct strait_spans spans;
     bool no_memory;   /* a span was lost for lack of it: the log must not be believed */
     size_t max_spans; /* limit of kept spans, rounds excepted; 0: STRAIT_LOG_MAX_SPANS */
     uint64_t n_messages, payload_bytes, raw_bytes; /* sent to other ranks */

@@ -1,4 +1,4 @@
-#include "steady.h"
+#include "trial.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,10 @@ struct steady {
 
 /* The spans of one rank in order of start, and the first span of each round. */
 struct track {
-    const struct strait_span **spans;
+    struct placed {
+        struct strait_span span;
+        size_t at; /* in the log */
+    } * spans;
     size_t n_spans, *first; /* n_rounds + 1 */
 };
 
@@ -36,11 +39,10 @@ static int run_rounds(struct strait_trial *p, const struct strait_backend *backe
 
 static int by_start(const void *a, const void *b)
 {
-    const struct strait_span *x = *(const struct strait_span *const *)a,
-                             *y = *(const struct strait_span *const *)b;
-    if (x->start_s != y->start_s)
-        return x->start_s < y->start_s ? -1 : 1;
-    return (x > y) - (x < y);
+    const struct placed *x = a, *y = b;
+    if (x->span.start_s != y->span.start_s)
+        return x->span.start_s < y->span.start_s ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
 }
 
 static int max_period(int n_rounds)
@@ -54,10 +56,12 @@ static double *marks_of(const struct strait_log *log, int n_rounds)
 {
     double *marks = calloc((size_t)n_rounds + 1, sizeof(*marks));
     int n = 0;
-    for (size_t i = 0; marks && i < log->n_spans; i++)
-        if (log->spans[i].kind == STRAIT_SPAN_ROUND && n < n_rounds) {
-            marks[n++] = log->spans[i].start_s;
-            marks[n] = log->spans[i].end_s;
+    struct strait_span_walk walk;
+    strait_spans_begin(&walk, &log->spans);
+    for (const struct strait_span *s; marks && (s = strait_spans_next(&walk));)
+        if (s->kind == STRAIT_SPAN_ROUND && n < n_rounds) {
+            marks[n++] = s->start_s;
+            marks[n] = s->end_s;
         }
     if (n < n_rounds) {
         free(marks);
@@ -74,14 +78,18 @@ static bool track_of(struct track *t, const struct strait_log *log, const double
     t->first = calloc((size_t)n_rounds + 1, sizeof(*t->first));
     if (!t->spans || !t->first)
         return false;
-    for (size_t i = 0; i < log->n_spans; i++)
-        if (log->spans[i].kind != STRAIT_SPAN_ROUND)
-            t->spans[t->n_spans++] = &log->spans[i];
+    struct strait_span_walk walk;
+    strait_spans_begin(&walk, &log->spans);
+    for (size_t i = 0; i < log->n_spans; i++) {
+        const struct strait_span *s = strait_spans_next(&walk);
+        if (s->kind != STRAIT_SPAN_ROUND)
+            t->spans[t->n_spans++] = (struct placed){*s, i};
+    }
     qsort(t->spans, t->n_spans, sizeof(*t->spans), by_start);
     size_t at = 0;
     for (int round = 0; round <= n_rounds; round++) {
         /* a span that starts with the round, up to rounding, belongs to it */
-        while (at < t->n_spans && t->spans[at]->start_s < marks[round] - TOLERANCE)
+        while (at < t->n_spans && t->spans[at].span.start_s < marks[round] - TOLERANCE)
             at++;
         t->first[round] = at;
     }
@@ -110,7 +118,8 @@ static bool alike(const struct track *t, const double *marks, int a, int b, int 
     double sums_a[STRAIT_N_SPAN_KINDS] = {0}, sums_b[STRAIT_N_SPAN_KINDS] = {0};
     uint64_t bytes_a = 0, bytes_b = 0;
     for (size_t i = 0; i < n_a; i++) {
-        const struct strait_span *x = t->spans[t->first[a] + i], *y = t->spans[t->first[b] + i];
+        const struct strait_span *x = &t->spans[t->first[a] + i].span,
+                                 *y = &t->spans[t->first[b] + i].span;
         if (!near(x->start_s - marks[a], y->start_s - marks[b], scale_s))
             return false;
         sums_a[x->kind] += x->end_s - marks[a];
@@ -192,32 +201,31 @@ static struct strait_span moved(const struct strait_span *span, double by_s, int
     return s;
 }
 
+/* Add the spans that start in a part of the log again, moved. */
+static void add_moved(struct strait_log *out, const struct strait_log *log, double since_s,
+                      double until_s, double by_s, int rounds)
+{
+    struct strait_span_walk walk;
+    strait_spans_begin(&walk, &log->spans);
+    for (const struct strait_span *s; (s = strait_spans_next(&walk));)
+        if (s->start_s >= since_s && s->start_s < until_s) {
+            const struct strait_span again = moved(s, by_s, rounds);
+            strait_log_add(out, &again);
+        }
+}
+
 /* Repeat the period before `from_s` `more` times in the log; counters are unchanged. */
 static void repeat_spans(struct strait_log *log, double from_s, const struct steady *s, int more)
 {
     struct strait_log out = {.max_spans = log->max_spans};
     const double until_s = from_s - TOLERANCE, since_s = until_s - s->period_s;
-    for (size_t i = 0; i < log->n_spans; i++)
-        if (log->spans[i].start_s < until_s)
-            strait_log_add(&out, &log->spans[i]);
+    add_moved(&out, log, -INFINITY, until_s, 0, 0);
     for (int k = 1; k <= more; k++)
-        for (size_t i = 0; i < log->n_spans; i++) {
-            const struct strait_span *span = &log->spans[i];
-            if (span->start_s < until_s && span->start_s >= since_s) {
-                const struct strait_span again = moved(span, k * s->period_s, k * s->period);
-                strait_log_add(&out, &again);
-            }
-        }
-    for (size_t i = 0; i < log->n_spans; i++)
-        if (log->spans[i].start_s >= until_s) {
-            const struct strait_span later =
-                moved(&log->spans[i], more * s->period_s, more * s->period);
-            strait_log_add(&out, &later);
-        }
-    free(log->spans);
+        add_moved(&out, log, since_s, until_s, k * s->period_s, k * s->period);
+    add_moved(&out, log, until_s, INFINITY, more * s->period_s, more * s->period);
+    strait_spans_release(&log->spans);
     log->spans = out.spans;
     log->n_spans = out.n_spans;
-    log->cap_spans = out.cap_spans;
     log->n_lost = out.n_lost;
     log->lost_from_s = out.lost_from_s;
 }
@@ -228,7 +236,7 @@ static struct strait_log *counters_of(const struct strait_trial *p)
     struct strait_log *all = calloc((size_t)p->run.n_ranks, sizeof(*all));
     for (int i = 0; all && i < p->run.n_ranks; i++) {
         all[i] = p->logs[i];
-        all[i].spans = NULL;
+        all[i].spans = (struct strait_spans){0};
     }
     return all;
 }

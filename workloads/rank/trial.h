@@ -110,7 +110,7 @@ const char *strait_trial_profile_hash(char key[STRAIT_KEY_CHARS], const struct s
 /** Close the saved state, if there is one, and delete it: the run's result is safe. */
 void strait_trial_forget_state(struct strait_trial *p);
 /** Check and run on this backend; afterwards logs and facts are filled. Repeating rounds may be
- *  extrapolated (steady.h). */
+ *  extrapolated (see strait_steady_run). */
 int strait_trial_run(struct strait_trial *p, const struct strait_backend *backend,
                      struct strait_error *err);
 /** Processor time that real training will take, over all seeds and without scores; 0: none, or not
@@ -125,3 +125,24 @@ int strait_trial_measure_need(struct strait_trial *p, struct strait_error *err);
 int strait_trial_check(struct strait_trial *p, const struct strait_backend *backend,
                        struct strait_error *err);
 void strait_trial_free(struct strait_trial *p);
+
+/* --- inside this room ------------------------------------------------------------------------- */
+
+/** Fill the costs of both codecs, of their lossless ones and of memory; check those of all bounds
+ *  that the strategy may use.
+ *  Returns: 0, or -1 with *err INPUT when a profile has no entry */
+int strait_trial_find_costs(struct strait_trial *p, struct strait_error *err);
+/** Is it the codec `none`? */
+bool strait_trial_is_none(const struct strait_codec_spec *spec);
+
+/** Run a point that strait_trial_check accepts. If the strategy has a period, time is simulated and
+ *  payload is sized, it runs only enough rounds for the second half to repeat on every rank, span
+ *  by span, with that period or a multiple of it; then as many rounds again plus one period. The
+ *  difference of the two runs is what every further period adds. The logs are then those of all
+ *  rounds, including spans of the repeated ones as far as they are kept, and facts.report has
+ *  "steady": simulated rounds, period in rounds and in seconds. If no period is found, or random
+ *  numbers were drawn, all rounds are run, as on links whose rates change.
+ *  Returns: 0, or -1 with *err as backend->run
+ *  Source:  own; exact up to the rounding of times (a run of all rounds agrees to 1e-12) */
+int strait_steady_run(struct strait_trial *p, const struct strait_backend *backend,
+                      struct strait_error *err);

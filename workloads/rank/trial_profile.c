@@ -1,6 +1,6 @@
 /* What codecs and memory cost in a point, from its profiles; and the hash of what it takes from
  * there, so that entries for other codecs change nothing about it. */
-#include "trial_profile.h"
+#include "trial.h"
 
 #include <math.h>
 #include <stdio.h>

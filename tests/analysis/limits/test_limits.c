@@ -238,18 +238,49 @@ static void carried(void)
          .peer = 2,
          .kind = STRAIT_SPAN_TRANSFER}};
     struct strait_log logs[3] = {{0}};
-    struct strait_carried *c;
-    bool wanted[6] = {[3] = true}; /* rank 1, in */
+    struct strait_carried_question asked[] = {/* rank 1, in */
+                                              {.link = 3, .from_s = 0, .to_s = 5},
+                                              {.link = 3, .from_s = -1, .to_s = 7.5},
+                                              {.link = 3, .from_s = 5, .to_s = 10},
+                                              {.link = 3, .from_s = 10, .to_s = 11.5},
+                                              {.link = 3, .from_s = 11, .to_s = 20}};
+    const double bytes[] = {50, 125, 150, 0, 100};
     for (size_t i = 0; i < sizeof(spans) / sizeof(*spans); i++)
         strait_log_add(&logs[1], &spans[i]);
-    CU_ASSERT_EQUAL_FATAL(strait_carried_new(&c, logs, 3, &n, wanted, NULL), 0);
-    same(strait_carried_bytes(c, 3, 0, 5), 50);
-    same(strait_carried_bytes(c, 3, -1, 7.5), 125);
-    same(strait_carried_bytes(c, 3, 5, 10), 150);
-    same(strait_carried_bytes(c, 3, 10, 11.5), 0);
-    same(strait_carried_bytes(c, 3, 11, 20), 100);
-    strait_carried_free(c);
+    CU_ASSERT_EQUAL_FATAL(strait_carried_answer(asked, 5, logs, 3, &n, NULL), 0);
+    for (int i = 0; i < 5; i++)
+        same(asked[i].bytes, bytes[i]);
     strait_log_release(&logs[1]);
+}
+
+/* More transfers than are looked at together: from ranks 1 and 2 to rank 0, 200,000 each, of a second
+ * and 100 bytes with their frame, one after the other, but logged in fours from the last to the
+ * first. In [a, b] 100 (b - a) bytes left each of the two, and twice as many came in. */
+static void many_carried(void)
+{
+    enum { N = 200000, N_ASKED = 4 };
+    struct strait_link ports[6] = {{0}};
+    const struct strait_network n = {
+        .n_ranks = 3, .out = ports, .in = ports + 3, .tcp = {.n_connections = 1}};
+    struct strait_log logs[3] = {{0}};
+    struct strait_carried_question asked[N_ASKED] = {{.link = 4, .from_s = 1.5, .to_s = 100000},
+                                                     {.link = 1, .from_s = 0, .to_s = N},
+                                                     {.link = 2, .from_s = -9, .to_s = 2.25},
+                                                     {.link = 4, .from_s = N - 2, .to_s = N + 2}};
+    const double bytes[N_ASKED] = {9999850, 40000000, 225, 200};
+    for (int i = 0; i < 2 * N; i++) {
+        const int second = i / 2 / 4 * 4 + 3 - i / 2 % 4;
+        const struct strait_span s = {.start_s = second,
+                                      .end_s = second + 1,
+                                      .bytes = 4,
+                                      .peer = 1 + i % 2,
+                                      .kind = STRAIT_SPAN_TRANSFER};
+        strait_log_add(&logs[0], &s);
+    }
+    CU_ASSERT_EQUAL_FATAL(strait_carried_answer(asked, N_ASKED, logs, 3, &n, NULL), 0);
+    for (int i = 0; i < N_ASKED; i++)
+        same(asked[i].bytes, bytes[i]);
+    strait_log_release(&logs[0]);
 }
 
 static void names(void)
@@ -357,6 +388,7 @@ static const struct strait_test tests[] = {
     {"a link is filled by what its rate was then", changing_rate},
     {"a link that becomes slow, or was, is needed while it is slow", slowed},
     {"what a link carried by then is a sum of lines", carried},
+    {"links are looked at a few at a time", many_carried},
     {"links have names", names},
     {"sites have ports of their own", sites},
 };

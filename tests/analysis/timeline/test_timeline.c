@@ -125,7 +125,7 @@ static void named(void)
 {
     struct world w;
     begin(&w);
-    w.logs[0].spans[3].queued_s = 3.5; /* the second transfer waited half a second */
+    w.logs[0].spans.newest[3].queued_s = 3.5; /* the second transfer waited half a second */
     char *text = text_of(strait_timeline_chrome, &w.t);
     json_t *trace = json_loads(text, JSON_REJECT_DUPLICATES, NULL), *event;
     const json_t *events = json_object_get(trace, "traceEvents");
@@ -297,14 +297,17 @@ static void kept(void)
     begin(&w);
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
     snprintf(path, sizeof(path), "%s/s.jsonl", folder);
-    w.logs[0].spans[1].end_s = 0.1 + 0.2; /* 17 digits */
+    w.logs[0].spans.newest[1].end_s = 0.1 + 0.2; /* 17 digits */
     CU_ASSERT_EQUAL(strait_spans_write(path, w.logs, 3, &err), 0);
     CU_ASSERT_EQUAL_FATAL(strait_spans_read(&logs, &n_ranks, path, &err), 0);
     CU_ASSERT_EQUAL(n_ranks, 3);
     for (int r = 0; r < 3; r++) {
         CU_ASSERT_EQUAL_FATAL(logs[r].n_spans, w.logs[r].n_spans);
-        for (size_t i = 0; i < logs[r].n_spans; i++)
-            CU_ASSERT_EQUAL(memcmp(&logs[r].spans[i], &w.logs[r].spans[i], sizeof(spans[0])), 0);
+        for (size_t i = 0; i < logs[r].n_spans; i++) {
+            const struct strait_span got = strait_spans_at(&logs[r].spans, i),
+                                     was = strait_spans_at(&w.logs[r].spans, i);
+            CU_ASSERT_EQUAL(memcmp(&got, &was, sizeof(got)), 0);
+        }
         strait_log_release(&logs[r]);
     }
     free(logs);

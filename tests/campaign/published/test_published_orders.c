@@ -23,8 +23,8 @@ static double step_s(const char *file, size_t i, const char *const *settings, si
     CU_ASSERT_EQUAL_FATAL(strait_trial_run(p, &strait_fluid, &err), 0);
     double end_s = 0;
     for (size_t k = 0; k < p->logs[0].n_spans; k++)
-        if (p->logs[0].spans[k].kind == STRAIT_SPAN_ROUND)
-            end_s = p->logs[0].spans[k].end_s;
+        if (strait_spans_at(&p->logs[0].spans, k).kind == STRAIT_SPAN_ROUND)
+            end_s = strait_spans_at(&p->logs[0].spans, k).end_s;
     const double mean_s = end_s / strait_experiment_param(e, "rounds");
     strait_trial_free(p);
     strait_profile_free(profile);

@@ -32,7 +32,7 @@ static void transfers(void)
     const struct costs c = costs_of(&o);
     int n = 0;
     for (size_t i = 0; i < o.point->logs[1].n_spans; i++) {
-        const struct strait_span *s = &o.point->logs[1].spans[i];
+        const struct strait_span span = strait_spans_at(&o.point->logs[1].spans, i), *s = &span;
         if (s->kind != STRAIT_SPAN_TRANSFER || s->tag != 0)
             continue;
         n++;
@@ -56,11 +56,13 @@ static void waits(void)
     const struct strait_log *server = &o.point->logs[0];
     int n = 0;
     for (size_t i = 0; i < server->n_spans; i++)
-        if (server->spans[i].kind == STRAIT_SPAN_WAIT && server->spans[i].peer == 1) {
+        if (strait_spans_at(&server->spans, i).kind == STRAIT_SPAN_WAIT &&
+            strait_spans_at(&server->spans, i).peer == 1) {
             n++;
-            CU_ASSERT_DOUBLE_EQUAL(server->spans[i].start_s, 0, 1e-12);
-            CU_ASSERT_DOUBLE_EQUAL(server->spans[i].end_s, 2 * c.hop_s + c.step_s, 1e-9);
-            CU_ASSERT_EQUAL(server->spans[i].channel, 1);
+            CU_ASSERT_DOUBLE_EQUAL(strait_spans_at(&server->spans, i).start_s, 0, 1e-12);
+            CU_ASSERT_DOUBLE_EQUAL(strait_spans_at(&server->spans, i).end_s, 2 * c.hop_s + c.step_s,
+                                   1e-9);
+            CU_ASSERT_EQUAL(strait_spans_at(&server->spans, i).channel, 1);
         }
     CU_ASSERT_EQUAL(n, 1);
     strait_outcome_free(&o);

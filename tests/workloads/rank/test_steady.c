@@ -1,5 +1,5 @@
 /* Rounds that repeat: what is extrapolated is what the simulation of all rounds gives. */
-#include "workloads/rank/steady.h"
+#include "workloads/rank/trial.h"
 
 #include <math.h>
 
@@ -37,8 +37,10 @@ static void same_log(const struct strait_log *a, const struct strait_log *b)
     }
     double sums[2] = {0};
     for (size_t i = 0; i < a->n_spans && a->n_spans == b->n_spans; i++) {
-        sums[0] += a->spans[i].start_s * (1 + a->spans[i].kind);
-        sums[1] += b->spans[i].start_s * (1 + b->spans[i].kind);
+        const struct strait_span x = strait_spans_at(&a->spans, i),
+                                 y = strait_spans_at(&b->spans, i);
+        sums[0] += x.start_s * (1 + x.kind);
+        sums[1] += y.start_s * (1 + y.kind);
     }
     CU_ASSERT_DOUBLE_EQUAL(sums[0], sums[1], 1e-10 * sums[1]);
 }
@@ -108,9 +110,9 @@ static void check_program(void (*program)(struct strait_rank *),
     double end_s = 0;
     int n_rounds = 0;
     for (size_t i = 0; i < log->n_spans; i++)
-        if (log->spans[i].kind == STRAIT_SPAN_ROUND) {
-            CU_ASSERT_DOUBLE_EQUAL(log->spans[i].start_s, end_s, 1e-9);
-            end_s = log->spans[i].end_s;
+        if (strait_spans_at(&log->spans, i).kind == STRAIT_SPAN_ROUND) {
+            CU_ASSERT_DOUBLE_EQUAL(strait_spans_at(&log->spans, i).start_s, end_s, 1e-9);
+            end_s = strait_spans_at(&log->spans, i).end_s;
             n_rounds++;
         }
     CU_ASSERT_EQUAL(n_rounds, 80);

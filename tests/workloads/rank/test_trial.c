@@ -179,7 +179,7 @@ static void sums_of_sketches(void)
     double added_s = 0, sent_bytes = 0;
     for (int r = 0; r < 2; r++)
         for (size_t i = 0; i < o.point->logs[r].n_spans; i++) {
-            const struct strait_span *s = &o.point->logs[r].spans[i];
+            const struct strait_span span = strait_spans_at(&o.point->logs[r].spans, i), *s = &span;
             added_s += s->kind == STRAIT_SPAN_AGGREGATE ? s->end_s - s->start_s : 0;
         }
     for (int r = 0; r < 2; r++)

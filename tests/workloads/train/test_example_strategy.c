@@ -35,8 +35,8 @@ static double total_s(const struct strait_backend *backend, uint64_t *payload_by
     for (int i = 0; i < N_RANKS; i++)
         *payload_bytes += p->logs[i].payload_bytes;
     for (size_t i = 0; i < p->logs[0].n_spans; i++)
-        if (p->logs[0].spans[i].kind == STRAIT_SPAN_ROUND)
-            end_s = p->logs[0].spans[i].end_s;
+        if (strait_spans_at(&p->logs[0].spans, i).kind == STRAIT_SPAN_ROUND)
+            end_s = strait_spans_at(&p->logs[0].spans, i).end_s;
     strait_trial_free(p);
     strait_outcome_free(&bsp);
     return end_s;

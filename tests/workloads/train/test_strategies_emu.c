@@ -67,7 +67,9 @@ static uint64_t sum_of(const struct strait_log *log)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < log->n_spans; i++)
-        sum += log->spans[i].tag == SUM_TAG ? log->spans[i].bytes : 0;
+        sum += strait_spans_at(&log->spans, i).tag == SUM_TAG
+                   ? strait_spans_at(&log->spans, i).bytes
+                   : 0;
     return sum;
 }
 

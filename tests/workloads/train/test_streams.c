@@ -23,8 +23,10 @@ static void look(struct streams *s, const struct strait_outcome *o)
         const struct strait_log *log = &o->point->logs[rank];
         CU_ASSERT_EQUAL(log->n_lost, 0);
         for (size_t i = 0; i < log->n_spans; i++)
-            if (log->spans[i].kind == STRAIT_SPAN_TRANSFER && log->spans[i].peer >= 0)
-                s->used[log->spans[i].peer][rank][log->spans[i].channel] = true;
+            if (strait_spans_at(&log->spans, i).kind == STRAIT_SPAN_TRANSFER &&
+                strait_spans_at(&log->spans, i).peer >= 0)
+                s->used[strait_spans_at(&log->spans, i).peer][rank]
+                       [strait_spans_at(&log->spans, i).channel] = true;
     }
 }
 

@@ -135,8 +135,8 @@ static double encoded_bytes(const struct strait_outcome *o, int rank, int nth)
 {
     const struct strait_log *log = &o->point->logs[rank];
     for (size_t i = 0; i < log->n_spans; i++)
-        if (log->spans[i].kind == STRAIT_SPAN_ENCODE && nth-- == 0)
-            return (double)log->spans[i].bytes;
+        if (strait_spans_at(&log->spans, i).kind == STRAIT_SPAN_ENCODE && nth-- == 0)
+            return (double)strait_spans_at(&log->spans, i).bytes;
     return NAN;
 }
 

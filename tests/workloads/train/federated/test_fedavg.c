@@ -87,7 +87,7 @@ static void late_updates(void)
     int n_late = 0, n_counted = 0;
     CU_ASSERT_DOUBLE_EQUAL(o.total_s, 3 * round_s, 1e-9);
     for (size_t i = 0; i < log->n_spans; i++) {
-        const struct strait_span *s = &log->spans[i];
+        const struct strait_span span = strait_spans_at(&log->spans, i), *s = &span;
         if (s->kind != STRAIT_SPAN_TRANSFER)
             continue;
         n_counted += s->tag == s->round;
@@ -194,7 +194,7 @@ static void selected(void)
         int n_right = 0;
         for (size_t i = 0; i < log->n_spans; i++) {
             int chosen[2];
-            const struct strait_span *s = &log->spans[i];
+            const struct strait_span span = strait_spans_at(&log->spans, i), *s = &span;
             strait_choose_clients(chosen, 2, n,
                                   strait_random_unit(3, "selection", 0, (uint64_t)(s->round)));
             n_right += s->kind == STRAIT_SPAN_TRANSFER &&
@@ -258,8 +258,9 @@ static void spread_shares(void)
                      k == 2 ? &strait_sim : &strait_fluid, false);
         const struct strait_log *log = &o.point->logs[0];
         for (size_t i = 0; i < log->n_spans; i++)
-            if (log->spans[i].kind == STRAIT_SPAN_TRANSFER)
-                arrivals[k][log->spans[i].peer - 1] = log->spans[i].end_s;
+            if (strait_spans_at(&log->spans, i).kind == STRAIT_SPAN_TRANSFER)
+                arrivals[k][strait_spans_at(&log->spans, i).peer - 1] =
+                    strait_spans_at(&log->spans, i).end_s;
         strait_outcome_free(&o);
     }
     for (int i = 0; i < 3; i++) {

@@ -2,12 +2,13 @@
  * the order of arrival. */
 #include "tests/kit/strategy_world.h"
 
-static const struct strait_span *nth_round(const struct strait_log *log, int n)
+/* When round n of rank 0, from 0, ended; NAN: there is none. */
+static double round_end_s(const struct strait_log *log, int n)
 {
     for (size_t i = 0; i < log->n_spans; i++)
-        if (log->spans[i].kind == STRAIT_SPAN_ROUND && n-- == 0)
-            return &log->spans[i];
-    return NULL;
+        if (strait_spans_at(&log->spans, i).kind == STRAIT_SPAN_ROUND && n-- == 0)
+            return strait_spans_at(&log->spans, i).end_s;
+    return NAN;
 }
 
 /* Three equal clients, a buffer of three, links to themselves. The model is copied (c), and after a
@@ -25,7 +26,7 @@ static void fedbuff_steady_state(void)
     const double cycle_s = 2 * c.hop_s + 4 * c.step_s;
     for (int k = 0; k < ROUNDS; k++)
         CU_ASSERT_DOUBLE_EQUAL(
-            nth_round(&o.point->logs[0], k)->end_s,
+            round_end_s(&o.point->logs[0], k),
             2 * c.copy_s + 3 * c.add_s + (k + 1) * cycle_s + k * (c.add_s + c.copy_s), 1e-9);
     strait_outcome_free(&o);
 }
@@ -110,8 +111,7 @@ static void fedasync_steady_state(void)
                                        NULL, &strait_fluid, false);
     const struct costs c = costs_of(&o);
     const double cycle_s = 2 * c.hop_s + 4 * c.step_s, mix_s = 2 * c.copy_s + c.add_s;
-    CU_ASSERT_DOUBLE_EQUAL(nth_round(&o.point->logs[0], 2)->end_s, c.copy_s + cycle_s + 3 * mix_s,
-                           1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(round_end_s(&o.point->logs[0], 2), c.copy_s + cycle_s + 3 * mix_s, 1e-9);
     CU_ASSERT_DOUBLE_EQUAL(o.total_s, c.copy_s + 2 * cycle_s + 4 * mix_s, 1e-9);
     strait_outcome_free(&o);
 }
@@ -128,7 +128,7 @@ static const char *arrivals(struct strait_rank *r, int *src, int *tag, int n)
     double last_s = 0;
     bool mixed = false;
     for (size_t i = 0; i < log->n_spans && found < n; i++) {
-        const struct strait_span *s = &log->spans[i];
+        const struct strait_span span = strait_spans_at(&log->spans, i), *s = &span;
         if (s->kind != STRAIT_SPAN_TRANSFER)
             continue;
         if (s->end_s < last_s)

@@ -31,7 +31,7 @@ static void tiers(void)
     const struct costs c = costs_of(&o);
     const struct strait_log *log = &o.point->logs[0];
     for (size_t i = 0; i < log->n_spans; i++) {
-        const struct strait_span *s = &log->spans[i];
+        const struct strait_span span = strait_spans_at(&log->spans, i), *s = &span;
         if (s->kind != STRAIT_SPAN_ROUND)
             continue;
         const int n = n_rounds == 0 ? 6 : 2;

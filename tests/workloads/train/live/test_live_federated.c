@@ -299,9 +299,9 @@ static int arrivals(const struct live *o, int *worker, int *version)
     const struct strait_log *log = &o->trial->logs[0];
     int n = 0;
     for (size_t i = 0; i < log->n_spans && n < MAX_ARRIVALS; i++)
-        if (log->spans[i].kind == STRAIT_SPAN_TRANSFER) {
-            worker[n] = log->spans[i].peer - 1;
-            version[n++] = log->spans[i].tag;
+        if (strait_spans_at(&log->spans, i).kind == STRAIT_SPAN_TRANSFER) {
+            worker[n] = strait_spans_at(&log->spans, i).peer - 1;
+            version[n++] = strait_spans_at(&log->spans, i).tag;
         }
     return n;
 }

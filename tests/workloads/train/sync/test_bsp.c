@@ -93,7 +93,7 @@ static void check_streams(json_t *settings)
     CU_ASSERT_PTR_NOT_NULL_FATAL(used);
     for (int dst = 0; dst < of->n_ranks; dst++)
         for (size_t i = 0; i < of->logs[dst].n_spans; i++) {
-            const struct strait_span *s = &of->logs[dst].spans[i];
+            const struct strait_span span = strait_spans_at(&of->logs[dst].spans, i), *s = &span;
             if (s->kind == STRAIT_SPAN_TRANSFER)
                 used[(s->peer * of->n_ranks + dst) * STRAIT_MAX_CHANNELS + s->channel] = true;
         }

@@ -168,8 +168,9 @@ static void expect_arrivals(const char *strategy, const double *elems, int n_arr
     const struct strait_log *log = &o.point->logs[1];
     int n = 0;
     for (size_t i = 0; i < log->n_spans; i++)
-        if (log->spans[i].kind == STRAIT_SPAN_TRANSFER && log->spans[i].bytes > 0 && n < n_arrivals)
-            CU_ASSERT_EQUAL((double)log->spans[i].bytes, 4 * elems[n++]);
+        if (strait_spans_at(&log->spans, i).kind == STRAIT_SPAN_TRANSFER &&
+            strait_spans_at(&log->spans, i).bytes > 0 && n < n_arrivals)
+            CU_ASSERT_EQUAL((double)strait_spans_at(&log->spans, i).bytes, 4 * elems[n++]);
     CU_ASSERT_EQUAL(n, n_arrivals);
     strait_outcome_free(&o);
 }
@@ -216,8 +217,9 @@ static double round_s(const struct strait_outcome *o, int round)
 {
     const struct strait_log *log = &o->point->logs[0];
     for (size_t i = 0; i < log->n_spans; i++)
-        if (log->spans[i].kind == STRAIT_SPAN_ROUND && log->spans[i].round == round)
-            return log->spans[i].end_s - log->spans[i].start_s;
+        if (strait_spans_at(&log->spans, i).kind == STRAIT_SPAN_ROUND &&
+            strait_spans_at(&log->spans, i).round == round)
+            return strait_spans_at(&log->spans, i).end_s - strait_spans_at(&log->spans, i).start_s;
     return NAN;
 }
 

@@ -62,7 +62,7 @@ static void expect_streams(const struct strait_outcome *o, bool all)
     CU_ASSERT_PTR_NOT_NULL_FATAL(used);
     for (int dst = 0; dst < of->n_ranks; dst++)
         for (size_t i = 0; i < of->logs[dst].n_spans; i++) {
-            const struct strait_span *s = &of->logs[dst].spans[i];
+            const struct strait_span span = strait_spans_at(&of->logs[dst].spans, i), *s = &span;
             if (s->kind == STRAIT_SPAN_TRANSFER)
                 used[((size_t)s->peer * n + (size_t)dst) * STRAIT_MAX_CHANNELS +
                      (size_t)s->channel] = true;

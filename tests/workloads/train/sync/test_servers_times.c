@@ -141,8 +141,8 @@ static void credit(void)
         const struct strait_log *log = &o.point->logs[1];
         int n = 0;
         for (size_t i = 0; i < log->n_spans; i++)
-            if (log->spans[i].kind == STRAIT_SPAN_TRANSFER && n < N_LAYERS)
-                CU_ASSERT_EQUAL((double)log->spans[i].bytes, 4 * sent[k][n++]);
+            if (strait_spans_at(&log->spans, i).kind == STRAIT_SPAN_TRANSFER && n < N_LAYERS)
+                CU_ASSERT_EQUAL((double)strait_spans_at(&log->spans, i).bytes, 4 * sent[k][n++]);
         CU_ASSERT_EQUAL(n, N_LAYERS);
         strait_outcome_free(&o);
     }

@@ -1,0 +1,383 @@
+/* A packed span is three bytes that say which of its fields are like those of a span before it in
+ * its block, and the fields that are not. Spans before it are the previous three, and the last two
+ * of its own kind. Nothing is lost: times are compared and kept bit by bit. */
+#include "spans.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A client of a round has few spans, and there may be a million of them. */
+enum { FIRST_SPANS = 8 };
+/* Of a span whose fields are like no other's. */
+enum { MAX_PACKED_BYTES = 3 + 3 * 8 + 2 * 8 + 5 * 4 };
+enum { N_KINDS = 8 }; /* that three bits can name */
+_Static_assert((int)STRAIT_N_SPAN_KINDS <= (int)N_KINDS, "a kind of span has no number");
+
+struct before { /* a span, in its block; where there are none: zeros */
+    const struct strait_span *previous[3];
+    const struct strait_span *alike[N_KINDS][2]; /* by kind */
+};
+
+static const struct strait_span none;
+
+static void begin(struct before *b)
+{
+    for (int i = 0; i < 3; i++)
+        b->previous[i] = &none;
+    for (int kind = 0; kind < N_KINDS; kind++)
+        b->alike[kind][0] = b->alike[kind][1] = &none;
+}
+
+static void pass(struct before *b, const struct strait_span *span)
+{
+    b->previous[2] = b->previous[1];
+    b->previous[1] = b->previous[0];
+    b->previous[0] = span;
+    b->alike[span->kind][1] = b->alike[span->kind][0];
+    b->alike[span->kind][0] = span;
+}
+
+/* --- times: like one of eight, or with the upper two bytes of the first, or whole ------------ */
+
+enum { N_LIKE = 8, LOWER = N_LIKE, WHOLE, LOWER_BYTES = 6 };
+
+static uint64_t bits_of(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
+static void like_starts(double like[N_LIKE], const struct before *b, int kind)
+{
+    for (int i = 0; i < 3; i++) {
+        like[2 * i] = b->previous[i]->end_s;
+        like[2 * i + 1] = b->previous[i]->start_s;
+    }
+    like[6] = b->alike[kind][0]->end_s;
+    like[7] = b->alike[kind][0]->start_s;
+}
+
+static void like_ends(double like[N_LIKE], const struct before *b, int kind, double start_s)
+{
+    for (int i = 0; i < 3; i++)
+        like[i] = b->previous[i]->end_s;
+    like[3] = start_s;
+    for (int i = 0; i < 2; i++) {
+        const struct strait_span *alike = b->alike[kind][i];
+        like[4 + i] = start_s + (alike->end_s - alike->start_s);
+    }
+    like[6] = b->alike[kind][0]->end_s;
+    like[7] = b->previous[0]->start_s;
+}
+
+static int put_time(unsigned char **to, double time_s, const double like[N_LIKE])
+{
+    const uint64_t bits = bits_of(time_s);
+    int how = 0;
+    while (how < N_LIKE && bits_of(like[how]) != bits)
+        how++;
+    if (how < N_LIKE)
+        return how;
+    how = bits >> 48 == bits_of(like[0]) >> 48 ? LOWER : WHOLE;
+    for (int i = 0; i < (how == LOWER ? LOWER_BYTES : 8); i++)
+        *(*to)++ = (unsigned char)(bits >> 8 * i);
+    return how;
+}
+
+static double take_time(const unsigned char **from, int how, const double like[N_LIKE])
+{
+    double time_s;
+    if (how < N_LIKE)
+        return like[how];
+    uint64_t bits = how == LOWER ? bits_of(like[0]) >> 48 << 48 : 0;
+    for (int i = 0; i < (how == LOWER ? LOWER_BYTES : 8); i++)
+        bits |= (uint64_t) * (*from)++ << 8 * i;
+    memcpy(&time_s, &bits, sizeof(time_s));
+    return time_s;
+}
+
+/* --- other fields ------------------------------------------------------------------------- */
+
+static void put(unsigned char **to, const void *field, size_t n_bytes)
+{
+    memcpy(*to, field, n_bytes);
+    *to += n_bytes;
+}
+
+static void take(const unsigned char **from, void *field, size_t n_bytes)
+{
+    memcpy(field, *from, n_bytes);
+    *from += n_bytes;
+}
+
+enum { SAME, SAME_AS_SECOND, MOVED, OWN }; /* sizes */
+
+static int put_sizes(unsigned char **to, const struct strait_span *s, const struct before *b)
+{
+    for (int i = 0; i < 2; i++) {
+        const struct strait_span *alike = b->alike[s->kind][i];
+        if (s->bytes == alike->bytes && s->raw_bytes == alike->raw_bytes)
+            return i == 0 ? SAME : SAME_AS_SECOND;
+    }
+    const struct strait_span *alike = b->alike[s->kind][0];
+    const int64_t by = (int64_t)(s->bytes - alike->bytes);
+    if (by == (int64_t)(s->raw_bytes - alike->raw_bytes) && by >= INT8_MIN && by <= INT8_MAX) {
+        const int8_t moved = (int8_t)by;
+        put(to, &moved, sizeof(moved));
+        return MOVED;
+    }
+    put(to, &s->bytes, sizeof(s->bytes));
+    put(to, &s->raw_bytes, sizeof(s->raw_bytes));
+    return OWN;
+}
+
+static void take_sizes(struct strait_span *s, const unsigned char **from, int how,
+                       const struct before *b)
+{
+    const struct strait_span *alike = b->alike[s->kind][how == SAME_AS_SECOND];
+    s->bytes = alike->bytes;
+    s->raw_bytes = alike->raw_bytes;
+    if (how == MOVED) {
+        int8_t moved;
+        take(from, &moved, sizeof(moved));
+        s->bytes += (uint64_t)moved;
+        s->raw_bytes += (uint64_t)moved;
+    } else if (how == OWN) {
+        take(from, &s->bytes, sizeof(s->bytes));
+        take(from, &s->raw_bytes, sizeof(s->raw_bytes));
+    }
+}
+
+/* Peers and tags: as the last of the kind, or the next after that, or as the previous span. */
+enum { AS_ALIKE, NEXT, AS_PREVIOUS, NUMBER };
+
+static int put_number(unsigned char **to, int32_t value, int32_t alike, int32_t previous)
+{
+    if (value == alike)
+        return AS_ALIKE;
+    if (alike < INT32_MAX && value == alike + 1)
+        return NEXT;
+    if (value == previous)
+        return AS_PREVIOUS;
+    put(to, &value, sizeof(value));
+    return NUMBER;
+}
+
+static int32_t take_number(const unsigned char **from, int how, int32_t alike, int32_t previous)
+{
+    int32_t value = how == AS_PREVIOUS ? previous : how == NEXT ? alike + 1 : alike;
+    if (how == NUMBER)
+        take(from, &value, sizeof(value));
+    return value;
+}
+
+/* --- a span ------------------------------------------------------------------------------- */
+
+/* Bits of the first byte, beside the kind's three and the two of sizes. */
+enum { SIZES_AT = 3, QUEUED = 1 << 5, RANK = 1 << 6, ROUND = 1 << 7 };
+/* Of the third: where peer and tag are, and lane and channel of its own. */
+enum { TAG_AT = 2, PLACE = 1 << 4 };
+
+static void pack_span(unsigned char **to, const struct strait_span *s, const struct before *b)
+{
+    const struct strait_span *alike = b->alike[s->kind][0], *previous = b->previous[0];
+    unsigned char *head = *to;
+    double like[N_LIKE];
+    *to += 3;
+    like_starts(like, b, s->kind);
+    const int start = put_time(to, s->start_s, like);
+    like_ends(like, b, s->kind, s->start_s);
+    const int end = put_time(to, s->end_s, like);
+    int first = s->kind | put_sizes(to, s, b) << SIZES_AT, third = 0;
+    if (bits_of(s->queued_s) != bits_of(s->start_s)) {
+        first |= QUEUED;
+        put(to, &s->queued_s, sizeof(s->queued_s));
+    }
+    if (s->rank != previous->rank) {
+        first |= RANK;
+        put(to, &s->rank, sizeof(s->rank));
+    }
+    if (s->round != previous->round) {
+        first |= ROUND;
+        put(to, &s->round, sizeof(s->round));
+    }
+    third |= put_number(to, s->peer, alike->peer, previous->peer);
+    third |= put_number(to, s->tag, alike->tag, previous->tag) << TAG_AT;
+    if (s->lane != alike->lane || s->channel != alike->channel) {
+        third |= PLACE;
+        put(to, &s->lane, sizeof(s->lane));
+        put(to, &s->channel, sizeof(s->channel));
+    }
+    head[0] = (unsigned char)first;
+    head[1] = (unsigned char)(start | end << 4);
+    head[2] = (unsigned char)third;
+}
+
+static void unpack_span(struct strait_span *s, const unsigned char **from, const struct before *b)
+{
+    const unsigned char *head = *from;
+    double like[N_LIKE];
+    *from += 3;
+    s->kind = head[0] & (N_KINDS - 1);
+    const struct strait_span *alike = b->alike[s->kind][0], *previous = b->previous[0];
+    like_starts(like, b, s->kind);
+    s->start_s = take_time(from, head[1] & 15, like);
+    like_ends(like, b, s->kind, s->start_s);
+    s->end_s = take_time(from, head[1] >> 4, like);
+    take_sizes(s, from, head[0] >> SIZES_AT & 3, b);
+    s->queued_s = s->start_s;
+    s->rank = previous->rank;
+    s->round = previous->round;
+    if (head[0] & QUEUED)
+        take(from, &s->queued_s, sizeof(s->queued_s));
+    if (head[0] & RANK)
+        take(from, &s->rank, sizeof(s->rank));
+    if (head[0] & ROUND)
+        take(from, &s->round, sizeof(s->round));
+    s->peer = take_number(from, head[2] & 3, alike->peer, previous->peer);
+    s->tag = take_number(from, head[2] >> TAG_AT & 3, alike->tag, previous->tag);
+    s->lane = alike->lane;
+    s->channel = alike->channel;
+    if (head[2] & PLACE) {
+        take(from, &s->lane, sizeof(s->lane));
+        take(from, &s->channel, sizeof(s->channel));
+    }
+}
+
+/* --- blocks ------------------------------------------------------------------------------- */
+
+/* Room for one more block. */
+static bool reserve(struct strait_spans *s)
+{
+    if (s->n_blocks < s->cap_blocks)
+        return true;
+    const size_t cap = s->cap_blocks + s->cap_blocks / 2 + 1;
+    struct strait_span_block *more = realloc(s->blocks, cap * sizeof(*more));
+    if (!more)
+        return false;
+    s->blocks = more;
+    s->cap_blocks = cap;
+    return true;
+}
+
+/* Make a block of the newest spans. */
+static bool pack(struct strait_spans *s)
+{
+    unsigned char bytes[STRAIT_SPANS_BLOCK * MAX_PACKED_BYTES], *to = bytes;
+    double least_s = INFINITY;
+    double most_s = s->n_blocks > 0 ? s->blocks[s->n_blocks - 1].most_end_s : -INFINITY;
+    struct before before;
+    begin(&before);
+    for (unsigned i = 0; i < s->n_newest; i++) {
+        const struct strait_span *span = &s->newest[i];
+        pack_span(&to, span, &before);
+        pass(&before, span);
+        least_s = span->end_s < least_s ? span->end_s : least_s;
+        most_s = span->end_s > most_s ? span->end_s : most_s;
+    }
+    const size_t n_bytes = (size_t)(to - bytes);
+    unsigned char *packed = reserve(s) ? malloc(n_bytes) : NULL;
+    if (!packed)
+        return false;
+    memcpy(packed, bytes, n_bytes);
+    s->packed_bytes += n_bytes;
+    s->blocks[s->n_blocks++] = (struct strait_span_block){packed, n_bytes, least_s, most_s};
+    s->n_newest = 0;
+    return true;
+}
+
+bool strait_spans_add(struct strait_spans *s, const struct strait_span *span)
+{
+    assert(span->kind >= 0 && span->kind < STRAIT_N_SPAN_KINDS);
+    const size_t most = strait_spans_first(s->n_blocks + 1) - strait_spans_first(s->n_blocks);
+    if (s->n_newest == most && !pack(s))
+        return false;
+    if (s->n_newest == s->cap_newest) {
+        const unsigned cap = s->cap_newest == 0 ? FIRST_SPANS : 2 * s->cap_newest;
+        struct strait_span *more = realloc(s->newest, cap * sizeof(*more));
+        if (!more)
+            return false;
+        s->newest = more;
+        s->cap_newest = cap;
+    }
+    s->newest[s->n_newest++] = *span;
+    return true;
+}
+
+void strait_spans_release(struct strait_spans *s)
+{
+    free(s->newest);
+    for (size_t i = 0; i < s->n_blocks; i++)
+        free(s->blocks[i].packed);
+    free(s->blocks);
+    *s = (struct strait_spans){0};
+}
+
+unsigned char *strait_spans_gather(const struct strait_spans *s)
+{
+    unsigned char *all = malloc(s->packed_bytes + 1), *to = all;
+    for (size_t i = 0; all && i < s->n_blocks; i++)
+        put(&to, s->blocks[i].packed, s->blocks[i].n_bytes);
+    return all;
+}
+
+bool strait_spans_scatter(struct strait_spans *s, const unsigned char *gathered)
+{
+    bool fits = true;
+    for (size_t i = 0; i < s->n_blocks; i++) { /* all of them: what they had is another's */
+        struct strait_span_block *block = &s->blocks[i];
+        block->packed = malloc(block->n_bytes);
+        if (block->packed)
+            memcpy(block->packed, gathered, block->n_bytes);
+        fits = fits && block->packed;
+        gathered += block->n_bytes;
+    }
+    return fits;
+}
+
+const struct strait_span *strait_spans_block(size_t *n, struct strait_span *room,
+                                             const struct strait_spans *s, size_t block)
+{
+    if (block == s->n_blocks) {
+        *n = s->n_newest;
+        return s->newest;
+    }
+    const unsigned char *from = s->blocks[block].packed;
+    struct before before;
+    begin(&before);
+    *n = strait_spans_first(block + 1) - strait_spans_first(block);
+    for (size_t i = 0; i < *n; i++) {
+        unpack_span(&room[i], &from, &before);
+        pass(&before, &room[i]);
+    }
+    return room;
+}
+
+struct strait_span strait_spans_at(const struct strait_spans *s, size_t i)
+{
+    struct strait_span room[STRAIT_SPANS_BLOCK];
+    enum { SMALL = STRAIT_SPANS_SMALL_BLOCKS };
+    const size_t half = i / (STRAIT_SPANS_BLOCK / 2);
+    const size_t block = half < SMALL ? half : (half + SMALL) / 2;
+    size_t n;
+    return strait_spans_block(&n, room, s, block)[i - strait_spans_first(block)];
+}
+
+void strait_spans_begin(struct strait_span_walk *w, const struct strait_spans *s)
+{
+    w->of = s;
+    w->now = NULL;
+    w->block = w->at = w->n = 0;
+}
+
+bool strait_spans_turn(struct strait_span_walk *w)
+{
+    if (w->block > w->of->n_blocks)
+        return false;
+    w->now = strait_spans_block(&w->n, w->room, w->of, w->block++);
+    w->at = 0;
+    return w->n > 0;
+}

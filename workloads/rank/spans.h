@@ -1,0 +1,85 @@
+/* Spans, and how a log keeps them: the newest as they are, older ones packed by blocks, each in an
+ * eighth of its size or less where a rank does the same again and again. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum strait_span_kind {
+    STRAIT_SPAN_COMPUTE, /* forward, backward, local training, optimiser step */
+    STRAIT_SPAN_ENCODE,
+    STRAIT_SPAN_DECODE,
+    STRAIT_SPAN_AGGREGATE, /* adding tensors */
+    STRAIT_SPAN_TRANSFER,  /* logged by the receiver: from the post by the sender to the arrival */
+    STRAIT_SPAN_WAIT,      /* the lane was blocked in a receive */
+    STRAIT_SPAN_ROUND,     /* a round of rank 0, from start to end */
+    STRAIT_N_SPAN_KINDS
+};
+
+struct strait_span {
+    double queued_s, start_s, end_s; /* queued_s < start_s if a job waited for its slots */
+    uint64_t bytes;                  /* payload on the wire or encoded; 0: none */
+    uint64_t raw_bytes;              /* float32 bytes of the values */
+    int32_t rank, round, peer, tag;  /* peer: the sender of a transfer, else -1 */
+    int16_t lane, channel;
+    int32_t kind; /* enum strait_span_kind */
+};
+
+/* Spans of a packed block at most, and how many blocks, the first, have half as many: there may be
+ * many ranks that log little. */
+enum { STRAIT_SPANS_BLOCK = 64, STRAIT_SPANS_SMALL_BLOCKS = 2 };
+
+/** Number of a block's first span. */
+static inline size_t strait_spans_first(size_t block)
+{
+    enum { SMALL = STRAIT_SPANS_SMALL_BLOCKS };
+    return (block < SMALL ? block : 2 * block - SMALL) * (STRAIT_SPANS_BLOCK / 2);
+}
+
+struct strait_span_block {
+    unsigned char *packed;
+    size_t n_bytes;
+    double least_end_s; /* the earliest end of its spans */
+    double most_end_s;  /* the latest end of its and all spans before */
+};
+
+struct strait_spans {           /* zeroed: none */
+    struct strait_span *newest; /* n_newest, at most a block, after those of the blocks */
+    struct strait_span_block *blocks;
+    size_t n_blocks, cap_blocks, packed_bytes; /* of all blocks */
+    unsigned n_newest, cap_newest;
+};
+
+/** Append a span. Returns: false when memory ran out; those before stay. */
+bool strait_spans_add(struct strait_spans *s, const struct strait_span *span);
+void strait_spans_release(struct strait_spans *s);
+/** All blocks' packed bytes, one after the other: s->packed_bytes, to be freed. NULL when memory
+ *  ran out. */
+unsigned char *strait_spans_gather(const struct strait_spans *s);
+/** Give blocks that came from another process their bytes, as gathered. False when memory ran out;
+ *  release s in any case. */
+bool strait_spans_scatter(struct strait_spans *s, const unsigned char *gathered);
+/** All spans of a block, of which the last may be that of the newest.
+ *  Out:     n      how many
+ *  In:      room   STRAIT_SPANS_BLOCK spans, where they may be unpacked
+ *           block  at most s->n_blocks
+ *  Returns: the spans, in `room` or in `s` */
+const struct strait_span *strait_spans_block(size_t *n, struct strait_span *room,
+                                             const struct strait_spans *s, size_t block);
+/** The span with this number, from 0; it must be there. Unpacks its block: for single ones. */
+struct strait_span strait_spans_at(const struct strait_spans *s, size_t i);
+
+/* A walk over all spans in their order. */
+struct strait_span_walk {
+    const struct strait_spans *of;
+    const struct strait_span *now; /* the block's */
+    size_t block, at, n;
+    struct strait_span room[STRAIT_SPANS_BLOCK];
+};
+void strait_spans_begin(struct strait_span_walk *w, const struct strait_spans *s);
+bool strait_spans_turn(struct strait_span_walk *w); /* to the next block, if there is one */
+/** The next one, which stays until the next call; NULL: there are no more. */
+static inline const struct strait_span *strait_spans_next(struct strait_span_walk *w)
+{
+    return w->at < w->n || strait_spans_turn(w) ? &w->now[w->at++] : NULL;
+}
