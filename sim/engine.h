@@ -53,6 +53,7 @@ struct strait_stream {
 struct strait_inbox {
     struct strait_heap streams; /* streams with arrived messages */
     struct strait_lane *reader; /* the lane blocked on this inbox */
+    struct strait_stream *last; /* that was read from: most ranks read from one again and again */
     int wanted;                 /* the source it waits for, or STRAIT_ANY */
 };
 
@@ -76,6 +77,7 @@ struct strait_lane {
 
 struct strait_node { /* one rank */
     struct strait_inbox *inboxes[STRAIT_MAX_CHANNELS];
+    struct strait_stream *last; /* that was sent on, likewise */
     struct strait_slots slots[STRAIT_N_RESOURCES];
     struct strait_lane *lanes;
     struct strait_lane *drainer; /* lane 0, waiting after its return until all is carried */

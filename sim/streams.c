@@ -96,7 +96,7 @@ static void init_stream(struct strait_stream *s, struct strait_engine *m, int sr
         strait_child_no_memory(m->child);
 }
 
-struct strait_stream *strait_stream_find(struct strait_engine *m, int src, int dst, int channel)
+static struct strait_stream *find(struct strait_engine *m, int src, int dst, int channel)
 {
     if (2 * m->n_streams >= m->cap_streams)
         grow(m);
@@ -107,6 +107,14 @@ struct strait_stream *strait_stream_find(struct strait_engine *m, int src, int d
         m->n_streams++;
     }
     return *slot;
+}
+
+struct strait_stream *strait_stream_find(struct strait_engine *m, int src, int dst, int channel)
+{
+    struct strait_stream **last = &m->nodes[src].last;
+    if (!*last || (*last)->dst != dst || (*last)->channel != channel)
+        *last = find(m, src, dst, channel);
+    return *last;
 }
 
 struct strait_inbox *strait_inbox_of(struct strait_engine *m, int dst, int channel)
@@ -127,7 +135,10 @@ struct strait_stream *strait_inbox_first(struct strait_engine *m, int dst, int s
 {
     if (src == STRAIT_ANY)
         return of_node(strait_heap_first(&strait_inbox_of(m, dst, channel)->streams));
-    struct strait_stream *s = strait_stream_find(m, src, dst, channel);
+    struct strait_inbox *inbox = strait_inbox_of(m, dst, channel);
+    if (!inbox->last || inbox->last->src != src)
+        inbox->last = find(m, src, dst, channel);
+    struct strait_stream *s = inbox->last;
     return s->there.first ? s : NULL;
 }
 
