@@ -76,16 +76,23 @@ static int log_of(const struct strait_figure_question *q, char axis)
     return q->log ? strchr(q->log, axis) != NULL : -1;
 }
 
+static void add_value(json_t *values, json_t *value)
+{
+    if (value && !json_is_null(value))
+        json_array_append(values, value);
+}
+
+/* A list may have a null for each round that was not evaluated. */
 static json_t *values_at(const struct making *m, const char *pointer)
 {
-    json_t *values = json_array(), *row;
-    size_t i;
+    json_t *values = json_array(), *row, *one;
+    size_t i, k;
     json_array_foreach (m->columns, i, row) {
         json_t *value = strait_column(row, pointer);
-        if (json_is_array(value))
-            json_array_extend(values, value);
-        else if (value && !json_is_null(value))
-            json_array_append(values, value);
+        json_array_foreach (value, k, one)
+            add_value(values, one);
+        if (!json_is_array(value))
+            add_value(values, value);
         json_decref(value);
     }
     return values;

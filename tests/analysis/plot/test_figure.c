@@ -214,6 +214,21 @@ static void spreads(void)
     json_decref(figure);
 }
 
+/* Scores of each second round, against when it ended: numbers, and no names of 0.5 and 0.75. */
+static void curves(void)
+{
+    json_t *columns = json_pack("[o]", column("1 Gbps", 2, "none", 1)), *figure;
+    json_t *numbers = json_object_get(json_array_get(columns, 0), "numbers");
+    json_object_set_new(numbers, "/training/accuracy", json_pack("[n, f, n, f]", 0.5, 0.75));
+    json_object_set_new(numbers, "/training/end_s", json_pack("[f, f, f, f]", 1.0, 2.0, 3.0, 4.0));
+    const char *const y[] = {"/training/accuracy"};
+    figure = figure_of(columns,
+                       &(struct strait_figure_question){.x = "/training/end_s", .y = y, .n_y = 1});
+    same(json_object_get(panel(figure, 0), "y"), "names", "null");
+    same(line(figure, 0, 0), "points", "[[2.0,0.5,null,null],[4.0,0.75,null,null]]");
+    json_decref(figure);
+}
+
 /* Two and four repeats: the mean of the middle two, between the least and the most. */
 static void even_repeats(void)
 {
@@ -427,6 +442,7 @@ static const struct strait_test tests[] = {
     {"residuals hold predictions against the median of measurements", residuals},
     {"repeats count by their median", repeats},
     {"a mean, a total and an even number of repeats have their spread", spreads},
+    {"rounds without a score leave a curve one of numbers", curves},
     {"of an even number of repeats the middle two count", even_repeats},
     {"what cannot be read is refused, and says what helps", refusals},
     {"labels lie apart, and lines differ in colour and point", drawn},
