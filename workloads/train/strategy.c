@@ -39,6 +39,8 @@
     X(kvapprox)                                                                                    \
     X(kvstream)                                                                                    \
     X(slamb)                                                                                       \
+    X(onebit_adam)                                                                                 \
+    X(zero_one_adam)                                                                               \
     X(dkfac)                                                                                       \
     X(mpdkfac)                                                                                     \
     X(spdkfac)                                                                                     \

@@ -29,6 +29,10 @@ static json_t *setting(const struct strait_strategy *s)
         json_object_set_new(set, "/strategy/width", json_integer(65));
         json_object_set_new(set, "/strategy/blocks", json_integer(3));
     }
+    if (strcmp(s->name, "zero-one-adam") == 0) { /* a step that sends nothing */
+        json_object_set_new(set, "/strategy/rounds", json_integer(3));
+        json_object_set_new(set, "/strategy/double_after", json_integer(1));
+    }
     if (strcmp(s->name, "fusion") == 0)
         json_object_set_new(set, "/strategy/bucket", json_string("10 KB"));
     if (strcmp(s->name, "dear") == 0)

@@ -35,6 +35,8 @@ static const struct {
     {"{\"name\":\"demo\",\"rounds\":3}", true},
     {"{\"name\":\"dgc\",\"rounds\":3,\"clip\":1}", true},
     {"{\"name\":\"slamb\",\"rounds\":3,\"local_steps\":2}", true},
+    {"{\"name\":\"onebit-adam\",\"rounds\":3}", true},
+    {"{\"name\":\"zero-one-adam\",\"rounds\":5,\"warm_up\":3,\"square_steps\":1}", true},
 };
 enum { N_CASES = sizeof(cases) / sizeof(cases[0]) };
 
