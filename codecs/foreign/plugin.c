@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include "core/hash.h"
 #include "codecs/bound.h"
+#include "corrections.h"
 #include "core/bytes.h"
 #include "isolate.h"
 #include "codecs/kit/scratch_pool.h"
 
 enum { RAW, CODED };
 enum job_kind { JOB_PROBE, JOB_COMPRESS, JOB_EXPAND };
-enum { HEAD_BYTES = 32, CHECK_BLOCK = 1024 };
+enum { HEAD_BYTES = 32 };
 enum { MIN_ELEMS = 8 }; /* fewer gain nothing; LibPressio takes one value for no dimension */
 
 /* Context of the work, constant from open to close. */
@@ -152,69 +153,13 @@ size_t strait_plugin_max_bytes(const void *state, size_t n_elems)
     return 4 * n_elems + HEAD_BYTES;
 }
 
-/* Copy, replacing values that are not finite by the last finite one. False: none is finite. */
-static bool copy_finite(float *to, const float *x, size_t n)
-{
-    size_t first = 0;
-    while (first < n && !isfinite(x[first]))
-        first++;
-    if (first == n)
-        return false;
-    float last = x[first];
-    for (size_t i = 0; i < n; i++) {
-        last = isfinite(x[i]) ? x[i] : last;
-        to[i] = last;
-    }
-    return true;
-}
-
-/* Whether all values of the block are within the bound. y NULL: only check that x is finite. */
-static bool block_good(const float *x, const float *y, size_t n, double tolerance)
-{
-    bool good = true;
-    if (y)
-        for (size_t i = 0; i < n; i++)
-            good &= fabs((double)x[i] - (double)y[i]) <= tolerance;
-    else
-        for (size_t i = 0; i < n; i++)
-            good &= isfinite(x[i]) != 0;
-    return good;
-}
-
-/* Write all corrections if w has room. Returns how many there are. */
-static uint64_t correct(struct strait_writer *w, const float *x, const float *y, size_t n,
-                        double tolerance)
-{
-    uint64_t n_corrections = 0;
-    size_t next = 0;
-    for (size_t from = 0; from < n; from += CHECK_BLOCK) {
-        const size_t to = n - from < CHECK_BLOCK ? n : from + CHECK_BLOCK;
-        if (block_good(x + from, y ? y + from : NULL, to - from, tolerance))
-            continue;
-        for (size_t i = from; i < to; i++) {
-            if (block_good(x + i, y ? y + i : NULL, 1, tolerance))
-                continue;
-            uint32_t bits;
-            memcpy(&bits, &x[i], sizeof(bits));
-            strait_write_varint(w, i - next);
-            strait_write_u32(w, bits);
-            next = i + 1;
-            n_corrections++;
-        }
-    }
-    return n_corrections;
-}
-
 /* Write everything behind the checksum, at w: false if it would not be smaller than the raw
  * values. */
 static bool write_coded(struct strait_writer *w, const struct state *s, const struct piece *p,
                         const float *x, size_t n, double tolerance, size_t stream_bytes)
 {
     const float *y = s->verify ? (const float *)(const void *)p->isolate.out : NULL;
-    struct strait_writer counting = {.p = w->p, .end = w->p, .full = true};
-    const uint64_t n_corrections = correct(&counting, x, y, n, tolerance);
-    strait_write_varint(w, n_corrections);
-    correct(w, x, y, n, tolerance);
+    strait_corrections_put(w, x, y, n, tolerance);
     strait_write_bytes(w, p->isolate.out + 4 * n, stream_bytes);
     return !w->full;
 }
@@ -230,7 +175,7 @@ static int encode_coded(struct state *s, struct piece *p, struct strait_writer *
         return 0;
     if (strait_isolate_room(&p->isolate, job.in_bytes, job.out_bytes, err) != 0)
         return -1;
-    if (!copy_finite((float *)(void *)p->isolate.in, x, n))
+    if (!strait_corrections_fill((float *)(void *)p->isolate.in, x, n))
         return 0;
     if (strait_isolate_call(&p->isolate, &job, err) != 0)
         return -1;
@@ -272,32 +217,13 @@ int strait_plugin_encode(void *state, unsigned char *out, size_t *len_bytes, con
     return 0;
 }
 
-/* Apply the corrections; y NULL: only check them. */
-static bool apply_corrections(float *y, size_t n, struct strait_reader *r)
-{
-    const uint64_t n_corrections = strait_read_varint(r);
-    size_t next = 0;
-    if (n_corrections > n)
-        return false;
-    for (uint64_t k = 0; k < n_corrections; k++) {
-        const uint64_t gap = strait_read_varint(r);
-        const uint32_t bits = strait_read_u32(r);
-        if (r->bad || gap >= n - next)
-            return false;
-        if (y)
-            memcpy(&y[next + (size_t)gap], &bits, sizeof(bits));
-        next += (size_t)gap + 1;
-    }
-    return !r->bad;
-}
-
 /* r is behind the checksum. Returns: 1: good; 0: malformed; -1 with *err. */
 static int decode_coded(struct state *s, float *y, size_t n, struct strait_reader r,
                         struct strait_error *err)
 {
     struct strait_reader corrections = r;
     struct strait_isolated_job job = {.out_bytes = 4 * n, .args = {JOB_EXPAND, n}};
-    if (!apply_corrections(NULL, n, &r) || r.p == r.end || (size_t)(r.end - r.p) > 4 * n)
+    if (!strait_corrections_get(NULL, n, &r) || r.p == r.end || (size_t)(r.end - r.p) > 4 * n)
         return 0;
     job.in_bytes = (size_t)(r.end - r.p);
     struct piece *p = take(s);
@@ -316,7 +242,7 @@ static int decode_coded(struct state *s, float *y, size_t n, struct strait_reade
     }
     if (result == 0 && job.good == 1) {
         memcpy(y, p->isolate.out, 4 * n);
-        apply_corrections(y, n, &corrections);
+        strait_corrections_get(y, n, &corrections);
     }
     strait_pool_give(&s->pool, p);
     return result == 0 ? job.good == 1 : -1;

@@ -1,11 +1,13 @@
 /* zfp: libzfp's fixed-accuracy mode, in two dimensions if the tensor is a matrix, else on the flat
- * order. The stream is that of pieces.h. A piece with values that are not finite, or whose decoded
- * values miss the bound, is stored raw. */
+ * order. The stream is that of pieces.h; a piece is libzfp's bytes, whose decoder knows where they
+ * end, and where values are not finite or miss the bound as decoded, a list of these behind them
+ * (corrections.h). A piece that is no smaller so is stored raw. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zfp.h>
 #include "codecs/builtin.h"
+#include "corrections.h"
 #include "pieces.h"
 
 enum { PARAM_VERIFY, PARAM_SHAPE, N_PARAMS };
@@ -24,14 +26,12 @@ struct scratch {
 };
 
 static const struct strait_param params[N_PARAMS] = {
-    [PARAM_VERIFY] =
-        {.name = "verify",
-         .doc =
-             "decode every piece again and store it as it is where the bound fails; no: trust zfp",
-         .min = 0,
-         .max = 1,
-         .fallback = 1,
-         .choices = strait_no_yes},
+    [PARAM_VERIFY] = {.name = "verify",
+                      .doc = "decode again and correct what misses the bound; no: trust zfp",
+                      .min = 0,
+                      .max = 1,
+                      .fallback = 1,
+                      .choices = strait_no_yes},
     [PARAM_SHAPE] = {.name = "shape",
                      .doc = "rows: transform in two dimensions where the tensor is a matrix",
                      .min = 0,
@@ -102,42 +102,35 @@ static void begin(struct scratch *s, float *values, struct strait_piece piece)
     zfp_stream_rewind(s->stream);
 }
 
-static bool all_finite(const float *x, size_t n)
+/* Write libzfp's len bytes and the list behind them. False: there is no room. */
+static bool write_piece(struct strait_writer *w, const struct scratch *s, size_t len,
+                        const float *x, struct strait_piece piece)
 {
-    bool finite = true;
-    for (size_t i = 0; i < n; i++)
-        finite &= isfinite(x[i]) != 0;
-    return finite;
-}
-
-static bool all_within(const float *x, const float *y, size_t n, double tolerance)
-{
-    bool within = true;
-    for (size_t i = 0; i < n; i++)
-        within &= fabs((double)x[i] - (double)y[i]) <= tolerance;
-    return within;
+    strait_write_bytes(w, s->buffer, len);
+    struct strait_writer list = *w;
+    const float *y = s->verify ? s->values : NULL;
+    if (!w->full && strait_corrections_put(&list, x, y, piece.n_elems, piece.tolerance) > 0)
+        *w = list;
+    return !w->full;
 }
 
 static size_t compress(void *scratch, unsigned char *out, size_t cap_bytes, const float *x,
                        struct strait_piece piece)
 {
     struct scratch *s = scratch;
-    const size_t n = piece.n_elems;
-    if (!all_finite(x, n) || !make_room(s, piece))
+    struct strait_writer w = {.p = out, .end = out + cap_bytes};
+    if (!make_room(s, piece) || !strait_corrections_fill(s->values, x, piece.n_elems))
         return 0;
-    memcpy(s->values, x, 4 * n); /* libzfp takes a non-const pointer */
     begin(s, s->values, piece);
     const size_t len = zfp_compress(s->stream, s->field);
-    if (len == 0 || len > cap_bytes)
+    if (len == 0)
         return 0;
     if (s->verify) {
         begin(s, s->values, piece);
-        if (zfp_decompress(s->stream, s->field) == 0 ||
-            !all_within(x, s->values, n, piece.tolerance))
+        if (zfp_decompress(s->stream, s->field) != len)
             return 0;
     }
-    memcpy(out, s->buffer, len);
-    return len;
+    return write_piece(&w, s, len, x, piece) ? (size_t)(w.p - out) : 0;
 }
 
 static bool expand(void *scratch, float *y, struct strait_piece piece, const unsigned char *in,
@@ -149,7 +142,11 @@ static bool expand(void *scratch, float *y, struct strait_piece piece, const uns
     memcpy(s->buffer, in, len_bytes);
     memset(s->buffer + len_bytes, 0, 64); /* libzfp reads whole words */
     begin(s, y, piece);
-    return zfp_decompress(s->stream, s->field) != 0;
+    const size_t len = zfp_decompress(s->stream, s->field);
+    if (len == 0 || len >= len_bytes)
+        return len != 0;
+    struct strait_reader list = {.p = in + len, .end = in + len_bytes};
+    return strait_corrections_get(y, piece.n_elems, &list) && list.p == list.end;
 }
 
 static const struct strait_piece_kernel kernel = {

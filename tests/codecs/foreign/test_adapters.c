@@ -227,6 +227,43 @@ static void rows_help_zfp(void)
     rig_close(&rows);
 }
 
+/* A wave of 1e-3 within 1e-6, and every 8192nd value 1e4 or NaN. libzfp has about 26 bits below a
+ * block's largest value, 1.5e-4 of 1e4: the others of that block of four miss the bound, and are
+ * corrected. Two such blocks a piece of 16384 values: 2 x 4 corrections of at most 3 + 4 bytes,
+ * their number, the length's third byte, and two blocks of at most 4 x 40 bits, instead of 65536
+ * raw bytes. */
+static void zfp_is_corrected(void)
+{
+    enum { N = 1 << 16, PIECES = N >> 14, MORE = 2 * 4 * 7 + 1 + 1 + 2 * 20 };
+    struct strait_error err = {0};
+    const struct strait_request request = {.bound = {STRAIT_BOUND_ABS, 1e-6}};
+    struct rig r;
+    size_t clean_bytes = 0, n_wide = 0;
+    rig_open(&r, "zfp", N, NULL);
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < N; i++)
+            r.x[i] = (float)(1e-3 * sin(0.01 * (double)i));
+        for (size_t i = 100; i < N && round == 1; i += 8192)
+            r.x[i] = i / 8192 % 2 == 0 ? 1e4f : NAN;
+        CU_ASSERT_EQUAL_FATAL(strait_codec_encode(r.ops, r.state, r.bytes, r.cap_bytes,
+                                                  &r.len_bytes, r.x, N, request, &err),
+                              0);
+        clean_bytes = round == 0 ? r.len_bytes : clean_bytes;
+    }
+    strait_test_context("%zu bytes, without outliers %zu", r.len_bytes, clean_bytes);
+    CU_ASSERT(r.len_bytes > clean_bytes);
+    CU_ASSERT(r.len_bytes <= clean_bytes + PIECES * MORE);
+    CU_ASSERT_FATAL(decode(&r));
+    for (size_t i = 0; i < N; i++)
+        n_wide += isnan(r.x[i]) ? memcmp(&r.x[i], &r.y[i], 4) != 0
+                                : !(fabs((double)r.x[i] - (double)r.y[i]) <= 1e-6);
+    CU_ASSERT_EQUAL(n_wide, 0);
+    r.bytes[r.len_bytes - 1] ^= 0xff; /* a value's last byte: another value, no harm */
+    CU_ASSERT(decode(&r));
+    strait_test_context("%s", "");
+    rig_close(&r);
+}
+
 /* Rows longer than a piece, groups of rows longer than a piece, and ones too long for groups. */
 static void long_rows(void)
 {
@@ -283,6 +320,7 @@ static const struct strait_test tests[] = {
     {"a stream of another codec is refused", foreign_streams},
     {"a receiver does not need the settings of the sender", settings_of_the_sender},
     {"fpzip uses the rows of a matrix", rows_help_fpzip},
+    {"zfp's few values beyond the bound are corrected, not whole pieces sent", zfp_is_corrected},
     {"zfp uses the rows of a matrix and checks what a stream says of them", rows_help_zfp},
     {"rows of any length come back", long_rows},
     {"a crafted fpzip stream harms neither the program nor the next stream", crafted_fpzip},
