@@ -215,7 +215,7 @@ static void measure(struct strait_connection *c, double rtt_s)
         c->rtt_seq = c->nxt;
         c->mdev_max_s = c->rto_min_s;
     }
-    c->rto_s = STRAIT_TICK_S * ceil((c->srtt_s + c->rttvar_s) / STRAIT_TICK_S * (1 - 1e-9));
+    c->rto_s = c->srtt_s + c->rttvar_s;
 }
 
 static void deliver(struct strait_connection *c, const struct strait_arrival *a,

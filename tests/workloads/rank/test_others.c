@@ -39,9 +39,12 @@ static void nothing_counts_them(void)
     CU_ASSERT_EQUAL(beside.point->run.n_ranks, 4);
     CU_ASSERT_EQUAL(beside.experiment->n_ranks, 3);
     CU_ASSERT_EQUAL(beside.point->logs[3].n_spans, 0);
-    for (int r = 0; r < 3; r++)
-        for (size_t i = 0; i < beside.point->logs[r].n_spans; i++)
-            CU_ASSERT(beside.point->logs[r].spans[i].peer < 3);
+    for (int r = 0; r < 3; r++) {
+        struct strait_span_walk walk;
+        strait_spans_begin(&walk, &beside.point->logs[r].spans);
+        for (const struct strait_span *span; (span = strait_spans_next(&walk));)
+            CU_ASSERT(span->peer < 3);
+    }
     strait_outcome_free(&alone);
     strait_outcome_free(&beside);
 }
