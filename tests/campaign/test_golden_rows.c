@@ -101,7 +101,7 @@ static void rows_of(const char *name, const char *backend)
             json_dumpf(found, f, JSON_COMPACT | JSON_REAL_PRECISION(12));
             fputc('\n', f);
         } else if (getline(&line, &cap, f) > 0) {
-            compare(line, n + 1, found, strcmp(name, "live") == 0);
+            compare(line, n + 1, found, strcmp(name, "live") == 0 || strcmp(name, "scored") == 0);
         } else {
             CU_FAIL("there are more rows than lines");
         }
@@ -136,6 +136,7 @@ static void codecs(void)
 static void live(void)
 {
     rows_of("live", "fluid");
+    rows_of("scored", "fluid");
 }
 
 static const struct strait_test tests[] = {

@@ -24,6 +24,27 @@ static void sizes(void)
     }
 }
 
+/* A rank and one of the actions that a trace begins with; any other word is no trace. */
+static void beginnings(void)
+{
+    static const char *const known[] = {"init", "compute 5", "send 1 0 5", "recv 1 0 5",
+                                        "irecv 1 0 5", "bcast 7"},
+                             *const unknown[] = {"hello", "reset 1", "Init", "sends 1"};
+    char text[64];
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known) + sizeof(unknown) / sizeof(*unknown);
+         i++) {
+        struct strait_import in = {0};
+        struct strait_error err;
+        const bool is_known = i < sizeof(known) / sizeof(*known);
+        const char *action = is_known ? known[i] : unknown[i - sizeof(known) / sizeof(*known)];
+        snprintf(text, sizeof(text), "0 %s\n", action);
+        strait_test_context("%s", text);
+        if (import_text(&in, text, &err) == 0) /* half a message alone is refused: as of a trace */
+            strait_import_release(&in);
+        CU_ASSERT_EQUAL(strstr(err.text, "expected a trace of a known format") == NULL, is_known);
+    }
+}
+
 /* 0 isend, compute, wait: the compute waits for nothing but what came before, the wait's node for
  * the compute and the request. */
 static void requests(void)
@@ -208,6 +229,7 @@ static void damaged(void)
 }
 
 static const struct strait_test tests[] = {
+    {"a trace is known by its first action", beginnings},
     {"elements are bytes by their type, or by the argument of init", sizes},
     {"a wait waits for its request, and what follows a request does not", requests},
     {"each collective has its bytes and its root", collectives},
