@@ -136,8 +136,9 @@ static int leave_early(struct strait_session *r, const struct strait_usage *usag
 {
     if (help)
         strait_options_print(usage, stdout);
-    const int status =
-        help ? 0 : strait_mpi_launched_as() == 0 ? strait_command_fail(err) : strait_error_exit_status(err);
+    const int status = help                            ? 0
+                       : strait_mpi_launched_as() == 0 ? strait_command_fail(err)
+                                                       : strait_error_exit_status(err);
     strait_session_release(r);
     return status;
 }

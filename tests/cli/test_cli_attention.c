@@ -57,8 +57,9 @@ static void weights_are_kept(void)
                 again = ATTENTION("--steps", "4000", "--weights", "w.f32");
     CU_ASSERT_EQUAL(first.status, 0);
     CU_ASSERT_EQUAL(again.status, 0);
-    static const char *const names[] = {"\nfull ", "\ntop 1 ", "\ntop 64 ", "\nrank 1 ", "\n1 bit ",
-                                        "\n2 bits ", "\n8 bits ", "\ntop 16 by rank 2 "};
+    static const char *const names[] = {"\nfull ",   "\ntop 1 ",           "\ntop 64 ",
+                                        "\nrank 1 ", "\n1 bit ",           "\n2 bits ",
+                                        "\n8 bits ", "\ntop 16 by rank 2 "};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         CU_ASSERT_CONTAINS(first.out, names[i]);
     CU_ASSERT_STRING_EQUAL(first.out, again.out);

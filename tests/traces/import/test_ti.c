@@ -27,8 +27,8 @@ static void sizes(void)
 /* A rank and one of the actions that a trace begins with; any other word is no trace. */
 static void beginnings(void)
 {
-    static const char *const known[] = {"init", "compute 5", "send 1 0 5", "recv 1 0 5",
-                                        "irecv 1 0 5", "bcast 7"},
+    static const char *const known[] = {"init",       "compute 5",   "send 1 0 5",
+                                        "recv 1 0 5", "irecv 1 0 5", "bcast 7"},
                              *const unknown[] = {"hello", "reset 1", "Init", "sends 1"};
     char text[64];
     for (size_t i = 0; i < sizeof(known) / sizeof(*known) + sizeof(unknown) / sizeof(*unknown);

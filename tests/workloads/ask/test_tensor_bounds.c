@@ -80,8 +80,8 @@ static void bad_files(void)
     refuses(FILE_OF("ratio", "{}"), "#/kind", "found \"ratio\"");
     refuses("{\"schema\":\"strait-bounds/2\",\"kind\":\"rms\",\"tensors\":{}}", "#/schema",
             "strait-bounds/1");
-    refuses("{\"schema\":\"strait-bounds/1\",\"kind\":\"rms\",\"tensor\":{}}", "/tmp/strait-bounds-",
-            "unknown key \"tensor\", did you mean \"tensors\"?");
+    refuses("{\"schema\":\"strait-bounds/1\",\"kind\":\"rms\",\"tensor\":{}}",
+            "/tmp/strait-bounds-", "unknown key \"tensor\", did you mean \"tensors\"?");
     refuses("{\"schema\":\"strait-bounds/1\",\"kind\":\"rms\"}", "#/tensors",
             "expected an object, found nothing");
     refuses("not json", "e.json#/codec/bounds", "/tmp/strait-bounds-");
