@@ -6,7 +6,7 @@
 #include "core/clock.h"
 
 /* TAG_ORDER: what the other is to do; its replies and bulk have tags of their own. */
-enum { TAG_ORDER, TAG_BULK, TAG_REPLY };
+enum { TAG_ORDER, TAG_BULK, TAG_REPLY, TAG_STEP };
 enum { N_ECHOES = 41, N_SMALL = 400, N_REPEATS = 5, SMALL_BYTES = 64, N_CALLS = 20 };
 /* A bulk grows until it takes so long, so that handshake and ramp are less than its noise. */
 static const double BULK_S = 0.1, BULK_RTTS = 15;
@@ -188,18 +188,40 @@ static int conduct(struct bench *b, struct strait_mpi_links *links, struct strai
     return time_order(b, &took_s, 1, last, (struct order){.give_bytes = 0}, err);
 }
 
-/* On all ranks: calls one after another, whose first ones let them meet. */
-static int measure_collective(struct bench *b, struct strait_mpi_figure *f,
-                              struct strait_error *err)
+static int call(struct bench *b, struct strait_error *err)
+{
+    float x = 1;
+    return b->w->calls->all_reduce(b->w->mpi, &x, 1) == 0 ? 0 : strait_mpi_broken(err);
+}
+
+/* Words to ranks 1, 2, 4, ... further, each behind the last one's from as far before: after log2 n
+ * of these, rounded up, all have heard of all. */
+static int exchange(struct bench *b, struct strait_error *err)
+{
+    const int n = b->w->n, me = b->w->me;
+    for (int far = 1; far < n; far *= 2) {
+        struct strait_mpi_request sent;
+        float x = 1, y;
+        if (b->w->calls->isend(b->w->mpi, &sent, STRAIT_MPI_PAYLOADS, &x, sizeof(x), (me + far) % n,
+                               TAG_STEP) != 0)
+            return strait_mpi_broken(err);
+        if (take(b, (me - far + n) % n, TAG_STEP, &y, sizeof(y), err) != 0 ||
+            wait_for(b, &sent, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* On all ranks: one after another; the first ones let them meet. */
+static int measure_calls(struct bench *b, int (*what)(struct bench *, struct strait_error *),
+                         struct strait_mpi_figure *f, struct strait_error *err)
 {
     double call_s[N_REPEATS];
     for (int i = -1; i < N_REPEATS; i++) {
         const double begin_s = strait_clock_s();
-        for (int k = 0; k < N_CALLS; k++) {
-            float x = 1;
-            if (b->w->calls->all_reduce(b->w->mpi, &x, 1) != 0)
-                return strait_mpi_broken(err);
-        }
+        for (int k = 0; k < N_CALLS; k++)
+            if (what(b, err) != 0)
+                return -1;
         if (i >= 0)
             call_s[i] = (strait_clock_s() - begin_s) / N_CALLS;
     }
@@ -207,21 +229,11 @@ static int measure_collective(struct bench *b, struct strait_mpi_figure *f,
     return 0;
 }
 
-int strait_mpi_steps(int n)
-{
-    int n_steps = 0;
-    for (; 1 << n_steps < n; n_steps++)
-        ;
-    return n_steps;
-}
-
 struct strait_mpi_figure strait_mpi_beside(struct strait_mpi_figure collective_s,
-                                           struct strait_mpi_figure rtt_s, int n)
+                                           struct strait_mpi_figure steps_s)
 {
-    const double halves = strait_mpi_steps(n) / 2.0;
-    return (struct strait_mpi_figure){fmax(0, collective_s.value - halves * rtt_s.value),
-                                      hypot(collective_s.error, halves * rtt_s.error),
-                                      collective_s.n};
+    return (struct strait_mpi_figure){fmax(0, collective_s.value - steps_s.value),
+                                      hypot(collective_s.error, steps_s.error), collective_s.n};
 }
 
 int strait_mpi_measure(struct strait_mpi_world *w, struct strait_mpi_links *links,
@@ -232,7 +244,8 @@ int strait_mpi_measure(struct strait_mpi_world *w, struct strait_mpi_links *link
         return strait_error_set(err, STRAIT_ERR_NOMEM, NULL, "memory ran out for %zu bytes",
                                 MAX_BULK);
     const int failed = (w->me != 0 ? serve(&b, err) : conduct(&b, links, err)) != 0 ||
-                       measure_collective(&b, &links->collective_s, err) != 0;
+                       measure_calls(&b, exchange, &links->steps_s, err) != 0 ||
+                       measure_calls(&b, call, &links->collective_s, err) != 0;
     free(b.bulk);
     return failed ? -1 : 0;
 }

@@ -19,14 +19,13 @@ struct strait_mpi_links {
     struct strait_mpi_path *paths;                 /* of the caller: n - 1, by rank */
     struct strait_mpi_figure together_bytes_per_s; /* rank 0 sends to all at once */
     struct strait_mpi_figure collective_s; /* one call of MPI's all-reduce of a single float */
+    struct strait_mpi_figure
+        steps_s; /* log2 n exchanges, rounded up: what its words need at least */
 };
 
-/** Steps that follow one another in the shortest all-reduce of n ranks: log2 n, rounded up. */
-int strait_mpi_steps(int n);
-/** What a call takes beside these steps of half a round trip each.
- *  In:      rtt_s  of the typical path */
+/** What a call takes beside its steps; never below 0. */
 struct strait_mpi_figure strait_mpi_beside(struct strait_mpi_figure collective_s,
-                                           struct strait_mpi_figure rtt_s, int n);
+                                           struct strait_mpi_figure steps_s);
 /** Measure, on all ranks together; some seconds a rank.
  *  Out:     links  on rank 0; elsewhere unused
  *  Returns: 0, or -1 with *err: BACKEND where a rank does not answer */

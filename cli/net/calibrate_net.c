@@ -151,11 +151,12 @@ static json_t *file_json(struct order *o, const struct strait_path *p)
              o->on ? o->source + strlen("--on mpi, ") : o->plan.host);
     if (is_above_none(launch_of(o, p)))
         json_object_set_new(sources, "launch",
-                            json_string(o->on ? "what MPI_Allreduce of one float takes beyond half "
-                                                "a round trip a step, log2 of the ranks; the same "
-                                                "measurement"
-                                              : "what a small message over TCP takes beyond its "
-                                                "packet, the same measurement"));
+                            json_string(o->on
+                                            ? "what MPI_Allreduce of one float takes beyond log2 n "
+                                              "exchanges of a float over MPI, the same "
+                                              "measurement"
+                                            : "what a small message over TCP takes beyond its "
+                                              "packet, the same measurement"));
     return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "schema", "strait-network/1", "title",
                      o->title ? o->title : title, "source", source, "network", network_json(o, p),
                      "sources", sources, "measured", measured_json(o, p));
@@ -338,7 +339,7 @@ static int measure(struct order *o, struct strait_error *err)
         const struct strait_mpi_path *one = typical(links.paths, w->n - 1);
         o->server_bits_per_s = 8 * wire * links.together_bytes_per_s.value;
         o->collective_s = figure(links.collective_s, 1);
-        o->launch_s = figure(strait_mpi_beside(links.collective_s, one->rtt_s, w->n), 1);
+        o->launch_s = figure(strait_mpi_beside(links.collective_s, links.steps_s), 1);
         path_of(&path, one, wire);
         failed = write_out(o, &path, err);
     }
