@@ -91,6 +91,24 @@ static void packets(void)
     strait_outcome_free(&flows);
 }
 
+/* As processes and threads, over the loopback device, which nothing shapes: the run ends, with the
+ * messages of a simulation. */
+static void emulated(void)
+{
+    struct strait_outcome simulated = run(2, 2, "in", "flows", &strait_fluid);
+    struct strait_outcome o = strait_outcome_of(
+        "{\"schema\":\"strait-experiment/1\",\"model\":\"cnn\",\"seed\":3,\"clients\":2,"
+        "\"strategy\":{\"name\":\"fedavg\",\"rounds\":2,\"local_steps\":1},"
+        "\"network\":{\"client\":{\"rate\":\"100 Mbps\",\"background\":{\"flows\":2}},"
+        "\"server\":{\"rate\":\"100 Mbps\",\"background\":{\"flows\":1,\"way\":\"in\"}}}}",
+        json_object(), "default", &strait_emu,
+        (struct strait_trial_options){.control = "loopback"});
+    CU_ASSERT_EQUAL(o.n_messages, simulated.n_messages);
+    CU_ASSERT_EQUAL(o.payload_bytes, simulated.payload_bytes);
+    strait_outcome_free(&o);
+    strait_outcome_free(&simulated);
+}
+
 /* Only between the last rank and those whose ports ask for flows, each on channels of its own. */
 static void streams(void)
 {
@@ -114,6 +132,7 @@ static const struct strait_test tests[] = {
     {"a run that ends with rank 0 ends beside them", ends_with_rank_0},
     {"real payload goes through beside them", real_payload},
     {"packets are chosen, with windows of TCP", packets},
+    {"processes and threads make them too, and end", emulated},
     {"their streams are those of the ports that ask", streams},
 };
 STRAIT_SUITE("workloads/rank/others", tests);
