@@ -178,7 +178,8 @@ static void show_verdicts(const struct check *c)
     strait_show_table(t);
     for (size_t b = 0; b < c->n_verdicts; b++)
         if (c->verdicts[b].training_s > 0)
-            printf("%s: real training takes about %s of processor time, by one gradient here\n",
+            printf("%s: real training takes about %s of processor time, by one gradient here; "
+                   "codecs come on top\n",
                    c->verdicts[b].backend->name,
                    strait_seconds_text(bytes, c->verdicts[b].training_s));
     for (size_t b = 0; b < c->n_verdicts; b++) {

@@ -63,8 +63,9 @@ static void copy(json_t *to, const json_t *from, const char *const *keys, size_t
 /* What claims ask of a row. */
 static json_t *slim(const json_t *row)
 {
-    static const char *const keys[] = {"model",          "strategy", "clients", "labels", "codec",
-                                       "download_codec", "bytes",    "ratio",   "round_s"},
+    static const char *const keys[] = {"model",   "strategy",       "clients", "labels",
+                                       "codec",   "download_codec", "bytes",   "ratio",
+                                       "round_s", "wall_s"},
                              *const trained[] = {"task", "until", "seeds"},
                              *const figures[] = {"accuracy", "loss",      "time_s",
                                                  "bytes",    "reached_s", "reached_round"};

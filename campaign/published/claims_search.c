@@ -206,11 +206,18 @@ static void keep(struct found *kept, struct found f, bool f_stays)
         *kept = f;
 }
 
+/* Leave a setting out of a command. */
+static void leave_out(char *command, const char *setting)
+{
+    char *at = strstr(command, setting), *end = at ? strstr(at + strlen(setting), "'") : NULL;
+    if (end)
+        memmove(at, end + 1, strlen(end + 1) + 1);
+}
+
 /* Whether two commands are one run: equal but for the training as a whole, by which the tasks of
- * one experiment are run apart. */
+ * one experiment are run apart, and the rounds, of which a task that takes long may have fewer. */
 static bool are_one_run(const json_t *a, const json_t *b)
 {
-    static const char training[] = " --set '/training={";
     const json_t *both[2] = {a, b};
     char rest[2][4096];
     if (are_same(a, b))
@@ -218,10 +225,11 @@ static bool are_one_run(const json_t *a, const json_t *b)
     for (int i = 0; i < 2; i++) {
         if (!json_is_string(both[i]))
             return false;
-        const char *text = json_string_value(both[i]), *at = strstr(text, training);
-        const char *end = at ? strstr(at, "}'") : NULL;
-        snprintf(rest[i], sizeof(rest[i]), "%.*s%s", (int)(end ? at - text : 0), text,
-                 end ? end + strlen("}'") : text);
+        snprintf(rest[i], sizeof(rest[i]), "%s", json_string_value(both[i]));
+        if (strstr(rest[i], " --set '/training={")) {
+            leave_out(rest[i], " --set '/training={");
+            leave_out(rest[i], " --set '/strategy/rounds=");
+        }
     }
     return strcmp(rest[0], rest[1]) == 0;
 }
