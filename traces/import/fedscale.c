@@ -11,6 +11,7 @@
 static const char DEVICES[] = "client_id,computation,communication",
                   BEHAVIOUR[] = "client_id,duration,active,inactive";
 enum { MAX_GROUPS = 256, MAX_CLIENTS = 1000000 };
+enum { MAX_TIMETABLE_CLIENTS = 1000, MAX_TIMETABLE_EVENTS = 10000 }; /* the latter a network's */
 
 struct device {
     double ms_per_sample, kbit_per_s;
@@ -219,11 +220,82 @@ static double active_s(const double *on, long n_on, const double *off, long n_of
     return total;
 }
 
+/* When each client is there, as entries of "client" and "events"; too many for a file: neither. */
+struct timetable {
+    json_t *clients, *events;
+    bool too_long;
+};
+
+static void put_event(struct timetable *t, double at_s, const char *on, bool present)
+{
+    char at[48];
+    snprintf(at, sizeof(at), "%.10g s", at_s);
+    json_array_append_new(t->events,
+                          json_pack("{s:s, s:s, s:b}", "at", at, "on", on, "present", present));
+}
+
+/* A client that is named by its line. Where it becomes active before it was inactive it stays. */
+static void put_client(struct timetable *t, const double *on, long n_on, const double *off,
+                       long n_off, double duration)
+{
+    char name[32];
+    double until = 0; /* there up to then */
+    snprintf(name, sizeof(name), "client %zu", json_array_size(t->clients) + 1);
+    json_array_append_new(t->clients, json_pack("{s:s, s:i, s:s, s:s}", "name", name, "count", 1,
+                                                "rate", "50 Mbps", "rtt", "40 ms"));
+    for (long i = 0, k = 0; i < n_on && on[i] < duration; i++) {
+        while (k < n_off && off[k] < on[i])
+            k++;
+        if (on[i] > until) {
+            put_event(t, until, name, false);
+            put_event(t, on[i], name, true);
+        }
+        until = fmax(until, k < n_off ? fmin(off[k], duration) : duration);
+    }
+    if (until < duration)
+        put_event(t, until, name, false);
+    t->too_long = t->too_long || json_array_size(t->clients) > MAX_TIMETABLE_CLIENTS ||
+                  json_array_size(t->events) > MAX_TIMETABLE_EVENTS;
+}
+
+/* The experiment of n clients that are there for this share of their time. */
+static int finish_behaviour(struct strait_import *in, const struct timetable *t, size_t n,
+                            double share, struct strait_error *err)
+{
+    char dropout[32];
+    strait_import_fact(in, "clients", json_integer((json_int_t)n));
+    strait_import_fact(in, "available_share", json_real(share));
+    strait_import_missing(in, "the model and the deadline of a round: cnn and 60 s stand there to "
+                              "be replaced");
+    if (!t->too_long) {
+        strait_import_inferred(in, "clients leave and come as the file says, once: after its end "
+                                   "each stays as it was");
+        strait_import_missing(in, "rates: 50 Mbps and 40 ms stand there to be replaced");
+        in->experiment = json_pack(
+            "{s:s, s:{s:s, s:s}, s:I, s:{s:s, s:O, s:{s:s}, s:O}}", "model", "cnn", "strategy",
+            "name", "fedavg", "deadline", "60 s", "clients", (json_int_t)n, "network", "topology",
+            "star", "client", t->clients, "server", "rate", "10 Gbps", "events", t->events);
+    } else {
+        strait_import_inferred(
+            in, "every client stays silent in the mean share of rounds: \"dropout\"");
+        strait_import_missing(in,
+                              "when each client comes and goes: an experiment has time tables "
+                              "of %d clients and %d events at most",
+                              MAX_TIMETABLE_CLIENTS, MAX_TIMETABLE_EVENTS);
+        snprintf(dropout, sizeof(dropout), "%.4g %%", 100 * fmin(fmax(1 - share, 0), 0.99));
+        in->experiment =
+            json_pack("{s:s, s:{s:s, s:s, s:s}, s:I}", "model", "cnn", "strategy", "name", "fedavg",
+                      "dropout", dropout, "deadline", "60 s", "clients", (json_int_t)n);
+    }
+    return in->experiment ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, in->path, "memory ran out");
+}
+
 static int read_behaviour(struct strait_import *in, struct strait_source *s,
                           struct strait_error *err)
 {
     double *on = NULL, *off = NULL, share = 0, duration;
     size_t cap_on = 0, cap_off = 0, n = 0;
+    struct timetable t = {json_array(), json_array(), false};
     char *line;
     int more;
     while ((more = strait_source_line(s, &line, err)) > 0 && *line) {
@@ -243,30 +315,19 @@ static int read_behaviour(struct strait_import *in, struct strait_source *s,
             break;
         }
         share += active_s(on, n_on, off, n_off, duration) / duration;
+        if (!t.too_long)
+            put_client(&t, on, n_on, off, n_off, duration);
         n++;
     }
     if (more >= 0 && n == 0)
         more = strait_source_fail_line(s, err, "expected at least one client, found none");
+    if (more >= 0)
+        more = finish_behaviour(in, &t, n, share / (double)n, err);
     free(on);
     free(off);
-    if (more < 0)
-        return -1;
-    share /= (double)n;
-    strait_import_fact(in, "clients", json_integer((json_int_t)n));
-    strait_import_fact(in, "available_share", json_real(share));
-    strait_import_inferred(in,
-                           "every client stays silent in the mean share of rounds: \"dropout\"");
-    strait_import_missing(
-        in, "when each client comes and goes: an experiment has their mean share alone");
-    char dropout[32];
-    snprintf(dropout, sizeof(dropout), "%.4g %%", 100 * fmin(fmax(1 - share, 0), 0.99));
-    in->experiment =
-        json_pack("{s:s, s:{s:s, s:s, s:s}, s:I}", "model", "cnn", "strategy", "name", "fedavg",
-                  "dropout", dropout, "deadline", "60 s", "clients", (json_int_t)n);
-    strait_import_missing(in,
-                          "the model and the deadline of a round: cnn and 60 s stand there to be "
-                          "replaced");
-    return in->experiment ? 0 : strait_error_set(err, STRAIT_ERR_NOMEM, in->path, "memory ran out");
+    json_decref(t.clients);
+    json_decref(t.events);
+    return more < 0 ? -1 : 0;
 }
 
 static int read_all(struct strait_import *in, struct strait_source *s, struct strait_error *err)

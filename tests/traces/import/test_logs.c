@@ -120,16 +120,47 @@ static void devices(void)
     strait_import_release(&in);
 }
 
-/* The first is there from 0 to 50 and from 60 to 90 of 100 s, the second from 20 on: 80 % both. */
+/* The first is there from 0 to 50 and from 60 to 90 of 100 s, the second from 20 on: 80 % both; the
+ * third from 10 to 40, since it becomes active again at 30 before it was inactive, the fourth never:
+ * 30 and 0 %. */
+static const char *const behaviour_text = "client_id,duration,active,inactive\na,100,0;60,50;90\n"
+                                          "b,100,20,\nc,100,10;30,40;120\nd,100,,\n";
+
 static void behaviour(void)
 {
     struct strait_import in;
     struct strait_error err;
-    CU_ASSERT_EQUAL_FATAL(import_text(&in,
-                                      "client_id,duration,active,inactive\na,100,0;60,50;90\n"
-                                      "b,100,20,\n",
-                                      &err),
-                          0);
+    CU_ASSERT_EQUAL_FATAL(import_text(&in, behaviour_text, &err), 0);
+    const json_t *network = json_object_get(in.experiment, "network"), *event;
+    static const char *const events[] = {
+        "client 1 leaves at 50 s", "client 1 comes at 60 s",  "client 1 leaves at 90 s",
+        "client 2 leaves at 0 s",  "client 2 comes at 20 s",  "client 3 leaves at 0 s",
+        "client 3 comes at 10 s",  "client 3 leaves at 40 s", "client 4 leaves at 0 s"};
+    size_t i;
+    CU_ASSERT_EQUAL(json_array_size(json_object_get(network, "client")), 4);
+    CU_ASSERT_EQUAL_FATAL(json_array_size(json_object_get(network, "events")), 9);
+    json_array_foreach (json_object_get(network, "events"), i, event) {
+        char text[80];
+        snprintf(text, sizeof(text), "%s %s at %s", json_string_value(json_object_get(event, "on")),
+                 json_is_true(json_object_get(event, "present")) ? "comes" : "leaves",
+                 json_string_value(json_object_get(event, "at")));
+        CU_ASSERT_STRING_EQUAL(text, events[i]);
+    }
+    CU_ASSERT_DOUBLE_EQUAL(json_real_value(json_object_get(in.facts, "available_share")),
+                           (0.8 + 0.8 + 0.3 + 0) / 4, 1e-12);
+    strait_import_release(&in);
+}
+
+/* 1001 clients of b are too many for a table: all of them stay silent in 20 % of the rounds. */
+static void long_behaviour(void)
+{
+    struct strait_import in;
+    struct strait_error err;
+    char text[16384] = "client_id,duration,active,inactive\n";
+    for (int i = 0; i < 1001; i++)
+        strcat(text, "b,100,20,\n");
+    CU_ASSERT_EQUAL_FATAL(import_text(&in, text, &err), 0);
+    CU_ASSERT_PTR_NULL(json_object_get(in.experiment, "network"));
     CU_ASSERT_STRING_EQUAL(
         json_string_value(json_object_get(json_object_get(in.experiment, "strategy"), "dropout")),
         "20 %");
@@ -161,7 +192,8 @@ static void refused(void)
 
 static void damaged(void)
 {
-    static const char *const texts[] = {astra_text, mgwfbp_text, horovod_text, devices_text};
+    static const char *const texts[] = {astra_text, mgwfbp_text, horovod_text, devices_text,
+                                        behaviour_text};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         expect_survives(texts[i], strlen(texts[i]));
 }
@@ -171,7 +203,8 @@ static const struct strait_test tests[] = {
     {"a log of MG-WFBP gives backward times, and divides the forward pass", mgwfbp},
     {"a Horovod timeline gives sizes and when tensors are ready", horovod},
     {"FedScale's devices become ports and slowness", devices},
-    {"FedScale's availability becomes dropout", behaviour},
+    {"FedScale's availability becomes events of each client", behaviour},
+    {"time tables of too many clients are their mean share", long_behaviour},
     {"whatever is wrong is refused with its line", refused},
     {"any beginning and any changed bit is read or refused", damaged},
 };
