@@ -66,6 +66,8 @@ struct head {
     unsigned bytes_each; /* of a number of a sum; 0: codes of levels */
 };
 
+/* 4 bits, granularity 30 and 1 / 32 are the authors' settings (BytePS_THC's examples: 16 levels,
+ * maximum 30, overflow frequency 32). */
 static const struct strait_param params[] = {
     {.name = "bits",
      .doc = "of a value as it is sent",

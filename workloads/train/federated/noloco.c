@@ -60,7 +60,8 @@ static bool uses_stream(const struct strait_experiment *e, int src, int dst, int
     return false;
 }
 
-/* alpha and beta are the paper's; with gamma 1 a pair without momentum meets in the middle. */
+/* alpha, beta and gamma are those of the authors' code and its configurations (jkolehm/noloco:
+ * sparse_optimizer_c.py takes beta for gamma); with gamma 1 a pair would meet in the middle. */
 static const struct strait_param params[] = {
     {"rounds", "outer steps", STRAIT_PARAM_INTEGER, .min = 1, .max = 1e6, .fallback = 5},
     {"local_steps", "inner steps between two outer steps", STRAIT_PARAM_INTEGER, .min = 0,
@@ -70,7 +71,7 @@ static const struct strait_param params[] = {
     {"outer_momentum", "alpha: share of the last step that the next one keeps", STRAIT_PARAM_NUMBER,
      .min = 0, .max = 0.9999, .fallback = 0.5},
     {"pull", "gamma: share of the way to the middle of the pair", STRAIT_PARAM_NUMBER, .min = 0,
-     .max = 2, .fallback = 1},
+     .max = 2, .fallback = 0.7},
 };
 const struct strait_strategy strait_strategy_noloco = {
     .name = "noloco",
