@@ -142,14 +142,35 @@ static bool is_bytes(const char *pointer)
     return strncmp(pointer, "/bytes/", 7) == 0 || strstr(pointer, "_bytes");
 }
 
-/* The largest unit that the least value reaches, and how much it is. */
-static const char *shown_in(char text[UNIT_CHARS], double *scale, int unit, double least)
+/* The power of two that all texts are written with, "KiB" of "64 KiB"; NULL: they differ. */
+static const char *binary_unit(const json_t *values)
+{
+    const char *unit = NULL;
+    size_t i;
+    json_t *value;
+    json_array_foreach (values, i, value) {
+        const char *text = json_string_value(value), *blank = text ? strchr(text, ' ') : NULL;
+        if (!blank || !strstr(blank, "iB") || (unit && strcmp(unit, blank) != 0))
+            return NULL;
+        unit = blank;
+    }
+    return unit;
+}
+
+/* The largest unit that the least value reaches, or the one of all texts, and how much it is. */
+static const char *shown_in(char text[UNIT_CHARS], double *scale, int unit, double least,
+                            const json_t *values)
 {
     char one[UNIT_CHARS + 8];
+    const char *binary = unit == STRAIT_UNIT_BYTES ? binary_unit(values) : NULL;
     *scale = 1;
     if (unit < 0)
         return NULL;
-    strait_quantity_format(text, UNIT_CHARS, (enum strait_unit)unit, isfinite(least) ? least : 1);
+    if (binary)
+        snprintf(text, UNIT_CHARS, "%s", binary);
+    else
+        strait_quantity_format(text, UNIT_CHARS, (enum strait_unit)unit,
+                               isfinite(least) ? least : 1);
     const char *blank = strchr(text, ' '), *name = blank ? blank + 1 : text;
     snprintf(one, sizeof(one), "1 %s", name);
     strait_quantity_parse(scale, (enum strait_unit)unit, one, NULL, NULL);
@@ -175,7 +196,7 @@ json_t *strait_plot_axis(const char *pointer, const json_t *values, int logs)
         most = fmax(most, in);
     }
     char label[LABEL_CHARS], shown[UNIT_CHARS];
-    const char *unit_name = shown_in(shown, &scale, unit, least);
+    const char *unit_name = shown_in(shown, &scale, unit, least, values);
     name(label, pointer, unit_name);
     const bool log = positive && (logs == 1 || (logs < 0 && most >= LOG_FROM * least));
     return json_pack("{s:s, s:s, s:b, s:n, s:i, s:f}", "pointer", pointer, "label", label, "log",

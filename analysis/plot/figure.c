@@ -366,7 +366,8 @@ static json_t *notes_of(const struct making *m)
         note(notes, "%s", m->q->where[i]);
     const char *spread = json_is_array(json_object_get(m->x_axis, "names")) ? "bars" : "bands";
     if (m->count.has_interval)
-        note(notes, "%s: 90 %% intervals", spread);
+        note(notes, "%s: 90 %% intervals%s", spread,
+             strait_points_are_narrow(m->panels) ? ", narrower than the points" : "");
     if (m->count.has_seeds)
         note(notes, "%s: a deviation over the seeds", spread);
     if (m->count.n_repeats > 1)

@@ -24,3 +24,5 @@ int strait_points_add(json_t *line, struct strait_points_count *count, const jso
 /** Give the line its "points" instead of "at": [[x, y, low, high]] in the order of x; of a heat map
  *  [x, by, value, null]. */
 void strait_points_finish(json_t *line, struct strait_points_count *count);
+/** Whether no spread in these finished panels is as wide as points are drawn. */
+bool strait_points_are_narrow(const json_t *panels);

@@ -214,6 +214,48 @@ static void spreads(void)
     json_decref(figure);
 }
 
+/* 0.998 to 1.001 of 8 s are less than a hundredth of the panel's height; 0.998 to 1.01 are more. */
+static void narrow(void)
+{
+    const struct strait_figure_question q = {0};
+    json_t *columns = json_pack("[o]", column("1 Gbps", 2, "none", 8)), *figure;
+    json_t *numbers = json_object_get(json_array_get(columns, 0), "numbers");
+    json_object_set_new(numbers, "/interval_s/0", json_real(0.998 * 8));
+    json_object_set_new(numbers, "/interval_s/1", json_real(1.001 * 8));
+    figure = figure_of(json_incref(columns), &q);
+    same(figure, "notes", "[\"bands: 90 % intervals, narrower than the points\"]");
+    json_decref(figure);
+    json_object_set_new(numbers, "/interval_s/1", json_real(1.01 * 8));
+    figure = figure_of(columns, &q);
+    same(figure, "notes", "[\"bands: 90 % intervals\"]");
+    json_decref(figure);
+}
+
+/* All in KiB: 16 and 1024, not 16.384 and 1048.576 KB; MiB among them: KB as ever. */
+static void powers_of_two(void)
+{
+    static const char *const sizes[][2] = {{"16 KiB", "1024 KiB"}, {"16 KiB", "1 MiB"}};
+    static const char *const labels[] = {"\"pool (KiB)\"", "\"pool (KB)\""};
+    static const char *const firsts[] = {"[16.0,1.0,0.5,2.0]", "[16.384,1.0,0.5,2.0]"};
+    for (int i = 0; i < 2; i++) {
+        json_t *columns = json_array();
+        for (int k = 0; k < 2; k++) {
+            json_t *one = column("1 Gbps", 2, "none", k + 1.0);
+            json_object_set_new(json_object_get(one, "settings"), "/strategy/pool",
+                                json_string(sizes[i][k]));
+            json_array_append_new(columns, one);
+        }
+        json_t *figure =
+            figure_of(columns, &(struct strait_figure_question){.x = "/strategy/pool"});
+        same(json_object_get(figure, "x"), "label", labels[i]);
+        char *text = json_dumps(json_array_get(json_object_get(line(figure, 0, 0), "points"), 0),
+                                JSON_COMPACT | JSON_REAL_PRECISION(9));
+        CU_ASSERT_STRING_EQUAL(text, firsts[i]);
+        free(text);
+        json_decref(figure);
+    }
+}
+
 /* Scores of each second round, against when it ended: numbers, and no names of 0.5 and 0.75. */
 static void curves(void)
 {
@@ -442,6 +484,8 @@ static const struct strait_test tests[] = {
     {"residuals hold predictions against the median of measurements", residuals},
     {"repeats count by their median", repeats},
     {"a mean, a total and an even number of repeats have their spread", spreads},
+    {"bands that nobody can see are said to be so", narrow},
+    {"sizes in powers of two stay in these", powers_of_two},
     {"rounds without a score leave a curve one of numbers", curves},
     {"of an even number of repeats the middle two count", even_repeats},
     {"what cannot be read is refused, and says what helps", refusals},
