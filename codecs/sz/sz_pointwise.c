@@ -9,17 +9,20 @@
 #include <math.h>
 #include "sz_head.h"
 
+/* Into functions of every level, whose vectors have other lengths. */
+#define INLINE static inline __attribute__((always_inline))
+
 /* Adding it rounds a double below 2^51 to an integer in the low bits. */
 static const double magic = 0x1.8p52;
 
-static inline uint64_t bits_of(double x)
+INLINE uint64_t bits_of(double x)
 {
     uint64_t bits;
     memcpy(&bits, &x, sizeof(bits));
     return bits;
 }
 
-static inline double double_of(uint64_t bits)
+INLINE double double_of(uint64_t bits)
 {
     double x;
     memcpy(&x, &bits, sizeof(x));
@@ -28,7 +31,7 @@ static inline double double_of(uint64_t bits)
 
 /* x = 2^k m with m from sqrt(1/2) to sqrt(2), log m = 2 artanh((m - 1) / (m + 1)): the first
  * omitted term is below 2^-40. Zero, infinities and NaN give some number. */
-static inline double log_of(double x)
+INLINE double log_of(double x)
 {
     const uint64_t bits = bits_of(x), one = UINT64_C(1023) << 52;
     const uint64_t k = (bits + (one - UINT64_C(0x3fe6a09e00000000))) >> 52; /* 1023 too large */
@@ -45,7 +48,7 @@ static inline double log_of(double x)
 }
 
 /* 2^x = 2^k 2^f with |f| <= 1/2: the first omitted term is below 2^-40. */
-static inline double power_of(double x)
+INLINE double power_of(double x)
 {
     const double shifted = x + magic, f = x - (shifted - magic);
     const double series =
@@ -124,19 +127,19 @@ bool sz_powers_for(struct sz_powers *p, double bound, const float *x, size_t n,
 }
 
 /* The decoder's magnitude for an integer, counted from 0. */
-static inline double magnitude_of(double k, const struct sz_powers *p)
+INLINE double magnitude_of(double k, const struct sz_powers *p)
 {
     return power_of(k * p->step + p->offset);
 }
 
-static inline uint32_t bits_of_float(float x)
+INLINE uint32_t bits_of_float(float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof(bits));
     return bits;
 }
 
-static inline float float_of(uint32_t bits)
+INLINE float float_of(uint32_t bits)
 {
     float x;
     memcpy(&x, &bits, sizeof(x));
@@ -144,13 +147,13 @@ static inline float float_of(uint32_t bits)
 }
 
 /* 0 or 1 */
-static inline double is_negative(double x)
+INLINE double is_negative(double x)
 {
     return double_of(UINT64_C(0x4330000000000000) | bits_of(x) >> 63) - 0x1p52;
 }
 
 /* Branch-free so that it vectorises: masks instead of conditions. */
-static void forward_block(float *restrict q, const float *restrict x, unsigned n,
+INLINE void forward_block(float *restrict q, const float *restrict x, unsigned n,
                           const struct sz_powers *p)
 {
     double k[SZ_BLOCK], value[SZ_BLOCK], near[SZ_BLOCK];
@@ -181,13 +184,13 @@ static void forward_block(float *restrict q, const float *restrict x, unsigned n
     }
 }
 
-void sz_powers_forward(float *q, const float *x, size_t n, const struct sz_powers *p)
+INLINE void forward(float *q, const float *x, size_t n, const struct sz_powers *p)
 {
     for (size_t i = 0; i < n; i += SZ_BLOCK)
         forward_block(q + i, x + i, n - i < SZ_BLOCK ? (unsigned)(n - i) : SZ_BLOCK, p);
 }
 
-static void inverse_block(float *restrict y, const float *restrict q, unsigned n,
+INLINE void inverse_block(float *restrict y, const float *restrict q, unsigned n,
                           const struct sz_powers *p)
 {
     int32_t k[SZ_BLOCK];
@@ -212,8 +215,67 @@ static void inverse_block(float *restrict y, const float *restrict q, unsigned n
         y[i] = float_of((bits_of_float(y[i]) & sign[i] & INT32_MAX) | (sign[i] & 0x80000000u));
 }
 
-void sz_powers_inverse(float *y, const float *q, unsigned n, const struct sz_powers *p)
+INLINE void inverse(float *y, const float *q, unsigned n, const struct sz_powers *p)
 {
     for (unsigned i = 0; i < n; i += SZ_BLOCK)
         inverse_block(y + i, q + i, n - i < SZ_BLOCK ? n - i : SZ_BLOCK, p);
+}
+
+#if defined(__x86_64__)
+#define AVX2   __attribute__((target("avx2")))
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
+
+AVX2 static void forward_avx2(float *q, const float *x, size_t n, const struct sz_powers *p)
+{
+    forward(q, x, n, p);
+}
+
+AVX512 static void forward_avx512(float *q, const float *x, size_t n, const struct sz_powers *p)
+{
+    forward(q, x, n, p);
+}
+
+AVX2 static void inverse_avx2(float *y, const float *q, unsigned n, const struct sz_powers *p)
+{
+    inverse(y, q, n, p);
+}
+
+AVX512 static void inverse_avx512(float *y, const float *q, unsigned n, const struct sz_powers *p)
+{
+    inverse(y, q, n, p);
+}
+#endif
+
+void sz_powers_forward(float *q, const float *x, size_t n, const struct sz_powers *p,
+                       enum strait_simd level)
+{
+#if defined(__x86_64__)
+    if (level == STRAIT_SIMD_AVX512) {
+        forward_avx512(q, x, n, p);
+        return;
+    }
+    if (level == STRAIT_SIMD_AVX2) {
+        forward_avx2(q, x, n, p);
+        return;
+    }
+#endif
+    (void)level;
+    forward(q, x, n, p);
+}
+
+void sz_powers_inverse(float *y, const float *q, unsigned n, const struct sz_powers *p,
+                       enum strait_simd level)
+{
+#if defined(__x86_64__)
+    if (level == STRAIT_SIMD_AVX512) {
+        inverse_avx512(y, q, n, p);
+        return;
+    }
+    if (level == STRAIT_SIMD_AVX2) {
+        inverse_avx2(y, q, n, p);
+        return;
+    }
+#endif
+    (void)level;
+    inverse(y, q, n, p);
 }

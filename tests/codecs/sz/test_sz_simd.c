@@ -92,7 +92,7 @@ static void check(struct coders *c, enum tensor_kind kind, size_t n, struct stra
 static const struct strait_bound bounds[] = {
     {STRAIT_BOUND_RANGE, 1e-1}, {STRAIT_BOUND_RANGE, 1e-2}, {STRAIT_BOUND_RANGE, 1e-4},
     {STRAIT_BOUND_RANGE, 1e-6}, {STRAIT_BOUND_RANGE, 3e-8}, {STRAIT_BOUND_ABS, 1e-3},
-    {STRAIT_BOUND_ABS, 1e-6},   {STRAIT_BOUND_RMS, 1e-2},
+    {STRAIT_BOUND_ABS, 1e-6},   {STRAIT_BOUND_RMS, 1e-2},   {STRAIT_BOUND_POINTWISE, 1e-3},
 };
 enum { N_BOUNDS = sizeof(bounds) / sizeof(bounds[0]) };
 
