@@ -10,14 +10,25 @@ static const double TOLERANCE_S = 1e-9;
 /* Limit on consecutive transfers without duration, which might form a cycle. */
 enum { MAX_HOPS_WITHOUT_TIME = 64 };
 
+enum { N_UNPACKED = 8 };
+
+/* Of a block, packed or not: the earliest end of its and all later spans, the latest of its and all
+ * spans before. */
+struct ends {
+    double least_s, most_s;
+};
+
 struct walk {
     const struct strait_log *logs;
     int n_ranks;
-    double **least_s; /* by rank: see least_of; NULL: not looked at yet */
-    /* The block that was unpacked last. */
-    int rank;
-    size_t block;
-    struct strait_span room[STRAIT_SPANS_BLOCK];
+    struct ends **ends; /* by rank: see ends_of; NULL: not looked at yet */
+    /* Blocks that were unpacked last, of ranks whose numbers differ in this: a path often comes
+     * back to the same few. */
+    struct unpacked {
+        int rank;
+        size_t block;
+        struct strait_span room[STRAIT_SPANS_BLOCK];
+    } unpacked[N_UNPACKED];
     struct strait_breakdown *out;
 };
 
@@ -78,36 +89,60 @@ static bool comes_first(const struct strait_span *x, const struct strait_span *y
     return x->peer > y->peer;
 }
 
+/* Those of the newest spans too. */
+static size_t n_blocks_of(const struct strait_spans *s)
+{
+    return s->n_blocks + (s->n_newest + STRAIT_SPANS_BLOCK - 1) / STRAIT_SPANS_BLOCK;
+}
+
+static const struct strait_span *newest_of(size_t *n, const struct strait_spans *s, size_t block)
+{
+    const size_t from = (block - s->n_blocks) * STRAIT_SPANS_BLOCK;
+    *n = s->n_newest - from < STRAIT_SPANS_BLOCK ? s->n_newest - from : STRAIT_SPANS_BLOCK;
+    return s->newest + from;
+}
+
 static const struct strait_span *block_of(size_t *n, struct walk *w, int rank, size_t block)
 {
     const struct strait_spans *spans = &w->logs[rank].spans;
-    if (block < spans->n_blocks && rank == w->rank && block == w->block) {
-        *n = strait_spans_first(block + 1) - strait_spans_first(block);
-        return w->room;
-    }
-    if (block < spans->n_blocks) {
-        w->rank = rank;
-        w->block = block;
-    }
-    return strait_spans_block(n, w->room, spans, block);
+    struct unpacked *u = &w->unpacked[rank % N_UNPACKED];
+    if (block >= spans->n_blocks)
+        return newest_of(n, spans, block);
+    *n = STRAIT_SPANS_BLOCK;
+    if (rank == u->rank && block == u->block)
+        return u->room;
+    u->rank = rank;
+    u->block = block;
+    return strait_spans_block(n, u->room, spans, block);
 }
 
-/* By block of a rank, that of the newest last: the earliest end of its and all later spans. NULL:
- * memory ran out. */
-static const double *least_of(struct walk *w, int rank)
+/* Of all blocks. NULL: memory ran out. */
+static const struct ends *ends_of(struct walk *w, int rank)
 {
     const struct strait_spans *spans = &w->logs[rank].spans;
-    if (w->least_s[rank])
-        return w->least_s[rank];
-    double *least_s = malloc((spans->n_blocks + 1) * sizeof(*least_s)), until_s = INFINITY;
-    for (unsigned i = 0; i < spans->n_newest; i++)
-        until_s = fmin(until_s, spans->newest[i].end_s);
-    for (size_t i = spans->n_blocks + 1; least_s && i-- > 0;) {
-        if (i < spans->n_blocks)
-            until_s = fmin(until_s, spans->blocks[i].least_end_s);
-        least_s[i] = until_s;
+    const size_t n_blocks = n_blocks_of(spans);
+    if (w->ends[rank])
+        return w->ends[rank];
+    struct ends *ends = malloc((n_blocks + 1) * sizeof(*ends));
+    double most_s = spans->n_blocks > 0 ? spans->blocks[spans->n_blocks - 1].most_end_s : -INFINITY;
+    for (size_t i = 0; ends && i < n_blocks; i++) {
+        if (i < spans->n_blocks) {
+            ends[i] = (struct ends){spans->blocks[i].least_end_s, spans->blocks[i].most_end_s};
+            continue;
+        }
+        size_t n;
+        const struct strait_span *all = newest_of(&n, spans, i);
+        ends[i].least_s = INFINITY;
+        for (size_t k = 0; k < n; k++) {
+            ends[i].least_s = all[k].end_s < ends[i].least_s ? all[k].end_s : ends[i].least_s;
+            most_s = all[k].end_s > most_s ? all[k].end_s : most_s;
+        }
+        ends[i].most_s = most_s;
     }
-    return w->least_s[rank] = least_s;
+    for (size_t i = n_blocks; ends && i-- > 1;)
+        if (ends[i].least_s < ends[i - 1].least_s)
+            ends[i - 1].least_s = ends[i].least_s;
+    return w->ends[rank] = ends;
 }
 
 /* Take what comes first of a block's spans that ended by t_s. */
@@ -116,17 +151,15 @@ static void look_at(struct walk *w, struct strait_path_step *best, int rank, siz
 {
     size_t n;
     const struct strait_span *all = block_of(&n, w, rank, block);
-    for (size_t i = 0; i < n; i++) { /* of equal ones the last */
+    for (size_t i = n; i-- > 0;) { /* of equal ones the last */
         const struct strait_span *s = &all[i];
+        if (s->end_s > t_s + TOLERANCE_S || (!best->is_gap && !comes_first(s, &best->span)))
+            continue;
         const bool passes =
             s->kind == STRAIT_SPAN_TRANSFER && s->peer >= 0 && n_hops < MAX_HOPS_WITHOUT_TIME;
-        if (s->end_s > t_s + TOLERANCE_S || !can_be_on_path(s, w->n_ranks) ||
-            !(s->start_s < t_s || passes))
-            continue;
-        const size_t at = strait_spans_first(block) + i;
-        if (best->is_gap || comes_first(s, &best->span) ||
-            (!comes_first(&best->span, s) && at > best->at))
-            *best = (struct strait_path_step){.span = *s, .at = at, .rank = rank};
+        if (can_be_on_path(s, w->n_ranks) && (s->start_s < t_s || passes))
+            *best = (struct strait_path_step){
+                .span = *s, .at = block * STRAIT_SPANS_BLOCK + i, .rank = rank};
     }
 }
 
@@ -134,25 +167,20 @@ static void look_at(struct walk *w, struct strait_path_step *best, int rank, siz
 static int last_before(struct strait_path_step *best, struct walk *w, int rank, double t_s,
                        int n_hops, struct strait_error *err)
 {
-    const struct strait_spans *spans = &w->logs[rank].spans;
-    const double *least_s = least_of(w, rank);
+    const struct ends *ends = ends_of(w, rank);
     *best = (struct strait_path_step){.is_gap = true, .rank = rank};
-    if (!least_s)
+    if (!ends)
         return strait_error_set(err, STRAIT_ERR_NOMEM, "breakdown", "memory ran out");
-    size_t lo = 0, hi = spans->n_blocks + 1; /* the first with later ends alone */
+    size_t lo = 0, hi = n_blocks_of(&w->logs[rank].spans); /* the first with later ends alone */
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
-        if (least_s[mid] <= t_s + TOLERANCE_S)
+        if (ends[mid].least_s <= t_s + TOLERANCE_S)
             lo = mid + 1;
         else
             hi = mid;
     }
-    while (lo-- > 0) {
-        if (lo < spans->n_blocks && !best->is_gap &&
-            spans->blocks[lo].most_end_s < best->span.end_s)
-            break;
+    while (lo-- > 0 && (best->is_gap || ends[lo].most_s >= best->span.end_s))
         look_at(w, best, rank, lo, t_s, n_hops);
-    }
     return 0;
 }
 
@@ -275,12 +303,17 @@ int strait_breakdown_of(struct strait_breakdown *out, const struct strait_log *l
     assert(n_ranks > 0);
     memset(out, 0, sizeof(*out));
     int status = -1;
-    struct walk w = {.logs = logs, .n_ranks = n_ranks, .rank = -1, .out = out};
+    struct walk w; /* large: not zeroed as a whole */
+    w.logs = logs;
+    w.n_ranks = n_ranks;
+    w.out = out;
+    for (int i = 0; i < N_UNPACKED; i++)
+        w.unpacked[i].rank = -1;
     size_t n = 0;
     struct strait_span *rounds = rounds_of(&logs[0], &n);
-    w.least_s = calloc((size_t)n_ranks, sizeof(*w.least_s));
+    w.ends = calloc((size_t)n_ranks, sizeof(*w.ends));
     out->rounds_s = calloc(n + 1, sizeof(*out->rounds_s));
-    if (!rounds || !w.least_s || !out->rounds_s) {
+    if (!rounds || !w.ends || !out->rounds_s) {
         strait_error_set(err, STRAIT_ERR_NOMEM, "breakdown", "memory ran out");
         goto out;
     }
@@ -321,9 +354,9 @@ int strait_breakdown_of(struct strait_breakdown *out, const struct strait_log *l
     fill_busy(out, logs, n_ranks, has_server);
     status = 0;
 out:
-    for (int r = 0; w.least_s && r < n_ranks; r++)
-        free(w.least_s[r]);
-    free(w.least_s);
+    for (int r = 0; w.ends && r < n_ranks; r++)
+        free(w.ends[r]);
+    free(w.ends);
     free(rounds);
     if (status != 0)
         strait_breakdown_release(out);

@@ -337,6 +337,13 @@ static size_t max_spans(const struct strait_rank *r, const struct strait_trial *
     return share < STRAIT_LOG_MAX_SPANS ? share : STRAIT_LOG_MAX_SPANS;
 }
 
+/* Whole blocks of a rank, so that all ranks together have so many spans unpacked; at least one. */
+static unsigned max_unpacked(const struct strait_rank *r)
+{
+    const unsigned blocks = STRAIT_SPANS_UNPACKED / STRAIT_SPANS_BLOCK / (unsigned)r->run->n_ranks;
+    return (blocks > 0 ? blocks : 1) * STRAIT_SPANS_BLOCK;
+}
+
 void strait_rank_begin(struct strait_rank *r)
 {
     if (r->me >= strait_n_ranks(r)) /* where flows of others end: it has no model */
@@ -354,6 +361,7 @@ void strait_rank_begin(struct strait_rank *r)
     w->log = &r->run->logs[r->me];
     w->log->error_over_bound = -1;
     w->log->max_spans = max_spans(r, w->point);
+    w->log->spans.max_unpacked = max_unpacked(r);
     w->slowness = 1;
     atomic_init(&w->round, -1);
     pthread_mutex_init(&w->mutex, NULL);

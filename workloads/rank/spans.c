@@ -87,16 +87,47 @@ static int put_time(unsigned char **to, double time_s, const double like[N_LIKE]
     return how;
 }
 
-static double take_time(const unsigned char **from, int how, const double like[N_LIKE])
+/* Not like any of the eight. */
+static double take_time(const unsigned char **from, int how, double first)
 {
     double time_s;
-    if (how < N_LIKE)
-        return like[how];
-    uint64_t bits = how == LOWER ? bits_of(like[0]) >> 48 << 48 : 0;
+    uint64_t bits = how == LOWER ? bits_of(first) >> 48 << 48 : 0;
     for (int i = 0; i < (how == LOWER ? LOWER_BYTES : 8); i++)
         bits |= (uint64_t) * (*from)++ << 8 * i;
     memcpy(&time_s, &bits, sizeof(time_s));
     return time_s;
+}
+
+/* As like_starts and like_ends say, but for one. */
+static double take_start(const unsigned char **from, int how, const struct before *b, int kind)
+{
+    if (how >= N_LIKE)
+        return take_time(from, how, b->previous[0]->end_s);
+    const struct strait_span *s = how < 6 ? b->previous[how / 2] : b->alike[kind][0];
+    return how % 2 == 0 ? s->end_s : s->start_s;
+}
+
+static double take_end(const unsigned char **from, int how, const struct before *b, int kind,
+                       double start_s)
+{
+    const struct strait_span *alike = b->alike[kind][how == 5];
+    switch (how) {
+    case 0:
+    case 1:
+    case 2:
+        return b->previous[how]->end_s;
+    case 3:
+        return start_s;
+    case 4:
+    case 5:
+        return start_s + (alike->end_s - alike->start_s);
+    case 6:
+        return alike->end_s;
+    case 7:
+        return b->previous[0]->start_s;
+    default:
+        return take_time(from, how, b->previous[0]->end_s);
+    }
 }
 
 /* --- other fields ------------------------------------------------------------------------- */
@@ -219,14 +250,11 @@ static void pack_span(unsigned char **to, const struct strait_span *s, const str
 static void unpack_span(struct strait_span *s, const unsigned char **from, const struct before *b)
 {
     const unsigned char *head = *from;
-    double like[N_LIKE];
     *from += 3;
     s->kind = head[0] & (N_KINDS - 1);
     const struct strait_span *alike = b->alike[s->kind][0], *previous = b->previous[0];
-    like_starts(like, b, s->kind);
-    s->start_s = take_time(from, head[1] & 15, like);
-    like_ends(like, b, s->kind, s->start_s);
-    s->end_s = take_time(from, head[1] >> 4, like);
+    s->start_s = take_start(from, head[1] & 15, b, s->kind);
+    s->end_s = take_end(from, head[1] >> 4, b, s->kind, s->start_s);
     take_sizes(s, from, head[0] >> SIZES_AT & 3, b);
     s->queued_s = s->start_s;
     s->rank = previous->rank;
@@ -263,16 +291,16 @@ static bool reserve(struct strait_spans *s)
     return true;
 }
 
-/* Make a block of the newest spans. */
-static bool pack(struct strait_spans *s)
+/* Make a block of these. */
+static bool pack(struct strait_spans *s, const struct strait_span *spans)
 {
     unsigned char bytes[STRAIT_SPANS_BLOCK * MAX_PACKED_BYTES], *to = bytes;
     double least_s = INFINITY;
     double most_s = s->n_blocks > 0 ? s->blocks[s->n_blocks - 1].most_end_s : -INFINITY;
     struct before before;
     begin(&before);
-    for (unsigned i = 0; i < s->n_newest; i++) {
-        const struct strait_span *span = &s->newest[i];
+    for (int i = 0; i < STRAIT_SPANS_BLOCK; i++) {
+        const struct strait_span *span = &spans[i];
         pack_span(&to, span, &before);
         pass(&before, span);
         least_s = span->end_s < least_s ? span->end_s : least_s;
@@ -285,6 +313,25 @@ static bool pack(struct strait_spans *s)
     memcpy(packed, bytes, n_bytes);
     s->packed_bytes += n_bytes;
     s->blocks[s->n_blocks++] = (struct strait_span_block){packed, n_bytes, least_s, most_s};
+    return true;
+}
+
+/* Make blocks of the newest spans, whose memory is then larger than what the next need. */
+static bool pack_newest(struct strait_spans *s)
+{
+    const size_t n_before = s->n_blocks, bytes_before = s->packed_bytes;
+    for (unsigned i = 0; i < s->n_newest; i += STRAIT_SPANS_BLOCK)
+        if (!pack(s, &s->newest[i])) { /* all or none */
+            while (s->n_blocks > n_before)
+                free(s->blocks[--s->n_blocks].packed);
+            s->packed_bytes = bytes_before;
+            return false;
+        }
+    if (s->cap_newest > STRAIT_SPANS_BLOCK) {
+        free(s->newest);
+        s->newest = NULL;
+        s->cap_newest = 0;
+    }
     s->n_newest = 0;
     return true;
 }
@@ -292,8 +339,9 @@ static bool pack(struct strait_spans *s)
 bool strait_spans_add(struct strait_spans *s, const struct strait_span *span)
 {
     assert(span->kind >= 0 && span->kind < STRAIT_N_SPAN_KINDS);
-    const size_t most = strait_spans_first(s->n_blocks + 1) - strait_spans_first(s->n_blocks);
-    if (s->n_newest == most && !pack(s))
+    const unsigned at_first = s->max_unpacked > 0 ? s->max_unpacked : 2 * STRAIT_SPANS_BLOCK;
+    const unsigned most = s->n_blocks > 0 ? STRAIT_SPANS_BLOCK : at_first;
+    if (s->n_newest == most && !pack_newest(s))
         return false;
     if (s->n_newest == s->cap_newest) {
         const unsigned cap = s->cap_newest == 0 ? FIRST_SPANS : 2 * s->cap_newest;
@@ -348,8 +396,8 @@ const struct strait_span *strait_spans_block(size_t *n, struct strait_span *room
     const unsigned char *from = s->blocks[block].packed;
     struct before before;
     begin(&before);
-    *n = strait_spans_first(block + 1) - strait_spans_first(block);
-    for (size_t i = 0; i < *n; i++) {
+    *n = STRAIT_SPANS_BLOCK;
+    for (size_t i = 0; i < STRAIT_SPANS_BLOCK; i++) {
         unpack_span(&room[i], &from, &before);
         pass(&before, &room[i]);
     }
@@ -359,11 +407,10 @@ const struct strait_span *strait_spans_block(size_t *n, struct strait_span *room
 struct strait_span strait_spans_at(const struct strait_spans *s, size_t i)
 {
     struct strait_span room[STRAIT_SPANS_BLOCK];
-    enum { SMALL = STRAIT_SPANS_SMALL_BLOCKS };
-    const size_t half = i / (STRAIT_SPANS_BLOCK / 2);
-    const size_t block = half < SMALL ? half : (half + SMALL) / 2;
-    size_t n;
-    return strait_spans_block(&n, room, s, block)[i - strait_spans_first(block)];
+    size_t n, block = i / STRAIT_SPANS_BLOCK;
+    if (block >= s->n_blocks)
+        return s->newest[i - s->n_blocks * STRAIT_SPANS_BLOCK];
+    return strait_spans_block(&n, room, s, block)[i % STRAIT_SPANS_BLOCK];
 }
 
 void strait_spans_begin(struct strait_span_walk *w, const struct strait_spans *s)

@@ -25,16 +25,9 @@ struct strait_span {
     int32_t kind; /* enum strait_span_kind */
 };
 
-/* Spans of a packed block at most, and how many blocks, the first, have half as many: there may be
- * many ranks that log little. */
-enum { STRAIT_SPANS_BLOCK = 64, STRAIT_SPANS_SMALL_BLOCKS = 2 };
-
-/** Number of a block's first span. */
-static inline size_t strait_spans_first(size_t block)
-{
-    enum { SMALL = STRAIT_SPANS_SMALL_BLOCKS };
-    return (block < SMALL ? block : 2 * block - SMALL) * (STRAIT_SPANS_BLOCK / 2);
-}
+/* Spans of a packed block; and of a run's logs as long as nothing is packed, 8 MB: unpacking takes
+ * time. */
+enum { STRAIT_SPANS_BLOCK = 64, STRAIT_SPANS_UNPACKED = 1 << 17 };
 
 struct strait_span_block {
     unsigned char *packed;
@@ -44,10 +37,11 @@ struct strait_span_block {
 };
 
 struct strait_spans {           /* zeroed: none */
-    struct strait_span *newest; /* n_newest, at most a block, after those of the blocks */
+    struct strait_span *newest; /* n_newest, after those of the blocks */
     struct strait_span_block *blocks;
     size_t n_blocks, cap_blocks, packed_bytes; /* of all blocks */
     unsigned n_newest, cap_newest;
+    unsigned max_unpacked; /* of a log without blocks: a multiple of a block; 0: two blocks */
 };
 
 /** Append a span. Returns: false when memory ran out; those before stay. */
@@ -59,7 +53,7 @@ unsigned char *strait_spans_gather(const struct strait_spans *s);
 /** Give blocks that came from another process their bytes, as gathered. False when memory ran out;
  *  release s in any case. */
 bool strait_spans_scatter(struct strait_spans *s, const unsigned char *gathered);
-/** All spans of a block, of which the last may be that of the newest.
+/** All spans of a block, or, after the last block, the newest.
  *  Out:     n      how many
  *  In:      room   STRAIT_SPANS_BLOCK spans, where they may be unpacked
  *           block  at most s->n_blocks
