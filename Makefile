@@ -166,29 +166,35 @@ strategies: all vkernel
 
 # What intervals are made of, and whether they hold: settings drawn by two seeds, emulated in
 # virtual time, some seconds each. What was emulated is kept; coverage-again predicts it anew.
-LEARN_SEEDS ?= 11 12
-CHECK_SEED  ?= 31
-N_LEARN     ?= 200
-N_CHECK     ?= 300
+LEARN_SEEDS ?= 31 41
+CHECK_SEED  ?= 57
+N_LEARN     ?= 120
+N_CHECK     ?= 120
 COVERAGE   := results/coverage
-KEPT        = tests/intervals/seed-$(CHECK_SEED).jsonl.xz
+KEPT        = tests/intervals/seed-$(1).jsonl.xz
 INTERVALS  := STRAIT=$(BUILD)/strait python3 tests/intervals
 .PHONY: coverage-learn coverage-check coverage-again coverage-table coverage-page
+# Draw a seed's settings into a folder, with what is kept of their emulations.
+define drawn
+	python3 tests/intervals/draw.py $(1) $(2) $(COVERAGE)/$(3)
+	test ! -f $(call KEPT,$(1)) || $(INTERVALS)/measure.py unpack $(call KEPT,$(1)) $(COVERAGE)/$(3)
+
+endef
+learning = $(foreach s,$(LEARN_SEEDS),$(call drawn,$(s),$(N_LEARN),learn))
 coverage-learn: all vkernel
-	for seed in $(LEARN_SEEDS); do \
-	    python3 tests/intervals/draw.py $$seed $(N_LEARN) $(COVERAGE)/learn || exit; done
+	$(learning)
 	$(INTERVALS)/measure.py emulate $(COVERAGE)/learn
+	$(foreach s,$(LEARN_SEEDS),$(INTERVALS)/measure.py keep $(COVERAGE)/learn $(call KEPT,$(s)) &&) true
 	@$(MAKE) --no-print-directory coverage-table
 coverage-check: all vkernel
-	python3 tests/intervals/draw.py $(CHECK_SEED) $(N_CHECK) $(COVERAGE)/check
-	test ! -f $(KEPT) || $(INTERVALS)/measure.py unpack $(KEPT) $(COVERAGE)/check
+	$(call drawn,$(CHECK_SEED),$(N_CHECK),check)
 	$(INTERVALS)/measure.py emulate $(COVERAGE)/check
-	$(INTERVALS)/measure.py keep $(COVERAGE)/check $(KEPT)
+	$(INTERVALS)/measure.py keep $(COVERAGE)/check $(call KEPT,$(CHECK_SEED))
 	@$(MAKE) --no-print-directory coverage-page
 coverage-again: all
-	python3 tests/intervals/draw.py $(CHECK_SEED) $(N_CHECK) $(COVERAGE)/check
-	$(INTERVALS)/measure.py unpack $(KEPT) $(COVERAGE)/check
-	test ! -f $(COVERAGE)/learn/log || $(MAKE) --no-print-directory coverage-table
+	$(learning)
+	$(call drawn,$(CHECK_SEED),$(N_CHECK),check)
+	@$(MAKE) --no-print-directory coverage-table
 	@$(MAKE) --no-print-directory coverage-page
 coverage-table:
 	$(INTERVALS)/measure.py predict $(COVERAGE)/learn

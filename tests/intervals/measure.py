@@ -9,8 +9,9 @@ guests: not in the temporary folder.
 measure.py predict DIR: those that were emulated, predicted again with the program as it is now and
 the codecs' costs as they were measured then, into DIR/predicted; and with another seed, that is
 other draws, into DIR/other.
-measure.py keep DIR FILE: what was emulated, in a file of a hundred kilobytes (JSON lines, xz);
-measure.py unpack FILE DIR: back into DIR/out and DIR/log, where these are not there.
+measure.py keep DIR FILE: what was emulated of the seed in the file's name (seed-31.jsonl.xz), in a
+file of a hundred kilobytes (JSON lines, xz);
+measure.py unpack FILE DIR: back into DIR/out and DIR/log, where these do not have that seed.
 STRAIT names the program (build/strait).
 """
 import json
@@ -85,24 +86,34 @@ def predict(here):
                 print(name, status)
 
 
+def begin_of(path):
+    """Of the names of the seed's settings: seed-31.jsonl.xz has those that begin with 31-."""
+    return os.path.basename(path).removeprefix('seed-').split('.')[0] + '-'
+
+
 def keep(here, path):
-    """Emulated rows and all headers, whole lines; the log's lines begin with '#'."""
-    kept = []
+    """Emulated rows and headers of a seed, whole lines; the log's lines begin with '#'. A profile
+    that another seed's header has the figures of is there as its hash alone, so that seeds which
+    were emulated into one folder are unpacked into one folder."""
+    kept, begin, is_its = [], begin_of(path), False
     for line in open(f'{here}/out/results.jsonl'):
         record = json.loads(line)
-        if record['record'] == 'header' or record.get('backend') == 'emu':
+        if record['record'] == 'header':
+            is_its = os.path.basename(record['experiment']['file']).startswith(begin)
+        if is_its and (record['record'] == 'header' or record.get('backend') == 'emu'):
             kept.append(line)
     with lzma.open(path, 'wt', preset=9) as f:
-        f.writelines('# ' + line for line in open(f'{here}/log'))
+        f.writelines('# ' + line for line in open(f'{here}/log') if line.startswith(begin))
         f.writelines(kept)
 
 
 def unpack(path, here):
-    if os.path.exists(f'{here}/log'):
+    log = f'{here}/log'
+    if os.path.exists(log) and any(line.startswith(begin_of(path)) for line in open(log)):
         return
     os.makedirs(f'{here}/out', exist_ok=True)
-    with lzma.open(path, 'rt') as f, open(f'{here}/log', 'w') as log, \
-            open(f'{here}/out/results.jsonl', 'w') as out:
+    with lzma.open(path, 'rt') as f, open(log, 'a') as log, \
+            open(f'{here}/out/results.jsonl', 'a') as out:
         for line in f:
             (log if line.startswith('# ') else out).write(line.removeprefix('# '))
 

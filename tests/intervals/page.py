@@ -122,10 +122,10 @@ knows, has the errors of another draw, which the interval contains.
 
 ## Settings that nothing was learned on: {checked['settings']}
 
-{100 * checked['covered']:.0f} % of the measured rounds lie inside of their 90 % intervals. Drawn with seed {seed}, those with
-loss, jitter or queues first, then clean ones, as many as were emulated: read the table by kind.
-Not judged: {checked['invalid']} whose measurement is INVALID. What was emulated is kept in
-`tests/intervals/seed-{seed}.jsonl.xz`; `make coverage-again` predicts it anew.
+{100 * checked['covered']:.0f} % of the measured rounds lie inside of their 90 % intervals. Drawn with seed {seed}, in the
+order of their numbers, as many as were emulated. Not judged: {checked['invalid']} whose measurement is INVALID.
+What was emulated is kept in `tests/intervals/seed-{seed}.jsonl.xz`; `make coverage-again` predicts
+it anew.
 ''')
     table(checked['groups'])
     print('\nWith the draw of losses that was measured, and with another one (the same settings, seed '
@@ -139,9 +139,9 @@ Not judged: {checked['invalid']} whose measurement is INVALID. What was emulated
     print('''
 ## Settings that the intervals were learned on
 
-Their errors (`experiments/accuracy/learned.csv`), as they were when they were learned: with other
-draws of losses in the prediction than in the emulation, so that the margins of settings with loss
-are wide. Their emulations are not kept, and the table is not made anew here.
+Their errors (`experiments/accuracy/learned.csv`): of seeds whose emulations are kept beside the
+other one, and with which the model was compared while it was changed. `make coverage-again` makes
+the table anew.
 ''')
     learned_from(learned)
     for why, n in sorted(lost(check).items()):
