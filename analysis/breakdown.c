@@ -11,6 +11,9 @@ static const double TOLERANCE_S = 1e-9;
 enum { MAX_HOPS_WITHOUT_TIME = 64 };
 
 enum { N_UNPACKED = 8 };
+/* A search through more blocks than these has the rank's spans sorted, once: where arrivals of one
+ * moment are logged among what is done with them, the ends of blocks say little. */
+enum { MAX_BLOCKS = 16 };
 
 /* Of a block, packed or not: the earliest end of its and all later spans, the latest of its and all
  * spans before. */
@@ -18,10 +21,19 @@ struct ends {
     double least_s, most_s;
 };
 
+struct placed {
+    struct strait_span span;
+    size_t at;
+};
+
 struct walk {
     const struct strait_log *logs;
     int n_ranks;
-    struct ends **ends; /* by rank: see ends_of; NULL: not looked at yet */
+    struct by_rank {
+        struct ends *ends;     /* see ends_of; NULL: not looked at yet */
+        struct placed *sorted; /* those that can be on a path, what comes first first; NULL: not */
+        size_t n_sorted;
+    } *of;
     /* Blocks that were unpacked last, of ranks whose numbers differ in this: a path often comes
      * back to the same few. */
     struct unpacked {
@@ -121,8 +133,8 @@ static const struct ends *ends_of(struct walk *w, int rank)
 {
     const struct strait_spans *spans = &w->logs[rank].spans;
     const size_t n_blocks = n_blocks_of(spans);
-    if (w->ends[rank])
-        return w->ends[rank];
+    if (w->of[rank].ends)
+        return w->of[rank].ends;
     struct ends *ends = malloc((n_blocks + 1) * sizeof(*ends));
     double most_s = spans->n_blocks > 0 ? spans->blocks[spans->n_blocks - 1].most_end_s : -INFINITY;
     for (size_t i = 0; ends && i < n_blocks; i++) {
@@ -142,7 +154,15 @@ static const struct ends *ends_of(struct walk *w, int rank)
     for (size_t i = n_blocks; ends && i-- > 1;)
         if (ends[i].least_s < ends[i - 1].least_s)
             ends[i - 1].least_s = ends[i].least_s;
-    return w->ends[rank] = ends;
+    return w->of[rank].ends = ends;
+}
+
+/* Whether a path at t_s can come from a span that ended by then. */
+static bool leads_to(const struct strait_span *s, double t_s, int n_hops)
+{
+    const bool passes =
+        s->kind == STRAIT_SPAN_TRANSFER && s->peer >= 0 && n_hops < MAX_HOPS_WITHOUT_TIME;
+    return s->start_s < t_s || passes;
 }
 
 /* Take what comes first of a block's spans that ended by t_s. */
@@ -155,20 +175,69 @@ static void look_at(struct walk *w, struct strait_path_step *best, int rank, siz
         const struct strait_span *s = &all[i];
         if (s->end_s > t_s + TOLERANCE_S || (!best->is_gap && !comes_first(s, &best->span)))
             continue;
-        const bool passes =
-            s->kind == STRAIT_SPAN_TRANSFER && s->peer >= 0 && n_hops < MAX_HOPS_WITHOUT_TIME;
-        if (can_be_on_path(s, w->n_ranks) && (s->start_s < t_s || passes))
+        if (can_be_on_path(s, w->n_ranks) && leads_to(s, t_s, n_hops))
             *best = (struct strait_path_step){
                 .span = *s, .at = block * STRAIT_SPANS_BLOCK + i, .rank = rank};
     }
+}
+
+static int by_turn(const void *a, const void *b)
+{
+    const struct placed *x = a, *y = b;
+    if (comes_first(&x->span, &y->span))
+        return -1;
+    if (comes_first(&y->span, &x->span))
+        return 1;
+    return x->at > y->at ? -1 : x->at < y->at; /* of equal ones the last */
+}
+
+static bool sort_spans(struct walk *w, int rank)
+{
+    const struct strait_log *log = &w->logs[rank];
+    struct by_rank *of = &w->of[rank];
+    struct strait_span_walk walk;
+    of->sorted = malloc((log->n_spans + 1) * sizeof(*of->sorted));
+    if (!of->sorted)
+        return false;
+    strait_spans_begin(&walk, &log->spans);
+    for (size_t i = 0; i < log->n_spans; i++) {
+        const struct strait_span *s = strait_spans_next(&walk);
+        if (can_be_on_path(s, w->n_ranks))
+            of->sorted[of->n_sorted++] = (struct placed){*s, i};
+    }
+    qsort(of->sorted, of->n_sorted, sizeof(*of->sorted), by_turn);
+    return true;
+}
+
+static void search_sorted(struct strait_path_step *best, const struct walk *w, int rank, double t_s,
+                          int n_hops)
+{
+    const struct by_rank *of = &w->of[rank];
+    size_t lo = 0, hi = of->n_sorted; /* the first that ended by then */
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (of->sorted[mid].span.end_s > t_s + TOLERANCE_S)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    while (lo < of->n_sorted && !leads_to(&of->sorted[lo].span, t_s, n_hops))
+        lo++;
+    if (lo < of->n_sorted)
+        *best = (struct strait_path_step){
+            .span = of->sorted[lo].span, .at = of->sorted[lo].at, .rank = rank};
 }
 
 /* The span that ended last at or before t_s; n_hops counts previous spans without duration. */
 static int last_before(struct strait_path_step *best, struct walk *w, int rank, double t_s,
                        int n_hops, struct strait_error *err)
 {
-    const struct ends *ends = ends_of(w, rank);
     *best = (struct strait_path_step){.is_gap = true, .rank = rank};
+    if (w->of[rank].sorted) {
+        search_sorted(best, w, rank, t_s, n_hops);
+        return 0;
+    }
+    const struct ends *ends = ends_of(w, rank);
     if (!ends)
         return strait_error_set(err, STRAIT_ERR_NOMEM, "breakdown", "memory ran out");
     size_t lo = 0, hi = n_blocks_of(&w->logs[rank].spans); /* the first with later ends alone */
@@ -179,8 +248,13 @@ static int last_before(struct strait_path_step *best, struct walk *w, int rank, 
         else
             hi = mid;
     }
-    while (lo-- > 0 && (best->is_gap || ends[lo].most_s >= best->span.end_s))
+    size_t n_looked = 0;
+    while (lo-- > 0 && (best->is_gap || ends[lo].most_s >= best->span.end_s)) {
         look_at(w, best, rank, lo, t_s, n_hops);
+        n_looked++;
+    }
+    if (n_looked > MAX_BLOCKS && !sort_spans(w, rank))
+        return strait_error_set(err, STRAIT_ERR_NOMEM, "breakdown", "memory ran out");
     return 0;
 }
 
@@ -311,9 +385,9 @@ int strait_breakdown_of(struct strait_breakdown *out, const struct strait_log *l
         w.unpacked[i].rank = -1;
     size_t n = 0;
     struct strait_span *rounds = rounds_of(&logs[0], &n);
-    w.ends = calloc((size_t)n_ranks, sizeof(*w.ends));
+    w.of = calloc((size_t)n_ranks, sizeof(*w.of));
     out->rounds_s = calloc(n + 1, sizeof(*out->rounds_s));
-    if (!rounds || !w.ends || !out->rounds_s) {
+    if (!rounds || !w.of || !out->rounds_s) {
         strait_error_set(err, STRAIT_ERR_NOMEM, "breakdown", "memory ran out");
         goto out;
     }
@@ -354,9 +428,11 @@ int strait_breakdown_of(struct strait_breakdown *out, const struct strait_log *l
     fill_busy(out, logs, n_ranks, has_server);
     status = 0;
 out:
-    for (int r = 0; w.ends && r < n_ranks; r++)
-        free(w.ends[r]);
-    free(w.ends);
+    for (int r = 0; w.of && r < n_ranks; r++) {
+        free(w.of[r].ends);
+        free(w.of[r].sorted);
+    }
+    free(w.of);
     free(rounds);
     if (status != 0)
         strait_breakdown_release(out);
