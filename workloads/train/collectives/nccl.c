@@ -96,7 +96,7 @@ struct strait_nccl_plan strait_nccl_plan(const struct strait_network *network, i
     const double least_bytes =
         best.is_ll ? LL_CHANNEL_BYTES * (best.is_tree ? 1.0 : n) : SIMPLE_CHANNEL_BYTES;
     best.n_channels = bytes < STRAIT_NCCL_CHANNELS * least_bytes ? 1 : STRAIT_NCCL_CHANNELS;
-    best.chunk_elems = (best.is_ll ? LL_CHUNK_BYTES : SLICES * SLICE_BYTES) / 4;
+    best.chunk_elems = (size_t)(best.is_ll ? LL_CHUNK_BYTES : SLICES * SLICE_BYTES) / 4;
     return best;
 }
 
