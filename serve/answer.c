@@ -67,8 +67,8 @@ static json_t *round_json(const struct strait_trial *p, bool has_server)
         }
     }
     return json_pack("{s:f, s:f, s:i, s:b, s:I, s:o}", "start_s", round.start_s, "end_s",
-                     round.end_s, "ranks", p->experiment->n_ranks, "has_server", (int)has_server, "n_spans",
-                     (json_int_t)n_spans, "spans", spans);
+                     round.end_s, "ranks", p->experiment->n_ranks, "has_server", (int)has_server,
+                     "n_spans", (json_int_t)n_spans, "spans", spans);
 }
 
 /* One round of the base, whose logs are kept. */

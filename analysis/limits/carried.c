@@ -80,8 +80,8 @@ bool strait_carried_crosses(const struct strait_network *n, const struct strait_
            s->rank < n->n_ranks && s->peer != s->rank;
 }
 
-/* Sort in ascending order of times, those of the same time in the order that they came in. They come
- * nearly sorted: what already is in order is not moved. */
+/* Sort in ascending order of times, those of the same time in the order that they came in. They
+ * come nearly sorted: what already is in order is not moved. */
 static void sort(struct change *all, struct change *spare, size_t n)
 {
     enum { SHORT = 16 };

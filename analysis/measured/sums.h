@@ -6,8 +6,8 @@
 /** Pass pieces of the model on from rank to rank with held-out recordings: every hop decodes a
  *  piece, adds its rank's own and encodes the sum. Which sums of which pieces count how often says
  *  the experiment's collective (sums_sent.h). Of large models or many ranks only some pieces.
- *  Out:     entry  ratio: of all that is sent; encode and decode: raw bytes of a piece by its typical
- *                  time, in a rank that does nothing else
+ *  Out:     entry  ratio: of all that is sent; encode and decode: raw bytes of a piece by its
+ *                  typical time, in a rank that does nothing else
  *  In:      kind   of each rank's own values
  *  Returns: 0, or -1 with *err
  *  Cost:    up to about 128 MiB encoded, and a few seconds of readings */

@@ -1,6 +1,6 @@
 /* The kernel's shapers of one direction of a link, as set and as read back: netem (delay, jitter,
- * loss) with a tbf (rate, queue) inside, or either alone; or a tbf that only cuts super-packets with
- * a netem inside whose rate is the link's. */
+ * loss) with a tbf (rate, queue) inside, or either alone; or a tbf that only cuts super-packets
+ * with a netem inside whose rate is the link's. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

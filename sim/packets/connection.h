@@ -122,7 +122,8 @@ struct strait_connection {
     enum strait_tcp_state state;
     double prr_delivered, prr_out;
     /* times */
-    double srtt_s, mdev_s, mdev_max_s, rttvar_s, rto_s, min_rtt_s, rack_sent_s, rack_rtt_s, last_sent_s;
+    double srtt_s, mdev_s, mdev_max_s, rttvar_s, rto_s, min_rtt_s, rack_sent_s, rack_rtt_s,
+        last_sent_s;
     uint64_t rack_seq;
     unsigned n_backoff;
     enum { STRAIT_NO_TIMER, STRAIT_RTO, STRAIT_TLP, STRAIT_REO } timer;

@@ -240,7 +240,8 @@ static void back_to_the_sender(void)
 /* Any values: bounds hold for finite ones, and both ends agree bit for bit, also from one kind of
  * values to the next. */
 /* EF21: each round sends the k = 60 of 6000 values that are furthest from what the receivers have;
- * of values that stay the same, those not sent yet. A sender gets its own values from its packet. */
+ * of values that stay the same, those not sent yet. A sender gets its own values from its
+ * packet. */
 static void always(void)
 {
     struct strait_error err = {0};

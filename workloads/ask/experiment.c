@@ -202,9 +202,9 @@ static double n_segments_of(const struct strait_experiment *e)
 
 /* Streams that meet on a link share it unevenly in TCP, and their acknowledgements wait behind the
  * data of others, which flows do not see. So who names a congestion control, which means nothing to
- * flows, gets packets where that costs little; so does a strategy whose times are made of it, unless
- * its first window takes whole gradients. Not by the codec's sizes: a run with a codec and one
- * without are simulated alike. */
+ * flows, gets packets where that costs little; so does a strategy whose times are made of it,
+ * unless its first window takes whole gradients. Not by the codec's sizes: a run with a codec and
+ * one without are simulated alike. */
 static void choose_detail(struct strait_experiment *e)
 {
     struct strait_network *n = e->network;

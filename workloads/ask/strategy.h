@@ -51,9 +51,9 @@ struct strait_strategy {
     /** Whether rank src ever sends to dst, another rank, on this channel. NULL: all pairs on all
      *  channels. */
     bool (*uses_stream)(const struct strait_experiment *e, int src, int dst, int channel);
-    /** Whether its times depend on what flows do not see: acknowledgements that wait behind the data
-     *  of others, since both ways of a link are filled at once, or unequal shares where an end is
-     *  drawn. Then it is simulated by packets where that costs little. NULL: no. */
+    /** Whether its times depend on what flows do not see: acknowledgements that wait behind the
+     *  data of others, since both ways of a link are filled at once, or unequal shares where an end
+     *  is drawn. Then it is simulated by packets where that costs little. NULL: no. */
     bool (*needs_packets)(const struct strait_experiment *e);
     bool trains; /* real training: with "training" it moves and applies real updates */
     /** Ranks that train, of those that are no server by `has_server`: the first. NULL: all. */

@@ -253,9 +253,9 @@ static void carried(void)
     strait_log_release(&logs[1]);
 }
 
-/* More transfers than are looked at together: from ranks 1 and 2 to rank 0, 200,000 each, of a second
- * and 100 bytes with their frame, one after the other, but logged in fours from the last to the
- * first. In [a, b] 100 (b - a) bytes left each of the two, and twice as many came in. */
+/* More transfers than are looked at together: from ranks 1 and 2 to rank 0, 200,000 each, of a
+ * second and 100 bytes with their frame, one after the other, but logged in fours from the last to
+ * the first. In [a, b] 100 (b - a) bytes left each of the two, and twice as many came in. */
 static void many_carried(void)
 {
     enum { N = 200000, N_ASKED = 4 };

@@ -1,4 +1,5 @@
-/* Which sums an all-reduce sends, counted by hand from the tables in workloads/train/collectives. */
+/* Which sums an all-reduce sends, counted by hand from the tables in
+ * workloads/train/collectives. */
 #include <math.h>
 #include <string.h>
 #include "analysis/measured/sums_sent.h"

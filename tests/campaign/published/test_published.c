@@ -140,9 +140,9 @@ static void ranges(void)
 
 /* What a codec takes of a round of one client, and saves. Of n ranks' rings 2 sends 1 and 8 sends
  * 1.75 of a gradient: 42.9 % saved. A round is faster than at 50 Mbps from 60 on. Computing is no
- * communication: a device of three times the speed changes nothing. The stated encoder takes 30 MB/s
- * and its decoder 60, which are all of the codec's share of the round but for
- * some 25 us of copying. */
+ * communication: a device of three times the speed changes nothing. The stated encoder takes 30
+ * MB/s and its decoder 60, which are all of the codec's share of the round but for some 25 us of
+ * copying. */
 static void codec_figures(void)
 {
 #define CODED                                                                                      \

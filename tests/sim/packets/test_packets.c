@@ -364,8 +364,8 @@ static struct world open_two(struct strait_pipe *pipes[2], const struct setting 
 
 /* 400 KB to each of two at once, windows open: 276 segments and 352 bytes. A turn of 128 KB ends
  * with the segment in which it is used up, after two writes of 90. So the first message's last byte
- * leaves behind 180 segments of its own, 180 of the other and its last 96.2; the other's behind all.
- * Written one after the other the first would leave behind 276. */
+ * leaves behind 180 segments of its own, 180 of the other and its last 96.2; the other's behind
+ * all. Written one after the other the first would leave behind 276. */
 static void turns(void)
 {
     const struct setting s = {STRAIT_RENO, RATE, RTT_S, .keeps_window = true, .seed = 1};

@@ -121,8 +121,8 @@ static void devices(void)
 }
 
 /* The first is there from 0 to 50 and from 60 to 90 of 100 s, the second from 20 on: 80 % both; the
- * third from 10 to 40, since it becomes active again at 30 before it was inactive, the fourth never:
- * 30 and 0 %. */
+ * third from 10 to 40, since it becomes active again at 30 before it was inactive, the fourth
+ * never: 30 and 0 %. */
 static const char *const behaviour_text = "client_id,duration,active,inactive\na,100,0;60,50;90\n"
                                           "b,100,20,\nc,100,10;30,40;120\nd,100,,\n";
 

@@ -1,8 +1,8 @@
 /* NCCL's all-reduce between nodes of one accelerator each (NVIDIA/nccl at 5067397c): its tuning
  * chooses ring or tree, and how data are guarded; the ring then goes in loops of chunks.
  *
- * The choice (src/graph/tuning.cc): of each pair of algorithm and protocol a time, latency + bytes /
- * bandwidth, for a network card of one of the speeds that it knows, whatever the round trips are.
+ * The choice (src/graph/tuning.cc): of each pair of algorithm and protocol a time, latency + bytes
+ * / bandwidth, for a network card of one of the speeds that it knows, whatever the round trips are.
  * LL sends a flag of 4 bytes beside every 4 bytes; Simple sends slices as they are. LL128, which
  * depends on where card and accelerator are plugged in, is not considered.
  *

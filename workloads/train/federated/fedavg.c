@@ -7,8 +7,8 @@
  * or by Adam (FedAdam: Reddi et al., ICLR 2021, algorithm 2), v beginning at tau^2:
  *     m <- beta1 m + (1 - beta1) mean;  v <- beta2 v + (1 - beta2) mean^2;  w <- w + lr m / (sqrt(v) + tau).
  *
- * With `tiers` it asks all in the first round and then, each round, clients of one tier alone, drawn
- * from those as fast as one another (TiFL: Chai et al., HPDC 2020).
+ * With `tiers` it asks all in the first round and then, each round, clients of one tier alone,
+ * drawn from those as fast as one another (TiFL: Chai et al., HPDC 2020).
  *
  * The server decodes on `decode_cores` cores and adds in rank order. With more than one of
  * `pieces`, a client sends each piece while it encodes the next, and the server decodes it while

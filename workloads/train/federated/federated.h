@@ -8,8 +8,8 @@
 enum { STRAIT_STAR_SERVER = 0, STRAIT_STAR_DOWN = 0, STRAIT_STAR_UP = 1 };
 /** For `uses_stream` of strategies that run over these two channels alone. */
 bool strait_star_uses_stream(const struct strait_experiment *e, int src, int dst, int channel);
-/** For `check` of strategies with `dropout` and `deadline`: INPUT where nothing would end a round in
- *  which clients fall silent. */
+/** For `check` of strategies with `dropout` and `deadline`: INPUT where nothing would end a round
+ *  in which clients fall silent. */
 int strait_star_check_dropout(const struct strait_experiment *e, struct strait_error *err);
 /** For `refers` of strategies that send parameters down alone. */
 bool strait_star_refers(const struct strait_experiment *e, int direction);

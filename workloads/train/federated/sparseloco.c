@@ -3,9 +3,10 @@
  * gathered by all ranks, who step along the mean. There is no outer momentum: the memory of what
  * was not sent, which is the codec's (chunktopk), takes its place.
  *
- * `exchange: store` is how Covenant-72B (2026) gathers over the internet: the last rank is an object
- * store, to which each peer uploads once and from which it gets the others' as they arrive. The
- * round closes `grace` after a `quorum` of uploads; what is later is dropped, on all peers alike. */
+ * `exchange: store` is how Covenant-72B (2026) gathers over the internet: the last rank is an
+ * object store, to which each peer uploads once and from which it gets the others' as they arrive.
+ * The round closes `grace` after a `quorum` of uploads; what is later is dropped, on all peers
+ * alike. */
 #include <math.h>
 #include <stdio.h>
 

@@ -6,8 +6,8 @@
  * Overlapped with a whole round (Kale et al. 2025) the outer step at the end of round t is taken at
  * once, `delayed` along the mean of round t - 1, or `eager` with the rank's own share made new:
  *     own_t / M + (mean_(t - 1) - own_(t - 1) / M)
- * so that the steps that follow begin with what the rank has just learnt. Ranks then differ by their
- * own shares. */
+ * so that the steps that follow begin with what the rank has just learnt. Ranks then differ by
+ * their own shares. */
 #include "workloads/ask/experiment.h"
 #include "federated.h"
 #include "workloads/train/plans/fragments.h"

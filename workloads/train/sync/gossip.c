@@ -2,7 +2,8 @@
  *
  * D-PSGD (Lian et al., NIPS 2017, algorithm 1), with the gradient beside the messages:
  *     x_i <- sum over j of w_ij x_j - lr g_i(x_i)
- * With a delay d the others' x_j are those of d rounds before, which arrive beside as many gradients.
+ * With a delay d the others' x_j are those of d rounds before, which arrive beside as
+ * many gradients.
  *
  * CHOCO-SGD (Koloskova, Stich and Jaggi, ICML 2019, algorithm 2), where q is what the codec makes
  * of a difference, and everybody has the same copy h_j of what j has told so far:

@@ -1,9 +1,10 @@
-/* NCCL's all-reduce: which algorithm by its tuning's figures, added up by hand; sums, bytes, time. */
+/* NCCL's all-reduce: which algorithm by its tuning's figures, added up by hand; sums, bytes,
+ * time. */
 #include "collective_forms.h"
 
-/* Four ranks on 1 Gbps: of the cards that NCCL knows the next slower has 0.12 GB/s. Rings have 4 / 6
- * of that, half of it with LL; trees 0.12 x 0.92 x 0.85 / 2 = 0.04692 GB/s times a factor, and 1 /
- * 3.8 of it with LL.
+/* Four ranks on 1 Gbps: of the cards that NCCL knows the next slower has 0.12 GB/s. Rings have 4 /
+ * 6 of that, half of it with LL; trees 0.12 x 0.92 x 0.85 / 2 = 0.04692 GB/s times a factor, and 1
+ * / 3.8 of it with LL.
  *
  *   4 KiB, us    ring LL      6.6 + 6 x 5 + 4096 / 40                 = 139.0
  *                ring Simple  1.4 x (8.4 + 6 x 14) + 4096 / 80        = 180.6
@@ -119,10 +120,10 @@ static void timed_main(struct strait_rank *r)
     strait_log_add(&r->run->logs[strait_me(r)], &end);
 }
 
-/* Two ranks, two channels, a chunk each in two slices: four messages W of 12500 elements behind each
- * other, each passed on when it is added, which ends before the next one comes; what is passed on
- * finds the port free, since the delay of 20 ms is more than 4 W = 17 ms. So the last one is there
- * after 5 W, two delays, and is copied: 5 W + 2 a + A + C. */
+/* Two ranks, two channels, a chunk each in two slices: four messages W of 12500 elements behind
+ * each other, each passed on when it is added, which ends before the next one comes; what is passed
+ * on finds the port free, since the delay of 20 ms is more than 4 W = 17 ms. So the last one is
+ * there after 5 W, two delays, and is copied: 5 W + 2 a + A + C. */
 static void two_ranks(void)
 {
     struct strait_outcome o = run_ranks(2, false, timed_main, NULL);

@@ -101,9 +101,9 @@ static void hidden_or_not(void)
     }
 }
 
-/* Eager, one fragment, 10 Gbps: A, 1.2 s, is beside four steps of 0.446 s. A round has a copy of the
- * change, of the own share and of the step, the outer step and mixing, and from the second on two
- * additions. */
+/* Eager, one fragment, 10 Gbps: A, 1.2 s, is beside four steps of 0.446 s. A round has a copy of
+ * the change, of the own share and of the step, the outer step and mixing, and from the second on
+ * two additions. */
 static void eager_hides(void)
 {
     struct strait_outcome o = gpt2("{\"name\":\"streaming-diloco\",\"rounds\":3,"

@@ -60,7 +60,8 @@ static double median_of(double a, double b, double c)
     return fmax(fmin(a, b), fmin(fmax(a, b), c));
 }
 
-/* Krum with n 3 and f 0: the update whose nearest other is nearest; of the nearest pair the first. */
+/* Krum with n 3 and f 0: the update whose nearest other is nearest; of the nearest pair the
+ * first. */
 static int krum_of(double d[WORKERS][DIM])
 {
     double apart[3] = {0}; /* 0-1, 0-2, 1-2 */

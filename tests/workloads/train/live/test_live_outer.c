@@ -1,5 +1,5 @@
-/* Real training with streaming and sparse DiLoCo, DeMo, SCAFFOLD, DGC, server optimisers and sites: without
- * compression the run's model is that of the published algorithm in double precision. */
+/* Real training with streaming and sparse DiLoCo, DeMo, SCAFFOLD, DGC, server optimisers and sites:
+ * without compression the run's model is that of the published algorithm in double precision. */
 #include "tests/kit/live_world.h"
 
 static void check_score(const struct live *o, int round, const struct bowl *b, const double *w)
@@ -51,8 +51,9 @@ static void outer_step(double *w, double *m, const double *g, int lo, int hi)
     }
 }
 
-/* Two fragments of two layers, synchronised after inner steps 3 and 6 of 6, with outer steps at once: along the last round's mean (0), or eager (1), where
- * each worker has its own; no mixing. Rank 0's model is scored. */
+/* Two fragments of two layers, synchronised after inner steps 3 and 6 of 6, with outer steps at
+ * once: along the last round's mean (0), or eager (1), where each worker has its own; no mixing.
+ * Rank 0's model is scored. */
 static void steps_at_once(void)
 {
     enum { INNER = 6, ROUNDS = 4 };

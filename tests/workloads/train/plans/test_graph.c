@@ -108,7 +108,8 @@ static void symmetric(void)
 }
 
 /* Everybody has one other, who has it; of an odd number one has none. All others are met alike: in
- * 2000 rounds each of at most eight by a deviation of five from its share, sqrt(2000 / 7 x 6 / 7). */
+ * 2000 rounds each of at most eight by a deviation of five from its share, sqrt(2000 / 7 x 6 /
+ * 7). */
 static void pairs(void)
 {
     enum { ROUNDS = 2000 };

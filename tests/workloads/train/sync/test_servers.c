@@ -269,7 +269,7 @@ static void own_references(void)
     }
 }
 
-/* --- both simulations, and who trains ---------------------------------------------------------- */
+/* --- both simulations, and who trains --------------------------------------------------------- */
 
 /* SimGrid's event loop gives the same, lanes, ramps and acknowledgements included. */
 static void same_on_simgrid(void)
